@@ -1,1 +1,3 @@
 //! warpfold
+
+pub mod device;
