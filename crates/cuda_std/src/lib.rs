@@ -19,7 +19,7 @@
 //! built by `cuda_builder`, which gives them their address space after rustc is done.
 
 #![cfg_attr(target_os = "cuda", no_std)]
-#![cfg_attr(target_os = "cuda", feature(link_llvm_intrinsics, abi_ptx))]
+#![cfg_attr(target_os = "cuda", feature(link_llvm_intrinsics))]
 #![cfg_attr(target_os = "cuda", allow(internal_features))]
 // A device function that is not inlined is a call through memory.
 #![allow(clippy::inline_always)]
