@@ -26,6 +26,26 @@ use syn::{ItemFn, ItemStatic, parse_macro_input};
 ///     unsafe { data.add(i).write(value) };
 /// }
 /// ```
+///
+/// What breaks the rules does not compile: a safe function, a generic one, one that returns something, and one with a
+/// parameter that is not `Copy`.
+///
+/// ```compile_fail
+/// #[cuda_std::kernel]
+/// pub fn fill(data: *mut i32, value: i32) {}
+/// ```
+/// ```compile_fail
+/// #[cuda_std::kernel]
+/// pub unsafe fn fill<T>(data: *mut T, value: i32) {}
+/// ```
+/// ```compile_fail
+/// #[cuda_std::kernel]
+/// pub unsafe fn fill(data: *mut i32) -> i32 { 0 }
+/// ```
+/// ```compile_fail
+/// #[cuda_std::kernel]
+/// pub unsafe fn fill(data: *mut i32, value: &mut i32) {}
+/// ```
 #[proc_macro_attribute]
 pub fn kernel(_attributes: TokenStream, item: TokenStream) -> TokenStream {
     kernel::expand(parse_macro_input!(item as ItemFn))
@@ -47,6 +67,10 @@ pub fn kernel(_attributes: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// let tile = (&raw mut TILE).cast::<f32>();
 /// assert!(!tile.is_null());
+/// ```
+/// ```compile_fail
+/// #[cuda_std::address_space(local)]
+/// static mut TILE: [i32; 256] = [0; 256];
 /// ```
 #[proc_macro_attribute]
 pub fn address_space(space: TokenStream, item: TokenStream) -> TokenStream {
