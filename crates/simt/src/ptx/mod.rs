@@ -1,0 +1,3 @@
+//! PTX text: syntax tree, lexer, parser, validator.
+
+pub mod ast;
