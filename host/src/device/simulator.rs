@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use simt::{Dim3, LaunchConfig, Memory, MemoryError};
+use simt::{LaunchConfig, Memory, MemoryError};
 
 use super::{Arg, Clock, DeviceError, DeviceInfo, DeviceKind, Home, LaunchShape, LoadedKernel, LoadedModule};
 
@@ -192,8 +192,8 @@ impl LoadedKernel for SimulatedKernel {
             .kernel(&self.name)
             .expect("it was found when this was made");
         let config = LaunchConfig {
-            grid: Dim3::x(shape.grid),
-            block: Dim3::x(shape.block),
+            grid: shape.grid.into(),
+            block: shape.block.into(),
             dynamic_shared_bytes: shape.shared_bytes,
             workers: None,
             seed: None,
