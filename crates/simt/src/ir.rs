@@ -18,8 +18,10 @@ pub(crate) struct Program {
     /// Registers that nothing writes and their values.
     pub(crate) word_values: Vec<(u32, Init)>,
     pub(crate) double_values: Vec<(u32, Init)>,
-    /// Whether some lane may read a register before it wrote it, so that all must begin as zero.
-    pub(crate) needs_zeroing: bool,
+    /// Registers that a lane may read before it writes them: they begin as zero in each block.
+    pub(crate) zeroed_words: Vec<u32>,
+    pub(crate) zeroed_doubles: Vec<u32>,
+    pub(crate) zeroed_predicates: Vec<u32>,
     /// Bytes of statically sized shared memory.
     pub(crate) static_shared: u32,
     /// Bytes of local memory of each thread.
@@ -91,7 +93,7 @@ pub(crate) enum Space {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target {
     pub(crate) slot: Slot,
-    /// Bits of the declared register: the rest of a word stays zero.
+    /// Bits of the declared register; the rest of a word stays zero.
     pub(crate) bits: u32,
 }
 

@@ -2,8 +2,11 @@
 
 pub mod ptx;
 
+mod access;
 mod alu;
+mod atomic;
 mod block;
+mod collective;
 mod fault;
 mod ir;
 mod launch;
