@@ -341,6 +341,8 @@ impl CudaBuilder {
             kernels.iter().map(|(name, _)| name.as_str()),
             &optimised.with_extension("list"),
         )?
+        // Without the names of Rust's blocks and values, which carry hashes, the PTX has LLVM's numbers.
+        .arg("-discard-value-names")
         .arg(format!("-mcpu={}", self.arch))
         .args(["-passes=internalize,globaldce,default<O3>", "-S"])
         .arg(reduced)
