@@ -1,0 +1,506 @@
+//! `cargo xtask build-ptx`: the kernels, compiled to the PTX that is committed in `kernels/ptx`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use cuda_builder::foreign::ForeignBackend;
+use cuda_builder::manifest::{self, Manifest, Module};
+use cuda_builder::{CudaBuilder, NvvmArch, Output, Toolchain, sources};
+
+use crate::{kernel_name, root};
+
+/// The crates whose sources decide what the PTX is.
+const SOURCES: [&str; 3] = ["crates/cuda_std", "crates/cuda_std_macros", "kernels"];
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The architectures to compile for, separated by commas
+    #[arg(long, value_delimiter = ',', default_value = "sm_75")]
+    arch: Vec<NvvmArch>,
+
+    /// Write nothing, and fail if the committed files differ from what would be written
+    #[arg(long)]
+    check: bool,
+
+    /// Keep each module's optimised LLVM IR in target/ptx-llvm
+    #[arg(long)]
+    emit_llvm: bool,
+
+    /// Build only this module, as in reduce6_i32
+    #[arg(long, value_name = "MODULE")]
+    only: Option<String>,
+
+    #[command(flatten)]
+    foreign: Option<ForeignArgs>,
+}
+
+/// Another compiler: the same sources through a rustc codegen backend such as rust-cuda's
+#[derive(Debug, clap::Args)]
+#[group(requires_all = ["codegen_backend", "rustc", "cuda_std", "out"], conflicts_with_all = ["check", "emit_llvm", "only"])]
+struct ForeignArgs {
+    /// The rustc codegen backend, a shared library
+    #[arg(long, value_name = "FILE", required = false)]
+    codegen_backend: PathBuf,
+
+    /// The rustc that the backend was built for
+    #[arg(long, value_name = "FILE", required = false)]
+    rustc: PathBuf,
+
+    /// The folder of the backend's cuda_std crate
+    #[arg(long, value_name = "DIR", required = false)]
+    cuda_std: PathBuf,
+
+    /// Where the PTX and its manifest go
+    #[arg(long, value_name = "DIR", required = false)]
+    out: PathBuf,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let root = root();
+    if let Some(foreign) = &args.foreign {
+        return run_foreign(&root, foreign, &args.arch);
+    }
+    let toolchain = Toolchain::find(&root)?;
+    eprintln!("compiling with {toolchain}");
+    let folder = root.join("kernels/ptx");
+    let committed = Manifest::read(&folder).ok();
+    let rendered = render(&root, &toolchain, args, committed.as_ref())?;
+    if args.check {
+        return check(&rendered, &folder);
+    }
+    rendered.write(&folder)?;
+    println!(
+        "wrote {} kernels in {} modules to {}",
+        rendered.manifest.kernels.len(),
+        rendered.files.len(),
+        folder.strip_prefix(&root).unwrap_or(&folder).display()
+    );
+    Ok(())
+}
+
+/// Builds with a foreign codegen backend, to a folder of the user's.
+fn run_foreign(root: &Path, args: &ForeignArgs, archs: &[NvvmArch]) -> anyhow::Result<()> {
+    let committed = root.join("kernels/ptx");
+    fs::create_dir_all(&args.out).with_context(|| format!("cannot make {}", args.out.display()))?;
+    if fs::canonicalize(&args.out).ok() == fs::canonicalize(&committed).ok() {
+        bail!("--out must not be kernels/ptx: that folder is for rustc's own backend");
+    }
+    // Without it the parameters go by numbers.
+    let known = Manifest::read(&committed)
+        .map(|manifest| manifest.kernels)
+        .unwrap_or_default();
+    let mut outputs = Vec::new();
+    for &arch in archs.iter().collect::<BTreeSet<_>>() {
+        let backend = ForeignBackend {
+            backend: args.codegen_backend.clone(),
+            rustc: args.rustc.clone(),
+            cuda_std: args.cuda_std.clone(),
+            arch,
+            target_dir: root.join("target/codegen-backend").join(arch.sm()),
+        };
+        outputs.push(backend.compile(&root.join("kernels/src/lib.rs"), &known, kernel_name::traits)?);
+    }
+    let rendered = collect(outputs, sources_hash(root)?);
+    rendered.write(&args.out)?;
+    println!(
+        "wrote {} kernels to {}",
+        rendered.manifest.kernels.len(),
+        args.out.display()
+    );
+    Ok(())
+}
+
+/// A folder of PTX as it should be: the manifest, and the text of the files that this run built.
+struct Rendered {
+    manifest: Manifest,
+    files: BTreeMap<String, String>,
+}
+
+/// The hash of the kernel sources as they are.
+fn sources_hash(root: &Path) -> anyhow::Result<String> {
+    sources::hash(root, &SOURCES).context("cannot read the kernel sources")
+}
+
+fn render(root: &Path, toolchain: &Toolchain, args: &Args, committed: Option<&Manifest>) -> anyhow::Result<Rendered> {
+    let mut outputs = Vec::new();
+    for &arch in args.arch.iter().collect::<BTreeSet<_>>() {
+        let mut builder = CudaBuilder::new(root.join("kernels"))
+            .arch(arch)
+            .target_dir(root.join("target/ptx").join(arch.sm()))
+            .emit_llvm_ir(args.emit_llvm)
+            .kernel_traits(kernel_name::traits);
+        if let Some(only) = &args.only {
+            builder = builder.only(only);
+        }
+        let output = builder.compile_with(toolchain)?;
+        if args.emit_llvm {
+            keep_llvm_ir(&output, &root.join("target/ptx-llvm"))?;
+        }
+        outputs.push(output);
+    }
+    let mut rendered = collect(outputs, sources_hash(root)?);
+    if args.only.is_some() {
+        let Some(committed) = committed else {
+            bail!("--only needs a whole build before it: kernels/ptx has no manifest")
+        };
+        rendered.manifest = merge(committed, rendered.manifest);
+    }
+    Ok(rendered)
+}
+
+/// Puts the outputs for several architectures in one folder.
+fn collect(outputs: Vec<Output>, sources_sha256: String) -> Rendered {
+    let toolchain = outputs[0].toolchain.clone();
+    let kernels = outputs[0].kernels.clone();
+    let (mut modules, mut files) = (Vec::new(), BTreeMap::new());
+    for module in outputs.into_iter().flat_map(|output| output.modules) {
+        let file = format!("{}.{}.ptx", module.name, module.arch);
+        let sha256 = manifest::sha256_hex(module.ptx.as_bytes());
+        modules.push(Module {
+            name: module.name,
+            arch: module.arch.to_string(),
+            file: file.clone(),
+            sha256,
+        });
+        files.insert(file, module.ptx);
+    }
+    modules.sort_by(|a, b| (&a.name, &a.arch).cmp(&(&b.name, &b.arch)));
+    let manifest = Manifest {
+        format: manifest::FORMAT,
+        toolchain,
+        sources_sha256,
+        modules,
+        kernels,
+    };
+    Rendered { manifest, files }
+}
+
+/// The committed manifest with the modules that `new` has in place of its own. The hash stays that of the last whole
+/// build: the other modules are as old as they were.
+fn merge(committed: &Manifest, new: Manifest) -> Manifest {
+    let mut merged = committed.clone();
+    merged.modules.retain(|old| {
+        !new.modules
+            .iter()
+            .any(|module| (&module.name, &module.arch) == (&old.name, &old.arch))
+    });
+    merged
+        .kernels
+        .retain(|old| !new.kernels.iter().any(|kernel| kernel.module == old.module));
+    merged.modules.extend(new.modules);
+    merged.kernels.extend(new.kernels);
+    merged
+        .modules
+        .sort_by(|a, b| (&a.name, &a.arch).cmp(&(&b.name, &b.arch)));
+    merged.kernels.sort_by(|a, b| a.name.cmp(&b.name));
+    merged
+}
+
+impl Rendered {
+    /// Writes the folder and removes PTX files that the manifest does not name.
+    fn write(&self, folder: &Path) -> anyhow::Result<()> {
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        for stale in stray_files(folder, &self.manifest)? {
+            fs::remove_file(folder.join(&stale)).with_context(|| format!("cannot remove {stale}"))?;
+        }
+        for (file, text) in &self.files {
+            fs::write(folder.join(file), text).with_context(|| format!("cannot write {file}"))?;
+        }
+        fs::write(folder.join(manifest::FILE_NAME), self.manifest.to_json()).context("cannot write the manifest")
+    }
+}
+
+/// The PTX files in `folder` that the manifest does not name.
+fn stray_files(folder: &Path, manifest: &Manifest) -> anyhow::Result<Vec<String>> {
+    let mut stray = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".ptx") && !manifest.modules.iter().any(|module| module.file == name) {
+            stray.push(name);
+        }
+    }
+    stray.sort();
+    Ok(stray)
+}
+
+/// Compares what would be written with what is there.
+fn check(rendered: &Rendered, folder: &Path) -> anyhow::Result<()> {
+    let committed = Manifest::read(folder)?;
+    let differences = differences(rendered, &committed, folder)?;
+    if !differences.is_empty() {
+        bail!(
+            "kernels/ptx is not what the sources give; run `cargo xtask build-ptx`:\n  {}",
+            differences.join("\n  ")
+        );
+    }
+    if rendered.manifest.toolchain == committed.toolchain {
+        println!(
+            "kernels/ptx is up to date: {} files are the same byte for byte",
+            rendered.files.len()
+        );
+    } else {
+        println!(
+            "kernels/ptx has the kernels, parameters and hash of the sources; its bytes could not be compared, since \
+             it was built with {} (LLVM {})",
+            committed.toolchain.rustc, committed.toolchain.llvm
+        );
+    }
+    Ok(())
+}
+
+/// One line for each difference. Bytes count only if the toolchain is the one that the manifest names.
+fn differences(rendered: &Rendered, committed: &Manifest, folder: &Path) -> anyhow::Result<Vec<String>> {
+    let fresh = &rendered.manifest;
+    let mut found = Vec::new();
+    if fresh.sources_sha256 != committed.sources_sha256 {
+        found.push("the kernel sources have changed since".to_owned());
+    }
+    found.extend(
+        stray_files(folder, committed)?
+            .into_iter()
+            .map(|file| format!("{file} is not in the manifest")),
+    );
+
+    let old: BTreeMap<_, _> = committed.kernels.iter().map(|kernel| (&kernel.name, kernel)).collect();
+    let new: BTreeMap<_, _> = fresh.kernels.iter().map(|kernel| (&kernel.name, kernel)).collect();
+    found.extend(
+        old.keys()
+            .filter(|name| !new.contains_key(*name))
+            .map(|name| format!("kernel {name} is gone")),
+    );
+    for (name, kernel) in new {
+        match old.get(name) {
+            None => found.push(format!("kernel {name} is new")),
+            Some(old) if *old != kernel => found.push(format!("kernel {name} is described otherwise")),
+            Some(_) => {}
+        }
+    }
+
+    let file = |module: &Module| module.file.clone();
+    let (old, new): (BTreeSet<_>, BTreeSet<_>) = (
+        committed.modules.iter().map(file).collect(),
+        fresh.modules.iter().map(file).collect(),
+    );
+    found.extend(old.difference(&new).map(|file| format!("{file} is gone")));
+    found.extend(new.difference(&old).map(|file| format!("{file} is new")));
+    if fresh.toolchain == committed.toolchain {
+        for (file, text) in &rendered.files {
+            if old.contains(file) && fs::read(folder.join(file)).ok().as_deref() != Some(text.as_bytes()) {
+                found.push(format!("{file} differs"));
+            }
+        }
+        if found.is_empty() && *fresh != *committed {
+            found.push("the manifest differs".to_owned());
+        }
+    }
+    Ok(found)
+}
+
+fn keep_llvm_ir(output: &Output, folder: &PathBuf) -> anyhow::Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    for module in &output.modules {
+        let file = folder.join(format!("{}.{}.ll", module.name, module.arch));
+        fs::write(&file, module.llvm_ir.as_deref().unwrap_or_default())
+            .with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    eprintln!("the LLVM IR is in {}", folder.display());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use cuda_builder::manifest::ToolchainVersions;
+    use cuda_builder::{CompiledModule, KernelTraits};
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Cli {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn parse(line: &str) -> Result<Args, clap::Error> {
+        Cli::try_parse_from(line.split_whitespace()).map(|cli| cli.args)
+    }
+
+    fn output(rustc: &str, modules: &[(&str, &str)]) -> Output {
+        Output {
+            toolchain: ToolchainVersions {
+                rustc: rustc.into(),
+                llvm: "22.1.8".into(),
+                codegen: "rustc-nvptx".into(),
+            },
+            modules: modules
+                .iter()
+                .map(|&(name, ptx)| CompiledModule {
+                    name: name.into(),
+                    arch: NvvmArch::Compute75,
+                    ptx: ptx.into(),
+                    llvm_ir: None,
+                })
+                .collect(),
+            kernels: modules
+                .iter()
+                .map(|&(name, _)| {
+                    let KernelTraits {
+                        element,
+                        op,
+                        block_size,
+                        ..
+                    } = kernel_name::traits(name);
+                    manifest::Kernel {
+                        name: name.into(),
+                        module: name.into(),
+                        params: Vec::new(),
+                        block_size,
+                        element,
+                        op,
+                        shared: manifest::SharedKind::None,
+                        static_shared_bytes: 0,
+                    }
+                })
+                .collect(),
+        }
+    }
+
+    fn rendered(rustc: &str, modules: &[(&str, &str)]) -> Rendered {
+        collect(vec![output(rustc, modules)], "hash".into())
+    }
+
+    /// What `--check` finds between a written folder and a fresh build.
+    fn compare(written: &Rendered, fresh: &Rendered) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        written.write(folder.path()).unwrap();
+        differences(fresh, &Manifest::read(folder.path()).unwrap(), folder.path()).unwrap()
+    }
+
+    #[test]
+    fn the_committed_ptx_is_of_the_sources_as_they_are() {
+        let root = root();
+        let folder = root.join("kernels/ptx");
+        let manifest = Manifest::read(&folder).unwrap();
+        assert_eq!(
+            manifest.sources_sha256,
+            sources_hash(&root).unwrap(),
+            "the kernel sources have changed since kernels/ptx was built: run `cargo xtask build-ptx`"
+        );
+        for module in &manifest.modules {
+            let bytes = fs::read(folder.join(&module.file)).unwrap();
+            assert_eq!(
+                manifest::sha256_hex(&bytes),
+                module.sha256,
+                "{} was edited by hand",
+                module.file
+            );
+        }
+        assert_eq!(stray_files(&folder, &manifest).unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn the_same_build_has_no_difference() {
+        let build = rendered("1.96", &[("a", "x"), ("b", "y")]);
+        assert_eq!(compare(&build, &build), [""; 0]);
+    }
+
+    #[test]
+    fn bytes_count_only_under_the_same_toolchain() {
+        let old = rendered("1.96", &[("a", "x"), ("b", "y")]);
+        assert_eq!(
+            compare(&old, &rendered("1.96", &[("a", "x"), ("b", "z")])),
+            ["b.sm_75.ptx differs"]
+        );
+        assert_eq!(compare(&old, &rendered("1.97", &[("a", "x"), ("b", "z")])), [""; 0]);
+    }
+
+    #[test]
+    fn kernels_and_sources_count_under_any_toolchain() {
+        let old = rendered("1.96", &[("a", "x"), ("b", "y")]);
+        let found = compare(&old, &rendered("1.97", &[("a", "x"), ("c", "y")]));
+        assert_eq!(
+            found,
+            [
+                "kernel b is gone",
+                "kernel c is new",
+                "b.sm_75.ptx is gone",
+                "c.sm_75.ptx is new"
+            ]
+        );
+
+        let mut changed = rendered("1.97", &[("a", "x"), ("b", "y")]);
+        changed.manifest.sources_sha256 = "other".into();
+        changed.manifest.kernels[1].block_size = Some(64);
+        assert_eq!(
+            compare(&old, &changed),
+            [
+                "the kernel sources have changed since",
+                "kernel b is described otherwise"
+            ]
+        );
+    }
+
+    #[test]
+    fn writing_removes_what_is_no_longer_built() {
+        let folder = tempfile::tempdir().unwrap();
+        rendered("1.96", &[("a", "x"), ("b", "y")])
+            .write(folder.path())
+            .unwrap();
+        rendered("1.96", &[("a", "x")]).write(folder.path()).unwrap();
+        assert!(!folder.path().join("b.sm_75.ptx").exists());
+        assert_eq!(fs::read_to_string(folder.path().join("a.sm_75.ptx")).unwrap(), "x");
+    }
+
+    #[test]
+    fn one_module_keeps_the_others_and_the_hash_of_the_whole_build() {
+        let old = rendered("1.96", &[("a", "x"), ("b", "y")]).manifest;
+        let mut new = rendered("1.96", &[("b", "z")]).manifest;
+        new.sources_sha256 = "other".into();
+        let merged = merge(&old, new.clone());
+        assert_eq!(merged.sources_sha256, "hash");
+        assert_eq!(merged.modules, [old.modules[0].clone(), new.modules[0].clone()]);
+        assert_eq!(merged.kernels, old.kernels);
+    }
+
+    #[test]
+    fn a_foreign_backend_needs_all_four_of_its_flags() {
+        assert!(parse("x").unwrap().foreign.is_none());
+        let message = parse("x --codegen-backend a.so").unwrap_err().to_string();
+        for flag in ["--rustc", "--cuda-std", "--out"] {
+            assert!(message.contains(flag), "{message}");
+        }
+        let all = "x --codegen-backend a.so --rustc r --cuda-std c --out o";
+        assert_eq!(parse(all).unwrap().foreign.unwrap().out, Path::new("o"));
+        assert!(parse(&format!("{all} --check")).is_err());
+    }
+
+    #[test]
+    fn a_foreign_build_into_the_committed_folder_is_refused() {
+        let root = root();
+        let foreign = ForeignArgs {
+            codegen_backend: "a.so".into(),
+            rustc: "rustc".into(),
+            cuda_std: "cuda_std".into(),
+            out: root.join("kernels/ptx/../ptx"),
+        };
+        let error = run_foreign(&root, &foreign, &[NvvmArch::Compute90]).unwrap_err();
+        assert!(
+            error.to_string().starts_with("--out must not be kernels/ptx"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn architectures_are_a_list_without_unknown_names() {
+        let archs = parse("x --arch sm_75,sm_90").unwrap().arch;
+        assert_eq!(archs, [NvvmArch::Compute75, NvvmArch::Compute90]);
+        assert!(
+            parse("x --arch sm_1")
+                .unwrap_err()
+                .to_string()
+                .contains("unknown architecture `sm_1`")
+        );
+    }
+}
