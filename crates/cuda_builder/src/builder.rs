@@ -1,0 +1,628 @@
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rayon::prelude::*;
+use serde::Deserialize;
+
+use crate::arch::NvvmArch;
+use crate::error::CudaBuilderError;
+use crate::manifest::{Kernel, Param, ToolchainVersions};
+use crate::toolchain::Toolchain;
+use crate::{ir, ptx};
+
+/// What a kernel's name tells about it, and where it goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelTraits {
+    /// The module, that is the PTX file, that the kernel belongs to.
+    pub module: String,
+    /// The element type.
+    pub element: Option<String>,
+    /// The operation.
+    pub op: Option<String>,
+    /// The block size that the kernel is compiled for.
+    pub block_size: Option<u32>,
+}
+
+/// One compiled module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompiledModule {
+    /// The module's name.
+    pub name: String,
+    /// What it is compiled for.
+    pub arch: NvvmArch,
+    /// The PTX.
+    pub ptx: String,
+    /// The optimised LLVM IR, if [`CudaBuilder::emit_llvm_ir`] asks for it.
+    pub llvm_ir: Option<String>,
+}
+
+/// All that [`CudaBuilder::compile`] makes, in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// What compiled it.
+    pub toolchain: ToolchainVersions,
+    /// The modules, by name and then by architecture.
+    pub modules: Vec<CompiledModule>,
+    /// The kernels, by name.
+    pub kernels: Vec<Kernel>,
+}
+
+/// Maps a kernel's name to its traits.
+type Rule = Box<dyn Fn(&str) -> KernelTraits + Send + Sync>;
+
+/// Compiles a crate of kernels to PTX.
+pub struct CudaBuilder {
+    path: PathBuf,
+    arch: NvvmArch,
+    copy_to: Option<PathBuf>,
+    release: bool,
+    line_info: bool,
+    emit_llvm_ir: bool,
+    build_args: Vec<String>,
+    target_dir: Option<PathBuf>,
+    rule: Option<Rule>,
+    only: Option<String>,
+}
+
+impl fmt::Debug for CudaBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CudaBuilder")
+            .field("path", &self.path)
+            .field("arch", &self.arch)
+            .finish_non_exhaustive()
+    }
+}
+
+impl CudaBuilder {
+    /// Builds the crate whose `Cargo.toml` is in `path`.
+    pub fn new(path: impl AsRef<Path>) -> Self {
+        Self {
+            path: path.as_ref().to_owned(),
+            arch: NvvmArch::Compute75,
+            copy_to: None,
+            release: true,
+            line_info: false,
+            emit_llvm_ir: false,
+            build_args: Vec::new(),
+            target_dir: None,
+            rule: None,
+            only: None,
+        }
+    }
+
+    /// The architecture to compile for; the default is the baseline, [`NvvmArch::Compute75`].
+    #[must_use]
+    pub fn arch(mut self, arch: NvvmArch) -> Self {
+        self.arch = arch;
+        self
+    }
+
+    /// Copies the finished PTX to `path`, for `include_str!`.
+    #[must_use]
+    pub fn copy_to(mut self, path: impl AsRef<Path>) -> Self {
+        self.copy_to = Some(path.as_ref().to_owned());
+        self
+    }
+
+    /// Whether debug assertions and overflow checks are off, as is the default. The code is optimised either way:
+    /// PTX that calls functions for each addition would be of no use.
+    #[must_use]
+    pub fn release(mut self, release: bool) -> Self {
+        self.release = release;
+        self
+    }
+
+    /// Whether the PTX has `.loc` lines that lead to the source. Off by default.
+    #[must_use]
+    pub fn generate_line_info(mut self, line_info: bool) -> Self {
+        self.line_info = line_info;
+        self
+    }
+
+    /// Whether [`CompiledModule::llvm_ir`] is filled, and written beside the PTX by [`build`](Self::build).
+    #[must_use]
+    pub fn emit_llvm_ir(mut self, emit: bool) -> Self {
+        self.emit_llvm_ir = emit;
+        self
+    }
+
+    /// More arguments for cargo.
+    #[must_use]
+    pub fn build_args(mut self, args: &[impl AsRef<str>]) -> Self {
+        self.build_args = args.iter().map(|arg| arg.as_ref().to_owned()).collect();
+        self
+    }
+
+    /// The folder for what cargo builds; the default is `target/cuda-builder` in the crate's folder.
+    #[must_use]
+    pub fn target_dir(mut self, folder: impl AsRef<Path>) -> Self {
+        self.target_dir = Some(folder.as_ref().to_owned());
+        self
+    }
+
+    /// Splits the kernels into modules, and tells what their names mean. The default is one module, named like the
+    /// crate's folder.
+    #[must_use]
+    pub fn kernel_traits(mut self, rule: impl Fn(&str) -> KernelTraits + Send + Sync + 'static) -> Self {
+        self.rule = Some(Box::new(rule));
+        self
+    }
+
+    /// Compiles one module and leaves the others out.
+    #[must_use]
+    pub fn only(mut self, module: impl Into<String>) -> Self {
+        self.only = Some(module.into());
+        self
+    }
+
+    /// Compiles all kernels to one PTX file and returns its path: that of [`copy_to`](Self::copy_to), or a file in the
+    /// target folder.
+    ///
+    /// # Errors
+    /// Those of [`compile`](Self::compile), and [`CudaBuilderError::FailedToCopyPtxFile`].
+    pub fn build(mut self) -> Result<PathBuf, CudaBuilderError> {
+        self.rule = None;
+        self.only = None;
+        let path = match &self.copy_to {
+            Some(path) => path.clone(),
+            None => self
+                .cargo_target_dir()
+                .join(format!("{}.{}.ptx", self.default_module(), self.arch)),
+        };
+        let output = self.compile()?;
+        for module in output.modules {
+            fs::write(&path, module.ptx).map_err(CudaBuilderError::FailedToCopyPtxFile)?;
+            if let Some(llvm_ir) = module.llvm_ir {
+                fs::write(path.with_extension("ll"), llvm_ir).map_err(CudaBuilderError::FailedToCopyPtxFile)?;
+            }
+        }
+        Ok(path)
+    }
+
+    /// Compiles the kernels module by module and writes nothing but cargo's own files.
+    ///
+    /// # Errors
+    /// There is no crate or no toolchain, rustc refuses the crate (its own message is on stderr), an LLVM tool fails, or
+    /// there is nothing to compile.
+    pub fn compile(&self) -> Result<Output, CudaBuilderError> {
+        if !self.path.join("Cargo.toml").is_file() {
+            return Err(CudaBuilderError::CratePathDoesntExist(self.path.clone()));
+        }
+        let toolchain = Toolchain::find(&self.path)?;
+        self.compile_with(&toolchain)
+    }
+
+    /// As [`compile`](Self::compile), with a toolchain that is already found.
+    ///
+    /// # Errors
+    /// Those of [`compile`](Self::compile).
+    pub fn compile_with(&self, toolchain: &Toolchain) -> Result<Output, CudaBuilderError> {
+        let scratch = tempfile::tempdir().map_err(CudaBuilderError::io("cannot make a temporary folder"))?;
+        let libraries = self.cargo(toolchain)?;
+        let linked = link(toolchain, &libraries, scratch.path())?;
+
+        let names = ir::kernels(&linked);
+        if names.is_empty() {
+            return Err(CudaBuilderError::NoKernels(self.path.clone()));
+        }
+        let mut infos = ir::kernel_infos(&linked);
+        let mut modules: BTreeMap<String, Vec<(String, KernelTraits)>> = BTreeMap::new();
+        for name in &names {
+            let traits = self.traits(name);
+            modules
+                .entry(traits.module.clone())
+                .or_default()
+                .push((name.clone(), traits));
+        }
+        if let Some(only) = &self.only {
+            if !modules.contains_key(only) {
+                let modules = modules.into_keys().collect::<Vec<_>>().join(", ");
+                return Err(CudaBuilderError::UnknownModule {
+                    name: only.clone(),
+                    modules,
+                });
+            }
+            modules.retain(|name, _| name == only);
+        }
+
+        // What no kernel reaches is dropped once, and not once for each module.
+        let prepared = scratch.path().join("prepared.ll");
+        write(&prepared, ir::prepare(&linked)?)?;
+        let reduced = scratch.path().join("reduced.bc");
+        internalize(
+            toolchain,
+            names.iter().map(String::as_str),
+            &reduced.with_extension("list"),
+        )?
+        .arg("-passes=internalize,globaldce")
+        .arg(&prepared)
+        .arg("-o")
+        .arg(&reduced)
+        .run("opt")?;
+
+        let compiled: Vec<CompiledModule> = modules
+            .par_iter()
+            .map(|(name, kernels)| self.compile_module(toolchain, name, kernels, &reduced, scratch.path()))
+            .collect::<Result<_, _>>()?;
+
+        let mut kernels = Vec::new();
+        for module in &compiled {
+            let traits: BTreeMap<_, _> = modules[&module.name]
+                .iter()
+                .map(|(name, traits)| (&**name, traits))
+                .collect();
+            for entry in ptx::entries(&module.ptx) {
+                let traits = traits[entry.name];
+                kernels.push(Kernel {
+                    name: entry.name.to_owned(),
+                    module: module.name.clone(),
+                    params: params(infos.remove(entry.name).as_deref(), &entry.params),
+                    block_size: traits.block_size,
+                    element: traits.element.clone(),
+                    op: traits.op.clone(),
+                    shared: entry.shared,
+                    static_shared_bytes: entry.static_shared_bytes,
+                });
+            }
+        }
+        kernels.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(Output {
+            toolchain: toolchain.versions.clone(),
+            modules: compiled,
+            kernels,
+        })
+    }
+
+    /// Builds the crate and everything under it to rlibs of bitcode: the crate's own first.
+    fn cargo(&self, toolchain: &Toolchain) -> Result<Vec<PathBuf>, CudaBuilderError> {
+        let path = fs::canonicalize(&self.path).map_err(CudaBuilderError::io(self.path.display().to_string()))?;
+        let mut flags = vec![
+            format!("-Ctarget-cpu={}", self.arch),
+            // LLVM sees the module only once its address spaces are right.
+            "-Cno-prepopulate-passes".to_owned(),
+            // rustc duplicates barriers into divergent arms (rust-lang/rust #137086).
+            "-Zmir-enable-passes=-JumpThreading".to_owned(),
+            // Paths in line tables and panic messages must not depend on where the sources lie. The last match wins.
+            format!(
+                "--remap-path-prefix={}=rust",
+                toolchain.sysroot.join("lib/rustlib/src/rust").display()
+            ),
+            format!("--remap-path-prefix={}=.", workspace_root(toolchain, &path)?.display()),
+        ];
+        if self.line_info {
+            flags.push("-Cdebuginfo=line-directives-only".to_owned());
+        }
+        let checks = !self.release;
+        let mut command = cargo_command(&toolchain.cargo, &toolchain.rustc, &path);
+        command
+            .args([
+                "rustc",
+                "--lib",
+                "--release",
+                "-Zbuild-std=core",
+                "--target",
+                "nvptx64-nvidia-cuda",
+            ])
+            .arg("--message-format=json-render-diagnostics")
+            .args([
+                "--config",
+                "profile.release.opt-level=3",
+                "--config",
+                "profile.release.codegen-units=1",
+            ])
+            .args([
+                "--config",
+                "profile.release.panic='abort'",
+                "--config",
+                "profile.release.lto=false",
+            ])
+            .args([
+                "--config",
+                "profile.release.debug=false",
+                "--config",
+                "profile.release.strip=false",
+            ])
+            .args(["--config", &format!("profile.release.debug-assertions={checks}")])
+            .args(["--config", &format!("profile.release.overflow-checks={checks}")])
+            .arg("--target-dir")
+            .arg(self.cargo_target_dir())
+            .args(&self.build_args)
+            .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
+        artifacts(command, &path, ".rlib")?.ok_or_else(|| CudaBuilderError::BuildFailed(self.path.clone()))
+    }
+
+    /// Optimises one module and prints it as PTX.
+    fn compile_module(
+        &self,
+        toolchain: &Toolchain,
+        name: &str,
+        kernels: &[(String, KernelTraits)],
+        reduced: &Path,
+        scratch: &Path,
+    ) -> Result<CompiledModule, CudaBuilderError> {
+        let optimised = scratch.join(format!("{name}.ll"));
+        internalize(
+            toolchain,
+            kernels.iter().map(|(name, _)| name.as_str()),
+            &optimised.with_extension("list"),
+        )?
+        .arg(format!("-mcpu={}", self.arch))
+        .args(["-passes=internalize,globaldce,default<O3>", "-S"])
+        .arg(reduced)
+        .arg("-o")
+        .arg(&optimised)
+        .run("opt")?;
+        let ptx = scratch.join(format!("{name}.ptx"));
+        tool(toolchain, "llc")
+            .arg("-O3")
+            .arg(format!("-mcpu={}", self.arch))
+            .arg(format!("-mattr={}", self.arch.ptx_feature()))
+            .arg(&optimised)
+            .arg("-o")
+            .arg(&ptx)
+            .run("llc")?;
+        let llvm_ir = if self.emit_llvm_ir {
+            Some(read(&optimised)?)
+        } else {
+            None
+        };
+        Ok(CompiledModule {
+            name: name.to_owned(),
+            arch: self.arch,
+            ptx: read(&ptx)?,
+            llvm_ir,
+        })
+    }
+
+    fn traits(&self, kernel: &str) -> KernelTraits {
+        match &self.rule {
+            Some(rule) => rule(kernel),
+            None => KernelTraits {
+                module: self.default_module(),
+                ..KernelTraits::default()
+            },
+        }
+    }
+
+    fn default_module(&self) -> String {
+        let folder = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        folder
+            .file_name()
+            .map_or_else(|| "kernels".to_owned(), |name| name.to_string_lossy().into_owned())
+    }
+
+    /// Absolute, since cargo runs in the crate's folder. One folder for each architecture, whose flags differ.
+    fn cargo_target_dir(&self) -> PathBuf {
+        let folder = self
+            .target_dir
+            .clone()
+            .unwrap_or_else(|| self.path.join("target/cuda-builder"));
+        std::path::absolute(&folder).unwrap_or(folder)
+    }
+}
+
+/// The parameters' names and types as the source has them; where that is not known, or disagrees with the PTX in
+/// number, as the PTX has them.
+fn params(info: Option<&str>, types: &[&str]) -> Vec<Param> {
+    let named: Vec<Param> = info
+        .unwrap_or_default()
+        .split(';')
+        .filter_map(|param| param.split_once(':'))
+        .map(|(name, ty)| Param {
+            name: name.trim().to_owned(),
+            ty: ty.trim().to_owned(),
+        })
+        .collect();
+    if named.len() == types.len() {
+        return named;
+    }
+    let unnamed = |(i, ty): (usize, &&str)| Param {
+        name: format!("param_{i}"),
+        ty: (*ty).to_owned(),
+    };
+    types.iter().enumerate().map(unnamed).collect()
+}
+
+/// Joins the first rlib's bitcode with what it uses of the others', as textual IR.
+fn link(toolchain: &Toolchain, libraries: &[PathBuf], scratch: &Path) -> Result<String, CudaBuilderError> {
+    let mut objects = Vec::new();
+    for (i, library) in libraries.iter().enumerate() {
+        let folder = scratch.join(format!("rlib{i}"));
+        fs::create_dir(&folder).map_err(CudaBuilderError::io(folder.display().to_string()))?;
+        tool(toolchain, "llvm-ar")
+            .arg("x")
+            .arg(library)
+            .current_dir(&folder)
+            .run("llvm-ar")?;
+        let members = fs::read_dir(&folder).map_err(CudaBuilderError::io(folder.display().to_string()))?;
+        let mut members: Vec<PathBuf> = members.filter_map(|member| Some(member.ok()?.path())).collect();
+        members.retain(|member| member.extension().is_some_and(|extension| extension == "o"));
+        members.sort();
+        objects.extend(members);
+    }
+    let linked = scratch.join("linked.ll");
+    // `--only-needed` spares the first file: all of the crate itself is taken.
+    tool(toolchain, "llvm-link")
+        .args(["--only-needed", "-S"])
+        .args(&objects)
+        .arg("-o")
+        .arg(&linked)
+        .run("llvm-link")?;
+    read(&linked)
+}
+
+/// An `opt` that makes all but the named kernels internal. The names go through a file: they can be many.
+fn internalize<'a>(
+    toolchain: &Toolchain,
+    kernels: impl Iterator<Item = &'a str>,
+    list: &Path,
+) -> Result<Command, CudaBuilderError> {
+    write(list, kernels.collect::<Vec<_>>().join("\n"))?;
+    let mut opt = tool(toolchain, "opt");
+    opt.arg(format!("-internalize-public-api-file={}", list.display()));
+    Ok(opt)
+}
+
+fn tool(toolchain: &Toolchain, name: &str) -> Command {
+    Command::new(toolchain.llvm.join(name))
+}
+
+/// Runs a tool and turns its failure into an error with what it said.
+trait Run {
+    fn run(&mut self, tool: &str) -> Result<(), CudaBuilderError>;
+}
+
+impl Run for Command {
+    fn run(&mut self, tool: &str) -> Result<(), CudaBuilderError> {
+        let output = self
+            .output()
+            .map_err(CudaBuilderError::io(format!("cannot run {tool}")))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        Err(CudaBuilderError::Tool {
+            tool: tool.to_owned(),
+            message,
+        })
+    }
+}
+
+/// A cargo that runs in `folder` with the given compiler, and without what an outer cargo or the user's environment
+/// would change in the result.
+pub(crate) fn cargo_command(cargo: &Path, rustc: &Path, folder: &Path) -> Command {
+    let mut command = Command::new(cargo);
+    command
+        .current_dir(folder)
+        .env("RUSTC", rustc)
+        .env("RUSTC_BOOTSTRAP", "1")
+        .stderr(Stdio::inherit());
+    let inherited = [
+        "RUSTFLAGS",
+        "RUSTC_WRAPPER",
+        "RUSTC_WORKSPACE_WRAPPER",
+        "RUSTUP_TOOLCHAIN",
+        "CARGO_BUILD_TARGET",
+    ];
+    for name in inherited {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Runs cargo and returns the files that it made with the given ending, the last crate's first; `None` if it failed.
+pub(crate) fn artifacts(
+    mut command: Command,
+    crate_path: &Path,
+    ending: &str,
+) -> Result<Option<Vec<PathBuf>>, CudaBuilderError> {
+    #[derive(Deserialize)]
+    struct Message {
+        reason: String,
+        #[serde(default)]
+        manifest_path: PathBuf,
+        #[serde(default)]
+        filenames: Vec<PathBuf>,
+    }
+    let output = command.output().map_err(CudaBuilderError::io("cannot run cargo"))?;
+    if !output.status.success() {
+        return Ok(None);
+    }
+    let manifest = crate_path.join("Cargo.toml");
+    let (mut own, mut others) = (Vec::new(), Vec::new());
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let Ok(message) = serde_json::from_str::<Message>(line) else {
+            continue;
+        };
+        if message.reason == "compiler-artifact" {
+            let files = if message.manifest_path == manifest {
+                &mut own
+            } else {
+                &mut others
+            };
+            files.extend(
+                message
+                    .filenames
+                    .into_iter()
+                    .filter(|file| file.to_string_lossy().ends_with(ending)),
+            );
+        }
+    }
+    own.extend(others);
+    Ok(Some(own))
+}
+
+/// The folder that the crate's package paths are relative to.
+fn workspace_root(toolchain: &Toolchain, path: &Path) -> Result<PathBuf, CudaBuilderError> {
+    let output = Command::new(&toolchain.cargo)
+        .args(["locate-project", "--workspace", "--message-format=plain"])
+        .current_dir(path)
+        .env_remove("RUSTUP_TOOLCHAIN")
+        .output()
+        .map_err(CudaBuilderError::io("cannot run cargo"))?;
+    let manifest = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    // A crate that cargo cannot place is refused by the build itself, with cargo's own message.
+    Ok(manifest
+        .parent()
+        .filter(|_| output.status.success())
+        .unwrap_or(path)
+        .to_owned())
+}
+
+fn read(path: &Path) -> Result<String, CudaBuilderError> {
+    fs::read_to_string(path).map_err(CudaBuilderError::io(path.display().to_string()))
+}
+
+fn write(path: &Path, text: String) -> Result<(), CudaBuilderError> {
+    fs::write(path, text).map_err(CudaBuilderError::io(path.display().to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_come_from_the_source() {
+        let params = params(Some("input:*const i32;n:usize"), &["u64", "u64"]);
+        assert_eq!(
+            params[0],
+            Param {
+                name: "input".into(),
+                ty: "*const i32".into()
+            }
+        );
+        assert_eq!(
+            params[1],
+            Param {
+                name: "n".into(),
+                ty: "usize".into()
+            }
+        );
+    }
+
+    #[test]
+    fn unknown_parameters_are_numbered() {
+        let expected = [Param {
+            name: "param_0".into(),
+            ty: "u64".into(),
+        }];
+        assert_eq!(params(None, &["u64"]), expected);
+        assert_eq!(params(Some("a:u8;b:u8"), &["u64"]), expected);
+    }
+
+    #[test]
+    fn a_folder_without_a_crate_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let message = CudaBuilder::new(folder.path()).build().unwrap_err().to_string();
+        assert_eq!(
+            message,
+            format!(
+                "`{}` is not the folder of a crate: it has no Cargo.toml",
+                folder.path().display()
+            )
+        );
+    }
+}

@@ -1,0 +1,193 @@
+//! What the build must know of finished PTX: its entries, their parameters and their shared memory.
+//!
+//! This reads declarations only and judges nothing; it understands what LLVM and libNVVM print.
+
+use crate::ir::DYNAMIC_SHARED;
+use crate::manifest::SharedKind;
+
+/// One `.entry` of a PTX file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// The kernel's name.
+    pub name: &'a str,
+    /// The PTX type of each parameter, without its dot: `u64`.
+    pub params: Vec<&'a str>,
+    /// The bytes of static shared memory.
+    pub static_shared_bytes: u32,
+    /// The kinds of shared memory that the body names.
+    pub shared: SharedKind,
+}
+
+/// The entries of a PTX file in order.
+pub fn entries(ptx: &str) -> Vec<Entry<'_>> {
+    let (module, bodies) = split(ptx);
+    let arrays: Vec<SharedArray<'_>> = module.lines().filter_map(shared_array).collect();
+    bodies
+        .into_iter()
+        .map(|(head, body)| {
+            let (name, params) = head.split_once('(').unwrap_or((head, ""));
+            let params = params
+                .lines()
+                .filter_map(|line| line.trim().strip_prefix(".param "))
+                .map(param_type)
+                .collect();
+            let own = body.lines().filter_map(shared_array);
+            let used: Vec<_> = own
+                .chain(arrays.iter().copied().filter(|array| names(body, array.name)))
+                .collect();
+            let dynamic = used.iter().any(|array| array.bytes.is_none()) || names(body, DYNAMIC_SHARED);
+            let bytes: u32 = used.iter().filter_map(|array| array.bytes).sum();
+            let shared = match (bytes > 0, dynamic) {
+                (false, false) => SharedKind::None,
+                (true, false) => SharedKind::Static,
+                (false, true) => SharedKind::Dynamic,
+                (true, true) => SharedKind::Both,
+            };
+            Entry {
+                name: name.trim(),
+                params,
+                static_shared_bytes: bytes,
+                shared,
+            }
+        })
+        .collect()
+}
+
+/// An array in shared memory; one without a size is the dynamic one.
+#[derive(Clone, Copy)]
+struct SharedArray<'a> {
+    name: &'a str,
+    bytes: Option<u32>,
+}
+
+/// Reads `.shared .align 4 .b8 name[1024];`, with or without linkage before it.
+fn shared_array(line: &str) -> Option<SharedArray<'_>> {
+    let line = line.trim();
+    let declaration = [".extern ", ".visible ", ".weak "]
+        .iter()
+        .find_map(|linkage| line.strip_prefix(linkage));
+    let declaration = declaration
+        .unwrap_or(line)
+        .strip_prefix(".shared ")?
+        .trim_end_matches(';');
+    let mut words = declaration.split_whitespace();
+    let variable = words.next_back()?;
+    let width: u32 = words
+        .next_back()?
+        .trim_start_matches(|c: char| !c.is_ascii_digit())
+        .parse()
+        .ok()?;
+    let (name, length) = match variable.split_once('[') {
+        Some((name, length)) => (name, length.trim_end_matches(']').parse::<u32>().ok()),
+        None => (variable, Some(1)),
+    };
+    Some(SharedArray {
+        name,
+        bytes: length.map(|length| length * width / 8),
+    })
+}
+
+/// The type in `.u64 .ptr .align 1 k_param_0,` is its first word.
+fn param_type(declaration: &str) -> &str {
+    let words = declaration.split_whitespace();
+    let mut types = words
+        .filter_map(|word| word.strip_prefix('.'))
+        .filter(|word| !["align", "ptr"].contains(word));
+    types.next().unwrap_or_default()
+}
+
+/// True if `text` has `name` as a whole word.
+fn names(text: &str, name: &str) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || "_$%".contains(c);
+    text.match_indices(name)
+        .any(|(at, _)| !text[..at].ends_with(word) && !text[at + name.len()..].starts_with(word))
+}
+
+/// Splits a file into what is outside of entries and, for each entry, its head after `.entry` and its body.
+fn split(ptx: &str) -> (String, Vec<(&str, &str)>) {
+    const ENTRY: &str = ".entry ";
+    let (mut module, mut bodies) = (String::new(), Vec::new());
+    let mut rest = ptx;
+    while let Some(at) = rest.find(ENTRY) {
+        module.push_str(&rest[..at]);
+        let entry = &rest[at + ENTRY.len()..];
+        let Some(open) = entry.find('{') else { break };
+        let mut depth = 0;
+        let end = entry[open..].find(|c| {
+            depth += i32::from(c == '{') - i32::from(c == '}');
+            depth == 0
+        });
+        let end = end.map_or(entry.len(), |end| open + end);
+        bodies.push((&entry[..open], &entry[open..end]));
+        rest = &entry[end..];
+    }
+    module.push_str(rest);
+    (module, bodies)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PTX: &str = "
+.extern .shared .align 16 .b8 __cuda_std_dynamic_shared_array[];
+.shared .align 4 .b8 both[64];
+.visible .entry none(
+\t.param .u64 .ptr .align 1 none_param_0,
+\t.param .f32 none_param_1
+)
+{
+\t{ // callseq 0, 0
+\t} // callseq 0
+\tret;
+}
+.visible .entry dynamic()
+{
+\tmov.b64 \t%rd12, __cuda_std_dynamic_shared_array;
+}
+.visible .entry own(
+\t.param .align 8 .b8 own_param_0[16]
+)
+{
+\t.shared .align 4 .b8 own_S[1024];
+\tst.shared.b32 [own_S], 0;
+\tst.shared.b32 [both_not], 0;
+}
+.visible .entry all(
+\t.param .u32 all_param_0
+)
+{
+\tld.shared.b32 %r1, [both+4];
+\tld.shared.b32 %r2, [__cuda_std_dynamic_shared_array];
+}
+";
+
+    #[test]
+    fn entries_have_their_parameters_types() {
+        let entries = entries(PTX);
+        assert_eq!(
+            entries.iter().map(|entry| entry.name).collect::<Vec<_>>(),
+            ["none", "dynamic", "own", "all"]
+        );
+        assert_eq!(entries[0].params, ["u64", "f32"]);
+        assert_eq!(entries[1].params, [""; 0]);
+        assert_eq!(entries[2].params, ["b8"]);
+    }
+
+    #[test]
+    fn shared_memory_is_told_by_kind_and_size() {
+        let shared: Vec<_> = entries(PTX)
+            .iter()
+            .map(|entry| (entry.shared, entry.static_shared_bytes))
+            .collect();
+        assert_eq!(
+            shared,
+            [
+                (SharedKind::None, 0),
+                (SharedKind::Dynamic, 0),
+                (SharedKind::Static, 1024),
+                (SharedKind::Both, 64)
+            ]
+        );
+    }
+}

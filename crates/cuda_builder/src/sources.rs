@@ -1,0 +1,111 @@
+//! One hash over the sources that the kernels are compiled from.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+/// The SHA-256 over all `.rs` and `.toml` files under the crates' folders, in lower-case hex.
+///
+/// Each file counts with its path relative to `root`, `/` between the parts, and its text with LF line ends: the hash
+/// is the same wherever and however the sources are checked out. Folders named `target`, `tests` and `ptx` are left out, as are
+/// hidden ones.
+///
+/// # Errors
+/// A folder or file cannot be read.
+pub fn hash(root: &Path, crates: &[&str]) -> io::Result<String> {
+    let mut files = Vec::new();
+    for name in crates {
+        collect(&root.join(name), &mut files)?;
+    }
+    let mut files: Vec<(String, PathBuf)> = files
+        .into_iter()
+        .map(|path| {
+            let relative = path.strip_prefix(root).unwrap_or(&path);
+            let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();
+            (parts.join("/"), path)
+        })
+        .collect();
+    files.sort();
+
+    let mut hasher = Sha256::new();
+    for (name, path) in files {
+        let text = fs::read_to_string(path)?.replace("\r\n", "\n");
+        // Lengths separate the fields: no file's text can pass for another file's name.
+        hasher.update((name.len() as u64).to_le_bytes());
+        hasher.update(name);
+        hasher.update((text.len() as u64).to_le_bytes());
+        hasher.update(text);
+    }
+    Ok(format!("{:x}", hasher.finalize()))
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let path = entry.path();
+        if entry.file_type()?.is_dir() {
+            if !name.starts_with('.') && !["target", "tests", "ptx"].contains(&&*name) {
+                collect(&path, files)?;
+            }
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "rs" || extension == "toml")
+        {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        folder
+    }
+
+    fn hash_of(files: &[(&str, &str)]) -> String {
+        hash(tree(files).path(), &["k"]).unwrap()
+    }
+
+    #[test]
+    fn the_place_and_the_line_ends_do_not_matter() {
+        let unix = hash_of(&[("k/src/lib.rs", "a\nb\n"), ("k/Cargo.toml", "[package]\n")]);
+        let windows = hash_of(&[("k/Cargo.toml", "[package]\r\n"), ("k/src/lib.rs", "a\r\nb\r\n")]);
+        assert_eq!(unix, windows);
+    }
+
+    #[test]
+    fn generated_files_do_not_matter() {
+        let plain = hash_of(&[("k/src/lib.rs", "a")]);
+        assert_eq!(
+            hash_of(&[("k/src/lib.rs", "a"), ("k/ptx/a.rs", "b"), ("k/target/x.rs", "")]),
+            plain
+        );
+        assert_eq!(hash_of(&[("k/src/lib.rs", "a"), ("k/README.md", "b")]), plain);
+    }
+
+    #[test]
+    fn text_and_names_matter() {
+        let plain = hash_of(&[("k/src/lib.rs", "a")]);
+        assert_ne!(hash_of(&[("k/src/lib.rs", "b")]), plain);
+        assert_ne!(hash_of(&[("k/src/bib.rs", "a")]), plain);
+        assert_ne!(hash_of(&[("k/src/lib.rs", "a"), ("k/src/x.rs", "")]), plain);
+    }
+
+    #[test]
+    fn a_missing_folder_is_an_error() {
+        assert!(hash(tree(&[]).path(), &["k"]).is_err());
+    }
+}

@@ -1,0 +1,296 @@
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::manifest::ToolchainVersions;
+
+/// The LLVM tools that the build runs.
+const LLVM_TOOLS: [&str; 4] = ["llvm-ar", "llvm-link", "opt", "llc"];
+
+/// A compiler, its cargo, the source of its `core` and LLVM tools of its LLVM's version.
+#[derive(Clone, Debug)]
+pub struct Toolchain {
+    /// The compiler.
+    pub rustc: PathBuf,
+    /// The cargo beside it.
+    pub cargo: PathBuf,
+    /// The folder of llvm-link, opt and llc.
+    pub llvm: PathBuf,
+    /// The compiler's root, under which the source of `core` lies.
+    pub sysroot: PathBuf,
+    /// The versions that the manifest names.
+    pub versions: ToolchainVersions,
+}
+
+/// A compiler that was looked at and does not do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejected {
+    /// Where it was looked for.
+    pub candidate: String,
+    /// What is wrong with it, as half a sentence.
+    pub reason: String,
+}
+
+/// There is no usable [`Toolchain`]. The message names what was tried and the commands that install one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolchainError {
+    /// What was tried.
+    pub rejected: Vec<Rejected>,
+}
+
+impl std::error::Error for ToolchainError {}
+
+impl fmt::Display for ToolchainError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "no compiler for kernels: rustc, the source of its core and LLVM tools of one version are needed"
+        )?;
+        for Rejected { candidate, reason } in &self.rejected {
+            writeln!(f, "  {candidate}: {reason}")?;
+        }
+        writeln!(f, "Install a set with rustup:")?;
+        writeln!(f, "  rustup component add rust-src llvm-tools llvm-bitcode-linker")?;
+        writeln!(f, "  rustup target add nvptx64-nvidia-cuda")?;
+        writeln!(f, "or with Debian's packages (bookworm-security and later releases):")?;
+        write!(f, "  apt-get install rustc-web cargo-web rust-web-src rust-web-llvm")
+    }
+}
+
+impl Toolchain {
+    /// Finds a usable set: the toolchain that is active in `folder` first, then Debian's.
+    ///
+    /// # Errors
+    /// Neither is complete.
+    pub fn find(folder: &Path) -> Result<Self, ToolchainError> {
+        Self::find_among(
+            folder,
+            &[
+                ("the active toolchain", Path::new("rustc")),
+                ("Debian's", Path::new("/usr/bin/rustc")),
+            ],
+        )
+    }
+
+    /// Finds a usable set among compilers, each with a name for the message.
+    pub(crate) fn find_among(folder: &Path, candidates: &[(&str, &Path)]) -> Result<Self, ToolchainError> {
+        let mut rejected = Vec::new();
+        for (name, rustc) in candidates {
+            match Self::examine(folder, rustc) {
+                Ok(toolchain) => return Ok(toolchain),
+                Err(reason) => rejected.push(Rejected {
+                    candidate: format!("{name} ({})", rustc.display()),
+                    reason,
+                }),
+            }
+        }
+        Err(ToolchainError { rejected })
+    }
+
+    /// Completes the set around one compiler, or tells what is missing.
+    fn examine(folder: &Path, rustc: &Path) -> Result<Self, String> {
+        let sysroot = PathBuf::from(print(folder, rustc, &["--print", "sysroot"])?.trim());
+        // rustup's `rustc` is a proxy: from here on the compiler itself, so that no override can come between.
+        let direct = sysroot
+            .join("bin")
+            .join(format!("rustc{}", std::env::consts::EXE_SUFFIX));
+        let rustc = if direct.is_file() { direct } else { rustc.to_owned() };
+        let (versions, host) = versions(&print(folder, &rustc, &["-vV"])?)?;
+        let release = versions.rustc.split(' ').nth(1).unwrap_or_default();
+
+        let cargo = rustc.with_file_name(format!("cargo{}", std::env::consts::EXE_SUFFIX));
+        if !cargo.is_file() {
+            return Err(format!("rustc {release} has no cargo beside it at {}", cargo.display()));
+        }
+        let core = sysroot.join("lib/rustlib/src/rust/library/core/src/lib.rs");
+        if !core.is_file() {
+            return Err(format!("rustc {release} lacks the source of core (rust-src)"));
+        }
+        let major = versions.llvm.split('.').next().unwrap_or_default();
+        let folders = [
+            sysroot.join("lib/rustlib").join(host).join("bin"),
+            PathBuf::from(format!("/usr/lib/llvm-{major}/bin")),
+        ];
+        let complete = |folder: &&PathBuf| {
+            LLVM_TOOLS
+                .iter()
+                .all(|tool| folder.join(format!("{tool}{}", std::env::consts::EXE_SUFFIX)).is_file())
+        };
+        let Some(llvm) = folders.iter().find(complete) else {
+            return Err(format!(
+                "rustc {release} lacks {} of LLVM {major}",
+                LLVM_TOOLS.join(", ")
+            ));
+        };
+        let tool = print(folder, &llvm.join("llc"), &["--version"])?;
+        if !tool.contains(&format!("LLVM version {major}.")) {
+            return Err(format!(
+                "rustc {release} has LLVM {}, but {} is of another",
+                versions.llvm,
+                llvm.display()
+            ));
+        }
+        Ok(Self {
+            rustc,
+            cargo,
+            llvm: llvm.clone(),
+            sysroot,
+            versions,
+        })
+    }
+}
+
+impl fmt::Display for Toolchain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} at {}, LLVM {} at {}",
+            self.versions.rustc,
+            self.rustc.display(),
+            self.versions.llvm,
+            self.llvm.display()
+        )
+    }
+}
+
+fn print(folder: &Path, program: &Path, args: &[&str]) -> Result<String, String> {
+    let output = Command::new(program)
+        .args(args)
+        .current_dir(folder)
+        .output()
+        .map_err(|error| format!("cannot run {}: {error}", program.display()))?;
+    if !output.status.success() {
+        let message = String::from_utf8_lossy(&output.stderr);
+        return Err(format!(
+            "{} failed: {}",
+            program.display(),
+            message.lines().next().unwrap_or("no message")
+        ));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Reads `rustc -vV`: the versions and the host's target.
+pub(crate) fn versions(text: &str) -> Result<(ToolchainVersions, String), String> {
+    let field = |name: &str| {
+        text.lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+            .map(str::to_owned)
+            .ok_or_else(|| format!("`rustc -vV` tells no {name}"))
+    };
+    let rustc = text.lines().next().unwrap_or_default().to_owned();
+    Ok((
+        ToolchainVersions {
+            rustc,
+            llvm: field("LLVM version")?,
+            codegen: "rustc-nvptx".to_owned(),
+        },
+        field("host")?,
+    ))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    const VERSION: &str = "rustc 1.96.0 (abc 2026-05-25)\nhost: x86_64-unknown-linux-gnu\nLLVM version: 22.1.8";
+
+    fn script(path: &Path, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// A rustup-like toolchain of stand-ins, complete but for what the caller removes.
+    fn stand_in() -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        script(
+            &at("bin/rustc"),
+            &format!(
+                "[ \"$1\" = --print ] && echo '{}' || echo '{VERSION}'",
+                root.path().display()
+            ),
+        );
+        script(&at("bin/cargo"), "true");
+        for tool in LLVM_TOOLS {
+            script(
+                &at("lib/rustlib/x86_64-unknown-linux-gnu/bin").join(tool),
+                "echo 'LLVM version 22.1.8'",
+            );
+        }
+        script(&at("lib/rustlib/src/rust/library/core/src/lib.rs"), "");
+        root
+    }
+
+    fn examine(root: &tempfile::TempDir) -> Result<Toolchain, String> {
+        Toolchain::examine(root.path(), &root.path().join("bin/rustc"))
+    }
+
+    #[test]
+    fn rustups_layout_is_found() {
+        let root = stand_in();
+        let toolchain = examine(&root).unwrap();
+        assert_eq!(
+            toolchain.llvm,
+            root.path().join("lib/rustlib/x86_64-unknown-linux-gnu/bin")
+        );
+        assert_eq!(toolchain.versions.llvm, "22.1.8");
+        assert_eq!(toolchain.versions.rustc, "rustc 1.96.0 (abc 2026-05-25)");
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let root = stand_in();
+        fs::remove_file(root.path().join("lib/rustlib/src/rust/library/core/src/lib.rs")).unwrap();
+        assert_eq!(
+            examine(&root).unwrap_err(),
+            "rustc 1.96.0 lacks the source of core (rust-src)"
+        );
+
+        let root = stand_in();
+        fs::remove_file(root.path().join("bin/cargo")).unwrap();
+        assert!(
+            examine(&root)
+                .unwrap_err()
+                .starts_with("rustc 1.96.0 has no cargo beside it")
+        );
+    }
+
+    #[test]
+    fn tools_of_another_llvm_are_refused() {
+        let root = stand_in();
+        let tools = root.path().join("lib/rustlib/x86_64-unknown-linux-gnu/bin");
+        script(&tools.join("llc"), "echo 'LLVM version 21.0.0'");
+        assert!(
+            examine(&root)
+                .unwrap_err()
+                .starts_with("rustc 1.96.0 has LLVM 22.1.8, but ")
+        );
+    }
+
+    #[test]
+    fn the_first_complete_candidate_wins() {
+        let (empty, complete) = (tempfile::tempdir().unwrap(), stand_in());
+        let (none, some) = (empty.path().join("rustc"), complete.path().join("bin/rustc"));
+        let found = Toolchain::find_among(complete.path(), &[("first", &none), ("second", &some)]).unwrap();
+        assert_eq!(found.rustc, some);
+    }
+
+    #[test]
+    fn the_message_has_each_candidate_and_the_commands() {
+        let error = Toolchain::find_among(Path::new("."), &[("the active toolchain", Path::new("/nowhere/rustc"))]);
+        let message = error.unwrap_err().to_string();
+        let lines: Vec<_> = message.lines().collect();
+        assert!(
+            lines[1].starts_with("  the active toolchain (/nowhere/rustc): cannot run /nowhere/rustc: "),
+            "{message}"
+        );
+        assert!(lines.contains(&"  rustup component add rust-src llvm-tools llvm-bitcode-linker"));
+        assert!(lines.contains(&"  rustup target add nvptx64-nvidia-cuda"));
+        assert!(lines.contains(&"  apt-get install rustc-web cargo-web rust-web-src rust-web-llvm"));
+    }
+}

@@ -1,0 +1,97 @@
+//! What the 32 lanes of a warp do together.
+//!
+//! Every function here is a *collective*: the lanes named in `mask` meet at the call. Its common contract, called
+//! "the mask's contract" below: the calling lane is in `mask`, and every lane in `mask` that has not exited calls the
+//! same function with the same mask. (PTX ISA, `shfl.sync`, `vote.sync`, `bar.warp.sync`.)
+
+use crate::gpu_only;
+
+mod shuffle;
+
+pub use shuffle::{WarpShuffleValue, warp_shuffle_down, warp_shuffle_idx, warp_shuffle_up, warp_shuffle_xor};
+
+/// The lane of the calling thread in its warp, 0 to 31: PTX `%laneid`.
+///
+/// # Panics
+/// On the host, always.
+#[gpu_only]
+#[inline(always)]
+#[must_use]
+pub fn lane_id() -> u32 {
+    unsafe extern "C" {
+        #[link_name = "llvm.nvvm.read.ptx.sreg.laneid"]
+        fn read() -> u32;
+    }
+    // SAFETY: reading a special register has no precondition.
+    unsafe { read() }
+}
+
+/// The lanes that run this very instruction together, one bit each: PTX `activemask`.
+///
+/// It tells what happens to be so, not what the program ordered: never build a collective's mask from it where lanes
+/// may have diverged.
+///
+/// # Panics
+/// On the host, always.
+#[gpu_only]
+#[inline(always)]
+#[must_use]
+pub fn activemask() -> u32 {
+    unsafe extern "C" {
+        #[link_name = "llvm.nvvm.activemask"]
+        fn read() -> u32;
+    }
+    // SAFETY: no precondition.
+    unsafe { read() }
+}
+
+/// Waits for the lanes in `mask`, and makes what they wrote to memory before visible to each other: CUDA's
+/// `__syncwarp`, PTX `bar.warp.sync`.
+///
+/// # Safety
+/// The mask's contract (see the module).
+///
+/// # Panics
+/// On the host, always.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn sync_warp(mask: u32) {
+    unsafe extern "C" {
+        #[link_name = "llvm.nvvm.bar.warp.sync"]
+        fn sync(mask: u32);
+    }
+    // SAFETY: the caller keeps the mask's contract.
+    unsafe { sync(mask) }
+}
+
+/// Declares votes: one bit from each lane in, one answer to all.
+macro_rules! votes {
+    ($($(#[$doc:meta])* $name:ident -> $answer:ty = $intrinsic:literal;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// The mask's contract (see the module).
+        ///
+        /// # Panics
+        /// On the host, always.
+        #[gpu_only]
+        #[inline(always)]
+        pub unsafe fn $name(mask: u32, predicate: bool) -> $answer {
+            unsafe extern "C" {
+                #[link_name = $intrinsic]
+                fn vote(mask: u32, predicate: bool) -> $answer;
+            }
+            // SAFETY: the caller keeps the mask's contract.
+            unsafe { vote(mask, predicate) }
+        }
+    )*};
+}
+
+votes! {
+    /// Whether `predicate` is true in all lanes of `mask`: PTX `vote.sync.all`.
+    warp_vote_all -> bool = "llvm.nvvm.vote.all.sync";
+    /// Whether `predicate` is true in any lane of `mask`: PTX `vote.sync.any`.
+    warp_vote_any -> bool = "llvm.nvvm.vote.any.sync";
+    /// The lanes of `mask` in which `predicate` is true, one bit each: PTX `vote.sync.ballot`.
+    warp_vote_ballot -> u32 = "llvm.nvvm.vote.ballot.sync";
+}

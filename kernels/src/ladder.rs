@@ -1,0 +1,50 @@
+//! The reduction ladder: each rung reduces the same array, and each is a lesson on why the one before was slow.
+//!
+//! Numbering and code follow the lectures that each file names:
+//!
+//! - *Filipovič*: Jiří Filipovič, "Optimalizace pro GPU hardware" (Masaryk University), after Mark Harris, "Optimizing
+//!   Parallel Reduction in CUDA" (NVIDIA).
+//! - *Liu*: Hui Liu, "GPU Computing: reduction algorithms".
+//! - *Udacity*: "Reduction Using Global and Shared Memory", Intro to Parallel Programming.
+//! - *CSDN*: "CUDA performance tuning (2): parallel reduction and its optimisation".
+//!
+//! # The launch's contract
+//!
+//! All rungs are launched alike, and all ask the same of their launch:
+//!
+//! - grid and block are one-dimensional, and the block size is a power of two that the rung allows;
+//! - `input` (`data` for `global`) holds `n` elements, `output` one element for each block (for rung 0: each pair),
+//!   both aligned to the element and not overlapping;
+//! - the grid covers `n` elements (rung 7: any grid does);
+//! - rungs 1 to 7 get dynamic shared memory for one element per thread.
+//!
+//! Then each block leaves its partial result in `output[block]`; how the partial results become one is the host's
+//! choice. `sv` is the lectures' name for the block's array in shared memory ("sdílená paměť").
+
+use crate::element::Element;
+use crate::op::Op;
+
+pub mod global;
+mod last_warp;
+pub mod naive;
+pub mod reduce1;
+pub mod reduce2;
+pub mod reduce3;
+pub mod reduce4;
+pub mod reduce5;
+pub mod reduce6;
+pub mod reduce7;
+
+/// `input[i]`, or the identity beyond the end: so every thread has something to add, whatever `n`.
+///
+/// # Safety
+/// `input` holds `n` elements.
+#[inline(always)]
+unsafe fn element_or_identity<T: Element, O: Op<T>>(input: *const T, i: usize, n: usize) -> T {
+    if i < n {
+        // SAFETY: `i` is below `n`.
+        unsafe { *input.add(i) }
+    } else {
+        O::IDENTITY
+    }
+}

@@ -1,0 +1,93 @@
+//! The operations: what two values become, and which value changes nothing.
+
+use crate::element::Element;
+
+/// An associative, commutative operation on `T` with an identity.
+///
+/// A reduction folds its input from [`IDENTITY`](Self::IDENTITY) in an order of the kernel's choosing. Kernels pad
+/// with the identity, so it takes part in every fold: the maximum of nothing but NaNs is minus infinity.
+pub trait Op<T: Element> {
+    /// The value that [`combine`](Self::combine) leaves every number unchanged with.
+    const IDENTITY: T;
+    /// The operation itself.
+    fn combine(a: T, b: T) -> T;
+}
+
+/// Addition. Integers wrap; floats round each addition to nearest even.
+pub struct Sum;
+/// The smaller value. Floats follow IEEE 754-2019 `minimumNumber`: a number beats a NaN, and -0 is below +0.
+pub struct Min;
+/// The larger value. Floats follow IEEE 754-2019 `maximumNumber`: a number beats a NaN, and +0 is above -0.
+pub struct Max;
+/// Multiplication. Integers wrap; floats round each product to nearest even.
+pub struct Product;
+
+macro_rules! integer_ops {
+    ($($t:ty)*) => {$(
+        impl Op<$t> for Sum {
+            const IDENTITY: $t = 0;
+            #[inline(always)]
+            fn combine(a: $t, b: $t) -> $t {
+                a.wrapping_add(b)
+            }
+        }
+        impl Op<$t> for Min {
+            const IDENTITY: $t = <$t>::MAX;
+            #[inline(always)]
+            fn combine(a: $t, b: $t) -> $t {
+                if b < a { b } else { a }
+            }
+        }
+        impl Op<$t> for Max {
+            const IDENTITY: $t = <$t>::MIN;
+            #[inline(always)]
+            fn combine(a: $t, b: $t) -> $t {
+                if b > a { b } else { a }
+            }
+        }
+        impl Op<$t> for Product {
+            const IDENTITY: $t = 1;
+            #[inline(always)]
+            fn combine(a: $t, b: $t) -> $t {
+                a.wrapping_mul(b)
+            }
+        }
+    )*};
+}
+
+macro_rules! float_ops {
+    ($($t:ty)*) => {$(
+        impl Op<$t> for Sum {
+            const IDENTITY: $t = 0.0;
+            #[inline(always)]
+            fn combine(a: $t, b: $t) -> $t {
+                a + b
+            }
+        }
+        // PTX `min` and `max` order the zeros and drop NaNs as the two operations above demand; Rust's promise less.
+        impl Op<$t> for Min {
+            const IDENTITY: $t = <$t>::INFINITY;
+            #[inline(always)]
+            fn combine(a: $t, b: $t) -> $t {
+                a.min(b)
+            }
+        }
+        impl Op<$t> for Max {
+            const IDENTITY: $t = <$t>::NEG_INFINITY;
+            #[inline(always)]
+            fn combine(a: $t, b: $t) -> $t {
+                a.max(b)
+            }
+        }
+        impl Op<$t> for Product {
+            const IDENTITY: $t = 1.0;
+            #[inline(always)]
+            fn combine(a: $t, b: $t) -> $t {
+                a * b
+            }
+        }
+    )*};
+}
+
+integer_ops!(i32 u32 i64 u64);
+float_ops!(f32 f64);
