@@ -50,6 +50,9 @@ pub struct Output {
     pub kernels: Vec<Kernel>,
 }
 
+/// rustc's name for the device.
+pub(crate) const DEVICE_TARGET: &str = "nvptx64-nvidia-cuda";
+
 /// Maps a kernel's name to its traits.
 type Rule = Box<dyn Fn(&str) -> KernelTraits + Send + Sync>;
 
@@ -296,40 +299,29 @@ impl CudaBuilder {
             flags.push("-Cdebuginfo=line-directives-only".to_owned());
         }
         let checks = !self.release;
+        let mut profile = vec![
+            "opt-level=3".to_owned(),
+            "codegen-units=1".to_owned(),
+            "panic='abort'".to_owned(),
+            "lto=false".to_owned(),
+            "debug=false".to_owned(),
+            format!("debug-assertions={checks}"),
+            format!("overflow-checks={checks}"),
+        ];
+        for setting in &mut profile {
+            setting.insert_str(0, "--config=profile.release.");
+        }
         let mut command = cargo_command(&toolchain.cargo, &toolchain.rustc, &path);
         command
-            .args([
-                "rustc",
-                "--lib",
-                "--release",
-                "-Zbuild-std=core",
-                "--target",
-                "nvptx64-nvidia-cuda",
-            ])
+            .args(["rustc", "--lib", "--release", "-Zbuild-std=core"])
+            .arg(format!("--target={DEVICE_TARGET}"))
             .arg("--message-format=json-render-diagnostics")
-            .args([
-                "--config",
-                "profile.release.opt-level=3",
-                "--config",
-                "profile.release.codegen-units=1",
-            ])
-            .args([
-                "--config",
-                "profile.release.panic='abort'",
-                "--config",
-                "profile.release.lto=false",
-            ])
-            .args([
-                "--config",
-                "profile.release.debug=false",
-                "--config",
-                "profile.release.strip=false",
-            ])
-            .args(["--config", &format!("profile.release.debug-assertions={checks}")])
-            .args(["--config", &format!("profile.release.overflow-checks={checks}")])
+            .args(profile)
             .arg("--target-dir")
             .arg(self.cargo_target_dir())
             .args(&self.build_args)
+            // What `#[kernel]` expands to is not stable; the sources of a rust-cuda program do not say so.
+            .args(["--", "-Zcrate-attr=feature(abi_ptx)"])
             .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
         artifacts(command, &path, ".rlib")?.ok_or_else(|| CudaBuilderError::BuildFailed(self.path.clone()))
     }
@@ -349,6 +341,8 @@ impl CudaBuilder {
             kernels.iter().map(|(name, _)| name.as_str()),
             &optimised.with_extension("list"),
         )?
+        // Without the names of Rust's blocks and values, which carry hashes, the PTX has LLVM's numbers.
+        .arg("-discard-value-names")
         .arg(format!("-mcpu={}", self.arch))
         .args(["-passes=internalize,globaldce,default<O3>", "-S"])
         .arg(reduced)
@@ -513,7 +507,8 @@ pub(crate) fn cargo_command(cargo: &Path, rustc: &Path, folder: &Path) -> Comman
     command
 }
 
-/// Runs cargo and returns the files that it made with the given ending, the last crate's first; `None` if it failed.
+/// Runs cargo and returns the files with the given ending that it made for the device, those of the crate itself
+/// first; `None` if it failed.
 pub(crate) fn artifacts(
     mut command: Command,
     crate_path: &Path,
@@ -538,17 +533,13 @@ pub(crate) fn artifacts(
             continue;
         };
         if message.reason == "compiler-artifact" {
-            let files = if message.manifest_path == manifest {
-                &mut own
-            } else {
-                &mut others
+            let own_crate = message.manifest_path == manifest;
+            let files = if own_crate { &mut own } else { &mut others };
+            // Procedural macros, and what they need, are the host's.
+            let for_device = |file: &PathBuf| {
+                file.iter().any(|part| part == DEVICE_TARGET) && file.to_string_lossy().ends_with(ending)
             };
-            files.extend(
-                message
-                    .filenames
-                    .into_iter()
-                    .filter(|file| file.to_string_lossy().ends_with(ending)),
-            );
+            files.extend(message.filenames.into_iter().filter(for_device));
         }
     }
     own.extend(others);
