@@ -1,3 +1,16 @@
-//! warpfold
+//! GPU reduction in pure Rust: sum, minimum, maximum and product of any number of elements, on CUDA or on a built-in
+//! SIMT simulator.
+//!
+//! [`variant`] is the ladder of kernels, [`launch`] plans their launches, [`reduce`] runs a plan on a [`device`] and
+//! checks the result against a CPU [`reference`](mod@reference).
 
 pub mod device;
+pub mod element;
+pub mod input;
+pub mod launch;
+pub mod op;
+pub mod ptx;
+pub mod reduce;
+pub mod reference;
+pub mod report;
+pub mod variant;

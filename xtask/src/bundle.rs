@@ -13,6 +13,7 @@
 
 use std::collections::BTreeMap;
 use std::env;
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -53,8 +54,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut table = String::new();
     for (name, test) in tests.iter().filter(|(_, artifact)| artifact.is_test) {
         bytes += copy(&test.executable, &out.join("tests").join(name))?;
-        let folder = test.package.strip_prefix(&root).context("a package outside of the workspace")?;
-        table += &format!("{name}\t{}\n", folder.display());
+        let folder = test
+            .package
+            .strip_prefix(&root)
+            .context("a package outside of the workspace")?;
+        writeln!(table, "{name}\t{}", folder.display())?;
     }
     fs::write(out.join("tests.tsv"), table)?;
     for (name, program) in &programs {
@@ -68,9 +72,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     copy(&root.join("bench/run-on-gpu.sh"), &out.join("run.sh"))?;
     fs::write(out.join("built-in"), root.display().to_string())?;
-    fs::write(out.join("commit"), git(&root, &["describe", "--always", "--dirty", "--abbrev=12"])?)?;
+    fs::write(
+        out.join("commit"),
+        git(&root, &["describe", "--always", "--dirty", "--abbrev=12"])?,
+    )?;
 
-    ensure!(bytes <= MOST_BYTES, "the bundle has {bytes} bytes, and {MOST_BYTES} are allowed");
+    ensure!(
+        bytes <= MOST_BYTES,
+        "the bundle has {bytes} bytes, and {MOST_BYTES} are allowed"
+    );
     println!(
         "{}: {} test binaries, {} programs, {:.1} MiB; run {} on the GPU machine",
         args.out.display(),
@@ -88,8 +98,15 @@ fn clear(out: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     let is_bundle = out.join("built-in").is_file();
-    let is_empty = fs::read_dir(out).with_context(|| format!("cannot read {}", out.display()))?.next().is_none();
-    ensure!(is_bundle || is_empty, "{} exists and is not a bundle: it is left alone", out.display());
+    let is_empty = fs::read_dir(out)
+        .with_context(|| format!("cannot read {}", out.display()))?
+        .next()
+        .is_none();
+    ensure!(
+        is_bundle || is_empty,
+        "{} exists and is not a bundle: it is left alone",
+        out.display()
+    );
     fs::remove_dir_all(out).with_context(|| format!("cannot delete {}", out.display()))
 }
 
@@ -107,7 +124,12 @@ fn build(root: &Path, command: &str, flags: &[&str], packages: &[&str]) -> anyho
     // The cargo that runs us, so that it is of the same toolchain.
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root).arg(command).args(flags);
-    cargo.args(["--release", "--config", "profile.release.strip=true", "--message-format=json-render-diagnostics"]);
+    cargo.args([
+        "--release",
+        "--config",
+        "profile.release.strip=true",
+        "--message-format=json-render-diagnostics",
+    ]);
     cargo.args(packages.iter().flat_map(|package| ["--package", package]));
     let mut child = cargo.stdout(Stdio::piped()).spawn().context("cannot run cargo")?;
     let stdout = child.stdout.take().expect("it was asked for");
@@ -127,8 +149,14 @@ fn build(root: &Path, command: &str, flags: &[&str], packages: &[&str]) -> anyho
 /// The executable that a line of cargo's messages announces, if it does.
 fn artifact(line: &str) -> anyhow::Result<Option<(String, Artifact)>> {
     let message: Json = serde_json::from_str(line).with_context(|| format!("not a message of cargo: {line}"))?;
-    let Some(executable) = message["executable"].as_str() else { return Ok(None) };
-    let text = |json: &Json| json.as_str().map(ToOwned::to_owned).context("a message of cargo that lacks a name");
+    let Some(executable) = message["executable"].as_str() else {
+        return Ok(None);
+    };
+    let text = |json: &Json| {
+        json.as_str()
+            .map(ToOwned::to_owned)
+            .context("a message of cargo that lacks a name")
+    };
     let target = &message["target"];
     let manifest = PathBuf::from(text(&message["manifest_path"])?);
     let package = manifest.parent().context("a manifest without a folder")?.to_owned();
@@ -142,7 +170,14 @@ fn artifact(line: &str) -> anyhow::Result<Option<(String, Artifact)>> {
     } else {
         name
     };
-    Ok(Some((name, Artifact { executable: executable.into(), package, is_test })))
+    Ok(Some((
+        name,
+        Artifact {
+            executable: executable.into(),
+            package,
+            is_test,
+        },
+    )))
 }
 
 /// Copies a file, and makes its folder. Returns its size.
@@ -154,8 +189,17 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<u64> {
 }
 
 fn git(root: &Path, args: &[&str]) -> anyhow::Result<String> {
-    let output = Command::new("git").current_dir(root).args(args).output().context("cannot run git")?;
-    ensure!(output.status.success(), "git {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim());
+    let output = Command::new("git")
+        .current_dir(root)
+        .args(args)
+        .output()
+        .context("cannot run git")?;
+    ensure!(
+        output.status.success(),
+        "git {}: {}",
+        args.join(" "),
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
     Ok(String::from_utf8(output.stdout)?)
 }
 
@@ -172,12 +216,23 @@ mod tests {
 
     #[test]
     fn executables_are_told_from_other_artifacts() {
-        let (name, program) = artifact(&message("bin", false, r#""/w/target/release/reduce""#)).unwrap().unwrap();
+        let (name, program) = artifact(&message("bin", false, r#""/w/target/release/reduce""#))
+            .unwrap()
+            .unwrap();
         assert_eq!(name, "reduce");
         let executable = PathBuf::from("/w/target/release/reduce");
-        assert_eq!(program, Artifact { executable, package: "/w/host".into(), is_test: false });
+        assert_eq!(
+            program,
+            Artifact {
+                executable,
+                package: "/w/host".into(),
+                is_test: false
+            }
+        );
 
-        let (name, test) = artifact(&message("bin", true, r#""/w/target/release/deps/reduce-1""#)).unwrap().unwrap();
+        let (name, test) = artifact(&message("bin", true, r#""/w/target/release/deps/reduce-1""#))
+            .unwrap()
+            .unwrap();
         assert_eq!(name, "host-bin-reduce");
         assert!(test.is_test);
 

@@ -1,0 +1,212 @@
+//! The arguments as they are written, and as they are meant.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use warpfold::{
+    device::DeviceChoice,
+    element::ElementType,
+    launch::{Finish, Request},
+    op::Op,
+    variant::Variant,
+};
+
+/// Reduce an array on a GPU, or on the built-in simulator, with one rung of the reduction ladder; check the result
+/// against the CPU and time it.
+#[derive(Parser)]
+#[command(
+    name = "reduce",
+    version,
+    after_help = "Exit status: 0 the result is right, 1 the run failed or the result is wrong, 2 the arguments or the \
+                  input cannot be used.\nThe time is that of all launches; copies, and what the host combines, are not \
+                  in it. On the simulator it is the wall clock of the simulation, and says nothing about a GPU."
+)]
+pub(crate) struct Args {
+    /// The rung: 0 to 7, global, or a name that --list prints
+    #[arg(long, allow_hyphen_values = true)]
+    variant: Option<String>,
+
+    /// Number of elements to generate, as in 4194304, 4_194_304 or 2^22
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    n: Option<String>,
+
+    /// sum, min, max or prod
+    #[arg(long, default_value = "sum")]
+    op: String,
+
+    /// Type of the elements: i32, u32, i64, u64, f32 or f64 [default: i32, or what a .npy file holds]
+    #[arg(long = "type", value_name = "TYPE")]
+    element: Option<String>,
+
+    /// Threads of a block, a power of two [default: 256; 1024 for variant global]
+    #[arg(long, value_name = "B", allow_hyphen_values = true)]
+    block: Option<String>,
+
+    /// Blocks of the first launch; variant 7 takes any number, the others what --n asks for [default: chosen]
+    #[arg(long, value_name = "G", allow_hyphen_values = true)]
+    grid: Option<String>,
+
+    /// How partial results become one: relaunch the kernel until one is left, combine them on the host, or launch a
+    /// single block more
+    #[arg(long, default_value = "relaunch")]
+    finish: String,
+
+    /// auto (a GPU if there is one), cuda or sim
+    #[arg(long, default_value = "auto")]
+    device: String,
+
+    /// Timed runs [default: 20 on a GPU, after 3 to warm up; 1 on the simulator]
+    #[arg(long, value_name = "R", allow_hyphen_values = true)]
+    reps: Option<String>,
+
+    /// Seed of the generated elements
+    #[arg(long, default_value = "1", allow_hyphen_values = true)]
+    seed: String,
+
+    /// Reduce the elements of a file: .npy, or raw little-endian
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+
+    /// Use the PTX of a folder instead of what is built in (or WARPFOLD_PTX_DIR)
+    #[arg(long, value_name = "DIR")]
+    ptx_dir: Option<PathBuf>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+
+    /// List the rungs and exit
+    #[arg(long)]
+    list: bool,
+}
+
+/// What is to be done.
+pub(crate) enum Command {
+    /// List the rungs.
+    List,
+    /// Reduce something.
+    Reduce(Job),
+}
+
+/// A reduction that was asked for.
+pub(crate) struct Job {
+    pub(crate) variant: Variant,
+    pub(crate) op: Op,
+    /// `None` if it was left open.
+    pub(crate) element: Option<ElementType>,
+    pub(crate) source: Source,
+    pub(crate) request: Request,
+    pub(crate) device: DeviceChoice,
+    /// `None` for as many as suit the device.
+    pub(crate) reps: Option<u32>,
+    pub(crate) ptx_dir: Option<PathBuf>,
+    pub(crate) json: bool,
+}
+
+/// Where the elements come from.
+pub(crate) enum Source {
+    /// A generator.
+    Seed { n: u64, seed: u64 },
+    /// A file, which must hold `n` elements if that is said.
+    File { path: PathBuf, n: Option<u64> },
+}
+
+impl Args {
+    /// What the arguments mean, without looking at any file or device.
+    pub(crate) fn command(self) -> Result<Command> {
+        if self.list {
+            return Ok(Command::List);
+        }
+        let Some(variant) = self.variant else {
+            bail!("--variant is missing: it is 0 to 7, global, or a name that --list prints")
+        };
+        let n = self.n.map(|text| whole("--n", &text, "4194304 or 2^22")).transpose()?;
+        let seed = whole("--seed", &self.seed, "1")?;
+        let source = match (self.input, n) {
+            (Some(path), n) => Source::File { path, n },
+            (None, Some(n)) => Source::Seed { n, seed },
+            (None, None) => bail!("--n is missing: it is the number of elements, such as 4194304 or 2^22"),
+        };
+        let reps = match self.reps.map(|text| whole("--reps", &text, "20")).transpose()? {
+            Some(0) => bail!("--reps 0: at least one run is needed"),
+            Some(reps) => {
+                let reps = u32::try_from(reps).ok().filter(|&reps| reps <= MAX_REPS);
+                Some(reps.with_context(|| format!("--reps: at most {MAX_REPS} runs"))?)
+            }
+            None => None,
+        };
+        Ok(Command::Reduce(Job {
+            variant: variant.parse()?,
+            op: self.op.parse()?,
+            element: self.element.map(|text| text.parse()).transpose()?,
+            source,
+            request: Request {
+                block: self.block.map(|text| whole("--block", &text, "256")).transpose()?,
+                grid: self.grid.map(|text| whole("--grid", &text, "1024")).transpose()?,
+                finish: self.finish.parse()?,
+            },
+            device: self.device.parse()?,
+            reps,
+            ptx_dir: self.ptx_dir,
+            json: self.json,
+        }))
+    }
+}
+
+const MAX_REPS: u32 = 1_000_000;
+
+/// A whole number from 0: digits, with `_` between them if wanted, or a power such as `2^22`.
+fn whole(flag: &str, text: &str, example: &str) -> Result<u64> {
+    let digits = |text: &str| -> Option<u64> {
+        let plain = text.replace('_', "");
+        let all_digits = !plain.is_empty() && plain.bytes().all(|byte| byte.is_ascii_digit());
+        all_digits.then(|| plain.parse().ok()).flatten()
+    };
+    let value = match text.split_once('^') {
+        Some((base, exponent)) => digits(base)
+            .zip(digits(exponent))
+            .and_then(|(base, exponent)| base.checked_pow(u32::try_from(exponent).ok()?)),
+        None => digits(text),
+    };
+    value.with_context(|| format!("{flag} '{text}': it must be a whole number from 0 to 2^64 - 1, such as {example}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn numbers_are_read() {
+        let n = |text| whole("--n", text, "1").ok();
+        assert_eq!(n("0"), Some(0));
+        assert_eq!(n("4_194_304"), Some(1 << 22));
+        assert_eq!(n("2^22"), Some(1 << 22));
+        assert_eq!(n("10^6"), Some(1_000_000));
+        assert_eq!(n("18446744073709551615"), Some(u64::MAX));
+        for bad in [
+            "",
+            "-1",
+            "+1",
+            "1.5",
+            "1e6",
+            "many",
+            "2^64",
+            "18446744073709551616",
+            "2^-1",
+            "^",
+            "_",
+            "2^2^2",
+            " 1",
+        ] {
+            assert_eq!(n(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The command-line tool `reduce`: one rung of the ladder over one input, checked and timed.
+
+mod args;
+mod progress;
+
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
+
+use anyhow::{Error, anyhow};
+use clap::Parser;
+use warpfold::{
+    device::{Device, DeviceKind},
+    element::{ElementType, Values},
+    input::{InputFile, generate},
+    launch::{DeviceLimits, Problem, check, plan},
+    ptx::{DIR_VARIABLE, PtxLibrary},
+    reduce::{Reducer, Runs},
+    reference::Reference,
+    report::{Report, write_list},
+};
+
+use crate::{
+    args::{Args, Command, Job, Source},
+    progress::Progress,
+};
+
+/// Runs on a GPU before the first that is timed, and timed ones, where nothing is said.
+const GPU_RUNS: Runs = Runs { warm_up: 3, timed: 20 };
+
+/// An error and the exit status that it asks for.
+enum Failure {
+    /// The arguments or the input cannot be used: 2.
+    Refused(Error),
+    /// The run failed, or a demanded device is missing: 1.
+    Failed(Error),
+}
+
+fn refused(error: impl Into<Error>) -> Failure {
+    Failure::Refused(error.into())
+}
+
+fn failed(error: impl Into<Error>) -> Failure {
+    Failure::Failed(error.into())
+}
+
+fn main() -> ExitCode {
+    let done = match Args::parse().command() {
+        Ok(Command::List) => write_list(&mut io::stdout().lock()).map_err(failed),
+        Ok(Command::Reduce(job)) => reduce(&job),
+        Err(error) => Err(refused(error)),
+    };
+    let (error, status) = match done {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Refused(error)) => (error, 2),
+        Err(Failure::Failed(error)) => (error, 1),
+    };
+    // Whoever closed the pipe has read enough.
+    if error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    {
+        return ExitCode::SUCCESS;
+    }
+    // `{:#}` puts causes behind the sentence. A closed stderr is no reason to panic.
+    let _ = writeln!(io::stderr(), "error: {error:#}");
+    ExitCode::from(status)
+}
+
+/// The elements, as far as they are known before any memory is taken for them.
+enum Pending {
+    Seed(u64),
+    File(InputFile),
+}
+
+fn reduce(job: &Job) -> Result<(), Failure> {
+    let (element, n, pending, input) = match &job.source {
+        Source::Seed { n, seed } => (
+            job.element.unwrap_or(ElementType::I32),
+            *n,
+            Pending::Seed(*seed),
+            format!("seed {seed}"),
+        ),
+        Source::File { path, n } => {
+            let file = InputFile::open(path, job.element).map_err(refused)?;
+            if let Some(n) = n.filter(|&n| n != file.n()) {
+                let (path, holds) = (path.display(), file.n());
+                return Err(refused(anyhow!(
+                    "--n {n}: {path} holds {holds} {} elements",
+                    file.element()
+                )));
+            }
+            (
+                file.element(),
+                file.n(),
+                Pending::File(file),
+                path.display().to_string(),
+            )
+        }
+    };
+    let problem = Problem {
+        variant: job.variant,
+        op: job.op,
+        element,
+        n,
+    };
+    check(&problem, &job.request).map_err(refused)?;
+
+    let library = PtxLibrary::open(job.ptx_dir.as_deref()).map_err(|error| {
+        let named = job.ptx_dir.is_some() || std::env::var_os(DIR_VARIABLE).is_some();
+        if named { refused(error) } else { failed(error) }
+    })?;
+    let device = Device::open(job.device).map_err(failed)?;
+    if let Some(note) = device.fallback_note() {
+        // A closed stderr is no reason to panic.
+        let _ = writeln!(io::stderr(), "note: {note}");
+    }
+    let limits = DeviceLimits::new(device.info(), device.free_memory().map_err(failed)?);
+    let plan = plan(&problem, &job.request, &limits).map_err(refused)?;
+
+    let progress = Progress::new();
+    progress.say("preparing the input");
+    let values: Values = match pending {
+        Pending::Seed(seed) => generate(element, job.op, n, seed),
+        Pending::File(file) => file.read(),
+    }
+    .map_err(refused)?;
+
+    let default = match device.info().kind {
+        DeviceKind::Cuda => GPU_RUNS,
+        DeviceKind::Simulator => Runs::ONCE,
+    };
+    let runs = Runs {
+        timed: job.reps.unwrap_or(default.timed),
+        ..default
+    };
+    let outcome = Reducer::new(&device, &library)
+        .reduce(&plan, &values, runs, |run| {
+            progress.say(format!(
+                "run {} of {} on {}",
+                run + 1,
+                runs.warm_up + runs.timed,
+                device.info().name
+            ));
+        })
+        .map_err(failed)?;
+    progress.say("checking the result on the CPU");
+    let reference = Reference::new(&values, job.op, plan.depth());
+    progress.finish();
+
+    let report = Report::new(device.info(), &plan, input, &outcome, reference);
+    let mut out = io::stdout().lock();
+    if job.json {
+        writeln!(out, "{}", report.to_json())
+    } else {
+        report.write_text(&mut out)
+    }
+    .map_err(failed)?;
+    if report.agrees() {
+        Ok(())
+    } else {
+        let (result, value) = (report.result, reference.value());
+        Err(failed(anyhow!(
+            "wrong result: {} gave {result}, and the reference is {value}",
+            plan.kernel
+        )))
+    }
+}

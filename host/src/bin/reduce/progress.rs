@@ -1,0 +1,36 @@
+//! A line on stderr for work that takes longer than a second.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget};
+
+/// Shows what is going on if a second has passed and stderr is a terminal.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    pub(crate) fn new() -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        // indicatif draws on a terminal only. The thread ends with the process.
+        let late = bar.clone();
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_secs(1));
+            if !late.is_finished() {
+                late.set_draw_target(ProgressDrawTarget::stderr());
+                late.enable_steady_tick(Duration::from_millis(250));
+            }
+        });
+        Self { bar }
+    }
+
+    /// What is being done now.
+    pub(crate) fn say(&self, message: impl Into<std::borrow::Cow<'static, str>>) {
+        self.bar.set_message(message);
+    }
+
+    /// Clears the line.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,866 @@
+//! From a problem to launches: grid, block and shared memory of each stage. Pure functions; no device needed.
+
+use std::{fmt, str::FromStr};
+
+use crate::{
+    device::{DeviceInfo, LaunchShape},
+    element::ElementType,
+    op::Op,
+    variant::{Coverage, Variant},
+};
+
+/// The largest grid that CUDA allows in the first dimension.
+pub const MAX_GRID: u64 = i32::MAX as u64;
+
+/// Blocks for each multiprocessor in the default grid of a grid-stride rung: 8 blocks of 256 threads fill the 2048
+/// threads that a multiprocessor of sm_80 and sm_90 holds (CUDA C++ Programming Guide, Technical Specifications per
+/// Compute Capability).
+const BLOCKS_PER_MULTIPROCESSOR: u64 = 8;
+
+/// What is to be reduced, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The rung.
+    pub variant: Variant,
+    /// The operation.
+    pub op: Op,
+    /// The type of the elements.
+    pub element: ElementType,
+    /// Number of elements.
+    pub n: u64,
+}
+
+/// How the partial results of the blocks become one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Finish {
+    /// The same kernel again and again until one value is left.
+    #[default]
+    Relaunch,
+    /// The host combines them from the first to the last, in the order of the blocks.
+    Host,
+    /// One more block, which must be able to take them all.
+    Single,
+}
+
+impl Finish {
+    /// All ways.
+    pub const ALL: [Self; 3] = [Self::Relaunch, Self::Host, Self::Single];
+
+    /// As the command line spells it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Relaunch => "relaunch",
+            Self::Host => "host",
+            Self::Single => "single",
+        }
+    }
+}
+
+impl fmt::Display for Finish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Not the name of a way to finish.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown finish '{0}': it is one of relaunch, host, single")]
+pub struct UnknownFinish(pub String);
+
+impl FromStr for Finish {
+    type Err = UnknownFinish;
+
+    fn from_str(text: &str) -> Result<Self, UnknownFinish> {
+        Self::ALL
+            .into_iter()
+            .find(|finish| finish.name() == text)
+            .ok_or_else(|| UnknownFinish(text.to_owned()))
+    }
+}
+
+/// What the caller wants to choose; the rest is chosen for him.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// Threads of a block.
+    pub block: Option<u64>,
+    /// Blocks of the first stage.
+    pub grid: Option<u64>,
+    /// How the partial results become one.
+    pub finish: Finish,
+}
+
+/// What the device allows, as far as plans depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceLimits {
+    /// Multiprocessors.
+    pub multiprocessors: u32,
+    /// Largest block.
+    pub max_threads_per_block: u32,
+    /// Shared memory of a block, in bytes.
+    pub shared_bytes_per_block: u32,
+    /// Global memory that is free, in bytes.
+    pub memory_bytes: u64,
+}
+
+impl DeviceLimits {
+    /// The limits of a device with so much free memory.
+    pub fn new(info: &DeviceInfo, free_memory: u64) -> Self {
+        Self {
+            multiprocessors: info.multiprocessors,
+            max_threads_per_block: info.max_threads_per_block,
+            shared_bytes_per_block: info.shared_bytes_per_block,
+            memory_bytes: free_memory,
+        }
+    }
+}
+
+/// One launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stage {
+    /// Elements it reads.
+    pub inputs: u64,
+    /// Elements it leaves.
+    pub outputs: u64,
+    /// Grid, block, shared memory.
+    pub shape: LaunchShape,
+    /// The longest chain of operations between an element that it reads and a result that it writes.
+    pub depth: u64,
+}
+
+/// All launches of one reduction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// What is reduced.
+    pub problem: Problem,
+    /// Name of the kernel, the same for all stages.
+    pub kernel: String,
+    /// Threads of a block.
+    pub block: u32,
+    /// How the partial results become one.
+    pub finish: Finish,
+    /// The launches in order; none if there is nothing to reduce.
+    pub stages: Vec<Stage>,
+}
+
+impl Plan {
+    /// Values that the stages leave: one, or as many as the host then combines.
+    pub fn partials(&self) -> u64 {
+        self.stages.last().map_or(0, |stage| stage.outputs)
+    }
+
+    /// Depth of the whole tree: the longest chain of operations from an element to the result, those of the host
+    /// included.
+    pub fn depth(&self) -> u64 {
+        self.stages.iter().map(|stage| stage.depth).sum::<u64>() + self.partials().saturating_sub(1)
+    }
+
+    /// Bytes of device memory: the input, a second copy of it if the kernel overwrites it, and the partial results of
+    /// the first two stages (later stages use these two in turn).
+    pub fn device_bytes(&self) -> u128 {
+        let copies = if self.problem.variant.facts().destroys_input {
+            2
+        } else {
+            1
+        };
+        let elements = copies * u128::from(self.problem.n)
+            + self
+                .stages
+                .iter()
+                .take(2)
+                .map(|stage| u128::from(stage.outputs))
+                .sum::<u128>();
+        elements * u128::from(self.problem.element.size())
+    }
+}
+
+/// Why there is no plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// The least or greatest of nothing.
+    #[error("n = 0: there is no {op} of no elements")]
+    Nothing {
+        /// The operation.
+        op: Op,
+    },
+    /// A block size that the kernel is not made for.
+    #[error("block {block}: variant {variant} works with blocks of a power of two from {min} to {max} threads")]
+    Block {
+        /// What was asked for.
+        block: u64,
+        /// The rung.
+        variant: Variant,
+        /// Its smallest block.
+        min: u32,
+        /// Its largest block, or the device's.
+        max: u32,
+    },
+    /// More shared memory than a block gets.
+    #[error("block {block}: {element} needs {bytes} bytes of shared memory, and the device gives a block {available}")]
+    Shared {
+        /// Threads of a block.
+        block: u32,
+        /// The type of the elements.
+        element: ElementType,
+        /// What a block needs.
+        bytes: u32,
+        /// What it gets.
+        available: u32,
+    },
+    /// A grid of nothing.
+    #[error("grid 0: a launch needs at least one block")]
+    EmptyGrid,
+    /// More blocks than can be launched.
+    #[error("a grid of {grid} blocks is too large: CUDA allows {MAX_GRID}")]
+    GridTooLarge {
+        /// Blocks.
+        grid: u64,
+    },
+    /// A grid that does not cover the input exactly, for a rung whose blocks take a fixed part of it.
+    #[error("grid {grid}: variant {variant} needs exactly {needed} blocks of {block} threads for n = {n}")]
+    Grid {
+        /// What was asked for.
+        grid: u64,
+        /// The rung.
+        variant: Variant,
+        /// What it needs.
+        needed: u64,
+        /// Threads of a block.
+        block: u32,
+        /// Number of elements.
+        n: u64,
+    },
+    /// The partial results do not fit in one block.
+    #[error(
+        "finish single: {partials} partial results are left, and one block of {block} threads of variant {variant} takes {takes}"
+    )]
+    Single {
+        /// How many there are.
+        partials: u64,
+        /// Threads of a block.
+        block: u32,
+        /// The rung.
+        variant: Variant,
+        /// How many one block takes.
+        takes: u64,
+    },
+    /// More than the device's memory.
+    #[error("n = {n} {element} elements need {} of device memory; the device has {} free", bytes(*.needed), bytes((*.available).into()))]
+    Memory {
+        /// Number of elements.
+        n: u64,
+        /// Their type.
+        element: ElementType,
+        /// Bytes for input and partial results.
+        needed: u128,
+        /// Bytes that are free.
+        available: u64,
+    },
+}
+
+/// A number of bytes as people read it, in powers of ten.
+pub(crate) fn bytes(count: u128) -> String {
+    const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
+    if count < 1000 {
+        return format!("{count} bytes");
+    }
+    let mut value = count as f64 / 1e3;
+    let mut unit = 0;
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1e3;
+        unit += 1;
+    }
+    let decimals = usize::from(value < 99.95);
+    format!("{value:.decimals$} {}", UNITS[unit])
+}
+
+/// Refuses what no device could run: what [`plan`] would refuse on any of them, as far as that can be told without one.
+///
+/// # Errors
+///
+/// [`PlanError::Block`], [`PlanError::EmptyGrid`], [`PlanError::Nothing`].
+pub fn check(problem: &Problem, request: &Request) -> Result<(), PlanError> {
+    let any = DeviceLimits {
+        multiprocessors: 1,
+        max_threads_per_block: problem.variant.facts().blocks.max,
+        shared_bytes_per_block: u32::MAX,
+        memory_bytes: u64::MAX,
+    };
+    choose_block(problem, request, &any)?;
+    if request.grid == Some(0) {
+        return Err(PlanError::EmptyGrid);
+    }
+    if problem.n == 0 && !problem.op.is_defined_for_nothing() {
+        return Err(PlanError::Nothing { op: problem.op });
+    }
+    Ok(())
+}
+
+/// Plans a reduction, or says why there is none. Refuses what the device has no memory for, so that nothing need be
+/// allocated to find out.
+///
+/// ```
+/// use warpfold::{element::ElementType, launch::*, op::Op, variant::Variant};
+///
+/// let problem = Problem { variant: Variant::CompletelyUnrolled, op: Op::Sum, element: ElementType::I32, n: 1 << 22 };
+/// let limits = DeviceLimits {
+///     multiprocessors: 132,
+///     max_threads_per_block: 1024,
+///     shared_bytes_per_block: 48 << 10,
+///     memory_bytes: 80 << 30,
+/// };
+/// let plan = plan(&problem, &Request::default(), &limits)?;
+/// let grids: Vec<u32> = plan.stages.iter().map(|stage| stage.shape.grid).collect();
+/// assert_eq!((plan.block, grids), (256, vec![8192, 16, 1]));
+/// # Ok::<(), PlanError>(())
+/// ```
+///
+/// # Errors
+///
+/// See [`PlanError`].
+pub fn plan(problem: &Problem, request: &Request, limits: &DeviceLimits) -> Result<Plan, PlanError> {
+    let Problem {
+        variant,
+        op,
+        element,
+        n,
+    } = *problem;
+    check(problem, request)?;
+    let block = choose_block(problem, request, limits)?;
+    let fits = |needed: u128| {
+        let available = limits.memory_bytes;
+        if needed > u128::from(available) {
+            Err(PlanError::Memory {
+                n,
+                element,
+                needed,
+                available,
+            })
+        } else {
+            Ok(())
+        }
+    };
+    // The input alone comes first: of an absurd n, the memory is the better sentence than the grid.
+    fits(u128::from(n) * u128::from(element.size()))?;
+    let stages = plan_stages(problem, request, limits, block)?;
+    let kernel = variant.kernel(op, element, block);
+    let plan = Plan {
+        problem: *problem,
+        kernel,
+        block,
+        finish: request.finish,
+        stages,
+    };
+    fits(plan.device_bytes())?;
+    Ok(plan)
+}
+
+fn choose_block(problem: &Problem, request: &Request, limits: &DeviceLimits) -> Result<u32, PlanError> {
+    let Problem { variant, element, .. } = *problem;
+    let facts = variant.facts();
+    let (min, max) = (facts.blocks.min, facts.blocks.max.min(limits.max_threads_per_block));
+    let asked = request.block.unwrap_or(facts.default_block.min(max).into());
+    let block = u32::try_from(asked)
+        .ok()
+        .filter(|block| block.is_power_of_two() && (min..=max).contains(block))
+        .ok_or(PlanError::Block {
+            block: asked,
+            variant,
+            min,
+            max,
+        })?;
+    let bytes = shared_bytes(variant, element, block);
+    if bytes > limits.shared_bytes_per_block {
+        return Err(PlanError::Shared {
+            block,
+            element,
+            bytes,
+            available: limits.shared_bytes_per_block,
+        });
+    }
+    Ok(block)
+}
+
+/// Dynamic shared memory of a block, in bytes.
+fn shared_bytes(variant: Variant, element: ElementType, block: u32) -> u32 {
+    if variant.facts().shared {
+        block * element.size()
+    } else {
+        0
+    }
+}
+
+fn plan_stages(
+    problem: &Problem,
+    request: &Request,
+    limits: &DeviceLimits,
+    block: u32,
+) -> Result<Vec<Stage>, PlanError> {
+    let Problem {
+        variant, element, n, ..
+    } = *problem;
+    if n == 0 {
+        return Ok(Vec::new());
+    }
+    let stage = |inputs, grid| stage(variant, element, block, inputs, grid);
+
+    let needed = blocks_needed(variant, block, n);
+    let fixed = variant.facts().coverage != Coverage::GridStride;
+    let grid = match request.grid {
+        Some(grid) if fixed && grid != needed => {
+            return Err(PlanError::Grid {
+                grid,
+                variant,
+                needed,
+                block,
+                n,
+            });
+        }
+        Some(grid) => grid,
+        None => default_grid(variant, block, n, limits),
+    };
+    let mut stages = vec![stage(n, grid)?];
+    let mut partials = stages[0].outputs;
+    match request.finish {
+        Finish::Host => {}
+        Finish::Single if partials == 1 => {}
+        Finish::Single => {
+            let takes = one_block_takes(variant, block);
+            if partials > takes {
+                return Err(PlanError::Single {
+                    partials,
+                    block,
+                    variant,
+                    takes,
+                });
+            }
+            stages.push(stage(partials, 1)?);
+        }
+        // Each stage leaves fewer than it reads, as a block takes at least two elements; a grid-stride rung, whose first
+        // grid is the caller's, never gets more blocks than it needs in the later ones.
+        Finish::Relaunch => {
+            while partials > 1 {
+                let next = stage(partials, default_grid(variant, block, partials, limits))?;
+                partials = next.outputs;
+                stages.push(next);
+            }
+        }
+    }
+    Ok(stages)
+}
+
+/// Blocks that take `n` elements with no step of a grid-stride loop taken twice.
+fn blocks_needed(variant: Variant, block: u32, n: u64) -> u64 {
+    let block = u64::from(block);
+    match variant.facts().coverage {
+        Coverage::Pairs => n.div_ceil(2).div_ceil(block),
+        Coverage::PerThread(elements) => n.div_ceil(elements * block),
+        Coverage::GridStride => n.div_ceil(2 * block),
+    }
+}
+
+fn default_grid(variant: Variant, block: u32, n: u64, limits: &DeviceLimits) -> u64 {
+    let needed = blocks_needed(variant, block, n);
+    match variant.facts().coverage {
+        Coverage::GridStride => needed.min(BLOCKS_PER_MULTIPROCESSOR * u64::from(limits.multiprocessors.max(1))),
+        Coverage::Pairs | Coverage::PerThread(_) => needed,
+    }
+}
+
+/// The most elements from which one block makes one result.
+fn one_block_takes(variant: Variant, block: u32) -> u64 {
+    match variant.facts().coverage {
+        Coverage::Pairs => 2,
+        Coverage::PerThread(elements) => elements * u64::from(block),
+        Coverage::GridStride => u64::MAX,
+    }
+}
+
+fn stage(variant: Variant, element: ElementType, block: u32, inputs: u64, grid: u64) -> Result<Stage, PlanError> {
+    if grid > MAX_GRID {
+        return Err(PlanError::GridTooLarge { grid });
+    }
+    let shape = LaunchShape {
+        grid: grid as u32,
+        block,
+        shared_bytes: shared_bytes(variant, element, block),
+    };
+    let tree = u64::from(block.ilog2());
+    let (outputs, depth) = match variant.facts().coverage {
+        Coverage::Pairs => (inputs.div_ceil(2), 1),
+        Coverage::PerThread(elements) => (grid, elements - 1 + tree),
+        // A thread combines its 2 * steps elements in a chain at worst, beginning with the identity.
+        Coverage::GridStride => (grid, 2 * inputs.div_ceil(2 * u64::from(block) * grid) + tree),
+    };
+    Ok(Stage {
+        inputs,
+        outputs,
+        shape,
+        depth,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const H100: DeviceLimits = DeviceLimits {
+        multiprocessors: 132,
+        max_threads_per_block: 1024,
+        shared_bytes_per_block: 48 << 10,
+        memory_bytes: 80 << 30,
+    };
+
+    fn problem(variant: Variant, n: u64) -> Problem {
+        Problem {
+            variant,
+            op: Op::Sum,
+            element: ElementType::I32,
+            n,
+        }
+    }
+
+    fn request(block: u64) -> Request {
+        Request {
+            block: Some(block),
+            ..Request::default()
+        }
+    }
+
+    fn grids(plan: &Plan) -> Vec<u32> {
+        plan.stages.iter().map(|stage| stage.shape.grid).collect()
+    }
+
+    #[test]
+    fn naive_launches_once_per_level() {
+        for (n, launches) in [
+            (1, 1),
+            (2, 1),
+            (3, 2),
+            (4, 2),
+            (5, 3),
+            (1 << 22, 22),
+            ((1 << 22) + 1, 23),
+        ] {
+            let plan = plan(&problem(Variant::Naive, n), &Request::default(), &H100).unwrap();
+            assert_eq!(plan.stages.len(), launches, "n = {n}");
+            assert_eq!(plan.depth(), launches as u64);
+            assert_eq!(plan.partials(), 1);
+        }
+    }
+
+    #[test]
+    fn udacity_takes_two_stages_of_1024() {
+        let plan = plan(&problem(Variant::Global, 1 << 20), &Request::default(), &H100).unwrap();
+        assert_eq!(grids(&plan), [1024, 1]);
+        assert_eq!((plan.block, plan.depth()), (1024, 20));
+        assert_eq!(plan.stages[0].shape.shared_bytes, 0);
+    }
+
+    #[test]
+    fn blocks_cover_the_input_and_no_more() {
+        for (variant, takes) in [
+            (Variant::Global, 256),
+            (Variant::InterleavedModulo, 256),
+            (Variant::InterleavedContiguous, 256),
+            (Variant::Sequential, 256),
+            (Variant::FirstAdd, 512),
+            (Variant::WarpUnrolled, 512),
+            (Variant::CompletelyUnrolled, 512),
+            (Variant::MultipleElements, 512),
+        ] {
+            for (n, grid) in [
+                (1, 1),
+                (takes - 1, 1),
+                (takes, 1),
+                (takes + 1, 2),
+                (2 * takes, 2),
+                (2 * takes + 1, 3),
+            ] {
+                let plan = plan(&problem(variant, n), &request(256), &H100).unwrap();
+                assert_eq!(plan.stages[0].shape.grid, grid, "{variant}, n = {n}");
+                assert_eq!(plan.partials(), 1);
+            }
+        }
+    }
+
+    #[test]
+    fn every_stage_reads_what_the_one_before_left() {
+        for variant in Variant::all() {
+            for finish in [Finish::Relaunch, Finish::Host] {
+                for n in [1, 2, 31, 1025, 65_537, (1 << 31) + 1] {
+                    let request = Request {
+                        finish,
+                        ..Request::default()
+                    };
+                    let plan = plan(&problem(variant, n), &request, &H100).unwrap();
+                    assert_eq!(plan.stages[0].inputs, n);
+                    assert!(plan.stages.windows(2).all(|pair| pair[0].outputs == pair[1].inputs));
+                    assert_eq!(
+                        plan.partials() == 1,
+                        finish == Finish::Relaunch || plan.stages[0].outputs == 1
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn shared_memory_holds_one_element_per_thread() {
+        let of = |variant, element| {
+            let problem = Problem {
+                variant,
+                op: Op::Min,
+                element,
+                n: 5000,
+            };
+            plan(&problem, &request(1024), &H100).unwrap().stages[0]
+                .shape
+                .shared_bytes
+        };
+        assert_eq!(of(Variant::InterleavedModulo, ElementType::F32), 4096);
+        assert_eq!(of(Variant::CompletelyUnrolled, ElementType::F64), 8192);
+        assert_eq!(of(Variant::Naive, ElementType::F64), 0);
+        assert_eq!(of(Variant::Global, ElementType::F64), 0);
+
+        let poor = DeviceLimits {
+            shared_bytes_per_block: 8191,
+            ..H100
+        };
+        let problem = Problem {
+            element: ElementType::U64,
+            ..problem(Variant::Sequential, 10)
+        };
+        let error = plan(&problem, &request(1024), &poor).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "block 1024: u64 needs 8192 bytes of shared memory, and the device gives a block 8191"
+        );
+    }
+
+    #[test]
+    fn grid_stride_takes_what_the_device_holds() {
+        let of = |n, request| grids(&plan(&problem(Variant::MultipleElements, n), &request, &H100).unwrap());
+        assert_eq!(of(1 << 28, Request::default()), [1056, 3, 1]);
+        assert_eq!(of(1 << 16, Request::default()), [128, 1]);
+        assert_eq!(
+            of(
+                5,
+                Request {
+                    grid: Some(1000),
+                    ..Request::default()
+                }
+            ),
+            [1000, 2, 1]
+        );
+        assert_eq!(
+            of(
+                1 << 28,
+                Request {
+                    grid: Some(1),
+                    ..Request::default()
+                }
+            ),
+            [1]
+        );
+        assert_eq!(
+            of(
+                1 << 28,
+                Request {
+                    finish: Finish::Single,
+                    ..Request::default()
+                }
+            ),
+            [1056, 1]
+        );
+        assert_eq!(
+            of(
+                1 << 28,
+                Request {
+                    finish: Finish::Host,
+                    ..Request::default()
+                }
+            ),
+            [1056]
+        );
+    }
+
+    #[test]
+    fn depth_counts_the_longest_chain() {
+        let depth = |variant, n, request| plan(&problem(variant, n), &request, &H100).unwrap().depth();
+        assert_eq!(depth(Variant::Sequential, 65_536, request(256)), 8 + 8);
+        assert_eq!(depth(Variant::FirstAdd, 512 * 512, request(256)), 9 + 9);
+        // 1056 blocks of 512 elements a step: 497 steps; then 3 blocks, one step each; then one block.
+        let steps = (1u64 << 28).div_ceil(1056 * 512);
+        assert_eq!(
+            depth(Variant::MultipleElements, 1 << 28, Request::default()),
+            (2 * steps + 8) + 10 + 10
+        );
+        let host = Request {
+            finish: Finish::Host,
+            ..request(512)
+        };
+        assert_eq!(depth(Variant::InterleavedModulo, 2048, host), 9 + 3);
+    }
+
+    #[test]
+    fn nothing_needs_no_launch() {
+        let plan_of = |op| {
+            plan(
+                &Problem {
+                    op,
+                    ..problem(Variant::Naive, 0)
+                },
+                &Request::default(),
+                &H100,
+            )
+        };
+        for op in [Op::Sum, Op::Prod] {
+            let plan = plan_of(op).unwrap();
+            assert_eq!(
+                (plan.stages.len(), plan.partials(), plan.depth(), plan.device_bytes()),
+                (0, 0, 0, 0)
+            );
+        }
+        assert_eq!(
+            plan_of(Op::Min).unwrap_err().to_string(),
+            "n = 0: there is no min of no elements"
+        );
+        assert_eq!(plan_of(Op::Max).unwrap_err(), PlanError::Nothing { op: Op::Max });
+    }
+
+    #[test]
+    fn blocks_that_no_kernel_has_are_refused() {
+        for variant in Variant::all() {
+            for block in [0, 3, 96, 1000, 2048, 1 << 33, u64::MAX] {
+                let error = plan(&problem(variant, 10), &request(block), &H100).unwrap_err();
+                assert!(matches!(error, PlanError::Block { .. }), "{variant} {block}: {error}");
+            }
+        }
+        let error = plan(&problem(Variant::CompletelyUnrolled, 10), &request(32), &H100).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "block 32: variant 6 works with blocks of a power of two from 64 to 1024 threads"
+        );
+        let small = DeviceLimits {
+            max_threads_per_block: 512,
+            ..H100
+        };
+        assert!(plan(&problem(Variant::Naive, 10), &request(1024), &small).is_err());
+        assert_eq!(
+            plan(&problem(Variant::Global, 10), &Request::default(), &small)
+                .unwrap()
+                .block,
+            512
+        );
+    }
+
+    #[test]
+    fn grids_that_do_not_fit_are_refused() {
+        let with = |variant, grid| {
+            plan(
+                &problem(variant, 1000),
+                &Request {
+                    grid: Some(grid),
+                    ..request(256)
+                },
+                &H100,
+            )
+        };
+        for variant in Variant::all() {
+            assert_eq!(with(variant, 0).unwrap_err(), PlanError::EmptyGrid);
+        }
+        assert_eq!(grids(&with(Variant::Sequential, 4).unwrap())[0], 4);
+        assert_eq!(
+            with(Variant::Sequential, 5).unwrap_err().to_string(),
+            "grid 5: variant 3 needs exactly 4 blocks of 256 threads for n = 1000"
+        );
+        assert!(matches!(
+            with(Variant::Naive, 1),
+            Err(PlanError::Grid { needed: 2, .. })
+        ));
+        assert!(matches!(
+            with(Variant::MultipleElements, MAX_GRID + 1),
+            Err(PlanError::GridTooLarge { .. })
+        ));
+
+        // Two-element blocks reach the limit of the grid exactly at 2^32 - 2 elements.
+        let pairs = |n| plan(&problem(Variant::Sequential, n), &request(2), &H100);
+        assert_eq!(u64::from(pairs(2 * MAX_GRID).unwrap().stages[0].shape.grid), MAX_GRID);
+        assert_eq!(
+            pairs(2 * MAX_GRID + 1).unwrap_err(),
+            PlanError::GridTooLarge { grid: MAX_GRID + 1 }
+        );
+    }
+
+    #[test]
+    fn one_block_must_be_enough_to_finish() {
+        let of = |variant, n| {
+            plan(
+                &problem(variant, n),
+                &Request {
+                    finish: Finish::Single,
+                    ..request(256)
+                },
+                &H100,
+            )
+        };
+        assert_eq!(grids(&of(Variant::Sequential, 256 * 256).unwrap()), [256, 1]);
+        assert_eq!(grids(&of(Variant::Sequential, 256).unwrap()), [1]);
+        assert_eq!(
+            of(Variant::Sequential, 256 * 256 + 1).unwrap_err().to_string(),
+            "finish single: 257 partial results are left, and one block of 256 threads of variant 3 takes 256"
+        );
+        assert_eq!(grids(&of(Variant::FirstAdd, 512 * 512).unwrap()), [512, 1]);
+        assert!(of(Variant::FirstAdd, 512 * 512 + 1).is_err());
+        assert!(of(Variant::Naive, 5).is_err());
+    }
+
+    #[test]
+    fn memory_is_counted_before_it_is_taken() {
+        let error = plan(
+            &problem(Variant::CompletelyUnrolled, 99_999_999_999_999),
+            &Request::default(),
+            &H100,
+        );
+        assert_eq!(
+            error.unwrap_err().to_string(),
+            "n = 99999999999999 i32 elements need 400 TB of device memory; the device has 85.9 GB free"
+        );
+        assert!(matches!(
+            plan(&problem(Variant::Naive, u64::MAX), &Request::default(), &H100),
+            Err(PlanError::Memory { .. })
+        ));
+
+        // 512 elements and one result of 4 bytes each; a kernel that overwrites its input needs it twice.
+        let exact = DeviceLimits {
+            memory_bytes: 513 * 4,
+            ..H100
+        };
+        let short = DeviceLimits {
+            memory_bytes: 513 * 4 - 1,
+            ..H100
+        };
+        assert!(plan(&problem(Variant::FirstAdd, 512), &Request::default(), &exact).is_ok());
+        assert!(plan(&problem(Variant::FirstAdd, 512), &Request::default(), &short).is_err());
+        assert_eq!(
+            plan(&problem(Variant::Global, 1024), &Request::default(), &H100)
+                .unwrap()
+                .device_bytes(),
+            2049 * 4
+        );
+    }
+
+    #[test]
+    fn byte_counts_read_well() {
+        for (count, text) in [
+            (0, "0 bytes"),
+            (999, "999 bytes"),
+            (1000, "1.0 kB"),
+            (99_960, "100 kB"),
+            (999_600, "1.0 MB"),
+        ] {
+            assert_eq!(bytes(count), text);
+        }
+        assert_eq!(bytes(u128::from(u64::MAX) * 4), "73.8 EB");
+    }
+}

@@ -1,0 +1,333 @@
+//! The compiled kernels: those embedded in this binary, or a folder of the same layout.
+
+use std::{
+    borrow::Cow,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use cuda_builder::manifest::{Manifest, ManifestError, sha256_hex};
+
+include!(concat!(env!("OUT_DIR"), "/embedded_ptx.rs"));
+
+/// The environment variable that names a folder to use instead of the embedded PTX.
+pub const DIR_VARIABLE: &str = "WARPFOLD_PTX_DIR";
+
+/// Why there is no PTX for a kernel.
+#[derive(Debug, thiserror::Error)]
+pub enum PtxError {
+    /// This binary was built from a checkout without PTX.
+    #[error("no PTX is embedded in this binary: run `cargo xtask build-ptx` and build again, or name a folder of PTX")]
+    NotBuilt,
+    /// The manifest cannot be used.
+    #[error("{place}: {cause}")]
+    Manifest {
+        /// Embedded, or the folder.
+        place: String,
+        /// What is wrong with it.
+        cause: ManifestError,
+    },
+    /// No such kernel.
+    #[error("{place}: there is no kernel {kernel}; rebuild with `cargo xtask build-ptx`")]
+    NoKernel {
+        /// Embedded, or the folder.
+        place: String,
+        /// The kernel.
+        kernel: String,
+    },
+    /// The manifest names a module for the kernel and does not list it.
+    #[error("{place}: kernel {kernel} is in module {module}, which the manifest does not list")]
+    NoModule {
+        /// Embedded, or the folder.
+        place: String,
+        /// The kernel.
+        kernel: String,
+        /// Its module.
+        module: String,
+    },
+    /// All files of the module are for newer devices.
+    #[error("{place}: module {module} is built for {}; the device is sm_{major}{minor}", .built.join(", "))]
+    TooNew {
+        /// Embedded, or the folder.
+        place: String,
+        /// The module.
+        module: String,
+        /// The architectures there are.
+        built: Vec<String>,
+        /// The device's compute capability.
+        major: u32,
+        /// And its minor part.
+        minor: u32,
+    },
+    /// A file that the manifest names is missing or unreadable.
+    #[error("{place}: cannot read {file}: {cause}")]
+    Read {
+        /// Embedded, or the folder.
+        place: String,
+        /// The file.
+        file: String,
+        /// The system's reason.
+        cause: io::Error,
+    },
+    /// A file differs from what the manifest was written for.
+    #[error("{place}: {file} is not the file that the manifest describes (its SHA-256 differs); rebuild both")]
+    Hash {
+        /// Embedded, or the folder.
+        place: String,
+        /// The file.
+        file: String,
+    },
+}
+
+/// A set of compiled kernels.
+#[derive(Clone, Debug)]
+pub struct PtxLibrary {
+    manifest: Manifest,
+    /// `None` for the embedded set.
+    folder: Option<PathBuf>,
+}
+
+/// The PTX that holds a kernel.
+#[derive(Clone, Debug)]
+pub struct Ptx {
+    /// Name of the file.
+    pub file: String,
+    /// Its architecture, as in `sm_75`.
+    pub arch: String,
+    /// Its text.
+    pub text: Cow<'static, str>,
+}
+
+impl PtxLibrary {
+    /// The kernels that are embedded in this binary.
+    ///
+    /// # Errors
+    ///
+    /// [`PtxError::NotBuilt`], [`PtxError::Manifest`].
+    pub fn embedded() -> Result<Self, PtxError> {
+        let text = EMBEDDED_MANIFEST.ok_or(PtxError::NotBuilt)?;
+        let manifest = Manifest::from_json(text).map_err(|cause| PtxError::Manifest {
+            place: EMBEDDED.to_owned(),
+            cause,
+        })?;
+        Ok(Self { manifest, folder: None })
+    }
+
+    /// The kernels of a folder that holds `manifest.json` and the files it names.
+    ///
+    /// # Errors
+    ///
+    /// [`PtxError::Manifest`].
+    pub fn from_dir(folder: &Path) -> Result<Self, PtxError> {
+        let manifest = Manifest::read(folder).map_err(|cause| PtxError::Manifest {
+            place: folder.display().to_string(),
+            cause,
+        })?;
+        Ok(Self {
+            manifest,
+            folder: Some(folder.to_owned()),
+        })
+    }
+
+    /// The folder that is given, else the one that [`DIR_VARIABLE`] names, else the embedded kernels.
+    ///
+    /// # Errors
+    ///
+    /// As [`PtxLibrary::embedded`] and [`PtxLibrary::from_dir`].
+    pub fn open(folder: Option<&Path>) -> Result<Self, PtxError> {
+        match (folder, std::env::var_os(DIR_VARIABLE)) {
+            (Some(folder), _) => Self::from_dir(folder),
+            (None, Some(folder)) => Self::from_dir(Path::new(&folder)),
+            (None, None) => Self::embedded(),
+        }
+    }
+
+    /// What the set holds.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    fn place(&self) -> String {
+        self.folder
+            .as_ref()
+            .map_or_else(|| EMBEDDED.to_owned(), |folder| folder.display().to_string())
+    }
+
+    /// The PTX that holds a kernel, of the highest architecture that a device of this compute capability takes.
+    ///
+    /// # Errors
+    ///
+    /// All but [`PtxError::NotBuilt`] and [`PtxError::Manifest`].
+    pub fn find(&self, kernel: &str, compute_capability: (u32, u32)) -> Result<Ptx, PtxError> {
+        let place = || self.place();
+        let entry = self.manifest.kernels.iter().find(|entry| entry.name == kernel);
+        let module = match entry {
+            Some(entry) => &entry.module,
+            None => {
+                return Err(PtxError::NoKernel {
+                    place: place(),
+                    kernel: kernel.to_owned(),
+                });
+            }
+        };
+        let built: Vec<_> = self
+            .manifest
+            .modules
+            .iter()
+            .filter(|built| built.name == *module)
+            .collect();
+        if built.is_empty() {
+            return Err(PtxError::NoModule {
+                place: place(),
+                kernel: kernel.to_owned(),
+                module: module.clone(),
+            });
+        }
+        let best = built
+            .iter()
+            .filter_map(|built| capability(&built.arch).map(|needed| (needed, built)))
+            .filter(|(needed, _)| *needed <= compute_capability)
+            .max_by_key(|(needed, _)| *needed);
+        let Some((_, best)) = best else {
+            let (major, minor) = compute_capability;
+            let built = built.iter().map(|built| built.arch.clone()).collect();
+            return Err(PtxError::TooNew {
+                place: place(),
+                module: module.clone(),
+                built,
+                major,
+                minor,
+            });
+        };
+
+        let text = self.text(&best.file)?;
+        if sha256_hex(text.as_bytes()) != best.sha256 {
+            return Err(PtxError::Hash {
+                place: place(),
+                file: best.file.clone(),
+            });
+        }
+        Ok(Ptx {
+            file: best.file.clone(),
+            arch: best.arch.clone(),
+            text,
+        })
+    }
+
+    fn text(&self, file: &str) -> Result<Cow<'static, str>, PtxError> {
+        let failed = |cause| PtxError::Read {
+            place: self.place(),
+            file: file.to_owned(),
+            cause,
+        };
+        match &self.folder {
+            Some(folder) => fs::read_to_string(folder.join(file)).map(Cow::Owned).map_err(failed),
+            None => EMBEDDED_FILES
+                .iter()
+                .find(|(name, _)| *name == file)
+                .map(|(_, text)| Cow::Borrowed(*text))
+                .ok_or_else(|| failed(io::ErrorKind::NotFound.into())),
+        }
+    }
+}
+
+const EMBEDDED: &str = "embedded PTX";
+
+/// `sm_75` is (7, 5), `sm_120` is (12, 0). Architecture-specific targets (`sm_90a`) run on nothing else, so they are
+/// passed over.
+fn capability(arch: &str) -> Option<(u32, u32)> {
+    let number: u32 = arch.strip_prefix("sm_")?.parse().ok()?;
+    Some((number / 10, number % 10))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(modules: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let entries: Vec<_> = modules
+            .iter()
+            .map(|(name, arch)| {
+                let file = format!("{name}.{arch}.ptx");
+                fs::write(folder.path().join(&file), arch).unwrap();
+                format!(
+                    r#"{{"name": "{name}", "arch": "{arch}", "file": "{file}", "sha256": "{}"}}"#,
+                    sha256_hex(arch.as_bytes())
+                )
+            })
+            .collect();
+        let manifest = format!(
+            r#"{{"format": 1, "toolchain": {{"rustc": "", "llvm": "", "codegen": ""}}, "sources_sha256": "",
+                "modules": [{}],
+                "kernels": [{{"name": "k", "module": "m", "params": [], "block_size": null, "element": null, "op": null,
+                              "shared": "none", "static_shared_bytes": 0}}]}}"#,
+            entries.join(",")
+        );
+        fs::write(folder.path().join("manifest.json"), manifest).unwrap();
+        folder
+    }
+
+    fn find(modules: &[(&str, &str)], kernel: &str, device: (u32, u32)) -> Result<Ptx, String> {
+        let folder = folder(modules);
+        PtxLibrary::from_dir(folder.path())
+            .and_then(|library| library.find(kernel, device))
+            .map_err(|error| {
+                error
+                    .to_string()
+                    .replace(&folder.path().display().to_string(), "FOLDER")
+            })
+    }
+
+    #[test]
+    fn the_highest_architecture_that_runs_is_taken() {
+        let modules = [
+            ("m", "sm_75"),
+            ("m", "sm_120"),
+            ("m", "sm_90"),
+            ("m", "sm_90a"),
+            ("other", "sm_89"),
+        ];
+        for (device, arch) in [
+            ((7, 5), "sm_75"),
+            ((8, 9), "sm_75"),
+            ((9, 0), "sm_90"),
+            ((10, 3), "sm_90"),
+            ((12, 1), "sm_120"),
+        ] {
+            let ptx = find(&modules, "k", device).unwrap();
+            assert_eq!((ptx.arch.as_str(), ptx.text.as_ref()), (arch, arch), "{device:?}");
+        }
+        assert_eq!(
+            find(&[("m", "sm_90"), ("m", "sm_100")], "k", (8, 0)).unwrap_err(),
+            "FOLDER: module m is built for sm_90, sm_100; the device is sm_80"
+        );
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        assert_eq!(
+            find(&[("m", "sm_75")], "x", (9, 0)).unwrap_err(),
+            "FOLDER: there is no kernel x; rebuild with `cargo xtask build-ptx`"
+        );
+        assert_eq!(
+            find(&[("n", "sm_75")], "k", (9, 0)).unwrap_err(),
+            "FOLDER: kernel k is in module m, which the manifest does not list"
+        );
+        assert!(matches!(
+            PtxLibrary::from_dir(Path::new("/nonexistent")),
+            Err(PtxError::Manifest { .. })
+        ));
+    }
+
+    #[test]
+    fn a_changed_or_missing_file_is_noticed() {
+        let folder = folder(&[("m", "sm_75")]);
+        let library = PtxLibrary::from_dir(folder.path()).unwrap();
+        let file = folder.path().join("m.sm_75.ptx");
+        fs::write(&file, "other").unwrap();
+        assert!(matches!(library.find("k", (9, 0)), Err(PtxError::Hash { .. })));
+        fs::remove_file(&file).unwrap();
+        assert!(matches!(library.find("k", (9, 0)), Err(PtxError::Read { .. })));
+    }
+}

@@ -1,0 +1,513 @@
+//! What came of a reduction, for people and for programs.
+
+use std::{
+    io::{self, Write},
+    time::Duration,
+};
+
+use serde::Serialize;
+use serde_json::{Number, Value as Json};
+
+use crate::{
+    device::{DeviceInfo, DeviceKind},
+    element::Value,
+    launch::{Finish, Plan, Stage},
+    reduce::Outcome,
+    reference::Reference,
+    variant::Variant,
+};
+
+/// Median and extremes of the timed runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Times {
+    /// The middle time, or the mean of the two in the middle.
+    pub median: Duration,
+    /// The shortest.
+    pub min: Duration,
+    /// The longest.
+    pub max: Duration,
+    /// Number of runs.
+    pub reps: usize,
+}
+
+impl Times {
+    /// `None` for no times.
+    pub fn new(times: &[Duration]) -> Option<Self> {
+        let mut sorted = times.to_vec();
+        sorted.sort_unstable();
+        let (min, max) = (*sorted.first()?, *sorted.last()?);
+        let reps = sorted.len();
+        let median = (sorted[(reps - 1) / 2] + sorted[reps / 2]) / 2;
+        Some(Self { median, min, max, reps })
+    }
+}
+
+/// A reduction and its check.
+#[derive(Clone, Debug)]
+pub struct Report<'a> {
+    /// Where it ran.
+    pub device: &'a DeviceInfo,
+    /// What was launched.
+    pub plan: &'a Plan,
+    /// What the elements are, such as `seed 1` or a file's name.
+    pub input: String,
+    /// The result.
+    pub result: Value,
+    /// What it should be.
+    pub reference: Reference,
+    /// How long it took; `None` if nothing was launched.
+    pub times: Option<Times>,
+}
+
+impl<'a> Report<'a> {
+    /// Puts together what is known.
+    pub fn new(device: &'a DeviceInfo, plan: &'a Plan, input: String, outcome: &Outcome, reference: Reference) -> Self {
+        Self {
+            device,
+            plan,
+            input,
+            result: outcome.result,
+            reference,
+            times: Times::new(&outcome.times),
+        }
+    }
+
+    /// Whether the result is right.
+    pub fn agrees(&self) -> bool {
+        self.reference.agrees(self.result)
+    }
+
+    /// The bytes of the input, read once, over the median time, in 10^9 bytes per second.
+    fn gb_per_s(&self) -> Option<f64> {
+        let bytes = self.plan.problem.n as f64 * f64::from(self.plan.problem.element.size());
+        self.times.map(|times| bytes / times.median.as_secs_f64() / 1e9)
+    }
+
+    /// Writes it for people; the last line says where, with which shape, how long and how fast.
+    ///
+    /// # Errors
+    ///
+    /// The writer's.
+    pub fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
+        let Plan {
+            problem,
+            kernel,
+            stages,
+            finish,
+            ..
+        } = self.plan;
+        let facts = problem.variant.facts();
+        writeln!(out, "device     {}", self.device.name)?;
+        writeln!(out, "kernel     {kernel} (variant {}, {})", facts.label, facts.name)?;
+        writeln!(
+            out,
+            "input      {} {} elements, {}",
+            problem.n, problem.element, self.input
+        )?;
+        writeln!(out, "launches   {}", describe_launches(self.plan))?;
+        writeln!(out, "result     {}", self.result)?;
+        writeln!(
+            out,
+            "reference  {} ({})",
+            self.reference.value(),
+            self.describe_agreement()
+        )?;
+        match (self.times, stages.first()) {
+            (Some(times), Some(first)) => {
+                let shape = format!("grid {}, block {}", first.shape.grid, first.shape.block);
+                writeln!(
+                    out,
+                    "{}: {shape}, finish {finish}: {}",
+                    self.device.name,
+                    self.describe_time(&times)
+                )
+            }
+            _ => writeln!(out, "{}: nothing to reduce, nothing launched", self.device.name),
+        }
+    }
+
+    fn describe_agreement(&self) -> String {
+        let bound = self.reference.error_bound();
+        match (
+            self.agrees(),
+            self.result.as_float().zip(self.reference.value().as_float()),
+        ) {
+            (true, _) if bound.is_infinite() => {
+                "agrees in sign; partial products may leave the range of the type".into()
+            }
+            (true, Some((result, value))) if bound > 0.0 => {
+                format!(
+                    "agrees: the difference is {:.1e}, the bound {bound:.1e}",
+                    (result - value).abs()
+                )
+            }
+            (true, _) => "agrees exactly".into(),
+            (false, Some(_)) if bound > 0.0 => format!("DISAGREES: the bound of the error is {bound:.1e}"),
+            (false, _) => "DISAGREES: it must be the same".into(),
+        }
+    }
+
+    fn describe_time(&self, times: &Times) -> String {
+        let Times { median, min, max, reps } = *times;
+        let time = match reps {
+            1 => duration(median),
+            _ => format!(
+                "median {} of {reps} runs ({} to {})",
+                duration(median),
+                duration(min),
+                duration(max)
+            ),
+        };
+        let gb_per_s = self.gb_per_s().unwrap_or_default();
+        match self.device.kind {
+            DeviceKind::Cuda => {
+                let peak = self.device.peak_bytes_per_second.map_or_else(String::new, |peak| {
+                    format!(", {:.1} % of the memory's peak", gb_per_s * 1e9 / peak * 100.0)
+                });
+                format!("{time}, {gb_per_s:.1} GB/s{peak}")
+            }
+            DeviceKind::Simulator => {
+                format!("simulated in {time}, {gb_per_s:.3} GB/s of simulation (wall clock here, not a GPU's speed)")
+            }
+        }
+    }
+
+    /// The report as one JSON object.
+    ///
+    /// Integers are numbers, exactly. Floats are the numbers that they are (an `f32` is widened exactly); those that are
+    /// not finite are the strings `"inf"`, `"-inf"`, `"nan"`. `time_us` is `null` if nothing was launched, and `gb_per_s`
+    /// also on the simulator, whose wall clock says nothing about a memory's bandwidth.
+    ///
+    /// # Panics
+    ///
+    /// Never: numbers and strings always make JSON.
+    pub fn to_json(&self) -> Json {
+        let Plan {
+            problem,
+            kernel,
+            block,
+            finish,
+            stages,
+            ..
+        } = self.plan;
+        let first = stages.first().map(|stage| stage.shape);
+        let micros = |time: Duration| time.as_secs_f64() * 1e6;
+        let object = JsonReport {
+            device: &self.device.name,
+            variant: problem.variant.facts().label,
+            variant_name: problem.variant.facts().name,
+            kernel,
+            op: problem.op.name(),
+            element: problem.element.name(),
+            n: problem.n,
+            grid: first.map_or(0, |shape| shape.grid),
+            block: *block,
+            shared_bytes: first.map_or(0, |shape| shape.shared_bytes),
+            finish: finish.name(),
+            launches: stages.len(),
+            input: &self.input,
+            result: json_value(self.result),
+            reference: json_value(self.reference.value()),
+            agree: self.agrees(),
+            error_bound: json_float(self.reference.error_bound()),
+            time_us: self.times.map(|times| JsonTimes {
+                median: micros(times.median),
+                min: micros(times.min),
+                max: micros(times.max),
+                reps: times.reps,
+            }),
+            time_kind: self.device.kind.time_kind(),
+            gb_per_s: self.gb_per_s().filter(|_| self.device.kind == DeviceKind::Cuda),
+            peak_gb_per_s: self.device.peak_bytes_per_second.map(|peak| peak / 1e9),
+        };
+        serde_json::to_value(object).expect("numbers and strings are JSON")
+    }
+}
+
+#[derive(Serialize)]
+struct JsonReport<'a> {
+    device: &'a str,
+    variant: &'a str,
+    variant_name: &'a str,
+    kernel: &'a str,
+    op: &'a str,
+    #[serde(rename = "type")]
+    element: &'a str,
+    n: u64,
+    grid: u32,
+    block: u32,
+    shared_bytes: u32,
+    finish: &'a str,
+    launches: usize,
+    input: &'a str,
+    result: Json,
+    reference: Json,
+    agree: bool,
+    error_bound: Json,
+    time_us: Option<JsonTimes>,
+    time_kind: &'a str,
+    gb_per_s: Option<f64>,
+    peak_gb_per_s: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct JsonTimes {
+    median: f64,
+    min: f64,
+    max: f64,
+    reps: usize,
+}
+
+fn json_value(value: Value) -> Json {
+    match value {
+        Value::I32(value) => value.into(),
+        Value::U32(value) => value.into(),
+        Value::I64(value) => value.into(),
+        Value::U64(value) => value.into(),
+        Value::F32(value) => json_float(value.into()),
+        Value::F64(value) => json_float(value),
+    }
+}
+
+fn json_float(value: f64) -> Json {
+    match Number::from_f64(value) {
+        Some(number) => Json::Number(number),
+        None if value.is_nan() => "nan".into(),
+        None => if value > 0.0 { "inf" } else { "-inf" }.into(),
+    }
+}
+
+/// `8192 x 256 with 1024 bytes of shared memory each, then 16 x 256, then 1 x 256`.
+fn describe_launches(plan: &Plan) -> String {
+    const SHOWN: usize = 4;
+    let Some((first, later)) = plan.stages.split_first() else {
+        return "none".into();
+    };
+    let shape = |stage: &Stage| format!("{} x {}", stage.shape.grid, stage.shape.block);
+    let mut parts = vec![match first.shape.shared_bytes {
+        0 => shape(first),
+        bytes => format!("{} with {bytes} bytes of shared memory each", shape(first)),
+    }];
+    parts.extend(later.iter().take(SHOWN).map(shape));
+    if later.len() > SHOWN {
+        parts.push(format!("{} more", later.len() - SHOWN));
+    }
+    if plan.finish == Finish::Host && plan.partials() > 1 {
+        parts.push(format!("the host combines {} (not timed)", plan.partials()));
+    }
+    parts.join(", then ")
+}
+
+/// Three or four digits and a unit.
+fn duration(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    let (value, unit) = match seconds {
+        s if s < 1e-3 => (s * 1e6, "us"),
+        s if s < 1.0 => (s * 1e3, "ms"),
+        s => (s, "s"),
+    };
+    let decimals = match value {
+        v if v < 10.0 => 2,
+        v if v < 1000.0 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$} {unit}")
+}
+
+/// Writes the rungs, one paragraph each.
+///
+/// # Errors
+///
+/// The writer's.
+pub fn write_list(out: &mut impl Write) -> io::Result<()> {
+    for variant in Variant::all() {
+        let facts = variant.facts();
+        writeln!(out, "{:<7} {}", facts.label, facts.name)?;
+        writeln!(out, "        {}", facts.sentence)?;
+        let nvidia = facts
+            .nvidia
+            .map_or_else(|| "none".to_owned(), |name| format!("{name} of `reduction`"));
+        writeln!(out, "        lecture: {}; NVIDIA's sample: {nvidia}", facts.lecture)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        element::Values,
+        launch::{DeviceLimits, Problem, Request, plan},
+        op::Op,
+    };
+
+    const fn micros(count: u64) -> Duration {
+        Duration::from_micros(count)
+    }
+
+    fn info(kind: DeviceKind) -> DeviceInfo {
+        DeviceInfo {
+            name: "Test device".into(),
+            kind,
+            compute_capability: (9, 0),
+            memory_bytes: 1 << 30,
+            multiprocessors: 132,
+            max_threads_per_block: 1024,
+            shared_bytes_per_block: 48 << 10,
+            peak_bytes_per_second: (kind == DeviceKind::Cuda).then_some(1e12),
+        }
+    }
+
+    fn with_report(kind: DeviceKind, values: &Values, op: Op, result: Value, check: impl FnOnce(&Report)) {
+        let info = info(kind);
+        let n = values.len() as u64;
+        let problem = Problem {
+            variant: Variant::CompletelyUnrolled,
+            op,
+            element: values.element(),
+            n,
+        };
+        let plan = plan(&problem, &Request::default(), &DeviceLimits::new(&info, 1 << 30)).unwrap();
+        let times = if n == 0 {
+            vec![]
+        } else {
+            vec![micros(30), micros(10), micros(20), micros(20)]
+        };
+        let reference = Reference::new(values, op, plan.depth());
+        check(&Report::new(
+            &info,
+            &plan,
+            "seed 1".into(),
+            &Outcome { result, times },
+            reference,
+        ));
+    }
+
+    fn text(report: &Report) -> String {
+        let mut text = Vec::new();
+        report.write_text(&mut text).unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn times_are_summed_up() {
+        assert_eq!(Times::new(&[]), None);
+        let odd = Times::new(&[micros(5), micros(1), micros(3)]).unwrap();
+        assert_eq!(
+            (odd.median, odd.min, odd.max, odd.reps),
+            (micros(3), micros(1), micros(5), 3)
+        );
+        assert_eq!(Times::new(&[micros(4), micros(2)]).unwrap().median, micros(3));
+    }
+
+    #[test]
+    fn durations_read_well() {
+        for (nanos, text) in [
+            (9_310, "9.31 us"),
+            (93_100, "93.1 us"),
+            (1_500_000, "1.50 ms"),
+            (2_000_000_000, "2.00 s"),
+        ] {
+            assert_eq!(duration(Duration::from_nanos(nanos)), text);
+        }
+    }
+
+    #[test]
+    fn a_gpu_has_a_bandwidth() {
+        let values = Values::I32(vec![1; 100_000]);
+        with_report(DeviceKind::Cuda, &values, Op::Sum, Value::I32(100_000), |report| {
+            insta::assert_snapshot!(text(report), @r"
+            device     Test device
+            kernel     reduce6_sum_i32_b256 (variant 6, completely-unrolled)
+            input      100000 i32 elements, seed 1
+            launches   196 x 256 with 1024 bytes of shared memory each, then 1 x 256
+            result     100000
+            reference  100000 (agrees exactly)
+            Test device: grid 196, block 256, finish relaunch: median 20.0 us of 4 runs (10.0 us to 30.0 us), 20.0 GB/s, 2.0 % of the memory's peak
+            ");
+            let json = report.to_json();
+            assert_eq!(json["gb_per_s"].as_f64(), Some(20.0));
+            assert_eq!(json["time_us"]["median"].as_f64(), Some(20.0));
+        });
+    }
+
+    #[test]
+    fn the_simulator_has_none() {
+        let values = Values::F32(vec![0.1; 3]);
+        with_report(DeviceKind::Simulator, &values, Op::Sum, Value::F32(0.3), |report| {
+            let text = text(report);
+            assert!(text.contains("simulated in median 20.0 us"), "{text}");
+            assert!(
+                text.ends_with("GB/s of simulation (wall clock here, not a GPU's speed)\n"),
+                "{text}"
+            );
+            let json = report.to_json();
+            assert!(json["gb_per_s"].is_null() && json["agree"] == true && json["time_kind"] == "simulation");
+            assert_eq!(json["result"].as_f64(), Some(f64::from(0.3f32)));
+        });
+    }
+
+    #[test]
+    fn a_wrong_result_is_shouted() {
+        with_report(
+            DeviceKind::Cuda,
+            &Values::I32(vec![1, 2]),
+            Op::Sum,
+            Value::I32(4),
+            |report| {
+                assert!(!report.agrees());
+                assert!(text(report).contains("reference  3 (DISAGREES: it must be the same)"));
+                assert_eq!(report.to_json()["agree"], false);
+            },
+        );
+    }
+
+    #[test]
+    fn nothing_takes_no_time() {
+        with_report(
+            DeviceKind::Cuda,
+            &Values::U64(vec![]),
+            Op::Prod,
+            Value::U64(1),
+            |report| {
+                assert!(text(report).ends_with("Test device: nothing to reduce, nothing launched\n"));
+                let json = report.to_json();
+                assert!(json["time_us"].is_null() && json["gb_per_s"].is_null() && json["grid"] == 0);
+            },
+        );
+    }
+
+    #[test]
+    fn json_keeps_integers_and_names_what_is_no_number() {
+        let values = Values::U64(vec![u64::MAX]);
+        with_report(DeviceKind::Cuda, &values, Op::Max, Value::U64(u64::MAX), |report| {
+            assert!(report.to_json().to_string().contains("\"result\":18446744073709551615"));
+        });
+        let values = Values::F64(vec![f64::INFINITY]);
+        with_report(
+            DeviceKind::Cuda,
+            &values,
+            Op::Sum,
+            Value::F64(f64::INFINITY),
+            |report| {
+                assert_eq!(report.to_json()["result"], "inf");
+            },
+        );
+        assert_eq!(json_float(f64::NAN), "nan");
+        assert_eq!(json_float(f64::NEG_INFINITY), "-inf");
+    }
+
+    #[test]
+    fn the_list_has_nine_rungs() {
+        let mut text = Vec::new();
+        write_list(&mut text).unwrap();
+        assert_eq!(
+            String::from_utf8(text)
+                .unwrap()
+                .lines()
+                .filter(|line| !line.starts_with(' '))
+                .count(),
+            9
+        );
+    }
+}
