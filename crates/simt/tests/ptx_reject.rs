@@ -351,11 +351,11 @@ fn each_rule_refuses() {
         ),
         (
             "ld.param.u64 %rd1, [pair+16];",
-            "`ld.param.u64`: bytes 16.. 8 long are not inside `pair`, which has 16 bytes",
+            "`ld.param.u64`: 8 bytes at offset 16 leave `pair`, which has 16 bytes",
         ),
         (
             "ld.param.u64 %rd1, [pair+-8];",
-            "`ld.param.u64`: bytes -8.. 8 long are not inside `pair`, which has 16 bytes",
+            "`ld.param.u64`: 8 bytes at offset -8 leave `pair`, which has 16 bytes",
         ),
         (
             "ld.param.u64 %rd1, [pair+4];",
@@ -363,7 +363,7 @@ fn each_rule_refuses() {
         ),
         (
             "st.param.b64 [four], %rd1;",
-            "`st.param.b64`: bytes 0.. 8 long are not inside `four`, which has 4 bytes",
+            "`st.param.b64`: 8 bytes at offset 0 leave `four`, which has 4 bytes",
         ),
         (
             "ld.shared.v4.u64 {%rd1, %rd2, %rd3, %rd4}, [%rd1];",
@@ -664,7 +664,7 @@ fn wrong_state_space() {
 #[test]
 fn parameter_out_of_bounds() {
     insta::assert_snapshot!(refusal(" ld.param.v2.u64 {%rd1, %rd2}, [data];"), @r"
-    `ld.param.v2.u64`: bytes 0.. 16 long are not inside `data`, which has 8 bytes
+    `ld.param.v2.u64`: 16 bytes at offset 0 leave `data`, which has 8 bytes
       --> t.ptx:19:2
        |
     19 |  ld.param.v2.u64 {%rd1, %rd2}, [data];

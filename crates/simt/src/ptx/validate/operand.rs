@@ -157,7 +157,7 @@ impl Checker<'_> {
             u64::try_from(offset).is_ok_and(|start| start.checked_add(size).is_some_and(|end| end <= declared));
         if !is_inside {
             return self.fail(format!(
-                "bytes {offset}.. {size} long are not inside `{name}`, which has {declared} bytes"
+                "{size} bytes at offset {offset} leave `{name}`, which has {declared} bytes"
             ));
         }
         if !(offset as u64).is_multiple_of(size) {
