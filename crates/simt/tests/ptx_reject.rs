@@ -480,7 +480,7 @@ fn each_rule_refuses() {
         match parse("t.ptx", &module(lines)) {
             Ok(_) => wrong.push(format!("taken: {lines}")),
             Err(error) if error.message != message => {
-                wrong.push(format!("{lines}\n    {}\n    {message}", error.message))
+                wrong.push(format!("{lines}\n    {}\n    {message}", error.message));
             }
             Err(error) => assert_eq!(error.line, 19, "{lines}"),
         }
