@@ -1,1 +1,3 @@
 //! cuda_builder
+
+pub mod lint;
