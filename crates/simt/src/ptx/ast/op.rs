@@ -20,7 +20,7 @@ pub enum Op {
         dst: Vec<Option<RegId>>,
         src: Value,
     },
-    /// `cvta.space` (to generic) or `cvta.to.space` (from generic). `ty` is `.u64` or `.u32`.
+    /// `cvta.space` (to generic) or `cvta.to.space` (from generic). `ty` is `.u64`.
     Cvta {
         direction: CvtaDirection,
         space: Space,
