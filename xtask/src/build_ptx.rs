@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use cuda_builder::foreign::ForeignBackend;
 use cuda_builder::manifest::{self, Manifest, Module};
 use cuda_builder::{CudaBuilder, NvvmArch, Output, Toolchain, sources};
 
@@ -30,10 +31,37 @@ pub(crate) struct Args {
     /// Build only this module, as in reduce6_i32
     #[arg(long, value_name = "MODULE")]
     only: Option<String>,
+
+    #[command(flatten)]
+    foreign: Option<ForeignArgs>,
+}
+
+/// Another compiler: the same sources through a rustc codegen backend such as rust-cuda's
+#[derive(Debug, clap::Args)]
+#[group(requires_all = ["codegen_backend", "rustc", "cuda_std", "out"], conflicts_with_all = ["check", "emit_llvm", "only"])]
+struct ForeignArgs {
+    /// The rustc codegen backend, a shared library
+    #[arg(long, value_name = "FILE", required = false)]
+    codegen_backend: PathBuf,
+
+    /// The rustc that the backend was built for
+    #[arg(long, value_name = "FILE", required = false)]
+    rustc: PathBuf,
+
+    /// The folder of the backend's cuda_std crate
+    #[arg(long, value_name = "DIR", required = false)]
+    cuda_std: PathBuf,
+
+    /// Where the PTX and its manifest go
+    #[arg(long, value_name = "DIR", required = false)]
+    out: PathBuf,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let root = root();
+    if let Some(foreign) = &args.foreign {
+        return run_foreign(&root, foreign, &args.arch);
+    }
     let toolchain = Toolchain::find(&root)?;
     eprintln!("compiling with {toolchain}");
     let folder = root.join("kernels/ptx");
@@ -48,6 +76,38 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         rendered.manifest.kernels.len(),
         rendered.files.len(),
         folder.strip_prefix(&root).unwrap_or(&folder).display()
+    );
+    Ok(())
+}
+
+/// Builds with a foreign codegen backend, to a folder of the user's.
+fn run_foreign(root: &Path, args: &ForeignArgs, archs: &[NvvmArch]) -> anyhow::Result<()> {
+    let committed = root.join("kernels/ptx");
+    fs::create_dir_all(&args.out).with_context(|| format!("cannot make {}", args.out.display()))?;
+    if fs::canonicalize(&args.out).ok() == fs::canonicalize(&committed).ok() {
+        bail!("--out must not be kernels/ptx: that folder is for rustc's own backend");
+    }
+    // Without it the parameters go by numbers.
+    let known = Manifest::read(&committed)
+        .map(|manifest| manifest.kernels)
+        .unwrap_or_default();
+    let mut outputs = Vec::new();
+    for &arch in archs.iter().collect::<BTreeSet<_>>() {
+        let backend = ForeignBackend {
+            backend: args.codegen_backend.clone(),
+            rustc: args.rustc.clone(),
+            cuda_std: args.cuda_std.clone(),
+            arch,
+            target_dir: root.join("target/codegen-backend").join(arch.sm()),
+        };
+        outputs.push(backend.compile(&root.join("kernels/src/lib.rs"), &known, kernel_name::traits)?);
+    }
+    let rendered = collect(outputs, sources_hash(root)?);
+    rendered.write(&args.out)?;
+    println!(
+        "wrote {} kernels to {}",
+        rendered.manifest.kernels.len(),
+        args.out.display()
     );
     Ok(())
 }
@@ -247,4 +307,200 @@ fn keep_llvm_ir(output: &Output, folder: &PathBuf) -> anyhow::Result<()> {
     }
     eprintln!("the LLVM IR is in {}", folder.display());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use cuda_builder::manifest::ToolchainVersions;
+    use cuda_builder::{CompiledModule, KernelTraits};
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Cli {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn parse(line: &str) -> Result<Args, clap::Error> {
+        Cli::try_parse_from(line.split_whitespace()).map(|cli| cli.args)
+    }
+
+    fn output(rustc: &str, modules: &[(&str, &str)]) -> Output {
+        Output {
+            toolchain: ToolchainVersions {
+                rustc: rustc.into(),
+                llvm: "22.1.8".into(),
+                codegen: "rustc-nvptx".into(),
+            },
+            modules: modules
+                .iter()
+                .map(|&(name, ptx)| CompiledModule {
+                    name: name.into(),
+                    arch: NvvmArch::Compute75,
+                    ptx: ptx.into(),
+                    llvm_ir: None,
+                })
+                .collect(),
+            kernels: modules
+                .iter()
+                .map(|&(name, _)| {
+                    let KernelTraits {
+                        element,
+                        op,
+                        block_size,
+                        ..
+                    } = kernel_name::traits(name);
+                    manifest::Kernel {
+                        name: name.into(),
+                        module: name.into(),
+                        params: Vec::new(),
+                        block_size,
+                        element,
+                        op,
+                        shared: manifest::SharedKind::None,
+                        static_shared_bytes: 0,
+                    }
+                })
+                .collect(),
+        }
+    }
+
+    fn rendered(rustc: &str, modules: &[(&str, &str)]) -> Rendered {
+        collect(vec![output(rustc, modules)], "hash".into())
+    }
+
+    /// What `--check` finds between a written folder and a fresh build.
+    fn compare(written: &Rendered, fresh: &Rendered) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        written.write(folder.path()).unwrap();
+        differences(fresh, &Manifest::read(folder.path()).unwrap(), folder.path()).unwrap()
+    }
+
+    #[test]
+    fn the_committed_ptx_is_of_the_sources_as_they_are() {
+        let root = root();
+        let folder = root.join("kernels/ptx");
+        let manifest = Manifest::read(&folder).unwrap();
+        assert_eq!(
+            manifest.sources_sha256,
+            sources_hash(&root).unwrap(),
+            "the kernel sources have changed since kernels/ptx was built: run `cargo xtask build-ptx`"
+        );
+        for module in &manifest.modules {
+            let bytes = fs::read(folder.join(&module.file)).unwrap();
+            assert_eq!(
+                manifest::sha256_hex(&bytes),
+                module.sha256,
+                "{} was edited by hand",
+                module.file
+            );
+        }
+        assert_eq!(stray_files(&folder, &manifest).unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn the_same_build_has_no_difference() {
+        let build = rendered("1.96", &[("a", "x"), ("b", "y")]);
+        assert_eq!(compare(&build, &build), [""; 0]);
+    }
+
+    #[test]
+    fn bytes_count_only_under_the_same_toolchain() {
+        let old = rendered("1.96", &[("a", "x"), ("b", "y")]);
+        assert_eq!(
+            compare(&old, &rendered("1.96", &[("a", "x"), ("b", "z")])),
+            ["b.sm_75.ptx differs"]
+        );
+        assert_eq!(compare(&old, &rendered("1.97", &[("a", "x"), ("b", "z")])), [""; 0]);
+    }
+
+    #[test]
+    fn kernels_and_sources_count_under_any_toolchain() {
+        let old = rendered("1.96", &[("a", "x"), ("b", "y")]);
+        let found = compare(&old, &rendered("1.97", &[("a", "x"), ("c", "y")]));
+        assert_eq!(
+            found,
+            [
+                "kernel b is gone",
+                "kernel c is new",
+                "b.sm_75.ptx is gone",
+                "c.sm_75.ptx is new"
+            ]
+        );
+
+        let mut changed = rendered("1.97", &[("a", "x"), ("b", "y")]);
+        changed.manifest.sources_sha256 = "other".into();
+        changed.manifest.kernels[1].block_size = Some(64);
+        assert_eq!(
+            compare(&old, &changed),
+            [
+                "the kernel sources have changed since",
+                "kernel b is described otherwise"
+            ]
+        );
+    }
+
+    #[test]
+    fn writing_removes_what_is_no_longer_built() {
+        let folder = tempfile::tempdir().unwrap();
+        rendered("1.96", &[("a", "x"), ("b", "y")])
+            .write(folder.path())
+            .unwrap();
+        rendered("1.96", &[("a", "x")]).write(folder.path()).unwrap();
+        assert!(!folder.path().join("b.sm_75.ptx").exists());
+        assert_eq!(fs::read_to_string(folder.path().join("a.sm_75.ptx")).unwrap(), "x");
+    }
+
+    #[test]
+    fn one_module_keeps_the_others_and_the_hash_of_the_whole_build() {
+        let old = rendered("1.96", &[("a", "x"), ("b", "y")]).manifest;
+        let mut new = rendered("1.96", &[("b", "z")]).manifest;
+        new.sources_sha256 = "other".into();
+        let merged = merge(&old, new.clone());
+        assert_eq!(merged.sources_sha256, "hash");
+        assert_eq!(merged.modules, [old.modules[0].clone(), new.modules[0].clone()]);
+        assert_eq!(merged.kernels, old.kernels);
+    }
+
+    #[test]
+    fn a_foreign_backend_needs_all_four_of_its_flags() {
+        assert!(parse("x").unwrap().foreign.is_none());
+        let message = parse("x --codegen-backend a.so").unwrap_err().to_string();
+        for flag in ["--rustc", "--cuda-std", "--out"] {
+            assert!(message.contains(flag), "{message}");
+        }
+        let all = "x --codegen-backend a.so --rustc r --cuda-std c --out o";
+        assert_eq!(parse(all).unwrap().foreign.unwrap().out, Path::new("o"));
+        assert!(parse(&format!("{all} --check")).is_err());
+    }
+
+    #[test]
+    fn a_foreign_build_into_the_committed_folder_is_refused() {
+        let root = root();
+        let foreign = ForeignArgs {
+            codegen_backend: "a.so".into(),
+            rustc: "rustc".into(),
+            cuda_std: "cuda_std".into(),
+            out: root.join("kernels/ptx/../ptx"),
+        };
+        let error = run_foreign(&root, &foreign, &[NvvmArch::Compute90]).unwrap_err();
+        assert!(
+            error.to_string().starts_with("--out must not be kernels/ptx"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn architectures_are_a_list_without_unknown_names() {
+        let archs = parse("x --arch sm_75,sm_90").unwrap().arch;
+        assert_eq!(archs, [NvvmArch::Compute75, NvvmArch::Compute90]);
+        assert!(
+            parse("x --arch sm_1")
+                .unwrap_err()
+                .to_string()
+                .contains("unknown architecture `sm_1`")
+        );
+    }
 }

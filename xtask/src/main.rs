@@ -1,6 +1,7 @@
 //! The chores of the workspace: `cargo xtask <command>`.
 
 mod build_ptx;
+mod bundle;
 mod kernel_name;
 
 use std::path::{Path, PathBuf};
@@ -20,11 +21,14 @@ struct Cli {
 enum Command {
     /// Compile the kernels to PTX.
     BuildPtx(build_ptx::Args),
+    /// Pack tests, programs and benchmarks for a GPU machine without Rust.
+    Bundle(bundle::Args),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::BuildPtx(args) => build_ptx::run(&args),
+        Command::Bundle(args) => bundle::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

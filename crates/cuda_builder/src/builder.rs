@@ -400,7 +400,7 @@ impl CudaBuilder {
 
 /// The parameters' names and types as the source has them; where that is not known, or disagrees with the PTX in
 /// number, as the PTX has them.
-fn params(info: Option<&str>, types: &[&str]) -> Vec<Param> {
+pub(crate) fn params(info: Option<&str>, types: &[&str]) -> Vec<Param> {
     let named: Vec<Param> = info
         .unwrap_or_default()
         .split(';')

@@ -22,6 +22,7 @@
 mod arch;
 mod builder;
 mod error;
+pub mod foreign;
 pub mod ir;
 pub mod manifest;
 pub mod ptx;

@@ -21,9 +21,18 @@
 //! # }
 //! ```
 
-use std::{fmt, marker::PhantomData, str::FromStr, time::Duration};
+use std::{fmt, marker::PhantomData, str::FromStr, sync::Arc, time::Duration};
+
+use simulator::Simulator;
 
 pub use bytemuck::Pod;
+
+#[cfg_attr(
+    not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))),
+    path = "no_cuda.rs"
+)]
+mod cuda;
+mod simulator;
 
 /// Which device to open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -110,15 +119,123 @@ pub struct DeviceInfo {
 #[non_exhaustive]
 pub enum DeviceError {
     /// A CUDA device was demanded and there is none.
-    #[error("no CUDA device: {0}")]
+    #[error("there is no CUDA device: {0}")]
     NoCuda(cuda_driver::DriverError),
+    /// The CUDA driver refused a call, or reports the fault of an earlier launch.
+    #[error("cannot {action}: the CUDA driver returned {code}, {text}")]
+    Driver {
+        /// What was being done.
+        action: String,
+        /// The driver's error code, a `CUresult`.
+        code: u32,
+        /// The driver's name and text for it.
+        text: cuda_driver::ErrorText,
+    },
+    /// There is not enough free memory.
+    #[error("cannot allocate {requested} bytes: {free} bytes are free on the device")]
+    OutOfMemory {
+        /// Bytes that were asked for.
+        requested: u128,
+        /// Bytes that are free, though perhaps not in one piece.
+        free: u64,
+    },
+    /// The CUDA driver cannot load a module.
+    #[error("module {module} cannot be loaded: the CUDA driver returned {code}, {text}{}", after_newline(.log))]
+    ModuleRefused {
+        /// The module's name, as given to [`Device::load`].
+        module: String,
+        /// The driver's error code, a `CUresult`.
+        code: u32,
+        /// The driver's name and text for it.
+        text: cuda_driver::ErrorText,
+        /// What its compiler said; may be empty.
+        log: String,
+    },
+    /// The simulator cannot load a module.
+    #[error("module {module} cannot be loaded: {reason}")]
+    NotSimulated {
+        /// The module's name, as given to [`Device::load`].
+        module: String,
+        /// The place in the PTX and what is wrong with it.
+        reason: String,
+    },
+    /// A module has no kernel of that name.
+    #[error("module {module} has no kernel {kernel}")]
+    NoKernel {
+        /// The module's name, as given to [`Device::load`].
+        module: String,
+        /// The kernel's name.
+        kernel: String,
+    },
+    /// A launch shape that the device does not allow.
+    #[error("cannot launch {kernel}: {what} is {value}, and {least} to {most} are allowed")]
+    Shape {
+        /// The kernel's name.
+        kernel: String,
+        /// `grid`, `block` or `dynamic shared memory in bytes`.
+        what: &'static str,
+        /// What was asked for.
+        value: u32,
+        /// The least that is allowed.
+        least: u32,
+        /// The most that is allowed.
+        most: u32,
+    },
+    /// The arguments do not fit the kernel's parameters.
+    #[error("cannot launch {kernel}: its parameters take {} bytes, and the arguments take {}", sizes(.parameters), sizes(.arguments))]
+    Arguments {
+        /// The kernel's name.
+        kernel: String,
+        /// Size of each parameter in bytes.
+        parameters: Vec<usize>,
+        /// Size of each argument in bytes.
+        arguments: Vec<usize>,
+    },
+    /// The simulator found a fault in the kernel.
+    #[error("{0}")]
+    Fault(#[source] Box<simt::LaunchError>),
+    /// The simulator's memory refused a copy.
+    #[error("cannot {action}: {source}")]
+    SimulatedMemory {
+        /// What was being done.
+        action: String,
+        /// Why not.
+        source: simt::MemoryError,
+    },
+    /// A copy between lengths that differ.
+    #[error("cannot copy {source_len} values into a buffer of {buffer_len}")]
+    Length {
+        /// Number of values to copy.
+        source_len: usize,
+        /// Number of values in the buffer.
+        buffer_len: usize,
+    },
+    /// A buffer or kernel that another device made.
+    #[error("this {0} belongs to another device")]
+    OtherDevice(&'static str),
+}
+
+fn after_newline(log: &str) -> String {
+    if log.is_empty() {
+        String::new()
+    } else {
+        format!("\n{log}")
+    }
+}
+
+fn sizes(sizes: &[usize]) -> String {
+    let sizes: Vec<_> = sizes.iter().map(ToString::to_string).collect();
+    format!("({})", sizes.join(", "))
 }
 
 /// A GPU or the simulator, ready to work.
+///
+/// Buffers, modules and kernels keep what they need of it alive.
 #[derive(Debug)]
 pub struct Device {
     info: DeviceInfo,
     fallback_note: Option<String>,
+    home: Arc<dyn Home>,
 }
 
 /// Grid, block (both one-dimensional) and dynamic shared memory of a launch.
@@ -143,20 +260,73 @@ pub enum Arg {
     U32(u32),
 }
 
+impl Arg {
+    /// Its size in bytes.
+    fn size(self) -> usize {
+        match self {
+            Self::Pointer(_) | Self::U64(_) => 8,
+            Self::U32(_) => 4,
+        }
+    }
+}
+
+/// What a kind of device does, in bytes and addresses. Addresses come from `alloc`, and ranges lie within one
+/// allocation: [`Buffer`] sees to that.
+trait Home: fmt::Debug + Send + Sync {
+    fn info(&self) -> DeviceInfo;
+    fn free_memory(&self) -> Result<u64, DeviceError>;
+    /// `bytes` is at least 1; `None` if there is not that much memory.
+    fn alloc(&self, bytes: u64) -> Result<Option<u64>, DeviceError>;
+    fn free(&self, address: u64);
+    fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError>;
+    fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError>;
+    fn copy(&self, from: u64, to: u64, bytes: u64) -> Result<(), DeviceError>;
+    fn fill(&self, address: u64, bytes: u64, byte: u8) -> Result<(), DeviceError>;
+    fn load(self: Arc<Self>, name: &str, image: &[u8]) -> Result<Arc<dyn LoadedModule>, DeviceError>;
+    fn synchronize(&self) -> Result<(), DeviceError>;
+    fn start_clock(self: Arc<Self>) -> Result<Box<dyn Clock>, DeviceError>;
+}
+
+trait LoadedModule: fmt::Debug + Send + Sync {
+    fn kernel(self: Arc<Self>, name: &str) -> Result<Arc<dyn LoadedKernel>, DeviceError>;
+}
+
+trait LoadedKernel: fmt::Debug + Send + Sync {
+    /// Size of each parameter, in bytes.
+    fn parameters(&self) -> &[usize];
+    /// The shape is one that the device allows, the arguments fit the parameters.
+    fn launch(&self, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError>;
+}
+
+/// Time since it was started, on the device.
+trait Clock {
+    /// Waits for all work.
+    fn stop(self: Box<Self>) -> Result<Duration, DeviceError>;
+}
+
 /// `len` values of type `T` in the device's global memory; freed on drop.
 #[derive(Debug)]
 pub struct Buffer<T> {
+    home: Arc<dyn Home>,
+    address: u64,
     len: usize,
     element: PhantomData<T>,
 }
 
 /// PTX that the device has accepted.
-#[derive(Debug)]
-pub struct Module {}
+#[derive(Clone, Debug)]
+pub struct Module {
+    home: Arc<dyn Home>,
+    loaded: Arc<dyn LoadedModule>,
+}
 
 /// A kernel of a [`Module`], which it keeps loaded.
-#[derive(Debug)]
-pub struct Kernel {}
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    home: Arc<dyn Home>,
+    name: String,
+    loaded: Arc<dyn LoadedKernel>,
+}
 
 impl Device {
     /// Opens the chosen device. [`DeviceChoice::Auto`] never fails for lack of a GPU: it takes the simulator and leaves
@@ -167,7 +337,23 @@ impl Device {
     /// [`DeviceError::NoCuda`] if CUDA was demanded and there is no driver or device; the driver's error if the device
     /// cannot be set up.
     pub fn open(choice: DeviceChoice) -> Result<Self, DeviceError> {
-        unimplemented!("{choice}")
+        let (home, fallback_note): (Arc<dyn Home>, _) = match choice {
+            DeviceChoice::Simulator => (Arc::new(Simulator::new()), None),
+            DeviceChoice::Cuda => (cuda::open()?, None),
+            DeviceChoice::Auto => match cuda::open() {
+                Ok(home) => (home, None),
+                Err(DeviceError::NoCuda(why)) => (
+                    Arc::new(Simulator::new()),
+                    Some(format!("using the simulator, because {why}")),
+                ),
+                Err(error) => return Err(error),
+            },
+        };
+        Ok(Self {
+            info: home.info(),
+            fallback_note,
+            home,
+        })
     }
 
     /// Why [`DeviceChoice::Auto`] took the simulator, in one line; `None` if it did not.
@@ -186,7 +372,7 @@ impl Device {
     ///
     /// The driver's.
     pub fn free_memory(&self) -> Result<u64, DeviceError> {
-        unimplemented!()
+        self.home.free_memory()
     }
 
     /// Allocates `len` values and leaves their bytes as they are (whatever was there; `T: Pod`, so any bytes are
@@ -196,7 +382,24 @@ impl Device {
     ///
     /// Out of memory, with the bytes that were asked for and those that are free.
     pub fn alloc<T: Pod>(&self, len: usize) -> Result<Buffer<T>, DeviceError> {
-        unimplemented!("{len}")
+        let requested = len as u128 * size_of::<T>() as u128;
+        let address = match u64::try_from(requested) {
+            Ok(0) => Some(0),
+            Ok(bytes) => self.home.alloc(bytes)?,
+            Err(_) => None,
+        };
+        let Some(address) = address else {
+            return Err(DeviceError::OutOfMemory {
+                requested,
+                free: self.home.free_memory()?,
+            });
+        };
+        Ok(Buffer {
+            home: Arc::clone(&self.home),
+            address,
+            len,
+            element: PhantomData,
+        })
     }
 
     /// Allocates and fills a buffer.
@@ -205,7 +408,9 @@ impl Device {
     ///
     /// As [`Device::alloc`], and the driver's for the copy.
     pub fn upload<T: Pod>(&self, values: &[T]) -> Result<Buffer<T>, DeviceError> {
-        unimplemented!("{}", values.len())
+        let mut buffer = self.alloc(values.len())?;
+        buffer.copy_from_host(values)?;
+        Ok(buffer)
     }
 
     /// Loads PTX: the driver compiles it, or the simulator parses and validates it. `name` is for messages.
@@ -214,7 +419,20 @@ impl Device {
     ///
     /// PTX that is refused, with the driver's JIT log or the simulator's diagnostic.
     pub fn load(&self, name: &str, ptx: &str) -> Result<Module, DeviceError> {
-        unimplemented!("{name} {ptx}")
+        self.load_image(name, ptx.as_bytes())
+    }
+
+    /// Loads machine code (a cubin made for this GPU), as another compiler writes it; or PTX. The simulator knows only PTX.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::load`].
+    pub fn load_image(&self, name: &str, image: &[u8]) -> Result<Module, DeviceError> {
+        let loaded = Arc::clone(&self.home).load(name, image)?;
+        Ok(Module {
+            home: Arc::clone(&self.home),
+            loaded,
+        })
     }
 
     /// Starts a kernel after all earlier work. On a GPU it may return before the kernel ends, and a fault in the kernel
@@ -228,7 +446,38 @@ impl Device {
     ///
     /// A shape that the device does not allow, arguments that do not fit, a fault of the kernel.
     pub fn launch(&self, kernel: &Kernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
-        unimplemented!("{kernel:?} {shape:?} {args:?}")
+        self.check_own(&kernel.home, "kernel")?;
+        let check = |what, value, least, most| {
+            if (least..=most).contains(&value) {
+                return Ok(());
+            }
+            Err(DeviceError::Shape {
+                kernel: kernel.name.clone(),
+                what,
+                value,
+                least,
+                most,
+            })
+        };
+        // The x dimension of a grid: "Maximum x-dimension of a grid of thread blocks", CUDA C++ Programming Guide,
+        // Technical Specifications per Compute Capability.
+        check("grid", shape.grid, 1, i32::MAX as u32)?;
+        check("block", shape.block, 1, self.info.max_threads_per_block)?;
+        check(
+            "dynamic shared memory in bytes",
+            shape.shared_bytes,
+            0,
+            self.info.shared_bytes_per_block,
+        )?;
+        let parameters = kernel.loaded.parameters();
+        if !parameters.iter().copied().eq(args.iter().map(|arg| arg.size())) {
+            return Err(DeviceError::Arguments {
+                kernel: kernel.name.clone(),
+                parameters: parameters.to_vec(),
+                arguments: args.iter().map(|arg| arg.size()).collect(),
+            });
+        }
+        kernel.loaded.launch(shape, args)
     }
 
     /// Waits for all work.
@@ -237,7 +486,7 @@ impl Device {
     ///
     /// A fault of an earlier launch.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
-        unimplemented!()
+        self.home.synchronize()
     }
 
     /// The time from the start to the end of the work that `work` gives to the device: by events on the GPU, by the
@@ -247,8 +496,17 @@ impl Device {
     ///
     /// What `work` returns, and the driver's.
     pub fn time<E: From<DeviceError>>(&self, work: impl FnOnce() -> Result<(), E>) -> Result<Duration, E> {
+        let clock = Arc::clone(&self.home).start_clock()?;
         work()?;
-        unimplemented!()
+        Ok(clock.stop()?)
+    }
+
+    fn check_own(&self, home: &Arc<dyn Home>, what: &'static str) -> Result<(), DeviceError> {
+        if same_home(&self.home, home) {
+            Ok(())
+        } else {
+            Err(DeviceError::OtherDevice(what))
+        }
     }
 }
 
@@ -265,7 +523,7 @@ impl<T: Pod> Buffer<T> {
 
     /// Device address of the first value, for [`Arg::Pointer`]; 0 for an empty buffer.
     pub fn address(&self) -> u64 {
-        unimplemented!()
+        self.address
     }
 
     /// Waits for all earlier work and copies the values to the host.
@@ -274,7 +532,11 @@ impl<T: Pod> Buffer<T> {
     ///
     /// A fault of an earlier launch; the driver's.
     pub fn copy_to_host(&self) -> Result<Vec<T>, DeviceError> {
-        unimplemented!()
+        let mut values = vec![T::zeroed(); self.len];
+        if !self.is_empty() {
+            self.home.read(self.address, bytemuck::cast_slice_mut(&mut values))?;
+        }
+        Ok(values)
     }
 
     /// Overwrites the whole buffer with `values`.
@@ -283,7 +545,11 @@ impl<T: Pod> Buffer<T> {
     ///
     /// A length that differs from this buffer's; the driver's.
     pub fn copy_from_host(&mut self, values: &[T]) -> Result<(), DeviceError> {
-        unimplemented!("{}", values.len())
+        self.check_len(values.len())?;
+        if self.is_empty() {
+            return Ok(());
+        }
+        self.home.write(self.address, bytemuck::cast_slice(values))
     }
 
     /// Overwrites the whole buffer with the values of `source`, without passing through the host.
@@ -292,7 +558,14 @@ impl<T: Pod> Buffer<T> {
     ///
     /// A length that differs from this buffer's; a buffer of another device; the driver's.
     pub fn copy_from(&mut self, source: &Self) -> Result<(), DeviceError> {
-        unimplemented!("{}", source.len())
+        self.check_len(source.len)?;
+        if !same_home(&self.home, &source.home) {
+            return Err(DeviceError::OtherDevice("buffer"));
+        }
+        if self.is_empty() {
+            return Ok(());
+        }
+        self.home.copy(source.address, self.address, self.bytes())
     }
 
     /// Sets every byte of the buffer.
@@ -301,7 +574,32 @@ impl<T: Pod> Buffer<T> {
     ///
     /// The driver's.
     pub fn fill_bytes(&mut self, byte: u8) -> Result<(), DeviceError> {
-        unimplemented!("{byte}")
+        if self.is_empty() {
+            return Ok(());
+        }
+        self.home.fill(self.address, self.bytes(), byte)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.len as u64 * size_of::<T>() as u64
+    }
+
+    fn check_len(&self, source_len: usize) -> Result<(), DeviceError> {
+        if source_len == self.len {
+            return Ok(());
+        }
+        Err(DeviceError::Length {
+            source_len,
+            buffer_len: self.len,
+        })
+    }
+}
+
+impl<T> Drop for Buffer<T> {
+    fn drop(&mut self) {
+        if self.address != 0 {
+            self.home.free(self.address);
+        }
     }
 }
 
@@ -312,13 +610,22 @@ impl Module {
     ///
     /// There is none.
     pub fn kernel(&self, name: &str) -> Result<Kernel, DeviceError> {
-        unimplemented!("{name}")
+        let loaded = Arc::clone(&self.loaded).kernel(name)?;
+        Ok(Kernel {
+            home: Arc::clone(&self.home),
+            name: name.to_owned(),
+            loaded,
+        })
     }
 }
 
 impl Kernel {
     /// Its name.
     pub fn name(&self) -> &str {
-        unimplemented!()
+        &self.name
     }
+}
+
+fn same_home(one: &Arc<dyn Home>, other: &Arc<dyn Home>) -> bool {
+    std::ptr::addr_eq(Arc::as_ptr(one), Arc::as_ptr(other))
 }

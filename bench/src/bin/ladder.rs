@@ -1,0 +1,380 @@
+//! Times the rungs of the ladder, each beside its twin from another compiler: same names, same launch shapes, same
+//! buffers, taking turns in one process.
+//!
+//! Each launch reads its input from memory, not from a cache: where the input is small, launches rotate among copies of
+//! it that are larger than the L2 cache together. Every kernel's partial results are checked before it is timed.
+
+use std::{
+    fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context, ensure};
+use bench::{Times, gb_per_s};
+use clap::Parser;
+use serde_json::{Value as Json, json};
+use warpfold::{
+    device::{Arg, Buffer, Device, DeviceChoice, DeviceKind, Kernel, LaunchShape, Pod},
+    element::ElementType,
+    launch::{self, DeviceLimits, Problem, Request},
+    op::Op,
+    ptx::PtxLibrary,
+    variant::Variant,
+};
+
+/// Copies of an input together take at least so many bytes: five times the L2 cache of an H100 (50 MB).
+const ROTATION_BYTES: u64 = 256 << 20;
+
+/// A sample times so many bytes of input at least, that the clock's resolution (half a microsecond) does not matter.
+const SAMPLE_BYTES: u64 = 512 << 20;
+
+/// Times the rungs of the ladder beside those of another compiler
+#[derive(Parser)]
+#[command(version)]
+struct Args {
+    /// PTX or cubin with kernels of the same names
+    #[arg(long, value_name = "FILE")]
+    peer: Option<PathBuf>,
+
+    /// Rungs, as `reduce --variant` takes them
+    #[arg(long, value_delimiter = ',', default_value = "1,2,3,4,5,6,7")]
+    variant: Vec<Variant>,
+
+    /// Numbers of elements
+    #[arg(long, value_delimiter = ',', default_values_t = [1 << 22, 1 << 24, 1 << 28])]
+    n: Vec<u64>,
+
+    /// Element types: i32, f32
+    #[arg(long = "type", value_delimiter = ',', default_value = "i32,f32")]
+    elements: Vec<ElementType>,
+
+    /// Threads of a block
+    #[arg(long, default_value_t = 256)]
+    block: u64,
+
+    /// Measurements of each kernel; the median is reported
+    #[arg(long, default_value_t = 41)]
+    samples: usize,
+
+    /// auto, cuda or sim
+    #[arg(long, default_value = "cuda")]
+    device: DeviceChoice,
+
+    /// Write all numbers to this file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// A folder of PTX to use instead of the embedded one
+    #[arg(long, value_name = "DIR")]
+    ptx_dir: Option<PathBuf>,
+}
+
+fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    ensure!(args.samples > 0, "samples is 0, and at least 1 is needed");
+    let device = Device::open(args.device)?;
+    let bench = Bench {
+        library: PtxLibrary::open(args.ptx_dir.as_deref())?,
+        peer: args.peer.as_deref().map(|file| load_peer(&device, file)).transpose()?,
+        device,
+        args: &args,
+    };
+    let mut rows = Vec::new();
+    let mut out = io::stdout().lock();
+    bench.write_head(&mut out)?;
+    for &element in &args.elements {
+        for &n in &args.n {
+            match element {
+                ElementType::I32 => bench.measure_all::<i32>(element, n, &mut out, &mut rows)?,
+                ElementType::F32 => bench.measure_all::<f32>(element, n, &mut out, &mut rows)?,
+                _ => anyhow::bail!("type {element} is not measured here, only i32 and f32"),
+            }
+        }
+    }
+    if let Some(file) = &args.json {
+        let info = bench.device.info();
+        let report = json!({
+            "device": info.name,
+            "time_kind": info.kind.time_kind(),
+            "peak_gb_per_s": info.peak_bytes_per_second.map(|peak| peak / 1e9),
+            "peer": args.peer.as_ref().map(|file| file.display().to_string()),
+            "samples": args.samples,
+            "rows": rows,
+        });
+        fs::write(file, serde_json::to_string_pretty(&report)? + "\n")
+            .with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(())
+}
+
+fn load_peer(device: &Device, file: &Path) -> anyhow::Result<warpfold::device::Module> {
+    let image = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    Ok(device.load_image(&file.display().to_string(), &image)?)
+}
+
+/// An element whose sums are exact here, whatever the order.
+trait Element: Pod {
+    fn new(small: u8) -> Self;
+    fn to_i64(self) -> i64;
+}
+
+impl Element for i32 {
+    fn new(small: u8) -> Self {
+        small.into()
+    }
+    fn to_i64(self) -> i64 {
+        self.into()
+    }
+}
+
+impl Element for f32 {
+    fn new(small: u8) -> Self {
+        small.into()
+    }
+    fn to_i64(self) -> i64 {
+        self as i64
+    }
+}
+
+/// `n` values from 0 to 7, and their sum. A block's partial sum stays below 2^24, where `f32` is exact, as long as a
+/// block has at most 2^21 elements.
+fn input<T: Element>(n: u64) -> (Vec<T>, i64) {
+    let mut sum = 0;
+    // The high bits of a linear congruential generator (Knuth's MMIX).
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let values = (0..n)
+        .map(|_| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let small = (state >> 61) as u8;
+            sum += i64::from(small);
+            T::new(small)
+        })
+        .collect();
+    (values, sum)
+}
+
+struct Bench<'a> {
+    args: &'a Args,
+    device: Device,
+    library: PtxLibrary,
+    peer: Option<warpfold::device::Module>,
+}
+
+/// Inputs of the same content, and room for partial results.
+struct Buffers<T: Pod> {
+    inputs: Vec<Buffer<T>>,
+    output: Buffer<T>,
+    sum: i64,
+}
+
+impl Bench<'_> {
+    fn write_head(&self, out: &mut impl Write) -> io::Result<()> {
+        let info = self.device.info();
+        write!(out, "{}", info.name)?;
+        if let Some(peak) = info.peak_bytes_per_second {
+            write!(out, ", peak {:.0} GB/s", peak / 1e9)?;
+        }
+        writeln!(
+            out,
+            ", {} times, median of {} [quartiles]",
+            info.kind.time_kind(),
+            self.args.samples
+        )?;
+        write!(
+            out,
+            "{:<22} {:>10} {:>7} {:>5}  {:>34}",
+            "kernel", "n", "grid", "block", "rust us"
+        )?;
+        if self.peer.is_some() {
+            write!(out, "  {:>34} {:>10}", "peer us", "rust/peer")?;
+        }
+        writeln!(out, " {:>8}", if info.kind == DeviceKind::Cuda { "GB/s" } else { "" })
+    }
+
+    fn measure_all<T: Element>(
+        &self,
+        element: ElementType,
+        n: u64,
+        out: &mut impl Write,
+        rows: &mut Vec<Json>,
+    ) -> anyhow::Result<()> {
+        let (values, sum) = input::<T>(n);
+        let bytes = n * size_of::<T>() as u64;
+        let mut inputs = vec![self.device.upload(&values)?];
+        while (inputs.len() as u64) * bytes < ROTATION_BYTES {
+            let mut copy = self.device.alloc(values.len())?;
+            copy.copy_from(&inputs[0])?;
+            inputs.push(copy);
+        }
+        drop(values);
+        let limits = DeviceLimits::new(self.device.info(), self.device.free_memory()?);
+        let plans = self.args.variant.iter().map(|&variant| {
+            let problem = Problem {
+                variant,
+                op: Op::Sum,
+                element,
+                n,
+            };
+            let request = Request {
+                block: Some(self.args.block),
+                ..Request::default()
+            };
+            let plan = launch::plan(&problem, &request, &limits)?;
+            let stage = *plan.stages.first().context("n is 0, and at least 1 is needed")?;
+            Ok((plan.kernel, stage))
+        });
+        let plans: Vec<_> = plans.collect::<anyhow::Result<_>>()?;
+        let partials = plans.iter().map(|(_, stage)| stage.outputs).max().unwrap_or(0);
+        let mut buffers = Buffers {
+            inputs,
+            output: self.device.alloc(partials as usize)?,
+            sum,
+        };
+        for (kernel, stage) in &plans {
+            let row = self.measure(kernel, stage.shape, &mut buffers)?;
+            row.write(kernel, n, stage.shape, out)?;
+            rows.push(row.to_json(kernel, n, stage.shape));
+        }
+        Ok(())
+    }
+
+    fn measure<T: Element>(&self, name: &str, shape: LaunchShape, buffers: &mut Buffers<T>) -> anyhow::Result<Row> {
+        let ptx = self.library.find(name, self.device.info().compute_capability)?;
+        let mut kernels = vec![self.device.load(&ptx.file, &ptx.text)?.kernel(name)?];
+        if let Some(peer) = &self.peer {
+            kernels.push(peer.kernel(name)?);
+        }
+        for (kernel, whose) in kernels.iter().zip(["ours", "the peer's"]) {
+            self.check(kernel, shape, buffers)
+                .with_context(|| format!("{name}, {whose}"))?;
+        }
+
+        let bytes = buffers.inputs[0].len() as u64 * size_of::<T>() as u64;
+        let launches = (SAMPLE_BYTES / bytes.max(1)).clamp(1, 64) as u32;
+        let mut samples = vec![Vec::new(); kernels.len()];
+        // One round to warm up; then whoever was first is second.
+        for round in 0..=self.args.samples {
+            let mut order: Vec<usize> = (0..kernels.len()).collect();
+            if round % 2 == 1 {
+                order.reverse();
+            }
+            for index in order {
+                let time = self.device.time(|| {
+                    (0..launches).try_for_each(|launch| {
+                        let input = &buffers.inputs[launch as usize % buffers.inputs.len()];
+                        self.launch(&kernels[index], shape, input, &buffers.output)
+                    })
+                })?;
+                if round > 0 {
+                    samples[index].push(time / launches);
+                }
+            }
+        }
+        let mut times = samples.into_iter().map(Times::of);
+        let ours = times.next().expect("our kernel is always measured");
+        // A simulation's time is no bandwidth of anything.
+        let bytes = (self.device.info().kind == DeviceKind::Cuda).then_some(bytes);
+        Ok(Row {
+            bytes,
+            ours,
+            peer: times.next(),
+        })
+    }
+
+    fn launch<T: Pod>(
+        &self,
+        kernel: &Kernel,
+        shape: LaunchShape,
+        input: &Buffer<T>,
+        output: &Buffer<T>,
+    ) -> anyhow::Result<()> {
+        let args = [
+            Arg::Pointer(input.address()),
+            Arg::Pointer(output.address()),
+            Arg::U64(input.len() as u64),
+        ];
+        Ok(self.device.launch(kernel, shape, &args)?)
+    }
+
+    /// Runs the kernel once and adds its partial results.
+    fn check<T: Element>(&self, kernel: &Kernel, shape: LaunchShape, buffers: &mut Buffers<T>) -> anyhow::Result<()> {
+        buffers.output.fill_bytes(0xa5)?;
+        self.launch(kernel, shape, &buffers.inputs[0], &buffers.output)?;
+        let partials = buffers.output.copy_to_host()?;
+        let sum: i64 = partials[..shape.grid as usize]
+            .iter()
+            .map(|partial| partial.to_i64())
+            .sum();
+        ensure!(
+            sum == buffers.sum,
+            "wrong result: the partial sums add up to {sum}, and it should be {}",
+            buffers.sum
+        );
+        Ok(())
+    }
+}
+
+struct Row {
+    /// Bytes that are read, where the time is that of a GPU.
+    bytes: Option<u64>,
+    ours: Times,
+    peer: Option<Times>,
+}
+
+impl Row {
+    /// Above 1 if ours is faster.
+    fn ratio(&self) -> Option<f64> {
+        self.peer
+            .map(|peer| peer.median.as_secs_f64() / self.ours.median.as_secs_f64())
+    }
+
+    fn write(&self, kernel: &str, n: u64, shape: LaunchShape, out: &mut impl Write) -> io::Result<()> {
+        write!(
+            out,
+            "{kernel:<22} {n:>10} {:>7} {:>5}  {:>34}",
+            shape.grid,
+            shape.block,
+            text(&self.ours)
+        )?;
+        if let (Some(peer), Some(ratio)) = (&self.peer, self.ratio()) {
+            write!(out, "  {:>34} {ratio:>10.3}", text(peer))?;
+        }
+        if let Some(bytes) = self.bytes {
+            write!(out, " {:>8.0}", gb_per_s(bytes, self.ours.median))?;
+        }
+        writeln!(out)
+    }
+
+    fn to_json(&self, kernel: &str, n: u64, shape: LaunchShape) -> Json {
+        let times = |times: &Times| {
+            json!({
+                "median_us": us(times.median),
+                "quartiles_us": [us(times.lower_quartile), us(times.upper_quartile)],
+                "min_us": us(times.min),
+                "max_us": us(times.max),
+                "gb_per_s": self.bytes.map(|bytes| gb_per_s(bytes, times.median)),
+            })
+        };
+        json!({
+            "kernel": kernel, "n": n, "grid": shape.grid, "block": shape.block, "shared_bytes": shape.shared_bytes,
+            "rust": times(&self.ours), "peer": self.peer.as_ref().map(times), "ratio": self.ratio(),
+        })
+    }
+}
+
+fn us(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+fn text(times: &Times) -> String {
+    format!(
+        "{:.2} [{:.2} {:.2}]",
+        us(times.median),
+        us(times.lower_quartile),
+        us(times.upper_quartile)
+    )
+}

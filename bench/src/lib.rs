@@ -1,0 +1,75 @@
+//! What the benchmarks share: the statistics of repeated measurements.
+
+use std::time::Duration;
+
+/// Order statistics of repeated measurements of one thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// The shortest.
+    pub min: Duration,
+    /// A quarter is shorter.
+    pub lower_quartile: Duration,
+    /// Half are shorter.
+    pub median: Duration,
+    /// A quarter is longer.
+    pub upper_quartile: Duration,
+    /// The longest.
+    pub max: Duration,
+}
+
+impl Times {
+    /// Quantiles by the nearest rank.
+    ///
+    /// # Panics
+    ///
+    /// If there are no samples.
+    pub fn of(mut samples: Vec<Duration>) -> Self {
+        assert!(!samples.is_empty(), "no samples");
+        samples.sort_unstable();
+        let last = samples.len() - 1;
+        let quantile = |quarters: usize| samples[(last * quarters + 2) / 4];
+        Self {
+            min: samples[0],
+            lower_quartile: quantile(1),
+            median: quantile(2),
+            upper_quartile: quantile(3),
+            max: samples[last],
+        }
+    }
+}
+
+/// Bytes in this time, in GB/s (10⁹ bytes).
+pub fn gb_per_s(bytes: u64, time: Duration) -> f64 {
+    bytes as f64 / time.as_secs_f64() / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_of_unsorted_samples() {
+        let times = Times::of([30, 10, 50, 20, 40].map(Duration::from_micros).to_vec());
+        let expected = [10, 20, 30, 40, 50].map(Duration::from_micros);
+        assert_eq!(
+            [
+                times.min,
+                times.lower_quartile,
+                times.median,
+                times.upper_quartile,
+                times.max
+            ],
+            expected
+        );
+        let one = Times::of(vec![Duration::from_micros(7)]);
+        assert_eq!(
+            (one.min, one.median, one.max),
+            (one.lower_quartile, one.upper_quartile, one.median)
+        );
+    }
+
+    #[test]
+    fn a_gigabyte_a_second() {
+        assert!((gb_per_s(1_000_000, Duration::from_millis(1)) - 1.0).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,65 @@
+//! Comparisons and selection.
+
+use crate::alu::float::flush;
+use crate::ptx::ast::{CmpOp, Type};
+use crate::registers::{AluFn, alu};
+
+macro_rules! integers {
+    ($op:expr, $ty:ty) => {
+        match $op {
+            CmpOp::Eq => alu!(|a: $ty, b: $ty| -> bool { a == b }),
+            CmpOp::Ne => alu!(|a: $ty, b: $ty| -> bool { a != b }),
+            CmpOp::Lt => alu!(|a: $ty, b: $ty| -> bool { a < b }),
+            CmpOp::Le => alu!(|a: $ty, b: $ty| -> bool { a <= b }),
+            CmpOp::Gt => alu!(|a: $ty, b: $ty| -> bool { a > b }),
+            CmpOp::Ge => alu!(|a: $ty, b: $ty| -> bool { a >= b }),
+            _ => return None,
+        }
+    };
+}
+
+macro_rules! floats {
+    ($op:expr, $ty:ty, $flush:expr) => {
+        match $op {
+            CmpOp::Eq => alu!(|a: $ty, b: $ty| -> bool { $flush(a) == $flush(b) }),
+            CmpOp::Ne => alu!(|a: $ty, b: $ty| -> bool { $flush(a) < $flush(b) || $flush(a) > $flush(b) }),
+            CmpOp::Lt => alu!(|a: $ty, b: $ty| -> bool { $flush(a) < $flush(b) }),
+            CmpOp::Le => alu!(|a: $ty, b: $ty| -> bool { $flush(a) <= $flush(b) }),
+            CmpOp::Gt => alu!(|a: $ty, b: $ty| -> bool { $flush(a) > $flush(b) }),
+            CmpOp::Ge => alu!(|a: $ty, b: $ty| -> bool { $flush(a) >= $flush(b) }),
+            CmpOp::Equ => alu!(|a: $ty, b: $ty| -> bool { !($flush(a) < $flush(b) || $flush(a) > $flush(b)) }),
+            CmpOp::Neu => alu!(|a: $ty, b: $ty| -> bool { $flush(a) != $flush(b) }),
+            CmpOp::Ltu => alu!(|a: $ty, b: $ty| -> bool { $flush(a) < $flush(b) || a.is_nan() || b.is_nan() }),
+            CmpOp::Leu => alu!(|a: $ty, b: $ty| -> bool { $flush(a) <= $flush(b) || a.is_nan() || b.is_nan() }),
+            CmpOp::Gtu => alu!(|a: $ty, b: $ty| -> bool { $flush(a) > $flush(b) || a.is_nan() || b.is_nan() }),
+            CmpOp::Geu => alu!(|a: $ty, b: $ty| -> bool { $flush(a) >= $flush(b) || a.is_nan() || b.is_nan() }),
+            CmpOp::Num => alu!(|a: $ty, b: $ty| -> bool { !a.is_nan() && !b.is_nan() }),
+            CmpOp::Nan => alu!(|a: $ty, b: $ty| -> bool { a.is_nan() || b.is_nan() }),
+        }
+    };
+}
+
+/// `setp`: whether `a cmp b`, into predicate `d`.
+pub(crate) fn compare(op: CmpOp, ty: Type, ftz: bool) -> Option<AluFn> {
+    Some(match ty {
+        Type::U16 | Type::B16 => integers!(op, u16),
+        Type::S16 => integers!(op, i16),
+        Type::U32 | Type::B32 => integers!(op, u32),
+        Type::S32 => integers!(op, i32),
+        Type::U64 | Type::B64 => integers!(op, u64),
+        Type::S64 => integers!(op, i64),
+        Type::F32 if ftz => floats!(op, f32, flush::<true>),
+        Type::F32 => floats!(op, f32, flush::<false>),
+        Type::F64 => floats!(op, f64, std::convert::identity),
+        _ => return None,
+    })
+}
+
+/// `selp`: `a` where predicate `x` holds, else `b`.
+pub(crate) fn select(wide: bool) -> AluFn {
+    if wide {
+        alu!(|a: u64, b: u64| [p: pred] -> u64 { if p { a } else { b } })
+    } else {
+        alu!(|a: u32, b: u32| [p: pred] -> u32 { if p { a } else { b } })
+    }
+}

@@ -1,0 +1,258 @@
+//! Float arithmetic.
+//!
+//! `add sub mul div fma sqrt rcp` with a rounding are exact to the bit. A NaN that arithmetic makes has the bits that
+//! hardware makes: `0x7fffffff`, and `0xfff8000000000000` for `f64`. The `.approx` and `.full` forms, and `ex2 lg2 sin
+//! cos tanh rsqrt`, are computed in `f64` and rounded: they are closer to the true value than hardware, not bit-equal
+//! to it.
+
+use crate::ptx::ast::{FloatBinaryOp, FloatTest, FloatUnaryOp, MinMaxMode, Precision, Rounding, Type};
+use crate::registers::{AluFn, alu};
+
+/// Any NaN as the one that hardware makes.
+#[inline(always)]
+pub(crate) fn canonical32(value: f32) -> f32 {
+    if value.is_nan() { f32::from_bits(0x7fff_ffff) } else { value }
+}
+
+/// Any NaN as the one that hardware makes.
+#[inline(always)]
+pub(crate) fn canonical64(value: f64) -> f64 {
+    if value.is_nan() { f64::from_bits(0xfff8_0000_0000_0000) } else { value }
+}
+
+/// Subnormals as zero of the same sign, if `FTZ`.
+#[inline(always)]
+pub(crate) fn flush<const FTZ: bool>(value: f32) -> f32 {
+    if FTZ && value.to_bits() & 0x7f80_0000 == 0 { f32::from_bits(value.to_bits() & 0x8000_0000) } else { value }
+}
+
+/// `value` in 0 to 1, NaN as 0, if `SAT`.
+#[inline(always)]
+pub(crate) fn saturate<const SAT: bool>(value: f32) -> f32 {
+    // `max` takes the other operand for NaN; the sum turns -0 into +0.
+    if SAT { value.max(0.0).min(1.0) + 0.0 } else { value }
+}
+
+/// `value` in 0 to 1, NaN as 0, if `SAT`.
+#[inline(always)]
+pub(crate) fn saturate64<const SAT: bool>(value: f64) -> f64 {
+    if SAT { value.max(0.0).min(1.0) + 0.0 } else { value }
+}
+
+#[inline(always)]
+fn finish<const FTZ: bool, const SAT: bool>(value: f32) -> f32 {
+    saturate::<SAT>(flush::<FTZ>(canonical32(value)))
+}
+
+/// Rounds `value + rest` to `f32`, where `rest` is less than the spacing of `f64` at `value`.
+pub(crate) fn round32(value: f64, rest: f64, rounding: Rounding) -> f32 {
+    let nearest = value as f32;
+    if value.is_nan() || value.is_infinite() {
+        return nearest;
+    }
+    // How the nearest value compares to the exact one.
+    let above = f64::from(nearest) > value || (f64::from(nearest) == value && rest < 0.0);
+    let below = f64::from(nearest) < value || (f64::from(nearest) == value && rest > 0.0);
+    let negative = value.is_sign_negative();
+    match rounding {
+        Rounding::NearestEven => nearest,
+        Rounding::Zero if above && !negative => nearest.next_down(),
+        Rounding::Zero if below && negative => nearest.next_up(),
+        Rounding::Down if above => nearest.next_down(),
+        Rounding::Up if below => nearest.next_up(),
+        _ => nearest,
+    }
+}
+
+/// `a + b` in `f64`, and what rounding left out.
+fn two_sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    let b_part = sum - a;
+    let rest = (a - (sum - b_part)) + (b - b_part);
+    (sum, if rest.is_nan() { 0.0 } else { rest })
+}
+
+/// A sum whose zero is negative when rounding down, unless both terms are +0.
+fn add32(a: f64, b: f64, rounding: Rounding) -> f32 {
+    let (sum, rest) = two_sum(a, b);
+    if sum == 0.0 && rest == 0.0 && rounding == Rounding::Down && (a.is_sign_negative() || b.is_sign_negative()) {
+        return -0.0;
+    }
+    round32(sum, rest, rounding)
+}
+
+/// A quotient in `f64` and the sign of what rounding left out.
+fn divide(a: f64, b: f64) -> (f64, f64) {
+    let quotient = a / b;
+    let rest = f64::mul_add(-quotient, b, a) * b.signum();
+    (quotient, if rest.is_finite() { rest } else { 0.0 })
+}
+
+/// One expression in the flavours of `.ftz` and `.sat`.
+macro_rules! f32_op {
+    ($ftz:expr, $sat:expr, |$($arg:ident),+| $body:expr) => {
+        match ($ftz, $sat) {
+            (false, false) => f32_op!(@ false, false, [$($arg),+], $body),
+            (true, false) => f32_op!(@ true, false, [$($arg),+], $body),
+            (false, true) => f32_op!(@ false, true, [$($arg),+], $body),
+            (true, true) => f32_op!(@ true, true, [$($arg),+], $body),
+        }
+    };
+    (@ $ftz:literal, $sat:literal, [$($arg:ident),+], $body:expr) => {
+        alu!(|$($arg: f32),+| -> f32 {
+            $(let $arg = flush::<$ftz>($arg);)+
+            finish::<$ftz, $sat>($body)
+        })
+    };
+}
+
+macro_rules! f64_op {
+    ($sat:expr, |$($arg:ident),+| $body:expr) => {
+        if $sat {
+            alu!(|$($arg: f64),+| -> f64 { saturate64::<true>(canonical64($body)) })
+        } else {
+            alu!(|$($arg: f64),+| -> f64 { canonical64($body) })
+        }
+    };
+}
+
+/// One expression for each of the directed roundings.
+macro_rules! directed {
+    ($rounding:expr, $ftz:expr, $sat:expr, |$($arg:ident),+| $mode:ident => $body:expr) => {
+        match $rounding {
+            Rounding::NearestEven => return None,
+            Rounding::Zero => f32_op!($ftz, $sat, |$($arg),+| { const $mode: Rounding = Rounding::Zero; $body }),
+            Rounding::Down => f32_op!($ftz, $sat, |$($arg),+| { const $mode: Rounding = Rounding::Down; $body }),
+            Rounding::Up => f32_op!($ftz, $sat, |$($arg),+| { const $mode: Rounding = Rounding::Up; $body }),
+        }
+    };
+}
+
+/// `add sub mul div min max copysign`.
+pub(crate) fn binary(op: FloatBinaryOp, ty: Type, ftz: bool, sat: bool) -> Option<AluFn> {
+    use FloatBinaryOp::{Add, Copysign, Div, Max, Min, Mul, Sub};
+    const NEAREST: Rounding = Rounding::NearestEven;
+    let approximate = |precision| matches!(precision, Precision::Approx | Precision::Full);
+    Some(match (ty, op) {
+        (Type::F32, Add(NEAREST)) => f32_op!(ftz, sat, |a, b| a + b),
+        (Type::F32, Sub(NEAREST)) => f32_op!(ftz, sat, |a, b| a - b),
+        (Type::F32, Mul(NEAREST)) => f32_op!(ftz, sat, |a, b| a * b),
+        (Type::F32, Div(Precision::Rounded(NEAREST))) => f32_op!(ftz, sat, |a, b| a / b),
+        (Type::F32, Div(precision)) if approximate(precision) => f32_op!(ftz, sat, |a, b| a / b),
+        (Type::F32, Add(mode)) => directed!(mode, ftz, sat, |a, b| M => add32(a.into(), b.into(), M)),
+        (Type::F32, Sub(mode)) => directed!(mode, ftz, sat, |a, b| M => add32(a.into(), (-b).into(), M)),
+        (Type::F32, Mul(mode)) => {
+            directed!(mode, ftz, sat, |a, b| M => round32(f64::from(a) * f64::from(b), 0.0, M))
+        }
+        (Type::F32, Div(Precision::Rounded(mode))) => directed!(mode, ftz, sat, |a, b| M => {
+            let (quotient, rest) = divide(a.into(), b.into());
+            round32(quotient, rest, M)
+        }),
+        (Type::F32, Min(MinMaxMode { nan, xorsign_abs: false })) => {
+            if nan {
+                f32_op!(ftz, sat, |a, b| if a.is_nan() || b.is_nan() { f32::NAN } else { minimum32(a, b) })
+            } else {
+                f32_op!(ftz, sat, |a, b| minimum32(a, b))
+            }
+        }
+        (Type::F32, Max(MinMaxMode { nan, xorsign_abs: false })) => {
+            if nan {
+                f32_op!(ftz, sat, |a, b| if a.is_nan() || b.is_nan() { f32::NAN } else { -minimum32(-a, -b) })
+            } else {
+                f32_op!(ftz, sat, |a, b| -minimum32(-a, -b))
+            }
+        }
+        (Type::F32, Copysign) => alu!(|a: f32, b: f32| -> f32 { b.copysign(a) }),
+        (Type::F64, Add(NEAREST)) => f64_op!(sat, |a, b| a + b),
+        (Type::F64, Sub(NEAREST)) => f64_op!(sat, |a, b| a - b),
+        (Type::F64, Mul(NEAREST)) => f64_op!(sat, |a, b| a * b),
+        (Type::F64, Div(Precision::Rounded(NEAREST))) => f64_op!(sat, |a, b| a / b),
+        (Type::F64, Min(MinMaxMode { nan: false, xorsign_abs: false })) => f64_op!(sat, |a, b| minimum64(a, b)),
+        (Type::F64, Max(MinMaxMode { nan: false, xorsign_abs: false })) => f64_op!(sat, |a, b| -minimum64(-a, -b)),
+        (Type::F64, Copysign) => alu!(|a: f64, b: f64| -> f64 { b.copysign(a) }),
+        _ => return None,
+    })
+}
+
+/// IEEE 754-2019 minimumNumber: the other operand for NaN, and -0 below +0.
+#[inline(always)]
+fn minimum32(a: f32, b: f32) -> f32 {
+    if a < b || b.is_nan() || (a == b && a.is_sign_negative()) { a } else { b }
+}
+
+/// IEEE 754-2019 minimumNumber: the other operand for NaN, and -0 below +0.
+#[inline(always)]
+fn minimum64(a: f64, b: f64) -> f64 {
+    if a < b || b.is_nan() || (a == b && a.is_sign_negative()) { a } else { b }
+}
+
+/// `fma`.
+pub(crate) fn fma(ty: Type, rounding: Rounding, ftz: bool, sat: bool) -> Option<AluFn> {
+    Some(match (ty, rounding) {
+        (Type::F32, Rounding::NearestEven) => f32_op!(ftz, sat, |a, b, c| a.mul_add(b, c)),
+        (Type::F32, mode) => {
+            directed!(mode, ftz, sat, |a, b, c| M => add32(f64::from(a) * f64::from(b), c.into(), M))
+        }
+        (Type::F64, Rounding::NearestEven) => f64_op!(sat, |a, b, c| a.mul_add(b, c)),
+        _ => return None,
+    })
+}
+
+/// `abs neg sqrt rcp rsqrt ex2 lg2 sin cos tanh`.
+pub(crate) fn unary(op: FloatUnaryOp, ty: Type, ftz: bool) -> Option<AluFn> {
+    use FloatUnaryOp::{Abs, Cos, Ex2, Lg2, Neg, Rcp, Rsqrt, Sin, Sqrt, Tanh};
+    const NEAREST: Precision = Precision::Rounded(Rounding::NearestEven);
+    /// An approximation through `f64`.
+    fn through(a: f32, f: impl Fn(f64) -> f64) -> f32 {
+        f(a.into()) as f32
+    }
+    Some(match (ty, op) {
+        (Type::F32, Abs) if ftz => alu!(|a: f32| -> f32 { flush::<true>(a).abs() }),
+        (Type::F32, Neg) if ftz => alu!(|a: f32| -> f32 { -flush::<true>(a) }),
+        (Type::F32, Abs) => alu!(|a: f32| -> f32 { a.abs() }),
+        (Type::F32, Neg) => alu!(|a: f32| -> f32 { -a }),
+        (Type::F32, Sqrt(NEAREST | Precision::Approx)) => f32_op!(ftz, false, |a| a.sqrt()),
+        (Type::F32, Rcp(NEAREST | Precision::Approx)) => f32_op!(ftz, false, |a| a.recip()),
+        (Type::F32, Sqrt(Precision::Rounded(mode))) => directed!(mode, ftz, false, |a| M => {
+            let a = f64::from(a);
+            let root = a.sqrt();
+            let rest = f64::mul_add(-root, root, a);
+            round32(root, if rest.is_finite() { rest } else { 0.0 }, M)
+        }),
+        (Type::F32, Rcp(Precision::Rounded(mode))) => directed!(mode, ftz, false, |a| M => {
+            let (quotient, rest) = divide(1.0, a.into());
+            round32(quotient, rest, M)
+        }),
+        (Type::F32, Rsqrt) => f32_op!(ftz, false, |a| through(a, |a| 1.0 / a.sqrt())),
+        (Type::F32, Ex2) => f32_op!(ftz, false, |a| through(a, f64::exp2)),
+        (Type::F32, Lg2) => f32_op!(ftz, false, |a| through(a, f64::log2)),
+        (Type::F32, Sin) => f32_op!(ftz, false, |a| through(a, f64::sin)),
+        (Type::F32, Cos) => f32_op!(ftz, false, |a| through(a, f64::cos)),
+        (Type::F32, Tanh) => f32_op!(ftz, false, |a| through(a, f64::tanh)),
+        (Type::F64, Abs) => alu!(|a: f64| -> f64 { a.abs() }),
+        (Type::F64, Neg) => alu!(|a: f64| -> f64 { -a }),
+        (Type::F64, Sqrt(NEAREST)) => f64_op!(false, |a| a.sqrt()),
+        (Type::F64, Rcp(NEAREST | Precision::Approx)) => f64_op!(false, |a| a.recip()),
+        (Type::F64, Rsqrt) => f64_op!(false, |a| 1.0 / a.sqrt()),
+        _ => return None,
+    })
+}
+
+/// `testp`.
+pub(crate) fn test(test: FloatTest, ty: Type) -> Option<AluFn> {
+    Some(match (ty, test) {
+        (Type::F32, FloatTest::Finite) => alu!(|a: f32| -> bool { a.is_finite() }),
+        (Type::F32, FloatTest::Infinite) => alu!(|a: f32| -> bool { a.is_infinite() }),
+        (Type::F32, FloatTest::Number) => alu!(|a: f32| -> bool { !a.is_nan() }),
+        (Type::F32, FloatTest::NotANumber) => alu!(|a: f32| -> bool { a.is_nan() }),
+        (Type::F32, FloatTest::Normal) => alu!(|a: f32| -> bool { a.is_normal() || a == 0.0 }),
+        (Type::F32, FloatTest::Subnormal) => alu!(|a: f32| -> bool { a.is_subnormal() }),
+        (Type::F64, FloatTest::Finite) => alu!(|a: f64| -> bool { a.is_finite() }),
+        (Type::F64, FloatTest::Infinite) => alu!(|a: f64| -> bool { a.is_infinite() }),
+        (Type::F64, FloatTest::Number) => alu!(|a: f64| -> bool { !a.is_nan() }),
+        (Type::F64, FloatTest::NotANumber) => alu!(|a: f64| -> bool { a.is_nan() }),
+        (Type::F64, FloatTest::Normal) => alu!(|a: f64| -> bool { a.is_normal() || a == 0.0 }),
+        (Type::F64, FloatTest::Subnormal) => alu!(|a: f64| -> bool { a.is_subnormal() }),
+        _ => return None,
+    })
+}

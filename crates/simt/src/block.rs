@@ -1,0 +1,328 @@
+//! A block: its warps, what they share, and the turns they take.
+
+use crate::fault::{Fault, FaultKind, Waiting};
+use crate::ir::{BarrierKind, Init, Op, Program};
+use crate::launch::{Dim3, Grid};
+use crate::observe::Observer;
+use crate::ptx::ast::{Axis, BarrierRedOp, SpecialReg};
+use crate::registers::{LANES, Registers};
+use crate::warp::{Outcome, Raised, State, Warp, put_word};
+
+/// Warp instructions of one turn.
+const WARP_QUANTUM: u64 = 1024;
+
+/// A barrier of a block while threads arrive.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct BarrierState {
+    /// Whether anyone has arrived.
+    pub(crate) pending: bool,
+    /// The thread count given; `None` means all threads that have not exited.
+    pub(crate) expected: Option<u32>,
+    /// Threads that have arrived.
+    pub(crate) arrived: u32,
+    /// Threads whose predicate was reduced, and how many of them held.
+    pub(crate) counted: u32,
+    pub(crate) holds: u32,
+}
+
+/// What the warps of a block share.
+#[derive(Debug)]
+pub(crate) struct Env<'a> {
+    pub(crate) grid: &'a Grid<'a>,
+    pub(crate) program: &'a Program,
+    pub(crate) shared: Vec<u8>,
+    /// Local memory, thread after thread.
+    pub(crate) local: Vec<u8>,
+    pub(crate) barriers: [BarrierState; 16],
+    /// Threads that have not exited.
+    pub(crate) live: u32,
+    /// Where the last global access found its allocation.
+    pub(crate) hint: usize,
+}
+
+/// How far a block came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    Finished,
+    Unfinished,
+}
+
+/// A block on a worker. It is reused for block after block.
+#[derive(Debug)]
+pub(crate) struct Block<'a, O> {
+    env: Env<'a>,
+    warps: Vec<Warp>,
+    observer: O,
+    ticket: u64,
+    threads: u32,
+    /// Registers that hold parts of the block's position.
+    position: Vec<(u32, Axis)>,
+    random: Option<Random>,
+    grace: u64,
+}
+
+impl<'a, O: Observer> Block<'a, O> {
+    pub(crate) fn new(grid: &'a Grid<'a>, observer: O) -> Block<'a, O> {
+        let program = grid.kernel.program();
+        let threads = grid.config.block.count() as u32;
+        let warps = threads.div_ceil(LANES as u32);
+        let env = Env {
+            grid,
+            program,
+            shared: vec![0; (program.static_shared + grid.config.dynamic_shared_bytes) as usize],
+            local: vec![0; program.local as usize * warps as usize * LANES],
+            barriers: [BarrierState::default(); 16],
+            live: 0,
+            hint: 0,
+        };
+        let warp = |index| {
+            let lanes = (threads - index * LANES as u32).min(LANES as u32);
+            Warp::new(index, u32::MAX >> (LANES as u32 - lanes), registers(grid, program, index))
+        };
+        let position = program.word_values.iter().filter_map(|(register, init)| match init {
+            Init::Special(SpecialReg::Ctaid(axis)) => Some((*register, *axis)),
+            _ => None,
+        });
+        Block {
+            env,
+            warps: (0..warps).map(warp).collect(),
+            observer,
+            ticket: 0,
+            threads,
+            position: position.collect(),
+            random: None,
+            grace: 0,
+        }
+    }
+
+    /// Becomes the block with linear index `ticket`.
+    pub(crate) fn start(&mut self, ticket: u64) {
+        self.ticket = ticket;
+        self.grace = 0;
+        self.random = self.env.grid.config.seed.map(|seed| Random::new(seed, ticket));
+        self.env.live = self.threads;
+        self.env.barriers = [BarrierState::default(); 16];
+        self.env.shared.fill(0);
+        self.env.local.fill(0);
+        let Dim3 { x, y, z } = self.env.grid.config.grid.position(ticket);
+        for warp in &mut self.warps {
+            for (register, axis) in &self.position {
+                let value = match axis {
+                    Axis::X => x,
+                    Axis::Y => y,
+                    Axis::Z => z,
+                };
+                warp.registers.words[*register as usize] = [value; LANES];
+            }
+            zero(&mut warp.registers, self.env.program);
+            warp.start();
+        }
+    }
+
+    pub(crate) fn ticket(&self) -> u64 {
+        self.ticket
+    }
+
+    /// Counts instructions that the block runs though another has faulted, and returns their sum.
+    pub(crate) fn spend_grace(&mut self, instructions: u64) -> u64 {
+        self.grace += instructions;
+        self.grace
+    }
+
+    /// Runs about `quantum` warp instructions.
+    pub(crate) fn run(&mut self, quantum: u64) -> Result<Progress, Box<Fault>> {
+        let mut spent = 0;
+        loop {
+            let mut progressed = false;
+            let mut finished = true;
+            let first = self.random.as_mut().map_or(0, |random| random.below(self.warps.len() as u64) as usize);
+            for turn in 0..self.warps.len() {
+                let index = (first + turn) % self.warps.len();
+                let turn = self.random.as_mut().map_or(WARP_QUANTUM, |random| 1 + random.below(WARP_QUANTUM / 4));
+                let warp = &mut self.warps[index];
+                let before = warp.clock;
+                let outcome = warp.run(&mut self.env, &mut self.observer, turn);
+                spent += warp.clock - before;
+                progressed |= warp.clock != before;
+                match outcome {
+                    Ok(outcome) => {
+                        finished &= outcome == Outcome::Finished;
+                        if outcome == Outcome::Changed {
+                            self.release_barriers();
+                        }
+                    }
+                    Err(raised) => return Err(self.fault(index, *raised)),
+                }
+            }
+            if finished {
+                return Ok(Progress::Finished);
+            }
+            if !progressed {
+                return Err(self.deadlock());
+            }
+            if spent >= quantum {
+                return Ok(Progress::Unfinished);
+            }
+        }
+    }
+
+    /// Lets go the threads at barriers that are complete.
+    fn release_barriers(&mut self) {
+        for id in 0..self.env.barriers.len() {
+            let state = self.env.barriers[id];
+            if !state.pending || state.arrived < state.expected.unwrap_or(self.env.live) {
+                continue;
+            }
+            self.env.barriers[id].pending = false;
+            let code = &self.env.program.code;
+            for warp in &mut self.warps {
+                warp.release(id as u32, |registers, split| {
+                    let Op::Barrier(barrier) = &code[split.pc as usize].op else { return };
+                    let BarrierKind::Reduce { op, target, .. } = barrier.kind else { return };
+                    let all = |holds: bool| if holds { u32::MAX } else { 0 };
+                    match op {
+                        BarrierRedOp::Popc => put_word(registers, target, split.mask, state.holds),
+                        BarrierRedOp::And => {
+                            registers.set_predicate(target, split.mask, all(state.holds == state.counted));
+                        }
+                        BarrierRedOp::Or => registers.set_predicate(target, split.mask, all(state.holds > 0)),
+                    }
+                });
+            }
+        }
+    }
+
+    fn fault(&self, warp: usize, Raised { pc, lane, kind }: Raised) -> Box<Fault> {
+        let kernel = self.env.grid.kernel;
+        let place = self.env.program.places[pc as usize];
+        let thread = warp as u64 * LANES as u64 + u64::from(lane);
+        Box::new(Fault {
+            kernel: kernel.name().to_owned(),
+            module: kernel.module_name().to_owned(),
+            block: self.env.grid.config.grid.position(self.ticket),
+            thread: self.env.grid.config.block.position(thread),
+            line: place.line,
+            instruction: kernel.text(place),
+            kind,
+        })
+    }
+
+    /// Says who waits where, now that nobody can run.
+    fn deadlock(&self) -> Box<Fault> {
+        let kernel = self.env.grid.kernel;
+        let mut splits: Vec<_> =
+            self.warps.iter().flat_map(|warp| warp.splits.iter().map(move |split| (warp, split))).collect();
+        splits.sort_by_key(|(warp, split)| (warp.index, split.mask.trailing_zeros()));
+        let waiting: Vec<Waiting> = splits
+            .iter()
+            .map(|(warp, split)| {
+                let place = self.env.program.places[split.pc as usize];
+                Waiting { warp: warp.index, lanes: split.mask, line: place.line, instruction: kernel.text(place) }
+            })
+            .collect();
+        let exited = self.threads - self.env.live;
+        // The first thread at a barrier of the block stands for the fault, or else the first that waits.
+        let barrier = splits.iter().find_map(|(warp, split)| match (&self.env.program.code[split.pc as usize].op, split.state) {
+            (_, State::Barrier(id)) => Some((warp, split, id)),
+            (Op::Barrier(barrier), _) => {
+                let lane = split.mask.trailing_zeros() as usize;
+                Some((warp, split, warp.registers.words[barrier.id as usize][lane]))
+            }
+            _ => None,
+        });
+        let (warp, split, kind) = match barrier {
+            Some((warp, split, id)) => (warp, split, FaultKind::Barrier { id, waiting, exited }),
+            None => (&splits[0].0, &splits[0].1, FaultKind::Deadlock { waiting, exited }),
+        };
+        self.fault(warp.index as usize, Raised { pc: split.pc, lane: split.mask.trailing_zeros(), kind })
+    }
+}
+
+/// The registers of a warp, with those that nothing writes filled in.
+fn registers(grid: &Grid<'_>, program: &Program, warp: u32) -> Registers {
+    let mut registers = Registers {
+        words: vec![[0; LANES]; program.words],
+        doubles: vec![[0; LANES]; program.doubles],
+        predicates: vec![0; program.predicates],
+    };
+    let value = |init: Init, lane: usize| match init {
+        Init::Const(value) => value,
+        Init::Special(special) => u64::from(special_value(special, grid, warp, lane as u32)),
+        Init::Variable(index, addend) => grid.variables[index as usize].wrapping_add_signed(addend),
+    };
+    for (register, init) in &program.word_values {
+        registers.words[*register as usize] = std::array::from_fn(|lane| value(*init, lane) as u32);
+    }
+    for (register, init) in &program.double_values {
+        registers.doubles[*register as usize] = std::array::from_fn(|lane| value(*init, lane));
+    }
+    registers
+}
+
+/// Zeroes the registers that a lane may read before it writes them.
+fn zero(registers: &mut Registers, program: &Program) {
+    for &register in &program.zeroed_words {
+        registers.words[register as usize] = [0; LANES];
+    }
+    for &register in &program.zeroed_doubles {
+        registers.doubles[register as usize] = [0; LANES];
+    }
+    for &register in &program.zeroed_predicates {
+        registers.predicates[register as usize] = 0;
+    }
+}
+
+/// A special register that does not change while a block runs. (The block's position is filled in later.)
+fn special_value(special: SpecialReg, grid: &Grid<'_>, warp: u32, lane: u32) -> u32 {
+    let block = grid.config.block;
+    let axis = |dim: Dim3, axis: Axis| match axis {
+        Axis::X => dim.x,
+        Axis::Y => dim.y,
+        Axis::Z => dim.z,
+    };
+    match special {
+        SpecialReg::Tid(a) => axis(block.position(u64::from(warp) * LANES as u64 + u64::from(lane)), a),
+        SpecialReg::Ntid(a) => axis(block, a),
+        SpecialReg::Nctaid(a) => axis(grid.config.grid, a),
+        SpecialReg::LaneId => lane,
+        SpecialReg::WarpId => warp,
+        SpecialReg::NWarpId => block.count().div_ceil(LANES as u128) as u32,
+        SpecialReg::NSmId => 1,
+        SpecialReg::LaneMaskEq => 1 << lane,
+        SpecialReg::LaneMaskLt => (1 << lane) - 1,
+        SpecialReg::LaneMaskLe => u32::MAX >> (31 - lane),
+        SpecialReg::LaneMaskGe => u32::MAX << lane,
+        SpecialReg::LaneMaskGt => !(u32::MAX >> (31 - lane)),
+        SpecialReg::TotalSmemSize => grid.kernel.static_shared_bytes() + grid.config.dynamic_shared_bytes,
+        SpecialReg::DynamicSmemSize => grid.config.dynamic_shared_bytes,
+        // One multiprocessor, one grid; clocks are instructions of their own.
+        SpecialReg::Ctaid(_)
+        | SpecialReg::SmId
+        | SpecialReg::GridId
+        | SpecialReg::Clock
+        | SpecialReg::ClockHi
+        | SpecialReg::Clock64
+        | SpecialReg::GlobalTimer
+        | SpecialReg::GlobalTimerLo
+        | SpecialReg::GlobalTimerHi => 0,
+    }
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014).
+#[derive(Debug)]
+struct Random(u64);
+
+impl Random {
+    fn new(seed: u64, ticket: u64) -> Random {
+        Random(seed ^ ticket.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    /// A number below `bound`, close enough to uniform for a schedule.
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % bound
+    }
+}

@@ -1,0 +1,295 @@
+//! What stops a launch: the faults a simulated kernel can raise, and where.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::launch::Dim3;
+
+/// A state space an access went to, after generic addresses were resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Space {
+    /// Device memory, `.const` included.
+    Global,
+    /// The block's shared memory.
+    Shared,
+    /// The thread's local memory.
+    Local,
+    /// The kernel's parameters.
+    Param,
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Space::Global => "global",
+            Space::Shared => "shared",
+            Space::Local => "local",
+            Space::Param => "param",
+        })
+    }
+}
+
+/// What an access does to memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// `ld`
+    Read,
+    /// `st`
+    Write,
+    /// `atom` and `red`
+    Atomic,
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Access::Read => "read",
+            Access::Write => "write",
+            Access::Atomic => "atomic",
+        })
+    }
+}
+
+/// The allocation that an out-of-bounds access came closest to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Nearest {
+    /// Its first address.
+    pub base: u64,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// How many bytes beyond the allocation the access reaches (past its end) or begins (before its start).
+    pub missed_by: u64,
+    /// Whether it missed past the end, not before the start.
+    pub past_end: bool,
+}
+
+/// Threads of one warp that wait at one place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    /// The warp's number in its block.
+    pub warp: u32,
+    /// The lanes, bit i for lane i.
+    pub lanes: u32,
+    /// The line they wait at in the PTX text, from 1.
+    pub line: u32,
+    /// The instruction they wait at, as written.
+    pub instruction: String,
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "warp {} {} at line {} `{}`", self.warp, Lanes(self.lanes), self.line, self.instruction)
+    }
+}
+
+/// Prints a lane mask as `lanes 0-3, 8`.
+pub(crate) struct Lanes(pub(crate) u32);
+
+impl fmt::Display for Lanes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.count_ones() == 1 { "lane " } else { "lanes " })?;
+        let mut rest = self.0;
+        let mut first = true;
+        while rest != 0 {
+            let start = rest.trailing_zeros();
+            let length = (!(rest >> start)).trailing_zeros().min(32 - start);
+            let separator = if first { "" } else { ", " };
+            first = false;
+            match length {
+                1 => write!(f, "{separator}{start}")?,
+                _ => write!(f, "{separator}{start}-{}", start + length - 1)?,
+            }
+            rest &= !((u32::MAX >> (32 - length)) << start);
+        }
+        Ok(())
+    }
+}
+
+/// The reason of a [`Fault`].
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum FaultKind {
+    /// An access outside everything that is allocated.
+    #[error("out-of-bounds {space} {access} of {bytes} bytes at {address:#x}, {}", describe(*nearest, *space))]
+    OutOfBounds {
+        /// Where.
+        space: Space,
+        /// What.
+        access: Access,
+        /// Bytes of one element of the access.
+        bytes: u64,
+        /// First address; for other spaces than global an offset into the space.
+        address: u64,
+        /// The allocation (for other spaces: the whole space) that it missed; `None` if there is none at all.
+        nearest: Option<Nearest>,
+    },
+    /// An address that is no multiple of what the access needs.
+    #[error("misaligned {space} {access} of {bytes} bytes at {address:#x}, which must be a multiple of {align}")]
+    Misaligned {
+        /// Where.
+        space: Space,
+        /// What.
+        access: Access,
+        /// Bytes of the whole access, all vector elements together.
+        bytes: u64,
+        /// First address.
+        address: u64,
+        /// What the address must be a multiple of.
+        align: u64,
+    },
+    /// An access to freed memory.
+    #[error(
+        "{access} of {bytes} bytes at {address:#x} in freed memory: the allocation of {length} bytes at {base:#x} was freed"
+    )]
+    Freed {
+        /// What.
+        access: Access,
+        /// Bytes of one element of the access.
+        bytes: u64,
+        /// First address.
+        address: u64,
+        /// Where the freed allocation began.
+        base: u64,
+        /// Its size in bytes.
+        length: u64,
+    },
+    /// An access through a null pointer, or close to it.
+    #[error("{access} of {bytes} bytes through a null pointer ({address:#x})")]
+    Null {
+        /// What.
+        access: Access,
+        /// Bytes of one element of the access.
+        bytes: u64,
+        /// First address.
+        address: u64,
+    },
+    /// A write to a space that can only be read.
+    #[error("{access} to the read-only {space} space at {address:#x}")]
+    ReadOnly {
+        /// Where.
+        space: Space,
+        /// What.
+        access: Access,
+        /// First address.
+        address: u64,
+    },
+    /// An integer division or remainder by zero.
+    #[error("integer division by zero")]
+    DivisionByZero,
+    /// `trap` or `brkpt`.
+    #[error("trap")]
+    Trap,
+    /// `brx.idx` with an index outside its table.
+    #[error("branch index {index} is outside the table of {targets} targets")]
+    BranchIndex {
+        /// The index.
+        index: u32,
+        /// How many targets there are.
+        targets: usize,
+    },
+    /// A barrier operand that PTX does not allow.
+    #[error("{what} {value}: {allowed}")]
+    BarrierOperand {
+        /// Which operand.
+        what: &'static str,
+        /// Its value.
+        value: u32,
+        /// What it may be.
+        allowed: &'static str,
+    },
+    /// A warp-level `.sync` instruction executed by a lane that its own mask leaves out.
+    #[error("the member mask {mask:#010x} leaves out the executing lane {lane}")]
+    NotInMask {
+        /// The mask.
+        mask: u32,
+        /// The lane.
+        lane: u32,
+    },
+    /// A barrier of the block that not all threads can reach.
+    #[error("barrier {id} that not all threads reach: {}{}", join(waiting), exited_note(*exited))]
+    Barrier {
+        /// The barrier's number.
+        id: u32,
+        /// Who waits, there and elsewhere.
+        waiting: Vec<Waiting>,
+        /// How many threads of the block have exited.
+        exited: u32,
+    },
+    /// All threads wait for others that never come.
+    #[error("deadlock: {}{}", join(waiting), exited_note(*exited))]
+    Deadlock {
+        /// Who waits where.
+        waiting: Vec<Waiting>,
+        /// How many threads of the block have exited.
+        exited: u32,
+    },
+}
+
+fn describe(nearest: Option<Nearest>, space: Space) -> String {
+    match (nearest, space) {
+        (None, _) => "where nothing is allocated".to_owned(),
+        (Some(n), Space::Global) => {
+            let side = if n.past_end { "past the end of" } else { "before the start of" };
+            format!("{} bytes {side} the nearest allocation ({} bytes at {:#x})", n.missed_by, n.bytes, n.base)
+        }
+        (Some(n), space) => format!("{} bytes past the end of the {} {space} bytes", n.missed_by, n.bytes),
+    }
+}
+
+fn join(waiting: &[Waiting]) -> String {
+    const SHOWN: usize = 8;
+    let mut text = String::new();
+    for (i, one) in waiting.iter().take(SHOWN).enumerate() {
+        let separator = if i == 0 { "" } else { ", " };
+        text += &format!("{separator}{one}");
+    }
+    if waiting.is_empty() {
+        text += "nobody";
+    }
+    text += if waiting.len() == 1 && waiting[0].lanes.count_ones() == 1 { " waits" } else { " wait" };
+    if waiting.len() > SHOWN {
+        text += &format!(" (and {} groups more)", waiting.len() - SHOWN);
+    }
+    text
+}
+
+fn exited_note(exited: u32) -> String {
+    match exited {
+        0 => String::new(),
+        1 => "; 1 thread has exited".to_owned(),
+        n => format!("; {n} threads have exited"),
+    }
+}
+
+/// A fault of a simulated kernel: what went wrong, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("kernel `{kernel}`, block {block}, thread {thread}, {module}:{line} `{instruction}`: {kind}")]
+pub struct Fault {
+    /// The kernel's name.
+    pub kernel: String,
+    /// The module's name, usually its file.
+    pub module: String,
+    /// The block.
+    pub block: Dim3,
+    /// The thread in its block; the first one, where several faulted together.
+    pub thread: Dim3,
+    /// The line of the PTX text, from 1.
+    pub line: u32,
+    /// The instruction as written.
+    pub instruction: String,
+    /// What went wrong.
+    pub kind: FaultKind,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Lanes;
+
+    #[test]
+    fn lanes_print_as_ranges() {
+        assert_eq!(Lanes(1).to_string(), "lane 0");
+        assert_eq!(Lanes(u32::MAX).to_string(), "lanes 0-31");
+        assert_eq!(Lanes(0x8000_010f).to_string(), "lanes 0-3, 8, 31");
+    }
+}

@@ -1,0 +1,187 @@
+//! What the interpreter executes: a flat list of instructions over numbered registers, with calls inlined.
+
+use crate::ptx::ast::{
+    AtomOp, BarrierOp, BarrierRedOp, FenceSem, MatchMode, ReduxOp, ShflMode, SpecialReg, Type, VoteMode,
+};
+use crate::registers::{AluFn, Operands};
+
+/// A kernel made ready to run.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) code: Vec<Inst>,
+    /// For each instruction where it comes from: a span's byte range and line.
+    pub(crate) places: Vec<Place>,
+    /// Sizes of the register files.
+    pub(crate) words: usize,
+    pub(crate) doubles: usize,
+    pub(crate) predicates: usize,
+    /// Registers that nothing writes and their values.
+    pub(crate) word_values: Vec<(u32, Init)>,
+    pub(crate) double_values: Vec<(u32, Init)>,
+    /// Registers that a lane may read before it writes them: they begin as zero in each block.
+    pub(crate) zeroed_words: Vec<u32>,
+    pub(crate) zeroed_doubles: Vec<u32>,
+    pub(crate) zeroed_predicates: Vec<u32>,
+    /// Bytes of statically sized shared memory.
+    pub(crate) static_shared: u32,
+    /// Bytes of local memory of each thread.
+    pub(crate) local: u32,
+    /// Bytes of parameters.
+    pub(crate) params: u32,
+}
+
+/// A place in the PTX text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+    pub(crate) line: u32,
+}
+
+/// The value of a register that nothing writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Init {
+    Const(u64),
+    Special(SpecialReg),
+    /// The device address of a module's variable plus an offset.
+    Variable(u32, i64),
+}
+
+/// A predicate that decides, lane by lane, whether an instruction acts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Guard {
+    pub(crate) register: u32,
+    pub(crate) negated: bool,
+}
+
+impl Guard {
+    /// The guard of an unguarded instruction.
+    pub(crate) const ALWAYS: Guard = Guard { register: u32::MAX, negated: false };
+}
+
+#[derive(Debug)]
+pub(crate) struct Inst {
+    pub(crate) guard: Guard,
+    pub(crate) op: Op,
+}
+
+/// A register's file and number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Slot {
+    Word(u32),
+    Double(u32),
+}
+
+/// A memory operand.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Address {
+    pub(crate) base: Slot,
+    pub(crate) offset: i64,
+}
+
+/// Where an access goes, as far as the instruction says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Space {
+    Generic,
+    Global,
+    Shared,
+    Local,
+    Param,
+}
+
+/// How a loaded value fills its register.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Target {
+    pub(crate) slot: Slot,
+    /// Bits of the declared register; the rest of a word stays zero.
+    pub(crate) bits: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct Load {
+    pub(crate) space: Space,
+    pub(crate) address: Address,
+    /// Bytes of one element: 1, 2, 4 or 8.
+    pub(crate) width: u32,
+    pub(crate) signed: bool,
+    /// `ld.acquire`.
+    pub(crate) acquire: bool,
+    /// One for each element; `None` drops it.
+    pub(crate) targets: Vec<Option<Target>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Store {
+    pub(crate) space: Space,
+    pub(crate) address: Address,
+    pub(crate) width: u32,
+    /// `st.release`.
+    pub(crate) release: bool,
+    pub(crate) sources: Vec<Slot>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Atomic {
+    pub(crate) space: Space,
+    pub(crate) address: Address,
+    pub(crate) op: AtomOp,
+    pub(crate) ty: Type,
+    /// Whether it orders other accesses: anything above `.relaxed`.
+    pub(crate) fence: bool,
+    pub(crate) target: Option<Slot>,
+    pub(crate) a: Slot,
+    pub(crate) b: Option<Slot>,
+}
+
+/// A barrier of the block.
+#[derive(Debug)]
+pub(crate) struct Barrier {
+    pub(crate) kind: BarrierKind,
+    pub(crate) aligned: bool,
+    /// Words.
+    pub(crate) id: u32,
+    pub(crate) threads: Option<u32>,
+}
+
+#[derive(Debug)]
+pub(crate) enum BarrierKind {
+    Plain(BarrierOp),
+    /// The reduced predicate (and whether it is negated) and the destination: a word for `popc`, else a predicate.
+    Reduce { op: BarrierRedOp, source: u32, negated: bool, target: u32 },
+}
+
+/// What crosses lanes.
+#[derive(Debug)]
+pub(crate) enum Collective {
+    Shuffle { mode: ShflMode, target: u32, predicate: Option<u32>, a: u32, lane: u32, clamp: u32 },
+    /// `target` is a word for `ballot`, else a predicate.
+    Vote { mode: VoteMode, target: u32, source: u32, negated: bool },
+    Match { mode: MatchMode, target: Option<u32>, predicate: Option<u32>, a: Slot },
+    Redux { op: ReduxOp, signed: bool, target: u32, a: u32 },
+    Elect { target: Option<u32>, predicate: u32 },
+}
+
+#[derive(Debug)]
+pub(crate) enum Op {
+    Alu { f: AluFn, operands: Operands },
+    /// Faults in lanes where the divisor is zero.
+    CheckDivisor { divisor: Slot, bits: u32 },
+    Bra { target: u32 },
+    BrxIdx { index: u32, targets: Vec<u32> },
+    Exit,
+    Trap,
+    Load(Box<Load>),
+    Store(Box<Store>),
+    Atomic(Box<Atomic>),
+    /// `target` is a predicate.
+    IsSpace { space: Space, target: u32, address: u32 },
+    Fence(FenceSem),
+    Barrier(Box<Barrier>),
+    /// `mask` is a word.
+    WarpSync { mask: u32 },
+    Collective { mask: u32, collective: Box<Collective> },
+    ActiveMask { target: u32 },
+    /// A clock of the warp, shifted right, into a register.
+    Clock { target: Slot, shift: u32 },
+    Nop,
+}

@@ -1,0 +1,441 @@
+//! Launching: what is checked before a kernel runs, and the workers that run its blocks.
+
+use std::fmt;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use thiserror::Error;
+
+use crate::block::{Block, Progress};
+use crate::fault::Fault;
+use crate::memory::{Memory, MemoryError, MemoryView};
+use crate::module::{Kernel, Module};
+use crate::observe::Plain;
+
+/// Threads of a block, at most.
+pub const MAX_THREADS_PER_BLOCK: u32 = 1024;
+/// The shape of a block, at most.
+pub const MAX_BLOCK: Dim3 = Dim3 { x: 1024, y: 1024, z: 64 };
+/// The shape of a grid, at most.
+pub const MAX_GRID: Dim3 = Dim3 { x: i32::MAX as u32, y: 65535, z: 65535 };
+/// Shared memory of a block in bytes, static and dynamic together, at most: that of compute capability 9.0.
+pub const MAX_SHARED_BYTES: u32 = 227 * 1024;
+
+/// Blocks that one worker keeps in flight, at most, when blocks wait for others and do not end.
+const MAX_RESIDENT_BLOCKS: usize = 256;
+/// Warp instructions a block may run before the worker looks at its other blocks.
+const BLOCK_QUANTUM: u64 = 1 << 16;
+/// Warp instructions that an earlier block may still run once a later one has faulted. Blocks that end within it
+/// report their own fault, which comes first; blocks that wait for what the faulted block would have done must end.
+const GRACE: u64 = 1 << 24;
+
+/// Three dimensions of a grid or a block, or a position in one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names say it all")]
+pub struct Dim3 {
+    pub x: u32,
+    pub y: u32,
+    pub z: u32,
+}
+
+impl Dim3 {
+    /// Three dimensions.
+    pub const fn new(x: u32, y: u32, z: u32) -> Dim3 {
+        Dim3 { x, y, z }
+    }
+
+    /// How many points it spans.
+    pub const fn count(self) -> u128 {
+        self.x as u128 * self.y as u128 * self.z as u128
+    }
+
+    /// The position of linear index `index`, x fastest.
+    pub(crate) const fn position(self, index: u64) -> Dim3 {
+        let (x, y) = (self.x as u64, self.y as u64);
+        Dim3 { x: (index % x) as u32, y: (index / x % y) as u32, z: (index / x / y) as u32 }
+    }
+}
+
+impl From<u32> for Dim3 {
+    fn from(x: u32) -> Dim3 {
+        Dim3 { x, y: 1, z: 1 }
+    }
+}
+
+impl From<(u32, u32)> for Dim3 {
+    fn from((x, y): (u32, u32)) -> Dim3 {
+        Dim3 { x, y, z: 1 }
+    }
+}
+
+impl From<(u32, u32, u32)> for Dim3 {
+    fn from((x, y, z): (u32, u32, u32)) -> Dim3 {
+        Dim3 { x, y, z }
+    }
+}
+
+impl fmt::Display for Dim3 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({},{},{})", self.x, self.y, self.z)
+    }
+}
+
+/// The shape of a launch, and how to run it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaunchConfig {
+    /// Blocks.
+    pub grid: Dim3,
+    /// Threads of a block.
+    pub block: Dim3,
+    /// Bytes of dynamic shared memory of each block.
+    pub dynamic_shared_bytes: u32,
+    /// Host threads to run on; `None` takes one for each core. The result does not depend on it.
+    pub workers: Option<usize>,
+    /// `Some` varies the order in which the warps of a block advance. Each seed stands for one order.
+    pub seed: Option<u64>,
+}
+
+impl LaunchConfig {
+    /// A launch of `grid` blocks of `block` threads, without dynamic shared memory, on all cores, in the plain order.
+    pub fn new(grid: impl Into<Dim3>, block: impl Into<Dim3>) -> LaunchConfig {
+        LaunchConfig {
+            grid: grid.into(),
+            block: block.into(),
+            dynamic_shared_bytes: 0,
+            workers: None,
+            seed: None,
+        }
+    }
+}
+
+/// The value of a kernel's parameter.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the names say it all")]
+pub enum Arg {
+    U8(u8),
+    U16(u16),
+    U32(u32),
+    U64(u64),
+    I8(i8),
+    I16(i16),
+    I32(i32),
+    I64(i64),
+    F32(f32),
+    F64(f64),
+    /// A device address.
+    Pointer(u64),
+    /// A structure, as the bytes that the device sees.
+    Bytes(Vec<u8>),
+}
+
+impl Arg {
+    fn bytes(&self) -> Vec<u8> {
+        match self {
+            Arg::U8(v) => v.to_le_bytes().to_vec(),
+            Arg::U16(v) => v.to_le_bytes().to_vec(),
+            Arg::U32(v) => v.to_le_bytes().to_vec(),
+            Arg::U64(v) | Arg::Pointer(v) => v.to_le_bytes().to_vec(),
+            Arg::I8(v) => v.to_le_bytes().to_vec(),
+            Arg::I16(v) => v.to_le_bytes().to_vec(),
+            Arg::I32(v) => v.to_le_bytes().to_vec(),
+            Arg::I64(v) => v.to_le_bytes().to_vec(),
+            Arg::F32(v) => v.to_le_bytes().to_vec(),
+            Arg::F64(v) => v.to_le_bytes().to_vec(),
+            Arg::Bytes(v) => v.clone(),
+        }
+    }
+}
+
+/// Why a launch was refused or stopped.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum LaunchError {
+    /// The module has no kernel of this name.
+    #[error("module `{module}` has no kernel `{kernel}`")]
+    UnknownKernel {
+        /// The module's name.
+        module: String,
+        /// The name asked for.
+        kernel: String,
+    },
+    /// A grid with a zero dimension or beyond the limits.
+    #[error("grid {grid} is not allowed: each dimension must be at least 1 and at most {MAX_GRID}")]
+    Grid {
+        /// The grid asked for.
+        grid: Dim3,
+    },
+    /// A block with a zero dimension or beyond the limits.
+    #[error(
+        "block {block} is not allowed: each dimension must be at least 1 and at most {MAX_BLOCK}, with at most {MAX_THREADS_PER_BLOCK} threads in all"
+    )]
+    Block {
+        /// The block asked for.
+        block: Dim3,
+    },
+    /// A block that the kernel's `.maxntid` or `.reqntid` does not allow.
+    #[error("block {block} is not allowed: kernel `{kernel}` was compiled for {rule}")]
+    BlockForKernel {
+        /// The block asked for.
+        block: Dim3,
+        /// The kernel.
+        kernel: String,
+        /// The kernel's directive, in words.
+        rule: String,
+    },
+    /// The wrong number of arguments.
+    #[error("kernel `{kernel}` takes {expected} arguments and got {given}")]
+    ArgumentCount {
+        /// The kernel.
+        kernel: String,
+        /// Its number of parameters.
+        expected: usize,
+        /// Arguments given.
+        given: usize,
+    },
+    /// An argument that is not as large as its parameter.
+    #[error("argument {index} of kernel `{kernel}` has {given} bytes and its parameter `{param}` has {expected}")]
+    ArgumentSize {
+        /// The kernel.
+        kernel: String,
+        /// Position of the argument, from 0.
+        index: usize,
+        /// The parameter's name.
+        param: String,
+        /// The parameter's size in bytes.
+        expected: u64,
+        /// The argument's size in bytes.
+        given: usize,
+    },
+    /// More shared memory than a block can have.
+    #[error(
+        "kernel `{kernel}` would need {asked} bytes of shared memory in each block and at most {MAX_SHARED_BYTES} are allowed"
+    )]
+    SharedMemory {
+        /// The kernel.
+        kernel: String,
+        /// Static and dynamic bytes together.
+        asked: u64,
+    },
+    /// `workers: Some(0)`.
+    #[error("a launch needs at least 1 worker")]
+    NoWorkers,
+    /// The module's own variables found no place in device memory.
+    #[error("the variables of module `{module}` could not be placed: {source}")]
+    Variables {
+        /// The module's name.
+        module: String,
+        /// Why.
+        source: MemoryError,
+    },
+    /// The kernel faulted. What its blocks wrote so far has been written.
+    #[error(transparent)]
+    Fault(#[from] Box<Fault>),
+}
+
+/// Runs a kernel to its end.
+///
+/// Blocks start in increasing linear order and run in parallel on the workers; the warps of a block take turns. A
+/// block may wait for an earlier one. The results do not depend on the number of workers unless the kernel itself
+/// depends on the order of its blocks, as sums of floats by atomics do.
+///
+/// # Errors
+/// Everything that is wrong with the launch is said before anything runs. A [`Fault`] stops the launch; if several
+/// blocks fault, the first one's fault is reported.
+///
+/// ```
+/// use simt::{Arg, LaunchConfig, Memory, Module, launch};
+///
+/// let module = Module::from_ptx(
+///     "double.ptx",
+///     ".version 7.0
+///      .target sm_75
+///      .address_size 64
+///      .visible .entry double(.param .u64 data) {
+///          .reg .b32 %r<3>;
+///          .reg .b64 %rd<4>;
+///          ld.param.u64 %rd1, [data];
+///          mov.u32 %r1, %tid.x;
+///          mul.wide.u32 %rd2, %r1, 4;
+///          add.s64 %rd3, %rd1, %rd2;
+///          ld.global.u32 %r2, [%rd3];
+///          shl.b32 %r2, %r2, 1;
+///          st.global.u32 [%rd3], %r2;
+///          ret;
+///      }",
+/// )?;
+/// let memory = Memory::new(1 << 20);
+/// let data = memory.alloc(8)?;
+/// memory.write(data, &[1, 0, 0, 0, 20, 0, 0, 0])?;
+/// let kernel = module.kernel("double").ok_or("no such kernel")?;
+/// launch(kernel, &LaunchConfig::new(1, 2), &[Arg::Pointer(data)], &memory)?;
+/// let mut result = [0; 8];
+/// memory.read(data, &mut result)?;
+/// assert_eq!(result, [2, 0, 0, 0, 40, 0, 0, 0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn launch(kernel: &Kernel, config: &LaunchConfig, args: &[Arg], memory: &Memory) -> Result<(), LaunchError> {
+    let params = check(kernel, config, args)?;
+    let variables = kernel
+        .variables(memory)
+        .map_err(|source| LaunchError::Variables { module: kernel.module_name().to_owned(), source })?;
+    let grid = Grid {
+        kernel,
+        config,
+        params,
+        variables: &variables,
+        memory: memory.view(),
+        blocks: config.grid.count() as u64,
+        tickets: AtomicU64::new(0),
+        first_fault: AtomicU64::new(u64::MAX),
+        fault: Mutex::new(None),
+    };
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let workers = (config.workers.unwrap_or_else(cores) as u64).min(grid.blocks);
+    std::thread::scope(|scope| {
+        for _ in 1..workers {
+            scope.spawn(|| grid.work());
+        }
+        grid.work();
+    });
+    match grid.fault.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some((_, fault)) => Err(fault.into()),
+        None => Ok(()),
+    }
+}
+
+/// [`launch`] of a kernel by its name.
+///
+/// # Errors
+/// [`LaunchError::UnknownKernel`], and those of [`launch`].
+pub fn launch_named(
+    module: &Module,
+    kernel: &str,
+    config: &LaunchConfig,
+    args: &[Arg],
+    memory: &Memory,
+) -> Result<(), LaunchError> {
+    let unknown = || LaunchError::UnknownKernel { module: module.name().to_owned(), kernel: kernel.to_owned() };
+    launch(module.kernel(kernel).ok_or_else(unknown)?, config, args, memory)
+}
+
+/// Checks the launch and lays out the parameters' bytes.
+fn check(kernel: &Kernel, config: &LaunchConfig, args: &[Arg]) -> Result<Vec<u8>, LaunchError> {
+    let within = |dim: Dim3, max: Dim3| {
+        (1..=max.x).contains(&dim.x) && (1..=max.y).contains(&dim.y) && (1..=max.z).contains(&dim.z)
+    };
+    if !within(config.grid, MAX_GRID) {
+        return Err(LaunchError::Grid { grid: config.grid });
+    }
+    let block = config.block;
+    if !within(block, MAX_BLOCK) || block.count() > u128::from(MAX_THREADS_PER_BLOCK) {
+        return Err(LaunchError::Block { block });
+    }
+    if let Some(rule) = kernel.refuses_block(block) {
+        return Err(LaunchError::BlockForKernel { block, kernel: kernel.name().to_owned(), rule });
+    }
+    if config.workers == Some(0) {
+        return Err(LaunchError::NoWorkers);
+    }
+    let asked = u64::from(kernel.static_shared_bytes()) + u64::from(config.dynamic_shared_bytes);
+    if asked > u64::from(MAX_SHARED_BYTES) {
+        return Err(LaunchError::SharedMemory { kernel: kernel.name().to_owned(), asked });
+    }
+    let expected = kernel.params().len();
+    if args.len() != expected {
+        return Err(LaunchError::ArgumentCount { kernel: kernel.name().to_owned(), expected, given: args.len() });
+    }
+    let mut bytes = vec![0; kernel.program().params as usize];
+    for (index, (arg, param)) in args.iter().zip(kernel.params()).enumerate() {
+        let value = arg.bytes();
+        if value.len() as u64 != param.size {
+            return Err(LaunchError::ArgumentSize {
+                kernel: kernel.name().to_owned(),
+                index,
+                param: param.name.clone(),
+                expected: param.size,
+                given: value.len(),
+            });
+        }
+        bytes[param.offset as usize..][..value.len()].copy_from_slice(&value);
+    }
+    Ok(bytes)
+}
+
+/// A launch in progress: what its workers share.
+#[derive(Debug)]
+pub(crate) struct Grid<'a> {
+    pub(crate) kernel: &'a Kernel,
+    pub(crate) config: &'a LaunchConfig,
+    pub(crate) params: Vec<u8>,
+    pub(crate) variables: &'a [u64],
+    pub(crate) memory: MemoryView,
+    blocks: u64,
+    tickets: AtomicU64,
+    /// The lowest block that has faulted so far.
+    first_fault: AtomicU64,
+    fault: Mutex<Option<(u64, Box<Fault>)>>,
+}
+
+impl Grid<'_> {
+    /// Runs blocks until none is left. Each time round, a worker starts another block beside those that did not end
+    /// within their quantum: they may wait for a block that has not started.
+    fn work(&self) {
+        let mut resident: Vec<Block<'_, Plain>> = Vec::new();
+        let mut idle: Vec<Block<'_, Plain>> = Vec::new();
+        let mut turn = 0;
+        loop {
+            if turn == 0
+                && resident.len() < MAX_RESIDENT_BLOCKS
+                && let Some(ticket) = self.next_ticket()
+            {
+                let mut block = idle.pop().unwrap_or_else(|| Block::new(self, Plain));
+                block.start(ticket);
+                resident.push(block);
+            }
+            if resident.is_empty() {
+                return;
+            }
+            let block = &mut resident[turn];
+            let ticket = block.ticket();
+            let done = match block.run(BLOCK_QUANTUM) {
+                Ok(Progress::Finished) => true,
+                Ok(Progress::Unfinished) => self.is_cancelled(block),
+                Err(fault) => {
+                    self.report(ticket, fault);
+                    true
+                }
+            };
+            if done {
+                idle.push(resident.swap_remove(turn));
+            } else {
+                turn += 1;
+            }
+            if turn >= resident.len() {
+                turn = 0;
+            }
+        }
+    }
+
+    fn next_ticket(&self) -> Option<u64> {
+        if self.first_fault.load(Ordering::Acquire) != u64::MAX || self.tickets.load(Relaxed) >= self.blocks {
+            return None;
+        }
+        let ticket = self.tickets.fetch_add(1, Relaxed);
+        (ticket < self.blocks).then_some(ticket)
+    }
+
+    /// Whether another block's fault ends this one: at once if that block comes before it, and else after a while.
+    fn is_cancelled(&self, block: &mut Block<'_, Plain>) -> bool {
+        let first = self.first_fault.load(Ordering::Acquire);
+        first < block.ticket() || first != u64::MAX && block.spend_grace(BLOCK_QUANTUM) > GRACE
+    }
+
+    fn report(&self, ticket: u64, fault: Box<Fault>) {
+        let mut first = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.as_ref().is_none_or(|(other, _)| ticket < *other) {
+            *first = Some((ticket, fault));
+            self.first_fault.store(ticket, Ordering::Release);
+        }
+    }
+}

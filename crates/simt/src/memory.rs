@@ -1,0 +1,373 @@
+//! Simulated device memory: one flat 64-bit address space of allocations, backed by host memory.
+//!
+//! Every word is an [`AtomicU64`] and nothing else ever touches it, so that a data race in a simulated kernel stays a
+//! race of the *kernel*: it may read either value, but it is no undefined behaviour of the simulator. Narrower loads
+//! extract from the word. Narrower stores replace their bytes with a compare-and-swap (Rust does not define atomics of
+//! different sizes that race), except where the lanes of one store instruction cover a whole word together, which is
+//! what coalesced stores do; those are plain stores.
+
+use std::alloc::{Layout, alloc_zeroed};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use thiserror::Error;
+
+use crate::fault::{Access, FaultKind, Nearest, Space};
+
+/// Where the first allocation starts. Below it lies nothing, so that small integers and null are never addresses.
+const FIRST_ADDRESS: u64 = 0x1_0000_0000;
+/// Every allocation starts at a multiple of this, like `cuMemAlloc`'s.
+const ALIGNMENT: u64 = 256;
+/// Unmapped bytes after each allocation, so that an access that misses by less is a fault and not a neighbour's data.
+const GUARD: u64 = 1 << 20;
+/// Allocations end below this address: above lie the generic windows of the other state spaces.
+const END_ADDRESS: u64 = 0x7000_0000_0000;
+/// How many freed ranges are remembered by name.
+const REMEMBERED_FREED: usize = 4096;
+
+/// Why an operation of [`Memory`] was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum MemoryError {
+    /// The capacity is spent.
+    #[error("out of device memory: {asked} bytes were asked for and {free} of {capacity} are free")]
+    OutOfMemory {
+        /// Bytes asked for.
+        asked: u64,
+        /// Bytes still free.
+        free: u64,
+        /// The memory's capacity in bytes.
+        capacity: u64,
+    },
+    /// The host could not back the allocation.
+    #[error("the host has no memory for a device allocation of {asked} bytes")]
+    HostOutOfMemory {
+        /// Bytes asked for.
+        asked: u64,
+    },
+    /// An allocation of zero bytes.
+    #[error("an allocation must have at least 1 byte")]
+    ZeroBytes,
+    /// [`Memory::free`] of something that is not the start of a live allocation.
+    #[error("{address:#x} is not the start of a live allocation")]
+    NotAnAllocation {
+        /// The address given.
+        address: u64,
+    },
+    /// A host copy that does not lie inside one live allocation.
+    #[error("a host copy of {bytes} bytes at {address:#x} does not lie inside a live allocation")]
+    OutOfBounds {
+        /// First address of the copy.
+        address: u64,
+        /// Length of the copy.
+        bytes: u64,
+    },
+}
+
+/// One live range of device memory.
+#[derive(Debug)]
+pub(crate) struct Allocation {
+    pub(crate) base: u64,
+    pub(crate) bytes: u64,
+    pub(crate) words: Box<[AtomicU64]>,
+}
+
+#[derive(Debug)]
+struct State {
+    live: BTreeMap<u64, Arc<Allocation>>,
+    freed: BTreeMap<u64, u64>,
+    next: u64,
+    used: u64,
+}
+
+/// The memory of a simulated device.
+///
+/// Fresh allocations read as zero, and their host pages are not touched before they are used. A freed address range is
+/// not handed out again, so that a use after free is found and named.
+///
+/// ```
+/// let memory = simt::Memory::new(1 << 20);
+/// let address = memory.alloc(8)?;
+/// memory.write(address, &[1, 2, 3])?;
+/// let mut back = [0; 4];
+/// memory.read(address, &mut back)?;
+/// assert_eq!(back, [1, 2, 3, 0]);
+/// memory.free(address)?;
+/// assert!(memory.read(address, &mut back).is_err());
+/// # Ok::<(), simt::MemoryError>(())
+/// ```
+#[derive(Debug)]
+pub struct Memory {
+    capacity: u64,
+    state: RwLock<State>,
+    /// Addresses of the `.global` and `.const` variables of the modules that have run on this memory.
+    variables: Mutex<HashMap<u64, Arc<[u64]>>>,
+}
+
+impl Memory {
+    /// An empty device memory that can hold `capacity_bytes`.
+    pub fn new(capacity_bytes: u64) -> Memory {
+        let state = State { live: BTreeMap::new(), freed: BTreeMap::new(), next: FIRST_ADDRESS, used: 0 };
+        Memory { capacity: capacity_bytes, state: RwLock::new(state), variables: Mutex::default() }
+    }
+
+    /// Reserves `bytes` zeroed bytes and returns their device address, a multiple of 256.
+    ///
+    /// # Errors
+    /// [`MemoryError::OutOfMemory`] beyond the capacity, [`MemoryError::ZeroBytes`], [`MemoryError::HostOutOfMemory`].
+    pub fn alloc(&self, bytes: u64) -> Result<u64, MemoryError> {
+        if bytes == 0 {
+            return Err(MemoryError::ZeroBytes);
+        }
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let free = self.capacity - state.used;
+        let base = state.next;
+        if bytes > free || bytes > END_ADDRESS - base - GUARD - ALIGNMENT {
+            return Err(MemoryError::OutOfMemory { asked: bytes, free, capacity: self.capacity });
+        }
+        let words = zeroed_words(bytes)?;
+        state.next = (base + bytes).next_multiple_of(ALIGNMENT) + GUARD;
+        state.used += bytes;
+        state.live.insert(base, Arc::new(Allocation { base, bytes, words }));
+        Ok(base)
+    }
+
+    /// Gives an allocation back. A launch that is running keeps what it can see until it ends.
+    ///
+    /// # Errors
+    /// [`MemoryError::NotAnAllocation`] if `address` is not what [`Memory::alloc`] returned, or was freed before.
+    pub fn free(&self, address: u64) -> Result<(), MemoryError> {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let allocation = state.live.remove(&address).ok_or(MemoryError::NotAnAllocation { address })?;
+        state.used -= allocation.bytes;
+        state.freed.insert(address, allocation.bytes);
+        if state.freed.len() > REMEMBERED_FREED {
+            state.freed.pop_first();
+        }
+        Ok(())
+    }
+
+    /// Copies `bytes` to device address `address`.
+    ///
+    /// # Errors
+    /// [`MemoryError::OutOfBounds`] unless the whole range lies inside one live allocation; nothing is written then.
+    pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), MemoryError> {
+        let Some((allocation, offset)) = self.host_range(address, bytes.len())? else { return Ok(()) };
+        let mut stores = MergedStores::default();
+        let lead = (offset.next_multiple_of(8) - offset).min(bytes.len());
+        let (head, rest) = bytes.split_at(lead);
+        let (body, tail) = rest.as_chunks::<8>();
+        for (i, byte) in head.iter().enumerate() {
+            stores.push(&allocation.words, offset + i, u64::from(*byte), 1);
+        }
+        let first = (offset + lead) / 8;
+        for (word, chunk) in allocation.words[first..].iter().zip(body) {
+            word.store(u64::from_le_bytes(*chunk), Relaxed);
+        }
+        for (i, byte) in tail.iter().enumerate() {
+            stores.push(&allocation.words, (first + body.len()) * 8 + i, u64::from(*byte), 1);
+        }
+        stores.flush(&allocation.words);
+        Ok(())
+    }
+
+    /// Copies from device address `address` into `bytes`.
+    ///
+    /// # Errors
+    /// [`MemoryError::OutOfBounds`] unless the whole range lies inside one live allocation.
+    pub fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), MemoryError> {
+        let Some((allocation, offset)) = self.host_range(address, bytes.len())? else { return Ok(()) };
+        let lead = (offset.next_multiple_of(8) - offset).min(bytes.len());
+        let (head, rest) = bytes.split_at_mut(lead);
+        let (body, tail) = rest.as_chunks_mut::<8>();
+        for (i, byte) in head.iter_mut().enumerate() {
+            *byte = load(&allocation.words, offset + i, 1) as u8;
+        }
+        let first = (offset + lead) / 8;
+        for (word, chunk) in allocation.words[first..].iter().zip(&mut *body) {
+            *chunk = word.load(Relaxed).to_le_bytes();
+        }
+        for (i, byte) in tail.iter_mut().enumerate() {
+            *byte = load(&allocation.words, (first + body.len()) * 8 + i, 1) as u8;
+        }
+        Ok(())
+    }
+
+    /// Bytes in live allocations.
+    pub fn used(&self) -> u64 {
+        self.state.read().unwrap_or_else(PoisonError::into_inner).used
+    }
+
+    /// Bytes that all live allocations together may have.
+    pub fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    fn host_range(&self, address: u64, bytes: usize) -> Result<Option<(Arc<Allocation>, usize)>, MemoryError> {
+        if bytes == 0 {
+            return Ok(None);
+        }
+        let bytes = bytes as u64;
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let found = state.live.range(..=address).next_back().map(|(_, allocation)| allocation);
+        match found {
+            Some(a) if address - a.base <= a.bytes && bytes <= a.bytes - (address - a.base) => {
+                Ok(Some((Arc::clone(a), (address - a.base) as usize)))
+            }
+            _ => Err(MemoryError::OutOfBounds { address, bytes }),
+        }
+    }
+
+    /// The addresses of module `id`'s variables, placed by `place` when the module first runs on this memory.
+    pub(crate) fn module_variables(
+        &self,
+        id: u64,
+        place: impl FnOnce() -> Result<Vec<u64>, MemoryError>,
+    ) -> Result<Arc<[u64]>, MemoryError> {
+        let mut variables = self.variables.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = variables.get(&id) {
+            return Ok(Arc::clone(found));
+        }
+        let placed: Arc<[u64]> = place()?.into();
+        variables.insert(id, Arc::clone(&placed));
+        Ok(placed)
+    }
+
+    /// What a launch that starts now can reach.
+    pub(crate) fn view(&self) -> MemoryView {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        MemoryView { live: state.live.values().cloned().collect(), freed: state.freed.clone() }
+    }
+}
+
+fn zeroed_words(bytes: u64) -> Result<Box<[AtomicU64]>, MemoryError> {
+    let failed = MemoryError::HostOutOfMemory { asked: bytes };
+    let words = usize::try_from(bytes.div_ceil(8)).map_err(|_| failed.clone())?;
+    let layout = Layout::array::<AtomicU64>(words).map_err(|_| failed.clone())?;
+    // SAFETY: the layout has a size above zero, as `alloc` refuses zero bytes.
+    let start = unsafe { alloc_zeroed(layout) }.cast::<AtomicU64>();
+    if start.is_null() {
+        return Err(failed);
+    }
+    // SAFETY: `start` was just allocated by the global allocator with the layout of `[AtomicU64; words]`, nobody else
+    // has it, and all-zero bytes are valid `AtomicU64`s.
+    Ok(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(start, words)) })
+}
+
+/// The allocations that one launch sees, in address order.
+#[derive(Debug)]
+pub(crate) struct MemoryView {
+    live: Vec<Arc<Allocation>>,
+    freed: BTreeMap<u64, u64>,
+}
+
+impl MemoryView {
+    /// The allocation that holds `bytes` bytes at `address`; `hint` is where the last call found its own.
+    #[inline]
+    pub(crate) fn find(&self, address: u64, bytes: u64, hint: &mut usize) -> Option<&Allocation> {
+        let holds = |a: &Allocation| address.wrapping_sub(a.base) < a.bytes && bytes <= a.bytes - (address - a.base);
+        match self.live.get(*hint) {
+            Some(a) if holds(a) => Some(a),
+            _ => {
+                let after = self.live.partition_point(|a| a.base <= address);
+                *hint = after.checked_sub(1)?;
+                self.live.get(*hint).map(|a| &**a).filter(|a| holds(a))
+            }
+        }
+    }
+
+    /// Says what is wrong with an access that [`MemoryView::find`] could not place.
+    pub(crate) fn explain(&self, access: Access, address: u64, bytes: u64) -> FaultKind {
+        if address < 4096 {
+            return FaultKind::Null { access, bytes, address };
+        }
+        let freed = self.freed.range(..=address).next_back();
+        if let Some((&base, &length)) = freed.filter(|(base, length)| address - *base < **length) {
+            return FaultKind::Freed { access, bytes, address, base, length };
+        }
+        let after = self.live.partition_point(|a| a.base <= address);
+        let below = after.checked_sub(1).map(|i| &self.live[i]);
+        let above = self.live.get(after);
+        let past = below.map(|a| (address + bytes - 1) - (a.base + a.bytes - 1));
+        let before = above.map(|a| a.base - address);
+        let nearest = match (past, before) {
+            (Some(past), before) if before.is_none_or(|before| past <= before) => {
+                below.map(|a| Nearest { base: a.base, bytes: a.bytes, missed_by: past, past_end: true })
+            }
+            (_, Some(before)) => {
+                above.map(|a| Nearest { base: a.base, bytes: a.bytes, missed_by: before, past_end: false })
+            }
+            _ => None,
+        };
+        FaultKind::OutOfBounds { space: Space::Global, access, bytes, address, nearest }
+    }
+}
+
+/// Loads `width` (1, 2, 4 or 8) bytes at byte `offset`, a multiple of `width`, zero-extended.
+#[inline(always)]
+pub(crate) fn load(words: &[AtomicU64], offset: usize, width: u32) -> u64 {
+    let word = words[offset / 8].load(Relaxed);
+    if width == 8 { word } else { (word >> (offset % 8 * 8)) & ((1 << (width * 8)) - 1) }
+}
+
+/// Applies `change` atomically to `width` (1, 2, 4 or 8) bytes at byte `offset`, a multiple of `width`, and returns what was there.
+#[inline]
+pub(crate) fn update(words: &[AtomicU64], offset: usize, width: u32, change: impl Fn(u64) -> u64) -> u64 {
+    let shift = offset % 8 * 8;
+    let mask = if width == 8 { u64::MAX } else { (1 << (width * 8)) - 1 };
+    let word = &words[offset / 8];
+    let mut seen = word.load(Relaxed);
+    loop {
+        let old = (seen >> shift) & mask;
+        let new = (seen & !(mask << shift)) | ((change(old) & mask) << shift);
+        match word.compare_exchange_weak(seen, new, Relaxed, Relaxed) {
+            Ok(_) => return old,
+            Err(now) => seen = now,
+        }
+    }
+}
+
+/// Collects the stores of one instruction, so that neighbours that fill a word together need one plain store.
+/// Later stores to the same bytes win.
+#[derive(Debug, Default)]
+pub(crate) struct MergedStores {
+    index: usize,
+    value: u64,
+    mask: u64,
+}
+
+impl MergedStores {
+    /// Adds a store of the low `width` (1, 2, 4 or 8) bytes of `value` at byte `offset`, a multiple of `width`.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, words: &[AtomicU64], offset: usize, value: u64, width: u32) {
+        let index = offset / 8;
+        if width == 8 {
+            self.flush(words);
+            words[index].store(value, Relaxed);
+            return;
+        }
+        if index != self.index {
+            self.flush(words);
+            self.index = index;
+        }
+        let shift = offset % 8 * 8;
+        let mask = ((1u64 << (width * 8)) - 1) << shift;
+        self.value = (self.value & !mask) | ((value << shift) & mask);
+        self.mask |= mask;
+    }
+
+    /// Writes what has been collected.
+    #[inline(always)]
+    pub(crate) fn flush(&mut self, words: &[AtomicU64]) {
+        if self.mask == u64::MAX {
+            words[self.index].store(self.value, Relaxed);
+        } else if self.mask != 0 {
+            let (value, mask) = (self.value, self.mask);
+            update(words, self.index * 8, 8, |old| (old & !mask) | value);
+        }
+        self.mask = 0;
+        self.value = 0;
+    }
+}

@@ -1,0 +1,166 @@
+//! The register file of a warp, and how arithmetic is lifted over its 32 lanes.
+//!
+//! A register holds one value per lane. There are three files: words of 32 bits (which also hold narrower values,
+//! zero-extended), doubles of 64 bits, and predicates, one bit per lane. Constants and special registers live in
+//! registers as well, so that every operand is an index.
+
+/// Lanes of a warp.
+pub(crate) const LANES: usize = 32;
+/// The mask of all lanes.
+pub(crate) const ALL: u32 = u32::MAX;
+
+/// A warp's registers.
+#[derive(Debug, Default)]
+pub(crate) struct Registers {
+    pub(crate) words: Vec<[u32; LANES]>,
+    pub(crate) doubles: Vec<[u64; LANES]>,
+    pub(crate) predicates: Vec<u32>,
+}
+
+impl Registers {
+    /// Sets a predicate in the lanes of `mask`.
+    #[inline(always)]
+    pub(crate) fn set_predicate(&mut self, register: u32, mask: u32, value: u32) {
+        let old = &mut self.predicates[register as usize];
+        *old = (*old & !mask) | (value & mask);
+    }
+}
+
+/// The registers of an [`AluFn`]: destinations `d` and `e`, sources `a` to `c`, and `x`, a source register or a plain
+/// number, as the function sees fit.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Operands {
+    pub(crate) d: u32,
+    pub(crate) e: u32,
+    pub(crate) a: u32,
+    pub(crate) b: u32,
+    pub(crate) c: u32,
+    pub(crate) x: u32,
+}
+
+/// Arithmetic without effects but on the destination lanes in the mask.
+pub(crate) type AluFn = fn(&mut Registers, u32, &Operands);
+
+/// A Rust type as the value of one lane.
+pub(crate) trait Lane: Copy {
+    /// What the register file holds.
+    type Raw: Copy;
+    /// The file that holds it.
+    fn file(registers: &Registers) -> &[[Self::Raw; LANES]];
+    /// Writes the lanes of `mask`.
+    fn put(registers: &mut Registers, register: u32, mask: u32, values: [Self::Raw; LANES]);
+    /// The value of a register's bits; bits above the type's width are ignored.
+    fn from_raw(raw: Self::Raw) -> Self;
+    /// The bits for the register, zero-extended.
+    fn to_raw(self) -> Self::Raw;
+}
+
+macro_rules! lane {
+    ($($ty:ty: $raw:ty, $file:ident, |$r:ident| $from:expr, |$v:ident| $to:expr;)+) => {$(
+        impl Lane for $ty {
+            type Raw = $raw;
+            #[inline(always)]
+            fn file(registers: &Registers) -> &[[$raw; LANES]] {
+                &registers.$file
+            }
+            #[inline(always)]
+            fn put(registers: &mut Registers, register: u32, mask: u32, values: [$raw; LANES]) {
+                let old = &mut registers.$file[register as usize];
+                if mask == ALL {
+                    *old = values;
+                } else {
+                    for (lane, (old, new)) in old.iter_mut().zip(values).enumerate() {
+                        *old = if mask >> lane & 1 == 1 { new } else { *old };
+                    }
+                }
+            }
+            #[inline(always)]
+            fn from_raw($r: $raw) -> $ty {
+                $from
+            }
+            #[inline(always)]
+            fn to_raw(self) -> $raw {
+                let $v = self;
+                $to
+            }
+        }
+    )+};
+}
+
+lane! {
+    u8: u32, words, |r| r as u8, |v| u32::from(v);
+    i8: u32, words, |r| r as i8, |v| u32::from(v as u8);
+    u16: u32, words, |r| r as u16, |v| u32::from(v);
+    i16: u32, words, |r| r as i16, |v| u32::from(v as u16);
+    u32: u32, words, |r| r, |v| v;
+    i32: u32, words, |r| r as i32, |v| v as u32;
+    f32: u32, words, |r| f32::from_bits(r), |v| v.to_bits();
+    u64: u64, doubles, |r| r, |v| v;
+    i64: u64, doubles, |r| r as i64, |v| v as u64;
+    f64: u64, doubles, |r| f64::from_bits(r), |v| v.to_bits();
+}
+
+/// Lifts an expression over lane values to an [`AluFn`].
+///
+/// `alu!(|a: i32, b: i32| -> i32 { a.wrapping_add(b) })` reads registers `a` and `b` and writes `d`. One to three
+/// sources; the destination `bool` writes a predicate. A second bracket `[p: pred]` gives the lane's bit of predicate
+/// register `x`, and `[n: number]` the plain number `x`.
+macro_rules! alu {
+    (|$($arg:ident: $ty:ty),+| -> bool $body:block) => {{
+        fn lifted(registers: &mut $crate::registers::Registers, mask: u32, operands: &$crate::registers::Operands) {
+            use $crate::registers::{Lane, LANES};
+            let mut bits = 0u32;
+            $(let $arg = &<$ty as Lane>::file(registers)[operands.$arg as usize];)+
+            for lane in 0..LANES {
+                $(let $arg = <$ty as Lane>::from_raw($arg[lane]);)+
+                let holds: bool = $body;
+                bits |= u32::from(holds) << lane;
+            }
+            registers.set_predicate(operands.d, mask, bits);
+        }
+        lifted as $crate::registers::AluFn
+    }};
+    (|$($arg:ident: $ty:ty),+| [$x:ident: number] -> $out:ty $body:block) => {{
+        fn lifted(registers: &mut $crate::registers::Registers, mask: u32, operands: &$crate::registers::Operands) {
+            use $crate::registers::{Lane, LANES};
+            $(let $arg = &<$ty as Lane>::file(registers)[operands.$arg as usize];)+
+            let $x = operands.x;
+            let values: [_; LANES] = std::array::from_fn(|lane| {
+                $(let $arg = <$ty as Lane>::from_raw($arg[lane]);)+
+                let value: $out = $body;
+                Lane::to_raw(value)
+            });
+            <$out as Lane>::put(registers, operands.d, mask, values);
+        }
+        lifted as $crate::registers::AluFn
+    }};
+    (|$($arg:ident: $ty:ty),+| [$p:ident: pred] -> $out:ty $body:block) => {{
+        fn lifted(registers: &mut $crate::registers::Registers, mask: u32, operands: &$crate::registers::Operands) {
+            use $crate::registers::{Lane, LANES};
+            $(let $arg = &<$ty as Lane>::file(registers)[operands.$arg as usize];)+
+            let bits = registers.predicates[operands.x as usize];
+            let values: [_; LANES] = std::array::from_fn(|lane| {
+                $(let $arg = <$ty as Lane>::from_raw($arg[lane]);)+
+                let $p = bits >> lane & 1 == 1;
+                let value: $out = $body;
+                Lane::to_raw(value)
+            });
+            <$out as Lane>::put(registers, operands.d, mask, values);
+        }
+        lifted as $crate::registers::AluFn
+    }};
+    (|$($arg:ident: $ty:ty),+| -> $out:ty $body:block) => {{
+        fn lifted(registers: &mut $crate::registers::Registers, mask: u32, operands: &$crate::registers::Operands) {
+            use $crate::registers::{Lane, LANES};
+            $(let $arg = &<$ty as Lane>::file(registers)[operands.$arg as usize];)+
+            let values: [_; LANES] = std::array::from_fn(|lane| {
+                $(let $arg = <$ty as Lane>::from_raw($arg[lane]);)+
+                let value: $out = $body;
+                Lane::to_raw(value)
+            });
+            <$out as Lane>::put(registers, operands.d, mask, values);
+        }
+        lifted as $crate::registers::AluFn
+    }};
+}
+pub(crate) use alu;

@@ -1,0 +1,359 @@
+//! The CUDA home: the first GPU, through `cust`.
+//!
+//! All work goes through one stream that is ordered with the legacy default stream, on which `cust`'s plain copies run.
+//! The primary context is made current before each call, so that any thread may use a device.
+//!
+//! `cust` knows the error codes of CUDA 11; newer ones arrive as `CUDA_ERROR_UNKNOWN`. Module loading, where they matter
+//! most, asks the driver directly.
+
+use std::{
+    ffi::{c_uint, c_void},
+    mem, ptr,
+    sync::Arc,
+    time::Duration,
+};
+
+use cust::{
+    context::{Context, CurrentContext},
+    device::{self, DeviceAttribute},
+    error::CudaError,
+    event::{Event, EventFlags},
+    function::Function,
+    memory::{CopyDestination, DevicePointer, DeviceSlice, cuda_free, cuda_malloc, mem_get_info},
+    module,
+    stream::{Stream, StreamFlags},
+    sys::{CUfunction, CUmodule},
+};
+
+use super::{Arg, Clock, DeviceError, DeviceInfo, DeviceKind, Home, LaunchShape, LoadedKernel, LoadedModule};
+
+pub(super) fn open() -> Result<Arc<dyn Home>, DeviceError> {
+    cuda_driver::status().map_err(DeviceError::NoCuda)?;
+    let gpu = Gpu::new().map_err(failed("set up the first CUDA device"))?;
+    Ok(Arc::new(gpu))
+}
+
+/// Turns the error of `cust` into ours. `action` completes the sentence "cannot …".
+fn failed(action: &str) -> impl FnOnce(CudaError) -> DeviceError {
+    move |error| DeviceError::Driver {
+        action: action.to_owned(),
+        code: error as u32,
+        text: cuda_driver::error_text(error as u32),
+    }
+}
+
+#[derive(Debug)]
+struct Gpu {
+    info: DeviceInfo,
+    // Destroyed before the context that it lives in.
+    stream: Stream,
+    context: Context,
+}
+
+impl Gpu {
+    fn new() -> Result<Self, CudaError> {
+        let device = device::Device::get_device(0)?;
+        let context = Context::new(device)?;
+        CurrentContext::set_current(&context)?;
+        let stream = Stream::new(StreamFlags::DEFAULT, None)?;
+        Ok(Self {
+            info: info(device)?,
+            stream,
+            context,
+        })
+    }
+
+    fn make_current(&self) -> Result<(), DeviceError> {
+        CurrentContext::set_current(&self.context).map_err(failed("select the CUDA device"))
+    }
+
+    /// `len` bytes from `address` on.
+    ///
+    /// # Safety
+    ///
+    /// They are one allocation, or part of one, and stay so as long as the slice is used.
+    unsafe fn slice(address: u64, len: usize) -> DeviceSlice<u8> {
+        // SAFETY: the caller's promise; bytes have no alignment.
+        unsafe { DeviceSlice::from_raw_parts_mut(DevicePointer::from_raw(address), len) }
+    }
+}
+
+fn info(device: device::Device) -> Result<DeviceInfo, CudaError> {
+    let attribute = |attribute| device.get_attribute(attribute).map(i32::unsigned_abs);
+    let clock_khz = attribute(DeviceAttribute::MemoryClockRate).unwrap_or(0);
+    let bus_bits = attribute(DeviceAttribute::GlobalMemoryBusWidth).unwrap_or(0);
+    Ok(DeviceInfo {
+        name: device.name()?,
+        kind: DeviceKind::Cuda,
+        compute_capability: (
+            attribute(DeviceAttribute::ComputeCapabilityMajor)?,
+            attribute(DeviceAttribute::ComputeCapabilityMinor)?,
+        ),
+        memory_bytes: device.total_memory()? as u64,
+        multiprocessors: attribute(DeviceAttribute::MultiprocessorCount)?,
+        max_threads_per_block: attribute(DeviceAttribute::MaxThreadsPerBlock)?,
+        shared_bytes_per_block: attribute(DeviceAttribute::MaxSharedMemoryPerBlock)?,
+        peak_bytes_per_second: peak(clock_khz, bus_bits),
+    })
+}
+
+/// Two transfers a clock, `bus_bits` wide. Drivers that no longer tell the clock report 0.
+fn peak(clock_khz: u32, bus_bits: u32) -> Option<f64> {
+    (clock_khz > 0 && bus_bits > 0).then(|| f64::from(clock_khz) * 1e3 * 2.0 * f64::from(bus_bits) / 8.0)
+}
+
+impl Home for Gpu {
+    fn info(&self) -> DeviceInfo {
+        self.info.clone()
+    }
+
+    fn free_memory(&self) -> Result<u64, DeviceError> {
+        self.make_current()?;
+        let (free, _total) = mem_get_info().map_err(failed("ask for the free memory"))?;
+        Ok(free as u64)
+    }
+
+    fn alloc(&self, bytes: u64) -> Result<Option<u64>, DeviceError> {
+        self.make_current()?;
+        // SAFETY: the memory is freed by `free` alone, which `Buffer` calls once.
+        match unsafe { cuda_malloc::<u8>(bytes as usize) } {
+            Ok(pointer) => Ok(Some(pointer.as_raw())),
+            Err(CudaError::OutOfMemory) => Ok(None),
+            Err(error) => Err(failed(&format!("allocate {bytes} bytes"))(error)),
+        }
+    }
+
+    fn free(&self, address: u64) {
+        if self.make_current().is_ok() {
+            // SAFETY: `address` came from `alloc`, and `Buffer` gives it back once. An error is that of an earlier
+            // launch, which the next call reports as well.
+            let _ = unsafe { cuda_free(DevicePointer::<u8>::from_raw(address)) };
+        }
+    }
+
+    fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.make_current()?;
+        // SAFETY: `Home`'s contract: the range lies within one live allocation.
+        let mut slice = unsafe { Self::slice(address, bytes.len()) };
+        slice.copy_from(bytes).map_err(failed("copy to the device"))
+    }
+
+    fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.make_current()?;
+        // SAFETY: `Home`'s contract: the range lies within one live allocation.
+        let slice = unsafe { Self::slice(address, bytes.len()) };
+        slice.copy_to(bytes).map_err(failed("copy from the device"))
+    }
+
+    fn copy(&self, from: u64, to: u64, bytes: u64) -> Result<(), DeviceError> {
+        self.make_current()?;
+        // SAFETY: `Home`'s contract: both ranges lie within live allocations.
+        let (source, mut target) = unsafe { (Self::slice(from, bytes as usize), Self::slice(to, bytes as usize)) };
+        target.copy_from(&source).map_err(failed("copy on the device"))
+    }
+
+    fn fill(&self, address: u64, bytes: u64, byte: u8) -> Result<(), DeviceError> {
+        self.make_current()?;
+        // SAFETY: `Home`'s contract: the range lies within one live allocation.
+        let mut slice = unsafe { Self::slice(address, bytes as usize) };
+        slice.set_8(byte).map_err(failed("fill memory of the device"))
+    }
+
+    fn load(self: Arc<Self>, name: &str, image: &[u8]) -> Result<Arc<dyn LoadedModule>, DeviceError> {
+        self.make_current()?;
+        // It takes PTX as well as machine code.
+        let module = module::Module::from_cubin(image, &[]).map_err(|error| refused(name, image, error))?;
+        Ok(Arc::new(GpuModule {
+            name: name.to_owned(),
+            module,
+            gpu: self,
+        }))
+    }
+
+    fn synchronize(&self) -> Result<(), DeviceError> {
+        self.make_current()?;
+        self.stream
+            .synchronize()
+            .map_err(failed("finish the work on the device"))
+    }
+
+    fn start_clock(self: Arc<Self>) -> Result<Box<dyn Clock>, DeviceError> {
+        self.make_current()?;
+        let failed = failed("start the clock");
+        match Event::new(EventFlags::DEFAULT).and_then(|start| start.record(&self.stream).map(|()| start)) {
+            Ok(start) => Ok(Box::new(EventClock { start, gpu: self })),
+            Err(error) => Err(failed(error)),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct EventClock {
+    start: Event,
+    gpu: Arc<Gpu>,
+}
+
+impl Clock for EventClock {
+    fn stop(self: Box<Self>) -> Result<Duration, DeviceError> {
+        self.gpu.make_current()?;
+        let elapsed = || {
+            let end = Event::new(EventFlags::DEFAULT)?;
+            end.record(&self.gpu.stream)?;
+            end.synchronize()?;
+            end.elapsed(&self.start)
+        };
+        elapsed().map_err(failed("finish the work on the device"))
+    }
+}
+
+/// Loads the image that `cust` could not load once more, this time with a buffer for the compiler's messages.
+fn refused(module: &str, image: &[u8], error: CudaError) -> DeviceError {
+    /// `CU_JIT_ERROR_LOG_BUFFER` and `CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES`.
+    const OPTIONS: [c_uint; 2] = [5, 6];
+
+    unsafe extern "C" {
+        // As in cust::sys, but with a result that may be newer than cust.
+        fn cuModuleLoadDataEx(
+            module: *mut CUmodule,
+            image: *const c_void,
+            option_count: c_uint,
+            options: *const c_uint,
+            values: *const *mut c_void,
+        ) -> c_uint;
+        fn cuModuleUnload(module: CUmodule) -> c_uint;
+    }
+
+    let mut image = image.to_vec();
+    image.push(0);
+    let mut log = vec![0u8; 16 << 10];
+    // Values that fit a pointer are passed in its place.
+    let values = [
+        log.as_mut_ptr().cast::<c_void>(),
+        ptr::without_provenance_mut(log.len()),
+    ];
+    let mut loaded: CUmodule = ptr::null_mut();
+    // SAFETY: the image ends with a NUL; both arrays have two entries; the buffer is as long as it is said to be and
+    // outlives the call.
+    let mut code = unsafe {
+        cuModuleLoadDataEx(
+            &raw mut loaded,
+            image.as_ptr().cast(),
+            2,
+            OPTIONS.as_ptr(),
+            values.as_ptr(),
+        )
+    };
+    if code == 0 {
+        // It was refused only a moment ago, so the reason was not the image.
+        // SAFETY: loaded by the call above and used by nobody.
+        let _ = unsafe { cuModuleUnload(loaded) };
+        code = error as u32;
+    }
+    let log = String::from_utf8_lossy(log.split(|&byte| byte == 0).next().unwrap_or_default())
+        .trim()
+        .to_owned();
+    DeviceError::ModuleRefused {
+        module: module.to_owned(),
+        code,
+        text: cuda_driver::error_text(code),
+        log,
+    }
+}
+
+#[derive(Debug)]
+struct GpuModule {
+    name: String,
+    // Unloaded before the context may go.
+    module: module::Module,
+    gpu: Arc<Gpu>,
+}
+
+impl LoadedModule for GpuModule {
+    fn kernel(self: Arc<Self>, name: &str) -> Result<Arc<dyn LoadedKernel>, DeviceError> {
+        self.gpu.make_current()?;
+        let no_kernel = || DeviceError::NoKernel {
+            module: self.name.clone(),
+            kernel: name.to_owned(),
+        };
+        // `cust` panics on a NUL inside a name.
+        if name.contains('\0') {
+            return Err(no_kernel());
+        }
+        let function = self.module.get_function(name).map_err(|error| match error {
+            CudaError::NotFound => no_kernel(),
+            error => failed(&format!("look up kernel {name}"))(error),
+        })?;
+        let parameters = parameter_sizes(function.to_raw());
+        // SAFETY: the lifetime is that of the module, which is kept beside the function and dropped after it.
+        let function = unsafe { mem::transmute::<Function<'_>, Function<'static>>(function) };
+        Ok(Arc::new(GpuKernel {
+            name: name.to_owned(),
+            parameters,
+            function,
+            module: self,
+        }))
+    }
+}
+
+fn parameter_sizes(function: CUfunction) -> Vec<usize> {
+    unsafe extern "C" {
+        fn cuFuncGetParamInfo(function: CUfunction, index: usize, offset: *mut usize, size: *mut usize) -> c_uint;
+    }
+
+    let mut sizes = Vec::new();
+    let (mut offset, mut size) = (0, 0);
+    // SAFETY: the function is loaded; the pointers are to live variables. Past the last parameter it returns an error.
+    while unsafe { cuFuncGetParamInfo(function, sizes.len(), &raw mut offset, &raw mut size) } == 0 {
+        sizes.push(size);
+    }
+    sizes
+}
+
+#[derive(Debug)]
+struct GpuKernel {
+    name: String,
+    parameters: Vec<usize>,
+    function: Function<'static>,
+    module: Arc<GpuModule>,
+}
+
+impl LoadedKernel for GpuKernel {
+    fn parameters(&self) -> &[usize] {
+        &self.parameters
+    }
+
+    fn launch(&self, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
+        let gpu = &self.module.gpu;
+        gpu.make_current()?;
+        // Little-endian, as every host with CUDA: a narrower value is the first bytes of the wider one.
+        let mut values: Vec<u64> = args
+            .iter()
+            .map(|arg| match *arg {
+                Arg::Pointer(value) | Arg::U64(value) => value,
+                Arg::U32(value) => u64::from(value),
+            })
+            .collect();
+        let pointers: Vec<*mut c_void> = values.iter_mut().map(|value| ptr::from_mut(value).cast()).collect();
+        // SAFETY: there is one pointer for each parameter, to at least as many bytes as it takes (`Device::launch` has
+        // checked both), and the driver reads them before it returns. What the kernel does with addresses stays within
+        // the memory of the GPU.
+        unsafe {
+            gpu.stream
+                .launch(&self.function, shape.grid, shape.block, shape.shared_bytes, &pointers)
+        }
+        .map_err(failed(&format!("launch {}", self.name)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::peak;
+
+    #[test]
+    fn the_peak_of_an_h100() {
+        // H100 SXM5 80GB: HBM3 at 2619 MHz on a bus of 5120 bits; NVIDIA's data sheet says 3.35 TB/s.
+        assert_eq!(peak(2_619_000, 5120), Some(3_352.32e9));
+        assert_eq!(peak(0, 5120), None);
+        assert_eq!(peak(2_619_000, 0), None);
+    }
+}

@@ -1,0 +1,227 @@
+//! The simulator's home: `simt`, on the cores of the host.
+
+use std::{
+    fs,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use simt::{LaunchConfig, Memory, MemoryError};
+
+use super::{Arg, Clock, DeviceError, DeviceInfo, DeviceKind, Home, LaunchShape, LoadedKernel, LoadedModule};
+
+/// The most memory that the simulated device has, in bytes; less where the host has little. Pages are taken from the
+/// host only when they are written.
+const MOST_MEMORY: u64 = 16 << 30;
+
+/// What of its memory the host is thought to spare where it does not tell how much is free, in bytes.
+const UNKNOWN_MEMORY: u64 = 4 << 30;
+
+#[derive(Debug)]
+pub(super) struct Simulator {
+    memory: Memory,
+}
+
+impl Simulator {
+    pub(super) fn new() -> Self {
+        let spare = fs::read_to_string("/proc/meminfo")
+            .ok()
+            .as_deref()
+            .and_then(available_bytes);
+        let capacity = spare.map_or(UNKNOWN_MEMORY, |bytes| bytes / 4 * 3).min(MOST_MEMORY);
+        Self {
+            memory: Memory::new(capacity),
+        }
+    }
+}
+
+/// `MemAvailable` of Linux's /proc/meminfo, in bytes.
+fn available_bytes(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+fn failed(action: &str) -> impl FnOnce(MemoryError) -> DeviceError {
+    move |source| DeviceError::SimulatedMemory {
+        action: action.to_owned(),
+        source,
+    }
+}
+
+impl Home for Simulator {
+    fn info(&self) -> DeviceInfo {
+        let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+        DeviceInfo {
+            name: format!(
+                "simulator (32-lane warps, {cores} {})",
+                if cores == 1 { "core" } else { "cores" }
+            ),
+            kind: DeviceKind::Simulator,
+            // It runs whatever PTX it knows, whichever target the PTX names; `Module` selection asks for the highest
+            // that a device takes.
+            compute_capability: (9, 0),
+            memory_bytes: self.memory.capacity(),
+            multiprocessors: cores,
+            max_threads_per_block: 1024,
+            shared_bytes_per_block: 48 << 10,
+            peak_bytes_per_second: None,
+        }
+    }
+
+    fn free_memory(&self) -> Result<u64, DeviceError> {
+        Ok(self.memory.capacity() - self.memory.used())
+    }
+
+    fn alloc(&self, bytes: u64) -> Result<Option<u64>, DeviceError> {
+        match self.memory.alloc(bytes) {
+            Ok(address) => Ok(Some(address)),
+            Err(MemoryError::OutOfMemory { .. }) => Ok(None),
+            Err(error) => Err(failed(&format!("allocate {bytes} bytes"))(error)),
+        }
+    }
+
+    fn free(&self, address: u64) {
+        self.memory
+            .free(address)
+            .expect("a buffer's address is that of one live allocation");
+    }
+
+    fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.memory.write(address, bytes).map_err(failed("copy to the device"))
+    }
+
+    fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.memory.read(address, bytes).map_err(failed("copy from the device"))
+    }
+
+    fn copy(&self, from: u64, to: u64, bytes: u64) -> Result<(), DeviceError> {
+        /// Bytes that pass through the host at a time.
+        const CHUNK: u64 = 1 << 20;
+        let mut chunk = vec![0; bytes.min(CHUNK) as usize];
+        for start in (0..bytes).step_by(CHUNK as usize) {
+            let chunk = &mut chunk[..(bytes - start).min(CHUNK) as usize];
+            self.read(from + start, chunk)?;
+            self.write(to + start, chunk)?;
+        }
+        Ok(())
+    }
+
+    fn fill(&self, address: u64, bytes: u64, byte: u8) -> Result<(), DeviceError> {
+        const CHUNK: u64 = 1 << 20;
+        let chunk = vec![byte; bytes.min(CHUNK) as usize];
+        for start in (0..bytes).step_by(CHUNK as usize) {
+            self.write(address + start, &chunk[..(bytes - start).min(CHUNK) as usize])?;
+        }
+        Ok(())
+    }
+
+    fn load(self: Arc<Self>, name: &str, image: &[u8]) -> Result<Arc<dyn LoadedModule>, DeviceError> {
+        let not_simulated = |reason: String| DeviceError::NotSimulated {
+            module: name.to_owned(),
+            reason,
+        };
+        let ptx = std::str::from_utf8(image).map_err(|_| not_simulated("it is not PTX, which is text".to_owned()))?;
+        let module = simt::Module::from_ptx(name, ptx).map_err(|error| not_simulated(error.to_string()))?;
+        Ok(Arc::new(SimulatedModule {
+            name: name.to_owned(),
+            module: Arc::new(module),
+            simulator: self,
+        }))
+    }
+
+    fn synchronize(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn start_clock(self: Arc<Self>) -> Result<Box<dyn Clock>, DeviceError> {
+        Ok(Box::new(WallClock(Instant::now())))
+    }
+}
+
+/// A launch returns when the kernel has ended, so the host's clock does.
+struct WallClock(Instant);
+
+impl Clock for WallClock {
+    fn stop(self: Box<Self>) -> Result<Duration, DeviceError> {
+        Ok(self.0.elapsed())
+    }
+}
+
+#[derive(Debug)]
+struct SimulatedModule {
+    name: String,
+    module: Arc<simt::Module>,
+    simulator: Arc<Simulator>,
+}
+
+impl LoadedModule for SimulatedModule {
+    fn kernel(self: Arc<Self>, name: &str) -> Result<Arc<dyn LoadedKernel>, DeviceError> {
+        let Some(kernel) = self.module.kernel(name) else {
+            return Err(DeviceError::NoKernel {
+                module: self.name.clone(),
+                kernel: name.to_owned(),
+            });
+        };
+        let parameters = kernel.params().iter().map(|param| param.size as usize).collect();
+        Ok(Arc::new(SimulatedKernel {
+            name: name.to_owned(),
+            parameters,
+            module: self,
+        }))
+    }
+}
+
+#[derive(Debug)]
+struct SimulatedKernel {
+    name: String,
+    parameters: Vec<usize>,
+    module: Arc<SimulatedModule>,
+}
+
+impl LoadedKernel for SimulatedKernel {
+    fn parameters(&self) -> &[usize] {
+        &self.parameters
+    }
+
+    fn launch(&self, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
+        let kernel = self
+            .module
+            .module
+            .kernel(&self.name)
+            .expect("it was found when this was made");
+        let config = LaunchConfig {
+            grid: shape.grid.into(),
+            block: shape.block.into(),
+            dynamic_shared_bytes: shape.shared_bytes,
+            workers: None,
+            seed: None,
+        };
+        let args: Vec<_> = args
+            .iter()
+            .map(|arg| match *arg {
+                Arg::Pointer(address) => simt::Arg::Pointer(address),
+                Arg::U64(value) => simt::Arg::U64(value),
+                Arg::U32(value) => simt::Arg::U32(value),
+            })
+            .collect();
+        simt::launch(kernel, &config, &args, &self.module.simulator.memory)
+            .map_err(|fault| DeviceError::Fault(Box::new(fault)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::available_bytes;
+
+    #[test]
+    fn available_memory_is_read_from_meminfo() {
+        assert_eq!(
+            available_bytes("MemTotal: 24 kB\nMemAvailable:   16384 kB\nBuffers: 1 kB\n"),
+            Some(16 << 20)
+        );
+        assert_eq!(available_bytes("MemTotal: 24 kB\n"), None);
+        assert_eq!(available_bytes("MemAvailable: many kB\n"), None);
+    }
+}
