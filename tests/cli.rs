@@ -1,1 +1,502 @@
-//! cli
+//! `reduce` as its user meets it: the real binary in an empty folder.
+
+mod support;
+
+use std::{fmt::Write as _, io::Read, process::Stdio};
+
+use serde_json::Value as Json;
+use support::{Run, Sandbox, device_flag};
+use warpfold::device::{Device, DeviceChoice};
+
+fn json(run: &Run) -> Json {
+    assert_eq!(run.status, Some(0), "{run}");
+    serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}\n{run}"))
+}
+
+/// Runs each line and puts what came of it into one text.
+fn transcript(sandbox: &Sandbox, lines: &[&str]) -> String {
+    let mut text = String::new();
+    for line in lines {
+        let run = sandbox.reduce_line(line);
+        assert_eq!(run.stdout, "", "{run}");
+        let status = run.status.map_or("none".into(), |status| status.to_string());
+        writeln!(text, "$ reduce {line}\n{}[{status}]", run.stderr).unwrap();
+    }
+    text
+}
+
+#[test]
+fn bad_arguments_are_refused_in_one_sentence() {
+    let text = transcript(
+        &Sandbox::new(),
+        &[
+            "",
+            "--variant 6",
+            "--variant 8 --n 10",
+            "--variant fastest --n 10",
+            "--variant 6 --n 10 --op mean",
+            "--variant 6 --n 10 --type f16",
+            "--variant 6 --n 10 --finish never",
+            "--variant 6 --n 10 --device tpu",
+            "--variant 6 --n -5",
+            "--variant 6 --n many",
+            "--variant 6 --n 1.5",
+            "--variant 6 --n 2^64",
+            "--variant 6 --n 10 --block 100",
+            "--variant 6 --n 10 --block 2048",
+            "--variant 6 --n 10 --block 32",
+            "--variant 3 --n 10 --block 0",
+            "--variant 3 --n 10 --block -64",
+            "--variant 6 --n 10 --grid 0",
+            "--variant 7 --n 10 --grid 0",
+            "--variant 6 --n 10 --reps 0",
+            "--variant 6 --n 10 --seed x",
+            "--variant 6 --n 0 --op min",
+            "--variant 6 --n 0 --op max",
+            "--variant 6 --n 10 --device cuda --block 3",
+        ],
+    );
+    insta::assert_snapshot!(text, @r"
+    $ reduce 
+    error: --variant is missing: it is 0 to 7, global, or a name that --list prints
+    [2]
+    $ reduce --variant 6
+    error: --n is missing: it is the number of elements, such as 4194304 or 2^22
+    [2]
+    $ reduce --variant 8 --n 10
+    error: unknown variant '8': it is 0 to 7, global, or a name that --list prints
+    [2]
+    $ reduce --variant fastest --n 10
+    error: unknown variant 'fastest': it is 0 to 7, global, or a name that --list prints
+    [2]
+    $ reduce --variant 6 --n 10 --op mean
+    error: unknown operation 'mean': it is one of sum, min, max, prod
+    [2]
+    $ reduce --variant 6 --n 10 --type f16
+    error: unknown type 'f16': it is one of i32, u32, i64, u64, f32, f64
+    [2]
+    $ reduce --variant 6 --n 10 --finish never
+    error: unknown finish 'never': it is one of relaunch, host, single
+    [2]
+    $ reduce --variant 6 --n 10 --device tpu
+    error: unknown device 'tpu': it is one of auto, cuda, sim
+    [2]
+    $ reduce --variant 6 --n -5
+    error: --n '-5': it must be a whole number from 0 to 2^64 - 1, such as 4194304 or 2^22
+    [2]
+    $ reduce --variant 6 --n many
+    error: --n 'many': it must be a whole number from 0 to 2^64 - 1, such as 4194304 or 2^22
+    [2]
+    $ reduce --variant 6 --n 1.5
+    error: --n '1.5': it must be a whole number from 0 to 2^64 - 1, such as 4194304 or 2^22
+    [2]
+    $ reduce --variant 6 --n 2^64
+    error: --n '2^64': it must be a whole number from 0 to 2^64 - 1, such as 4194304 or 2^22
+    [2]
+    $ reduce --variant 6 --n 10 --block 100
+    error: block 100: variant 6 works with blocks of a power of two from 64 to 1024 threads
+    [2]
+    $ reduce --variant 6 --n 10 --block 2048
+    error: block 2048: variant 6 works with blocks of a power of two from 64 to 1024 threads
+    [2]
+    $ reduce --variant 6 --n 10 --block 32
+    error: block 32: variant 6 works with blocks of a power of two from 64 to 1024 threads
+    [2]
+    $ reduce --variant 3 --n 10 --block 0
+    error: block 0: variant 3 works with blocks of a power of two from 2 to 1024 threads
+    [2]
+    $ reduce --variant 3 --n 10 --block -64
+    error: --block '-64': it must be a whole number from 0 to 2^64 - 1, such as 256
+    [2]
+    $ reduce --variant 6 --n 10 --grid 0
+    error: grid 0: a launch needs at least one block
+    [2]
+    $ reduce --variant 7 --n 10 --grid 0
+    error: grid 0: a launch needs at least one block
+    [2]
+    $ reduce --variant 6 --n 10 --reps 0
+    error: --reps 0: at least one run is needed
+    [2]
+    $ reduce --variant 6 --n 10 --seed x
+    error: --seed 'x': it must be a whole number from 0 to 2^64 - 1, such as 1
+    [2]
+    $ reduce --variant 6 --n 0 --op min
+    error: n = 0: there is no min of no elements
+    [2]
+    $ reduce --variant 6 --n 0 --op max
+    error: n = 0: there is no max of no elements
+    [2]
+    $ reduce --variant 6 --n 10 --device cuda --block 3
+    error: block 3: variant 6 works with blocks of a power of two from 64 to 1024 threads
+    [2]
+    ");
+}
+
+#[test]
+fn shapes_that_do_not_fit_are_refused_in_one_sentence() {
+    let device = device_flag();
+    let lines = [
+        "--variant 6 --n 1000 --grid 7",
+        "--variant 3 --n 1000000 --block 256 --finish single",
+        "--variant 0 --n 5 --finish single",
+        "--variant 7 --n 10 --grid 2147483648",
+    ];
+    let lines: Vec<_> = lines.iter().map(|line| format!("{line} --device {device}")).collect();
+    let lines: Vec<_> = lines.iter().map(String::as_str).collect();
+    let text = transcript(&Sandbox::new(), &lines).replace(&format!(" --device {device}"), "");
+    insta::assert_snapshot!(text, @r"
+    $ reduce --variant 6 --n 1000 --grid 7
+    error: grid 7: variant 6 needs exactly 2 blocks of 256 threads for n = 1000
+    [2]
+    $ reduce --variant 3 --n 1000000 --block 256 --finish single
+    error: finish single: 3907 partial results are left, and one block of 256 threads of variant 3 takes 256
+    [2]
+    $ reduce --variant 0 --n 5 --finish single
+    error: finish single: 3 partial results are left, and one block of 256 threads of variant 0 takes 2
+    [2]
+    $ reduce --variant 7 --n 10 --grid 2147483648
+    error: a grid of 2147483648 blocks is too large: CUDA allows 2147483647
+    [2]
+    ");
+}
+
+#[test]
+fn too_many_elements_are_refused_before_memory_is_taken() {
+    for n in ["99999999999999", "18446744073709551615"] {
+        let run = Sandbox::new().reduce(["--variant", "6", "--n", n, "--device", &device_flag()]);
+        assert_eq!(run.status, Some(2), "{run}");
+        assert!(
+            run.stderr.contains(&format!("error: n = {n} i32 elements need ")),
+            "{run}"
+        );
+        assert!(run.stderr.contains("of device memory; the device has "), "{run}");
+        assert_eq!(
+            run.stderr.lines().filter(|line| line.starts_with("error")).count(),
+            1,
+            "{run}"
+        );
+    }
+}
+
+#[test]
+fn unknown_flags_are_refused() {
+    let run = Sandbox::new().reduce_line("--variant 6 --n 10 --colour");
+    assert_eq!(run.status, Some(2), "{run}");
+    assert!(run.stderr.contains("--colour"), "{run}");
+}
+
+#[test]
+fn a_demanded_gpu_must_be_there() {
+    if Device::open(DeviceChoice::Cuda).is_ok() {
+        eprintln!("there is a GPU: its absence was not tested");
+        return;
+    }
+    let run = Sandbox::new().reduce_line("--variant 6 --n 10 --device cuda");
+    assert_eq!(run.status, Some(1), "{run}");
+    assert!(
+        run.stderr.starts_with("error: ") && run.stderr.lines().count() == 1,
+        "{run}"
+    );
+    assert_eq!(run.stdout, "", "{run}");
+}
+
+#[test]
+fn auto_says_why_it_simulates() {
+    let run = Sandbox::new().reduce_line("--variant 6 --n 10");
+    assert_eq!(run.status, Some(0), "{run}");
+    if Device::open(DeviceChoice::Cuda).is_err() {
+        assert_eq!(
+            run.stderr.lines().filter(|line| line.starts_with("note: ")).count(),
+            1,
+            "{run}"
+        );
+        assert!(run.stdout.contains("simulator"), "{run}");
+    }
+}
+
+/// A `.npy` file of version 1.0.
+fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
+    header.extend(std::iter::repeat_n(' ', 64 - (10 + header.len() + 1) % 64));
+    header.push('\n');
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend((header.len() as u16).to_le_bytes());
+    file.extend(header.as_bytes());
+    file.extend(data);
+    file
+}
+
+#[test]
+fn bad_input_files_are_refused_in_one_sentence() {
+    let sandbox = Sandbox::new();
+    sandbox.write("empty", &[]);
+    sandbox.write("five", &[0; 5]);
+    sandbox.write("four", &[0; 16]);
+    sandbox.write("empty.npy", &npy("<i4", "(0,)", &[]));
+    sandbox.write("short.npy", &npy("<i4", "(4,)", &[0; 12]));
+    sandbox.write("long.npy", &npy("<i4", "(2, 2)", &[0; 20]));
+    sandbox.write("complex.npy", &npy("<c16", "(1,)", &[0; 16]));
+    sandbox.write("i64.npy", &npy("<i8", "(2,)", &[0; 16]));
+    sandbox.write("text.npy", b"1 2 3 4\n");
+    let text = transcript(
+        &sandbox,
+        &[
+            "--variant 6 --input none",
+            "--variant 6 --input .",
+            "--variant 6 --input empty",
+            "--variant 6 --input five",
+            "--variant 6 --input four --type f64 --n 3",
+            "--variant 6 --input empty.npy",
+            "--variant 6 --input short.npy",
+            "--variant 6 --input long.npy",
+            "--variant 6 --input complex.npy",
+            "--variant 6 --input i64.npy --type i32",
+        ],
+    );
+    insta::assert_snapshot!(text, @r"
+    $ reduce --variant 6 --input none
+    error: cannot read none: No such file or directory (os error 2)
+    [2]
+    $ reduce --variant 6 --input .
+    error: .: input must be a regular file
+    [2]
+    $ reduce --variant 6 --input empty
+    error: empty: the input is empty, with not one element in it
+    [2]
+    $ reduce --variant 6 --input five
+    error: five: 5 bytes are not a whole number of i32 elements of 4 bytes
+    [2]
+    $ reduce --variant 6 --input four --type f64 --n 3
+    error: --n 3: four holds 2 f64 elements
+    [2]
+    $ reduce --variant 6 --input empty.npy
+    error: empty.npy: the input is empty, with not one element in it
+    [2]
+    $ reduce --variant 6 --input short.npy
+    error: short.npy: the .npy header announces 16 bytes of elements, and 12 follow
+    [2]
+    $ reduce --variant 6 --input long.npy
+    error: long.npy: the .npy header announces 16 bytes of elements, and 20 follow
+    [2]
+    $ reduce --variant 6 --input complex.npy
+    error: complex.npy: dtype '<c16' cannot be reduced: it must be one of i4, u4, i8, u8, f4, f8
+    [2]
+    $ reduce --variant 6 --input i64.npy --type i32
+    error: i64.npy: the file holds i64, not i32
+    [2]
+    ");
+
+    let run = sandbox.reduce_line("--variant 6 --input text.npy");
+    assert_eq!(run.status, Some(2), "{run}");
+    assert!(
+        run.stderr
+            .starts_with("error: text.npy: not a .npy file that can be read"),
+        "{run}"
+    );
+}
+
+#[test]
+fn files_are_reduced() {
+    let sandbox = Sandbox::new();
+    let ints: Vec<u8> = (1..=10i32).flat_map(i32::to_le_bytes).collect();
+    let floats: Vec<u8> = [1.5f64, -2.0, 4.0, 0.25]
+        .into_iter()
+        .flat_map(f64::to_le_bytes)
+        .collect();
+    sandbox.write("ints", &ints);
+    sandbox.write("floats.npy", &npy("<f8", "(2, 1, 2)", &floats));
+    let device = device_flag();
+    let sum = json(&sandbox.reduce_line(&format!("--variant 3 --input ints --json --device {device}")));
+    assert_eq!((&sum["result"], &sum["n"]), (&55.into(), &10.into()));
+    let max = json(&sandbox.reduce_line(&format!(
+        "--variant 5 --op max --input floats.npy --json --device {device}"
+    )));
+    assert_eq!((&max["result"], &max["type"]), (&4.0.into(), &"f64".into()));
+}
+
+#[test]
+fn nothing_is_the_identity_of_sum_and_product() {
+    for (op, identity) in [("sum", 0), ("prod", 1)] {
+        for variant in ["0", "global", "6", "7"] {
+            let device = device_flag();
+            let line = format!("--variant {variant} --n 0 --op {op} --type u64 --json --device {device}");
+            let report = json(&Sandbox::new().reduce_line(&line));
+            assert_eq!(report["result"], identity, "{report}");
+            assert!(report["time_us"].is_null(), "{report}");
+        }
+    }
+}
+
+#[test]
+fn the_list_names_every_rung() {
+    let run = Sandbox::new().reduce_line("--list");
+    assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""), "{run}");
+    insta::assert_snapshot!(run.stdout, @r"
+    0       naive
+            One launch for each level of the tree: every thread combines two neighbours in global memory.
+            lecture: J. Filipovič, Optimalizace pro GPU hardware, Součet prvků vektoru; NVIDIA's sample: none
+    global  global
+            Each block halves its part of the input in place in global memory until one value is left.
+            lecture: Udacity, Intro to Parallel Programming, Reduction Using Global and Shared Memory; NVIDIA's sample: none
+    1       interleaved-modulo
+            Shared memory, interleaved addressing: threads with tid % (2*s) == 0 work, so every warp diverges.
+            lecture: J. Filipovič, Optimalizace pro GPU hardware, Součet prvků vektoru; NVIDIA's sample: reduce0 of `reduction`
+    2       interleaved-contiguous
+            Interleaved addressing by neighbouring threads at index 2*s*tid: no divergence, but bank conflicts.
+            lecture: J. Filipovič, Optimalizace pro GPU hardware, Součet prvků vektoru; NVIDIA's sample: reduce1 of `reduction`
+    3       sequential
+            Sequential addressing: the stride halves from half a block to 1, without divergence or conflicts.
+            lecture: Hui Liu, GPU Computing, Reduction #3: Sequential Accesses; NVIDIA's sample: reduce2 of `reduction`
+    4       first-add
+            Each thread loads two elements and combines them on the way to shared memory, so none idles at first.
+            lecture: Hui Liu, GPU Computing, Reduction #4: Read two elements and do the first step; NVIDIA's sample: reduce3 of `reduction`
+    5       warp-unrolled
+            The last warp is unrolled and needs no block-wide barrier any more.
+            lecture: J. Filipovič, Optimalizace pro GPU hardware, Součet prvků vektoru; NVIDIA's sample: reduce4 of `reduction`
+    6       completely-unrolled
+            The block size is known to the compiler, which unrolls the whole tree.
+            lecture: J. Filipovič, Optimalizace pro GPU hardware, Součet prvků vektoru; NVIDIA's sample: reduce5 of `reduction`
+    7       multiple-elements
+            Each thread strides over the input by the whole grid and combines many elements before the tree.
+            lecture: J. Filipovič, Optimalizace pro GPU hardware, Součet prvků vektoru; NVIDIA's sample: reduce6 of `reduction`
+    ");
+}
+
+#[test]
+fn json_holds_what_is_promised() {
+    let line =
+        "--variant completely-unrolled --n 100_000 --op sum --type i64 --block 128 --seed 5 --reps 3 --json --device";
+    let run = Sandbox::new().reduce_line(&format!("{line} {}", device_flag()));
+    let report = json(&run);
+    let numbers = [
+        "n",
+        "grid",
+        "block",
+        "shared_bytes",
+        "result",
+        "reference",
+        "error_bound",
+    ];
+    assert!(numbers.iter().all(|key| report[key].is_number()), "{run}");
+    assert_eq!(report["variant"], "6", "{run}");
+    assert_eq!(report["kernel"], "reduce6_sum_i64_b128", "{run}");
+    assert_eq!(
+        (&report["op"], &report["type"], &report["finish"]),
+        (&"sum".into(), &"i64".into(), &"relaunch".into())
+    );
+    assert_eq!(
+        (&report["n"], &report["grid"], &report["block"]),
+        (&100_000.into(), &391.into(), &128.into())
+    );
+    assert_eq!(report["shared_bytes"], 1024, "{run}");
+    assert_eq!(
+        (&report["agree"], &report["result"]),
+        (&true.into(), &report["reference"]),
+        "{run}"
+    );
+    assert_eq!(report["time_us"]["reps"], 3, "{run}");
+    for key in ["median", "min", "max"] {
+        assert!(report["time_us"][key].as_f64().unwrap() > 0.0, "{run}");
+    }
+    assert!(report["device"].is_string(), "{run}");
+    match report["time_kind"].as_str() {
+        Some("gpu") => assert!(report["gb_per_s"].as_f64().unwrap() > 0.0, "{run}"),
+        Some("simulation") => assert!(report["gb_per_s"].is_null(), "{run}"),
+        other => panic!("{other:?}\n{run}"),
+    }
+}
+
+#[test]
+fn wide_integers_keep_every_digit() {
+    let sandbox = Sandbox::new();
+    sandbox.write("u64", &(u64::MAX - 1).to_le_bytes());
+    sandbox.write("i64", &(i64::MIN + 1).to_le_bytes());
+    for (name, digits) in [("u64", "18446744073709551614"), ("i64", "-9223372036854775807")] {
+        let device = device_flag();
+        let run = sandbox.reduce_line(&format!(
+            "--variant 1 --input {name} --type {name} --json --device {device}"
+        ));
+        assert!(run.stdout.contains(&format!("\"result\":{digits},")), "{run}");
+    }
+}
+
+#[test]
+fn the_readme_command_ends_with_device_shape_time_and_bandwidth() {
+    let run = Sandbox::new().reduce_line("--variant 6 --n 4194304");
+    assert_eq!(run.status, Some(0), "{run}");
+    assert!(run.stdout.contains("agrees exactly"), "{run}");
+    let last = run.stdout.lines().last().unwrap();
+    assert!(
+        last.contains(": grid 8192, block 256, finish relaunch: ") && last.contains(" GB/s"),
+        "{run}"
+    );
+    assert_eq!(last.contains("not a GPU's speed"), last.contains("simulator"), "{run}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_result() {
+    let of = |seed: u32| {
+        let device = device_flag();
+        let line = format!("--variant 7 --n 5000 --type f32 --grid 3 --seed {seed} --json --device {device}");
+        json(&Sandbox::new().reduce_line(&line))["result"].clone()
+    };
+    assert_eq!(of(1), of(1));
+    assert_ne!(of(1), of(2));
+}
+
+#[test]
+fn every_way_to_finish_gives_the_same_integer() {
+    for variant in ["global", "1", "2", "3", "4", "5", "6", "7"] {
+        let results: Vec<_> = ["relaunch", "host", "single"]
+            .map(|finish| {
+                let device = device_flag();
+                let line =
+                    format!("--variant {variant} --n 20000 --block 256 --finish {finish} --json --device {device}");
+                let report = json(&Sandbox::new().reduce_line(&line));
+                assert_eq!(report["finish"], finish);
+                report["result"].clone()
+            })
+            .into();
+        assert!(
+            results.windows(2).all(|pair| pair[0] == pair[1]),
+            "{variant}: {results:?}"
+        );
+    }
+}
+
+#[test]
+fn a_folder_of_ptx_is_used_and_checked() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.reduce_line("--variant 6 --n 10 --ptx-dir none");
+    assert_eq!(run.status, Some(2), "{run}");
+    assert!(run.stderr.starts_with("error: none: "), "{run}");
+
+    sandbox.write("manifest.json", b"{\"format\": 99}");
+    let run = sandbox.reduce_line("--variant 6 --n 10 --ptx-dir .");
+    assert_eq!(run.status, Some(2), "{run}");
+    assert!(run.stderr.contains("format 99"), "{run}");
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let sandbox = Sandbox::new();
+    let mut child = sandbox
+        .command()
+        .arg("--list")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert!(child.wait().unwrap().success(), "{stderr}");
+    assert_eq!(stderr, "");
+}
+
+#[test]
+fn help_states_the_exit_status() {
+    let run = Sandbox::new().reduce_line("--help");
+    assert_eq!(run.status, Some(0), "{run}");
+    assert!(run.stdout.contains("Exit status: 0"), "{run}");
+}

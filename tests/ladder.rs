@@ -1,1 +1,371 @@
-//! ladder
+//! Every rung, operation, type, size and block on every device that is there, against the CPU reference; and the devices
+//! against each other, bit for bit, as the same plan is the same order of operations.
+
+mod support;
+
+use std::env;
+
+use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
+use support::{devices, library};
+use warpfold::{
+    device::Device,
+    element::{ElementType, Value, Values},
+    input::generate,
+    launch::{DeviceLimits, Finish, Plan, PlanError, Problem, Request, plan},
+    op::Op,
+    ptx::PtxLibrary,
+    reduce::{Reducer, Runs},
+    reference::Reference,
+    variant::{Coverage, Variant},
+};
+
+/// The sizes at which every rung, operation and type runs, with some of its block sizes each.
+const SMALL: [u64; 10] = [0, 1, 2, 31, 32, 33, 1023, 1024, 1025, 4095];
+/// At this one with one block size.
+const MIDDLE: u64 = 65_537;
+/// At this one every rung, with one operation and type.
+const LARGE: u64 = 1_000_003;
+
+/// Another sample of blocks, grids and inputs.
+const SEED_VARIABLE: &str = "WARPFOLD_TEST_SEED";
+
+fn seeded() -> StdRng {
+    let seed = env::var(SEED_VARIABLE).map_or(1, |seed| seed.parse().expect("a number"));
+    eprintln!("{SEED_VARIABLE}={seed}");
+    StdRng::seed_from_u64(seed)
+}
+
+/// Of no device in particular, so that all run the same plan.
+const LIMITS: DeviceLimits = DeviceLimits {
+    multiprocessors: 4,
+    max_threads_per_block: 1024,
+    shared_bytes_per_block: 48 << 10,
+    memory_bytes: 1 << 30,
+};
+
+fn blocks(variant: Variant) -> Vec<u64> {
+    (0..=10)
+        .map(|power| 1 << power)
+        .filter(|&block| variant.facts().blocks.range().contains(&(block as u32)))
+        .collect()
+}
+
+/// The devices, each with the kernels it has loaded, and what went wrong.
+struct Bench<'a> {
+    reducers: Vec<(&'a Device, Reducer<'a>)>,
+    runs: usize,
+    failures: Vec<String>,
+}
+
+impl<'a> Bench<'a> {
+    fn new(devices: &'a [Device], library: &'a PtxLibrary) -> Self {
+        let reducers = devices
+            .iter()
+            .map(|device| (device, Reducer::new(device, library)))
+            .collect();
+        Self {
+            reducers,
+            runs: 0,
+            failures: Vec::new(),
+        }
+    }
+
+    /// Runs the plan on all devices.
+    fn run(&mut self, plan: &Plan, values: &Values, about: &str) {
+        let reference = Reference::new(values, plan.problem.op, plan.depth());
+        let mut first: Option<Value> = None;
+        for (device, reducer) in &mut self.reducers {
+            self.runs += 1;
+            let Problem { n, .. } = plan.problem;
+            let shapes: Vec<_> = plan
+                .stages
+                .iter()
+                .map(|stage| (stage.shape.grid, stage.shape.block))
+                .collect();
+            let case = format!(
+                "{} on {}: n = {n}, {about}, {} {shapes:?}",
+                plan.kernel,
+                device.info().name,
+                plan.finish
+            );
+            match reducer.reduce(plan, values, Runs::ONCE, |_| ()) {
+                Err(error) => self.failures.push(format!("{case}: {error}")),
+                Ok(outcome) => {
+                    let result = outcome.result;
+                    if !reference.agrees(result) {
+                        let (value, bound) = (reference.value(), reference.error_bound());
+                        self.failures
+                            .push(format!("{case}: {result}, not {value} within {bound:e}"));
+                    }
+                    if let Some(first) = first.filter(|first| !first.is_same(result)) {
+                        self.failures
+                            .push(format!("{case}: {result}, but {first} on the device before"));
+                    }
+                    first = Some(result);
+                }
+            }
+        }
+    }
+
+    fn finish(self, at_least: usize) {
+        let Self { runs, failures, .. } = self;
+        let shown = failures
+            .iter()
+            .take(20)
+            .fold(String::new(), |text, failure| text + "\n" + failure);
+        assert!(
+            failures.is_empty(),
+            "{} of {runs} runs failed, beginning with:{shown}",
+            failures.len()
+        );
+        assert!(runs >= at_least, "only {runs} runs");
+    }
+}
+
+/// A plan with a block, a way to finish and, for a grid-stride rung, a grid of the generator's choosing.
+fn sample_plan(problem: &Problem, block: u64, rng: &mut StdRng) -> Result<Plan, PlanError> {
+    let finish = *Finish::ALL.choose(rng).unwrap();
+    let grid_stride = problem.variant.facts().coverage == Coverage::GridStride;
+    let grid = (grid_stride && rng.random_bool(0.5)).then(|| rng.random_range(1..40));
+    let request = Request {
+        block: Some(block),
+        grid,
+        finish,
+    };
+    match plan(problem, &request, &LIMITS) {
+        Err(PlanError::Single { .. }) => plan(
+            problem,
+            &Request {
+                finish: Finish::Relaunch,
+                ..request
+            },
+            &LIMITS,
+        ),
+        other => other,
+    }
+}
+
+#[test]
+fn every_rung_operation_type_and_size_agrees() {
+    let (devices, library) = (devices(), library());
+    let mut bench = Bench::new(&devices, &library);
+    let mut rng = seeded();
+    for variant in Variant::all() {
+        let blocks = blocks(variant);
+        for op in Op::ALL {
+            for element in ElementType::ALL {
+                let mut cases = vec![(MIDDLE, *blocks.choose(&mut rng).unwrap())];
+                for n in SMALL {
+                    cases.extend(blocks.choose_multiple(&mut rng, 3).map(|&block| (n, block)));
+                }
+                for (n, block) in cases {
+                    let problem = Problem {
+                        variant,
+                        op,
+                        element,
+                        n,
+                    };
+                    let plan = match sample_plan(&problem, block, &mut rng) {
+                        Ok(plan) => plan,
+                        Err(PlanError::Nothing { .. }) if n == 0 && matches!(op, Op::Min | Op::Max) => continue,
+                        Err(error) => panic!("{problem:?} with blocks of {block}: {error}"),
+                    };
+                    let seed = rng.random_range(0..1000);
+                    let values = generate(element, op, n, seed).unwrap();
+                    bench.run(&plan, &values, &format!("seed {seed}"));
+                }
+            }
+        }
+    }
+    bench.finish(9 * 24 * 28);
+}
+
+#[test]
+fn every_rung_takes_a_million_elements_and_three() {
+    let (devices, library) = (devices(), library());
+    let mut bench = Bench::new(&devices, &library);
+    let mut rng = seeded();
+    for variant in Variant::all() {
+        let (op, element) = (
+            *Op::ALL.choose(&mut rng).unwrap(),
+            *ElementType::ALL.choose(&mut rng).unwrap(),
+        );
+        let block = u64::from(variant.facts().default_block);
+        let plan = sample_plan(
+            &Problem {
+                variant,
+                op,
+                element,
+                n: LARGE,
+            },
+            block,
+            &mut rng,
+        )
+        .unwrap();
+        bench.run(&plan, &generate(element, op, LARGE, 1).unwrap(), "seed 1");
+    }
+    bench.finish(9);
+}
+
+/// Every operation on every rung over these values.
+fn run_everywhere(cases: &[(&str, Values)], ops: &[Op]) {
+    let (devices, library) = (devices(), library());
+    let mut bench = Bench::new(&devices, &library);
+    for variant in Variant::all() {
+        for &op in ops {
+            for (about, values) in cases {
+                let problem = Problem {
+                    variant,
+                    op,
+                    element: values.element(),
+                    n: values.len() as u64,
+                };
+                let request = Request {
+                    block: Some(64),
+                    ..Request::default()
+                };
+                bench.run(&plan(&problem, &request, &LIMITS).unwrap(), values, about);
+            }
+        }
+    }
+    bench.finish(9 * ops.len() * cases.len());
+}
+
+/// `n` values, of which the ones at these places are special.
+fn with<T: Copy>(ordinary: T, special: &[(usize, T)]) -> Vec<T> {
+    let mut values = vec![ordinary; 1000];
+    for &(place, value) in special {
+        values[place] = value;
+    }
+    values
+}
+
+#[test]
+fn nans_and_infinities_are_where_they_belong() {
+    const INF: f32 = f32::INFINITY;
+    let cases = [
+        ("one NaN", Values::F32(with(1.0, &[(777, f32::NAN)]))),
+        ("nothing but NaNs", Values::F32(vec![f32::NAN; 1000])),
+        ("nothing but NaNs, full blocks", Values::F32(vec![f32::NAN; 1024])),
+        ("one +inf", Values::F32(with(-1.0, &[(999, INF)]))),
+        ("one -inf", Values::F32(with(1.0, &[(0, -INF)]))),
+        ("both infinities", Values::F32(with(1.0, &[(1, INF), (998, -INF)]))),
+        ("infinity and zero", Values::F32(with(1.0, &[(64, INF), (65, 0.0)]))),
+        ("NaN in f64", Values::F64(with(2.0, &[(500, f64::NAN)]))),
+        ("infinities in f64", Values::F64(vec![f64::NEG_INFINITY; 1000])),
+    ];
+    run_everywhere(&cases, &Op::ALL);
+}
+
+#[test]
+fn zeros_keep_their_order_and_sign() {
+    let cases = [
+        ("+0 among -0", Values::F32(with(-0.0, &[(400, 0.0)]))),
+        ("-0 among +0", Values::F32(with(0.0, &[(400, -0.0)]))),
+        ("-0 among +0 in f64", Values::F64(with(0.0, &[(63, -0.0)]))),
+    ];
+    run_everywhere(&cases, &Op::ALL);
+}
+
+#[test]
+fn great_cancellations_stay_within_the_bound() {
+    let alternating = |big: f64| (0..1000).map(move |i| if i % 2 == 0 { big } else { -big });
+    let with_ones = |big: f64| {
+        alternating(big)
+            .enumerate()
+            .map(|(i, x)| if i % 10 == 0 { 1.0 } else { x })
+    };
+    let cases = [
+        ("+-1e30", Values::F32(alternating(1e30).map(|x| x as f32).collect())),
+        (
+            "+-1e8 and ones",
+            Values::F32(with_ones(1e8).map(|x| x as f32).collect()),
+        ),
+        ("+-1e300 and ones", Values::F64(with_ones(1e300).collect())),
+        ("subnormal", Values::F32(vec![1e-45; 1000])),
+        (
+            "overflow on the way",
+            Values::F32(alternating(3e38).map(|x| x as f32).collect()),
+        ),
+        ("overflow", Values::F64(vec![1e308; 1000])),
+    ];
+    run_everywhere(&cases, &Op::ALL);
+}
+
+#[test]
+fn integers_wrap_on_every_rung() {
+    let cases = [
+        ("i32::MAX", Values::I32(vec![i32::MAX; 1000])),
+        ("i32::MIN", Values::I32(vec![i32::MIN; 999])),
+        ("u32::MAX", Values::U32(vec![u32::MAX; 1000])),
+        ("i64::MIN and -1", Values::I64(with(i64::MIN, &[(3, -1), (500, -1)]))),
+        ("u64::MAX", Values::U64(vec![u64::MAX; 1001])),
+        ("3", Values::U64(vec![3; 1000])),
+    ];
+    run_everywhere(&cases, &Op::ALL);
+}
+
+#[test]
+fn a_run_changes_nothing_for_the_next() {
+    let (devices, library) = (devices(), library());
+    for device in &devices {
+        let mut reducer = Reducer::new(device, &library);
+        for variant in Variant::all() {
+            let problem = Problem {
+                variant,
+                op: Op::Sum,
+                element: ElementType::U32,
+                n: 5000,
+            };
+            let plan = plan(&problem, &Request::default(), &LIMITS).unwrap();
+            let values = generate(ElementType::U32, Op::Sum, 5000, 9).unwrap();
+            let mut runs = 0;
+            let outcome = reducer
+                .reduce(&plan, &values, Runs { warm_up: 1, timed: 2 }, |_| runs += 1)
+                .unwrap();
+            assert_eq!((runs, outcome.times.len()), (3, 2));
+            let reference = Reference::new(&values, Op::Sum, plan.depth());
+            assert!(
+                reference.agrees(outcome.result),
+                "variant {variant} on {}",
+                device.info().name
+            );
+        }
+    }
+}
+
+#[test]
+fn values_that_were_not_planned_for_are_refused() {
+    let (devices, library) = (devices(), library());
+    let mut reducer = Reducer::new(&devices[0], &library);
+    let problem = Problem {
+        variant: Variant::Sequential,
+        op: Op::Sum,
+        element: ElementType::F32,
+        n: 4,
+    };
+    let plan = plan(&problem, &Request::default(), &LIMITS).unwrap();
+    for values in [Values::F32(vec![1.0; 3]), Values::I32(vec![1; 4])] {
+        let error = reducer
+            .reduce(&plan, &values, Runs::ONCE, |_| ())
+            .unwrap_err()
+            .to_string();
+        assert!(error.starts_with("the plan is for 4 f32 elements, not for "), "{error}");
+    }
+}
+
+#[test]
+fn the_kernels_are_all_there() {
+    let library = library();
+    for variant in Variant::all() {
+        for op in Op::ALL {
+            for element in ElementType::ALL {
+                for block in blocks(variant) {
+                    let kernel = variant.kernel(op, element, block as u32);
+                    let ptx = library.find(&kernel, (9, 0)).unwrap_or_else(|error| panic!("{error}"));
+                    assert!(ptx.text.contains(&format!(".entry {kernel}(")), "{}", ptx.file);
+                }
+            }
+        }
+    }
+}

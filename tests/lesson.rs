@@ -1,1 +1,144 @@
-//! lesson
+//! The compiler must not optimise the lesson away: what each rung teaches is still in its PTX.
+
+use warpfold::{element::ElementType, op::Op, ptx::PtxLibrary, variant::Variant};
+
+/// The instructions and labels of a kernel in the embedded PTX, one a line, without comments.
+fn body(variant: Variant, element: ElementType) -> Vec<String> {
+    let kernel = variant.kernel(Op::Sum, element, 256);
+    let ptx = PtxLibrary::embedded().unwrap().find(&kernel, (7, 5)).unwrap();
+    let (_, from_entry) = ptx.text.split_once(&format!(".entry {kernel}(")).unwrap();
+    let (_, from_brace) = from_entry.split_once("\n{").unwrap();
+    let (body, _) = from_brace.split_once("\n}").unwrap();
+    let code = |line: &str| line.split("//").next().unwrap_or_default().trim().to_owned();
+    body.lines().map(code).filter(|line| !line.is_empty()).collect()
+}
+
+/// The loops, from the label to each branch back to it.
+fn loops(body: &[String]) -> Vec<&[String]> {
+    let mut loops = Vec::new();
+    for (start, line) in body.iter().enumerate() {
+        let Some(label) = line.strip_suffix(':') else { continue };
+        for (end, line) in body.iter().enumerate().skip(start) {
+            if line.contains("bra") && line.trim_end_matches(';').ends_with(&format!("\t{label}")) {
+                loops.push(&body[start..=end]);
+            }
+        }
+    }
+    loops
+}
+
+fn has(lines: &[String], instruction: &str) -> bool {
+    lines.iter().any(|line| line.contains(instruction))
+}
+
+/// The operands of the first instruction that begins so: destination, then sources.
+fn operands<'a>(lines: &'a [String], instruction: &str) -> Option<Vec<&'a str>> {
+    let line = lines.iter().find_map(|line| line.strip_prefix(instruction))?;
+    Some(
+        line.trim_start_matches(|c: char| !c.is_whitespace())
+            .trim_end_matches(';')
+            .split(',')
+            .map(str::trim)
+            .collect(),
+    )
+}
+
+fn each_element(variant: Variant, check: impl Fn(&[String], ElementType)) {
+    for element in ElementType::ALL {
+        check(&body(variant, element), element);
+    }
+}
+
+#[test]
+fn rung_1_divides_and_diverges() {
+    each_element(Variant::InterleavedModulo, |body, element| {
+        // The remainder of the thread's index decides, by itself, whether the thread works in this step.
+        let remainder = operands(body, "rem.u32").unwrap_or_else(|| panic!("{element}: no rem in {body:#?}"))[0];
+        let compared = body
+            .iter()
+            .any(|line| line.starts_with("setp.") && line.contains(remainder));
+        assert!(compared, "{element}: {body:#?}");
+        assert!(has(body, "@%p"), "{element}: {body:#?}");
+    });
+}
+
+#[test]
+fn only_rung_1_divides() {
+    for variant in Variant::all().filter(|&variant| variant != Variant::InterleavedModulo) {
+        each_element(variant, |body, element| {
+            assert!(
+                !has(body, "rem.") && !has(body, "div."),
+                "{variant} {element}: {body:#?}"
+            );
+        });
+    }
+}
+
+#[test]
+fn rung_2_strides_by_2_s_and_conflicts() {
+    each_element(Variant::InterleavedContiguous, |body, element| {
+        // index = 2 * s * tid: lanes lie 2 * s elements apart, which from s = 16 on is one bank for all of them.
+        let doubled = operands(body, "shl.b32").unwrap_or_else(|| panic!("{element}: {body:#?}"));
+        assert_eq!(doubled[2], "1", "{element}: {body:#?}");
+        let index = operands(body, "mul.lo").unwrap_or_else(|| panic!("{element}: no product in {body:#?}"));
+        assert!(index[1..].contains(&doubled[0]), "{element}: {body:#?}");
+        let size = element.size().to_string();
+        let address = body
+            .iter()
+            .any(|line| line.starts_with("mul.wide") && line.contains(&format!("{}, {size};", index[0])));
+        assert!(address, "{element}: {body:#?}");
+    });
+    // Rung 3 is the cure: no product in its loop.
+    each_element(Variant::Sequential, |body, element| {
+        assert!(!has(body, "mul.lo"), "{element}: {body:#?}")
+    });
+}
+
+#[test]
+fn rungs_with_a_run_time_block_loop_over_the_tree() {
+    for variant in [
+        Variant::Global,
+        Variant::InterleavedModulo,
+        Variant::InterleavedContiguous,
+        Variant::Sequential,
+        Variant::FirstAdd,
+        Variant::WarpUnrolled,
+    ] {
+        each_element(variant, |body, element| {
+            let tree = loops(body).into_iter().any(|lines| has(lines, "bar.sync"));
+            assert!(tree, "{variant} {element}: {body:#?}");
+        });
+    }
+}
+
+#[test]
+fn rung_6_is_completely_unrolled() {
+    each_element(Variant::CompletelyUnrolled, |body, element| {
+        assert!(loops(body).is_empty(), "{element}: {body:#?}");
+    });
+}
+
+#[test]
+fn rung_7_loops_over_the_input() {
+    each_element(Variant::MultipleElements, |body, element| {
+        let strides = loops(body)
+            .into_iter()
+            .any(|lines| has(lines, "ld.global") && !has(lines, "bar.sync"));
+        assert!(strides, "{element}: {body:#?}");
+        // The tree after it is unrolled.
+        assert!(
+            !loops(body).into_iter().any(|lines| has(lines, "bar.sync")),
+            "{element}: {body:#?}"
+        );
+    });
+}
+
+#[test]
+fn shared_memory_is_true_shared_memory() {
+    for variant in Variant::all() {
+        each_element(variant, |body, element| {
+            let shared = has(body, "ld.shared") && has(body, "st.shared");
+            assert_eq!(shared, variant.facts().shared, "{variant} {element}: {body:#?}");
+        });
+    }
+}

@@ -297,6 +297,9 @@ impl Values {
 
 #[cfg(test)]
 mod tests {
+    // Exact results are what is tested.
+    #![allow(clippy::float_cmp)]
+
     use super::*;
 
     #[test]

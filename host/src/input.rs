@@ -382,7 +382,7 @@ mod tests {
     fn npy(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
         let fortran = if fortran { "True" } else { "False" };
         let mut header = format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}");
-        while (NPY_MAGIC.len() + 4 + header.len() + 1) % 64 != 0 {
+        while !(NPY_MAGIC.len() + 4 + header.len() + 1).is_multiple_of(64) {
             header.push(' ');
         }
         header.push('\n');

@@ -4,13 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use warpfold::{
-    device::DeviceChoice,
-    element::ElementType,
-    launch::{Finish, Request},
-    op::Op,
-    variant::Variant,
-};
+use warpfold::{device::DeviceChoice, element::ElementType, launch::Request, op::Op, variant::Variant};
 
 /// Reduce an array on a GPU, or on the built-in simulator, with one rung of the reduction ladder; check the result
 /// against the CPU and time it.
@@ -114,7 +108,7 @@ pub(crate) enum Source {
 
 impl Args {
     /// What the arguments mean, without looking at any file or device.
-    pub(crate) fn command(self) -> Result<Command> {
+    pub(crate) fn resolve(self) -> Result<Command> {
         if self.list {
             return Ok(Command::List);
         }

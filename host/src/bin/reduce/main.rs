@@ -46,7 +46,7 @@ fn failed(error: impl Into<Error>) -> Failure {
 }
 
 fn main() -> ExitCode {
-    let done = match Args::parse().command() {
+    let done = match Args::parse().resolve() {
         Ok(Command::List) => write_list(&mut io::stdout().lock()).map_err(failed),
         Ok(Command::Reduce(job)) => reduce(&job),
         Err(error) => Err(refused(error)),

@@ -1,0 +1,128 @@
+//! What the tests of this folder share.
+
+// Each test binary uses a part of it.
+#![allow(dead_code)]
+
+use std::{
+    env,
+    ffi::OsStr,
+    fmt,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use warpfold::{
+    device::{Device, DeviceChoice},
+    ptx::PtxLibrary,
+};
+
+/// The variable that forces one device.
+pub(crate) const DEVICE_VARIABLE: &str = "WARPFOLD_DEVICE";
+
+/// The devices to test on: the simulator, and the GPU if there is one; or the one that `WARPFOLD_DEVICE` names, which
+/// must then be there.
+pub(crate) fn devices() -> Vec<Device> {
+    let open =
+        |choice| Device::open(choice).unwrap_or_else(|error| panic!("{DEVICE_VARIABLE} demands {choice}: {error}"));
+    match env::var(DEVICE_VARIABLE).as_deref() {
+        Ok("cuda") => vec![open(DeviceChoice::Cuda)],
+        Ok("sim") => vec![open(DeviceChoice::Simulator)],
+        Ok(other) => panic!("{DEVICE_VARIABLE} is '{other}': it must be cuda or sim"),
+        Err(_) => {
+            let mut devices = vec![open(DeviceChoice::Simulator)];
+            match Device::open(DeviceChoice::Cuda) {
+                Ok(gpu) => devices.push(gpu),
+                Err(error) => eprintln!("the tests on a GPU did not run: {error}"),
+            }
+            devices
+        }
+    }
+}
+
+/// The `--device` of tests that need any one device.
+pub(crate) fn device_flag() -> String {
+    env::var(DEVICE_VARIABLE).unwrap_or_else(|_| "sim".into())
+}
+
+/// The kernels under test: the embedded ones, or those of `WARPFOLD_PTX_DIR`.
+pub(crate) fn library() -> PtxLibrary {
+    PtxLibrary::open(None).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The binary under test; on a machine without cargo, the one in the folder that `WARPFOLD_BIN_DIR` names.
+fn binary() -> PathBuf {
+    match env::var_os("WARPFOLD_BIN_DIR") {
+        Some(folder) => Path::new(&folder).join("reduce"),
+        None => env!("CARGO_BIN_EXE_reduce").into(),
+    }
+}
+
+/// A run of `reduce`, printed whole when a test fails.
+pub(crate) struct Run {
+    pub(crate) command: String,
+    pub(crate) status: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            command,
+            status,
+            stdout,
+            stderr,
+        } = self;
+        write!(
+            f,
+            "$ {command}\nstatus: {status:?}\n--- stdout\n{stdout}--- stderr\n{stderr}---"
+        )
+    }
+}
+
+/// A fresh, empty folder to run `reduce` in.
+pub(crate) struct Sandbox {
+    folder: tempfile::TempDir,
+}
+
+impl Sandbox {
+    pub(crate) fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// Writes a file into it.
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) {
+        std::fs::write(self.folder.path().join(name), bytes).unwrap();
+    }
+
+    /// A command that runs there, without what the environment might add.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(binary());
+        command.current_dir(self.folder.path()).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs `reduce` with these arguments.
+    pub(crate) fn reduce<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Run {
+        let mut command = self.command();
+        command.args(args);
+        let shown: Vec<_> = command
+            .get_args()
+            .map(|arg| arg.to_string_lossy().into_owned())
+            .collect();
+        let output = command.output().unwrap();
+        Run {
+            command: format!("reduce {}", shown.join(" ")),
+            status: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Runs it with a line of arguments that has spaces only between them.
+    pub(crate) fn reduce_line(&self, line: &str) -> Run {
+        self.reduce(line.split_whitespace())
+    }
+}
