@@ -1,3 +1,35 @@
-//! cuda_builder
+//! Compiles a Rust crate of kernels to PTX.
+//!
+//! The API is that of rust-cuda's crate of the same name; the way is rustc's own `nvptx64-nvidia-cuda` target:
+//!
+//! 1. cargo builds the crate, and `core` with it, to LLVM bitcode that no LLVM pass has touched yet;
+//! 2. `llvm-link` joins the crate's bitcode with what it uses of its dependencies;
+//! 3. [`ir`] rewrites the joined module: statics of the section `.shared` move to the shared address space, and the
+//!    intrinsics that no Rust can spell are defined;
+//! 4. for each module `opt` keeps the module's kernels, drops the rest and optimises, and `llc` prints PTX;
+//! 5. what the host must know of each kernel is read back into the types of [`manifest`].
+//!
+//! rustc, the source of `core` and the LLVM tools must be of one version: [`Toolchain::find`] looks for such a set.
+//!
+//! ```no_run
+//! use cuda_builder::{CudaBuilder, NvvmArch};
+//!
+//! let ptx = CudaBuilder::new("kernels").arch(NvvmArch::Compute80).copy_to("kernels.ptx").build()?;
+//! println!("wrote {}", ptx.display());
+//! # Ok::<(), cuda_builder::CudaBuilderError>(())
+//! ```
 
-pub mod lint;
+mod arch;
+mod builder;
+mod error;
+pub mod foreign;
+pub mod ir;
+pub mod manifest;
+pub mod ptx;
+pub mod sources;
+mod toolchain;
+
+pub use arch::{NvvmArch, UnknownArch};
+pub use builder::{CompiledModule, CudaBuilder, KernelTraits, Output};
+pub use error::CudaBuilderError;
+pub use toolchain::{Rejected, Toolchain, ToolchainError};
