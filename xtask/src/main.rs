@@ -1,6 +1,7 @@
 //! The chores of the workspace: `cargo xtask <command>`.
 
 mod build_ptx;
+mod check_ptx;
 mod kernel_name;
 
 use std::path::{Path, PathBuf};
@@ -20,11 +21,14 @@ struct Cli {
 enum Command {
     /// Compile the kernels to PTX.
     BuildPtx(build_ptx::Args),
+    /// Assemble the committed PTX with ptxas and look at the result.
+    CheckPtx(check_ptx::Args),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::BuildPtx(args) => build_ptx::run(&args),
+        Command::CheckPtx(args) => check_ptx::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
