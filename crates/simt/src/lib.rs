@@ -1,1 +1,3 @@
 //! simt
+
+pub mod ptx;

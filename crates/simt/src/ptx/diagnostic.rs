@@ -1,0 +1,96 @@
+//! Why a PTX file was refused, and where.
+
+use std::fmt;
+
+use super::ast::Span;
+
+/// One error in a PTX file: the place, the line itself, one sentence, and sometimes what to write instead.
+///
+/// ```
+/// let error = simt::ptx::parse("a.ptx", ".version 8.0\n.target sm_75\n.adress_size 64\n").unwrap_err();
+/// assert_eq!((error.line, error.column), (3, 1));
+/// assert_eq!(error.message, "unknown directive `.adress_size`");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The name that was given to the parser.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column in characters, from 1.
+    pub column: u32,
+    /// That line.
+    pub source_line: String,
+    /// One sentence, without a full stop.
+    pub message: String,
+    /// What would be right.
+    pub help: Option<String>,
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            file,
+            line,
+            column,
+            source_line,
+            message,
+            help,
+        } = self;
+        let number = line.to_string();
+        let margin = " ".repeat(number.len());
+        writeln!(f, "{message}")?;
+        writeln!(f, "{margin}--> {file}:{line}:{column}")?;
+        writeln!(f, "{margin} |")?;
+        writeln!(f, "{number} | {source_line}")?;
+        write!(f, "{margin} | {}^", " ".repeat(*column as usize - 1))?;
+        if let Some(help) = help {
+            write!(f, "\n{margin} = {help}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Diagnostic {}
+
+/// An error before it knows its file.
+#[derive(Debug, Clone)]
+pub(super) struct Error {
+    pub(super) span: Span,
+    pub(super) message: String,
+    pub(super) help: Option<String>,
+}
+
+impl Error {
+    pub(super) fn new(span: Span, message: impl Into<String>) -> Self {
+        Self {
+            span,
+            message: message.into(),
+            help: None,
+        }
+    }
+
+    pub(super) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Adds the file's name and the line. Tabs become single spaces, so that the caret stands under its column.
+    pub(super) fn locate(self, file: &str, source: &str) -> Diagnostic {
+        let start = source.floor_char_boundary(self.span.start as usize);
+        let line_start = source[..start].rfind('\n').map_or(0, |index| index + 1);
+        let line_end = source[start..].find('\n').map_or(source.len(), |index| start + index);
+        Diagnostic {
+            file: file.to_owned(),
+            line: source[..start].matches('\n').count() as u32 + 1,
+            column: source[line_start..start].chars().count() as u32 + 1,
+            source_line: source[line_start..line_end]
+                .trim_end()
+                .replace(|c: char| c.is_control(), " "),
+            message: self.message,
+            help: self.help,
+        }
+    }
+}
+
+pub(super) type Result<T> = std::result::Result<T, Error>;

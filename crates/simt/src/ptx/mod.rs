@@ -1,0 +1,43 @@
+//! PTX text: syntax tree, lexer, parser, validator.
+//!
+//! [`parse`] is the way in. It refuses what it does not know, at once and with the place, so that nothing unknown is
+//! met while a kernel runs.
+
+pub mod ast;
+mod diagnostic;
+mod lexer;
+pub mod parser;
+pub mod validate;
+
+pub use diagnostic::Diagnostic;
+
+/// Parses and validates a PTX file. `name` is what diagnostics call it.
+///
+/// ```
+/// let module = simt::ptx::parse(
+///     "copy.ptx",
+///     ".version 7.0
+///     .target sm_75
+///     .address_size 64
+///     .visible .entry copy(.param .u64 from, .param .u64 to) {
+///         .reg .b64 %rd<3>;
+///         .reg .b32 %r<2>;
+///         ld.param.u64 %rd1, [from];
+///         ld.param.u64 %rd2, [to];
+///         ld.global.u32 %r1, [%rd1];
+///         st.global.u32 [%rd2], %r1;
+///         ret;
+///     }",
+/// )?;
+/// assert_eq!(module.functions[0].name, "copy");
+/// assert_eq!(module.functions[0].body.len(), 5);
+/// # Ok::<(), simt::ptx::Diagnostic>(())
+/// ```
+///
+/// # Errors
+/// The first thing that is not PTX as known here, or that breaks a rule of the PTX ISA.
+pub fn parse(name: &str, text: &str) -> Result<ast::Module, Diagnostic> {
+    let module = parser::parse(name, text)?;
+    validate::validate(&module)?;
+    Ok(module)
+}

@@ -1,0 +1,177 @@
+//! The statements of a function body.
+
+use super::super::ast::{
+    Function, FunctionKind, Instruction, Label, Limits, Linkage, Op, PredicateOperand, Span, Target, VarRef,
+};
+use super::super::diagnostic::{Error, Result};
+use super::names::{Scope, Symbol};
+use super::{Parser, TokenKind};
+
+const MAX_BLOCKS: usize = 256;
+
+pub(super) fn empty_function() -> Function {
+    Function {
+        name: String::new(),
+        kind: FunctionKind::Func,
+        linkage: Linkage::Internal,
+        params: Vec::new(),
+        returns: Vec::new(),
+        limits: Limits::default(),
+        noreturn: false,
+        registers: Vec::new(),
+        variables: Vec::new(),
+        defined: false,
+        body: Vec::new(),
+        labels: Vec::new(),
+        span: Span::default(),
+    }
+}
+
+impl Parser<'_> {
+    pub(super) fn body(&mut self) -> Result<()> {
+        let outer = self.scopes.len();
+        let opening = self.expect(b'{')?;
+        self.scopes.push(Scope::default());
+        let closing = loop {
+            let token = self.peek();
+            match token.kind {
+                TokenKind::End => return Err(Error::new(opening, "this body is never closed")),
+                TokenKind::Punct(b'{') => {
+                    self.at += 1;
+                    if self.scopes.len() > MAX_BLOCKS {
+                        return Err(Error::new(token.span, format!("blocks nest at most {MAX_BLOCKS} deep")));
+                    }
+                    self.scopes.push(Scope::default());
+                }
+                TokenKind::Punct(b'}') => {
+                    self.at += 1;
+                    if self.scopes.len() == outer + 1 {
+                        break token.span;
+                    }
+                    self.close_scope()?;
+                }
+                TokenKind::Punct(b';') => self.at += 1,
+                TokenKind::Dot => self.body_directive()?,
+                TokenKind::Ident if self.peek_second().kind == TokenKind::Punct(b':') => self.label()?,
+                _ => self.instruction()?,
+            }
+        };
+        let end = self.function.body.len() as u32;
+        let falls_off = self.function.body.last().is_none_or(falls_through);
+        if falls_off || self.function.labels.iter().any(|label| label.target.0 == end) {
+            self.push(Instruction {
+                guard: None,
+                op: Op::Ret { uniform: false },
+                span: closing,
+                location: self.location,
+            });
+        }
+        while !self.scopes.is_empty() {
+            self.close_scope()?;
+        }
+        Ok(())
+    }
+
+    fn body_directive(&mut self) -> Result<()> {
+        let Some(word) = self.peek_dot() else {
+            return Err(self.unexpected("a directive"));
+        };
+        match word {
+            "reg" => self.registers(),
+            "local" | "shared" | "param" => {
+                for (name, variable) in self.variables(Linkage::Internal)? {
+                    let var = VarRef::Function(self.function.variables.len() as u32);
+                    self.declare(name, Symbol::Var(var), variable.span)?;
+                    self.function.variables.push(variable);
+                }
+                Ok(())
+            }
+            "loc" => self.loc(),
+            "pragma" => self.pragma(),
+            _ => Err(self.unknown_directive(word)),
+        }
+    }
+
+    /// `.reg .type %a, %b<n>;`
+    fn registers(&mut self) -> Result<()> {
+        self.at += 1;
+        let ty = self.ty()?;
+        loop {
+            let (name, span) = self.ident("a register's name")?;
+            let mut count = None;
+            if self.eat(b'<') {
+                count = Some(self.unsigned32("a number of registers")?);
+                self.expect(b'>')?;
+            }
+            self.declare_registers(name, ty, count, span)?;
+            if !self.eat(b',') {
+                break;
+            }
+        }
+        self.expect(b';').map(drop)
+    }
+
+    /// `name:`, perhaps with a table of branch targets after it.
+    fn label(&mut self) -> Result<()> {
+        let (name, span) = self.ident("a label")?;
+        self.expect(b':')?;
+        if self.eat_dot("branchtargets") {
+            let mut targets = Vec::new();
+            loop {
+                targets.push(self.ident("a label")?);
+                if !self.eat(b',') {
+                    break;
+                }
+            }
+            self.expect(b';')?;
+            self.scope().tables.insert(name, targets);
+            return Ok(());
+        }
+        let target = Target(self.function.body.len() as u32);
+        if self.scope().labels.insert(name, target).is_some() {
+            return Err(Error::new(span, format!("label `{name}` is defined twice")));
+        }
+        self.function.labels.push(Label {
+            name: name.to_owned(),
+            target,
+        });
+        Ok(())
+    }
+
+    fn instruction(&mut self) -> Result<()> {
+        let start = self.peek().span;
+        let mut guard = None;
+        if self.eat(b'@') {
+            let negated = self.eat(b'!');
+            guard = Some(PredicateOperand {
+                reg: self.register()?,
+                negated,
+            });
+        }
+        let op = self.op()?;
+        let end = self.peek().span.end;
+        if !self.eat(b';') {
+            return Err(self.unexpected("`;` after the operands"));
+        }
+        let span = Span {
+            start: start.start,
+            end,
+            line: start.line,
+        };
+        self.push(Instruction {
+            guard,
+            op,
+            span,
+            location: self.location,
+        });
+        Ok(())
+    }
+}
+
+fn falls_through(instruction: &Instruction) -> bool {
+    let leaves = matches!(
+        instruction.op,
+        Op::Ret { .. } | Op::Exit | Op::Trap | Op::Bra { .. } | Op::BrxIdx { .. }
+    );
+    !leaves || instruction.guard.is_some()
+}

@@ -1,0 +1,194 @@
+//! Control flow, barriers and fences (PTX ISA 9.7.12, 9.7.13 and 9.7.19).
+
+use super::super::super::ast::{
+    BarrierOp, BarrierRedOp, CallArg, CallReturn, FenceSem, Imm, Op, Scope, Target, Type, Value,
+};
+use super::super::super::diagnostic::{Error, Result};
+use super::super::Parser;
+use super::super::modifiers::{Modifiers, Table};
+use super::super::names::Symbol;
+use super::SCOPES;
+
+const FENCES: &Table<FenceSem> = &[
+    ("acq_rel", FenceSem::AcqRel),
+    ("sc", FenceSem::Sc),
+    ("acquire", FenceSem::Acquire),
+    ("release", FenceSem::Release),
+];
+const MEMBARS: &Table<Scope> = &[("cta", Scope::Cta), ("gl", Scope::Gpu), ("sys", Scope::Sys)];
+
+/// Replaced when the label is met.
+const UNRESOLVED: Target = Target(u32::MAX);
+
+impl Parser<'_> {
+    pub(super) fn bra(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
+        let uniform = m.take("uni");
+        m.finish()?;
+        let (label, span) = self.ident("a label")?;
+        self.branch_to(label, span);
+        Ok(Op::Bra {
+            uniform,
+            target: UNRESOLVED,
+        })
+    }
+
+    pub(super) fn brx(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
+        m.require(&[("idx", ())])?;
+        let uniform = m.take("uni");
+        m.finish()?;
+        let index = self.dst()?;
+        self.expect(b',')?;
+        let (label, span) = self.ident("a table of branch targets")?;
+        self.branch_to(label, span);
+        Ok(Op::BrxIdx {
+            uniform,
+            index,
+            targets: Vec::new(),
+        })
+    }
+
+    /// `call (ret), name, (args)`, of which the first and the last may be missing.
+    pub(super) fn call(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
+        let uniform = m.take("uni");
+        m.finish()?;
+        let mut returns = Vec::new();
+        if self.eat(b'(') {
+            while !self.eat(b')') {
+                if !returns.is_empty() {
+                    self.expect(b',')?;
+                }
+                returns.push(match self.param_variable() {
+                    Some(var) => CallReturn::Param(var),
+                    None => CallReturn::Reg(self.register()?),
+                });
+            }
+            self.expect(b',')?;
+        }
+        let (name, span) = self.ident("a function's name")?;
+        let callee = match self.lookup(name) {
+            Some(Symbol::Function(callee)) => callee,
+            Some(_) => {
+                return Err(Error::new(
+                    span,
+                    format!("`{name}` is not a function: indirect calls are not supported"),
+                ));
+            }
+            None => {
+                return Err(Error::new(
+                    span,
+                    format!("function `{name}` is not declared before this call"),
+                ));
+            }
+        };
+        let mut args = Vec::new();
+        if self.eat(b',') {
+            self.expect(b'(')?;
+            while !self.eat(b')') {
+                if !args.is_empty() {
+                    self.expect(b',')?;
+                }
+                args.push(match self.param_variable() {
+                    Some(var) => CallArg::Param(var),
+                    None => CallArg::Value(self.value()?),
+                });
+            }
+        }
+        Ok(Op::Call {
+            uniform,
+            callee,
+            returns,
+            args,
+        })
+    }
+
+    pub(super) fn nanosleep(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
+        m.ty(&[Type::U32])?;
+        m.finish()?;
+        Ok(Op::Nanosleep { duration: self.src()? })
+    }
+
+    pub(super) fn pmevent(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
+        m.take("mask");
+        m.finish()?;
+        Ok(Op::Pmevent { mask: self.src()? })
+    }
+
+    /// `bar`, which is aligned, or `barrier`, which says.
+    pub(super) fn barrier(&mut self, is_bar: bool, m: &mut Modifiers<'_>) -> Result<Op> {
+        m.take("cta");
+        let aligned = is_bar || m.take("aligned");
+        if m.take("red") {
+            let op = m.require(&[
+                ("popc", BarrierRedOp::Popc),
+                ("and", BarrierRedOp::And),
+                ("or", BarrierRedOp::Or),
+            ])?;
+            m.ty(&[if op == BarrierRedOp::Popc {
+                Type::U32
+            } else {
+                Type::Pred
+            }])?;
+            if !is_bar {
+                m.take("aligned");
+            }
+            m.finish()?;
+            let (dst, id) = (self.dst()?, self.src()?);
+            // The thread count is optional and stands before the predicate.
+            let threads = if self.commas_left() == 2 {
+                Some(self.src()?)
+            } else {
+                None
+            };
+            return Ok(Op::BarrierRed {
+                op,
+                aligned,
+                dst,
+                id,
+                threads,
+                pred: self.predicate()?,
+            });
+        }
+        let op = m.require(&[("sync", BarrierOp::Sync), ("arrive", BarrierOp::Arrive)])?;
+        m.finish()?;
+        let id = if self.has_more() {
+            self.src()?
+        } else {
+            Value::Imm(Imm::Int(0))
+        };
+        let threads = if self.has_more() || op == BarrierOp::Arrive {
+            Some(self.src()?)
+        } else {
+            None
+        };
+        Ok(Op::Barrier {
+            op,
+            aligned,
+            id,
+            threads,
+        })
+    }
+
+    /// Commas before the next semicolon.
+    fn commas_left(&self) -> usize {
+        let rest = self.tokens[self.at..].iter().map(|token| token.kind);
+        rest.take_while(|&kind| !matches!(kind, super::TokenKind::Punct(b';') | super::TokenKind::End))
+            .filter(|&kind| kind == super::TokenKind::Punct(b','))
+            .count()
+    }
+
+    pub(super) fn fence(is_membar: bool, m: &mut Modifiers<'_>) -> Result<Op> {
+        let op = if is_membar {
+            Op::Fence {
+                sem: FenceSem::Sc,
+                scope: m.require(MEMBARS)?,
+            }
+        } else {
+            Op::Fence {
+                sem: m.choose(FENCES).unwrap_or(FenceSem::AcqRel),
+                scope: m.require(SCOPES)?,
+            }
+        };
+        m.finish()?;
+        Ok(op)
+    }
+}

@@ -1,0 +1,143 @@
+//! One instruction: the opcode chooses a family, the family reads modifiers and operands.
+
+mod arithmetic;
+mod control;
+mod float;
+mod logic;
+mod memory;
+mod warp;
+
+use super::super::ast::{LogicOp, Op, Rounding, Scope, Space, Type};
+use super::super::diagnostic::{Error, Result};
+use super::modifiers::{Modifiers, Table};
+use super::{Parser, TokenKind};
+
+const INTEGERS: [Type; 6] = [Type::U16, Type::U32, Type::U64, Type::S16, Type::S32, Type::S64];
+const UNTYPED: [Type; 3] = [Type::B16, Type::B32, Type::B64];
+const FLOATS: [Type; 2] = [Type::F32, Type::F64];
+const WORDS: [Type; 2] = [Type::B32, Type::B64];
+/// Everything that `setp`, `selp` and `mov` move about, but predicates.
+const NUMBERS: [Type; 11] = [
+    Type::B16,
+    Type::B32,
+    Type::B64,
+    Type::U16,
+    Type::U32,
+    Type::U64,
+    Type::S16,
+    Type::S32,
+    Type::S64,
+    Type::F32,
+    Type::F64,
+];
+
+const ROUNDINGS: &Table<Rounding> = &[
+    ("rn", Rounding::NearestEven),
+    ("rz", Rounding::Zero),
+    ("rm", Rounding::Down),
+    ("rp", Rounding::Up),
+];
+
+const SPACES: &Table<Space> = &[
+    ("global", Space::Global),
+    ("shared", Space::Shared),
+    ("shared::cta", Space::Shared),
+    ("local", Space::Local),
+    ("const", Space::Const),
+    ("param", Space::Param),
+    ("param::entry", Space::Param),
+    ("param::func", Space::Param),
+];
+
+const SCOPES: &Table<Scope> = &[
+    ("cta", Scope::Cta),
+    ("cluster", Scope::Cluster),
+    ("gpu", Scope::Gpu),
+    ("sys", Scope::Sys),
+];
+
+const LOGIC: &Table<LogicOp> = &[("and", LogicOp::And), ("or", LogicOp::Or), ("xor", LogicOp::Xor)];
+
+impl Parser<'_> {
+    /// From the opcode to the last operand; the semicolon stays.
+    pub(super) fn op(&mut self) -> Result<Op> {
+        let (opcode, mut span) = self.ident("an instruction")?;
+        let mut words = Vec::new();
+        while let TokenKind::Dot = self.peek().kind {
+            let token = self.bump();
+            words.push((&self.text(token.span)[1..], token.span));
+            span.end = token.span.end;
+        }
+        self.first_operand = true;
+        let mut m = Modifiers::new(self.text(span), span, words);
+        match opcode {
+            "mov" => self.mov(&mut m),
+            "ld" => self.ld(&mut m),
+            "ldu" => self.ldu(&mut m),
+            "st" => self.st(&mut m),
+            "cvta" => self.cvta(&mut m),
+            "cvt" => self.cvt(&mut m),
+            "isspacep" => self.isspacep(&mut m),
+            "prefetch" | "prefetchu" | "applypriority" | "discard" => self.cache_control(opcode, &mut m),
+            "atom" => self.atom(&mut m, true),
+            "red" => self.atom(&mut m, false),
+
+            "add" | "sub" | "mul" | "div" | "min" | "max" if m.peek_ty().is_some_and(Type::is_float) => {
+                self.float_binary(opcode, &mut m)
+            }
+            "mad" if m.peek_ty().is_some_and(Type::is_float) => self.fma(&mut m),
+            "abs" | "neg" if m.peek_ty().is_some_and(Type::is_float) => self.float_sign(opcode, &mut m),
+            "copysign" => self.float_binary(opcode, &mut m),
+            "fma" => self.fma(&mut m),
+            "sqrt" | "rcp" | "rsqrt" | "ex2" | "lg2" | "sin" | "cos" | "tanh" => self.float_unary(opcode, &mut m),
+            "testp" => self.testp(&mut m),
+
+            "add" | "sub" | "addc" | "subc" => self.add_sub(opcode, &mut m),
+            "mul" | "mul24" => self.mul(opcode, &mut m),
+            "mad" | "mad24" | "madc" => self.mad(opcode, &mut m),
+            "div" | "rem" | "min" | "max" => self.int_binary(opcode, &mut m),
+            "sad" => self.sad(&mut m),
+            "abs" | "neg" | "cnot" | "popc" | "clz" | "brev" | "bfind" => self.int_unary(opcode, &mut m),
+
+            "and" | "or" | "xor" => self.logic(opcode, &mut m),
+            "not" => self.not(&mut m),
+            "lop3" => self.lop3(&mut m),
+            "shl" | "shr" => self.shift(opcode, &mut m),
+            "shf" => self.shf(&mut m),
+            "prmt" => self.prmt(&mut m),
+            "bfe" => self.bfe(&mut m),
+            "bfi" => self.bfi(&mut m),
+            "bmsk" => self.bmsk(&mut m),
+            "szext" => self.szext(&mut m),
+            "setp" => self.setp(&mut m),
+            "set" => self.set(&mut m),
+            "selp" => self.selp(&mut m),
+            "slct" => self.slct(&mut m),
+
+            "bra" => self.bra(&mut m),
+            "brx" => self.brx(&mut m),
+            "call" => self.call(&mut m),
+            "ret" => {
+                let uniform = m.take("uni");
+                m.finish()?;
+                Ok(Op::Ret { uniform })
+            }
+            "exit" => m.finish().map(|()| Op::Exit),
+            "trap" => m.finish().map(|()| Op::Trap),
+            "brkpt" => m.finish().map(|()| Op::Brkpt),
+            "nanosleep" => self.nanosleep(&mut m),
+            "pmevent" => self.pmevent(&mut m),
+
+            "bar" if m.take("warp") => self.warp_sync(&mut m),
+            "bar" | "barrier" => self.barrier(opcode == "bar", &mut m),
+            "membar" | "fence" => Self::fence(opcode == "membar", &mut m),
+            "shfl" => self.shfl(&mut m),
+            "vote" => self.vote(&mut m),
+            "match" => self.match_sync(&mut m),
+            "activemask" => self.activemask(&mut m),
+            "redux" => self.redux(&mut m),
+            "elect" => self.elect(&mut m),
+            _ => Err(Error::new(m.span, format!("unknown instruction `{}`", m.text))),
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! From tokens to the syntax tree, names resolved.
+//!
+//! One pass, by recursive descent: this file reads what stands at module scope, `body` a function's statements,
+//! `instruction` and its children one instruction each, `names` keeps the scopes.
+
+mod body;
+mod instruction;
+mod modifiers;
+mod module;
+mod names;
+mod operands;
+mod variables;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::ast::{Function, Imm, Instruction, Location, LocationId, Module, Span};
+use super::diagnostic::{Diagnostic, Error, Result};
+use super::lexer::{Token, TokenKind, lex};
+use names::{Scope, Symbol};
+
+/// Parses a text without validating it: names are resolved, types and state spaces not yet checked.
+///
+/// For tools that look at PTX, not for execution; [`crate::ptx::parse`] validates as well.
+///
+/// # Errors
+/// The first thing in the text that is not PTX as known here.
+pub fn parse(name: &str, text: &str) -> std::result::Result<Module, Diagnostic> {
+    let parsed = lex(text).and_then(|tokens| Parser::new(name, text, tokens).module());
+    parsed.map_err(|error| error.locate(name, text))
+}
+
+struct Parser<'a> {
+    source: &'a str,
+    tokens: Vec<Token>,
+    at: usize,
+    module: Module,
+    globals: HashMap<&'a str, Symbol>,
+    /// The function being read, and its scopes from the outermost in.
+    function: Function,
+    scopes: Vec<Scope<'a>>,
+    location: Option<LocationId>,
+    location_ids: HashMap<Location, LocationId>,
+    /// The latest location of each (file, line, column), which `inlined_at` refers to.
+    call_sites: HashMap<(u32, u32, u32), LocationId>,
+    debug_strings: HashMap<&'a str, String>,
+    /// Whether the next operand is an instruction's first, with no comma before it.
+    first_operand: bool,
+}
+
+impl<'a> Parser<'a> {
+    fn new(name: &str, source: &'a str, tokens: Vec<Token>) -> Self {
+        let module = Module {
+            name: name.to_owned(),
+            source: Arc::from(source),
+            version: (0, 0),
+            targets: Vec::new(),
+            address_size: 64,
+            variables: Vec::new(),
+            functions: Vec::new(),
+            files: Vec::new(),
+            locations: Vec::new(),
+        };
+        Self {
+            source,
+            tokens,
+            at: 0,
+            module,
+            globals: HashMap::new(),
+            function: body::empty_function(),
+            scopes: Vec::new(),
+            location: None,
+            location_ids: HashMap::new(),
+            call_sites: HashMap::new(),
+            debug_strings: HashMap::new(),
+            first_operand: true,
+        }
+    }
+
+    fn peek(&self) -> Token {
+        self.tokens[self.at]
+    }
+
+    fn peek_second(&self) -> Token {
+        self.tokens[(self.at + 1).min(self.tokens.len() - 1)]
+    }
+
+    /// Takes a token; the end of the text stays.
+    fn bump(&mut self) -> Token {
+        let token = self.peek();
+        if token.kind != TokenKind::End {
+            self.at += 1;
+        }
+        token
+    }
+
+    fn text(&self, span: Span) -> &'a str {
+        &self.source[span.start as usize..span.end as usize]
+    }
+
+    /// How a message calls the token at hand.
+    fn found(&self) -> String {
+        let token = self.peek();
+        match token.kind {
+            TokenKind::End => "the end of the file".to_owned(),
+            _ => format!("`{}`", self.text(token.span)),
+        }
+    }
+
+    fn unexpected(&self, wanted: &str) -> Error {
+        Error::new(self.peek().span, format!("expected {wanted}, found {}", self.found()))
+    }
+
+    fn at_punct(&self, punct: u8) -> bool {
+        self.peek().kind == TokenKind::Punct(punct)
+    }
+
+    fn eat(&mut self, punct: u8) -> bool {
+        let is_there = self.at_punct(punct);
+        if is_there {
+            self.at += 1;
+        }
+        is_there
+    }
+
+    fn expect(&mut self, punct: u8) -> Result<Span> {
+        let span = self.peek().span;
+        if self.eat(punct) {
+            Ok(span)
+        } else {
+            Err(self.unexpected(&format!("`{}`", char::from(punct))))
+        }
+    }
+
+    fn ident(&mut self, wanted: &str) -> Result<(&'a str, Span)> {
+        let token = self.peek();
+        if token.kind != TokenKind::Ident {
+            return Err(self.unexpected(wanted));
+        }
+        self.at += 1;
+        Ok((self.text(token.span), token.span))
+    }
+
+    /// The word after a dot, if one is next.
+    fn peek_dot(&self) -> Option<&'a str> {
+        let token = self.peek();
+        (token.kind == TokenKind::Dot).then(|| &self.text(token.span)[1..])
+    }
+
+    fn eat_dot(&mut self, word: &str) -> bool {
+        let is_there = self.peek_dot() == Some(word);
+        if is_there {
+            self.at += 1;
+        }
+        is_there
+    }
+
+    /// An integer without sign.
+    fn unsigned(&mut self, wanted: &str) -> Result<u64> {
+        let TokenKind::Number(Imm::Int(value)) = self.peek().kind else {
+            return Err(self.unexpected(wanted));
+        };
+        self.at += 1;
+        Ok(value)
+    }
+
+    fn unsigned32(&mut self, wanted: &str) -> Result<u32> {
+        let span = self.peek().span;
+        let value = self.unsigned(wanted)?;
+        u32::try_from(value).map_err(|_| Error::new(span, format!("expected {wanted} below 2^32, found `{value}`")))
+    }
+
+    /// A number with an optional sign.
+    fn number(&mut self) -> Result<Imm> {
+        let negative = self.eat(b'-');
+        let TokenKind::Number(value) = self.peek().kind else {
+            return Err(self.unexpected("a number"));
+        };
+        self.at += 1;
+        Ok(match (negative, value) {
+            (false, value) => value,
+            (true, Imm::Int(value)) => Imm::Int(value.wrapping_neg()),
+            (true, Imm::F32(bits)) => Imm::F32(bits ^ (1 << 31)),
+            (true, Imm::F64(bits)) => Imm::F64(bits ^ (1 << 63)),
+        })
+    }
+
+    /// `+n` or `-n` after an address, or nothing.
+    fn offset(&mut self) -> Result<i64> {
+        let negative = if self.eat(b'+') {
+            self.eat(b'-')
+        } else if self.eat(b'-') {
+            true
+        } else {
+            return Ok(0);
+        };
+        let value = self.unsigned("an offset in bytes")? as i64;
+        Ok(if negative { value.wrapping_neg() } else { value })
+    }
+
+    fn push(&mut self, instruction: Instruction) {
+        self.function.body.push(instruction);
+    }
+}

@@ -1,0 +1,165 @@
+//! Scopes and the resolution of names.
+
+use std::collections::HashMap;
+
+use super::super::ast::{FunctionId, Op, RegId, Register, Span, Target, Type, VarRef};
+use super::super::diagnostic::{Error, Result};
+use super::Parser;
+
+/// A function may declare this many registers; ptxas itself gives up earlier.
+const MAX_REGISTERS: usize = 1 << 20;
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Symbol {
+    Reg(RegId),
+    Var(VarRef),
+    Function(FunctionId),
+}
+
+/// What a pair of braces encloses.
+#[derive(Debug, Default)]
+pub(super) struct Scope<'a> {
+    names: HashMap<&'a str, Symbol>,
+    /// `%r<5>`: the prefix, with the first id and the count.
+    families: HashMap<&'a str, (u32, u32)>,
+    pub(super) labels: HashMap<&'a str, Target>,
+    /// `.branchtargets` lists.
+    pub(super) tables: HashMap<&'a str, Vec<(&'a str, Span)>>,
+    /// Branches whose label has not been seen yet.
+    fixups: Vec<Fixup<'a>>,
+}
+
+#[derive(Debug)]
+struct Fixup<'a> {
+    instruction: usize,
+    label: &'a str,
+    span: Span,
+}
+
+impl<'a> Parser<'a> {
+    /// Innermost scope. There is always one while a function is read.
+    pub(super) fn scope(&mut self) -> &mut Scope<'a> {
+        if self.scopes.is_empty() {
+            self.scopes.push(Scope::default());
+        }
+        let last = self.scopes.len() - 1;
+        &mut self.scopes[last]
+    }
+
+    pub(super) fn declare(&mut self, name: &'a str, symbol: Symbol, span: Span) -> Result<()> {
+        let scope = self.scope();
+        if scope.names.insert(name, symbol).is_some() {
+            return Err(Error::new(span, format!("`{name}` is declared twice")));
+        }
+        Ok(())
+    }
+
+    pub(super) fn declare_global(&mut self, name: &'a str, symbol: Symbol, span: Span) -> Result<()> {
+        if self.globals.insert(name, symbol).is_some() {
+            return Err(Error::new(span, format!("`{name}` is declared twice")));
+        }
+        Ok(())
+    }
+
+    /// Declares `name`, or `name0` to `name<count - 1>`.
+    pub(super) fn declare_registers(&mut self, name: &'a str, ty: Type, count: Option<u32>, span: Span) -> Result<()> {
+        let first = self.function.registers.len();
+        if first + count.unwrap_or(1) as usize > MAX_REGISTERS {
+            return Err(Error::new(
+                span,
+                format!("a function may declare at most {MAX_REGISTERS} registers"),
+            ));
+        }
+        let Some(count) = count else {
+            self.function.registers.push(Register {
+                name: name.to_owned(),
+                ty,
+            });
+            return self.declare(name, Symbol::Reg(RegId(first as u32)), span);
+        };
+        self.function.registers.extend((0..count).map(|index| Register {
+            name: format!("{name}{index}"),
+            ty,
+        }));
+        if self.scope().families.insert(name, (first as u32, count)).is_some() {
+            return Err(Error::new(span, format!("`{name}<..>` is declared twice")));
+        }
+        Ok(())
+    }
+
+    pub(super) fn lookup(&self, name: &str) -> Option<Symbol> {
+        let in_scopes = self.scopes.iter().rev().find_map(|scope| scope.lookup(name));
+        in_scopes.or_else(|| self.globals.get(name).copied())
+    }
+
+    /// Remembers that the next instruction branches to `label`, or through a table of that name.
+    pub(super) fn branch_to(&mut self, label: &'a str, span: Span) {
+        let instruction = self.function.body.len();
+        self.scope().fixups.push(Fixup {
+            instruction,
+            label,
+            span,
+        });
+    }
+
+    /// Leaves a scope: branches to its labels are settled, others wait for the scope around it.
+    pub(super) fn close_scope(&mut self) -> Result<()> {
+        let Some(scope) = self.scopes.pop() else { return Ok(()) };
+        let Scope {
+            labels, tables, fixups, ..
+        } = scope;
+        let mut waiting = Vec::new();
+        for fixup in fixups {
+            match &mut self.function.body[fixup.instruction].op {
+                Op::BrxIdx { targets, .. } => {
+                    let Some(table) = tables.get(fixup.label) else {
+                        waiting.push(fixup);
+                        continue;
+                    };
+                    for &(label, span) in table {
+                        let target = labels.get(label).ok_or_else(|| no_label(label, span))?;
+                        targets.push(*target);
+                    }
+                }
+                Op::Bra { target, .. } => match labels.get(fixup.label) {
+                    Some(&label) => *target = label,
+                    None => waiting.push(fixup),
+                },
+                _ => {}
+            }
+        }
+        match self.scopes.last_mut() {
+            Some(outer) => outer.fixups.append(&mut waiting),
+            None => {
+                if let Some(fixup) = waiting.first() {
+                    return Err(no_label(fixup.label, fixup.span));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn no_label(label: &str, span: Span) -> Error {
+    Error::new(span, format!("there is no label `{label}` in this function"))
+}
+
+impl Scope<'_> {
+    fn lookup(&self, name: &str) -> Option<Symbol> {
+        if let Some(&symbol) = self.names.get(name) {
+            return Some(symbol);
+        }
+        // A family's prefix may itself end in digits, so each split before a digit is tried, the longest number first.
+        let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
+        (name.len() - digits..name.len()).find_map(|split| {
+            let (prefix, number) = name.split_at(split);
+            let &(first, count) = self.families.get(prefix)?;
+            let has_leading_zero = number.len() > 1 && number.starts_with('0');
+            let index: u32 = number
+                .parse()
+                .ok()
+                .filter(|&index| index < count && !has_leading_zero)?;
+            Some(Symbol::Reg(RegId(first + index)))
+        })
+    }
+}
