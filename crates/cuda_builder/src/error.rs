@@ -43,7 +43,7 @@ pub enum CudaBuilderError {
     #[error("the PTX cannot be read back: {0}")]
     UnreadablePtx(Box<simt::ptx::Diagnostic>),
     /// The kernels compile to what they must not contain.
-    #[error("the PTX breaks the lint:{list}", list = .0.iter().map(|finding| format!("\n  {finding}")).collect::<String>())]
+    #[error("the PTX breaks the lint:\n  {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n  "))]
     Lint(Vec<Finding>),
     /// The codegen backend cannot be used.
     #[error("{0}")]
