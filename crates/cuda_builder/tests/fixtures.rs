@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use cuda_builder::lint::Rule;
 use cuda_builder::manifest::{Kernel, SharedKind};
-use cuda_builder::{CudaBuilder, CudaBuilderError, NvvmArch, Toolchain};
+use cuda_builder::{CudaBuilder, CudaBuilderError, KernelTraits, NvvmArch, Toolchain};
 
 fn fixture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/kernels")
@@ -122,6 +123,34 @@ fn an_initial_value_in_shared_memory_is_refused() {
         matches!(&error, CudaBuilderError::SharedInitializer(name) if name.contains("FILLED")),
         "{error}"
     );
+}
+
+#[test]
+fn what_the_lint_finds_fails_the_build() {
+    for (feature, rule, kernel) in [
+        ("double", Rule::DoublePrecision, "double_sum_f32"),
+        ("local", Rule::LocalMemory, "local"),
+        ("call", Rule::CallNotInlined, "call"),
+    ] {
+        let Some((_lock, builder)) = builder(feature) else {
+            return;
+        };
+        let rule_of_kernel = |name: &str| KernelTraits {
+            module: "fixture".into(),
+            element: name.rsplit_once('_').map(|(_, element)| element.into()),
+            ..KernelTraits::default()
+        };
+        let error = builder.kernel_traits(rule_of_kernel).compile().unwrap_err();
+        let CudaBuilderError::Lint(findings) = &error else {
+            panic!("{error}")
+        };
+        assert!(
+            findings
+                .iter()
+                .all(|finding| (finding.rule, finding.kernel.as_str()) == (rule, kernel)),
+            "{error}"
+        );
+    }
 }
 
 #[test]
