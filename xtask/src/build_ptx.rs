@@ -216,8 +216,10 @@ impl Rendered {
 fn stray_files(folder: &Path, manifest: &Manifest) -> anyhow::Result<Vec<String>> {
     let mut stray = Vec::new();
     for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        if name.ends_with(".ptx") && !manifest.modules.iter().any(|module| module.file == name) {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let is_ptx = path.extension().is_some_and(|extension| extension == "ptx");
+        if is_ptx && !manifest.modules.iter().any(|module| module.file == name) {
             stray.push(name);
         }
     }

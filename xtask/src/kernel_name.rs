@@ -41,6 +41,20 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
         element: Some(element.to_owned()),
         op: Some(op.to_owned()),
         block_size,
+        barriers: barriers(rung, block_size),
+    }
+}
+
+/// How many times the source of a rung says `sync_threads`: after the load, and in each round of the block's tree that is
+/// written out. The loops of rungs 1 to 5 say it once.
+fn barriers(rung: &str, block_size: Option<u32>) -> Option<u32> {
+    match (rung, block_size) {
+        ("reduce0", _) => Some(0),
+        ("global", _) => Some(1),
+        ("reduce1" | "reduce2" | "reduce3" | "reduce4" | "reduce5", _) => Some(2),
+        // The last 64 values are one warp's.
+        ("reduce6" | "reduce7", Some(block)) if block >= 64 => Some(1 + (block / 64).ilog2()),
+        _ => None,
     }
 }
 
@@ -55,6 +69,8 @@ mod tests {
         assert_eq!(traits.element.as_deref(), Some("f32"));
         assert_eq!(traits.op.as_deref(), Some("sum"));
         assert_eq!(traits.block_size, Some(256));
+        // After the load, and after the rounds of 128 and 64 threads.
+        assert_eq!(traits.barriers, Some(3));
     }
 
     #[test]

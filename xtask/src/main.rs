@@ -2,6 +2,7 @@
 
 mod build_ptx;
 mod bundle;
+mod check_ptx;
 mod kernel_name;
 
 use std::path::{Path, PathBuf};
@@ -21,6 +22,8 @@ struct Cli {
 enum Command {
     /// Compile the kernels to PTX.
     BuildPtx(build_ptx::Args),
+    /// Assemble the committed PTX with ptxas and look at the result.
+    CheckPtx(check_ptx::Args),
     /// Pack tests, programs and benchmarks for a GPU machine without Rust.
     Bundle(bundle::Args),
 }
@@ -28,6 +31,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::BuildPtx(args) => build_ptx::run(&args),
+        Command::CheckPtx(args) => check_ptx::run(&args),
         Command::Bundle(args) => bundle::run(&args),
     };
     match result {

@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use crate::arch::NvvmArch;
 use crate::error::CudaBuilderError;
+use crate::lint::{Expectation, Expectations, Finding, lint};
 use crate::manifest::{Kernel, Param, ToolchainVersions};
 use crate::toolchain::Toolchain;
 use crate::{ir, ptx};
@@ -24,6 +25,8 @@ pub struct KernelTraits {
     pub op: Option<String>,
     /// The block size that the kernel is compiled for.
     pub block_size: Option<u32>,
+    /// How many block-wide barriers the source has, loops unrolled where the compiler must.
+    pub barriers: Option<u32>,
 }
 
 /// One compiled module.
@@ -251,6 +254,15 @@ impl CudaBuilder {
             .map(|(name, kernels)| self.compile_module(toolchain, name, kernels, &reduced, scratch.path()))
             .collect::<Result<_, _>>()?;
 
+        let findings: Vec<Finding> = compiled
+            .par_iter()
+            .map(|module| lint_module(module, &modules[&module.name]))
+            .collect::<Result<Vec<_>, _>>()?
+            .concat();
+        if !findings.is_empty() {
+            return Err(CudaBuilderError::Lint(findings));
+        }
+
         let mut kernels = Vec::new();
         for module in &compiled {
             let traits: BTreeMap<_, _> = modules[&module.name]
@@ -396,6 +408,22 @@ impl CudaBuilder {
             .unwrap_or_else(|| self.path.join("target/cuda-builder"));
         std::path::absolute(&folder).unwrap_or(folder)
     }
+}
+
+/// Reads a module's PTX again and looks for what must not be in it.
+fn lint_module(module: &CompiledModule, kernels: &[(String, KernelTraits)]) -> Result<Vec<Finding>, CudaBuilderError> {
+    // The parser alone: the validator refuses some of what the lint has better words for.
+    let ast = simt::ptx::parser::parse(&module.name, &module.ptx)
+        .map_err(|diagnostic| CudaBuilderError::UnreadablePtx(Box::new(diagnostic)))?;
+    let expectation = |traits: &KernelTraits| Expectation {
+        element: traits.element.clone(),
+        barriers: traits.barriers,
+    };
+    let kernels = kernels
+        .iter()
+        .map(|(name, traits)| (name.clone(), expectation(traits)))
+        .collect();
+    Ok(lint(&ast, &Expectations { kernels }))
 }
 
 /// The parameters' names and types as the source has them; where that is not known, or disagrees with the PTX in

@@ -1,6 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::lint::Finding;
 use crate::toolchain::ToolchainError;
 
 /// Why a crate did not become PTX.
@@ -38,6 +39,12 @@ pub enum CudaBuilderError {
     /// A static in shared memory has an initial value, which PTX does not allow.
     #[error("`{0}` is in shared memory and must be uninitialised: make it an array of MaybeUninit::uninit()")]
     SharedInitializer(String),
+    /// The PTX cannot be read back, which is a fault of this workspace and not of the kernels.
+    #[error("the PTX cannot be read back: {0}")]
+    UnreadablePtx(Box<simt::ptx::Diagnostic>),
+    /// The kernels compile to what they must not contain.
+    #[error("the PTX breaks the lint:\n  {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n  "))]
+    Lint(Vec<Finding>),
     /// The codegen backend cannot be used.
     #[error("{0}")]
     Backend(String),

@@ -7,7 +7,8 @@
 //! 3. [`ir`] rewrites the joined module: statics of the section `.shared` move to the shared address space, and the
 //!    intrinsics that no Rust can spell are defined;
 //! 4. for each module `opt` keeps the module's kernels, drops the rest and optimises, and `llc` prints PTX;
-//! 5. what the host must know of each kernel is read back into the types of [`manifest`].
+//! 5. [`lint`] reads the PTX again, and a finding fails the build;
+//! 6. what the host must know of each kernel is read back into the types of [`manifest`].
 //!
 //! rustc, the source of `core` and the LLVM tools must be of one version: [`Toolchain::find`] looks for such a set.
 //!
@@ -24,6 +25,7 @@ mod builder;
 mod error;
 pub mod foreign;
 pub mod ir;
+pub mod lint;
 pub mod manifest;
 pub mod ptx;
 pub mod sources;

@@ -1,5 +1,6 @@
 //! Loads, stores and atomics of a warp.
 
+use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
 use crate::atomic;
@@ -37,8 +38,7 @@ struct Request {
     space: Space,
     addresses: [u64; LANES],
     mask: u32,
-    /// Bytes of one element, and of all.
-    width: u64,
+    /// Bytes of all elements together.
     total: u64,
 }
 
@@ -151,7 +151,7 @@ impl Request {
     fn global(
         &self,
         env: &mut Env<'_>,
-        mut each: impl FnMut(usize, &memory::Allocation, usize),
+        mut each: impl FnMut(usize, &Arc<memory::Allocation>, usize),
     ) -> Result<(), LaneFault> {
         let (low, high, aligned) = self.span();
         if !aligned {
@@ -242,9 +242,8 @@ fn load_width<const WIDTH: usize>(
 ) -> Result<(), LaneFault> {
     let at = addresses(registers, load.address, mask);
     let elements = load.targets.len();
-    let (width, total) = (WIDTH as u64, (WIDTH * elements) as u64);
-    let request =
-        |space, mask| Request { access: Access::Read, space, addresses: at, mask, width, total };
+    let total = (WIDTH * elements) as u64;
+    let request = |space, mask| Request { access: Access::Read, space, addresses: at, mask, total };
     by_space(load.space, mask, request, |request| {
         let mut values = [[0u64; LANES]; 8];
         match request.space {
@@ -322,36 +321,25 @@ pub(crate) fn store(
     let at = addresses(registers, store.address, mask);
     let width = store.width as usize;
     let total = (width * store.sources.len()) as u64;
-    let request =
-        |space, mask| Request { access: Access::Write, space, addresses: at, mask, width: width as u64, total };
+    let request = |space, mask| Request { access: Access::Write, space, addresses: at, mask, total };
     by_space(store.space, mask, request, |request| {
         match request.space {
             Space::Global | Space::Generic => {
-                // Lanes may lie in different allocations; what was collected for one is written before the next.
                 let mut stores = MergedStores::default();
-                let mut at: Option<*const memory::Allocation> = None;
-                let view = &env.grid.memory;
-                let mut last = None;
-                let (low, high, aligned) = request.span();
-                if !aligned {
-                    return Err(request.misaligned().expect("some lane is misaligned"));
-                }
-                let _ = (&mut at, low, high);
-                for lane in request.lanes() {
-                    let address = request.addresses[lane];
-                    let Some(found) = view.find(address, total, &mut env.hint) else {
-                        return Err(Box::new((lane as u32, view.explain(Access::Write, address, total))));
-                    };
-                    if let Some(before) = last.filter(|before: &&memory::Allocation| before.base != found.base) {
+                let mut last: Option<Arc<memory::Allocation>> = None;
+                request.global(env, |lane, found, offset| {
+                    // Lanes may lie in different allocations; what was collected for one is written before the next.
+                    if let Some(before) = last.take_if(|last| last.base != found.base) {
                         stores.flush(&before.words);
                     }
-                    last = Some(found);
-                    let offset = (address - found.base) as usize;
+                    if last.is_none() {
+                        last = Some(Arc::clone(found));
+                    }
                     for (element, slot) in store.sources.iter().enumerate() {
                         let value = source(registers, *slot, lane);
                         stores.push(&found.words, offset + element * width, value, store.width);
                     }
-                }
+                })?;
                 if let Some(found) = last {
                     stores.flush(&found.words);
                 }
@@ -396,8 +384,9 @@ pub(crate) fn atomic(
         fence(Ordering::SeqCst);
     }
     let at = addresses(registers, atomic.address, mask);
-    let width = u64::from(atomic.ty.size());
-    let request = |space, mask| Request { access: Access::Atomic, space, addresses: at, mask, width, total: width };
+    let width = atomic.ty.size();
+    let total = u64::from(width);
+    let request = |space, mask| Request { access: Access::Atomic, space, addresses: at, mask, total };
     by_space(atomic.space, mask, request, |request| {
         let mut old = [0; LANES];
         let change = |registers: &Registers, lane: usize| {
@@ -407,7 +396,7 @@ pub(crate) fn atomic(
         };
         match request.space {
             Space::Global | Space::Generic => request.global(env, |lane, found, offset| {
-                old[lane] = memory::update(&found.words, offset, width as u32, change(registers, lane));
+                old[lane] = memory::update(&found.words, offset, width, change(registers, lane));
             })?,
             Space::Param => {
                 let (access, lane) = (Access::Atomic, request.mask.trailing_zeros());

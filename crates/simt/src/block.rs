@@ -69,13 +69,13 @@ impl<'a, O: Observer> Block<'a, O> {
         let env = Env {
             grid,
             program,
-            shared: vec![0; (program.static_shared + grid.config.dynamic_shared_bytes) as usize],
+            shared: vec![0; (program.dynamic_base + grid.config.dynamic_shared_bytes) as usize],
             local: vec![0; program.local as usize * warps as usize * LANES],
             barriers: [BarrierState::default(); 16],
             live: 0,
             hint: 0,
         };
-        let warp = |index| {
+        let warp = |index: u32| {
             let lanes = (threads - index * LANES as u32).min(LANES as u32);
             Warp::new(index, u32::MAX >> (LANES as u32 - lanes), registers(grid, program, index))
         };

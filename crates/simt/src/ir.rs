@@ -24,6 +24,8 @@ pub(crate) struct Program {
     pub(crate) zeroed_predicates: Vec<u32>,
     /// Bytes of statically sized shared memory.
     pub(crate) static_shared: u32,
+    /// Where dynamic shared memory begins, after it.
+    pub(crate) dynamic_base: u32,
     /// Bytes of local memory of each thread.
     pub(crate) local: u32,
     /// Bytes of parameters.

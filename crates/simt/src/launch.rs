@@ -337,7 +337,7 @@ fn check(kernel: &Kernel, config: &LaunchConfig, args: &[Arg]) -> Result<Vec<u8>
     if config.workers == Some(0) {
         return Err(LaunchError::NoWorkers);
     }
-    let asked = u64::from(kernel.static_shared_bytes()) + u64::from(config.dynamic_shared_bytes);
+    let asked = u64::from(kernel.program().dynamic_base) + u64::from(config.dynamic_shared_bytes);
     if asked > u64::from(MAX_SHARED_BYTES) {
         return Err(LaunchError::SharedMemory { kernel: kernel.name().to_owned(), asked });
     }

@@ -266,14 +266,14 @@ pub(crate) struct MemoryView {
 impl MemoryView {
     /// The allocation that holds `bytes` bytes at `address`; `hint` is where the last call found its own.
     #[inline]
-    pub(crate) fn find(&self, address: u64, bytes: u64, hint: &mut usize) -> Option<&Allocation> {
+    pub(crate) fn find(&self, address: u64, bytes: u64, hint: &mut usize) -> Option<&Arc<Allocation>> {
         let holds = |a: &Allocation| address.wrapping_sub(a.base) < a.bytes && bytes <= a.bytes - (address - a.base);
         match self.live.get(*hint) {
             Some(a) if holds(a) => Some(a),
             _ => {
                 let after = self.live.partition_point(|a| a.base <= address);
                 *hint = after.checked_sub(1)?;
-                self.live.get(*hint).map(|a| &**a).filter(|a| holds(a))
+                self.live.get(*hint).filter(|a| holds(a))
             }
         }
     }

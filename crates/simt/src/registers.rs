@@ -26,12 +26,11 @@ impl Registers {
     }
 }
 
-/// The registers of an [`AluFn`]: destinations `d` and `e`, sources `a` to `c`, and `x`, a source register or a plain
+/// The registers of an [`AluFn`]: destination `d`, sources `a` to `c`, and `x`, a source register or a plain
 /// number, as the function sees fit.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Operands {
     pub(crate) d: u32,
-    pub(crate) e: u32,
     pub(crate) a: u32,
     pub(crate) b: u32,
     pub(crate) c: u32,

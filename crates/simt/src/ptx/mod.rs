@@ -7,6 +7,7 @@ pub mod ast;
 mod diagnostic;
 mod lexer;
 pub mod parser;
+pub mod validate;
 
 pub use diagnostic::Diagnostic;
 
@@ -36,5 +37,7 @@ pub use diagnostic::Diagnostic;
 /// # Errors
 /// The first thing that is not PTX as known here, or that breaks a rule of the PTX ISA.
 pub fn parse(name: &str, text: &str) -> Result<ast::Module, Diagnostic> {
-    parser::parse(name, text)
+    let module = parser::parse(name, text)?;
+    validate::validate(&module)?;
+    Ok(module)
 }

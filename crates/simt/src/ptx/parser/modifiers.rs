@@ -57,13 +57,13 @@ impl<'a> Modifiers<'a> {
     /// Takes the first type, which must be one of these.
     pub(super) fn ty(&mut self, allowed: &[Type]) -> Result<Type> {
         self.known.borrow_mut().extend(allowed.iter().map(|ty| ty.name()));
-        let Some(index) = self.left.iter().position(|&(word, _)| type_named(word).is_some()) else {
+        let Some(index) = self.left.iter().position(|&(word, _)| looks_like_type(word)) else {
             return Err(self.lacking(allowed.iter().map(|ty| ty.name())));
         };
         let (word, span) = self.left.remove(index);
         type_named(word).filter(|ty| allowed.contains(ty)).ok_or_else(|| {
             let message = format!("type `.{word}` does not fit `{}`", self.text);
-            Error::new(span, message).help(known(allowed.iter().map(|ty| ty.name())))
+            Error::new(span, message).help(format!("known here: {}", list(allowed.iter().map(|ty| ty.name()))))
         })
     }
 
@@ -73,12 +73,7 @@ impl<'a> Modifiers<'a> {
     }
 
     fn lacking(&self, words: impl Iterator<Item = &'static str>) -> Error {
-        match self.left.first() {
-            Some(&(word, span)) => {
-                Error::new(span, format!("unknown modifier `.{word}` in `{}`", self.text)).help(known(words))
-            }
-            None => Error::new(self.span, format!("`{}` lacks a modifier", self.text)).help(known(words)),
-        }
+        Error::new(self.span, format!("`{}` lacks one of {}", self.text, list(words)))
     }
 
     /// Whether all were understood.
@@ -91,12 +86,18 @@ impl<'a> Modifiers<'a> {
         Err(if words.is_empty() {
             error.help("it takes none")
         } else {
-            error.help(known(words.iter().copied()))
+            error.help(format!("known here: {}", list(words.iter().copied())))
         })
     }
 }
 
-fn known(words: impl Iterator<Item = &'static str>) -> String {
-    let words: Vec<String> = words.map(|word| format!(".{word}")).collect();
-    format!("known here: {}", words.join(" "))
+fn list(words: impl Iterator<Item = &'static str>) -> String {
+    words.map(|word| format!(".{word}")).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a word is a type, be it one that is not supported, such as `.f16x2`.
+fn looks_like_type(word: &str) -> bool {
+    let rest = word.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+    let letters = &word[..word.len() - rest.len()];
+    word == "pred" || !rest.is_empty() && matches!(letters, "f" | "bf" | "tf" | "b" | "u" | "s" | "e")
 }

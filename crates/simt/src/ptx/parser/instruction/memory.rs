@@ -24,7 +24,7 @@ const STORED: [Type; 14] = [
     Type::F32,
     Type::F64,
 ];
-const ADDRESSES: [Type; 2] = [Type::U64, Type::U32];
+const ADDRESSES: [Type; 1] = [Type::U64];
 const LOAD_CACHES: &Table<CacheOp> = &[
     ("ca", CacheOp::Ca),
     ("cg", CacheOp::Cg),

@@ -1,0 +1,375 @@
+//! `cargo xtask check-ptx`: what ptxas makes of the committed PTX, for every generation of GPU that it can run on.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, bail};
+use cuda_builder::manifest::{Kernel, Manifest, Module, SharedKind};
+use rayon::prelude::*;
+
+use crate::root;
+
+/// One of each generation that the driver would compile the files for.
+const ARCHS: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"];
+
+/// Those whose machine code is read too. The address space of an access is PTX's choice and not the generation's, and
+/// nvdisasm takes four times as long as ptxas.
+const DISASSEMBLED: [&str; 2] = ["sm_75", "sm_90"];
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The folder of ptxas and nvdisasm; without it they are looked for on the PATH
+    #[arg(long, value_name = "DIR")]
+    tools: Option<PathBuf>,
+
+    /// The folder of PTX to check
+    #[arg(long, value_name = "DIR")]
+    ptx_dir: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let tools = args.tools.as_deref().map(Tools::in_folder).transpose()?;
+    let Some(tools) = tools.or_else(Tools::on_path) else {
+        println!("not checked: ptxas and nvdisasm are not on the PATH (name their folder with --tools)");
+        return Ok(());
+    };
+    let folder = args.ptx_dir.clone().unwrap_or_else(|| root().join("kernels/ptx"));
+    let manifest = Manifest::read(&folder)?;
+    let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
+
+    let jobs: Vec<(&Module, &str)> = manifest
+        .modules
+        .iter()
+        .flat_map(|module| {
+            ARCHS
+                .into_iter()
+                .filter(|arch| runs_on(&module.arch, arch))
+                .map(move |arch| (module, arch))
+        })
+        .collect();
+    let reports: Vec<Report<'_>> = jobs
+        .par_iter()
+        .map(|&(module, arch)| assemble(&tools, &folder, module, arch, scratch.path()))
+        .collect::<Result<_, _>>()?;
+
+    let kernels: BTreeMap<&str, &Kernel> = manifest
+        .kernels
+        .iter()
+        .map(|kernel| (kernel.name.as_str(), kernel))
+        .collect();
+    let faults: Vec<String> = reports.iter().flat_map(|report| report.faults(&kernels)).collect();
+    println!("arch     files kernels max registers with LDS and STS");
+    for arch in ARCHS {
+        let of_arch: Vec<_> = reports.iter().filter(|report| report.arch == arch).collect();
+        let entries = || of_arch.iter().flat_map(|report| report.entries.values());
+        let registers = entries().map(|entry| entry.registers).max().unwrap_or(0);
+        let shared = entries()
+            .filter(|entry| entry.shared_loads && entry.shared_stores)
+            .count();
+        let shared = if DISASSEMBLED.contains(&arch) {
+            shared.to_string()
+        } else {
+            "-".to_owned()
+        };
+        println!(
+            "{arch:7} {:>6} {:>7} {registers:>13} {shared:>16}",
+            of_arch.len(),
+            entries().count()
+        );
+    }
+    if !faults.is_empty() {
+        bail!(
+            "ptxas and the manifest disagree with what a kernel should be:\n  {}",
+            faults.join("\n  ")
+        );
+    }
+    Ok(())
+}
+
+/// NVIDIA's assembler and disassembler.
+struct Tools {
+    ptxas: PathBuf,
+    nvdisasm: PathBuf,
+}
+
+impl Tools {
+    fn in_folder(folder: &Path) -> anyhow::Result<Self> {
+        let tool = |name: &str| {
+            let path = folder.join(name);
+            if path.is_file() {
+                Ok(path)
+            } else {
+                bail!("there is no {name} in {}", folder.display())
+            }
+        };
+        Ok(Self {
+            ptxas: tool("ptxas")?,
+            nvdisasm: tool("nvdisasm")?,
+        })
+    }
+
+    fn on_path() -> Option<Self> {
+        let path = std::env::var_os("PATH")?;
+        std::env::split_paths(&path).find_map(|folder| Self::in_folder(&folder).ok())
+    }
+}
+
+/// True if PTX for `target` may be assembled for `arch`: a later one will do, unless the target is specific (`sm_90a`).
+fn runs_on(target: &str, arch: &str) -> bool {
+    let number = |name: &str| name.strip_prefix("sm_").and_then(|digits| digits.parse::<u32>().ok());
+    match (number(target), number(arch)) {
+        (Some(target), Some(arch)) => target <= arch,
+        _ => target == arch,
+    }
+}
+
+/// What ptxas and nvdisasm say of one file.
+struct Report<'a> {
+    file: &'a str,
+    arch: &'a str,
+    entries: BTreeMap<String, Entry>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Entry {
+    stack_bytes: u32,
+    spill_bytes: u32,
+    registers: u32,
+    shared_loads: bool,
+    shared_stores: bool,
+    generic: bool,
+}
+
+fn assemble<'a>(
+    tools: &Tools,
+    folder: &Path,
+    module: &'a Module,
+    arch: &'a str,
+    scratch: &Path,
+) -> anyhow::Result<Report<'a>> {
+    let cubin = scratch.join(format!("{}.{arch}.cubin", module.file));
+    let mut ptxas = Command::new(&tools.ptxas);
+    ptxas
+        .args(["-v", "-arch", arch, "-o"])
+        .arg(&cubin)
+        .arg(folder.join(&module.file));
+    let (_, log) = output(ptxas).with_context(|| format!("{} does not assemble for {arch}", module.file))?;
+    let mut entries = read_log(&log);
+    if DISASSEMBLED.contains(&arch) {
+        let mut nvdisasm = Command::new(&tools.nvdisasm);
+        nvdisasm.arg("-c").arg(&cubin);
+        let (sass, _) = output(nvdisasm).with_context(|| format!("{} for {arch}", module.file))?;
+        read_sass(&sass, &mut entries);
+    }
+    fs::remove_file(&cubin).with_context(|| format!("cannot remove {}", cubin.display()))?;
+    Ok(Report {
+        file: &module.file,
+        arch,
+        entries,
+    })
+}
+
+/// Runs a tool: what it wrote on stdout and stderr.
+fn output(mut command: Command) -> anyhow::Result<(String, String)> {
+    let output = command
+        .output()
+        .with_context(|| format!("cannot run {}", command.get_program().display()))?;
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    if !output.status.success() {
+        bail!("{} failed: {}", command.get_program().display(), stderr.trim());
+    }
+    Ok((String::from_utf8_lossy(&output.stdout).into_owned(), stderr))
+}
+
+/// Reads what `ptxas -v` says of each entry.
+fn read_log(log: &str) -> BTreeMap<String, Entry> {
+    let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
+    let mut current = None;
+    for line in log.lines() {
+        if let Some((_, rest)) = line.split_once("Compiling entry function '") {
+            current = rest.split('\'').next().map(str::to_owned);
+        }
+        let Some(entry) = current.as_ref().map(|name| entries.entry(name.clone()).or_default()) else {
+            continue;
+        };
+        // `0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads` and `Used 12 registers, used 1 barriers`.
+        for part in line.split(", ") {
+            let number = || {
+                part.split_whitespace()
+                    .find_map(|word| word.parse::<u32>().ok())
+                    .unwrap_or(0)
+            };
+            if part.ends_with("bytes stack frame") {
+                entry.stack_bytes += number();
+            } else if part.contains("bytes spill") {
+                entry.spill_bytes += number();
+            } else if part.contains("Used ") && part.ends_with("registers") {
+                entry.registers = number();
+            }
+        }
+    }
+    entries
+}
+
+/// Reads which kinds of memory instructions each kernel's SASS has.
+fn read_sass(sass: &str, entries: &mut BTreeMap<String, Entry>) {
+    let mut current = None;
+    for line in sass.lines() {
+        if let Some(name) = line.strip_prefix(".text.").and_then(|name| name.strip_suffix(':')) {
+            current = entries.get_mut(name);
+        }
+        let Some(entry) = current.as_deref_mut() else { continue };
+        // `/*0040*/  @!P0 LDS.64 R2, [R4] ;`: the first word that is no address, no predicate and no brace.
+        let words = line
+            .split_whitespace()
+            .filter(|word| !word.starts_with(['/', '@', '{']));
+        let opcode = words.map(|word| word.trim_end_matches(';')).next().unwrap_or_default();
+        match opcode.split('.').next().unwrap_or_default() {
+            "LDS" => entry.shared_loads = true,
+            "STS" => entry.shared_stores = true,
+            "LD" | "ST" | "ATOM" => entry.generic = true,
+            _ => {}
+        }
+    }
+}
+
+impl Report<'_> {
+    /// One line for each thing that is wrong with a kernel.
+    fn faults(&self, kernels: &BTreeMap<&str, &Kernel>) -> Vec<String> {
+        let mut faults = Vec::new();
+        let mut fault =
+            |name: &str, what: String| faults.push(format!("{name} ({}, {}): {what}", self.file, self.arch));
+        for (name, entry) in &self.entries {
+            if entry.spill_bytes > 0 || entry.stack_bytes > 0 {
+                fault(
+                    name,
+                    format!("{} bytes of stack, {} of spills", entry.stack_bytes, entry.spill_bytes),
+                );
+            }
+            if entry.generic {
+                fault(name, "a generic load, store or atomic".to_owned());
+            }
+            let Some(kernel) = kernels.get(name.as_str()) else {
+                fault(name, "it is not in the manifest".to_owned());
+                continue;
+            };
+            if !DISASSEMBLED.contains(&self.arch) {
+                continue;
+            }
+            match kernel.shared {
+                SharedKind::None if entry.shared_loads || entry.shared_stores => {
+                    fault(name, "shared memory that the manifest does not tell of".to_owned());
+                }
+                SharedKind::None => {}
+                _ if entry.shared_loads && entry.shared_stores => {}
+                _ => fault(
+                    name,
+                    "no LDS or no STS, though the kernel uses shared memory".to_owned(),
+                ),
+            }
+        }
+        faults
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &str = "ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'a' for 'sm_90'
+ptxas info    : Function properties for a
+    16 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads
+ptxas info    : Used 12 registers, used 1 barriers, 1024 bytes smem
+ptxas info    : Compile time = 3.520 ms
+ptxas info    : Compiling entry function 'b' for 'sm_90'
+ptxas info    : Function properties for b
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 255 registers, used 0 barriers
+";
+    const SASS: &str = ".text.a:
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+        /*0010*/              @!P0 LDS.64 R2, [R4+0x20] ;
+        /*0020*/                   STS [R4], R0 ;
+        /*0030*/                   LDG.E R0, desc[UR4][R2.64] ;
+.L_x_0:
+.text.b:
+        /*0000*/              @P1  LD.E R1, desc[UR4][R2.64] ;
+";
+
+    fn report() -> Report<'static> {
+        let mut entries = read_log(LOG);
+        read_sass(SASS, &mut entries);
+        Report {
+            file: "m.sm_75.ptx",
+            arch: "sm_90",
+            entries,
+        }
+    }
+
+    fn kernel(name: &str, shared: SharedKind) -> Kernel {
+        Kernel {
+            name: name.into(),
+            module: "m".into(),
+            params: Vec::new(),
+            block_size: None,
+            element: None,
+            op: None,
+            shared,
+            static_shared_bytes: 0,
+        }
+    }
+
+    #[test]
+    fn log_and_sass_are_read_by_kernel() {
+        let report = report();
+        let a = Entry {
+            stack_bytes: 16,
+            spill_bytes: 12,
+            registers: 12,
+            shared_loads: true,
+            shared_stores: true,
+            generic: false,
+        };
+        assert_eq!(report.entries["a"], a);
+        assert_eq!(
+            report.entries["b"],
+            Entry {
+                registers: 255,
+                generic: true,
+                ..Entry::default()
+            }
+        );
+    }
+
+    #[test]
+    fn spills_generic_accesses_and_missing_shared_ones_are_faults() {
+        let (a, b) = (kernel("a", SharedKind::None), kernel("b", SharedKind::Static));
+        assert_eq!(
+            report().faults(&BTreeMap::from([("a", &a), ("b", &b)])),
+            [
+                "a (m.sm_75.ptx, sm_90): 16 bytes of stack, 12 of spills",
+                "a (m.sm_75.ptx, sm_90): shared memory that the manifest does not tell of",
+                "b (m.sm_75.ptx, sm_90): a generic load, store or atomic",
+                "b (m.sm_75.ptx, sm_90): no LDS or no STS, though the kernel uses shared memory",
+            ]
+        );
+        assert!(report().faults(&BTreeMap::new())[1].ends_with("it is not in the manifest"));
+    }
+
+    #[test]
+    fn a_target_runs_on_later_generations_unless_specific() {
+        assert!(runs_on("sm_75", "sm_120"));
+        assert!(!runs_on("sm_90", "sm_80"));
+        assert!(!runs_on("sm_90a", "sm_100"));
+    }
+
+    #[test]
+    fn a_named_folder_without_the_tools_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = Tools::in_folder(folder.path()).err().unwrap().to_string();
+        assert_eq!(error, format!("there is no ptxas in {}", folder.path().display()));
+    }
+}
