@@ -23,7 +23,7 @@ use warpfold::{
 const SMALL: [u64; 10] = [0, 1, 2, 31, 32, 33, 1023, 1024, 1025, 4095];
 /// At this one with one block size.
 const MIDDLE: u64 = 65_537;
-/// At this one every rung, with one operation and type.
+/// At this one every rung and type, with one operation.
 const LARGE: u64 = 1_000_003;
 
 /// Another sample of blocks, grids and inputs.
@@ -186,25 +186,20 @@ fn every_rung_takes_a_million_elements_and_three() {
     let mut bench = Bench::new(&devices, &library);
     let mut rng = seeded();
     for variant in Variant::all() {
-        let (op, element) = (
-            *Op::ALL.choose(&mut rng).unwrap(),
-            *ElementType::ALL.choose(&mut rng).unwrap(),
-        );
         let block = u64::from(variant.facts().default_block);
-        let plan = sample_plan(
-            &Problem {
+        for element in ElementType::ALL {
+            let op = *Op::ALL.choose(&mut rng).unwrap();
+            let problem = Problem {
                 variant,
                 op,
                 element,
                 n: LARGE,
-            },
-            block,
-            &mut rng,
-        )
-        .unwrap();
-        bench.run(&plan, &generate(element, op, LARGE, 1).unwrap(), "seed 1");
+            };
+            let plan = sample_plan(&problem, block, &mut rng).unwrap();
+            bench.run(&plan, &generate(element, op, LARGE, 1).unwrap(), "seed 1");
+        }
     }
-    bench.finish(9);
+    bench.finish(9 * 6);
 }
 
 /// Every operation on every rung over these values.

@@ -21,9 +21,11 @@
 //! is wrong: a sum may then come out infinite or NaN; of a product only the sign is checked, and its error bound is
 //! infinite.
 
-use approx::abs_diff_eq;
-use xsum::{Xsum, XsumLarge};
+mod exact_sum;
 
+use approx::abs_diff_eq;
+
+use self::exact_sum::ExactSum;
 use crate::{
     element::{Element, Value, Values, with_slice},
     op::Op,
@@ -177,15 +179,14 @@ impl Specials {
 
 fn float_sum(values: impl Iterator<Item = f64>, depth: u64, format: &Format) -> Reference {
     let mut specials = Specials::default();
-    let (mut sum, mut magnitude) = (XsumLarge::new(), XsumLarge::new());
+    let (mut sum, mut magnitude) = (ExactSum::new(), ExactSum::new());
     for x in values {
         if !specials.note(x) {
             sum.add(x);
             magnitude.add(x.abs());
         }
     }
-    // The sum of nothing is -0 there.
-    let (sum, magnitude) = (sum.sum() + 0.0, magnitude.sum());
+    let (sum, magnitude) = (sum.value(), magnitude.value());
     let relative = format.relative_error(depth);
     let may_overflow = magnitude * (1.0 + relative) > format.max;
 
