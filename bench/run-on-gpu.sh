@@ -8,7 +8,11 @@
 
 set -uo pipefail
 
-bundle=$(cd "$(dirname "$0")" && pwd)
+archive=$(cd "$(dirname "$0")" && pwd)/packed.tar.gz
+bundle=$(mktemp -d)
+built_in=
+trap 'rm -rf "$bundle"; [ -z "$built_in" ] || rm -f "$built_in"' EXIT
+tar -xzf "$archive" -C "$bundle" || exit 1
 out=${1:-${OUT:-out}}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
@@ -29,9 +33,9 @@ verdict() { # verdict NAME STATUS TEXT
 step() { printf '\n== %s (%s s)\n' "$*" "$SECONDS"; }
 
 # Some tests know the folder they were built in. Where that is not here, it becomes a link to the bundle's tree.
-built_in=$(cat "$bundle/built-in")
-if [ ! -e "$built_in" ]; then
-    mkdir -p "$(dirname "$built_in")" && ln -s "$bundle/tree" "$built_in" && trap 'rm -f "$built_in"' EXIT
+folder=$(cat "$bundle/built-in")
+if [ ! -e "$folder" ]; then
+    mkdir -p "$(dirname "$folder")" && ln -s "$bundle/tree" "$folder" && built_in=$folder
 fi
 
 step machine
@@ -52,7 +56,7 @@ export INSTA_WORKSPACE_ROOT="$bundle/tree" INSTA_UPDATE=no
 : >"$out/tests.txt"
 while IFS=$'\t' read -r name folder; do
     started=$SECONDS
-    log=$(cd "$bundle/tree/$folder" && CARGO_MANIFEST_DIR=$PWD timeout 200 "$bundle/tests/$name" 2>&1)
+    log=$(cd "$bundle/tree/$folder" && CARGO_MANIFEST_DIR=$PWD timeout 200 "$bundle/tests/$name" 2>&1 </dev/null)
     status=$?
     printf '== %s (exit status %s)\n%s\n' "$name" "$status" "$log" >>"$out/tests.txt"
     verdict "test $name" "$status" "$(grep '^test result' <<<"$log" | tail -1 | cut -d';' -f1-2), $((SECONDS - started)) s"
@@ -63,16 +67,15 @@ unset WARPFOLD_DEVICE
 step ladder
 peer=()
 if command -v nvcc >/dev/null; then
-    nvcc -arch="sm_$capability" -O3 -cubin -o "$out/../ladder.$$.cubin" "$bundle/tree/bench/peers/ladder.cu"
+    nvcc -arch="sm_$capability" -O3 -cubin -o "$bundle/ladder.cubin" "$bundle/tree/bench/peers/ladder.cu"
     status=$?
     verdict "nvcc" "$status" "bench/peers/ladder.cu for sm_$capability"
-    [ "$status" -eq 0 ] && peer=(--peer "$out/../ladder.$$.cubin")
+    [ "$status" -eq 0 ] && peer=(--peer "$bundle/ladder.cubin")
 else
     say "--      nvcc: not there, so the ladder has no peer"
 fi
 timeout 120 ladder "${peer[@]}" --json "$out/ladder.json" 2>&1 | tee "$out/ladder.txt"
 verdict "ladder" $? "see the table below"
-rm -f "$out/../ladder.$$.cubin"
 
 step "module load times, compiled by the driver each time"
 CUDA_CACHE_DISABLE=1 timeout 60 load >"$out/load.txt" 2>&1

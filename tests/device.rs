@@ -1,7 +1,10 @@
 //! The device interface, on every device that is there: what one home promises, the other keeps.
 
-use std::{env, time::Duration};
+mod support;
 
+use std::time::Duration;
+
+use support::devices;
 use warpfold::device::{Arg, Buffer, Device, DeviceChoice, DeviceError, DeviceKind, Kernel, LaunchShape};
 
 /// `add`: `data[i] += value` for `i` below `n`. `nothing`: no parameters, no work.
@@ -41,21 +44,6 @@ $done:
     ret;
 }
 ";
-
-/// The devices to test: the one that `WARPFOLD_DEVICE` demands, or the simulator and, if there is one, the GPU.
-fn devices() -> Vec<Device> {
-    let open = |choice| Device::open(choice).unwrap_or_else(|error| panic!("{choice}: {error}"));
-    if let Ok(choice) = env::var("WARPFOLD_DEVICE") {
-        return vec![open(choice.parse().expect("WARPFOLD_DEVICE"))];
-    }
-    let mut devices = vec![open(DeviceChoice::Simulator)];
-    match Device::open(DeviceChoice::Cuda) {
-        Ok(device) => devices.push(device),
-        Err(DeviceError::NoCuda(why)) => eprintln!("not run on a GPU: {why}"),
-        Err(error) => panic!("{error}"),
-    }
-    devices
-}
 
 fn kernel(device: &Device, name: &str) -> Kernel {
     device.load("test.ptx", PTX).unwrap().kernel(name).unwrap()
@@ -206,7 +194,7 @@ fn time_covers_the_work() {
         let time = device
             .time(|| device.launch(&add, shape(256, 256), &add_args(&data, 1)))
             .unwrap();
-        assert!(time > Duration::ZERO && time < Duration::from_secs(60), "{time:?}");
+        assert!(time > Duration::ZERO);
         assert_eq!(data.copy_to_host().unwrap(), vec![1; 1 << 16]);
         let failed: Result<_, DeviceError> = device.time(|| Err(DeviceError::OtherDevice("buffer")));
         assert!(matches!(failed, Err(DeviceError::OtherDevice("buffer"))));

@@ -1,13 +1,15 @@
 //! `cargo xtask bundle`: everything that a GPU machine without Rust needs to run the tests and the benchmarks.
 //!
-//! The bundle is a folder:
+//! The bundle is a folder of two files: `run.sh`, a copy of bench/run-on-gpu.sh, and `packed.tar.gz`, in which are
 //!
-//!     run.sh         bench/run-on-gpu.sh
-//!     tests/         the test binaries, and tests.tsv: each with the folder that cargo would run it in
-//!     bin/           the workspace's programs
-//!     tree/          the files of the repository: what tests and benchmarks read
-//!     built-in       the folder that the binaries were built in
-//!     commit         what was built
+//! ```text
+//! tests/       the test binaries
+//! tests.tsv    their names, each with the folder that cargo would run it in
+//! bin/         the workspace's programs
+//! tree/        the files of the repository: what tests and benchmarks read
+//! built-in     the folder that the binaries were built in
+//! commit       what was built
+//! ```
 //!
 //! Documentation tests are not in it: only rustdoc can build them.
 
@@ -33,6 +35,9 @@ const PROGRAMS: [&str; 2] = ["bench", "warpfold"];
 /// More than this is refused, in bytes: the bundle is meant to be copied around.
 const MOST_BYTES: u64 = 60 << 20;
 
+/// All but the script.
+const ARCHIVE: &str = "packed.tar.gz";
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The folder to write; what is in it is deleted
@@ -45,38 +50,47 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let tests = build(&root, "test", &["--no-run", "--lib", "--bins", "--tests"], &TESTED)?;
     let programs = build(&root, "build", &["--bins"], &PROGRAMS)?;
 
-    let out = root.join(&args.out);
-    clear(&out)?;
-    for folder in ["tests", "bin", "tree"] {
-        fs::create_dir_all(out.join(folder))?;
-    }
-    let mut bytes = 0;
+    let packed = tempfile::tempdir()?;
+    let packed = packed.path();
     let mut table = String::new();
     for (name, test) in tests.iter().filter(|(_, artifact)| artifact.is_test) {
-        bytes += copy(&test.executable, &out.join("tests").join(name))?;
+        copy(&test.executable, &packed.join("tests").join(name))?;
         let folder = test
             .package
             .strip_prefix(&root)
             .context("a package outside of the workspace")?;
         writeln!(table, "{name}\t{}", folder.display())?;
     }
-    fs::write(out.join("tests.tsv"), table)?;
+    fs::write(packed.join("tests.tsv"), table)?;
     for (name, program) in &programs {
-        bytes += copy(&program.executable, &out.join("bin").join(name))?;
+        copy(&program.executable, &packed.join("bin").join(name))?;
     }
     for file in git(&root, &["ls-files", "-z", "--cached", "--others", "--exclude-standard"])?.split_terminator('\0') {
         // A file that was deleted and not yet committed is still listed.
         if root.join(file).is_file() {
-            bytes += copy(&root.join(file), &out.join("tree").join(file))?;
+            copy(&root.join(file), &packed.join("tree").join(file))?;
         }
     }
-    copy(&root.join("bench/run-on-gpu.sh"), &out.join("run.sh"))?;
-    fs::write(out.join("built-in"), root.display().to_string())?;
+    fs::write(packed.join("built-in"), root.display().to_string())?;
     fs::write(
-        out.join("commit"),
+        packed.join("commit"),
         git(&root, &["describe", "--always", "--dirty", "--abbrev=12"])?,
     )?;
 
+    let out = root.join(&args.out);
+    clear(&out)?;
+    let archive = out.join(ARCHIVE);
+    copy(&root.join("bench/run-on-gpu.sh"), &out.join("run.sh"))?;
+    let status = Command::new("tar")
+        .arg("-czf")
+        .arg(&archive)
+        .arg("-C")
+        .arg(packed)
+        .arg(".")
+        .status();
+    ensure!(status.context("cannot run tar")?.success(), "tar failed");
+
+    let bytes = fs::metadata(&archive)?.len();
     ensure!(
         bytes <= MOST_BYTES,
         "the bundle has {bytes} bytes, and {MOST_BYTES} are allowed"
@@ -97,7 +111,7 @@ fn clear(out: &Path) -> anyhow::Result<()> {
     if !out.exists() {
         return Ok(());
     }
-    let is_bundle = out.join("built-in").is_file();
+    let is_bundle = out.join(ARCHIVE).is_file();
     let is_empty = fs::read_dir(out)
         .with_context(|| format!("cannot read {}", out.display()))?
         .next()
@@ -180,12 +194,13 @@ fn artifact(line: &str) -> anyhow::Result<Option<(String, Artifact)>> {
     )))
 }
 
-/// Copies a file, and makes its folder. Returns its size.
-fn copy(from: &Path, to: &Path) -> anyhow::Result<u64> {
+/// Copies a file, and makes its folder.
+fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder)?;
     }
-    fs::copy(from, to).with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))
+    fs::copy(from, to).with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+    Ok(())
 }
 
 fn git(root: &Path, args: &[&str]) -> anyhow::Result<String> {
@@ -248,7 +263,7 @@ mod tests {
         fs::write(&precious, "").unwrap();
         assert!(clear(folder.path()).unwrap_err().to_string().ends_with("is left alone"));
         assert!(precious.exists());
-        fs::write(folder.path().join("built-in"), "").unwrap();
+        fs::write(folder.path().join(ARCHIVE), "").unwrap();
         clear(folder.path()).unwrap();
         assert!(!folder.path().exists());
     }

@@ -147,7 +147,9 @@ mod tests {
     fn message(version: u32, init: u32, devices: u32, omit_module_unload: bool) -> Option<String> {
         let folder = tempfile::tempdir().unwrap();
         let library = fake_cuda::build(folder.path(), version, init, devices, omit_module_unload)?;
-        let Err(error) = open(&library) else { panic!("this driver is usable") };
+        let Err(error) = open(&library) else {
+            panic!("this driver is usable")
+        };
         Some(error.to_string().replace(&library, "LIB"))
     }
 

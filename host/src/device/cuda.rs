@@ -78,6 +78,13 @@ impl Gpu {
     }
 }
 
+impl Drop for Gpu {
+    fn drop(&mut self) {
+        // For the stream, which is destroyed next, perhaps by a thread that never used this device.
+        let _ = self.make_current();
+    }
+}
+
 fn info(device: device::Device) -> Result<DeviceInfo, CudaError> {
     let attribute = |attribute| device.get_attribute(attribute).map(i32::unsigned_abs);
     let clock_khz = attribute(DeviceAttribute::MemoryClockRate).unwrap_or(0);
@@ -266,6 +273,13 @@ struct GpuModule {
     // Unloaded before the context may go.
     module: module::Module,
     gpu: Arc<Gpu>,
+}
+
+impl Drop for GpuModule {
+    fn drop(&mut self) {
+        // For the module, as for `Gpu`'s stream.
+        let _ = self.gpu.make_current();
+    }
 }
 
 impl LoadedModule for GpuModule {

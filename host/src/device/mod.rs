@@ -5,15 +5,16 @@
 //! Work is ordered as on one CUDA stream: each call sees the effects of all earlier ones, and a launch may return
 //! before the kernel has ended. Copies to the host wait for it.
 //!
-//! ```no_run
+//! ```
 //! use warpfold::device::{Arg, Device, DeviceChoice, LaunchShape};
+//! use warpfold::ptx::PtxLibrary;
 //!
-//! # fn main() -> Result<(), warpfold::device::DeviceError> {
-//! # let ptx = "";
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let device = Device::open(DeviceChoice::Auto)?;
 //! let input = device.upload(&[1i32; 512])?;
 //! let output = device.alloc::<i32>(1)?;
-//! let kernel = device.load("reduce6_i32", ptx)?.kernel("reduce6_sum_i32_b256")?;
+//! let ptx = PtxLibrary::open(None)?.find("reduce6_sum_i32_b256", device.info().compute_capability)?;
+//! let kernel = device.load(&ptx.file, &ptx.text)?.kernel("reduce6_sum_i32_b256")?;
 //! let shape = LaunchShape { grid: 1, block: 256, shared_bytes: 1024 };
 //! device.launch(&kernel, shape, &[Arg::Pointer(input.address()), Arg::Pointer(output.address()), Arg::U64(512)])?;
 //! assert_eq!(output.copy_to_host()?, [512]);
