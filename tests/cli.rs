@@ -4,9 +4,13 @@ mod support;
 
 use std::{fmt::Write as _, io::Read, process::Stdio};
 
+use cuda_builder::manifest::{FILE_NAME, sha256_hex};
 use serde_json::Value as Json;
 use support::{Run, Sandbox, device_flag};
-use warpfold::device::{Device, DeviceChoice};
+use warpfold::{
+    device::{Device, DeviceChoice},
+    ptx::PtxLibrary,
+};
 
 fn json(run: &Run) -> Json {
     assert_eq!(run.status, Some(0), "{run}");
@@ -475,6 +479,42 @@ fn a_folder_of_ptx_is_used_and_checked() {
     let run = sandbox.reduce_line("--variant 6 --n 10 --ptx-dir .");
     assert_eq!(run.status, Some(2), "{run}");
     assert!(run.stderr.contains("format 99"), "{run}");
+}
+
+#[test]
+fn a_wrong_result_is_status_1() {
+    // PTX in which the sum and the maximum have changed names.
+    let library = PtxLibrary::embedded().unwrap();
+    let ptx = library.find("reduce3_sum_i32", (7, 5)).unwrap();
+    let swapped = ptx
+        .text
+        .replace("reduce3_sum_i32", "reduce3_other_i32")
+        .replace("reduce3_max_i32", "reduce3_sum_i32")
+        .replace("reduce3_other_i32", "reduce3_max_i32");
+    let mut manifest = library.manifest().clone();
+    let module = manifest
+        .modules
+        .iter_mut()
+        .find(|module| module.file == ptx.file)
+        .unwrap();
+    module.sha256 = sha256_hex(swapped.as_bytes());
+    let sandbox = Sandbox::new();
+    sandbox.write(FILE_NAME, manifest.to_json().as_bytes());
+    sandbox.write(&ptx.file, swapped.as_bytes());
+    sandbox.write("ints", &[1i32, 2, 3].map(i32::to_le_bytes).concat());
+
+    let line = format!("--variant 3 --input ints --ptx-dir . --device {}", device_flag());
+    let run = sandbox.reduce_line(&line);
+    assert_eq!(run.status, Some(1), "{run}");
+    assert!(
+        run.stderr
+            .ends_with("error: wrong result: reduce3_sum_i32 gave 3, and the reference is 6\n"),
+        "{run}"
+    );
+    assert!(run.stdout.contains("reference  6 (DISAGREES"), "{run}");
+    let run = sandbox.reduce_line(&format!("{line} --json"));
+    assert_eq!(run.status, Some(1), "{run}");
+    assert!(run.stdout.contains("\"agree\":false"), "{run}");
 }
 
 #[test]

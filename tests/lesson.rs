@@ -90,7 +90,7 @@ fn rung_2_strides_by_2_s_and_conflicts() {
     });
     // Rung 3 is the cure: no product in its loop.
     each_element(Variant::Sequential, |body, element| {
-        assert!(!has(body, "mul.lo"), "{element}: {body:#?}")
+        assert!(!has(body, "mul.lo"), "{element}: {body:#?}");
     });
 }
 

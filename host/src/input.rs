@@ -219,16 +219,23 @@ impl InputFile {
         }
 
         let mut reader = BufReader::new(file);
-        let mut magic = Vec::new();
+        let mut beginning = Vec::new();
         (&mut reader)
-            .take(NPY_MAGIC.len() as u64)
-            .read_to_end(&mut magic)
+            .take(LONGEST_HEADER)
+            .read_to_end(&mut beginning)
             .map_err(failed)?;
         reader.rewind().map_err(failed)?;
         let named_npy = path
             .extension()
             .is_some_and(|extension| extension.eq_ignore_ascii_case("npy"));
-        if named_npy || magic == NPY_MAGIC {
+        if named_npy || beginning.starts_with(NPY_MAGIC) {
+            if is_shape_absurd(&beginning) {
+                let cause = io::Error::new(io::ErrorKind::InvalidData, "its shape has more than 2^64 elements");
+                return Err(InputError::Header {
+                    path: path.to_owned(),
+                    cause,
+                });
+            }
             return Self::open_npy(path, reader, bytes, asked);
         }
 
@@ -357,6 +364,26 @@ impl InputFile {
 /// The first bytes of every `.npy` file.
 const NPY_MAGIC: &[u8] = b"\x93NUMPY";
 
+/// Bytes of a `.npy` file that hold the header of any array that has one of our types.
+const LONGEST_HEADER: u64 = 4096;
+
+/// Whether the product of the extents in a header overflows, which npyz 0.9 computes without looking.
+fn is_shape_absurd(header: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(header);
+    let shape = text.split_once("shape").and_then(|(_, rest)| rest.split_once('('));
+    let Some((extents, _)) = shape.and_then(|(_, rest)| rest.split_once(')')) else {
+        return false;
+    };
+    let product = extents
+        .split(',')
+        .filter_map(|extent| extent.trim().parse().ok())
+        .try_fold(1u64, |product, extent: u64| {
+            // Strides are products too, of all extents behind a 0.
+            product.checked_mul(extent.max(1))
+        });
+    product.is_none()
+}
+
 fn element_of(dtype: &npyz::DType) -> Option<ElementType> {
     use npyz::TypeChar::{Float, Int, Uint};
     let npyz::DType::Plain(plain) = dtype else { return None };
@@ -474,6 +501,10 @@ mod tests {
         assert!(message(&npy("<i4", false, "(2,)", &[0; 8])[..20]).starts_with("FILE: not a .npy file"));
         let huge = npy("<i4", false, "(1099511627776, 1048576)", &[0; 8]);
         assert!(message(&huge).contains("announces 4611686018427387904 bytes"));
+        for absurd in ["(18446744073709551615, 4)", "(0, 9223372036854775808, 4)"] {
+            let message = message(&npy("<i4", false, absurd, &[0; 8]));
+            assert!(message.ends_with("its shape has more than 2^64 elements"), "{message}");
+        }
     }
 
     #[test]

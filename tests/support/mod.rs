@@ -13,7 +13,7 @@ use std::{
 
 use warpfold::{
     device::{Device, DeviceChoice},
-    ptx::PtxLibrary,
+    ptx::{DIR_VARIABLE, PtxLibrary},
 };
 
 /// The variable that forces one device.
@@ -97,10 +97,14 @@ impl Sandbox {
         std::fs::write(self.folder.path().join(name), bytes).unwrap();
     }
 
-    /// A command that runs there, without what the environment might add.
+    /// A command that runs there.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(binary());
         command.current_dir(self.folder.path()).stdin(Stdio::null());
+        // A folder of PTX under test may be named relative to where the tests run.
+        if let Some(folder) = env::var_os(DIR_VARIABLE) {
+            command.env(DIR_VARIABLE, std::path::absolute(folder).unwrap());
+        }
         command
     }
 

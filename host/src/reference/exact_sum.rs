@@ -93,7 +93,9 @@ mod tests {
 
     fn sum(values: &[f64]) -> f64 {
         let mut sum = ExactSum::new();
-        values.iter().for_each(|&x| sum.add(x));
+        for &x in values {
+            sum.add(x);
+        }
         sum.value()
     }
 
