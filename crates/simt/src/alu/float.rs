@@ -8,16 +8,18 @@
 use crate::ptx::ast::{FloatBinaryOp, FloatTest, FloatUnaryOp, MinMaxMode, Precision, Rounding, Type};
 use crate::registers::{AluFn, alu};
 
-/// Any NaN as the one that hardware makes.
+/// Any NaN as the one that hardware makes. Told by its bits: to the optimiser all NaNs of float arithmetic are one.
 #[inline(always)]
 pub(crate) fn canonical32(value: f32) -> f32 {
-    if value.is_nan() { f32::from_bits(0x7fff_ffff) } else { value }
+    let bits = value.to_bits();
+    f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { 0x7fff_ffff } else { bits })
 }
 
 /// Any NaN as the one that hardware makes.
 #[inline(always)]
 pub(crate) fn canonical64(value: f64) -> f64 {
-    if value.is_nan() { f64::from_bits(0xfff8_0000_0000_0000) } else { value }
+    let bits = value.to_bits();
+    f64::from_bits(if bits & (u64::MAX >> 1) > 0x7ff0_0000_0000_0000 { 0xfff8_0000_0000_0000 } else { bits })
 }
 
 /// Subnormals as zero of the same sign, if `FTZ`.
