@@ -19,5 +19,5 @@ fn every_file_of_the_corpus_parses() {
             seen += 1;
         }
     }
-    assert!(seen >= 9, "only {seen} files");
+    assert!(seen >= 8, "only {seen} files");
 }

@@ -385,6 +385,23 @@ fn each_rule_refuses() {
             "prefetch.global.L1 [%f1];",
             "`prefetch.global.L1`: register `%f1` of type .f32 cannot address the global space",
         ),
+        (
+            "ld.global.v8.u64 {%rd1, %rd2, %rd3, %rd4, %rd1, %rd2, %rd3, %rd4}, [%rd1];",
+            "`ld.global.v8.u64`: an access of 64 bytes is wider than 32",
+        ),
+        (
+            "st.release.gpu.local.u32 [depot], 1;",
+            "`st.release.gpu.local.u32`: the local space knows no ordering",
+        ),
+        (
+            "add.u32 %r1, %r2, %r3 ret;",
+            "expected `;` after the operands, found `ret`",
+        ),
+        (
+            "mov.b64 %rd1, {%r1, %r1, %r1, %r1, %r1, %r1, %r1, %r1, %r1};",
+            "expected at most 8 elements, found `}`",
+        ),
+        ("bra.sometimes l;", "unknown modifier `.sometimes` in `bra.sometimes`"),
         // Warp, barriers, calls.
         (
             "bar.warp.sync %rd1;",

@@ -10,9 +10,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+mod modifiers;
 mod op;
 
-pub use op::*;
+pub use modifiers::*;
+pub use op::Op;
 
 /// A whole PTX file.
 #[derive(Debug, Clone)]

@@ -114,3 +114,53 @@ impl<'a> Checker<'a> {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::ast::{FunctionId, Op, Target};
+    use super::super::parser::parse;
+    use super::*;
+
+    /// The message about a kernel whose first instruction was changed after parsing.
+    fn refusal(line: &str, change: impl FnOnce(&mut Op)) -> String {
+        let text = format!(
+            ".version 8.0\n.target sm_75\n.func f() {{ ret; }}\n.entry k() {{ .reg .b32 %r<2>; l: {line} ret; t: .branchtargets l; }}"
+        );
+        let mut module = parse("t.ptx", &text).unwrap_or_else(|error| panic!("{error}"));
+        validate(&module).unwrap_or_else(|error| panic!("{error}"));
+        change(&mut module.functions[1].body[0].op);
+        validate(&module).map_or_else(|error| error.message, |()| panic!("{line} was taken"))
+    }
+
+    #[test]
+    fn indices_are_inside() {
+        let changed = refusal("bra l;", |op| {
+            if let Op::Bra { target, .. } = op {
+                *target = Target(2);
+            }
+        });
+        assert_eq!(changed, "`bra`: the branch leaves the function");
+        let changed = refusal("brx.idx %r1, t;", |op| {
+            if let Op::BrxIdx { targets, .. } = op {
+                targets.push(Target(9));
+            }
+        });
+        assert_eq!(changed, "`brx.idx`: the branch leaves the function");
+        let changed = refusal("call f;", |op| {
+            if let Op::Call { callee, .. } = op {
+                *callee = FunctionId(2);
+            }
+        });
+        assert_eq!(changed, "`call`: the function does not exist");
+    }
+
+    #[test]
+    fn an_arrival_says_how_many_threads() {
+        let changed = refusal("bar.arrive 0, 64;", |op| {
+            if let Op::Barrier { threads, .. } = op {
+                *threads = None;
+            }
+        });
+        assert_eq!(changed, "`bar.arrive`: the number of threads is missing");
+    }
+}

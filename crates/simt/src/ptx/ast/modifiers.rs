@@ -1,0 +1,412 @@
+//! The modifiers that instructions carry, as types.
+
+use super::{PredicateOperand, RegId, Value, VarRef};
+
+/// Which way `cvta` converts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CvtaDirection {
+    /// `cvta.space`: from the space to generic.
+    ToGeneric,
+    /// `cvta.to.space`: from generic to the space.
+    FromGeneric,
+}
+
+/// Ordering and scope of a memory access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the PTX ISA")]
+pub enum Ordering {
+    Weak,
+    Volatile,
+    Relaxed(Scope),
+    Acquire(Scope),
+    Release(Scope),
+    AcqRel(Scope),
+}
+
+/// Whom an ordering concerns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// The block.
+    Cta,
+    /// The cluster.
+    Cluster,
+    /// The device.
+    Gpu,
+    /// All devices and the host.
+    Sys,
+}
+
+/// What an access says about caches. It changes time, never values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct CacheHints {
+    /// `.ca` and the like.
+    pub op: Option<CacheOp>,
+    /// `.nc`: the read-only path.
+    pub non_coherent: bool,
+    /// `.L1::…`
+    pub l1: Option<Eviction>,
+    /// `.L2::evict_…`
+    pub l2: Option<Eviction>,
+    /// `.L2::64B`, `.L2::128B`, `.L2::256B`: bytes to prefetch.
+    pub l2_prefetch: Option<u16>,
+}
+
+/// Cache operators of `ld` and `st` (PTX ISA 9.7.9.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the PTX ISA")]
+pub enum CacheOp {
+    Ca,
+    Cg,
+    Cs,
+    Lu,
+    Cv,
+    Wb,
+    Wt,
+}
+
+/// Eviction priorities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the PTX ISA")]
+pub enum Eviction {
+    Normal,
+    Unchanged,
+    First,
+    Last,
+    NoAllocate,
+}
+
+/// Instructions that speak to caches alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the PTX ISA")]
+pub enum CacheControlOp {
+    PrefetchL1,
+    PrefetchL2,
+    PrefetchUniformL1,
+    ApplyPriorityL2Normal,
+    DiscardL2,
+}
+
+/// Two-operand integer arithmetic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the PTX ISA")]
+pub enum IntBinaryOp {
+    Add,
+    Sub,
+    MulLo,
+    MulHi,
+    MulWide,
+    Mul24Lo,
+    Mul24Hi,
+    Div,
+    Rem,
+    Min,
+    Max,
+}
+
+/// Arithmetic with the carry flag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the PTX ISA")]
+pub enum CarryOp {
+    Add,
+    Sub,
+}
+
+/// The part of the product that `mad` keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the PTX ISA")]
+pub enum MulPart {
+    Lo,
+    Hi,
+    Wide,
+    /// `mad24.lo`
+    Lo24,
+    /// `mad24.hi`
+    Hi24,
+}
+
+/// One-operand integer arithmetic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the PTX ISA")]
+pub enum IntUnaryOp {
+    Abs,
+    Neg,
+    Cnot,
+    Popc,
+    Clz,
+    Brev,
+    Bfind,
+    /// `bfind.shiftamt`
+    BfindShiftAmount,
+}
+
+/// Bit-wise operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the PTX ISA")]
+pub enum LogicOp {
+    And,
+    Or,
+    Xor,
+}
+
+/// Shift directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the PTX ISA")]
+pub enum ShiftOp {
+    Left,
+    Right,
+}
+
+/// What amounts beyond the width do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the PTX ISA")]
+pub enum ShfMode {
+    Clamp,
+    Wrap,
+}
+
+/// Modes of `prmt`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the PTX ISA")]
+pub enum PrmtMode {
+    Index,
+    F4e,
+    B4e,
+    Rc8,
+    Ecl,
+    Ecr,
+    Rc16,
+}
+
+/// Rounding of float results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Rounding {
+    /// `.rn`: nearest, ties to even; also where nothing is written.
+    #[default]
+    NearestEven,
+    /// `.rz`
+    Zero,
+    /// `.rm`
+    Down,
+    /// `.rp`
+    Up,
+}
+
+/// How close a result is to the true one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Precision {
+    /// `.approx`
+    Approx,
+    /// `.full`: within 2 ulp, of `div.f32`.
+    Full,
+    /// Correctly rounded.
+    Rounded(Rounding),
+}
+
+/// Two-operand float arithmetic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the PTX ISA")]
+pub enum FloatBinaryOp {
+    Add(Rounding),
+    Sub(Rounding),
+    Mul(Rounding),
+    Div(Precision),
+    Min(MinMaxMode),
+    Max(MinMaxMode),
+    /// The magnitude of `b` with the sign of `a`.
+    Copysign,
+}
+
+/// Modifiers of float `min` and `max`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct MinMaxMode {
+    /// `.NaN`: a NaN operand makes the result NaN. Without, the other operand wins.
+    pub nan: bool,
+    /// `.xorsign.abs`: of magnitudes, with the signs' xor.
+    pub xorsign_abs: bool,
+}
+
+/// One-operand float arithmetic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the PTX ISA")]
+pub enum FloatUnaryOp {
+    Abs,
+    Neg,
+    Sqrt(Precision),
+    Rcp(Precision),
+    Rsqrt,
+    Ex2,
+    Lg2,
+    Sin,
+    Cos,
+    Tanh,
+}
+
+/// What `testp` asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the PTX ISA")]
+pub enum FloatTest {
+    Finite,
+    Infinite,
+    Number,
+    NotANumber,
+    Normal,
+    Subnormal,
+}
+
+/// Comparisons of `setp` and `set` (PTX ISA 9.3.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CmpOp {
+    /// `.eq`
+    Eq,
+    /// `.ne`
+    Ne,
+    /// `.lt`, and `.lo` of unsigned types.
+    Lt,
+    /// `.le`, and `.ls` of unsigned types.
+    Le,
+    /// `.gt`, and `.hi` of unsigned types.
+    Gt,
+    /// `.ge`, and `.hs` of unsigned types.
+    Ge,
+    /// `.equ`: equal or unordered. This and what follows, floats only.
+    Equ,
+    /// `.neu`
+    Neu,
+    /// `.ltu`
+    Ltu,
+    /// `.leu`
+    Leu,
+    /// `.gtu`
+    Gtu,
+    /// `.geu`
+    Geu,
+    /// `.num`: neither is NaN.
+    Num,
+    /// `.nan`: one or both are NaN.
+    Nan,
+}
+
+/// `.and`, `.or`, `.xor` of `setp` and `set` with a further predicate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Combine {
+    /// How.
+    pub op: LogicOp,
+    /// With what.
+    pub with: PredicateOperand,
+}
+
+/// Rounding of `cvt`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CvtRounding {
+    /// `.rn .rz .rm .rp`: to a float.
+    Float(Rounding),
+    /// `.rni .rzi .rmi .rpi`: to an integer, or to an integral float of the same type.
+    Integer(Rounding),
+}
+
+/// An argument of a call.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum CallArg {
+    /// The contents of a `.param` variable of the caller.
+    Param(VarRef),
+    /// A register or a number.
+    Value(Value),
+}
+
+/// Where a call's result goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallReturn {
+    /// A `.param` variable of the caller.
+    Param(VarRef),
+    /// A register.
+    Reg(RegId),
+}
+
+/// Barriers without a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BarrierOp {
+    /// Wait for the others.
+    Sync,
+    /// Count as arrived, do not wait. `threads` is always given.
+    Arrive,
+}
+
+/// What `bar.red` computes over the threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BarrierRedOp {
+    /// How many predicates hold, into a 32-bit register.
+    Popc,
+    /// Whether all hold, into a predicate.
+    And,
+    /// Whether one holds, into a predicate.
+    Or,
+}
+
+/// The strength of a fence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the PTX ISA")]
+pub enum FenceSem {
+    Acquire,
+    Release,
+    AcqRel,
+    /// Also what `membar` means.
+    Sc,
+}
+
+/// Modes of `shfl.sync`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the PTX ISA")]
+pub enum ShflMode {
+    Up,
+    Down,
+    Bfly,
+    Idx,
+}
+
+/// Modes of `vote.sync`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the PTX ISA")]
+pub enum VoteMode {
+    All,
+    Any,
+    Uni,
+    Ballot,
+}
+
+/// Modes of `match.sync`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the PTX ISA")]
+pub enum MatchMode {
+    Any,
+    All,
+}
+
+/// Operations of `redux.sync`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the PTX ISA")]
+pub enum ReduxOp {
+    Add,
+    Min,
+    Max,
+    And,
+    Or,
+    Xor,
+}
+
+/// Operations of `atom` and `red`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are those of the PTX ISA")]
+pub enum AtomOp {
+    Add,
+    Min,
+    Max,
+    And,
+    Or,
+    Xor,
+    /// `old >= a ? 0 : old + 1`
+    Inc,
+    /// `old == 0 || old > a ? a : old - 1`
+    Dec,
+    Exch,
+    Cas,
+}
