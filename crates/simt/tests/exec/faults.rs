@@ -9,8 +9,13 @@ use crate::{kernel, run};
 fn fault(declarations: &str, body: &str) -> String {
     let module = kernel(declarations, body);
     let message = |workers| {
-        let config = LaunchConfig { workers: Some(workers), ..LaunchConfig::new(2, 64) };
-        run(&module, &config, &[0; 4], 4).expect_err("the kernel must fault").to_string()
+        let config = LaunchConfig {
+            workers: Some(workers),
+            ..LaunchConfig::new(2, 64)
+        };
+        run(&module, &config, &[0; 4], 4)
+            .expect_err("the kernel must fault")
+            .to_string()
     };
     let first = message(1);
     assert_eq!(message(2), first);
@@ -24,7 +29,7 @@ fn memory_faults() {
     assert_snapshot!(fault("", "st.global.v2.u32 [%d10+4], {%r1, %r1};"), @"kernel `k`, block (0,0,0), thread (0,0,0), test.ptx:17 `st.global.v2.u32 [%d10+4], {%r1, %r1};`: misaligned global write of 8 bytes at 0x100000004, which must be a multiple of 8");
     assert_snapshot!(fault("", "mov.u64 %d1, 8;\natom.global.add.u32 %r1, [%d1], 1;"), @"kernel `k`, block (0,0,0), thread (0,0,0), test.ptx:18 `atom.global.add.u32 %r1, [%d1], 1;`: atomic of 4 bytes through a null pointer (0x8)");
     assert_snapshot!(fault(".shared .u32 tile[4];", "mov.u32 %r1, tile;\nmad.lo.u32 %r1, %r10, 4, %r1;\nst.shared.u32 [%r1], 0;"), @"kernel `k`, block (0,0,0), thread (4,0,0), test.ptx:19 `st.shared.u32 [%r1], 0;`: out-of-bounds shared write of 4 bytes at 0x10, 4 bytes past the end of the 16 shared bytes");
-    assert_snapshot!(fault("", ".local .u64 own;\nld.local.u64 %d1, [own+16];"), @"kernel `k`, block (0,0,0), thread (0,0,0), test.ptx:18 `ld.local.u64 %d1, [own+16];`: out-of-bounds local read of 8 bytes at 0x10, 8 bytes past the end of the 16 local bytes");
+    assert_snapshot!(fault("", ".local .u64 own;\nld.local.u64 %d1, [own+8];"), @"kernel `k`, block (0,0,0), thread (0,0,0), test.ptx:18 `ld.local.u64 %d1, [own+8];`: out-of-bounds local read of 8 bytes at 0x8, 8 bytes past the end of the 8 local bytes");
     assert_snapshot!(fault(".shared .u64 tile;", "ld.shared.u64 %d1, [tile+4];"), @"kernel `k`, block (0,0,0), thread (0,0,0), test.ptx:17 `ld.shared.u64 %d1, [tile+4];`: misaligned shared read of 8 bytes at 0x4, which must be a multiple of 8");
 }
 
@@ -56,18 +61,24 @@ fn barriers_that_not_all_reach() {
 
 #[test]
 fn lanes_that_never_come() {
-    let body = "setp.eq.u32 %p1, %r10, 0;\n@%p1 bra a;\nbar.warp.sync -1;\nexit;\na:\nshfl.sync.idx.b32 %r1, %r2, 0, 31, 3;";
+    let body =
+        "setp.eq.u32 %p1, %r10, 0;\n@%p1 bra a;\nbar.warp.sync -1;\nexit;\na:\nshfl.sync.idx.b32 %r1, %r2, 0, 31, 3;";
     assert_snapshot!(fault("", body), @"kernel `k`, block (0,0,0), thread (0,0,0), test.ptx:22 `shfl.sync.idx.b32 %r1, %r2, 0, 31, 3;`: deadlock: warp 0 lane 0 at line 22 `shfl.sync.idx.b32 %r1, %r2, 0, 31, 3;`, warp 0 lanes 1-31 at line 19 `bar.warp.sync -1;` wait; 32 threads have exited");
     assert_snapshot!(fault("", "vote.sync.ballot.b32 %r1, %p1, 0xfe;"), @"kernel `k`, block (0,0,0), thread (0,0,0), test.ptx:17 `vote.sync.ballot.b32 %r1, %p1, 0xfe;`: the member mask 0x000000fe leaves out the executing lane 0");
 }
 
 #[test]
 fn launches_that_are_refused() {
-    let module = kernel(".extern .shared .u32 tile[];\n.shared .u32 fixed[1024];", "mov.u32 %r1, tile;\nmov.u32 %r1, fixed;");
+    let module = kernel(
+        ".extern .shared .u32 tile[];\n.shared .u32 fixed[1024];",
+        "mov.u32 %r1, tile;\nmov.u32 %r1, fixed;",
+    );
     let memory = Memory::new(1 << 20);
     let args = [Arg::Pointer(0), Arg::Pointer(0)];
     let refused = |name: &str, config: LaunchConfig, args: &[Arg]| {
-        launch_named(&module, name, &config, args, &memory).expect_err("must be refused").to_string()
+        launch_named(&module, name, &config, args, &memory)
+            .expect_err("must be refused")
+            .to_string()
     };
     assert_snapshot!(refused("other", LaunchConfig::new(1, 1), &args), @"module `test.ptx` has no kernel `other`");
     assert_snapshot!(refused("k", LaunchConfig::new(0, 1), &args), @"grid (0,1,1) is not allowed: each dimension must be at least 1 and at most (2147483647,65535,65535)");
@@ -75,12 +86,21 @@ fn launches_that_are_refused() {
     assert_snapshot!(refused("k", LaunchConfig::new(1, (32, 33)), &args), @"block (32,33,1) is not allowed: each dimension must be at least 1 and at most (1024,1024,64), with at most 1024 threads in all");
     assert_snapshot!(refused("k", LaunchConfig::new(1, 1), &args[..1]), @"kernel `k` takes 2 arguments and got 1");
     assert_snapshot!(refused("k", LaunchConfig::new(1, 1), &[Arg::Pointer(0), Arg::U32(1)]), @"argument 1 of kernel `k` has 4 bytes and its parameter `out` has 8");
-    let shared = LaunchConfig { dynamic_shared_bytes: 230_000, ..LaunchConfig::new(1, 1) };
+    let shared = LaunchConfig {
+        dynamic_shared_bytes: 230_000,
+        ..LaunchConfig::new(1, 1)
+    };
     assert_snapshot!(refused("k", shared, &args), @"kernel `k` would need 234096 bytes of shared memory in each block and at most 232448 are allowed");
-    let workers = LaunchConfig { workers: Some(0), ..LaunchConfig::new(1, 1) };
+    let workers = LaunchConfig {
+        workers: Some(0),
+        ..LaunchConfig::new(1, 1)
+    };
     assert_snapshot!(refused("k", workers, &args), @"a launch needs at least 1 worker");
     let kernel = module.kernel("k").unwrap();
-    assert_eq!((kernel.static_shared_bytes(), kernel.uses_dynamic_shared()), (4096, true));
+    assert_eq!(
+        (kernel.static_shared_bytes(), kernel.uses_dynamic_shared()),
+        (4096, true)
+    );
 }
 
 #[test]
@@ -90,7 +110,8 @@ fn the_kernels_own_limits_hold() {
         Module::from_ptx("limits.ptx", &text).unwrap()
     };
     let memory = Memory::new(0);
-    let launch = |limit: &str, block: u32| launch_named(&module(limit), "k", &LaunchConfig::new(1, block), &[], &memory);
+    let launch =
+        |limit: &str, block: u32| launch_named(&module(limit), "k", &LaunchConfig::new(1, block), &[], &memory);
     assert_eq!(launch(".maxntid 64, 1, 1", 64), Ok(()));
     assert_snapshot!(launch(".maxntid 64, 1, 1", 65).unwrap_err(), @"block (65,1,1) is not allowed: kernel `k` was compiled for blocks of at most 64 threads");
     assert_snapshot!(launch(".reqntid 64, 1, 1", 63).unwrap_err(), @"block (63,1,1) is not allowed: kernel `k` was compiled for blocks of exactly (64,1,1) threads");
@@ -102,7 +123,9 @@ fn what_cannot_be_simulated_is_refused_at_load() {
         let text = format!(
             ".version 8.0\n.target sm_75\n.address_size 64\n{declarations}\n.entry k() {{ .reg .f64 %g<4>; \n{body}\n ret; }}"
         );
-        Module::from_ptx("refused.ptx", &text).expect_err("must be refused").to_string()
+        Module::from_ptx("refused.ptx", &text)
+            .expect_err("must be refused")
+            .to_string()
     };
     assert_snapshot!(refused("", "add.rz.f64 %g0, %g1, %g2;"), @"refused.ptx:6: this form of the instruction is not simulated: `add.rz.f64 %g0, %g1, %g2;`");
     assert_snapshot!(refused(".func f() { call f; ret; }", "call f;"), @"refused.ptx:4: `f` calls itself, and recursion is not simulated: `call f;`");
@@ -141,8 +164,13 @@ fn the_fault_of_the_first_block_is_reported() {
         trap;",
     );
     for workers in [1, 2, 4] {
-        let config = LaunchConfig { workers: Some(workers), ..LaunchConfig::new(32, 32) };
-        let Err(LaunchError::Fault(fault)) = run(&module, &config, &[], 1) else { panic!("the kernel must fault") };
+        let config = LaunchConfig {
+            workers: Some(workers),
+            ..LaunchConfig::new(32, 32)
+        };
+        let Err(LaunchError::Fault(fault)) = run(&module, &config, &[], 1) else {
+            panic!("the kernel must fault")
+        };
         assert_eq!((fault.block, fault.thread), (Dim3::new(3, 0, 0), Dim3::new(0, 0, 0)));
     }
 }

@@ -7,16 +7,49 @@ use crate::{Lanes, check};
 /// Random bits, ordinary values, and the edges.
 fn single() -> impl Strategy<Value = u64> {
     let edges = [
-        0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, f32::MIN_POSITIVE, f32::from_bits(1), f32::MAX, f32::MIN, f32::INFINITY,
-        f32::NEG_INFINITY, f32::NAN, 2_147_483_648.0, -2_147_483_904.0,
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        0.5,
+        1.5,
+        2.5,
+        f32::MIN_POSITIVE,
+        f32::from_bits(1),
+        f32::MAX,
+        f32::MIN,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        f32::NAN,
+        2_147_483_648.0,
+        -2_147_483_904.0,
     ];
-    prop_oneof![any::<u32>(), (-100f32..100.0).prop_map(f32::to_bits), proptest::sample::select(edges.map(f32::to_bits).to_vec())]
-        .prop_map(u64::from)
+    prop_oneof![
+        any::<u32>(),
+        (-100f32..100.0).prop_map(f32::to_bits),
+        proptest::sample::select(edges.map(f32::to_bits).to_vec())
+    ]
+    .prop_map(u64::from)
 }
 
 fn double() -> impl Strategy<Value = u64> {
-    let edges = [0.0, -0.0, 1.0, -2.5, f64::MIN_POSITIVE, f64::MAX, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e300];
-    prop_oneof![any::<u64>(), (-1e9..1e9).prop_map(f64::to_bits), proptest::sample::select(edges.map(f64::to_bits).to_vec())]
+    let edges = [
+        0.0,
+        -0.0,
+        1.0,
+        -2.5,
+        f64::MIN_POSITIVE,
+        f64::MAX,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
+        1e300,
+    ];
+    prop_oneof![
+        any::<u64>(),
+        (-1e9..1e9).prop_map(f64::to_bits),
+        proptest::sample::select(edges.map(f64::to_bits).to_vec())
+    ]
 }
 
 fn singles() -> impl Strategy<Value = Lanes> {
@@ -41,11 +74,19 @@ fn out(value: f32) -> u64 {
 }
 
 fn out64(value: f64) -> u64 {
-    if value.is_nan() { 0xfff8_0000_0000_0000 } else { value.to_bits() }
+    if value.is_nan() {
+        0xfff8_0000_0000_0000
+    } else {
+        value.to_bits()
+    }
 }
 
 fn flush(value: f32) -> f32 {
-    if value.is_subnormal() { 0f32.copysign(value) } else { value }
+    if value.is_subnormal() {
+        0f32.copysign(value)
+    } else {
+        value
+    }
 }
 
 proptest! {

@@ -1,5 +1,15 @@
 //! What simulated kernels compute, how their threads are scheduled, and how they fault.
 
+#![allow(clippy::float_cmp, reason = "PTX compares exactly")]
+#![allow(clippy::precedence, reason = "formulas as the PTX ISA writes them")]
+#![allow(clippy::format_push_string, reason = "kernels are put together from text")]
+#![allow(
+    clippy::invalid_upcast_comparisons,
+    reason = "casts to a signed type are meant to change the sign"
+)]
+#![allow(clippy::manual_is_multiple_of, reason = "the kernels under test compute remainders")]
+#![allow(clippy::needless_range_loop, reason = "a lane number indexes several arrays at once")]
+
 mod faults;
 mod floats;
 mod integers;
@@ -24,7 +34,12 @@ pub(crate) fn kernel(declarations: &str, body: &str) -> Module {
 }
 
 /// Runs `k` on 64-bit words.
-pub(crate) fn run(module: &Module, config: &LaunchConfig, input: &[u64], outputs: usize) -> Result<Vec<u64>, LaunchError> {
+pub(crate) fn run(
+    module: &Module,
+    config: &LaunchConfig,
+    input: &[u64],
+    outputs: usize,
+) -> Result<Vec<u64>, LaunchError> {
     let memory = Memory::new(1 << 24);
     let allocate = |words: usize| memory.alloc(words as u64 * 8).expect("the memory is large enough");
     let (from, to) = (allocate(input.len().max(1)), allocate(outputs));
@@ -33,7 +48,12 @@ pub(crate) fn run(module: &Module, config: &LaunchConfig, input: &[u64], outputs
     launch_named(module, "k", config, &[Arg::Pointer(from), Arg::Pointer(to)], &memory)?;
     let mut bytes = vec![0; outputs * 8];
     memory.read(to, &mut bytes).expect("the output was allocated");
-    Ok(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
+    Ok(bytes
+        .as_chunks()
+        .0
+        .iter()
+        .map(|word| u64::from_le_bytes(*word))
+        .collect())
 }
 
 /// Runs instructions in one warp. They find each lane's sources in `%d1 %d2 %d3` (64 bits), `%r1 %r2 %r3`, `%h1 %h2
@@ -60,7 +80,10 @@ pub(crate) fn eval(body: &str, class: char, a: &Lanes, b: &Lanes, c: &Lanes) -> 
     text += "\nst.global.u64 [%d11], %d0;";
     let input: Vec<u64> = a.iter().chain(b).chain(c).copied().collect();
     let module = kernel("", &text);
-    let config = LaunchConfig { workers: Some(1), ..LaunchConfig::new(1, 32) };
+    let config = LaunchConfig {
+        workers: Some(1),
+        ..LaunchConfig::new(1, 32)
+    };
     let result = run(&module, &config, &input, 32).unwrap_or_else(|error| panic!("{error}\n{body}"));
     result.try_into().expect("there are 32 lanes")
 }
@@ -72,6 +95,10 @@ pub(crate) fn check(body: &str, class: char, [a, b, c]: [&Lanes; 3], expected: i
     for lane in 0..32 {
         let (a, b, c) = (a[lane], b[lane], c[lane]);
         let expected = expected(a, b, c);
-        assert_eq!(result[lane], expected, "`{body}` of {a:#x}, {b:#x}, {c:#x}: {:#x}, not {expected:#x}", result[lane]);
+        assert_eq!(
+            result[lane], expected,
+            "`{body}` of {a:#x}, {b:#x}, {c:#x}: {:#x}, not {expected:#x}",
+            result[lane]
+        );
     }
 }
