@@ -255,8 +255,7 @@ fn load_width<const WIDTH: usize>(
     mask: u32,
 ) -> Result<(), LaneFault> {
     let at = addresses(registers, load.address, mask);
-    let elements = load.targets.len();
-    let total = (WIDTH * elements) as u64;
+    let total = (WIDTH * load.targets.len()) as u64;
     let request = |space, mask| Request {
         access: Access::Read,
         space,
@@ -265,37 +264,29 @@ fn load_width<const WIDTH: usize>(
         total,
     };
     by_space(load.space, mask, request, |request| {
-        let mut values = [[0u64; LANES]; 8];
-        match request.space {
-            Space::Global | Space::Generic if elements == 1 => {
-                let values = &mut values[0];
-                request.global(env, |lane, found, offset| {
-                    values[lane] = memory::load(&found.words, offset, WIDTH as u32);
-                })?;
-            }
-            Space::Global | Space::Generic => request.global(env, |lane, found, offset| {
-                for (element, values) in values[..elements].iter_mut().enumerate() {
-                    values[lane] = memory::load(&found.words, offset + element * WIDTH, WIDTH as u32);
-                }
-            })?,
-            Space::Shared | Space::Local | Space::Param => {
-                let (bytes, size) = match request.space {
-                    Space::Shared => (&env.shared[..], env.shared.len() as u64),
-                    Space::Local => (&env.local[..], u64::from(env.program.local)),
-                    _ => (&env.grid.params[..], env.grid.params.len() as u64),
-                };
-                request.check_small(size)?;
-                for (element, values) in values[..elements].iter_mut().enumerate() {
+        // The addresses are known by now, so that a target may be the base.
+        for (element, target) in load.targets.iter().enumerate() {
+            let mut values = [0; LANES];
+            let skip = element * WIDTH;
+            match request.space {
+                Space::Global | Space::Generic => request.global(env, |lane, found, offset| {
+                    values[lane] = memory::load(&found.words, offset + skip, WIDTH as u32);
+                })?,
+                Space::Shared | Space::Local | Space::Param => {
+                    let (bytes, size) = match request.space {
+                        Space::Shared => (&env.shared[..], env.shared.len() as u64),
+                        Space::Local => (&env.local[..], u64::from(env.program.local)),
+                        _ => (&env.grid.params[..], env.grid.params.len() as u64),
+                    };
+                    request.check_small(size)?;
                     for lane in 0..LANES {
                         let at = request.lane_base(env, warp, lane) + request.addresses[lane] as usize;
-                        values[lane] = read(bytes, at + element * WIDTH, WIDTH);
+                        values[lane] = read(bytes, at + skip, WIDTH);
                     }
                 }
             }
-        }
-        for (target, values) in load.targets.iter().zip(&values) {
             if let Some(target) = target {
-                fill(registers, *target, request.mask, values, load.signed, WIDTH as u32 * 8);
+                fill(registers, *target, request.mask, &values, load.signed, WIDTH as u32 * 8);
             }
         }
         Ok(())

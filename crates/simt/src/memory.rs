@@ -327,7 +327,7 @@ impl MemoryView {
         let after = self.live.partition_point(|a| a.base <= address);
         let below = after.checked_sub(1).map(|i| &self.live[i]);
         let above = self.live.get(after);
-        let past = below.map(|a| (address + bytes - 1) - (a.base + a.bytes - 1));
+        let past = below.map(|a| address.saturating_add(bytes) - (a.base + a.bytes));
         let before = above.map(|a| a.base - address);
         let nearest = match (past, before) {
             (Some(past), before) if before.is_none_or(|before| past <= before) => below.map(|a| Nearest {

@@ -224,17 +224,24 @@ impl Kernel {
             let in_memory = |variable: &ast::Variable| {
                 matches!(variable.space, ast::Space::Global | ast::Space::Const) && variable.size() > 0
             };
-            let addresses = module
-                .variables
-                .iter()
-                .map(|variable| {
-                    if in_memory(variable) {
-                        memory.alloc(variable.size())
-                    } else {
-                        Ok(0)
+            let mut addresses = Vec::with_capacity(module.variables.len());
+            for variable in &module.variables {
+                let placed = if in_memory(variable) {
+                    memory.alloc(variable.size())
+                } else {
+                    Ok(0)
+                };
+                match placed {
+                    Ok(address) => addresses.push(address),
+                    Err(error) => {
+                        // Nothing is kept of a module that does not fit.
+                        for address in addresses.into_iter().filter(|address| *address != 0) {
+                            memory.free(address)?;
+                        }
+                        return Err(error);
                     }
-                })
-                .collect::<Result<Vec<_>, _>>()?;
+                }
+            }
             for (variable, &address) in module.variables.iter().zip(&addresses) {
                 let Some(init) = variable.init.as_ref().filter(|_| in_memory(variable)) else {
                     continue;

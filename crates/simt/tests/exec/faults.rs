@@ -34,6 +34,31 @@ fn memory_faults() {
 }
 
 #[test]
+fn an_access_at_the_end_of_the_address_space_is_a_fault() {
+    let message = fault("", "mov.u64 %d1, 0xfffffffffffffff8;\nld.global.u64 %d2, [%d1];");
+    assert!(
+        message.contains("out-of-bounds global read of 8 bytes at 0xfffffffffffffff8"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_modules_variables_must_fit_into_memory() {
+    let module = kernel(
+        ".global .u32 small;\n.global .u32 large[1000];",
+        "mov.u64 %d1, small;\nmov.u64 %d2, large;",
+    );
+    let memory = Memory::new(1000);
+    let args = [Arg::Pointer(0), Arg::Pointer(0)];
+    let error = launch_named(&module, "k", &LaunchConfig::new(1, 1), &args, &memory).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the variables of module `test.ptx` could not be placed: out of device memory: 4000 bytes were asked for and 996 of 1000 are free"
+    );
+    assert_eq!(memory.used(), 0);
+}
+
+#[test]
 fn arithmetic_faults() {
     assert_snapshot!(fault("", "sub.u32 %r1, %r10, 5;\ndiv.s32 %r2, %r10, %r1;"), @"kernel `k`, block (0,0,0), thread (5,0,0), test.ptx:18 `div.s32 %r2, %r10, %r1;`: integer division by zero");
     assert_snapshot!(fault("", "setp.eq.u32 %p1, %r12, 40;\n@%p1 trap;"), @"kernel `k`, block (0,0,0), thread (40,0,0), test.ptx:18 `@%p1 trap;`: trap");
