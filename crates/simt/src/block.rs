@@ -70,14 +70,18 @@ impl<'a, O: Observer> Block<'a, O> {
             grid,
             program,
             shared: vec![0; (program.dynamic_base + grid.config.dynamic_shared_bytes) as usize],
-            local: vec![0; program.local as usize * warps as usize * LANES],
+            local: vec![0; program.local_stride() * warps as usize * LANES],
             barriers: [BarrierState::default(); 16],
             live: 0,
             hint: 0,
         };
         let warp = |index: u32| {
             let lanes = (threads - index * LANES as u32).min(LANES as u32);
-            Warp::new(index, u32::MAX >> (LANES as u32 - lanes), registers(grid, program, index))
+            Warp::new(
+                index,
+                u32::MAX >> (LANES as u32 - lanes),
+                registers(grid, program, index),
+            )
         };
         let position = program.word_values.iter().filter_map(|(register, init)| match init {
             Init::Special(SpecialReg::Ctaid(axis)) => Some((*register, *axis)),
@@ -135,10 +139,16 @@ impl<'a, O: Observer> Block<'a, O> {
         loop {
             let mut progressed = false;
             let mut finished = true;
-            let first = self.random.as_mut().map_or(0, |random| random.below(self.warps.len() as u64) as usize);
+            let first = self
+                .random
+                .as_mut()
+                .map_or(0, |random| random.below(self.warps.len() as u64) as usize);
             for turn in 0..self.warps.len() {
                 let index = (first + turn) % self.warps.len();
-                let turn = self.random.as_mut().map_or(WARP_QUANTUM, |random| 1 + random.below(WARP_QUANTUM / 4));
+                let turn = self
+                    .random
+                    .as_mut()
+                    .map_or(WARP_QUANTUM, |random| 1 + random.below(WARP_QUANTUM / 4));
                 let warp = &mut self.warps[index];
                 let before = warp.clock;
                 let outcome = warp.run(&mut self.env, &mut self.observer, turn);
@@ -177,8 +187,12 @@ impl<'a, O: Observer> Block<'a, O> {
             let code = &self.env.program.code;
             for warp in &mut self.warps {
                 warp.release(id as u32, |registers, split| {
-                    let Op::Barrier(barrier) = &code[split.pc as usize].op else { return };
-                    let BarrierKind::Reduce { op, target, .. } = barrier.kind else { return };
+                    let Op::Barrier(barrier) = &code[split.pc as usize].op else {
+                        return;
+                    };
+                    let BarrierKind::Reduce { op, target, .. } = barrier.kind else {
+                        return;
+                    };
                     let all = |holds: bool| if holds { u32::MAX } else { 0 };
                     match op {
                         BarrierRedOp::Popc => put_word(registers, target, split.mask, state.holds),
@@ -210,31 +224,49 @@ impl<'a, O: Observer> Block<'a, O> {
     /// Says who waits where, now that nobody can run.
     fn deadlock(&self) -> Box<Fault> {
         let kernel = self.env.grid.kernel;
-        let mut splits: Vec<_> =
-            self.warps.iter().flat_map(|warp| warp.splits.iter().map(move |split| (warp, split))).collect();
+        let mut splits: Vec<_> = self
+            .warps
+            .iter()
+            .flat_map(|warp| warp.splits.iter().map(move |split| (warp, split)))
+            .collect();
         splits.sort_by_key(|(warp, split)| (warp.index, split.mask.trailing_zeros()));
         let waiting: Vec<Waiting> = splits
             .iter()
             .map(|(warp, split)| {
                 let place = self.env.program.places[split.pc as usize];
-                Waiting { warp: warp.index, lanes: split.mask, line: place.line, instruction: kernel.text(place) }
+                Waiting {
+                    warp: warp.index,
+                    lanes: split.mask,
+                    line: place.line,
+                    instruction: kernel.text(place),
+                }
             })
             .collect();
         let exited = self.threads - self.env.live;
         // The first thread at a barrier of the block stands for the fault, or else the first that waits.
-        let barrier = splits.iter().find_map(|(warp, split)| match (&self.env.program.code[split.pc as usize].op, split.state) {
-            (_, State::Barrier(id)) => Some((warp, split, id)),
-            (Op::Barrier(barrier), _) => {
-                let lane = split.mask.trailing_zeros() as usize;
-                Some((warp, split, warp.registers.words[barrier.id as usize][lane]))
-            }
-            _ => None,
-        });
+        let barrier =
+            splits.iter().find_map(
+                |(warp, split)| match (&self.env.program.code[split.pc as usize].op, split.state) {
+                    (_, State::Barrier(id)) => Some((warp, split, id)),
+                    (Op::Barrier(barrier), _) => {
+                        let lane = split.mask.trailing_zeros() as usize;
+                        Some((warp, split, warp.registers.words[barrier.id as usize][lane]))
+                    }
+                    _ => None,
+                },
+            );
         let (warp, split, kind) = match barrier {
             Some((warp, split, id)) => (warp, split, FaultKind::Barrier { id, waiting, exited }),
             None => (&splits[0].0, &splits[0].1, FaultKind::Deadlock { waiting, exited }),
         };
-        self.fault(warp.index as usize, Raised { pc: split.pc, lane: split.mask.trailing_zeros(), kind })
+        self.fault(
+            warp.index as usize,
+            Raised {
+                pc: split.pc,
+                lane: split.mask.trailing_zeros(),
+                kind,
+            },
+        )
     }
 }
 

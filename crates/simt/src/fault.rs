@@ -79,7 +79,14 @@ pub struct Waiting {
 
 impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "warp {} {} at line {} `{}`", self.warp, Lanes(self.lanes), self.line, self.instruction)
+        write!(
+            f,
+            "warp {} {} at line {} `{}`",
+            self.warp,
+            Lanes(self.lanes),
+            self.line,
+            self.instruction
+        )
     }
 }
 
@@ -88,7 +95,7 @@ pub(crate) struct Lanes(pub(crate) u32);
 
 impl fmt::Display for Lanes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.count_ones() == 1 { "lane " } else { "lanes " })?;
+        f.write_str(if self.0.is_power_of_two() { "lane " } else { "lanes " })?;
         let mut rest = self.0;
         let mut first = true;
         while rest != 0 {
@@ -230,8 +237,15 @@ fn describe(nearest: Option<Nearest>, space: Space) -> String {
     match (nearest, space) {
         (None, _) => "where nothing is allocated".to_owned(),
         (Some(n), Space::Global) => {
-            let side = if n.past_end { "past the end of" } else { "before the start of" };
-            format!("{} bytes {side} the nearest allocation ({} bytes at {:#x})", n.missed_by, n.bytes, n.base)
+            let side = if n.past_end {
+                "past the end of"
+            } else {
+                "before the start of"
+            };
+            format!(
+                "{} bytes {side} the nearest allocation ({} bytes at {:#x})",
+                n.missed_by, n.bytes, n.base
+            )
         }
         (Some(n), space) => format!("{} bytes past the end of the {} {space} bytes", n.missed_by, n.bytes),
     }
@@ -239,19 +253,14 @@ fn describe(nearest: Option<Nearest>, space: Space) -> String {
 
 fn join(waiting: &[Waiting]) -> String {
     const SHOWN: usize = 8;
-    let mut text = String::new();
-    for (i, one) in waiting.iter().take(SHOWN).enumerate() {
-        let separator = if i == 0 { "" } else { ", " };
-        text += &format!("{separator}{one}");
-    }
-    if waiting.is_empty() {
-        text += "nobody";
-    }
-    text += if waiting.len() == 1 && waiting[0].lanes.count_ones() == 1 { " waits" } else { " wait" };
-    if waiting.len() > SHOWN {
-        text += &format!(" (and {} groups more)", waiting.len() - SHOWN);
-    }
-    text
+    let shown: Vec<String> = waiting.iter().take(SHOWN).map(ToString::to_string).collect();
+    let one = matches!(waiting, [only] if only.lanes.is_power_of_two());
+    let wait = if one { "waits" } else { "wait" };
+    let rest = match waiting.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" (and {more} groups more)"),
+    };
+    format!("{} {wait}{rest}", shown.join(", "))
 }
 
 fn exited_note(exited: u32) -> String {

@@ -32,6 +32,13 @@ pub(crate) struct Program {
     pub(crate) params: u32,
 }
 
+impl Program {
+    /// From one thread's local memory to the next one's, in bytes.
+    pub(crate) fn local_stride(&self) -> usize {
+        self.local.next_multiple_of(16) as usize
+    }
+}
+
 /// A place in the PTX text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
@@ -58,7 +65,10 @@ pub(crate) struct Guard {
 
 impl Guard {
     /// The guard of an unguarded instruction.
-    pub(crate) const ALWAYS: Guard = Guard { register: u32::MAX, negated: false };
+    pub(crate) const ALWAYS: Guard = Guard {
+        register: u32::MAX,
+        negated: false,
+    };
 }
 
 #[derive(Debug)]
@@ -149,41 +159,96 @@ pub(crate) struct Barrier {
 pub(crate) enum BarrierKind {
     Plain(BarrierOp),
     /// The reduced predicate (and whether it is negated) and the destination: a word for `popc`, else a predicate.
-    Reduce { op: BarrierRedOp, source: u32, negated: bool, target: u32 },
+    Reduce {
+        op: BarrierRedOp,
+        source: u32,
+        negated: bool,
+        target: u32,
+    },
 }
 
 /// What crosses lanes.
 #[derive(Debug)]
 pub(crate) enum Collective {
-    Shuffle { mode: ShflMode, target: u32, predicate: Option<u32>, a: u32, lane: u32, clamp: u32 },
+    Shuffle {
+        mode: ShflMode,
+        target: u32,
+        predicate: Option<u32>,
+        a: u32,
+        lane: u32,
+        clamp: u32,
+    },
     /// `target` is a word for `ballot`, else a predicate.
-    Vote { mode: VoteMode, target: u32, source: u32, negated: bool },
-    Match { mode: MatchMode, target: Option<u32>, predicate: Option<u32>, a: Slot },
-    Redux { op: ReduxOp, signed: bool, target: u32, a: u32 },
-    Elect { target: Option<u32>, predicate: u32 },
+    Vote {
+        mode: VoteMode,
+        target: u32,
+        source: u32,
+        negated: bool,
+    },
+    Match {
+        mode: MatchMode,
+        target: Option<u32>,
+        predicate: Option<u32>,
+        a: Slot,
+    },
+    Redux {
+        op: ReduxOp,
+        signed: bool,
+        target: u32,
+        a: u32,
+    },
+    Elect {
+        target: Option<u32>,
+        predicate: u32,
+    },
 }
 
 #[derive(Debug)]
 pub(crate) enum Op {
-    Alu { f: AluFn, operands: Operands },
+    Alu {
+        f: AluFn,
+        operands: Operands,
+    },
     /// Faults in lanes where the divisor is zero.
-    CheckDivisor { divisor: Slot, bits: u32 },
-    Bra { target: u32 },
-    BrxIdx { index: u32, targets: Vec<u32> },
+    CheckDivisor {
+        divisor: Slot,
+        bits: u32,
+    },
+    Bra {
+        target: u32,
+    },
+    BrxIdx {
+        index: u32,
+        targets: Vec<u32>,
+    },
     Exit,
     Trap,
     Load(Box<Load>),
     Store(Box<Store>),
     Atomic(Box<Atomic>),
     /// `target` is a predicate.
-    IsSpace { space: Space, target: u32, address: u32 },
+    IsSpace {
+        space: Space,
+        target: u32,
+        address: u32,
+    },
     Fence(FenceSem),
     Barrier(Box<Barrier>),
     /// `mask` is a word.
-    WarpSync { mask: u32 },
-    Collective { mask: u32, collective: Box<Collective> },
-    ActiveMask { target: u32 },
+    WarpSync {
+        mask: u32,
+    },
+    Collective {
+        mask: u32,
+        collective: Box<Collective>,
+    },
+    ActiveMask {
+        target: u32,
+    },
     /// A clock of the warp, shifted right, into a register.
-    Clock { target: Slot, shift: u32 },
+    Clock {
+        target: Slot,
+        shift: u32,
+    },
     Nop,
 }

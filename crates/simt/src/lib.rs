@@ -1,4 +1,59 @@
-//! simt
+//! A simulator of PTX: parses, validates and runs the kernels that compilers print for NVIDIA GPUs, without one.
+//!
+//! [`Module::from_ptx`] loads a module and refuses whatever it does not know, with line and instruction; [`Memory`] is
+//! the device's memory; [`launch()`] runs a kernel, whose faults come back as a [`Fault`] with block, thread, line and
+//! address. [`ptx`] is the parser by itself. The crate knows nothing of what kernels compute.
+//!
+//! ```
+//! use simt::{Arg, LaunchConfig, Memory, Module, launch};
+//!
+//! let module = Module::from_ptx(
+//!     "lanes.ptx",
+//!     ".version 7.0
+//!      .target sm_75
+//!      .address_size 64
+//!      .visible .entry count(.param .u64 result) {
+//!          .reg .b32 %r<2>;
+//!          .reg .b64 %rd<2>;
+//!          ld.param.u64 %rd1, [result];
+//!          red.global.add.u32 [%rd1], 1;
+//!          ret;
+//!      }",
+//! )?;
+//! let memory = Memory::new(1 << 20);
+//! let result = memory.alloc(4)?;
+//! let kernel = module.kernel("count").ok_or("no such kernel")?;
+//! launch(kernel, &LaunchConfig::new(10, 100), &[Arg::Pointer(result)], &memory)?;
+//! let mut bytes = [0; 4];
+//! memory.read(result, &mut bytes)?;
+//! assert_eq!(u32::from_le_bytes(bytes), 1000);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What it does where PTX leaves a choice
+//!
+//! - Warps have 32 lanes. Lanes that diverge join again where their program counters meet; none is left waiting for
+//!   good, so lanes may wait for each other, and blocks for earlier ones.
+//! - Integer division by zero is a fault. Shared and local memory, registers and fresh allocations begin as zero.
+//! - A shuffle that reads a lane which does not take part yields the reading lane's own value. Members of a warp-level
+//!   `.sync` that have exited, or never had a thread, are not waited for; members that stay away are a fault.
+//! - `bar.sync` in divergent code waits for the whole warp, and is a fault if that can never come together.
+//! - Float arithmetic with a rounding is exact to the bit; approximations (`ex2.approx` and the like) are closer to the
+//!   true value than hardware's, not equal to them.
+//! - Clocks count the warp's instructions; there is one multiprocessor.
+//! - Calls are inlined; recursion and indirect calls are refused.
+//!
+//! The result of a launch does not depend on the number of host threads it ran on, unless the kernel itself depends on
+//! the order of its blocks.
+
+#![allow(
+    clippy::inline_always,
+    reason = "loops over lanes vectorise only when all of their body is inlined"
+)]
+#![allow(
+    clippy::needless_range_loop,
+    reason = "a lane number indexes several arrays and masks at once"
+)]
 
 pub mod ptx;
 

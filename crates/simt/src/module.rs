@@ -129,7 +129,13 @@ pub(crate) fn lay_out(params: &[ast::Param]) -> (Vec<Param>, u64) {
         .map(|param| {
             let offset = u64::next_multiple_of(end, u64::from(param.align.max(1)));
             end = offset + param.size();
-            Param { name: param.name.clone(), ty: param.ty, size: param.size(), align: param.align, offset }
+            Param {
+                name: param.name.clone(),
+                ty: param.ty,
+                size: param.size(),
+                align: param.align,
+                offset,
+            }
         })
         .collect();
     (laid_out, end)
@@ -178,7 +184,10 @@ impl Kernel {
     /// Most threads a block may have by its `.maxntid` or `.reqntid`, if it has one.
     pub fn max_threads_per_block(&self) -> Option<u32> {
         let limits = &self.0.limits;
-        limits.required_threads.or(limits.max_threads).map(|n| n.iter().product())
+        limits
+            .required_threads
+            .or(limits.max_threads)
+            .map(|n| n.iter().product())
     }
 
     pub(crate) fn program(&self) -> &Program {
@@ -199,7 +208,12 @@ impl Kernel {
 
     /// The text and line of a place in this kernel's module.
     pub(crate) fn text(&self, place: Place) -> String {
-        let text = self.0.module.source.get(place.start as usize..place.end as usize).unwrap_or_default();
+        let text = self
+            .0
+            .module
+            .source
+            .get(place.start as usize..place.end as usize)
+            .unwrap_or_default();
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
@@ -210,13 +224,28 @@ impl Kernel {
             let in_memory = |variable: &ast::Variable| {
                 matches!(variable.space, ast::Space::Global | ast::Space::Const) && variable.size() > 0
             };
-            let addresses = module
-                .variables
-                .iter()
-                .map(|variable| if in_memory(variable) { memory.alloc(variable.size()) } else { Ok(0) })
-                .collect::<Result<Vec<_>, _>>()?;
+            let mut addresses = Vec::with_capacity(module.variables.len());
+            for variable in &module.variables {
+                let placed = if in_memory(variable) {
+                    memory.alloc(variable.size())
+                } else {
+                    Ok(0)
+                };
+                match placed {
+                    Ok(address) => addresses.push(address),
+                    Err(error) => {
+                        // Nothing is kept of a module that does not fit.
+                        for address in addresses.into_iter().filter(|address| *address != 0) {
+                            memory.free(address)?;
+                        }
+                        return Err(error);
+                    }
+                }
+            }
             for (variable, &address) in module.variables.iter().zip(&addresses) {
-                let Some(init) = variable.init.as_ref().filter(|_| in_memory(variable)) else { continue };
+                let Some(init) = variable.init.as_ref().filter(|_| in_memory(variable)) else {
+                    continue;
+                };
                 let mut bytes = init.bytes.clone();
                 for relocation in &init.relocations {
                     let value = addresses[relocation.variable as usize].wrapping_add_signed(relocation.addend);

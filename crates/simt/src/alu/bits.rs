@@ -5,7 +5,11 @@ use crate::registers::{AluFn, Operands, Registers, alu};
 
 /// `mov` of a word or of a double.
 pub(crate) fn copy(wide: bool) -> AluFn {
-    if wide { alu!(|a: u64| -> u64 { a }) } else { alu!(|a: u32| -> u32 { a }) }
+    if wide {
+        alu!(|a: u64| -> u64 { a })
+    } else {
+        alu!(|a: u32| -> u32 { a })
+    }
 }
 
 /// A value of `from` as the `to` that has the same value, or the low bits.
@@ -154,10 +158,16 @@ pub(crate) fn permute(mode: PrmtMode) -> AluFn {
             word
         }),
         PrmtMode::F4e => {
-            alu!(|a: u32, b: u32, c: u32| -> u32 { let i = c & 3; gather(a, b, [i, i + 1, i + 2, i + 3]) })
+            alu!(|a: u32, b: u32, c: u32| -> u32 {
+                let i = c & 3;
+                gather(a, b, [i, i + 1, i + 2, i + 3])
+            })
         }
         PrmtMode::B4e => {
-            alu!(|a: u32, b: u32, c: u32| -> u32 { let i = c & 3; gather(a, b, [i, i + 7, i + 6, i + 5]) })
+            alu!(|a: u32, b: u32, c: u32| -> u32 {
+                let i = c & 3;
+                gather(a, b, [i, i + 7, i + 6, i + 5])
+            })
         }
         PrmtMode::Rc8 => alu!(|a: u32, b: u32, c: u32| -> u32 { gather(a, b, [c & 3; 4]) }),
         PrmtMode::Ecl => {
@@ -173,7 +183,10 @@ pub(crate) fn permute(mode: PrmtMode) -> AluFn {
             })
         }
         PrmtMode::Rc16 => {
-            alu!(|a: u32, b: u32, c: u32| -> u32 { let i = (c & 1) * 2; gather(a, b, [i, i + 1, i, i + 1]) })
+            alu!(|a: u32, b: u32, c: u32| -> u32 {
+                let i = (c & 1) * 2;
+                gather(a, b, [i, i + 1, i, i + 1])
+            })
         }
     }
 }
@@ -186,7 +199,11 @@ pub(crate) fn extract(ty: Type) -> Option<AluFn> {
             return 0;
         }
         // Bits beyond the value's end are copies of its sign, or zero.
-        let extended = if signed { i128::from((a << (64 - width)) as i64 >> (64 - width)) } else { i128::from(a) };
+        let extended = if signed {
+            i128::from((a << (64 - width)) as i64 >> (64 - width))
+        } else {
+            i128::from(a)
+        };
         let shifted = extended >> position.min(127);
         if length >= width {
             return shifted as u64;

@@ -53,13 +53,7 @@ fn integer_to_f64(value: i128, rounding: Rounding) -> f64 {
 }
 
 /// The conversion from register `a` to register `d`; each register is as wide as its type.
-pub(crate) fn convert(
-    to: Type,
-    from: Type,
-    rounding: Option<CvtRounding>,
-    ftz: bool,
-    saturate: bool,
-) -> Option<AluFn> {
+pub(crate) fn convert(to: Type, from: Type, rounding: Option<CvtRounding>, ftz: bool, saturate: bool) -> Option<AluFn> {
     match (from.is_float(), to.is_float()) {
         (false, false) => between_integers(to, from, saturate),
         (false, true) => {
@@ -70,7 +64,9 @@ pub(crate) fn convert(
             from_integer(to, from, rounding, saturate)
         }
         (true, false) => {
-            let Some(CvtRounding::Integer(rounding)) = rounding else { return None };
+            let Some(CvtRounding::Integer(rounding)) = rounding else {
+                return None;
+            };
             to_integer(to, from, rounding, ftz)
         }
         (true, true) => between_floats(to, from, rounding, ftz, saturate),
@@ -118,7 +114,11 @@ fn from_integer(to: Type, from: Type, rounding: Rounding, sat: bool) -> Option<A
             }
         };
     }
-    Some(if to == Type::F32 { integer!(from, single) } else { integer!(from, double) })
+    Some(if to == Type::F32 {
+        integer!(from, single)
+    } else {
+        integer!(from, double)
+    })
 }
 
 /// Values outside the type's range become its nearest end, NaN becomes 0: `as` does both.
@@ -137,7 +137,11 @@ fn to_integer(to: Type, from: Type, rounding: Rounding, ftz: bool) -> Option<Alu
     }
     macro_rules! single {
         ($to:ident) => {
-            if ftz { rounded!($to, f32, flush::<true>) } else { rounded!($to, f32, flush::<false>) }
+            if ftz {
+                rounded!($to, f32, flush::<true>)
+            } else {
+                rounded!($to, f32, flush::<false>)
+            }
         };
     }
     macro_rules! double {
@@ -145,7 +149,11 @@ fn to_integer(to: Type, from: Type, rounding: Rounding, ftz: bool) -> Option<Alu
             rounded!($to, f64, std::convert::identity)
         };
     }
-    Some(if from == Type::F32 { integer!(to, single) } else { integer!(to, double) })
+    Some(if from == Type::F32 {
+        integer!(to, single)
+    } else {
+        integer!(to, double)
+    })
 }
 
 fn between_floats(to: Type, from: Type, rounding: Option<CvtRounding>, ftz: bool, sat: bool) -> Option<AluFn> {

@@ -69,12 +69,12 @@ pub(crate) fn binary(op: IntBinaryOp, ty: Type, saturate: bool) -> Option<AluFn>
             _ => return None,
         },
         IntBinaryOp::Mul24Hi => match ty {
-            Type::U32 => alu!(|a: u32, b: u32| -> u32 {
-                (u64::from(unsigned24(a)) * u64::from(unsigned24(b)) >> 16) as u32
-            }),
-            Type::S32 => alu!(|a: i32, b: i32| -> i32 {
-                (i64::from(signed24(a)) * i64::from(signed24(b)) >> 16) as i32
-            }),
+            Type::U32 => {
+                alu!(|a: u32, b: u32| -> u32 { (u64::from(unsigned24(a)) * u64::from(unsigned24(b)) >> 16) as u32 })
+            }
+            Type::S32 => {
+                alu!(|a: i32, b: i32| -> i32 { (i64::from(signed24(a)) * i64::from(signed24(b)) >> 16) as i32 })
+            }
             _ => return None,
         },
     })

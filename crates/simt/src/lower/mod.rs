@@ -2,6 +2,7 @@
 //! recursion is refused. Parameters and results of inlined functions live in local memory.
 
 mod instruction;
+mod steps;
 
 use std::collections::HashMap;
 
@@ -25,7 +26,10 @@ type Result<T> = std::result::Result<T, LoadError>;
 pub(crate) fn lower(module: &ast::Module, kernel: &Function) -> Result<(Program, bool)> {
     let (params, param_bytes) = lay_out(&kernel.params);
     let mut lowering = Lowering::new(module, kernel);
-    let params = params.iter().map(|param: &Param| (Space::Param, param.offset)).collect();
+    let params = params
+        .iter()
+        .map(|param: &Param| (Space::Param, param.offset))
+        .collect();
     let mut frame = lowering.frame(kernel, params, Vec::new())?;
     lowering.body(&mut frame)?;
     lowering.finish(param_bytes, kernel)
@@ -154,11 +158,23 @@ impl<'a> Lowering<'a> {
                 ast::Space::Shared if variable.is_dynamic_shared() => 0,
                 ast::Space::Shared => self.place_shared(size, align)?,
                 ast::Space::Local | ast::Space::Param => self.place_local(size, align)?,
-                space => return self.refuse(format!(".{} variables inside a function are not simulated", space.name())),
+                space => {
+                    return self.refuse(format!(
+                        ".{} variables inside a function are not simulated",
+                        space.name()
+                    ));
+                }
             });
         }
         let is_kernel = function.is_entry();
-        Ok(Frame { function, registers, variables, params, returns, is_kernel })
+        Ok(Frame {
+            function,
+            registers,
+            variables,
+            params,
+            returns,
+            is_kernel,
+        })
     }
 
     fn place_shared(&mut self, size: u64, align: u64) -> Result<u64> {
@@ -191,7 +207,10 @@ impl<'a> Lowering<'a> {
             starts.push(self.code.len() as u32);
             self.span = instruction.span;
             self.guard = match instruction.guard {
-                Some(guard) => Guard { register: predicate(frame, guard.reg), negated: guard.negated },
+                Some(guard) => Guard {
+                    register: predicate(frame, guard.reg),
+                    negated: guard.negated,
+                },
                 None => Guard::ALWAYS,
             };
             self.instruction(frame, &instruction.op)?;
@@ -208,25 +227,22 @@ impl<'a> Lowering<'a> {
     }
 
     /// Inlines a call.
-    fn call(
-        &mut self,
-        frame: &Frame<'a>,
-        callee: FunctionId,
-        returns: &[CallReturn],
-        args: &[CallArg],
-    ) -> Result<()> {
+    fn call(&mut self, frame: &Frame<'a>, callee: FunctionId, returns: &[CallReturn], args: &[CallArg]) -> Result<()> {
         let function = &self.module.functions[callee.index()];
         if !function.defined {
             return self.refuse(format!("`{}` is called but not defined in this module", function.name));
         }
         if self.stack.contains(&callee) {
-            return self.refuse(format!("`{}` calls itself, and recursion is not simulated", function.name));
+            return self.refuse(format!(
+                "`{}` calls itself, and recursion is not simulated",
+                function.name
+            ));
         }
         let (span, guard, top) = (self.span, self.guard, self.local_top);
         let mut params = Vec::new();
         for (arg, param) in args.iter().zip(&function.params) {
             params.push(match arg {
-                CallArg::Param(var) => self.storage(frame, *var),
+                CallArg::Param(var) => storage(frame, *var),
                 CallArg::Value(value) => {
                     let at = self.place_local(param.size(), u64::from(param.align))?;
                     self.local_store(frame, *value, param.ty, at)?;
@@ -237,15 +253,16 @@ impl<'a> Lowering<'a> {
         let mut results = Vec::new();
         for (result, param) in returns.iter().zip(&function.returns) {
             results.push(match result {
-                CallReturn::Param(var) => self.storage(frame, *var),
-                CallReturn::Reg(_) => {
-                    (Space::Local, self.place_local(param.size(), u64::from(param.align))?)
-                }
+                CallReturn::Param(var) => storage(frame, *var),
+                CallReturn::Reg(_) => (Space::Local, self.place_local(param.size(), u64::from(param.align))?),
             });
         }
         // A guarded call jumps over the inlined body.
         let skip = (guard != Guard::ALWAYS).then(|| {
-            self.guard = Guard { negated: !guard.negated, ..guard };
+            self.guard = Guard {
+                negated: !guard.negated,
+                ..guard
+            };
             self.emit(Op::Bra { target: 0 });
             self.code.len() - 1
         });
@@ -269,11 +286,19 @@ impl<'a> Lowering<'a> {
     fn finish(mut self, param_bytes: u64, kernel: &Function) -> Result<(Program, bool)> {
         let uses_dynamic = !self.dynamic.is_empty();
         let static_shared = self.shared_end;
-        let dynamic_base =
-            if uses_dynamic { static_shared.next_multiple_of(DYNAMIC_SHARED_ALIGN) } else { static_shared };
+        let dynamic_base = if uses_dynamic {
+            static_shared.next_multiple_of(DYNAMIC_SHARED_ALIGN)
+        } else {
+            static_shared
+        };
         for (wide, register, addend) in std::mem::take(&mut self.dynamic) {
             let init = Init::Const(dynamic_base.wrapping_add_signed(addend));
-            if wide { &mut self.double_values } else { &mut self.word_values }.push((register, init));
+            if wide {
+                &mut self.double_values
+            } else {
+                &mut self.word_values
+            }
+            .push((register, init));
         }
         self.span = kernel.span;
         if self.code.is_empty() {
@@ -292,7 +317,7 @@ impl<'a> Lowering<'a> {
             zeroed_predicates: self.zeroed_predicates,
             static_shared: static_shared as u32,
             dynamic_base: dynamic_base as u32,
-            local: self.local_end.next_multiple_of(16) as u32,
+            local: self.local_end as u32,
             params: param_bytes as u32,
         };
         Ok((program, uses_dynamic))
@@ -350,19 +375,6 @@ impl<'a> Lowering<'a> {
         self.known(ty.size() == 8, Init::Const(bits))
     }
 
-    /// Where a variable with an offset in shared, local or parameter space lies.
-    fn storage(&mut self, frame: &Frame<'a>, var: VarRef) -> (Space, u64) {
-        match var {
-            VarRef::Param(index) => frame.params[index as usize],
-            VarRef::Return(index) => frame.returns[index as usize],
-            VarRef::Function(index) => {
-                let shared = frame.function.variables[index as usize].space == ast::Space::Shared;
-                (if shared { Space::Shared } else { Space::Local }, frame.variables[index as usize])
-            }
-            VarRef::Module(_) => (Space::Global, 0),
-        }
-    }
-
     /// A register with the address of a variable plus an offset, in the variable's own space.
     fn address_of(&mut self, frame: &Frame<'a>, var: VarRef, offset: i64, wide: bool) -> Result<Slot> {
         if let Some(variable) = self.module.variable(frame.function, var) {
@@ -391,7 +403,7 @@ impl<'a> Lowering<'a> {
                 }
             }
         }
-        let (_, at) = self.storage(frame, var);
+        let (_, at) = storage(frame, var);
         Ok(self.known(wide, Init::Const(at.wrapping_add_signed(offset))))
     }
 
@@ -412,7 +424,14 @@ impl<'a> Lowering<'a> {
         }
         let fresh = self.temporary(ty);
         let f = crate::alu::bits::resize(unsigned(found_ty), ty.bits());
-        self.emit(Op::Alu { f, operands: Operands { d: index(fresh), a: index(found), ..Operands::default() } });
+        self.emit(Op::Alu {
+            f,
+            operands: Operands {
+                d: index(fresh),
+                a: index(found),
+                ..Operands::default()
+            },
+        });
         Ok(fresh)
     }
 
@@ -437,7 +456,10 @@ impl<'a> Lowering<'a> {
         sources: &[(Value, Type)],
         x: u32,
     ) -> Result<()> {
-        let mut operands = Operands { x, ..Operands::default() };
+        let mut operands = Operands {
+            x,
+            ..Operands::default()
+        };
         for (i, (value, ty)) in sources.iter().enumerate() {
             let source = index(self.value(frame, *value, *ty)?);
             *[&mut operands.a, &mut operands.b, &mut operands.c, &mut operands.x][i] = source;
@@ -463,8 +485,29 @@ impl<'a> Lowering<'a> {
         operands.d = narrow;
         self.emit_alu(f, operands)?;
         let extend = crate::alu::bits::resize(ty, bits);
-        self.emit(Op::Alu { f: extend, operands: Operands { d: index(target), a: narrow, ..Operands::default() } });
+        self.emit(Op::Alu {
+            f: extend,
+            operands: Operands {
+                d: index(target),
+                a: narrow,
+                ..Operands::default()
+            },
+        });
         Ok(())
+    }
+}
+
+/// Where a variable with an offset in shared, local or parameter space lies.
+fn storage(frame: &Frame<'_>, var: VarRef) -> (Space, u64) {
+    match var {
+        VarRef::Param(index) => frame.params[index as usize],
+        VarRef::Return(index) => frame.returns[index as usize],
+        VarRef::Function(index) => {
+            let shared = frame.function.variables[index as usize].space == ast::Space::Shared;
+            let space = if shared { Space::Shared } else { Space::Local };
+            (space, frame.variables[index as usize])
+        }
+        VarRef::Module(_) => (Space::Global, 0),
     }
 }
 
@@ -479,7 +522,11 @@ fn unsigned(ty: Type) -> Type {
 }
 
 fn slot(wide: bool, register: u32) -> Slot {
-    if wide { Slot::Double(register) } else { Slot::Word(register) }
+    if wide {
+        Slot::Double(register)
+    } else {
+        Slot::Word(register)
+    }
 }
 
 fn index(slot: Slot) -> u32 {
