@@ -34,11 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     writeln!(source, "const EMBEDDED_FILES: &[(&str, &str)] = &[")?;
     for path in &files {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        writeln!(
-            source,
-            "    ({name:?}, include_str!({:?})),",
-            path.display().to_string()
-        )?;
+        writeln!(source, "    ({name:?}, include_str!({:?})),", path.display().to_string())?;
     }
     writeln!(source, "];")?;
     fs::write(Path::new(&env::var("OUT_DIR")?).join("embedded_ptx.rs"), source)?;

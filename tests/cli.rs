@@ -169,16 +169,9 @@ fn too_many_elements_are_refused_before_memory_is_taken() {
     for n in ["99999999999999", "18446744073709551615"] {
         let run = Sandbox::new().reduce(["--variant", "6", "--n", n, "--device", &device_flag()]);
         assert_eq!(run.status, Some(2), "{run}");
-        assert!(
-            run.stderr.contains(&format!("error: n = {n} i32 elements need ")),
-            "{run}"
-        );
+        assert!(run.stderr.contains(&format!("error: n = {n} i32 elements need ")), "{run}");
         assert!(run.stderr.contains("of device memory; the device has "), "{run}");
-        assert_eq!(
-            run.stderr.lines().filter(|line| line.starts_with("error")).count(),
-            1,
-            "{run}"
-        );
+        assert_eq!(run.stderr.lines().filter(|line| line.starts_with("error")).count(), 1, "{run}");
     }
 }
 
@@ -197,10 +190,7 @@ fn a_demanded_gpu_must_be_there() {
     }
     let run = Sandbox::new().reduce_line("--variant 6 --n 10 --device cuda");
     assert_eq!(run.status, Some(1), "{run}");
-    assert!(
-        run.stderr.starts_with("error: ") && run.stderr.lines().count() == 1,
-        "{run}"
-    );
+    assert!(run.stderr.starts_with("error: ") && run.stderr.lines().count() == 1, "{run}");
     assert_eq!(run.stdout, "", "{run}");
 }
 
@@ -209,11 +199,7 @@ fn auto_says_why_it_simulates() {
     let run = Sandbox::new().reduce_line("--variant 6 --n 10");
     assert_eq!(run.status, Some(0), "{run}");
     if Device::open(DeviceChoice::Cuda).is_err() {
-        assert_eq!(
-            run.stderr.lines().filter(|line| line.starts_with("note: ")).count(),
-            1,
-            "{run}"
-        );
+        assert_eq!(run.stderr.lines().filter(|line| line.starts_with("note: ")).count(), 1, "{run}");
         assert!(run.stdout.contains("simulator"), "{run}");
     }
 }
@@ -292,29 +278,20 @@ fn bad_input_files_are_refused_in_one_sentence() {
 
     let run = sandbox.reduce_line("--variant 6 --input text.npy");
     assert_eq!(run.status, Some(2), "{run}");
-    assert!(
-        run.stderr
-            .starts_with("error: text.npy: not a .npy file that can be read"),
-        "{run}"
-    );
+    assert!(run.stderr.starts_with("error: text.npy: not a .npy file that can be read"), "{run}");
 }
 
 #[test]
 fn files_are_reduced() {
     let sandbox = Sandbox::new();
     let ints: Vec<u8> = (1..=10i32).flat_map(i32::to_le_bytes).collect();
-    let floats: Vec<u8> = [1.5f64, -2.0, 4.0, 0.25]
-        .into_iter()
-        .flat_map(f64::to_le_bytes)
-        .collect();
+    let floats: Vec<u8> = [1.5f64, -2.0, 4.0, 0.25].into_iter().flat_map(f64::to_le_bytes).collect();
     sandbox.write("ints", &ints);
     sandbox.write("floats.npy", &npy("<f8", "(2, 1, 2)", &floats));
     let device = device_flag();
     let sum = json(&sandbox.reduce_line(&format!("--variant 3 --input ints --json --device {device}")));
     assert_eq!((&sum["result"], &sum["n"]), (&55.into(), &10.into()));
-    let max = json(&sandbox.reduce_line(&format!(
-        "--variant 5 --op max --input floats.npy --json --device {device}"
-    )));
+    let max = json(&sandbox.reduce_line(&format!("--variant 5 --op max --input floats.npy --json --device {device}")));
     assert_eq!((&max["result"], &max["type"]), (&4.0.into(), &"f64".into()));
 }
 
@@ -372,32 +349,14 @@ fn json_holds_what_is_promised() {
         "--variant completely-unrolled --n 100_000 --op sum --type i64 --block 128 --seed 5 --reps 3 --json --device";
     let run = Sandbox::new().reduce_line(&format!("{line} {}", device_flag()));
     let report = json(&run);
-    let numbers = [
-        "n",
-        "grid",
-        "block",
-        "shared_bytes",
-        "result",
-        "reference",
-        "error_bound",
-    ];
+    let numbers = ["n", "grid", "block", "shared_bytes", "result", "reference", "error_bound"];
     assert!(numbers.iter().all(|key| report[key].is_number()), "{run}");
     assert_eq!(report["variant"], "6", "{run}");
     assert_eq!(report["kernel"], "reduce6_sum_i64_b128", "{run}");
-    assert_eq!(
-        (&report["op"], &report["type"], &report["finish"]),
-        (&"sum".into(), &"i64".into(), &"relaunch".into())
-    );
-    assert_eq!(
-        (&report["n"], &report["grid"], &report["block"]),
-        (&100_000.into(), &391.into(), &128.into())
-    );
+    assert_eq!((&report["op"], &report["type"], &report["finish"]), (&"sum".into(), &"i64".into(), &"relaunch".into()));
+    assert_eq!((&report["n"], &report["grid"], &report["block"]), (&100_000.into(), &391.into(), &128.into()));
     assert_eq!(report["shared_bytes"], 1024, "{run}");
-    assert_eq!(
-        (&report["agree"], &report["result"]),
-        (&true.into(), &report["reference"]),
-        "{run}"
-    );
+    assert_eq!((&report["agree"], &report["result"]), (&true.into(), &report["reference"]), "{run}");
     assert_eq!(report["time_us"]["reps"], 3, "{run}");
     for key in ["median", "min", "max"] {
         assert!(report["time_us"][key].as_f64().unwrap() > 0.0, "{run}");
@@ -417,9 +376,7 @@ fn wide_integers_keep_every_digit() {
     sandbox.write("i64", &(i64::MIN + 1).to_le_bytes());
     for (name, digits) in [("u64", "18446744073709551614"), ("i64", "-9223372036854775807")] {
         let device = device_flag();
-        let run = sandbox.reduce_line(&format!(
-            "--variant 1 --input {name} --type {name} --json --device {device}"
-        ));
+        let run = sandbox.reduce_line(&format!("--variant 1 --input {name} --type {name} --json --device {device}"));
         assert!(run.stdout.contains(&format!("\"result\":{digits},")), "{run}");
     }
 }
@@ -430,10 +387,7 @@ fn the_readme_command_ends_with_device_shape_time_and_bandwidth() {
     assert_eq!(run.status, Some(0), "{run}");
     assert!(run.stdout.contains("agrees exactly"), "{run}");
     let last = run.stdout.lines().last().unwrap();
-    assert!(
-        last.contains(": grid 8192, block 256, finish relaunch: ") && last.contains(" GB/s"),
-        "{run}"
-    );
+    assert!(last.contains(": grid 8192, block 256, finish relaunch: ") && last.contains(" GB/s"), "{run}");
     assert_eq!(last.contains("not a GPU's speed"), last.contains("simulator"), "{run}");
 }
 
@@ -461,10 +415,7 @@ fn every_way_to_finish_gives_the_same_integer() {
                 report["result"].clone()
             })
             .into();
-        assert!(
-            results.windows(2).all(|pair| pair[0] == pair[1]),
-            "{variant}: {results:?}"
-        );
+        assert!(results.windows(2).all(|pair| pair[0] == pair[1]), "{variant}: {results:?}");
     }
 }
 
@@ -492,11 +443,7 @@ fn a_wrong_result_is_status_1() {
         .replace("reduce3_max_i32", "reduce3_sum_i32")
         .replace("reduce3_other_i32", "reduce3_max_i32");
     let mut manifest = library.manifest().clone();
-    let module = manifest
-        .modules
-        .iter_mut()
-        .find(|module| module.file == ptx.file)
-        .unwrap();
+    let module = manifest.modules.iter_mut().find(|module| module.file == ptx.file).unwrap();
     module.sha256 = sha256_hex(swapped.as_bytes());
     let sandbox = Sandbox::new();
     sandbox.write(FILE_NAME, manifest.to_json().as_bytes());
@@ -506,11 +453,7 @@ fn a_wrong_result_is_status_1() {
     let line = format!("--variant 3 --input ints --ptx-dir . --device {}", device_flag());
     let run = sandbox.reduce_line(&line);
     assert_eq!(run.status, Some(1), "{run}");
-    assert!(
-        run.stderr
-            .ends_with("error: wrong result: reduce3_sum_i32 gave 3, and the reference is 6\n"),
-        "{run}"
-    );
+    assert!(run.stderr.ends_with("error: wrong result: reduce3_sum_i32 gave 3, and the reference is 6\n"), "{run}");
     assert!(run.stdout.contains("reference  6 (DISAGREES"), "{run}");
     let run = sandbox.reduce_line(&format!("{line} --json"));
     assert_eq!(run.status, Some(1), "{run}");
@@ -520,13 +463,7 @@ fn a_wrong_result_is_status_1() {
 #[test]
 fn a_closed_pipe_is_no_error() {
     let sandbox = Sandbox::new();
-    let mut child = sandbox
-        .command()
-        .arg("--list")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = sandbox.command().arg("--list").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let mut stderr = String::new();
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();

@@ -50,19 +50,11 @@ fn kernel(device: &Device, name: &str) -> Kernel {
 }
 
 fn shape(grid: u32, block: u32) -> LaunchShape {
-    LaunchShape {
-        grid,
-        block,
-        shared_bytes: 0,
-    }
+    LaunchShape { grid, block, shared_bytes: 0 }
 }
 
 fn add_args(data: &Buffer<u32>, value: u32) -> [Arg; 3] {
-    [
-        Arg::Pointer(data.address()),
-        Arg::U32(value),
-        Arg::U64(data.len() as u64),
-    ]
+    [Arg::Pointer(data.address()), Arg::U32(value), Arg::U64(data.len() as u64)]
 }
 
 #[test]
@@ -191,20 +183,14 @@ fn time_covers_the_work() {
     for device in devices() {
         let add = kernel(&device, "add");
         let data = device.upload(&vec![0u32; 1 << 16]).unwrap();
-        let time = device
-            .time(|| device.launch(&add, shape(256, 256), &add_args(&data, 1)))
-            .unwrap();
+        let time = device.time(|| device.launch(&add, shape(256, 256), &add_args(&data, 1))).unwrap();
         assert!(time > Duration::ZERO);
         assert_eq!(data.copy_to_host().unwrap(), vec![1; 1 << 16]);
         let failed: Result<_, DeviceError> = device.time(|| Err(DeviceError::OtherDevice("buffer")));
         assert!(matches!(failed, Err(DeviceError::OtherDevice("buffer"))));
         assert_eq!(
             device.info().kind.time_kind(),
-            if device.info().kind == DeviceKind::Cuda {
-                "gpu"
-            } else {
-                "simulation"
-            }
+            if device.info().kind == DeviceKind::Cuda { "gpu" } else { "simulation" }
         );
     }
 }
@@ -216,36 +202,17 @@ fn launches_that_cannot_be_are_refused() {
         let data = device.upload(&[0u32; 4]).unwrap();
         let refused = |shape, args: &[Arg]| device.launch(&add, shape, args).unwrap_err().to_string();
         let args = add_args(&data, 1);
+        assert_eq!(refused(shape(0, 32), &args), "cannot launch add: grid is 0, and 1 to 2147483647 are allowed");
+        assert_eq!(refused(shape(1, 0), &args), "cannot launch add: block is 0, and 1 to 1024 are allowed");
+        assert_eq!(refused(shape(1, 1025), &args), "cannot launch add: block is 1025, and 1 to 1024 are allowed");
         assert_eq!(
-            refused(shape(0, 32), &args),
-            "cannot launch add: grid is 0, and 1 to 2147483647 are allowed"
-        );
-        assert_eq!(
-            refused(shape(1, 0), &args),
-            "cannot launch add: block is 0, and 1 to 1024 are allowed"
-        );
-        assert_eq!(
-            refused(shape(1, 1025), &args),
-            "cannot launch add: block is 1025, and 1 to 1024 are allowed"
-        );
-        assert_eq!(
-            refused(
-                LaunchShape {
-                    grid: 1,
-                    block: 1,
-                    shared_bytes: 48 * 1024 + 1
-                },
-                &args
-            ),
+            refused(LaunchShape { grid: 1, block: 1, shared_bytes: 48 * 1024 + 1 }, &args),
             "cannot launch add: dynamic shared memory in bytes is 49153, and 0 to 49152 are allowed"
         );
         let takes = "cannot launch add: its parameters take (8, 4, 8) bytes, and the arguments take";
         assert_eq!(refused(shape(1, 1), &[]), format!("{takes} ()"));
         assert_eq!(refused(shape(1, 1), &args[..2]), format!("{takes} (8, 4)"));
-        assert_eq!(
-            refused(shape(1, 1), &[args[0], args[2], args[1]]),
-            format!("{takes} (8, 8, 4)")
-        );
+        assert_eq!(refused(shape(1, 1), &[args[0], args[2], args[1]]), format!("{takes} (8, 8, 4)"));
         assert_eq!(data.copy_to_host().unwrap(), [0; 4], "nothing ran");
     }
 }
@@ -314,11 +281,8 @@ fn auto_takes_a_device_and_says_why_it_is_the_simulator() {
 
 #[test]
 fn choices_are_spelled_as_on_the_command_line() {
-    for (text, choice) in [
-        ("auto", DeviceChoice::Auto),
-        ("cuda", DeviceChoice::Cuda),
-        ("sim", DeviceChoice::Simulator),
-    ] {
+    for (text, choice) in [("auto", DeviceChoice::Auto), ("cuda", DeviceChoice::Cuda), ("sim", DeviceChoice::Simulator)]
+    {
         assert_eq!(text.parse(), Ok(choice));
         assert_eq!(choice.to_string(), text);
     }

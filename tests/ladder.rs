@@ -44,10 +44,7 @@ const LIMITS: DeviceLimits = DeviceLimits {
 };
 
 fn blocks(variant: Variant) -> Vec<u64> {
-    (0..=10)
-        .map(|power| 1 << power)
-        .filter(|&block| variant.facts().blocks.range().contains(&(block as u32)))
-        .collect()
+    (0..=10).map(|power| 1 << power).filter(|&block| variant.facts().blocks.range().contains(&(block as u32))).collect()
 }
 
 /// The devices, each with the kernels it has loaded, and what went wrong.
@@ -59,15 +56,8 @@ struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     fn new(devices: &'a [Device], library: &'a PtxLibrary) -> Self {
-        let reducers = devices
-            .iter()
-            .map(|device| (device, Reducer::new(device, library)))
-            .collect();
-        Self {
-            reducers,
-            runs: 0,
-            failures: Vec::new(),
-        }
+        let reducers = devices.iter().map(|device| (device, Reducer::new(device, library))).collect();
+        Self { reducers, runs: 0, failures: Vec::new() }
     }
 
     /// Runs the plan on all devices.
@@ -77,29 +67,19 @@ impl<'a> Bench<'a> {
         for (device, reducer) in &mut self.reducers {
             self.runs += 1;
             let Problem { n, .. } = plan.problem;
-            let shapes: Vec<_> = plan
-                .stages
-                .iter()
-                .map(|stage| (stage.shape.grid, stage.shape.block))
-                .collect();
-            let case = format!(
-                "{} on {}: n = {n}, {about}, {} {shapes:?}",
-                plan.kernel,
-                device.info().name,
-                plan.finish
-            );
+            let shapes: Vec<_> = plan.stages.iter().map(|stage| (stage.shape.grid, stage.shape.block)).collect();
+            let case =
+                format!("{} on {}: n = {n}, {about}, {} {shapes:?}", plan.kernel, device.info().name, plan.finish);
             match reducer.reduce(plan, values, Runs::ONCE, |_| ()) {
                 Err(error) => self.failures.push(format!("{case}: {error}")),
                 Ok(outcome) => {
                     let result = outcome.result;
                     if !reference.agrees(result) {
                         let (value, bound) = (reference.value(), reference.error_bound());
-                        self.failures
-                            .push(format!("{case}: {result}, not {value} within {bound:e}"));
+                        self.failures.push(format!("{case}: {result}, not {value} within {bound:e}"));
                     }
                     if let Some(first) = first.filter(|first| !first.is_same(result)) {
-                        self.failures
-                            .push(format!("{case}: {result}, but {first} on the device before"));
+                        self.failures.push(format!("{case}: {result}, but {first} on the device before"));
                     }
                     first = Some(result);
                 }
@@ -109,15 +89,8 @@ impl<'a> Bench<'a> {
 
     fn finish(self, at_least: usize) {
         let Self { runs, failures, .. } = self;
-        let shown = failures
-            .iter()
-            .take(20)
-            .fold(String::new(), |text, failure| text + "\n" + failure);
-        assert!(
-            failures.is_empty(),
-            "{} of {runs} runs failed, beginning with:{shown}",
-            failures.len()
-        );
+        let shown = failures.iter().take(20).fold(String::new(), |text, failure| text + "\n" + failure);
+        assert!(failures.is_empty(), "{} of {runs} runs failed, beginning with:{shown}", failures.len());
         assert!(runs >= at_least, "only {runs} runs");
     }
 }
@@ -127,20 +100,9 @@ fn sample_plan(problem: &Problem, block: u64, rng: &mut StdRng) -> Result<Plan, 
     let finish = *Finish::ALL.choose(rng).unwrap();
     let grid_stride = problem.variant.facts().coverage == Coverage::GridStride;
     let grid = (grid_stride && rng.random_bool(0.5)).then(|| rng.random_range(1..40));
-    let request = Request {
-        block: Some(block),
-        grid,
-        finish,
-    };
+    let request = Request { block: Some(block), grid, finish };
     match plan(problem, &request, &LIMITS) {
-        Err(PlanError::Single { .. }) => plan(
-            problem,
-            &Request {
-                finish: Finish::Relaunch,
-                ..request
-            },
-            &LIMITS,
-        ),
+        Err(PlanError::Single { .. }) => plan(problem, &Request { finish: Finish::Relaunch, ..request }, &LIMITS),
         other => other,
     }
 }
@@ -159,12 +121,7 @@ fn every_rung_operation_type_and_size_agrees() {
                     cases.extend(blocks.choose_multiple(&mut rng, 3).map(|&block| (n, block)));
                 }
                 for (n, block) in cases {
-                    let problem = Problem {
-                        variant,
-                        op,
-                        element,
-                        n,
-                    };
+                    let problem = Problem { variant, op, element, n };
                     let plan = match sample_plan(&problem, block, &mut rng) {
                         Ok(plan) => plan,
                         Err(PlanError::Nothing { .. }) if n == 0 && matches!(op, Op::Min | Op::Max) => continue,
@@ -189,12 +146,7 @@ fn every_rung_takes_a_million_elements_and_three() {
         let block = u64::from(variant.facts().default_block);
         for element in ElementType::ALL {
             let op = *Op::ALL.choose(&mut rng).unwrap();
-            let problem = Problem {
-                variant,
-                op,
-                element,
-                n: LARGE,
-            };
+            let problem = Problem { variant, op, element, n: LARGE };
             let plan = sample_plan(&problem, block, &mut rng).unwrap();
             bench.run(&plan, &generate(element, op, LARGE, 1).unwrap(), "seed 1");
         }
@@ -209,16 +161,8 @@ fn run_everywhere(cases: &[(&str, Values)], ops: &[Op]) {
     for variant in Variant::all() {
         for &op in ops {
             for (about, values) in cases {
-                let problem = Problem {
-                    variant,
-                    op,
-                    element: values.element(),
-                    n: values.len() as u64,
-                };
-                let request = Request {
-                    block: Some(64),
-                    ..Request::default()
-                };
+                let problem = Problem { variant, op, element: values.element(), n: values.len() as u64 };
+                let request = Request { block: Some(64), ..Request::default() };
                 bench.run(&plan(&problem, &request, &LIMITS).unwrap(), values, about);
             }
         }
@@ -265,23 +209,13 @@ fn zeros_keep_their_order_and_sign() {
 #[test]
 fn great_cancellations_stay_within_the_bound() {
     let alternating = |big: f64| (0..1000).map(move |i| if i % 2 == 0 { big } else { -big });
-    let with_ones = |big: f64| {
-        alternating(big)
-            .enumerate()
-            .map(|(i, x)| if i % 10 == 0 { 1.0 } else { x })
-    };
+    let with_ones = |big: f64| alternating(big).enumerate().map(|(i, x)| if i % 10 == 0 { 1.0 } else { x });
     let cases = [
         ("+-1e30", Values::F32(alternating(1e30).map(|x| x as f32).collect())),
-        (
-            "+-1e8 and ones",
-            Values::F32(with_ones(1e8).map(|x| x as f32).collect()),
-        ),
+        ("+-1e8 and ones", Values::F32(with_ones(1e8).map(|x| x as f32).collect())),
         ("+-1e300 and ones", Values::F64(with_ones(1e300).collect())),
         ("subnormal", Values::F32(vec![1e-45; 1000])),
-        (
-            "overflow on the way",
-            Values::F32(alternating(3e38).map(|x| x as f32).collect()),
-        ),
+        ("overflow on the way", Values::F32(alternating(3e38).map(|x| x as f32).collect())),
         ("overflow", Values::F64(vec![1e308; 1000])),
     ];
     run_everywhere(&cases, &Op::ALL);
@@ -306,25 +240,14 @@ fn a_run_changes_nothing_for_the_next() {
     for device in &devices {
         let mut reducer = Reducer::new(device, &library);
         for variant in Variant::all() {
-            let problem = Problem {
-                variant,
-                op: Op::Sum,
-                element: ElementType::U32,
-                n: 5000,
-            };
+            let problem = Problem { variant, op: Op::Sum, element: ElementType::U32, n: 5000 };
             let plan = plan(&problem, &Request::default(), &LIMITS).unwrap();
             let values = generate(ElementType::U32, Op::Sum, 5000, 9).unwrap();
             let mut runs = 0;
-            let outcome = reducer
-                .reduce(&plan, &values, Runs { warm_up: 1, timed: 2 }, |_| runs += 1)
-                .unwrap();
+            let outcome = reducer.reduce(&plan, &values, Runs { warm_up: 1, timed: 2 }, |_| runs += 1).unwrap();
             assert_eq!((runs, outcome.times.len()), (3, 2));
             let reference = Reference::new(&values, Op::Sum, plan.depth());
-            assert!(
-                reference.agrees(outcome.result),
-                "variant {variant} on {}",
-                device.info().name
-            );
+            assert!(reference.agrees(outcome.result), "variant {variant} on {}", device.info().name);
         }
     }
 }
@@ -333,18 +256,10 @@ fn a_run_changes_nothing_for_the_next() {
 fn values_that_were_not_planned_for_are_refused() {
     let (devices, library) = (devices(), library());
     let mut reducer = Reducer::new(&devices[0], &library);
-    let problem = Problem {
-        variant: Variant::Sequential,
-        op: Op::Sum,
-        element: ElementType::F32,
-        n: 4,
-    };
+    let problem = Problem { variant: Variant::Sequential, op: Op::Sum, element: ElementType::F32, n: 4 };
     let plan = plan(&problem, &Request::default(), &LIMITS).unwrap();
     for values in [Values::F32(vec![1.0; 3]), Values::I32(vec![1; 4])] {
-        let error = reducer
-            .reduce(&plan, &values, Runs::ONCE, |_| ())
-            .unwrap_err()
-            .to_string();
+        let error = reducer.reduce(&plan, &values, Runs::ONCE, |_| ()).unwrap_err().to_string();
         assert!(error.starts_with("the plan is for 4 f32 elements, not for "), "{error}");
     }
 }

@@ -35,11 +35,7 @@ fn has(lines: &[String], instruction: &str) -> bool {
 fn operands<'a>(lines: &'a [String], instruction: &str) -> Option<Vec<&'a str>> {
     let line = lines.iter().find_map(|line| line.strip_prefix(instruction))?;
     Some(
-        line.trim_start_matches(|c: char| !c.is_whitespace())
-            .trim_end_matches(';')
-            .split(',')
-            .map(str::trim)
-            .collect(),
+        line.trim_start_matches(|c: char| !c.is_whitespace()).trim_end_matches(';').split(',').map(str::trim).collect(),
     )
 }
 
@@ -54,9 +50,7 @@ fn rung_1_divides_and_diverges() {
     each_element(Variant::InterleavedModulo, |body, element| {
         // The remainder of the thread's index decides, by itself, whether the thread works in this step.
         let remainder = operands(body, "rem.u32").unwrap_or_else(|| panic!("{element}: no rem in {body:#?}"))[0];
-        let compared = body
-            .iter()
-            .any(|line| line.starts_with("setp.") && line.contains(remainder));
+        let compared = body.iter().any(|line| line.starts_with("setp.") && line.contains(remainder));
         assert!(compared, "{element}: {body:#?}");
         assert!(has(body, "@%p"), "{element}: {body:#?}");
     });
@@ -66,10 +60,7 @@ fn rung_1_divides_and_diverges() {
 fn only_rung_1_divides() {
     for variant in Variant::all().filter(|&variant| variant != Variant::InterleavedModulo) {
         each_element(variant, |body, element| {
-            assert!(
-                !has(body, "rem.") && !has(body, "div."),
-                "{variant} {element}: {body:#?}"
-            );
+            assert!(!has(body, "rem.") && !has(body, "div."), "{variant} {element}: {body:#?}");
         });
     }
 }
@@ -83,9 +74,8 @@ fn rung_2_strides_by_2_s_and_conflicts() {
         let index = operands(body, "mul.lo").unwrap_or_else(|| panic!("{element}: no product in {body:#?}"));
         assert!(index[1..].contains(&doubled[0]), "{element}: {body:#?}");
         let size = element.size().to_string();
-        let address = body
-            .iter()
-            .any(|line| line.starts_with("mul.wide") && line.contains(&format!("{}, {size};", index[0])));
+        let address =
+            body.iter().any(|line| line.starts_with("mul.wide") && line.contains(&format!("{}, {size};", index[0])));
         assert!(address, "{element}: {body:#?}");
     });
     // Rung 3 is the cure: no product in its loop.
@@ -121,15 +111,10 @@ fn rung_6_is_completely_unrolled() {
 #[test]
 fn rung_7_loops_over_the_input() {
     each_element(Variant::MultipleElements, |body, element| {
-        let strides = loops(body)
-            .into_iter()
-            .any(|lines| has(lines, "ld.global") && !has(lines, "bar.sync"));
+        let strides = loops(body).into_iter().any(|lines| has(lines, "ld.global") && !has(lines, "bar.sync"));
         assert!(strides, "{element}: {body:#?}");
         // The tree after it is unrolled.
-        assert!(
-            !loops(body).into_iter().any(|lines| has(lines, "bar.sync")),
-            "{element}: {body:#?}"
-        );
+        assert!(!loops(body).into_iter().any(|lines| has(lines, "bar.sync")), "{element}: {body:#?}");
     });
 }
 

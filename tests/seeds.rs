@@ -20,21 +20,13 @@ const LIMITS: DeviceLimits = DeviceLimits {
 };
 
 fn planned(variant: Variant, values: &Values, request: Request) -> Plan {
-    let problem = Problem {
-        variant,
-        op: Op::Sum,
-        element: values.element(),
-        n: values.len() as u64,
-    };
+    let problem = Problem { variant, op: Op::Sum, element: values.element(), n: values.len() as u64 };
     plan(&problem, &request, &LIMITS).unwrap()
 }
 
 /// Grid and block of each launch.
 fn shapes(plan: &Plan) -> Vec<(u32, u32)> {
-    plan.stages
-        .iter()
-        .map(|stage| (stage.shape.grid, stage.shape.block))
-        .collect()
+    plan.stages.iter().map(|stage| (stage.shape.grid, stage.shape.block)).collect()
 }
 
 /// Runs the plan on every device; the result must be this value, bit for bit, and agree with the reference.
@@ -42,15 +34,9 @@ fn assert_sum(plan: &Plan, values: &Values, expected: Value) {
     let library = library();
     let reference = Reference::new(values, Op::Sum, plan.depth());
     for device in devices() {
-        let outcome = Reducer::new(&device, &library)
-            .reduce(plan, values, Runs::ONCE, |_| ())
-            .unwrap();
+        let outcome = Reducer::new(&device, &library).reduce(plan, values, Runs::ONCE, |_| ()).unwrap();
         let (result, name) = (outcome.result, &device.info().name);
-        assert!(
-            result.is_same(expected),
-            "{} on {name}: {result}, not {expected}",
-            plan.kernel
-        );
+        assert!(result.is_same(expected), "{} on {name}: {result}, not {expected}", plan.kernel);
         assert!(reference.agrees(result), "{} on {name}: {result}", plan.kernel);
     }
 }
@@ -62,21 +48,10 @@ fn sixteen_values_sum_to_41_on_every_rung() {
     fn check<T: Element>(values: Vec<T>, expected: T) {
         let values = T::values(values);
         for variant in Variant::all() {
-            assert_sum(
-                &planned(variant, &values, Request::default()),
-                &values,
-                expected.value(),
-            );
+            assert_sum(&planned(variant, &values, Request::default()), &values, expected.value());
             // The lecture's own block, where the rung works with it.
             if variant.facts().blocks.range().contains(&16) {
-                let plan = planned(
-                    variant,
-                    &values,
-                    Request {
-                        block: Some(16),
-                        ..Request::default()
-                    },
-                );
+                let plan = planned(variant, &values, Request { block: Some(16), ..Request::default() });
                 assert_sum(&plan, &values, expected.value());
             }
         }
@@ -95,15 +70,7 @@ fn a_million_floats_in_two_stages_of_1024() {
     let values = Values::F32(floats);
     for (variant, shared_bytes) in [(Variant::Global, 0), (Variant::Sequential, 4096)] {
         for finish in [Finish::Single, Finish::Relaunch] {
-            let plan = planned(
-                variant,
-                &values,
-                Request {
-                    block: Some(1024),
-                    grid: Some(1024),
-                    finish,
-                },
-            );
+            let plan = planned(variant, &values, Request { block: Some(1024), grid: Some(1024), finish });
             assert_eq!(shapes(&plan), [(1024, 1024), (1, 1024)]);
             assert!(plan.stages.iter().all(|stage| stage.shape.shared_bytes == shared_bytes));
             assert_sum(&plan, &values, Value::F32(exact as f32));
@@ -115,11 +82,7 @@ fn a_million_floats_in_two_stages_of_1024() {
 /// ones.
 #[test]
 fn two_thousand_floats_with_the_host_adding_the_partial_sums() {
-    let request = Request {
-        block: Some(512),
-        grid: Some(4),
-        finish: Finish::Host,
-    };
+    let request = Request { block: Some(512), grid: Some(4), finish: Finish::Host };
     let counting = Values::F32((0..2048u16).map(f32::from).collect());
     let ones = Values::F32(vec![1.0; 2048]);
     for variant in [Variant::InterleavedModulo, Variant::Sequential] {
@@ -134,9 +97,7 @@ fn two_thousand_floats_with_the_host_adding_the_partial_sums() {
 /// Liu and Filipovič: 2^22 ints. Rungs 1 to 4 of the table, and the rest of the ladder at its end.
 #[test]
 fn four_million_ints() {
-    let ints: Vec<i32> = (0..1 << 22)
-        .map(|i: i32| i.wrapping_mul(0x9E37_79B1u32 as i32))
-        .collect();
+    let ints: Vec<i32> = (0..1 << 22).map(|i: i32| i.wrapping_mul(0x9E37_79B1u32 as i32)).collect();
     let sum = ints.iter().fold(0i32, |sum, &x| sum.wrapping_add(x));
     let values = Values::I32(ints);
     for (variant, grids) in [

@@ -204,10 +204,7 @@ impl InputFile {
     ///
     /// Any [`InputError`] but [`InputError::HostMemory`].
     pub fn open(path: &Path, asked: Option<ElementType>) -> Result<Self, InputError> {
-        let failed = |cause| InputError::Read {
-            path: path.to_owned(),
-            cause,
-        };
+        let failed = |cause| InputError::Read { path: path.to_owned(), cause };
         let file = File::open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         if !metadata.is_file() {
@@ -220,21 +217,13 @@ impl InputFile {
 
         let mut reader = BufReader::new(file);
         let mut beginning = Vec::new();
-        (&mut reader)
-            .take(LONGEST_HEADER)
-            .read_to_end(&mut beginning)
-            .map_err(failed)?;
+        (&mut reader).take(LONGEST_HEADER).read_to_end(&mut beginning).map_err(failed)?;
         reader.rewind().map_err(failed)?;
-        let named_npy = path
-            .extension()
-            .is_some_and(|extension| extension.eq_ignore_ascii_case("npy"));
+        let named_npy = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"));
         if named_npy || beginning.starts_with(NPY_MAGIC) {
             if is_shape_absurd(&beginning) {
                 let cause = io::Error::new(io::ErrorKind::InvalidData, "its shape has more than 2^64 elements");
-                return Err(InputError::Header {
-                    path: path.to_owned(),
-                    cause,
-                });
+                return Err(InputError::Header { path: path.to_owned(), cause });
             }
             return Self::open_npy(path, reader, bytes, asked);
         }
@@ -242,19 +231,9 @@ impl InputFile {
         let element = asked.unwrap_or(ElementType::I32);
         let size = u64::from(element.size());
         if !bytes.is_multiple_of(size) {
-            return Err(InputError::NotWhole {
-                path: path.to_owned(),
-                bytes,
-                element,
-            });
+            return Err(InputError::NotWhole { path: path.to_owned(), bytes, element });
         }
-        Ok(Self {
-            path: path.to_owned(),
-            reader,
-            header: None,
-            element,
-            n: bytes / size,
-        })
+        Ok(Self { path: path.to_owned(), reader, header: None, element, n: bytes / size })
     }
 
     fn open_npy(
@@ -269,17 +248,10 @@ impl InputFile {
             Err(cause) => return Err(InputError::Header { path, cause }),
         };
         let Some(element) = element_of(&header.dtype()) else {
-            return Err(InputError::Dtype {
-                path,
-                dtype: header.dtype().descr(),
-            });
+            return Err(InputError::Dtype { path, dtype: header.dtype().descr() });
         };
         if let Some(asked) = asked.filter(|&asked| asked != element) {
-            return Err(InputError::WrongType {
-                path,
-                found: element,
-                asked,
-            });
+            return Err(InputError::WrongType { path, found: element, asked });
         }
         if header.order() == npyz::Order::Fortran && header.shape().len() > 1 {
             return Err(InputError::FortranOrder { path });
@@ -291,9 +263,7 @@ impl InputFile {
         let announced = header
             .shape()
             .iter()
-            .fold(u128::from(element.size()), |bytes, &extent| {
-                bytes.saturating_mul(extent.into())
-            });
+            .fold(u128::from(element.size()), |bytes, &extent| bytes.saturating_mul(extent.into()));
         let found = bytes - start;
         if announced != u128::from(found) {
             return Err(InputError::Length { path, announced, found });
@@ -302,13 +272,7 @@ impl InputFile {
             return Err(InputError::Empty { path });
         }
         let n = found / u64::from(element.size());
-        Ok(Self {
-            path,
-            reader,
-            element,
-            n,
-            header: Some(header),
-        })
+        Ok(Self { path, reader, element, n, header: Some(header) })
     }
 
     /// The type of the elements.
@@ -338,16 +302,10 @@ impl InputFile {
     }
 
     fn read_as<T: Element + npyz::Deserialize>(mut self) -> Result<Values, InputError> {
-        let failed = |cause| InputError::Read {
-            path: self.path.clone(),
-            cause,
-        };
+        let failed = |cause| InputError::Read { path: self.path.clone(), cause };
         let mut values = zeroed::<T>(self.n)?;
         match self.header {
-            None => self
-                .reader
-                .read_exact(bytemuck::cast_slice_mut(&mut values))
-                .map_err(failed)?,
+            None => self.reader.read_exact(bytemuck::cast_slice_mut(&mut values)).map_err(failed)?,
             Some(header) => {
                 let data = NpyFile::with_header(header, self.reader)
                     .data::<T>()
@@ -374,10 +332,8 @@ fn is_shape_absurd(header: &[u8]) -> bool {
     let Some((extents, _)) = shape.and_then(|(_, rest)| rest.split_once(')')) else {
         return false;
     };
-    let product = extents
-        .split(',')
-        .filter_map(|extent| extent.trim().parse().ok())
-        .try_fold(1u64, |product, extent: u64| {
+    let product =
+        extents.split(',').filter_map(|extent| extent.trim().parse().ok()).try_fold(1u64, |product, extent: u64| {
             // Strides are products too, of all extents behind a 0.
             product.checked_mul(extent.max(1))
         });
@@ -442,10 +398,7 @@ mod tests {
 
     #[test]
     fn raw_elements_must_be_whole() {
-        assert_eq!(
-            read("x", &[], None).unwrap_err(),
-            "FILE: the input is empty, with not one element in it"
-        );
+        assert_eq!(read("x", &[], None).unwrap_err(), "FILE: the input is empty, with not one element in it");
         assert_eq!(
             read("x", &[0; 12], Some(ElementType::F64)).unwrap_err(),
             "FILE: 12 bytes are not a whole number of f64 elements of 8 bytes"
@@ -457,14 +410,8 @@ mod tests {
         let data: Vec<u8> = (1..=6).flat_map(i64::to_le_bytes).collect();
         let file = npy("<i8", false, "(2, 3)", &data);
         assert!(matches!(read("x.npy", &file, None), Ok(Values::I64(v)) if v == [1, 2, 3, 4, 5, 6]));
-        assert!(matches!(
-            read("no_extension", &file, Some(ElementType::I64)),
-            Ok(Values::I64(_))
-        ));
-        assert_eq!(
-            read("x.npy", &file, Some(ElementType::I32)).unwrap_err(),
-            "FILE: the file holds i64, not i32"
-        );
+        assert!(matches!(read("no_extension", &file, Some(ElementType::I64)), Ok(Values::I64(_))));
+        assert_eq!(read("x.npy", &file, Some(ElementType::I32)).unwrap_err(), "FILE: the file holds i64, not i32");
         let scalar = npy("<f4", false, "()", &7.0f32.to_le_bytes());
         assert!(matches!(read("x.npy", &scalar, None), Ok(Values::F32(v)) if v == [7.0]));
     }
@@ -479,18 +426,9 @@ mod tests {
     fn npy_that_is_not_as_announced_is_refused() {
         let length = "FILE: the .npy header announces 8 bytes of elements, and";
         let message = |file: &[u8]| read("x.npy", file, None).unwrap_err();
-        assert_eq!(
-            message(&npy("<i4", false, "(2,)", &[0; 7])),
-            format!("{length} 7 follow")
-        );
-        assert_eq!(
-            message(&npy("<i4", false, "(2,)", &[0; 12])),
-            format!("{length} 12 follow")
-        );
-        assert_eq!(
-            message(&npy("<i4", false, "(0, 3)", &[])),
-            "FILE: the input is empty, with not one element in it"
-        );
+        assert_eq!(message(&npy("<i4", false, "(2,)", &[0; 7])), format!("{length} 7 follow"));
+        assert_eq!(message(&npy("<i4", false, "(2,)", &[0; 12])), format!("{length} 12 follow"));
+        assert_eq!(message(&npy("<i4", false, "(0, 3)", &[])), "FILE: the input is empty, with not one element in it");
         assert_eq!(
             message(&npy("<c8", false, "(1,)", &[0; 8])),
             "FILE: dtype '<c8' cannot be reduced: it must be one of i4, u4, i8, u8, f4, f8"
@@ -554,9 +492,6 @@ mod tests {
     #[test]
     fn absurd_sizes_are_refused() {
         let error = generate(ElementType::F64, Op::Sum, 1 << 60, 0).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            format!("n = {} f64 elements do not fit in the host's memory", 1u64 << 60)
-        );
+        assert_eq!(error.to_string(), format!("n = {} f64 elements do not fit in the host's memory", 1u64 << 60));
     }
 }

@@ -71,10 +71,7 @@ impl FromStr for Finish {
     type Err = UnknownFinish;
 
     fn from_str(text: &str) -> Result<Self, UnknownFinish> {
-        Self::ALL
-            .into_iter()
-            .find(|finish| finish.name() == text)
-            .ok_or_else(|| UnknownFinish(text.to_owned()))
+        Self::ALL.into_iter().find(|finish| finish.name() == text).ok_or_else(|| UnknownFinish(text.to_owned()))
     }
 }
 
@@ -157,18 +154,9 @@ impl Plan {
     /// Bytes of device memory: the input, a second copy of it if the kernel overwrites it, and the partial results of
     /// the first two stages (later stages use these two in turn).
     pub fn device_bytes(&self) -> u128 {
-        let copies = if self.problem.variant.facts().destroys_input {
-            2
-        } else {
-            1
-        };
+        let copies = if self.problem.variant.facts().destroys_input { 2 } else { 1 };
         let elements = copies * u128::from(self.problem.n)
-            + self
-                .stages
-                .iter()
-                .take(2)
-                .map(|stage| u128::from(stage.outputs))
-                .sum::<u128>();
+            + self.stages.iter().take(2).map(|stage| u128::from(stage.outputs)).sum::<u128>();
         elements * u128::from(self.problem.element.size())
     }
 }
@@ -318,38 +306,18 @@ pub fn check(problem: &Problem, request: &Request) -> Result<(), PlanError> {
 ///
 /// See [`PlanError`].
 pub fn plan(problem: &Problem, request: &Request, limits: &DeviceLimits) -> Result<Plan, PlanError> {
-    let Problem {
-        variant,
-        op,
-        element,
-        n,
-    } = *problem;
+    let Problem { variant, op, element, n } = *problem;
     check(problem, request)?;
     let block = choose_block(problem, request, limits)?;
     let fits = |needed: u128| {
         let available = limits.memory_bytes;
-        if needed > u128::from(available) {
-            Err(PlanError::Memory {
-                n,
-                element,
-                needed,
-                available,
-            })
-        } else {
-            Ok(())
-        }
+        if needed > u128::from(available) { Err(PlanError::Memory { n, element, needed, available }) } else { Ok(()) }
     };
     // The input alone comes first: of an absurd n, the memory is the better sentence than the grid.
     fits(u128::from(n) * u128::from(element.size()))?;
     let stages = plan_stages(problem, request, limits, block)?;
     let kernel = variant.kernel(op, element, block);
-    let plan = Plan {
-        problem: *problem,
-        kernel,
-        block,
-        finish: request.finish,
-        stages,
-    };
+    let plan = Plan { problem: *problem, kernel, block, finish: request.finish, stages };
     fits(plan.device_bytes())?;
     Ok(plan)
 }
@@ -362,31 +330,17 @@ fn choose_block(problem: &Problem, request: &Request, limits: &DeviceLimits) -> 
     let block = u32::try_from(asked)
         .ok()
         .filter(|block| block.is_power_of_two() && (min..=max).contains(block))
-        .ok_or(PlanError::Block {
-            block: asked,
-            variant,
-            min,
-            max,
-        })?;
+        .ok_or(PlanError::Block { block: asked, variant, min, max })?;
     let bytes = shared_bytes(variant, element, block);
     if bytes > limits.shared_bytes_per_block {
-        return Err(PlanError::Shared {
-            block,
-            element,
-            bytes,
-            available: limits.shared_bytes_per_block,
-        });
+        return Err(PlanError::Shared { block, element, bytes, available: limits.shared_bytes_per_block });
     }
     Ok(block)
 }
 
 /// Dynamic shared memory of a block, in bytes.
 fn shared_bytes(variant: Variant, element: ElementType, block: u32) -> u32 {
-    if variant.facts().shared {
-        block * element.size()
-    } else {
-        0
-    }
+    if variant.facts().shared { block * element.size() } else { 0 }
 }
 
 fn plan_stages(
@@ -395,9 +349,7 @@ fn plan_stages(
     limits: &DeviceLimits,
     block: u32,
 ) -> Result<Vec<Stage>, PlanError> {
-    let Problem {
-        variant, element, n, ..
-    } = *problem;
+    let Problem { variant, element, n, .. } = *problem;
     if n == 0 {
         return Ok(Vec::new());
     }
@@ -407,13 +359,7 @@ fn plan_stages(
     let fixed = variant.facts().coverage != Coverage::GridStride;
     let grid = match request.grid {
         Some(grid) if fixed && grid != needed => {
-            return Err(PlanError::Grid {
-                grid,
-                variant,
-                needed,
-                block,
-                n,
-            });
+            return Err(PlanError::Grid { grid, variant, needed, block, n });
         }
         Some(grid) => grid,
         None => default_grid(variant, block, n, limits),
@@ -426,12 +372,7 @@ fn plan_stages(
         Finish::Single => {
             let takes = one_block_takes(variant, block);
             if partials > takes {
-                return Err(PlanError::Single {
-                    partials,
-                    block,
-                    variant,
-                    takes,
-                });
+                return Err(PlanError::Single { partials, block, variant, takes });
             }
             stages.push(stage(partials, 1)?);
         }
@@ -479,11 +420,7 @@ fn stage(variant: Variant, element: ElementType, block: u32, inputs: u64, grid: 
     if grid > MAX_GRID {
         return Err(PlanError::GridTooLarge { grid });
     }
-    let shape = LaunchShape {
-        grid: grid as u32,
-        block,
-        shared_bytes: shared_bytes(variant, element, block),
-    };
+    let shape = LaunchShape { grid: grid as u32, block, shared_bytes: shared_bytes(variant, element, block) };
     let tree = u64::from(block.ilog2());
     let (outputs, depth) = match variant.facts().coverage {
         Coverage::Pairs => (inputs.div_ceil(2), 1),
@@ -491,12 +428,7 @@ fn stage(variant: Variant, element: ElementType, block: u32, inputs: u64, grid: 
         // A thread combines its 2 * steps elements in a chain at worst, beginning with the identity.
         Coverage::GridStride => (grid, 2 * inputs.div_ceil(2 * u64::from(block) * grid) + tree),
     };
-    Ok(Stage {
-        inputs,
-        outputs,
-        shape,
-        depth,
-    })
+    Ok(Stage { inputs, outputs, shape, depth })
 }
 
 #[cfg(test)]

@@ -51,10 +51,7 @@ impl FromStr for Op {
     type Err = UnknownOp;
 
     fn from_str(text: &str) -> Result<Self, UnknownOp> {
-        Self::ALL
-            .into_iter()
-            .find(|op| op.name() == text)
-            .ok_or_else(|| UnknownOp(text.to_owned()))
+        Self::ALL.into_iter().find(|op| op.name() == text).ok_or_else(|| UnknownOp(text.to_owned()))
     }
 }
 

@@ -106,10 +106,8 @@ impl PtxLibrary {
     /// [`PtxError::NotBuilt`], [`PtxError::Manifest`].
     pub fn embedded() -> Result<Self, PtxError> {
         let text = EMBEDDED_MANIFEST.ok_or(PtxError::NotBuilt)?;
-        let manifest = Manifest::from_json(text).map_err(|cause| PtxError::Manifest {
-            place: EMBEDDED.to_owned(),
-            cause,
-        })?;
+        let manifest =
+            Manifest::from_json(text).map_err(|cause| PtxError::Manifest { place: EMBEDDED.to_owned(), cause })?;
         Ok(Self { manifest, folder: None })
     }
 
@@ -119,14 +117,9 @@ impl PtxLibrary {
     ///
     /// [`PtxError::Manifest`].
     pub fn from_dir(folder: &Path) -> Result<Self, PtxError> {
-        let manifest = Manifest::read(folder).map_err(|cause| PtxError::Manifest {
-            place: folder.display().to_string(),
-            cause,
-        })?;
-        Ok(Self {
-            manifest,
-            folder: Some(folder.to_owned()),
-        })
+        let manifest = Manifest::read(folder)
+            .map_err(|cause| PtxError::Manifest { place: folder.display().to_string(), cause })?;
+        Ok(Self { manifest, folder: Some(folder.to_owned()) })
     }
 
     /// The folder that is given, else the one that [`DIR_VARIABLE`] names, else the embedded kernels.
@@ -148,9 +141,7 @@ impl PtxLibrary {
     }
 
     fn place(&self) -> String {
-        self.folder
-            .as_ref()
-            .map_or_else(|| EMBEDDED.to_owned(), |folder| folder.display().to_string())
+        self.folder.as_ref().map_or_else(|| EMBEDDED.to_owned(), |folder| folder.display().to_string())
     }
 
     /// The PTX that holds a kernel, of the highest architecture that a device of this compute capability takes.
@@ -164,24 +155,12 @@ impl PtxLibrary {
         let module = match entry {
             Some(entry) => &entry.module,
             None => {
-                return Err(PtxError::NoKernel {
-                    place: place(),
-                    kernel: kernel.to_owned(),
-                });
+                return Err(PtxError::NoKernel { place: place(), kernel: kernel.to_owned() });
             }
         };
-        let built: Vec<_> = self
-            .manifest
-            .modules
-            .iter()
-            .filter(|built| built.name == *module)
-            .collect();
+        let built: Vec<_> = self.manifest.modules.iter().filter(|built| built.name == *module).collect();
         if built.is_empty() {
-            return Err(PtxError::NoModule {
-                place: place(),
-                kernel: kernel.to_owned(),
-                module: module.clone(),
-            });
+            return Err(PtxError::NoModule { place: place(), kernel: kernel.to_owned(), module: module.clone() });
         }
         let best = built
             .iter()
@@ -191,35 +170,18 @@ impl PtxLibrary {
         let Some((_, best)) = best else {
             let (major, minor) = compute_capability;
             let built = built.iter().map(|built| built.arch.clone()).collect();
-            return Err(PtxError::TooNew {
-                place: place(),
-                module: module.clone(),
-                built,
-                major,
-                minor,
-            });
+            return Err(PtxError::TooNew { place: place(), module: module.clone(), built, major, minor });
         };
 
         let text = self.text(&best.file)?;
         if sha256_hex(text.as_bytes()) != best.sha256 {
-            return Err(PtxError::Hash {
-                place: place(),
-                file: best.file.clone(),
-            });
+            return Err(PtxError::Hash { place: place(), file: best.file.clone() });
         }
-        Ok(Ptx {
-            file: best.file.clone(),
-            arch: best.arch.clone(),
-            text,
-        })
+        Ok(Ptx { file: best.file.clone(), arch: best.arch.clone(), text })
     }
 
     fn text(&self, file: &str) -> Result<Cow<'static, str>, PtxError> {
-        let failed = |cause| PtxError::Read {
-            place: self.place(),
-            file: file.to_owned(),
-            cause,
-        };
+        let failed = |cause| PtxError::Read { place: self.place(), file: file.to_owned(), cause };
         match &self.folder {
             Some(folder) => fs::read_to_string(folder.join(file)).map(Cow::Owned).map_err(failed),
             None => EMBEDDED_FILES
@@ -272,29 +234,15 @@ mod tests {
         let folder = folder(modules);
         PtxLibrary::from_dir(folder.path())
             .and_then(|library| library.find(kernel, device))
-            .map_err(|error| {
-                error
-                    .to_string()
-                    .replace(&folder.path().display().to_string(), "FOLDER")
-            })
+            .map_err(|error| error.to_string().replace(&folder.path().display().to_string(), "FOLDER"))
     }
 
     #[test]
     fn the_highest_architecture_that_runs_is_taken() {
-        let modules = [
-            ("m", "sm_75"),
-            ("m", "sm_120"),
-            ("m", "sm_90"),
-            ("m", "sm_90a"),
-            ("other", "sm_89"),
-        ];
-        for (device, arch) in [
-            ((7, 5), "sm_75"),
-            ((8, 9), "sm_75"),
-            ((9, 0), "sm_90"),
-            ((10, 3), "sm_90"),
-            ((12, 1), "sm_120"),
-        ] {
+        let modules = [("m", "sm_75"), ("m", "sm_120"), ("m", "sm_90"), ("m", "sm_90a"), ("other", "sm_89")];
+        for (device, arch) in
+            [((7, 5), "sm_75"), ((8, 9), "sm_75"), ((9, 0), "sm_90"), ((10, 3), "sm_90"), ((12, 1), "sm_120")]
+        {
             let ptx = find(&modules, "k", device).unwrap();
             assert_eq!((ptx.arch.as_str(), ptx.text.as_ref()), (arch, arch), "{device:?}");
         }
@@ -314,10 +262,7 @@ mod tests {
             find(&[("n", "sm_75")], "k", (9, 0)).unwrap_err(),
             "FOLDER: kernel k is in module m, which the manifest does not list"
         );
-        assert!(matches!(
-            PtxLibrary::from_dir(Path::new("/nonexistent")),
-            Err(PtxError::Manifest { .. })
-        ));
+        assert!(matches!(PtxLibrary::from_dir(Path::new("/nonexistent")), Err(PtxError::Manifest { .. })));
     }
 
     #[test]

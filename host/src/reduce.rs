@@ -68,11 +68,7 @@ pub struct Reducer<'a> {
 impl<'a> Reducer<'a> {
     /// Loads nothing yet.
     pub fn new(device: &'a Device, library: &'a PtxLibrary) -> Self {
-        Self {
-            device,
-            library,
-            modules: HashMap::new(),
-        }
+        Self { device, library, modules: HashMap::new() }
     }
 
     /// Reduces `values` as planned. `before_run` is called before each run with its number, from 0.
@@ -119,18 +115,10 @@ impl<'a> Reducer<'a> {
         let problem = &plan.problem;
         if T::TYPE != problem.element || values.len() as u64 != problem.n {
             let Problem { n, element, .. } = *problem;
-            return Err(ReduceError::Values {
-                n,
-                element,
-                len: values.len(),
-                found: T::TYPE,
-            });
+            return Err(ReduceError::Values { n, element, len: values.len(), found: T::TYPE });
         }
         let Some(last) = plan.stages.last() else {
-            return Ok(Outcome {
-                result: T::identity(problem.op).value(),
-                times: Vec::new(),
-            });
+            return Ok(Outcome { result: T::identity(problem.op).value(), times: Vec::new() });
         };
 
         let kernel = self.kernel(&plan.kernel)?;
@@ -155,10 +143,7 @@ impl<'a> Reducer<'a> {
             }
         }
         let left = partials[(plan.stages.len() - 1) % 2].copy_to_host()?;
-        Ok(Outcome {
-            result: combine_on_host(problem.op, &left[..last.outputs as usize]).value(),
-            times,
-        })
+        Ok(Outcome { result: combine_on_host(problem.op, &left[..last.outputs as usize]).value(), times })
     }
 
     fn kernel(&mut self, name: &str) -> Result<Kernel, ReduceError> {
@@ -181,11 +166,7 @@ fn launch<T: Element>(
     let mut source = input;
     for (index, stage) in stages.iter().enumerate() {
         let target = &partials[index % 2];
-        let args = [
-            Arg::Pointer(source.address()),
-            Arg::Pointer(target.address()),
-            Arg::U64(stage.inputs),
-        ];
+        let args = [Arg::Pointer(source.address()), Arg::Pointer(target.address()), Arg::U64(stage.inputs)];
         device.launch(kernel, stage.shape, &args)?;
         source = target;
     }
@@ -210,14 +191,8 @@ mod tests {
 
     #[test]
     fn the_host_adds_from_the_first_to_the_last() {
-        assert_eq!(
-            combine_on_host(Op::Sum, &[1e8f32, 1.0, -1e8]).to_bits(),
-            0.0f32.to_bits()
-        );
-        assert_eq!(
-            combine_on_host(Op::Sum, &[1e8f32, -1e8, 1.0]).to_bits(),
-            1.0f32.to_bits()
-        );
+        assert_eq!(combine_on_host(Op::Sum, &[1e8f32, 1.0, -1e8]).to_bits(), 0.0f32.to_bits());
+        assert_eq!(combine_on_host(Op::Sum, &[1e8f32, -1e8, 1.0]).to_bits(), 1.0f32.to_bits());
         assert_eq!(combine_on_host(Op::Prod, &[3, 5, 7]), 105);
         assert_eq!(combine_on_host(Op::Sum, &[-0.0f64]).to_bits(), (-0.0f64).to_bits());
     }
@@ -225,9 +200,6 @@ mod tests {
     #[test]
     fn extremes_of_nothing_but_nans_are_the_identity() {
         assert_eq!(combine_on_host(Op::Min, &[f32::NAN]).to_bits(), f32::INFINITY.to_bits());
-        assert_eq!(
-            combine_on_host(Op::Max, &[f64::NAN; 2]).to_bits(),
-            f64::NEG_INFINITY.to_bits()
-        );
+        assert_eq!(combine_on_host(Op::Max, &[f64::NAN; 2]).to_bits(), f64::NEG_INFINITY.to_bits());
     }
 }

@@ -79,11 +79,7 @@ impl Reference {
     }
 
     fn exact(value: Value) -> Self {
-        Self {
-            value,
-            error_bound: 0.0,
-            rule: Rule::Same,
-        }
+        Self { value, error_bound: 0.0, rule: Rule::Same }
     }
 
     /// The exact value; the sum or product of floats is rounded to `f64`, whatever the type of the elements.
@@ -117,10 +113,7 @@ impl Reference {
 }
 
 fn fold<T: Element>(values: &[T], op: Op) -> Value {
-    values
-        .iter()
-        .fold(T::identity(op), |folded, &value| folded.combine(op, value))
-        .value()
+    values.iter().fold(T::identity(op), |folded, &value| folded.combine(op, value)).value()
 }
 
 /// The numbers of a floating-point format.
@@ -194,17 +187,9 @@ fn float_sum(values: impl Iterator<Item = f64>, depth: u64, format: &Format) -> 
         return Reference::exact(Value::F64(f64::NAN));
     }
     if specials.infinite() {
-        let value = if specials.positive_infinity {
-            f64::INFINITY
-        } else {
-            f64::NEG_INFINITY
-        };
+        let value = if specials.positive_infinity { f64::INFINITY } else { f64::NEG_INFINITY };
         let rule = if may_overflow { Rule::SameOrNan } else { Rule::Same };
-        return Reference {
-            value: Value::F64(value),
-            error_bound: 0.0,
-            rule,
-        };
+        return Reference { value: Value::F64(value), error_bound: 0.0, rule };
     }
     Reference {
         value: Value::F64(sum),
@@ -243,39 +228,19 @@ fn float_product(values: impl Iterator<Item = f64>, format: &Format) -> Referenc
         return Reference::exact(Value::F64(f64::NAN));
     }
     if zero || specials.infinite() {
-        let (value, nan) = if zero {
-            (0.0, may_overflow)
-        } else {
-            (f64::INFINITY, may_underflow)
-        };
+        let (value, nan) = if zero { (0.0, may_overflow) } else { (f64::INFINITY, may_underflow) };
         let rule = if nan { Rule::SameOrNan } else { Rule::Same };
-        return Reference {
-            value: signed(value),
-            error_bound: 0.0,
-            rule,
-        };
+        return Reference { value: signed(value), error_bound: 0.0, rule };
     }
     let magnitude = product.value();
     let value = signed(magnitude);
     match (may_overflow, may_underflow) {
         (false, false) => {
             let error_bound = (relative + 4.0 * BINARY64.unit_roundoff) * magnitude;
-            Reference {
-                value,
-                error_bound,
-                rule: Rule::Near,
-            }
+            Reference { value, error_bound, rule: Rule::Near }
         }
-        (true, true) => Reference {
-            value,
-            error_bound: f64::INFINITY,
-            rule: Rule::SignOrNan,
-        },
-        _ => Reference {
-            value,
-            error_bound: f64::INFINITY,
-            rule: Rule::Sign,
-        },
+        (true, true) => Reference { value, error_bound: f64::INFINITY, rule: Rule::SignOrNan },
+        _ => Reference { value, error_bound: f64::INFINITY, rule: Rule::Sign },
     }
 }
 
@@ -288,11 +253,7 @@ struct Product {
 }
 
 impl Product {
-    const ONE: Self = Self {
-        high: 1.0,
-        low: 0.0,
-        exponent: 0,
-    };
+    const ONE: Self = Self { high: 1.0, low: 0.0, exponent: 0 };
 
     /// Multiplies by `x`, positive and finite.
     fn multiply(&mut self, x: f64) {
@@ -329,10 +290,7 @@ fn split(x: f64) -> (f64, i64) {
     }
     let bits = x.to_bits();
     let mantissa = bits & ((1 << MANTISSA_BITS) - 1) | HALF;
-    (
-        f64::from_bits(mantissa),
-        (bits >> MANTISSA_BITS) as i64 - (HALF >> MANTISSA_BITS) as i64,
-    )
+    (f64::from_bits(mantissa), (bits >> MANTISSA_BITS) as i64 - (HALF >> MANTISSA_BITS) as i64)
 }
 
 /// `2^exponent` for an exponent of a normal number.
@@ -487,16 +445,7 @@ mod tests {
         for x in [1.0, 0.5, 0.75, 1e300, f64::MIN_POSITIVE, 5e-324, f64::MAX] {
             let (mantissa, exponent) = split(x);
             assert!((0.5..1.0).contains(&mantissa), "{x:e}");
-            assert!(
-                Product {
-                    high: mantissa,
-                    low: 0.0,
-                    exponent
-                }
-                .value()
-                    == x,
-                "{x:e}"
-            );
+            assert!(Product { high: mantissa, low: 0.0, exponent }.value() == x, "{x:e}");
         }
     }
 }

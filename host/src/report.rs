@@ -62,14 +62,7 @@ pub struct Report<'a> {
 impl<'a> Report<'a> {
     /// Puts together what is known.
     pub fn new(device: &'a DeviceInfo, plan: &'a Plan, input: String, outcome: &Outcome, reference: Reference) -> Self {
-        Self {
-            device,
-            plan,
-            input,
-            result: outcome.result,
-            reference,
-            times: Times::new(&outcome.times),
-        }
+        Self { device, plan, input, result: outcome.result, reference, times: Times::new(&outcome.times) }
     }
 
     /// Whether the result is right.
@@ -89,38 +82,18 @@ impl<'a> Report<'a> {
     ///
     /// The writer's.
     pub fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
-        let Plan {
-            problem,
-            kernel,
-            stages,
-            finish,
-            ..
-        } = self.plan;
+        let Plan { problem, kernel, stages, finish, .. } = self.plan;
         let facts = problem.variant.facts();
         writeln!(out, "device     {}", self.device.name)?;
         writeln!(out, "kernel     {kernel} (variant {}, {})", facts.label, facts.name)?;
-        writeln!(
-            out,
-            "input      {} {} elements, {}",
-            problem.n, problem.element, self.input
-        )?;
+        writeln!(out, "input      {} {} elements, {}", problem.n, problem.element, self.input)?;
         writeln!(out, "launches   {}", describe_launches(self.plan))?;
         writeln!(out, "result     {}", self.result)?;
-        writeln!(
-            out,
-            "reference  {} ({})",
-            self.reference.value(),
-            self.describe_agreement()
-        )?;
+        writeln!(out, "reference  {} ({})", self.reference.value(), self.describe_agreement())?;
         match (self.times, stages.first()) {
             (Some(times), Some(first)) => {
                 let shape = format!("grid {}, block {}", first.shape.grid, first.shape.block);
-                writeln!(
-                    out,
-                    "{}: {shape}, finish {finish}: {}",
-                    self.device.name,
-                    self.describe_time(&times)
-                )
+                writeln!(out, "{}: {shape}, finish {finish}: {}", self.device.name, self.describe_time(&times))
             }
             _ => writeln!(out, "{}: nothing to reduce, nothing launched", self.device.name),
         }
@@ -128,18 +101,12 @@ impl<'a> Report<'a> {
 
     fn describe_agreement(&self) -> String {
         let bound = self.reference.error_bound();
-        match (
-            self.agrees(),
-            self.result.as_float().zip(self.reference.value().as_float()),
-        ) {
+        match (self.agrees(), self.result.as_float().zip(self.reference.value().as_float())) {
             (true, _) if bound.is_infinite() => {
                 "agrees in sign; partial products may leave the range of the type".into()
             }
             (true, Some((result, value))) if bound > 0.0 => {
-                format!(
-                    "agrees: the difference is {:.1e}, the bound {bound:.1e}",
-                    (result - value).abs()
-                )
+                format!("agrees: the difference is {:.1e}, the bound {bound:.1e}", (result - value).abs())
             }
             (true, _) => "agrees exactly".into(),
             (false, Some(_)) if bound > 0.0 => format!("DISAGREES: the bound of the error is {bound:.1e}"),
@@ -151,12 +118,7 @@ impl<'a> Report<'a> {
         let Times { median, min, max, reps } = *times;
         let time = match reps {
             1 => duration(median),
-            _ => format!(
-                "median {} of {reps} runs ({} to {})",
-                duration(median),
-                duration(min),
-                duration(max)
-            ),
+            _ => format!("median {} of {reps} runs ({} to {})", duration(median), duration(min), duration(max)),
         };
         let gb_per_s = self.gb_per_s().unwrap_or_default();
         match self.device.kind {
@@ -182,14 +144,7 @@ impl<'a> Report<'a> {
     ///
     /// Never: numbers and strings always make JSON.
     pub fn to_json(&self) -> Json {
-        let Plan {
-            problem,
-            kernel,
-            block,
-            finish,
-            stages,
-            ..
-        } = self.plan;
+        let Plan { problem, kernel, block, finish, stages, .. } = self.plan;
         let first = stages.first().map(|stage| stage.shape);
         let micros = |time: Duration| time.as_secs_f64() * 1e6;
         let object = JsonReport {
@@ -324,9 +279,7 @@ pub fn write_list(out: &mut impl Write) -> io::Result<()> {
         let facts = variant.facts();
         writeln!(out, "{:<7} {}", facts.label, facts.name)?;
         writeln!(out, "        {}", facts.sentence)?;
-        let nvidia = facts
-            .nvidia
-            .map_or_else(|| "none".to_owned(), |name| format!("{name} of `reduction`"));
+        let nvidia = facts.nvidia.map_or_else(|| "none".to_owned(), |name| format!("{name} of `reduction`"));
         writeln!(out, "        lecture: {}; NVIDIA's sample: {nvidia}", facts.lecture)?;
     }
     Ok(())
@@ -361,26 +314,11 @@ mod tests {
     fn with_report(kind: DeviceKind, values: &Values, op: Op, result: Value, check: impl FnOnce(&Report)) {
         let info = info(kind);
         let n = values.len() as u64;
-        let problem = Problem {
-            variant: Variant::CompletelyUnrolled,
-            op,
-            element: values.element(),
-            n,
-        };
+        let problem = Problem { variant: Variant::CompletelyUnrolled, op, element: values.element(), n };
         let plan = plan(&problem, &Request::default(), &DeviceLimits::new(&info, 1 << 30)).unwrap();
-        let times = if n == 0 {
-            vec![]
-        } else {
-            vec![micros(30), micros(10), micros(20), micros(20)]
-        };
+        let times = if n == 0 { vec![] } else { vec![micros(30), micros(10), micros(20), micros(20)] };
         let reference = Reference::new(values, op, plan.depth());
-        check(&Report::new(
-            &info,
-            &plan,
-            "seed 1".into(),
-            &Outcome { result, times },
-            reference,
-        ));
+        check(&Report::new(&info, &plan, "seed 1".into(), &Outcome { result, times }, reference));
     }
 
     fn text(report: &Report) -> String {
@@ -393,21 +331,15 @@ mod tests {
     fn times_are_summed_up() {
         assert_eq!(Times::new(&[]), None);
         let odd = Times::new(&[micros(5), micros(1), micros(3)]).unwrap();
-        assert_eq!(
-            (odd.median, odd.min, odd.max, odd.reps),
-            (micros(3), micros(1), micros(5), 3)
-        );
+        assert_eq!((odd.median, odd.min, odd.max, odd.reps), (micros(3), micros(1), micros(5), 3));
         assert_eq!(Times::new(&[micros(4), micros(2)]).unwrap().median, micros(3));
     }
 
     #[test]
     fn durations_read_well() {
-        for (nanos, text) in [
-            (9_310, "9.31 us"),
-            (93_100, "93.1 us"),
-            (1_500_000, "1.50 ms"),
-            (2_000_000_000, "2.00 s"),
-        ] {
+        for (nanos, text) in
+            [(9_310, "9.31 us"), (93_100, "93.1 us"), (1_500_000, "1.50 ms"), (2_000_000_000, "2.00 s")]
+        {
             assert_eq!(duration(Duration::from_nanos(nanos)), text);
         }
     }
@@ -437,10 +369,7 @@ mod tests {
         with_report(DeviceKind::Simulator, &values, Op::Sum, Value::F32(0.3), |report| {
             let text = text(report);
             assert!(text.contains("simulated in median 20.0 us"), "{text}");
-            assert!(
-                text.ends_with("GB/s of simulation (wall clock here, not a GPU's speed)\n"),
-                "{text}"
-            );
+            assert!(text.ends_with("GB/s of simulation (wall clock here, not a GPU's speed)\n"), "{text}");
             let json = report.to_json();
             assert!(json["gb_per_s"].is_null() && json["agree"] == true && json["time_kind"] == "simulation");
             assert_eq!(json["result"].as_f64(), Some(f64::from(0.3f32)));
@@ -449,32 +378,20 @@ mod tests {
 
     #[test]
     fn a_wrong_result_is_shouted() {
-        with_report(
-            DeviceKind::Cuda,
-            &Values::I32(vec![1, 2]),
-            Op::Sum,
-            Value::I32(4),
-            |report| {
-                assert!(!report.agrees());
-                assert!(text(report).contains("reference  3 (DISAGREES: it must be the same)"));
-                assert_eq!(report.to_json()["agree"], false);
-            },
-        );
+        with_report(DeviceKind::Cuda, &Values::I32(vec![1, 2]), Op::Sum, Value::I32(4), |report| {
+            assert!(!report.agrees());
+            assert!(text(report).contains("reference  3 (DISAGREES: it must be the same)"));
+            assert_eq!(report.to_json()["agree"], false);
+        });
     }
 
     #[test]
     fn nothing_takes_no_time() {
-        with_report(
-            DeviceKind::Cuda,
-            &Values::U64(vec![]),
-            Op::Prod,
-            Value::U64(1),
-            |report| {
-                assert!(text(report).ends_with("Test device: nothing to reduce, nothing launched\n"));
-                let json = report.to_json();
-                assert!(json["time_us"].is_null() && json["gb_per_s"].is_null() && json["grid"] == 0);
-            },
-        );
+        with_report(DeviceKind::Cuda, &Values::U64(vec![]), Op::Prod, Value::U64(1), |report| {
+            assert!(text(report).ends_with("Test device: nothing to reduce, nothing launched\n"));
+            let json = report.to_json();
+            assert!(json["time_us"].is_null() && json["gb_per_s"].is_null() && json["grid"] == 0);
+        });
     }
 
     #[test]
@@ -484,15 +401,9 @@ mod tests {
             assert!(report.to_json().to_string().contains("\"result\":18446744073709551615"));
         });
         let values = Values::F64(vec![f64::INFINITY]);
-        with_report(
-            DeviceKind::Cuda,
-            &values,
-            Op::Sum,
-            Value::F64(f64::INFINITY),
-            |report| {
-                assert_eq!(report.to_json()["result"], "inf");
-            },
-        );
+        with_report(DeviceKind::Cuda, &values, Op::Sum, Value::F64(f64::INFINITY), |report| {
+            assert_eq!(report.to_json()["result"], "inf");
+        });
         assert_eq!(json_float(f64::NAN), "nan");
         assert_eq!(json_float(f64::NEG_INFINITY), "-inf");
     }
@@ -501,13 +412,6 @@ mod tests {
     fn the_list_has_nine_rungs() {
         let mut text = Vec::new();
         write_list(&mut text).unwrap();
-        assert_eq!(
-            String::from_utf8(text)
-                .unwrap()
-                .lines()
-                .filter(|line| !line.starts_with(' '))
-                .count(),
-            9
-        );
+        assert_eq!(String::from_utf8(text).unwrap().lines().filter(|line| !line.starts_with(' ')).count(), 9);
     }
 }

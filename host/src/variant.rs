@@ -247,11 +247,7 @@ impl Variant {
     /// ```
     pub fn kernel(self, op: Op, element: ElementType, block: u32) -> String {
         let facts = self.facts();
-        let block = if facts.block_in_name {
-            format!("_b{block}")
-        } else {
-            String::new()
-        };
+        let block = if facts.block_in_name { format!("_b{block}") } else { String::new() };
         format!("{}_{op}_{element}{block}", facts.family)
     }
 }
@@ -305,10 +301,7 @@ mod tests {
     fn every_sentence_is_one() {
         for variant in Variant::all() {
             let sentence = variant.facts().sentence;
-            assert!(
-                sentence.ends_with('.') && sentence.matches(". ").count() == 0,
-                "{sentence}"
-            );
+            assert!(sentence.ends_with('.') && sentence.matches(". ").count() == 0, "{sentence}");
         }
     }
 

@@ -67,16 +67,8 @@ pub(crate) struct Run {
 
 impl fmt::Display for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            command,
-            status,
-            stdout,
-            stderr,
-        } = self;
-        write!(
-            f,
-            "$ {command}\nstatus: {status:?}\n--- stdout\n{stdout}--- stderr\n{stderr}---"
-        )
+        let Self { command, status, stdout, stderr } = self;
+        write!(f, "$ {command}\nstatus: {status:?}\n--- stdout\n{stdout}--- stderr\n{stderr}---")
     }
 }
 
@@ -87,9 +79,7 @@ pub(crate) struct Sandbox {
 
 impl Sandbox {
     pub(crate) fn new() -> Self {
-        Self {
-            folder: tempfile::tempdir().unwrap(),
-        }
+        Self { folder: tempfile::tempdir().unwrap() }
     }
 
     /// Writes a file into it.
@@ -112,10 +102,7 @@ impl Sandbox {
     pub(crate) fn reduce<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Run {
         let mut command = self.command();
         command.args(args);
-        let shown: Vec<_> = command
-            .get_args()
-            .map(|arg| arg.to_string_lossy().into_owned())
-            .collect();
+        let shown: Vec<_> = command.get_args().map(|arg| arg.to_string_lossy().into_owned()).collect();
         let output = command.output().unwrap();
         Run {
             command: format!("reduce {}", shown.join(" ")),

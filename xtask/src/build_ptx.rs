@@ -88,9 +88,7 @@ fn run_foreign(root: &Path, args: &ForeignArgs, archs: &[NvvmArch]) -> anyhow::R
         bail!("--out must not be kernels/ptx: that folder is for rustc's own backend");
     }
     // Without it the parameters go by numbers.
-    let known = Manifest::read(&committed)
-        .map(|manifest| manifest.kernels)
-        .unwrap_or_default();
+    let known = Manifest::read(&committed).map(|manifest| manifest.kernels).unwrap_or_default();
     let mut outputs = Vec::new();
     for &arch in archs.iter().collect::<BTreeSet<_>>() {
         let backend = ForeignBackend {
@@ -104,11 +102,7 @@ fn run_foreign(root: &Path, args: &ForeignArgs, archs: &[NvvmArch]) -> anyhow::R
     }
     let rendered = collect(outputs, sources_hash(root)?);
     rendered.write(&args.out)?;
-    println!(
-        "wrote {} kernels to {}",
-        rendered.manifest.kernels.len(),
-        args.out.display()
-    );
+    println!("wrote {} kernels to {}", rendered.manifest.kernels.len(), args.out.display());
     Ok(())
 }
 
@@ -158,22 +152,11 @@ fn collect(outputs: Vec<Output>, sources_sha256: String) -> Rendered {
     for module in outputs.into_iter().flat_map(|output| output.modules) {
         let file = format!("{}.{}.ptx", module.name, module.arch);
         let sha256 = manifest::sha256_hex(module.ptx.as_bytes());
-        modules.push(Module {
-            name: module.name,
-            arch: module.arch.to_string(),
-            file: file.clone(),
-            sha256,
-        });
+        modules.push(Module { name: module.name, arch: module.arch.to_string(), file: file.clone(), sha256 });
         files.insert(file, module.ptx);
     }
     modules.sort_by(|a, b| (&a.name, &a.arch).cmp(&(&b.name, &b.arch)));
-    let manifest = Manifest {
-        format: manifest::FORMAT,
-        toolchain,
-        sources_sha256,
-        modules,
-        kernels,
-    };
+    let manifest = Manifest { format: manifest::FORMAT, toolchain, sources_sha256, modules, kernels };
     Rendered { manifest, files }
 }
 
@@ -181,19 +164,13 @@ fn collect(outputs: Vec<Output>, sources_sha256: String) -> Rendered {
 /// build: the other modules are as old as they were.
 fn merge(committed: &Manifest, new: Manifest) -> Manifest {
     let mut merged = committed.clone();
-    merged.modules.retain(|old| {
-        !new.modules
-            .iter()
-            .any(|module| (&module.name, &module.arch) == (&old.name, &old.arch))
-    });
-    merged
-        .kernels
-        .retain(|old| !new.kernels.iter().any(|kernel| kernel.module == old.module));
-    merged.modules.extend(new.modules);
-    merged.kernels.extend(new.kernels);
     merged
         .modules
-        .sort_by(|a, b| (&a.name, &a.arch).cmp(&(&b.name, &b.arch)));
+        .retain(|old| !new.modules.iter().any(|module| (&module.name, &module.arch) == (&old.name, &old.arch)));
+    merged.kernels.retain(|old| !new.kernels.iter().any(|kernel| kernel.module == old.module));
+    merged.modules.extend(new.modules);
+    merged.kernels.extend(new.kernels);
+    merged.modules.sort_by(|a, b| (&a.name, &a.arch).cmp(&(&b.name, &b.arch)));
     merged.kernels.sort_by(|a, b| a.name.cmp(&b.name));
     merged
 }
@@ -232,16 +209,10 @@ fn check(rendered: &Rendered, folder: &Path) -> anyhow::Result<()> {
     let committed = Manifest::read(folder)?;
     let differences = differences(rendered, &committed, folder)?;
     if !differences.is_empty() {
-        bail!(
-            "kernels/ptx is not what the sources give; run `cargo xtask build-ptx`:\n  {}",
-            differences.join("\n  ")
-        );
+        bail!("kernels/ptx is not what the sources give; run `cargo xtask build-ptx`:\n  {}", differences.join("\n  "));
     }
     if rendered.manifest.toolchain == committed.toolchain {
-        println!(
-            "kernels/ptx is up to date: {} files are the same byte for byte",
-            rendered.files.len()
-        );
+        println!("kernels/ptx is up to date: {} files are the same byte for byte", rendered.files.len());
     } else {
         println!(
             "kernels/ptx has the kernels, parameters and hash of the sources; its bytes could not be compared, since \
@@ -259,19 +230,11 @@ fn differences(rendered: &Rendered, committed: &Manifest, folder: &Path) -> anyh
     if fresh.sources_sha256 != committed.sources_sha256 {
         found.push("the kernel sources have changed since".to_owned());
     }
-    found.extend(
-        stray_files(folder, committed)?
-            .into_iter()
-            .map(|file| format!("{file} is not in the manifest")),
-    );
+    found.extend(stray_files(folder, committed)?.into_iter().map(|file| format!("{file} is not in the manifest")));
 
     let old: BTreeMap<_, _> = committed.kernels.iter().map(|kernel| (&kernel.name, kernel)).collect();
     let new: BTreeMap<_, _> = fresh.kernels.iter().map(|kernel| (&kernel.name, kernel)).collect();
-    found.extend(
-        old.keys()
-            .filter(|name| !new.contains_key(*name))
-            .map(|name| format!("kernel {name} is gone")),
-    );
+    found.extend(old.keys().filter(|name| !new.contains_key(*name)).map(|name| format!("kernel {name} is gone")));
     for (name, kernel) in new {
         match old.get(name) {
             None => found.push(format!("kernel {name} is new")),
@@ -281,10 +244,8 @@ fn differences(rendered: &Rendered, committed: &Manifest, folder: &Path) -> anyh
     }
 
     let file = |module: &Module| module.file.clone();
-    let (old, new): (BTreeSet<_>, BTreeSet<_>) = (
-        committed.modules.iter().map(file).collect(),
-        fresh.modules.iter().map(file).collect(),
-    );
+    let (old, new): (BTreeSet<_>, BTreeSet<_>) =
+        (committed.modules.iter().map(file).collect(), fresh.modules.iter().map(file).collect());
     found.extend(old.difference(&new).map(|file| format!("{file} is gone")));
     found.extend(new.difference(&old).map(|file| format!("{file} is new")));
     if fresh.toolchain == committed.toolchain {
@@ -331,11 +292,7 @@ mod tests {
 
     fn output(rustc: &str, modules: &[(&str, &str)]) -> Output {
         Output {
-            toolchain: ToolchainVersions {
-                rustc: rustc.into(),
-                llvm: "22.1.8".into(),
-                codegen: "rustc-nvptx".into(),
-            },
+            toolchain: ToolchainVersions { rustc: rustc.into(), llvm: "22.1.8".into(), codegen: "rustc-nvptx".into() },
             modules: modules
                 .iter()
                 .map(|&(name, ptx)| CompiledModule {
@@ -348,12 +305,7 @@ mod tests {
             kernels: modules
                 .iter()
                 .map(|&(name, _)| {
-                    let KernelTraits {
-                        element,
-                        op,
-                        block_size,
-                        ..
-                    } = kernel_name::traits(name);
+                    let KernelTraits { element, op, block_size, .. } = kernel_name::traits(name);
                     manifest::Kernel {
                         name: name.into(),
                         module: name.into(),
@@ -392,12 +344,7 @@ mod tests {
         );
         for module in &manifest.modules {
             let bytes = fs::read(folder.join(&module.file)).unwrap();
-            assert_eq!(
-                manifest::sha256_hex(&bytes),
-                module.sha256,
-                "{} was edited by hand",
-                module.file
-            );
+            assert_eq!(manifest::sha256_hex(&bytes), module.sha256, "{} was edited by hand", module.file);
         }
         assert_eq!(stray_files(&folder, &manifest).unwrap(), [""; 0]);
     }
@@ -411,10 +358,7 @@ mod tests {
     #[test]
     fn bytes_count_only_under_the_same_toolchain() {
         let old = rendered("1.96", &[("a", "x"), ("b", "y")]);
-        assert_eq!(
-            compare(&old, &rendered("1.96", &[("a", "x"), ("b", "z")])),
-            ["b.sm_75.ptx differs"]
-        );
+        assert_eq!(compare(&old, &rendered("1.96", &[("a", "x"), ("b", "z")])), ["b.sm_75.ptx differs"]);
         assert_eq!(compare(&old, &rendered("1.97", &[("a", "x"), ("b", "z")])), [""; 0]);
     }
 
@@ -422,34 +366,21 @@ mod tests {
     fn kernels_and_sources_count_under_any_toolchain() {
         let old = rendered("1.96", &[("a", "x"), ("b", "y")]);
         let found = compare(&old, &rendered("1.97", &[("a", "x"), ("c", "y")]));
-        assert_eq!(
-            found,
-            [
-                "kernel b is gone",
-                "kernel c is new",
-                "b.sm_75.ptx is gone",
-                "c.sm_75.ptx is new"
-            ]
-        );
+        assert_eq!(found, ["kernel b is gone", "kernel c is new", "b.sm_75.ptx is gone", "c.sm_75.ptx is new"]);
 
         let mut changed = rendered("1.97", &[("a", "x"), ("b", "y")]);
         changed.manifest.sources_sha256 = "other".into();
         changed.manifest.kernels[1].block_size = Some(64);
         assert_eq!(
             compare(&old, &changed),
-            [
-                "the kernel sources have changed since",
-                "kernel b is described otherwise"
-            ]
+            ["the kernel sources have changed since", "kernel b is described otherwise"]
         );
     }
 
     #[test]
     fn writing_removes_what_is_no_longer_built() {
         let folder = tempfile::tempdir().unwrap();
-        rendered("1.96", &[("a", "x"), ("b", "y")])
-            .write(folder.path())
-            .unwrap();
+        rendered("1.96", &[("a", "x"), ("b", "y")]).write(folder.path()).unwrap();
         rendered("1.96", &[("a", "x")]).write(folder.path()).unwrap();
         assert!(!folder.path().join("b.sm_75.ptx").exists());
         assert_eq!(fs::read_to_string(folder.path().join("a.sm_75.ptx")).unwrap(), "x");
@@ -488,21 +419,13 @@ mod tests {
             out: root.join("kernels/ptx/../ptx"),
         };
         let error = run_foreign(&root, &foreign, &[NvvmArch::Compute90]).unwrap_err();
-        assert!(
-            error.to_string().starts_with("--out must not be kernels/ptx"),
-            "{error}"
-        );
+        assert!(error.to_string().starts_with("--out must not be kernels/ptx"), "{error}");
     }
 
     #[test]
     fn architectures_are_a_list_without_unknown_names() {
         let archs = parse("x --arch sm_75,sm_90").unwrap().arch;
         assert_eq!(archs, [NvvmArch::Compute75, NvvmArch::Compute90]);
-        assert!(
-            parse("x --arch sm_1")
-                .unwrap_err()
-                .to_string()
-                .contains("unknown architecture `sm_1`")
-        );
+        assert!(parse("x --arch sm_1").unwrap_err().to_string().contains("unknown architecture `sm_1`"));
     }
 }

@@ -55,10 +55,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut table = String::new();
     for (name, test) in tests.iter().filter(|(_, artifact)| artifact.is_test) {
         copy(&test.executable, &packed.join("tests").join(name))?;
-        let folder = test
-            .package
-            .strip_prefix(&root)
-            .context("a package outside of the workspace")?;
+        let folder = test.package.strip_prefix(&root).context("a package outside of the workspace")?;
         writeln!(table, "{name}\t{}", folder.display())?;
     }
     fs::write(packed.join("tests.tsv"), table)?;
@@ -72,29 +69,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         }
     }
     fs::write(packed.join("built-in"), root.display().to_string())?;
-    fs::write(
-        packed.join("commit"),
-        git(&root, &["describe", "--always", "--dirty", "--abbrev=12"])?,
-    )?;
+    fs::write(packed.join("commit"), git(&root, &["describe", "--always", "--dirty", "--abbrev=12"])?)?;
 
     let out = root.join(&args.out);
     clear(&out)?;
     let archive = out.join(ARCHIVE);
     copy(&root.join("bench/run-on-gpu.sh"), &out.join("run.sh"))?;
-    let status = Command::new("tar")
-        .arg("-czf")
-        .arg(&archive)
-        .arg("-C")
-        .arg(packed)
-        .arg(".")
-        .status();
+    let status = Command::new("tar").arg("-czf").arg(&archive).arg("-C").arg(packed).arg(".").status();
     ensure!(status.context("cannot run tar")?.success(), "tar failed");
 
     let bytes = fs::metadata(&archive)?.len();
-    ensure!(
-        bytes <= MOST_BYTES,
-        "the bundle has {bytes} bytes, and {MOST_BYTES} are allowed"
-    );
+    ensure!(bytes <= MOST_BYTES, "the bundle has {bytes} bytes, and {MOST_BYTES} are allowed");
     println!(
         "{}: {} test binaries, {} programs, {:.1} MiB; run {} on the GPU machine",
         args.out.display(),
@@ -112,15 +97,8 @@ fn clear(out: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     let is_bundle = out.join(ARCHIVE).is_file();
-    let is_empty = fs::read_dir(out)
-        .with_context(|| format!("cannot read {}", out.display()))?
-        .next()
-        .is_none();
-    ensure!(
-        is_bundle || is_empty,
-        "{} exists and is not a bundle: it is left alone",
-        out.display()
-    );
+    let is_empty = fs::read_dir(out).with_context(|| format!("cannot read {}", out.display()))?.next().is_none();
+    ensure!(is_bundle || is_empty, "{} exists and is not a bundle: it is left alone", out.display());
     fs::remove_dir_all(out).with_context(|| format!("cannot delete {}", out.display()))
 }
 
@@ -138,12 +116,7 @@ fn build(root: &Path, command: &str, flags: &[&str], packages: &[&str]) -> anyho
     // The cargo that runs us, so that it is of the same toolchain.
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root).arg(command).args(flags);
-    cargo.args([
-        "--release",
-        "--config",
-        "profile.release.strip=true",
-        "--message-format=json-render-diagnostics",
-    ]);
+    cargo.args(["--release", "--config", "profile.release.strip=true", "--message-format=json-render-diagnostics"]);
     cargo.args(packages.iter().flat_map(|package| ["--package", package]));
     let mut child = cargo.stdout(Stdio::piped()).spawn().context("cannot run cargo")?;
     let stdout = child.stdout.take().expect("it was asked for");
@@ -166,11 +139,7 @@ fn artifact(line: &str) -> anyhow::Result<Option<(String, Artifact)>> {
     let Some(executable) = message["executable"].as_str() else {
         return Ok(None);
     };
-    let text = |json: &Json| {
-        json.as_str()
-            .map(ToOwned::to_owned)
-            .context("a message of cargo that lacks a name")
-    };
+    let text = |json: &Json| json.as_str().map(ToOwned::to_owned).context("a message of cargo that lacks a name");
     let target = &message["target"];
     let manifest = PathBuf::from(text(&message["manifest_path"])?);
     let package = manifest.parent().context("a manifest without a folder")?.to_owned();
@@ -184,14 +153,7 @@ fn artifact(line: &str) -> anyhow::Result<Option<(String, Artifact)>> {
     } else {
         name
     };
-    Ok(Some((
-        name,
-        Artifact {
-            executable: executable.into(),
-            package,
-            is_test,
-        },
-    )))
+    Ok(Some((name, Artifact { executable: executable.into(), package, is_test })))
 }
 
 /// Copies a file, and makes its folder.
@@ -204,17 +166,8 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
 }
 
 fn git(root: &Path, args: &[&str]) -> anyhow::Result<String> {
-    let output = Command::new("git")
-        .current_dir(root)
-        .args(args)
-        .output()
-        .context("cannot run git")?;
-    ensure!(
-        output.status.success(),
-        "git {}: {}",
-        args.join(" "),
-        String::from_utf8_lossy(&output.stderr).trim()
-    );
+    let output = Command::new("git").current_dir(root).args(args).output().context("cannot run git")?;
+    ensure!(output.status.success(), "git {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim());
     Ok(String::from_utf8(output.stdout)?)
 }
 
@@ -231,23 +184,12 @@ mod tests {
 
     #[test]
     fn executables_are_told_from_other_artifacts() {
-        let (name, program) = artifact(&message("bin", false, r#""/w/target/release/reduce""#))
-            .unwrap()
-            .unwrap();
+        let (name, program) = artifact(&message("bin", false, r#""/w/target/release/reduce""#)).unwrap().unwrap();
         assert_eq!(name, "reduce");
         let executable = PathBuf::from("/w/target/release/reduce");
-        assert_eq!(
-            program,
-            Artifact {
-                executable,
-                package: "/w/host".into(),
-                is_test: false
-            }
-        );
+        assert_eq!(program, Artifact { executable, package: "/w/host".into(), is_test: false });
 
-        let (name, test) = artifact(&message("bin", true, r#""/w/target/release/deps/reduce-1""#))
-            .unwrap()
-            .unwrap();
+        let (name, test) = artifact(&message("bin", true, r#""/w/target/release/deps/reduce-1""#)).unwrap().unwrap();
         assert_eq!(name, "host-bin-reduce");
         assert!(test.is_test);
 

@@ -42,48 +42,27 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let jobs: Vec<(&Module, &str)> = manifest
         .modules
         .iter()
-        .flat_map(|module| {
-            ARCHS
-                .into_iter()
-                .filter(|arch| runs_on(&module.arch, arch))
-                .map(move |arch| (module, arch))
-        })
+        .flat_map(|module| ARCHS.into_iter().filter(|arch| runs_on(&module.arch, arch)).map(move |arch| (module, arch)))
         .collect();
     let reports: Vec<Report<'_>> = jobs
         .par_iter()
         .map(|&(module, arch)| assemble(&tools, &folder, module, arch, scratch.path()))
         .collect::<Result<_, _>>()?;
 
-    let kernels: BTreeMap<&str, &Kernel> = manifest
-        .kernels
-        .iter()
-        .map(|kernel| (kernel.name.as_str(), kernel))
-        .collect();
+    let kernels: BTreeMap<&str, &Kernel> =
+        manifest.kernels.iter().map(|kernel| (kernel.name.as_str(), kernel)).collect();
     let faults: Vec<String> = reports.iter().flat_map(|report| report.faults(&kernels)).collect();
     println!("arch     files kernels max registers with LDS and STS");
     for arch in ARCHS {
         let of_arch: Vec<_> = reports.iter().filter(|report| report.arch == arch).collect();
         let entries = || of_arch.iter().flat_map(|report| report.entries.values());
         let registers = entries().map(|entry| entry.registers).max().unwrap_or(0);
-        let shared = entries()
-            .filter(|entry| entry.shared_loads && entry.shared_stores)
-            .count();
-        let shared = if DISASSEMBLED.contains(&arch) {
-            shared.to_string()
-        } else {
-            "-".to_owned()
-        };
-        println!(
-            "{arch:7} {:>6} {:>7} {registers:>13} {shared:>16}",
-            of_arch.len(),
-            entries().count()
-        );
+        let shared = entries().filter(|entry| entry.shared_loads && entry.shared_stores).count();
+        let shared = if DISASSEMBLED.contains(&arch) { shared.to_string() } else { "-".to_owned() };
+        println!("{arch:7} {:>6} {:>7} {registers:>13} {shared:>16}", of_arch.len(), entries().count());
     }
     if !faults.is_empty() {
-        bail!(
-            "ptxas and the manifest disagree with what a kernel should be:\n  {}",
-            faults.join("\n  ")
-        );
+        bail!("ptxas and the manifest disagree with what a kernel should be:\n  {}", faults.join("\n  "));
     }
     Ok(())
 }
@@ -98,16 +77,9 @@ impl Tools {
     fn in_folder(folder: &Path) -> anyhow::Result<Self> {
         let tool = |name: &str| {
             let path = folder.join(name);
-            if path.is_file() {
-                Ok(path)
-            } else {
-                bail!("there is no {name} in {}", folder.display())
-            }
+            if path.is_file() { Ok(path) } else { bail!("there is no {name} in {}", folder.display()) }
         };
-        Ok(Self {
-            ptxas: tool("ptxas")?,
-            nvdisasm: tool("nvdisasm")?,
-        })
+        Ok(Self { ptxas: tool("ptxas")?, nvdisasm: tool("nvdisasm")? })
     }
 
     fn on_path() -> Option<Self> {
@@ -151,10 +123,7 @@ fn assemble<'a>(
 ) -> anyhow::Result<Report<'a>> {
     let cubin = scratch.join(format!("{}.{arch}.cubin", module.file));
     let mut ptxas = Command::new(&tools.ptxas);
-    ptxas
-        .args(["-v", "-arch", arch, "-o"])
-        .arg(&cubin)
-        .arg(folder.join(&module.file));
+    ptxas.args(["-v", "-arch", arch, "-o"]).arg(&cubin).arg(folder.join(&module.file));
     let (_, log) = output(ptxas).with_context(|| format!("{} does not assemble for {arch}", module.file))?;
     let mut entries = read_log(&log);
     if DISASSEMBLED.contains(&arch) {
@@ -164,18 +133,12 @@ fn assemble<'a>(
         read_sass(&sass, &mut entries);
     }
     fs::remove_file(&cubin).with_context(|| format!("cannot remove {}", cubin.display()))?;
-    Ok(Report {
-        file: &module.file,
-        arch,
-        entries,
-    })
+    Ok(Report { file: &module.file, arch, entries })
 }
 
 /// Runs a tool: what it wrote on stdout and stderr.
 fn output(mut command: Command) -> anyhow::Result<(String, String)> {
-    let output = command
-        .output()
-        .with_context(|| format!("cannot run {}", command.get_program().display()))?;
+    let output = command.output().with_context(|| format!("cannot run {}", command.get_program().display()))?;
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     if !output.status.success() {
         bail!("{} failed: {}", command.get_program().display(), stderr.trim());
@@ -196,11 +159,7 @@ fn read_log(log: &str) -> BTreeMap<String, Entry> {
         };
         // `0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads` and `Used 12 registers, used 1 barriers`.
         for part in line.split(", ") {
-            let number = || {
-                part.split_whitespace()
-                    .find_map(|word| word.parse::<u32>().ok())
-                    .unwrap_or(0)
-            };
+            let number = || part.split_whitespace().find_map(|word| word.parse::<u32>().ok()).unwrap_or(0);
             if part.ends_with("bytes stack frame") {
                 entry.stack_bytes += number();
             } else if part.contains("bytes spill") {
@@ -222,9 +181,7 @@ fn read_sass(sass: &str, entries: &mut BTreeMap<String, Entry>) {
         }
         let Some(entry) = current.as_deref_mut() else { continue };
         // `/*0040*/  @!P0 LDS.64 R2, [R4] ;`: the first word that is no address, no predicate and no brace.
-        let words = line
-            .split_whitespace()
-            .filter(|word| !word.starts_with(['/', '@', '{']));
+        let words = line.split_whitespace().filter(|word| !word.starts_with(['/', '@', '{']));
         let opcode = words.map(|word| word.trim_end_matches(';')).next().unwrap_or_default();
         match opcode.split('.').next().unwrap_or_default() {
             "LDS" => entry.shared_loads = true,
@@ -243,10 +200,7 @@ impl Report<'_> {
             |name: &str, what: String| faults.push(format!("{name} ({}, {}): {what}", self.file, self.arch));
         for (name, entry) in &self.entries {
             if entry.spill_bytes > 0 || entry.stack_bytes > 0 {
-                fault(
-                    name,
-                    format!("{} bytes of stack, {} of spills", entry.stack_bytes, entry.spill_bytes),
-                );
+                fault(name, format!("{} bytes of stack, {} of spills", entry.stack_bytes, entry.spill_bytes));
             }
             if entry.generic {
                 fault(name, "a generic load, store or atomic".to_owned());
@@ -264,10 +218,7 @@ impl Report<'_> {
                 }
                 SharedKind::None => {}
                 _ if entry.shared_loads && entry.shared_stores => {}
-                _ => fault(
-                    name,
-                    "no LDS or no STS, though the kernel uses shared memory".to_owned(),
-                ),
+                _ => fault(name, "no LDS or no STS, though the kernel uses shared memory".to_owned()),
             }
         }
         faults
@@ -302,11 +253,7 @@ ptxas info    : Used 255 registers, used 0 barriers
     fn report() -> Report<'static> {
         let mut entries = read_log(LOG);
         read_sass(SASS, &mut entries);
-        Report {
-            file: "m.sm_75.ptx",
-            arch: "sm_90",
-            entries,
-        }
+        Report { file: "m.sm_75.ptx", arch: "sm_90", entries }
     }
 
     fn kernel(name: &str, shared: SharedKind) -> Kernel {
@@ -334,14 +281,7 @@ ptxas info    : Used 255 registers, used 0 barriers
             generic: false,
         };
         assert_eq!(report.entries["a"], a);
-        assert_eq!(
-            report.entries["b"],
-            Entry {
-                registers: 255,
-                generic: true,
-                ..Entry::default()
-            }
-        );
+        assert_eq!(report.entries["b"], Entry { registers: 255, generic: true, ..Entry::default() });
     }
 
     #[test]

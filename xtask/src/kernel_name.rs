@@ -12,10 +12,7 @@ const ELEMENTS: [&str; 6] = ["i32", "u32", "i64", "u64", "f32", "f64"];
 /// compile: ptxas takes 40 to 80 ms for such a file on a 2-core machine, and 160 to 280 ms with the four operations in one. A
 /// kernel whose name is not of this form is a module of its own.
 pub(crate) fn traits(name: &str) -> KernelTraits {
-    let unknown = || KernelTraits {
-        module: name.to_owned(),
-        ..KernelTraits::default()
-    };
+    let unknown = || KernelTraits { module: name.to_owned(), ..KernelTraits::default() };
     let mut parts = name.split('_');
     let (Some(rung), Some(op), Some(element)) = (parts.next(), parts.next(), parts.next()) else {
         return unknown();
@@ -31,11 +28,7 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
         },
         (Some(_), Some(_)) => return unknown(),
     };
-    let module = if block_size.is_some() {
-        format!("{rung}_{op}_{element}")
-    } else {
-        format!("{rung}_{element}")
-    };
+    let module = if block_size.is_some() { format!("{rung}_{op}_{element}") } else { format!("{rung}_{element}") };
     KernelTraits {
         module,
         element: Some(element.to_owned()),
@@ -81,21 +74,10 @@ mod tests {
 
     #[test]
     fn other_names_stand_alone() {
-        for name in [
-            "transpose",
-            "reduce6_sum",
-            "reduce6_sum_i16",
-            "reduce6_avg_i32",
-            "reduce6_sum_i32_x",
-            "a_sum_i32_b2_c",
-        ] {
-            assert_eq!(
-                traits(name),
-                KernelTraits {
-                    module: name.to_owned(),
-                    ..KernelTraits::default()
-                }
-            );
+        for name in
+            ["transpose", "reduce6_sum", "reduce6_sum_i16", "reduce6_avg_i32", "reduce6_sum_i32_x", "a_sum_i32_b2_c"]
+        {
+            assert_eq!(traits(name), KernelTraits { module: name.to_owned(), ..KernelTraits::default() });
         }
     }
 }

@@ -146,9 +146,7 @@ fn input<T: Element>(n: u64) -> (Vec<T>, i64) {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let values = (0..n)
         .map(|_| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let small = (state >> 61) as u8;
             sum += i64::from(small);
             T::new(small)
@@ -178,17 +176,8 @@ impl Bench<'_> {
         if let Some(peak) = info.peak_bytes_per_second {
             write!(out, ", peak {:.0} GB/s", peak / 1e9)?;
         }
-        writeln!(
-            out,
-            ", {} times, median of {} [quartiles]",
-            info.kind.time_kind(),
-            self.args.samples
-        )?;
-        write!(
-            out,
-            "{:<22} {:>10} {:>7} {:>5}  {:>34}",
-            "kernel", "n", "grid", "block", "rust us"
-        )?;
+        writeln!(out, ", {} times, median of {} [quartiles]", info.kind.time_kind(), self.args.samples)?;
+        write!(out, "{:<22} {:>10} {:>7} {:>5}  {:>34}", "kernel", "n", "grid", "block", "rust us")?;
         if self.peer.is_some() {
             write!(out, "  {:>34} {:>10}", "peer us", "rust/peer")?;
         }
@@ -213,27 +202,15 @@ impl Bench<'_> {
         drop(values);
         let limits = DeviceLimits::new(self.device.info(), self.device.free_memory()?);
         let plans = self.args.variant.iter().map(|&variant| {
-            let problem = Problem {
-                variant,
-                op: Op::Sum,
-                element,
-                n,
-            };
-            let request = Request {
-                block: Some(self.args.block),
-                ..Request::default()
-            };
+            let problem = Problem { variant, op: Op::Sum, element, n };
+            let request = Request { block: Some(self.args.block), ..Request::default() };
             let plan = launch::plan(&problem, &request, &limits)?;
             let stage = *plan.stages.first().context("n is 0, and at least 1 is needed")?;
             Ok((plan.kernel, stage))
         });
         let plans: Vec<_> = plans.collect::<anyhow::Result<_>>()?;
         let partials = plans.iter().map(|(_, stage)| stage.outputs).max().unwrap_or(0);
-        let mut buffers = Buffers {
-            inputs,
-            output: self.device.alloc(partials as usize)?,
-            sum,
-        };
+        let mut buffers = Buffers { inputs, output: self.device.alloc(partials as usize)?, sum };
         for (kernel, stage) in &plans {
             let row = self.measure(kernel, stage.shape, &mut buffers)?;
             row.write(kernel, n, stage.shape, out)?;
@@ -249,8 +226,7 @@ impl Bench<'_> {
             kernels.push(peer.kernel(name)?);
         }
         for (kernel, whose) in kernels.iter().zip(["ours", "the peer's"]) {
-            self.check(kernel, shape, buffers)
-                .with_context(|| format!("{name}, {whose}"))?;
+            self.check(kernel, shape, buffers).with_context(|| format!("{name}, {whose}"))?;
         }
 
         let bytes = buffers.inputs[0].len() as u64 * size_of::<T>() as u64;
@@ -278,11 +254,7 @@ impl Bench<'_> {
         let ours = times.next().expect("our kernel is always measured");
         // A simulation's time is no bandwidth of anything.
         let bytes = (self.device.info().kind == DeviceKind::Cuda).then_some(bytes);
-        Ok(Row {
-            bytes,
-            ours,
-            peer: times.next(),
-        })
+        Ok(Row { bytes, ours, peer: times.next() })
     }
 
     fn launch<T: Pod>(
@@ -292,11 +264,7 @@ impl Bench<'_> {
         input: &Buffer<T>,
         output: &Buffer<T>,
     ) -> anyhow::Result<()> {
-        let args = [
-            Arg::Pointer(input.address()),
-            Arg::Pointer(output.address()),
-            Arg::U64(input.len() as u64),
-        ];
+        let args = [Arg::Pointer(input.address()), Arg::Pointer(output.address()), Arg::U64(input.len() as u64)];
         Ok(self.device.launch(kernel, shape, &args)?)
     }
 
@@ -305,15 +273,8 @@ impl Bench<'_> {
         buffers.output.fill_bytes(0xa5)?;
         self.launch(kernel, shape, &buffers.inputs[0], &buffers.output)?;
         let partials = buffers.output.copy_to_host()?;
-        let sum: i64 = partials[..shape.grid as usize]
-            .iter()
-            .map(|partial| partial.to_i64())
-            .sum();
-        ensure!(
-            sum == buffers.sum,
-            "wrong result: the partial sums add up to {sum}, and it should be {}",
-            buffers.sum
-        );
+        let sum: i64 = partials[..shape.grid as usize].iter().map(|partial| partial.to_i64()).sum();
+        ensure!(sum == buffers.sum, "wrong result: the partial sums add up to {sum}, and it should be {}", buffers.sum);
         Ok(())
     }
 }
@@ -328,18 +289,11 @@ struct Row {
 impl Row {
     /// Above 1 if ours is faster.
     fn ratio(&self) -> Option<f64> {
-        self.peer
-            .map(|peer| peer.median.as_secs_f64() / self.ours.median.as_secs_f64())
+        self.peer.map(|peer| peer.median.as_secs_f64() / self.ours.median.as_secs_f64())
     }
 
     fn write(&self, kernel: &str, n: u64, shape: LaunchShape, out: &mut impl Write) -> io::Result<()> {
-        write!(
-            out,
-            "{kernel:<22} {n:>10} {:>7} {:>5}  {:>34}",
-            shape.grid,
-            shape.block,
-            text(&self.ours)
-        )?;
+        write!(out, "{kernel:<22} {n:>10} {:>7} {:>5}  {:>34}", shape.grid, shape.block, text(&self.ours))?;
         if let (Some(peer), Some(ratio)) = (&self.peer, self.ratio()) {
             write!(out, "  {:>34} {ratio:>10.3}", text(peer))?;
         }
@@ -371,10 +325,5 @@ fn us(time: Duration) -> f64 {
 }
 
 fn text(times: &Times) -> String {
-    format!(
-        "{:.2} [{:.2} {:.2}]",
-        us(times.median),
-        us(times.lower_quartile),
-        us(times.upper_quartile)
-    )
+    format!("{:.2} [{:.2} {:.2}]", us(times.median), us(times.lower_quartile), us(times.upper_quartile))
 }

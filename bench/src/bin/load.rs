@@ -28,20 +28,12 @@ fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let start = Instant::now();
     let device = Device::open(args.device)?;
-    println!(
-        "{:>8.1} ms  to open {}",
-        start.elapsed().as_secs_f64() * 1e3,
-        device.info().name
-    );
+    println!("{:>8.1} ms  to open {}", start.elapsed().as_secs_f64() * 1e3, device.info().name);
 
     let library = PtxLibrary::open(args.ptx_dir.as_deref())?;
     let mut times = Vec::new();
     for module in &library.manifest().modules {
-        let kernel = library
-            .manifest()
-            .kernels
-            .iter()
-            .find(|kernel| kernel.module == module.name);
+        let kernel = library.manifest().kernels.iter().find(|kernel| kernel.module == module.name);
         let kernel = kernel.with_context(|| format!("module {} has no kernel", module.name))?;
         let ptx = library.find(&kernel.name, device.info().compute_capability)?;
         if ptx.arch != module.arch {

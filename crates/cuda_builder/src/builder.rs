@@ -75,10 +75,7 @@ pub struct CudaBuilder {
 
 impl fmt::Debug for CudaBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CudaBuilder")
-            .field("path", &self.path)
-            .field("arch", &self.arch)
-            .finish_non_exhaustive()
+        f.debug_struct("CudaBuilder").field("path", &self.path).field("arch", &self.arch).finish_non_exhaustive()
     }
 }
 
@@ -174,9 +171,7 @@ impl CudaBuilder {
         self.only = None;
         let path = match &self.copy_to {
             Some(path) => path.clone(),
-            None => self
-                .cargo_target_dir()
-                .join(format!("{}.{}.ptx", self.default_module(), self.arch)),
+            None => self.cargo_target_dir().join(format!("{}.{}.ptx", self.default_module(), self.arch)),
         };
         let output = self.compile()?;
         for module in output.modules {
@@ -218,18 +213,12 @@ impl CudaBuilder {
         let mut modules: BTreeMap<String, Vec<(String, KernelTraits)>> = BTreeMap::new();
         for name in &names {
             let traits = self.traits(name);
-            modules
-                .entry(traits.module.clone())
-                .or_default()
-                .push((name.clone(), traits));
+            modules.entry(traits.module.clone()).or_default().push((name.clone(), traits));
         }
         if let Some(only) = &self.only {
             if !modules.contains_key(only) {
                 let modules = modules.into_keys().collect::<Vec<_>>().join(", ");
-                return Err(CudaBuilderError::UnknownModule {
-                    name: only.clone(),
-                    modules,
-                });
+                return Err(CudaBuilderError::UnknownModule { name: only.clone(), modules });
             }
             modules.retain(|name, _| name == only);
         }
@@ -238,16 +227,12 @@ impl CudaBuilder {
         let prepared = scratch.path().join("prepared.ll");
         write(&prepared, ir::prepare(&linked)?)?;
         let reduced = scratch.path().join("reduced.bc");
-        internalize(
-            toolchain,
-            names.iter().map(String::as_str),
-            &reduced.with_extension("list"),
-        )?
-        .arg("-passes=internalize,globaldce")
-        .arg(&prepared)
-        .arg("-o")
-        .arg(&reduced)
-        .run("opt")?;
+        internalize(toolchain, names.iter().map(String::as_str), &reduced.with_extension("list"))?
+            .arg("-passes=internalize,globaldce")
+            .arg(&prepared)
+            .arg("-o")
+            .arg(&reduced)
+            .run("opt")?;
 
         let compiled: Vec<CompiledModule> = modules
             .par_iter()
@@ -265,10 +250,7 @@ impl CudaBuilder {
 
         let mut kernels = Vec::new();
         for module in &compiled {
-            let traits: BTreeMap<_, _> = modules[&module.name]
-                .iter()
-                .map(|(name, traits)| (&**name, traits))
-                .collect();
+            let traits: BTreeMap<_, _> = modules[&module.name].iter().map(|(name, traits)| (&**name, traits)).collect();
             for entry in ptx::entries(&module.ptx) {
                 let traits = traits[entry.name];
                 kernels.push(Kernel {
@@ -284,11 +266,7 @@ impl CudaBuilder {
             }
         }
         kernels.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(Output {
-            toolchain: toolchain.versions.clone(),
-            modules: compiled,
-            kernels,
-        })
+        Ok(Output { toolchain: toolchain.versions.clone(), modules: compiled, kernels })
     }
 
     /// Builds the crate and everything under it to rlibs of bitcode: the crate's own first.
@@ -301,10 +279,7 @@ impl CudaBuilder {
             // rustc duplicates barriers into divergent arms (rust-lang/rust #137086).
             "-Zmir-enable-passes=-JumpThreading".to_owned(),
             // Paths in line tables and panic messages must not depend on where the sources lie. The last match wins.
-            format!(
-                "--remap-path-prefix={}=rust",
-                toolchain.sysroot.join("lib/rustlib/src/rust").display()
-            ),
+            format!("--remap-path-prefix={}=rust", toolchain.sysroot.join("lib/rustlib/src/rust").display()),
             format!("--remap-path-prefix={}=.", workspace_root(toolchain, &path)?.display()),
         ];
         if self.line_info {
@@ -348,19 +323,15 @@ impl CudaBuilder {
         scratch: &Path,
     ) -> Result<CompiledModule, CudaBuilderError> {
         let optimised = scratch.join(format!("{name}.ll"));
-        internalize(
-            toolchain,
-            kernels.iter().map(|(name, _)| name.as_str()),
-            &optimised.with_extension("list"),
-        )?
-        // Without the names of Rust's blocks and values, which carry hashes, the PTX has LLVM's numbers.
-        .arg("-discard-value-names")
-        .arg(format!("-mcpu={}", self.arch))
-        .args(["-passes=internalize,globaldce,default<O3>", "-S"])
-        .arg(reduced)
-        .arg("-o")
-        .arg(&optimised)
-        .run("opt")?;
+        internalize(toolchain, kernels.iter().map(|(name, _)| name.as_str()), &optimised.with_extension("list"))?
+            // Without the names of Rust's blocks and values, which carry hashes, the PTX has LLVM's numbers.
+            .arg("-discard-value-names")
+            .arg(format!("-mcpu={}", self.arch))
+            .args(["-passes=internalize,globaldce,default<O3>", "-S"])
+            .arg(reduced)
+            .arg("-o")
+            .arg(&optimised)
+            .run("opt")?;
         let ptx = scratch.join(format!("{name}.ptx"));
         tool(toolchain, "llc")
             // Loop strength reduction keeps a pointer beside each index, which costs a loop two instructions; ptxas makes
@@ -372,42 +343,25 @@ impl CudaBuilder {
             .arg("-o")
             .arg(&ptx)
             .run("llc")?;
-        let llvm_ir = if self.emit_llvm_ir {
-            Some(read(&optimised)?)
-        } else {
-            None
-        };
-        Ok(CompiledModule {
-            name: name.to_owned(),
-            arch: self.arch,
-            ptx: read(&ptx)?,
-            llvm_ir,
-        })
+        let llvm_ir = if self.emit_llvm_ir { Some(read(&optimised)?) } else { None };
+        Ok(CompiledModule { name: name.to_owned(), arch: self.arch, ptx: read(&ptx)?, llvm_ir })
     }
 
     fn traits(&self, kernel: &str) -> KernelTraits {
         match &self.rule {
             Some(rule) => rule(kernel),
-            None => KernelTraits {
-                module: self.default_module(),
-                ..KernelTraits::default()
-            },
+            None => KernelTraits { module: self.default_module(), ..KernelTraits::default() },
         }
     }
 
     fn default_module(&self) -> String {
         let folder = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
-        folder
-            .file_name()
-            .map_or_else(|| "kernels".to_owned(), |name| name.to_string_lossy().into_owned())
+        folder.file_name().map_or_else(|| "kernels".to_owned(), |name| name.to_string_lossy().into_owned())
     }
 
     /// Absolute, since cargo runs in the crate's folder. One folder for each architecture, whose flags differ.
     fn cargo_target_dir(&self) -> PathBuf {
-        let folder = self
-            .target_dir
-            .clone()
-            .unwrap_or_else(|| self.path.join("target/cuda-builder"));
+        let folder = self.target_dir.clone().unwrap_or_else(|| self.path.join("target/cuda-builder"));
         std::path::absolute(&folder).unwrap_or(folder)
     }
 }
@@ -417,14 +371,9 @@ fn lint_module(module: &CompiledModule, kernels: &[(String, KernelTraits)]) -> R
     // The parser alone: the validator refuses some of what the lint has better words for.
     let ast = simt::ptx::parser::parse(&module.name, &module.ptx)
         .map_err(|diagnostic| CudaBuilderError::UnreadablePtx(Box::new(diagnostic)))?;
-    let expectation = |traits: &KernelTraits| Expectation {
-        element: traits.element.clone(),
-        barriers: traits.barriers,
-    };
-    let kernels = kernels
-        .iter()
-        .map(|(name, traits)| (name.clone(), expectation(traits)))
-        .collect();
+    let expectation =
+        |traits: &KernelTraits| Expectation { element: traits.element.clone(), barriers: traits.barriers };
+    let kernels = kernels.iter().map(|(name, traits)| (name.clone(), expectation(traits))).collect();
     Ok(lint(&ast, &Expectations { kernels }))
 }
 
@@ -435,18 +384,12 @@ pub(crate) fn params(info: Option<&str>, types: &[&str]) -> Vec<Param> {
         .unwrap_or_default()
         .split(';')
         .filter_map(|param| param.split_once(':'))
-        .map(|(name, ty)| Param {
-            name: name.trim().to_owned(),
-            ty: ty.trim().to_owned(),
-        })
+        .map(|(name, ty)| Param { name: name.trim().to_owned(), ty: ty.trim().to_owned() })
         .collect();
     if named.len() == types.len() {
         return named;
     }
-    let unnamed = |(i, ty): (usize, &&str)| Param {
-        name: format!("param_{i}"),
-        ty: (*ty).to_owned(),
-    };
+    let unnamed = |(i, ty): (usize, &&str)| Param { name: format!("param_{i}"), ty: (*ty).to_owned() };
     types.iter().enumerate().map(unnamed).collect()
 }
 
@@ -456,11 +399,7 @@ fn link(toolchain: &Toolchain, libraries: &[PathBuf], scratch: &Path) -> Result<
     for (i, library) in libraries.iter().enumerate() {
         let folder = scratch.join(format!("rlib{i}"));
         fs::create_dir(&folder).map_err(CudaBuilderError::io(folder.display().to_string()))?;
-        tool(toolchain, "llvm-ar")
-            .arg("x")
-            .arg(library)
-            .current_dir(&folder)
-            .run("llvm-ar")?;
+        tool(toolchain, "llvm-ar").arg("x").arg(library).current_dir(&folder).run("llvm-ar")?;
         let members = fs::read_dir(&folder).map_err(CudaBuilderError::io(folder.display().to_string()))?;
         let mut members: Vec<PathBuf> = members.filter_map(|member| Some(member.ok()?.path())).collect();
         members.retain(|member| member.extension().is_some_and(|extension| extension == "o"));
@@ -501,17 +440,12 @@ trait Run {
 
 impl Run for Command {
     fn run(&mut self, tool: &str) -> Result<(), CudaBuilderError> {
-        let output = self
-            .output()
-            .map_err(CudaBuilderError::io(format!("cannot run {tool}")))?;
+        let output = self.output().map_err(CudaBuilderError::io(format!("cannot run {tool}")))?;
         if output.status.success() {
             return Ok(());
         }
         let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        Err(CudaBuilderError::Tool {
-            tool: tool.to_owned(),
-            message,
-        })
+        Err(CudaBuilderError::Tool { tool: tool.to_owned(), message })
     }
 }
 
@@ -519,18 +453,8 @@ impl Run for Command {
 /// would change in the result.
 pub(crate) fn cargo_command(cargo: &Path, rustc: &Path, folder: &Path) -> Command {
     let mut command = Command::new(cargo);
-    command
-        .current_dir(folder)
-        .env("RUSTC", rustc)
-        .env("RUSTC_BOOTSTRAP", "1")
-        .stderr(Stdio::inherit());
-    let inherited = [
-        "RUSTFLAGS",
-        "RUSTC_WRAPPER",
-        "RUSTC_WORKSPACE_WRAPPER",
-        "RUSTUP_TOOLCHAIN",
-        "CARGO_BUILD_TARGET",
-    ];
+    command.current_dir(folder).env("RUSTC", rustc).env("RUSTC_BOOTSTRAP", "1").stderr(Stdio::inherit());
+    let inherited = ["RUSTFLAGS", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "RUSTUP_TOOLCHAIN", "CARGO_BUILD_TARGET"];
     for name in inherited {
         command.env_remove(name);
     }
@@ -586,11 +510,7 @@ fn workspace_root(toolchain: &Toolchain, path: &Path) -> Result<PathBuf, CudaBui
         .map_err(CudaBuilderError::io("cannot run cargo"))?;
     let manifest = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
     // A crate that cargo cannot place is refused by the build itself, with cargo's own message.
-    Ok(manifest
-        .parent()
-        .filter(|_| output.status.success())
-        .unwrap_or(path)
-        .to_owned())
+    Ok(manifest.parent().filter(|_| output.status.success()).unwrap_or(path).to_owned())
 }
 
 fn read(path: &Path) -> Result<String, CudaBuilderError> {
@@ -608,28 +528,13 @@ mod tests {
     #[test]
     fn parameters_come_from_the_source() {
         let params = params(Some("input:*const i32;n:usize"), &["u64", "u64"]);
-        assert_eq!(
-            params[0],
-            Param {
-                name: "input".into(),
-                ty: "*const i32".into()
-            }
-        );
-        assert_eq!(
-            params[1],
-            Param {
-                name: "n".into(),
-                ty: "usize".into()
-            }
-        );
+        assert_eq!(params[0], Param { name: "input".into(), ty: "*const i32".into() });
+        assert_eq!(params[1], Param { name: "n".into(), ty: "usize".into() });
     }
 
     #[test]
     fn unknown_parameters_are_numbered() {
-        let expected = [Param {
-            name: "param_0".into(),
-            ty: "u64".into(),
-        }];
+        let expected = [Param { name: "param_0".into(), ty: "u64".into() }];
         assert_eq!(params(None, &["u64"]), expected);
         assert_eq!(params(Some("a:u8;b:u8"), &["u64"]), expected);
     }
@@ -640,10 +545,7 @@ mod tests {
         let message = CudaBuilder::new(folder.path()).build().unwrap_err().to_string();
         assert_eq!(
             message,
-            format!(
-                "`{}` is not the folder of a crate: it has no Cargo.toml",
-                folder.path().display()
-            )
+            format!("`{}` is not the folder of a crate: it has no Cargo.toml", folder.path().display())
         );
     }
 }

@@ -66,12 +66,7 @@ impl ForeignBackend {
         let mut kernels: Vec<Kernel> = ptx::entries(&ptx)
             .into_iter()
             .map(|entry| {
-                let KernelTraits {
-                    element,
-                    op,
-                    block_size,
-                    ..
-                } = traits(entry.name);
+                let KernelTraits { element, op, block_size, .. } = traits(entry.name);
                 let known = known.iter().find(|kernel| kernel.name == entry.name);
                 let unnamed = params(None, &entry.params);
                 Kernel {
@@ -91,27 +86,15 @@ impl ForeignBackend {
             })
             .collect();
         kernels.sort_by(|a, b| a.name.cmp(&b.name));
-        let modules = vec![CompiledModule {
-            name: module,
-            arch: self.arch,
-            ptx,
-            llvm_ir: None,
-        }];
-        Ok(Output {
-            toolchain,
-            modules,
-            kernels,
-        })
+        let modules = vec![CompiledModule { name: module, arch: self.arch, ptx, llvm_ir: None }];
+        Ok(Output { toolchain, modules, kernels })
     }
 
     /// The same with absolute paths, every file of which is there.
     fn checked(&self, kernels: &Path) -> Result<Self, CudaBuilderError> {
         let find = |what: &str, path: &Path, file: &Path| {
             if !file.is_file() {
-                return Err(CudaBuilderError::Backend(format!(
-                    "{what} `{}` is not there",
-                    file.display()
-                )));
+                return Err(CudaBuilderError::Backend(format!("{what} `{}` is not there", file.display())));
             }
             std::path::absolute(path).map_err(CudaBuilderError::io(path.display().to_string()))
         };
@@ -119,11 +102,7 @@ impl ForeignBackend {
         Ok(Self {
             backend: find("the codegen backend", &self.backend, &self.backend)?,
             rustc: find("the compiler", &self.rustc, &self.rustc)?,
-            cuda_std: find(
-                "the manifest of cuda_std",
-                &self.cuda_std,
-                &self.cuda_std.join("Cargo.toml"),
-            )?,
+            cuda_std: find("the manifest of cuda_std", &self.cuda_std, &self.cuda_std.join("Cargo.toml"))?,
             arch: self.arch,
             target_dir: std::path::absolute(&self.target_dir)
                 .map_err(CudaBuilderError::io(self.target_dir.display().to_string()))?,
@@ -136,10 +115,7 @@ impl ForeignBackend {
             .args(args)
             .env("RUSTC_BOOTSTRAP", "1")
             .output()
-            .map_err(CudaBuilderError::io(format!(
-                "cannot run the compiler `{}`",
-                self.rustc.display()
-            )))?;
+            .map_err(CudaBuilderError::io(format!("cannot run the compiler `{}`", self.rustc.display())))?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
@@ -191,24 +167,11 @@ impl ForeignBackend {
             "-Cpanic=immediate-abort".to_owned(),
             format!("-Cllvm-args=-arch={}", self.arch.compute()),
         ];
-        let beside = self
-            .rustc
-            .with_file_name(format!("cargo{}", std::env::consts::EXE_SUFFIX));
-        let cargo = if beside.is_file() {
-            beside
-        } else {
-            PathBuf::from("cargo")
-        };
+        let beside = self.rustc.with_file_name(format!("cargo{}", std::env::consts::EXE_SUFFIX));
+        let cargo = if beside.is_file() { beside } else { PathBuf::from("cargo") };
         let mut command = cargo_command(&cargo, &self.rustc, package);
         command
-            .args([
-                "rustc",
-                "--lib",
-                "--crate-type",
-                "cdylib",
-                "--release",
-                "-Zbuild-std=core,alloc",
-            ])
+            .args(["rustc", "--lib", "--crate-type", "cdylib", "--release", "-Zbuild-std=core,alloc"])
             .arg(format!("--target={DEVICE_TARGET}"))
             .arg("--message-format=json-render-diagnostics")
             .arg("--target-dir")
@@ -224,9 +187,5 @@ const MODULE: &str = "kernels";
 
 /// True if the source's parameters can be those of the PTX.
 fn fit(source: &[Param], ptx: &[Param]) -> bool {
-    source.len() == ptx.len()
-        && source
-            .iter()
-            .zip(ptx)
-            .all(|(a, b)| a.size().is_some() && a.size() == b.size())
+    source.len() == ptx.len() && source.iter().zip(ptx).all(|(a, b)| a.size().is_some() && a.size() == b.size())
 }

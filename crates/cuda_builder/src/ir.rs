@@ -79,16 +79,8 @@ fn shared_static(line: &str) -> Result<Option<(String, String)>, CudaBuilderErro
     // `<linkage> [unnamed_addr] global <type> <initializer>`: only `undef` may be the initializer in PTX.
     let rest = rest.replacen(SECTION, "", 1);
     match rest.split_once(" global ") {
-        Some((head, tail))
-            if tail
-                .split(", align")
-                .next()
-                .is_some_and(|value| value.ends_with(" undef")) =>
-        {
-            Ok(Some((
-                name.to_owned(),
-                format!("@{name}{head} addrspace(3) global {tail}"),
-            )))
+        Some((head, tail)) if tail.split(", align").next().is_some_and(|value| value.ends_with(" undef")) => {
+            Ok(Some((name.to_owned(), format!("@{name}{head} addrspace(3) global {tail}"))))
         }
         _ => Err(CudaBuilderError::SharedInitializer(name.to_owned())),
     }
@@ -116,9 +108,7 @@ fn cast_uses(line: &str, shared: &[String], out: &mut String) {
 fn symbol(text: &str) -> Option<(&str, &str)> {
     let end = match text.strip_prefix('"') {
         Some(quoted) => quoted.find('"')? + 2,
-        None => text
-            .find(|c: char| !(c.is_ascii_alphanumeric() || "-$._".contains(c)))
-            .unwrap_or(text.len()),
+        None => text.find(|c: char| !(c.is_ascii_alphanumeric() || "-$._".contains(c))).unwrap_or(text.len()),
     };
     (end > 0).then(|| text.split_at(end))
 }
@@ -161,29 +151,17 @@ define internal void @helper() {
 
     #[test]
     fn infos_are_unescaped() {
-        assert_eq!(
-            kernel_infos(MODULE),
-            BTreeMap::from([("k".to_owned(), "in:*const [u8; 2];n:us".to_owned())])
-        );
+        assert_eq!(kernel_infos(MODULE), BTreeMap::from([("k".to_owned(), "in:*const [u8; 2];n:us".to_owned())]));
     }
 
     #[test]
     fn shared_statics_change_their_address_space_and_no_other_does() {
         let ir = prepare(MODULE).unwrap();
         let cast = "ptr addrspacecast (ptr addrspace(3) @_RS to ptr)";
-        assert!(
-            ir.contains("@_RS = internal addrspace(3) global [1024 x i8] undef, align 4\n"),
-            "{ir}"
-        );
-        assert!(
-            ir.contains(&format!("getelementptr inbounds i32, {cast}, i64 %n")),
-            "{ir}"
-        );
+        assert!(ir.contains("@_RS = internal addrspace(3) global [1024 x i8] undef, align 4\n"), "{ir}");
+        assert!(ir.contains(&format!("getelementptr inbounds i32, {cast}, i64 %n")), "{ir}");
         assert!(ir.contains(&format!("store {cast}, ptr @_RS2, align 8")), "{ir}");
-        assert!(
-            ir.contains("@_RS2 = internal unnamed_addr global [8 x i8] undef, align 4\n"),
-            "{ir}"
-        );
+        assert!(ir.contains("@_RS2 = internal unnamed_addr global [8 x i8] undef, align 4\n"), "{ir}");
     }
 
     #[test]
@@ -202,10 +180,7 @@ define internal void @helper() {
             "@S = internal global <{ [1 x i8], [1 x i8] }> <{ [1 x i8] c\"\\01\", [1 x i8] undef }>, section \".shared\"\n",
         ] {
             let message = prepare(text).unwrap_err().to_string();
-            assert!(
-                message.starts_with("`S` is in shared memory and must be uninitialised"),
-                "{message}"
-            );
+            assert!(message.starts_with("`S` is in shared memory and must be uninitialised"), "{message}");
         }
     }
 

@@ -75,12 +75,7 @@ pub struct Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            kernel,
-            rule,
-            line,
-            instruction,
-        } = self;
+        let Self { kernel, rule, line, instruction } = self;
         write!(f, "{kernel}, PTX line {line}: `{instruction}`: {}", rule.reason())
     }
 }
@@ -111,13 +106,7 @@ pub fn lint(module: &Module, expectations: &Expectations) -> Vec<Finding> {
     let unknown = Expectation::default();
     let kernels = module.functions.iter().filter(|function| function.is_entry());
     kernels
-        .flat_map(|kernel| {
-            lint_kernel(
-                module,
-                kernel,
-                expectations.kernels.get(&kernel.name).unwrap_or(&unknown),
-            )
-        })
+        .flat_map(|kernel| lint_kernel(module, kernel, expectations.kernels.get(&kernel.name).unwrap_or(&unknown)))
         .collect()
 }
 
@@ -126,18 +115,9 @@ fn lint_kernel(module: &Module, kernel: &Function, expected: &Expectation) -> Ve
     let mut findings = Vec::new();
     let mut find = |rule, span: Span| {
         let instruction = module.text(span).split_whitespace().collect::<Vec<_>>().join(" ");
-        findings.push(Finding {
-            kernel: kernel.name.clone(),
-            rule,
-            line: span.line,
-            instruction,
-        });
+        findings.push(Finding { kernel: kernel.name.clone(), rule, line: span.line, instruction });
     };
-    for variable in kernel
-        .variables
-        .iter()
-        .filter(|variable| variable.space == Space::Local)
-    {
+    for variable in kernel.variables.iter().filter(|variable| variable.space == Space::Local) {
         find(Rule::LocalMemory, variable.span);
     }
     let mut barriers = 0;
@@ -147,10 +127,7 @@ fn lint_kernel(module: &Module, kernel: &Function, expected: &Expectation) -> Ve
                 find(Rule::CallNotInlined, instruction.span);
             }
             Op::Call { .. } => find(Rule::UndefinedCall, instruction.span),
-            Op::Barrier {
-                op: BarrierOp::Sync, ..
-            }
-            | Op::BarrierRed { .. } => {
+            Op::Barrier { op: BarrierOp::Sync, .. } | Op::BarrierRed { .. } => {
                 barriers += 1;
                 if expected.barriers.is_some_and(|expected| barriers > expected) {
                     find(Rule::ExtraBarrier, instruction.span);
@@ -174,9 +151,7 @@ fn lint_kernel(module: &Module, kernel: &Function, expected: &Expectation) -> Ve
 fn space(op: &Op) -> Option<Space> {
     match op {
         Op::Ld { space, .. } | Op::St { space, .. } | Op::Atom { space, .. } => Some(*space),
-        Op::Cvta {
-            space: Space::Local, ..
-        } => Some(Space::Local),
+        Op::Cvta { space: Space::Local, .. } => Some(Space::Local),
         _ => None,
     }
 }
@@ -224,41 +199,27 @@ ld.param.u64 %rd1, [data];
 ret; }}"
         );
         let module = simt::ptx::parser::parse("k.ptx", &text).unwrap_or_else(|error| panic!("{error}"));
-        let expectations = Expectations {
-            kernels: BTreeMap::from([("k".to_owned(), expected)]),
-        };
+        let expectations = Expectations { kernels: BTreeMap::from([("k".to_owned(), expected)]) };
         let found = lint(&module, &expectations);
         assert!(found.iter().all(|finding| finding.kernel == "k"));
-        found
-            .into_iter()
-            .map(|finding| (finding.rule, finding.line, finding.instruction))
-            .collect()
+        found.into_iter().map(|finding| (finding.rule, finding.line, finding.instruction)).collect()
     }
 
     fn element(name: &str) -> Expectation {
-        Expectation {
-            element: Some(name.to_owned()),
-            barriers: None,
-        }
+        Expectation { element: Some(name.to_owned()), barriers: None }
     }
 
     #[test]
     fn a_clean_kernel_has_no_findings() {
         let lines = "ld.global.f32 %f1, [%rd1];\nst.shared.f32 [tile], %f1;\nbar.sync 0;
             ld.shared.f32 %f2, [tile+4];\nadd.f32 %f1, %f1, %f2;\nred.global.add.f32 [%rd1], %f1;";
-        let expected = Expectation {
-            element: Some("f32".to_owned()),
-            barriers: Some(1),
-        };
+        let expected = Expectation { element: Some("f32".to_owned()), barriers: Some(1) };
         assert_eq!(findings(lines, expected), []);
     }
 
     #[test]
     fn calls() {
-        let found = findings(
-            "call.uni inside, (x);\n@%p1 call outside,\n (x);",
-            Expectation::default(),
-        );
+        let found = findings("call.uni inside, (x);\n@%p1 call outside,\n (x);", Expectation::default());
         assert_eq!(
             found,
             [
@@ -282,10 +243,8 @@ st.local.u32 [%rd2], 1;\nld.local.u32 %r1, [%rd2];";
     fn generic_accesses() {
         let lines = "ld.u32 %r1, [%rd1];\nst.v2.u32 [%rd1], {%r1, %r1};\natom.add.u32 %r2, [%rd1], 1;
 red.add.u32 [%rd1], 1;\natom.global.add.u32 %r2, [%rd1], 1;\nld.volatile.u32 %r1, [%rd1];";
-        let places: Vec<_> = findings(lines, Expectation::default())
-            .iter()
-            .map(|(rule, line, _)| (*rule, *line))
-            .collect();
+        let places: Vec<_> =
+            findings(lines, Expectation::default()).iter().map(|(rule, line, _)| (*rule, *line)).collect();
         assert_eq!(places, [11, 12, 13, 14, 16].map(|line| (Rule::GenericAccess, line)));
     }
 
@@ -294,15 +253,8 @@ red.add.u32 [%rd1], 1;\natom.global.add.u32 %r2, [%rd1], 1;\nld.volatile.u32 %r1
         let lines = "cvt.f64.f32 %d1, %f1;\nadd.f64 %rd2, %rd2, %rd3;\nmov.b64 %d2, %rd1;\nld.global.b64 %d1, [%rd1];
 cvt.rn.f32.f64 %f1, %d1;\nsetp.lt.f64 %p1, %d1, %d2;\nst.global.f64 [%rd1], %d1;";
         for name in ["f32", "i32"] {
-            let places: Vec<_> = findings(lines, element(name))
-                .iter()
-                .map(|(rule, line, _)| (*rule, *line))
-                .collect();
-            assert_eq!(
-                places,
-                [11, 12, 13, 14, 15, 16, 17].map(|line| (Rule::DoublePrecision, line)),
-                "{name}"
-            );
+            let places: Vec<_> = findings(lines, element(name)).iter().map(|(rule, line, _)| (*rule, *line)).collect();
+            assert_eq!(places, [11, 12, 13, 14, 15, 16, 17].map(|line| (Rule::DoublePrecision, line)), "{name}");
         }
         assert_eq!(findings(lines, element("f64")), []);
         assert_eq!(findings(lines, Expectation::default()), []);
@@ -311,10 +263,7 @@ cvt.rn.f32.f64 %f1, %d1;\nsetp.lt.f64 %p1, %d1, %d2;\nst.global.f64 [%rd1], %d1;
     #[test]
     fn more_barriers_than_the_source() {
         let lines = "bar.sync 0;\nbarrier.cta.sync.aligned 0;\nbar.red.popc.u32 %r1, 0, %p1;\nbar.warp.sync -1;";
-        let expected = |count| Expectation {
-            element: None,
-            barriers: count,
-        };
+        let expected = |count| Expectation { element: None, barriers: count };
         assert_eq!(findings(lines, expected(None)), []);
         assert_eq!(findings(lines, expected(Some(3))), []);
         let found = findings(lines, expected(Some(1)));

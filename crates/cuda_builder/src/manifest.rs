@@ -154,10 +154,8 @@ impl Manifest {
     /// The file cannot be read, or [`Self::from_json`] refuses it.
     pub fn read(folder: &Path) -> Result<Self, ManifestError> {
         let path = folder.join(FILE_NAME);
-        let text = std::fs::read_to_string(&path).map_err(|source| ManifestError::Read {
-            path: path.display().to_string(),
-            source,
-        })?;
+        let text = std::fs::read_to_string(&path)
+            .map_err(|source| ManifestError::Read { path: path.display().to_string(), source })?;
         Self::from_json(&text)
     }
 
@@ -170,11 +168,7 @@ impl Manifest {
             serde_json::to_string(value).expect("plain data serialises")
         }
         fn lines<T: Serialize>(items: &[T]) -> String {
-            items
-                .iter()
-                .map(|item| format!("\n    {}", line(item)))
-                .collect::<Vec<_>>()
-                .join(",")
+            items.iter().map(|item| format!("\n    {}", line(item))).collect::<Vec<_>>().join(",")
         }
         format!(
             "{{\n  \"format\": {},\n  \"toolchain\": {},\n  \"sources_sha256\": {},\n  \"modules\": [{}\n  ],\n  \
@@ -216,10 +210,7 @@ mod tests {
                 .map(|name| Kernel {
                     name: name.into(),
                     module: "m".into(),
-                    params: vec![Param {
-                        name: "n".into(),
-                        ty: "usize".into(),
-                    }],
+                    params: vec![Param { name: "n".into(), ty: "usize".into() }],
                     block_size: None,
                     element: Some("i32".into()),
                     op: None,
@@ -242,10 +233,7 @@ mod tests {
         assert!(
             text.contains("\n    {\"name\":\"b\",\"module\":\"m\",\"params\":[{\"name\":\"n\",\"type\":\"usize\"}],")
         );
-        assert!(
-            text.contains("\"shared\":\"dynamic\",\"static_shared_bytes\":0}\n  ]\n}\n"),
-            "{text}"
-        );
+        assert!(text.contains("\"shared\":\"dynamic\",\"static_shared_bytes\":0}\n  ]\n}\n"), "{text}");
     }
 
     #[test]
@@ -260,9 +248,6 @@ mod tests {
     #[test]
     fn hash_is_sha256() {
         // FIPS 180-2, appendix B.1.
-        assert_eq!(
-            sha256_hex(b"abc"),
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-        );
+        assert_eq!(sha256_hex(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     }
 }

@@ -26,15 +26,10 @@ pub fn entries(ptx: &str) -> Vec<Entry<'_>> {
         .into_iter()
         .map(|(head, body)| {
             let (name, params) = head.split_once('(').unwrap_or((head, ""));
-            let params = params
-                .lines()
-                .filter_map(|line| line.trim().strip_prefix(".param "))
-                .map(param_type)
-                .collect();
+            let params =
+                params.lines().filter_map(|line| line.trim().strip_prefix(".param ")).map(param_type).collect();
             let own = body.lines().filter_map(shared_array);
-            let used: Vec<_> = own
-                .chain(arrays.iter().copied().filter(|array| names(body, array.name)))
-                .collect();
+            let used: Vec<_> = own.chain(arrays.iter().copied().filter(|array| names(body, array.name))).collect();
             let dynamic = used.iter().any(|array| array.bytes.is_none()) || names(body, DYNAMIC_SHARED);
             let bytes: u32 = used.iter().filter_map(|array| array.bytes).sum();
             let shared = match (bytes > 0, dynamic) {
@@ -43,12 +38,7 @@ pub fn entries(ptx: &str) -> Vec<Entry<'_>> {
                 (false, true) => SharedKind::Dynamic,
                 (true, true) => SharedKind::Both,
             };
-            Entry {
-                name: name.trim(),
-                params,
-                static_shared_bytes: bytes,
-                shared,
-            }
+            Entry { name: name.trim(), params, static_shared_bytes: bytes, shared }
         })
         .collect()
 }
@@ -63,44 +53,29 @@ struct SharedArray<'a> {
 /// Reads `.shared .align 4 .b8 name[1024];`, with or without linkage before it.
 fn shared_array(line: &str) -> Option<SharedArray<'_>> {
     let line = line.trim();
-    let declaration = [".extern ", ".visible ", ".weak "]
-        .iter()
-        .find_map(|linkage| line.strip_prefix(linkage));
-    let declaration = declaration
-        .unwrap_or(line)
-        .strip_prefix(".shared ")?
-        .trim_end_matches(';');
+    let declaration = [".extern ", ".visible ", ".weak "].iter().find_map(|linkage| line.strip_prefix(linkage));
+    let declaration = declaration.unwrap_or(line).strip_prefix(".shared ")?.trim_end_matches(';');
     let mut words = declaration.split_whitespace();
     let variable = words.next_back()?;
-    let width: u32 = words
-        .next_back()?
-        .trim_start_matches(|c: char| !c.is_ascii_digit())
-        .parse()
-        .ok()?;
+    let width: u32 = words.next_back()?.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok()?;
     let (name, length) = match variable.split_once('[') {
         Some((name, length)) => (name, length.trim_end_matches(']').parse::<u32>().ok()),
         None => (variable, Some(1)),
     };
-    Some(SharedArray {
-        name,
-        bytes: length.map(|length| length * width / 8),
-    })
+    Some(SharedArray { name, bytes: length.map(|length| length * width / 8) })
 }
 
 /// The type in `.u64 .ptr .align 1 k_param_0,` is its first word.
 fn param_type(declaration: &str) -> &str {
     let words = declaration.split_whitespace();
-    let mut types = words
-        .filter_map(|word| word.strip_prefix('.'))
-        .filter(|word| !["align", "ptr"].contains(word));
+    let mut types = words.filter_map(|word| word.strip_prefix('.')).filter(|word| !["align", "ptr"].contains(word));
     types.next().unwrap_or_default()
 }
 
 /// True if `text` has `name` as a whole word.
 fn names(text: &str, name: &str) -> bool {
     let word = |c: char| c.is_ascii_alphanumeric() || "_$%".contains(c);
-    text.match_indices(name)
-        .any(|(at, _)| !text[..at].ends_with(word) && !text[at + name.len()..].starts_with(word))
+    text.match_indices(name).any(|(at, _)| !text[..at].ends_with(word) && !text[at + name.len()..].starts_with(word))
 }
 
 /// Splits a file into what is outside of entries and, for each entry, its head after `.entry` and its body.
@@ -165,10 +140,7 @@ mod tests {
     #[test]
     fn entries_have_their_parameters_types() {
         let entries = entries(PTX);
-        assert_eq!(
-            entries.iter().map(|entry| entry.name).collect::<Vec<_>>(),
-            ["none", "dynamic", "own", "all"]
-        );
+        assert_eq!(entries.iter().map(|entry| entry.name).collect::<Vec<_>>(), ["none", "dynamic", "own", "all"]);
         assert_eq!(entries[0].params, ["u64", "f32"]);
         assert_eq!(entries[1].params, [""; 0]);
         assert_eq!(entries[2].params, ["b8"]);
@@ -176,18 +148,10 @@ mod tests {
 
     #[test]
     fn shared_memory_is_told_by_kind_and_size() {
-        let shared: Vec<_> = entries(PTX)
-            .iter()
-            .map(|entry| (entry.shared, entry.static_shared_bytes))
-            .collect();
+        let shared: Vec<_> = entries(PTX).iter().map(|entry| (entry.shared, entry.static_shared_bytes)).collect();
         assert_eq!(
             shared,
-            [
-                (SharedKind::None, 0),
-                (SharedKind::Dynamic, 0),
-                (SharedKind::Static, 1024),
-                (SharedKind::Both, 64)
-            ]
+            [(SharedKind::None, 0), (SharedKind::Dynamic, 0), (SharedKind::Static, 1024), (SharedKind::Both, 64)]
         );
     }
 }

@@ -51,10 +51,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
             if !name.starts_with('.') && !["target", "tests", "ptx"].contains(&&*name) {
                 collect(&path, files)?;
             }
-        } else if path
-            .extension()
-            .is_some_and(|extension| extension == "rs" || extension == "toml")
-        {
+        } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "toml") {
             files.push(path);
         }
     }
@@ -89,10 +86,7 @@ mod tests {
     #[test]
     fn generated_files_do_not_matter() {
         let plain = hash_of(&[("k/src/lib.rs", "a")]);
-        assert_eq!(
-            hash_of(&[("k/src/lib.rs", "a"), ("k/ptx/a.rs", "b"), ("k/target/x.rs", "")]),
-            plain
-        );
+        assert_eq!(hash_of(&[("k/src/lib.rs", "a"), ("k/ptx/a.rs", "b"), ("k/target/x.rs", "")]), plain);
         assert_eq!(hash_of(&[("k/src/lib.rs", "a"), ("k/README.md", "b")]), plain);
     }
 

@@ -42,10 +42,7 @@ impl std::error::Error for ToolchainError {}
 
 impl fmt::Display for ToolchainError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "no compiler for kernels: rustc, the source of its core and LLVM tools of one version are needed"
-        )?;
+        writeln!(f, "no compiler for kernels: rustc, the source of its core and LLVM tools of one version are needed")?;
         for Rejected { candidate, reason } in &self.rejected {
             writeln!(f, "  {candidate}: {reason}")?;
         }
@@ -65,10 +62,7 @@ impl Toolchain {
     pub fn find(folder: &Path) -> Result<Self, ToolchainError> {
         Self::find_among(
             folder,
-            &[
-                ("the active toolchain", Path::new("rustc")),
-                ("Debian's", Path::new("/usr/bin/rustc")),
-            ],
+            &[("the active toolchain", Path::new("rustc")), ("Debian's", Path::new("/usr/bin/rustc"))],
         )
     }
 
@@ -78,10 +72,7 @@ impl Toolchain {
         for (name, rustc) in candidates {
             match Self::examine(folder, rustc) {
                 Ok(toolchain) => return Ok(toolchain),
-                Err(reason) => rejected.push(Rejected {
-                    candidate: format!("{name} ({})", rustc.display()),
-                    reason,
-                }),
+                Err(reason) => rejected.push(Rejected { candidate: format!("{name} ({})", rustc.display()), reason }),
             }
         }
         Err(ToolchainError { rejected })
@@ -91,9 +82,7 @@ impl Toolchain {
     fn examine(folder: &Path, rustc: &Path) -> Result<Self, String> {
         let sysroot = PathBuf::from(print(folder, rustc, &["--print", "sysroot"])?.trim());
         // rustup's `rustc` is a proxy: from here on the compiler itself, so that no override can come between.
-        let direct = sysroot
-            .join("bin")
-            .join(format!("rustc{}", std::env::consts::EXE_SUFFIX));
+        let direct = sysroot.join("bin").join(format!("rustc{}", std::env::consts::EXE_SUFFIX));
         let rustc = if direct.is_file() { direct } else { rustc.to_owned() };
         let (versions, host) = versions(&print(folder, &rustc, &["-vV"])?)?;
         let release = versions.rustc.split(' ').nth(1).unwrap_or_default();
@@ -107,36 +96,19 @@ impl Toolchain {
             return Err(format!("rustc {release} lacks the source of core (rust-src)"));
         }
         let major = versions.llvm.split('.').next().unwrap_or_default();
-        let folders = [
-            sysroot.join("lib/rustlib").join(host).join("bin"),
-            PathBuf::from(format!("/usr/lib/llvm-{major}/bin")),
-        ];
+        let folders =
+            [sysroot.join("lib/rustlib").join(host).join("bin"), PathBuf::from(format!("/usr/lib/llvm-{major}/bin"))];
         let complete = |folder: &&PathBuf| {
-            LLVM_TOOLS
-                .iter()
-                .all(|tool| folder.join(format!("{tool}{}", std::env::consts::EXE_SUFFIX)).is_file())
+            LLVM_TOOLS.iter().all(|tool| folder.join(format!("{tool}{}", std::env::consts::EXE_SUFFIX)).is_file())
         };
         let Some(llvm) = folders.iter().find(complete) else {
-            return Err(format!(
-                "rustc {release} lacks {} of LLVM {major}",
-                LLVM_TOOLS.join(", ")
-            ));
+            return Err(format!("rustc {release} lacks {} of LLVM {major}", LLVM_TOOLS.join(", ")));
         };
         let tool = print(folder, &llvm.join("llc"), &["--version"])?;
         if !tool.contains(&format!("LLVM version {major}.")) {
-            return Err(format!(
-                "rustc {release} has LLVM {}, but {} is of another",
-                versions.llvm,
-                llvm.display()
-            ));
+            return Err(format!("rustc {release} has LLVM {}, but {} is of another", versions.llvm, llvm.display()));
         }
-        Ok(Self {
-            rustc,
-            cargo,
-            llvm: llvm.clone(),
-            sysroot,
-            versions,
-        })
+        Ok(Self { rustc, cargo, llvm: llvm.clone(), sysroot, versions })
     }
 }
 
@@ -161,11 +133,7 @@ fn print(folder: &Path, program: &Path, args: &[&str]) -> Result<String, String>
         .map_err(|error| format!("cannot run {}: {error}", program.display()))?;
     if !output.status.success() {
         let message = String::from_utf8_lossy(&output.stderr);
-        return Err(format!(
-            "{} failed: {}",
-            program.display(),
-            message.lines().next().unwrap_or("no message")
-        ));
+        return Err(format!("{} failed: {}", program.display(), message.lines().next().unwrap_or("no message")));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
@@ -179,14 +147,7 @@ pub(crate) fn versions(text: &str) -> Result<(ToolchainVersions, String), String
             .ok_or_else(|| format!("`rustc -vV` tells no {name}"))
     };
     let rustc = text.lines().next().unwrap_or_default().to_owned();
-    Ok((
-        ToolchainVersions {
-            rustc,
-            llvm: field("LLVM version")?,
-            codegen: "rustc-nvptx".to_owned(),
-        },
-        field("host")?,
-    ))
+    Ok((ToolchainVersions { rustc, llvm: field("LLVM version")?, codegen: "rustc-nvptx".to_owned() }, field("host")?))
 }
 
 #[cfg(all(test, unix))]
@@ -210,17 +171,11 @@ mod tests {
         let at = |name: &str| root.path().join(name);
         script(
             &at("bin/rustc"),
-            &format!(
-                "[ \"$1\" = --print ] && echo '{}' || echo '{VERSION}'",
-                root.path().display()
-            ),
+            &format!("[ \"$1\" = --print ] && echo '{}' || echo '{VERSION}'", root.path().display()),
         );
         script(&at("bin/cargo"), "true");
         for tool in LLVM_TOOLS {
-            script(
-                &at("lib/rustlib/x86_64-unknown-linux-gnu/bin").join(tool),
-                "echo 'LLVM version 22.1.8'",
-            );
+            script(&at("lib/rustlib/x86_64-unknown-linux-gnu/bin").join(tool), "echo 'LLVM version 22.1.8'");
         }
         script(&at("lib/rustlib/src/rust/library/core/src/lib.rs"), "");
         root
@@ -234,10 +189,7 @@ mod tests {
     fn rustups_layout_is_found() {
         let root = stand_in();
         let toolchain = examine(&root).unwrap();
-        assert_eq!(
-            toolchain.llvm,
-            root.path().join("lib/rustlib/x86_64-unknown-linux-gnu/bin")
-        );
+        assert_eq!(toolchain.llvm, root.path().join("lib/rustlib/x86_64-unknown-linux-gnu/bin"));
         assert_eq!(toolchain.versions.llvm, "22.1.8");
         assert_eq!(toolchain.versions.rustc, "rustc 1.96.0 (abc 2026-05-25)");
     }
@@ -246,18 +198,11 @@ mod tests {
     fn what_is_missing_is_named() {
         let root = stand_in();
         fs::remove_file(root.path().join("lib/rustlib/src/rust/library/core/src/lib.rs")).unwrap();
-        assert_eq!(
-            examine(&root).unwrap_err(),
-            "rustc 1.96.0 lacks the source of core (rust-src)"
-        );
+        assert_eq!(examine(&root).unwrap_err(), "rustc 1.96.0 lacks the source of core (rust-src)");
 
         let root = stand_in();
         fs::remove_file(root.path().join("bin/cargo")).unwrap();
-        assert!(
-            examine(&root)
-                .unwrap_err()
-                .starts_with("rustc 1.96.0 has no cargo beside it")
-        );
+        assert!(examine(&root).unwrap_err().starts_with("rustc 1.96.0 has no cargo beside it"));
     }
 
     #[test]
@@ -265,11 +210,7 @@ mod tests {
         let root = stand_in();
         let tools = root.path().join("lib/rustlib/x86_64-unknown-linux-gnu/bin");
         script(&tools.join("llc"), "echo 'LLVM version 21.0.0'");
-        assert!(
-            examine(&root)
-                .unwrap_err()
-                .starts_with("rustc 1.96.0 has LLVM 22.1.8, but ")
-        );
+        assert!(examine(&root).unwrap_err().starts_with("rustc 1.96.0 has LLVM 22.1.8, but "));
     }
 
     #[test]

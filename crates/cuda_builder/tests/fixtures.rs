@@ -23,17 +23,13 @@ fn builder(features: &str) -> Option<(MutexGuard<'static, ()>, CudaBuilder)> {
     }
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fixtures");
     let lock = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let builder = CudaBuilder::new(fixture())
-        .target_dir(target)
-        .build_args(&["--features", features]);
+    let builder = CudaBuilder::new(fixture()).target_dir(target).build_args(&["--features", features]);
     Some((lock, builder))
 }
 
 /// The text of one entry.
 fn entry<'a>(ptx: &'a str, name: &str) -> &'a str {
-    let from = ptx
-        .find(&format!(".entry {name}("))
-        .unwrap_or_else(|| panic!("no entry {name} in\n{ptx}"));
+    let from = ptx.find(&format!(".entry {name}(")).unwrap_or_else(|| panic!("no entry {name} in\n{ptx}"));
     let end = ptx[from..].find("\n}").expect("the entry ends");
     &ptx[from..from + end]
 }
@@ -42,21 +38,13 @@ fn entry<'a>(ptx: &'a str, name: &str) -> &'a str {
 fn kernels_become_entries_with_true_shared_memory() {
     let Some((_lock, builder)) = builder("") else { return };
     let output = builder.compile().unwrap();
-    let [module] = output.modules.as_slice() else {
-        panic!("{:?}", output.modules)
-    };
+    let [module] = output.modules.as_slice() else { panic!("{:?}", output.modules) };
     let ptx = &module.ptx;
     assert!(ptx.contains(".target sm_75\n"), "{ptx}");
 
     for name in ["static_shared", "dynamic_shared"] {
         let body = entry(ptx, name);
-        for wanted in [
-            "ld.global.b32",
-            "st.shared.b32",
-            "bar.sync",
-            "ld.shared.b32",
-            "st.global.b32",
-        ] {
+        for wanted in ["ld.global.b32", "st.shared.b32", "bar.sync", "ld.shared.b32", "st.global.b32"] {
             assert_eq!(body.matches(wanted).count(), 1, "{wanted} in\n{body}");
         }
     }
@@ -67,17 +55,8 @@ fn kernels_become_entries_with_true_shared_memory() {
         .kernels
         .iter()
         .map(|kernel: &Kernel| {
-            let params: Vec<_> = kernel
-                .params
-                .iter()
-                .map(|param| format!("{}: {}", param.name, param.ty))
-                .collect();
-            (
-                kernel.name.as_str(),
-                params.join(", "),
-                kernel.shared,
-                kernel.static_shared_bytes,
-            )
+            let params: Vec<_> = kernel.params.iter().map(|param| format!("{}: {}", param.name, param.ty)).collect();
+            (kernel.name.as_str(), params.join(", "), kernel.shared, kernel.static_shared_bytes)
         })
         .collect();
     assert_eq!(
@@ -119,10 +98,7 @@ fn an_initial_value_in_shared_memory_is_refused() {
         return;
     };
     let error = builder.compile().unwrap_err();
-    assert!(
-        matches!(&error, CudaBuilderError::SharedInitializer(name) if name.contains("FILLED")),
-        "{error}"
-    );
+    assert!(matches!(&error, CudaBuilderError::SharedInitializer(name) if name.contains("FILLED")), "{error}");
 }
 
 #[test]
@@ -141,15 +117,8 @@ fn what_the_lint_finds_fails_the_build() {
             ..KernelTraits::default()
         };
         let error = builder.kernel_traits(rule_of_kernel).compile().unwrap_err();
-        let CudaBuilderError::Lint(findings) = &error else {
-            panic!("{error}")
-        };
-        assert!(
-            findings
-                .iter()
-                .all(|finding| (finding.rule, finding.kernel.as_str()) == (rule, kernel)),
-            "{error}"
-        );
+        let CudaBuilderError::Lint(findings) = &error else { panic!("{error}") };
+        assert!(findings.iter().all(|finding| (finding.rule, finding.kernel.as_str()) == (rule, kernel)), "{error}");
     }
 }
 
@@ -157,10 +126,7 @@ fn what_the_lint_finds_fails_the_build() {
 fn an_unknown_module_is_refused_with_the_list() {
     let Some((_lock, builder)) = builder("") else { return };
     let message = builder.only("reduce9").compile().unwrap_err().to_string();
-    assert_eq!(
-        message,
-        "no kernel belongs to a module `reduce9`: the modules are kernels"
-    );
+    assert_eq!(message, "no kernel belongs to a module `reduce9`: the modules are kernels");
 }
 
 /// Cargo inherits stderr, so a child process is needed to see it: this test runs the one below.

@@ -54,13 +54,7 @@ fn kernel(name: &str, params: &[(&str, &str)]) -> Kernel {
     Kernel {
         name: name.into(),
         module: "elsewhere".into(),
-        params: params
-            .iter()
-            .map(|&(name, ty)| Param {
-                name: name.into(),
-                ty: ty.into(),
-            })
-            .collect(),
+        params: params.iter().map(|&(name, ty)| Param { name: name.into(), ty: ty.into() }).collect(),
         block_size: None,
         element: None,
         op: None,
@@ -73,9 +67,7 @@ fn kernel(name: &str, params: &[(&str, &str)]) -> Kernel {
 fn the_command_line_is_rust_cudas() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().display();
-    stand_ins(folder.path())
-        .compile(&folder.path().join("lib.rs"), &[], |_| KernelTraits::default())
-        .unwrap();
+    stand_ins(folder.path()).compile(&folder.path().join("lib.rs"), &[], |_| KernelTraits::default()).unwrap();
     assert_eq!(
         fs::read_to_string(folder.path().join("called")).unwrap(),
         format!(
@@ -90,10 +82,7 @@ fn the_command_line_is_rust_cudas() {
         )
     );
     let package = fs::read_to_string(folder.path().join("package.toml")).unwrap();
-    assert!(
-        package.contains(&format!("cuda_std = {{ path = '{at}/cuda_std' }}")),
-        "{package}"
-    );
+    assert!(package.contains(&format!("cuda_std = {{ path = '{at}/cuda_std' }}")), "{package}");
     assert!(package.contains(&format!("[lib]\npath = '{at}/lib.rs'")), "{package}");
 }
 
@@ -105,36 +94,17 @@ fn the_result_is_described_from_its_ptx_and_the_known_kernels() {
         // Of another size than in the PTX, so not the same kernel's.
         kernel("new", &[("n", "usize")]),
     ];
-    let rule = |name: &str| KernelTraits {
-        op: Some(format!("op of {name}")),
-        ..KernelTraits::default()
-    };
-    let output = stand_ins(folder.path())
-        .compile(&folder.path().join("lib.rs"), &known, rule)
-        .unwrap();
+    let rule = |name: &str| KernelTraits { op: Some(format!("op of {name}")), ..KernelTraits::default() };
+    let output = stand_ins(folder.path()).compile(&folder.path().join("lib.rs"), &known, rule).unwrap();
 
     assert_eq!(output.toolchain.rustc, "rustc 1.99.0 (abc 2027-01-01)");
     assert_eq!(output.toolchain.codegen, "librustc_codegen_nvvm.so");
-    assert_eq!(
-        (output.modules.len(), &*output.modules[0].name, &*output.modules[0].ptx),
-        (1, "kernels", PTX)
-    );
-    let [first, second] = output.kernels.as_slice() else {
-        panic!("{:?}", output.kernels)
-    };
-    assert_eq!(
-        (&*first.name, &*first.module, first.shared),
-        ("known", "kernels", SharedKind::Dynamic)
-    );
+    assert_eq!((output.modules.len(), &*output.modules[0].name, &*output.modules[0].ptx), (1, "kernels", PTX));
+    let [first, second] = output.kernels.as_slice() else { panic!("{:?}", output.kernels) };
+    assert_eq!((&*first.name, &*first.module, first.shared), ("known", "kernels", SharedKind::Dynamic));
     assert_eq!(first.params, known[0].params);
     assert_eq!(first.op.as_deref(), Some("op of known"));
-    assert_eq!(
-        second.params,
-        [Param {
-            name: "param_0".into(),
-            ty: "u32".into()
-        }]
-    );
+    assert_eq!(second.params, [Param { name: "param_0".into(), ty: "u32".into() }]);
 }
 
 #[test]
@@ -143,31 +113,19 @@ fn what_cannot_be_used_is_told_in_one_sentence() {
     let at = folder.path().display();
     let good = stand_ins(folder.path());
     let refusal = |backend: &ForeignBackend| {
-        backend
-            .compile(&folder.path().join("lib.rs"), &[], |_| KernelTraits::default())
-            .unwrap_err()
-            .to_string()
+        backend.compile(&folder.path().join("lib.rs"), &[], |_| KernelTraits::default()).unwrap_err().to_string()
     };
     let gone = folder.path().join("gone");
     assert_eq!(
-        refusal(&ForeignBackend {
-            backend: gone.clone(),
-            ..good.clone()
-        }),
+        refusal(&ForeignBackend { backend: gone.clone(), ..good.clone() }),
         format!("the codegen backend `{at}/gone` is not there")
     );
     assert_eq!(
-        refusal(&ForeignBackend {
-            rustc: gone.clone(),
-            ..good.clone()
-        }),
+        refusal(&ForeignBackend { rustc: gone.clone(), ..good.clone() }),
         format!("the compiler `{at}/gone` is not there")
     );
     assert_eq!(
-        refusal(&ForeignBackend {
-            cuda_std: gone,
-            ..good.clone()
-        }),
+        refusal(&ForeignBackend { cuda_std: gone, ..good.clone() }),
         format!("the manifest of cuda_std `{at}/gone/Cargo.toml` is not there")
     );
     fs::write(folder.path().join("refuse"), "").unwrap();

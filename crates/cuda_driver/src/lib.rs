@@ -153,9 +153,6 @@ pub fn error_text(code: u32) -> ErrorText {
     }
     #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
     {
-        ErrorText {
-            name: format!("error {code}"),
-            text: DriverError::UnsupportedHost.to_string(),
-        }
+        ErrorText { name: format!("error {code}"), text: DriverError::UnsupportedHost.to_string() }
     }
 }

@@ -58,14 +58,9 @@ fn find<T>(library: &Library, name: &CStr) -> Option<Symbol<T>> {
 /// Opens the library and asks it for its version and its devices. The table is not touched.
 fn open(name: &str) -> Result<(Library, Driver), DriverError> {
     // SAFETY: this runs the library's initialisers. It is the system's driver, or a file that the user named.
-    let library = unsafe { Library::new(name) }.map_err(|error| DriverError::LibraryNotFound {
-        library: name.to_owned(),
-        reason: error.to_string(),
-    })?;
-    let missing = |symbol: &str| DriverError::SymbolMissing {
-        library: name.to_owned(),
-        symbol: symbol.to_owned(),
-    };
+    let library = unsafe { Library::new(name) }
+        .map_err(|error| DriverError::LibraryNotFound { library: name.to_owned(), reason: error.to_string() })?;
+    let missing = |symbol: &str| DriverError::SymbolMissing { library: name.to_owned(), symbol: symbol.to_owned() };
     // SAFETY of the types below: they are the signatures in cuda.h.
     macro_rules! function {
         ($symbol:literal as $type:ty) => {
@@ -92,10 +87,7 @@ fn open(name: &str) -> Result<(Library, Driver), DriverError> {
     let version = Version(version.unsigned_abs());
     // Before the other functions are looked for: an old driver lacks some.
     if version < OLDEST {
-        return Err(DriverError::TooOld {
-            library: name.to_owned(),
-            version,
-        });
+        return Err(DriverError::TooOld { library: name.to_owned(), version });
     }
     for symbol in table::REQUIRED {
         let c_name = CString::new(*symbol).expect("names have no NUL");
@@ -107,9 +99,7 @@ fn open(name: &str) -> Result<(Library, Driver), DriverError> {
     match unsafe { init(0) } {
         0 => {}
         table::NO_DEVICE => {
-            return Err(DriverError::NoDevice {
-                library: name.to_owned(),
-            });
+            return Err(DriverError::NoDevice { library: name.to_owned() });
         }
         code => return Err(broken("cuInit", code)),
     }
@@ -121,17 +111,8 @@ fn open(name: &str) -> Result<(Library, Driver), DriverError> {
         return Err(broken("cuDeviceGetCount", code));
     }
     match u32::try_from(devices) {
-        Ok(devices @ 1..) => Ok((
-            library,
-            Driver {
-                library: name.to_owned(),
-                version,
-                devices,
-            },
-        )),
-        _ => Err(DriverError::NoDevice {
-            library: name.to_owned(),
-        }),
+        Ok(devices @ 1..) => Ok((library, Driver { library: name.to_owned(), version, devices })),
+        _ => Err(DriverError::NoDevice { library: name.to_owned() }),
     }
 }
 
@@ -147,28 +128,17 @@ mod tests {
     fn message(version: u32, init: u32, devices: u32, omit_module_unload: bool) -> Option<String> {
         let folder = tempfile::tempdir().unwrap();
         let library = fake_cuda::build(folder.path(), version, init, devices, omit_module_unload)?;
-        let Err(error) = open(&library) else {
-            panic!("this driver is usable")
-        };
+        let Err(error) = open(&library) else { panic!("this driver is usable") };
         Some(error.to_string().replace(&library, "LIB"))
     }
 
     #[test]
     fn every_way_to_fail_has_its_sentence() {
         for ((version, init, devices, omit), expected) in [
-            (
-                (12_030, 0, 1, false),
-                "the driver LIB is too old: it supports CUDA 12.3, and 12.4 is the least",
-            ),
+            ((12_030, 0, 1, false), "the driver LIB is too old: it supports CUDA 12.3, and 12.4 is the least"),
             // The version is judged before functions that an old driver cannot have.
-            (
-                (11_080, 0, 1, true),
-                "the driver LIB is too old: it supports CUDA 11.8, and 12.4 is the least",
-            ),
-            (
-                (13_000, 0, 1, true),
-                "LIB has no function cuModuleUnload: it is not a complete CUDA driver",
-            ),
+            ((11_080, 0, 1, true), "the driver LIB is too old: it supports CUDA 11.8, and 12.4 is the least"),
+            ((13_000, 0, 1, true), "LIB has no function cuModuleUnload: it is not a complete CUDA driver"),
             ((13_000, 100, 1, false), "the driver LIB finds no device"),
             ((13_000, 0, 0, false), "the driver LIB finds no device"),
             (
@@ -201,9 +171,6 @@ mod tests {
     #[test]
     fn a_library_that_is_no_driver_is_named() {
         let message = open("libc.so.6").err().unwrap().to_string();
-        assert_eq!(
-            message,
-            "libc.so.6 has no function cuGetErrorName: it is not a complete CUDA driver"
-        );
+        assert_eq!(message, "libc.so.6 has no function cuGetErrorName: it is not a complete CUDA driver");
     }
 }

@@ -18,21 +18,14 @@ unsafe extern "C" {
 fn a_nonsense_file_is_named_and_the_functions_report_no_device() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("libcuda.so.1");
-    fs::write(
-        &file,
-        "not a library at all, but long enough to hold the header of one, were it one",
-    )
-    .unwrap();
+    fs::write(&file, "not a library at all, but long enough to hold the header of one, were it one").unwrap();
     // SAFETY: the only test of this process, before any thread of ours reads the environment.
     unsafe { env::set_var(cuda_driver::LIBRARY_VARIABLE, &file) };
 
     let error = cuda_driver::status().unwrap_err();
     assert_eq!(
         error.to_string(),
-        format!(
-            "the driver's library {0} cannot be opened ({0}: invalid ELF header)",
-            file.display()
-        )
+        format!("the driver's library {0} cannot be opened ({0}: invalid ELF header)", file.display())
     );
     assert_eq!(cuda_driver::status(), Err(error), "the second call says the same");
 

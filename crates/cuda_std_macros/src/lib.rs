@@ -48,9 +48,7 @@ use syn::{ItemFn, ItemStatic, parse_macro_input};
 /// ```
 #[proc_macro_attribute]
 pub fn kernel(_attributes: TokenStream, item: TokenStream) -> TokenStream {
-    kernel::expand(parse_macro_input!(item as ItemFn))
-        .unwrap_or_else(|error| error.to_compile_error())
-        .into()
+    kernel::expand(parse_macro_input!(item as ItemFn)).unwrap_or_else(|error| error.to_compile_error()).into()
 }
 
 /// Places a `static mut` in an address space of the device: `#[address_space(shared)]` gives every block one copy.

@@ -62,16 +62,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let kernel = module.kernel("tree").ok_or("no kernel `tree`")?;
     let memory = Memory::new(1 << 30);
     let input = memory.alloc(values.len() as u64 * 4)?;
-    memory.write(
-        input,
-        &values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>(),
-    )?;
+    memory.write(input, &values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>())?;
     let blocks = values.len() as u32 / 512;
     let output = memory.alloc(u64::from(blocks) * 4)?;
-    let config = LaunchConfig {
-        dynamic_shared_bytes: 1024,
-        ..LaunchConfig::new(blocks, 256)
-    };
+    let config = LaunchConfig { dynamic_shared_bytes: 1024, ..LaunchConfig::new(blocks, 256) };
     for _ in 0..3 {
         let begin = Instant::now();
         launch(kernel, &config, &[Arg::Pointer(input), Arg::Pointer(output)], &memory)?;

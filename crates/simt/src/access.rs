@@ -29,9 +29,7 @@ fn space_of(address: u64) -> Space {
 
 /// The lanes whose generic address lies in `space`.
 pub(crate) fn is_space(space: Space, addresses: &[u64; LANES]) -> u32 {
-    (0..LANES).fold(0, |bits, lane| {
-        bits | u32::from(space_of(addresses[lane]) == space) << lane
-    })
+    (0..LANES).fold(0, |bits, lane| bits | u32::from(space_of(addresses[lane]) == space) << lane)
 }
 
 /// One access of the lanes of `mask`, all to one space.
@@ -114,9 +112,7 @@ impl Request {
     }
 
     fn misaligned(&self) -> Option<LaneFault> {
-        let lane = self
-            .lanes()
-            .find(|lane| self.addresses[*lane] & (self.total - 1) != 0)?;
+        let lane = self.lanes().find(|lane| self.addresses[*lane] & (self.total - 1) != 0)?;
         let kind = FaultKind::Misaligned {
             space: self.space.into(),
             access: self.access,
@@ -136,11 +132,7 @@ impl Request {
         if high < size && self.total <= size - high {
             return Ok(());
         }
-        let outside = |lane: &usize| {
-            self.addresses[*lane]
-                .checked_add(self.total)
-                .is_none_or(|end| end > size)
-        };
+        let outside = |lane: &usize| self.addresses[*lane].checked_add(self.total).is_none_or(|end| end > size);
         let lane = self.lanes().find(outside).expect("some lane is out of bounds");
         let address = self.addresses[lane];
         let nearest = Nearest {
@@ -150,13 +142,7 @@ impl Request {
             past_end: true,
         };
         let (space, access) = (self.space.into(), self.access);
-        let kind = FaultKind::OutOfBounds {
-            space,
-            access,
-            bytes: self.total,
-            address,
-            nearest: Some(nearest),
-        };
+        let kind = FaultKind::OutOfBounds { space, access, bytes: self.total, address, nearest: Some(nearest) };
         Err(Box::new((lane as u32, kind)))
     }
 
@@ -256,13 +242,7 @@ fn load_width<const WIDTH: usize>(
 ) -> Result<(), LaneFault> {
     let at = addresses(registers, load.address, mask);
     let total = (WIDTH * load.targets.len()) as u64;
-    let request = |space, mask| Request {
-        access: Access::Read,
-        space,
-        addresses: at,
-        mask,
-        total,
-    };
+    let request = |space, mask| Request { access: Access::Read, space, addresses: at, mask, total };
     by_space(load.space, mask, request, |request| {
         // The addresses are known by now, so that a target may be the base.
         for (element, target) in load.targets.iter().enumerate() {
@@ -297,20 +277,11 @@ fn load_width<const WIDTH: usize>(
 #[inline(always)]
 fn fill(registers: &mut Registers, target: Target, mask: u32, values: &[u64; LANES], signed: bool, bits: u32) {
     let extend = |value: u64| {
-        if signed {
-            ((value << (64 - bits)) as i64 >> (64 - bits)) as u64
-        } else {
-            value
-        }
+        if signed { ((value << (64 - bits)) as i64 >> (64 - bits)) as u64 } else { value }
     };
     match target.slot {
         Slot::Double(register) => {
-            <u64 as Lane>::put(
-                registers,
-                register,
-                mask,
-                std::array::from_fn(|lane| extend(values[lane])),
-            );
+            <u64 as Lane>::put(registers, register, mask, std::array::from_fn(|lane| extend(values[lane])));
         }
         Slot::Word(register) => {
             let keep = u32::MAX >> (32 - target.bits);
@@ -341,13 +312,7 @@ pub(crate) fn store(
     let at = addresses(registers, store.address, mask);
     let width = store.width as usize;
     let total = (width * store.sources.len()) as u64;
-    let request = |space, mask| Request {
-        access: Access::Write,
-        space,
-        addresses: at,
-        mask,
-        total,
-    };
+    let request = |space, mask| Request { access: Access::Write, space, addresses: at, mask, total };
     by_space(store.space, mask, request, |request| {
         match request.space {
             Space::Global | Space::Generic => {
@@ -372,20 +337,12 @@ pub(crate) fn store(
             }
             Space::Param => {
                 let (access, address) = (Access::Write, request.addresses[mask.trailing_zeros() as usize]);
-                let kind = FaultKind::ReadOnly {
-                    space: fault::Space::Param,
-                    access,
-                    address,
-                };
+                let kind = FaultKind::ReadOnly { space: fault::Space::Param, access, address };
                 return Err(Box::new((mask.trailing_zeros(), kind)));
             }
             Space::Shared | Space::Local => {
                 let local = request.space == Space::Local;
-                let size = if local {
-                    u64::from(env.program.local)
-                } else {
-                    env.shared.len() as u64
-                };
+                let size = if local { u64::from(env.program.local) } else { env.shared.len() as u64 };
                 request.check_small(size)?;
                 for lane in request.lanes() {
                     let at = request.lane_base(env, warp, lane) + request.addresses[lane] as usize;
@@ -420,13 +377,7 @@ pub(crate) fn atomic(
     let at = addresses(registers, atomic.address, mask);
     let width = atomic.ty.size();
     let total = u64::from(width);
-    let request = |space, mask| Request {
-        access: Access::Atomic,
-        space,
-        addresses: at,
-        mask,
-        total,
-    };
+    let request = |space, mask| Request { access: Access::Atomic, space, addresses: at, mask, total };
     by_space(atomic.space, mask, request, |request| {
         let mut old = [0; LANES];
         let change = |registers: &Registers, lane: usize| {
@@ -441,20 +392,12 @@ pub(crate) fn atomic(
             Space::Param => {
                 let (access, lane) = (Access::Atomic, request.mask.trailing_zeros());
                 let address = request.addresses[lane as usize];
-                let kind = FaultKind::ReadOnly {
-                    space: fault::Space::Param,
-                    access,
-                    address,
-                };
+                let kind = FaultKind::ReadOnly { space: fault::Space::Param, access, address };
                 return Err(Box::new((lane, kind)));
             }
             Space::Shared | Space::Local => {
                 let local = request.space == Space::Local;
-                let size = if local {
-                    u64::from(env.program.local)
-                } else {
-                    env.shared.len() as u64
-                };
+                let size = if local { u64::from(env.program.local) } else { env.shared.len() as u64 };
                 request.check_small(size)?;
                 for lane in request.lanes() {
                     let at = request.lane_base(env, warp, lane) + request.addresses[lane] as usize;

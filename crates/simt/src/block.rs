@@ -77,11 +77,7 @@ impl<'a, O: Observer> Block<'a, O> {
         };
         let warp = |index: u32| {
             let lanes = (threads - index * LANES as u32).min(LANES as u32);
-            Warp::new(
-                index,
-                u32::MAX >> (LANES as u32 - lanes),
-                registers(grid, program, index),
-            )
+            Warp::new(index, u32::MAX >> (LANES as u32 - lanes), registers(grid, program, index))
         };
         let position = program.word_values.iter().filter_map(|(register, init)| match init {
             Init::Special(SpecialReg::Ctaid(axis)) => Some((*register, *axis)),
@@ -139,16 +135,10 @@ impl<'a, O: Observer> Block<'a, O> {
         loop {
             let mut progressed = false;
             let mut finished = true;
-            let first = self
-                .random
-                .as_mut()
-                .map_or(0, |random| random.below(self.warps.len() as u64) as usize);
+            let first = self.random.as_mut().map_or(0, |random| random.below(self.warps.len() as u64) as usize);
             for turn in 0..self.warps.len() {
                 let index = (first + turn) % self.warps.len();
-                let turn = self
-                    .random
-                    .as_mut()
-                    .map_or(WARP_QUANTUM, |random| 1 + random.below(WARP_QUANTUM / 4));
+                let turn = self.random.as_mut().map_or(WARP_QUANTUM, |random| 1 + random.below(WARP_QUANTUM / 4));
                 let warp = &mut self.warps[index];
                 let before = warp.clock;
                 let outcome = warp.run(&mut self.env, &mut self.observer, turn);
@@ -224,49 +214,32 @@ impl<'a, O: Observer> Block<'a, O> {
     /// Says who waits where, now that nobody can run.
     fn deadlock(&self) -> Box<Fault> {
         let kernel = self.env.grid.kernel;
-        let mut splits: Vec<_> = self
-            .warps
-            .iter()
-            .flat_map(|warp| warp.splits.iter().map(move |split| (warp, split)))
-            .collect();
+        let mut splits: Vec<_> =
+            self.warps.iter().flat_map(|warp| warp.splits.iter().map(move |split| (warp, split))).collect();
         splits.sort_by_key(|(warp, split)| (warp.index, split.mask.trailing_zeros()));
         let waiting: Vec<Waiting> = splits
             .iter()
             .map(|(warp, split)| {
                 let place = self.env.program.places[split.pc as usize];
-                Waiting {
-                    warp: warp.index,
-                    lanes: split.mask,
-                    line: place.line,
-                    instruction: kernel.text(place),
-                }
+                Waiting { warp: warp.index, lanes: split.mask, line: place.line, instruction: kernel.text(place) }
             })
             .collect();
         let exited = self.threads - self.env.live;
         // The first thread at a barrier of the block stands for the fault, or else the first that waits.
         let barrier =
-            splits.iter().find_map(
-                |(warp, split)| match (&self.env.program.code[split.pc as usize].op, split.state) {
-                    (_, State::Barrier(id)) => Some((warp, split, id)),
-                    (Op::Barrier(barrier), _) => {
-                        let lane = split.mask.trailing_zeros() as usize;
-                        Some((warp, split, warp.registers.words[barrier.id as usize][lane]))
-                    }
-                    _ => None,
-                },
-            );
+            splits.iter().find_map(|(warp, split)| match (&self.env.program.code[split.pc as usize].op, split.state) {
+                (_, State::Barrier(id)) => Some((warp, split, id)),
+                (Op::Barrier(barrier), _) => {
+                    let lane = split.mask.trailing_zeros() as usize;
+                    Some((warp, split, warp.registers.words[barrier.id as usize][lane]))
+                }
+                _ => None,
+            });
         let (warp, split, kind) = match barrier {
             Some((warp, split, id)) => (warp, split, FaultKind::Barrier { id, waiting, exited }),
             None => (&splits[0].0, &splits[0].1, FaultKind::Deadlock { waiting, exited }),
         };
-        self.fault(
-            warp.index as usize,
-            Raised {
-                pc: split.pc,
-                lane: split.mask.trailing_zeros(),
-                kind,
-            },
-        )
+        self.fault(warp.index as usize, Raised { pc: split.pc, lane: split.mask.trailing_zeros(), kind })
     }
 }
 

@@ -9,14 +9,7 @@ use crate::warp::put_word;
 pub(crate) fn execute(collective: &Collective, registers: &mut Registers, mask: u32, members: &[u32; LANES]) {
     let lanes = || (0..LANES).filter(move |lane| mask >> lane & 1 == 1);
     match *collective {
-        Collective::Shuffle {
-            mode,
-            target,
-            predicate,
-            a,
-            lane,
-            clamp,
-        } => {
+        Collective::Shuffle { mode, target, predicate, a, lane, clamp } => {
             let word = |register: u32| &registers.words[register as usize];
             let (values, bounds) = shuffle(mode, word(a), word(lane), word(clamp), mask);
             <u32 as Lane>::put(registers, target, mask, values);
@@ -24,12 +17,7 @@ pub(crate) fn execute(collective: &Collective, registers: &mut Registers, mask: 
                 registers.set_predicate(predicate, mask, bounds);
             }
         }
-        Collective::Vote {
-            mode,
-            target,
-            source,
-            negated,
-        } => {
+        Collective::Vote { mode, target, source, negated } => {
             let bits = registers.predicates[source as usize] ^ if negated { u32::MAX } else { 0 };
             if mode == VoteMode::Ballot {
                 let values = std::array::from_fn(|lane| bits & mask & members[lane]);
@@ -47,20 +35,13 @@ pub(crate) fn execute(collective: &Collective, registers: &mut Registers, mask: 
             let result = lanes().fold(0, |result, lane| result | u32::from(vote(lane)) << lane);
             registers.set_predicate(target, mask, result);
         }
-        Collective::Match {
-            mode,
-            target,
-            predicate,
-            a,
-        } => {
+        Collective::Match { mode, target, predicate, a } => {
             let values: [u64; LANES] = match a {
                 Slot::Word(a) => registers.words[a as usize].map(u64::from),
                 Slot::Double(a) => registers.doubles[a as usize],
             };
             let same = |lane: usize| {
-                lanes().fold(0, |same, other| {
-                    same | u32::from(values[other] == values[lane]) << other
-                }) & members[lane]
+                lanes().fold(0, |same, other| same | u32::from(values[other] == values[lane]) << other) & members[lane]
             };
             let mut result = [0; LANES];
             let mut all = 0;
@@ -139,11 +120,7 @@ fn shuffle(mode: ShflMode, a: &[u32; LANES], b: &[u32; LANES], c: &[u32; LANES],
             }
         };
         bounds |= u32::from(inside) << own;
-        let source = if inside && mask >> (source & 0x1f) & 1 == 1 {
-            source & 0x1f
-        } else {
-            lane
-        };
+        let source = if inside && mask >> (source & 0x1f) & 1 == 1 { source & 0x1f } else { lane };
         a[source as usize]
     });
     (values, bounds)

@@ -79,14 +79,7 @@ pub struct Waiting {
 
 impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "warp {} {} at line {} `{}`",
-            self.warp,
-            Lanes(self.lanes),
-            self.line,
-            self.instruction
-        )
+        write!(f, "warp {} {} at line {} `{}`", self.warp, Lanes(self.lanes), self.line, self.instruction)
     }
 }
 
@@ -237,15 +230,8 @@ fn describe(nearest: Option<Nearest>, space: Space) -> String {
     match (nearest, space) {
         (None, _) => "where nothing is allocated".to_owned(),
         (Some(n), Space::Global) => {
-            let side = if n.past_end {
-                "past the end of"
-            } else {
-                "before the start of"
-            };
-            format!(
-                "{} bytes {side} the nearest allocation ({} bytes at {:#x})",
-                n.missed_by, n.bytes, n.base
-            )
+            let side = if n.past_end { "past the end of" } else { "before the start of" };
+            format!("{} bytes {side} the nearest allocation ({} bytes at {:#x})", n.missed_by, n.bytes, n.base)
         }
         (Some(n), space) => format!("{} bytes past the end of the {} {space} bytes", n.missed_by, n.bytes),
     }

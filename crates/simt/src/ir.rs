@@ -65,10 +65,7 @@ pub(crate) struct Guard {
 
 impl Guard {
     /// The guard of an unguarded instruction.
-    pub(crate) const ALWAYS: Guard = Guard {
-        register: u32::MAX,
-        negated: false,
-    };
+    pub(crate) const ALWAYS: Guard = Guard { register: u32::MAX, negated: false };
 }
 
 #[derive(Debug)]

@@ -16,17 +16,9 @@ use crate::observe::Plain;
 /// Threads of a block, at most.
 pub const MAX_THREADS_PER_BLOCK: u32 = 1024;
 /// The shape of a block, at most.
-pub const MAX_BLOCK: Dim3 = Dim3 {
-    x: 1024,
-    y: 1024,
-    z: 64,
-};
+pub const MAX_BLOCK: Dim3 = Dim3 { x: 1024, y: 1024, z: 64 };
 /// The shape of a grid, at most.
-pub const MAX_GRID: Dim3 = Dim3 {
-    x: i32::MAX as u32,
-    y: 65535,
-    z: 65535,
-};
+pub const MAX_GRID: Dim3 = Dim3 { x: i32::MAX as u32, y: 65535, z: 65535 };
 /// Shared memory of a block in bytes, static and dynamic together, at most: that of compute capability 9.0.
 pub const MAX_SHARED_BYTES: u32 = 227 * 1024;
 
@@ -61,11 +53,7 @@ impl Dim3 {
     /// The position of linear index `index`, x fastest.
     pub(crate) const fn position(self, index: u64) -> Dim3 {
         let (x, y) = (self.x as u64, self.y as u64);
-        Dim3 {
-            x: (index % x) as u32,
-            y: (index / x % y) as u32,
-            z: (index / x / y) as u32,
-        }
+        Dim3 { x: (index % x) as u32, y: (index / x % y) as u32, z: (index / x / y) as u32 }
     }
 }
 
@@ -111,13 +99,7 @@ pub struct LaunchConfig {
 impl LaunchConfig {
     /// A launch of `grid` blocks of `block` threads, without dynamic shared memory, on all cores, in the plain order.
     pub fn new(grid: impl Into<Dim3>, block: impl Into<Dim3>) -> LaunchConfig {
-        LaunchConfig {
-            grid: grid.into(),
-            block: block.into(),
-            dynamic_shared_bytes: 0,
-            workers: None,
-            seed: None,
-        }
+        LaunchConfig { grid: grid.into(), block: block.into(), dynamic_shared_bytes: 0, workers: None, seed: None }
     }
 }
 
@@ -288,10 +270,9 @@ pub enum LaunchError {
 /// ```
 pub fn launch(kernel: &Kernel, config: &LaunchConfig, args: &[Arg], memory: &Memory) -> Result<(), LaunchError> {
     let params = check(kernel, config, args)?;
-    let variables = kernel.variables(memory).map_err(|source| LaunchError::Variables {
-        module: kernel.module_name().to_owned(),
-        source,
-    })?;
+    let variables = kernel
+        .variables(memory)
+        .map_err(|source| LaunchError::Variables { module: kernel.module_name().to_owned(), source })?;
     let grid = Grid {
         kernel,
         config,
@@ -328,10 +309,7 @@ pub fn launch_named(
     args: &[Arg],
     memory: &Memory,
 ) -> Result<(), LaunchError> {
-    let unknown = || LaunchError::UnknownKernel {
-        module: module.name().to_owned(),
-        kernel: kernel.to_owned(),
-    };
+    let unknown = || LaunchError::UnknownKernel { module: module.name().to_owned(), kernel: kernel.to_owned() };
     launch(module.kernel(kernel).ok_or_else(unknown)?, config, args, memory)
 }
 
@@ -348,29 +326,18 @@ fn check(kernel: &Kernel, config: &LaunchConfig, args: &[Arg]) -> Result<Vec<u8>
         return Err(LaunchError::Block { block });
     }
     if let Some(rule) = kernel.refuses_block(block) {
-        return Err(LaunchError::BlockForKernel {
-            block,
-            kernel: kernel.name().to_owned(),
-            rule,
-        });
+        return Err(LaunchError::BlockForKernel { block, kernel: kernel.name().to_owned(), rule });
     }
     if config.workers == Some(0) {
         return Err(LaunchError::NoWorkers);
     }
     let asked = u64::from(kernel.program().dynamic_base) + u64::from(config.dynamic_shared_bytes);
     if asked > u64::from(MAX_SHARED_BYTES) {
-        return Err(LaunchError::SharedMemory {
-            kernel: kernel.name().to_owned(),
-            asked,
-        });
+        return Err(LaunchError::SharedMemory { kernel: kernel.name().to_owned(), asked });
     }
     let expected = kernel.params().len();
     if args.len() != expected {
-        return Err(LaunchError::ArgumentCount {
-            kernel: kernel.name().to_owned(),
-            expected,
-            given: args.len(),
-        });
+        return Err(LaunchError::ArgumentCount { kernel: kernel.name().to_owned(), expected, given: args.len() });
     }
     let mut bytes = vec![0; kernel.program().params as usize];
     for (index, (arg, param)) in args.iter().zip(kernel.params()).enumerate() {

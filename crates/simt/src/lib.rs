@@ -46,14 +46,8 @@
 //! The result of a launch does not depend on the number of host threads it ran on, unless the kernel itself depends on
 //! the order of its blocks.
 
-#![allow(
-    clippy::inline_always,
-    reason = "loops over lanes vectorise only when all of their body is inlined"
-)]
-#![allow(
-    clippy::needless_range_loop,
-    reason = "a lane number indexes several arrays and masks at once"
-)]
+#![allow(clippy::inline_always, reason = "loops over lanes vectorise only when all of their body is inlined")]
+#![allow(clippy::needless_range_loop, reason = "a lane number indexes several arrays and masks at once")]
 
 pub mod ptx;
 

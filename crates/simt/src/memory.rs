@@ -109,17 +109,8 @@ pub struct Memory {
 impl Memory {
     /// An empty device memory that can hold `capacity_bytes`.
     pub fn new(capacity_bytes: u64) -> Memory {
-        let state = State {
-            live: BTreeMap::new(),
-            freed: BTreeMap::new(),
-            next: FIRST_ADDRESS,
-            used: 0,
-        };
-        Memory {
-            capacity: capacity_bytes,
-            state: RwLock::new(state),
-            variables: Mutex::default(),
-        }
+        let state = State { live: BTreeMap::new(), freed: BTreeMap::new(), next: FIRST_ADDRESS, used: 0 };
+        Memory { capacity: capacity_bytes, state: RwLock::new(state), variables: Mutex::default() }
     }
 
     /// Reserves `bytes` zeroed bytes and returns their device address, a multiple of 256.
@@ -134,11 +125,7 @@ impl Memory {
         let free = self.capacity - state.used;
         let base = state.next;
         if bytes > free || bytes > END_ADDRESS - base - GUARD - ALIGNMENT {
-            return Err(MemoryError::OutOfMemory {
-                asked: bytes,
-                free,
-                capacity: self.capacity,
-            });
+            return Err(MemoryError::OutOfMemory { asked: bytes, free, capacity: self.capacity });
         }
         let words = zeroed_words(bytes)?;
         state.next = (base + bytes).next_multiple_of(ALIGNMENT) + GUARD;
@@ -153,10 +140,7 @@ impl Memory {
     /// [`MemoryError::NotAnAllocation`] if `address` is not what [`Memory::alloc`] returned, or was freed before.
     pub fn free(&self, address: u64) -> Result<(), MemoryError> {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        let allocation = state
-            .live
-            .remove(&address)
-            .ok_or(MemoryError::NotAnAllocation { address })?;
+        let allocation = state.live.remove(&address).ok_or(MemoryError::NotAnAllocation { address })?;
         state.used -= allocation.bytes;
         state.freed.insert(address, allocation.bytes);
         if state.freed.len() > REMEMBERED_FREED {
@@ -231,11 +215,7 @@ impl Memory {
         }
         let bytes = bytes as u64;
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        let found = state
-            .live
-            .range(..=address)
-            .next_back()
-            .map(|(_, allocation)| allocation);
+        let found = state.live.range(..=address).next_back().map(|(_, allocation)| allocation);
         match found {
             Some(a) if address - a.base <= a.bytes && bytes <= a.bytes - (address - a.base) => {
                 Ok(Some((Arc::clone(a), (address - a.base) as usize)))
@@ -262,17 +242,11 @@ impl Memory {
     /// What a launch that starts now can reach.
     pub(crate) fn view(&self) -> MemoryView {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        MemoryView {
-            live: state.live.values().cloned().collect(),
-            freed: state.freed.clone(),
-        }
+        MemoryView { live: state.live.values().cloned().collect(), freed: state.freed.clone() }
     }
 }
 
-#[expect(
-    clippy::cast_ptr_alignment,
-    reason = "the layout asks for the alignment of the words"
-)]
+#[expect(clippy::cast_ptr_alignment, reason = "the layout asks for the alignment of the words")]
 fn zeroed_words(bytes: u64) -> Result<Box<[AtomicU64]>, MemoryError> {
     let failed = MemoryError::HostOutOfMemory { asked: bytes };
     let words = usize::try_from(bytes.div_ceil(8)).map_err(|_| failed.clone())?;
@@ -316,13 +290,7 @@ impl MemoryView {
         }
         let freed = self.freed.range(..=address).next_back();
         if let Some((&base, &length)) = freed.filter(|(base, length)| address - *base < **length) {
-            return FaultKind::Freed {
-                access,
-                bytes,
-                address,
-                base,
-                length,
-            };
+            return FaultKind::Freed { access, bytes, address, base, length };
         }
         let after = self.live.partition_point(|a| a.base <= address);
         let below = after.checked_sub(1).map(|i| &self.live[i]);
@@ -330,27 +298,15 @@ impl MemoryView {
         let past = below.map(|a| address.saturating_add(bytes) - (a.base + a.bytes));
         let before = above.map(|a| a.base - address);
         let nearest = match (past, before) {
-            (Some(past), before) if before.is_none_or(|before| past <= before) => below.map(|a| Nearest {
-                base: a.base,
-                bytes: a.bytes,
-                missed_by: past,
-                past_end: true,
-            }),
-            (_, Some(before)) => above.map(|a| Nearest {
-                base: a.base,
-                bytes: a.bytes,
-                missed_by: before,
-                past_end: false,
-            }),
+            (Some(past), before) if before.is_none_or(|before| past <= before) => {
+                below.map(|a| Nearest { base: a.base, bytes: a.bytes, missed_by: past, past_end: true })
+            }
+            (_, Some(before)) => {
+                above.map(|a| Nearest { base: a.base, bytes: a.bytes, missed_by: before, past_end: false })
+            }
             _ => None,
         };
-        FaultKind::OutOfBounds {
-            space: Space::Global,
-            access,
-            bytes,
-            address,
-            nearest,
-        }
+        FaultKind::OutOfBounds { space: Space::Global, access, bytes, address, nearest }
     }
 }
 
@@ -358,11 +314,7 @@ impl MemoryView {
 #[inline(always)]
 pub(crate) fn load(words: &[AtomicU64], offset: usize, width: u32) -> u64 {
     let word = words[offset / 8].load(Relaxed);
-    if width == 8 {
-        word
-    } else {
-        (word >> (offset % 8 * 8)) & ((1 << (width * 8)) - 1)
-    }
+    if width == 8 { word } else { (word >> (offset % 8 * 8)) & ((1 << (width * 8)) - 1) }
 }
 
 /// Applies `change` atomically to `width` (1, 2, 4 or 8) bytes at byte `offset`, a multiple of `width`, and returns what was there.

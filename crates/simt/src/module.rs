@@ -129,13 +129,7 @@ pub(crate) fn lay_out(params: &[ast::Param]) -> (Vec<Param>, u64) {
         .map(|param| {
             let offset = u64::next_multiple_of(end, u64::from(param.align.max(1)));
             end = offset + param.size();
-            Param {
-                name: param.name.clone(),
-                ty: param.ty,
-                size: param.size(),
-                align: param.align,
-                offset,
-            }
+            Param { name: param.name.clone(), ty: param.ty, size: param.size(), align: param.align, offset }
         })
         .collect();
     (laid_out, end)
@@ -184,10 +178,7 @@ impl Kernel {
     /// Most threads a block may have by its `.maxntid` or `.reqntid`, if it has one.
     pub fn max_threads_per_block(&self) -> Option<u32> {
         let limits = &self.0.limits;
-        limits
-            .required_threads
-            .or(limits.max_threads)
-            .map(|n| n.iter().product())
+        limits.required_threads.or(limits.max_threads).map(|n| n.iter().product())
     }
 
     pub(crate) fn program(&self) -> &Program {
@@ -208,12 +199,7 @@ impl Kernel {
 
     /// The text and line of a place in this kernel's module.
     pub(crate) fn text(&self, place: Place) -> String {
-        let text = self
-            .0
-            .module
-            .source
-            .get(place.start as usize..place.end as usize)
-            .unwrap_or_default();
+        let text = self.0.module.source.get(place.start as usize..place.end as usize).unwrap_or_default();
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
@@ -226,11 +212,7 @@ impl Kernel {
             };
             let mut addresses = Vec::with_capacity(module.variables.len());
             for variable in &module.variables {
-                let placed = if in_memory(variable) {
-                    memory.alloc(variable.size())
-                } else {
-                    Ok(0)
-                };
+                let placed = if in_memory(variable) { memory.alloc(variable.size()) } else { Ok(0) };
                 match placed {
                     Ok(address) => addresses.push(address),
                     Err(error) => {

@@ -94,16 +94,7 @@ pub(crate) struct Warp {
 
 impl Warp {
     pub(crate) fn new(index: u32, existing: u32, registers: Registers) -> Warp {
-        Warp {
-            index,
-            existing,
-            alive: 0,
-            splits: Vec::new(),
-            registers,
-            clock: 0,
-            burst: None,
-            next_id: 0,
-        }
+        Warp { index, existing, alive: 0, splits: Vec::new(), registers, clock: 0, burst: None, next_id: 0 }
     }
 
     /// Puts all lanes at the kernel's start.
@@ -117,13 +108,7 @@ impl Warp {
     }
 
     fn push(&mut self, pc: u32, mask: u32, state: State) {
-        self.splits.push(Split {
-            pc,
-            mask,
-            state,
-            ran: self.clock,
-            id: self.next_id,
-        });
+        self.splits.push(Split { pc, mask, state, ran: self.clock, id: self.next_id });
         self.next_id += 1;
     }
 
@@ -137,11 +122,7 @@ impl Warp {
         let end = self.clock + quantum;
         loop {
             let Some((index, until)) = self.pick() else {
-                return Ok(if self.splits.is_empty() {
-                    Outcome::Finished
-                } else {
-                    Outcome::Blocked
-                });
+                return Ok(if self.splits.is_empty() { Outcome::Finished } else { Outcome::Blocked });
             };
             match self.run_split(index, env, observer, end.min(until))? {
                 Stop::Changed => return Ok(Outcome::Changed),
@@ -159,25 +140,13 @@ impl Warp {
             return (only.state == State::Ready).then_some((0, u64::MAX));
         }
         self.merge();
-        let mut ready = self
-            .splits
-            .iter()
-            .enumerate()
-            .filter(|(_, split)| split.state == State::Ready);
+        let mut ready = self.splits.iter().enumerate().filter(|(_, split)| split.state == State::Ready);
         let (mut lowest, mut oldest) = ready.next().map(|first| (first, first))?;
         let mut others = false;
         for candidate in ready {
             others = true;
-            lowest = if candidate.1.pc < lowest.1.pc {
-                candidate
-            } else {
-                lowest
-            };
-            oldest = if candidate.1.ran < oldest.1.ran {
-                candidate
-            } else {
-                oldest
-            };
+            lowest = if candidate.1.pc < lowest.1.pc { candidate } else { lowest };
+            oldest = if candidate.1.ran < oldest.1.ran { candidate } else { oldest };
         }
         if !others {
             return Some((lowest.0, u64::MAX));
@@ -207,13 +176,7 @@ impl Warp {
                     let burst = self.burst.is_some_and(|(id, _)| id == b.id);
                     let id = if burst { b.id } else { a.id };
                     let (mask, ran) = (a.mask | b.mask, a.ran.max(b.ran));
-                    self.splits[i] = Split {
-                        pc: a.pc,
-                        mask,
-                        state: State::Ready,
-                        ran,
-                        id,
-                    };
+                    self.splits[i] = Split { pc: a.pc, mask, state: State::Ready, ran, id };
                     self.splits.swap_remove(j);
                 } else {
                     j += 1;
@@ -238,12 +201,7 @@ impl Warp {
         for split in &mut self.splits {
             if split.state == State::Barrier(id) {
                 release(&mut self.registers, split);
-                *split = Split {
-                    pc: split.pc + 1,
-                    state: State::Ready,
-                    ran: self.clock,
-                    ..*split
-                };
+                *split = Split { pc: split.pc + 1, state: State::Ready, ran: self.clock, ..*split };
             }
         }
     }
@@ -258,13 +216,7 @@ impl Warp {
         let program = env.program;
         let Split { mut pc, mut mask, .. } = self.splits[index];
         let meets = |split: &Split| split.pc > pc && !matches!(split.state, State::Barrier(_));
-        let mut limit = self
-            .splits
-            .iter()
-            .filter(|s| meets(s))
-            .map(|s| s.pc)
-            .min()
-            .unwrap_or(u32::MAX);
+        let mut limit = self.splits.iter().filter(|s| meets(s)).map(|s| s.pc).min().unwrap_or(u32::MAX);
         let mut state = State::Ready;
         let stop = loop {
             if self.clock >= end {
@@ -274,13 +226,7 @@ impl Warp {
             let active = active(*guard, mask, &self.registers);
             observer.instruction(pc, active);
             self.clock += 1;
-            let faulted = move |fault: LaneFault| {
-                Box::new(Raised {
-                    pc,
-                    lane: fault.0,
-                    kind: fault.1,
-                })
-            };
+            let faulted = move |fault: LaneFault| Box::new(Raised { pc, lane: fault.0, kind: fault.1 });
             match op {
                 Op::Alu { f, operands } => f(&mut self.registers, active, operands),
                 Op::Nop => {}
@@ -306,10 +252,7 @@ impl Warp {
                     let lane = active.trailing_zeros();
                     let value = values[lane as usize];
                     let Some(&target) = targets.get(value as usize) else {
-                        let kind = FaultKind::BranchIndex {
-                            index: value,
-                            targets: targets.len(),
-                        };
+                        let kind = FaultKind::BranchIndex { index: value, targets: targets.len() };
                         return Err(Box::new(Raised { pc, lane, kind }));
                     };
                     let same = active & (0..LANES).fold(0, |bits, i| bits | u32::from(values[i] == value) << i);
@@ -330,21 +273,13 @@ impl Warp {
                     break Stop::Changed;
                 }
                 Op::Trap => {
-                    return Err(Box::new(Raised {
-                        pc,
-                        lane: active.trailing_zeros(),
-                        kind: FaultKind::Trap,
-                    }));
+                    return Err(Box::new(Raised { pc, lane: active.trailing_zeros(), kind: FaultKind::Trap }));
                 }
                 Op::CheckDivisor { divisor, bits } => {
                     let zeros = zero_lanes(&self.registers, *divisor, *bits) & active;
                     if zeros != 0 {
                         let lane = zeros.trailing_zeros();
-                        return Err(Box::new(Raised {
-                            pc,
-                            lane,
-                            kind: FaultKind::DivisionByZero,
-                        }));
+                        return Err(Box::new(Raised { pc, lane, kind: FaultKind::DivisionByZero }));
                     }
                 }
                 Op::Atomic(atomic) => {
@@ -367,9 +302,7 @@ impl Warp {
                         Slot::Word(target) => put_word(&mut self.registers, target, active, value as u32),
                         Slot::Double(target) => {
                             let register = &mut self.registers.doubles[target as usize];
-                            (0..LANES)
-                                .filter(|i| active >> i & 1 == 1)
-                                .for_each(|i| register[i] = value);
+                            (0..LANES).filter(|i| active >> i & 1 == 1).for_each(|i| register[i] = value);
                         }
                     }
                 }
@@ -407,10 +340,7 @@ impl Warp {
                                 break Stop::Paused;
                             }
                         }
-                        Op::Collective {
-                            mask: members,
-                            collective,
-                        } => {
+                        Op::Collective { mask: members, collective } => {
                             let members = self.registers.words[*members as usize];
                             let complete = complete_lanes(&members, mask, self.alive, mask).map_err(faulted)?;
                             if complete == 0 {
@@ -436,13 +366,7 @@ impl Warp {
             self.splits.swap_remove(index);
         } else {
             let split = &mut self.splits[index];
-            *split = Split {
-                pc,
-                mask,
-                state,
-                ran: self.clock,
-                id: split.id,
-            };
+            *split = Split { pc, mask, state, ran: self.clock, id: split.id };
         }
         Ok(stop)
     }
@@ -458,27 +382,15 @@ impl Warp {
         }
         let threads = barrier.threads.map(word);
         if let Some(value) = threads.filter(|n| *n == 0 || n % 32 != 0) {
-            return Err(refuse(
-                "barrier thread count",
-                value,
-                "it must be a positive multiple of 32",
-            ));
+            return Err(refuse("barrier thread count", value, "it must be a positive multiple of 32"));
         }
         let state = &mut env.barriers[id as usize];
         if state.pending && state.expected != threads {
             let value = threads.unwrap_or(0);
-            return Err(refuse(
-                "barrier thread count",
-                value,
-                "all threads at one barrier must give the same",
-            ));
+            return Err(refuse("barrier thread count", value, "all threads at one barrier must give the same"));
         }
         if !state.pending {
-            *state = crate::block::BarrierState {
-                pending: true,
-                expected: threads,
-                ..Default::default()
-            };
+            *state = crate::block::BarrierState { pending: true, expected: threads, ..Default::default() };
         }
         // With a count, an aligned barrier counts whole warps, however many of their lanes exist.
         let whole = barrier.aligned && threads.is_some();
@@ -502,24 +414,15 @@ impl Warp {
             Op::WarpSync { mask } if split.state == State::Converge => Some(mask),
             _ => None,
         };
-        let others: Vec<(usize, u32)> = (0..self.splits.len())
-            .filter(|i| *i != index)
-            .filter_map(|i| Some((i, waits(&self.splits[i])?)))
-            .collect();
-        let arrived = others
-            .iter()
-            .fold(mask, |arrived, (i, _)| arrived | self.splits[*i].mask);
+        let others: Vec<(usize, u32)> =
+            (0..self.splits.len()).filter(|i| *i != index).filter_map(|i| Some((i, waits(&self.splits[i])?))).collect();
+        let arrived = others.iter().fold(mask, |arrived, (i, _)| arrived | self.splits[*i].mask);
         let own = complete_lanes(&self.registers.words[members as usize], mask, self.alive, arrived)?;
         for (i, members) in others {
             let split = self.splits[i];
             let over = complete_lanes(&self.registers.words[members as usize], split.mask, self.alive, arrived)?;
             if over == split.mask {
-                self.splits[i] = Split {
-                    pc: split.pc + 1,
-                    state: State::Ready,
-                    ran: self.clock,
-                    ..split
-                };
+                self.splits[i] = Split { pc: split.pc + 1, state: State::Ready, ran: self.clock, ..split };
             } else if over != 0 {
                 self.splits[i].mask &= !over;
                 self.push(split.pc + 1, over, State::Ready);
@@ -574,7 +477,5 @@ fn zero_lanes(registers: &Registers, divisor: Slot, bits: u32) -> u32 {
 /// Writes one value to the lanes of `mask`.
 pub(crate) fn put_word(registers: &mut Registers, register: u32, mask: u32, value: u32) {
     let register = &mut registers.words[register as usize];
-    (0..LANES)
-        .filter(|lane| mask >> lane & 1 == 1)
-        .for_each(|lane| register[lane] = value);
+    (0..LANES).filter(|lane| mask >> lane & 1 == 1).for_each(|lane| register[lane] = value);
 }

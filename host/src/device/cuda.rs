@@ -56,11 +56,7 @@ impl Gpu {
         let context = Context::new(device)?;
         CurrentContext::set_current(&context)?;
         let stream = Stream::new(StreamFlags::DEFAULT, None)?;
-        Ok(Self {
-            info: info(device)?,
-            stream,
-            context,
-        })
+        Ok(Self { info: info(device)?, stream, context })
     }
 
     fn make_current(&self) -> Result<(), DeviceError> {
@@ -170,18 +166,12 @@ impl Home for Gpu {
         self.make_current()?;
         // It takes PTX as well as machine code.
         let module = module::Module::from_cubin(image, &[]).map_err(|error| refused(name, image, error))?;
-        Ok(Arc::new(GpuModule {
-            name: name.to_owned(),
-            module,
-            gpu: self,
-        }))
+        Ok(Arc::new(GpuModule { name: name.to_owned(), module, gpu: self }))
     }
 
     fn synchronize(&self) -> Result<(), DeviceError> {
         self.make_current()?;
-        self.stream
-            .synchronize()
-            .map_err(failed("finish the work on the device"))
+        self.stream.synchronize().map_err(failed("finish the work on the device"))
     }
 
     fn start_clock(self: Arc<Self>) -> Result<Box<dyn Clock>, DeviceError> {
@@ -234,37 +224,20 @@ fn refused(module: &str, image: &[u8], error: CudaError) -> DeviceError {
     image.push(0);
     let mut log = vec![0u8; 16 << 10];
     // Values that fit a pointer are passed in its place.
-    let values = [
-        log.as_mut_ptr().cast::<c_void>(),
-        ptr::without_provenance_mut(log.len()),
-    ];
+    let values = [log.as_mut_ptr().cast::<c_void>(), ptr::without_provenance_mut(log.len())];
     let mut loaded: CUmodule = ptr::null_mut();
     // SAFETY: the image ends with a NUL; both arrays have two entries; the buffer is as long as it is said to be and
     // outlives the call.
-    let mut code = unsafe {
-        cuModuleLoadDataEx(
-            &raw mut loaded,
-            image.as_ptr().cast(),
-            2,
-            OPTIONS.as_ptr(),
-            values.as_ptr(),
-        )
-    };
+    let mut code =
+        unsafe { cuModuleLoadDataEx(&raw mut loaded, image.as_ptr().cast(), 2, OPTIONS.as_ptr(), values.as_ptr()) };
     if code == 0 {
         // It was refused only a moment ago, so the reason was not the image.
         // SAFETY: loaded by the call above and used by nobody.
         let _ = unsafe { cuModuleUnload(loaded) };
         code = error as u32;
     }
-    let log = String::from_utf8_lossy(log.split(|&byte| byte == 0).next().unwrap_or_default())
-        .trim()
-        .to_owned();
-    DeviceError::ModuleRefused {
-        module: module.to_owned(),
-        code,
-        text: cuda_driver::error_text(code),
-        log,
-    }
+    let log = String::from_utf8_lossy(log.split(|&byte| byte == 0).next().unwrap_or_default()).trim().to_owned();
+    DeviceError::ModuleRefused { module: module.to_owned(), code, text: cuda_driver::error_text(code), log }
 }
 
 #[derive(Debug)]
@@ -285,10 +258,7 @@ impl Drop for GpuModule {
 impl LoadedModule for GpuModule {
     fn kernel(self: Arc<Self>, name: &str) -> Result<Arc<dyn LoadedKernel>, DeviceError> {
         self.gpu.make_current()?;
-        let no_kernel = || DeviceError::NoKernel {
-            module: self.name.clone(),
-            kernel: name.to_owned(),
-        };
+        let no_kernel = || DeviceError::NoKernel { module: self.name.clone(), kernel: name.to_owned() };
         // `cust` panics on a NUL inside a name.
         if name.contains('\0') {
             return Err(no_kernel());
@@ -300,12 +270,7 @@ impl LoadedModule for GpuModule {
         let parameters = parameter_sizes(function.to_raw());
         // SAFETY: the lifetime is that of the module, which is kept beside the function and dropped after it.
         let function = unsafe { mem::transmute::<Function<'_>, Function<'static>>(function) };
-        Ok(Arc::new(GpuKernel {
-            name: name.to_owned(),
-            parameters,
-            function,
-            module: self,
-        }))
+        Ok(Arc::new(GpuKernel { name: name.to_owned(), parameters, function, module: self }))
     }
 }
 
@@ -351,11 +316,8 @@ impl LoadedKernel for GpuKernel {
         // SAFETY: there is one pointer for each parameter, to at least as many bytes as it takes (`Device::launch` has
         // checked both), and the driver reads them before it returns. What the kernel does with addresses stays within
         // the memory of the GPU.
-        unsafe {
-            gpu.stream
-                .launch(&self.function, shape.grid, shape.block, shape.shared_bytes, &pointers)
-        }
-        .map_err(failed(&format!("launch {}", self.name)))
+        unsafe { gpu.stream.launch(&self.function, shape.grid, shape.block, shape.shared_bytes, &pointers) }
+            .map_err(failed(&format!("launch {}", self.name)))
     }
 }
 

@@ -28,10 +28,7 @@ use simulator::Simulator;
 
 pub use bytemuck::Pod;
 
-#[cfg_attr(
-    not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))),
-    path = "no_cuda.rs"
-)]
+#[cfg_attr(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))), path = "no_cuda.rs")]
 mod cuda;
 mod simulator;
 
@@ -217,11 +214,7 @@ pub enum DeviceError {
 }
 
 fn after_newline(log: &str) -> String {
-    if log.is_empty() {
-        String::new()
-    } else {
-        format!("\n{log}")
-    }
+    if log.is_empty() { String::new() } else { format!("\n{log}") }
 }
 
 fn sizes(sizes: &[usize]) -> String {
@@ -343,18 +336,13 @@ impl Device {
             DeviceChoice::Cuda => (cuda::open()?, None),
             DeviceChoice::Auto => match cuda::open() {
                 Ok(home) => (home, None),
-                Err(DeviceError::NoCuda(why)) => (
-                    Arc::new(Simulator::new()),
-                    Some(format!("using the simulator, because {why}")),
-                ),
+                Err(DeviceError::NoCuda(why)) => {
+                    (Arc::new(Simulator::new()), Some(format!("using the simulator, because {why}")))
+                }
                 Err(error) => return Err(error),
             },
         };
-        Ok(Self {
-            info: home.info(),
-            fallback_note,
-            home,
-        })
+        Ok(Self { info: home.info(), fallback_note, home })
     }
 
     /// Why [`DeviceChoice::Auto`] took the simulator, in one line; `None` if it did not.
@@ -390,17 +378,9 @@ impl Device {
             Err(_) => None,
         };
         let Some(address) = address else {
-            return Err(DeviceError::OutOfMemory {
-                requested,
-                free: self.home.free_memory()?,
-            });
+            return Err(DeviceError::OutOfMemory { requested, free: self.home.free_memory()? });
         };
-        Ok(Buffer {
-            home: Arc::clone(&self.home),
-            address,
-            len,
-            element: PhantomData,
-        })
+        Ok(Buffer { home: Arc::clone(&self.home), address, len, element: PhantomData })
     }
 
     /// Allocates and fills a buffer.
@@ -430,10 +410,7 @@ impl Device {
     /// As [`Device::load`].
     pub fn load_image(&self, name: &str, image: &[u8]) -> Result<Module, DeviceError> {
         let loaded = Arc::clone(&self.home).load(name, image)?;
-        Ok(Module {
-            home: Arc::clone(&self.home),
-            loaded,
-        })
+        Ok(Module { home: Arc::clone(&self.home), loaded })
     }
 
     /// Starts a kernel after all earlier work. On a GPU it may return before the kernel ends, and a fault in the kernel
@@ -452,24 +429,13 @@ impl Device {
             if (least..=most).contains(&value) {
                 return Ok(());
             }
-            Err(DeviceError::Shape {
-                kernel: kernel.name.clone(),
-                what,
-                value,
-                least,
-                most,
-            })
+            Err(DeviceError::Shape { kernel: kernel.name.clone(), what, value, least, most })
         };
         // The x dimension of a grid: "Maximum x-dimension of a grid of thread blocks", CUDA C++ Programming Guide,
         // Technical Specifications per Compute Capability.
         check("grid", shape.grid, 1, i32::MAX as u32)?;
         check("block", shape.block, 1, self.info.max_threads_per_block)?;
-        check(
-            "dynamic shared memory in bytes",
-            shape.shared_bytes,
-            0,
-            self.info.shared_bytes_per_block,
-        )?;
+        check("dynamic shared memory in bytes", shape.shared_bytes, 0, self.info.shared_bytes_per_block)?;
         let parameters = kernel.loaded.parameters();
         if !parameters.iter().copied().eq(args.iter().map(|arg| arg.size())) {
             return Err(DeviceError::Arguments {
@@ -503,11 +469,7 @@ impl Device {
     }
 
     fn check_own(&self, home: &Arc<dyn Home>, what: &'static str) -> Result<(), DeviceError> {
-        if same_home(&self.home, home) {
-            Ok(())
-        } else {
-            Err(DeviceError::OtherDevice(what))
-        }
+        if same_home(&self.home, home) { Ok(()) } else { Err(DeviceError::OtherDevice(what)) }
     }
 }
 
@@ -589,10 +551,7 @@ impl<T: Pod> Buffer<T> {
         if source_len == self.len {
             return Ok(());
         }
-        Err(DeviceError::Length {
-            source_len,
-            buffer_len: self.len,
-        })
+        Err(DeviceError::Length { source_len, buffer_len: self.len })
     }
 }
 
@@ -612,11 +571,7 @@ impl Module {
     /// There is none.
     pub fn kernel(&self, name: &str) -> Result<Kernel, DeviceError> {
         let loaded = Arc::clone(&self.loaded).kernel(name)?;
-        Ok(Kernel {
-            home: Arc::clone(&self.home),
-            name: name.to_owned(),
-            loaded,
-        })
+        Ok(Kernel { home: Arc::clone(&self.home), name: name.to_owned(), loaded })
     }
 }
 

@@ -25,14 +25,9 @@ pub(super) struct Simulator {
 
 impl Simulator {
     pub(super) fn new() -> Self {
-        let spare = fs::read_to_string("/proc/meminfo")
-            .ok()
-            .as_deref()
-            .and_then(available_bytes);
+        let spare = fs::read_to_string("/proc/meminfo").ok().as_deref().and_then(available_bytes);
         let capacity = spare.map_or(UNKNOWN_MEMORY, |bytes| bytes / 4 * 3).min(MOST_MEMORY);
-        Self {
-            memory: Memory::new(capacity),
-        }
+        Self { memory: Memory::new(capacity) }
     }
 }
 
@@ -44,20 +39,14 @@ fn available_bytes(meminfo: &str) -> Option<u64> {
 }
 
 fn failed(action: &str) -> impl FnOnce(MemoryError) -> DeviceError {
-    move |source| DeviceError::SimulatedMemory {
-        action: action.to_owned(),
-        source,
-    }
+    move |source| DeviceError::SimulatedMemory { action: action.to_owned(), source }
 }
 
 impl Home for Simulator {
     fn info(&self) -> DeviceInfo {
         let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
         DeviceInfo {
-            name: format!(
-                "simulator (32-lane warps, {cores} {})",
-                if cores == 1 { "core" } else { "cores" }
-            ),
+            name: format!("simulator (32-lane warps, {cores} {})", if cores == 1 { "core" } else { "cores" }),
             kind: DeviceKind::Simulator,
             // It runs whatever PTX it knows, whichever target the PTX names; `Module` selection asks for the highest
             // that a device takes.
@@ -83,9 +72,7 @@ impl Home for Simulator {
     }
 
     fn free(&self, address: u64) {
-        self.memory
-            .free(address)
-            .expect("a buffer's address is that of one live allocation");
+        self.memory.free(address).expect("a buffer's address is that of one live allocation");
     }
 
     fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
@@ -118,17 +105,10 @@ impl Home for Simulator {
     }
 
     fn load(self: Arc<Self>, name: &str, image: &[u8]) -> Result<Arc<dyn LoadedModule>, DeviceError> {
-        let not_simulated = |reason: String| DeviceError::NotSimulated {
-            module: name.to_owned(),
-            reason,
-        };
+        let not_simulated = |reason: String| DeviceError::NotSimulated { module: name.to_owned(), reason };
         let ptx = std::str::from_utf8(image).map_err(|_| not_simulated("it is not PTX, which is text".to_owned()))?;
         let module = simt::Module::from_ptx(name, ptx).map_err(|error| not_simulated(error.to_string()))?;
-        Ok(Arc::new(SimulatedModule {
-            name: name.to_owned(),
-            module: Arc::new(module),
-            simulator: self,
-        }))
+        Ok(Arc::new(SimulatedModule { name: name.to_owned(), module: Arc::new(module), simulator: self }))
     }
 
     fn synchronize(&self) -> Result<(), DeviceError> {
@@ -159,17 +139,10 @@ struct SimulatedModule {
 impl LoadedModule for SimulatedModule {
     fn kernel(self: Arc<Self>, name: &str) -> Result<Arc<dyn LoadedKernel>, DeviceError> {
         let Some(kernel) = self.module.kernel(name) else {
-            return Err(DeviceError::NoKernel {
-                module: self.name.clone(),
-                kernel: name.to_owned(),
-            });
+            return Err(DeviceError::NoKernel { module: self.name.clone(), kernel: name.to_owned() });
         };
         let parameters = kernel.params().iter().map(|param| param.size as usize).collect();
-        Ok(Arc::new(SimulatedKernel {
-            name: name.to_owned(),
-            parameters,
-            module: self,
-        }))
+        Ok(Arc::new(SimulatedKernel { name: name.to_owned(), parameters, module: self }))
     }
 }
 
@@ -186,11 +159,7 @@ impl LoadedKernel for SimulatedKernel {
     }
 
     fn launch(&self, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
-        let kernel = self
-            .module
-            .module
-            .kernel(&self.name)
-            .expect("it was found when this was made");
+        let kernel = self.module.module.kernel(&self.name).expect("it was found when this was made");
         let config = LaunchConfig {
             grid: shape.grid.into(),
             block: shape.block.into(),
@@ -217,10 +186,7 @@ mod tests {
 
     #[test]
     fn available_memory_is_read_from_meminfo() {
-        assert_eq!(
-            available_bytes("MemTotal: 24 kB\nMemAvailable:   16384 kB\nBuffers: 1 kB\n"),
-            Some(16 << 20)
-        );
+        assert_eq!(available_bytes("MemTotal: 24 kB\nMemAvailable:   16384 kB\nBuffers: 1 kB\n"), Some(16 << 20));
         assert_eq!(available_bytes("MemTotal: 24 kB\n"), None);
         assert_eq!(available_bytes("MemAvailable: many kB\n"), None);
     }

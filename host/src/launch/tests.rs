@@ -10,19 +10,11 @@ const H100: DeviceLimits = DeviceLimits {
 };
 
 fn problem(variant: Variant, n: u64) -> Problem {
-    Problem {
-        variant,
-        op: Op::Sum,
-        element: ElementType::I32,
-        n,
-    }
+    Problem { variant, op: Op::Sum, element: ElementType::I32, n }
 }
 
 fn request(block: u64) -> Request {
-    Request {
-        block: Some(block),
-        ..Request::default()
-    }
+    Request { block: Some(block), ..Request::default() }
 }
 
 fn grids(plan: &Plan) -> Vec<u32> {
@@ -31,15 +23,7 @@ fn grids(plan: &Plan) -> Vec<u32> {
 
 #[test]
 fn naive_launches_once_per_level() {
-    for (n, launches) in [
-        (1, 1),
-        (2, 1),
-        (3, 2),
-        (4, 2),
-        (5, 3),
-        (1 << 22, 22),
-        ((1 << 22) + 1, 23),
-    ] {
+    for (n, launches) in [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (1 << 22, 22), ((1 << 22) + 1, 23)] {
         let plan = plan(&problem(Variant::Naive, n), &Request::default(), &H100).unwrap();
         assert_eq!(plan.stages.len(), launches, "n = {n}");
         assert_eq!(plan.depth(), launches as u64);
@@ -67,14 +51,7 @@ fn blocks_cover_the_input_and_no_more() {
         (Variant::CompletelyUnrolled, 512),
         (Variant::MultipleElements, 512),
     ] {
-        for (n, grid) in [
-            (1, 1),
-            (takes - 1, 1),
-            (takes, 1),
-            (takes + 1, 2),
-            (2 * takes, 2),
-            (2 * takes + 1, 3),
-        ] {
+        for (n, grid) in [(1, 1), (takes - 1, 1), (takes, 1), (takes + 1, 2), (2 * takes, 2), (2 * takes + 1, 3)] {
             let plan = plan(&problem(variant, n), &request(256), &H100).unwrap();
             assert_eq!(plan.stages[0].shape.grid, grid, "{variant}, n = {n}");
             assert_eq!(plan.partials(), 1);
@@ -87,17 +64,11 @@ fn every_stage_reads_what_the_one_before_left() {
     for variant in Variant::all() {
         for finish in [Finish::Relaunch, Finish::Host] {
             for n in [1, 2, 31, 1025, 65_537, (1 << 31) + 1] {
-                let request = Request {
-                    finish,
-                    ..Request::default()
-                };
+                let request = Request { finish, ..Request::default() };
                 let plan = plan(&problem(variant, n), &request, &H100).unwrap();
                 assert_eq!(plan.stages[0].inputs, n);
                 assert!(plan.stages.windows(2).all(|pair| pair[0].outputs == pair[1].inputs));
-                assert_eq!(
-                    plan.partials() == 1,
-                    finish == Finish::Relaunch || plan.stages[0].outputs == 1
-                );
+                assert_eq!(plan.partials() == 1, finish == Finish::Relaunch || plan.stages[0].outputs == 1);
             }
         }
     }
@@ -106,29 +77,16 @@ fn every_stage_reads_what_the_one_before_left() {
 #[test]
 fn shared_memory_holds_one_element_per_thread() {
     let of = |variant, element| {
-        let problem = Problem {
-            variant,
-            op: Op::Min,
-            element,
-            n: 5000,
-        };
-        plan(&problem, &request(1024), &H100).unwrap().stages[0]
-            .shape
-            .shared_bytes
+        let problem = Problem { variant, op: Op::Min, element, n: 5000 };
+        plan(&problem, &request(1024), &H100).unwrap().stages[0].shape.shared_bytes
     };
     assert_eq!(of(Variant::InterleavedModulo, ElementType::F32), 4096);
     assert_eq!(of(Variant::CompletelyUnrolled, ElementType::F64), 8192);
     assert_eq!(of(Variant::Naive, ElementType::F64), 0);
     assert_eq!(of(Variant::Global, ElementType::F64), 0);
 
-    let poor = DeviceLimits {
-        shared_bytes_per_block: 8191,
-        ..H100
-    };
-    let problem = Problem {
-        element: ElementType::U64,
-        ..problem(Variant::Sequential, 10)
-    };
+    let poor = DeviceLimits { shared_bytes_per_block: 8191, ..H100 };
+    let problem = Problem { element: ElementType::U64, ..problem(Variant::Sequential, 10) };
     let error = plan(&problem, &request(1024), &poor).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -141,46 +99,10 @@ fn grid_stride_takes_what_the_device_holds() {
     let of = |n, request| grids(&plan(&problem(Variant::MultipleElements, n), &request, &H100).unwrap());
     assert_eq!(of(1 << 28, Request::default()), [1056, 3, 1]);
     assert_eq!(of(1 << 16, Request::default()), [128, 1]);
-    assert_eq!(
-        of(
-            5,
-            Request {
-                grid: Some(1000),
-                ..Request::default()
-            }
-        ),
-        [1000, 2, 1]
-    );
-    assert_eq!(
-        of(
-            1 << 28,
-            Request {
-                grid: Some(1),
-                ..Request::default()
-            }
-        ),
-        [1]
-    );
-    assert_eq!(
-        of(
-            1 << 28,
-            Request {
-                finish: Finish::Single,
-                ..Request::default()
-            }
-        ),
-        [1056, 1]
-    );
-    assert_eq!(
-        of(
-            1 << 28,
-            Request {
-                finish: Finish::Host,
-                ..Request::default()
-            }
-        ),
-        [1056]
-    );
+    assert_eq!(of(5, Request { grid: Some(1000), ..Request::default() }), [1000, 2, 1]);
+    assert_eq!(of(1 << 28, Request { grid: Some(1), ..Request::default() }), [1]);
+    assert_eq!(of(1 << 28, Request { finish: Finish::Single, ..Request::default() }), [1056, 1]);
+    assert_eq!(of(1 << 28, Request { finish: Finish::Host, ..Request::default() }), [1056]);
 }
 
 #[test]
@@ -190,40 +112,19 @@ fn depth_counts_the_longest_chain() {
     assert_eq!(depth(Variant::FirstAdd, 512 * 512, request(256)), 9 + 9);
     // 1056 blocks of 512 elements a step: 497 steps; then 3 blocks, one step each; then one block.
     let steps = (1u64 << 28).div_ceil(1056 * 512);
-    assert_eq!(
-        depth(Variant::MultipleElements, 1 << 28, Request::default()),
-        (2 * steps + 8) + 10 + 10
-    );
-    let host = Request {
-        finish: Finish::Host,
-        ..request(512)
-    };
+    assert_eq!(depth(Variant::MultipleElements, 1 << 28, Request::default()), (2 * steps + 8) + 10 + 10);
+    let host = Request { finish: Finish::Host, ..request(512) };
     assert_eq!(depth(Variant::InterleavedModulo, 2048, host), 9 + 3);
 }
 
 #[test]
 fn nothing_needs_no_launch() {
-    let plan_of = |op| {
-        plan(
-            &Problem {
-                op,
-                ..problem(Variant::Naive, 0)
-            },
-            &Request::default(),
-            &H100,
-        )
-    };
+    let plan_of = |op| plan(&Problem { op, ..problem(Variant::Naive, 0) }, &Request::default(), &H100);
     for op in [Op::Sum, Op::Prod] {
         let plan = plan_of(op).unwrap();
-        assert_eq!(
-            (plan.stages.len(), plan.partials(), plan.depth(), plan.device_bytes()),
-            (0, 0, 0, 0)
-        );
+        assert_eq!((plan.stages.len(), plan.partials(), plan.depth(), plan.device_bytes()), (0, 0, 0, 0));
     }
-    assert_eq!(
-        plan_of(Op::Min).unwrap_err().to_string(),
-        "n = 0: there is no min of no elements"
-    );
+    assert_eq!(plan_of(Op::Min).unwrap_err().to_string(), "n = 0: there is no min of no elements");
     assert_eq!(plan_of(Op::Max).unwrap_err(), PlanError::Nothing { op: Op::Max });
 }
 
@@ -236,35 +137,15 @@ fn blocks_that_no_kernel_has_are_refused() {
         }
     }
     let error = plan(&problem(Variant::CompletelyUnrolled, 10), &request(32), &H100).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "block 32: variant 6 works with blocks of a power of two from 64 to 1024 threads"
-    );
-    let small = DeviceLimits {
-        max_threads_per_block: 512,
-        ..H100
-    };
+    assert_eq!(error.to_string(), "block 32: variant 6 works with blocks of a power of two from 64 to 1024 threads");
+    let small = DeviceLimits { max_threads_per_block: 512, ..H100 };
     assert!(plan(&problem(Variant::Naive, 10), &request(1024), &small).is_err());
-    assert_eq!(
-        plan(&problem(Variant::Global, 10), &Request::default(), &small)
-            .unwrap()
-            .block,
-        512
-    );
+    assert_eq!(plan(&problem(Variant::Global, 10), &Request::default(), &small).unwrap().block, 512);
 }
 
 #[test]
 fn grids_that_do_not_fit_are_refused() {
-    let with = |variant, grid| {
-        plan(
-            &problem(variant, 1000),
-            &Request {
-                grid: Some(grid),
-                ..request(256)
-            },
-            &H100,
-        )
-    };
+    let with = |variant, grid| plan(&problem(variant, 1000), &Request { grid: Some(grid), ..request(256) }, &H100);
     for variant in Variant::all() {
         assert_eq!(with(variant, 0).unwrap_err(), PlanError::EmptyGrid);
     }
@@ -273,36 +154,18 @@ fn grids_that_do_not_fit_are_refused() {
         with(Variant::Sequential, 5).unwrap_err().to_string(),
         "grid 5: variant 3 needs exactly 4 blocks of 256 threads for n = 1000"
     );
-    assert!(matches!(
-        with(Variant::Naive, 1),
-        Err(PlanError::Grid { needed: 2, .. })
-    ));
-    assert!(matches!(
-        with(Variant::MultipleElements, MAX_GRID + 1),
-        Err(PlanError::GridTooLarge { .. })
-    ));
+    assert!(matches!(with(Variant::Naive, 1), Err(PlanError::Grid { needed: 2, .. })));
+    assert!(matches!(with(Variant::MultipleElements, MAX_GRID + 1), Err(PlanError::GridTooLarge { .. })));
 
     // Two-element blocks reach the limit of the grid exactly at 2^32 - 2 elements.
     let pairs = |n| plan(&problem(Variant::Sequential, n), &request(2), &H100);
     assert_eq!(u64::from(pairs(2 * MAX_GRID).unwrap().stages[0].shape.grid), MAX_GRID);
-    assert_eq!(
-        pairs(2 * MAX_GRID + 1).unwrap_err(),
-        PlanError::GridTooLarge { grid: MAX_GRID + 1 }
-    );
+    assert_eq!(pairs(2 * MAX_GRID + 1).unwrap_err(), PlanError::GridTooLarge { grid: MAX_GRID + 1 });
 }
 
 #[test]
 fn one_block_must_be_enough_to_finish() {
-    let of = |variant, n| {
-        plan(
-            &problem(variant, n),
-            &Request {
-                finish: Finish::Single,
-                ..request(256)
-            },
-            &H100,
-        )
-    };
+    let of = |variant, n| plan(&problem(variant, n), &Request { finish: Finish::Single, ..request(256) }, &H100);
     assert_eq!(grids(&of(Variant::Sequential, 256 * 256).unwrap()), [256, 1]);
     assert_eq!(grids(&of(Variant::Sequential, 256).unwrap()), [1]);
     assert_eq!(
@@ -316,11 +179,7 @@ fn one_block_must_be_enough_to_finish() {
 
 #[test]
 fn memory_is_counted_before_it_is_taken() {
-    let error = plan(
-        &problem(Variant::CompletelyUnrolled, 99_999_999_999_999),
-        &Request::default(),
-        &H100,
-    );
+    let error = plan(&problem(Variant::CompletelyUnrolled, 99_999_999_999_999), &Request::default(), &H100);
     assert_eq!(
         error.unwrap_err().to_string(),
         "n = 99999999999999 i32 elements need 400 TB of device memory; the device has 85.9 GB free"
@@ -331,33 +190,17 @@ fn memory_is_counted_before_it_is_taken() {
     ));
 
     // 512 elements and one result of 4 bytes each; a kernel that overwrites its input needs it twice.
-    let exact = DeviceLimits {
-        memory_bytes: 513 * 4,
-        ..H100
-    };
-    let short = DeviceLimits {
-        memory_bytes: 513 * 4 - 1,
-        ..H100
-    };
+    let exact = DeviceLimits { memory_bytes: 513 * 4, ..H100 };
+    let short = DeviceLimits { memory_bytes: 513 * 4 - 1, ..H100 };
     assert!(plan(&problem(Variant::FirstAdd, 512), &Request::default(), &exact).is_ok());
     assert!(plan(&problem(Variant::FirstAdd, 512), &Request::default(), &short).is_err());
-    assert_eq!(
-        plan(&problem(Variant::Global, 1024), &Request::default(), &H100)
-            .unwrap()
-            .device_bytes(),
-        2049 * 4
-    );
+    assert_eq!(plan(&problem(Variant::Global, 1024), &Request::default(), &H100).unwrap().device_bytes(), 2049 * 4);
 }
 
 #[test]
 fn byte_counts_read_well() {
-    for (count, text) in [
-        (0, "0 bytes"),
-        (999, "999 bytes"),
-        (1000, "1.0 kB"),
-        (99_960, "100 kB"),
-        (999_600, "1.0 MB"),
-    ] {
+    for (count, text) in [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (99_960, "100 kB"), (999_600, "1.0 MB")]
+    {
         assert_eq!(bytes(count), text);
     }
     assert_eq!(bytes(u128::from(u64::MAX) * 4), "73.8 EB");

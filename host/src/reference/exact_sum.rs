@@ -16,10 +16,7 @@ pub(super) struct ExactSum {
 
 impl ExactSum {
     pub(super) fn new() -> Self {
-        Self {
-            digits: [0; DIGITS],
-            additions: 0,
-        }
+        Self { digits: [0; DIGITS], additions: 0 }
     }
 
     /// Adds a finite number.
@@ -68,10 +65,7 @@ impl ExactSum {
         let top = self.digits.iter().rposition(|&digit| digit != 0).unwrap_or_default();
         let lowest = top.saturating_sub(3);
         // The four highest digits hold at least 97 bits, so one bit for all that is below them is enough to round right.
-        let leading = self.digits[lowest..=top]
-            .iter()
-            .rev()
-            .fold(0, |bits, &digit| bits << DIGIT_BITS | digit as u128);
+        let leading = self.digits[lowest..=top].iter().rev().fold(0, |bits, &digit| bits << DIGIT_BITS | digit as u128);
         let below = self.digits[..lowest].iter().any(|&digit| digit != 0);
         let magnitude = (leading | u128::from(below)) as f64;
         let exponent = i64::from(DIGIT_BITS) * lowest as i64 - 1074;
@@ -131,11 +125,7 @@ mod tests {
         for n in [4095, 4096, 4097, 65_537, 300_000] {
             let integers: Vec<i64> = (0..n).map(|_| rng.random_range(-(1 << 40)..1 << 40)).collect();
             let scaled: Vec<f64> = integers.iter().map(|&i| i as f64 / (1u64 << 40) as f64).collect();
-            assert_eq!(
-                sum(&scaled),
-                integers.iter().sum::<i64>() as f64 / (1u64 << 40) as f64,
-                "n = {n}"
-            );
+            assert_eq!(sum(&scaled), integers.iter().sum::<i64>() as f64 / (1u64 << 40) as f64, "n = {n}");
         }
     }
 

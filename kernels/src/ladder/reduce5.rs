@@ -23,10 +23,8 @@ pub unsafe fn reduce5<T: Element, O: Op<T>>(input: *const T, output: *mut T, n: 
 
     // SAFETY: as in rung 3 down to 64 values, which the first warp alone goes on with.
     unsafe {
-        *sv.add(tid as usize) = O::combine(
-            element_or_identity::<T, O>(input, i, n),
-            element_or_identity::<T, O>(input, i + block_dim, n),
-        );
+        *sv.add(tid as usize) =
+            O::combine(element_or_identity::<T, O>(input, i, n), element_or_identity::<T, O>(input, i + block_dim, n));
         thread::sync_threads();
 
         let mut s = thread::block_dim_x() / 2;

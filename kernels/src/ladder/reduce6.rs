@@ -22,10 +22,8 @@ pub unsafe fn reduce6<T: Element, O: Op<T>, const B: usize>(input: *const T, out
 
     // SAFETY: as in rung 5.
     unsafe {
-        *sv.add(tid as usize) = O::combine(
-            element_or_identity::<T, O>(input, i, n),
-            element_or_identity::<T, O>(input, i + B, n),
-        );
+        *sv.add(tid as usize) =
+            O::combine(element_or_identity::<T, O>(input, i, n), element_or_identity::<T, O>(input, i + B, n));
         thread::sync_threads();
 
         unrolled::<T, O, B>(sv, tid);

@@ -13,32 +13,17 @@ const PRESENT: &str = "cuDeviceGet cuDeviceGetAttribute cuDeviceGetName cuDevice
 pub(crate) fn build(folder: &Path, version: u32, init: u32, devices: u32, omit_module_unload: bool) -> Option<String> {
     let source = folder.join("fake_cuda.c");
     let library = folder.join(format!("fake_{version}_{init}_{devices}_{omit_module_unload}.so"));
-    let present: Vec<String> = PRESENT
-        .split_whitespace()
-        .map(|name| format!("PRESENT({name})"))
-        .collect();
-    fs::write(
-        &source,
-        include_str!("fake_cuda.c").replace("PRESENTS", &present.join("\n")),
-    )
-    .unwrap();
+    let present: Vec<String> = PRESENT.split_whitespace().map(|name| format!("PRESENT({name})")).collect();
+    fs::write(&source, include_str!("fake_cuda.c").replace("PRESENTS", &present.join("\n"))).unwrap();
     let mut command = Command::new("cc");
     command.args(["-shared", "-fPIC", "-Wall", "-Werror"]);
-    command.args([
-        format!("-DVERSION={version}"),
-        format!("-DINIT={init}"),
-        format!("-DDEVICES={devices}"),
-    ]);
+    command.args([format!("-DVERSION={version}"), format!("-DINIT={init}"), format!("-DDEVICES={devices}")]);
     if omit_module_unload {
         command.arg("-DOMIT");
     }
     match command.arg("-o").arg(&library).arg(&source).output() {
         Ok(output) => {
-            assert!(
-                output.status.success(),
-                "cc: {}",
-                String::from_utf8_lossy(&output.stderr)
-            );
+            assert!(output.status.success(), "cc: {}", String::from_utf8_lossy(&output.stderr));
             Some(library.into_os_string().into_string().unwrap())
         }
         Err(error) => {

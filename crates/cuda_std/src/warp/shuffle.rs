@@ -101,10 +101,7 @@ unsafe fn shuffle_word(mode: Mode, mask: u32, word: u32, operand: u32, control: 
             Mode::Idx => __cuda_std_shfl_idx(mask, word, operand, control),
         }
     };
-    Shuffled {
-        value: both as u32,
-        inside: both >> 32 != 0,
-    }
+    Shuffled { value: both as u32, inside: both >> 32 != 0 }
 }
 
 macro_rules! shuffles {

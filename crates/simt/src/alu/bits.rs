@@ -5,11 +5,7 @@ use crate::registers::{AluFn, Operands, Registers, alu};
 
 /// `mov` of a word or of a double.
 pub(crate) fn copy(wide: bool) -> AluFn {
-    if wide {
-        alu!(|a: u64| -> u64 { a })
-    } else {
-        alu!(|a: u32| -> u32 { a })
-    }
+    if wide { alu!(|a: u64| -> u64 { a }) } else { alu!(|a: u32| -> u32 { a }) }
 }
 
 /// A value of `from` as the `to` that has the same value, or the low bits.
@@ -199,11 +195,7 @@ pub(crate) fn extract(ty: Type) -> Option<AluFn> {
             return 0;
         }
         // Bits beyond the value's end are copies of its sign, or zero.
-        let extended = if signed {
-            i128::from((a << (64 - width)) as i64 >> (64 - width))
-        } else {
-            i128::from(a)
-        };
+        let extended = if signed { i128::from((a << (64 - width)) as i64 >> (64 - width)) } else { i128::from(a) };
         let shifted = extended >> position.min(127);
         if length >= width {
             return shifted as u64;

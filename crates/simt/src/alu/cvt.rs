@@ -114,11 +114,7 @@ fn from_integer(to: Type, from: Type, rounding: Rounding, sat: bool) -> Option<A
             }
         };
     }
-    Some(if to == Type::F32 {
-        integer!(from, single)
-    } else {
-        integer!(from, double)
-    })
+    Some(if to == Type::F32 { integer!(from, single) } else { integer!(from, double) })
 }
 
 /// Values outside the type's range become its nearest end, NaN becomes 0: `as` does both.
@@ -137,11 +133,7 @@ fn to_integer(to: Type, from: Type, rounding: Rounding, ftz: bool) -> Option<Alu
     }
     macro_rules! single {
         ($to:ident) => {
-            if ftz {
-                rounded!($to, f32, flush::<true>)
-            } else {
-                rounded!($to, f32, flush::<false>)
-            }
+            if ftz { rounded!($to, f32, flush::<true>) } else { rounded!($to, f32, flush::<false>) }
         };
     }
     macro_rules! double {
@@ -149,11 +141,7 @@ fn to_integer(to: Type, from: Type, rounding: Rounding, ftz: bool) -> Option<Alu
             rounded!($to, f64, std::convert::identity)
         };
     }
-    Some(if from == Type::F32 {
-        integer!(to, single)
-    } else {
-        integer!(to, double)
-    })
+    Some(if from == Type::F32 { integer!(to, single) } else { integer!(to, double) })
 }
 
 fn between_floats(to: Type, from: Type, rounding: Option<CvtRounding>, ftz: bool, sat: bool) -> Option<AluFn> {

@@ -12,32 +12,20 @@ use crate::registers::{AluFn, alu};
 #[inline(always)]
 pub(crate) fn canonical32(value: f32) -> f32 {
     let bits = value.to_bits();
-    f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 {
-        0x7fff_ffff
-    } else {
-        bits
-    })
+    f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { 0x7fff_ffff } else { bits })
 }
 
 /// Any NaN as the one that hardware makes.
 #[inline(always)]
 pub(crate) fn canonical64(value: f64) -> f64 {
     let bits = value.to_bits();
-    f64::from_bits(if bits & (u64::MAX >> 1) > 0x7ff0_0000_0000_0000 {
-        0xfff8_0000_0000_0000
-    } else {
-        bits
-    })
+    f64::from_bits(if bits & (u64::MAX >> 1) > 0x7ff0_0000_0000_0000 { 0xfff8_0000_0000_0000 } else { bits })
 }
 
 /// Subnormals as zero of the same sign, if `FTZ`.
 #[inline(always)]
 pub(crate) fn flush<const FTZ: bool>(value: f32) -> f32 {
-    if FTZ && value.to_bits() & 0x7f80_0000 == 0 {
-        f32::from_bits(value.to_bits() & 0x8000_0000)
-    } else {
-        value
-    }
+    if FTZ && value.to_bits() & 0x7f80_0000 == 0 { f32::from_bits(value.to_bits() & 0x8000_0000) } else { value }
 }
 
 /// `value` in 0 to 1, NaN as 0, if `SAT`.
@@ -161,36 +149,16 @@ pub(crate) fn binary(op: FloatBinaryOp, ty: Type, ftz: bool, sat: bool) -> Optio
             let (quotient, rest) = divide(a.into(), b.into());
             round32(quotient, rest, M)
         }),
-        (
-            Type::F32,
-            Min(MinMaxMode {
-                nan,
-                xorsign_abs: false,
-            }),
-        ) => {
+        (Type::F32, Min(MinMaxMode { nan, xorsign_abs: false })) => {
             if nan {
-                f32_op!(ftz, sat, |a, b| if a.is_nan() || b.is_nan() {
-                    f32::NAN
-                } else {
-                    minimum32(a, b)
-                })
+                f32_op!(ftz, sat, |a, b| if a.is_nan() || b.is_nan() { f32::NAN } else { minimum32(a, b) })
             } else {
                 f32_op!(ftz, sat, |a, b| minimum32(a, b))
             }
         }
-        (
-            Type::F32,
-            Max(MinMaxMode {
-                nan,
-                xorsign_abs: false,
-            }),
-        ) => {
+        (Type::F32, Max(MinMaxMode { nan, xorsign_abs: false })) => {
             if nan {
-                f32_op!(ftz, sat, |a, b| if a.is_nan() || b.is_nan() {
-                    f32::NAN
-                } else {
-                    -minimum32(-a, -b)
-                })
+                f32_op!(ftz, sat, |a, b| if a.is_nan() || b.is_nan() { f32::NAN } else { -minimum32(-a, -b) })
             } else {
                 f32_op!(ftz, sat, |a, b| -minimum32(-a, -b))
             }
@@ -200,20 +168,8 @@ pub(crate) fn binary(op: FloatBinaryOp, ty: Type, ftz: bool, sat: bool) -> Optio
         (Type::F64, Sub(NEAREST)) => f64_op!(sat, |a, b| a - b),
         (Type::F64, Mul(NEAREST)) => f64_op!(sat, |a, b| a * b),
         (Type::F64, Div(Precision::Rounded(NEAREST))) => f64_op!(sat, |a, b| a / b),
-        (
-            Type::F64,
-            Min(MinMaxMode {
-                nan: false,
-                xorsign_abs: false,
-            }),
-        ) => f64_op!(sat, |a, b| minimum64(a, b)),
-        (
-            Type::F64,
-            Max(MinMaxMode {
-                nan: false,
-                xorsign_abs: false,
-            }),
-        ) => f64_op!(sat, |a, b| -minimum64(-a, -b)),
+        (Type::F64, Min(MinMaxMode { nan: false, xorsign_abs: false })) => f64_op!(sat, |a, b| minimum64(a, b)),
+        (Type::F64, Max(MinMaxMode { nan: false, xorsign_abs: false })) => f64_op!(sat, |a, b| -minimum64(-a, -b)),
         (Type::F64, Copysign) => alu!(|a: f64, b: f64| -> f64 { b.copysign(a) }),
         _ => return None,
     })
@@ -222,21 +178,13 @@ pub(crate) fn binary(op: FloatBinaryOp, ty: Type, ftz: bool, sat: bool) -> Optio
 /// IEEE 754-2019 minimumNumber: the other operand for NaN, and -0 below +0.
 #[inline(always)]
 fn minimum32(a: f32, b: f32) -> f32 {
-    if a < b || b.is_nan() || (a == b && a.is_sign_negative()) {
-        a
-    } else {
-        b
-    }
+    if a < b || b.is_nan() || (a == b && a.is_sign_negative()) { a } else { b }
 }
 
 /// IEEE 754-2019 minimumNumber: the other operand for NaN, and -0 below +0.
 #[inline(always)]
 fn minimum64(a: f64, b: f64) -> f64 {
-    if a < b || b.is_nan() || (a == b && a.is_sign_negative()) {
-        a
-    } else {
-        b
-    }
+    if a < b || b.is_nan() || (a == b && a.is_sign_negative()) { a } else { b }
 }
 
 /// `fma`.

@@ -4,10 +4,7 @@
 
 #![allow(clippy::float_cmp, reason = "PTX compares exactly")]
 #![allow(clippy::manual_clamp, reason = "`clamp` keeps NaN, and `.sat` turns it into 0")]
-#![allow(
-    clippy::precedence,
-    reason = "products and shifts in the order of the PTX ISA's formulas"
-)]
+#![allow(clippy::precedence, reason = "products and shifts in the order of the PTX ISA's formulas")]
 
 pub(crate) mod bits;
 pub(crate) mod compare;

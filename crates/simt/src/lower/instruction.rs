@@ -15,11 +15,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn instruction(&mut self, frame: &Frame<'a>, op: &'a ast::Op) -> Result<()> {
         use ast::Op as A;
         match *op {
-            A::Mov {
-                ty: Type::Pred,
-                dst,
-                src,
-            } => {
+            A::Mov { ty: Type::Pred, dst, src } => {
                 let a = self.predicate_value(frame, src)?;
                 self.combine_predicates(LogicOp::Or, predicate(frame, dst), (a, false), (a, false));
                 Ok(())
@@ -32,22 +28,12 @@ impl<'a> Lowering<'a> {
                 for (i, dst) in dst.iter().enumerate() {
                     let Some(dst) = *dst else { continue };
                     let part = element(width);
-                    let operands = Operands {
-                        a,
-                        x: i as u32 * width,
-                        ..Operands::default()
-                    };
+                    let operands = Operands { a, x: i as u32 * width, ..Operands::default() };
                     self.alu_slots(frame, bits::unpack(ty.size() == 8, width), (dst, part), operands)?;
                 }
                 Ok(())
             }
-            A::Cvta {
-                direction,
-                space,
-                ty,
-                dst,
-                src,
-            } => {
+            A::Cvta { direction, space, ty, dst, src } => {
                 let window = match space {
                     ast::Space::Shared => SHARED_WINDOW,
                     ast::Space::Param if frame.is_kernel => PARAM_WINDOW,
@@ -75,27 +61,13 @@ impl<'a> Lowering<'a> {
                     }
                 };
                 let address = index(self.value(frame, src, Type::U64)?);
-                self.emit(Op::IsSpace {
-                    space,
-                    target: predicate(frame, dst),
-                    address,
-                });
+                self.emit(Op::IsSpace { space, target: predicate(frame, dst), address });
                 Ok(())
             }
-            A::Ld {
-                space,
-                ordering,
-                ty,
-                ref dst,
-                addr,
-                ..
-            } => {
+            A::Ld { space, ordering, ty, ref dst, addr, .. } => {
                 let (space, address) = self.address(frame, space, addr)?;
                 let targets = dst.iter().map(|dst| {
-                    dst.map(|dst| ir::Target {
-                        slot: target(frame, dst),
-                        bits: frame.function.reg_type(dst).bits(),
-                    })
+                    dst.map(|dst| ir::Target { slot: target(frame, dst), bits: frame.function.reg_type(dst).bits() })
                 });
                 let load = ir::Load {
                     space,
@@ -108,27 +80,14 @@ impl<'a> Lowering<'a> {
                 self.emit(Op::Load(Box::new(load)));
                 Ok(())
             }
-            A::St {
-                space,
-                ordering,
-                ty,
-                addr,
-                ref src,
-                ..
-            } => {
+            A::St { space, ordering, ty, addr, ref src, .. } => {
                 let (space, address) = self.address(frame, space, addr)?;
                 let mut sources = Vec::new();
                 for src in src {
                     sources.push(self.any_width(frame, *src, ty)?);
                 }
                 let release = matches!(ordering, Ordering::Release(_) | Ordering::AcqRel(_));
-                self.emit(Op::Store(Box::new(ir::Store {
-                    space,
-                    address,
-                    width: ty.size(),
-                    release,
-                    sources,
-                })));
+                self.emit(Op::Store(Box::new(ir::Store { space, address, width: ty.size(), release, sources })));
                 Ok(())
             }
             A::CacheControl { .. } | A::Nanosleep { .. } | A::Pmevent { .. } => {
@@ -136,53 +95,19 @@ impl<'a> Lowering<'a> {
                 Ok(())
             }
 
-            A::IntBinary {
-                op,
-                ty,
-                saturate,
-                dst,
-                a,
-                b,
-            } => {
+            A::IntBinary { op, ty, saturate, dst, a, b } => {
                 if matches!(op, IntBinaryOp::Div | IntBinaryOp::Rem) {
                     let divisor = self.value(frame, b, ty)?;
-                    self.emit(Op::CheckDivisor {
-                        divisor,
-                        bits: ty.bits(),
-                    });
+                    self.emit(Op::CheckDivisor { divisor, bits: ty.bits() });
                 }
                 let result = if op == IntBinaryOp::MulWide { doubled(ty) } else { ty };
-                self.alu(
-                    frame,
-                    int::binary(op, ty, saturate),
-                    (dst, result),
-                    &[(a, ty), (b, ty)],
-                    0,
-                )
+                self.alu(frame, int::binary(op, ty, saturate), (dst, result), &[(a, ty), (b, ty)], 0)
             }
-            A::Carry {
-                op,
-                ty,
-                carry_in,
-                carry_out,
-                dst,
-                a,
-                b,
-            } => {
+            A::Carry { op, ty, carry_in, carry_out, dst, a, b } => {
                 let (a, b) = (index(self.value(frame, a, ty)?), index(self.value(frame, b, ty)?));
                 self.carry(frame, op, (ty, dst), (carry_in, carry_out), (a, b))
             }
-            A::Mad {
-                part,
-                ty,
-                saturate,
-                carry_in,
-                carry_out,
-                dst,
-                a,
-                b,
-                c,
-            } => {
+            A::Mad { part, ty, saturate, carry_in, carry_out, dst, a, b, c } => {
                 let wide = part == MulPart::Wide;
                 let result = if wide { doubled(ty) } else { ty };
                 let fused = int::mad(part, ty, saturate);
@@ -199,58 +124,27 @@ impl<'a> Lowering<'a> {
                 let (a, b) = (index(self.value(frame, a, ty)?), index(self.value(frame, b, ty)?));
                 let c = index(self.value(frame, c, result)?);
                 let d = index(self.temporary(result));
-                self.emit_alu(
-                    int::binary(product, ty, false),
-                    Operands {
-                        d,
-                        a,
-                        b,
-                        ..Operands::default()
-                    },
-                )?;
+                self.emit_alu(int::binary(product, ty, false), Operands { d, a, b, ..Operands::default() })?;
                 if carry_in || carry_out {
                     return self.carry(frame, CarryOp::Add, (result, dst), (carry_in, carry_out), (d, c));
                 }
                 let sum = int::binary(IntBinaryOp::Add, result, saturate);
-                self.alu_slots(
-                    frame,
-                    sum,
-                    (dst, result),
-                    Operands {
-                        a: d,
-                        b: c,
-                        ..Operands::default()
-                    },
-                )
+                self.alu_slots(frame, sum, (dst, result), Operands { a: d, b: c, ..Operands::default() })
             }
             A::Sad { ty, dst, a, b, c } => self.alu(frame, int::sad(ty), (dst, ty), &[(a, ty), (b, ty), (c, ty)], 0),
             A::IntUnary { op, ty, dst, a } => {
                 use ast::IntUnaryOp::{Bfind, BfindShiftAmount, Clz, Popc};
-                let result = if matches!(op, Popc | Clz | Bfind | BfindShiftAmount) {
-                    Type::U32
-                } else {
-                    ty
-                };
+                let result = if matches!(op, Popc | Clz | Bfind | BfindShiftAmount) { Type::U32 } else { ty };
                 self.alu(frame, int::unary(op, ty), (dst, result), &[(a, ty)], 0)
             }
-            A::Logic {
-                op,
-                ty: Type::Pred,
-                dst,
-                a,
-                b,
-            } => {
+            A::Logic { op, ty: Type::Pred, dst, a, b } => {
                 let (a, b) = (self.predicate_value(frame, a)?, self.predicate_value(frame, b)?);
                 self.combine_predicates(op, predicate(frame, dst), (a, false), (b, false));
                 Ok(())
             }
-            A::Logic { op, ty, dst, a, b } => self.alu(
-                frame,
-                Some(bits::logic(op, ty.size() == 8)),
-                (dst, ty),
-                &[(a, ty), (b, ty)],
-                0,
-            ),
+            A::Logic { op, ty, dst, a, b } => {
+                self.alu(frame, Some(bits::logic(op, ty.size() == 8)), (dst, ty), &[(a, ty), (b, ty)], 0)
+            }
             A::Not { ty: Type::Pred, dst, a } => {
                 let a = self.predicate_value(frame, a)?;
                 self.combine_predicates(LogicOp::Or, predicate(frame, dst), (a, true), (a, true));
@@ -259,69 +153,25 @@ impl<'a> Lowering<'a> {
             A::Not { ty, dst, a } => self.alu(frame, Some(bits::not(ty)), (dst, ty), &[(a, ty)], 0),
             A::Lop3 { lut, dst, a, b, c } => {
                 let ty = Type::B32;
-                self.alu(
-                    frame,
-                    Some(bits::lop3()),
-                    (dst, ty),
-                    &[(a, ty), (b, ty), (c, ty)],
-                    u32::from(lut),
-                )
+                self.alu(frame, Some(bits::lop3()), (dst, ty), &[(a, ty), (b, ty), (c, ty)], u32::from(lut))
             }
             A::Shift { op, ty, dst, a, amount } => {
                 let ty = if op == ShiftOp::Left { super::unsigned(ty) } else { ty };
-                self.alu(
-                    frame,
-                    bits::shift(op, ty),
-                    (dst, ty),
-                    &[(a, ty), (amount, Type::U32)],
-                    0,
-                )
+                self.alu(frame, bits::shift(op, ty), (dst, ty), &[(a, ty), (amount, Type::U32)], 0)
             }
-            A::Shf {
-                op,
-                mode,
-                dst,
-                lo,
-                hi,
-                amount,
-            } => {
+            A::Shf { op, mode, dst, lo, hi, amount } => {
                 let ty = Type::B32;
-                self.alu(
-                    frame,
-                    Some(bits::funnel(op, mode)),
-                    (dst, ty),
-                    &[(lo, ty), (hi, ty), (amount, ty)],
-                    0,
-                )
+                self.alu(frame, Some(bits::funnel(op, mode)), (dst, ty), &[(lo, ty), (hi, ty), (amount, ty)], 0)
             }
-            A::Prmt {
-                mode,
-                dst,
-                a,
-                b,
-                selector,
-            } => {
+            A::Prmt { mode, dst, a, b, selector } => {
                 let ty = Type::B32;
-                self.alu(
-                    frame,
-                    Some(bits::permute(mode)),
-                    (dst, ty),
-                    &[(a, ty), (b, ty), (selector, ty)],
-                    0,
-                )
+                self.alu(frame, Some(bits::permute(mode)), (dst, ty), &[(a, ty), (b, ty), (selector, ty)], 0)
             }
             A::Bfe { ty, dst, a, pos, len } => {
                 let sources = [(a, ty), (pos, Type::U32), (len, Type::U32)];
                 self.alu(frame, bits::extract(ty), (dst, ty), &sources, 0)
             }
-            A::Bfi {
-                ty,
-                dst,
-                a,
-                b,
-                pos,
-                len,
-            } => {
+            A::Bfi { ty, dst, a, b, pos, len } => {
                 let sources = [(a, ty), (b, ty), (pos, Type::U32), (len, Type::U32)];
                 self.alu(frame, Some(bits::insert(ty.size() == 8)), (dst, ty), &sources, 0)
             }
@@ -329,42 +179,15 @@ impl<'a> Lowering<'a> {
                 let ty = Type::B32;
                 self.alu(frame, Some(bits::bit_mask(mode)), (dst, ty), &[(pos, ty), (len, ty)], 0)
             }
-            A::Szext {
-                mode,
-                ty,
-                dst,
-                a,
-                width,
-            } => {
+            A::Szext { mode, ty, dst, a, width } => {
                 let f = bits::extend(mode, ty.is_signed());
                 self.alu(frame, Some(f), (dst, ty), &[(a, ty), (width, Type::U32)], 0)
             }
 
-            A::FloatBinary {
-                op,
-                ty,
-                ftz,
-                saturate,
-                dst,
-                a,
-                b,
-            } => self.alu(
-                frame,
-                float::binary(op, ty, ftz, saturate),
-                (dst, ty),
-                &[(a, ty), (b, ty)],
-                0,
-            ),
-            A::Fma {
-                ty,
-                rounding,
-                ftz,
-                saturate,
-                dst,
-                a,
-                b,
-                c,
-            } => {
+            A::FloatBinary { op, ty, ftz, saturate, dst, a, b } => {
+                self.alu(frame, float::binary(op, ty, ftz, saturate), (dst, ty), &[(a, ty), (b, ty)], 0)
+            }
+            A::Fma { ty, rounding, ftz, saturate, dst, a, b, c } => {
                 let f = float::fma(ty, rounding, ftz, saturate);
                 self.alu(frame, f, (dst, ty), &[(a, ty), (b, ty), (c, ty)], 0)
             }
@@ -373,84 +196,33 @@ impl<'a> Lowering<'a> {
             }
             A::Testp { test, ty, dst, a } => {
                 let a = index(self.value(frame, a, ty)?);
-                let operands = Operands {
-                    d: predicate(frame, dst),
-                    a,
-                    ..Operands::default()
-                };
+                let operands = Operands { d: predicate(frame, dst), a, ..Operands::default() };
                 self.emit_alu(float::test(test, ty), operands)
             }
 
-            A::Setp {
-                cmp,
-                ty,
-                ftz,
-                combine,
-                dst,
-                complement,
-                a,
-                b,
-            } => self.setp(frame, (cmp, ty, ftz), combine, [dst, complement], [a, b]),
-            A::Set {
-                cmp,
-                dst_ty,
-                ty,
-                ftz,
-                combine,
-                dst,
-                a,
-                b,
-            } => {
+            A::Setp { cmp, ty, ftz, combine, dst, complement, a, b } => {
+                self.setp(frame, (cmp, ty, ftz), combine, [dst, complement], [a, b])
+            }
+            A::Set { cmp, dst_ty, ty, ftz, combine, dst, a, b } => {
                 let holds = self.compare(frame, (cmp, ty, ftz), [a, b])?;
                 if let Some(Combine { op, with }) = combine {
                     let with = (predicate(frame, with.reg), with.negated);
                     self.combine_predicates(op, holds, (holds, false), with);
                 }
-                let yes = if dst_ty == Type::F32 {
-                    u64::from(1f32.to_bits())
-                } else {
-                    u64::from(u32::MAX)
-                };
+                let yes = if dst_ty == Type::F32 { u64::from(1f32.to_bits()) } else { u64::from(u32::MAX) };
                 let (a, b) = (self.constant(yes, Type::B32), self.constant(0, Type::B32));
-                let operands = Operands {
-                    a: index(a),
-                    b: index(b),
-                    x: holds,
-                    ..Operands::default()
-                };
+                let operands = Operands { a: index(a), b: index(b), x: holds, ..Operands::default() };
                 self.alu_slots(frame, Some(compare::select(false)), (dst, dst_ty), operands)
             }
             A::Selp { ty, dst, a, b, pred } => {
                 let f = compare::select(ty.size() == 8);
                 self.alu(frame, Some(f), (dst, ty), &[(a, ty), (b, ty)], predicate(frame, pred))
             }
-            A::Slct {
-                ty,
-                c_ty,
-                ftz,
-                dst,
-                a,
-                b,
-                c,
-            } => {
+            A::Slct { ty, c_ty, ftz, dst, a, b, c } => {
                 let holds = self.compare(frame, (CmpOp::Ge, c_ty, ftz), [c, Value::Imm(Imm::Int(0))])?;
-                self.alu(
-                    frame,
-                    Some(compare::select(ty.size() == 8)),
-                    (dst, ty),
-                    &[(a, ty), (b, ty)],
-                    holds,
-                )
+                self.alu(frame, Some(compare::select(ty.size() == 8)), (dst, ty), &[(a, ty), (b, ty)], holds)
             }
-            A::Cvt {
-                dst_ty,
-                src_ty,
-                rounding,
-                ftz,
-                saturate,
-                dst,
-                src,
-            } => {
+            A::Cvt { dst_ty, src_ty, rounding, ftz, saturate, dst, src } => {
                 let f = cvt::convert(dst_ty, src_ty, rounding, ftz, saturate);
                 self.alu(frame, f, (dst, dst_ty), &[(src, src_ty)], 0)
             }
@@ -459,22 +231,13 @@ impl<'a> Lowering<'a> {
                 self.branch(Op::Bra { target: target.0 });
                 Ok(())
             }
-            A::BrxIdx {
-                index: reg,
-                ref targets,
-                ..
-            } => {
+            A::BrxIdx { index: reg, ref targets, .. } => {
                 let index = index(self.value(frame, Value::Reg(reg), Type::U32)?);
-                self.branch(Op::BrxIdx {
-                    index,
-                    targets: targets.iter().map(|target| target.0).collect(),
-                });
+                self.branch(Op::BrxIdx { index, targets: targets.iter().map(|target| target.0).collect() });
                 Ok(())
             }
             A::Ret { .. } if !frame.is_kernel => {
-                self.branch(Op::Bra {
-                    target: frame.function.body.len() as u32,
-                });
+                self.branch(Op::Bra { target: frame.function.body.len() as u32 });
                 Ok(())
             }
             A::Ret { .. } | A::Exit => {
@@ -485,38 +248,18 @@ impl<'a> Lowering<'a> {
                 self.emit(Op::Trap);
                 Ok(())
             }
-            A::Call {
-                callee,
-                ref returns,
-                ref args,
-                ..
-            } => self.call(frame, callee, returns, args),
+            A::Call { callee, ref returns, ref args, .. } => self.call(frame, callee, returns, args),
 
-            A::Barrier {
-                op,
-                aligned,
-                id,
-                threads,
-            } => self.barrier(frame, BarrierKind::Plain(op), aligned, id, threads),
-            A::BarrierRed {
-                op,
-                aligned,
-                dst,
-                id,
-                threads,
-                pred,
-            } => {
+            A::Barrier { op, aligned, id, threads } => {
+                self.barrier(frame, BarrierKind::Plain(op), aligned, id, threads)
+            }
+            A::BarrierRed { op, aligned, dst, id, threads, pred } => {
                 let target = match frame.registers[dst.index()] {
                     Register::Predicate(target) => target,
                     Register::Value(slot) => index(slot),
                 };
                 let source = predicate(frame, pred.reg);
-                let kind = BarrierKind::Reduce {
-                    op,
-                    source,
-                    negated: pred.negated,
-                    target,
-                };
+                let kind = BarrierKind::Reduce { op, source, negated: pred.negated, target };
                 self.barrier(frame, kind, aligned, id, threads)
             }
             A::WarpSync { mask } => {
@@ -528,30 +271,12 @@ impl<'a> Lowering<'a> {
                 self.emit(Op::Fence(sem));
                 Ok(())
             }
-            A::Shfl {
-                mode,
-                dst,
-                pred,
-                a,
-                lane,
-                clamp,
-                mask,
-            } => {
+            A::Shfl { mode, dst, pred, a, lane, clamp, mask } => {
                 let mut word = |value| self.value(frame, value, Type::B32).map(index);
                 let (a, lane, clamp, mask) = (word(a)?, word(lane)?, word(clamp)?, word(mask)?);
                 let target = index(target(frame, dst));
                 let predicate = pred.map(|pred| predicate(frame, pred));
-                self.collective(
-                    mask,
-                    Collective::Shuffle {
-                        mode,
-                        target,
-                        predicate,
-                        a,
-                        lane,
-                        clamp,
-                    },
-                );
+                self.collective(mask, Collective::Shuffle { mode, target, predicate, a, lane, clamp });
                 Ok(())
             }
             A::Vote { mode, dst, pred, mask } => {
@@ -561,102 +286,42 @@ impl<'a> Lowering<'a> {
                     _ => predicate(frame, dst),
                 };
                 let PredicateOperand { reg, negated } = pred;
-                self.collective(
-                    mask,
-                    Collective::Vote {
-                        mode,
-                        target,
-                        source: predicate(frame, reg),
-                        negated,
-                    },
-                );
+                self.collective(mask, Collective::Vote { mode, target, source: predicate(frame, reg), negated });
                 Ok(())
             }
-            A::Match {
-                mode,
-                ty,
-                dst,
-                pred,
-                a,
-                mask,
-            } => {
+            A::Match { mode, ty, dst, pred, a, mask } => {
                 let a = self.value(frame, a, ty)?;
                 let mask = index(self.value(frame, mask, Type::B32)?);
                 let target = dst.map(|dst| index(target(frame, dst)));
                 let predicate = pred.map(|pred| predicate(frame, pred));
-                self.collective(
-                    mask,
-                    Collective::Match {
-                        mode,
-                        target,
-                        predicate,
-                        a,
-                    },
-                );
+                self.collective(mask, Collective::Match { mode, target, predicate, a });
                 Ok(())
             }
             A::Activemask { dst } => {
-                self.emit(Op::ActiveMask {
-                    target: index(target(frame, dst)),
-                });
+                self.emit(Op::ActiveMask { target: index(target(frame, dst)) });
                 Ok(())
             }
             A::Redux { op, ty, dst, a, mask } => {
                 let a = index(self.value(frame, a, ty)?);
                 let mask = index(self.value(frame, mask, Type::B32)?);
                 let target = index(target(frame, dst));
-                self.collective(
-                    mask,
-                    Collective::Redux {
-                        op,
-                        signed: ty.is_signed(),
-                        target,
-                        a,
-                    },
-                );
+                self.collective(mask, Collective::Redux { op, signed: ty.is_signed(), target, a });
                 Ok(())
             }
             A::Elect { dst, pred, mask } => {
                 let mask = index(self.value(frame, mask, Type::B32)?);
                 let target = dst.map(|dst| index(target(frame, dst)));
-                self.collective(
-                    mask,
-                    Collective::Elect {
-                        target,
-                        predicate: predicate(frame, pred),
-                    },
-                );
+                self.collective(mask, Collective::Elect { target, predicate: predicate(frame, pred) });
                 Ok(())
             }
 
-            A::Atom {
-                op,
-                ordering,
-                space,
-                ty,
-                dst,
-                addr,
-                a,
-                b,
-            } => {
+            A::Atom { op, ordering, space, ty, dst, addr, a, b } => {
                 let (space, address) = self.address(frame, space, addr)?;
                 let a = self.value(frame, a, ty)?;
                 let b = b.map(|b| self.value(frame, b, ty)).transpose()?;
-                let fence = matches!(
-                    ordering,
-                    Ordering::Acquire(_) | Ordering::Release(_) | Ordering::AcqRel(_)
-                );
+                let fence = matches!(ordering, Ordering::Acquire(_) | Ordering::Release(_) | Ordering::AcqRel(_));
                 let target = dst.map(|dst| target(frame, dst));
-                let atomic = ir::Atomic {
-                    space,
-                    address,
-                    op,
-                    ty,
-                    fence,
-                    target,
-                    a,
-                    b,
-                };
+                let atomic = ir::Atomic { space, address, op, ty, fence, target, a, b };
                 self.emit(Op::Atomic(Box::new(atomic)));
                 Ok(())
             }
@@ -670,10 +335,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn collective(&mut self, mask: u32, collective: Collective) {
-        self.emit(Op::Collective {
-            mask,
-            collective: Box::new(collective),
-        });
+        self.emit(Op::Collective { mask, collective: Box::new(collective) });
     }
 
     fn barrier(
@@ -685,16 +347,8 @@ impl<'a> Lowering<'a> {
         threads: Option<Value>,
     ) -> Result<()> {
         let id = index(self.value(frame, id, Type::U32)?);
-        let threads = threads
-            .map(|threads| self.value(frame, threads, Type::U32))
-            .transpose()?
-            .map(index);
-        self.emit(Op::Barrier(Box::new(Barrier {
-            kind,
-            aligned,
-            id,
-            threads,
-        })));
+        let threads = threads.map(|threads| self.value(frame, threads, Type::U32)).transpose()?.map(index);
+        self.emit(Op::Barrier(Box::new(Barrier { kind, aligned, id, threads })));
         Ok(())
     }
 }

@@ -26,10 +26,7 @@ type Result<T> = std::result::Result<T, LoadError>;
 pub(crate) fn lower(module: &ast::Module, kernel: &Function) -> Result<(Program, bool)> {
     let (params, param_bytes) = lay_out(&kernel.params);
     let mut lowering = Lowering::new(module, kernel);
-    let params = params
-        .iter()
-        .map(|param: &Param| (Space::Param, param.offset))
-        .collect();
+    let params = params.iter().map(|param: &Param| (Space::Param, param.offset)).collect();
     let mut frame = lowering.frame(kernel, params, Vec::new())?;
     lowering.body(&mut frame)?;
     lowering.finish(param_bytes, kernel)
@@ -159,22 +156,12 @@ impl<'a> Lowering<'a> {
                 ast::Space::Shared => self.place_shared(size, align)?,
                 ast::Space::Local | ast::Space::Param => self.place_local(size, align)?,
                 space => {
-                    return self.refuse(format!(
-                        ".{} variables inside a function are not simulated",
-                        space.name()
-                    ));
+                    return self.refuse(format!(".{} variables inside a function are not simulated", space.name()));
                 }
             });
         }
         let is_kernel = function.is_entry();
-        Ok(Frame {
-            function,
-            registers,
-            variables,
-            params,
-            returns,
-            is_kernel,
-        })
+        Ok(Frame { function, registers, variables, params, returns, is_kernel })
     }
 
     fn place_shared(&mut self, size: u64, align: u64) -> Result<u64> {
@@ -207,10 +194,7 @@ impl<'a> Lowering<'a> {
             starts.push(self.code.len() as u32);
             self.span = instruction.span;
             self.guard = match instruction.guard {
-                Some(guard) => Guard {
-                    register: predicate(frame, guard.reg),
-                    negated: guard.negated,
-                },
+                Some(guard) => Guard { register: predicate(frame, guard.reg), negated: guard.negated },
                 None => Guard::ALWAYS,
             };
             self.instruction(frame, &instruction.op)?;
@@ -233,10 +217,7 @@ impl<'a> Lowering<'a> {
             return self.refuse(format!("`{}` is called but not defined in this module", function.name));
         }
         if self.stack.contains(&callee) {
-            return self.refuse(format!(
-                "`{}` calls itself, and recursion is not simulated",
-                function.name
-            ));
+            return self.refuse(format!("`{}` calls itself, and recursion is not simulated", function.name));
         }
         let (span, guard, top) = (self.span, self.guard, self.local_top);
         let mut params = Vec::new();
@@ -259,10 +240,7 @@ impl<'a> Lowering<'a> {
         }
         // A guarded call jumps over the inlined body.
         let skip = (guard != Guard::ALWAYS).then(|| {
-            self.guard = Guard {
-                negated: !guard.negated,
-                ..guard
-            };
+            self.guard = Guard { negated: !guard.negated, ..guard };
             self.emit(Op::Bra { target: 0 });
             self.code.len() - 1
         });
@@ -286,19 +264,11 @@ impl<'a> Lowering<'a> {
     fn finish(mut self, param_bytes: u64, kernel: &Function) -> Result<(Program, bool)> {
         let uses_dynamic = !self.dynamic.is_empty();
         let static_shared = self.shared_end;
-        let dynamic_base = if uses_dynamic {
-            static_shared.next_multiple_of(DYNAMIC_SHARED_ALIGN)
-        } else {
-            static_shared
-        };
+        let dynamic_base =
+            if uses_dynamic { static_shared.next_multiple_of(DYNAMIC_SHARED_ALIGN) } else { static_shared };
         for (wide, register, addend) in std::mem::take(&mut self.dynamic) {
             let init = Init::Const(dynamic_base.wrapping_add_signed(addend));
-            if wide {
-                &mut self.double_values
-            } else {
-                &mut self.word_values
-            }
-            .push((register, init));
+            if wide { &mut self.double_values } else { &mut self.word_values }.push((register, init));
         }
         self.span = kernel.span;
         if self.code.is_empty() {
@@ -424,14 +394,7 @@ impl<'a> Lowering<'a> {
         }
         let fresh = self.temporary(ty);
         let f = crate::alu::bits::resize(unsigned(found_ty), ty.bits());
-        self.emit(Op::Alu {
-            f,
-            operands: Operands {
-                d: index(fresh),
-                a: index(found),
-                ..Operands::default()
-            },
-        });
+        self.emit(Op::Alu { f, operands: Operands { d: index(fresh), a: index(found), ..Operands::default() } });
         Ok(fresh)
     }
 
@@ -456,10 +419,7 @@ impl<'a> Lowering<'a> {
         sources: &[(Value, Type)],
         x: u32,
     ) -> Result<()> {
-        let mut operands = Operands {
-            x,
-            ..Operands::default()
-        };
+        let mut operands = Operands { x, ..Operands::default() };
         for (i, (value, ty)) in sources.iter().enumerate() {
             let source = index(self.value(frame, *value, *ty)?);
             *[&mut operands.a, &mut operands.b, &mut operands.c, &mut operands.x][i] = source;
@@ -485,14 +445,7 @@ impl<'a> Lowering<'a> {
         operands.d = narrow;
         self.emit_alu(f, operands)?;
         let extend = crate::alu::bits::resize(ty, bits);
-        self.emit(Op::Alu {
-            f: extend,
-            operands: Operands {
-                d: index(target),
-                a: narrow,
-                ..Operands::default()
-            },
-        });
+        self.emit(Op::Alu { f: extend, operands: Operands { d: index(target), a: narrow, ..Operands::default() } });
         Ok(())
     }
 }
@@ -522,11 +475,7 @@ fn unsigned(ty: Type) -> Type {
 }
 
 fn slot(wide: bool, register: u32) -> Slot {
-    if wide {
-        Slot::Double(register)
-    } else {
-        Slot::Word(register)
-    }
+    if wide { Slot::Double(register) } else { Slot::Word(register) }
 }
 
 fn index(slot: Slot) -> u32 {

@@ -48,40 +48,18 @@ impl<'a> Lowering<'a> {
 
     pub(super) fn local_store(&mut self, frame: &Frame<'a>, value: Value, ty: Type, at: u64) -> Result<()> {
         let source = self.any_width(frame, value, ty)?;
-        let address = ir::Address {
-            base: self.constant(at, Type::B64),
-            offset: 0,
-        };
+        let address = ir::Address { base: self.constant(at, Type::B64), offset: 0 };
         let (space, width) = (Space::Local, ty.size());
-        self.emit(Op::Store(Box::new(ir::Store {
-            space,
-            address,
-            width,
-            release: false,
-            sources: vec![source],
-        })));
+        self.emit(Op::Store(Box::new(ir::Store { space, address, width, release: false, sources: vec![source] })));
         Ok(())
     }
 
     pub(super) fn local_load(&mut self, frame: &Frame<'a>, reg: RegId, ty: Type, at: u64) {
-        let address = ir::Address {
-            base: self.constant(at, Type::B64),
-            offset: 0,
-        };
-        let filled = ir::Target {
-            slot: target(frame, reg),
-            bits: frame.function.reg_type(reg).bits(),
-        };
+        let address = ir::Address { base: self.constant(at, Type::B64), offset: 0 };
+        let filled = ir::Target { slot: target(frame, reg), bits: frame.function.reg_type(reg).bits() };
         let (space, width, signed) = (Space::Local, ty.size(), ty.is_signed());
         let targets = vec![Some(filled)];
-        self.emit(Op::Load(Box::new(ir::Load {
-            space,
-            address,
-            width,
-            signed,
-            acquire: false,
-            targets,
-        })));
+        self.emit(Op::Load(Box::new(ir::Load { space, address, width, signed, acquire: false, targets })));
     }
 
     pub(super) fn pack(&mut self, frame: &Frame<'a>, ty: Type, dst: RegId, src: &[Value]) -> Result<()> {
@@ -94,36 +72,16 @@ impl<'a> Lowering<'a> {
         }
         let mut d = index(self.temporary(ty));
         let first = bits::resize(part, if wide { 64 } else { 32 });
-        self.emit_alu(
-            Some(first),
-            Operands {
-                d,
-                a: parts[0],
-                ..Operands::default()
-            },
-        )?;
+        self.emit_alu(Some(first), Operands { d, a: parts[0], ..Operands::default() })?;
         for (i, b) in parts.iter().enumerate().skip(1) {
-            let operands = Operands {
-                a: d,
-                b: *b,
-                x: i as u32 * width,
-                ..Operands::default()
-            };
+            let operands = Operands { a: d, b: *b, x: i as u32 * width, ..Operands::default() };
             if i + 1 == parts.len() {
                 return self.alu_slots(frame, Some(bits::pack(wide)), (dst, ty), operands);
             }
             d = index(self.temporary(ty));
             self.emit_alu(Some(bits::pack(wide)), Operands { d, ..operands })?;
         }
-        self.alu_slots(
-            frame,
-            Some(bits::copy(wide)),
-            (dst, ty),
-            Operands {
-                a: d,
-                ..Operands::default()
-            },
-        )
+        self.alu_slots(frame, Some(bits::copy(wide)), (dst, ty), Operands { a: d, ..Operands::default() })
     }
 
     /// `add` or `sub` of registers `a` and `b` with the carry flag.
@@ -146,35 +104,12 @@ impl<'a> Lowering<'a> {
         };
         let x = if carry_in { flag } else { self.never };
         let c = index(self.temporary(ty));
-        self.emit_alu(
-            Some(int::with_carry(subtract, wide)),
-            Operands {
-                d: c,
-                a,
-                b,
-                x,
-                ..Operands::default()
-            },
-        )?;
+        self.emit_alu(Some(int::with_carry(subtract, wide)), Operands { d: c, a, b, x, ..Operands::default() })?;
         if carry_out {
-            let operands = Operands {
-                d: flag,
-                a,
-                b,
-                c,
-                ..Operands::default()
-            };
+            let operands = Operands { d: flag, a, b, c, ..Operands::default() };
             self.emit_alu(Some(int::carry_out(subtract, wide)), operands)?;
         }
-        self.alu_slots(
-            frame,
-            Some(bits::copy(wide)),
-            (dst, ty),
-            Operands {
-                a: c,
-                ..Operands::default()
-            },
-        )
+        self.alu_slots(frame, Some(bits::copy(wide)), (dst, ty), Operands { a: c, ..Operands::default() })
     }
 
     /// A predicate operand. Constants are compared into being.
@@ -182,17 +117,9 @@ impl<'a> Lowering<'a> {
         match value {
             Value::Reg(reg) => Ok(predicate(frame, reg)),
             Value::Imm(imm) => {
-                let (a, b) = (
-                    self.constant(imm.bits(Type::B32), Type::B32),
-                    self.constant(0, Type::B32),
-                );
+                let (a, b) = (self.constant(imm.bits(Type::B32), Type::B32), self.constant(0, Type::B32));
                 let d = self.predicate();
-                let operands = Operands {
-                    d,
-                    a: index(a),
-                    b: index(b),
-                    ..Operands::default()
-                };
+                let operands = Operands { d, a: index(a), b: index(b), ..Operands::default() };
                 self.emit_alu(compare::compare(CmpOp::Ne, Type::U32, false), operands)?;
                 Ok(d)
             }
@@ -203,17 +130,8 @@ impl<'a> Lowering<'a> {
     /// `d = a op b`, each perhaps negated.
     pub(super) fn combine_predicates(&mut self, op: LogicOp, d: u32, a: (u32, bool), b: (u32, bool)) {
         let x = u32::from(a.1) | u32::from(b.1) << 1;
-        let operands = Operands {
-            d,
-            a: a.0,
-            b: b.0,
-            x,
-            ..Operands::default()
-        };
-        self.emit(Op::Alu {
-            f: bits::predicate_logic(op),
-            operands,
-        });
+        let operands = Operands { d, a: a.0, b: b.0, x, ..Operands::default() };
+        self.emit(Op::Alu { f: bits::predicate_logic(op), operands });
     }
 
     /// A comparison into a fresh predicate.
@@ -225,15 +143,7 @@ impl<'a> Lowering<'a> {
     ) -> Result<u32> {
         let (a, b) = (index(self.value(frame, a, ty)?), index(self.value(frame, b, ty)?));
         let d = self.predicate();
-        self.emit_alu(
-            compare::compare(cmp, ty, ftz),
-            Operands {
-                d,
-                a,
-                b,
-                ..Operands::default()
-            },
-        )?;
+        self.emit_alu(compare::compare(cmp, ty, ftz), Operands { d, a, b, ..Operands::default() })?;
         Ok(d)
     }
 
@@ -248,12 +158,7 @@ impl<'a> Lowering<'a> {
         if let (None, None, Some(dst)) = (combine, complement, dst) {
             let (cmp, ty, ftz) = comparison;
             let (a, b) = (self.value(frame, values[0], ty)?, self.value(frame, values[1], ty)?);
-            let operands = Operands {
-                d: predicate(frame, dst),
-                a: index(a),
-                b: index(b),
-                ..Operands::default()
-            };
+            let operands = Operands { d: predicate(frame, dst), a: index(a), b: index(b), ..Operands::default() };
             return self.emit_alu(compare::compare(cmp, ty, ftz), operands);
         }
         let holds = self.compare(frame, comparison, values)?;

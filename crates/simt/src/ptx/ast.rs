@@ -42,9 +42,7 @@ pub struct Module {
 impl Module {
     /// The text under a span.
     pub fn text(&self, span: Span) -> &str {
-        self.source
-            .get(span.start as usize..span.end as usize)
-            .unwrap_or_default()
+        self.source.get(span.start as usize..span.end as usize).unwrap_or_default()
     }
 
     /// The function of this name.
@@ -64,8 +62,7 @@ impl Module {
 
     /// The state space that a symbol lives in, seen from `function`.
     pub fn space_of(&self, function: &Function, var: VarRef) -> Space {
-        self.variable(function, var)
-            .map_or(Space::Param, |variable| variable.space)
+        self.variable(function, var).map_or(Space::Param, |variable| variable.space)
     }
 
     /// A symbol's name, seen from `function`.
@@ -546,11 +543,7 @@ impl Imm {
             (Self::F64(bits), Type::F32) => u64::from((f64::from_bits(bits) as f32).to_bits()),
             (Self::F64(bits), _) => bits,
         };
-        if ty.bits() == 64 {
-            raw
-        } else {
-            raw & ((1 << ty.bits()) - 1)
-        }
+        if ty.bits() == 64 { raw } else { raw & ((1 << ty.bits()) - 1) }
     }
 }
 

@@ -29,14 +29,7 @@ pub struct Diagnostic {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            file,
-            line,
-            column,
-            source_line,
-            message,
-            help,
-        } = self;
+        let Self { file, line, column, source_line, message, help } = self;
         let number = line.to_string();
         let margin = " ".repeat(number.len());
         writeln!(f, "{message}")?;
@@ -63,11 +56,7 @@ pub(super) struct Error {
 
 impl Error {
     pub(super) fn new(span: Span, message: impl Into<String>) -> Self {
-        Self {
-            span,
-            message: message.into(),
-            help: None,
-        }
+        Self { span, message: message.into(), help: None }
     }
 
     pub(super) fn help(mut self, help: impl Into<String>) -> Self {
@@ -84,9 +73,7 @@ impl Error {
             file: file.to_owned(),
             line: source[..start].matches('\n').count() as u32 + 1,
             column: source[line_start..start].chars().count() as u32 + 1,
-            source_line: source[line_start..line_end]
-                .trim_end()
-                .replace(|c: char| c.is_control(), " "),
+            source_line: source[line_start..line_end].trim_end().replace(|c: char| c.is_control(), " "),
             message: self.message,
             help: self.help,
         }

@@ -29,21 +29,9 @@ pub(super) struct Token {
 /// All tokens of a text, closed by [`TokenKind::End`].
 pub(super) fn lex(source: &str) -> Result<Vec<Token>> {
     if u32::try_from(source.len()).is_err() {
-        return Err(Error::new(
-            Span {
-                start: 0,
-                end: 0,
-                line: 1,
-            },
-            "the file is larger than 4 GiB",
-        ));
+        return Err(Error::new(Span { start: 0, end: 0, line: 1 }, "the file is larger than 4 GiB"));
     }
-    let mut lexer = Lexer {
-        source,
-        bytes: source.as_bytes(),
-        at: 0,
-        line: 1,
-    };
+    let mut lexer = Lexer { source, bytes: source.as_bytes(), at: 0, line: 1 };
     let mut tokens = Vec::with_capacity(source.len() / 4);
     loop {
         let token = lexer.next()?;
@@ -77,11 +65,7 @@ impl Lexer<'_> {
     }
 
     fn span_from(&self, start: usize) -> Span {
-        Span {
-            start: start as u32,
-            end: self.at as u32,
-            line: self.line,
-        }
+        Span { start: start as u32, end: self.at as u32, line: self.line }
     }
 
     fn skip_blank(&mut self) -> Result<()> {
@@ -94,11 +78,7 @@ impl Lexer<'_> {
                 (b' ' | b'\t' | b'\r', _) => self.at += 1,
                 (b'/', b'/') => self.skip_while(|byte| byte != b'\n'),
                 (b'/', b'*') => {
-                    let opening = Span {
-                        start: self.at as u32,
-                        end: self.at as u32 + 2,
-                        line: self.line,
-                    };
+                    let opening = Span { start: self.at as u32, end: self.at as u32 + 2, line: self.line };
                     let Some(length) = self.source[self.at + 2..].find("*/") else {
                         return Err(Error::new(opening, "this comment is never closed"));
                     };
@@ -115,10 +95,7 @@ impl Lexer<'_> {
         self.skip_blank()?;
         let start = self.at;
         let Some(&first) = self.bytes.get(start) else {
-            return Ok(Token {
-                kind: TokenKind::End,
-                span: self.span_from(start),
-            });
+            return Ok(Token { kind: TokenKind::End, span: self.span_from(start) });
         };
         let kind = match first {
             b'.' if is_word(self.peek(1)) => {
@@ -157,10 +134,7 @@ impl Lexer<'_> {
                 return Err(Error::new(self.span_from(start), message));
             }
         };
-        Ok(Token {
-            kind,
-            span: self.span_from(start),
-        })
+        Ok(Token { kind, span: self.span_from(start) })
     }
 
     /// Reads an integer (decimal, `0x`, `0b`, octal, with an optional `U`) or a float (`0f`, `0d`, decimal).
@@ -191,11 +165,8 @@ impl Lexer<'_> {
 }
 
 fn parse_number(text: &str) -> Option<Imm> {
-    let exact = |digits: &str, length: usize| {
-        (digits.len() == length)
-            .then(|| u64::from_str_radix(digits, 16).ok())
-            .flatten()
-    };
+    let exact =
+        |digits: &str, length: usize| (digits.len() == length).then(|| u64::from_str_radix(digits, 16).ok()).flatten();
     match text.as_bytes() {
         [b'0', b'f' | b'F', ..] => return exact(&text[2..], 8).map(|bits| Imm::F32(bits as u32)),
         [b'0', b'd' | b'D', ..] => return exact(&text[2..], 16).map(Imm::F64),
@@ -210,13 +181,8 @@ fn parse_number(text: &str) -> Option<Imm> {
     };
     integer.map(Imm::Int).or_else(|| {
         let fraction = text.contains(['.', 'e', 'E'])
-            && text
-                .bytes()
-                .all(|byte| !byte.is_ascii_alphabetic() || matches!(byte, b'e' | b'E'));
-        fraction
-            .then(|| text.parse::<f64>().ok())
-            .flatten()
-            .map(|value| Imm::F64(value.to_bits()))
+            && text.bytes().all(|byte| !byte.is_ascii_alphabetic() || matches!(byte, b'e' | b'E'));
+        fraction.then(|| text.parse::<f64>().ok()).flatten().map(|value| Imm::F64(value.to_bits()))
     })
 }
 
@@ -226,10 +192,7 @@ mod tests {
 
     fn kinds(source: &str) -> Vec<(TokenKind, &str)> {
         let tokens = lex(source).unwrap_or_else(|error| panic!("{source}: {}", error.message));
-        tokens
-            .iter()
-            .map(|token| (token.kind, &source[token.span.start as usize..token.span.end as usize]))
-            .collect()
+        tokens.iter().map(|token| (token.kind, &source[token.span.start as usize..token.span.end as usize])).collect()
     }
 
     #[test]
@@ -265,21 +228,13 @@ mod tests {
     fn modifiers_keep_their_double_colons() {
         let tokens = kinds("ld.global.L1::no_allocate.L2::128B.v4.u32 {%r1, _}, [%rd1+-4];");
         let texts: Vec<&str> = tokens.iter().map(|(_, text)| *text).collect();
-        assert_eq!(
-            texts[..6],
-            ["ld", ".global", ".L1::no_allocate", ".L2::128B", ".v4", ".u32"]
-        );
+        assert_eq!(texts[..6], ["ld", ".global", ".L1::no_allocate", ".L2::128B", ".v4", ".u32"]);
         assert_eq!(texts[7..10], ["%r1", ",", "_"]);
     }
 
     #[test]
     fn lines_count_through_comments() {
-        let tokens = lex("a // one\n/* two\nthree */ b")
-            .map_err(|error| error.message)
-            .unwrap();
-        assert_eq!(
-            tokens.iter().map(|token| token.span.line).collect::<Vec<_>>(),
-            [1, 3, 3]
-        );
+        let tokens = lex("a // one\n/* two\nthree */ b").map_err(|error| error.message).unwrap();
+        assert_eq!(tokens.iter().map(|token| token.span.line).collect::<Vec<_>>(), [1, 3, 3]);
     }
 }

@@ -9,13 +9,8 @@ use crate::{kernel, run};
 fn fault(declarations: &str, body: &str) -> String {
     let module = kernel(declarations, body);
     let message = |workers| {
-        let config = LaunchConfig {
-            workers: Some(workers),
-            ..LaunchConfig::new(2, 64)
-        };
-        run(&module, &config, &[0; 4], 4)
-            .expect_err("the kernel must fault")
-            .to_string()
+        let config = LaunchConfig { workers: Some(workers), ..LaunchConfig::new(2, 64) };
+        run(&module, &config, &[0; 4], 4).expect_err("the kernel must fault").to_string()
     };
     let first = message(1);
     assert_eq!(message(2), first);
@@ -36,18 +31,12 @@ fn memory_faults() {
 #[test]
 fn an_access_at_the_end_of_the_address_space_is_a_fault() {
     let message = fault("", "mov.u64 %d1, 0xfffffffffffffff8;\nld.global.u64 %d2, [%d1];");
-    assert!(
-        message.contains("out-of-bounds global read of 8 bytes at 0xfffffffffffffff8"),
-        "{message}"
-    );
+    assert!(message.contains("out-of-bounds global read of 8 bytes at 0xfffffffffffffff8"), "{message}");
 }
 
 #[test]
 fn a_modules_variables_must_fit_into_memory() {
-    let module = kernel(
-        ".global .u32 small;\n.global .u32 large[1000];",
-        "mov.u64 %d1, small;\nmov.u64 %d2, large;",
-    );
+    let module = kernel(".global .u32 small;\n.global .u32 large[1000];", "mov.u64 %d1, small;\nmov.u64 %d2, large;");
     let memory = Memory::new(1000);
     let args = [Arg::Pointer(0), Arg::Pointer(0)];
     let error = launch_named(&module, "k", &LaunchConfig::new(1, 1), &args, &memory).unwrap_err();
@@ -94,16 +83,12 @@ fn lanes_that_never_come() {
 
 #[test]
 fn launches_that_are_refused() {
-    let module = kernel(
-        ".extern .shared .u32 tile[];\n.shared .u32 fixed[1024];",
-        "mov.u32 %r1, tile;\nmov.u32 %r1, fixed;",
-    );
+    let module =
+        kernel(".extern .shared .u32 tile[];\n.shared .u32 fixed[1024];", "mov.u32 %r1, tile;\nmov.u32 %r1, fixed;");
     let memory = Memory::new(1 << 20);
     let args = [Arg::Pointer(0), Arg::Pointer(0)];
     let refused = |name: &str, config: LaunchConfig, args: &[Arg]| {
-        launch_named(&module, name, &config, args, &memory)
-            .expect_err("must be refused")
-            .to_string()
+        launch_named(&module, name, &config, args, &memory).expect_err("must be refused").to_string()
     };
     assert_snapshot!(refused("other", LaunchConfig::new(1, 1), &args), @"module `test.ptx` has no kernel `other`");
     assert_snapshot!(refused("k", LaunchConfig::new(0, 1), &args), @"grid (0,1,1) is not allowed: each dimension must be at least 1 and at most (2147483647,65535,65535)");
@@ -111,21 +96,12 @@ fn launches_that_are_refused() {
     assert_snapshot!(refused("k", LaunchConfig::new(1, (32, 33)), &args), @"block (32,33,1) is not allowed: each dimension must be at least 1 and at most (1024,1024,64), with at most 1024 threads in all");
     assert_snapshot!(refused("k", LaunchConfig::new(1, 1), &args[..1]), @"kernel `k` takes 2 arguments and got 1");
     assert_snapshot!(refused("k", LaunchConfig::new(1, 1), &[Arg::Pointer(0), Arg::U32(1)]), @"argument 1 of kernel `k` has 4 bytes and its parameter `out` has 8");
-    let shared = LaunchConfig {
-        dynamic_shared_bytes: 230_000,
-        ..LaunchConfig::new(1, 1)
-    };
+    let shared = LaunchConfig { dynamic_shared_bytes: 230_000, ..LaunchConfig::new(1, 1) };
     assert_snapshot!(refused("k", shared, &args), @"kernel `k` would need 234096 bytes of shared memory in each block and at most 232448 are allowed");
-    let workers = LaunchConfig {
-        workers: Some(0),
-        ..LaunchConfig::new(1, 1)
-    };
+    let workers = LaunchConfig { workers: Some(0), ..LaunchConfig::new(1, 1) };
     assert_snapshot!(refused("k", workers, &args), @"a launch needs at least 1 worker");
     let kernel = module.kernel("k").unwrap();
-    assert_eq!(
-        (kernel.static_shared_bytes(), kernel.uses_dynamic_shared()),
-        (4096, true)
-    );
+    assert_eq!((kernel.static_shared_bytes(), kernel.uses_dynamic_shared()), (4096, true));
 }
 
 #[test]
@@ -148,9 +124,7 @@ fn what_cannot_be_simulated_is_refused_at_load() {
         let text = format!(
             ".version 8.0\n.target sm_75\n.address_size 64\n{declarations}\n.entry k() {{ .reg .f64 %g<4>; \n{body}\n ret; }}"
         );
-        Module::from_ptx("refused.ptx", &text)
-            .expect_err("must be refused")
-            .to_string()
+        Module::from_ptx("refused.ptx", &text).expect_err("must be refused").to_string()
     };
     assert_snapshot!(refused("", "add.rz.f64 %g0, %g1, %g2;"), @"refused.ptx:6: this form of the instruction is not simulated: `add.rz.f64 %g0, %g1, %g2;`");
     assert_snapshot!(refused(".func f() { call f; ret; }", "call f;"), @"refused.ptx:4: `f` calls itself, and recursion is not simulated: `call f;`");
@@ -189,13 +163,8 @@ fn the_fault_of_the_first_block_is_reported() {
         trap;",
     );
     for workers in [1, 2, 4] {
-        let config = LaunchConfig {
-            workers: Some(workers),
-            ..LaunchConfig::new(32, 32)
-        };
-        let Err(LaunchError::Fault(fault)) = run(&module, &config, &[], 1) else {
-            panic!("the kernel must fault")
-        };
+        let config = LaunchConfig { workers: Some(workers), ..LaunchConfig::new(32, 32) };
+        let Err(LaunchError::Fault(fault)) = run(&module, &config, &[], 1) else { panic!("the kernel must fault") };
         assert_eq!((fault.block, fault.thread), (Dim3::new(3, 0, 0), Dim3::new(0, 0, 0)));
     }
 }

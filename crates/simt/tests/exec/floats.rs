@@ -33,18 +33,7 @@ fn single() -> impl Strategy<Value = u64> {
 }
 
 fn double() -> impl Strategy<Value = u64> {
-    let edges = [
-        0.0,
-        -0.0,
-        1.0,
-        -2.5,
-        f64::MIN_POSITIVE,
-        f64::MAX,
-        f64::INFINITY,
-        f64::NEG_INFINITY,
-        f64::NAN,
-        1e300,
-    ];
+    let edges = [0.0, -0.0, 1.0, -2.5, f64::MIN_POSITIVE, f64::MAX, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e300];
     prop_oneof![
         any::<u64>(),
         (-1e9..1e9).prop_map(f64::to_bits),
@@ -74,19 +63,11 @@ fn out(value: f32) -> u64 {
 }
 
 fn out64(value: f64) -> u64 {
-    if value.is_nan() {
-        0xfff8_0000_0000_0000
-    } else {
-        value.to_bits()
-    }
+    if value.is_nan() { 0xfff8_0000_0000_0000 } else { value.to_bits() }
 }
 
 fn flush(value: f32) -> f32 {
-    if value.is_subnormal() {
-        0f32.copysign(value)
-    } else {
-        value
-    }
+    if value.is_subnormal() { 0f32.copysign(value) } else { value }
 }
 
 proptest! {

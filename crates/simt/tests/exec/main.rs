@@ -3,10 +3,7 @@
 #![allow(clippy::float_cmp, reason = "PTX compares exactly")]
 #![allow(clippy::precedence, reason = "formulas as the PTX ISA writes them")]
 #![allow(clippy::format_push_string, reason = "kernels are put together from text")]
-#![allow(
-    clippy::invalid_upcast_comparisons,
-    reason = "casts to a signed type are meant to change the sign"
-)]
+#![allow(clippy::invalid_upcast_comparisons, reason = "casts to a signed type are meant to change the sign")]
 #![allow(clippy::manual_is_multiple_of, reason = "the kernels under test compute remainders")]
 #![allow(clippy::needless_range_loop, reason = "a lane number indexes several arrays at once")]
 
@@ -48,12 +45,7 @@ pub(crate) fn run(
     launch_named(module, "k", config, &[Arg::Pointer(from), Arg::Pointer(to)], &memory)?;
     let mut bytes = vec![0; outputs * 8];
     memory.read(to, &mut bytes).expect("the output was allocated");
-    Ok(bytes
-        .as_chunks()
-        .0
-        .iter()
-        .map(|word| u64::from_le_bytes(*word))
-        .collect())
+    Ok(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
 }
 
 /// Runs instructions in one warp. They find each lane's sources in `%d1 %d2 %d3` (64 bits), `%r1 %r2 %r3`, `%h1 %h2
@@ -80,10 +72,7 @@ pub(crate) fn eval(body: &str, class: char, a: &Lanes, b: &Lanes, c: &Lanes) -> 
     text += "\nst.global.u64 [%d11], %d0;";
     let input: Vec<u64> = a.iter().chain(b).chain(c).copied().collect();
     let module = kernel("", &text);
-    let config = LaunchConfig {
-        workers: Some(1),
-        ..LaunchConfig::new(1, 32)
-    };
+    let config = LaunchConfig { workers: Some(1), ..LaunchConfig::new(1, 32) };
     let result = run(&module, &config, &input, 32).unwrap_or_else(|error| panic!("{error}\n{body}"));
     result.try_into().expect("there are 32 lanes")
 }

@@ -11,13 +11,7 @@ const STORE: &str = "
     st.global.u64 [%d11], %d0;";
 
 fn warp(body: &str) -> Vec<u64> {
-    run(
-        &kernel("", &format!("{body}{STORE}")),
-        &LaunchConfig::new(1, 32),
-        &[],
-        32,
-    )
-    .unwrap_or_else(|e| panic!("{e}"))
+    run(&kernel("", &format!("{body}{STORE}")), &LaunchConfig::new(1, 32), &[], 32).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// All the ways to schedule that a launch can ask for.
@@ -25,11 +19,7 @@ fn everywhere(module: &Module, config: LaunchConfig, outputs: usize) -> Vec<u64>
     let first = run(module, &config, &[], outputs).unwrap_or_else(|e| panic!("{e}"));
     for workers in [1, 2, 5] {
         for seed in [None, Some(1), Some(2)] {
-            let config = LaunchConfig {
-                workers: Some(workers),
-                seed,
-                ..config
-            };
+            let config = LaunchConfig { workers: Some(workers), seed, ..config };
             let again = run(module, &config, &[], outputs).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(again, first, "{workers} workers, seed {seed:?}");
         }
@@ -59,13 +49,7 @@ fn nested_branches_join_again() {
         popc.b32 %r2, %r2;
         mad.lo.u32 %r0, %r2, 100, %r0;",
     );
-    let expected = |lane: u64| {
-        3200 + if lane % 2 == 0 {
-            2
-        } else {
-            1 + if lane < 16 { 20 } else { 10 }
-        }
-    };
+    let expected = |lane: u64| 3200 + if lane % 2 == 0 { 2 } else { 1 + if lane < 16 { 20 } else { 10 } };
     assert_eq!(result, (0..32).map(expected).collect::<Vec<_>>());
 }
 
@@ -199,9 +183,7 @@ fn a_tree_in_shared_memory_adds_up() {
         cvt.u64.u32 %d0, %r5;
         st.global.u64 [%d11], %d0;",
     );
-    let expected: Vec<u64> = (0..20)
-        .map(|block| (0..256).map(|thread| block * 256 + thread).sum())
-        .collect();
+    let expected: Vec<u64> = (0..20).map(|block| (0..256).map(|thread| block * 256 + thread).sum()).collect();
     assert_eq!(everywhere(&module, LaunchConfig::new(20, 256), 20), expected);
 }
 
@@ -307,14 +289,8 @@ fn a_block_may_even_wait_for_a_later_one() {
             @%p2 bra spin;{STORE}"
         ),
     );
-    let config = LaunchConfig {
-        workers: Some(1),
-        ..LaunchConfig::new(6, 32)
-    };
-    assert_eq!(
-        run(&module, &config, &[], 192).unwrap_or_else(|e| panic!("{e}")),
-        vec![6; 192]
-    );
+    let config = LaunchConfig { workers: Some(1), ..LaunchConfig::new(6, 32) };
+    assert_eq!(run(&module, &config, &[], 192).unwrap_or_else(|e| panic!("{e}")), vec![6; 192]);
 }
 
 #[test]
@@ -344,12 +320,7 @@ fn functions_are_inlined_with_their_arguments_and_results() {
         ),
     );
     let result = run(&module, &LaunchConfig::new(1, 32), &[], 32).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(
-        result,
-        (0..32)
-            .map(|lane| if lane > 20 { 1000 } else { lane * 2 })
-            .collect::<Vec<u64>>()
-    );
+    assert_eq!(result, (0..32).map(|lane| if lane > 20 { 1000 } else { lane * 2 }).collect::<Vec<u64>>());
 }
 
 #[test]
@@ -410,12 +381,7 @@ fn atomics_return_what_was_there_in_lane_order() {
         ),
     );
     let result = run(&module, &LaunchConfig::new(1, 32), &[], 32).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(
-        result,
-        (0..32)
-            .map(|lane| 16_000_000 + 31_000 + 10 + 2 * lane)
-            .collect::<Vec<u64>>()
-    );
+    assert_eq!(result, (0..32).map(|lane| 16_000_000 + 31_000 + 10 + 2 * lane).collect::<Vec<u64>>());
 }
 
 #[test]

@@ -57,10 +57,7 @@ fn main() -> ExitCode {
         Err(Failure::Failed(error)) => (error, 1),
     };
     // Whoever closed the pipe has read enough.
-    if error
-        .downcast_ref::<io::Error>()
-        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-    {
+    if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
         return ExitCode::SUCCESS;
     }
     // `{:#}` puts causes behind the sentence. A closed stderr is no reason to panic.
@@ -76,35 +73,19 @@ enum Pending {
 
 fn reduce(job: &Job) -> Result<(), Failure> {
     let (element, n, pending, input) = match &job.source {
-        Source::Seed { n, seed } => (
-            job.element.unwrap_or(ElementType::I32),
-            *n,
-            Pending::Seed(*seed),
-            format!("seed {seed}"),
-        ),
+        Source::Seed { n, seed } => {
+            (job.element.unwrap_or(ElementType::I32), *n, Pending::Seed(*seed), format!("seed {seed}"))
+        }
         Source::File { path, n } => {
             let file = InputFile::open(path, job.element).map_err(refused)?;
             if let Some(n) = n.filter(|&n| n != file.n()) {
                 let (path, holds) = (path.display(), file.n());
-                return Err(refused(anyhow!(
-                    "--n {n}: {path} holds {holds} {} elements",
-                    file.element()
-                )));
+                return Err(refused(anyhow!("--n {n}: {path} holds {holds} {} elements", file.element())));
             }
-            (
-                file.element(),
-                file.n(),
-                Pending::File(file),
-                path.display().to_string(),
-            )
+            (file.element(), file.n(), Pending::File(file), path.display().to_string())
         }
     };
-    let problem = Problem {
-        variant: job.variant,
-        op: job.op,
-        element,
-        n,
-    };
+    let problem = Problem { variant: job.variant, op: job.op, element, n };
     check(&problem, &job.request).map_err(refused)?;
 
     let library = PtxLibrary::open(job.ptx_dir.as_deref()).map_err(|error| {
@@ -131,18 +112,10 @@ fn reduce(job: &Job) -> Result<(), Failure> {
         DeviceKind::Cuda => GPU_RUNS,
         DeviceKind::Simulator => Runs::ONCE,
     };
-    let runs = Runs {
-        timed: job.reps.unwrap_or(default.timed),
-        ..default
-    };
+    let runs = Runs { timed: job.reps.unwrap_or(default.timed), ..default };
     let outcome = Reducer::new(&device, &library)
         .reduce(&plan, &values, runs, |run| {
-            progress.say(format!(
-                "run {} of {} on {}",
-                run + 1,
-                runs.warm_up + runs.timed,
-                device.info().name
-            ));
+            progress.say(format!("run {} of {} on {}", run + 1, runs.warm_up + runs.timed, device.info().name));
         })
         .map_err(failed)?;
     progress.say("checking the result on the CPU");
@@ -151,19 +124,11 @@ fn reduce(job: &Job) -> Result<(), Failure> {
 
     let report = Report::new(device.info(), &plan, input, &outcome, reference);
     let mut out = io::stdout().lock();
-    if job.json {
-        writeln!(out, "{}", report.to_json())
-    } else {
-        report.write_text(&mut out)
-    }
-    .map_err(failed)?;
+    if job.json { writeln!(out, "{}", report.to_json()) } else { report.write_text(&mut out) }.map_err(failed)?;
     if report.agrees() {
         Ok(())
     } else {
         let (result, value) = (report.result, reference.value());
-        Err(failed(anyhow!(
-            "wrong result: {} gave {result}, and the reference is {value}",
-            plan.kernel
-        )))
+        Err(failed(anyhow!("wrong result: {} gave {result}, and the reference is {value}", plan.kernel)))
     }
 }

@@ -20,67 +20,24 @@ pub enum Op {
     /// `mov.bN dst, {a, b, ..}`: the first element goes to the low bits. 2 or 4 elements of equal width.
     Pack { ty: Type, dst: RegId, src: Vec<Value> },
     /// `mov.bN {a, b, ..}, src`: the first element takes the low bits.
-    Unpack {
-        ty: Type,
-        dst: Vec<Option<RegId>>,
-        src: Value,
-    },
+    Unpack { ty: Type, dst: Vec<Option<RegId>>, src: Value },
     /// `cvta.space` (to generic) or `cvta.to.space` (from generic). `ty` is `.u64`.
-    Cvta {
-        direction: CvtaDirection,
-        space: Space,
-        ty: Type,
-        dst: RegId,
-        src: Value,
-    },
+    Cvta { direction: CvtaDirection, space: Space, ty: Type, dst: RegId, src: Value },
     /// `isspacep`: whether a generic address lies in `space`. `dst` is a predicate.
     Isspacep { space: Space, dst: RegId, src: Value },
     /// `ld`. `dst` has 1, 2, 4 or 8 elements of `ty`. Registers may be wider than `ty`: the value is sign-extended for
     /// signed types and zero-extended for others.
-    Ld {
-        space: Space,
-        ordering: Ordering,
-        cache: CacheHints,
-        ty: Type,
-        dst: Vec<Option<RegId>>,
-        addr: Address,
-    },
+    Ld { space: Space, ordering: Ordering, cache: CacheHints, ty: Type, dst: Vec<Option<RegId>>, addr: Address },
     /// `st`. `src` has 1, 2, 4 or 8 elements. Registers may be wider than `ty`: the low bits are stored.
-    St {
-        space: Space,
-        ordering: Ordering,
-        cache: CacheHints,
-        ty: Type,
-        addr: Address,
-        src: Vec<Value>,
-    },
+    St { space: Space, ordering: Ordering, cache: CacheHints, ty: Type, addr: Address, src: Vec<Value> },
     /// `prefetch`, `prefetchu`, `applypriority`, `discard`: no effect on values, except that `discard` makes the 128
     /// bytes undefined.
-    CacheControl {
-        op: CacheControlOp,
-        space: Space,
-        addr: Address,
-    },
+    CacheControl { op: CacheControlOp, space: Space, addr: Address },
 
     /// `add sub mul div rem min max` on integers. For [`IntBinaryOp::MulWide`] `dst` is twice as wide as `ty`.
-    IntBinary {
-        op: IntBinaryOp,
-        ty: Type,
-        saturate: bool,
-        dst: RegId,
-        a: Value,
-        b: Value,
-    },
+    IntBinary { op: IntBinaryOp, ty: Type, saturate: bool, dst: RegId, a: Value, b: Value },
     /// `add.cc addc sub.cc subc`, with the carry flag of the thread.
-    Carry {
-        op: CarryOp,
-        ty: Type,
-        carry_in: bool,
-        carry_out: bool,
-        dst: RegId,
-        a: Value,
-        b: Value,
-    },
+    Carry { op: CarryOp, ty: Type, carry_in: bool, carry_out: bool, dst: RegId, a: Value, b: Value },
     /// `mad` and `madc` on integers: `a * b + c`. For [`MulPart::Wide`] `c` and `dst` are twice as wide as `ty`.
     Mad {
         part: MulPart,
@@ -94,133 +51,39 @@ pub enum Op {
         c: Value,
     },
     /// `sad`: `c + |a - b|`.
-    Sad {
-        ty: Type,
-        dst: RegId,
-        a: Value,
-        b: Value,
-        c: Value,
-    },
+    Sad { ty: Type, dst: RegId, a: Value, b: Value, c: Value },
     /// `abs neg popc clz brev` and others on integers. For `popc`, `clz`, `bfind` `dst` is 32 bits.
-    IntUnary {
-        op: IntUnaryOp,
-        ty: Type,
-        dst: RegId,
-        a: Value,
-    },
+    IntUnary { op: IntUnaryOp, ty: Type, dst: RegId, a: Value },
     /// `and or xor`, bit by bit; `ty` may be `.pred`.
-    Logic {
-        op: LogicOp,
-        ty: Type,
-        dst: RegId,
-        a: Value,
-        b: Value,
-    },
+    Logic { op: LogicOp, ty: Type, dst: RegId, a: Value, b: Value },
     /// `not`; `ty` may be `.pred`.
     Not { ty: Type, dst: RegId, a: Value },
     /// `lop3.b32` with its truth table.
-    Lop3 {
-        lut: u8,
-        dst: RegId,
-        a: Value,
-        b: Value,
-        c: Value,
-    },
+    Lop3 { lut: u8, dst: RegId, a: Value, b: Value, c: Value },
     /// `shl`, `shr`. `amount` is 32 bits; amounts beyond the width clamp to it. `shr` fills with the sign for signed
     /// types.
-    Shift {
-        op: ShiftOp,
-        ty: Type,
-        dst: RegId,
-        a: Value,
-        amount: Value,
-    },
+    Shift { op: ShiftOp, ty: Type, dst: RegId, a: Value, amount: Value },
     /// `shf`: shifts `hi:lo` and takes the upper (left) or lower (right) 32 bits.
-    Shf {
-        op: ShiftOp,
-        mode: ShfMode,
-        dst: RegId,
-        lo: Value,
-        hi: Value,
-        amount: Value,
-    },
+    Shf { op: ShiftOp, mode: ShfMode, dst: RegId, lo: Value, hi: Value, amount: Value },
     /// `prmt.b32`
-    Prmt {
-        mode: PrmtMode,
-        dst: RegId,
-        a: Value,
-        b: Value,
-        selector: Value,
-    },
+    Prmt { mode: PrmtMode, dst: RegId, a: Value, b: Value, selector: Value },
     /// `bfe`: `len` bits of `a` from `pos`.
-    Bfe {
-        ty: Type,
-        dst: RegId,
-        a: Value,
-        pos: Value,
-        len: Value,
-    },
+    Bfe { ty: Type, dst: RegId, a: Value, pos: Value, len: Value },
     /// `bfi`: `len` bits of `a` put into `b` at `pos`.
-    Bfi {
-        ty: Type,
-        dst: RegId,
-        a: Value,
-        b: Value,
-        pos: Value,
-        len: Value,
-    },
+    Bfi { ty: Type, dst: RegId, a: Value, b: Value, pos: Value, len: Value },
     /// `bmsk`: a mask of `len` bits from `pos`.
-    Bmsk {
-        mode: ShfMode,
-        dst: RegId,
-        pos: Value,
-        len: Value,
-    },
+    Bmsk { mode: ShfMode, dst: RegId, pos: Value, len: Value },
     /// `szext`: sign- or zero-extension from `width` bits.
-    Szext {
-        mode: ShfMode,
-        ty: Type,
-        dst: RegId,
-        a: Value,
-        width: Value,
-    },
+    Szext { mode: ShfMode, ty: Type, dst: RegId, a: Value, width: Value },
 
     /// `add sub mul div min max copysign` on floats.
-    FloatBinary {
-        op: FloatBinaryOp,
-        ty: Type,
-        ftz: bool,
-        saturate: bool,
-        dst: RegId,
-        a: Value,
-        b: Value,
-    },
+    FloatBinary { op: FloatBinaryOp, ty: Type, ftz: bool, saturate: bool, dst: RegId, a: Value, b: Value },
     /// `fma`, and `mad` on floats, which rounds once as well.
-    Fma {
-        ty: Type,
-        rounding: Rounding,
-        ftz: bool,
-        saturate: bool,
-        dst: RegId,
-        a: Value,
-        b: Value,
-        c: Value,
-    },
+    Fma { ty: Type, rounding: Rounding, ftz: bool, saturate: bool, dst: RegId, a: Value, b: Value, c: Value },
     /// `abs neg sqrt rcp rsqrt ex2 lg2 sin cos tanh` on floats.
-    FloatUnary {
-        op: FloatUnaryOp,
-        ty: Type,
-        ftz: bool,
-        dst: RegId,
-        a: Value,
-    },
+    FloatUnary { op: FloatUnaryOp, ty: Type, ftz: bool, dst: RegId, a: Value },
     /// `testp`. `dst` is a predicate.
-    Testp {
-        test: FloatTest,
-        ty: Type,
-        dst: RegId,
-        a: Value,
-    },
+    Testp { test: FloatTest, ty: Type, dst: RegId, a: Value },
 
     /// `setp`. `dst` takes `t = (a cmp b) [bool c]`, `complement` takes `!(a cmp b) [bool c]`.
     Setp {
@@ -234,53 +97,18 @@ pub enum Op {
         b: Value,
     },
     /// `set`: all ones or 1.0 (`dst_ty` `.f32`) if true, else 0.
-    Set {
-        cmp: CmpOp,
-        dst_ty: Type,
-        ty: Type,
-        ftz: bool,
-        combine: Option<Combine>,
-        dst: RegId,
-        a: Value,
-        b: Value,
-    },
+    Set { cmp: CmpOp, dst_ty: Type, ty: Type, ftz: bool, combine: Option<Combine>, dst: RegId, a: Value, b: Value },
     /// `selp`: `a` if the predicate holds, else `b`.
-    Selp {
-        ty: Type,
-        dst: RegId,
-        a: Value,
-        b: Value,
-        pred: RegId,
-    },
+    Selp { ty: Type, dst: RegId, a: Value, b: Value, pred: RegId },
     /// `slct`: `a` if `c >= 0`, else `b`. `c_ty` is `.s32` or `.f32`.
-    Slct {
-        ty: Type,
-        c_ty: Type,
-        ftz: bool,
-        dst: RegId,
-        a: Value,
-        b: Value,
-        c: Value,
-    },
+    Slct { ty: Type, c_ty: Type, ftz: bool, dst: RegId, a: Value, b: Value, c: Value },
     /// `cvt`. Registers may be wider than the types; a destination is then extended as the destination type says.
-    Cvt {
-        dst_ty: Type,
-        src_ty: Type,
-        rounding: Option<CvtRounding>,
-        ftz: bool,
-        saturate: bool,
-        dst: RegId,
-        src: Value,
-    },
+    Cvt { dst_ty: Type, src_ty: Type, rounding: Option<CvtRounding>, ftz: bool, saturate: bool, dst: RegId, src: Value },
 
     /// `bra`. `uniform`: `.uni`, a promise that all active threads go the same way.
     Bra { uniform: bool, target: Target },
     /// `brx.idx`: branch to `targets[index]`. An index outside is undefined.
-    BrxIdx {
-        uniform: bool,
-        index: RegId,
-        targets: Vec<Target>,
-    },
+    BrxIdx { uniform: bool, index: RegId, targets: Vec<Target> },
     /// `ret`. In a kernel it is `exit`.
     Ret { uniform: bool },
     /// `exit`
@@ -290,20 +118,10 @@ pub enum Op {
     /// `brkpt`
     Brkpt,
     /// A direct `call`.
-    Call {
-        uniform: bool,
-        callee: FunctionId,
-        returns: Vec<CallReturn>,
-        args: Vec<CallArg>,
-    },
+    Call { uniform: bool, callee: FunctionId, returns: Vec<CallReturn>, args: Vec<CallArg> },
 
     /// `bar.*` and `barrier.*` of the block.
-    Barrier {
-        op: BarrierOp,
-        aligned: bool,
-        id: Value,
-        threads: Option<Value>,
-    },
+    Barrier { op: BarrierOp, aligned: bool, id: Value, threads: Option<Value> },
     /// `bar.red`, `barrier.red`: a barrier that reduces a predicate over its threads.
     BarrierRed {
         op: BarrierRedOp,
@@ -319,47 +137,17 @@ pub enum Op {
     Fence { sem: FenceSem, scope: Scope },
     /// `shfl.sync.mode.b32 dst|pred, a, lane, clamp, mask`. `lane` is PTX's b, `clamp` its c: the clamp value in bits
     /// 0 to 4 and the segment mask in bits 8 to 12.
-    Shfl {
-        mode: ShflMode,
-        dst: RegId,
-        pred: Option<RegId>,
-        a: Value,
-        lane: Value,
-        clamp: Value,
-        mask: Value,
-    },
+    Shfl { mode: ShflMode, dst: RegId, pred: Option<RegId>, a: Value, lane: Value, clamp: Value, mask: Value },
     /// `vote.sync`. `dst` is a predicate, or 32 bits for `ballot`.
-    Vote {
-        mode: VoteMode,
-        dst: RegId,
-        pred: PredicateOperand,
-        mask: Value,
-    },
+    Vote { mode: VoteMode, dst: RegId, pred: PredicateOperand, mask: Value },
     /// `match.any.sync`, `match.all.sync`. `ty` is `.b32` or `.b64`; `pred` belongs to `all`.
-    Match {
-        mode: MatchMode,
-        ty: Type,
-        dst: Option<RegId>,
-        pred: Option<RegId>,
-        a: Value,
-        mask: Value,
-    },
+    Match { mode: MatchMode, ty: Type, dst: Option<RegId>, pred: Option<RegId>, a: Value, mask: Value },
     /// `activemask`
     Activemask { dst: RegId },
     /// `redux.sync`. `ty` is `.u32`, `.s32`, or `.b32` for the bit-wise ones.
-    Redux {
-        op: ReduxOp,
-        ty: Type,
-        dst: RegId,
-        a: Value,
-        mask: Value,
-    },
+    Redux { op: ReduxOp, ty: Type, dst: RegId, a: Value, mask: Value },
     /// `elect.sync`: `pred` holds in one lane, whose number goes to `dst`.
-    Elect {
-        dst: Option<RegId>,
-        pred: RegId,
-        mask: Value,
-    },
+    Elect { dst: Option<RegId>, pred: RegId, mask: Value },
 
     /// `atom` and `red`. `dst` is `None` for `red` and for the sink. `b` is there for [`AtomOp::Cas`] alone:
     /// `a` is compared, `b` stored.

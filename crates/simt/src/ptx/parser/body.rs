@@ -131,10 +131,7 @@ impl Parser<'_> {
         if self.scope().labels.insert(name, target).is_some() {
             return Err(Error::new(span, format!("label `{name}` is defined twice")));
         }
-        self.function.labels.push(Label {
-            name: name.to_owned(),
-            target,
-        });
+        self.function.labels.push(Label { name: name.to_owned(), target });
         Ok(())
     }
 
@@ -143,35 +140,20 @@ impl Parser<'_> {
         let mut guard = None;
         if self.eat(b'@') {
             let negated = self.eat(b'!');
-            guard = Some(PredicateOperand {
-                reg: self.register()?,
-                negated,
-            });
+            guard = Some(PredicateOperand { reg: self.register()?, negated });
         }
         let op = self.op()?;
         let end = self.peek().span.end;
         if !self.eat(b';') {
             return Err(self.unexpected("`;` after the operands"));
         }
-        let span = Span {
-            start: start.start,
-            end,
-            line: start.line,
-        };
-        self.push(Instruction {
-            guard,
-            op,
-            span,
-            location: self.location,
-        });
+        let span = Span { start: start.start, end, line: start.line };
+        self.push(Instruction { guard, op, span, location: self.location });
         Ok(())
     }
 }
 
 fn falls_through(instruction: &Instruction) -> bool {
-    let leaves = matches!(
-        instruction.op,
-        Op::Ret { .. } | Op::Exit | Op::Trap | Op::Bra { .. } | Op::BrxIdx { .. }
-    );
+    let leaves = matches!(instruction.op, Op::Ret { .. } | Op::Exit | Op::Trap | Op::Bra { .. } | Op::BrxIdx { .. });
     !leaves || instruction.guard.is_some()
 }

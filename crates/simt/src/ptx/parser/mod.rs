@@ -125,11 +125,7 @@ impl<'a> Parser<'a> {
 
     fn expect(&mut self, punct: u8) -> Result<Span> {
         let span = self.peek().span;
-        if self.eat(punct) {
-            Ok(span)
-        } else {
-            Err(self.unexpected(&format!("`{}`", char::from(punct))))
-        }
+        if self.eat(punct) { Ok(span) } else { Err(self.unexpected(&format!("`{}`", char::from(punct)))) }
     }
 
     fn ident(&mut self, wanted: &str) -> Result<(&'a str, Span)> {

@@ -20,12 +20,7 @@ pub(super) struct Modifiers<'a> {
 
 impl<'a> Modifiers<'a> {
     pub(super) fn new(text: &'a str, span: Span, words: Vec<(&'a str, Span)>) -> Self {
-        Self {
-            text,
-            span,
-            left: words,
-            known: RefCell::default(),
-        }
+        Self { text, span, left: words, known: RefCell::default() }
     }
 
     /// Takes a word if it is there.
@@ -39,11 +34,8 @@ impl<'a> Modifiers<'a> {
     pub(super) fn choose<T: Copy>(&mut self, table: &Table<T>) -> Option<T> {
         self.known.borrow_mut().extend(table.iter().map(|&(word, _)| word));
         let meaning = |word: &str| table.iter().find(|&&(known, _)| known == word).map(|&(_, value)| value);
-        let (index, value) = self
-            .left
-            .iter()
-            .enumerate()
-            .find_map(|(index, &(word, _))| Some((index, meaning(word)?)))?;
+        let (index, value) =
+            self.left.iter().enumerate().find_map(|(index, &(word, _))| Some((index, meaning(word)?)))?;
         self.left.remove(index);
         Some(value)
     }

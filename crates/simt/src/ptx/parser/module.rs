@@ -19,9 +19,7 @@ impl<'a> Parser<'a> {
         }
         for location in &mut self.module.locations {
             if let Some(InlinedAt { function, .. }) = &mut location.inlined_at {
-                *function = function
-                    .take()
-                    .and_then(|label| self.debug_strings.get(label.as_str()).cloned());
+                *function = function.take().and_then(|label| self.debug_strings.get(label.as_str()).cloned());
             }
         }
         Ok(self.module)
@@ -34,10 +32,7 @@ impl<'a> Parser<'a> {
         let token = self.bump();
         let version = self.text(token.span).split_once('.');
         let Some((Ok(major), Ok(minor))) = version.map(|(major, minor)| (major.parse(), minor.parse())) else {
-            return Err(Error::new(
-                token.span,
-                format!("`{}` is not a PTX version", self.text(token.span)),
-            ));
+            return Err(Error::new(token.span, format!("`{}` is not a PTX version", self.text(token.span))));
         };
         self.module.version = (major, minor);
         if !self.eat_dot("target") {
@@ -54,10 +49,7 @@ impl<'a> Parser<'a> {
             let span = self.peek().span;
             let size = self.unsigned32("an address size")?;
             if size != 64 {
-                return Err(Error::new(
-                    span,
-                    format!("addresses of {size} bits are not supported, only of 64"),
-                ));
+                return Err(Error::new(span, format!("addresses of {size} bits are not supported, only of 64")));
             }
         }
         Ok(())
@@ -170,10 +162,7 @@ impl<'a> Parser<'a> {
                 Some(&id) => id,
                 None => self.intern(call_site, None),
             };
-            inlined_at = Some(InlinedAt {
-                function: Some(self.text(label.span).to_owned()),
-                location,
-            });
+            inlined_at = Some(InlinedAt { function: Some(self.text(label.span).to_owned()), location });
         }
         self.location = Some(self.intern(place, inlined_at));
         Ok(())
@@ -190,12 +179,7 @@ impl<'a> Parser<'a> {
     }
 
     fn intern(&mut self, (file, line, column): (u32, u32, u32), inlined_at: Option<InlinedAt>) -> LocationId {
-        let location = Location {
-            file,
-            line,
-            column,
-            inlined_at,
-        };
+        let location = Location { file, line, column, inlined_at };
         let next = LocationId(self.module.locations.len() as u32);
         let id = *self.location_ids.entry(location.clone()).or_insert(next);
         if id == next {
@@ -224,8 +208,7 @@ impl<'a> Parser<'a> {
                 }
                 TokenKind::Number(Imm::Int(0)) if keep => {
                     if let Some(label) = label.take() {
-                        self.debug_strings
-                            .insert(label, String::from_utf8_lossy(&bytes).into_owned());
+                        self.debug_strings.insert(label, String::from_utf8_lossy(&bytes).into_owned());
                     }
                 }
                 TokenKind::Number(Imm::Int(byte)) if keep => bytes.push(byte as u8),
@@ -257,10 +240,7 @@ impl<'a> Parser<'a> {
         if self.at_punct(b'(') {
             self.function.params = self.params(VarRef::Param)?;
         }
-        self.function.span = Span {
-            end: self.tokens[self.at - 1].span.end,
-            ..start
-        };
+        self.function.span = Span { end: self.tokens[self.at - 1].span.end, ..start };
         self.directives()?;
 
         let id = self.register_function(name, name_span)?;
@@ -298,10 +278,7 @@ impl<'a> Parser<'a> {
                     || sizes(&earlier.params) != sizes(&function.params)
                     || sizes(&earlier.returns) != sizes(&function.returns)
                 {
-                    return Err(Error::new(
-                        span,
-                        format!("`{name}` does not match its earlier declaration"),
-                    ));
+                    return Err(Error::new(span, format!("`{name}` does not match its earlier declaration")));
                 }
                 Ok(id)
             }
@@ -353,9 +330,7 @@ impl<'a> Parser<'a> {
         loop {
             let start = self.peek().span;
             if !self.eat_dot("param") {
-                return Err(self
-                    .unexpected("`.param`")
-                    .help("parameters in registers are not supported"));
+                return Err(self.unexpected("`.param`").help("parameters in registers are not supported"));
             }
             let mut align = self.alignment()?;
             let ty = self.ty()?;
@@ -371,10 +346,7 @@ impl<'a> Parser<'a> {
                 if space != Space::Generic {
                     self.at += 1;
                 }
-                pointer = Some(PointerInfo {
-                    space,
-                    align: self.alignment()?.unwrap_or(4),
-                });
+                pointer = Some(PointerInfo { space, align: self.alignment()?.unwrap_or(4) });
             }
             align = align.or(self.alignment()?);
             let (name, span) = self.ident("a parameter's name")?;
@@ -389,10 +361,7 @@ impl<'a> Parser<'a> {
                 count,
                 align: align.unwrap_or(ty.size()),
                 pointer,
-                span: Span {
-                    end: self.tokens[self.at - 1].span.end,
-                    ..start
-                },
+                span: Span { end: self.tokens[self.at - 1].span.end, ..start },
             });
             if self.eat(b')') {
                 return Ok(params);

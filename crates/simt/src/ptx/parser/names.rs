@@ -65,22 +65,13 @@ impl<'a> Parser<'a> {
     pub(super) fn declare_registers(&mut self, name: &'a str, ty: Type, count: Option<u32>, span: Span) -> Result<()> {
         let first = self.function.registers.len();
         if first + count.unwrap_or(1) as usize > MAX_REGISTERS {
-            return Err(Error::new(
-                span,
-                format!("a function may declare at most {MAX_REGISTERS} registers"),
-            ));
+            return Err(Error::new(span, format!("a function may declare at most {MAX_REGISTERS} registers")));
         }
         let Some(count) = count else {
-            self.function.registers.push(Register {
-                name: name.to_owned(),
-                ty,
-            });
+            self.function.registers.push(Register { name: name.to_owned(), ty });
             return self.declare(name, Symbol::Reg(RegId(first as u32)), span);
         };
-        self.function.registers.extend((0..count).map(|index| Register {
-            name: format!("{name}{index}"),
-            ty,
-        }));
+        self.function.registers.extend((0..count).map(|index| Register { name: format!("{name}{index}"), ty }));
         if self.scope().families.insert(name, (first as u32, count)).is_some() {
             return Err(Error::new(span, format!("`{name}<..>` is declared twice")));
         }
@@ -95,19 +86,13 @@ impl<'a> Parser<'a> {
     /// Remembers that the next instruction branches to `label`, or through a table of that name.
     pub(super) fn branch_to(&mut self, label: &'a str, span: Span) {
         let instruction = self.function.body.len();
-        self.scope().fixups.push(Fixup {
-            instruction,
-            label,
-            span,
-        });
+        self.scope().fixups.push(Fixup { instruction, label, span });
     }
 
     /// Leaves a scope: branches to its labels are settled, others wait for the scope around it.
     pub(super) fn close_scope(&mut self) -> Result<()> {
         let Some(scope) = self.scopes.pop() else { return Ok(()) };
-        let Scope {
-            labels, tables, fixups, ..
-        } = scope;
+        let Scope { labels, tables, fixups, .. } = scope;
         let mut waiting = Vec::new();
         for fixup in fixups {
             match &mut self.function.body[fixup.instruction].op {
@@ -155,10 +140,7 @@ impl Scope<'_> {
             let (prefix, number) = name.split_at(split);
             let &(first, count) = self.families.get(prefix)?;
             let has_leading_zero = number.len() > 1 && number.starts_with('0');
-            let index: u32 = number
-                .parse()
-                .ok()
-                .filter(|&index| index < count && !has_leading_zero)?;
+            let index: u32 = number.parse().ok().filter(|&index| index < count && !has_leading_zero)?;
             Some(Symbol::Reg(RegId(first + index)))
         })
     }

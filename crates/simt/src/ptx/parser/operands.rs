@@ -19,11 +19,7 @@ impl Parser<'_> {
 
     /// Whether another operand follows.
     pub(super) fn has_more(&self) -> bool {
-        if self.first_operand {
-            !self.at_punct(b';')
-        } else {
-            self.at_punct(b',')
-        }
+        if self.first_operand { !self.at_punct(b';') } else { self.at_punct(b',') }
     }
 
     /// A register, without a comma before it.
@@ -31,15 +27,11 @@ impl Parser<'_> {
         let (name, span) = self.ident("a register")?;
         match self.lookup(name) {
             Some(Symbol::Reg(reg)) => Ok(reg),
-            Some(_) => Err(Error::new(
-                span,
-                format!("expected a register, found the symbol `{name}`"),
-            )),
+            Some(_) => Err(Error::new(span, format!("expected a register, found the symbol `{name}`"))),
             None if name == "_" => Err(Error::new(span, "`_` cannot stand here")),
-            None if special(name).is_some() => Err(Error::new(
-                span,
-                format!("the special register `{name}` can only be read"),
-            )),
+            None if special(name).is_some() => {
+                Err(Error::new(span, format!("the special register `{name}` can only be read")))
+            }
             None => Err(Error::new(span, format!("register `{name}` is not declared"))),
         }
     }
@@ -65,21 +57,14 @@ impl Parser<'_> {
 
     /// `|p` after a destination.
     pub(super) fn second_dst(&mut self) -> Result<Option<RegId>> {
-        if self.eat(b'|') {
-            self.register_or_sink()
-        } else {
-            Ok(None)
-        }
+        if self.eat(b'|') { self.register_or_sink() } else { Ok(None) }
     }
 
     /// A predicate register with an optional `!`.
     pub(super) fn predicate(&mut self) -> Result<PredicateOperand> {
         self.separator()?;
         let negated = self.eat(b'!');
-        Ok(PredicateOperand {
-            reg: self.register()?,
-            negated,
-        })
+        Ok(PredicateOperand { reg: self.register()?, negated })
     }
 
     pub(super) fn src(&mut self) -> Result<Value> {
@@ -100,10 +85,9 @@ impl Parser<'_> {
         match self.lookup(name) {
             Some(Symbol::Reg(reg)) => Ok(Value::Reg(reg)),
             Some(Symbol::Var(var)) => Ok(Value::Address(var, self.offset()?)),
-            Some(Symbol::Function(_)) => Err(Error::new(
-                token.span,
-                format!("the address of function `{name}` is not supported"),
-            )),
+            Some(Symbol::Function(_)) => {
+                Err(Error::new(token.span, format!("the address of function `{name}` is not supported")))
+            }
             None if name == "WARP_SZ" => Ok(Value::Imm(Imm::Int(32))),
             None => match special(name) {
                 Some(Special::Scalar(special)) => Ok(Value::Special(special)),

@@ -63,16 +63,9 @@ impl<'a> Parser<'a> {
         let mut length = None;
         while self.at_punct(b'[') {
             let span = self.expect(b'[')?;
-            let extent = if self.at_punct(b']') {
-                0
-            } else {
-                self.unsigned("an array length")?
-            };
+            let extent = if self.at_punct(b']') { 0 } else { self.unsigned("an array length")? };
             self.expect(b']')?;
-            let product = length
-                .unwrap_or(1u64)
-                .checked_mul(extent)
-                .filter(|&product| product <= MAX_VARIABLE);
+            let product = length.unwrap_or(1u64).checked_mul(extent).filter(|&product| product <= MAX_VARIABLE);
             length = Some(product.ok_or_else(|| Error::new(span, "this array is larger than 2^40 elements"))?);
         }
         Ok(length)
@@ -115,18 +108,11 @@ impl<'a> Parser<'a> {
                 count: self.array_length()?,
                 align: align.unwrap_or(ty.size() * u32::from(vector)),
                 init: None,
-                span: Span {
-                    start: start.start,
-                    end: self.tokens[self.at - 1].span.end,
-                    line: start.line,
-                },
+                span: Span { start: start.start, end: self.tokens[self.at - 1].span.end, line: start.line },
             };
             if self.eat(b'=') {
                 if !matches!(space, Space::Global | Space::Const) {
-                    return Err(Error::new(
-                        span,
-                        format!("a .{} variable has no initialiser", space.name()),
-                    ));
+                    return Err(Error::new(span, format!("a .{} variable has no initialiser", space.name())));
                 }
                 variable.init = Some(self.initializer(&mut variable)?);
             }
@@ -173,11 +159,7 @@ impl<'a> Parser<'a> {
         }
         let size = variable.size();
         if init.bytes.len() as u64 > size || size > MAX_INITIALIZED {
-            let message = format!(
-                "the initialiser of {} bytes does not fit `{}`",
-                init.bytes.len(),
-                variable.name
-            );
+            let message = format!("the initialiser of {} bytes does not fit `{}`", init.bytes.len(), variable.name);
             return Err(Error::new(span, message).help(format!("`{}` has {size} bytes", variable.name)));
         }
         init.bytes.resize(size as usize, 0);
@@ -199,23 +181,12 @@ impl<'a> Parser<'a> {
         }
         let addend = self.offset()?;
         if ty.size() != 8 {
-            return Err(Error::new(
-                span,
-                format!("the address of `{name}` needs elements of 64 bits, not {ty}"),
-            ));
+            return Err(Error::new(span, format!("the address of `{name}` needs elements of 64 bits, not {ty}")));
         }
         let Some(Symbol::Var(VarRef::Module(variable))) = self.lookup(name) else {
-            return Err(Error::new(
-                span,
-                format!("there is no variable `{name}` at module scope before this line"),
-            ));
+            return Err(Error::new(span, format!("there is no variable `{name}` at module scope before this line")));
         };
-        init.relocations.push(Relocation {
-            offset: init.bytes.len() as u64,
-            variable,
-            addend,
-            generic,
-        });
+        init.relocations.push(Relocation { offset: init.bytes.len() as u64, variable, addend, generic });
         init.bytes.extend_from_slice(&[0; 8]);
         Ok(())
     }
@@ -225,10 +196,7 @@ impl<'a> Parser<'a> {
         let span = self.peek().span;
         match self.number()? {
             Imm::Int(value) => Ok(value),
-            _ => Err(Error::new(
-                span,
-                format!("expected {wanted}, found a floating-point number"),
-            )),
+            _ => Err(Error::new(span, format!("expected {wanted}, found a floating-point number"))),
         }
     }
 }

@@ -43,11 +43,7 @@ impl Checker<'_> {
 
     fn moves(&self) -> Result<()> {
         match &self.instruction.op {
-            Op::Mov {
-                ty,
-                dst,
-                src: Value::Special(special),
-            } => {
+            Op::Mov { ty, dst, src: Value::Special(special) } => {
                 self.reg(*dst, *ty)?;
                 if special.ty().bits() != ty.bits() || ty.is_float() {
                     return self.fail(format!("the special register has type {}, not {ty}", special.ty()));
@@ -68,9 +64,7 @@ impl Checker<'_> {
                 let part = self.part(*ty, dst.len())?;
                 dst.iter().try_for_each(|&reg| self.maybe_reg(reg, part))
             }
-            Op::Cvta {
-                space, ty, dst, src, ..
-            } => {
+            Op::Cvta { space, ty, dst, src, .. } => {
                 self.reg(*dst, *ty)?;
                 if let Value::Address(var, _) = src {
                     let own = self.module.space_of(self.function, *var);
@@ -105,40 +99,18 @@ impl Checker<'_> {
 
     fn memory(&self) -> Result<()> {
         match &self.instruction.op {
-            Op::Ld {
-                space,
-                ordering,
-                ty,
-                dst,
-                addr,
-                ..
-            } => {
+            Op::Ld { space, ordering, ty, dst, addr, .. } => {
                 let size = self.access(*space, *ordering, *ty, dst.len())?;
                 self.address(*addr, *space, size, false)?;
                 dst.iter().flatten().try_for_each(|&reg| self.reg_relaxed(reg, *ty))
             }
-            Op::St {
-                space,
-                ordering,
-                ty,
-                addr,
-                src,
-                ..
-            } => {
+            Op::St { space, ordering, ty, addr, src, .. } => {
                 let size = self.access(*space, *ordering, *ty, src.len())?;
                 self.address(*addr, *space, size, true)?;
                 src.iter().try_for_each(|&value| self.value_relaxed(value, *ty))
             }
             Op::CacheControl { space, addr, .. } => self.address(*addr, *space, 1, false),
-            Op::Atom {
-                space,
-                ty,
-                dst,
-                addr,
-                a,
-                b,
-                ..
-            } => {
+            Op::Atom { space, ty, dst, addr, a, b, .. } => {
                 self.maybe_reg(*dst, *ty)?;
                 self.address(*addr, *space, u64::from(ty.size()), true)?;
                 self.value(*a, *ty)?;
@@ -176,9 +148,7 @@ impl Checker<'_> {
                 self.reg(dst, ty)?;
                 self.values([a, b], ty)
             }
-            Op::Mad {
-                part, ty, dst, a, b, c, ..
-            } => {
+            Op::Mad { part, ty, dst, a, b, c, .. } => {
                 let wide = if part == MulPart::Wide { widened(ty) } else { ty };
                 self.reg(dst, wide)?;
                 self.values([a, b], ty)?;
@@ -189,10 +159,8 @@ impl Checker<'_> {
                 self.values([a, b, c], ty)
             }
             Op::IntUnary { op, ty, dst, a } => {
-                let counts = matches!(
-                    op,
-                    IntUnaryOp::Popc | IntUnaryOp::Clz | IntUnaryOp::Bfind | IntUnaryOp::BfindShiftAmount
-                );
+                let counts =
+                    matches!(op, IntUnaryOp::Popc | IntUnaryOp::Clz | IntUnaryOp::Bfind | IntUnaryOp::BfindShiftAmount);
                 self.reg(dst, if counts { Type::U32 } else { ty })?;
                 self.value(a, ty)
             }
@@ -213,15 +181,11 @@ impl Checker<'_> {
                 self.value(a, ty)?;
                 self.value(amount, Type::U32)
             }
-            Op::Shf {
-                dst, lo, hi, amount, ..
-            } => {
+            Op::Shf { dst, lo, hi, amount, .. } => {
                 self.reg(dst, Type::B32)?;
                 self.values([lo, hi, amount], Type::B32)
             }
-            Op::Prmt {
-                dst, a, b, selector, ..
-            } => {
+            Op::Prmt { dst, a, b, selector, .. } => {
                 self.reg(dst, Type::B32)?;
                 self.values([a, b, selector], Type::B32)
             }
@@ -230,14 +194,7 @@ impl Checker<'_> {
                 self.value(a, ty)?;
                 self.values([pos, len], Type::U32)
             }
-            Op::Bfi {
-                ty,
-                dst,
-                a,
-                b,
-                pos,
-                len,
-            } => {
+            Op::Bfi { ty, dst, a, b, pos, len } => {
                 self.reg(dst, ty)?;
                 self.values([a, b], ty)?;
                 self.values([pos, len], Type::U32)
@@ -257,29 +214,13 @@ impl Checker<'_> {
 
     fn comparison(&self) -> Result<()> {
         match self.instruction.op {
-            Op::Setp {
-                ty,
-                combine,
-                dst,
-                complement,
-                a,
-                b,
-                ..
-            } => {
+            Op::Setp { ty, combine, dst, complement, a, b, .. } => {
                 self.maybe_reg(dst, Type::Pred)?;
                 self.maybe_reg(complement, Type::Pred)?;
                 self.values([a, b], ty)?;
                 combine.map_or(Ok(()), |combine| self.predicate(combine.with))
             }
-            Op::Set {
-                dst_ty,
-                ty,
-                combine,
-                dst,
-                a,
-                b,
-                ..
-            } => {
+            Op::Set { dst_ty, ty, combine, dst, a, b, .. } => {
                 self.reg(dst, dst_ty)?;
                 self.values([a, b], ty)?;
                 combine.map_or(Ok(()), |combine| self.predicate(combine.with))
@@ -289,20 +230,12 @@ impl Checker<'_> {
                 self.values([a, b], ty)?;
                 self.reg(pred, Type::Pred)
             }
-            Op::Slct {
-                ty, c_ty, dst, a, b, c, ..
-            } => {
+            Op::Slct { ty, c_ty, dst, a, b, c, .. } => {
                 self.reg(dst, ty)?;
                 self.values([a, b], ty)?;
                 self.value(c, c_ty)
             }
-            Op::Cvt {
-                dst_ty,
-                src_ty,
-                dst,
-                src,
-                ..
-            } => {
+            Op::Cvt { dst_ty, src_ty, dst, src, .. } => {
                 self.reg_relaxed(dst, dst_ty)?;
                 match src {
                     Value::Special(special) if special.ty().bits() == src_ty.bits() && !src_ty.is_float() => Ok(()),
@@ -316,34 +249,17 @@ impl Checker<'_> {
     fn warp(&self) -> Result<()> {
         match self.instruction.op {
             Op::WarpSync { mask } => self.value(mask, Type::B32),
-            Op::Shfl {
-                dst,
-                pred,
-                a,
-                lane,
-                clamp,
-                mask,
-                ..
-            } => {
+            Op::Shfl { dst, pred, a, lane, clamp, mask, .. } => {
                 self.reg(dst, Type::B32)?;
                 self.maybe_reg(pred, Type::Pred)?;
                 self.values([a, lane, clamp, mask], Type::B32)
             }
             Op::Vote { mode, dst, pred, mask } => {
-                self.reg(
-                    dst,
-                    if mode == VoteMode::Ballot {
-                        Type::B32
-                    } else {
-                        Type::Pred
-                    },
-                )?;
+                self.reg(dst, if mode == VoteMode::Ballot { Type::B32 } else { Type::Pred })?;
                 self.predicate(pred)?;
                 self.value(mask, Type::B32)
             }
-            Op::Match {
-                ty, dst, pred, a, mask, ..
-            } => {
+            Op::Match { ty, dst, pred, a, mask, .. } => {
                 self.maybe_reg(dst, Type::B32)?;
                 self.maybe_reg(pred, Type::Pred)?;
                 self.value(a, ty)?;
@@ -377,28 +293,12 @@ impl Checker<'_> {
                 }
                 self.barrier(*id, *threads)
             }
-            Op::BarrierRed {
-                op,
-                dst,
-                id,
-                threads,
-                pred,
-                ..
-            } => {
-                self.reg(
-                    *dst,
-                    if *op == BarrierRedOp::Popc {
-                        Type::U32
-                    } else {
-                        Type::Pred
-                    },
-                )?;
+            Op::BarrierRed { op, dst, id, threads, pred, .. } => {
+                self.reg(*dst, if *op == BarrierRedOp::Popc { Type::U32 } else { Type::Pred })?;
                 self.barrier(*id, *threads)?;
                 self.predicate(*pred)
             }
-            Op::Call {
-                callee, returns, args, ..
-            } => self.call(callee.index(), returns, args),
+            Op::Call { callee, returns, args, .. } => self.call(callee.index(), returns, args),
             _ => Ok(()),
         }
     }
@@ -467,18 +367,13 @@ impl Checker<'_> {
     /// A `.param` variable of the caller handed over as a parameter.
     fn passed(&self, var: VarRef, param: &Param) -> Result<()> {
         let name = self.module.name_of(self.function, var);
-        let variable = matches!(var, VarRef::Function(_))
-            .then(|| self.module.variable(self.function, var))
-            .flatten();
+        let variable = matches!(var, VarRef::Function(_)).then(|| self.module.variable(self.function, var)).flatten();
         let Some(variable) = variable.filter(|variable| variable.space == Space::Param) else {
             return self.fail(format!("`{name}` is not a .param variable of this function"));
         };
         if variable.size() != param.size() {
             let (found, wanted) = (variable.size(), param.size());
-            return self.fail(format!(
-                "`{name}` has {found} bytes where `{}` has {wanted}",
-                param.name
-            ));
+            return self.fail(format!("`{name}` has {found} bytes where `{}` has {wanted}", param.name));
         }
         Ok(())
     }

@@ -20,14 +20,7 @@ pub fn validate(module: &Module) -> std::result::Result<(), Diagnostic> {
     let checked = variables(module).and_then(|()| {
         module.functions.iter().try_for_each(|function| {
             params(function)?;
-            let check = |instruction| {
-                Checker {
-                    module,
-                    function,
-                    instruction,
-                }
-                .instruction()
-            };
+            let check = |instruction| Checker { module, function, instruction }.instruction();
             function.body.iter().try_for_each(check)
         })
     });
@@ -37,10 +30,7 @@ pub fn validate(module: &Module) -> std::result::Result<(), Diagnostic> {
 fn variables(module: &Module) -> Result<()> {
     for variable in &module.variables {
         if variable.linkage == Linkage::Extern && variable.space != Space::Shared {
-            let message = format!(
-                "`{}` is defined in another module, and there is no linker here",
-                variable.name
-            );
+            let message = format!("`{}` is defined in another module, and there is no linker here", variable.name);
             return Err(Error::new(variable.span, message));
         }
     }
@@ -49,32 +39,21 @@ fn variables(module: &Module) -> Result<()> {
 
 fn params(function: &Function) -> Result<()> {
     if function.returns.len() > 1 {
-        return Err(Error::new(
-            function.span,
-            format!("`{}` returns more than one value", function.name),
-        ));
+        return Err(Error::new(function.span, format!("`{}` returns more than one value", function.name)));
     }
     for param in function.params.iter().chain(&function.returns) {
         if param.ty == Type::Pred {
-            return Err(Error::new(
-                param.span,
-                format!("parameter `{}` cannot be a predicate", param.name),
-            ));
+            return Err(Error::new(param.span, format!("parameter `{}` cannot be a predicate", param.name)));
         }
     }
     if !function.is_entry() {
         return Ok(());
     }
     let end = function.params.iter().fold(0u64, |end, param| {
-        end.checked_next_multiple_of(u64::from(param.align))
-            .unwrap_or(u64::MAX)
-            .saturating_add(param.size())
+        end.checked_next_multiple_of(u64::from(param.align)).unwrap_or(u64::MAX).saturating_add(param.size())
     });
     if end > MAX_KERNEL_PARAMS {
-        let message = format!(
-            "the parameters of `{}` take {end} bytes, more than {MAX_KERNEL_PARAMS}",
-            function.name
-        );
+        let message = format!("the parameters of `{}` take {end} bytes, more than {MAX_KERNEL_PARAMS}", function.name);
         return Err(Error::new(function.span, message));
     }
     Ok(())
@@ -100,18 +79,12 @@ impl<'a> Checker<'a> {
         } else {
             text
         };
-        text.trim_start()
-            .split(|c: char| c.is_whitespace() || c == ';')
-            .next()
-            .unwrap_or_default()
+        text.trim_start().split(|c: char| c.is_whitespace() || c == ';').next().unwrap_or_default()
     }
 
     /// An error whose message begins with the instruction's name.
     fn fail<T>(&self, message: impl AsRef<str>) -> Result<T> {
-        Err(Error::new(
-            self.span(),
-            format!("`{}`: {}", self.name(), message.as_ref()),
-        ))
+        Err(Error::new(self.span(), format!("`{}`: {}", self.name(), message.as_ref())))
     }
 }
 

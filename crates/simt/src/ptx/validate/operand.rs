@@ -18,29 +18,18 @@ fn fits_relaxed(ty: Type, reg: Type) -> bool {
     if ty == Type::Pred || reg == Type::Pred {
         return false;
     }
-    let narrows = if reg.is_float() {
-        ty.is_untyped()
-    } else {
-        !ty.is_float()
-    };
+    let narrows = if reg.is_float() { ty.is_untyped() } else { !ty.is_float() };
     fits(ty, reg) || narrows && reg.bits() > ty.bits()
 }
 
 impl Checker<'_> {
     fn mismatch(&self, reg: RegId, ty: Type) -> Result<()> {
         let register = &self.function.registers[reg.index()];
-        self.fail(format!(
-            "register `{}` is {} where {ty} is needed",
-            register.name, register.ty
-        ))
+        self.fail(format!("register `{}` is {} where {ty} is needed", register.name, register.ty))
     }
 
     pub(super) fn reg(&self, reg: RegId, ty: Type) -> Result<()> {
-        if fits(ty, self.function.reg_type(reg)) {
-            Ok(())
-        } else {
-            self.mismatch(reg, ty)
-        }
+        if fits(ty, self.function.reg_type(reg)) { Ok(()) } else { self.mismatch(reg, ty) }
     }
 
     pub(super) fn maybe_reg(&self, reg: Option<RegId>, ty: Type) -> Result<()> {
@@ -48,11 +37,7 @@ impl Checker<'_> {
     }
 
     pub(super) fn reg_relaxed(&self, reg: RegId, ty: Type) -> Result<()> {
-        if fits_relaxed(ty, self.function.reg_type(reg)) {
-            Ok(())
-        } else {
-            self.mismatch(reg, ty)
-        }
+        if fits_relaxed(ty, self.function.reg_type(reg)) { Ok(()) } else { self.mismatch(reg, ty) }
     }
 
     pub(super) fn predicate(&self, operand: PredicateOperand) -> Result<()> {
@@ -116,26 +101,16 @@ impl Checker<'_> {
                     return Ok(());
                 }
                 let name = &self.function.registers[reg.index()].name;
-                self.fail(format!(
-                    "register `{name}` of type {ty} cannot address the {} space",
-                    space.name()
-                ))
+                self.fail(format!("register `{name}` of type {ty} cannot address the {} space", space.name()))
             }
             AddressBase::Var(var) => {
                 let own = self.module.space_of(self.function, var);
                 let name = self.module.name_of(self.function, var);
                 if own != space && (own, space) != (Space::Global, Space::Generic) {
                     let space = space.name();
-                    return self.fail(format!(
-                        "`{name}` is in the {} space, not in the {space} space",
-                        own.name()
-                    ));
+                    return self.fail(format!("`{name}` is in the {} space, not in the {space} space", own.name()));
                 }
-                if own == Space::Param {
-                    self.param_access(var, addr.offset, size, writes)
-                } else {
-                    Ok(())
-                }
+                if own == Space::Param { self.param_access(var, addr.offset, size, writes) } else { Ok(()) }
             }
         }
     }
@@ -148,22 +123,15 @@ impl Checker<'_> {
         }
         let declared = match self.function.param(var) {
             Some(param) => param.size(),
-            None => self
-                .module
-                .variable(self.function, var)
-                .map_or(0, super::super::ast::Variable::size),
+            None => self.module.variable(self.function, var).map_or(0, super::super::ast::Variable::size),
         };
         let is_inside =
             u64::try_from(offset).is_ok_and(|start| start.checked_add(size).is_some_and(|end| end <= declared));
         if !is_inside {
-            return self.fail(format!(
-                "{size} bytes at offset {offset} leave `{name}`, which has {declared} bytes"
-            ));
+            return self.fail(format!("{size} bytes at offset {offset} leave `{name}`, which has {declared} bytes"));
         }
         if !(offset as u64).is_multiple_of(size) {
-            return self.fail(format!(
-                "offset {offset} in `{name}` is not a multiple of the access's {size} bytes"
-            ));
+            return self.fail(format!("offset {offset} in `{name}` is not a multiple of the access's {size} bytes"));
         }
         Ok(())
     }

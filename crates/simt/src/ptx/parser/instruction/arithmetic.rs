@@ -23,15 +23,7 @@ impl Parser<'_> {
             let ty = m.ty(&CARRIED)?;
             m.finish()?;
             let (dst, a, b) = (self.dst()?, self.src()?, self.src()?);
-            return Ok(Op::Carry {
-                op,
-                ty,
-                carry_in,
-                carry_out,
-                dst,
-                a,
-                b,
-            });
+            return Ok(Op::Carry { op, ty, carry_in, carry_out, dst, a, b });
         }
         let op = if is_add { IntBinaryOp::Add } else { IntBinaryOp::Sub };
         let saturate = m.take("sat");
@@ -72,17 +64,7 @@ impl Parser<'_> {
         };
         m.finish()?;
         let (dst, a, b, c) = (self.dst()?, self.src()?, self.src()?, self.src()?);
-        Ok(Op::Mad {
-            part,
-            ty,
-            saturate,
-            carry_in,
-            carry_out,
-            dst,
-            a,
-            b,
-            c,
-        })
+        Ok(Op::Mad { part, ty, saturate, carry_in, carry_out, dst, a, b, c })
     }
 
     pub(super) fn int_binary(&mut self, opcode: &str, m: &mut Modifiers<'_>) -> Result<Op> {
@@ -98,26 +80,13 @@ impl Parser<'_> {
 
     fn finish_int_binary(&mut self, op: IntBinaryOp, ty: Type, saturate: bool, m: &Modifiers<'_>) -> Result<Op> {
         m.finish()?;
-        Ok(Op::IntBinary {
-            op,
-            ty,
-            saturate,
-            dst: self.dst()?,
-            a: self.src()?,
-            b: self.src()?,
-        })
+        Ok(Op::IntBinary { op, ty, saturate, dst: self.dst()?, a: self.src()?, b: self.src()? })
     }
 
     pub(super) fn sad(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         let ty = m.ty(&INTEGERS)?;
         m.finish()?;
-        Ok(Op::Sad {
-            ty,
-            dst: self.dst()?,
-            a: self.src()?,
-            b: self.src()?,
-            c: self.src()?,
-        })
+        Ok(Op::Sad { ty, dst: self.dst()?, a: self.src()?, b: self.src()?, c: self.src()? })
     }
 
     pub(super) fn int_unary(&mut self, opcode: &str, m: &mut Modifiers<'_>) -> Result<Op> {
@@ -133,11 +102,6 @@ impl Parser<'_> {
         };
         let ty = m.ty(types)?;
         m.finish()?;
-        Ok(Op::IntUnary {
-            op,
-            ty,
-            dst: self.dst()?,
-            a: self.src()?,
-        })
+        Ok(Op::IntUnary { op, ty, dst: self.dst()?, a: self.src()? })
     }
 }

@@ -26,10 +26,7 @@ impl Parser<'_> {
         m.finish()?;
         let (label, span) = self.ident("a label")?;
         self.branch_to(label, span);
-        Ok(Op::Bra {
-            uniform,
-            target: UNRESOLVED,
-        })
+        Ok(Op::Bra { uniform, target: UNRESOLVED })
     }
 
     pub(super) fn brx(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
@@ -40,11 +37,7 @@ impl Parser<'_> {
         self.expect(b',')?;
         let (label, span) = self.ident("a table of branch targets")?;
         self.branch_to(label, span);
-        Ok(Op::BrxIdx {
-            uniform,
-            index,
-            targets: Vec::new(),
-        })
+        Ok(Op::BrxIdx { uniform, index, targets: Vec::new() })
     }
 
     /// `call (ret), name, (args)`, of which the first and the last may be missing.
@@ -68,16 +61,10 @@ impl Parser<'_> {
         let callee = match self.lookup(name) {
             Some(Symbol::Function(callee)) => callee,
             Some(_) => {
-                return Err(Error::new(
-                    span,
-                    format!("`{name}` is not a function: indirect calls are not supported"),
-                ));
+                return Err(Error::new(span, format!("`{name}` is not a function: indirect calls are not supported")));
             }
             None => {
-                return Err(Error::new(
-                    span,
-                    format!("function `{name}` is not declared before this call"),
-                ));
+                return Err(Error::new(span, format!("function `{name}` is not declared before this call")));
             }
         };
         let mut args = Vec::new();
@@ -93,12 +80,7 @@ impl Parser<'_> {
                 });
             }
         }
-        Ok(Op::Call {
-            uniform,
-            callee,
-            returns,
-            args,
-        })
+        Ok(Op::Call { uniform, callee, returns, args })
     }
 
     pub(super) fn nanosleep(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
@@ -118,54 +100,23 @@ impl Parser<'_> {
         m.take("cta");
         let aligned = is_bar || m.take("aligned");
         if m.take("red") {
-            let op = m.require(&[
-                ("popc", BarrierRedOp::Popc),
-                ("and", BarrierRedOp::And),
-                ("or", BarrierRedOp::Or),
-            ])?;
-            m.ty(&[if op == BarrierRedOp::Popc {
-                Type::U32
-            } else {
-                Type::Pred
-            }])?;
+            let op =
+                m.require(&[("popc", BarrierRedOp::Popc), ("and", BarrierRedOp::And), ("or", BarrierRedOp::Or)])?;
+            m.ty(&[if op == BarrierRedOp::Popc { Type::U32 } else { Type::Pred }])?;
             if !is_bar {
                 m.take("aligned");
             }
             m.finish()?;
             let (dst, id) = (self.dst()?, self.src()?);
             // The thread count is optional and stands before the predicate.
-            let threads = if self.commas_left() == 2 {
-                Some(self.src()?)
-            } else {
-                None
-            };
-            return Ok(Op::BarrierRed {
-                op,
-                aligned,
-                dst,
-                id,
-                threads,
-                pred: self.predicate()?,
-            });
+            let threads = if self.commas_left() == 2 { Some(self.src()?) } else { None };
+            return Ok(Op::BarrierRed { op, aligned, dst, id, threads, pred: self.predicate()? });
         }
         let op = m.require(&[("sync", BarrierOp::Sync), ("arrive", BarrierOp::Arrive)])?;
         m.finish()?;
-        let id = if self.has_more() {
-            self.src()?
-        } else {
-            Value::Imm(Imm::Int(0))
-        };
-        let threads = if self.has_more() || op == BarrierOp::Arrive {
-            Some(self.src()?)
-        } else {
-            None
-        };
-        Ok(Op::Barrier {
-            op,
-            aligned,
-            id,
-            threads,
-        })
+        let id = if self.has_more() { self.src()? } else { Value::Imm(Imm::Int(0)) };
+        let threads = if self.has_more() || op == BarrierOp::Arrive { Some(self.src()?) } else { None };
+        Ok(Op::Barrier { op, aligned, id, threads })
     }
 
     /// Commas before the next semicolon.
@@ -178,15 +129,9 @@ impl Parser<'_> {
 
     pub(super) fn fence(is_membar: bool, m: &mut Modifiers<'_>) -> Result<Op> {
         let op = if is_membar {
-            Op::Fence {
-                sem: FenceSem::Sc,
-                scope: m.require(MEMBARS)?,
-            }
+            Op::Fence { sem: FenceSem::Sc, scope: m.require(MEMBARS)? }
         } else {
-            Op::Fence {
-                sem: m.choose(FENCES).unwrap_or(FenceSem::AcqRel),
-                scope: m.require(SCOPES)?,
-            }
+            Op::Fence { sem: m.choose(FENCES).unwrap_or(FenceSem::AcqRel), scope: m.require(SCOPES)? }
         };
         m.finish()?;
         Ok(op)

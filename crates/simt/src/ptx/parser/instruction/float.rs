@@ -9,24 +9,10 @@ use super::super::modifiers::{Modifiers, Table};
 use super::{FLOATS, ROUNDINGS};
 
 const SINGLE: [Type; 1] = [Type::F32];
-const INTEGRAL: &Table<Rounding> = &[
-    ("rni", Rounding::NearestEven),
-    ("rzi", Rounding::Zero),
-    ("rmi", Rounding::Down),
-    ("rpi", Rounding::Up),
-];
-const CONVERTED: [Type; 10] = [
-    Type::U8,
-    Type::U16,
-    Type::U32,
-    Type::U64,
-    Type::S8,
-    Type::S16,
-    Type::S32,
-    Type::S64,
-    Type::F32,
-    Type::F64,
-];
+const INTEGRAL: &Table<Rounding> =
+    &[("rni", Rounding::NearestEven), ("rzi", Rounding::Zero), ("rmi", Rounding::Down), ("rpi", Rounding::Up)];
+const CONVERTED: [Type; 10] =
+    [Type::U8, Type::U16, Type::U32, Type::U64, Type::S8, Type::S16, Type::S32, Type::S64, Type::F32, Type::F64];
 const TESTS: &Table<FloatTest> = &[
     ("finite", FloatTest::Finite),
     ("infinite", FloatTest::Infinite),
@@ -54,16 +40,9 @@ impl Parser<'_> {
                 FloatBinaryOp::Div(precision)
             }
             "min" | "max" => {
-                let mode = MinMaxMode {
-                    nan: m.take("NaN"),
-                    xorsign_abs: Self::xorsign_abs(m)?,
-                };
+                let mode = MinMaxMode { nan: m.take("NaN"), xorsign_abs: Self::xorsign_abs(m)? };
                 limited = mode != MinMaxMode::default();
-                if opcode == "min" {
-                    FloatBinaryOp::Min(mode)
-                } else {
-                    FloatBinaryOp::Max(mode)
-                }
+                if opcode == "min" { FloatBinaryOp::Min(mode) } else { FloatBinaryOp::Max(mode) }
             }
             _ => FloatBinaryOp::Copysign,
         };
@@ -71,15 +50,7 @@ impl Parser<'_> {
         let saturate = is_arithmetic && m.take("sat");
         let ty = m.ty(single_only(ftz || saturate || limited))?;
         m.finish()?;
-        Ok(Op::FloatBinary {
-            op,
-            ty,
-            ftz,
-            saturate,
-            dst: self.dst()?,
-            a: self.src()?,
-            b: self.src()?,
-        })
+        Ok(Op::FloatBinary { op, ty, ftz, saturate, dst: self.dst()?, a: self.src()?, b: self.src()? })
     }
 
     fn xorsign_abs(m: &mut Modifiers<'_>) -> Result<bool> {
@@ -102,24 +73,11 @@ impl Parser<'_> {
         let ty = m.ty(single_only(ftz || saturate))?;
         m.finish()?;
         let (dst, a, b, c) = (self.dst()?, self.src()?, self.src()?, self.src()?);
-        Ok(Op::Fma {
-            ty,
-            rounding,
-            ftz,
-            saturate,
-            dst,
-            a,
-            b,
-            c,
-        })
+        Ok(Op::Fma { ty, rounding, ftz, saturate, dst, a, b, c })
     }
 
     pub(super) fn float_sign(&mut self, opcode: &str, m: &mut Modifiers<'_>) -> Result<Op> {
-        let op = if opcode == "abs" {
-            FloatUnaryOp::Abs
-        } else {
-            FloatUnaryOp::Neg
-        };
+        let op = if opcode == "abs" { FloatUnaryOp::Abs } else { FloatUnaryOp::Neg };
         self.finish_float_unary(op, false, m)
     }
 
@@ -129,14 +87,7 @@ impl Parser<'_> {
                 let precision = Self::precision(m, false)?;
                 // `rcp.approx.ftz.f64` exists, as a seed for iteration; no compiler prints it for these kernels.
                 let single = precision == Precision::Approx;
-                (
-                    if opcode == "sqrt" {
-                        FloatUnaryOp::Sqrt(precision)
-                    } else {
-                        FloatUnaryOp::Rcp(precision)
-                    },
-                    single,
-                )
+                (if opcode == "sqrt" { FloatUnaryOp::Sqrt(precision) } else { FloatUnaryOp::Rcp(precision) }, single)
             }
             _ => {
                 m.require(&[("approx", ())])?;
@@ -157,25 +108,14 @@ impl Parser<'_> {
         let ftz = op != FloatUnaryOp::Tanh && m.take("ftz");
         let ty = m.ty(single_only(single || ftz && op != FloatUnaryOp::Rsqrt))?;
         m.finish()?;
-        Ok(Op::FloatUnary {
-            op,
-            ty,
-            ftz,
-            dst: self.dst()?,
-            a: self.src()?,
-        })
+        Ok(Op::FloatUnary { op, ty, ftz, dst: self.dst()?, a: self.src()? })
     }
 
     pub(super) fn testp(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         let test = m.require(TESTS)?;
         let ty = m.ty(&FLOATS)?;
         m.finish()?;
-        Ok(Op::Testp {
-            test,
-            ty,
-            dst: self.dst()?,
-            a: self.src()?,
-        })
+        Ok(Op::Testp { test, ty, dst: self.dst()?, a: self.src()? })
     }
 
     pub(super) fn cvt(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
@@ -191,15 +131,7 @@ impl Parser<'_> {
         if ftz && dst_ty != Type::F32 && src_ty != Type::F32 {
             return Err(Error::new(m.span, format!("`{}` has .ftz, which is for .f32", m.text)));
         }
-        Ok(Op::Cvt {
-            dst_ty,
-            src_ty,
-            rounding,
-            ftz,
-            saturate,
-            dst: self.dst()?,
-            src: self.src()?,
-        })
+        Ok(Op::Cvt { dst_ty, src_ty, rounding, ftz, saturate, dst: self.dst()?, src: self.src()? })
     }
 }
 

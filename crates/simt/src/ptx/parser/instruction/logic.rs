@@ -8,17 +8,8 @@ use super::{LOGIC, NUMBERS, UNTYPED};
 
 const LOGICAL: [Type; 4] = [Type::Pred, Type::B16, Type::B32, Type::B64];
 const FIELDS: [Type; 4] = [Type::U32, Type::U64, Type::S32, Type::S64];
-const SHIFTED: [Type; 9] = [
-    Type::B16,
-    Type::B32,
-    Type::B64,
-    Type::U16,
-    Type::U32,
-    Type::U64,
-    Type::S16,
-    Type::S32,
-    Type::S64,
-];
+const SHIFTED: [Type; 9] =
+    [Type::B16, Type::B32, Type::B64, Type::U16, Type::U32, Type::U64, Type::S16, Type::S32, Type::S64];
 const SHF_MODES: &Table<ShfMode> = &[("clamp", ShfMode::Clamp), ("wrap", ShfMode::Wrap)];
 const PRMT_MODES: &Table<PrmtMode> = &[
     ("f4e", PrmtMode::F4e),
@@ -58,23 +49,13 @@ impl Parser<'_> {
         };
         let ty = m.ty(&LOGICAL)?;
         m.finish()?;
-        Ok(Op::Logic {
-            op,
-            ty,
-            dst: self.dst()?,
-            a: self.src()?,
-            b: self.src()?,
-        })
+        Ok(Op::Logic { op, ty, dst: self.dst()?, a: self.src()?, b: self.src()? })
     }
 
     pub(super) fn not(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         let ty = m.ty(&LOGICAL)?;
         m.finish()?;
-        Ok(Op::Not {
-            ty,
-            dst: self.dst()?,
-            a: self.src()?,
-        })
+        Ok(Op::Not { ty, dst: self.dst()?, a: self.src()? })
     }
 
     pub(super) fn lop3(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
@@ -89,20 +70,11 @@ impl Parser<'_> {
     }
 
     pub(super) fn shift(&mut self, opcode: &str, m: &mut Modifiers<'_>) -> Result<Op> {
-        let (op, types): (_, &[Type]) = if opcode == "shl" {
-            (ShiftOp::Left, &UNTYPED)
-        } else {
-            (ShiftOp::Right, &SHIFTED)
-        };
+        let (op, types): (_, &[Type]) =
+            if opcode == "shl" { (ShiftOp::Left, &UNTYPED) } else { (ShiftOp::Right, &SHIFTED) };
         let ty = m.ty(types)?;
         m.finish()?;
-        Ok(Op::Shift {
-            op,
-            ty,
-            dst: self.dst()?,
-            a: self.src()?,
-            amount: self.src()?,
-        })
+        Ok(Op::Shift { op, ty, dst: self.dst()?, a: self.src()?, amount: self.src()? })
     }
 
     pub(super) fn shf(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
@@ -110,77 +82,40 @@ impl Parser<'_> {
         let mode = m.require(SHF_MODES)?;
         m.ty(&[Type::B32])?;
         m.finish()?;
-        Ok(Op::Shf {
-            op,
-            mode,
-            dst: self.dst()?,
-            lo: self.src()?,
-            hi: self.src()?,
-            amount: self.src()?,
-        })
+        Ok(Op::Shf { op, mode, dst: self.dst()?, lo: self.src()?, hi: self.src()?, amount: self.src()? })
     }
 
     pub(super) fn prmt(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         let mode = m.choose(PRMT_MODES).unwrap_or(PrmtMode::Index);
         m.ty(&[Type::B32])?;
         m.finish()?;
-        Ok(Op::Prmt {
-            mode,
-            dst: self.dst()?,
-            a: self.src()?,
-            b: self.src()?,
-            selector: self.src()?,
-        })
+        Ok(Op::Prmt { mode, dst: self.dst()?, a: self.src()?, b: self.src()?, selector: self.src()? })
     }
 
     pub(super) fn bfe(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         let ty = m.ty(&FIELDS)?;
         m.finish()?;
-        Ok(Op::Bfe {
-            ty,
-            dst: self.dst()?,
-            a: self.src()?,
-            pos: self.src()?,
-            len: self.src()?,
-        })
+        Ok(Op::Bfe { ty, dst: self.dst()?, a: self.src()?, pos: self.src()?, len: self.src()? })
     }
 
     pub(super) fn bfi(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         let ty = m.ty(&super::WORDS)?;
         m.finish()?;
-        Ok(Op::Bfi {
-            ty,
-            dst: self.dst()?,
-            a: self.src()?,
-            b: self.src()?,
-            pos: self.src()?,
-            len: self.src()?,
-        })
+        Ok(Op::Bfi { ty, dst: self.dst()?, a: self.src()?, b: self.src()?, pos: self.src()?, len: self.src()? })
     }
 
     pub(super) fn bmsk(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         let mode = m.require(SHF_MODES)?;
         m.ty(&[Type::B32])?;
         m.finish()?;
-        Ok(Op::Bmsk {
-            mode,
-            dst: self.dst()?,
-            pos: self.src()?,
-            len: self.src()?,
-        })
+        Ok(Op::Bmsk { mode, dst: self.dst()?, pos: self.src()?, len: self.src()? })
     }
 
     pub(super) fn szext(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         let mode = m.require(SHF_MODES)?;
         let ty = m.ty(&[Type::U32, Type::S32])?;
         m.finish()?;
-        Ok(Op::Szext {
-            mode,
-            ty,
-            dst: self.dst()?,
-            a: self.src()?,
-            width: self.src()?,
-        })
+        Ok(Op::Szext { mode, ty, dst: self.dst()?, a: self.src()?, width: self.src()? })
     }
 
     /// Comparison, `.ftz` and the operation with a further predicate, whose operand comes last.
@@ -189,13 +124,7 @@ impl Parser<'_> {
     }
 
     fn combine(&mut self, op: Option<LogicOp>) -> Result<Option<Combine>> {
-        op.map(|op| {
-            Ok(Combine {
-                op,
-                with: self.predicate()?,
-            })
-        })
-        .transpose()
+        op.map(|op| Ok(Combine { op, with: self.predicate()? })).transpose()
     }
 
     pub(super) fn setp(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
@@ -206,16 +135,7 @@ impl Parser<'_> {
         let dst = self.dst_or_sink()?;
         let complement = self.second_dst()?;
         let (a, b) = (self.src()?, self.src()?);
-        Ok(Op::Setp {
-            cmp,
-            ty,
-            ftz,
-            combine: self.combine(combined)?,
-            dst,
-            complement,
-            a,
-            b,
-        })
+        Ok(Op::Setp { cmp, ty, ftz, combine: self.combine(combined)?, dst, complement, a, b })
     }
 
     pub(super) fn set(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
@@ -225,28 +145,13 @@ impl Parser<'_> {
         m.finish()?;
         check_comparison(cmp, ty, ftz, m)?;
         let (dst, a, b) = (self.dst()?, self.src()?, self.src()?);
-        Ok(Op::Set {
-            cmp,
-            dst_ty,
-            ty,
-            ftz,
-            combine: self.combine(combined)?,
-            dst,
-            a,
-            b,
-        })
+        Ok(Op::Set { cmp, dst_ty, ty, ftz, combine: self.combine(combined)?, dst, a, b })
     }
 
     pub(super) fn selp(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         let ty = m.ty(&NUMBERS)?;
         m.finish()?;
-        Ok(Op::Selp {
-            ty,
-            dst: self.dst()?,
-            a: self.src()?,
-            b: self.src()?,
-            pred: self.dst()?,
-        })
+        Ok(Op::Selp { ty, dst: self.dst()?, a: self.src()?, b: self.src()?, pred: self.dst()? })
     }
 
     pub(super) fn slct(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
@@ -254,15 +159,7 @@ impl Parser<'_> {
         let ty = m.ty(&NUMBERS)?;
         let c_ty = m.ty(&[Type::S32, Type::F32])?;
         m.finish()?;
-        Ok(Op::Slct {
-            ty,
-            c_ty,
-            ftz,
-            dst: self.dst()?,
-            a: self.src()?,
-            b: self.src()?,
-            c: self.src()?,
-        })
+        Ok(Op::Slct { ty, c_ty, ftz, dst: self.dst()?, a: self.src()?, b: self.src()?, c: self.src()? })
     }
 }
 
@@ -273,10 +170,7 @@ fn check_comparison(cmp: CmpOp, ty: Type, ftz: bool, m: &Modifiers<'_>) -> Resul
         _ => ty.is_float(),
     };
     if !fits {
-        return Err(Error::new(
-            m.span,
-            format!("`{}` compares {ty} in a way that its values do not have", m.text),
-        ));
+        return Err(Error::new(m.span, format!("`{}` compares {ty} in a way that its values do not have", m.text)));
     }
     if ftz && ty != Type::F32 {
         return Err(Error::new(m.span, format!("`{}` has .ftz, which is for .f32", m.text)));

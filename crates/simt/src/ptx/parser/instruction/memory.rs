@@ -25,19 +25,10 @@ const STORED: [Type; 14] = [
     Type::F64,
 ];
 const ADDRESSES: [Type; 1] = [Type::U64];
-const LOAD_CACHES: &Table<CacheOp> = &[
-    ("ca", CacheOp::Ca),
-    ("cg", CacheOp::Cg),
-    ("cs", CacheOp::Cs),
-    ("lu", CacheOp::Lu),
-    ("cv", CacheOp::Cv),
-];
-const STORE_CACHES: &Table<CacheOp> = &[
-    ("wb", CacheOp::Wb),
-    ("cg", CacheOp::Cg),
-    ("cs", CacheOp::Cs),
-    ("wt", CacheOp::Wt),
-];
+const LOAD_CACHES: &Table<CacheOp> =
+    &[("ca", CacheOp::Ca), ("cg", CacheOp::Cg), ("cs", CacheOp::Cs), ("lu", CacheOp::Lu), ("cv", CacheOp::Cv)];
+const STORE_CACHES: &Table<CacheOp> =
+    &[("wb", CacheOp::Wb), ("cg", CacheOp::Cg), ("cs", CacheOp::Cs), ("wt", CacheOp::Wt)];
 const L1: &Table<Eviction> = &[
     ("L1::evict_normal", Eviction::Normal),
     ("L1::evict_unchanged", Eviction::Unchanged),
@@ -45,11 +36,8 @@ const L1: &Table<Eviction> = &[
     ("L1::evict_last", Eviction::Last),
     ("L1::no_allocate", Eviction::NoAllocate),
 ];
-const L2: &Table<Eviction> = &[
-    ("L2::evict_normal", Eviction::Normal),
-    ("L2::evict_first", Eviction::First),
-    ("L2::evict_last", Eviction::Last),
-];
+const L2: &Table<Eviction> =
+    &[("L2::evict_normal", Eviction::Normal), ("L2::evict_first", Eviction::First), ("L2::evict_last", Eviction::Last)];
 const L2_PREFETCH: &Table<u16> = &[("L2::64B", 64), ("L2::128B", 128), ("L2::256B", 256)];
 const VECTORS: &Table<usize> = &[("v2", 2), ("v4", 4), ("v8", 8)];
 const ATOM_OPS: &Table<AtomOp> = &[
@@ -73,24 +61,12 @@ enum Sem {
     AcqRel,
 }
 
-const LOAD_SEMS: &Table<Sem> = &[
-    ("weak", Sem::Weak),
-    ("volatile", Sem::Volatile),
-    ("relaxed", Sem::Relaxed),
-    ("acquire", Sem::Acquire),
-];
-const STORE_SEMS: &Table<Sem> = &[
-    ("weak", Sem::Weak),
-    ("volatile", Sem::Volatile),
-    ("relaxed", Sem::Relaxed),
-    ("release", Sem::Release),
-];
-const ATOM_SEMS: &Table<Sem> = &[
-    ("relaxed", Sem::Relaxed),
-    ("acquire", Sem::Acquire),
-    ("release", Sem::Release),
-    ("acq_rel", Sem::AcqRel),
-];
+const LOAD_SEMS: &Table<Sem> =
+    &[("weak", Sem::Weak), ("volatile", Sem::Volatile), ("relaxed", Sem::Relaxed), ("acquire", Sem::Acquire)];
+const STORE_SEMS: &Table<Sem> =
+    &[("weak", Sem::Weak), ("volatile", Sem::Volatile), ("relaxed", Sem::Relaxed), ("release", Sem::Release)];
+const ATOM_SEMS: &Table<Sem> =
+    &[("relaxed", Sem::Relaxed), ("acquire", Sem::Acquire), ("release", Sem::Release), ("acq_rel", Sem::AcqRel)];
 
 fn ordering(sem: Sem, scope: Scope) -> Ordering {
     match sem {
@@ -111,26 +87,14 @@ impl Parser<'_> {
         m.finish()?;
         if self.at_punct(b'{') {
             let dst = self.vector(Self::register_or_sink)?;
-            return Ok(Op::Unpack {
-                ty,
-                dst,
-                src: self.src()?,
-            });
+            return Ok(Op::Unpack { ty, dst, src: self.src()? });
         }
         let dst = self.dst()?;
         // The comma is read with the vector or the value.
         if self.peek_second().kind == super::TokenKind::Punct(b'{') {
-            return Ok(Op::Pack {
-                ty,
-                dst,
-                src: self.vector(Self::value)?,
-            });
+            return Ok(Op::Pack { ty, dst, src: self.vector(Self::value)? });
         }
-        Ok(Op::Mov {
-            ty,
-            dst,
-            src: self.src()?,
-        })
+        Ok(Op::Mov { ty, dst, src: self.src()? })
     }
 
     fn access(m: &mut Modifiers<'_>, sems: &Table<Sem>) -> Result<Ordering> {
@@ -163,10 +127,7 @@ impl Parser<'_> {
     /// `ldu`: a load whose address is the same in the warp.
     pub(super) fn ldu(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         let space = m.choose(&SPACES[..1]).unwrap_or(Space::Generic);
-        let cache = CacheHints {
-            non_coherent: true,
-            ..CacheHints::default()
-        };
+        let cache = CacheHints { non_coherent: true, ..CacheHints::default() };
         self.finish_ld(space, Ordering::Weak, cache, m)
     }
 
@@ -177,14 +138,7 @@ impl Parser<'_> {
         let start = self.peek().span;
         let dst = self.vector(Self::register_or_sink)?;
         check_length(dst.len(), length, start, m)?;
-        Ok(Op::Ld {
-            space,
-            ordering,
-            cache,
-            ty,
-            dst,
-            addr: self.address()?,
-        })
+        Ok(Op::Ld { space, ordering, cache, ty, dst, addr: self.address()? })
     }
 
     pub(super) fn st(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
@@ -198,48 +152,25 @@ impl Parser<'_> {
         let start = self.peek_second().span;
         let src = self.vector(Self::value)?;
         check_length(src.len(), length, start, m)?;
-        Ok(Op::St {
-            space,
-            ordering,
-            cache,
-            ty,
-            addr,
-            src,
-        })
+        Ok(Op::St { space, ordering, cache, ty, addr, src })
     }
 
     pub(super) fn cvta(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
-        let direction = if m.take("to") {
-            CvtaDirection::FromGeneric
-        } else {
-            CvtaDirection::ToGeneric
-        };
+        let direction = if m.take("to") { CvtaDirection::FromGeneric } else { CvtaDirection::ToGeneric };
         let space = m.require(SPACES)?;
         let ty = m.ty(&ADDRESSES)?;
         m.finish()?;
-        Ok(Op::Cvta {
-            direction,
-            space,
-            ty,
-            dst: self.dst()?,
-            src: self.src()?,
-        })
+        Ok(Op::Cvta { direction, space, ty, dst: self.dst()?, src: self.src()? })
     }
 
     pub(super) fn isspacep(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         let space = m.require(SPACES)?;
         m.finish()?;
-        Ok(Op::Isspacep {
-            space,
-            dst: self.dst()?,
-            src: self.src()?,
-        })
+        Ok(Op::Isspacep { space, dst: self.dst()?, src: self.src()? })
     }
 
     pub(super) fn cache_control(&mut self, opcode: &str, m: &mut Modifiers<'_>) -> Result<Op> {
-        let space = m
-            .choose(&[("global", Space::Global), ("local", Space::Local)])
-            .unwrap_or(Space::Generic);
+        let space = m.choose(&[("global", Space::Global), ("local", Space::Local)]).unwrap_or(Space::Generic);
         let op = m.require(match opcode {
             "prefetch" => &[("L1", CacheControlOp::PrefetchL1), ("L2", CacheControlOp::PrefetchL2)],
             "prefetchu" => &[("L1", CacheControlOp::PrefetchUniformL1)],
@@ -264,9 +195,7 @@ impl Parser<'_> {
         let scope = m.choose(SCOPES).unwrap_or(Scope::Gpu);
         let ordering = ordering(sem, scope);
         let space = m.choose(&SPACES[..3]).unwrap_or(Space::Generic);
-        let swap = returns
-            .then(|| m.choose(&[("exch", AtomOp::Exch), ("cas", AtomOp::Cas)]))
-            .flatten();
+        let swap = returns.then(|| m.choose(&[("exch", AtomOp::Exch), ("cas", AtomOp::Cas)])).flatten();
         let op = match swap {
             Some(op) => op,
             None => m.require(ATOM_OPS)?,
@@ -276,24 +205,8 @@ impl Parser<'_> {
             AtomOp::Min | AtomOp::Max => &[Type::U32, Type::S32, Type::U64, Type::S64],
             AtomOp::And | AtomOp::Or | AtomOp::Xor => &[Type::B32, Type::B64],
             AtomOp::Inc | AtomOp::Dec => &[Type::U32],
-            AtomOp::Exch => &[
-                Type::B32,
-                Type::B64,
-                Type::U32,
-                Type::S32,
-                Type::U64,
-                Type::S64,
-                Type::F32,
-            ],
-            AtomOp::Cas => &[
-                Type::B16,
-                Type::B32,
-                Type::B64,
-                Type::U32,
-                Type::S32,
-                Type::U64,
-                Type::S64,
-            ],
+            AtomOp::Exch => &[Type::B32, Type::B64, Type::U32, Type::S32, Type::U64, Type::S64, Type::F32],
+            AtomOp::Cas => &[Type::B16, Type::B32, Type::B64, Type::U32, Type::S32, Type::U64, Type::S64],
         })?;
         // `.noftz` only exists for 16-bit floats.
         m.finish()?;
@@ -301,16 +214,7 @@ impl Parser<'_> {
         let addr = self.address()?;
         let a = self.src()?;
         let b: Option<Value> = if op == AtomOp::Cas { Some(self.src()?) } else { None };
-        Ok(Op::Atom {
-            op,
-            ordering,
-            space,
-            ty,
-            dst,
-            addr,
-            a,
-            b,
-        })
+        Ok(Op::Atom { op, ordering, space, ty, dst, addr, a, b })
     }
 }
 
@@ -318,8 +222,5 @@ fn check_length(found: usize, length: usize, span: super::super::super::ast::Spa
     if found == length {
         return Ok(());
     }
-    Err(Error::new(
-        span,
-        format!("`{}` moves {length} element(s), but its operand has {found}", m.text),
-    ))
+    Err(Error::new(span, format!("`{}` moves {length} element(s), but its operand has {found}", m.text)))
 }

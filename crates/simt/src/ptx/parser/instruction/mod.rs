@@ -31,12 +31,8 @@ const NUMBERS: [Type; 11] = [
     Type::F64,
 ];
 
-const ROUNDINGS: &Table<Rounding> = &[
-    ("rn", Rounding::NearestEven),
-    ("rz", Rounding::Zero),
-    ("rm", Rounding::Down),
-    ("rp", Rounding::Up),
-];
+const ROUNDINGS: &Table<Rounding> =
+    &[("rn", Rounding::NearestEven), ("rz", Rounding::Zero), ("rm", Rounding::Down), ("rp", Rounding::Up)];
 
 const SPACES: &Table<Space> = &[
     ("global", Space::Global),
@@ -49,12 +45,8 @@ const SPACES: &Table<Space> = &[
     ("param::func", Space::Param),
 ];
 
-const SCOPES: &Table<Scope> = &[
-    ("cta", Scope::Cta),
-    ("cluster", Scope::Cluster),
-    ("gpu", Scope::Gpu),
-    ("sys", Scope::Sys),
-];
+const SCOPES: &Table<Scope> =
+    &[("cta", Scope::Cta), ("cluster", Scope::Cluster), ("gpu", Scope::Gpu), ("sys", Scope::Sys)];
 
 const LOGIC: &Table<LogicOp> = &[("and", LogicOp::And), ("or", LogicOp::Or), ("xor", LogicOp::Xor)];
 

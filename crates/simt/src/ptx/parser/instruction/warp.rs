@@ -6,18 +6,10 @@ use super::super::Parser;
 use super::super::modifiers::{Modifiers, Table};
 use super::WORDS;
 
-const SHFL_MODES: &Table<ShflMode> = &[
-    ("up", ShflMode::Up),
-    ("down", ShflMode::Down),
-    ("bfly", ShflMode::Bfly),
-    ("idx", ShflMode::Idx),
-];
-const VOTE_MODES: &Table<VoteMode> = &[
-    ("all", VoteMode::All),
-    ("any", VoteMode::Any),
-    ("uni", VoteMode::Uni),
-    ("ballot", VoteMode::Ballot),
-];
+const SHFL_MODES: &Table<ShflMode> =
+    &[("up", ShflMode::Up), ("down", ShflMode::Down), ("bfly", ShflMode::Bfly), ("idx", ShflMode::Idx)];
+const VOTE_MODES: &Table<VoteMode> =
+    &[("all", VoteMode::All), ("any", VoteMode::Any), ("uni", VoteMode::Uni), ("ballot", VoteMode::Ballot)];
 const REDUX_OPS: &Table<ReduxOp> = &[
     ("add", ReduxOp::Add),
     ("min", ReduxOp::Min),
@@ -43,32 +35,15 @@ impl Parser<'_> {
         let dst = self.dst()?;
         let pred = self.second_dst()?;
         let (a, lane, clamp, mask) = (self.src()?, self.src()?, self.src()?, self.src()?);
-        Ok(Op::Shfl {
-            mode,
-            dst,
-            pred,
-            a,
-            lane,
-            clamp,
-            mask,
-        })
+        Ok(Op::Shfl { mode, dst, pred, a, lane, clamp, mask })
     }
 
     pub(super) fn vote(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         m.require(SYNC)?;
         let mode = m.require(VOTE_MODES)?;
-        m.ty(&[if mode == VoteMode::Ballot {
-            Type::B32
-        } else {
-            Type::Pred
-        }])?;
+        m.ty(&[if mode == VoteMode::Ballot { Type::B32 } else { Type::Pred }])?;
         m.finish()?;
-        Ok(Op::Vote {
-            mode,
-            dst: self.dst()?,
-            pred: self.predicate()?,
-            mask: self.src()?,
-        })
+        Ok(Op::Vote { mode, dst: self.dst()?, pred: self.predicate()?, mask: self.src()? })
     }
 
     pub(super) fn match_sync(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
@@ -77,19 +52,8 @@ impl Parser<'_> {
         let ty = m.ty(&WORDS)?;
         m.finish()?;
         let dst = self.dst_or_sink()?;
-        let pred = if mode == MatchMode::All {
-            self.second_dst()?
-        } else {
-            None
-        };
-        Ok(Op::Match {
-            mode,
-            ty,
-            dst,
-            pred,
-            a: self.src()?,
-            mask: self.src()?,
-        })
+        let pred = if mode == MatchMode::All { self.second_dst()? } else { None };
+        Ok(Op::Match { mode, ty, dst, pred, a: self.src()?, mask: self.src()? })
     }
 
     pub(super) fn activemask(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
@@ -102,19 +66,9 @@ impl Parser<'_> {
         m.require(SYNC)?;
         let op = m.require(REDUX_OPS)?;
         let is_bitwise = matches!(op, ReduxOp::And | ReduxOp::Or | ReduxOp::Xor);
-        let ty = m.ty(if is_bitwise {
-            &[Type::B32]
-        } else {
-            &[Type::U32, Type::S32]
-        })?;
+        let ty = m.ty(if is_bitwise { &[Type::B32] } else { &[Type::U32, Type::S32] })?;
         m.finish()?;
-        Ok(Op::Redux {
-            op,
-            ty,
-            dst: self.dst()?,
-            a: self.src()?,
-            mask: self.src()?,
-        })
+        Ok(Op::Redux { op, ty, dst: self.dst()?, a: self.src()?, mask: self.src()? })
     }
 
     pub(super) fn elect(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
@@ -122,10 +76,6 @@ impl Parser<'_> {
         m.finish()?;
         let dst = self.dst_or_sink()?;
         self.expect(b'|')?;
-        Ok(Op::Elect {
-            dst,
-            pred: self.register()?,
-            mask: self.src()?,
-        })
+        Ok(Op::Elect { dst, pred: self.register()?, mask: self.src()? })
     }
 }
