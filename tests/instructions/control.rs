@@ -146,21 +146,23 @@ $skip:",
     ));
 }
 
+/// `p`: all threads of some blocks, none of others, and some of one.
+const LATE: &str = "setp.ge.u32 p, thread, 1000;";
+
+const ODD: &str = "and.b32 t0, a, 1; setp.ne.u32 p, t0, 0;";
+
 fn barriers(rows: &mut Vec<Row>) {
     let odd = |inputs: &[Tuple], thread: usize| {
         let block = &inputs[thread / BLOCK * BLOCK..][..BLOCK];
         block.iter().filter(|tuple| tuple[0] % 2 == 1).count()
     };
-    const ODD: &str = "and.b32 t0, a, 1; setp.ne.u32 p, t0, 0;";
-    // All threads of some blocks, none of others, and some of one.
-    const FIRST: &str = "setp.ge.u32 p, thread, 1000;";
     let text = format!("{ODD} bar.red.popc.u32 d, 0, p;");
     rows.push(row!(text, (a: u32) -> u32, |inputs, thread| odd(inputs, thread) as u32));
     let text = format!("{ODD} barrier.red.popc.u32 d, 1, !p;");
     rows.push(row!(text, (a: u32) -> u32, |inputs, thread| (BLOCK - odd(inputs, thread)) as u32));
-    let text = format!("{FIRST} bar.red.and.pred q, 0, p; selp.u32 d, 1, 0, q;");
+    let text = format!("{LATE} bar.red.and.pred q, 0, p; selp.u32 d, 1, 0, q;");
     rows.push(row!(text, () -> u32, |_inputs, thread| (thread / BLOCK * BLOCK >= 1000).into()));
-    let text = format!("{FIRST} bar.red.or.pred q, 2, p; selp.u32 d, 1, 0, q;");
+    let text = format!("{LATE} bar.red.or.pred q, 2, p; selp.u32 d, 1, 0, q;");
     rows.push(row!(text, () -> u32, |_inputs, thread| (thread / BLOCK * BLOCK + BLOCK > 1000).into()));
     // The first warp waits for the second alone, and reads what it wrote.
     rows.push(row!(
@@ -181,9 +183,12 @@ $done:",
     rows.push(row!("membar.gl; fence.acq_rel.gpu; fence.sc.cta; nanosleep.u32 20; mov.b32 d, a;", (a: u32) -> u32 = a));
 }
 
+/// A register in each thread.
+type Value = fn(usize) -> u32;
+
 fn special_registers(rows: &mut Vec<Row>) {
     let lane = |thread: usize| thread as u32 % 32;
-    let registers: [(&str, fn(usize) -> u32); 13] = [
+    let registers: [(&str, Value); 13] = [
         ("%tid.x", |thread| (thread % BLOCK) as u32),
         ("%tid.y", |_| 0),
         ("%tid.z", |_| 0),

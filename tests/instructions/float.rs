@@ -185,7 +185,7 @@ fn approximate(
         let flushes = ftz && truth.abs() - error < f64::from(f32::MIN_POSITIVE);
         match truth {
             _ if truth.is_nan() => result.is_nan(),
-            _ if truth.is_infinite() => result == truth,
+            _ if truth.is_infinite() => result.to_bits() == truth.to_bits(),
             _ if overflows && result.is_infinite() => result.signum() == truth.signum(),
             _ if flushes && result == 0.0 => true,
             _ => (result - truth).abs() <= error + ulp(truth) / 2.0,

@@ -209,6 +209,11 @@ fn extracted(ty: Int, a: i128, position: i128, length: i128) -> i128 {
     })
 }
 
+/// `b:a`
+fn joined(a: u32, b: u32) -> u64 {
+    u64::from(b) << 32 | u64::from(a)
+}
+
 fn bits(rows: &mut Vec<Row>) {
     macro_rules! width {
         ($ty:ty) => {{
@@ -251,9 +256,6 @@ fn bits(rows: &mut Vec<Row>) {
                 })
             }),
         );
-    }
-    fn joined(a: u32, b: u32) -> u64 {
-        u64::from(b) << 32 | u64::from(a)
     }
     rows.push(
         row!("shf.l.clamp.b32 d, a, b, c;", (a: u32, b: u32, c: Amount) -> u32 = {
@@ -364,7 +366,7 @@ fn pieces(rows: &mut Vec<Row>) {
     rows.push(row!("add.sat.s32 d, a, b;", (a: i32, b: i32) -> i32 = a.saturating_add(b)));
     rows.push(row!("sub.sat.s32 d, a, b;", (a: i32, b: i32) -> i32 = a.saturating_sub(b)));
     rows.push(row!("mad.hi.sat.s32 d, a, b, c;", (a: i32, b: i32, c: i32) -> i32 = {
-        ((i64::from(a) * i64::from(b) >> 32) as i32).saturating_add(c)
+        (((i64::from(a) * i64::from(b)) >> 32) as i32).saturating_add(c)
     }));
 }
 

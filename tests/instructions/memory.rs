@@ -210,7 +210,7 @@ fn contended(rows: &mut Vec<Row>) {
         row!("atom.global.add.u32 d, [common], 1;", () -> u32, |_inputs, thread| thread as u32).unordered(),
         row!("atom.global.add.s32 d, [common], -1;", () -> u32, |_inputs, thread| (thread as u32).wrapping_neg()).unordered(),
         row!("atom.global.inc.u32 d, [common], 99;", () -> u32, |_inputs, thread| thread as u32 % 100).unordered(),
-        row!("atom.global.dec.u32 d, [common], 99;", () -> u32, |_inputs, thread| thread as u32 % 100).unordered(),
+        row!("atom.global.dec.u32 d, [common], 99;", () -> u32, |_inputs, thread| (100 - thread as u32 % 100) % 100).unordered(),
         row!(format!("{own_counter} atom.shared.add.u32 d, [w0], 1;"), () -> u32, |_inputs, thread| {
             (thread % BLOCK) as u32
         })

@@ -53,127 +53,20 @@ impl Kind {
         }
     }
 
-    /// Values at which instructions change their ways.
+    /// Values at which instructions change their ways. Bytes and halves are not cut to their width: what lies above
+    /// them in the register must not matter.
     fn edges(self) -> Vec<u64> {
-        let edges: Vec<u64> = match self {
-            Self::Amount => vec![
-                0,
-                1,
-                2,
-                7,
-                8,
-                15,
-                16,
-                17,
-                24,
-                31,
-                32,
-                33,
-                47,
-                48,
-                63,
-                64,
-                65,
-                127,
-                255,
-                256,
-                0xffff_ffff,
-            ],
+        match self {
+            Self::Amount => AMOUNT_EDGES.to_vec(),
             Self::Integer { bits, .. } => {
-                let top = 1 << (bits - 1);
-                let half = 1 << (bits / 2);
-                let small = [0, 1, 2, 3, 7, 10, !0, !1, !2, !9];
-                let large = [
-                    top,
-                    top + 1,
-                    top - 1,
-                    top - 2,
-                    top | top >> 1,
-                    half,
-                    half - 1,
-                    half + 1,
-                    half >> 1,
-                ];
-                small
-                    .into_iter()
-                    .chain(large)
-                    .chain([0x5555_5555_5555_5555, 0x0123_4567_89ab_cdef])
-                    .collect()
+                let top = 1_u64 << (bits - 1);
+                let half = 1_u64 << (bits / 2);
+                let near = |power: u64| [power - 2, power - 1, power, power + 1, power | power >> 1];
+                INTEGER_EDGES.into_iter().chain(near(top)).chain(near(half)).collect()
             }
-            Self::Float { bits: 32 } => {
-                let positive = [
-                    0,
-                    1,
-                    2,
-                    0x0040_0000,
-                    0x007f_ffff, // zero, subnormals
-                    0x0080_0000,
-                    0x0080_0001,
-                    0x00ff_ffff, // the smallest normals
-                    0x3f80_0000,
-                    0x3f80_0001,
-                    0x3f7f_ffff,
-                    0x3f00_0000,
-                    0x3fc0_0000,
-                    0x4020_0000, // 1, 0.5, 1.5, 2.5
-                    0x4049_0fdb,
-                    0x4b00_0001,
-                    0x4b80_0000,
-                    0x4f00_0000,
-                    0x4f80_0000,
-                    0x5f00_0000,
-                    0x5f80_0000, // to 2^64
-                    0x7f00_0000,
-                    0x7f7f_ffff,
-                    0x7f80_0000, // the largest, infinity
-                    0x7f80_0001,
-                    0x7fc0_0000,
-                    0x7fc1_2345,
-                    0x7fff_ffff, // NaNs
-                ];
-                positive.into_iter().flat_map(|bits| [bits, bits | 1 << 31]).collect()
-            }
-            Self::Float { .. } => {
-                let positive = [
-                    0,
-                    1,
-                    0x0008_0000_0000_0000,
-                    0x000f_ffff_ffff_ffff,
-                    0x0010_0000_0000_0000,
-                    0x0010_0000_0000_0001,
-                    0x3ff0_0000_0000_0000,
-                    0x3ff0_0000_0000_0001,
-                    0x3fef_ffff_ffff_ffff,
-                    0x3fe0_0000_0000_0000,
-                    0x3ff8_0000_0000_0000,
-                    0x4004_0000_0000_0000, // 1, 0.5, 1.5, 2.5
-                    0x3690_0000_0000_0000,
-                    0x3690_0000_0000_0001,
-                    0x36a0_0000_0000_0000,
-                    0x380f_ffff_e000_0000,
-                    0x380f_ffff_f000_0000,
-                    0x3810_0000_0000_0000, // where f32 is subnormal
-                    0x47ef_ffff_e000_0000,
-                    0x47ef_ffff_efff_ffff,
-                    0x47ef_ffff_f000_0000, // where f32 ends
-                    0x41df_ffff_ffc0_0000,
-                    0x41e0_0000_0000_0000,
-                    0x41ef_ffff_ffff_ffff,
-                    0x43e0_0000_0000_0000,
-                    0x43f0_0000_0000_0000, // where integers end
-                    0x7fe0_0000_0000_0000,
-                    0x7fef_ffff_ffff_ffff,
-                    0x7ff0_0000_0000_0000,
-                    0x7ff0_0000_0000_0001,
-                    0x7ff8_0000_0000_0000,
-                    0x7ff8_1234_5678_9abc,
-                    0x7fff_ffff_ffff_ffff,
-                ];
-                positive.into_iter().flat_map(|bits| [bits, bits | 1 << 63]).collect()
-            }
-        };
-        // Bytes and halves are not cut to their width: what lies above them in the register must not matter.
-        edges
+            Self::Float { bits: 32 } => F32_EDGES.into_iter().flat_map(|bits| [bits, bits | 1 << 31]).collect(),
+            Self::Float { .. } => F64_EDGES.into_iter().flat_map(|bits| [bits, bits | 1 << 63]).collect(),
+        }
     }
 
     /// A random value; `before` is the tuple's previous one.
@@ -205,6 +98,59 @@ impl Kind {
         }
     }
 }
+
+#[rustfmt::skip]
+const AMOUNT_EDGES: [u64; 21] = [
+    0, 1, 2, 7, 8, 15, 16, 17, 24, 31, 32, 33, 47, 48, 63, 64, 65, 127, 255, 256, 0xffff_ffff,
+];
+
+const INTEGER_EDGES: [u64; 12] = [
+    0,
+    1,
+    2,
+    3,
+    7,
+    10,
+    !0,
+    !1,
+    !2,
+    !9,
+    0x5555_5555_5555_5555,
+    0x0123_4567_89ab_cdef,
+];
+
+/// Edges of `f32`, without their negatives.
+#[rustfmt::skip]
+const F32_EDGES: [u64; 28] = [
+    // Zero and subnormals, the smallest normals.
+    0, 1, 2, 0x0040_0000, 0x007f_ffff, 0x0080_0000, 0x0080_0001, 0x00ff_ffff,
+    // 1 and its neighbours, 0.5, 1.5, 2.5, pi.
+    0x3f80_0000, 0x3f80_0001, 0x3f7f_ffff, 0x3f00_0000, 0x3fc0_0000, 0x4020_0000, 0x4049_0fdb,
+    // 2^23 + 1, 2^24, 2^31, 2^32, 2^63, 2^64.
+    0x4b00_0001, 0x4b80_0000, 0x4f00_0000, 0x4f80_0000, 0x5f00_0000, 0x5f80_0000,
+    // The largest, infinity, signalling and quiet NaNs.
+    0x7f00_0000, 0x7f7f_ffff, 0x7f80_0000, 0x7f80_0001, 0x7fc0_0000, 0x7fc1_2345, 0x7fff_ffff,
+];
+
+/// Edges of `f64`, without their negatives.
+#[rustfmt::skip]
+const F64_EDGES: [u64; 33] = [
+    // Zero and subnormals, the smallest normals.
+    0, 1, 0x0008_0000_0000_0000, 0x000f_ffff_ffff_ffff, 0x0010_0000_0000_0000, 0x0010_0000_0000_0001,
+    // 1 and its neighbours, 0.5, 1.5, 2.5.
+    0x3ff0_0000_0000_0000, 0x3ff0_0000_0000_0001, 0x3fef_ffff_ffff_ffff,
+    0x3fe0_0000_0000_0000, 0x3ff8_0000_0000_0000, 0x4004_0000_0000_0000,
+    // Where f32 is subnormal: half of the smallest and above, the smallest, below the smallest normal, that one.
+    0x3690_0000_0000_0000, 0x3690_0000_0000_0001, 0x36a0_0000_0000_0000,
+    0x380f_ffff_e000_0000, 0x380f_ffff_f000_0000, 0x3810_0000_0000_0000,
+    // Where f32 ends: its largest, and around the tie with infinity.
+    0x47ef_ffff_e000_0000, 0x47ef_ffff_efff_ffff, 0x47ef_ffff_f000_0000,
+    // Where integers end: 2^31 - 1, 2^31, just below 2^32, 2^63, 2^64.
+    0x41df_ffff_ffc0_0000, 0x41e0_0000_0000_0000, 0x41ef_ffff_ffff_ffff, 0x43e0_0000_0000_0000, 0x43f0_0000_0000_0000,
+    // The largest, infinity, signalling and quiet NaNs.
+    0x7fe0_0000_0000_0000, 0x7fef_ffff_ffff_ffff, 0x7ff0_0000_0000_0000,
+    0x7ff0_0000_0000_0001, 0x7ff8_0000_0000_0000, 0x7ff8_1234_5678_9abc, 0x7fff_ffff_ffff_ffff,
+];
 
 /// A Rust type of operands and results.
 pub(crate) trait Operand {
@@ -296,7 +242,7 @@ pub(crate) fn tuples(row: &Row, threads: usize, next: &mut dyn FnMut() -> u64) -
             let edge = match (first, place) {
                 (Some((a, _)), 0) => Some(a),
                 (Some((_, b)), 1) => b,
-                _ if next() % 3 == 0 => Some(edges[place][next() as usize % edges[place].len()]),
+                _ if next().is_multiple_of(3) => Some(edges[place][next() as usize % edges[place].len()]),
                 _ => None,
             };
             let before = tuple[place.saturating_sub(1)];
