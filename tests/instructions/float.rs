@@ -134,6 +134,15 @@ pub(crate) fn rows() -> Vec<Row> {
         row!("neg.f64 d, a;", (a: f64) -> f64 = -a),
         row!("copysign.f64 d, a, b;", (a: f64, b: f64) -> f64 = b.copysign(a)),
     ]);
+    // Numbers in the text, as operands.
+    rows.extend([
+        row!("add.rn.f32 d, a, 0f3FC00000;", (a: f32) -> f32 = a + 1.5),
+        row!("mul.rn.f64 d, a, 0dBFF8000000000000;", (a: f64) -> f64 = a * -1.5),
+        row!("fma.rn.f64 d, a, 2.5, b;", (a: f64, b: f64) -> f64 = a.mul_add(2.5, b)),
+        row!("setp.lt.f32 p, a, 0f7F800000; selp.f32 d, 0fFF800000, a, p;", (a: f32) -> f32 = {
+            if a < f32::INFINITY { f32::NEG_INFINITY } else { a }
+        }),
+    ]);
     macro_rules! tests {
         ($name:literal, $ty:ty) => {
             for (test, holds) in [

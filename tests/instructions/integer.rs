@@ -363,6 +363,16 @@ fn pieces(rows: &mut Vec<Row>) {
         (a: u32, b: u32, c: u32, e: u32) -> u64
             = (u64::from(a) * u64::from(b)).wrapping_add(u64::from(e) << 32 | u64::from(c))
     ));
+    // Numbers in the text, as operands.
+    rows.extend([
+        row!("add.s32 d, a, -5;", (a: i32) -> i32 = a.wrapping_sub(5)),
+        row!("sub.u64 d, -1, a;", (a: u64) -> u64 = !a),
+        row!("mul.lo.u64 d, a, 0xFEDCBA9876543210;", (a: u64) -> u64 = a.wrapping_mul(0xfedc_ba98_7654_3210)),
+        row!("mul.wide.s32 d, a, -3;", (a: i32) -> i64 = i64::from(a) * -3),
+        row!("shr.s16 d, a, 3;", (a: i16) -> i16 = a >> 3),
+        row!("and.b16 d, a, 0xF0F;", (a: u16) -> u16 = a & 0xf0f),
+        row!("mov.b32 d, 0x80000000;", () -> u32 = 0x8000_0000),
+    ]);
     rows.push(row!("add.sat.s32 d, a, b;", (a: i32, b: i32) -> i32 = a.saturating_add(b)));
     rows.push(row!("sub.sat.s32 d, a, b;", (a: i32, b: i32) -> i32 = a.saturating_sub(b)));
     rows.push(row!("mad.hi.sat.s32 d, a, b, c;", (a: i32, b: i32, c: i32) -> i32 = {

@@ -100,6 +100,27 @@ fn loads_and_stores(rows: &mut Vec<Row>) {
         ),
         row!("ld.param.u32 t0, [output]; ld.param.u64 w0, [output]; cvt.u32.u64 t1, w0; sub.u32 d, t0, t1;", () -> u32 = 0),
     ]);
+    // Orderings and cache operators change no values.
+    for store in [
+        "volatile.global",
+        "relaxed.gpu.global",
+        "release.sys.global",
+        "global.cg",
+        "global.cs",
+        "global.wt",
+    ] {
+        for load in [
+            "volatile.global",
+            "relaxed.cta.global",
+            "acquire.gpu.global",
+            "global.ca",
+            "global.cg",
+            "global.cv",
+        ] {
+            let text = format!("st.{store}.b32 [slot], a; membar.cta; ld.{load}.u32 d, [slot];");
+            rows.push(row!(text, (a: u32) -> u32 = a));
+        }
+    }
     // Values pass from thread to thread through shared memory.
     let text = format!(
         "{SHARED} st.shared.b64 [w0], a;
