@@ -169,8 +169,8 @@ fn ulp(value: f64) -> f64 {
     2_f64.powi(value.log2().floor() as i32 - 23)
 }
 
-/// A row of an approximation: `error` is the largest absolute error that the ISA allows where the true value is `truth`,
-/// or `None` where it promises nothing. Half a spacing more covers the rounding of the result.
+/// A row of an approximation: `error` is the largest absolute error that the ISA allows where the true value is
+/// `truth`, or `None` where it promises nothing. Half a spacing more covers the rounding of the result.
 fn approximate(
     text: &str,
     operands: usize,

@@ -95,10 +95,13 @@ fn loads_and_stores(rows: &mut Vec<Row>) {
         }),
         row!(
             "ld.param.u64 w0, [input]; cvta.to.global.u64 w0, w0; mad.wide.u32 w0, thread, 32, w0;
-    ld.global.nc.b32 t0, [w0+8]; sub.u32 d, t0, a;",
+        ld.global.nc.b32 t0, [w0+8]; sub.u32 d, t0, a;",
             (a: u32, b: u32) -> u32 = b.wrapping_sub(a)
         ),
-        row!("ld.param.u32 t0, [output]; ld.param.u64 w0, [output]; cvt.u32.u64 t1, w0; sub.u32 d, t0, t1;", () -> u32 = 0),
+        row!(
+            "ld.param.u32 t0, [output]; ld.param.u64 w0, [output]; cvt.u32.u64 t1, w0; sub.u32 d, t0, t1;",
+            () -> u32 = 0
+        ),
     ]);
     // Orderings and cache operators change no values.
     for store in [
@@ -207,7 +210,9 @@ fn atomics(rows: &mut Vec<Row>) {
             )
         };
         rows.extend([
-            row!(cas(16, 'h').replace("h2", "h0"), (a: u16, b: u16, c: u16) -> u16 = a ^ (if a == b { c } else { a }) << 1),
+            row!(cas(16, 'h').replace("h2", "h0"), (a: u16, b: u16, c: u16) -> u16 = {
+                a ^ (if a == b { c } else { a }) << 1
+            }),
             row!(cas(32, 't'), (a: u32, b: u32, c: u32) -> u32 = a ^ (if a == b { c } else { a }) << 1),
             row!(cas(64, 'w'), (a: u64, b: u64, c: u64) -> u64 = a ^ (if a == b { c } else { a }) << 1),
         ]);
@@ -229,19 +234,29 @@ fn contended(rows: &mut Vec<Row>) {
     @p st.shared.v2.b32 [w0], {0, 0}; bar.sync 0;";
     rows.extend([
         row!("atom.global.add.u32 d, [common], 1;", () -> u32, |_inputs, thread| thread as u32).unordered(),
-        row!("atom.global.add.s32 d, [common], -1;", () -> u32, |_inputs, thread| (thread as u32).wrapping_neg()).unordered(),
+        row!("atom.global.add.s32 d, [common], -1;", () -> u32, |_inputs, thread| {
+            (thread as u32).wrapping_neg()
+        })
+        .unordered(),
         row!("atom.global.inc.u32 d, [common], 99;", () -> u32, |_inputs, thread| thread as u32 % 100).unordered(),
-        row!("atom.global.dec.u32 d, [common], 99;", () -> u32, |_inputs, thread| (100 - thread as u32 % 100) % 100).unordered(),
+        row!("atom.global.dec.u32 d, [common], 99;", () -> u32, |_inputs, thread| {
+            (100 - thread as u32 % 100) % 100
+        })
+        .unordered(),
         row!(format!("{own_counter} atom.shared.add.u32 d, [w0], 1;"), () -> u32, |_inputs, thread| {
             (thread % BLOCK) as u32
         })
         .unordered(),
-        row!(format!("{own_counter} red.shared.max.u32 [w0], a; bar.sync 0; ld.shared.u32 d, [w0];"), (a: u32) -> u32, |inputs, thread| {
-            block(inputs, thread).map(|a| a as u32).max().unwrap()
-        }),
-        row!(format!("{own_counter} red.shared.add.u64 [w0], a; bar.sync 0; ld.shared.u64 d, [w0];"), (a: u64) -> u64, |inputs, thread| {
-            block(inputs, thread).fold(0, u64::wrapping_add)
-        }),
+        row!(
+            format!("{own_counter} red.shared.max.u32 [w0], a; bar.sync 0; ld.shared.u32 d, [w0];"),
+            (a: u32) -> u32,
+            |inputs, thread| block(inputs, thread).map(|a| a as u32).max().unwrap()
+        ),
+        row!(
+            format!("{own_counter} red.shared.add.u64 [w0], a; bar.sync 0; ld.shared.u64 d, [w0];"),
+            (a: u64) -> u64,
+            |inputs, thread| block(inputs, thread).fold(0, u64::wrapping_add)
+        ),
         row!("red.global.xor.b64 [common], a; mov.b64 d, a;", (a: u64) -> u64 = a),
         row!("red.global.min.s32 [common], a; red.global.add.u32 [common+4], a; mov.b32 d, a;", (a: u32) -> u32 = a),
         // A lock that lanes of one warp wait for.

@@ -12,11 +12,14 @@ pub(crate) type Within = Box<dyn Fn(&Tuple, u64) -> bool>;
 
 /// One form of an instruction.
 ///
-/// `text` reads the operands by their names and writes `d`. It may use the registers `h0..1` (16 bits), `t0..3` (32),
-/// `w0..3` (64), the predicates `p` and `q`, the thread's index in the launch `thread`, the address `slot` of eight bytes of the thread's
-/// own and `common` of 64 bytes of all threads (global memory, zero at the start), and the variables `buffer` (shared, 2048
-/// bytes), `stack` (local, 64 bytes) and `table` (constant, the 32-bit numbers 1000 to 1015).
-/// It may call `thrice`, from and to 32 bits.
+/// `text` reads the operands by their names and writes `d`. It may use
+/// - the registers `h0..1` (16 bits), `t0..3` (32), `w0..3` (64), and the predicates `p` and `q`;
+/// - the thread's index in the launch `thread`;
+/// - global memory, zero at the start: at `own` sixteen bytes of the thread's own, whose first half `d` overwrites at the
+///   end and whose second half is at `slot`; at `common` 64 bytes of all threads;
+/// - the variables `buffer` (shared, 2048 bytes), `stack` (local, 64 bytes) and `table` (constant, the 32-bit numbers
+///   1000 to 1015);
+/// - the function `thrice`, from and to 32 bits.
 pub(crate) struct Row {
     pub(crate) text: String,
     pub(crate) operands: Vec<(&'static str, Kind)>,
