@@ -1,0 +1,257 @@
+//! The simulator against real hardware, instruction by instruction.
+//!
+//! Each [`Row`] is one form of an instruction. A thread loads its operands, executes the row's text and stores the bits
+//! of the result. The bits of the simulator are compared with what the row expects, computed here in Rust, and with
+//! those of the GPU where there is one. Instructions and their results are those of the PTX ISA; where it leaves a
+//! result open (the bits of a NaN, the error of `.approx`), so do the rows.
+//!
+//! `WARPFOLD_DEVICE=sim` does not look for a GPU, `=cuda` fails without one. The random operands follow from a seed,
+//! which is printed, and which `WARPFOLD_TEST_SEED` sets.
+
+mod control;
+mod convert;
+mod float;
+mod integer;
+mod memory;
+mod operands;
+mod rounding;
+mod row;
+mod warp;
+
+use std::{
+    env,
+    fmt::Write as _,
+    sync::{LazyLock, Once},
+};
+
+use rand_chacha::{
+    ChaCha8Rng,
+    rand_core::{RngCore as _, SeedableRng as _},
+};
+use warpfold::device::{Arg, Device, DeviceChoice, DeviceError, LaunchShape};
+
+use operands::{Tuple, tuples};
+use row::{Row, module};
+
+/// Threads of a block.
+const BLOCK: usize = 128;
+
+/// Threads of a launch.
+const THREADS: usize = 16 * BLOCK;
+
+/// Kernels of a module: a driver compiles this many well under 200 ms.
+const MODULE_ROWS: usize = 40;
+
+/// Mismatches that are printed: of all rows, and of one.
+const SHOWN: usize = 40;
+const SHOWN_OF_ROW: usize = 4;
+
+static SEED: LazyLock<u64> = LazyLock::new(|| {
+    let seed = env::var("WARPFOLD_TEST_SEED").map_or_else(
+        |_| rand::random(),
+        |text| text.parse().expect("WARPFOLD_TEST_SEED must be a number"),
+    );
+    eprintln!("operands: WARPFOLD_TEST_SEED={seed}");
+    seed
+});
+
+/// The GPU, if it is there and wanted.
+fn gpu() -> Option<Device> {
+    static NOTE: Once = Once::new();
+    let demanded = match env::var("WARPFOLD_DEVICE").as_deref() {
+        Ok("sim") => return None,
+        Ok("cuda") => true,
+        Ok(other) => panic!("WARPFOLD_DEVICE is '{other}': it must be cuda or sim"),
+        Err(_) => false,
+    };
+    match Device::open(DeviceChoice::Cuda) {
+        Ok(gpu) => Some(gpu),
+        Err(DeviceError::NoCuda(why)) if !demanded => {
+            NOTE.call_once(|| eprintln!("the simulator was not compared with a GPU: {why}"));
+            None
+        }
+        Err(error) => panic!("the GPU cannot be used: {error}"),
+    }
+}
+
+/// What a kernel left: each thread's result and slot, and the memory that all threads share.
+#[derive(PartialEq)]
+struct Outcome {
+    results: Vec<u64>,
+    slots: Vec<u64>,
+    common: Vec<u64>,
+}
+
+/// Runs one row of a loaded module.
+fn run(device: &Device, module: &warpfold::device::Module, index: usize, inputs: &[Tuple]) -> Outcome {
+    let run = || -> Result<Outcome, DeviceError> {
+        let kernel = module.kernel(&format!("row{index}"))?;
+        let input = device.upload(bytemuck::cast_slice::<Tuple, u64>(inputs))?;
+        let output = device.upload(&vec![[0u64; 2]; inputs.len()])?;
+        let common = device.upload(&[0u64; 8])?;
+        let shape = LaunchShape {
+            grid: (inputs.len() / BLOCK) as u32,
+            block: BLOCK as u32,
+            shared_bytes: 0,
+        };
+        let args = [input.address(), output.address(), common.address()].map(Arg::Pointer);
+        device.launch(&kernel, shape, &args)?;
+        let (results, slots) = output.copy_to_host()?.into_iter().map(|[d, slot]| (d, slot)).unzip();
+        Ok(Outcome {
+            results,
+            slots,
+            common: common.copy_to_host()?,
+        })
+    };
+    run().unwrap_or_else(|error| panic!("{}: row{index}: {error}", device.info().name))
+}
+
+/// Mismatches, the first of them in words.
+#[derive(Default)]
+struct Mismatches {
+    /// Of the row at hand.
+    of_row: usize,
+    total: usize,
+    rows: usize,
+    shown: usize,
+    text: String,
+}
+
+impl Mismatches {
+    fn add(&mut self, row: &Row, operands: &Tuple, expected: Option<u64>, simulated: u64, gpu: Option<u64>) {
+        self.total += 1;
+        self.rows += usize::from(self.of_row == 0);
+        self.of_row += 1;
+        if self.of_row > SHOWN_OF_ROW || self.shown == SHOWN {
+            return;
+        }
+        self.shown += 1;
+        write!(self.text, "{}\n   ", row.text).unwrap();
+        for ((name, kind), value) in row.operands.iter().zip(operands) {
+            write!(self.text, " {name} = {}", kind.show(*value)).unwrap();
+        }
+        for (who, bits) in [("expected", expected), ("simulator", Some(simulated)), ("GPU", gpu)] {
+            if let Some(bits) = bits {
+                write!(self.text, ", {who} {}", row.result.show(bits)).unwrap();
+            }
+        }
+        self.text.push('\n');
+    }
+}
+
+/// Compares the results of one row.
+fn compare(row: &Row, inputs: &[Tuple], simulated: &Outcome, gpu: Option<&Outcome>, found: &mut Mismatches) {
+    found.of_row = 0;
+    let mut expected: Option<Vec<u64>> = row
+        .expect
+        .as_ref()
+        .map(|expect| (0..inputs.len()).map(|thread| expect(inputs, thread)).collect());
+    let mut simulated_results = simulated.results.clone();
+    let mut gpu_results = gpu.map(|outcome| outcome.results.clone());
+    if row.unordered {
+        // Which thread got which result is open. What all of them got is not.
+        let all = [Some(&mut simulated_results), gpu_results.as_mut(), expected.as_mut()];
+        all.into_iter().flatten().for_each(|results| results.sort_unstable());
+    }
+    for (thread, operands) in inputs.iter().enumerate() {
+        let expected = expected.as_ref().map(|results| results[thread]);
+        let simulated = simulated_results[thread];
+        let gpu = gpu_results.as_ref().map(|results| results[thread]);
+        let as_expected = |bits| row.accepts(operands, expected, bits);
+        let alike = gpu.is_none_or(|gpu| as_expected(gpu) && (row.within.is_some() || row.same(simulated, gpu)));
+        if !as_expected(simulated) || !alike {
+            found.add(row, operands, expected, simulated, gpu);
+        }
+    }
+    if let Some(gpu) = gpu {
+        for (thread, operands) in inputs.iter().enumerate() {
+            if simulated.slots[thread] != gpu.slots[thread] {
+                let (simulated, gpu) = (simulated.slots[thread], gpu.slots[thread]);
+                found.add(row, operands, None, simulated, Some(gpu));
+            }
+        }
+        if simulated.common != gpu.common {
+            found.add(row, &[0; 4], None, simulated.common[0], Some(gpu.common[0]));
+        }
+    }
+}
+
+/// Runs a family of rows and fails with the mismatches.
+fn check(family: &str, mut rows: Vec<Row>) {
+    let simulator = Device::open(DeviceChoice::Simulator).expect("the simulator is always there");
+    let gpu = gpu();
+    // A seed for each family: which tests run, and in which order, changes nothing.
+    let mut rng = ChaCha8Rng::seed_from_u64(*SEED);
+    rng.set_stream(family.bytes().fold(0, |stream, byte| stream << 8 | u64::from(byte)));
+    let mut found = Mismatches::default();
+    let count = rows.len();
+    rows.sort_by_key(|row| row.target);
+    for (number, rows) in rows
+        .chunk_by(|a, b| a.target == b.target)
+        .flat_map(|rows| rows.chunks(MODULE_ROWS))
+        .enumerate()
+    {
+        let text = module(rows);
+        let name = format!("{family}{number}.ptx");
+        let load = |device: &Device| device.load(&name, &text).unwrap_or_else(|error| panic!("{error}"));
+        let simulated = load(&simulator);
+        let gpu = gpu
+            .as_ref()
+            .filter(|gpu| gpu.info().compute_capability >= rows[0].target);
+        let gpu = gpu.map(|gpu| (gpu, load(gpu)));
+        for (index, row) in rows.iter().enumerate() {
+            let inputs = tuples(row, THREADS, &mut || rng.next_u64());
+            let outcome = run(&simulator, &simulated, index, &inputs);
+            let other = gpu.as_ref().map(|(gpu, module)| run(gpu, module, index, &inputs));
+            compare(row, &inputs, &outcome, other.as_ref(), &mut found);
+        }
+    }
+    assert!(
+        found.total == 0,
+        "{} mismatches in {} of the {count} rows of {family}, with WARPFOLD_TEST_SEED={}; the first of them:\n{}",
+        found.total,
+        found.rows,
+        *SEED,
+        found.text
+    );
+}
+
+#[test]
+fn integer_arithmetic_and_bits() {
+    check("integer", integer::rows());
+}
+
+#[test]
+fn float_arithmetic() {
+    check("float", float::rows());
+}
+
+#[test]
+fn approximations_keep_their_bounds() {
+    check("approx", float::approximations());
+}
+
+#[test]
+fn comparisons_and_selections() {
+    check("compare", float::comparisons());
+}
+
+#[test]
+fn conversions() {
+    check("convert", convert::rows());
+}
+
+#[test]
+fn values_that_cross_lanes() {
+    check("warp", warp::rows());
+}
+
+#[test]
+fn memory_and_atomics() {
+    check("memory", memory::rows());
+}
+
+#[test]
+fn control_flow_and_special_registers() {
+    check("control", control::rows());
+}

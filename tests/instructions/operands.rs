@@ -1,0 +1,257 @@
+//! Values that threads compute with: edges of their types, and random ones.
+
+use crate::row::Row;
+
+/// The operands of one thread, in the low bits.
+pub(crate) type Tuple = [u64; 4];
+
+/// What a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// An integer of so many bits.
+    Integer { bits: u32, signed: bool },
+    /// A float of so many bits.
+    Float { bits: u32 },
+    /// A 32-bit number that is mostly small: a shift's amount, a position, a length, a lane.
+    Amount,
+}
+
+impl Kind {
+    /// Bits of the value.
+    pub(crate) fn bits(self) -> u32 {
+        match self {
+            Self::Integer { bits, .. } | Self::Float { bits } => bits,
+            Self::Amount => 32,
+        }
+    }
+
+    /// Bits of the register: there are none of 8, so bytes lie in wider ones.
+    pub(crate) fn register(self) -> u32 {
+        if self.bits() == 8 { 32 } else { self.bits() }
+    }
+
+    fn mask(self) -> u64 {
+        u64::MAX >> (64 - self.bits())
+    }
+
+    pub(crate) fn is_nan(self, bits: u64) -> bool {
+        match self {
+            Self::Float { bits: 32 } => f32::from_bits(bits as u32).is_nan(),
+            Self::Float { .. } => f64::from_bits(bits).is_nan(),
+            Self::Integer { .. } | Self::Amount => false,
+        }
+    }
+
+    /// The bits, and for floats the value.
+    pub(crate) fn show(self, bits: u64) -> String {
+        let digits = self.register() as usize / 4;
+        let bits = bits & (u64::MAX >> (64 - self.register()));
+        match self {
+            Self::Float { bits: 32 } => format!("{bits:#010x} ({:e})", f32::from_bits(bits as u32)),
+            Self::Float { .. } => format!("{bits:#018x} ({:e})", f64::from_bits(bits)),
+            Self::Integer { .. } | Self::Amount => format!("0x{bits:0digits$x}"),
+        }
+    }
+
+    /// Values at which instructions change their ways. Bytes and halves are not cut to their width: what lies above
+    /// them in the register must not matter.
+    fn edges(self) -> Vec<u64> {
+        match self {
+            Self::Amount => AMOUNT_EDGES.to_vec(),
+            Self::Integer { bits, .. } => {
+                let top = 1_u64 << (bits - 1);
+                let half = 1_u64 << (bits / 2);
+                let near = |power: u64| [power - 2, power - 1, power, power + 1, power | power >> 1];
+                INTEGER_EDGES.into_iter().chain(near(top)).chain(near(half)).collect()
+            }
+            Self::Float { bits: 32 } => F32_EDGES.into_iter().flat_map(|bits| [bits, bits | 1 << 31]).collect(),
+            Self::Float { .. } => F64_EDGES.into_iter().flat_map(|bits| [bits, bits | 1 << 63]).collect(),
+        }
+    }
+
+    /// A random value; `before` is the tuple's previous one.
+    fn random(self, before: u64, next: &mut dyn FnMut() -> u64) -> u64 {
+        let (choice, bits) = (next() % 4, next());
+        match (self, choice) {
+            (Self::Amount, 0..3) => bits % 66,
+            // Close to the previous operand: differences cancel, comparisons are near.
+            (Self::Integer { .. }, 0) => before.wrapping_add(bits % 5).wrapping_sub(2),
+            (Self::Float { .. }, 0) => before ^ bits & 7 ^ (bits >> 63 << (self.bits() - 1)),
+            // Of every magnitude.
+            (Self::Integer { .. }, 1) => (bits as i64 >> (next() % 64)) as u64,
+            // Near halves of integers, where `cvt` rounds.
+            (Self::Float { bits: 32 }, 1) => {
+                let half = ((bits as i64 >> (32 + next() % 32)) as f32 + 0.5).to_bits();
+                u64::from(half.wrapping_add((next() % 3) as u32).wrapping_sub(1))
+            }
+            (Self::Float { .. }, 1) => {
+                let half = ((bits as i64 >> (next() % 64)) as f64 + 0.5).to_bits();
+                half.wrapping_add(next() % 3).wrapping_sub(1)
+            }
+            // Near 1, so that sums and products stay in range; for f64 also near halves of the spacing of f32.
+            (Self::Float { bits: 32 }, 2) => bits & 0x83ff_ffff | 0x3c00_0000,
+            (Self::Float { .. }, 2) => {
+                let tie = (bits & 0x803f_ffff_e000_0000 | 0x3fc0_0000_1000_0000).wrapping_add(bits % 3);
+                tie.wrapping_sub(1)
+            }
+            _ => bits,
+        }
+    }
+}
+
+#[rustfmt::skip]
+const AMOUNT_EDGES: [u64; 21] = [
+    0, 1, 2, 7, 8, 15, 16, 17, 24, 31, 32, 33, 47, 48, 63, 64, 65, 127, 255, 256, 0xffff_ffff,
+];
+
+const INTEGER_EDGES: [u64; 12] = [
+    0,
+    1,
+    2,
+    3,
+    7,
+    10,
+    !0,
+    !1,
+    !2,
+    !9,
+    0x5555_5555_5555_5555,
+    0x0123_4567_89ab_cdef,
+];
+
+/// Edges of `f32`, without their negatives.
+#[rustfmt::skip]
+const F32_EDGES: [u64; 28] = [
+    // Zero and subnormals, the smallest normals.
+    0, 1, 2, 0x0040_0000, 0x007f_ffff, 0x0080_0000, 0x0080_0001, 0x00ff_ffff,
+    // 1 and its neighbours, 0.5, 1.5, 2.5, pi.
+    0x3f80_0000, 0x3f80_0001, 0x3f7f_ffff, 0x3f00_0000, 0x3fc0_0000, 0x4020_0000, 0x4049_0fdb,
+    // 2^23 + 1, 2^24, 2^31, 2^32, 2^63, 2^64.
+    0x4b00_0001, 0x4b80_0000, 0x4f00_0000, 0x4f80_0000, 0x5f00_0000, 0x5f80_0000,
+    // The largest, infinity, signalling and quiet NaNs.
+    0x7f00_0000, 0x7f7f_ffff, 0x7f80_0000, 0x7f80_0001, 0x7fc0_0000, 0x7fc1_2345, 0x7fff_ffff,
+];
+
+/// Edges of `f64`, without their negatives.
+#[rustfmt::skip]
+const F64_EDGES: [u64; 33] = [
+    // Zero and subnormals, the smallest normals.
+    0, 1, 0x0008_0000_0000_0000, 0x000f_ffff_ffff_ffff, 0x0010_0000_0000_0000, 0x0010_0000_0000_0001,
+    // 1 and its neighbours, 0.5, 1.5, 2.5.
+    0x3ff0_0000_0000_0000, 0x3ff0_0000_0000_0001, 0x3fef_ffff_ffff_ffff,
+    0x3fe0_0000_0000_0000, 0x3ff8_0000_0000_0000, 0x4004_0000_0000_0000,
+    // Where f32 is subnormal: half of the smallest and above, the smallest, below the smallest normal, that one.
+    0x3690_0000_0000_0000, 0x3690_0000_0000_0001, 0x36a0_0000_0000_0000,
+    0x380f_ffff_e000_0000, 0x380f_ffff_f000_0000, 0x3810_0000_0000_0000,
+    // Where f32 ends: its largest, and around the tie with infinity.
+    0x47ef_ffff_e000_0000, 0x47ef_ffff_efff_ffff, 0x47ef_ffff_f000_0000,
+    // Where integers end: 2^31 - 1, 2^31, just below 2^32, 2^63, 2^64.
+    0x41df_ffff_ffc0_0000, 0x41e0_0000_0000_0000, 0x41ef_ffff_ffff_ffff, 0x43e0_0000_0000_0000, 0x43f0_0000_0000_0000,
+    // The largest, infinity, signalling and quiet NaNs.
+    0x7fe0_0000_0000_0000, 0x7fef_ffff_ffff_ffff, 0x7ff0_0000_0000_0000,
+    0x7ff0_0000_0000_0001, 0x7ff8_0000_0000_0000, 0x7ff8_1234_5678_9abc, 0x7fff_ffff_ffff_ffff,
+];
+
+/// A Rust type of operands and results.
+pub(crate) trait Operand {
+    const KIND: Kind;
+    /// The value in the low bits.
+    fn from_word(word: u64) -> Self;
+    /// The bits of the register that holds it.
+    fn to_word(self) -> u64;
+}
+
+macro_rules! integers {
+    ($($ty:ty: $register:ty, $signed:literal;)*) => {$(
+        impl Operand for $ty {
+            const KIND: Kind = Kind::Integer { bits: <$ty>::BITS, signed: $signed };
+
+            fn from_word(word: u64) -> Self {
+                word as $ty
+            }
+
+            fn to_word(self) -> u64 {
+                (self as $register) as u64
+            }
+        }
+    )*};
+}
+
+integers! {
+    u16: u16, false;
+    i16: u16, true;
+    u32: u32, false;
+    i32: u32, true;
+    u64: u64, false;
+    i64: u64, true;
+}
+
+macro_rules! floats {
+    ($($ty:ty: $bits:ty;)*) => {$(
+        impl Operand for $ty {
+            const KIND: Kind = Kind::Float { bits: <$bits>::BITS };
+
+            fn from_word(word: u64) -> Self {
+                <$ty>::from_bits(word as $bits)
+            }
+
+            fn to_word(self) -> u64 {
+                self.to_bits() as u64
+            }
+        }
+    )*};
+}
+
+floats! {
+    f32: u32;
+    f64: u64;
+}
+
+/// A 32-bit operand that is mostly small.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Amount(pub(crate) u32);
+
+impl Operand for Amount {
+    const KIND: Kind = Kind::Amount;
+
+    fn from_word(word: u64) -> Self {
+        Self(word as u32)
+    }
+
+    fn to_word(self) -> u64 {
+        self.0.into()
+    }
+}
+
+/// Operands for `threads` threads: the edges of the first two crossed, then edges and random values mixed.
+pub(crate) fn tuples(row: &Row, threads: usize, next: &mut dyn FnMut() -> u64) -> Vec<Tuple> {
+    let edges: Vec<Vec<u64>> = row.operands.iter().map(|(_, kind)| kind.edges()).collect();
+    let crossed: Vec<(u64, Option<u64>)> = match edges.as_slice() {
+        [] => vec![],
+        [a] => a.iter().map(|a| (*a, None)).collect(),
+        [a, b, ..] => a.iter().flat_map(|a| b.iter().map(|b| (*a, Some(*b)))).collect(),
+    };
+    // All of the cross may be too many: an even sample, then, of half of the threads.
+    let stride = crossed.len().div_ceil(threads / 2).max(1);
+    let start = next() as usize % stride;
+    let mut crossed = crossed.into_iter().skip(start).step_by(stride);
+    let tuple = |_| {
+        let first = crossed.next();
+        let mut tuple = [0; 4];
+        for (place, (_, kind)) in row.operands.iter().enumerate() {
+            let edge = match (first, place) {
+                (Some((a, _)), 0) => Some(a),
+                (Some((_, b)), 1) => b,
+                _ if next().is_multiple_of(3) => Some(edges[place][next() as usize % edges[place].len()]),
+                _ => None,
+            };
+            let before = tuple[place.saturating_sub(1)];
+            tuple[place] = edge.unwrap_or_else(|| kind.random(before, next));
+            if row.divides && place == 1 && tuple[1] & kind.mask() == 0 {
+                tuple[1] = 3;
+            }
+        }
+        tuple
+    };
+    (0..threads).map(tuple).collect()
+}
