@@ -11,8 +11,7 @@ use crate::{
 const BITS: [u32; 4] = [8, 16, 32, 64];
 
 fn integers() -> impl Iterator<Item = Int> {
-    BITS.into_iter()
-        .flat_map(|bits| [false, true].map(|signed| Int { bits, signed }))
+    BITS.into_iter().flat_map(|bits| [false, true].map(|signed| Int { bits, signed }))
 }
 
 /// A value rounded to an integral one.
@@ -77,21 +76,13 @@ fn from_integer(rows: &mut Vec<Row>, from: Int) {
     for mode in Mode::ALL {
         for sat in [false, true] {
             for (float, digits) in [("f32", 24), ("f64", 53)] {
-                let text = format!(
-                    "cvt.{}{}.{float}.{} d, a;",
-                    mode.name(),
-                    if sat { ".sat" } else { "" },
-                    from.name()
-                );
+                let text =
+                    format!("cvt.{}{}.{float}.{} d, a;", mode.name(), if sat { ".sat" } else { "" }, from.name());
                 let kind = if digits == 24 { f32::KIND } else { f64::KIND };
                 let expect = move |inputs: &[[u64; 4]], thread: usize| {
                     let value = rounded(from.value(inputs[thread][0]), digits, mode);
                     let value = if sat { saturated64(value) } else { value };
-                    if digits == 24 {
-                        (value as f32).to_word()
-                    } else {
-                        value.to_word()
-                    }
+                    if digits == 24 { (value as f32).to_word() } else { value.to_word() }
                 };
                 rows.push(Row::new(text, vec![("a", from.kind())], kind, Some(Box::new(expect))));
             }
@@ -101,12 +92,7 @@ fn from_integer(rows: &mut Vec<Row>, from: Int) {
 
 fn to_integer(rows: &mut Vec<Row>, to: Int) {
     for mode in Mode::ALL {
-        for (float, ftz, sat) in [
-            ("f32", "", ""),
-            ("f32", ".ftz", ""),
-            ("f32", "", ".sat"),
-            ("f64", "", ""),
-        ] {
+        for (float, ftz, sat) in [("f32", "", ""), ("f32", ".ftz", ""), ("f32", "", ".sat"), ("f64", "", "")] {
             let text = format!("cvt.{}i{ftz}{sat}.{}.{float} d, a;", mode.name(), to.name());
             let (single, flush) = (float == "f32", !ftz.is_empty());
             let expect = move |inputs: &[[u64; 4]], thread: usize| {

@@ -13,11 +13,7 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 
 /// Subnormals as zeros of the same sign.
 pub(crate) fn flushed(value: f32) -> f32 {
-    if value.is_subnormal() {
-        0_f32.copysign(value)
-    } else {
-        value
-    }
+    if value.is_subnormal() { 0_f32.copysign(value) } else { value }
 }
 
 /// `.sat`: 0 to 1, where NaN becomes +0.
@@ -180,13 +176,7 @@ fn approximate(
     let ftz = text.contains(".ftz");
     let names = NAMES[..operands].iter().map(|name| (*name, F32)).collect();
     Row::new(text, names, F32, None).within(move |operands, result| {
-        let value = |word| {
-            f64::from(if ftz {
-                flushed(f32::from_word(word))
-            } else {
-                f32::from_word(word)
-            })
-        };
+        let value = |word| f64::from(if ftz { flushed(f32::from_word(word)) } else { f32::from_word(word) });
         let (a, b) = (value(operands[0]), value(operands[1]));
         let (truth, result) = (truth(a, b), f64::from(f32::from_word(result)));
         let Some(error) = error(a, b, truth) else { return true };
@@ -212,26 +202,12 @@ pub(crate) fn approximations() -> Vec<Row> {
                 &format!("div.approx{ftz}.f32 d, a, b;"),
                 2,
                 |a, b| a / b,
-                |_, b, truth| {
-                    (2_f64.powi(-126)..=2_f64.powi(126))
-                        .contains(&b.abs())
-                        .then(|| 2.0 * ulp(truth))
-                },
+                |_, b, truth| (2_f64.powi(-126)..=2_f64.powi(126)).contains(&b.abs()).then(|| 2.0 * ulp(truth)),
             ),
             // 2 ulp everywhere.
-            approximate(
-                &format!("div.full{ftz}.f32 d, a, b;"),
-                2,
-                |a, b| a / b,
-                |_, _, truth| Some(2.0 * ulp(truth)),
-            ),
+            approximate(&format!("div.full{ftz}.f32 d, a, b;"), 2, |a, b| a / b, |_, _, truth| Some(2.0 * ulp(truth))),
             // 1 ulp.
-            approximate(
-                &format!("rcp.approx{ftz}.f32 d, a;"),
-                1,
-                |a, _| 1.0 / a,
-                |_, _, truth| Some(ulp(truth)),
-            ),
+            approximate(&format!("rcp.approx{ftz}.f32 d, a;"), 1, |a, _| 1.0 / a, |_, _, truth| Some(ulp(truth))),
             // A relative error of 2^-23.
             approximate(
                 &format!("sqrt.approx{ftz}.f32 d, a;"),
@@ -264,18 +240,8 @@ pub(crate) fn approximations() -> Vec<Row> {
                 },
             ),
             // An absolute error of 2^-20.5 in -2pi to 2pi.
-            approximate(
-                &format!("sin.approx{ftz}.f32 d, a;"),
-                1,
-                |a, _| a.sin(),
-                |a, _, _| trigonometric(a),
-            ),
-            approximate(
-                &format!("cos.approx{ftz}.f32 d, a;"),
-                1,
-                |a, _| a.cos(),
-                |a, _, _| trigonometric(a),
-            ),
+            approximate(&format!("sin.approx{ftz}.f32 d, a;"), 1, |a, _| a.sin(), |a, _, _| trigonometric(a)),
+            approximate(&format!("cos.approx{ftz}.f32 d, a;"), 1, |a, _| a.cos(), |a, _, _| trigonometric(a)),
         ]);
     }
     // A relative error of 2^-11.
@@ -318,9 +284,7 @@ fn holds(cmp: &str, ordering: Option<Ordering>) -> bool {
 const BOTH: [&str; 2] = ["eq", "ne"];
 const ORDERED: [&str; 6] = ["eq", "ne", "lt", "le", "gt", "ge"];
 const UNSIGNED: [&str; 10] = ["eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"];
-const FLOAT: [&str; 14] = [
-    "eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan",
-];
+const FLOAT: [&str; 14] = ["eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"];
 
 pub(crate) fn comparisons() -> Vec<Row> {
     let mut rows = Vec::new();
@@ -356,11 +320,9 @@ pub(crate) fn comparisons() -> Vec<Row> {
         rows.push(row!(text, (a: f32, b: f32) -> u32 = holds(cmp, flushed(a).partial_cmp(&flushed(b))).into()));
     }
     // With a second predicate, and with the complement.
-    for (op, combine) in [
-        ("and", (|a, b| a & b) as fn(bool, bool) -> bool),
-        ("or", |a, b| a | b),
-        ("xor", |a, b| a ^ b),
-    ] {
+    for (op, combine) in
+        [("and", (|a, b| a & b) as fn(bool, bool) -> bool), ("or", |a, b| a | b), ("xor", |a, b| a ^ b)]
+    {
         for (not, negated) in [("", false), ("!", true)] {
             let text = format!(
                 "setp.lt.s32 p, b, c;

@@ -23,19 +23,12 @@ impl Int {
     }
 
     fn doubled(self) -> Self {
-        Self {
-            bits: 2 * self.bits,
-            ..self
-        }
+        Self { bits: 2 * self.bits, ..self }
     }
 
     pub(crate) fn value(self, word: u64) -> i128 {
         let up = 64 - self.bits;
-        if self.signed {
-            i128::from((word << up) as i64 >> up)
-        } else {
-            i128::from(word << up >> up)
-        }
+        if self.signed { i128::from((word << up) as i64 >> up) } else { i128::from(word << up >> up) }
     }
 
     pub(crate) fn min(self) -> i128 {
@@ -61,14 +54,7 @@ const TYPES: [Int; 6] = {
     const fn int(bits: u32, signed: bool) -> Int {
         Int { bits, signed }
     }
-    [
-        int(16, false),
-        int(16, true),
-        int(32, false),
-        int(32, true),
-        int(64, false),
-        int(64, true),
-    ]
+    [int(16, false), int(16, true), int(32, false), int(32, true), int(64, false), int(64, true)]
 };
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
@@ -84,22 +70,14 @@ fn exact<const N: usize>(text: &str, types: [Int; N], to: Int, f: impl Fn([i128;
 
 /// The upper half of a product. (Of two `u64` it takes all of a `u128`.)
 fn high(ty: Int, a: i128, b: i128) -> i128 {
-    if ty.signed {
-        (a * b) >> ty.bits
-    } else {
-        ((a as u128 * b as u128) >> ty.bits) as i128
-    }
+    if ty.signed { (a * b) >> ty.bits } else { ((a as u128 * b as u128) >> ty.bits) as i128 }
 }
 
 fn arithmetic(rows: &mut Vec<Row>, ty: Int) {
     let t = ty.name();
     let mut two = |op: &str, f: fn(i128, i128) -> i128| {
         let row = exact(&format!("{op}.{t} d, a, b;"), [ty; 2], ty, move |[a, b]| f(a, b));
-        rows.push(if matches!(op, "div" | "rem") {
-            row.divides()
-        } else {
-            row
-        });
+        rows.push(if matches!(op, "div" | "rem") { row.divides() } else { row });
     };
     two("add", |a, b| a + b);
     two("sub", |a, b| a - b);
@@ -110,27 +88,13 @@ fn arithmetic(rows: &mut Vec<Row>, ty: Int) {
     two("max", i128::max);
     let mul_hi = format!("mul.hi.{t} d, a, b;");
     rows.push(exact(&mul_hi, [ty; 2], ty, move |[a, b]| high(ty, a, b)));
-    rows.push(exact(&format!("mad.lo.{t} d, a, b, c;"), [ty; 3], ty, |[a, b, c]| {
-        a.wrapping_mul(b).wrapping_add(c)
-    }));
-    rows.push(exact(
-        &format!("mad.hi.{t} d, a, b, c;"),
-        [ty; 3],
-        ty,
-        move |[a, b, c]| high(ty, a, b) + c,
-    ));
-    rows.push(exact(&format!("sad.{t} d, a, b, c;"), [ty; 3], ty, |[a, b, c]| {
-        c + (a - b).abs()
-    }));
+    rows.push(exact(&format!("mad.lo.{t} d, a, b, c;"), [ty; 3], ty, |[a, b, c]| a.wrapping_mul(b).wrapping_add(c)));
+    rows.push(exact(&format!("mad.hi.{t} d, a, b, c;"), [ty; 3], ty, move |[a, b, c]| high(ty, a, b) + c));
+    rows.push(exact(&format!("sad.{t} d, a, b, c;"), [ty; 3], ty, |[a, b, c]| c + (a - b).abs()));
     if ty.bits < 64 {
         let wide = ty.doubled();
         rows.push(exact(&format!("mul.wide.{t} d, a, b;"), [ty; 2], wide, |[a, b]| a * b));
-        rows.push(exact(
-            &format!("mad.wide.{t} d, a, b, c;"),
-            [ty, ty, wide],
-            wide,
-            |[a, b, c]| a * b + c,
-        ));
+        rows.push(exact(&format!("mad.wide.{t} d, a, b, c;"), [ty, ty, wide], wide, |[a, b, c]| a * b + c));
     }
     if ty.signed {
         rows.push(exact(&format!("neg.{t} d, a;"), [ty], ty, |[a]| -a));
@@ -140,49 +104,25 @@ fn arithmetic(rows: &mut Vec<Row>, ty: Int) {
         // The low 24 bits of each factor, as the type reads them.
         let part = Int { bits: 24, ..ty };
         let product = move |a: i128, b: i128| part.value(a as u64) * part.value(b as u64);
-        rows.push(exact(&format!("mul24.lo.{t} d, a, b;"), [ty; 2], ty, move |[a, b]| {
-            product(a, b)
-        }));
-        rows.push(exact(&format!("mul24.hi.{t} d, a, b;"), [ty; 2], ty, move |[a, b]| {
-            product(a, b) >> 16
-        }));
-        rows.push(exact(
-            &format!("mad24.lo.{t} d, a, b, c;"),
-            [ty; 3],
-            ty,
-            move |[a, b, c]| product(a, b) + c,
-        ));
-        rows.push(exact(
-            &format!("mad24.hi.{t} d, a, b, c;"),
-            [ty; 3],
-            ty,
-            move |[a, b, c]| (product(a, b) >> 16) + c,
-        ));
+        rows.push(exact(&format!("mul24.lo.{t} d, a, b;"), [ty; 2], ty, move |[a, b]| product(a, b)));
+        rows.push(exact(&format!("mul24.hi.{t} d, a, b;"), [ty; 2], ty, move |[a, b]| product(a, b) >> 16));
+        rows.push(exact(&format!("mad24.lo.{t} d, a, b, c;"), [ty; 3], ty, move |[a, b, c]| product(a, b) + c));
+        rows.push(exact(&format!("mad24.hi.{t} d, a, b, c;"), [ty; 3], ty, move |[a, b, c]| (product(a, b) >> 16) + c));
     }
-    let amount = Int {
-        bits: 32,
-        signed: false,
-    };
+    let amount = Int { bits: 32, signed: false };
     let mut shift = exact(&format!("shr.{t} d, a, b;"), [ty, amount], ty, |[a, b]| a >> b.min(64));
     shift.operands[1].1 = Kind::Amount;
     rows.push(shift);
     if ty.bits >= 32 {
         rows.push(exact(&format!("bfind.{t} d, a;"), [ty], amount, |[a]| top_bit(a)));
-        rows.push(exact(
-            &format!("bfind.shiftamt.{t} d, a;"),
-            [ty],
-            amount,
-            move |[a]| match top_bit(a) {
-                -1 => -1,
-                top => i128::from(ty.bits) - 1 - top,
-            },
-        ));
-        let mut extract = exact(
-            &format!("bfe.{t} d, a, b, c;"),
-            [ty, amount, amount],
-            ty,
-            move |[a, position, length]| extracted(ty, a, position & 0xff, length & 0xff),
-        );
+        rows.push(exact(&format!("bfind.shiftamt.{t} d, a;"), [ty], amount, move |[a]| match top_bit(a) {
+            -1 => -1,
+            top => i128::from(ty.bits) - 1 - top,
+        }));
+        let mut extract =
+            exact(&format!("bfe.{t} d, a, b, c;"), [ty, amount, amount], ty, move |[a, position, length]| {
+                extracted(ty, a, position & 0xff, length & 0xff)
+            });
         extract.operands[1].1 = Kind::Amount;
         extract.operands[2].1 = Kind::Amount;
         rows.push(extract);
@@ -248,35 +188,25 @@ fn bits(rows: &mut Vec<Row>) {
     wide!(u32);
     wide!(u64);
     for lut in [0x00_u8, 0x80, 0xfe, 0x96, 0xe8, 0xca, 0x1b, 0xff] {
-        rows.push(
-            row!(format!("lop3.b32 d, a, b, c, {lut:#x};"), (a: u32, b: u32, c: u32) -> u32 = {
-                (0..32).fold(0, |result, i| {
-                    let index = (a >> i & 1) << 2 | (b >> i & 1) << 1 | c >> i & 1;
-                    result | (u32::from(lut) >> index & 1) << i
-                })
-            }),
-        );
+        rows.push(row!(format!("lop3.b32 d, a, b, c, {lut:#x};"), (a: u32, b: u32, c: u32) -> u32 = {
+            (0..32).fold(0, |result, i| {
+                let index = (a >> i & 1) << 2 | (b >> i & 1) << 1 | c >> i & 1;
+                result | (u32::from(lut) >> index & 1) << i
+            })
+        }));
     }
-    rows.push(
-        row!("shf.l.clamp.b32 d, a, b, c;", (a: u32, b: u32, c: Amount) -> u32 = {
-            (joined(a, b) << c.0.min(32) >> 32) as u32
-        }),
-    );
-    rows.push(
-        row!("shf.l.wrap.b32 d, a, b, c;", (a: u32, b: u32, c: Amount) -> u32 = {
-            (joined(a, b) << (c.0 % 32) >> 32) as u32
-        }),
-    );
-    rows.push(
-        row!("shf.r.clamp.b32 d, a, b, c;", (a: u32, b: u32, c: Amount) -> u32 = {
-            (joined(a, b) >> c.0.min(32)) as u32
-        }),
-    );
-    rows.push(
-        row!("shf.r.wrap.b32 d, a, b, c;", (a: u32, b: u32, c: Amount) -> u32 = {
-            (joined(a, b) >> (c.0 % 32)) as u32
-        }),
-    );
+    rows.push(row!("shf.l.clamp.b32 d, a, b, c;", (a: u32, b: u32, c: Amount) -> u32 = {
+        (joined(a, b) << c.0.min(32) >> 32) as u32
+    }));
+    rows.push(row!("shf.l.wrap.b32 d, a, b, c;", (a: u32, b: u32, c: Amount) -> u32 = {
+        (joined(a, b) << (c.0 % 32) >> 32) as u32
+    }));
+    rows.push(row!("shf.r.clamp.b32 d, a, b, c;", (a: u32, b: u32, c: Amount) -> u32 = {
+        (joined(a, b) >> c.0.min(32)) as u32
+    }));
+    rows.push(row!("shf.r.wrap.b32 d, a, b, c;", (a: u32, b: u32, c: Amount) -> u32 = {
+        (joined(a, b) >> (c.0 % 32)) as u32
+    }));
     rows.push(row!("prmt.b32 d, a, b, c;", (a: u32, b: u32, c: u32) -> u32 = {
         u32::from_le_bytes(std::array::from_fn(|i| {
             let selector = c >> (4 * i) & 0xf;
@@ -294,12 +224,10 @@ fn bits(rows: &mut Vec<Row>) {
         ("rc16", [0x1010, 0x3232, 0x1010, 0x3232]),
     ];
     for (mode, picked) in modes {
-        rows.push(
-            row!(format!("prmt.b32.{mode} d, a, b, c;"), (a: u32, b: u32, c: u32) -> u32 = {
-                let bytes = joined(a, b).to_le_bytes();
-                u32::from_le_bytes(std::array::from_fn(|i| bytes[(picked[c as usize % 4] >> (4 * i) & 0xf) as usize]))
-            }),
-        );
+        rows.push(row!(format!("prmt.b32.{mode} d, a, b, c;"), (a: u32, b: u32, c: u32) -> u32 = {
+            let bytes = joined(a, b).to_le_bytes();
+            u32::from_le_bytes(std::array::from_fn(|i| bytes[(picked[c as usize % 4] >> (4 * i) & 0xf) as usize]))
+        }));
     }
     rows.push(row!("bmsk.clamp.b32 d, a, b;", (a: Amount, b: Amount) -> u32 = mask(a.0, b.0)));
     rows.push(row!("bmsk.wrap.b32 d, a, b;", (a: Amount, b: Amount) -> u32 = mask(a.0 % 32, b.0 % 32)));
@@ -326,11 +254,9 @@ fn sign_extended(a: i32, width: u32) -> i32 {
 fn pieces(rows: &mut Vec<Row>) {
     rows.push(row!("mov.b64 d, {a, b};", (a: u32, b: u32) -> u64 = u64::from(b) << 32 | u64::from(a)));
     rows.push(row!("mov.b32 d, {a, b};", (a: u16, b: u16) -> u32 = u32::from(b) << 16 | u32::from(a)));
-    rows.push(
-        row!("mov.b64 d, {a, b, c, e};", (a: u16, b: u16, c: u16, e: u16) -> u64 = {
-            [e, c, b, a].into_iter().fold(0, |word, part| word << 16 | u64::from(part))
-        }),
-    );
+    rows.push(row!("mov.b64 d, {a, b, c, e};", (a: u16, b: u16, c: u16, e: u16) -> u64 = {
+        [e, c, b, a].into_iter().fold(0, |word, part| word << 16 | u64::from(part))
+    }));
     rows.push(row!("mov.b64 {t0, t1}, a; sub.u32 d, t1, t0;", (a: u64) -> u32 = {
         ((a >> 32) as u32).wrapping_sub(a as u32)
     }));

@@ -47,10 +47,8 @@ const SHOWN: usize = 40;
 const SHOWN_OF_ROW: usize = 4;
 
 static SEED: LazyLock<u64> = LazyLock::new(|| {
-    let seed = env::var("WARPFOLD_TEST_SEED").map_or_else(
-        |_| rand::random(),
-        |text| text.parse().expect("WARPFOLD_TEST_SEED must be a number"),
-    );
+    let seed = env::var("WARPFOLD_TEST_SEED")
+        .map_or_else(|_| rand::random(), |text| text.parse().expect("WARPFOLD_TEST_SEED must be a number"));
     eprintln!("operands: WARPFOLD_TEST_SEED={seed}");
     seed
 });
@@ -89,19 +87,11 @@ fn run(device: &Device, module: &warpfold::device::Module, index: usize, inputs:
         let input = device.upload(bytemuck::cast_slice::<Tuple, u64>(inputs))?;
         let output = device.upload(&vec![[0u64; 2]; inputs.len()])?;
         let common = device.upload(&[0u64; 8])?;
-        let shape = LaunchShape {
-            grid: (inputs.len() / BLOCK) as u32,
-            block: BLOCK as u32,
-            shared_bytes: 0,
-        };
+        let shape = LaunchShape { grid: (inputs.len() / BLOCK) as u32, block: BLOCK as u32, shared_bytes: 0 };
         let args = [input.address(), output.address(), common.address()].map(Arg::Pointer);
         device.launch(&kernel, shape, &args)?;
         let (results, slots) = output.copy_to_host()?.into_iter().map(|[d, slot]| (d, slot)).unzip();
-        Ok(Outcome {
-            results,
-            slots,
-            common: common.copy_to_host()?,
-        })
+        Ok(Outcome { results, slots, common: common.copy_to_host()? })
     };
     run().unwrap_or_else(|error| panic!("{}: row{index}: {error}", device.info().name))
 }
@@ -142,10 +132,8 @@ impl Mismatches {
 /// Compares the results of one row.
 fn compare(row: &Row, inputs: &[Tuple], simulated: &Outcome, gpu: Option<&Outcome>, found: &mut Mismatches) {
     found.of_row = 0;
-    let mut expected: Option<Vec<u64>> = row
-        .expect
-        .as_ref()
-        .map(|expect| (0..inputs.len()).map(|thread| expect(inputs, thread)).collect());
+    let mut expected: Option<Vec<u64>> =
+        row.expect.as_ref().map(|expect| (0..inputs.len()).map(|thread| expect(inputs, thread)).collect());
     let mut simulated_results = simulated.results.clone();
     let mut gpu_results = gpu.map(|outcome| outcome.results.clone());
     if row.unordered {
@@ -186,18 +174,14 @@ fn check(family: &str, mut rows: Vec<Row>) {
     let mut found = Mismatches::default();
     let count = rows.len();
     rows.sort_by_key(|row| row.target);
-    for (number, rows) in rows
-        .chunk_by(|a, b| a.target == b.target)
-        .flat_map(|rows| rows.chunks(MODULE_ROWS))
-        .enumerate()
+    for (number, rows) in
+        rows.chunk_by(|a, b| a.target == b.target).flat_map(|rows| rows.chunks(MODULE_ROWS)).enumerate()
     {
         let text = module(rows);
         let name = format!("{family}{number}.ptx");
         let load = |device: &Device| device.load(&name, &text).unwrap_or_else(|error| panic!("{error}"));
         let simulated = load(&simulator);
-        let gpu = gpu
-            .as_ref()
-            .filter(|gpu| gpu.info().compute_capability >= rows[0].target);
+        let gpu = gpu.as_ref().filter(|gpu| gpu.info().compute_capability >= rows[0].target);
         let gpu = gpu.map(|gpu| (gpu, load(gpu)));
         for (index, row) in rows.iter().enumerate() {
             let inputs = tuples(row, THREADS, &mut || rng.next_u64());

@@ -29,11 +29,8 @@ fn loads_and_stores(rows: &mut Vec<Row>) {
                 let ty = Int { bits, signed };
                 // A value at each place of the word, extended to 64 bits.
                 for offset in (0..8).step_by(bits as usize / 8) {
-                    let text = format!(
-                        "{address} st{space}.b64 [w0+8], a; ld{space}.{} d, [w0+{}];",
-                        ty.name(),
-                        8 + offset
-                    );
+                    let text =
+                        format!("{address} st{space}.b64 [w0+8], a; ld{space}.{} d, [w0+{}];", ty.name(), 8 + offset);
                     rows.push(row!(text, (a: u64) -> u64, |inputs, thread| {
                         ty.value(inputs[thread][0] >> (8 * offset)) as u64
                     }));
@@ -46,13 +43,7 @@ fn loads_and_stores(rows: &mut Vec<Row>) {
             }));
         }
         let moves = [
-            (
-                "v2.b64",
-                "{a, b}",
-                "v2.b64",
-                "{w1, w2}",
-                "xor.b64 w1, w1, w2; not.b64 d, w1;",
-            ),
+            ("v2.b64", "{a, b}", "v2.b64", "{w1, w2}", "xor.b64 w1, w1, w2; not.b64 d, w1;"),
             (
                 "v2.b64",
                 "{a, b}",
@@ -104,22 +95,11 @@ fn loads_and_stores(rows: &mut Vec<Row>) {
         ),
     ]);
     // Orderings and cache operators change no values.
-    for store in [
-        "volatile.global",
-        "relaxed.gpu.global",
-        "release.sys.global",
-        "global.cg",
-        "global.cs",
-        "global.wt",
-    ] {
-        for load in [
-            "volatile.global",
-            "relaxed.cta.global",
-            "acquire.gpu.global",
-            "global.ca",
-            "global.cg",
-            "global.cv",
-        ] {
+    for store in ["volatile.global", "relaxed.gpu.global", "release.sys.global", "global.cg", "global.cs", "global.wt"]
+    {
+        for load in
+            ["volatile.global", "relaxed.cta.global", "acquire.gpu.global", "global.ca", "global.cg", "global.cv"]
+        {
             let text = format!("st.{store}.b32 [slot], a; membar.cta; ld.{load}.u32 d, [slot];");
             rows.push(row!(text, (a: u32) -> u32 = a));
         }

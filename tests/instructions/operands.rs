@@ -104,20 +104,7 @@ const AMOUNT_EDGES: [u64; 21] = [
     0, 1, 2, 7, 8, 15, 16, 17, 24, 31, 32, 33, 47, 48, 63, 64, 65, 127, 255, 256, 0xffff_ffff,
 ];
 
-const INTEGER_EDGES: [u64; 12] = [
-    0,
-    1,
-    2,
-    3,
-    7,
-    10,
-    !0,
-    !1,
-    !2,
-    !9,
-    0x5555_5555_5555_5555,
-    0x0123_4567_89ab_cdef,
-];
+const INTEGER_EDGES: [u64; 12] = [0, 1, 2, 3, 7, 10, !0, !1, !2, !9, 0x5555_5555_5555_5555, 0x0123_4567_89ab_cdef];
 
 /// Edges of `f32`, without their negatives.
 #[rustfmt::skip]

@@ -63,17 +63,11 @@ impl Row {
     }
 
     pub(crate) fn unordered(self) -> Self {
-        Self {
-            unordered: true,
-            ..self
-        }
+        Self { unordered: true, ..self }
     }
 
     pub(crate) fn canonical_nan(self) -> Self {
-        Self {
-            canonical_nan: true,
-            ..self
-        }
+        Self { canonical_nan: true, ..self }
     }
 
     pub(crate) fn sm_80(self) -> Self {
@@ -81,10 +75,7 @@ impl Row {
     }
 
     pub(crate) fn within(self, within: impl Fn(&Tuple, u64) -> bool + 'static) -> Self {
-        Self {
-            within: Some(Box::new(within)),
-            ..self
-        }
+        Self { within: Some(Box::new(within)), ..self }
     }
 
     /// Whether two results are the same, as far as the ISA says what they are.

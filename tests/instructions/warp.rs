@@ -24,10 +24,7 @@ fn source(mode: &str, lane: u32, b: u32, c: u32) -> (u32, bool) {
     let max = (lane & segment) | (clamp & !segment);
     let min = lane & segment;
     let (source, inside) = match mode {
-        "up" => (
-            i64::from(lane) - i64::from(b),
-            i64::from(lane) - i64::from(b) >= i64::from(max),
-        ),
+        "up" => (i64::from(lane) - i64::from(b), i64::from(lane) - i64::from(b) >= i64::from(max)),
         "down" => (i64::from(lane + b), lane + b <= max),
         "bfly" => (i64::from(lane ^ b), lane ^ b <= max),
         _ => (i64::from(min | (b & !segment)), min | (b & !segment) <= max),
@@ -52,19 +49,10 @@ fn shuffles(rows: &mut Vec<Row>) {
             u64::from(inside) << 32 | u64::from(value)
         }));
         // The whole warp, and segments of eight.
-        for (b, c) in [
-            (1, 31),
-            (16, 31),
-            (1, 0),
-            (3, 24 << 8 | 7),
-            (4, 24 << 8 | 0x1f),
-            (5, 24 << 8),
-        ] {
-            rows.push(
-                row!(format!("shfl.sync.{mode}.b32 d, a, {b}, {c}, -1;"), (a: u32) -> u32, |inputs, thread| {
-                    shuffled(inputs, thread, b, c).0
-                }),
-            );
+        for (b, c) in [(1, 31), (16, 31), (1, 0), (3, 24 << 8 | 7), (4, 24 << 8 | 0x1f), (5, 24 << 8)] {
+            rows.push(row!(format!("shfl.sync.{mode}.b32 d, a, {b}, {c}, -1;"), (a: u32) -> u32, |inputs, thread| {
+                shuffled(inputs, thread, b, c).0
+            }));
         }
     }
 }
