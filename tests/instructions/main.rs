@@ -43,8 +43,8 @@ const THREADS: usize = 16 * BLOCK;
 const MODULE_ROWS: usize = 40;
 
 /// Mismatches that are printed: of all rows, and of one.
-const SHOWN: usize = 40;
-const SHOWN_OF_ROW: usize = 4;
+const SHOWN: usize = 120;
+const SHOWN_OF_ROW: usize = 2;
 
 static SEED: LazyLock<u64> = LazyLock::new(|| {
     let seed = env::var("WARPFOLD_TEST_SEED")
