@@ -5,7 +5,7 @@
 //! those of the GPU where there is one. Instructions and their results are those of the PTX ISA; where it leaves a
 //! result open (the bits of a NaN, the error of `.approx`), so do the rows.
 //!
-//! `WARPFOLD_DEVICE=sim` does not look for a GPU, `=cuda` fails without one. The random operands follow from a seed,
+//! `WARPFOLD_DEVICE=sim` does not look for a GPU, `=cuda` or `=both` fails without one. The random operands follow from a seed,
 //! which is printed, and which `WARPFOLD_TEST_SEED` sets.
 
 mod control;
@@ -58,8 +58,8 @@ fn gpu() -> Option<Device> {
     static NOTE: Once = Once::new();
     let demanded = match env::var("WARPFOLD_DEVICE").as_deref() {
         Ok("sim") => return None,
-        Ok("cuda") => true,
-        Ok(other) => panic!("WARPFOLD_DEVICE is '{other}': it must be cuda or sim"),
+        Ok("cuda" | "both") => true,
+        Ok(other) => panic!("WARPFOLD_DEVICE is '{other}': it must be cuda, sim or both"),
         Err(_) => false,
     };
     match Device::open(DeviceChoice::Cuda) {

@@ -19,15 +19,16 @@ use warpfold::{
 /// The variable that forces one device.
 pub(crate) const DEVICE_VARIABLE: &str = "WARPFOLD_DEVICE";
 
-/// The devices to test on: the simulator, and the GPU if there is one; or the one that `WARPFOLD_DEVICE` names, which
-/// must then be there.
+/// The devices to test on: the simulator, and the GPU if there is one; or what `WARPFOLD_DEVICE` names (`both` is the two
+/// of them), which must then be there.
 pub(crate) fn devices() -> Vec<Device> {
     let open =
         |choice| Device::open(choice).unwrap_or_else(|error| panic!("{DEVICE_VARIABLE} demands {choice}: {error}"));
     match env::var(DEVICE_VARIABLE).as_deref() {
         Ok("cuda") => vec![open(DeviceChoice::Cuda)],
         Ok("sim") => vec![open(DeviceChoice::Simulator)],
-        Ok(other) => panic!("{DEVICE_VARIABLE} is '{other}': it must be cuda or sim"),
+        Ok("both") => vec![open(DeviceChoice::Simulator), open(DeviceChoice::Cuda)],
+        Ok(other) => panic!("{DEVICE_VARIABLE} is '{other}': it must be cuda, sim or both"),
         Err(_) => {
             let mut devices = vec![open(DeviceChoice::Simulator)];
             match Device::open(DeviceChoice::Cuda) {
@@ -41,7 +42,10 @@ pub(crate) fn devices() -> Vec<Device> {
 
 /// The `--device` of tests that need any one device.
 pub(crate) fn device_flag() -> String {
-    env::var(DEVICE_VARIABLE).unwrap_or_else(|_| "sim".into())
+    match env::var(DEVICE_VARIABLE).as_deref() {
+        Ok("cuda" | "both") => "cuda".into(),
+        _ => "sim".into(),
+    }
 }
 
 /// The kernels under test: the embedded ones, or those of `WARPFOLD_PTX_DIR`.
