@@ -115,6 +115,13 @@ fn to_integer(rows: &mut Vec<Row>, to: Int) {
     }
 }
 
+/// [`narrowed`], and zero if it would be subnormal even if exponents had no end.
+fn narrowed_and_flushed(value: f64, mode: Mode) -> f32 {
+    const UP: f64 = (1_u64 << 32) as f64;
+    let tiny = narrowed(value * UP, mode).abs() < f32::MIN_POSITIVE * UP as f32;
+    if tiny { 0_f32.copysign(value as f32) } else { narrowed(value, mode) }
+}
+
 fn between_floats(rows: &mut Vec<Row>) {
     for sat in ["", ".sat"] {
         let single = move |value| if sat.is_empty() { value } else { saturated(value) };
@@ -131,7 +138,7 @@ fn between_floats(rows: &mut Vec<Row>) {
             rows.extend([
                 row!(format!("cvt.{name}{sat}.f32.f64 d, a;"), (a: f64) -> f32 = single(narrowed(a, mode))),
                 row!(format!("cvt.{name}.ftz{sat}.f32.f64 d, a;"), (a: f64) -> f32 = {
-                    single(flushed(narrowed(a, mode)))
+                    single(narrowed_and_flushed(a, mode))
                 }),
                 row!(format!("cvt.{name}i{sat}.f32.f32 d, a;"), (a: f32) -> f32 = {
                     single(integral(a.into(), mode) as f32)

@@ -39,9 +39,7 @@ fn single(rows: &mut Vec<Row>, op: &str, operation_: Operation, count: usize) {
                     if reciprocal {
                         values = [1.0, values[0], 0.0];
                     }
-                    let values = if ftz { values.map(flushed) } else { values };
-                    let result = f(mode, values);
-                    let result = if ftz { flushed(result) } else { result };
+                    let result = f(mode, ftz, values);
                     (if sat { saturated(result) } else { result }).to_word()
                 })
             });

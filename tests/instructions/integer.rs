@@ -119,10 +119,12 @@ fn arithmetic(rows: &mut Vec<Row>, ty: Int) {
             -1 => -1,
             top => i128::from(ty.bits) - 1 - top,
         }));
-        let mut extract =
-            exact(&format!("bfe.{t} d, a, b, c;"), [ty, amount, amount], ty, move |[a, position, length]| {
-                extracted(ty, a, position & 0xff, length & 0xff)
-            });
+        let mut extract = exact(
+            &format!("{} bfe.{t} d, a, t0, t1;", bytes("b", "c")),
+            [ty, amount, amount],
+            ty,
+            move |[a, position, length]| extracted(ty, a, position & 0xff, length & 0xff),
+        );
         extract.operands[1].1 = Kind::Amount;
         extract.operands[2].1 = Kind::Amount;
         rows.push(extract);
@@ -133,6 +135,11 @@ fn arithmetic(rows: &mut Vec<Row>, ty: Int) {
 fn top_bit(value: i128) -> i128 {
     let value = if value < 0 { !value } else { value };
     127 - i128::from(value.leading_zeros())
+}
+
+/// The low bytes of two operands in `t0` and `t1`: positions and lengths above 255 are not allowed.
+fn bytes(position: &str, length: &str) -> String {
+    format!("and.b32 t0, {position}, 255; and.b32 t1, {length}, 255;")
 }
 
 /// `bfe`, bit by bit as the ISA puts it.
@@ -173,7 +180,7 @@ fn bits(rows: &mut Vec<Row>) {
             rows.push(row!(format!("popc.b{n} d, a;"), (a: $ty) -> u32 = a.count_ones()));
             rows.push(row!(format!("clz.b{n} d, a;"), (a: $ty) -> u32 = a.leading_zeros()));
             rows.push(row!(format!("brev.b{n} d, a;"), (a: $ty) -> $ty = a.reverse_bits()));
-            let text = format!("bfi.b{n} d, a, b, c, e;");
+            let text = format!("{} bfi.b{n} d, a, b, t0, t1;", bytes("c", "e"));
             rows.push(row!(text, (a: $ty, b: $ty, c: Amount, e: Amount) -> $ty = {
                 let (position, length) = (c.0 & 0xff, e.0 & 0xff);
                 (0..length.min(n)).filter(|i| position + i < n).fold(b, |result, i| {

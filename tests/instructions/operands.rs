@@ -108,20 +108,22 @@ const INTEGER_EDGES: [u64; 12] = [0, 1, 2, 3, 7, 10, !0, !1, !2, !9, 0x5555_5555
 
 /// Edges of `f32`, without their negatives.
 #[rustfmt::skip]
-const F32_EDGES: [u64; 28] = [
+const F32_EDGES: [u64; 30] = [
     // Zero and subnormals, the smallest normals.
     0, 1, 2, 0x0040_0000, 0x007f_ffff, 0x0080_0000, 0x0080_0001, 0x00ff_ffff,
     // 1 and its neighbours, 0.5, 1.5, 2.5, pi.
     0x3f80_0000, 0x3f80_0001, 0x3f7f_ffff, 0x3f00_0000, 0x3fc0_0000, 0x4020_0000, 0x4049_0fdb,
     // 2^23 + 1, 2^24, 2^31, 2^32, 2^63, 2^64.
     0x4b00_0001, 0x4b80_0000, 0x4f00_0000, 0x4f80_0000, 0x5f00_0000, 0x5f80_0000,
+    // Their product is below the smallest normal by less than half a spacing.
+    0x1fff_f800, 0x2000_0400,
     // The largest, infinity, signalling and quiet NaNs.
     0x7f00_0000, 0x7f7f_ffff, 0x7f80_0000, 0x7f80_0001, 0x7fc0_0000, 0x7fc1_2345, 0x7fff_ffff,
 ];
 
 /// Edges of `f64`, without their negatives.
 #[rustfmt::skip]
-const F64_EDGES: [u64; 33] = [
+const F64_EDGES: [u64; 34] = [
     // Zero and subnormals, the smallest normals.
     0, 1, 0x0008_0000_0000_0000, 0x000f_ffff_ffff_ffff, 0x0010_0000_0000_0000, 0x0010_0000_0000_0001,
     // 1 and its neighbours, 0.5, 1.5, 2.5.
@@ -129,7 +131,7 @@ const F64_EDGES: [u64; 33] = [
     0x3fe0_0000_0000_0000, 0x3ff8_0000_0000_0000, 0x4004_0000_0000_0000,
     // Where f32 is subnormal: half of the smallest and above, the smallest, below the smallest normal, that one.
     0x3690_0000_0000_0000, 0x3690_0000_0000_0001, 0x36a0_0000_0000_0000,
-    0x380f_ffff_e000_0000, 0x380f_ffff_f000_0000, 0x3810_0000_0000_0000,
+    0x380f_ffff_e000_0000, 0x380f_ffff_f000_0000, 0x380f_ffff_f800_0000, 0x3810_0000_0000_0000,
     // Where f32 ends: its largest, and around the tie with infinity.
     0x47ef_ffff_e000_0000, 0x47ef_ffff_efff_ffff, 0x47ef_ffff_f000_0000,
     // Where integers end: 2^31 - 1, 2^31, just below 2^32, 2^63, 2^64.

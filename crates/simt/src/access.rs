@@ -380,10 +380,11 @@ pub(crate) fn atomic(
     let request = |space, mask| Request { access: Access::Atomic, space, addresses: at, mask, total };
     by_space(atomic.space, mask, request, |request| {
         let mut old = [0; LANES];
+        let global = matches!(request.space, Space::Global | Space::Generic);
         let change = |registers: &Registers, lane: usize| {
             let a = source(registers, atomic.a, lane);
             let b = atomic.b.map_or(0, |b| source(registers, b, lane));
-            move |old| atomic::apply(atomic.op, atomic.ty, old, a, b)
+            move |old| atomic::apply(atomic.op, atomic.ty, global, old, a, b)
         };
         match request.space {
             Space::Global | Space::Generic => request.global(env, |lane, found, offset| {

@@ -3,17 +3,21 @@
 use crate::alu::float;
 use crate::ptx::ast::{AtomOp, Type};
 
-/// The new value for `old`, both in the low bits. `b` is what [`AtomOp::Cas`] stores.
-pub(crate) fn apply(op: AtomOp, ty: Type, old: u64, a: u64, b: u64) -> u64 {
+/// The new value for `old`, both in the low bits. `b` is what [`AtomOp::Cas`] stores. In global memory `add.f32` flushes
+/// subnormals to zero, in shared memory it does not (PTX ISA, "atom").
+pub(crate) fn apply(op: AtomOp, ty: Type, global: bool, old: u64, a: u64, b: u64) -> u64 {
     let wide = ty.size() == 8;
     match op {
         AtomOp::Add => match ty {
             Type::F32 => {
-                // `atom.add.f32` on global memory flushes subnormals on hardware; here, as in shared memory, it does not.
-                let sum = f32::from_bits(old as u32) + f32::from_bits(a as u32);
-                u64::from(float::canonical32(sum).to_bits())
+                let flush = if global { float::flush::<true> } else { float::flush::<false> };
+                let sum = flush(f32::from_bits(old as u32)) + flush(f32::from_bits(a as u32));
+                u64::from(float::canonical32(flush(sum)).to_bits())
             }
-            Type::F64 => float::canonical64(f64::from_bits(old) + f64::from_bits(a)).to_bits(),
+            Type::F64 => {
+                let (old, a) = (f64::from_bits(old), f64::from_bits(a));
+                float::propagate64(old + a, &[old, a]).to_bits()
+            }
             _ => old.wrapping_add(a),
         },
         AtomOp::Min | AtomOp::Max => {

@@ -259,8 +259,8 @@ impl LoadedModule for GpuModule {
     fn kernel(self: Arc<Self>, name: &str) -> Result<Arc<dyn LoadedKernel>, DeviceError> {
         self.gpu.make_current()?;
         let no_kernel = || DeviceError::NoKernel { module: self.name.clone(), kernel: name.to_owned() };
-        // `cust` panics on a NUL inside a name.
-        if name.contains('\0') {
+        // `cust` panics on a NUL inside a name, and the driver calls an empty one an invalid value.
+        if name.is_empty() || name.contains('\0') {
             return Err(no_kernel());
         }
         let function = self.module.get_function(name).map_err(|error| match error {

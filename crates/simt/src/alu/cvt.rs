@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::alu::float::{canonical32, canonical64, flush, round32, saturate, saturate64};
+use crate::alu::float::{canonical32, flush, propagate64, round_settled, round32, saturate, saturate64};
 use crate::ptx::ast::{CvtRounding, Rounding, Type};
 use crate::registers::{AluFn, alu};
 
@@ -117,18 +117,23 @@ fn from_integer(to: Type, from: Type, rounding: Rounding, sat: bool) -> Option<A
     Some(if to == Type::F32 { integer!(from, single) } else { integer!(from, double) })
 }
 
-/// Values outside the type's range become its nearest end, NaN becomes 0: `as` does both.
+/// Values outside the type's range become its nearest end, as `as` has it. NaN becomes 0 too, but from or to 64 bits the
+/// top bit alone.
 fn to_integer(to: Type, from: Type, rounding: Rounding, ftz: bool) -> Option<AluFn> {
     macro_rules! rounded {
         ($to:ident, $from:ident, $flush:expr) => {
             match rounding {
-                Rounding::NearestEven => {
-                    alu!(|a: $from| -> $to { integral($flush(a).into(), Rounding::NearestEven) as $to })
-                }
-                Rounding::Zero => alu!(|a: $from| -> $to { $flush(a) as $to }),
-                Rounding::Down => alu!(|a: $from| -> $to { integral($flush(a).into(), Rounding::Down) as $to }),
-                Rounding::Up => alu!(|a: $from| -> $to { integral($flush(a).into(), Rounding::Up) as $to }),
+                Rounding::NearestEven => rounded!(@ $to, $from, $flush, Rounding::NearestEven),
+                Rounding::Zero => rounded!(@ $to, $from, $flush, Rounding::Zero),
+                Rounding::Down => rounded!(@ $to, $from, $flush, Rounding::Down),
+                Rounding::Up => rounded!(@ $to, $from, $flush, Rounding::Up),
             }
+        };
+        (@ $to:ident, $from:ident, $flush:expr, $mode:expr) => {
+            alu!(|a: $from| -> $to {
+                const WIDE: bool = size_of::<$from>() == 8 || size_of::<$to>() == 8;
+                if WIDE && a.is_nan() { 1 << ($to::BITS - 1) } else { integral($flush(a).into(), $mode) as $to }
+            })
         };
     }
     macro_rules! single {
@@ -166,8 +171,9 @@ fn between_floats(to: Type, from: Type, rounding: Option<CvtRounding>, ftz: bool
         ($mode:expr) => {
             match (ftz, sat) {
                 (false, false) => alu!(|a: f64| -> f32 { canonical32(round32(a, 0.0, $mode)) }),
-                (true, false) => alu!(|a: f64| -> f32 { flush::<true>(canonical32(round32(a, 0.0, $mode))) }),
-                (_, true) => alu!(|a: f64| -> f32 { saturate::<true>(round32(a, 0.0, $mode)) }),
+                (true, false) => alu!(|a: f64| -> f32 { canonical32(round_settled::<true>(a, 0.0, $mode)) }),
+                (false, true) => alu!(|a: f64| -> f32 { saturate::<true>(round32(a, 0.0, $mode)) }),
+                (true, true) => alu!(|a: f64| -> f32 { saturate::<true>(round_settled::<true>(a, 0.0, $mode)) }),
             }
         };
     }
@@ -194,9 +200,10 @@ fn between_floats(to: Type, from: Type, rounding: Option<CvtRounding>, ftz: bool
         (Type::F64, Type::F64, _) if sat => alu!(|a: f64| -> f64 { saturate64::<true>(a) }),
         (Type::F64, Type::F64, _) => alu!(|a: f64| -> f64 { a }),
         (Type::F32, Type::F64, _) => match (ftz, sat) {
-            (false, false) => alu!(|a: f32| -> f64 { canonical64(a.into()) }),
-            (true, false) => alu!(|a: f32| -> f64 { canonical64(flush::<true>(a).into()) }),
-            (_, true) => alu!(|a: f32| -> f64 { saturate64::<true>(a.into()) }),
+            (false, false) => alu!(|a: f32| -> f64 { propagate64(a.into(), &[a.into()]) }),
+            (true, false) => alu!(|a: f32| -> f64 { propagate64(flush::<true>(a).into(), &[a.into()]) }),
+            (false, true) => alu!(|a: f32| -> f64 { saturate64::<true>(a.into()) }),
+            (true, true) => alu!(|a: f32| -> f64 { saturate64::<true>(flush::<true>(a).into()) }),
         },
         (Type::F64, Type::F32, Some(Float(Rounding::Zero))) => narrow!(Rounding::Zero),
         (Type::F64, Type::F32, Some(Float(Rounding::Down))) => narrow!(Rounding::Down),

@@ -62,8 +62,12 @@ fn out(value: f32) -> u64 {
     u64::from(if value.is_nan() { 0x7fff_ffff } else { value.to_bits() })
 }
 
-fn out64(value: f64) -> u64 {
-    if value.is_nan() { 0xfff8_0000_0000_0000 } else { value.to_bits() }
+/// The bits of a result; a NaN is the first of the operands, made quiet, or that of an invalid operation.
+fn out64(value: f64, operands: &[u64]) -> u64 {
+    if !value.is_nan() {
+        return value.to_bits();
+    }
+    operands.iter().find(|bits| g(**bits).is_nan()).map_or(0xfff8_0000_0000_0000, |nan| nan | 1 << 51)
 }
 
 fn flush(value: f32) -> f32 {
@@ -130,20 +134,21 @@ proptest! {
     #[test]
     fn double_arithmetic(a in doubles(), b in doubles(), c in doubles()) {
         let v = [&a, &b, &c];
-        check("add.rn.f64 %g0, %g1, %g2;", 'g', v, |a, b, _| out64(g(a) + g(b)));
-        check("sub.f64 %g0, %g1, %g2;", 'g', v, |a, b, _| out64(g(a) - g(b)));
-        check("mul.f64 %g0, %g1, %g2;", 'g', v, |a, b, _| out64(g(a) * g(b)));
-        check("div.rn.f64 %g0, %g1, %g2;", 'g', v, |a, b, _| out64(g(a) / g(b)));
-        check("fma.rn.f64 %g0, %g1, %g2, %g3;", 'g', v, |a, b, c| out64(g(a).mul_add(g(b), g(c))));
-        check("sqrt.rn.f64 %g0, %g1;", 'g', v, |a, _, _| out64(g(a).sqrt()));
+        check("add.rn.f64 %g0, %g1, %g2;", 'g', v, |a, b, _| out64(g(a) + g(b), &[a, b]));
+        check("sub.f64 %g0, %g1, %g2;", 'g', v, |a, b, _| out64(g(a) - g(b), &[a, b]));
+        check("mul.f64 %g0, %g1, %g2;", 'g', v, |a, b, _| out64(g(a) * g(b), &[a, b]));
+        check("div.rn.f64 %g0, %g1, %g2;", 'g', v, |a, b, _| out64(g(a) / g(b), &[a, b]));
+        check("fma.rn.f64 %g0, %g1, %g2, %g3;", 'g', v, |a, b, c| out64(g(a).mul_add(g(b), g(c)), &[a, b, c]));
+        check("sqrt.rn.f64 %g0, %g1;", 'g', v, |a, _, _| out64(g(a).sqrt(), &[a]));
         check("max.f64 %g0, %g1, %g2;", 'g', v, |a, b, _| {
-            let (a, b) = (g(a), g(b));
-            out64(match (a.is_nan(), b.is_nan()) {
-                (true, _) => b,
-                (_, true) => a,
-                _ if a == b => f64::from_bits(a.to_bits() & b.to_bits()),
-                _ => a.max(b),
-            })
+            let (x, y) = (g(a), g(b));
+            let max = match (x.is_nan(), y.is_nan()) {
+                (true, _) => y,
+                (_, true) => x,
+                _ if x == y => f64::from_bits(a & b),
+                _ => x.max(y),
+            };
+            out64(max, &[a, b])
         });
     }
 
@@ -169,12 +174,16 @@ proptest! {
         let v = [&a, &b, &[0; 32]];
         check("cvt.rzi.s32.f32 %r0, %f1;", 'r', v, |a, _, _| u64::from(f(a) as i32 as u32));
         check("cvt.rni.u32.f32 %r0, %f1;", 'r', v, |a, _, _| u64::from(f(a).round_ties_even() as u32));
-        check("cvt.rmi.s64.f64 %d0, %g2;", 'd', v, |_, b, _| g(b).floor() as i64 as u64);
-        check("cvt.rpi.u64.f64 %d0, %g2;", 'd', v, |_, b, _| g(b).ceil() as u64);
+        check("cvt.rmi.s64.f64 %d0, %g2;", 'd', v, |_, b, _| {
+            if g(b).is_nan() { 1 << 63 } else { g(b).floor() as i64 as u64 }
+        });
+        check("cvt.rpi.u64.f64 %d0, %g2;", 'd', v, |_, b, _| {
+            if g(b).is_nan() { 1 << 63 } else { g(b).ceil() as u64 }
+        });
         check("cvt.rni.f32.f32 %f0, %f1;", 'f', v, |a, _, _| {
             if f(a).is_nan() { f(a).round_ties_even().to_bits().into() } else { out(f(a).round_ties_even()) }
         });
-        check("cvt.f64.f32 %g0, %f1;", 'g', v, |a, _, _| out64(f(a).into()));
+        check("cvt.f64.f32 %g0, %f1;", 'g', v, |a, _, _| out64(f(a).into(), &[f64::from(f(a)).to_bits()]));
         check("cvt.rn.f32.f64 %f0, %g2;", 'f', v, |_, b, _| out(g(b) as f32));
         check("cvt.rz.f32.f64 %f0, %g2;", 'f', v, |_, b, _| {
             let near = g(b) as f32;
