@@ -2,7 +2,11 @@
 
 mod support;
 
-use std::{fmt::Write as _, io::Read, process::Stdio};
+use std::{
+    fmt::Write as _,
+    io::{self, Read, Write as _},
+    process::Stdio,
+};
 
 use cuda_builder::manifest::{FILE_NAME, sha256_hex};
 use serde_json::Value as Json;
@@ -185,7 +189,7 @@ fn unknown_flags_are_refused() {
 #[test]
 fn a_demanded_gpu_must_be_there() {
     if Device::open(DeviceChoice::Cuda).is_ok() {
-        eprintln!("there is a GPU: its absence was not tested");
+        let _ = writeln!(io::stderr(), "there is a GPU: its absence was not tested");
         return;
     }
     let run = Sandbox::new().reduce_line("--variant 6 --n 10 --device cuda");

@@ -4,8 +4,9 @@ use crate::element::Element;
 
 /// An associative, commutative operation on `T` with an identity.
 ///
-/// A reduction folds its input from [`IDENTITY`](Self::IDENTITY) in an order of the kernel's choosing. Kernels pad
-/// with the identity, so it takes part in every fold: the maximum of nothing but NaNs is minus infinity.
+/// A reduction folds its input in an order of the kernel's choosing, and pads it with [`IDENTITY`](Self::IDENTITY) where a
+/// block is not full. Whoever takes the result folds the identity in once more, so that full blocks make no difference:
+/// the maximum of nothing but NaNs is minus infinity.
 pub trait Op<T: Element> {
     /// The value that [`combine`](Self::combine) leaves every number unchanged with.
     const IDENTITY: T;

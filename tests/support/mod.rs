@@ -7,8 +7,10 @@ use std::{
     env,
     ffi::OsStr,
     fmt,
+    io::{self, Write as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::Once,
 };
 
 use warpfold::{
@@ -33,11 +35,20 @@ pub(crate) fn devices() -> Vec<Device> {
             let mut devices = vec![open(DeviceChoice::Simulator)];
             match Device::open(DeviceChoice::Cuda) {
                 Ok(gpu) => devices.push(gpu),
-                Err(error) => eprintln!("the tests on a GPU did not run: {error}"),
+                Err(error) => note_once(format_args!("the tests on a GPU did not run: {error}")),
             }
             devices
         }
     }
+}
+
+/// Writes a line to stderr once, also where the test harness captures what tests print: a part that did not run is not to
+/// pass unseen.
+fn note_once(text: fmt::Arguments<'_>) {
+    static NOTE: Once = Once::new();
+    NOTE.call_once(|| {
+        let _ = writeln!(io::stderr(), "{text}");
+    });
 }
 
 /// The `--device` of tests that need any one device.

@@ -1,6 +1,11 @@
 //! Builds the stand-in driver with the system's C compiler.
 
-use std::{fs, path::Path, process::Command};
+use std::{
+    fs,
+    io::{self, Write as _},
+    path::Path,
+    process::Command,
+};
 
 /// Functions that need only be there.
 const PRESENT: &str = "cuDeviceGet cuDeviceGetAttribute cuDeviceGetName cuDeviceTotalMem_v2 cuDevicePrimaryCtxRetain \
@@ -27,7 +32,9 @@ pub(crate) fn build(folder: &Path, version: u32, init: u32, devices: u32, omit_m
             Some(library.into_os_string().into_string().unwrap())
         }
         Err(error) => {
-            eprintln!("not run: the stand-in driver needs a C compiler named cc ({error})");
+            // Past the test harness, which keeps what passing tests print.
+            let note = "not tested with a stand-in driver, which needs a C compiler named cc";
+            let _ = writeln!(io::stderr(), "{note} ({error})");
             None
         }
     }
