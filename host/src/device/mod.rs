@@ -102,7 +102,7 @@ pub struct DeviceInfo {
     pub compute_capability: (u32, u32),
     /// Total global memory in bytes.
     pub memory_bytes: u64,
-    /// Multiprocessors; on the simulator, the cores of the host that run blocks.
+    /// Multiprocessors; on the simulator a fixed number, so that the same command is the same launch on every host.
     pub multiprocessors: u32,
     /// The largest block.
     pub max_threads_per_block: u32,

@@ -18,6 +18,10 @@ const MOST_MEMORY: u64 = 16 << 30;
 /// What of its memory the host is thought to spare where it does not tell how much is free, in bytes.
 const UNKNOWN_MEMORY: u64 = 4 << 30;
 
+/// The multiprocessors that planning sees. Not the cores of the host: a grid that followed them would add floats in
+/// another order, and so give other bits, on each host.
+const MULTIPROCESSORS: u32 = 16;
+
 #[derive(Debug)]
 pub(super) struct Simulator {
     memory: Memory,
@@ -52,7 +56,7 @@ impl Home for Simulator {
             // that a device takes.
             compute_capability: (9, 0),
             memory_bytes: self.memory.capacity(),
-            multiprocessors: cores,
+            multiprocessors: MULTIPROCESSORS,
             max_threads_per_block: 1024,
             shared_bytes_per_block: 48 << 10,
             peak_bytes_per_second: None,
