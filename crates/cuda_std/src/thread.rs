@@ -102,8 +102,9 @@ macro_rules! fences {
 }
 
 fences! {
-    /// What this thread wrote before is seen before what it writes after, by all threads of the device: CUDA's
-    /// `__threadfence`, PTX `membar.gl`. rust-cuda's name for it.
+    /// What this thread wrote before is seen before what it writes after, by all threads of the grid: here PTX
+    /// `membar.gl`. rust-cuda documents the same and emits `membar.cta`, which orders for the block alone: a kernel that
+    /// is to be right with both says [`device_fence`].
     grid_fence = "llvm.nvvm.membar.gl";
     /// What this thread wrote before is seen before what it writes after, by all threads of the device: CUDA's
     /// `__threadfence`, PTX `membar.gl`.
