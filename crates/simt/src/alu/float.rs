@@ -1,10 +1,13 @@
 //! Float arithmetic.
 //!
-//! `add sub mul div fma sqrt rcp` with a rounding are exact to the bit, as an H100 computes them; so are NaNs: in `f32`
-//! there is one, `0x7fffffff`; in `f64` the first NaN among the operands is kept, made quiet, and
-//! `0xfff8000000000000` is what an invalid operation gives. (The ISA leaves that open.) The `.approx` and `.full` forms, and `ex2 lg2 sin
-//! cos tanh rsqrt`, are computed in `f64` and rounded: they are closer to the true value than hardware, not bit-equal
-//! to it.
+//! `add sub mul div fma sqrt rcp` with a rounding are exact to the bit, as an H100 computes them.
+//!
+//! The bits of a NaN the ISA leaves open. Here arithmetic in `f32` knows one, `0x7fffffff`; in `f64` the first NaN among
+//! the operands is kept, made quiet, and an invalid operation gives `0xfff8000000000000`. An H100 does the same where at
+//! most one operand is a NaN; among several it chooses otherwise, and so does it in `abs`, `neg` and `cvt`.
+//!
+//! The `.approx` and `.full` forms, and `ex2 lg2 sin cos tanh rsqrt`, are computed in `f64` and rounded: they are closer
+//! to the true value than hardware, not bit-equal to it.
 
 use crate::ptx::ast::{FloatBinaryOp, FloatTest, FloatUnaryOp, MinMaxMode, Precision, Rounding, Type};
 use crate::registers::{AluFn, alu};
