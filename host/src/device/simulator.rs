@@ -33,7 +33,7 @@ impl Simulator {
 }
 
 fn failed(action: &str) -> impl FnOnce(MemoryError) -> DeviceError {
-    move |source| DeviceError::SimulatedMemory { action: action.to_owned(), source }
+    move |cause| DeviceError::SimulatedMemory { action: action.to_owned(), cause }
 }
 
 impl Home for Simulator {

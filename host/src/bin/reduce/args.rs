@@ -125,8 +125,8 @@ impl Args {
         let reps = match self.reps.map(|text| whole("--reps", &text, "20")).transpose()? {
             Some(0) => bail!("--reps 0: at least one run is needed"),
             Some(reps) => {
-                let reps = u32::try_from(reps).ok().filter(|&reps| reps <= MAX_REPS);
-                Some(reps.with_context(|| format!("--reps: at most {MAX_REPS} runs"))?)
+                let runs = u32::try_from(reps).ok().filter(|&reps| reps <= MAX_REPS);
+                Some(runs.with_context(|| format!("--reps {reps}: at most {MAX_REPS} runs are made"))?)
             }
             None => None,
         };
