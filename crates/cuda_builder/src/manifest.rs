@@ -18,7 +18,7 @@ pub struct Manifest {
     pub format: u32,
     /// What compiled the kernels.
     pub toolchain: ToolchainVersions,
-    /// The hash of the kernel sources, see [`crate::sources::hash`].
+    /// The hash of the kernel sources, as `sources::hash` makes it.
     pub sources_sha256: String,
     /// The PTX files, by name and then by architecture.
     pub modules: Vec<Module>,
