@@ -81,6 +81,12 @@ pub trait Element: Pod + PartialEq + PartialOrd + fmt::Debug + Send + Sync {
 
     /// `op` on two values, as the kernels define it: integers wrap; the minimum and maximum of floats are IEEE 754-2019
     /// minimumNumber and maximumNumber, for which a number wins over a NaN and -0 is less than +0.
+    ///
+    /// ```
+    /// use warpfold::{element::Element, op::Op};
+    /// assert_eq!(i32::MAX.combine(Op::Sum, 1), i32::MIN);
+    /// assert_eq!(f32::NAN.combine(Op::Min, 3.0), 3.0);
+    /// ```
     #[must_use]
     fn combine(self, op: Op, other: Self) -> Self;
 

@@ -117,6 +117,14 @@ pub enum InputError {
 ///   [-w, w), `w` being the lesser of 1/2 and 64/n (`f32`) or 512/n (`f64`), so that no partial product leaves the range
 ///   of the type.
 ///
+/// ```
+/// use warpfold::{element::{ElementType, Values}, input::generate, op::Op};
+///
+/// let Values::F32(values) = generate(ElementType::F32, Op::Sum, 1000, 7)? else { unreachable!() };
+/// assert!(values.iter().all(|x| (-1.0..1.0).contains(x)));
+/// # Ok::<(), warpfold::input::InputError>(())
+/// ```
+///
 /// # Errors
 ///
 /// [`InputError::HostMemory`].
@@ -204,6 +212,18 @@ pub struct InputFile {
 
 impl InputFile {
     /// Opens a `.npy` file (by its name, or by its first bytes) or a file of raw little-endian elements.
+    ///
+    /// ```
+    /// use warpfold::{element::{ElementType, Values}, input::InputFile};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("two");
+    /// std::fs::write(&path, [1, 0, 0, 0, 255, 255, 255, 255])?;
+    /// let file = InputFile::open(&path, Some(ElementType::I32))?;
+    /// assert_eq!(file.n(), 2);
+    /// assert!(matches!(file.read()?, Values::I32(values) if values == [1, -1]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// The dtype of a `.npy` file is the type of its elements, and if a type is asked for, it must be the same. Raw
     /// elements are of the type that is asked for, or `i32`.

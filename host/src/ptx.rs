@@ -150,6 +150,14 @@ impl PtxLibrary {
 
     /// The PTX that holds a kernel, of the highest architecture that a device of this compute capability takes.
     ///
+    /// ```
+    /// use warpfold::ptx::PtxLibrary;
+    ///
+    /// let ptx = PtxLibrary::embedded()?.find("reduce3_sum_i32", (9, 0))?;
+    /// assert!(ptx.text.contains(".visible .entry reduce3_sum_i32("));
+    /// # Ok::<(), warpfold::ptx::PtxError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// All but [`PtxError::NotBuilt`] and [`PtxError::Manifest`].

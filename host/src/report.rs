@@ -32,6 +32,14 @@ pub struct Times {
 
 impl Times {
     /// `None` for no times.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use warpfold::report::Times;
+    ///
+    /// let times = Times::new(&[5, 1, 3].map(Duration::from_micros)).unwrap();
+    /// assert_eq!((times.median, times.reps), (Duration::from_micros(3), 3));
+    /// ```
     pub fn new(times: &[Duration]) -> Option<Self> {
         let mut sorted = times.to_vec();
         sorted.sort_unstable();

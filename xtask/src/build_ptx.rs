@@ -66,6 +66,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     eprintln!("compiling with {toolchain}");
     let folder = root.join("kernels/ptx");
     let mut rendered = render(&root, &toolchain, args)?;
+    let built = rendered.manifest.kernels.len();
     if args.only.is_some() {
         let committed = Manifest::read(&folder).context("--only needs a whole build before it")?;
         rendered.manifest = merge(&committed, rendered.manifest);
@@ -79,8 +80,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     rendered.write(&folder)?;
     remove_strays(&folder, &rendered.manifest)?;
     println!(
-        "wrote {} kernels in {} modules to {}",
-        rendered.manifest.kernels.len(),
+        "wrote {built} kernels in {} files to {}",
         rendered.files.len(),
         folder.strip_prefix(&root).unwrap_or(&folder).display()
     );
@@ -231,7 +231,7 @@ fn check(rendered: &Rendered, folder: &Path) -> anyhow::Result<()> {
         bail!("kernels/ptx is not what the sources give; run `cargo xtask build-ptx`:\n  {}", differences.join("\n  "));
     }
     if rendered.manifest.toolchain == committed.toolchain {
-        println!("kernels/ptx is up to date: {} files are the same byte for byte", rendered.files.len());
+        println!("kernels/ptx is up to date, byte for byte in the {} files that were built", rendered.files.len());
     } else {
         println!(
             "kernels/ptx has the kernels, parameters and hash of the sources; its bytes could not be compared, since \
