@@ -44,11 +44,6 @@ impl ElementType {
             Self::I64 | Self::U64 | Self::F64 => 8,
         }
     }
-
-    /// Whether it is a floating-point type.
-    pub const fn is_float(self) -> bool {
-        matches!(self, Self::F32 | Self::F64)
-    }
 }
 
 impl fmt::Display for ElementType {
@@ -93,9 +88,6 @@ pub trait Element: Pod + PartialEq + PartialOrd + fmt::Debug + Send + Sync {
     /// Wraps the value.
     fn value(self) -> Value;
 
-    /// The values, if they are of this type.
-    fn slice(values: &Values) -> Option<&[Self]>;
-
     /// Wraps the values.
     fn values(values: Vec<Self>) -> Values;
 }
@@ -125,13 +117,6 @@ macro_rules! element {
 
             fn value(self) -> Value {
                 Value::$variant(self)
-            }
-
-            fn slice(values: &Values) -> Option<&[Self]> {
-                match values {
-                    Values::$variant(values) => Some(values),
-                    _ => None,
-                }
             }
 
             fn values(values: Vec<Self>) -> Values {
