@@ -127,7 +127,7 @@ fn reduce(job: &Job) -> Result<(), Failure> {
         })?;
     progress.say("checking the result on the CPU");
     let reference = Reference::new(&values, job.op, plan.depth());
-    progress.finish();
+    drop(progress);
 
     let report = Report::new(device.info(), &plan, input, &outcome, reference);
     let mut out = io::stdout().lock();
