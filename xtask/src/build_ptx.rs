@@ -464,6 +464,21 @@ mod tests {
     }
 
     #[test]
+    fn a_foreign_build_that_cannot_be_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let foreign = ForeignArgs {
+            codegen_backend: at("gone.so"),
+            rustc: at("rustc"),
+            cuda_std: at("cuda_std"),
+            out: at("out"),
+        };
+        let error = run_foreign(&root(), &foreign, &[NvvmArch::Compute90]).unwrap_err().to_string();
+        assert_eq!(error, format!("the codegen backend `{}` is not there", at("gone.so").display()));
+        assert!(!at("out").exists());
+    }
+
+    #[test]
     fn architectures_are_a_list_without_unknown_names() {
         let archs = parse("x --arch sm_75,sm_90").unwrap().arch;
         assert_eq!(archs, [NvvmArch::Compute75, NvvmArch::Compute90]);

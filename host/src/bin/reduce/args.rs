@@ -21,7 +21,7 @@ pub(crate) struct Args {
     #[arg(long, allow_hyphen_values = true)]
     variant: Option<String>,
 
-    /// Number of elements to generate, as in 4194304, 4_194_304 or 2^22
+    /// Number of elements to generate, as in 4194304, 4_194_304 or 2^22; with --input, how many it must hold
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     n: Option<String>,
 
@@ -54,7 +54,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "R", allow_hyphen_values = true)]
     reps: Option<String>,
 
-    /// Seed of the generated elements
+    /// Seed of the generated elements, a whole number
     #[arg(long, default_value = "1", allow_hyphen_values = true)]
     seed: String,
 
