@@ -62,9 +62,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if let Some(foreign) = &args.foreign {
         return run_foreign(&root, foreign, &args.arch);
     }
-    let toolchain = Toolchain::find(&root)?;
-    eprintln!("compiling with {toolchain}");
     let folder = root.join("kernels/ptx");
+    let toolchain = match Manifest::read(&folder) {
+        // Bytes can be compared, and modules built singly, with the compiler of the others only.
+        Ok(committed) if args.check || args.only.is_some() => Toolchain::find_like(&root, &committed.toolchain)?,
+        _ => Toolchain::find(&root)?,
+    };
+    eprintln!("compiling with {toolchain}");
     let mut rendered = render(&root, &toolchain, args)?;
     let built = rendered.manifest.kernels.len();
     if args.only.is_some() {
