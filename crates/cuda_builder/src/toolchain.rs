@@ -168,7 +168,6 @@ pub(crate) fn versions(text: &str) -> Result<(ToolchainVersions, String), String
 #[cfg(all(test, unix))]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
 
@@ -176,17 +175,23 @@ mod tests {
 
     fn script(path: &Path, text: &str) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        // By a child: what this process writes itself may be held open by a child that another test has just forked, and
+        // is then too busy to be run.
+        let write = r#"printf '#!/bin/sh\n%s\n' "$1" >"$0" && chmod 755 "$0""#;
+        assert!(Command::new("sh").args(["-c", write]).arg(path).arg(text).status().unwrap().success());
     }
 
     /// A rustup-like toolchain of stand-ins, complete but for what the caller removes.
     fn stand_in() -> tempfile::TempDir {
+        stand_in_of(VERSION)
+    }
+
+    fn stand_in_of(version: &str) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         let at = |name: &str| root.path().join(name);
         script(
             &at("bin/rustc"),
-            &format!("[ \"$1\" = --print ] && echo '{}' || echo '{VERSION}'", root.path().display()),
+            &format!("[ \"$1\" = --print ] && echo '{}' || echo '{version}'", root.path().display()),
         );
         script(&at("bin/cargo"), "true");
         for tool in LLVM_TOOLS {
@@ -238,9 +243,8 @@ mod tests {
 
     #[test]
     fn the_versions_that_are_wanted_win() {
-        let (newer, older) = (stand_in(), stand_in());
+        let (newer, older) = (stand_in(), stand_in_of(&VERSION.replace("1.96.0", "1.95.0")));
         let rustc = older.path().join("bin/rustc");
-        fs::write(&rustc, fs::read_to_string(&rustc).unwrap().replace("1.96.0", "1.95.0")).unwrap();
         let versions = examine(&older).unwrap().versions;
         assert_ne!(versions, examine(&newer).unwrap().versions);
         let first = newer.path().join("bin/rustc");
