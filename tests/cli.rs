@@ -8,7 +8,7 @@ use std::{
     process::Stdio,
 };
 
-use cuda_builder::manifest::{FILE_NAME, sha256_hex};
+use cuda_builder::manifest::{FILE_NAME, Module, sha256_hex};
 use serde_json::Value as Json;
 use support::{Run, Sandbox, device_flag};
 use warpfold::{
@@ -58,6 +58,7 @@ fn bad_arguments_are_refused_in_one_sentence() {
             "--variant 6 --n 10 --grid 0",
             "--variant 7 --n 10 --grid 0",
             "--variant 6 --n 10 --reps 0",
+            "--variant 6 --n 10 --reps 1000001",
             "--variant 6 --n 10 --seed x",
             "--variant 6 --n 0 --op min",
             "--variant 6 --n 0 --op max",
@@ -124,6 +125,9 @@ fn bad_arguments_are_refused_in_one_sentence() {
     [2]
     $ reduce --variant 6 --n 10 --reps 0
     error: --reps 0: at least one run is needed
+    [2]
+    $ reduce --variant 6 --n 10 --reps 1000001
+    error: --reps 1000001: at most 1000000 runs are made
     [2]
     $ reduce --variant 6 --n 10 --seed x
     error: --seed 'x': it must be a whole number from 0 to 2^64 - 1, such as 1
@@ -210,7 +214,7 @@ fn auto_says_why_it_simulates() {
 
 /// A `.npy` file of version 1.0.
 fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
-    let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
+    let mut header = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}");
     header.extend(std::iter::repeat_n(' ', 64 - (10 + header.len() + 1) % 64));
     header.push('\n');
     let mut file = b"\x93NUMPY\x01\x00".to_vec();
@@ -226,11 +230,16 @@ fn bad_input_files_are_refused_in_one_sentence() {
     sandbox.write("empty", &[]);
     sandbox.write("five", &[0; 5]);
     sandbox.write("four", &[0; 16]);
-    sandbox.write("empty.npy", &npy("<i4", "(0,)", &[]));
-    sandbox.write("short.npy", &npy("<i4", "(4,)", &[0; 12]));
-    sandbox.write("long.npy", &npy("<i4", "(2, 2)", &[0; 20]));
-    sandbox.write("complex.npy", &npy("<c16", "(1,)", &[0; 16]));
-    sandbox.write("i64.npy", &npy("<i8", "(2,)", &[0; 16]));
+    sandbox.write("empty.npy", &npy("'<i4'", "(0,)", &[]));
+    sandbox.write("short.npy", &npy("'<i4'", "(4,)", &[0; 12]));
+    sandbox.write("long.npy", &npy("'<i4'", "(2, 2)", &[0; 20]));
+    sandbox.write("complex.npy", &npy("'<c16'", "(1,)", &[0; 16]));
+    sandbox.write("i64.npy", &npy("'<i8'", "(2,)", &[0; 16]));
+    sandbox.write("i16.npy", &npy("'<i2'", "(2,)", &[0; 4]));
+    sandbox.write("bool.npy", &npy("'|b1'", "(2,)", &[0; 2]));
+    sandbox.write("fields.npy", &npy("[('a', '<i4'), ('b', '<f4')]", "(1,)", &[0; 8]));
+    sandbox.write("vast.npy", &npy("'<i4'", "(4294967296, 4294967296)", &[0; 8]));
+    sandbox.write("cut.npy", &npy("'<i4'", "(2,)", &[0; 8])[..50]);
     sandbox.write("text.npy", b"1 2 3 4\n");
     let text = transcript(
         &sandbox,
@@ -245,6 +254,12 @@ fn bad_input_files_are_refused_in_one_sentence() {
             "--variant 6 --input long.npy",
             "--variant 6 --input complex.npy",
             "--variant 6 --input i64.npy --type i32",
+            "--variant 6 --input i16.npy",
+            "--variant 6 --input bool.npy",
+            "--variant 6 --input fields.npy",
+            "--variant 6 --input vast.npy",
+            "--variant 6 --input cut.npy",
+            "--variant 6 --input text.npy",
         ],
     );
     insta::assert_snapshot!(text, @r"
@@ -278,11 +293,25 @@ fn bad_input_files_are_refused_in_one_sentence() {
     $ reduce --variant 6 --input i64.npy --type i32
     error: i64.npy: the file holds i64, not i32
     [2]
+    $ reduce --variant 6 --input i16.npy
+    error: i16.npy: dtype '<i2' cannot be reduced: it must be one of i4, u4, i8, u8, f4, f8
+    [2]
+    $ reduce --variant 6 --input bool.npy
+    error: bool.npy: dtype '|b1' cannot be reduced: it must be one of i4, u4, i8, u8, f4, f8
+    [2]
+    $ reduce --variant 6 --input fields.npy
+    error: fields.npy: dtype [('a', '<i4'), ('b', '<f4')] cannot be reduced: it must be one of i4, u4, i8, u8, f4, f8
+    [2]
+    $ reduce --variant 6 --input vast.npy
+    error: vast.npy: the .npy header announces 73786976294838206464 bytes of elements, and 8 follow
+    [2]
+    $ reduce --variant 6 --input cut.npy
+    error: cut.npy: not a .npy file that can be read: the file ends within its header
+    [2]
+    $ reduce --variant 6 --input text.npy
+    error: text.npy: not a .npy file that can be read: it does not begin with \x93NUMPY
+    [2]
     ");
-
-    let run = sandbox.reduce_line("--variant 6 --input text.npy");
-    assert_eq!(run.status, Some(2), "{run}");
-    assert!(run.stderr.starts_with("error: text.npy: not a .npy file that can be read"), "{run}");
 }
 
 #[test]
@@ -291,7 +320,7 @@ fn files_are_reduced() {
     let ints: Vec<u8> = (1..=10i32).flat_map(i32::to_le_bytes).collect();
     let floats: Vec<u8> = [1.5f64, -2.0, 4.0, 0.25].into_iter().flat_map(f64::to_le_bytes).collect();
     sandbox.write("ints", &ints);
-    sandbox.write("floats.npy", &npy("<f8", "(2, 1, 2)", &floats));
+    sandbox.write("floats.npy", &npy("'<f8'", "(2, 1, 2)", &floats));
     let device = device_flag();
     let sum = json(&sandbox.reduce_line(&format!("--variant 3 --input ints --json --device {device}")));
     assert_eq!((&sum["result"], &sum["n"]), (&55.into(), &10.into()));
@@ -386,6 +415,23 @@ fn wide_integers_keep_every_digit() {
 }
 
 #[test]
+fn json_names_what_is_no_number() {
+    let sandbox = Sandbox::new();
+    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    for (values, op, result) in [
+        ([inf, 1.0], "sum", "inf"),
+        ([-inf, 1.0], "min", "-inf"),
+        ([nan, 1.0], "sum", "nan"),
+        ([1e300; 2], "prod", "inf"),
+    ] {
+        sandbox.write("values", &values.map(f64::to_le_bytes).concat());
+        let line = format!("--variant 2 --op {op} --type f64 --input values --json --device {}", device_flag());
+        let report = json(&sandbox.reduce_line(&line));
+        assert_eq!((&report["result"], &report["agree"]), (&result.into(), &true.into()), "{report}");
+    }
+}
+
+#[test]
 fn the_readme_command_ends_with_device_shape_time_and_bandwidth() {
     let run = Sandbox::new().reduce_line("--variant 6 --n 4194304");
     assert_eq!(run.status, Some(0), "{run}");
@@ -437,6 +483,45 @@ fn a_folder_of_ptx_is_used_and_checked() {
 }
 
 #[test]
+fn a_folder_with_all_kernels_in_one_module_is_used_and_checked() {
+    // As a foreign codegen backend leaves it.
+    let sandbox = Sandbox::new();
+    let library = PtxLibrary::embedded().unwrap();
+    let text = library.find("reduce3_sum_i32", (7, 5)).unwrap().text;
+    let write = |arch: &str, text: &str, file_text: &str| {
+        let mut manifest = library.manifest().clone();
+        let file = format!("kernels.{arch}.ptx");
+        let sha256 = sha256_hex(text.as_bytes());
+        manifest.modules = vec![Module { name: "kernels".into(), arch: arch.into(), file: file.clone(), sha256 }];
+        manifest.kernels.retain(|kernel| kernel.name == "reduce3_sum_i32");
+        manifest.kernels[0].module = "kernels".into();
+        sandbox.write(FILE_NAME, manifest.to_json().as_bytes());
+        sandbox.write(&file, file_text.as_bytes());
+    };
+    let run = |variant: u32| {
+        let line = format!("--variant {variant} --n 1000 --json --ptx-dir . --device {}", device_flag());
+        sandbox.reduce_line(&line)
+    };
+    let refused = |variant, status, message: &str| {
+        let run = run(variant);
+        assert_eq!(run.status, Some(status), "{run}");
+        assert!(run.stderr.starts_with(&format!("error: {message}")), "{run}");
+        assert!(status == 1 || run.stderr.lines().count() == 1, "{run}");
+    };
+
+    write("sm_75", &text, &text);
+    assert_eq!(json(&run(3))["kernel"], "reduce3_sum_i32");
+    refused(4, 2, ".: there is no kernel reduce4_sum_i32; ");
+    write("sm_999", &text, &text);
+    refused(3, 2, ".: module kernels is built for sm_999; the device is sm_");
+    write("sm_75", &text, &text.replace("add.s32", "sub.s32"));
+    refused(3, 2, ".: kernels.sm_75.ptx is not the file that the manifest describes");
+    let broken = text.replace("bar.sync", "bar.snyc");
+    write("sm_75", &broken, &broken);
+    refused(3, 1, "module kernels.sm_75.ptx cannot be loaded: ");
+}
+
+#[test]
 fn a_wrong_result_is_status_1() {
     // PTX in which the sum and the maximum have changed names.
     let library = PtxLibrary::embedded().unwrap();
@@ -462,6 +547,12 @@ fn a_wrong_result_is_status_1() {
     let run = sandbox.reduce_line(&format!("{line} --json"));
     assert_eq!(run.status, Some(1), "{run}");
     assert!(run.stdout.contains("\"agree\":false"), "{run}");
+
+    // Nor does it pass where nobody reads on.
+    let mut child =
+        sandbox.command().args(line.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
 }
 
 #[test]
@@ -473,6 +564,19 @@ fn a_closed_pipe_is_no_error() {
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
     assert!(child.wait().unwrap().success(), "{stderr}");
     assert_eq!(stderr, "");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_is_status_1() {
+    let sandbox = Sandbox::new();
+    for line in ["--list", "--variant 3 --n 10 --device sim"] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = sandbox.command().args(line.split_whitespace()).stdout(full).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert_eq!(stderr, "error: cannot write to stdout: No space left on device (os error 28)\n");
+    }
 }
 
 #[test]

@@ -94,14 +94,18 @@ fn two_thousand_floats_with_the_host_adding_the_partial_sums() {
     }
 }
 
-/// Liu and Filipovič: 2^22 ints. Rungs 1 to 4 of the table, and the rest of the ladder at its end.
+/// Liu and Filipovič: 2^22 ints on every rung of their tables, with the grids of their blocks.
 #[test]
 fn four_million_ints() {
     let ints: Vec<i32> = (0..1 << 22).map(|i: i32| i.wrapping_mul(0x9E37_79B1u32 as i32)).collect();
     let sum = ints.iter().fold(0i32, |sum, &x| sum.wrapping_add(x));
     let values = Values::I32(ints);
     for (variant, grids) in [
+        (Variant::InterleavedModulo, vec![16_384, 64, 1]),
+        (Variant::InterleavedContiguous, vec![16_384, 64, 1]),
+        (Variant::Sequential, vec![16_384, 64, 1]),
         (Variant::FirstAdd, vec![8192, 16, 1]),
+        (Variant::WarpUnrolled, vec![8192, 16, 1]),
         (Variant::CompletelyUnrolled, vec![8192, 16, 1]),
         (Variant::MultipleElements, vec![32, 1]),
     ] {

@@ -44,11 +44,6 @@ impl ElementType {
             Self::I64 | Self::U64 | Self::F64 => 8,
         }
     }
-
-    /// Whether it is a floating-point type.
-    pub const fn is_float(self) -> bool {
-        matches!(self, Self::F32 | Self::F64)
-    }
 }
 
 impl fmt::Display for ElementType {
@@ -81,14 +76,17 @@ pub trait Element: Pod + PartialEq + PartialOrd + fmt::Debug + Send + Sync {
 
     /// `op` on two values, as the kernels define it: integers wrap; the minimum and maximum of floats are IEEE 754-2019
     /// minimumNumber and maximumNumber, for which a number wins over a NaN and -0 is less than +0.
+    ///
+    /// ```
+    /// use warpfold::{element::Element, op::Op};
+    /// assert_eq!(i32::MAX.combine(Op::Sum, 1), i32::MIN);
+    /// assert_eq!(f32::NAN.combine(Op::Min, 3.0), 3.0);
+    /// ```
     #[must_use]
     fn combine(self, op: Op, other: Self) -> Self;
 
     /// Wraps the value.
     fn value(self) -> Value;
-
-    /// The values, if they are of this type.
-    fn slice(values: &Values) -> Option<&[Self]>;
 
     /// Wraps the values.
     fn values(values: Vec<Self>) -> Values;
@@ -119,13 +117,6 @@ macro_rules! element {
 
             fn value(self) -> Value {
                 Value::$variant(self)
-            }
-
-            fn slice(values: &Values) -> Option<&[Self]> {
-                match values {
-                    Values::$variant(values) => Some(values),
-                    _ => None,
-                }
             }
 
             fn values(values: Vec<Self>) -> Values {

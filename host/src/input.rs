@@ -1,19 +1,22 @@
 //! Where the elements come from: a generator with a seed, or a file.
 
+mod npy;
+
 use std::{
-    fs::File,
-    io::{self, BufReader, Read, Seek},
+    fs::{self, File},
+    io::{self, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
 };
 
-use npyz::{NpyFile, NpyHeader};
 use rand_chacha::{
     ChaCha8Rng,
     rand_core::{RngCore, SeedableRng},
 };
 
+use self::npy::ByteOrder;
 use crate::{
     element::{Element, ElementType, Values},
+    host_memory,
     op::Op,
 };
 
@@ -58,8 +61,8 @@ pub enum InputError {
     Header {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
-        cause: io::Error,
+        /// What is wrong, as half a sentence.
+        cause: String,
     },
     /// A `.npy` file shorter or longer than its header says.
     #[error("{}: the .npy header announces {announced} bytes of elements, and {found} follow", .path.display())]
@@ -113,6 +116,14 @@ pub enum InputError {
 /// - Floats: uniform in [-1, 1), multiples of 2^-23 (`f32`) or 2^-52 (`f64`); for a product `±(1 + t)` with `t` uniform in
 ///   [-w, w), `w` being the lesser of 1/2 and 64/n (`f32`) or 512/n (`f64`), so that no partial product leaves the range
 ///   of the type.
+///
+/// ```
+/// use warpfold::{element::{ElementType, Values}, input::generate, op::Op};
+///
+/// let Values::F32(values) = generate(ElementType::F32, Op::Sum, 1000, 7)? else { unreachable!() };
+/// assert!(values.iter().all(|x| (-1.0..1.0).contains(x)));
+/// # Ok::<(), warpfold::input::InputError>(())
+/// ```
 ///
 /// # Errors
 ///
@@ -173,6 +184,11 @@ where
 /// `n` zeros, or a sentence where the host has no memory for them.
 fn zeroed<T: Element>(n: u64) -> Result<Vec<T>, InputError> {
     let refuse = InputError::HostMemory { n, element: T::TYPE };
+    // An allocation may succeed and yet be more than the host can ever fill.
+    let bytes = u128::from(n) * size_of::<T>() as u128;
+    if host_memory::available().is_some_and(|available| bytes > u128::from(available)) {
+        return Err(refuse);
+    }
     let Ok(len) = usize::try_from(n) else {
         return Err(refuse);
     };
@@ -187,15 +203,27 @@ fn zeroed<T: Element>(n: u64) -> Result<Vec<T>, InputError> {
 /// A file of elements of which the type and the number are known, and which is not read yet.
 pub struct InputFile {
     path: PathBuf,
-    reader: BufReader<File>,
-    /// `None` for raw elements.
-    header: Option<NpyHeader>,
+    /// At its first element.
+    file: File,
     element: ElementType,
+    order: ByteOrder,
     n: u64,
 }
 
 impl InputFile {
     /// Opens a `.npy` file (by its name, or by its first bytes) or a file of raw little-endian elements.
+    ///
+    /// ```
+    /// use warpfold::{element::{ElementType, Values}, input::InputFile};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("two");
+    /// std::fs::write(&path, [1, 0, 0, 0, 255, 255, 255, 255])?;
+    /// let file = InputFile::open(&path, Some(ElementType::I32))?;
+    /// assert_eq!(file.n(), 2);
+    /// assert!(matches!(file.read()?, Values::I32(values) if values == [1, -1]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// The dtype of a `.npy` file is the type of its elements, and if a type is asked for, it must be the same. Raw
     /// elements are of the type that is asked for, or `i32`.
@@ -205,8 +233,8 @@ impl InputFile {
     /// Any [`InputError`] but [`InputError::HostMemory`].
     pub fn open(path: &Path, asked: Option<ElementType>) -> Result<Self, InputError> {
         let failed = |cause| InputError::Read { path: path.to_owned(), cause };
-        let file = File::open(path).map_err(failed)?;
-        let metadata = file.metadata().map_err(failed)?;
+        // Before it is opened: opening a pipe waits for a writer.
+        let metadata = fs::metadata(path).map_err(failed)?;
         if !metadata.is_file() {
             return Err(InputError::NotAFile { path: path.to_owned() });
         }
@@ -215,64 +243,21 @@ impl InputFile {
             return Err(InputError::Empty { path: path.to_owned() });
         }
 
-        let mut reader = BufReader::new(file);
+        let mut file = File::open(path).map_err(failed)?;
         let mut beginning = Vec::new();
-        (&mut reader).take(LONGEST_HEADER).read_to_end(&mut beginning).map_err(failed)?;
-        reader.rewind().map_err(failed)?;
+        (&mut file).take(npy::LONGEST).read_to_end(&mut beginning).map_err(failed)?;
         let named_npy = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"));
-        if named_npy || beginning.starts_with(NPY_MAGIC) {
-            if is_shape_absurd(&beginning) {
-                let cause = io::Error::new(io::ErrorKind::InvalidData, "its shape has more than 2^64 elements");
-                return Err(InputError::Header { path: path.to_owned(), cause });
-            }
-            return Self::open_npy(path, reader, bytes, asked);
-        }
-
-        let element = asked.unwrap_or(ElementType::I32);
-        let size = u64::from(element.size());
+        let (element, order, start) = if named_npy || beginning.starts_with(npy::MAGIC) {
+            check_npy(path, &beginning, bytes, asked)?
+        } else {
+            (asked.unwrap_or(ElementType::I32), ByteOrder::Little, 0)
+        };
+        let (bytes, size) = (bytes - start, u64::from(element.size()));
         if !bytes.is_multiple_of(size) {
             return Err(InputError::NotWhole { path: path.to_owned(), bytes, element });
         }
-        Ok(Self { path: path.to_owned(), reader, header: None, element, n: bytes / size })
-    }
-
-    fn open_npy(
-        path: &Path,
-        mut reader: BufReader<File>,
-        bytes: u64,
-        asked: Option<ElementType>,
-    ) -> Result<Self, InputError> {
-        let path = path.to_owned();
-        let header = match NpyHeader::from_reader(&mut reader) {
-            Ok(header) => header,
-            Err(cause) => return Err(InputError::Header { path, cause }),
-        };
-        let Some(element) = element_of(&header.dtype()) else {
-            return Err(InputError::Dtype { path, dtype: header.dtype().descr() });
-        };
-        if let Some(asked) = asked.filter(|&asked| asked != element) {
-            return Err(InputError::WrongType { path, found: element, asked });
-        }
-        if header.order() == npyz::Order::Fortran && header.shape().len() > 1 {
-            return Err(InputError::FortranOrder { path });
-        }
-        let start = match reader.stream_position() {
-            Ok(start) => start,
-            Err(cause) => return Err(InputError::Read { path, cause }),
-        };
-        let announced = header
-            .shape()
-            .iter()
-            .fold(u128::from(element.size()), |bytes, &extent| bytes.saturating_mul(extent.into()));
-        let found = bytes - start;
-        if announced != u128::from(found) {
-            return Err(InputError::Length { path, announced, found });
-        }
-        if found == 0 {
-            return Err(InputError::Empty { path });
-        }
-        let n = found / u64::from(element.size());
-        Ok(Self { path, reader, element, n, header: Some(header) })
+        file.seek(SeekFrom::Start(start)).map_err(failed)?;
+        Ok(Self { path: path.to_owned(), file, element, order, n: bytes / size })
     }
 
     /// The type of the elements.
@@ -301,57 +286,53 @@ impl InputFile {
         }
     }
 
-    fn read_as<T: Element + npyz::Deserialize>(mut self) -> Result<Values, InputError> {
-        let failed = |cause| InputError::Read { path: self.path.clone(), cause };
+    fn read_as<T: Element>(mut self) -> Result<Values, InputError> {
         let mut values = zeroed::<T>(self.n)?;
-        match self.header {
-            None => self.reader.read_exact(bytemuck::cast_slice_mut(&mut values)).map_err(failed)?,
-            Some(header) => {
-                let data = NpyFile::with_header(header, self.reader)
-                    .data::<T>()
-                    .map_err(|error| failed(io::Error::new(io::ErrorKind::InvalidData, error)))?;
-                for (value, read) in values.iter_mut().zip(data) {
-                    *value = read.map_err(failed)?;
-                }
-            }
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut values);
+        self.file.read_exact(bytes).map_err(|cause| InputError::Read { path: self.path, cause })?;
+        if self.order == ByteOrder::Big {
+            bytes.chunks_exact_mut(size_of::<T>()).for_each(<[u8]>::reverse);
         }
         Ok(T::values(values))
     }
 }
 
-/// The first bytes of every `.npy` file.
-const NPY_MAGIC: &[u8] = b"\x93NUMPY";
-
-/// Bytes of a `.npy` file that hold the header of any array that has one of our types.
-const LONGEST_HEADER: u64 = 4096;
-
-/// Whether the product of the extents in a header overflows, which npyz 0.9 computes without looking.
-fn is_shape_absurd(header: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(header);
-    let shape = text.split_once("shape").and_then(|(_, rest)| rest.split_once('('));
-    let Some((extents, _)) = shape.and_then(|(_, rest)| rest.split_once(')')) else {
-        return false;
+/// Compares the header of a `.npy` file of so many bytes with the file and with what is asked for. Returns the type of
+/// the elements, their byte order and where they begin.
+fn check_npy(
+    path: &Path,
+    beginning: &[u8],
+    bytes: u64,
+    asked: Option<ElementType>,
+) -> Result<(ElementType, ByteOrder, u64), InputError> {
+    let path = path.to_owned();
+    let header = match npy::Header::parse(beginning) {
+        Ok(header) => header,
+        Err(cause) => return Err(InputError::Header { path, cause }),
     };
-    let product =
-        extents.split(',').filter_map(|extent| extent.trim().parse().ok()).try_fold(1u64, |product, extent: u64| {
-            // Strides are products too, of all extents behind a 0.
-            product.checked_mul(extent.max(1))
-        });
-    product.is_none()
-}
-
-fn element_of(dtype: &npyz::DType) -> Option<ElementType> {
-    use npyz::TypeChar::{Float, Int, Uint};
-    let npyz::DType::Plain(plain) = dtype else { return None };
-    match (plain.type_char(), plain.num_bytes()?) {
-        (Int, 4) => Some(ElementType::I32),
-        (Uint, 4) => Some(ElementType::U32),
-        (Int, 8) => Some(ElementType::I64),
-        (Uint, 8) => Some(ElementType::U64),
-        (Float, 4) => Some(ElementType::F32),
-        (Float, 8) => Some(ElementType::F64),
-        _ => None,
+    let Some((element, order)) = header.element() else {
+        return Err(InputError::Dtype { path, dtype: header.descr });
+    };
+    if let Some(asked) = asked.filter(|&asked| asked != element) {
+        return Err(InputError::WrongType { path, found: element, asked });
     }
+    if header.fortran_order && header.shape.len() > 1 {
+        return Err(InputError::FortranOrder { path });
+    }
+    let announced = if header.shape.contains(&0) {
+        0
+    } else {
+        let size = u128::from(element.size());
+        header.shape.iter().fold(size, |bytes, &extent| bytes.saturating_mul(extent.into()))
+    };
+    let found = bytes - header.start;
+    if announced != u128::from(found) {
+        return Err(InputError::Length { path, announced, found });
+    }
+    if found == 0 {
+        return Err(InputError::Empty { path });
+    }
+    Ok((element, order, header.start))
 }
 
 #[cfg(test)]
@@ -362,14 +343,14 @@ mod tests {
     use crate::reference::Reference;
 
     /// A `.npy` file of version 1.0.
-    fn npy(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
+    fn npy_file(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
         let fortran = if fortran { "True" } else { "False" };
         let mut header = format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}");
-        while !(NPY_MAGIC.len() + 4 + header.len() + 1).is_multiple_of(64) {
+        while !(npy::MAGIC.len() + 4 + header.len() + 1).is_multiple_of(64) {
             header.push(' ');
         }
         header.push('\n');
-        let mut file = NPY_MAGIC.to_vec();
+        let mut file = npy::MAGIC.to_vec();
         file.extend([1, 0]);
         file.extend((header.len() as u16).to_le_bytes());
         file.extend(header.as_bytes());
@@ -408,17 +389,17 @@ mod tests {
     #[test]
     fn npy_names_its_own_type() {
         let data: Vec<u8> = (1..=6).flat_map(i64::to_le_bytes).collect();
-        let file = npy("<i8", false, "(2, 3)", &data);
+        let file = npy_file("<i8", false, "(2, 3)", &data);
         assert!(matches!(read("x.npy", &file, None), Ok(Values::I64(v)) if v == [1, 2, 3, 4, 5, 6]));
         assert!(matches!(read("no_extension", &file, Some(ElementType::I64)), Ok(Values::I64(_))));
         assert_eq!(read("x.npy", &file, Some(ElementType::I32)).unwrap_err(), "FILE: the file holds i64, not i32");
-        let scalar = npy("<f4", false, "()", &7.0f32.to_le_bytes());
+        let scalar = npy_file("<f4", false, "()", &7.0f32.to_le_bytes());
         assert!(matches!(read("x.npy", &scalar, None), Ok(Values::F32(v)) if v == [7.0]));
     }
 
     #[test]
     fn npy_may_be_big_endian() {
-        let file = npy(">u4", false, "(2,)", &[0, 0, 1, 0, 0, 0, 0, 2]);
+        let file = npy_file(">u4", false, "(2,)", &[0, 0, 1, 0, 0, 0, 0, 2]);
         assert!(matches!(read("x.npy", &file, None), Ok(Values::U32(v)) if v == [256, 2]));
     }
 
@@ -426,28 +407,31 @@ mod tests {
     fn npy_that_is_not_as_announced_is_refused() {
         let length = "FILE: the .npy header announces 8 bytes of elements, and";
         let message = |file: &[u8]| read("x.npy", file, None).unwrap_err();
-        assert_eq!(message(&npy("<i4", false, "(2,)", &[0; 7])), format!("{length} 7 follow"));
-        assert_eq!(message(&npy("<i4", false, "(2,)", &[0; 12])), format!("{length} 12 follow"));
-        assert_eq!(message(&npy("<i4", false, "(0, 3)", &[])), "FILE: the input is empty, with not one element in it");
+        assert_eq!(message(&npy_file("<i4", false, "(2,)", &[0; 7])), format!("{length} 7 follow"));
+        assert_eq!(message(&npy_file("<i4", false, "(2,)", &[0; 12])), format!("{length} 12 follow"));
         assert_eq!(
-            message(&npy("<c8", false, "(1,)", &[0; 8])),
+            message(&npy_file("<i4", false, "(0, 3)", &[])),
+            "FILE: the input is empty, with not one element in it"
+        );
+        assert_eq!(
+            message(&npy_file("<c8", false, "(1,)", &[0; 8])),
             "FILE: dtype '<c8' cannot be reduced: it must be one of i4, u4, i8, u8, f4, f8"
         );
-        assert!(message(&npy("<i2", false, "(4,)", &[0; 8])).contains("dtype '<i2' cannot be reduced"));
-        assert!(message(&npy("<i4", true, "(1, 2)", &[0; 8])).contains("Fortran order"));
+        assert!(message(&npy_file("<i2", false, "(4,)", &[0; 8])).contains("dtype '<i2' cannot be reduced"));
+        assert!(message(&npy_file("<i4", true, "(1, 2)", &[0; 8])).contains("Fortran order"));
         assert!(message(b"1 2 3").starts_with("FILE: not a .npy file that can be read"));
-        assert!(message(&npy("<i4", false, "(2,)", &[0; 8])[..20]).starts_with("FILE: not a .npy file"));
-        let huge = npy("<i4", false, "(1099511627776, 1048576)", &[0; 8]);
+        assert!(message(&npy_file("<i4", false, "(2,)", &[0; 8])[..20]).starts_with("FILE: not a .npy file"));
+        let huge = npy_file("<i4", false, "(1099511627776, 1048576)", &[0; 8]);
         assert!(message(&huge).contains("announces 4611686018427387904 bytes"));
-        for absurd in ["(18446744073709551615, 4)", "(0, 9223372036854775808, 4)"] {
-            let message = message(&npy("<i4", false, absurd, &[0; 8]));
-            assert!(message.ends_with("its shape has more than 2^64 elements"), "{message}");
-        }
+        let overflow = npy_file("<i4", false, "(18446744073709551615, 18446744073709551615, 9)", &[0; 8]);
+        assert!(message(&overflow).contains(&format!("announces {} bytes", u128::MAX)));
+        let nothing = npy_file("<i4", false, "(18446744073709551615, 18446744073709551615, 9, 0)", &[0; 8]);
+        assert_eq!(message(&nothing), "FILE: the .npy header announces 0 bytes of elements, and 8 follow");
     }
 
     #[test]
     fn one_dimension_has_no_order() {
-        let file = npy("<i4", true, "(2,)", &[0; 8]);
+        let file = npy_file("<i4", true, "(2,)", &[0; 8]);
         assert!(read("x.npy", &file, None).is_ok());
     }
 
@@ -458,6 +442,14 @@ mod tests {
         assert!(matches!(missing, InputError::Read { .. }), "{missing}");
         let error = InputFile::open(folder.path(), None).err().unwrap();
         assert!(matches!(error, InputError::NotAFile { .. }), "{error}");
+        // It is not opened to find out: a named pipe would then wait for a writer.
+        #[cfg(unix)]
+        {
+            let socket = folder.path().join("socket");
+            let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+            let error = InputFile::open(&socket, None).err().unwrap();
+            assert!(matches!(error, InputError::NotAFile { .. }), "{error}");
+        }
     }
 
     #[test]

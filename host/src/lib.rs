@@ -6,6 +6,7 @@
 
 pub mod device;
 pub mod element;
+mod host_memory;
 pub mod input;
 pub mod launch;
 pub mod op;

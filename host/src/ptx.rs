@@ -2,7 +2,7 @@
 
 use std::{
     borrow::Cow,
-    fs, io,
+    env, fs, io,
     path::{Path, PathBuf},
 };
 
@@ -12,6 +12,11 @@ include!(concat!(env!("OUT_DIR"), "/embedded_ptx.rs"));
 
 /// The environment variable that names a folder to use instead of the embedded PTX.
 pub const DIR_VARIABLE: &str = "WARPFOLD_PTX_DIR";
+
+/// The folder of PTX to use: the one that is given, else the one that [`DIR_VARIABLE`] names; `None` for the embedded PTX.
+pub fn folder(given: Option<&Path>) -> Option<PathBuf> {
+    given.map(Path::to_owned).or_else(|| env::var_os(DIR_VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from))
+}
 
 /// Why there is no PTX for a kernel.
 #[derive(Debug, thiserror::Error)]
@@ -122,16 +127,15 @@ impl PtxLibrary {
         Ok(Self { manifest, folder: Some(folder.to_owned()) })
     }
 
-    /// The folder that is given, else the one that [`DIR_VARIABLE`] names, else the embedded kernels.
+    /// The kernels of this [`folder`], else the embedded ones.
     ///
     /// # Errors
     ///
     /// As [`PtxLibrary::embedded`] and [`PtxLibrary::from_dir`].
     pub fn open(folder: Option<&Path>) -> Result<Self, PtxError> {
-        match (folder, std::env::var_os(DIR_VARIABLE)) {
-            (Some(folder), _) => Self::from_dir(folder),
-            (None, Some(folder)) => Self::from_dir(Path::new(&folder)),
-            (None, None) => Self::embedded(),
+        match self::folder(folder) {
+            Some(folder) => Self::from_dir(&folder),
+            None => Self::embedded(),
         }
     }
 
@@ -145,6 +149,14 @@ impl PtxLibrary {
     }
 
     /// The PTX that holds a kernel, of the highest architecture that a device of this compute capability takes.
+    ///
+    /// ```
+    /// use warpfold::ptx::PtxLibrary;
+    ///
+    /// let ptx = PtxLibrary::embedded()?.find("reduce3_sum_i32", (9, 0))?;
+    /// assert!(ptx.text.contains(".visible .entry reduce3_sum_i32("));
+    /// # Ok::<(), warpfold::ptx::PtxError>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -80,11 +80,11 @@ impl<'a> Reducer<'a> {
     ///
     /// See [`ReduceError`].
     ///
-    /// ```no_run
+    /// ```
     /// use warpfold::{device::*, element::*, launch::*, op::Op, ptx::PtxLibrary, reduce::*, variant::Variant};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let device = Device::open(DeviceChoice::Auto)?;
+    /// let device = Device::open(DeviceChoice::Simulator)?;
     /// let library = PtxLibrary::embedded()?;
     /// let limits = DeviceLimits::new(device.info(), device.free_memory()?);
     /// let problem = Problem { variant: Variant::Sequential, op: Op::Sum, element: ElementType::I32, n: 4 };

@@ -99,7 +99,8 @@ impl Reference {
             return self.value.is_same(result);
         };
         let same = || number.to_bits() == value.to_bits() || number.is_nan() && value.is_nan();
-        let near = || abs_diff_eq!(number, value, epsilon = self.error_bound);
+        // A finite result of an infinite value is wrong by what it lacks to the largest number, at least.
+        let near = || abs_diff_eq!(number, value.clamp(-f64::MAX, f64::MAX), epsilon = self.error_bound);
         let sign = || !number.is_nan() && number.is_sign_negative() == value.is_sign_negative();
         match self.rule {
             Rule::Same => same(),
@@ -179,9 +180,9 @@ fn float_sum(values: impl Iterator<Item = f64>, depth: u64, format: &Format) -> 
             magnitude.add(x.abs());
         }
     }
-    let (sum, magnitude) = (sum.value(), magnitude.value());
+    let sum = sum.value();
     let relative = format.relative_error(depth);
-    let may_overflow = magnitude * (1.0 + relative) > format.max;
+    let may_overflow = magnitude.value() * (1.0 + relative) > format.max;
 
     if specials.nan || specials.positive_infinity && specials.negative_infinity {
         return Reference::exact(Value::F64(f64::NAN));
@@ -191,9 +192,14 @@ fn float_sum(values: impl Iterator<Item = f64>, depth: u64, format: &Format) -> 
         let rule = if may_overflow { Rule::SameOrNan } else { Rule::Same };
         return Reference { value: Value::F64(value), error_bound: 0.0, rule };
     }
+    // The sum of the magnitudes may be beyond the range of `f64`, and this part of it within.
+    let rounding = match magnitude.value() {
+        finite if finite.is_finite() => relative * finite,
+        _ => relative * magnitude.scaled(-64) * power_of_two(64),
+    };
     Reference {
         value: Value::F64(sum),
-        error_bound: relative * magnitude + BINARY64.unit_roundoff * sum.abs(),
+        error_bound: rounding + BINARY64.unit_roundoff * sum.abs().min(f64::MAX),
         rule: if may_overflow { Rule::NearOrOverflow } else { Rule::Near },
     }
 }
@@ -390,6 +396,22 @@ mod tests {
             assert!(reference.agrees(Value::F32(right)), "{right}");
         }
         assert!(!reference.agrees(Value::F32(1e38)));
+    }
+
+    #[test]
+    fn a_sum_beyond_f64_has_a_bound_all_the_same() {
+        let sum64 = |values: &[f64]| Reference::new(&Values::F64(values.to_vec()), Op::Sum, 3);
+        let infinite = sum64(&[f64::MAX, f64::MAX]);
+        assert!(number(&infinite) == f64::INFINITY && infinite.error_bound().is_finite());
+        for right in [f64::INFINITY, f64::MAX] {
+            assert!(infinite.agrees(Value::F64(right)), "{right}");
+        }
+        for wrong in [0.0, 1e300, -f64::MAX] {
+            assert!(!infinite.agrees(Value::F64(wrong)), "{wrong}");
+        }
+        let cancelled = sum64(&[f64::MAX, f64::MAX, -f64::MAX, -f64::MAX]);
+        assert!(cancelled.agrees(Value::F64(0.0)) && cancelled.agrees(Value::F64(f64::NAN)));
+        assert!(!cancelled.agrees(Value::F64(1e300)));
     }
 
     #[test]

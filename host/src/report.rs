@@ -32,6 +32,14 @@ pub struct Times {
 
 impl Times {
     /// `None` for no times.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use warpfold::report::Times;
+    ///
+    /// let times = Times::new(&[5, 1, 3].map(Duration::from_micros)).unwrap();
+    /// assert_eq!((times.median, times.reps), (Duration::from_micros(3), 3));
+    /// ```
     pub fn new(times: &[Duration]) -> Option<Self> {
         let mut sorted = times.to_vec();
         sorted.sort_unstable();
@@ -104,6 +112,9 @@ impl<'a> Report<'a> {
         match (self.agrees(), self.result.as_float().zip(self.reference.value().as_float())) {
             (true, _) if bound.is_infinite() => {
                 "agrees in sign; partial products may leave the range of the type".into()
+            }
+            (true, Some((result, _))) if bound > 0.0 && !result.is_finite() => {
+                "agrees: partial sums may leave the range of the type".into()
             }
             (true, Some((result, value))) if bound > 0.0 => {
                 format!("agrees: the difference is {:.1e}, the bound {bound:.1e}", (result - value).abs())
@@ -373,6 +384,20 @@ mod tests {
             let json = report.to_json();
             assert!(json["gb_per_s"].is_null() && json["agree"] == true && json["time_kind"] == "simulation");
             assert_eq!(json["result"].as_f64(), Some(f64::from(0.3f32)));
+        });
+    }
+
+    #[test]
+    fn overflow_on_the_way_is_explained() {
+        let values = Values::F32(vec![3e38, 3e38]);
+        with_report(DeviceKind::Cuda, &values, Op::Sum, Value::F32(f32::INFINITY), |report| {
+            let text = text(report);
+            assert!(text.contains("(agrees: partial sums may leave the range of the type)"), "{text}");
+        });
+        let values = Values::F64(vec![1e300, 1e300]);
+        with_report(DeviceKind::Cuda, &values, Op::Prod, Value::F64(f64::INFINITY), |report| {
+            let text = text(report);
+            assert!(text.contains("(agrees in sign; partial products may leave the range of the type)"), "{text}");
         });
     }
 

@@ -15,7 +15,7 @@ use std::{
 
 use warpfold::{
     device::{Device, DeviceChoice},
-    ptx::{DIR_VARIABLE, PtxLibrary},
+    ptx::{self, DIR_VARIABLE, PtxLibrary},
 };
 
 /// The variable that forces one device.
@@ -107,7 +107,7 @@ impl Sandbox {
         let mut command = Command::new(binary());
         command.current_dir(self.folder.path()).stdin(Stdio::null());
         // A folder of PTX under test may be named relative to where the tests run.
-        if let Some(folder) = env::var_os(DIR_VARIABLE) {
+        if let Some(folder) = ptx::folder(None) {
             command.env(DIR_VARIABLE, std::path::absolute(folder).unwrap());
         }
         command

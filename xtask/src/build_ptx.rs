@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[arg(long)]
     emit_llvm: bool,
 
-    /// Build only this module, as in reduce6_i32
+    /// Build only this module, as in reduce3_i32
     #[arg(long, value_name = "MODULE")]
     only: Option<String>,
 
@@ -62,18 +62,29 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if let Some(foreign) = &args.foreign {
         return run_foreign(&root, foreign, &args.arch);
     }
-    let toolchain = Toolchain::find(&root)?;
-    eprintln!("compiling with {toolchain}");
     let folder = root.join("kernels/ptx");
-    let committed = Manifest::read(&folder).ok();
-    let rendered = render(&root, &toolchain, args, committed.as_ref())?;
+    let toolchain = match Manifest::read(&folder) {
+        // Bytes can be compared, and modules built singly, with the compiler of the others only.
+        Ok(committed) if args.check || args.only.is_some() => Toolchain::find_like(&root, &committed.toolchain)?,
+        _ => Toolchain::find(&root)?,
+    };
+    eprintln!("compiling with {toolchain}");
+    let mut rendered = render(&root, &toolchain, args)?;
+    let built = rendered.manifest.kernels.len();
+    if args.only.is_some() {
+        let committed = Manifest::read(&folder).context("--only needs a whole build before it")?;
+        rendered.manifest = merge(&committed, rendered.manifest);
+        if !args.check {
+            keep_whole(&committed, &mut rendered.manifest)?;
+        }
+    }
     if args.check {
         return check(&rendered, &folder);
     }
     rendered.write(&folder)?;
+    remove_strays(&folder, &rendered.manifest)?;
     println!(
-        "wrote {} kernels in {} modules to {}",
-        rendered.manifest.kernels.len(),
+        "wrote {built} kernels in {} files to {}",
         rendered.files.len(),
         folder.strip_prefix(&root).unwrap_or(&folder).display()
     );
@@ -83,8 +94,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 /// Builds with a foreign codegen backend, to a folder of the user's.
 fn run_foreign(root: &Path, args: &ForeignArgs, archs: &[NvvmArch]) -> anyhow::Result<()> {
     let committed = root.join("kernels/ptx");
-    fs::create_dir_all(&args.out).with_context(|| format!("cannot make {}", args.out.display()))?;
-    if fs::canonicalize(&args.out).ok() == fs::canonicalize(&committed).ok() {
+    let out = std::path::absolute(&args.out).context("--out")?;
+    let existing = out.ancestors().find_map(|folder| fs::canonicalize(folder).ok());
+    if existing.zip(fs::canonicalize(&committed).ok()).is_some_and(|(out, committed)| out.starts_with(committed)) {
         bail!("--out must not be kernels/ptx: that folder is for rustc's own backend");
     }
     // Without it the parameters go by numbers.
@@ -117,7 +129,7 @@ fn sources_hash(root: &Path) -> anyhow::Result<String> {
     sources::hash(root, &SOURCES).context("cannot read the kernel sources")
 }
 
-fn render(root: &Path, toolchain: &Toolchain, args: &Args, committed: Option<&Manifest>) -> anyhow::Result<Rendered> {
+fn render(root: &Path, toolchain: &Toolchain, args: &Args) -> anyhow::Result<Rendered> {
     let mut outputs = Vec::new();
     for &arch in args.arch.iter().collect::<BTreeSet<_>>() {
         let mut builder = CudaBuilder::new(root.join("kernels"))
@@ -134,14 +146,7 @@ fn render(root: &Path, toolchain: &Toolchain, args: &Args, committed: Option<&Ma
         }
         outputs.push(output);
     }
-    let mut rendered = collect(outputs, sources_hash(root)?);
-    if args.only.is_some() {
-        let Some(committed) = committed else {
-            bail!("--only needs a whole build before it: kernels/ptx has no manifest")
-        };
-        rendered.manifest = merge(committed, rendered.manifest);
-    }
-    Ok(rendered)
+    Ok(collect(outputs, sources_hash(root)?))
 }
 
 /// Puts the outputs for several architectures in one folder.
@@ -160,10 +165,9 @@ fn collect(outputs: Vec<Output>, sources_sha256: String) -> Rendered {
     Rendered { manifest, files }
 }
 
-/// The committed manifest with the modules that `new` has in place of its own. The hash stays that of the last whole
-/// build: the other modules are as old as they were.
+/// The manifest of `new` with the modules of the committed one that it lacks.
 fn merge(committed: &Manifest, new: Manifest) -> Manifest {
-    let mut merged = committed.clone();
+    let mut merged = Manifest { toolchain: new.toolchain, sources_sha256: new.sources_sha256, ..committed.clone() };
     merged
         .modules
         .retain(|old| !new.modules.iter().any(|module| (&module.name, &module.arch) == (&old.name, &old.arch)));
@@ -175,18 +179,37 @@ fn merge(committed: &Manifest, new: Manifest) -> Manifest {
     merged
 }
 
+/// Makes a merged manifest true of the modules that were not built again: they are of the sources of the last whole
+/// build, and must be of the same toolchain.
+fn keep_whole(committed: &Manifest, merged: &mut Manifest) -> anyhow::Result<()> {
+    if merged.toolchain != committed.toolchain {
+        bail!(
+            "--only would mix the PTX of two compilers, since kernels/ptx was built with {} (LLVM {}): build all of it",
+            committed.toolchain.rustc,
+            committed.toolchain.llvm
+        );
+    }
+    merged.sources_sha256.clone_from(&committed.sources_sha256);
+    Ok(())
+}
+
 impl Rendered {
-    /// Writes the folder and removes PTX files that the manifest does not name.
+    /// Writes the PTX files and the manifest.
     fn write(&self, folder: &Path) -> anyhow::Result<()> {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        for stale in stray_files(folder, &self.manifest)? {
-            fs::remove_file(folder.join(&stale)).with_context(|| format!("cannot remove {stale}"))?;
-        }
         for (file, text) in &self.files {
             fs::write(folder.join(file), text).with_context(|| format!("cannot write {file}"))?;
         }
         fs::write(folder.join(manifest::FILE_NAME), self.manifest.to_json()).context("cannot write the manifest")
     }
+}
+
+/// Removes the PTX files in `folder` that the manifest does not name.
+fn remove_strays(folder: &Path, manifest: &Manifest) -> anyhow::Result<()> {
+    for stray in stray_files(folder, manifest)? {
+        fs::remove_file(folder.join(&stray)).with_context(|| format!("cannot remove {stray}"))?;
+    }
+    Ok(())
 }
 
 /// The PTX files in `folder` that the manifest does not name.
@@ -212,7 +235,7 @@ fn check(rendered: &Rendered, folder: &Path) -> anyhow::Result<()> {
         bail!("kernels/ptx is not what the sources give; run `cargo xtask build-ptx`:\n  {}", differences.join("\n  "));
     }
     if rendered.manifest.toolchain == committed.toolchain {
-        println!("kernels/ptx is up to date: {} files are the same byte for byte", rendered.files.len());
+        println!("kernels/ptx is up to date, byte for byte in the {} files that were built", rendered.files.len());
     } else {
         println!(
             "kernels/ptx has the kernels, parameters and hash of the sources; its bytes could not be compared, since \
@@ -378,10 +401,16 @@ mod tests {
     }
 
     #[test]
-    fn writing_removes_what_is_no_longer_built() {
+    fn what_is_no_longer_built_is_removed_and_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
         rendered("1.96", &[("a", "x"), ("b", "y")]).write(folder.path()).unwrap();
-        rendered("1.96", &[("a", "x")]).write(folder.path()).unwrap();
+        fs::write(folder.path().join("notes.txt"), "").unwrap();
+        let fewer = rendered("1.96", &[("a", "x")]);
+        fewer.write(folder.path()).unwrap();
+        // A folder of the user's may hold other PTX: writing leaves it there.
+        assert!(folder.path().join("b.sm_75.ptx").exists());
+        remove_strays(folder.path(), &fewer.manifest).unwrap();
+        assert!(folder.path().join("notes.txt").exists());
         assert!(!folder.path().join("b.sm_75.ptx").exists());
         assert_eq!(fs::read_to_string(folder.path().join("a.sm_75.ptx")).unwrap(), "x");
     }
@@ -391,10 +420,24 @@ mod tests {
         let old = rendered("1.96", &[("a", "x"), ("b", "y")]).manifest;
         let mut new = rendered("1.96", &[("b", "z")]).manifest;
         new.sources_sha256 = "other".into();
-        let merged = merge(&old, new.clone());
+        let mut merged = merge(&old, new.clone());
+        assert_eq!(merged.sources_sha256, "other", "--check compares the sources as they are");
+        keep_whole(&old, &mut merged).unwrap();
         assert_eq!(merged.sources_sha256, "hash");
         assert_eq!(merged.modules, [old.modules[0].clone(), new.modules[0].clone()]);
         assert_eq!(merged.kernels, old.kernels);
+    }
+
+    #[test]
+    fn one_module_of_another_compiler_is_refused() {
+        let old = rendered("1.96", &[("a", "x"), ("b", "y")]).manifest;
+        let mut merged = merge(&old, rendered("1.97", &[("b", "z")]).manifest);
+        let error = keep_whole(&old, &mut merged).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "--only would mix the PTX of two compilers, since kernels/ptx was built with 1.96 (LLVM 22.1.8): build all \
+             of it"
+        );
     }
 
     #[test]
@@ -412,14 +455,31 @@ mod tests {
     #[test]
     fn a_foreign_build_into_the_committed_folder_is_refused() {
         let root = root();
+        for out in ["kernels/ptx/../ptx", "kernels/ptx/new/folder"] {
+            let foreign = ForeignArgs {
+                codegen_backend: "a.so".into(),
+                rustc: "rustc".into(),
+                cuda_std: "cuda_std".into(),
+                out: root.join(out),
+            };
+            let error = run_foreign(&root, &foreign, &[NvvmArch::Compute90]).unwrap_err();
+            assert!(error.to_string().starts_with("--out must not be kernels/ptx"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_foreign_build_that_cannot_be_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
         let foreign = ForeignArgs {
-            codegen_backend: "a.so".into(),
-            rustc: "rustc".into(),
-            cuda_std: "cuda_std".into(),
-            out: root.join("kernels/ptx/../ptx"),
+            codegen_backend: at("gone.so"),
+            rustc: at("rustc"),
+            cuda_std: at("cuda_std"),
+            out: at("out"),
         };
-        let error = run_foreign(&root, &foreign, &[NvvmArch::Compute90]).unwrap_err();
-        assert!(error.to_string().starts_with("--out must not be kernels/ptx"), "{error}");
+        let error = run_foreign(&root(), &foreign, &[NvvmArch::Compute90]).unwrap_err().to_string();
+        assert_eq!(error, format!("the codegen backend `{}` is not there", at("gone.so").display()));
+        assert!(!at("out").exists());
     }
 
     #[test]

@@ -40,13 +40,16 @@ const ARCHIVE: &str = "packed.tar.gz";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The folder to write; what is in it is deleted
+    /// The folder to write: a new or empty one, or an earlier bundle, which is replaced
     #[arg(long, value_name = "DIR", default_value = "bundle")]
     out: PathBuf,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let root = root();
+    let out = root.join(&args.out);
+    // Before the long build, as well as after it.
+    check_replaceable(&out)?;
     let tests = build(&root, "test", &["--no-run", "--lib", "--bins", "--tests"], &TESTED)?;
     let programs = build(&root, "build", &["--bins"], &PROGRAMS)?;
 
@@ -71,7 +74,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     fs::write(packed.join("built-in"), root.display().to_string())?;
     fs::write(packed.join("commit"), git(&root, &["describe", "--always", "--dirty", "--abbrev=12"])?)?;
 
-    let out = root.join(&args.out);
     clear(&out)?;
     let archive = out.join(ARCHIVE);
     copy(&root.join("bench/run-on-gpu.sh"), &out.join("run.sh"))?;
@@ -91,14 +93,23 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Empties the folder, if it is a bundle.
-fn clear(out: &Path) -> anyhow::Result<()> {
+/// Refuses a folder that holds something else than a bundle.
+fn check_replaceable(out: &Path) -> anyhow::Result<()> {
     if !out.exists() {
         return Ok(());
     }
     let is_bundle = out.join(ARCHIVE).is_file();
     let is_empty = fs::read_dir(out).with_context(|| format!("cannot read {}", out.display()))?.next().is_none();
     ensure!(is_bundle || is_empty, "{} exists and is not a bundle: it is left alone", out.display());
+    Ok(())
+}
+
+/// Deletes the folder, if it is a bundle.
+fn clear(out: &Path) -> anyhow::Result<()> {
+    check_replaceable(out)?;
+    if !out.exists() {
+        return Ok(());
+    }
     fs::remove_dir_all(out).with_context(|| format!("cannot delete {}", out.display()))
 }
 

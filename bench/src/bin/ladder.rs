@@ -2,7 +2,7 @@
 //! buffers, taking turns in one process.
 //!
 //! Each launch reads its input from memory, not from a cache: where the input is small, launches rotate among copies of
-//! it that are larger than the L2 cache together. Every kernel's partial results are checked before it is timed.
+//! it that are larger than the L2 cache together (as long as 64 copies are: an input below 4 MB stays in the cache). Every kernel's partial results are checked before it is timed.
 
 use std::{
     fs,
@@ -26,6 +26,9 @@ use warpfold::{
 
 /// Copies of an input together take at least so many bytes: five times the L2 cache of an H100 (50 MB).
 const ROTATION_BYTES: u64 = 256 << 20;
+
+/// Launches of a sample at most, and so copies that are of use.
+const MOST_LAUNCHES: u64 = 64;
 
 /// A sample times so many bytes of input at least, that the clock's resolution (half a microsecond) does not matter.
 const SAMPLE_BYTES: u64 = 512 << 20;
@@ -74,6 +77,7 @@ struct Args {
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     ensure!(args.samples > 0, "samples is 0, and at least 1 is needed");
+    ensure!(!args.n.contains(&0), "n is 0, and at least 1 is needed");
     let device = Device::open(args.device)?;
     let bench = Bench {
         library: PtxLibrary::open(args.ptx_dir.as_deref())?,
@@ -194,7 +198,7 @@ impl Bench<'_> {
         let (values, sum) = input::<T>(n);
         let bytes = n * size_of::<T>() as u64;
         let mut inputs = vec![self.device.upload(&values)?];
-        while (inputs.len() as u64) * bytes < ROTATION_BYTES {
+        for _ in 1..ROTATION_BYTES.div_ceil(bytes).min(MOST_LAUNCHES) {
             let mut copy = self.device.alloc(values.len())?;
             copy.copy_from(&inputs[0])?;
             inputs.push(copy);
@@ -205,7 +209,7 @@ impl Bench<'_> {
             let problem = Problem { variant, op: Op::Sum, element, n };
             let request = Request { block: Some(self.args.block), ..Request::default() };
             let plan = launch::plan(&problem, &request, &limits)?;
-            let stage = *plan.stages.first().context("n is 0, and at least 1 is needed")?;
+            let stage = *plan.stages.first().expect("n is at least 1");
             Ok((plan.kernel, stage))
         });
         let plans: Vec<_> = plans.collect::<anyhow::Result<_>>()?;
@@ -230,7 +234,7 @@ impl Bench<'_> {
         }
 
         let bytes = buffers.inputs[0].len() as u64 * size_of::<T>() as u64;
-        let launches = (SAMPLE_BYTES / bytes.max(1)).clamp(1, 64) as u32;
+        let launches = (SAMPLE_BYTES / bytes).clamp(1, MOST_LAUNCHES) as u32;
         let mut samples = vec![Vec::new(); kernels.len()];
         // One round to warm up; then whoever was first is second.
         for round in 0..=self.args.samples {

@@ -50,20 +50,20 @@ pub enum CudaBuilderError {
     Backend(String),
     /// The finished PTX could not be written to where `copy_to` wants it.
     #[error("the PTX file could not be copied: {0}")]
-    FailedToCopyPtxFile(#[source] io::Error),
+    FailedToCopyPtxFile(io::Error),
     /// A file or a program is not there or not usable.
-    #[error("{what}: {source}")]
+    #[error("{what}: {cause}")]
     Io {
         /// What was tried.
         what: String,
         /// The system's answer.
-        source: io::Error,
+        cause: io::Error,
     },
 }
 
 impl CudaBuilderError {
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
-        move |source| Self::Io { what, source }
+        move |cause| Self::Io { what, cause }
     }
 }

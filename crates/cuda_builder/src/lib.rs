@@ -12,6 +12,9 @@
 //!
 //! rustc, the source of `core` and the LLVM tools must be of one version: [`Toolchain::find`] looks for such a set.
 //!
+//! A program that only loads what was built needs the types of [`manifest`]: without the default feature `build` there is
+//! nothing else, and little to compile.
+//!
 //! ```no_run
 //! use cuda_builder::{CudaBuilder, NvvmArch};
 //!
@@ -20,18 +23,30 @@
 //! # Ok::<(), cuda_builder::CudaBuilderError>(())
 //! ```
 
+#[cfg(feature = "build")]
 mod arch;
+#[cfg(feature = "build")]
 mod builder;
+#[cfg(feature = "build")]
 mod error;
+#[cfg(feature = "build")]
 pub mod foreign;
+#[cfg(feature = "build")]
 pub mod ir;
+#[cfg(feature = "build")]
 pub mod lint;
 pub mod manifest;
+#[cfg(feature = "build")]
 pub mod ptx;
+#[cfg(feature = "build")]
 pub mod sources;
+#[cfg(feature = "build")]
 mod toolchain;
 
-pub use arch::{NvvmArch, UnknownArch};
-pub use builder::{CompiledModule, CudaBuilder, KernelTraits, Output};
-pub use error::CudaBuilderError;
-pub use toolchain::{Rejected, Toolchain, ToolchainError};
+#[cfg(feature = "build")]
+pub use {
+    arch::{NvvmArch, UnknownArch},
+    builder::{CompiledModule, CudaBuilder, KernelTraits, Output},
+    error::CudaBuilderError,
+    toolchain::{Rejected, Toolchain, ToolchainError},
+};

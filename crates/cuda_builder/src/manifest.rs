@@ -18,7 +18,7 @@ pub struct Manifest {
     pub format: u32,
     /// What compiled the kernels.
     pub toolchain: ToolchainVersions,
-    /// The hash of the kernel sources, see [`crate::sources::hash`].
+    /// The hash of the kernel sources, as `sources::hash` makes it.
     pub sources_sha256: String,
     /// The PTX files, by name and then by architecture.
     pub modules: Vec<Module>,
@@ -116,16 +116,16 @@ pub enum SharedKind {
 #[non_exhaustive]
 pub enum ManifestError {
     /// The file cannot be read.
-    #[error("cannot read the manifest `{path}`: {source}")]
+    #[error("cannot read the manifest `{path}`: {cause}")]
     Read {
         /// The file.
         path: String,
         /// The system's answer.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// The text is not a manifest.
     #[error("the manifest is malformed: {0}")]
-    Malformed(#[from] serde_json::Error),
+    Malformed(serde_json::Error),
     /// The manifest is of another version of the layout.
     #[error("the manifest has format {0}, but only format {FORMAT} is known")]
     Format(u32),
@@ -141,11 +141,11 @@ impl Manifest {
         struct Version {
             format: u32,
         }
-        let Version { format } = serde_json::from_str(text)?;
+        let Version { format } = serde_json::from_str(text).map_err(ManifestError::Malformed)?;
         if format != FORMAT {
             return Err(ManifestError::Format(format));
         }
-        Ok(serde_json::from_str(text)?)
+        serde_json::from_str(text).map_err(ManifestError::Malformed)
     }
 
     /// Reads [`FILE_NAME`] in `folder`.
@@ -155,7 +155,7 @@ impl Manifest {
     pub fn read(folder: &Path) -> Result<Self, ManifestError> {
         let path = folder.join(FILE_NAME);
         let text = std::fs::read_to_string(&path)
-            .map_err(|source| ManifestError::Read { path: path.display().to_string(), source })?;
+            .map_err(|cause| ManifestError::Read { path: path.display().to_string(), cause })?;
         Self::from_json(&text)
     }
 

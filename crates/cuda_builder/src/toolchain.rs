@@ -60,22 +60,32 @@ impl Toolchain {
     /// # Errors
     /// Neither is complete.
     pub fn find(folder: &Path) -> Result<Self, ToolchainError> {
-        Self::find_among(
-            folder,
-            &[("the active toolchain", Path::new("rustc")), ("Debian's", Path::new("/usr/bin/rustc"))],
-        )
+        Self::find_among(folder, &candidates(), None)
     }
 
-    /// Finds a usable set among compilers, each with a name for the message.
-    pub(crate) fn find_among(folder: &Path, candidates: &[(&str, &Path)]) -> Result<Self, ToolchainError> {
-        let mut rejected = Vec::new();
+    /// As [`find`](Self::find), but a set of exactly these versions comes first: only it makes the same bytes again.
+    ///
+    /// # Errors
+    /// Neither is complete.
+    pub fn find_like(folder: &Path, versions: &ToolchainVersions) -> Result<Self, ToolchainError> {
+        Self::find_among(folder, &candidates(), Some(versions))
+    }
+
+    /// Finds a usable set among compilers, each with a name for the message: that of the versions, or the first.
+    fn find_among(
+        folder: &Path,
+        candidates: &[(&str, &Path)],
+        versions: Option<&ToolchainVersions>,
+    ) -> Result<Self, ToolchainError> {
+        let (mut first, mut rejected) = (None, Vec::new());
         for (name, rustc) in candidates {
             match Self::examine(folder, rustc) {
-                Ok(toolchain) => return Ok(toolchain),
+                Ok(found) if versions.is_none_or(|versions| *versions == found.versions) => return Ok(found),
+                Ok(found) => first = first.or(Some(found)),
                 Err(reason) => rejected.push(Rejected { candidate: format!("{name} ({})", rustc.display()), reason }),
             }
         }
-        Err(ToolchainError { rejected })
+        first.ok_or(ToolchainError { rejected })
     }
 
     /// Completes the set around one compiler, or tells what is missing.
@@ -110,6 +120,11 @@ impl Toolchain {
         }
         Ok(Self { rustc, cargo, llvm: llvm.clone(), sysroot, versions })
     }
+}
+
+/// The compilers that are looked at, each with a name for the message.
+fn candidates() -> [(&'static str, &'static Path); 2] {
+    [("the active toolchain", Path::new("rustc")), ("Debian's", Path::new("/usr/bin/rustc"))]
 }
 
 impl fmt::Display for Toolchain {
@@ -153,7 +168,6 @@ pub(crate) fn versions(text: &str) -> Result<(ToolchainVersions, String), String
 #[cfg(all(test, unix))]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
 
@@ -161,17 +175,23 @@ mod tests {
 
     fn script(path: &Path, text: &str) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        // By a child: what this process writes itself may be held open by a child that another test has just forked, and
+        // is then too busy to be run.
+        let write = r#"printf '#!/bin/sh\n%s\n' "$1" >"$0" && chmod 755 "$0""#;
+        assert!(Command::new("sh").args(["-c", write]).arg(path).arg(text).status().unwrap().success());
     }
 
     /// A rustup-like toolchain of stand-ins, complete but for what the caller removes.
     fn stand_in() -> tempfile::TempDir {
+        stand_in_of(VERSION)
+    }
+
+    fn stand_in_of(version: &str) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         let at = |name: &str| root.path().join(name);
         script(
             &at("bin/rustc"),
-            &format!("[ \"$1\" = --print ] && echo '{}' || echo '{VERSION}'", root.path().display()),
+            &format!("[ \"$1\" = --print ] && echo '{}' || echo '{version}'", root.path().display()),
         );
         script(&at("bin/cargo"), "true");
         for tool in LLVM_TOOLS {
@@ -217,13 +237,30 @@ mod tests {
     fn the_first_complete_candidate_wins() {
         let (empty, complete) = (tempfile::tempdir().unwrap(), stand_in());
         let (none, some) = (empty.path().join("rustc"), complete.path().join("bin/rustc"));
-        let found = Toolchain::find_among(complete.path(), &[("first", &none), ("second", &some)]).unwrap();
+        let found = Toolchain::find_among(complete.path(), &[("first", &none), ("second", &some)], None).unwrap();
         assert_eq!(found.rustc, some);
     }
 
     #[test]
+    fn the_versions_that_are_wanted_win() {
+        let (newer, older) = (stand_in(), stand_in_of(&VERSION.replace("1.96.0", "1.95.0")));
+        let rustc = older.path().join("bin/rustc");
+        let versions = examine(&older).unwrap().versions;
+        assert_ne!(versions, examine(&newer).unwrap().versions);
+        let first = newer.path().join("bin/rustc");
+        let find = |versions: &ToolchainVersions| {
+            let candidates: [(&str, &Path); 2] = [("first", &first), ("second", &rustc)];
+            Toolchain::find_among(older.path(), &candidates, Some(versions)).unwrap().rustc
+        };
+        assert_eq!(find(&versions), rustc);
+        // Of other versions there is none, so any will do.
+        assert_eq!(find(&ToolchainVersions { llvm: "1.0".into(), ..versions }), first);
+    }
+
+    #[test]
     fn the_message_has_each_candidate_and_the_commands() {
-        let error = Toolchain::find_among(Path::new("."), &[("the active toolchain", Path::new("/nowhere/rustc"))]);
+        let error =
+            Toolchain::find_among(Path::new("."), &[("the active toolchain", Path::new("/nowhere/rustc"))], None);
         let message = error.unwrap_err().to_string();
         let lines: Vec<_> = message.lines().collect();
         assert!(

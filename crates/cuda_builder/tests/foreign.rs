@@ -2,8 +2,8 @@
 #![cfg(unix)]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 
 use cuda_builder::foreign::ForeignBackend;
 use cuda_builder::manifest::{Kernel, Param, SharedKind};
@@ -31,10 +31,16 @@ const PTX: &str = ".version 8.0\n.target sm_90\n.address_size 64\n
 .visible .entry known(\n\t.param .u64 known_param_0,\n\t.param .u64 known_param_1\n)\n{\n\tst.shared.u32 [data], 0;\n\tret;\n}
 .visible .entry new(\n\t.param .u32 new_param_0\n)\n{\n\tret;\n}\n";
 
+fn script(path: &Path, text: &str) {
+    // By a child: what this process writes itself may be held open by a child that another test has just forked, and
+    // is then too busy to be run.
+    let write = r#"printf '#!/bin/sh\n%s\n' "$1" >"$0" && chmod 755 "$0""#;
+    assert!(Command::new("sh").args(["-c", write]).arg(path).arg(text).status().unwrap().success());
+}
+
 fn stand_ins(folder: &Path) -> ForeignBackend {
     for (name, text) in [("rustc", RUSTC), ("cargo", CARGO)] {
-        fs::write(folder.join(name), format!("#!/bin/sh\nset -e\n{text}\n")).unwrap();
-        fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        script(&folder.join(name), &format!("set -e\n{text}"));
     }
     fs::write(folder.join("given.ptx"), PTX).unwrap();
     fs::write(folder.join("librustc_codegen_nvvm.so"), "").unwrap();

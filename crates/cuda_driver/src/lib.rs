@@ -24,7 +24,7 @@ mod load;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod table;
 
-/// Names another file than [`LIBRARY`] to be loaded as the driver.
+/// The environment variable that names another file than [`LIBRARY`] to be loaded as the driver.
 pub const LIBRARY_VARIABLE: &str = "WARPFOLD_LIBCUDA";
 
 /// The driver's library, as the system's loader knows it.

@@ -2,7 +2,7 @@
 
 use std::{
     env,
-    ffi::{CStr, CString, c_char, c_int, c_uint, c_void},
+    ffi::{CStr, CString, OsStr, c_char, c_int, c_uint, c_void},
     mem,
     sync::OnceLock,
 };
@@ -17,8 +17,9 @@ pub(crate) fn status() -> Result<Driver, DriverError> {
     static STATUS: OnceLock<Result<Driver, DriverError>> = OnceLock::new();
     STATUS
         .get_or_init(|| {
-            let name = env::var(LIBRARY_VARIABLE).unwrap_or_else(|_| LIBRARY.to_owned());
-            let (library, driver) = open(&name)?;
+            // An empty name would be this program itself to the loader.
+            let named = env::var_os(LIBRARY_VARIABLE).filter(|name| !name.is_empty());
+            let (library, driver) = open(&named.unwrap_or_else(|| LIBRARY.into()))?;
             table::fill(|symbol| find::<*mut ()>(&library, symbol).map(|function| *function));
             // The table points into the library for the rest of the process.
             mem::forget(library);
@@ -56,9 +57,11 @@ fn find<T>(library: &Library, name: &CStr) -> Option<Symbol<T>> {
 }
 
 /// Opens the library and asks it for its version and its devices. The table is not touched.
-fn open(name: &str) -> Result<(Library, Driver), DriverError> {
+fn open(name: &OsStr) -> Result<(Library, Driver), DriverError> {
+    let file = name;
+    let name = &*file.to_string_lossy();
     // SAFETY: this runs the library's initialisers. It is the system's driver, or a file that the user named.
-    let library = unsafe { Library::new(name) }
+    let library = unsafe { Library::new(file) }
         .map_err(|error| DriverError::LibraryNotFound { library: name.to_owned(), reason: error.to_string() })?;
     let missing = |symbol: &str| DriverError::SymbolMissing { library: name.to_owned(), symbol: symbol.to_owned() };
     // SAFETY of the types below: they are the signatures in cuda.h.
@@ -128,7 +131,7 @@ mod tests {
     fn message(version: u32, init: u32, devices: u32, omit_module_unload: bool) -> Option<String> {
         let folder = tempfile::tempdir().unwrap();
         let library = fake_cuda::build(folder.path(), version, init, devices, omit_module_unload)?;
-        let Err(error) = open(&library) else { panic!("this driver is usable") };
+        let Err(error) = open(library.as_ref()) else { panic!("this driver is usable") };
         Some(error.to_string().replace(&library, "LIB"))
     }
 
@@ -160,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_missing_library_is_named() {
-        let message = open("libcuda-that-is-not-there.so.1").err().unwrap().to_string();
+        let message = open("libcuda-that-is-not-there.so.1".as_ref()).err().unwrap().to_string();
         assert_eq!(
             message,
             "the driver's library libcuda-that-is-not-there.so.1 cannot be opened (libcuda-that-is-not-there.so.1: \
@@ -170,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_library_that_is_no_driver_is_named() {
-        let message = open("libc.so.6").err().unwrap().to_string();
+        let message = open("libc.so.6".as_ref()).err().unwrap().to_string();
         assert_eq!(message, "libc.so.6 has no function cuGetErrorName: it is not a complete CUDA driver");
     }
 }

@@ -35,7 +35,7 @@ mod simulator;
 /// Which device to open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeviceChoice {
-    /// The first CUDA device, or the simulator where there is none.
+    /// The first CUDA device, or the simulator where there is none that works.
     #[default]
     Auto,
     /// The first CUDA device, or an error.
@@ -190,15 +190,15 @@ pub enum DeviceError {
         arguments: Vec<usize>,
     },
     /// The simulator found a fault in the kernel.
-    #[error("{0}")]
-    Fault(#[source] Box<simt::LaunchError>),
+    #[error(transparent)]
+    Fault(Box<simt::LaunchError>),
     /// The simulator's memory refused a copy.
-    #[error("cannot {action}: {source}")]
+    #[error("cannot {action}: {cause}")]
     SimulatedMemory {
         /// What was being done.
         action: String,
         /// Why not.
-        source: simt::MemoryError,
+        cause: simt::MemoryError,
     },
     /// A copy between lengths that differ.
     #[error("cannot copy {source_len} values into a buffer of {buffer_len}")]
@@ -323,23 +323,26 @@ pub struct Kernel {
 }
 
 impl Device {
-    /// Opens the chosen device. [`DeviceChoice::Auto`] never fails for lack of a GPU: it takes the simulator and leaves
-    /// a [note](Self::fallback_note).
+    /// Opens the chosen device. [`DeviceChoice::Auto`] never fails: without a GPU that works it takes the simulator and
+    /// leaves a [note](Self::fallback_note).
     ///
     /// # Errors
     ///
-    /// [`DeviceError::NoCuda`] if CUDA was demanded and there is no driver or device; the driver's error if the device
-    /// cannot be set up.
+    /// CUDA was demanded: [`DeviceError::NoCuda`] if there is no driver or device, the driver's error if the device cannot
+    /// be set up.
     pub fn open(choice: DeviceChoice) -> Result<Self, DeviceError> {
         let (home, fallback_note): (Arc<dyn Home>, _) = match choice {
             DeviceChoice::Simulator => (Arc::new(Simulator::new()), None),
             DeviceChoice::Cuda => (cuda::open()?, None),
             DeviceChoice::Auto => match cuda::open() {
                 Ok(home) => (home, None),
-                Err(DeviceError::NoCuda(why)) => {
+                Err(error) => {
+                    let why = match &error {
+                        DeviceError::NoCuda(why) => why.to_string(),
+                        error => error.to_string(),
+                    };
                     (Arc::new(Simulator::new()), Some(format!("using the simulator, because {why}")))
                 }
-                Err(error) => return Err(error),
             },
         };
         Ok(Self { info: home.info(), fallback_note, home })

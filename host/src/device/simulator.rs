@@ -1,7 +1,6 @@
 //! The simulator's home: `simt`, on the cores of the host.
 
 use std::{
-    fs,
     sync::Arc,
     thread,
     time::{Duration, Instant},
@@ -9,13 +8,15 @@ use std::{
 
 use simt::{LaunchConfig, Memory, MemoryError};
 
+use crate::host_memory;
+
 use super::{Arg, Clock, DeviceError, DeviceInfo, DeviceKind, Home, LaunchShape, LoadedKernel, LoadedModule};
 
 /// The most memory that the simulated device has, in bytes; less where the host has little. Pages are taken from the
 /// host only when they are written.
 const MOST_MEMORY: u64 = 16 << 30;
 
-/// What of its memory the host is thought to spare where it does not tell how much is free, in bytes.
+/// What the simulated device has where the host does not tell how much memory is free, in bytes.
 const UNKNOWN_MEMORY: u64 = 4 << 30;
 
 /// The multiprocessors that planning sees. Not the cores of the host: a grid that followed them would add floats in
@@ -29,21 +30,14 @@ pub(super) struct Simulator {
 
 impl Simulator {
     pub(super) fn new() -> Self {
-        let spare = fs::read_to_string("/proc/meminfo").ok().as_deref().and_then(available_bytes);
-        let capacity = spare.map_or(UNKNOWN_MEMORY, |bytes| bytes / 4 * 3).min(MOST_MEMORY);
+        // What lies on the device lies on the host as well, before or after: less than half for the device.
+        let capacity = host_memory::available().map_or(UNKNOWN_MEMORY, |bytes| bytes / 5 * 2).min(MOST_MEMORY);
         Self { memory: Memory::new(capacity) }
     }
 }
 
-/// `MemAvailable` of Linux's /proc/meminfo, in bytes.
-fn available_bytes(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kib.checked_mul(1024)
-}
-
 fn failed(action: &str) -> impl FnOnce(MemoryError) -> DeviceError {
-    move |source| DeviceError::SimulatedMemory { action: action.to_owned(), source }
+    move |cause| DeviceError::SimulatedMemory { action: action.to_owned(), cause }
 }
 
 impl Home for Simulator {
@@ -181,17 +175,5 @@ impl LoadedKernel for SimulatedKernel {
             .collect();
         simt::launch(kernel, &config, &args, &self.module.simulator.memory)
             .map_err(|fault| DeviceError::Fault(Box::new(fault)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::available_bytes;
-
-    #[test]
-    fn available_memory_is_read_from_meminfo() {
-        assert_eq!(available_bytes("MemTotal: 24 kB\nMemAvailable:   16384 kB\nBuffers: 1 kB\n"), Some(16 << 20));
-        assert_eq!(available_bytes("MemTotal: 24 kB\n"), None);
-        assert_eq!(available_bytes("MemAvailable: many kB\n"), None);
     }
 }

@@ -8,6 +8,7 @@ const DIGITS: usize = 68;
 const ADDITIONS_PER_CARRY: u32 = 1 << 30;
 
 /// The sum of the numbers added so far, without any rounding.
+#[derive(Clone)]
 pub(super) struct ExactSum {
     /// The value is the sum of `digits[i] * 2^(32 * i - 1074)`.
     digits: [i64; DIGITS],
@@ -55,7 +56,16 @@ impl ExactSum {
     }
 
     /// The sum, rounded to nearest even; infinite if it is too large for an `f64`. No numbers sum to 0.
-    pub(super) fn value(mut self) -> f64 {
+    pub(super) fn value(&self) -> f64 {
+        self.scaled(0)
+    }
+
+    /// The sum times `2^exponent`, rounded likewise; where that is subnormal and the exponent negative, twice.
+    pub(super) fn scaled(&self, exponent: i64) -> f64 {
+        self.clone().into_scaled(exponent)
+    }
+
+    fn into_scaled(mut self, exponent: i64) -> f64 {
         self.carry();
         let negative = self.digits[DIGITS - 1] < 0;
         if negative {
@@ -68,7 +78,7 @@ impl ExactSum {
         let leading = self.digits[lowest..=top].iter().rev().fold(0, |bits, &digit| bits << DIGIT_BITS | digit as u128);
         let below = self.digits[..lowest].iter().any(|&digit| digit != 0);
         let magnitude = (leading | u128::from(below)) as f64;
-        let exponent = i64::from(DIGIT_BITS) * lowest as i64 - 1074;
+        let exponent = exponent + i64::from(DIGIT_BITS) * lowest as i64 - 1074;
         // In two steps, as 2^-1074 is no normal number. Neither rounds: a subnormal sum has few enough bits.
         let half = exponent / 2;
         let value = magnitude * super::power_of_two(half) * super::power_of_two(exponent - half);

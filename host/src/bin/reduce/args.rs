@@ -21,7 +21,7 @@ pub(crate) struct Args {
     #[arg(long, allow_hyphen_values = true)]
     variant: Option<String>,
 
-    /// Number of elements to generate, as in 4194304, 4_194_304 or 2^22
+    /// Number of elements to generate, as in 4194304, 4_194_304 or 2^22; with --input, how many it must hold
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     n: Option<String>,
 
@@ -54,7 +54,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "R", allow_hyphen_values = true)]
     reps: Option<String>,
 
-    /// Seed of the generated elements
+    /// Seed of the generated elements, a whole number
     #[arg(long, default_value = "1", allow_hyphen_values = true)]
     seed: String,
 
@@ -125,8 +125,8 @@ impl Args {
         let reps = match self.reps.map(|text| whole("--reps", &text, "20")).transpose()? {
             Some(0) => bail!("--reps 0: at least one run is needed"),
             Some(reps) => {
-                let reps = u32::try_from(reps).ok().filter(|&reps| reps <= MAX_REPS);
-                Some(reps.with_context(|| format!("--reps: at most {MAX_REPS} runs"))?)
+                let runs = u32::try_from(reps).ok().filter(|&reps| reps <= MAX_REPS);
+                Some(runs.with_context(|| format!("--reps {reps}: at most {MAX_REPS} runs are made"))?)
             }
             None => None,
         };

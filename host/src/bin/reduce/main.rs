@@ -8,15 +8,15 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::{Error, anyhow};
+use anyhow::{Context, Error, anyhow};
 use clap::Parser;
 use warpfold::{
     device::{Device, DeviceKind},
     element::{ElementType, Values},
     input::{InputFile, generate},
     launch::{DeviceLimits, Problem, check, plan},
-    ptx::{DIR_VARIABLE, PtxLibrary},
-    reduce::{Reducer, Runs},
+    ptx::{self, PtxLibrary},
+    reduce::{ReduceError, Reducer, Runs},
     reference::Reference,
     report::{Report, write_list},
 };
@@ -47,7 +47,7 @@ fn failed(error: impl Into<Error>) -> Failure {
 
 fn main() -> ExitCode {
     let done = match Args::parse().resolve() {
-        Ok(Command::List) => write_list(&mut io::stdout().lock()).map_err(failed),
+        Ok(Command::List) => written(write_list(&mut io::stdout().lock())),
         Ok(Command::Reduce(job)) => reduce(&job),
         Err(error) => Err(refused(error)),
     };
@@ -56,13 +56,17 @@ fn main() -> ExitCode {
         Err(Failure::Refused(error)) => (error, 2),
         Err(Failure::Failed(error)) => (error, 1),
     };
-    // Whoever closed the pipe has read enough.
-    if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
-        return ExitCode::SUCCESS;
-    }
     // `{:#}` puts causes behind the sentence. A closed stderr is no reason to panic.
     let _ = writeln!(io::stderr(), "error: {error:#}");
     ExitCode::from(status)
+}
+
+/// What came of writing to stdout. Whoever closed the pipe has read enough.
+fn written(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("cannot write to stdout").map_err(Failure::Failed),
+    }
 }
 
 /// The elements, as far as they are known before any memory is taken for them.
@@ -88,10 +92,10 @@ fn reduce(job: &Job) -> Result<(), Failure> {
     let problem = Problem { variant: job.variant, op: job.op, element, n };
     check(&problem, &job.request).map_err(refused)?;
 
-    let library = PtxLibrary::open(job.ptx_dir.as_deref()).map_err(|error| {
-        let named = job.ptx_dir.is_some() || std::env::var_os(DIR_VARIABLE).is_some();
-        if named { refused(error) } else { failed(error) }
-    })?;
+    let ptx_dir = ptx::folder(job.ptx_dir.as_deref());
+    // A folder that was named is an input like others; the embedded kernels are not the user's.
+    let no_ptx = |error| if ptx_dir.is_some() { refused(error) } else { failed(error) };
+    let library = PtxLibrary::open(ptx_dir.as_deref()).map_err(no_ptx)?;
     let device = Device::open(job.device).map_err(failed)?;
     if let Some(note) = device.fallback_note() {
         // A closed stderr is no reason to panic.
@@ -117,14 +121,17 @@ fn reduce(job: &Job) -> Result<(), Failure> {
         .reduce(&plan, &values, runs, |run| {
             progress.say(format!("run {} of {} on {}", run + 1, runs.warm_up + runs.timed, device.info().name));
         })
-        .map_err(failed)?;
+        .map_err(|error| match error {
+            ReduceError::Ptx(error) => no_ptx(error),
+            error => failed(error),
+        })?;
     progress.say("checking the result on the CPU");
     let reference = Reference::new(&values, job.op, plan.depth());
-    progress.finish();
+    drop(progress);
 
     let report = Report::new(device.info(), &plan, input, &outcome, reference);
     let mut out = io::stdout().lock();
-    if job.json { writeln!(out, "{}", report.to_json()) } else { report.write_text(&mut out) }.map_err(failed)?;
+    written(if job.json { writeln!(out, "{}", report.to_json()) } else { report.write_text(&mut out) })?;
     if report.agrees() {
         Ok(())
     } else {

@@ -28,9 +28,11 @@ impl Progress {
     pub(crate) fn say(&self, message: impl Into<std::borrow::Cow<'static, str>>) {
         self.bar.set_message(message);
     }
+}
 
-    /// Clears the line.
-    pub(crate) fn finish(&self) {
+impl Drop for Progress {
+    /// Clears the line, also before an error is written.
+    fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
 }
