@@ -287,8 +287,8 @@ impl Warp {
                     self.exit(active);
                     break Stop::Changed;
                 }
-                Op::Trap => {
-                    return Err(Box::new(Raised { pc, lane: active.trailing_zeros(), kind: FaultKind::Trap }));
+                Op::Trap { kind } => {
+                    return Err(Box::new(Raised { pc, lane: active.trailing_zeros(), kind: kind.clone() }));
                 }
                 Op::CheckDivisor { divisor, bits } => {
                     let zeros = zero_lanes(&self.registers, *divisor, *bits) & active;

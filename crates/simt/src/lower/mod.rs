@@ -6,6 +6,7 @@ mod steps;
 
 use std::collections::HashMap;
 
+use crate::fault::FaultKind;
 use crate::ir::{Guard, Init, Inst, Op, Place, Program, Slot, Space};
 use crate::module::{LoadError, Param, lay_out};
 use crate::ptx::ast::{self, CallArg, CallReturn, Function, FunctionId, RegId, SpecialReg, Type, Value, VarRef};
@@ -213,6 +214,10 @@ impl<'a> Lowering<'a> {
     /// Inlines a call.
     fn call(&mut self, frame: &Frame<'a>, callee: FunctionId, returns: &[CallReturn], args: &[CallArg]) -> Result<()> {
         let function = &self.module.functions[callee.index()];
+        if function.is_assert_fail() {
+            self.emit(Op::Trap { kind: FaultKind::Assertion });
+            return Ok(());
+        }
         if !function.defined {
             return self.refuse(format!("`{}` is called but not defined in this module", function.name));
         }
