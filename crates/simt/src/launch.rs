@@ -29,7 +29,7 @@ const BLOCK_QUANTUM: u64 = 1 << 16;
 /// Warp instructions that a worker may still spend on earlier blocks once a later one has faulted. Blocks that end
 /// within it report their own fault, which comes first; blocks that wait for what the faulted block would have done
 /// must end.
-const GRACE: u64 = 1 << 24;
+const GRACE: u64 = 1 << 22;
 
 /// Three dimensions of a grid or a block, or a position in one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -85,7 +85,7 @@ proptest! {
             u64::from((c as u32).wrapping_sub(u32::from((a as u32).checked_add(b as u32).is_some())))
         });
         check("sub.cc.u64 %d4, %d1, %d2;\nsubc.cc.u64 %d4, %d3, 1;\naddc.u32 %r0, 0, 0;", 'r', v, |a, b, c| {
-            u64::from(u128::from(c) >= 1 + u128::from(a < b))
+            u64::from(u128::from(c) > u128::from(a < b))
         });
         check("add.cc.u64 %d4, %d1, %d2;\naddc.cc.u64 %d4, %d3, -1;\naddc.u32 %r0, 0, 0;", 'r', v, |a, b, c| {
             let (sum, _) = c.overflowing_add(u64::MAX);

@@ -277,20 +277,43 @@ fn a_block_waits_for_the_one_before_it() {
 
 #[test]
 fn a_block_may_even_wait_for_a_later_one() {
+    for blocks in [6, 250] {
+        let module = kernel(
+            ".global .u32 arrived;",
+            &format!(
+                "setp.eq.u32 %p1, %r10, 0;
+                mov.u64 %d1, arrived;
+                @%p1 red.global.add.u32 [%d1], 1;
+            spin:
+                ld.volatile.global.u32 %r0, [%d1];
+                setp.lt.u32 %p2, %r0, {blocks};
+                @%p2 bra spin;{STORE}"
+            ),
+        );
+        let config = LaunchConfig { workers: Some(1), ..LaunchConfig::new(blocks, 32) };
+        let outputs = 32 * blocks as usize;
+        let result = run(&module, &config, &[], outputs).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(result, vec![u64::from(blocks); outputs]);
+    }
+}
+
+#[test]
+fn a_fault_ends_the_blocks_that_wait_for_what_it_prevents() {
     let module = kernel(
-        ".global .u32 arrived;",
-        &format!(
-            "setp.eq.u32 %p1, %r10, 0;
-            mov.u64 %d1, arrived;
-            @%p1 red.global.add.u32 [%d1], 1;
-        spin:
-            ld.volatile.global.u32 %r0, [%d1];
-            setp.lt.u32 %p2, %r0, 6;
-            @%p2 bra spin;{STORE}"
-        ),
+        ".global .u32 flag;",
+        "mov.u64 %d1, flag;
+        setp.eq.u32 %p1, %r11, 249;
+        @%p1 trap;
+    spin:
+        ld.volatile.global.u32 %r0, [%d1];
+        setp.eq.u32 %p2, %r0, 0;
+        @%p2 bra spin;",
     );
-    let config = LaunchConfig { workers: Some(1), ..LaunchConfig::new(6, 32) };
-    assert_eq!(run(&module, &config, &[], 192).unwrap_or_else(|e| panic!("{e}")), vec![6; 192]);
+    for workers in [1, 2] {
+        let config = LaunchConfig { workers: Some(workers), ..LaunchConfig::new(250, 32) };
+        let error = run(&module, &config, &[], 1).expect_err("the last block faults").to_string();
+        assert!(error.contains("block (249,0,0)") && error.ends_with(": trap"), "{error}");
+    }
 }
 
 #[test]
