@@ -412,9 +412,13 @@ impl Warp {
         if !state.pending {
             *state = crate::block::BarrierState { pending: true, expected: threads, ..Default::default() };
         }
-        // With a count, an aligned barrier counts whole warps, however many of their lanes exist.
-        let whole = barrier.aligned && threads.is_some();
-        state.arrived += if whole { LANES as u32 } else { mask.count_ones() };
+        state.arrived += mask.count_ones();
+        // A count is of whole warps: the last lanes of a warp to arrive bring those that have exited or never existed.
+        let waits = |split: &&Split| split.state == State::Barrier(id);
+        let there = self.splits.iter().filter(waits).fold(mask, |there, split| there | split.mask);
+        if threads.is_some() && there == self.alive {
+            state.arrived += (!self.alive).count_ones();
+        }
         match &barrier.kind {
             BarrierKind::Plain(BarrierOp::Arrive) => return Ok(None),
             BarrierKind::Plain(BarrierOp::Sync) => {}

@@ -210,6 +210,31 @@ fn barriers_count_threads_and_reduce_predicates() {
 }
 
 #[test]
+fn a_barrier_with_a_count_counts_whole_warps() {
+    // Of 70 threads, 6 are in a third warp, whose even lanes come to the barrier by a way of their own.
+    for barrier in ["bar.sync 1, 96;", "barrier.sync 1, 96;", "barrier.sync.aligned 1, 96;"] {
+        let module = kernel("", &format!("{barrier}\nmov.u32 %r12, %r10;\nmov.u32 %r0, 3;{STORE}"));
+        assert_eq!(everywhere(&module, LaunchConfig::new(1, 70), 70), vec![3; 70], "{barrier}");
+    }
+    let module = kernel(
+        "",
+        &format!(
+            "mov.u32 %r12, %r10;
+            mov.u32 %r0, 4;
+            and.b32 %r1, %r10, 65;
+            setp.eq.u32 %p1, %r1, 64;
+            @%p1 bra even;
+            barrier.sync 1, 96;
+            bra end;
+        even:
+            barrier.sync 1, 96;
+        end:{STORE}"
+        ),
+    );
+    assert_eq!(everywhere(&module, LaunchConfig::new(1, 70), 70), vec![4; 70]);
+}
+
+#[test]
 fn producers_arrive_and_consumers_wait() {
     let module = kernel(
         ".shared .u32 box;",
