@@ -314,6 +314,7 @@ pub(crate) fn store(
     let total = (width * store.sources.len()) as u64;
     let request = |space, mask| Request { access: Access::Write, space, addresses: at, mask, total };
     by_space(store.space, mask, request, |request| {
+        env.acted |= request.space != Space::Local;
         match request.space {
             Space::Global | Space::Generic => {
                 let mut stores = MergedStores::default();
@@ -364,13 +365,15 @@ pub(crate) fn store(
     })
 }
 
+/// Executes an atomic, and says whether it changed anything.
 pub(crate) fn atomic(
     atomic: &Atomic,
     env: &mut Env<'_>,
     registers: &mut Registers,
     warp: u32,
     mask: u32,
-) -> Result<(), LaneFault> {
+) -> Result<bool, LaneFault> {
+    let mut changed = false;
     if atomic.fence {
         fence(Ordering::SeqCst);
     }
@@ -388,7 +391,9 @@ pub(crate) fn atomic(
         };
         match request.space {
             Space::Global | Space::Generic => request.global(env, |lane, found, offset| {
-                old[lane] = memory::update(&found.words, offset, width, change(registers, lane));
+                let change = change(registers, lane);
+                old[lane] = memory::update(&found.words, offset, width, change);
+                changed |= change(old[lane]) != old[lane];
             })?,
             Space::Param => {
                 let (access, lane) = (Access::Atomic, request.mask.trailing_zeros());
@@ -404,7 +409,9 @@ pub(crate) fn atomic(
                     let at = request.lane_base(env, warp, lane) + request.addresses[lane] as usize;
                     let bytes = if local { &mut env.local } else { &mut env.shared };
                     old[lane] = read(bytes, at, width as usize);
-                    let new = change(registers, lane)(old[lane]).to_le_bytes();
+                    let new = change(registers, lane)(old[lane]);
+                    changed |= new != old[lane];
+                    let new = new.to_le_bytes();
                     bytes[at..at + width as usize].copy_from_slice(&new[..width as usize]);
                 }
             }
@@ -421,5 +428,6 @@ pub(crate) fn atomic(
     if atomic.fence {
         fence(Ordering::SeqCst);
     }
-    Ok(())
+    env.acted |= changed;
+    Ok(changed)
 }

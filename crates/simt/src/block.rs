@@ -10,6 +10,8 @@ use crate::warp::{Outcome, Raised, State, Warp, put_word};
 
 /// Warp instructions of one turn.
 const WARP_QUANTUM: u64 = 1024;
+/// Warp instructions without an effect on others, after which a block may be waiting for another one.
+const WAITING_QUANTUM: u64 = 4096;
 
 /// A barrier of a block while threads arrive.
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,6 +40,8 @@ pub(crate) struct Env<'a> {
     pub(crate) live: u32,
     /// Where the last global access found its allocation.
     pub(crate) hint: usize,
+    /// Whether a thread has done what another could see: changed memory, passed a barrier or exited.
+    pub(crate) acted: bool,
 }
 
 /// How far a block came.
@@ -45,6 +49,8 @@ pub(crate) struct Env<'a> {
 pub(crate) enum Progress {
     Finished,
     Unfinished,
+    /// Unfinished, and for a while nothing has happened in it that others could see.
+    Waiting,
 }
 
 /// A block on a worker. It is reused for block after block.
@@ -58,7 +64,6 @@ pub(crate) struct Block<'a, O> {
     /// Registers that hold parts of the block's position.
     position: Vec<(u32, Axis)>,
     random: Option<Random>,
-    grace: u64,
 }
 
 impl<'a, O: Observer> Block<'a, O> {
@@ -74,6 +79,7 @@ impl<'a, O: Observer> Block<'a, O> {
             barriers: [BarrierState::default(); 16],
             live: 0,
             hint: 0,
+            acted: false,
         };
         let warp = |index: u32| {
             let lanes = (threads - index * LANES as u32).min(LANES as u32);
@@ -91,14 +97,12 @@ impl<'a, O: Observer> Block<'a, O> {
             threads,
             position: position.collect(),
             random: None,
-            grace: 0,
         }
     }
 
     /// Becomes the block with linear index `ticket`.
     pub(crate) fn start(&mut self, ticket: u64) {
         self.ticket = ticket;
-        self.grace = 0;
         self.random = self.env.grid.config.seed.map(|seed| Random::new(seed, ticket));
         self.env.live = self.threads;
         self.env.barriers = [BarrierState::default(); 16];
@@ -123,15 +127,15 @@ impl<'a, O: Observer> Block<'a, O> {
         self.ticket
     }
 
-    /// Counts instructions that the block runs though another has faulted, and returns their sum.
-    pub(crate) fn spend_grace(&mut self, instructions: u64) -> u64 {
-        self.grace += instructions;
-        self.grace
+    /// Runs about `quantum` warp instructions, or fewer if the block seems to wait, and says how many.
+    pub(crate) fn run(&mut self, quantum: u64) -> (Result<Progress, Box<Fault>>, u64) {
+        let mut spent = 0;
+        let progress = self.run_counted(quantum, &mut spent);
+        (progress, spent)
     }
 
-    /// Runs about `quantum` warp instructions.
-    pub(crate) fn run(&mut self, quantum: u64) -> Result<Progress, Box<Fault>> {
-        let mut spent = 0;
+    fn run_counted(&mut self, quantum: u64, spent: &mut u64) -> Result<Progress, Box<Fault>> {
+        let mut last_act = 0;
         loop {
             let mut progressed = false;
             let mut finished = true;
@@ -142,7 +146,7 @@ impl<'a, O: Observer> Block<'a, O> {
                 let warp = &mut self.warps[index];
                 let before = warp.clock;
                 let outcome = warp.run(&mut self.env, &mut self.observer, turn);
-                spent += warp.clock - before;
+                *spent += warp.clock - before;
                 progressed |= warp.clock != before;
                 match outcome {
                     Ok(outcome) => {
@@ -160,8 +164,14 @@ impl<'a, O: Observer> Block<'a, O> {
             if !progressed {
                 return Err(self.deadlock());
             }
-            if spent >= quantum {
+            if *spent >= quantum {
                 return Ok(Progress::Unfinished);
+            }
+            if std::mem::take(&mut self.env.acted) {
+                last_act = *spent;
+            }
+            if *spent - last_act >= WAITING_QUANTUM {
+                return Ok(Progress::Waiting);
             }
         }
     }
@@ -174,6 +184,7 @@ impl<'a, O: Observer> Block<'a, O> {
                 continue;
             }
             self.env.barriers[id].pending = false;
+            self.env.acted = true;
             let code = &self.env.program.code;
             for warp in &mut self.warps {
                 warp.release(id as u32, |registers, split| {

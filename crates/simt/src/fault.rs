@@ -180,6 +180,9 @@ pub enum FaultKind {
     /// `trap` or `brkpt`.
     #[error("trap")]
     Trap,
+    /// A call of `__assertfail`, which is what CUDA's `assert` does when it fails.
+    #[error("assertion failed")]
+    Assertion,
     /// `brx.idx` with an index outside its table.
     #[error("branch index {index} is outside the table of {targets} targets")]
     BranchIndex {

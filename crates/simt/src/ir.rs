@@ -1,5 +1,6 @@
 //! What the interpreter executes: a flat list of instructions over numbered registers, with calls inlined.
 
+use crate::fault::FaultKind;
 use crate::ptx::ast::{
     AtomOp, BarrierOp, BarrierRedOp, FenceSem, MatchMode, ReduxOp, ShflMode, SpecialReg, Type, VoteMode,
 };
@@ -219,7 +220,9 @@ pub(crate) enum Op {
         targets: Vec<u32>,
     },
     Exit,
-    Trap,
+    Trap {
+        kind: FaultKind,
+    },
     Load(Box<Load>),
     Store(Box<Store>),
     Atomic(Box<Atomic>),

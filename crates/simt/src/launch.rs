@@ -26,9 +26,10 @@ pub const MAX_SHARED_BYTES: u32 = 227 * 1024;
 const MAX_RESIDENT_BLOCKS: usize = 256;
 /// Warp instructions a block may run before the worker looks at its other blocks.
 const BLOCK_QUANTUM: u64 = 1 << 16;
-/// Warp instructions that an earlier block may still run once a later one has faulted. Blocks that end within it
-/// report their own fault, which comes first; blocks that wait for what the faulted block would have done must end.
-const GRACE: u64 = 1 << 24;
+/// Warp instructions that a worker may still spend on earlier blocks once a later one has faulted. Blocks that end
+/// within it report their own fault, which comes first; blocks that wait for what the faulted block would have done
+/// must end.
+const GRACE: u64 = 1 << 22;
 
 /// Three dimensions of a grid or a block, or a position in one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -373,35 +374,41 @@ pub(crate) struct Grid<'a> {
 
 impl Grid<'_> {
     /// Runs blocks until none is left. Each time round, a worker starts another block beside those that did not end
-    /// within their quantum: they may wait for a block that has not started.
+    /// within their quantum, or as many again if all of them seem to wait: it may be for a block that has not started.
     fn work(&self) {
         let mut resident: Vec<Block<'_, Plain>> = Vec::new();
-        let mut idle: Vec<Block<'_, Plain>> = Vec::new();
+        let mut spare: Vec<Block<'_, Plain>> = Vec::new();
         let mut turn = 0;
+        let mut all_wait = false;
+        let mut grace = 0;
         loop {
-            if turn == 0
-                && resident.len() < MAX_RESIDENT_BLOCKS
-                && let Some(ticket) = self.next_ticket()
-            {
-                let mut block = idle.pop().unwrap_or_else(|| Block::new(self, Plain));
-                block.start(ticket);
-                resident.push(block);
+            if turn == 0 {
+                let more = if all_wait { resident.len().max(1) } else { 1 };
+                for _ in 0..more.min(MAX_RESIDENT_BLOCKS - resident.len()) {
+                    let Some(ticket) = self.next_ticket() else { break };
+                    let mut block = spare.pop().unwrap_or_else(|| Block::new(self, Plain));
+                    block.start(ticket);
+                    resident.push(block);
+                }
+                all_wait = true;
             }
             if resident.is_empty() {
                 return;
             }
             let block = &mut resident[turn];
             let ticket = block.ticket();
-            let done = match block.run(BLOCK_QUANTUM) {
+            let (progress, spent) = block.run(BLOCK_QUANTUM);
+            all_wait &= matches!(progress, Ok(Progress::Waiting));
+            let done = match progress {
                 Ok(Progress::Finished) => true,
-                Ok(Progress::Unfinished) => self.is_cancelled(block),
+                Ok(Progress::Unfinished | Progress::Waiting) => self.is_cancelled(ticket, spent, &mut grace),
                 Err(fault) => {
                     self.report(ticket, fault);
                     true
                 }
             };
             if done {
-                idle.push(resident.swap_remove(turn));
+                spare.push(resident.swap_remove(turn));
             } else {
                 turn += 1;
             }
@@ -419,10 +426,14 @@ impl Grid<'_> {
         (ticket < self.blocks).then_some(ticket)
     }
 
-    /// Whether another block's fault ends this one: at once if that block comes before it, and else after a while.
-    fn is_cancelled(&self, block: &mut Block<'_, Plain>) -> bool {
+    /// Whether another block's fault ends this one: at once if that block comes before it, and else once the worker
+    /// has spent its grace.
+    fn is_cancelled(&self, ticket: u64, spent: u64, grace: &mut u64) -> bool {
         let first = self.first_fault.load(Ordering::Acquire);
-        first < block.ticket() || first != u64::MAX && block.spend_grace(BLOCK_QUANTUM) > GRACE
+        if first != u64::MAX {
+            *grace += spent;
+        }
+        first < ticket || *grace > GRACE
     }
 
     fn report(&self, ticket: u64, fault: Box<Fault>) {

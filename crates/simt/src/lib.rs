@@ -33,7 +33,8 @@
 //! # What it does where PTX leaves a choice
 //!
 //! - Warps have 32 lanes. Lanes that diverge join again where their program counters meet; none is left waiting for
-//!   good, so lanes may wait for each other, and blocks for earlier ones.
+//!   good, so lanes may wait for each other, and blocks for earlier ones; and for later ones, as long as no worker has to
+//!   keep more than 256 blocks in flight. A loop that waits for what never comes runs without end, as on hardware.
 //! - Integer division by zero is a fault. Shared and local memory, registers and fresh allocations begin as zero.
 //! - A shuffle that reads a lane which does not take part yields the reading lane's own value. Members of a warp-level
 //!   `.sync` that have exited, or never had a thread, are not waited for; members that stay away are a fault.

@@ -124,7 +124,7 @@ impl Memory {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let free = self.capacity - state.used;
         let base = state.next;
-        if bytes > free || bytes > END_ADDRESS - base - GUARD - ALIGNMENT {
+        if bytes > free || bytes > END_ADDRESS.saturating_sub(base + GUARD + ALIGNMENT) {
             return Err(MemoryError::OutOfMemory { asked: bytes, free, capacity: self.capacity });
         }
         let words = zeroed_words(bytes)?;

@@ -89,12 +89,24 @@ pub(crate) struct Warp {
     pub(crate) clock: u64,
     /// A split that runs though another has a lower counter, and until when.
     burst: Option<(u32, u64)>,
+    /// The split that ran last got nothing from an atomic: it may spin for a lock that another split holds.
+    yields: bool,
     next_id: u32,
 }
 
 impl Warp {
     pub(crate) fn new(index: u32, existing: u32, registers: Registers) -> Warp {
-        Warp { index, existing, alive: 0, splits: Vec::new(), registers, clock: 0, burst: None, next_id: 0 }
+        Warp {
+            index,
+            existing,
+            alive: 0,
+            splits: Vec::new(),
+            registers,
+            clock: 0,
+            burst: None,
+            yields: false,
+            next_id: 0,
+        }
     }
 
     /// Puts all lanes at the kernel's start.
@@ -102,6 +114,7 @@ impl Warp {
         self.alive = self.existing;
         self.clock = 0;
         self.burst = None;
+        self.yields = false;
         self.next_id = 0;
         self.splits.clear();
         self.push(0, self.existing, State::Ready);
@@ -136,6 +149,7 @@ impl Warp {
 
     /// Joins splits that have met, and chooses the one to run and until when.
     fn pick(&mut self) -> Option<(usize, u64)> {
+        let yields = std::mem::take(&mut self.yields);
         if let [only] = &self.splits[..] {
             return (only.state == State::Ready).then_some((0, u64::MAX));
         }
@@ -151,13 +165,13 @@ impl Warp {
         if !others {
             return Some((lowest.0, u64::MAX));
         }
-        if let Some((id, until)) = self.burst.filter(|(_, until)| self.clock < *until)
+        if let Some((id, until)) = self.burst.filter(|(_, until)| self.clock < *until && !yields)
             && let Some(index) = self.splits.iter().position(|s| s.id == id && s.state == State::Ready)
         {
             return Some((index, until));
         }
         self.burst = None;
-        if self.clock - oldest.1.ran >= SPLIT_QUANTUM {
+        if yields || self.clock - oldest.1.ran >= SPLIT_QUANTUM {
             let until = self.clock + SPLIT_QUANTUM;
             self.burst = Some((oldest.1.id, until));
             return Some((oldest.0, until));
@@ -267,13 +281,14 @@ impl Warp {
                 }
                 Op::Exit => {
                     env.live -= active.count_ones();
+                    env.acted = true;
                     mask &= !active;
                     pc += 1;
                     self.exit(active);
                     break Stop::Changed;
                 }
-                Op::Trap => {
-                    return Err(Box::new(Raised { pc, lane: active.trailing_zeros(), kind: FaultKind::Trap }));
+                Op::Trap { kind } => {
+                    return Err(Box::new(Raised { pc, lane: active.trailing_zeros(), kind: kind.clone() }));
                 }
                 Op::CheckDivisor { divisor, bits } => {
                     let zeros = zero_lanes(&self.registers, *divisor, *bits) & active;
@@ -283,7 +298,12 @@ impl Warp {
                     }
                 }
                 Op::Atomic(atomic) => {
-                    access::atomic(atomic, env, &mut self.registers, self.index, active).map_err(faulted)?;
+                    let changed = access::atomic(atomic, env, &mut self.registers, self.index, active);
+                    if !changed.map_err(faulted)? && self.splits.len() > 1 {
+                        self.yields = true;
+                        pc += 1;
+                        break Stop::Paused;
+                    }
                 }
                 Op::IsSpace { space, target, address } => {
                     let bits = access::is_space(*space, &self.registers.doubles[*address as usize]);
@@ -392,9 +412,13 @@ impl Warp {
         if !state.pending {
             *state = crate::block::BarrierState { pending: true, expected: threads, ..Default::default() };
         }
-        // With a count, an aligned barrier counts whole warps, however many of their lanes exist.
-        let whole = barrier.aligned && threads.is_some();
-        state.arrived += if whole { LANES as u32 } else { mask.count_ones() };
+        state.arrived += mask.count_ones();
+        // A count is of whole warps: the last lanes of a warp to arrive bring those that have exited or never existed.
+        let waits = |split: &&Split| split.state == State::Barrier(id);
+        let there = self.splits.iter().filter(waits).fold(mask, |there, split| there | split.mask);
+        if threads.is_some() && there == self.alive {
+            state.arrived += (!self.alive).count_ones();
+        }
         match &barrier.kind {
             BarrierKind::Plain(BarrierOp::Arrive) => return Ok(None),
             BarrierKind::Plain(BarrierOp::Sync) => {}

@@ -126,24 +126,27 @@ pub(crate) fn sad(ty: Type) -> Option<AluFn> {
     })
 }
 
-/// `add` and `sub` with the carry in predicate `x`. (Subtraction borrows if the carry is set.)
+/// `addc` and `subc`, with the carry in predicate `x`.
+///
+/// Subtraction adds the complement: it borrows if the carry is clear, and sets the carry if it does not borrow. The ISA
+/// leaves open how the two mix; this is what `ptxas` makes of them, and what `nvcc`'s 128-bit division counts on.
 pub(crate) fn with_carry(subtract: bool, wide: bool) -> AluFn {
     match (subtract, wide) {
         (false, false) => alu!(|a: u32, b: u32| [cc: pred] -> u32 { a.wrapping_add(b).wrapping_add(u32::from(cc)) }),
-        (true, false) => alu!(|a: u32, b: u32| [cc: pred] -> u32 { a.wrapping_sub(b).wrapping_sub(u32::from(cc)) }),
+        (true, false) => alu!(|a: u32, b: u32| [cc: pred] -> u32 { a.wrapping_add(!b).wrapping_add(u32::from(cc)) }),
         (false, true) => alu!(|a: u64, b: u64| [cc: pred] -> u64 { a.wrapping_add(b).wrapping_add(u64::from(cc)) }),
-        (true, true) => alu!(|a: u64, b: u64| [cc: pred] -> u64 { a.wrapping_sub(b).wrapping_sub(u64::from(cc)) }),
+        (true, true) => alu!(|a: u64, b: u64| [cc: pred] -> u64 { a.wrapping_add(!b).wrapping_add(u64::from(cc)) }),
     }
 }
 
-/// The carry (or borrow) out of `with_carry` into predicate `d`, from `a`, `b` and the result `c`: with the carry in,
+/// The carry out of an addition or subtraction into predicate `d`, from `a`, `b` and the result `c`: with a carry in,
 /// the result alone does not tell, so it is derived from the top bits.
 pub(crate) fn carry_out(subtract: bool, wide: bool) -> AluFn {
     match (subtract, wide) {
         (false, false) => alu!(|a: u32, b: u32, c: u32| -> bool { (a & b | (a | b) & !c) >> 31 == 1 }),
-        (true, false) => alu!(|a: u32, b: u32, c: u32| -> bool { (!a & b | (!a | b) & c) >> 31 == 1 }),
+        (true, false) => alu!(|a: u32, b: u32, c: u32| -> bool { (a & !b | (a | !b) & !c) >> 31 == 1 }),
         (false, true) => alu!(|a: u64, b: u64, c: u64| -> bool { (a & b | (a | b) & !c) >> 63 == 1 }),
-        (true, true) => alu!(|a: u64, b: u64, c: u64| -> bool { (!a & b | (!a | b) & c) >> 63 == 1 }),
+        (true, true) => alu!(|a: u64, b: u64, c: u64| -> bool { (a & !b | (a | !b) & !c) >> 63 == 1 }),
     }
 }
 

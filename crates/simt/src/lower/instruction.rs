@@ -4,6 +4,7 @@ use super::steps::element;
 use super::{Frame, Lowering, Register, Result, index, predicate, target};
 use crate::access::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::alu::{bits, compare, cvt, float, int};
+use crate::fault::FaultKind;
 use crate::ir::{self, Barrier, BarrierKind, Collective, Op, Space};
 use crate::ptx::ast::{
     self, CarryOp, CmpOp, Combine, CvtaDirection, Imm, IntBinaryOp, LogicOp, MulPart, Ordering, PredicateOperand,
@@ -90,7 +91,8 @@ impl<'a> Lowering<'a> {
                 self.emit(Op::Store(Box::new(ir::Store { space, address, width: ty.size(), release, sources })));
                 Ok(())
             }
-            A::CacheControl { .. } | A::Nanosleep { .. } | A::Pmevent { .. } => {
+            // A launch begins when those before it have ended.
+            A::CacheControl { .. } | A::Nanosleep { .. } | A::Pmevent { .. } | A::GridDependency => {
                 self.emit(Op::Nop);
                 Ok(())
             }
@@ -245,7 +247,7 @@ impl<'a> Lowering<'a> {
                 Ok(())
             }
             A::Trap | A::Brkpt => {
-                self.emit(Op::Trap);
+                self.emit(Op::Trap { kind: FaultKind::Trap });
                 Ok(())
             }
             A::Call { callee, ref returns, ref args, .. } => self.call(frame, callee, returns, args),

@@ -6,6 +6,7 @@ mod steps;
 
 use std::collections::HashMap;
 
+use crate::fault::FaultKind;
 use crate::ir::{Guard, Init, Inst, Op, Place, Program, Slot, Space};
 use crate::module::{LoadError, Param, lay_out};
 use crate::ptx::ast::{self, CallArg, CallReturn, Function, FunctionId, RegId, SpecialReg, Type, Value, VarRef};
@@ -65,15 +66,16 @@ struct Lowering<'a> {
     zeroed_predicates: Vec<u32>,
     /// Offsets of the module's shared variables that the kernel names.
     shared: HashMap<u32, u64>,
+    /// Offsets of the shared variables declared inside functions: one for all inlined instances.
+    function_shared: HashMap<(&'a str, usize), u64>,
     shared_end: u64,
     /// Constants that stand for dynamic shared memory and get their offset at the end: (wide, register, addend).
     dynamic: Vec<(bool, u32, i64)>,
     /// The end of the local memory in use by the frames at hand, and the most it was.
     local_top: u64,
     local_end: u64,
-    /// The carry flag, and a predicate that is always false.
+    /// The carry flag.
     carry: Option<u32>,
-    never: u32,
     /// Branches of the function at hand, whose targets are still indices into its body.
     pending: Vec<usize>,
     /// Functions being inlined.
@@ -91,7 +93,7 @@ impl<'a> Lowering<'a> {
             places: Vec::new(),
             words: 0,
             doubles: 0,
-            predicates: 1,
+            predicates: 0,
             word_values: Vec::new(),
             double_values: Vec::new(),
             known: HashMap::new(),
@@ -99,12 +101,12 @@ impl<'a> Lowering<'a> {
             zeroed_doubles: Vec::new(),
             zeroed_predicates: Vec::new(),
             shared: HashMap::new(),
+            function_shared: HashMap::new(),
             shared_end: 0,
             dynamic: Vec::new(),
             local_top: 0,
             local_end: 0,
             carry: None,
-            never: 0,
             pending: Vec::new(),
             stack: Vec::new(),
             span: kernel.span,
@@ -148,12 +150,20 @@ impl<'a> Lowering<'a> {
             })
             .collect();
         let mut variables = Vec::new();
-        for variable in &function.variables {
+        for (number, variable) in function.variables.iter().enumerate() {
             self.span = variable.span;
             let (size, align) = (variable.size(), u64::from(variable.align));
             variables.push(match variable.space {
                 ast::Space::Shared if variable.is_dynamic_shared() => 0,
-                ast::Space::Shared => self.place_shared(size, align)?,
+                ast::Space::Shared => {
+                    let key = (function.name.as_str(), number);
+                    let at = match self.function_shared.get(&key) {
+                        Some(at) => *at,
+                        None => self.place_shared(size, align)?,
+                    };
+                    self.function_shared.insert(key, at);
+                    at
+                }
                 ast::Space::Local | ast::Space::Param => self.place_local(size, align)?,
                 space => {
                     return self.refuse(format!(".{} variables inside a function are not simulated", space.name()));
@@ -213,6 +223,10 @@ impl<'a> Lowering<'a> {
     /// Inlines a call.
     fn call(&mut self, frame: &Frame<'a>, callee: FunctionId, returns: &[CallReturn], args: &[CallArg]) -> Result<()> {
         let function = &self.module.functions[callee.index()];
+        if function.is_assert_fail() {
+            self.emit(Op::Trap { kind: FaultKind::Assertion });
+            return Ok(());
+        }
         if !function.defined {
             return self.refuse(format!("`{}` is called but not defined in this module", function.name));
         }

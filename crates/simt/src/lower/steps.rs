@@ -3,7 +3,7 @@
 use super::{Frame, Lowering, Result, index, predicate, storage, target};
 use crate::alu::{bits, compare, int};
 use crate::ir::{self, Op, Slot, Space};
-use crate::ptx::ast::{self, Address, AddressBase, CarryOp, CmpOp, Combine, LogicOp, RegId, Type, Value};
+use crate::ptx::ast::{self, Address, AddressBase, CarryOp, CmpOp, Combine, IntBinaryOp, LogicOp, RegId, Type, Value};
 use crate::registers::Operands;
 
 impl<'a> Lowering<'a> {
@@ -102,9 +102,10 @@ impl<'a> Lowering<'a> {
             self.carry = Some(flag);
             flag
         };
-        let x = if carry_in { flag } else { self.never };
         let c = index(self.temporary(ty));
-        self.emit_alu(Some(int::with_carry(subtract, wide)), Operands { d: c, a, b, x, ..Operands::default() })?;
+        let plain = if subtract { IntBinaryOp::Sub } else { IntBinaryOp::Add };
+        let f = if carry_in { Some(int::with_carry(subtract, wide)) } else { int::binary(plain, ty, false) };
+        self.emit_alu(f, Operands { d: c, a, b, x: flag, ..Operands::default() })?;
         if carry_out {
             let operands = Operands { d: flag, a, b, c, ..Operands::default() };
             self.emit_alu(Some(int::carry_out(subtract, wide)), operands)?;

@@ -292,6 +292,11 @@ impl Function {
     pub fn is_entry(&self) -> bool {
         self.kind == FunctionKind::Entry
     }
+
+    /// Whether it is the system's `__assertfail`, which has no body and can be called all the same.
+    pub fn is_assert_fail(&self) -> bool {
+        !self.defined && self.name == "__assertfail"
+    }
 }
 
 /// A parameter of a function: storage in the `.param` space.

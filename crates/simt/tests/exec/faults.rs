@@ -54,6 +54,13 @@ fn arithmetic_faults() {
 }
 
 #[test]
+fn a_failed_assertion_is_a_fault() {
+    let declarations = ".extern .func __assertfail(.param .b64 message, .param .b64 file, .param .b32 line, .param .b64 function, .param .b64 size);";
+    let body = "setp.eq.u32 %p1, %r12, 40;\n@%p1 call __assertfail, (0, 0, 7, 0, 1);";
+    assert_snapshot!(fault(declarations, body), @"kernel `k`, block (0,0,0), thread (40,0,0), test.ptx:18 `@%p1 call __assertfail, (0, 0, 7, 0, 1);`: assertion failed");
+}
+
+#[test]
 fn a_freed_allocation_is_named() {
     let module = kernel("", "ld.global.u32 %r1, [%d10+8];");
     let memory = Memory::new(1 << 20);

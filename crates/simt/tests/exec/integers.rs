@@ -77,6 +77,16 @@ proptest! {
             &format!("{split}sub.cc.u32 %r4, %r4, %r6;\nsubc.u32 %r5, %r5, %r7;\nmov.b64 %d0, {{%r4, %r5}};"),
             'd', v, |a, b, _| a.wrapping_sub(b),
         );
+        // Between subtractions and additions, no borrow is a carry.
+        check("sub.cc.u32 %r4, %r1, %r2;\naddc.u32 %r0, %r3, 0;", 'r', v, |a, b, c| {
+            u64::from((c as u32).wrapping_add(u32::from(a as u32 >= b as u32)))
+        });
+        check("add.cc.u32 %r4, %r1, %r2;\nsubc.u32 %r0, %r3, 0;", 'r', v, |a, b, c| {
+            u64::from((c as u32).wrapping_sub(u32::from((a as u32).checked_add(b as u32).is_some())))
+        });
+        check("sub.cc.u64 %d4, %d1, %d2;\nsubc.cc.u64 %d4, %d3, 1;\naddc.u32 %r0, 0, 0;", 'r', v, |a, b, c| {
+            u64::from(u128::from(c) > u128::from(a < b))
+        });
         check("add.cc.u64 %d4, %d1, %d2;\naddc.cc.u64 %d4, %d3, -1;\naddc.u32 %r0, 0, 0;", 'r', v, |a, b, c| {
             let (sum, _) = c.overflowing_add(u64::MAX);
             let carry = a.overflowing_add(b).1;

@@ -210,6 +210,31 @@ fn barriers_count_threads_and_reduce_predicates() {
 }
 
 #[test]
+fn a_barrier_with_a_count_counts_whole_warps() {
+    // Of 70 threads, 6 are in a third warp, whose even lanes come to the barrier by a way of their own.
+    for barrier in ["bar.sync 1, 96;", "barrier.sync 1, 96;", "barrier.sync.aligned 1, 96;"] {
+        let module = kernel("", &format!("{barrier}\nmov.u32 %r12, %r10;\nmov.u32 %r0, 3;{STORE}"));
+        assert_eq!(everywhere(&module, LaunchConfig::new(1, 70), 70), vec![3; 70], "{barrier}");
+    }
+    let module = kernel(
+        "",
+        &format!(
+            "mov.u32 %r12, %r10;
+            mov.u32 %r0, 4;
+            and.b32 %r1, %r10, 65;
+            setp.eq.u32 %p1, %r1, 64;
+            @%p1 bra even;
+            barrier.sync 1, 96;
+            bra end;
+        even:
+            barrier.sync 1, 96;
+        end:{STORE}"
+        ),
+    );
+    assert_eq!(everywhere(&module, LaunchConfig::new(1, 70), 70), vec![4; 70]);
+}
+
+#[test]
 fn producers_arrive_and_consumers_wait() {
     let module = kernel(
         ".shared .u32 box;",
@@ -277,20 +302,43 @@ fn a_block_waits_for_the_one_before_it() {
 
 #[test]
 fn a_block_may_even_wait_for_a_later_one() {
+    for blocks in [6, 250] {
+        let module = kernel(
+            ".global .u32 arrived;",
+            &format!(
+                "setp.eq.u32 %p1, %r10, 0;
+                mov.u64 %d1, arrived;
+                @%p1 red.global.add.u32 [%d1], 1;
+            spin:
+                ld.volatile.global.u32 %r0, [%d1];
+                setp.lt.u32 %p2, %r0, {blocks};
+                @%p2 bra spin;{STORE}"
+            ),
+        );
+        let config = LaunchConfig { workers: Some(1), ..LaunchConfig::new(blocks, 32) };
+        let outputs = 32 * blocks as usize;
+        let result = run(&module, &config, &[], outputs).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(result, vec![u64::from(blocks); outputs]);
+    }
+}
+
+#[test]
+fn a_fault_ends_the_blocks_that_wait_for_what_it_prevents() {
     let module = kernel(
-        ".global .u32 arrived;",
-        &format!(
-            "setp.eq.u32 %p1, %r10, 0;
-            mov.u64 %d1, arrived;
-            @%p1 red.global.add.u32 [%d1], 1;
-        spin:
-            ld.volatile.global.u32 %r0, [%d1];
-            setp.lt.u32 %p2, %r0, 6;
-            @%p2 bra spin;{STORE}"
-        ),
+        ".global .u32 flag;",
+        "mov.u64 %d1, flag;
+        setp.eq.u32 %p1, %r11, 249;
+        @%p1 trap;
+    spin:
+        ld.volatile.global.u32 %r0, [%d1];
+        setp.eq.u32 %p2, %r0, 0;
+        @%p2 bra spin;",
     );
-    let config = LaunchConfig { workers: Some(1), ..LaunchConfig::new(6, 32) };
-    assert_eq!(run(&module, &config, &[], 192).unwrap_or_else(|e| panic!("{e}")), vec![6; 192]);
+    for workers in [1, 2] {
+        let config = LaunchConfig { workers: Some(workers), ..LaunchConfig::new(250, 32) };
+        let error = run(&module, &config, &[], 1).expect_err("the last block faults").to_string();
+        assert!(error.contains("block (249,0,0)") && error.ends_with(": trap"), "{error}");
+    }
 }
 
 #[test]

@@ -166,4 +166,6 @@ pub enum Op {
     Nanosleep { duration: Value },
     /// `pmevent`
     Pmevent { mask: Value },
+    /// `griddepcontrol.wait`, `griddepcontrol.launch_dependents`
+    GridDependency,
 }

@@ -119,6 +119,10 @@ impl Parser<'_> {
             "brkpt" => m.finish().map(|()| Op::Brkpt),
             "nanosleep" => self.nanosleep(&mut m),
             "pmevent" => self.pmevent(&mut m),
+            "griddepcontrol" => {
+                m.require(&[("wait", ()), ("launch_dependents", ())])?;
+                m.finish().map(|()| Op::GridDependency)
+            }
 
             "bar" if m.take("warp") => self.warp_sync(&mut m),
             "bar" | "barrier" => self.barrier(opcode == "bar", &mut m),
