@@ -100,7 +100,7 @@ step compute-sanitizer
 if command -v compute-sanitizer >/dev/null; then
     # The driver is asked for one parameter too many, to learn their number: no error of ours.
     # shellcheck disable=SC2016
-    for tool in memcheck racecheck synccheck; do
+    for tool in memcheck racecheck initcheck synccheck; do
         printf '%s\n' 0 global 1 2 3 4 5 6 7 | xargs -P 6 -I{} timeout 90 bash -c '
             log=$(compute-sanitizer --tool "$0" --report-api-errors no --error-exitcode 9 \
                 reduce --device cuda --variant "$1" --n 65537 2>&1)
