@@ -148,8 +148,9 @@ impl<'a> Report<'a> {
     /// The report as one JSON object.
     ///
     /// Integers are numbers, exactly. Floats are the numbers that they are (an `f32` is widened exactly); those that are
-    /// not finite are the strings `"inf"`, `"-inf"`, `"nan"`. `time_us` is `null` if nothing was launched, and `gb_per_s`
-    /// also on the simulator, whose wall clock says nothing about a memory's bandwidth.
+    /// not finite are the strings `"inf"`, `"-inf"`, `"nan"`. `time_us` and `gb_per_s` are `null` if nothing was launched.
+    /// `time_kind` says whose times they are: on the simulator (`"simulation"`) both are of the host's wall clock, and say
+    /// nothing about a GPU.
     ///
     /// # Panics
     ///
@@ -183,7 +184,7 @@ impl<'a> Report<'a> {
                 reps: times.reps,
             }),
             time_kind: self.device.kind.time_kind(),
-            gb_per_s: self.gb_per_s().filter(|_| self.device.kind == DeviceKind::Cuda),
+            gb_per_s: self.gb_per_s(),
             peak_gb_per_s: self.device.peak_bytes_per_second.map(|peak| peak / 1e9),
         };
         serde_json::to_value(object).expect("numbers and strings are JSON")
@@ -382,7 +383,7 @@ mod tests {
             assert!(text.contains("simulated in median 20.0 us"), "{text}");
             assert!(text.ends_with("GB/s of simulation (wall clock here, not a GPU's speed)\n"), "{text}");
             let json = report.to_json();
-            assert!(json["gb_per_s"].is_null() && json["agree"] == true && json["time_kind"] == "simulation");
+            assert!(json["peak_gb_per_s"].is_null() && json["agree"] == true && json["time_kind"] == "simulation");
             assert_eq!(json["result"].as_f64(), Some(f64::from(0.3f32)));
         });
     }

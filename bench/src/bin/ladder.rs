@@ -2,7 +2,8 @@
 //! buffers, taking turns in one process.
 //!
 //! Each launch reads its input from memory, not from a cache: where the input is small, launches rotate among copies of
-//! it that are larger than the L2 cache together (as long as 64 copies are: an input below 4 MB stays in the cache). Every kernel's partial results are checked before it is timed.
+//! it that are larger than the L2 cache together (as long as 64 copies are: an input below 4 MB stays in the cache).
+//! Every kernel's partial results are checked before it is timed.
 
 use std::{
     fs,
