@@ -21,9 +21,8 @@ use warpfold::{
 
 /// The sizes at which every rung, operation and type runs, with some of its block sizes each.
 const SMALL: [u64; 10] = [0, 1, 2, 31, 32, 33, 1023, 1024, 1025, 4095];
-/// At this one with one block size.
+/// At these with one block size.
 const MIDDLE: u64 = 65_537;
-/// At this one every rung and type, with one operation.
 const LARGE: u64 = 1_000_003;
 
 /// Another sample of blocks, grids and inputs.
@@ -143,15 +142,17 @@ fn every_rung_takes_a_million_elements_and_three() {
     let mut bench = Bench::new(&devices, &library);
     let mut rng = seeded();
     for variant in Variant::all() {
-        let block = u64::from(variant.facts().default_block);
+        let blocks = blocks(variant);
         for element in ElementType::ALL {
-            let op = *Op::ALL.choose(&mut rng).unwrap();
-            let problem = Problem { variant, op, element, n: LARGE };
-            let plan = sample_plan(&problem, block, &mut rng).unwrap();
-            bench.run(&plan, &generate(element, op, LARGE, 1).unwrap(), "seed 1");
+            for op in Op::ALL {
+                let problem = Problem { variant, op, element, n: LARGE };
+                let block = *blocks.choose(&mut rng).unwrap();
+                let plan = sample_plan(&problem, block, &mut rng).unwrap();
+                bench.run(&plan, &generate(element, op, LARGE, 1).unwrap(), "seed 1");
+            }
         }
     }
-    bench.finish(9 * 6);
+    bench.finish(9 * 24);
 }
 
 /// Every operation on every rung over these values.
