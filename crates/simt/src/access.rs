@@ -182,6 +182,27 @@ impl Request {
         Ok(())
     }
 
+    /// Checks an access to the block's shared or local memory.
+    fn check_block(&self, env: &Env<'_>) -> Result<(), LaneFault> {
+        let local = self.space == Space::Local;
+        self.check_small(if local { u64::from(env.program.local) } else { env.shared.len() as u64 })
+    }
+
+    /// The bytes of the block's shared or local memory that a lane accesses, once [`Self::check_block`] has passed.
+    #[inline(always)]
+    fn cell<'a>(&self, env: &'a mut Env<'_>, warp: u32, lane: usize) -> &'a mut [u8] {
+        let at = self.lane_base(env, warp, lane) + self.addresses[lane] as usize;
+        let bytes = if self.space == Space::Local { &mut env.local } else { &mut env.shared };
+        &mut bytes[at..at + self.total as usize]
+    }
+
+    /// The fault of an access that would change a parameter.
+    fn refuse_parameter(&self) -> Result<(), LaneFault> {
+        let lane = self.mask.trailing_zeros();
+        let (access, address) = (self.access, self.addresses[lane as usize]);
+        Err(Box::new((lane, FaultKind::ReadOnly { space: fault::Space::Param, access, address })))
+    }
+
     /// Where in the block's local memory a lane's own begins, or 0 for spaces that the block shares.
     fn lane_base(&self, env: &Env<'_>, warp: u32, lane: usize) -> usize {
         match self.space {
@@ -336,21 +357,14 @@ pub(crate) fn store(
                     stores.flush(&found.words);
                 }
             }
-            Space::Param => {
-                let (access, address) = (Access::Write, request.addresses[mask.trailing_zeros() as usize]);
-                let kind = FaultKind::ReadOnly { space: fault::Space::Param, access, address };
-                return Err(Box::new((mask.trailing_zeros(), kind)));
-            }
+            Space::Param => request.refuse_parameter()?,
             Space::Shared | Space::Local => {
-                let local = request.space == Space::Local;
-                let size = if local { u64::from(env.program.local) } else { env.shared.len() as u64 };
-                request.check_small(size)?;
+                request.check_block(env)?;
                 for lane in request.lanes() {
-                    let at = request.lane_base(env, warp, lane) + request.addresses[lane] as usize;
-                    let bytes = if local { &mut env.local } else { &mut env.shared };
+                    let bytes = request.cell(env, warp, lane);
                     for (element, slot) in store.sources.iter().enumerate() {
                         let value = source(registers, *slot, lane).to_le_bytes();
-                        let at = at + element * width;
+                        let at = element * width;
                         match width {
                             4 => bytes[at..at + 4].copy_from_slice(&value[..4]),
                             8 => bytes[at..at + 8].copy_from_slice(&value),
@@ -395,24 +409,16 @@ pub(crate) fn atomic(
                 old[lane] = memory::update(&found.words, offset, width, change);
                 changed |= change(old[lane]) != old[lane];
             })?,
-            Space::Param => {
-                let (access, lane) = (Access::Atomic, request.mask.trailing_zeros());
-                let address = request.addresses[lane as usize];
-                let kind = FaultKind::ReadOnly { space: fault::Space::Param, access, address };
-                return Err(Box::new((lane, kind)));
-            }
+            Space::Param => request.refuse_parameter()?,
             Space::Shared | Space::Local => {
-                let local = request.space == Space::Local;
-                let size = if local { u64::from(env.program.local) } else { env.shared.len() as u64 };
-                request.check_small(size)?;
+                request.check_block(env)?;
                 for lane in request.lanes() {
-                    let at = request.lane_base(env, warp, lane) + request.addresses[lane] as usize;
-                    let bytes = if local { &mut env.local } else { &mut env.shared };
-                    old[lane] = read(bytes, at, width as usize);
+                    let bytes = request.cell(env, warp, lane);
+                    old[lane] = read(bytes, 0, width as usize);
                     let new = change(registers, lane)(old[lane]);
                     changed |= new != old[lane];
                     let new = new.to_le_bytes();
-                    bytes[at..at + width as usize].copy_from_slice(&new[..width as usize]);
+                    bytes.copy_from_slice(&new[..width as usize]);
                 }
             }
         }
