@@ -59,6 +59,19 @@ impl Module {
         Module::from_ast(&ptx::parse(name, text)?)
     }
 
+    /// [`Module::from_ptx`] of a file's bytes.
+    ///
+    /// ```
+    /// let error = simt::Module::from_bytes("elf.ptx", b"\x7fELF\x02\x01\x01\xff").unwrap_err();
+    /// assert!(error.to_string().starts_with("byte 0xff is not UTF-8\n --> elf.ptx:1:8"));
+    /// ```
+    ///
+    /// # Errors
+    /// [`LoadError`]; [`LoadError::Syntax`] for bytes that are not UTF-8.
+    pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Module, LoadError> {
+        Module::from_ptx(name, ptx::decode(name, bytes)?)
+    }
+
     /// Lowers a parsed module.
     ///
     /// # Errors
