@@ -170,3 +170,13 @@ fn an_interrupt_ends_a_grid_of_small_blocks() {
     let (fault, _) = stopped(&module, &config);
     assert!(matches!(fault.kind, FaultKind::Interrupted { .. }));
 }
+
+#[test]
+fn a_budget_spent_by_the_last_exit_is_no_fault() {
+    // Found by fuzzing: the block has ended, and nobody is left to stand anywhere.
+    let module = module("");
+    for budget in 1..=8 {
+        let config = LaunchConfig { workers: Some(1), ..within(budget, 1, 64) };
+        assert!(run(&module, &config).is_ok(), "{budget}");
+    }
+}
