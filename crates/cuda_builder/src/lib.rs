@@ -34,6 +34,8 @@ pub mod foreign;
 #[cfg(feature = "build")]
 pub mod ir;
 #[cfg(feature = "build")]
+pub mod line_info;
+#[cfg(feature = "build")]
 pub mod lint;
 pub mod manifest;
 #[cfg(feature = "build")]
