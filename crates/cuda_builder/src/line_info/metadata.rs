@@ -10,7 +10,7 @@ use crate::ir::unescape;
 ///
 /// # Errors
 /// A node is missing, or is not of the kind that its use demands.
-pub fn number(ir: &str) -> Result<(String, LineTable), CudaBuilderError> {
+pub(crate) fn number(ir: &str) -> Result<(String, LineTable), CudaBuilderError> {
     let nodes: HashMap<&str, Node<'_>> = ir.lines().filter_map(Node::read).map(|node| (node.id, node)).collect();
     let mut reader =
         Reader { nodes: &nodes, table: LineTable::default(), numbers: HashMap::new(), known: HashMap::new() };

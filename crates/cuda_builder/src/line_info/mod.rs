@@ -24,11 +24,11 @@ use std::fmt::Write as _;
 
 use crate::error::CudaBuilderError;
 
-pub use metadata::number;
+pub(crate) use metadata::number;
 
 /// What the numbers in a module's rewritten IR stand for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LineTable {
+pub(crate) struct LineTable {
     /// Number `n` is at `n - 1`: to LLVM, 0 is no line.
     places: Vec<Place>,
     files: Vec<String>,
@@ -67,7 +67,7 @@ impl LineTable {
     ///
     /// # Errors
     /// The PTX has a number that this table lacks, or does not look as llc prints it.
-    pub fn print(&self, ptx: &str) -> Result<String, CudaBuilderError> {
+    pub(crate) fn print(&self, ptx: &str) -> Result<String, CudaBuilderError> {
         let mut printer =
             Printer { table: self, out: String::with_capacity(ptx.len() * 2), files: vec![], functions: vec![] };
         let mut lines = ptx.lines();
