@@ -14,6 +14,7 @@ mod location;
 mod modifiers;
 mod op;
 
+pub(crate) use location::frames;
 pub use location::{Frame, InlinedAt, Location, SourceFile};
 pub use modifiers::*;
 pub use op::Op;

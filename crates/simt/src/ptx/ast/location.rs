@@ -1,5 +1,7 @@
 //! Where instructions come from: PTX ISA, "Debugging Directives", `.file` and `.loc`.
 
+use std::fmt;
+
 use super::{LocationId, Module};
 
 /// A `.file` entry.
@@ -38,7 +40,7 @@ pub struct InlinedAt {
 pub struct Frame {
     /// The path as the compiler wrote it.
     pub file: String,
-    /// Line, from 1; 0 means the compiler gave none.
+    /// Line, from 1.
     pub line: u32,
     /// Column, from 1; 0 means the compiler gave none.
     pub column: u32,
@@ -46,8 +48,16 @@ pub struct Frame {
     pub function: Option<String>,
 }
 
+impl fmt::Display for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)?;
+        if self.column > 0 { write!(f, ":{}", self.column) } else { Ok(()) }
+    }
+}
+
 impl Module {
-    /// The place of an instruction, followed by those that it was inlined at: innermost first, and never empty.
+    /// The place of an instruction, followed by those that it was inlined at: innermost first. Places for which the
+    /// compiler gave no line are left out.
     ///
     /// ```
     /// let module = simt::ptx::parse(
@@ -76,19 +86,23 @@ impl Module {
     /// # Panics
     /// `location` is of another module.
     pub fn frames(&self, location: LocationId) -> Vec<Frame> {
-        let mut frames = Vec::new();
-        let mut next = Some(location);
-        while let Some(id) = next {
-            let Location { file, line, column, ref inlined_at } = self.locations[id.index()];
-            frames.push(Frame {
-                file: self.files[file as usize].path.clone(),
-                line,
-                column,
-                function: inlined_at.as_ref().and_then(|inlined| inlined.function.clone()),
-            });
-            // A call site is always numbered before what is inlined there.
-            next = inlined_at.as_ref().map(|inlined| inlined.location);
-        }
-        frames
+        frames(&self.files, &self.locations, location)
     }
+}
+
+/// [`Module::frames`] of a module's tables.
+pub(crate) fn frames(files: &[SourceFile], locations: &[Location], location: LocationId) -> Vec<Frame> {
+    let mut frames = Vec::new();
+    let mut next = Some(location);
+    while let Some(id) = next {
+        let Location { file, line, column, ref inlined_at } = locations[id.index()];
+        if line > 0 {
+            let file = files[file as usize].path.clone();
+            let function = inlined_at.as_ref().and_then(|inlined| inlined.function.clone());
+            frames.push(Frame { file, line, column, function });
+        }
+        // A call site is always numbered before what is inlined there.
+        next = inlined_at.as_ref().map(|inlined| inlined.location);
+    }
+    frames
 }
