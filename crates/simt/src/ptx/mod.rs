@@ -5,14 +5,11 @@
 
 pub mod ast;
 mod diagnostic;
-mod frames;
 mod lexer;
 pub mod parser;
 pub mod validate;
 
 pub use diagnostic::Diagnostic;
-pub use frames::Frame;
-pub(crate) use frames::frames;
 
 /// The text of a PTX file's bytes.
 ///
