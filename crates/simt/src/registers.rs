@@ -65,7 +65,9 @@ macro_rules! lane {
             #[inline(always)]
             fn put(registers: &mut Registers, register: u32, mask: u32, values: [$raw; LANES]) {
                 let old = &mut registers.$file[register as usize];
-                if mask == ALL {
+                if mask == ALL && size_of::<$raw>() < 8 {
+                    *old = values;
+                } else if mask == ALL {
                     // In halves, which are copied by a few moves; all at once would be a call of memcpy.
                     let (low, high) = old.split_at_mut(LANES / 2);
                     low.copy_from_slice(&values[..LANES / 2]);

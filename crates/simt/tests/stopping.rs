@@ -56,11 +56,11 @@ fn one_warp_loops_while_the_others_have_ended() {
     let module = module("shr.u32 %r3, %r1, 5; setp.ne.u32 %p1, %r3, 2;\n@%p1 ret;\nself: bra self;");
     let (fault, standing) = stopped(&module, &within(10_000, 1, 128));
     assert_eq!(places(&standing), [(2, ALL, "bra self;")]);
-    assert_eq!((fault.block, fault.thread, fault.line), (Dim3::new(0, 0, 0), Dim3::new(64, 0, 0), 8));
+    assert_eq!((fault.block, fault.thread, fault.line), (Dim3::new(0, 0, 0), Dim3::new(64, 0, 0), 9));
     assert_eq!(
         fault.to_string(),
-        "kernel `k`, block (0,0,0), thread (64,0,0), endless.ptx:8 `bra self;`: the budget of 10000 warp \
-         instructions is spent; warp 2 lanes 0-31 at line 8 `bra self;` stand"
+        "kernel `k`, block (0,0,0), thread (64,0,0), endless.ptx:9 `bra self;`: the budget of 10000 warp \
+         instructions is spent; warp 2 lanes 0-31 at line 9 `bra self;` stand"
     );
 }
 
@@ -104,7 +104,7 @@ fn a_lock_that_is_never_released() {
         let (_, standing) = stopped(&module, &config);
         assert!(!standing.is_empty());
         for place in &standing {
-            assert!((6..=8).contains(&place.line), "{place}");
+            assert!((7..=9).contains(&place.line), "{place}");
         }
     }
 }
@@ -158,7 +158,7 @@ fn an_interrupt_ends_a_loop_on_all_workers() {
         let config = LaunchConfig { workers: Some(3), interrupt: Some(&INTERRUPT), ..LaunchConfig::new(8, 32) };
         let (fault, standing) = stopped(&module, &config);
         assert_eq!(places(&standing), [(0, ALL, "bra self;")]);
-        assert!(fault.to_string().contains(": interrupted; warp 0 lanes 0-31 at line 6 `bra self;` stand"), "{fault}");
+        assert!(fault.to_string().contains(": interrupted; warp 0 lanes 0-31 at line 7 `bra self;` stand"), "{fault}");
     });
 }
 
