@@ -345,7 +345,7 @@ fn load_run<const WIDTH: usize>(
         Space::Global => {
             let found = env.grid.memory.find(first, bytes as u64, &mut env.hint)?;
             let offset = (first - found.base) as usize;
-            let words = found.words.get(offset / 8..(offset + bytes) / 8).filter(|_| offset % 8 == 0)?;
+            let words = found.words.get(offset / 8..(offset + bytes) / 8).filter(|_| offset.is_multiple_of(8))?;
             put_run::<WIDTH>(registers, target, words.iter().map(|word| word.load(Relaxed)))
         }
         Space::Shared => {

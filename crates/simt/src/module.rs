@@ -21,12 +21,14 @@ pub enum LoadError {
     #[error(transparent)]
     Syntax(#[from] ptx::Diagnostic),
     /// It is PTX that cannot be simulated.
-    #[error("{module}:{line}: {reason}: `{instruction}`")]
+    #[error("{module}:{line}:{column}: {reason}: `{instruction}`")]
     Unsupported {
         /// The module's name, usually its file.
         module: String,
         /// The line, from 1.
         line: u32,
+        /// The column in characters, from 1.
+        column: u32,
         /// The instruction or declaration as written.
         instruction: String,
         /// What about it is not known.
