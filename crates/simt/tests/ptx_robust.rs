@@ -121,8 +121,8 @@ fn truncated_at_every_byte() {
 
 #[test]
 fn bytes_that_are_no_text() {
-    let cases: [(&[u8], (u32, u32, &str)); 4] = [
-        (b"\xff", (1, 1, "byte 0xff is not UTF-8")),
+    let cases = [
+        (&b"\xff"[..], (1, 1, "byte 0xff is not UTF-8")),
         (b".version 8.0\n.target \xc3", (2, 9, "byte 0xc3 is not UTF-8")),
         // Columns count characters.
         (
