@@ -235,6 +235,10 @@ impl Checker<'_> {
                 self.values([a, b], ty)?;
                 self.value(c, c_ty)
             }
+            Op::CvtPack { dst_ty, dst, high, low, .. } => {
+                self.reg(dst, dst_ty)?;
+                self.values([high, low], Type::F32)
+            }
             Op::Cvt { dst_ty, src_ty, dst, src, .. } => {
                 self.reg_relaxed(dst, dst_ty)?;
                 match src {
