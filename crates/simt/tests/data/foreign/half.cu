@@ -45,7 +45,7 @@ extern "C" __global__ void half_compare(const __half* a, const __half* b, unsign
     __half x = a[i], y = b[i];
     out[i] = __hlt(x, y) | __hle(x, y) << 1 | __hgt(x, y) << 2 | __hge(x, y) << 3 | __heq(x, y) << 4 | __hne(x, y) << 5
         | __hltu(x, y) << 6 | __hleu(x, y) << 7 | __hgtu(x, y) << 8 | __hgeu(x, y) << 9 | __hequ(x, y) << 10
-        | __hneu(x, y) << 11 | __hbgt2(__halves2half2(x, y), __halves2half2(y, x)) << 12 | __hisnan(x) << 13;
+        | __hneu(x, y) << 11 | __hbge2(__halves2half2(x, y), __halves2half2(y, x)) << 12 | __hisnan(x) << 13;
 }
 
 // Eight results for each element: the four roundings of a float, and integers there and back.

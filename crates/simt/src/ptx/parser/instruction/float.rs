@@ -11,8 +11,7 @@ use super::{FLOATS, HALVES, ROUNDINGS};
 const SINGLE: [Type; 1] = [Type::F32];
 const INTEGRAL: &Table<Rounding> =
     &[("rni", Rounding::NearestEven), ("rzi", Rounding::Zero), ("rmi", Rounding::Down), ("rpi", Rounding::Up)];
-const INTEGERS: [Type; 8] =
-    [Type::U8, Type::U16, Type::U32, Type::U64, Type::S8, Type::S16, Type::S32, Type::S64];
+const INTEGERS: [Type; 8] = [Type::U8, Type::U16, Type::U32, Type::U64, Type::S8, Type::S16, Type::S32, Type::S64];
 const CONVERTED: [Type; 12] = {
     let [a, b, c, d, e, f, g, h] = INTEGERS;
     [a, b, c, d, e, f, g, h, Type::F16, Type::Bf16, Type::F32, Type::F64]
