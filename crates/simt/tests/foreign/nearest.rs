@@ -1,4 +1,4 @@
-//! Rounding to 16-bit floats by looking through all of them.
+//! Rounding to 16-bit floats by looking through all of them. Also a part of this repository's `tests/instructions`.
 
 use std::cmp::Ordering;
 use std::sync::LazyLock;
@@ -47,6 +47,20 @@ impl Format {
 
     /// The bits of an exact value.
     pub(crate) fn round(&self, value: f64, mode: Mode) -> u16 {
+        self.round_beside(value, 0.0, mode)
+    }
+
+    /// The bits of the sum of two values, to nearest.
+    pub(crate) fn nearest_sum(&self, a: f64, b: f64) -> u16 {
+        let sum = a + b;
+        // What the sum leaves out (Knuth). `f64` leaves out something only if one term is tiny beside the other.
+        let b_part = sum - a;
+        let rest = (a - (sum - b_part)) + (b - b_part);
+        self.round_beside(sum, if rest.is_nan() { 0.0 } else { rest }, Mode::Nearest)
+    }
+
+    /// The bits of a value that is exact but for something tiny, which only decides ties.
+    fn round_beside(&self, value: f64, rest: f64, mode: Mode) -> u16 {
         if value.is_nan() {
             return NAN;
         }
@@ -66,6 +80,7 @@ impl Format {
             _ if exact => false,
             Mode::Nearest => match (magnitude - at(below)).total_cmp(&(at(above) - magnitude)) {
                 Ordering::Less => false,
+                Ordering::Equal if rest != 0.0 => (rest > 0.0) == (value > 0.0),
                 Ordering::Equal => below % 2 == 1,
                 Ordering::Greater => true,
             },
@@ -75,22 +90,4 @@ impl Format {
         };
         sign | (below + usize::from(up)) as u16
     }
-}
-
-/// Edges of the format, then bits of every kind, then values near 1.
-pub(crate) fn samples(format: &Format, count: usize, from: usize) -> Vec<u16> {
-    let infinity = format.infinity();
-    let one = format.round(1.0, Mode::Nearest);
-    let edges = [0, 1, 2, 0x7f, 0x80, 0x3ff, 0x400, one - 1, one, one + 1, infinity - 1, infinity, infinity + 1, NAN];
-    let any = (from..).map(|i| {
-        let bits = crate::mix(i);
-        match bits >> 60 {
-            0..4 => edges[(bits % 14) as usize] | (bits >> 20 & 0x8000) as u16,
-            4..8 => bits as u16,
-            _ => format.round((bits % 8192) as f64 / 1000.0 - 4.0, Mode::Nearest),
-        }
-    });
-    // All pairs of edges come first, if `from` says which operand this is.
-    let crossed = (0..edges.len().pow(2)).map(|i| edges[if from == 0 { i % edges.len() } else { i / edges.len() }]);
-    crossed.chain(any).take(count).collect()
 }
