@@ -329,23 +329,14 @@ fn to_half(rows: &mut Vec<Row>, ty: Ty) {
     }
 }
 
-/// An integer as the nearest value that the mode allows. Those beyond 53 bits are far above what the formats tell apart.
+/// An integer as the nearest value that the mode allows.
 fn rounded(format: &Format, value: i128, mode: Mode) -> u16 {
-    let near = value as f64;
-    // Rounded to odd, the value stays on its side of all numbers of the format and of their midpoints.
-    let odd = match (near as i128).cmp(&value) {
-        Ordering::Equal => near,
-        ordering => {
-            let below = if ordering.is_gt() { near.next_down() } else { near };
-            let odd = if value < 0 && below.to_bits() & 1 == 0 || value > 0 && below.to_bits() & 1 == 1 {
-                below
-            } else {
-                below.next_up()
-            };
-            if odd.to_bits() & 1 == 1 { odd } else { below }
-        }
-    };
-    format.round(odd, mode)
+    let magnitude = value.unsigned_abs();
+    let near = magnitude as f64;
+    let below = if near as u128 > magnitude { near.next_down() } else { near };
+    // With an odd last bit for what `f64` cannot hold, it stays on its side of the format's numbers and their midpoints.
+    let odd = if below as u128 == magnitude { below } else { f64::from_bits(below.to_bits() | 1) };
+    format.round(if value < 0 { -odd } else { odd }, mode)
 }
 
 fn from_half(rows: &mut Vec<Row>, ty: Ty) {
