@@ -134,7 +134,7 @@ fn halves_compare() {
 
 #[test]
 fn halves_convert() {
-    let half_way = |bits: u16| ((F16.value(bits) + F16.value(bits + 1)) / 2.0) as f32;
+    let half_way = |bits: u16| f64::midpoint(F16.value(bits), F16.value(bits + 1)) as f32;
     let mut values: Vec<f32> = vec![0.0, -0.0, 1e-30, -1e-30, 65_504.0, 65_519.9, 65_520.0, -70_000.0, 1e30, f32::NAN];
     values.extend([f32::INFINITY, f32::NEG_INFINITY, 2.5, 3.5, -0.5, 32_767.5, -40_000.0, f32::from_bits(1)]);
     values.extend((0..400).map(|i| half_way(mix(i) as u16 % 0x7bff)));

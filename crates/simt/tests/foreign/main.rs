@@ -31,7 +31,7 @@ fn builds(name: &str) -> Vec<Module> {
     let mut files: Vec<String> = fs::read_dir(&folder)
         .expect("the folder is there")
         .map(|entry| entry.expect("it can be listed").file_name().to_string_lossy().into_owned())
-        .filter(|file| file.starts_with(&format!("{name}.")) && file.ends_with(".ptx"))
+        .filter(|file| matches!(file.split('.').collect::<Vec<_>>()[..], [first, .., "ptx"] if first == name))
         .collect();
     files.sort();
     for build in [".O3.", ".G."] {

@@ -19,7 +19,9 @@ fn bytes_count_in_shared_memory() {
                 &[Arg::Pointer(gpu.upload(&bytes)), Arg::Pointer(bins), Arg::I32(n as i32)],
             );
             let mut expected = vec![1u32; 256];
-            bytes.iter().for_each(|&byte| expected[usize::from(byte)] += 1);
+            for &byte in &bytes {
+                expected[usize::from(byte)] += 1;
+            }
             assert_eq!(gpu.download::<u32>(bins, 256), expected, "{} of {n}", module.name());
         }
     }

@@ -25,23 +25,23 @@ const TESTS: &Table<FloatTest> = &[
     ("subnormal", FloatTest::Subnormal),
 ];
 
-/// Modifiers that some float types do not have.
-#[derive(Debug, Clone, Copy, Default)]
+/// Modifiers at hand that some float types do not have.
+#[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// One of those that of `.f32` and `.f64` the first alone has, such as `.ftz`.
+    /// What of `.f32` and `.f64` the first alone has, such as `.approx`.
     single: bool,
-    ftz: bool,
-    saturate: bool,
-    /// Those that halves alone have.
+    /// `.ftz` or `.sat`, which `.f64` and `.bf16` lack.
+    ftz_or_sat: bool,
+    /// What `.f32` and `.f64` lack.
     half: bool,
 }
 
 impl Limits {
     fn allow(self, ty: Type) -> bool {
         match ty {
-            Type::F64 => !self.single && !self.ftz && !self.saturate && !self.half,
+            Type::F64 => !self.single && !self.ftz_or_sat && !self.half,
             Type::F32 => !self.half,
-            Type::Bf16 | Type::Bf16x2 => !self.ftz && !self.saturate,
+            Type::Bf16 | Type::Bf16x2 => !self.ftz_or_sat,
             _ => true,
         }
     }
@@ -83,7 +83,7 @@ impl Parser<'_> {
                 | FloatBinaryOp::Min(_)
                 | FloatBinaryOp::Max(_)
         );
-        let limits = Limits { single: limited, ftz, saturate, half: false };
+        let limits = Limits { single: limited, ftz_or_sat: ftz || saturate, half: false };
         let ty = limits.ty(m, if nearest { &[&FLOATS, &HALVES] } else { &[&FLOATS] })?;
         m.finish()?;
         Ok(Op::FloatBinary { op, ty, ftz, saturate, dst: self.dst()?, a: self.src()?, b: self.src()? })
@@ -108,7 +108,7 @@ impl Parser<'_> {
         let ftz = m.take("ftz");
         let saturate = m.take("sat");
         let relu = !saturate && m.take("relu");
-        let limits = Limits { single: false, ftz, saturate, half: relu };
+        let limits = Limits { single: false, ftz_or_sat: ftz || saturate, half: relu };
         let has_halves = is_fma && rounding == Rounding::NearestEven;
         let ty = limits.ty(m, if has_halves { &[&FLOATS, &HALVES] } else { &[&FLOATS] })?;
         m.finish()?;
@@ -161,7 +161,7 @@ impl Parser<'_> {
             // `.ftz` is the only mode of some forms, and of others there is none.
             FloatUnaryOp::Rsqrt => m.ty(&FLOATS)?,
             FloatUnaryOp::Ex2 if ftz => m.ty(&[Type::F32, Type::Bf16, Type::Bf16x2])?,
-            _ => Limits { single, ftz, ..Limits::default() }.ty(m, types)?,
+            _ => Limits { single, ftz_or_sat: ftz, half: false }.ty(m, types)?,
         };
         m.finish()?;
         Ok(Op::FloatUnary { op, ty, ftz, dst: self.dst()?, a: self.src()? })
