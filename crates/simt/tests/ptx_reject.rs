@@ -323,7 +323,7 @@ fn unknown_modifier_lists_the_known() {
        |
     19 |  mul.rn.sat.relu.f32 %f1, %f2, %f3;
        |            ^
-       = known here: .rn .rz .rm .rp .ftz .sat .f32
+       = known here: .rn .rz .rm .rp .ftz .sat .f32 .f16 .f16x2
     ");
 }
 
@@ -426,4 +426,18 @@ fn malformed_number() {
        |               ^
        = numbers are decimal, 0x.., 0b.. or octal integers up to 64 bits, 0f and 8 or 0d and 16 hexadecimal digits, or decimal fractions
     ");
+}
+
+/// The README's list of unknown instructions is of this parser.
+#[test]
+fn what_the_readme_says_is_unknown_is_unknown() {
+    let readme = include_str!("../README.md");
+    let (_, list) = readme.split_once("unknown altogether:").expect("the list begins so");
+    let (list, _) = list.split_once("Of others").expect("the list ends so");
+    let opcodes: Vec<&str> = list.split('`').skip(1).step_by(2).collect();
+    assert!(opcodes.len() > 40, "{opcodes:?}");
+    for opcode in opcodes {
+        let error = parse("t.ptx", &module(&format!("{opcode};"))).err().unwrap_or_else(|| panic!("{opcode} is taken"));
+        assert_eq!(error.message, format!("unknown instruction `{opcode}`"));
+    }
 }
