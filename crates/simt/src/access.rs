@@ -8,6 +8,7 @@ use crate::block::Env;
 use crate::fault::{self, Access, FaultKind, Nearest};
 use crate::ir::{Address, Atomic, Load, Slot, Space, Store, Target};
 use crate::memory::{self, MergedStores};
+use crate::observe::{At, Observer};
 use crate::registers::{ALL, LANES, Lane, Registers};
 use crate::warp::LaneFault;
 
@@ -32,14 +33,15 @@ pub(crate) fn is_space(space: Space, addresses: &[u64; LANES]) -> u32 {
     (0..LANES).fold(0, |bits, lane| bits | u32::from(space_of(addresses[lane]) == space) << lane)
 }
 
-/// One access of the lanes of `mask`, all to one space.
-struct Request {
-    access: Access,
-    space: Space,
-    addresses: [u64; LANES],
-    mask: u32,
-    /// Bytes of all elements together.
-    total: u64,
+/// One access of the lanes of `mask`, all to one space, which is never [`Space::Generic`].
+pub(crate) struct Request {
+    pub(crate) access: Access,
+    pub(crate) space: Space,
+    /// Device addresses, or offsets into the other spaces; lanes outside the mask have the first active lane's.
+    pub(crate) addresses: [u64; LANES],
+    pub(crate) mask: u32,
+    /// Bytes of each lane's elements together.
+    pub(crate) total: u64,
 }
 
 /// The addresses of an access; lanes outside the mask get the first active lane's.
@@ -95,7 +97,7 @@ fn by_space(
 }
 
 impl Request {
-    fn lanes(&self) -> impl Iterator<Item = usize> + use<> {
+    pub(crate) fn lanes(&self) -> impl Iterator<Item = usize> + use<> {
         let mask = self.mask;
         (0..LANES).filter(move |lane| mask >> lane & 1 == 1)
     }
@@ -235,35 +237,37 @@ fn read(bytes: &[u8], at: usize, width: usize) -> u64 {
     }
 }
 
-pub(crate) fn load(
+pub(crate) fn load<O: Observer>(
     load: &Load,
     env: &mut Env<'_>,
     registers: &mut Registers,
-    warp: u32,
+    at: At,
     mask: u32,
+    observer: &mut O,
 ) -> Result<(), LaneFault> {
     match load.width {
-        1 => load_width::<1>(load, env, registers, warp, mask)?,
-        2 => load_width::<2>(load, env, registers, warp, mask)?,
-        4 => load_width::<4>(load, env, registers, warp, mask)?,
-        _ => load_width::<8>(load, env, registers, warp, mask)?,
+        1 => load_width::<1, O>(load, env, registers, at, mask, observer)?,
+        2 => load_width::<2, O>(load, env, registers, at, mask, observer)?,
+        4 => load_width::<4, O>(load, env, registers, at, mask, observer)?,
+        _ => load_width::<8, O>(load, env, registers, at, mask, observer)?,
     }
-    if load.acquire {
+    if load.ordering.acquires() {
         fence(Ordering::Acquire);
     }
     Ok(())
 }
 
-fn load_width<const WIDTH: usize>(
+fn load_width<const WIDTH: usize, O: Observer>(
     load: &Load,
     env: &mut Env<'_>,
     registers: &mut Registers,
-    warp: u32,
+    at: At,
     mask: u32,
+    observer: &mut O,
 ) -> Result<(), LaneFault> {
-    let at = addresses(registers, load.address, mask);
+    let addresses = addresses(registers, load.address, mask);
     let total = (WIDTH * load.targets.len()) as u64;
-    let request = |space, mask| Request { access: Access::Read, space, addresses: at, mask, total };
+    let request = |space, mask| Request { access: Access::Read, space, addresses, mask, total };
     by_space(load.space, mask, request, |request| {
         // The addresses are known by now, so that a target may be the base.
         for (element, target) in load.targets.iter().enumerate() {
@@ -281,8 +285,8 @@ fn load_width<const WIDTH: usize>(
                     };
                     request.check_small(size)?;
                     for lane in 0..LANES {
-                        let at = request.lane_base(env, warp, lane) + request.addresses[lane] as usize;
-                        values[lane] = read(bytes, at + skip, WIDTH);
+                        let start = request.lane_base(env, at.warp, lane) + request.addresses[lane] as usize;
+                        values[lane] = read(bytes, start + skip, WIDTH);
                     }
                 }
             }
@@ -290,6 +294,7 @@ fn load_width<const WIDTH: usize>(
                 fill(registers, *target, request.mask, &values, load.signed, WIDTH as u32 * 8);
             }
         }
+        observer.access(env, at, request);
         Ok(())
     })
 }
@@ -320,20 +325,21 @@ fn source(registers: &Registers, slot: Slot, lane: usize) -> u64 {
     }
 }
 
-pub(crate) fn store(
+pub(crate) fn store<O: Observer>(
     store: &Store,
     env: &mut Env<'_>,
     registers: &Registers,
-    warp: u32,
+    at: At,
     mask: u32,
+    observer: &mut O,
 ) -> Result<(), LaneFault> {
-    if store.release {
+    if store.ordering.releases() {
         fence(Ordering::Release);
     }
-    let at = addresses(registers, store.address, mask);
+    let addresses = addresses(registers, store.address, mask);
     let width = store.width as usize;
     let total = (width * store.sources.len()) as u64;
-    let request = |space, mask| Request { access: Access::Write, space, addresses: at, mask, total };
+    let request = |space, mask| Request { access: Access::Write, space, addresses, mask, total };
     by_space(store.space, mask, request, |request| {
         env.acted |= request.space != Space::Local;
         match request.space {
@@ -361,40 +367,43 @@ pub(crate) fn store(
             Space::Shared | Space::Local => {
                 request.check_block(env)?;
                 for lane in request.lanes() {
-                    let bytes = request.cell(env, warp, lane);
+                    let bytes = request.cell(env, at.warp, lane);
                     for (element, slot) in store.sources.iter().enumerate() {
                         let value = source(registers, *slot, lane).to_le_bytes();
-                        let at = element * width;
+                        let start = element * width;
                         match width {
-                            4 => bytes[at..at + 4].copy_from_slice(&value[..4]),
-                            8 => bytes[at..at + 8].copy_from_slice(&value),
-                            2 => bytes[at..at + 2].copy_from_slice(&value[..2]),
-                            _ => bytes[at] = value[0],
+                            4 => bytes[start..start + 4].copy_from_slice(&value[..4]),
+                            8 => bytes[start..start + 8].copy_from_slice(&value),
+                            2 => bytes[start..start + 2].copy_from_slice(&value[..2]),
+                            _ => bytes[start] = value[0],
                         }
                     }
                 }
             }
         }
+        observer.access(env, at, request);
         Ok(())
     })
 }
 
 /// Executes an atomic, and says whether it changed anything.
-pub(crate) fn atomic(
+pub(crate) fn atomic<O: Observer>(
     atomic: &Atomic,
     env: &mut Env<'_>,
     registers: &mut Registers,
-    warp: u32,
+    at: At,
     mask: u32,
+    observer: &mut O,
 ) -> Result<bool, LaneFault> {
     let mut changed = false;
-    if atomic.fence {
+    let fenced = atomic.ordering.acquires() || atomic.ordering.releases();
+    if fenced {
         fence(Ordering::SeqCst);
     }
-    let at = addresses(registers, atomic.address, mask);
+    let addresses = addresses(registers, atomic.address, mask);
     let width = atomic.ty.size();
     let total = u64::from(width);
-    let request = |space, mask| Request { access: Access::Atomic, space, addresses: at, mask, total };
+    let request = |space, mask| Request { access: Access::Atomic, space, addresses, mask, total };
     by_space(atomic.space, mask, request, |request| {
         let mut old = [0; LANES];
         let global = matches!(request.space, Space::Global | Space::Generic);
@@ -413,7 +422,7 @@ pub(crate) fn atomic(
             Space::Shared | Space::Local => {
                 request.check_block(env)?;
                 for lane in request.lanes() {
-                    let bytes = request.cell(env, warp, lane);
+                    let bytes = request.cell(env, at.warp, lane);
                     old[lane] = read(bytes, 0, width as usize);
                     let new = change(registers, lane)(old[lane]);
                     changed |= new != old[lane];
@@ -429,9 +438,10 @@ pub(crate) fn atomic(
             Some(Slot::Double(target)) => <u64 as Lane>::put(registers, target, request.mask, old),
             None => {}
         }
+        observer.access(env, at, request);
         Ok(())
     })?;
-    if atomic.fence {
+    if fenced {
         fence(Ordering::SeqCst);
     }
     env.acted |= changed;

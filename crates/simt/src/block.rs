@@ -6,7 +6,7 @@ use crate::launch::{Dim3, Grid};
 use crate::observe::Observer;
 use crate::ptx::ast::{Axis, BarrierRedOp, SpecialReg};
 use crate::registers::{LANES, Registers};
-use crate::warp::{Outcome, Raised, State, Warp, put_word};
+use crate::warp::{Outcome, Raised, Split, State, Warp, put_word};
 
 /// Warp instructions of one turn.
 const WARP_QUANTUM: u64 = 1024;
@@ -32,6 +32,8 @@ pub(crate) struct BarrierState {
 pub(crate) struct Env<'a> {
     pub(crate) grid: &'a Grid<'a>,
     pub(crate) program: &'a Program,
+    /// The block's linear index.
+    pub(crate) ticket: u64,
     pub(crate) shared: Vec<u8>,
     /// Local memory, thread after thread.
     pub(crate) local: Vec<u8>,
@@ -55,25 +57,24 @@ pub(crate) enum Progress {
 
 /// A block on a worker. It is reused for block after block.
 #[derive(Debug)]
-pub(crate) struct Block<'a, O> {
+pub(crate) struct Block<'a> {
     env: Env<'a>,
     warps: Vec<Warp>,
-    observer: O,
-    ticket: u64,
     threads: u32,
     /// Registers that hold parts of the block's position.
     position: Vec<(u32, Axis)>,
     random: Option<Random>,
 }
 
-impl<'a, O: Observer> Block<'a, O> {
-    pub(crate) fn new(grid: &'a Grid<'a>, observer: O) -> Block<'a, O> {
+impl<'a> Block<'a> {
+    pub(crate) fn new(grid: &'a Grid<'a>) -> Block<'a> {
         let program = grid.kernel.program();
         let threads = grid.config.block.count() as u32;
         let warps = threads.div_ceil(LANES as u32);
         let env = Env {
             grid,
             program,
+            ticket: 0,
             shared: vec![0; (program.dynamic_base + grid.config.dynamic_shared_bytes) as usize],
             local: vec![0; program.local_stride() * warps as usize * LANES],
             barriers: [BarrierState::default(); 16],
@@ -89,20 +90,12 @@ impl<'a, O: Observer> Block<'a, O> {
             Init::Special(SpecialReg::Ctaid(axis)) => Some((*register, *axis)),
             _ => None,
         });
-        Block {
-            env,
-            warps: (0..warps).map(warp).collect(),
-            observer,
-            ticket: 0,
-            threads,
-            position: position.collect(),
-            random: None,
-        }
+        Block { env, warps: (0..warps).map(warp).collect(), threads, position: position.collect(), random: None }
     }
 
     /// Becomes the block with linear index `ticket`.
     pub(crate) fn start(&mut self, ticket: u64) {
-        self.ticket = ticket;
+        self.env.ticket = ticket;
         self.random = self.env.grid.config.seed.map(|seed| Random::new(seed, ticket));
         self.env.live = self.threads;
         self.env.barriers = [BarrierState::default(); 16];
@@ -124,17 +117,26 @@ impl<'a, O: Observer> Block<'a, O> {
     }
 
     pub(crate) fn ticket(&self) -> u64 {
-        self.ticket
+        self.env.ticket
     }
 
     /// Runs about `quantum` warp instructions, or fewer if the block seems to wait, and says how many.
-    pub(crate) fn run(&mut self, quantum: u64) -> (Result<Progress, Box<Fault>>, u64) {
+    pub(crate) fn run<O: Observer>(&mut self, observer: &mut O, quantum: u64) -> (Result<Progress, Box<Fault>>, u64) {
         let mut spent = 0;
-        let progress = self.run_counted(quantum, &mut spent);
+        observer.resume(&self.env);
+        let progress = self.run_counted(observer, quantum, &mut spent);
+        if matches!(progress, Ok(Progress::Finished)) {
+            observer.end(&self.env);
+        }
         (progress, spent)
     }
 
-    fn run_counted(&mut self, quantum: u64, spent: &mut u64) -> Result<Progress, Box<Fault>> {
+    fn run_counted<O: Observer>(
+        &mut self,
+        observer: &mut O,
+        quantum: u64,
+        spent: &mut u64,
+    ) -> Result<Progress, Box<Fault>> {
         let mut last_act = 0;
         loop {
             let mut progressed = false;
@@ -145,14 +147,14 @@ impl<'a, O: Observer> Block<'a, O> {
                 let turn = self.random.as_mut().map_or(WARP_QUANTUM, |random| 1 + random.below(WARP_QUANTUM / 4));
                 let warp = &mut self.warps[index];
                 let before = warp.clock;
-                let outcome = warp.run(&mut self.env, &mut self.observer, turn);
+                let outcome = warp.run(&mut self.env, observer, turn);
                 *spent += warp.clock - before;
                 progressed |= warp.clock != before;
                 match outcome {
                     Ok(outcome) => {
                         finished &= outcome == Outcome::Finished;
                         if outcome == Outcome::Changed {
-                            self.release_barriers();
+                            self.release_barriers(observer);
                         }
                     }
                     Err(raised) => return Err(self.fault(index, *raised)),
@@ -177,7 +179,7 @@ impl<'a, O: Observer> Block<'a, O> {
     }
 
     /// Lets go the threads at barriers that are complete.
-    fn release_barriers(&mut self) {
+    fn release_barriers<O: Observer>(&mut self, observer: &mut O) {
         for id in 0..self.env.barriers.len() {
             let state = self.env.barriers[id];
             if !state.pending || state.arrived < state.expected.unwrap_or(self.env.live) {
@@ -185,6 +187,7 @@ impl<'a, O: Observer> Block<'a, O> {
             }
             self.env.barriers[id].pending = false;
             self.env.acted = true;
+            observer.barrier(&self.env, id as u32, waiting_at(&self.warps, id as u32));
             let code = &self.env.program.code;
             for warp in &mut self.warps {
                 warp.release(id as u32, |registers, split| {
@@ -214,27 +217,44 @@ impl<'a, O: Observer> Block<'a, O> {
         Box::new(Fault {
             kernel: kernel.name().to_owned(),
             module: kernel.module_name().to_owned(),
-            block: self.env.grid.config.grid.position(self.ticket),
+            block: self.env.grid.config.grid.position(self.env.ticket),
             thread: self.env.grid.config.block.position(thread),
             line: place.line,
             instruction: kernel.text(place),
+            frames: kernel.frames(place),
             kind,
         })
     }
 
-    /// Says who waits where, now that nobody can run.
-    fn deadlock(&self) -> Box<Fault> {
-        let kernel = self.env.grid.kernel;
+    /// All splits, warp by warp.
+    fn splits(&self) -> Vec<(&Warp, &Split)> {
         let mut splits: Vec<_> =
             self.warps.iter().flat_map(|warp| warp.splits.iter().map(move |split| (warp, split))).collect();
         splits.sort_by_key(|(warp, split)| (warp.index, split.mask.trailing_zeros()));
-        let waiting: Vec<Waiting> = splits
-            .iter()
-            .map(|(warp, split)| {
-                let place = self.env.program.places[split.pc as usize];
-                Waiting { warp: warp.index, lanes: split.mask, line: place.line, instruction: kernel.text(place) }
-            })
-            .collect();
+        splits
+    }
+
+    fn standing(&self, splits: &[(&Warp, &Split)]) -> Vec<Waiting> {
+        let kernel = self.env.grid.kernel;
+        let standing = splits.iter().map(|(warp, split)| {
+            let place = self.env.program.places[split.pc as usize];
+            Waiting { warp: warp.index, lanes: split.mask, line: place.line, instruction: kernel.text(place) }
+        });
+        standing.collect()
+    }
+
+    /// The fault of a block that is stopped from outside: `kind` is told where each warp stands.
+    pub(crate) fn stopped(&self, kind: impl FnOnce(Vec<Waiting>) -> FaultKind) -> Box<Fault> {
+        let splits = self.splits();
+        let kind = kind(self.standing(&splits));
+        let (warp, split) = splits[0];
+        self.fault(warp.index as usize, Raised { pc: split.pc, lane: split.mask.trailing_zeros(), kind })
+    }
+
+    /// Says who waits where, now that nobody can run.
+    fn deadlock(&self) -> Box<Fault> {
+        let splits = self.splits();
+        let waiting = self.standing(&splits);
         let exited = self.threads - self.env.live;
         // The first thread at a barrier of the block stands for the fault, or else the first that waits.
         let barrier =
@@ -252,6 +272,15 @@ impl<'a, O: Observer> Block<'a, O> {
         };
         self.fault(warp.index as usize, Raised { pc: split.pc, lane: split.mask.trailing_zeros(), kind })
     }
+}
+
+/// The lanes of each warp that wait at barrier `id`.
+fn waiting_at(warps: &[Warp], id: u32) -> impl Iterator<Item = (u32, u32)> {
+    warps.iter().filter_map(move |warp| {
+        let waits = warp.splits.iter().filter(|split| split.state == State::Barrier(id));
+        let lanes = waits.fold(0, |lanes, split| lanes | split.mask);
+        (lanes != 0).then_some((warp.index, lanes))
+    })
 }
 
 /// The registers of a warp, with those that nothing writes filled in.

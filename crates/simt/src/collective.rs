@@ -5,13 +5,16 @@ use crate::ptx::ast::{MatchMode, ReduxOp, ShflMode, VoteMode};
 use crate::registers::{LANES, Lane, Registers};
 use crate::warp::put_word;
 
-/// Executes a collective in the lanes of `mask`, all of which are there; `members` is each lane's member mask.
-pub(crate) fn execute(collective: &Collective, registers: &mut Registers, mask: u32, members: &[u32; LANES]) {
+/// Executes a collective in the lanes of `mask`, all of which are there; `members` is each lane's member mask. Returns
+/// the lanes that a shuffle gave an undefined value, because the lane they read does not take part.
+pub(crate) fn execute(collective: &Collective, registers: &mut Registers, mask: u32, members: &[u32; LANES]) -> u32 {
+    let mut strays = 0;
     let lanes = || (0..LANES).filter(move |lane| mask >> lane & 1 == 1);
     match *collective {
         Collective::Shuffle { mode, target, predicate, a, lane, clamp } => {
             let word = |register: u32| &registers.words[register as usize];
-            let (values, bounds) = shuffle(mode, word(a), word(lane), word(clamp), mask);
+            let (values, bounds, strayed) = shuffle(mode, word(a), word(lane), word(clamp), mask);
+            strays = strayed & mask;
             <u32 as Lane>::put(registers, target, mask, values);
             if let Some(predicate) = predicate {
                 registers.set_predicate(predicate, mask, bounds);
@@ -22,7 +25,7 @@ pub(crate) fn execute(collective: &Collective, registers: &mut Registers, mask: 
             if mode == VoteMode::Ballot {
                 let values = std::array::from_fn(|lane| bits & mask & members[lane]);
                 <u32 as Lane>::put(registers, target, mask, values);
-                return;
+                return strays;
             }
             let vote = |lane: usize| {
                 let voters = mask & members[lane];
@@ -92,13 +95,21 @@ pub(crate) fn execute(collective: &Collective, registers: &mut Registers, mask: 
             registers.set_predicate(predicate, mask, elected);
         }
     }
+    strays
 }
 
-/// `shfl.sync` by the formulas of the PTX ISA (9.7.9.6): the values, and whether each source lane was in its segment.
+/// `shfl.sync` by the formulas of the PTX ISA (9.7.9.6): the values, whether each source lane was in its segment, and
+/// whether it was one that does not take part.
 ///
 /// Reading a lane that does not take part is undefined on hardware. Here it yields the reading lane's own value.
-fn shuffle(mode: ShflMode, a: &[u32; LANES], b: &[u32; LANES], c: &[u32; LANES], mask: u32) -> ([u32; LANES], u32) {
-    let mut bounds = 0;
+fn shuffle(
+    mode: ShflMode,
+    a: &[u32; LANES],
+    b: &[u32; LANES],
+    c: &[u32; LANES],
+    mask: u32,
+) -> ([u32; LANES], u32, u32) {
+    let (mut bounds, mut strays) = (0, 0);
     let values = std::array::from_fn(|own| {
         let lane = own as u32;
         let distance = b[own] & 0x1f;
@@ -120,8 +131,9 @@ fn shuffle(mode: ShflMode, a: &[u32; LANES], b: &[u32; LANES], c: &[u32; LANES],
             }
         };
         bounds |= u32::from(inside) << own;
-        let source = if inside && mask >> (source & 0x1f) & 1 == 1 { source & 0x1f } else { lane };
-        a[source as usize]
+        let there = mask >> (source & 0x1f) & 1 == 1;
+        strays |= u32::from(inside && !there) << own;
+        a[if inside && there { source & 0x1f } else { lane } as usize]
     });
-    (values, bounds)
+    (values, bounds, strays)
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::launch::Dim3;
+use crate::ptx::Frame;
 
 /// A state space an access went to, after generic addresses were resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -219,6 +220,20 @@ pub enum FaultKind {
         /// How many threads of the block have exited.
         exited: u32,
     },
+    /// The launch has run as many warp instructions as it may.
+    #[error("the budget of {budget} warp instructions is spent; {}", stand(standing))]
+    Budget {
+        /// [`LaunchConfig::budget`](crate::LaunchConfig::budget).
+        budget: u64,
+        /// Where the block's warps stand.
+        standing: Vec<Waiting>,
+    },
+    /// The launch was interrupted from outside.
+    #[error("interrupted; {}", stand(standing))]
+    Interrupted {
+        /// Where the block's warps stand.
+        standing: Vec<Waiting>,
+    },
     /// All threads wait for others that never come.
     #[error("deadlock: {}{}", join(waiting), exited_note(*exited))]
     Deadlock {
@@ -241,15 +256,23 @@ fn describe(nearest: Option<Nearest>, space: Space) -> String {
 }
 
 fn join(waiting: &[Waiting]) -> String {
+    list(waiting, ["waits", "wait"])
+}
+
+fn stand(standing: &[Waiting]) -> String {
+    list(standing, ["stands", "stand"])
+}
+
+/// The first places, and the verb for one thread or several.
+fn list(waiting: &[Waiting], [one, many]: [&str; 2]) -> String {
     const SHOWN: usize = 8;
     let shown: Vec<String> = waiting.iter().take(SHOWN).map(ToString::to_string).collect();
-    let one = matches!(waiting, [only] if only.lanes.is_power_of_two());
-    let wait = if one { "waits" } else { "wait" };
+    let verb = if matches!(waiting, [only] if only.lanes.is_power_of_two()) { one } else { many };
     let rest = match waiting.len().saturating_sub(SHOWN) {
         0 => String::new(),
         more => format!(" (and {more} groups more)"),
     };
-    format!("{} {wait}{rest}", shown.join(", "))
+    format!("{} {verb}{rest}", shown.join(", "))
 }
 
 fn exited_note(exited: u32) -> String {
@@ -276,6 +299,8 @@ pub struct Fault {
     pub line: u32,
     /// The instruction as written.
     pub instruction: String,
+    /// The source that it was compiled from, innermost first; empty where the PTX does not say.
+    pub frames: Vec<Frame>,
     /// What went wrong.
     pub kind: FaultKind,
 }

@@ -2,7 +2,8 @@
 
 use crate::fault::FaultKind;
 use crate::ptx::ast::{
-    AtomOp, BarrierOp, BarrierRedOp, FenceSem, MatchMode, ReduxOp, ShflMode, SpecialReg, Type, VoteMode,
+    self, AtomOp, BarrierOp, BarrierRedOp, FenceSem, LocationId, MatchMode, Ordering, ReduxOp, Scope, ShflMode,
+    SpecialReg, Type, VoteMode,
 };
 use crate::registers::{AluFn, Operands};
 
@@ -46,6 +47,10 @@ pub(crate) struct Place {
     pub(crate) start: u32,
     pub(crate) end: u32,
     pub(crate) line: u32,
+    /// The source that the PTX was compiled from.
+    pub(crate) location: Option<LocationId>,
+    /// Whether this is the first of what its PTX instruction became: the one that stands for it in counts.
+    pub(crate) first: bool,
 }
 
 /// The value of a register that nothing writes.
@@ -114,8 +119,9 @@ pub(crate) struct Load {
     /// Bytes of one element: 1, 2, 4 or 8.
     pub(crate) width: u32,
     pub(crate) signed: bool,
-    /// `ld.acquire`.
-    pub(crate) acquire: bool,
+    pub(crate) ordering: Ordering,
+    /// The space that the PTX names: parameters of calls lie in local memory here, constants in global memory.
+    pub(crate) written: ast::Space,
     /// One for each element; `None` drops it.
     pub(crate) targets: Vec<Option<Target>>,
 }
@@ -125,8 +131,9 @@ pub(crate) struct Store {
     pub(crate) space: Space,
     pub(crate) address: Address,
     pub(crate) width: u32,
-    /// `st.release`.
-    pub(crate) release: bool,
+    pub(crate) ordering: Ordering,
+    /// As in [`Load`].
+    pub(crate) written: ast::Space,
     pub(crate) sources: Vec<Slot>,
 }
 
@@ -136,8 +143,8 @@ pub(crate) struct Atomic {
     pub(crate) address: Address,
     pub(crate) op: AtomOp,
     pub(crate) ty: Type,
-    /// Whether it orders other accesses: anything above `.relaxed`.
-    pub(crate) fence: bool,
+    pub(crate) ordering: Ordering,
+    /// Where the old value goes. Without one it is a reduction, to the hardware too.
     pub(crate) target: Option<Slot>,
     pub(crate) a: Slot,
     pub(crate) b: Option<Slot>,
@@ -214,6 +221,8 @@ pub(crate) enum Op {
     },
     Bra {
         target: u32,
+        /// Whether the PTX has a branch here, and not a call or a return.
+        written: bool,
     },
     BrxIdx {
         index: u32,
@@ -232,7 +241,10 @@ pub(crate) enum Op {
         target: u32,
         address: u32,
     },
-    Fence(FenceSem),
+    Fence {
+        sem: FenceSem,
+        scope: Scope,
+    },
     Barrier(Box<Barrier>),
     /// `mask` is a word.
     WarpSync {

@@ -2,16 +2,16 @@
 
 use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use thiserror::Error;
 
 use crate::block::{Block, Progress};
-use crate::fault::Fault;
+use crate::fault::{Fault, FaultKind, Waiting};
 use crate::memory::{Memory, MemoryError, MemoryView};
 use crate::module::{Kernel, Module};
-use crate::observe::Plain;
+use crate::observe::{Observer, Plain};
 
 /// Threads of a block, at most.
 pub const MAX_THREADS_PER_BLOCK: u32 = 1024;
@@ -83,7 +83,7 @@ impl fmt::Display for Dim3 {
 }
 
 /// The shape of a launch, and how to run it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct LaunchConfig {
     /// Blocks.
     pub grid: Dim3,
@@ -95,12 +95,25 @@ pub struct LaunchConfig {
     pub workers: Option<usize>,
     /// `Some` varies the order in which the warps of a block advance. Each seed stands for one order.
     pub seed: Option<u64>,
+    /// Warp instructions that the whole launch may run before it is stopped by [`FaultKind::Budget`]; `None` for no
+    /// end. It is looked at between turns of a block, so that a launch may run some more.
+    pub budget: Option<u64>,
+    /// Stops the launch by [`FaultKind::Interrupted`] once it is true: for a handler of Ctrl-C.
+    pub interrupt: Option<&'static AtomicBool>,
 }
 
 impl LaunchConfig {
     /// A launch of `grid` blocks of `block` threads, without dynamic shared memory, on all cores, in the plain order.
     pub fn new(grid: impl Into<Dim3>, block: impl Into<Dim3>) -> LaunchConfig {
-        LaunchConfig { grid: grid.into(), block: block.into(), dynamic_shared_bytes: 0, workers: None, seed: None }
+        LaunchConfig {
+            grid: grid.into(),
+            block: block.into(),
+            dynamic_shared_bytes: 0,
+            workers: None,
+            seed: None,
+            budget: None,
+            interrupt: None,
+        }
     }
 }
 
@@ -271,6 +284,18 @@ pub enum LaunchError {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn launch(kernel: &Kernel, config: &LaunchConfig, args: &[Arg], memory: &Memory) -> Result<(), LaunchError> {
+    let (_, fault) = run(kernel, config, args, memory, || Plain)?;
+    fault.map_or(Ok(()), |fault| Err(fault.into()))
+}
+
+/// Runs a kernel under observation: each worker makes its own observer. Returns them with the first block's fault.
+pub(crate) fn run<O: Observer + Send>(
+    kernel: &Kernel,
+    config: &LaunchConfig,
+    args: &[Arg],
+    memory: &Memory,
+    observer: impl Fn() -> O + Sync,
+) -> Result<(Vec<O>, Option<Box<Fault>>), LaunchError> {
     let params = check(kernel, config, args)?;
     let variables = kernel
         .variables(memory)
@@ -283,21 +308,27 @@ pub fn launch(kernel: &Kernel, config: &LaunchConfig, args: &[Arg], memory: &Mem
         memory: memory.view(),
         blocks: config.grid.count() as u64,
         tickets: AtomicU64::new(0),
+        spent: AtomicU64::new(0),
         first_fault: AtomicU64::new(u64::MAX),
         fault: Mutex::new(None),
     };
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let workers = (config.workers.unwrap_or_else(cores) as u64).min(grid.blocks);
-    std::thread::scope(|scope| {
-        for _ in 1..workers {
-            scope.spawn(|| grid.work());
+    let observers = std::thread::scope(|scope| {
+        let work = || {
+            let mut observer = observer();
+            grid.work(&mut observer);
+            observer
+        };
+        let others: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
+        let mut observers = vec![work()];
+        for other in others {
+            observers.push(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
-        grid.work();
+        observers
     });
-    match grid.fault.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        Some((_, fault)) => Err(fault.into()),
-        None => Ok(()),
-    }
+    let fault = grid.fault.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok((observers, fault.map(|(_, fault)| fault)))
 }
 
 /// [`launch`] of a kernel by its name.
@@ -368,6 +399,8 @@ pub(crate) struct Grid<'a> {
     pub(crate) memory: MemoryView,
     blocks: u64,
     tickets: AtomicU64,
+    /// Warp instructions run so far, as far as turns have ended.
+    spent: AtomicU64,
     /// The lowest block that has faulted so far.
     first_fault: AtomicU64,
     fault: Mutex<Option<(u64, Box<Fault>)>>,
@@ -376,9 +409,9 @@ pub(crate) struct Grid<'a> {
 impl Grid<'_> {
     /// Runs blocks until none is left. Each time round, a worker starts another block beside those that did not end
     /// within their quantum, or as many again if all of them seem to wait: it may be for a block that has not started.
-    fn work(&self) {
-        let mut resident: Vec<Block<'_, Plain>> = Vec::new();
-        let mut spare: Vec<Block<'_, Plain>> = Vec::new();
+    fn work(&self, observer: &mut impl Observer) {
+        let mut resident: Vec<Block<'_>> = Vec::new();
+        let mut spare: Vec<Block<'_>> = Vec::new();
         let mut turn = 0;
         let mut all_wait = false;
         let mut grace = 0;
@@ -387,7 +420,7 @@ impl Grid<'_> {
                 let more = if all_wait { resident.len().max(1) } else { 1 };
                 for _ in 0..more.min(MAX_RESIDENT_BLOCKS - resident.len()) {
                     let Some(ticket) = self.next_ticket() else { break };
-                    let mut block = spare.pop().unwrap_or_else(|| Block::new(self, Plain));
+                    let mut block = spare.pop().unwrap_or_else(|| Block::new(self));
                     block.start(ticket);
                     resident.push(block);
                 }
@@ -398,11 +431,19 @@ impl Grid<'_> {
             }
             let block = &mut resident[turn];
             let ticket = block.ticket();
-            let (progress, spent) = block.run(BLOCK_QUANTUM);
+            let (progress, spent) = block.run(observer, self.quantum());
             all_wait &= matches!(progress, Ok(Progress::Waiting));
+            let stop = self.stop(spent);
             let done = match progress {
                 Ok(Progress::Finished) => true,
-                Ok(Progress::Unfinished | Progress::Waiting) => self.is_cancelled(ticket, spent, &mut grace),
+                Ok(Progress::Unfinished | Progress::Waiting) => {
+                    if let Some(kind) = stop {
+                        self.report(ticket, block.stopped(kind));
+                        true
+                    } else {
+                        self.is_cancelled(ticket, spent, &mut grace)
+                    }
+                }
                 Err(fault) => {
                     self.report(ticket, fault);
                     true
@@ -417,6 +458,23 @@ impl Grid<'_> {
                 turn = 0;
             }
         }
+    }
+
+    /// Warp instructions of the next turn.
+    fn quantum(&self) -> u64 {
+        let left = |budget: u64| budget.saturating_sub(self.spent.load(Relaxed)).max(1);
+        self.config.budget.map_or(BLOCK_QUANTUM, |budget| BLOCK_QUANTUM.min(left(budget)))
+    }
+
+    /// Takes note of a turn, and says why the launch must stop, if it must.
+    fn stop(&self, spent: u64) -> Option<impl FnOnce(Vec<Waiting>) -> FaultKind> {
+        let spent = self.spent.fetch_add(spent, Relaxed) + spent;
+        let over = self.config.budget.filter(|budget| spent >= *budget);
+        let interrupted = self.config.interrupt.is_some_and(|interrupt| interrupt.load(Relaxed));
+        (over.is_some() || interrupted).then_some(move |standing| match over {
+            Some(budget) => FaultKind::Budget { budget, standing },
+            None => FaultKind::Interrupted { standing },
+        })
     }
 
     fn next_ticket(&self) -> Option<u64> {

@@ -58,6 +58,7 @@ mod alu;
 mod atomic;
 mod block;
 mod collective;
+mod count;
 mod fault;
 mod ir;
 mod launch;
@@ -68,6 +69,7 @@ mod observe;
 mod registers;
 mod warp;
 
+pub use count::{Banks, Counters, Global, InstructionCounters, Local, Profile, Requests, Shared, Traffic, count};
 pub use fault::{Access, Fault, FaultKind, Nearest, Space, Waiting};
 pub use launch::{
     Arg, Dim3, LaunchConfig, LaunchError, MAX_BLOCK, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK, launch,
@@ -75,3 +77,4 @@ pub use launch::{
 };
 pub use memory::{Memory, MemoryError};
 pub use module::{Kernel, LoadError, Module, Param};
+pub use ptx::Frame;

@@ -10,7 +10,7 @@ use crate::ir::{Place, Program};
 use crate::launch::Dim3;
 use crate::lower;
 use crate::memory::{Memory, MemoryError};
-use crate::ptx::{self, ast};
+use crate::ptx::{self, Frame, ast};
 
 /// Why a PTX text was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -41,6 +41,8 @@ pub(crate) struct Shared {
     name: String,
     source: Arc<str>,
     variables: Vec<ast::Variable>,
+    files: Vec<ast::SourceFile>,
+    locations: Vec<ast::Location>,
 }
 
 /// A PTX module, ready to run.
@@ -70,6 +72,8 @@ impl Module {
             name: module.name.clone(),
             source: Arc::clone(&module.source),
             variables: module.variables.clone(),
+            files: module.files.clone(),
+            locations: module.locations.clone(),
         });
         let kernels = module
             .functions
@@ -201,6 +205,12 @@ impl Kernel {
     pub(crate) fn text(&self, place: Place) -> String {
         let text = self.0.module.source.get(place.start as usize..place.end as usize).unwrap_or_default();
         text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// The source that a place was compiled from.
+    pub(crate) fn frames(&self, place: Place) -> Vec<Frame> {
+        let Shared { files, locations, .. } = &*self.0.module;
+        place.location.map_or_else(Vec::new, |location| ptx::frames(files, locations, location))
     }
 
     /// The device addresses of the module's variables, which are placed when the module first runs on `memory`.

@@ -1,10 +1,67 @@
 //! What an interpreter loop may tell while it runs. Chosen at compile time, so that plain running pays nothing.
 
-/// Is told what a block does. The defaults do nothing.
+use crate::access::Request;
+use crate::block::Env;
+use crate::ptx::ast::{FenceSem, Scope};
+use crate::registers::LANES;
+
+/// An instruction of a warp of the block at hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct At {
+    /// The warp's number in the block.
+    pub(crate) warp: u32,
+    pub(crate) pc: u32,
+}
+
+/// Is told what the blocks of one worker do, one block at a time. The defaults do nothing.
+///
+/// What happens to memory is told once it has happened. Lanes are masks, bit i for lane i.
 pub(crate) trait Observer {
-    /// The instruction at `pc` runs in the lanes of `active`.
+    /// Another block runs from here on: that of `env`.
     #[inline(always)]
-    fn instruction(&mut self, _pc: u32, _active: u32) {}
+    fn resume(&mut self, _env: &Env<'_>) {}
+
+    /// An instruction runs in the lanes of `active`, which may be none.
+    #[inline(always)]
+    fn instruction(&mut self, _at: At, _active: u32) {}
+
+    /// A branch is taken by the lanes of `taken`, of those in `mask`.
+    #[inline(always)]
+    fn branch(&mut self, _at: At, _taken: u32, _mask: u32) {}
+
+    /// Memory was accessed. An instruction with generic addresses may access several spaces, one after another.
+    #[inline(always)]
+    fn access(&mut self, _env: &Env<'_>, _at: At, _request: &Request) {}
+
+    /// A fence.
+    #[inline(always)]
+    fn fence(&mut self, _env: &Env<'_>, _at: At, _lanes: u32, _sem: FenceSem, _scope: Scope) {}
+
+    /// Lanes arrived at barrier `id` of the block, and wait there or not.
+    #[inline(always)]
+    fn arrive(&mut self, _env: &Env<'_>, _at: At, _lanes: u32, _id: u32, _waits: bool) {}
+
+    /// Barrier `id` is complete: those who wait there (warp and lanes) go on.
+    #[inline(always)]
+    fn barrier(&mut self, _env: &Env<'_>, _id: u32, _waiting: impl Iterator<Item = (u32, u32)>) {}
+
+    /// The wait of `lanes` at a `bar.warp.sync` is over. Each lane has its own member mask; `alive` has not exited.
+    /// Lanes that met at different instructions are told one instruction after another.
+    #[inline(always)]
+    fn warp_sync(&mut self, _env: &Env<'_>, _at: At, _lanes: u32, _members: &[u32; LANES], _alive: u32) {}
+
+    /// A collective ran in `lanes`; `strays` are those whose result is undefined.
+    #[inline(always)]
+    fn collective(&mut self, _env: &Env<'_>, _at: At, _lanes: u32, _members: &[u32; LANES], _alive: u32, _strays: u32) {
+    }
+
+    /// Lanes exit.
+    #[inline(always)]
+    fn exit(&mut self, _env: &Env<'_>, _warp: u32, _lanes: u32) {}
+
+    /// The block of `env` has ended.
+    #[inline(always)]
+    fn end(&mut self, _env: &Env<'_>) {}
 }
 
 /// Runs, and tells nothing.

@@ -12,7 +12,7 @@ use crate::block::Env;
 use crate::collective;
 use crate::fault::FaultKind;
 use crate::ir::{Barrier, BarrierKind, Guard, Inst, Op, Slot};
-use crate::observe::Observer;
+use crate::observe::{At, Observer};
 use crate::ptx::ast::{BarrierOp, FenceSem};
 use crate::registers::{LANES, Registers};
 
@@ -238,16 +238,22 @@ impl Warp {
             }
             let Inst { guard, op } = &program.code[pc as usize];
             let active = active(*guard, mask, &self.registers);
-            observer.instruction(pc, active);
+            let at = At { warp: self.index, pc };
+            observer.instruction(at, active);
             self.clock += 1;
             let faulted = move |fault: LaneFault| Box::new(Raised { pc, lane: fault.0, kind: fault.1 });
             match op {
                 Op::Alu { f, operands } => f(&mut self.registers, active, operands),
                 Op::Nop => {}
                 _ if active == 0 => {}
-                Op::Load(load) => access::load(load, env, &mut self.registers, self.index, active).map_err(faulted)?,
-                Op::Store(store) => access::store(store, env, &self.registers, self.index, active).map_err(faulted)?,
-                Op::Bra { target } => {
+                Op::Load(load) => {
+                    access::load(load, env, &mut self.registers, at, active, observer).map_err(faulted)?;
+                }
+                Op::Store(store) => {
+                    access::store(store, env, &self.registers, at, active, observer).map_err(faulted)?;
+                }
+                Op::Bra { target, .. } => {
+                    observer.branch(at, active, mask);
                     let alone = self.splits.len() == 1;
                     if active == mask {
                         pc = *target;
@@ -270,6 +276,7 @@ impl Warp {
                         return Err(Box::new(Raised { pc, lane, kind }));
                     };
                     let same = active & (0..LANES).fold(0, |bits, i| bits | u32::from(values[i] == value) << i);
+                    observer.branch(at, same, mask);
                     for (to, lanes) in [(pc + 1, mask & !active), (pc, active & !same)] {
                         if lanes != 0 {
                             self.push(to, lanes, State::Ready);
@@ -285,6 +292,7 @@ impl Warp {
                     mask &= !active;
                     pc += 1;
                     self.exit(active);
+                    observer.exit(env, self.index, active);
                     break Stop::Changed;
                 }
                 Op::Trap { kind } => {
@@ -298,7 +306,7 @@ impl Warp {
                     }
                 }
                 Op::Atomic(atomic) => {
-                    let changed = access::atomic(atomic, env, &mut self.registers, self.index, active);
+                    let changed = access::atomic(atomic, env, &mut self.registers, at, active, observer);
                     if !changed.map_err(faulted)? && self.splits.len() > 1 {
                         self.yields = true;
                         pc += 1;
@@ -309,12 +317,15 @@ impl Warp {
                     let bits = access::is_space(*space, &self.registers.doubles[*address as usize]);
                     self.registers.set_predicate(*target, active, bits);
                 }
-                Op::Fence(sem) => fence(match sem {
-                    FenceSem::Acquire => Ordering::Acquire,
-                    FenceSem::Release => Ordering::Release,
-                    FenceSem::AcqRel => Ordering::AcqRel,
-                    FenceSem::Sc => Ordering::SeqCst,
-                }),
+                Op::Fence { sem, scope } => {
+                    fence(match sem {
+                        FenceSem::Acquire => Ordering::Acquire,
+                        FenceSem::Release => Ordering::Release,
+                        FenceSem::AcqRel => Ordering::AcqRel,
+                        FenceSem::Sc => Ordering::SeqCst,
+                    });
+                    observer.fence(env, at, active, *sem, *scope);
+                }
                 Op::ActiveMask { target } => put_word(&mut self.registers, *target, active, active),
                 Op::Clock { target, shift } => {
                     let value = self.clock >> shift;
@@ -338,15 +349,17 @@ impl Warp {
                                 state = State::Converge;
                                 break Stop::Waits;
                             }
-                            if let Some(id) = self.arrive(barrier, mask, env).map_err(faulted)? {
+                            let (id, waits) = self.arrive(barrier, mask, env).map_err(faulted)?;
+                            observer.arrive(env, at, mask, id, waits);
+                            if waits {
                                 state = State::Barrier(id);
-                                break Stop::Changed;
+                            } else {
+                                pc += 1;
                             }
-                            pc += 1;
                             break Stop::Changed;
                         }
                         Op::WarpSync { mask: members } => {
-                            let released = self.warp_sync(*members, mask, index, env).map_err(faulted)?;
+                            let released = self.warp_sync(*members, mask, index, env, observer).map_err(faulted)?;
                             if released != mask {
                                 if released != 0 {
                                     self.push(pc + 1, released, State::Ready);
@@ -371,7 +384,8 @@ impl Warp {
                                 self.push(pc, mask & !complete, State::Converge);
                                 mask = complete;
                             }
-                            collective::execute(collective, &mut self.registers, mask, &members);
+                            let strays = collective::execute(collective, &mut self.registers, mask, &members);
+                            observer.collective(env, at, mask, &members, self.alive, strays);
                         }
                         _ => unreachable!("the outer match let only these through"),
                     }
@@ -391,8 +405,8 @@ impl Warp {
         Ok(stop)
     }
 
-    /// Counts the lanes of `mask` at a barrier. Returns its number if they wait there.
-    fn arrive(&self, barrier: &Barrier, mask: u32, env: &mut Env<'_>) -> Result<Option<u32>, LaneFault> {
+    /// Counts the lanes of `mask` at a barrier. Returns its number, and whether they wait there.
+    fn arrive(&self, barrier: &Barrier, mask: u32, env: &mut Env<'_>) -> Result<(u32, bool), LaneFault> {
         let lane = mask.trailing_zeros();
         let word = |register: u32| self.registers.words[register as usize][lane as usize];
         let refuse = |what, value, allowed| Box::new((lane, FaultKind::BarrierOperand { what, value, allowed }));
@@ -420,7 +434,7 @@ impl Warp {
             state.arrived += (!self.alive).count_ones();
         }
         match &barrier.kind {
-            BarrierKind::Plain(BarrierOp::Arrive) => return Ok(None),
+            BarrierKind::Plain(BarrierOp::Arrive) => return Ok((id, false)),
             BarrierKind::Plain(BarrierOp::Sync) => {}
             BarrierKind::Reduce { source, negated, .. } => {
                 let bits = self.registers.predicates[*source as usize] ^ if *negated { u32::MAX } else { 0 };
@@ -428,12 +442,19 @@ impl Warp {
                 state.counted += mask.count_ones();
             }
         }
-        Ok(Some(id))
+        Ok((id, true))
     }
 
     /// `bar.warp.sync`: the lanes of `mask` (in split `index`) arrive. Returns those that may go on, and lets go those
     /// of other splits whose wait is over.
-    fn warp_sync(&mut self, members: u32, mask: u32, index: usize, env: &Env<'_>) -> Result<u32, LaneFault> {
+    fn warp_sync<O: Observer>(
+        &mut self,
+        members: u32,
+        mask: u32,
+        index: usize,
+        env: &Env<'_>,
+        observer: &mut O,
+    ) -> Result<u32, LaneFault> {
         let waits = |split: &Split| match env.program.code[split.pc as usize].op {
             Op::WarpSync { mask } if split.state == State::Converge => Some(mask),
             _ => None,
@@ -442,9 +463,18 @@ impl Warp {
             (0..self.splits.len()).filter(|i| *i != index).filter_map(|i| Some((i, waits(&self.splits[i])?))).collect();
         let arrived = others.iter().fold(mask, |arrived, (i, _)| arrived | self.splits[*i].mask);
         let own = complete_lanes(&self.registers.words[members as usize], mask, self.alive, arrived)?;
+        let warp = self.index;
+        let mut tell = |pc, lanes: u32, members: &[u32; LANES], alive| {
+            if lanes != 0 {
+                observer.warp_sync(env, At { warp, pc }, lanes, members, alive);
+            }
+        };
+        tell(self.splits[index].pc, own, &self.registers.words[members as usize], self.alive);
         for (i, members) in others {
             let split = self.splits[i];
-            let over = complete_lanes(&self.registers.words[members as usize], split.mask, self.alive, arrived)?;
+            let members = &self.registers.words[members as usize];
+            let over = complete_lanes(members, split.mask, self.alive, arrived)?;
+            tell(split.pc, over, members, self.alive);
             if over == split.mask {
                 self.splits[i] = Split { pc: split.pc + 1, state: State::Ready, ran: self.clock, ..split };
             } else if over != 0 {

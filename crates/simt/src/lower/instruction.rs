@@ -7,8 +7,8 @@ use crate::alu::{bits, compare, cvt, float, int};
 use crate::fault::FaultKind;
 use crate::ir::{self, Barrier, BarrierKind, Collective, Op, Space};
 use crate::ptx::ast::{
-    self, CarryOp, CmpOp, Combine, CvtaDirection, Imm, IntBinaryOp, LogicOp, MulPart, Ordering, PredicateOperand,
-    ShiftOp, Type, Value, VoteMode,
+    self, CarryOp, CmpOp, Combine, CvtaDirection, Imm, IntBinaryOp, LogicOp, MulPart, PredicateOperand, RegId, ShiftOp,
+    Type, Value, VoteMode,
 };
 use crate::registers::Operands;
 
@@ -65,8 +65,8 @@ impl<'a> Lowering<'a> {
                 self.emit(Op::IsSpace { space, target: predicate(frame, dst), address });
                 Ok(())
             }
-            A::Ld { space, ordering, ty, ref dst, addr, .. } => {
-                let (space, address) = self.address(frame, space, addr)?;
+            A::Ld { space: written, ordering, ty, ref dst, addr, .. } => {
+                let (space, address) = self.address(frame, written, addr)?;
                 let targets = dst.iter().map(|dst| {
                     dst.map(|dst| ir::Target { slot: target(frame, dst), bits: frame.function.reg_type(dst).bits() })
                 });
@@ -75,20 +75,21 @@ impl<'a> Lowering<'a> {
                     address,
                     width: ty.size(),
                     signed: ty.is_signed(),
-                    acquire: matches!(ordering, Ordering::Acquire(_) | Ordering::AcqRel(_)),
+                    ordering,
+                    written,
                     targets: targets.collect(),
                 };
                 self.emit(Op::Load(Box::new(load)));
                 Ok(())
             }
-            A::St { space, ordering, ty, addr, ref src, .. } => {
-                let (space, address) = self.address(frame, space, addr)?;
+            A::St { space: written, ordering, ty, addr, ref src, .. } => {
+                let (space, address) = self.address(frame, written, addr)?;
                 let mut sources = Vec::new();
                 for src in src {
                     sources.push(self.any_width(frame, *src, ty)?);
                 }
-                let release = matches!(ordering, Ordering::Release(_) | Ordering::AcqRel(_));
-                self.emit(Op::Store(Box::new(ir::Store { space, address, width: ty.size(), release, sources })));
+                let store = ir::Store { space, address, width: ty.size(), ordering, written, sources };
+                self.emit(Op::Store(Box::new(store)));
                 Ok(())
             }
             // A launch begins when those before it have ended.
@@ -230,7 +231,7 @@ impl<'a> Lowering<'a> {
             }
 
             A::Bra { target, .. } => {
-                self.branch(Op::Bra { target: target.0 });
+                self.branch(Op::Bra { target: target.0, written: true });
                 Ok(())
             }
             A::BrxIdx { index: reg, ref targets, .. } => {
@@ -239,7 +240,7 @@ impl<'a> Lowering<'a> {
                 Ok(())
             }
             A::Ret { .. } if !frame.is_kernel => {
-                self.branch(Op::Bra { target: frame.function.body.len() as u32 });
+                self.branch(Op::Bra { target: frame.function.body.len() as u32, written: false });
                 Ok(())
             }
             A::Ret { .. } | A::Exit => {
@@ -269,8 +270,8 @@ impl<'a> Lowering<'a> {
                 self.emit(Op::WarpSync { mask });
                 Ok(())
             }
-            A::Fence { sem, .. } => {
-                self.emit(Op::Fence(sem));
+            A::Fence { sem, scope } => {
+                self.emit(Op::Fence { sem, scope });
                 Ok(())
             }
             A::Shfl { mode, dst, pred, a, lane, clamp, mask } => {
@@ -321,9 +322,10 @@ impl<'a> Lowering<'a> {
                 let (space, address) = self.address(frame, space, addr)?;
                 let a = self.value(frame, a, ty)?;
                 let b = b.map(|b| self.value(frame, b, ty)).transpose()?;
-                let fence = matches!(ordering, Ordering::Acquire(_) | Ordering::Release(_) | Ordering::AcqRel(_));
-                let target = dst.map(|dst| target(frame, dst));
-                let atomic = ir::Atomic { space, address, op, ty, fence, target, a, b };
+                // A result that nothing reads is none, for ptxas as well.
+                let read = |dst: &RegId| frame.function.registers[dst.index()].mentions > 1;
+                let target = dst.filter(read).map(|dst| target(frame, dst));
+                let atomic = ir::Atomic { space, address, op, ty, ordering, target, a, b };
                 self.emit(Op::Atomic(Box::new(atomic)));
                 Ok(())
             }

@@ -9,7 +9,9 @@ use std::collections::HashMap;
 use crate::fault::FaultKind;
 use crate::ir::{Guard, Init, Inst, Op, Place, Program, Slot, Space};
 use crate::module::{LoadError, Param, lay_out};
-use crate::ptx::ast::{self, CallArg, CallReturn, Function, FunctionId, RegId, SpecialReg, Type, Value, VarRef};
+use crate::ptx::ast::{
+    self, CallArg, CallReturn, Function, FunctionId, LocationId, RegId, SpecialReg, Type, Value, VarRef,
+};
 use crate::registers::{AluFn, Operands};
 
 /// Instructions of a kernel after inlining, at most.
@@ -80,8 +82,11 @@ struct Lowering<'a> {
     pending: Vec<usize>,
     /// Functions being inlined.
     stack: Vec<FunctionId>,
-    /// What is being lowered.
+    /// What is being lowered, and the source it was compiled from.
     span: ast::Span,
+    location: Option<LocationId>,
+    /// Whether nothing of it has been emitted yet.
+    fresh: bool,
     guard: Guard,
 }
 
@@ -110,6 +115,8 @@ impl<'a> Lowering<'a> {
             pending: Vec::new(),
             stack: Vec::new(),
             span: kernel.span,
+            location: None,
+            fresh: true,
             guard: Guard::ALWAYS,
         }
     }
@@ -202,7 +209,7 @@ impl<'a> Lowering<'a> {
                 return self.refuse(format!("more than {MAX_INSTRUCTIONS} instructions after inlining"));
             }
             starts.push(self.code.len() as u32);
-            self.span = instruction.span;
+            (self.span, self.location, self.fresh) = (instruction.span, instruction.location, true);
             self.guard = match instruction.guard {
                 Some(guard) => Guard { register: predicate(frame, guard.reg), negated: guard.negated },
                 None => Guard::ALWAYS,
@@ -212,7 +219,7 @@ impl<'a> Lowering<'a> {
         starts.push(self.code.len() as u32);
         for branch in std::mem::replace(&mut self.pending, outer) {
             match &mut self.code[branch].op {
-                Op::Bra { target } => *target = starts[*target as usize],
+                Op::Bra { target, .. } => *target = starts[*target as usize],
                 Op::BrxIdx { targets, .. } => targets.iter_mut().for_each(|target| *target = starts[*target as usize]),
                 _ => unreachable!("only branches are pending"),
             }
@@ -233,7 +240,7 @@ impl<'a> Lowering<'a> {
         if self.stack.contains(&callee) {
             return self.refuse(format!("`{}` calls itself, and recursion is not simulated", function.name));
         }
-        let (span, guard, top) = (self.span, self.guard, self.local_top);
+        let (span, location, guard, top) = (self.span, self.location, self.guard, self.local_top);
         let mut params = Vec::new();
         for (arg, param) in args.iter().zip(&function.params) {
             params.push(match arg {
@@ -255,7 +262,7 @@ impl<'a> Lowering<'a> {
         // A guarded call jumps over the inlined body.
         let skip = (guard != Guard::ALWAYS).then(|| {
             self.guard = Guard { negated: !guard.negated, ..guard };
-            self.emit(Op::Bra { target: 0 });
+            self.emit(Op::Bra { target: 0, written: false });
             self.code.len() - 1
         });
         self.stack.push(callee);
@@ -264,9 +271,10 @@ impl<'a> Lowering<'a> {
         self.stack.pop();
         let end = self.code.len() as u32;
         if let Some(skip) = skip {
-            self.code[skip].op = Op::Bra { target: end };
+            self.code[skip].op = Op::Bra { target: end, written: false };
         }
-        (self.span, self.guard, self.local_top) = (span, guard, top);
+        (self.span, self.location, self.guard, self.local_top) = (span, location, guard, top);
+        self.fresh = false;
         for ((result, param), (_, at)) in returns.iter().zip(&function.returns).zip(results) {
             if let CallReturn::Reg(reg) = result {
                 self.local_load(frame, *reg, param.ty, at);
@@ -310,7 +318,8 @@ impl<'a> Lowering<'a> {
     fn emit(&mut self, op: Op) {
         let ast::Span { start, end, line } = self.span;
         self.code.push(Inst { guard: self.guard, op });
-        self.places.push(Place { start, end, line });
+        let (location, first) = (self.location, std::mem::take(&mut self.fresh));
+        self.places.push(Place { start, end, line, location, first });
     }
 
     /// Emits arithmetic, or refuses the instruction if there is none.

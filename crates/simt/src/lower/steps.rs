@@ -3,7 +3,9 @@
 use super::{Frame, Lowering, Result, index, predicate, storage, target};
 use crate::alu::{bits, compare, int};
 use crate::ir::{self, Op, Slot, Space};
-use crate::ptx::ast::{self, Address, AddressBase, CarryOp, CmpOp, Combine, IntBinaryOp, LogicOp, RegId, Type, Value};
+use crate::ptx::ast::{
+    self, Address, AddressBase, CarryOp, CmpOp, Combine, IntBinaryOp, LogicOp, Ordering, RegId, Type, Value,
+};
 use crate::registers::Operands;
 
 impl<'a> Lowering<'a> {
@@ -49,8 +51,9 @@ impl<'a> Lowering<'a> {
     pub(super) fn local_store(&mut self, frame: &Frame<'a>, value: Value, ty: Type, at: u64) -> Result<()> {
         let source = self.any_width(frame, value, ty)?;
         let address = ir::Address { base: self.constant(at, Type::B64), offset: 0 };
-        let (space, width) = (Space::Local, ty.size());
-        self.emit(Op::Store(Box::new(ir::Store { space, address, width, release: false, sources: vec![source] })));
+        let (space, written) = (Space::Local, ast::Space::Param);
+        let (width, ordering, sources) = (ty.size(), Ordering::Weak, vec![source]);
+        self.emit(Op::Store(Box::new(ir::Store { space, address, width, ordering, written, sources })));
         Ok(())
     }
 
@@ -58,8 +61,8 @@ impl<'a> Lowering<'a> {
         let address = ir::Address { base: self.constant(at, Type::B64), offset: 0 };
         let filled = ir::Target { slot: target(frame, reg), bits: frame.function.reg_type(reg).bits() };
         let (space, width, signed) = (Space::Local, ty.size(), ty.is_signed());
-        let targets = vec![Some(filled)];
-        self.emit(Op::Load(Box::new(ir::Load { space, address, width, signed, acquire: false, targets })));
+        let (ordering, written, targets) = (Ordering::Weak, ast::Space::Param, vec![Some(filled)]);
+        self.emit(Op::Load(Box::new(ir::Load { space, address, width, signed, ordering, written, targets })));
     }
 
     pub(super) fn pack(&mut self, frame: &Frame<'a>, ty: Type, dst: RegId, src: &[Value]) -> Result<()> {

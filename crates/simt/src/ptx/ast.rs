@@ -352,6 +352,8 @@ pub struct Register {
     pub name: String,
     /// Its type. Registers are scalar.
     pub ty: Type,
+    /// How many operands and guards name it.
+    pub mentions: u32,
 }
 
 /// A label and the instruction it stands before.

@@ -23,6 +23,30 @@ pub enum Ordering {
     AcqRel(Scope),
 }
 
+impl Ordering {
+    /// Whether later accesses stay after it.
+    pub const fn acquires(self) -> bool {
+        matches!(self, Ordering::Acquire(_) | Ordering::AcqRel(_))
+    }
+
+    /// Whether earlier accesses stay before it.
+    pub const fn releases(self) -> bool {
+        matches!(self, Ordering::Release(_) | Ordering::AcqRel(_))
+    }
+
+    /// Whom a strong access is made for; `None` for a weak one (PTX ISA 8.4, "volatile" is relaxed with system scope).
+    pub const fn scope(self) -> Option<Scope> {
+        match self {
+            Ordering::Weak => None,
+            Ordering::Volatile => Some(Scope::Sys),
+            Ordering::Relaxed(scope)
+            | Ordering::Acquire(scope)
+            | Ordering::Release(scope)
+            | Ordering::AcqRel(scope) => Some(scope),
+        }
+    }
+}
+
 /// Whom an ordering concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scope {

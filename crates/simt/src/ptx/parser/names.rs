@@ -68,18 +68,23 @@ impl<'a> Parser<'a> {
             return Err(Error::new(span, format!("a function may declare at most {MAX_REGISTERS} registers")));
         }
         let Some(count) = count else {
-            self.function.registers.push(Register { name: name.to_owned(), ty });
+            self.function.registers.push(Register { name: name.to_owned(), ty, mentions: 0 });
             return self.declare(name, Symbol::Reg(RegId(first as u32)), span);
         };
-        self.function.registers.extend((0..count).map(|index| Register { name: format!("{name}{index}"), ty }));
+        let register = |index| Register { name: format!("{name}{index}"), ty, mentions: 0 };
+        self.function.registers.extend((0..count).map(register));
         if self.scope().families.insert(name, (first as u32, count)).is_some() {
             return Err(Error::new(span, format!("`{name}<..>` is declared twice")));
         }
         Ok(())
     }
 
-    pub(super) fn lookup(&self, name: &str) -> Option<Symbol> {
+    /// What `name` stands for where an operand mentions it.
+    pub(super) fn lookup(&mut self, name: &str) -> Option<Symbol> {
         let in_scopes = self.scopes.iter().rev().find_map(|scope| scope.lookup(name));
+        if let Some(Symbol::Reg(register)) = in_scopes {
+            self.function.registers[register.index()].mentions += 1;
+        }
         in_scopes.or_else(|| self.globals.get(name).copied())
     }
 
