@@ -102,7 +102,8 @@ impl Recording {
             return Ok(None);
         }
         let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-        let recording = serde_json::from_str(&text).with_context(|| format!("{} is not a recording", file.display()))?;
+        let recording =
+            serde_json::from_str(&text).with_context(|| format!("{} is not a recording", file.display()))?;
         Ok(Some(recording))
     }
 
@@ -169,14 +170,17 @@ fn check_is(case: &Case, kernel: &str, grid: &str, block: &str) -> anyhow::Resul
             text.trim_matches(['(', ')']).split(',').map(|side| side.trim().parse().ok()).collect();
         numbers.is_some_and(|numbers| numbers == [dim.x, dim.y, dim.z].map(u64::from))
     };
-    ensure!(same(grid, case.grid()) && same(block, case.block()), "grid {grid} and block {block} were profiled");
+    ensure!(same(grid, case.grid) && same(block, case.block), "grid {grid} and block {block} were profiled");
     Ok(())
 }
 
 /// A count, perhaps with separators of thousands; `None` where ncu prints that there is none.
 fn number(text: &str) -> Option<u64> {
     let plain: String = text.chars().filter(|&c| c != ',').collect();
-    plain.parse().ok().or_else(|| plain.parse::<f64>().ok().filter(|value| value.fract() == 0.0).map(|value| value as u64))
+    plain
+        .parse()
+        .ok()
+        .or_else(|| plain.parse::<f64>().ok().filter(|value| value.fract() == 0.0).map(|value| value as u64))
 }
 
 /// compute-sanitizer's tools.
@@ -271,7 +275,9 @@ mod tests {
 
     fn plan() -> Plan {
         let case = |name: &str, entry: &str| {
-            format!(r#"{{"name": "{name}", "ptx": "a.ptx", "entry": "{entry}", "grid": 4, "block": [32, 8], "args": []}}"#)
+            format!(
+                r#"{{"name": "{name}", "ptx": "a.ptx", "entry": "{entry}", "grid": 4, "block": [32, 8], "args": []}}"#
+            )
         };
         let text = format!(r#"{{"cases": [{}, {}]}}"#, case("first", "copy"), case("second", "sum"));
         serde_json::from_str(&text).unwrap()
@@ -312,7 +318,10 @@ mod tests {
     fn a_verdict_is_the_first_report() {
         for (log, expected) in [
             ("========= COMPUTE-SANITIZER\na\tok\n========= ERROR SUMMARY: 0 errors\nexit status 0\n", "clean"),
-            ("========= COMPUTE-SANITIZER\n========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\nexit status 0", "clean"),
+            (
+                "========= COMPUTE-SANITIZER\n========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\nexit status 0",
+                "clean",
+            ),
             (
                 "========= COMPUTE-SANITIZER\n========= Invalid __global__ read of size 4 bytes\n\
                  =========     at copy+0x90\n========= ERROR SUMMARY: 1 error\nexit status 9\n",

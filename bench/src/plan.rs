@@ -28,7 +28,7 @@ use std::path::Path;
 use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 use simt::Dim3;
-use simt::args::ArgSpec;
+use simt::args::{ArgError, ArgSpec};
 
 /// Launches, by names that differ.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -40,7 +40,7 @@ pub struct Plan {
 
 /// One launch.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "WrittenCase")]
 pub struct Case {
     /// Its name.
     pub name: String,
@@ -48,16 +48,48 @@ pub struct Case {
     pub ptx: String,
     /// The kernel.
     pub entry: String,
+    /// Blocks.
+    pub grid: Dim3,
+    /// Threads of a block.
+    pub block: Dim3,
+    /// Dynamic shared memory of a block, in bytes.
+    pub shared: u32,
+    /// The kernel's arguments.
+    pub args: Vec<ArgSpec>,
+}
+
+/// A case as it stands in the file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenCase {
+    name: String,
+    ptx: String,
+    entry: String,
     grid: Extent,
     block: Extent,
-    /// Dynamic shared memory of a block, in bytes.
     #[serde(default)]
-    pub shared: u32,
+    shared: u32,
     args: Vec<String>,
 }
 
+impl TryFrom<WrittenCase> for Case {
+    type Error = String;
+
+    fn try_from(written: WrittenCase) -> Result<Case, String> {
+        let WrittenCase { name, ptx, entry, grid, block, shared, args } = written;
+        let wrong = |what: String| format!("case {name}: {what}");
+        let extent = |what, extent: Extent| {
+            extent.dimensions().ok_or_else(|| wrong(format!("a {what} has one to three dimensions")))
+        };
+        let (grid, block) = (extent("grid", grid)?, extent("block", block)?);
+        let args = args.iter().map(|arg| arg.parse().map_err(|error: ArgError| wrong(error.to_string())));
+        let args = args.collect::<Result<_, _>>()?;
+        Ok(Case { name, ptx, entry, grid, block, shared, args })
+    }
+}
+
 /// A number, or up to three.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Deserialize)]
 #[serde(untagged)]
 enum Extent {
     Line(u32),
@@ -95,7 +127,6 @@ impl Plan {
         let mut names = HashSet::new();
         for case in &plan.cases {
             ensure!(names.insert(&case.name), "two cases are called {}", case.name);
-            case.shape_and_args().with_context(|| format!("case {}", case.name))?;
         }
         Ok(plan)
     }
@@ -114,38 +145,14 @@ impl Plan {
     }
 }
 
-impl Case {
-    /// Blocks.
-    pub fn grid(&self) -> Dim3 {
-        self.grid.dimensions().expect("checked when the plan was read")
-    }
-
-    /// Threads of a block.
-    pub fn block(&self) -> Dim3 {
-        self.block.dimensions().expect("checked when the plan was read")
-    }
-
-    /// The kernel's arguments.
-    pub fn args(&self) -> Vec<ArgSpec> {
-        self.args.iter().map(|arg| arg.parse().expect("checked when the plan was read")).collect()
-    }
-
-    fn shape_and_args(&self) -> anyhow::Result<()> {
-        self.grid.dimensions().context("a grid has one to three dimensions")?;
-        self.block.dimensions().context("a block has one to three dimensions")?;
-        for arg in &self.args {
-            arg.parse::<ArgSpec>()?;
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn case(name: &str, grid: &str, args: &str) -> String {
-        format!(r#"{{"name": "{name}", "ptx": "a.ptx", "entry": "k", "grid": {grid}, "block": [32], "args": [{args}]}}"#)
+        format!(
+            r#"{{"name": "{name}", "ptx": "a.ptx", "entry": "k", "grid": {grid}, "block": [32], "args": [{args}]}}"#
+        )
     }
 
     fn parse(cases: &[String]) -> anyhow::Result<Plan> {
@@ -155,17 +162,19 @@ mod tests {
     #[test]
     fn shapes_have_up_to_three_dimensions() {
         let plan = parse(&[case("a", "7", ""), case("b", "[7, 2]", r#""u32:1""#)]).unwrap();
-        assert_eq!((plan.cases[0].grid(), plan.cases[0].block()), (Dim3::new(7, 1, 1), Dim3::new(32, 1, 1)));
-        assert_eq!(plan.cases[1].grid(), Dim3::new(7, 2, 1));
-        assert_eq!(plan.cases[1].args().len(), 1);
+        assert_eq!((plan.cases[0].grid, plan.cases[0].block), (Dim3::new(7, 1, 1), Dim3::new(32, 1, 1)));
+        assert_eq!(plan.cases[1].grid, Dim3::new(7, 2, 1));
+        assert_eq!(plan.cases[1].args, [ArgSpec::Value(simt::Arg::U32(1))]);
     }
 
     #[test]
     fn what_is_no_plan_is_refused() {
         let refused = |cases: &[String]| format!("{:#}", parse(cases).unwrap_err());
         assert_eq!(refused(&[case("a", "1", ""), case("a", "1", "")]), "two cases are called a");
-        assert_eq!(refused(&[case("a", "[]", "")]), "case a: a grid has one to three dimensions");
-        assert_eq!(refused(&[case("a", "1", r#""u8:-1""#)]), "case a: `-1` is not a value of type u8");
+        let starts =
+            |cases: &[String], message: &str| assert!(refused(cases).starts_with(message), "{}", refused(cases));
+        starts(&[case("a", "[]", "")], "case a: a grid has one to three dimensions");
+        starts(&[case("a", "1", r#""u8:-1""#)], "case a: `-1` is not a value of type u8");
         assert!(Plan::parse(r#"{"cases": [], "more": 1}"#).is_err());
     }
 

@@ -67,7 +67,9 @@ fn main() -> anyhow::Result<()> {
             let verdicts = Verdicts::from_logs(machine, &Plan::read(&plan)?, &logs)?;
             write(&out, &verdicts.to_json()?)?;
             let clean = verdicts.cases.iter().filter(|case| {
-                [&case.memcheck, &case.racecheck, &case.initcheck, &case.synccheck].iter().all(|verdict| *verdict == "clean")
+                [&case.memcheck, &case.racecheck, &case.initcheck, &case.synccheck]
+                    .iter()
+                    .all(|verdict| *verdict == "clean")
             });
             println!("{} of {} launches clean", clean.count(), verdicts.cases.len());
         }

@@ -510,7 +510,10 @@ mod tests {
                 "buffer:u8:4=random:x",
                 "`=random:x` does not fill a buffer: write =zero, =iota, =random, =random:SEED or =@FILE".into(),
             ),
-            ("buffer:u8:4=@", "`=@` does not fill a buffer: write =zero, =iota, =random, =random:SEED or =@FILE".into()),
+            (
+                "buffer:u8:4=@",
+                "`=@` does not fill a buffer: write =zero, =iota, =random, =random:SEED or =@FILE".into(),
+            ),
         ] {
             assert_eq!(text.parse::<ArgSpec>().unwrap_err().to_string(), message, "{text}");
         }

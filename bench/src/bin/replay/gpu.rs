@@ -33,7 +33,7 @@ impl Gpu {
         let function = module.get_function(&case.entry).with_context(failed("there is no such kernel"))?;
         let mut buffers = Vec::new();
         let mut values = Vec::new();
-        for arg in case.args() {
+        for arg in &case.args {
             values.push(match arg {
                 ArgSpec::Value(arg) => arg.to_bytes(),
                 ArgSpec::Buffer(buffer) => {
@@ -54,9 +54,8 @@ impl Gpu {
         // SAFETY: there is a pointer for each argument of the plan, which is tried on the simulator first: it refuses
         // launches whose arguments do not fit. The driver reads them before it returns. What a faulty kernel does to
         // memory stays within this process's memory on the GPU.
-        let launched = unsafe {
-            self.stream.launch(&function, shape(case.grid()), shape(case.block()), case.shared, &pointers)
-        };
+        let launched =
+            unsafe { self.stream.launch(&function, shape(case.grid), shape(case.block), case.shared, &pointers) };
         let end = launched.and_then(|()| self.stream.synchronize());
         Ok(end.map_err(|error: CudaError| cuda_driver::error_text(error as u32).to_string()))
     }
