@@ -52,7 +52,7 @@ capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -1 
 say "machine: $gpu; $(cat "$bundle/commit")"
 
 step tests
-export WARPFOLD_DEVICE=both WARPFOLD_BIN_DIR="$bundle/bin"
+export WARPFOLD_DEVICE=both WARPFOLD_BIN_DIR="$bundle/bin" SIMT_BIN="$bundle/bin/simt"
 export INSTA_WORKSPACE_ROOT="$bundle/tree" INSTA_UPDATE=no
 : >"$out/tests.txt"
 while IFS=$'\t' read -r name folder; do

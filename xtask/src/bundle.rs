@@ -31,7 +31,7 @@ use crate::root;
 const TESTED: [&str; 4] = ["bench", "cuda_driver", "simt", "warpfold"];
 
 /// The packages whose programs go along.
-const PROGRAMS: [&str; 2] = ["bench", "warpfold"];
+const PROGRAMS: [&str; 3] = ["bench", "simt", "warpfold"];
 
 /// More than this is refused, in bytes: the bundle is meant to be copied around.
 const MOST_BYTES: u64 = 60 << 20;

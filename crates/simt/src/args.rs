@@ -94,7 +94,6 @@ pub enum ArgError {
         /// The file.
         file: PathBuf,
         /// Why.
-        #[source]
         cause: io::Error,
     },
     /// A file that does not fit its buffer.
