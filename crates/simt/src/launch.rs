@@ -138,7 +138,8 @@ pub enum Arg {
 }
 
 impl Arg {
-    fn bytes(&self) -> Vec<u8> {
+    /// Its bytes as the device sees them, little-endian.
+    pub fn to_bytes(&self) -> Vec<u8> {
         match self {
             Arg::U8(v) => v.to_le_bytes().to_vec(),
             Arg::U16(v) => v.to_le_bytes().to_vec(),
@@ -373,7 +374,7 @@ fn check(kernel: &Kernel, config: &LaunchConfig, args: &[Arg]) -> Result<Vec<u8>
     }
     let mut bytes = vec![0; kernel.program().params as usize];
     for (index, (arg, param)) in args.iter().zip(kernel.params()).enumerate() {
-        let value = arg.bytes();
+        let value = arg.to_bytes();
         if value.len() as u64 != param.size {
             return Err(LaunchError::ArgumentSize {
                 kernel: kernel.name().to_owned(),
