@@ -140,6 +140,8 @@ fn each_rule_refuses() {
         ("shl.b64 %rd1, %rd2, %rd3;", "`shl.b64`: register `%rd3` is .b64 where .u32 is needed"),
         ("popc.b64 %rd1, %rd2;", "`popc.b64`: register `%rd1` is .b64 where .u32 is needed"),
         ("sad.u32 %r1, %r2, %rd3, 1;", "`sad.u32`: register `%rd3` is .b64 where .u32 is needed"),
+        ("dp4a.u32.s32 %r1, %r2, %f1, %r3;", "`dp4a.u32.s32`: register `%f1` is .f32 where .u32 is needed"),
+        ("dp2a.u32.s32 %r1, %r2, %r2, %r3;", "`dp2a.u32.s32` lacks one of .lo .hi"),
         ("not.pred %p1, %r1;", "`not.pred`: register `%r1` is .b32 where .pred is needed"),
         ("lop3.b32 %r1, %r2, %rd3, %r4, 1;", "`lop3.b32`: register `%rd3` is .b64 where .b32 is needed"),
         ("shf.l.wrap.b32 %r1, %rd2, %r3, %r4;", "`shf.l.wrap.b32`: register `%rd2` is .b64 where .b32 is needed"),
