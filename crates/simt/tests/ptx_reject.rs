@@ -108,6 +108,7 @@ fn each_rule_refuses() {
             "`cvt.rm.relu.f16.f32` has .relu, which is for .f16 and .bf16 from .f32 by .rn or .rz",
         ),
         ("cvt.rn.sat.bf16.f32 %h1, %f1;", "`cvt.rn.sat.bf16.f32` has .sat, which .bf16 does not know"),
+        ("cvt.rn.bf16.u8 %h1, %r1;", "`cvt.rn.bf16.u8` converts between .bf16 and 8 bits, which no instruction does"),
         ("cvt.rm.f16x2.f32 %r1, %f1, %f2;", "`cvt.rm.f16x2.f32` needs one of .rn .rz"),
         // Forms.
         ("add.u32 %r1, %r2;", "expected `,` and another operand, found `;`"),
