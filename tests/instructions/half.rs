@@ -40,6 +40,11 @@ impl Ty {
         if self.brain { &BF16 } else { &F16 }
     }
 
+    /// The widths of integers that `cvt` converts from and to.
+    fn integers(self) -> impl Iterator<Item = u32> {
+        [8, 16, 32, 64].into_iter().filter(move |&bits| !self.brain || bits > 8)
+    }
+
     /// The least normal number.
     fn least(self) -> f64 {
         self.format().value(if self.brain { 0x80 } else { 0x400 })
@@ -140,15 +145,14 @@ fn extreme(ty: Ty, operands: [u16; 2], greatest: bool, nan: bool, xorsign: bool)
     let sign = (operands[0] ^ operands[1]) & 0x8000;
     let [a, b] = operands.map(|bits| if xorsign { bits & 0x7fff } else { bits });
     let [x, y] = [a, b].map(|bits| ty.format().value(bits));
-    let result = match (x.is_nan(), y.is_nan()) {
-        (true, true) => return NAN,
-        (true, _) | (_, true) if nan => return NAN,
-        (true, _) => b,
-        (_, true) => a,
-        _ if x == y && (a >> 15 == 1) == greatest => b,
-        _ if x == y || (x < y) != greatest => a,
-        _ => b,
+    let first = match x.partial_cmp(&y) {
+        Some(Ordering::Less) => !greatest,
+        Some(Ordering::Greater) => greatest,
+        Some(Ordering::Equal) => (a >> 15 == 1) != greatest,
+        None if nan || x.is_nan() && y.is_nan() => return NAN,
+        None => y.is_nan(),
     };
+    let result = if first { a } else { b };
     if xorsign { result | sign } else { result }
 }
 
@@ -228,7 +232,7 @@ pub(crate) fn comparisons() -> Vec<Row> {
                     rows.push(binary(
                         format!("set.{cmp}{ftz}.u32.{name} d, a, b;"),
                         bits32,
-                        Box::new(|[low, high]| u64::from(low) * 0xffff | u64::from(high) * 0xffff_0000),
+                        Box::new(|[low, high]| u64::from(low) * 0xffff + u64::from(high) * 0xffff_0000),
                     ));
                 } else {
                     rows.push(binary(
@@ -252,7 +256,8 @@ pub(crate) fn comparisons() -> Vec<Row> {
                     format!("set.{cmp}{ftz}.{name}.{name} d, a, b;"),
                     ty.kind(),
                     Box::new(move |[low, high]| {
-                        u64::from(low) * yes | if ty.packed { u64::from(high) * yes << 16 } else { 0 }
+                        let high = ty.packed && high;
+                        u64::from(low) * yes + ((u64::from(high) * yes) << 16)
                     }),
                 ));
             }
@@ -303,7 +308,7 @@ fn to_half(rows: &mut Vec<Row>, ty: Ty) {
                 let row = Row::new(text, vec![("a", kind)], ty.kind(), Some(Box::new(expect)));
                 rows.push(if from == "bf16" { row.sm_90() } else { target(row, from) });
             }
-            for bits in [8, 16, 32, 64] {
+            for bits in ty.integers() {
                 for signed in [false, true] {
                     let from = Int { bits, signed };
                     let text = format!("cvt.{name}{sat}.{}.{} d, a;", ty.name, from.name());
@@ -379,7 +384,7 @@ fn from_half(rows: &mut Vec<Row>, ty: Ty) {
             ty.kind(),
             Box::new(move |a| ty.format().round(integral(value(a), mode), Mode::Nearest).into()),
         ));
-        for bits in [8, 16, 32, 64] {
+        for bits in ty.integers() {
             for signed in [false, true] {
                 let to = Int { bits, signed };
                 rows.push(unary(

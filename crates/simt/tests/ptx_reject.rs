@@ -108,6 +108,7 @@ fn each_rule_refuses() {
             "`cvt.rm.relu.f16.f32` has .relu, which is for .f16 and .bf16 from .f32 by .rn or .rz",
         ),
         ("cvt.rn.sat.bf16.f32 %h1, %f1;", "`cvt.rn.sat.bf16.f32` has .sat, which .bf16 does not know"),
+        ("cvt.rn.bf16.u8 %h1, %r1;", "`cvt.rn.bf16.u8` converts between .bf16 and 8 bits, which no instruction does"),
         ("cvt.rm.f16x2.f32 %r1, %f1, %f2;", "`cvt.rm.f16x2.f32` needs one of .rn .rz"),
         // Forms.
         ("add.u32 %r1, %r2;", "expected `,` and another operand, found `;`"),
@@ -140,6 +141,8 @@ fn each_rule_refuses() {
         ("shl.b64 %rd1, %rd2, %rd3;", "`shl.b64`: register `%rd3` is .b64 where .u32 is needed"),
         ("popc.b64 %rd1, %rd2;", "`popc.b64`: register `%rd1` is .b64 where .u32 is needed"),
         ("sad.u32 %r1, %r2, %rd3, 1;", "`sad.u32`: register `%rd3` is .b64 where .u32 is needed"),
+        ("dp4a.u32.s32 %r1, %r2, %f1, %r3;", "`dp4a.u32.s32`: register `%f1` is .f32 where .u32 is needed"),
+        ("dp2a.u32.s32 %r1, %r2, %r2, %r3;", "`dp2a.u32.s32` lacks one of .lo .hi"),
         ("not.pred %p1, %r1;", "`not.pred`: register `%r1` is .b32 where .pred is needed"),
         ("lop3.b32 %r1, %r2, %rd3, %r4, 1;", "`lop3.b32`: register `%rd3` is .b64 where .b32 is needed"),
         ("shf.l.wrap.b32 %r1, %rd2, %r3, %r4;", "`shf.l.wrap.b32`: register `%rd2` is .b64 where .b32 is needed"),

@@ -136,6 +136,11 @@ impl<'a> Lowering<'a> {
                 self.alu_slots(frame, sum, (dst, result), Operands { a: d, b: c, ..Operands::default() })
             }
             A::Sad { ty, dst, a, b, c } => self.alu(frame, int::sad(ty), (dst, ty), &[(a, ty), (b, ty), (c, ty)], 0),
+            A::DotProduct { part, a_signed, b_signed, dst, a, b, c } => {
+                let f = int::dot_product(part, a_signed, b_signed);
+                let ty = Type::U32;
+                self.alu(frame, Some(f), (dst, ty), &[(a, ty), (b, ty), (c, ty)], 0)
+            }
             A::IntUnary { op, ty, dst, a } => {
                 use ast::IntUnaryOp::{Bfind, BfindShiftAmount, Clz, Popc};
                 let result = if matches!(op, Popc | Clz | Bfind | BfindShiftAmount) { Type::U32 } else { ty };

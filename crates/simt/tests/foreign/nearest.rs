@@ -75,7 +75,7 @@ impl Format {
             // Where the next number would be, if exponents had no end.
             None => 2.0 * self.0[index - 1] - self.0[index - 2],
         };
-        let exact = at(below) == magnitude;
+        let exact = at(below).total_cmp(&magnitude).is_eq();
         let up = match mode {
             _ if exact => false,
             Mode::Nearest => match (magnitude - at(below)).total_cmp(&(at(above) - magnitude)) {

@@ -2,9 +2,9 @@
 
 use super::{
     Address, AtomOp, BarrierOp, BarrierRedOp, CacheControlOp, CacheHints, CallArg, CallReturn, CarryOp, CmpOp, Combine,
-    CvtRounding, CvtaDirection, FenceSem, FloatBinaryOp, FloatTest, FloatUnaryOp, FunctionId, IntBinaryOp, IntUnaryOp,
-    LogicOp, MatchMode, MulPart, Ordering, PredicateOperand, PrmtMode, ReduxOp, RegId, Rounding, Scope, ShfMode,
-    ShflMode, ShiftOp, Space, Target, Type, Value, VoteMode,
+    CvtRounding, CvtaDirection, DotPart, FenceSem, FloatBinaryOp, FloatTest, FloatUnaryOp, FunctionId, IntBinaryOp,
+    IntUnaryOp, LogicOp, MatchMode, MulPart, Ordering, PredicateOperand, PrmtMode, ReduxOp, RegId, Rounding, Scope,
+    ShfMode, ShflMode, ShiftOp, Space, Target, Type, Value, VoteMode,
 };
 
 /// What an instruction does, with typed modifiers and operands.
@@ -52,6 +52,8 @@ pub enum Op {
     },
     /// `sad`: `c + |a - b|`.
     Sad { ty: Type, dst: RegId, a: Value, b: Value, c: Value },
+    /// `dp4a`, `dp2a`: `c` plus the products of bytes of `b` with bytes or halves of `a`. All are 32 bits.
+    DotProduct { part: DotPart, a_signed: bool, b_signed: bool, dst: RegId, a: Value, b: Value, c: Value },
     /// `abs neg popc clz brev` and others on integers. For `popc`, `clz`, `bfind` `dst` is 32 bits.
     IntUnary { op: IntUnaryOp, ty: Type, dst: RegId, a: Value },
     /// `and or xor`, bit by bit; `ty` may be `.pred`.

@@ -154,6 +154,10 @@ impl Checker<'_> {
                 self.values([a, b], ty)?;
                 self.value(c, wide)
             }
+            Op::DotProduct { dst, a, b, c, .. } => {
+                self.reg(dst, Type::U32)?;
+                self.values([a, b, c], Type::U32)
+            }
             Op::Sad { ty, dst, a, b, c } | Op::Fma { ty, dst, a, b, c, .. } => {
                 self.reg(dst, ty)?;
                 self.values([a, b, c], ty)

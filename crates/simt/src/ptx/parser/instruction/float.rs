@@ -196,8 +196,13 @@ impl Parser<'_> {
         if relu && !relu_fits(rounding, dst_ty, src_ty, saturate) {
             return fail("has .relu, which is for .f16 and .bf16 from .f32 by .rn or .rz");
         }
-        if saturate && [dst_ty, src_ty].contains(&Type::Bf16) {
-            return fail("has .sat, which .bf16 does not know");
+        if [dst_ty, src_ty].contains(&Type::Bf16) {
+            if saturate {
+                return fail("has .sat, which .bf16 does not know");
+            }
+            if dst_ty.size() == 1 || src_ty.size() == 1 {
+                return fail("converts between .bf16 and 8 bits, which no instruction does");
+            }
         }
         Ok(Op::Cvt { dst_ty, src_ty, rounding, ftz, saturate, relu, dst: self.dst()?, src: self.src()? })
     }

@@ -90,6 +90,7 @@ impl Parser<'_> {
             "mad" | "mad24" | "madc" => self.mad(opcode, &mut m),
             "div" | "rem" | "min" | "max" => self.int_binary(opcode, &mut m),
             "sad" => self.sad(&mut m),
+            "dp4a" | "dp2a" => self.dot_product(opcode, &mut m),
             "abs" | "neg" | "cnot" | "popc" | "clz" | "brev" | "bfind" => self.int_unary(opcode, &mut m),
 
             "and" | "or" | "xor" => self.logic(opcode, &mut m),
