@@ -162,8 +162,7 @@ impl LoadedKernel for SimulatedKernel {
             grid: shape.grid.into(),
             block: shape.block.into(),
             dynamic_shared_bytes: shape.shared_bytes,
-            workers: None,
-            seed: None,
+            ..LaunchConfig::new(1, 1)
         };
         let args: Vec<_> = args
             .iter()
