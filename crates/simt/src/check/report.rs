@@ -6,8 +6,7 @@ use std::fmt;
 use crate::block::Env;
 use crate::fault::{Access, Space};
 use crate::launch::Dim3;
-use crate::ptx::Frame;
-use crate::registers::LANES;
+use crate::ptx::ast::Frame;
 
 /// Reports of a launch, at most.
 const MAX_REPORTS: usize = 100;
@@ -122,6 +121,10 @@ impl Party {
             frames: kernel.frames(place),
         }
     }
+
+    fn place<'a>(&'a self, module: &'a str) -> Place<'a> {
+        Place { module, frames: &self.frames, line: self.line, instruction: &self.instruction }
+    }
 }
 
 /// What was found at one place, or between two.
@@ -151,14 +154,14 @@ pub struct Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "error[{}]: {}", self.kind, self.message)?;
-        place(f, &self.module, &self.here.frames, self.here.line, &self.here.instruction)?;
-        if let Some(Party { block, thread, access, line, instruction, frames }) = &self.other {
-            write!(f, "other: thread {thread} of block {block}")?;
-            match access {
+        write!(f, "{}", self.here.place(&self.module))?;
+        if let Some(other) = &self.other {
+            write!(f, "other: thread {} of block {}", other.thread, other.block)?;
+            match other.access {
                 Some(access) => writeln!(f, " {access}")?,
                 None => writeln!(f, " waits here")?,
             }
-            place(f, &self.module, frames, *line, instruction)?;
+            write!(f, "{}", other.place(&self.module))?;
         }
         write!(f, "help: {}", self.help)?;
         match self.count {
@@ -169,23 +172,26 @@ impl fmt::Display for Report {
     }
 }
 
-/// Prints where something is: in the source, if that is known, and in the PTX.
-pub(crate) fn place(
-    f: &mut impl fmt::Write,
-    module: &str,
-    frames: &[Frame],
-    line: u32,
-    instruction: &str,
-) -> fmt::Result {
-    let Some((first, callers)) = frames.split_first() else {
-        writeln!(f, "  --> {module}:{line}")?;
-        return writeln!(f, "   | {instruction}");
-    };
-    writeln!(f, "  --> {first}")?;
-    for caller in callers {
-        writeln!(f, "   = inlined at {caller}")?;
+/// Prints where something is, in the source, if that is known, and in the PTX: whole lines.
+pub(crate) struct Place<'a> {
+    pub(crate) module: &'a str,
+    pub(crate) frames: &'a [Frame],
+    pub(crate) line: u32,
+    pub(crate) instruction: &'a str,
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Place { module, frames, line, instruction } = self;
+        let Some((first, callers)) = frames.split_first() else {
+            return writeln!(f, "  --> {module}:{line}\n   | {instruction}");
+        };
+        writeln!(f, "  --> {first}")?;
+        for caller in callers {
+            writeln!(f, "   = inlined at {caller}")?;
+        }
+        writeln!(f, "   | {module}:{line}: {instruction}")
     }
-    writeln!(f, "   | {module}:{line}: {instruction}")
 }
 
 /// The reports of a launch, one for each class and pair of places.
@@ -226,24 +232,17 @@ pub(super) fn name(env: &Env<'_>, ticket: u64, thread: u32) -> String {
     format!("thread {} of block {}", config.block.position(u64::from(thread)), config.grid.position(ticket))
 }
 
-/// The sentence about two accesses that nothing orders.
-pub(super) fn conflict_message(env: &Env<'_>, here: (u32, &MemoryAccess), other: (u64, u32, &MemoryAccess)) -> String {
-    let (ticket, thread, earlier) = other;
-    let config = env.grid.config;
-    let same_block = ticket == env.ticket;
-    let who = if same_block {
-        format!("thread {}", config.block.position(u64::from(thread)))
+/// The sentence about two accesses that are in conflict; `why` ends it.
+pub(super) fn conflict_message(
+    env: &Env<'_>,
+    (thread, here): (u32, &MemoryAccess),
+    (ticket, other_thread, earlier): (u64, u32, &MemoryAccess),
+    why: &str,
+) -> String {
+    let who = if ticket == env.ticket {
+        format!("thread {}", env.grid.config.block.position(u64::from(other_thread)))
     } else {
-        name(env, ticket, thread)
+        name(env, ticket, other_thread)
     };
-    let what = name(env, env.ticket, here.0);
-    let why = if !same_block {
-        "nothing orders the two blocks"
-    } else if here.0 as usize / LANES == thread as usize / LANES {
-        "nothing orders the two lanes of this warp"
-    } else {
-        "without a barrier between"
-    };
-    let joint = if same_block && why.starts_with("without") { " " } else { ", and " };
-    format!("{what} {} that {who} {}{joint}{why}", here.1, earlier.past())
+    format!("{} {here} that {who} {}{why}", name(env, env.ticket, thread), earlier.past())
 }
