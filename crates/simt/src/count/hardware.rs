@@ -80,9 +80,7 @@ impl Request {
     #[inline]
     pub(crate) fn service(&self) -> Service {
         match self.access {
-            Access::Read | Access::Write => {
-                shared(self.access == Access::Read, &self.addresses, self.mask, self.total)
-            }
+            Access::Read | Access::Write => shared(self.access == Access::Read, &self.addresses, self.mask, self.total),
             Access::Atomic => shared_atomic(&self.addresses, self.mask),
         }
     }
