@@ -77,12 +77,13 @@ fn every_launch_runs_and_counts_what_hardware_counts() {
             compared += 1;
             let simulated = simulated[name];
             // A conflict is a wavefront too many, and is as far off as wavefronts may be.
-            let fine = match name.strip_suffix(".bank_conflicts") {
-                Some(access) => {
-                    let wavefronts = recorded.counters[&format!("{access}.wavefronts")];
-                    simulated.abs_diff(counted) * 50 <= wavefronts
-                }
-                None => agrees(name, simulated, counted),
+            let wavefronts = || recorded.counters[&name.replace(".bank_conflicts", ".wavefronts")];
+            let fine = match name.split('.').collect::<Vec<_>>()[..] {
+                [.., "bank_conflicts"] => simulated.abs_diff(counted) * 50 <= wavefronts(),
+                // Where ptxas predicates an access instead of branching around it, the hardware's figure, which is of
+                // instructions, has those that no lane takes part in as well.
+                ["shared", _, "requests"] => simulated <= counted,
+                _ => agrees(name, simulated, counted),
             };
             if !fine {
                 failures.push(format!("{}: {name} is {simulated}, and the hardware counted {counted}", case.name));

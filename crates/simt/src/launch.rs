@@ -237,6 +237,9 @@ pub enum LaunchError {
         /// Why.
         source: MemoryError,
     },
+    /// A range that [`trace`](crate::trace()) was to keep is not there.
+    #[error("a range to trace cannot be read: {0}")]
+    TraceRange(MemoryError),
     /// The kernel faulted. What its blocks wrote so far has been written.
     #[error(transparent)]
     Fault(#[from] Box<Fault>),
@@ -300,6 +303,9 @@ pub(crate) fn run<O: Observer + Send>(
     let variables = kernel
         .variables(memory)
         .map_err(|source| LaunchError::Variables { module: kernel.module_name().to_owned(), source })?;
+    if !O::NOTES_WRITES {
+        memory.assume_written();
+    }
     let grid = Grid {
         kernel,
         config,
