@@ -1,7 +1,7 @@
 //! Warp instructions per second on one core in each mode, and on more cores: `cargo bench -p simt`.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use simt::{Arg, LaunchConfig, LaunchError, Memory, Module, count, launch};
+use simt::{Arg, LaunchConfig, LaunchError, Memory, Module, check, count, launch};
 
 /// A kernel of `kernels.ptx`, ready to run over and over.
 struct Case {
@@ -54,6 +54,7 @@ fn modes(criterion: &mut Criterion) {
         group.sample_size(20).throughput(Throughput::Elements(instructions));
         group.bench_function("run", |bench| bench.iter(|| case.run(1, launch)));
         group.bench_function("count", |bench| bench.iter(|| case.run(1, count)));
+        group.bench_function("check", |bench| bench.iter(|| case.run(1, check)));
         for workers in [1, 2] {
             group
                 .bench_function(BenchmarkId::new("workers", workers), |bench| bench.iter(|| case.run(workers, launch)));

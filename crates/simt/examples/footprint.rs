@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use simt::{Arg, Kernel, LaunchConfig, LaunchError, Memory, Module, count, launch};
+use simt::{Arg, Kernel, LaunchConfig, LaunchError, Memory, Module, check, count, launch};
 
 type Error = Box<dyn std::error::Error>;
 type Mode = fn(&Kernel, &LaunchConfig, &[Arg], &Memory) -> Result<(), LaunchError>;
@@ -13,11 +13,14 @@ const N: u32 = 1 << 26;
 fn main() -> Result<(), Error> {
     let module = Module::from_ptx("kernels.ptx", include_str!("../benches/kernels.ptx"))?;
     let kernel = module.kernel("grid_stride").ok_or("no kernel `grid_stride`")?;
-    let modes: [(&str, Mode); 2] =
-        [("run", launch), ("count", |kernel, config, args, memory| count(kernel, config, args, memory).map(drop))];
+    let modes: [(&str, Mode); 3] = [
+        ("run", launch),
+        ("count", |kernel, config, args, memory| count(kernel, config, args, memory).map(drop)),
+        ("check", |kernel, config, args, memory| check(kernel, config, args, memory).map(drop)),
+    ];
     for (name, mode) in modes {
         let before = reset_peak()?;
-        let memory = Memory::new(1 << 30);
+        let memory = if name == "check" { Memory::checked(1 << 30) } else { Memory::new(1 << 30) };
         let config = LaunchConfig::new(64, 256);
         let input = memory.alloc(u64::from(N) * 4)?;
         for page in (0..u64::from(N) * 4).step_by(1 << 20) {

@@ -110,6 +110,11 @@ impl Request {
         (0..LANES).filter(move |lane| mask >> lane & 1 == 1)
     }
 
+    /// The lowest and the highest address.
+    pub(crate) fn span(&self) -> (u64, u64) {
+        self.addresses.iter().fold((u64::MAX, 0), |(low, high), address| (low.min(*address), high.max(*address)))
+    }
+
     /// Whether all addresses are aligned, and whether all accesses lie in the `bytes` bytes from `base`.
     #[inline(always)]
     fn fits(&self, base: u64, bytes: u64) -> (bool, bool) {
@@ -349,7 +354,7 @@ fn load_run<const WIDTH: usize>(
             put_run::<WIDTH>(registers, target, words.iter().map(|word| word.load(Relaxed)))
         }
         Space::Shared => {
-            let words = env.shared.get(first as usize..first as usize + bytes)?.as_chunks().0;
+            let words = env.shared.get(first as usize..)?.get(..bytes)?.as_chunks().0;
             put_run::<WIDTH>(registers, target, words.iter().map(|word| u64::from_le_bytes(*word)))
         }
         _ => None,
@@ -463,7 +468,10 @@ fn store_width<const WIDTH: usize, O: Observer>(
                 }
             }
         }
-        observer.access(env, at, request);
+        observer.store(env, at, request, |a, b| {
+            let differ = |slot: &Slot| source(registers, *slot, a) ^ source(registers, *slot, b);
+            store.sources.iter().all(|slot| differ(slot) << (64 - 8 * WIDTH) == 0)
+        });
         Ok(())
     })
 }

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use arbitrary::{Result, Unstructured};
 use libfuzzer_sys::{Corpus, fuzz_target};
-use simt::{Arg, LaunchConfig, LaunchError, Memory, Module, count, launch};
+use simt::{Arg, LaunchConfig, LaunchError, Memory, Module, check, count, launch};
 
 /// Warp instructions of a launch.
 const BUDGET: u64 = 20_000;
@@ -38,6 +38,11 @@ fn run(bytes: &mut Unstructured<'_>) -> Result<()> {
     let (plain, memory) = outcome(|args, memory| launch(kernel, &config, args, memory));
     let counted = outcome(|args, memory| count(kernel, &config, args, memory).map(drop));
     assert_eq!((&plain, &memory), (&counted.0, &counted.1), "counting changed what happened\n{text}");
+    let checked = outcome(|args, memory| match check(kernel, &config, args, memory)?.fault {
+        Some(fault) => Err(LaunchError::Fault(fault)),
+        None => Ok(()),
+    });
+    assert_eq!((&plain, &memory), (&checked.0, &checked.1), "checking changed what happened\n{text}");
     // With more workers the order of the blocks is open, and so is what racing blocks leave.
     let parallel = LaunchConfig { workers: Some(2), ..config };
     let _ = outcome(|args, memory| launch(kernel, &parallel, args, memory));
