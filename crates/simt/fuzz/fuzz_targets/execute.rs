@@ -53,7 +53,7 @@ fn run(bytes: &mut Unstructured<'_>) -> Result<()> {
 fn outcome(run: impl Fn(&[Arg], &Memory) -> Result<(), LaunchError>) -> (Result<(), LaunchError>, Vec<u8>) {
     let memory = Memory::new(1 << 16);
     let data = memory.alloc(DATA as u64).expect("the memory is large enough");
-    let mut bytes: Vec<u8> = (0..DATA).map(|at| (at * 37 >> 3) as u8).collect();
+    let mut bytes: Vec<u8> = (0..DATA).map(|at| ((at * 37) >> 3) as u8).collect();
     memory.write(data, &bytes).expect("the buffer was allocated");
     let result = run(&[Arg::Pointer(data), Arg::U32(DATA as u32 / 4)], &memory);
     if let Err(error) = &result {
