@@ -1,4 +1,5 @@
-//! Embeds the committed PTX: writes a table of the manifest and the files that `src/ptx.rs` includes.
+//! Embeds the committed PTX and the kernels' sources, which its line tables name: writes a table of the manifest and the
+//! files that `src/ptx.rs` includes.
 
 use std::{
     env,
@@ -21,22 +22,50 @@ fn main() -> Result<(), Box<dyn Error>> {
         writeln!(source, "None;")?;
     }
 
-    let mut files: Vec<PathBuf> = Vec::new();
-    if folder.is_dir() {
-        for entry in fs::read_dir(&folder)? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == "ptx") {
-                files.push(path);
-            }
+    let mut files = Vec::new();
+    collect(&folder, "ptx", &mut files)?;
+    write_table(&mut source, "EMBEDDED_FILES", &folder, "", &files)?;
+
+    let sources = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../kernels/src");
+    println!("cargo::rerun-if-changed={}", sources.display());
+    let mut files = Vec::new();
+    collect(&sources, "rs", &mut files)?;
+    write_table(&mut source, "EMBEDDED_SOURCES", &sources, "kernels/src/", &files)?;
+    fs::write(Path::new(&env::var("OUT_DIR")?).join("embedded_ptx.rs"), source)?;
+    Ok(())
+}
+
+/// Adds the files with this ending that are in the folder or below it; none if there is no folder.
+fn collect(folder: &Path, ending: &str, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
+    if !folder.is_dir() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect(&path, ending, files)?;
+        } else if path.extension().is_some_and(|extension| extension == ending) {
+            files.push(path);
         }
     }
-    files.sort();
-    writeln!(source, "const EMBEDDED_FILES: &[(&str, &str)] = &[")?;
-    for path in &files {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        writeln!(source, "    ({name:?}, include_str!({:?})),", path.display().to_string())?;
+    Ok(())
+}
+
+/// Writes a constant of pairs: the name of each file, which is its path in the folder after the prefix, and its text.
+fn write_table(
+    source: &mut String,
+    name: &str,
+    folder: &Path,
+    prefix: &str,
+    files: &[PathBuf],
+) -> Result<(), Box<dyn Error>> {
+    let mut rows = Vec::new();
+    for path in files {
+        let parts: Vec<_> = path.strip_prefix(folder)?.iter().map(|part| part.to_string_lossy()).collect();
+        let name = format!("{prefix}{}", parts.join("/"));
+        rows.push(format!("    ({name:?}, include_str!({:?})),", path.display().to_string()));
     }
-    writeln!(source, "];")?;
-    fs::write(Path::new(&env::var("OUT_DIR")?).join("embedded_ptx.rs"), source)?;
+    rows.sort();
+    writeln!(source, "const {name}: &[(&str, &str)] = &[\n{}\n];", rows.join("\n"))?;
     Ok(())
 }

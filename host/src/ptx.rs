@@ -1,9 +1,10 @@
-//! The compiled kernels: those embedded in this binary, or a folder of the same layout.
+//! The compiled kernels, and the sources that their line tables name: those embedded in this binary, or a folder of the
+//! same layout.
 
 use std::{
     borrow::Cow,
     env, fs, io,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use cuda_builder::manifest::{Manifest, ManifestError, sha256_hex};
@@ -16,6 +17,18 @@ pub const DIR_VARIABLE: &str = "WARPFOLD_PTX_DIR";
 /// The folder of PTX to use: the one that is given, else the one that [`DIR_VARIABLE`] names; `None` for the embedded PTX.
 pub fn folder(given: Option<&Path>) -> Option<PathBuf> {
     given.map(Path::to_owned).or_else(|| env::var_os(DIR_VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from))
+}
+
+/// The text of a kernel's source, by the name that the embedded PTX's line tables have for it: its path in the repository,
+/// from `kernels/src/`. `None` for all other files.
+///
+/// ```
+/// let rung = warpfold::ptx::source("kernels/src/ladder/reduce3.rs").expect("it is in the repository");
+/// assert!(rung.starts_with("//! Rung 3: sequential addressing."));
+/// assert_eq!(warpfold::ptx::source("core/src/ptr/mut_ptr.rs"), None);
+/// ```
+pub fn source(file: &str) -> Option<&'static str> {
+    EMBEDDED_SOURCES.iter().find(|(name, _)| *name == file).map(|(_, text)| *text)
 }
 
 /// Why there is no PTX for a kernel.
@@ -192,6 +205,15 @@ impl PtxLibrary {
         Ok(Ptx { file: best.file.clone(), arch: best.arch.clone(), text })
     }
 
+    /// The source that a line table of this set calls `file`: of the embedded set as [`source`] has it; of a folder, the
+    /// file at that path in it, if there is one.
+    pub fn source(&self, file: &str) -> Option<Cow<'static, str>> {
+        let Some(folder) = &self.folder else { return source(file).map(Cow::Borrowed) };
+        // A line table may name any path: those that lead out of the folder are not followed.
+        let inside = Path::new(file).components().all(|part| matches!(part, Component::Normal(_)));
+        if inside { fs::read_to_string(folder.join(file)).ok().map(Cow::Owned) } else { None }
+    }
+
     fn text(&self, file: &str) -> Result<Cow<'static, str>, PtxError> {
         let failed = |cause| PtxError::Read { place: self.place(), file: file.to_owned(), cause };
         match &self.folder {
@@ -216,6 +238,8 @@ fn capability(arch: &str) -> Option<(u32, u32)> {
 
 #[cfg(test)]
 mod tests {
+    use simt::ptx::ast::{Op, Space};
+
     use super::*;
 
     fn folder(modules: &[(&str, &str)]) -> tempfile::TempDir {
@@ -286,5 +310,105 @@ mod tests {
         assert!(matches!(library.find("k", (9, 0)), Err(PtxError::Hash { .. })));
         fs::remove_file(&file).unwrap();
         assert!(matches!(library.find("k", (9, 0)), Err(PtxError::Read { .. })));
+    }
+
+    /// The chains lead from each access, barrier and branch of each kernel to a line of its rung that is there.
+    #[test]
+    fn every_access_barrier_and_branch_has_a_line_in_its_rung() {
+        let manifest = PtxLibrary::embedded().unwrap().manifest;
+        let mut kernels = 0;
+        for (file, text) in EMBEDDED_FILES {
+            let module = simt::ptx::parse(file, text).unwrap();
+            for kernel in module.functions.iter().filter(|function| function.is_entry()) {
+                kernels += 1;
+                for instruction in &kernel.body {
+                    let text = module.text(instruction.span);
+                    let place = format!("{}, line {}: {text}", kernel.name, instruction.span.line);
+                    let frames = module.frames(instruction.location.unwrap_or_else(|| panic!("{place}: no line")));
+                    for frame in &frames {
+                        assert!(frame.line > 0, "{place}: {frame:?}");
+                        let Some(source) = source(&frame.file) else {
+                            let known =
+                                ["core/src/", "crates/cuda_std/src/"].iter().any(|known| frame.file.starts_with(known));
+                            assert!(known, "{place}: {frame:?}");
+                            continue;
+                        };
+                        let line =
+                            source.lines().nth(frame.line as usize - 1).unwrap_or_else(|| panic!("{place}: {frame:?}"));
+                        assert!(
+                            !line.trim().is_empty() && frame.column as usize <= line.len() + 1,
+                            "{place}: {frame:?}: {line}"
+                        );
+                    }
+                    let outermost = frames.last().unwrap();
+                    assert_eq!(outermost.file, "kernels/src/lib.rs", "{place}");
+                    assert!(
+                        frames[..frames.len() - 1].iter().all(|frame| frame.function.is_some()),
+                        "{place}: {frames:?}"
+                    );
+                    if accesses_branches_or_waits(&instruction.op) {
+                        let rung = frames.iter().any(|frame| frame.file.starts_with("kernels/src/ladder/"));
+                        assert!(rung, "{place}: {frames:?}");
+                    }
+                }
+            }
+        }
+        assert_eq!(kernels, manifest.kernels.len());
+    }
+
+    fn accesses_branches_or_waits(op: &Op) -> bool {
+        match op {
+            Op::Ld { space, .. } => *space != Space::Param,
+            Op::St { .. }
+            | Op::Atom { .. }
+            | Op::Bra { .. }
+            | Op::Barrier { .. }
+            | Op::BarrierRed { .. }
+            | Op::WarpSync { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// What is said of a line must be true of it: a few that the lectures show.
+    #[test]
+    fn instructions_lead_to_the_lines_that_they_are_made_of() {
+        for (kernel, opcode, function, line) in [
+            ("reduce1_sum_i32", "rem.u32", "reduce1", "% (2 * s)"),
+            ("reduce3_sum_i32", "bar.sync", "reduce3", "thread::sync_threads();"),
+            ("reduce3_sum_i32", "st.global", "reduce3", "*output.add("),
+            ("reduce6_max_i32_b256", "bar.warp.sync", "step", "warp::sync_warp(u32::MAX);"),
+        ] {
+            let library = PtxLibrary::embedded().unwrap();
+            let ptx = library.find(kernel, (9, 0)).unwrap();
+            let module = simt::ptx::parse(&ptx.file, &ptx.text).unwrap();
+            let (_, body) = module.function(kernel).unwrap();
+            let found: Vec<_> = body.body.iter().filter(|found| module.text(found.span).starts_with(opcode)).collect();
+            assert!(!found.is_empty(), "{kernel}: {opcode}");
+            for instruction in found {
+                let frames = module.frames(instruction.location.unwrap());
+                let rung = frames
+                    .iter()
+                    .find(|frame| {
+                        frame.function.as_deref().is_some_and(|name| name.split('<').next() == Some(function))
+                    })
+                    .unwrap_or_else(|| panic!("{kernel}: {opcode}: {frames:?}"));
+                let source = library.source(&rung.file).unwrap();
+                let text = source.lines().nth(rung.line as usize - 1).unwrap();
+                assert!(text.contains(line), "{kernel}: {opcode}: {rung:?}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_folder_has_sources_of_its_own_or_none() {
+        let folder = folder(&[("m", "sm_75")]);
+        let library = PtxLibrary::from_dir(folder.path()).unwrap();
+        assert_eq!(library.source("kernels/src/lib.rs"), None);
+        let file = folder.path().join("src/mine.rs");
+        fs::create_dir(file.parent().unwrap()).unwrap();
+        fs::write(&file, "fn mine() {}").unwrap();
+        assert_eq!(library.source("src/mine.rs").as_deref(), Some("fn mine() {}"));
+        assert_eq!(library.source(&file.display().to_string()), None);
+        assert_eq!(library.source("src/../src/mine.rs"), None);
     }
 }

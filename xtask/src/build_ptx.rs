@@ -135,6 +135,7 @@ fn render(root: &Path, toolchain: &Toolchain, args: &Args) -> anyhow::Result<Ren
         let mut builder = CudaBuilder::new(root.join("kernels"))
             .arch(arch)
             .target_dir(root.join("target/ptx").join(arch.sm()))
+            .generate_line_info(true)
             .emit_llvm_ir(args.emit_llvm)
             .kernel_traits(kernel_name::traits);
         if let Some(only) = &args.only {

@@ -61,11 +61,13 @@ impl NvvmArch {
     }
 
     /// The PTX ISA version to print, as LLVM's feature name: the lowest that knows the architecture, so that old
-    /// drivers load the result, but no less than 7.0 (CUDA 11.0, driver 450).
+    /// drivers load the result, but no less than 7.0 (CUDA 11.0, driver 450), or than 7.2 (CUDA 11.2, driver 460) where
+    /// lines must tell what they were inlined at.
     ///
-    /// PTX ISA, "Release Notes", table "PTX Release History".
-    pub(crate) fn ptx_feature(self) -> &'static str {
+    /// PTX ISA, "Release Notes", table "PTX Release History", and "Debugging Directives: .loc".
+    pub(crate) fn ptx_feature(self, line_info: bool) -> &'static str {
         match self {
+            Self::Compute75 | Self::Compute80 | Self::Compute86 if line_info => "+ptx72",
             Self::Compute75 | Self::Compute80 => "+ptx70",
             Self::Compute86 => "+ptx71",
             Self::Compute87 => "+ptx74",

@@ -12,7 +12,7 @@ use crate::error::CudaBuilderError;
 use crate::lint::{Expectation, Expectations, Finding, lint};
 use crate::manifest::{Kernel, Param, ToolchainVersions};
 use crate::toolchain::Toolchain;
-use crate::{ir, ptx};
+use crate::{ir, line_info, ptx};
 
 /// What a kernel's name tells about it, and where it goes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -118,7 +118,9 @@ impl CudaBuilder {
         self
     }
 
-    /// Whether the PTX has `.loc` lines that lead to the source. Off by default.
+    /// Whether the PTX has `.loc` lines that lead to the source, through all that was inlined. Off by default. The PTX is
+    /// then of version 7.2 at least (CUDA 11.2, driver 460); its instructions are the same. Paths are relative to the
+    /// crate's workspace, or to the folder that `core` is in; those of crates from elsewhere are absolute.
     #[must_use]
     pub fn generate_line_info(mut self, line_info: bool) -> Self {
         self.line_info = line_info;
@@ -279,7 +281,7 @@ impl CudaBuilder {
             // rustc duplicates barriers into divergent arms (rust-lang/rust #137086).
             "-Zmir-enable-passes=-JumpThreading".to_owned(),
             // Paths in line tables and panic messages must not depend on where the sources lie. The last match wins.
-            format!("--remap-path-prefix={}=rust", toolchain.sysroot.join("lib/rustlib/src/rust").display()),
+            format!("--remap-path-prefix={}=", toolchain.sysroot.join("lib/rustlib/src/rust/library").display()),
             format!("--remap-path-prefix={}=.", workspace_root(toolchain, &path)?.display()),
         ];
         if self.line_info {
@@ -332,19 +334,29 @@ impl CudaBuilder {
             .arg("-o")
             .arg(&optimised)
             .run("opt")?;
-        let ptx = scratch.join(format!("{name}.ptx"));
+        let llvm_ir = read(&optimised)?;
+        let line_table = if self.line_info {
+            let (numbered, table) = line_info::number(&llvm_ir)?;
+            write(&optimised, numbered)?;
+            Some(table)
+        } else {
+            None
+        };
+        let printed = scratch.join(format!("{name}.ptx"));
         tool(toolchain, "llc")
             // Loop strength reduction keeps a pointer beside each index, which costs a loop two instructions; ptxas makes
             // addresses cheaper.
             .args(["-O3", "-disable-lsr"])
             .arg(format!("-mcpu={}", self.arch))
-            .arg(format!("-mattr={}", self.arch.ptx_feature()))
+            .arg(format!("-mattr={}", self.arch.ptx_feature(self.line_info)))
             .arg(&optimised)
             .arg("-o")
-            .arg(&ptx)
+            .arg(&printed)
             .run("llc")?;
-        let llvm_ir = if self.emit_llvm_ir { Some(read(&optimised)?) } else { None };
-        Ok(CompiledModule { name: name.to_owned(), arch: self.arch, ptx: read(&ptx)?, llvm_ir })
+        let printed = read(&printed)?;
+        let ptx = line_table.map_or(Ok(printed.clone()), |table| table.print(&printed))?;
+        let llvm_ir = self.emit_llvm_ir.then_some(llvm_ir);
+        Ok(CompiledModule { name: name.to_owned(), arch: self.arch, ptx, llvm_ir })
     }
 
     fn traits(&self, kernel: &str) -> KernelTraits {

@@ -114,7 +114,7 @@ fn symbol(text: &str) -> Option<(&str, &str)> {
 }
 
 /// The text of an LLVM string constant, in which `\xx` is a byte in hex.
-fn unescape(literal: &str) -> String {
+pub(crate) fn unescape(literal: &str) -> String {
     let mut bytes = Vec::with_capacity(literal.len());
     let mut rest = literal.bytes();
     while let Some(byte) = rest.next() {

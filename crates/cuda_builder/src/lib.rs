@@ -6,7 +6,8 @@
 //! 2. `llvm-link` joins the crate's bitcode with what it uses of its dependencies;
 //! 3. [`ir`] rewrites the joined module: statics of the section `.shared` move to the shared address space, and the
 //!    intrinsics that no Rust can spell are defined;
-//! 4. for each module `opt` keeps the module's kernels, drops the rest and optimises, and `llc` prints PTX;
+//! 4. for each module `opt` keeps the module's kernels, drops the rest and optimises, and `llc` prints PTX, in which
+//!    [`generate_line_info`](CudaBuilder::generate_line_info) puts the sources' lines;
 //! 5. [`lint`] reads the PTX again, and a finding fails the build;
 //! 6. what the host must know of each kernel is read back into the types of [`manifest`].
 //!
@@ -33,6 +34,8 @@ mod error;
 pub mod foreign;
 #[cfg(feature = "build")]
 pub mod ir;
+#[cfg(feature = "build")]
+mod line_info;
 #[cfg(feature = "build")]
 pub mod lint;
 pub mod manifest;

@@ -92,8 +92,17 @@ fn build_writes_one_file_with_line_info_and_ir_when_asked() {
     let ptx = std::fs::read_to_string(&path).unwrap();
     assert!(ptx.contains(".target sm_80\n"), "{ptx}");
     // No path of this machine.
-    assert!(ptx.contains("\t.file\t1 \"./src/lib.rs\""), "{ptx}");
-    assert!(ptx.contains("\t.loc\t1 "), "{ptx}");
+    assert!(ptx.contains("\t.file\t1 \"src/lib.rs\"\n"), "{ptx}");
+    let module = simt::ptx::parse("fixture", &ptx).unwrap();
+    let (_, kernel) = module.function("dynamic_shared").unwrap();
+    let barrier = kernel.body.iter().find(|found| module.text(found.span).starts_with("bar.sync")).unwrap();
+    let frames = module.frames(barrier.location.unwrap());
+    let [inner, outer] = &frames[..] else { panic!("{frames:?}") };
+    assert!(inner.file.ends_with("cuda_std/src/thread.rs"), "{inner:?}");
+    assert_eq!(inner.function.as_deref(), Some("sync_threads"));
+    assert_eq!(outer.file, "src/lib.rs");
+    let source = std::fs::read_to_string(fixture().join("src/lib.rs")).unwrap();
+    assert_eq!(source.lines().nth(outer.line as usize - 1).unwrap().trim(), "thread::sync_threads();");
     let ir = std::fs::read_to_string(folder.path().join("fixture.ll")).unwrap();
     assert!(ir.contains("define ptx_kernel void @shuffle("), "{ir}");
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::launch::Dim3;
-use crate::ptx::Frame;
+use crate::ptx::ast::Frame;
 
 /// A state space an access went to, after generic addresses were resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -76,4 +76,4 @@ pub use launch::{
 };
 pub use memory::{Memory, MemoryError};
 pub use module::{Kernel, LoadError, Module, Param};
-pub use ptx::Frame;
+pub use ptx::ast::Frame;

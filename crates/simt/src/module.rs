@@ -10,7 +10,8 @@ use crate::ir::{Place, Program};
 use crate::launch::Dim3;
 use crate::lower;
 use crate::memory::{Memory, MemoryError};
-use crate::ptx::{self, Frame, ast};
+use crate::ptx::ast::Frame;
+use crate::ptx::{self, ast};
 
 /// Why a PTX text was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -210,7 +211,7 @@ impl Kernel {
     /// The source that a place was compiled from.
     pub(crate) fn frames(&self, place: Place) -> Vec<Frame> {
         let Shared { files, locations, .. } = &*self.0.module;
-        place.location.map_or_else(Vec::new, |location| ptx::frames(files, locations, location))
+        place.location.map_or_else(Vec::new, |location| ast::frames(files, locations, location))
     }
 
     /// The device addresses of the module's variables, which are placed when the module first runs on `memory`.

@@ -211,40 +211,66 @@ fn calls_resolve_to_functions_declared_before() {
     assert_eq!((callee.index(), *uniform), (0, true));
 }
 
-/// Where the first instruction with this opcode comes from, innermost place first.
-fn origin(name: &str, text: &str, opcode: &str) -> Vec<(String, u32, u32, Option<String>)> {
-    let module = parse(name, text).unwrap_or_else(|error| panic!("{error}"));
-    let instruction = module.functions[0].body.iter().find(|found| module.text(found.span).starts_with(opcode));
-    let mut place = instruction.unwrap().location;
-    let mut trace = Vec::new();
-    while let Some(id) = place {
-        let location = &module.locations[id.index()];
-        let inlined = location.inlined_at.as_ref();
-        let path = module.files[location.file as usize].path.clone();
-        trace.push((path, location.line, location.column, inlined.and_then(|inlined| inlined.function.clone())));
-        place = inlined.map(|inlined| inlined.location);
-    }
-    trace
+/// Where the instruction that begins with this text comes from, innermost place first.
+fn origin(module: &Module, text: &str) -> Vec<(String, u32, u32, Option<String>)> {
+    let instruction = module.functions[0].body.iter().find(|found| module.text(found.span).starts_with(text));
+    let frames = module.frames(instruction.unwrap().location.unwrap());
+    frames.into_iter().map(|frame| (frame.file, frame.line, frame.column, frame.function)).collect()
+}
+
+/// As [`origin`] has it.
+fn frame(file: &str, line: u32, column: u32, function: Option<&str>) -> (String, u32, u32, Option<String>) {
+    (file.to_owned(), line, column, function.map(str::to_owned))
 }
 
 #[test]
 fn line_tables_name_files_declared_later() {
-    let trace = origin("llvm_lineinfo", include_str!("data/llvm_lineinfo.sm_75.ptx"), "mul");
-    assert_eq!(trace, [("/src/op.rs".to_owned(), 8, 3, None)]);
+    let module = parse("llvm_lineinfo", include_str!("data/llvm_lineinfo.sm_75.ptx")).unwrap();
+    assert_eq!(origin(&module, "mul"), [frame("/src/op.rs", 8, 3, None)]);
 }
 
 #[test]
 fn line_tables_follow_inlining() {
-    let trace = origin("nvcc_inlined", include_str!("data/nvcc_inlined.sm_75.ptx"), "mul.lo");
-    let file = "inlined.cu".to_owned();
-    assert_eq!(
-        trace,
-        [
-            (file.clone(), 3, 3, Some("_Z5inneri".to_owned())),
-            (file.clone(), 6, 3, Some("_Z6middlei".to_owned())),
-            (file, 9, 3, None),
-        ]
+    let module = parse("nvcc_inlined", include_str!("data/nvcc_inlined.sm_75.ptx")).unwrap();
+    let outermost = frame("inlined.cu", 9, 3, None);
+    let middle = frame("inlined.cu", 6, 3, Some("_Z6middlei"));
+    let inner = frame("inlined.cu", 3, 3, Some("_Z5inneri"));
+    assert_eq!(origin(&module, "mul.lo"), [inner, middle.clone(), outermost.clone()]);
+    assert_eq!(origin(&module, "add.s32 \t%r11"), [middle, outermost.clone()]);
+    assert_eq!(origin(&module, "st.global"), [outermost]);
+}
+
+/// Recursion: the same place occurs twice in a chain, and `inlined_at` means the one described last.
+#[test]
+fn a_call_site_is_the_latest_of_its_place_in_the_function() {
+    let module = parsed(
+        ".file 1 \"a.rs\"
+         .entry first() { .reg .b32 %r<9>;
+           .loc 1 9 1
+           .loc 1 5 2, function_name names+2, inlined_at 1 9 1
+           mov.u32 %r1, 1;
+           .loc 1 5 2, function_name names, inlined_at 1 5 2
+           mov.u32 %r2, 1;
+           .loc 1 5 2, function_name names+2, inlined_at 1 9 1
+           mov.u32 %r3, 1;
+           .loc 1 7 7, function_name names+100, inlined_at 1 5 2
+           mov.u32 %r4, 1;
+         }
+         .entry second() { .reg .b32 %r<9>;
+           .loc 1 7 7, function_name names, inlined_at 1 5 2
+           mov.u32 %r1, 1;
+         }
+         .section .debug_str { names: .b8 102, 0, 103, 0 }",
     );
+    let (nine, outer) = (frame("a.rs", 9, 1, None), frame("a.rs", 5, 2, Some("g")));
+    assert_eq!(origin(&module, "mov.u32 %r1"), [outer.clone(), nine.clone()]);
+    assert_eq!(origin(&module, "mov.u32 %r2"), [frame("a.rs", 5, 2, Some("f")), outer.clone(), nine.clone()]);
+    assert_eq!(origin(&module, "mov.u32 %r3"), [outer.clone(), nine.clone()]);
+    assert_eq!(origin(&module, "mov.u32 %r4"), [frame("a.rs", 7, 7, None), outer, nine]);
+    // What the first function described does not count in the second.
+    let second = module.frames(module.functions[1].body[0].location.unwrap());
+    assert_eq!(second[1], simt::ptx::ast::Frame { file: "a.rs".into(), line: 5, column: 2, function: None });
+    assert_eq!(second.len(), 2);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::launch::{Arg, LaunchConfig, LaunchError, run};
 use crate::memory::Memory;
 use crate::module::Kernel;
 use crate::observe::{At, Observer};
-use crate::ptx::{Frame, ast};
+use crate::ptx::ast::{self, Frame};
 
 /// What a launch did.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,9 +10,12 @@
 use std::fmt;
 use std::sync::Arc;
 
+mod location;
 mod modifiers;
 mod op;
 
+pub(crate) use location::frames;
+pub use location::{Frame, InlinedAt, Location, SourceFile};
 pub use modifiers::*;
 pub use op::Op;
 
@@ -83,37 +86,6 @@ pub struct Span {
     pub end: u32,
     /// Line, from 1.
     pub line: u32,
-}
-
-/// A `.file` entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SourceFile {
-    /// The number that `.loc` uses.
-    pub index: u32,
-    /// The path as written.
-    pub path: String,
-}
-
-/// A place in the source the PTX was compiled from (`.loc`).
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Location {
-    /// Position in [`Module::files`].
-    pub file: u32,
-    /// Line, from 1; 0 means the compiler gave none.
-    pub line: u32,
-    /// Column, from 1; 0 means the compiler gave none.
-    pub column: u32,
-    /// Where this was inlined, with the inlined function's name.
-    pub inlined_at: Option<InlinedAt>,
-}
-
-/// The call site of inlined code.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct InlinedAt {
-    /// The inlined function's linkage name, where the debug strings give it.
-    pub function: Option<String>,
-    /// The call site.
-    pub location: LocationId,
 }
 
 macro_rules! ids {

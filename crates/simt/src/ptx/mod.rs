@@ -5,14 +5,11 @@
 
 pub mod ast;
 mod diagnostic;
-mod frames;
 mod lexer;
 pub mod parser;
 pub mod validate;
 
 pub use diagnostic::Diagnostic;
-pub use frames::Frame;
-pub(crate) use frames::frames;
 
 /// Parses and validates a PTX file. `name` is what diagnostics call it.
 ///

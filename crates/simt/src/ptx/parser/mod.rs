@@ -41,9 +41,11 @@ struct Parser<'a> {
     scopes: Vec<Scope<'a>>,
     location: Option<LocationId>,
     location_ids: HashMap<Location, LocationId>,
-    /// The latest location of each (file, line, column), which `inlined_at` refers to.
+    /// The function's latest location of each (file, line, column), which `inlined_at` refers to.
     call_sites: HashMap<(u32, u32, u32), LocationId>,
-    debug_strings: HashMap<&'a str, String>,
+    /// The bytes of `.debug_str`, and where its labels stand in them.
+    debug_bytes: Vec<u8>,
+    debug_labels: HashMap<&'a str, usize>,
     /// Whether the next operand is an instruction's first, with no comma before it.
     first_operand: bool,
 }
@@ -72,7 +74,8 @@ impl<'a> Parser<'a> {
             location: None,
             location_ids: HashMap::new(),
             call_sites: HashMap::new(),
-            debug_strings: HashMap::new(),
+            debug_bytes: Vec::new(),
+            debug_labels: HashMap::new(),
             first_operand: true,
         }
     }

@@ -12,15 +12,10 @@ use super::{Imm, Parser};
 
 impl<'a> Parser<'a> {
     pub(super) fn module(mut self) -> Result<Module> {
-        self.files()?;
+        self.line_tables()?;
         self.header()?;
         while self.peek().kind != TokenKind::End {
             self.declaration()?;
-        }
-        for location in &mut self.module.locations {
-            if let Some(InlinedAt { function, .. }) = &mut location.inlined_at {
-                *function = function.take().and_then(|label| self.debug_strings.get(label.as_str()).cloned());
-            }
         }
         Ok(self.module)
     }
@@ -126,14 +121,21 @@ impl<'a> Parser<'a> {
         Ok(SourceFile { index, path })
     }
 
-    /// Collects all `.file` entries: nvcc writes them after the functions whose `.loc` refer to them.
-    fn files(&mut self) -> Result<()> {
+    /// Collects what `.loc` refers to: nvcc writes it after the functions.
+    fn line_tables(&mut self) -> Result<()> {
         for at in 0..self.tokens.len() {
             let token = self.tokens[at];
-            if token.kind == TokenKind::Dot && self.text(token.span) == ".file" {
-                self.at = at;
-                let file = self.file()?;
-                self.module.files.push(file);
+            if token.kind != TokenKind::Dot {
+                continue;
+            }
+            self.at = at;
+            match self.text(token.span) {
+                ".file" => {
+                    let file = self.file()?;
+                    self.module.files.push(file);
+                }
+                ".section" => self.debug_strings()?,
+                _ => {}
             }
         }
         self.at = 0;
@@ -151,7 +153,8 @@ impl<'a> Parser<'a> {
                 return Err(Error::new(span, format!("expected `function_name`, found `{word}`")));
             }
             let label = self.bump();
-            self.offset()?;
+            let offset = self.offset()?;
+            let function = self.debug_string(self.text(label.span), offset);
             self.expect(b',')?;
             let (word, span) = self.ident("`inlined_at`")?;
             if word != "inlined_at" {
@@ -162,7 +165,7 @@ impl<'a> Parser<'a> {
                 Some(&id) => id,
                 None => self.intern(call_site, None),
             };
-            inlined_at = Some(InlinedAt { function: Some(self.text(label.span).to_owned()), location });
+            inlined_at = Some(InlinedAt { function, location });
         }
         self.location = Some(self.intern(place, inlined_at));
         Ok(())
@@ -189,32 +192,45 @@ impl<'a> Parser<'a> {
         id
     }
 
-    /// Skips a debug section; of `.debug_str` it keeps the strings, which name inlined functions.
+    /// Skips a debug section.
     fn section(&mut self) -> Result<()> {
         self.at += 1;
-        let keep = self.peek_dot() == Some("debug_str");
         self.bump();
         let opening = self.expect(b'{')?;
-        let mut label = None;
-        let mut bytes = Vec::new();
         loop {
-            let token = self.bump();
-            match token.kind {
+            match self.bump().kind {
                 TokenKind::End => return Err(Error::new(opening, "this section is never closed")),
                 TokenKind::Punct(b'}') => return Ok(()),
-                TokenKind::Ident if keep && self.at_punct(b':') => {
-                    label = Some(self.text(token.span));
-                    bytes.clear();
-                }
-                TokenKind::Number(Imm::Int(0)) if keep => {
-                    if let Some(label) = label.take() {
-                        self.debug_strings.insert(label, String::from_utf8_lossy(&bytes).into_owned());
-                    }
-                }
-                TokenKind::Number(Imm::Int(byte)) if keep => bytes.push(byte as u8),
                 _ => {}
             }
         }
+    }
+
+    /// Keeps a debug section if it is that of the strings, which name inlined functions.
+    fn debug_strings(&mut self) -> Result<()> {
+        self.at += 1;
+        if !self.eat_dot("debug_str") {
+            return Ok(());
+        }
+        self.expect(b'{')?;
+        loop {
+            let token = self.bump();
+            match token.kind {
+                TokenKind::End | TokenKind::Punct(b'}') => return Ok(()),
+                TokenKind::Ident if self.at_punct(b':') => {
+                    self.debug_labels.insert(self.text(token.span), self.debug_bytes.len());
+                }
+                TokenKind::Number(Imm::Int(byte)) => self.debug_bytes.push(byte as u8),
+                _ => {}
+            }
+        }
+    }
+
+    /// The string at `label + offset` of the debug strings, which a zero ends.
+    fn debug_string(&self, label: &str, offset: i64) -> Option<String> {
+        let start = self.debug_labels.get(label)?.checked_add_signed(offset as isize)?;
+        let bytes = self.debug_bytes.get(start..)?.split(|&byte| byte == 0).next()?;
+        Some(String::from_utf8_lossy(bytes).into_owned())
     }
 
     fn function(&mut self, linkage: Linkage, start: Span) -> Result<()> {
@@ -230,6 +246,7 @@ impl<'a> Parser<'a> {
         self.scopes.clear();
         self.scopes.push(Scope::default());
         self.location = None;
+        self.call_sites.clear();
         // `.noreturn` may stand on either side of the name.
         self.directives()?;
         if kind == FunctionKind::Func && self.at_punct(b'(') {
