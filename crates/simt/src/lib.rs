@@ -50,6 +50,7 @@
 #![allow(clippy::inline_always, reason = "loops over lanes vectorise only when all of their body is inlined")]
 #![allow(clippy::needless_range_loop, reason = "a lane number indexes several arrays and masks at once")]
 
+pub mod occupancy;
 pub mod ptx;
 
 mod access;
