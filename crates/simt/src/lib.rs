@@ -67,6 +67,7 @@ mod memory;
 mod module;
 mod observe;
 mod registers;
+mod trace;
 mod warp;
 
 pub use count::{Banks, Counters, Global, InstructionCounters, Local, Profile, Requests, Shared, Traffic, count};
@@ -78,3 +79,4 @@ pub use launch::{
 pub use memory::{Memory, MemoryError};
 pub use module::{Kernel, LoadError, Module, Param};
 pub use ptx::ast::Frame;
+pub use trace::{BlockTrace, LaneAccess, Phase, PhaseEnd, Trace, TraceOptions, TracedAccess, TracedInstruction, trace};
