@@ -7,6 +7,7 @@
 
 pub mod device;
 pub mod element;
+pub mod explain;
 mod host_memory;
 pub mod input;
 pub mod launch;

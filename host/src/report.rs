@@ -225,7 +225,7 @@ struct JsonTimes {
     reps: usize,
 }
 
-fn json_value(value: Value) -> Json {
+pub(crate) fn json_value(value: Value) -> Json {
     match value {
         Value::I32(value) => value.into(),
         Value::U32(value) => value.into(),

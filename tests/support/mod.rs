@@ -108,6 +108,11 @@ impl Sandbox {
         self.folder.path().join(name)
     }
 
+    /// Reads a file that the command wrote there.
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.folder.path().join(name)).unwrap()
+    }
+
     /// A command that runs there.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(binary());
