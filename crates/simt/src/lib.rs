@@ -51,6 +51,7 @@
 #![allow(clippy::needless_range_loop, reason = "a lane number indexes several arrays and masks at once")]
 
 pub mod args;
+pub mod occupancy;
 pub mod ptx;
 
 mod access;

@@ -6,7 +6,10 @@ use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
 use warpfold::{device::DeviceChoice, element::ElementType, launch::Request, op::Op, variant::Variant};
 
-use crate::profile::{CompareArgs, ProfileArgs};
+use crate::{
+    explain::ExplainArgs,
+    profile::{CompareArgs, ProfileArgs},
+};
 
 /// Reduce an array on a GPU, or on the built-in simulator, with one rung of the reduction ladder; check the result
 /// against the CPU and time it. Or see why a rung is slow, with one of the commands.
@@ -88,6 +91,8 @@ pub(crate) enum Lesson {
     Profile(ProfileArgs),
     /// Count what several rungs do, side by side
     Compare(CompareArgs),
+    /// Draw what a rung does with a few values, step by step
+    Explain(ExplainArgs),
 }
 
 /// What is to be done.

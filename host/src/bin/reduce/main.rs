@@ -1,6 +1,7 @@
 //! The command-line tool `reduce`: one rung of the ladder over one input, checked and timed.
 
 mod args;
+mod explain;
 mod profile;
 mod progress;
 
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
     let done = match Args::parse().resolve() {
         Ok(Command::Lesson(Lesson::Profile(args))) => profile::profile(args),
         Ok(Command::Lesson(Lesson::Compare(args))) => profile::compare(args),
+        Ok(Command::Lesson(Lesson::Explain(args))) => explain::explain(&args),
         Ok(Command::List) => written(write_list(&mut io::stdout().lock())),
         Ok(Command::Reduce(job)) => reduce(&job),
         Err(error) => Err(refused(error)),
