@@ -50,6 +50,7 @@
 #![allow(clippy::inline_always, reason = "loops over lanes vectorise only when all of their body is inlined")]
 #![allow(clippy::needless_range_loop, reason = "a lane number indexes several arrays and masks at once")]
 
+pub mod args;
 pub mod occupancy;
 pub mod ptx;
 
@@ -57,6 +58,7 @@ mod access;
 mod alu;
 mod atomic;
 mod block;
+mod check;
 mod collective;
 mod count;
 mod fault;
@@ -67,8 +69,10 @@ mod memory;
 mod module;
 mod observe;
 mod registers;
+mod trace;
 mod warp;
 
+pub use check::{Checked, MemoryAccess, Party, Report, ReportKind, check};
 pub use count::{Banks, Counters, Global, InstructionCounters, Local, Profile, Requests, Shared, Traffic, count};
 pub use fault::{Access, Fault, FaultKind, Nearest, Space, Waiting};
 pub use launch::{
@@ -78,3 +82,4 @@ pub use launch::{
 pub use memory::{Memory, MemoryError};
 pub use module::{Kernel, LoadError, Module, Param};
 pub use ptx::ast::Frame;
+pub use trace::{BlockTrace, LaneAccess, Phase, PhaseEnd, Trace, TraceOptions, TracedAccess, TracedInstruction, trace};
