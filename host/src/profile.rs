@@ -93,7 +93,10 @@ impl Profiled {
     pub fn new(plan: Plan, input: String, target: Target, observations: Vec<Observation>) -> Option<Self> {
         let launches: Vec<Launch> = observations
             .into_iter()
-            .map(|Observation { shape, seen: Seen::Counted(profile), .. }| Launch { shape, profile })
+            .filter_map(|Observation { shape, seen, .. }| match seen {
+                Seen::Counted(profile) => Some(Launch { shape, profile: *profile }),
+                Seen::Checked(_) => None,
+            })
             .collect();
         let (first, later) = launches.split_first()?;
         let mut counters = first.profile.counters;
