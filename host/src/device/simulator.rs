@@ -168,12 +168,8 @@ impl LoadedKernel for SimulatedKernel {
 
     fn launch(&self, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
         let kernel = self.module.module.kernel(&self.name).expect("it was found when this was made");
-        let config = LaunchConfig {
-            grid: shape.grid.into(),
-            block: shape.block.into(),
-            dynamic_shared_bytes: shape.shared_bytes,
-            ..LaunchConfig::new(1, 1)
-        };
+        let config =
+            LaunchConfig { dynamic_shared_bytes: shape.shared_bytes, ..LaunchConfig::new(shape.grid, shape.block) };
         let args: Vec<_> = args
             .iter()
             .map(|arg| match *arg {
