@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs a bundle (`cargo xtask bundle`) on a machine with an NVIDIA GPU and no Rust: all tests on the GPU, the ladder beside
-# nvcc's, module load times, `reduce` itself, compute-sanitizer. About five minutes on an H100.
+# nvcc's, module load times, `reduce` itself, compute-sanitizer, and the launches that hardware.sh records. About six
+# minutes on an H100.
 #
 #   bundle/run.sh [FOLDER FOR THE LOGS]      (default: $OUT, else ./out)
 #
@@ -51,7 +52,7 @@ capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -1 
 say "machine: $gpu; $(cat "$bundle/commit")"
 
 step tests
-export WARPFOLD_DEVICE=both WARPFOLD_BIN_DIR="$bundle/bin"
+export WARPFOLD_DEVICE=both WARPFOLD_BIN_DIR="$bundle/bin" SIMT_BIN="$bundle/bin/simt"
 export INSTA_WORKSPACE_ROOT="$bundle/tree" INSTA_UPDATE=no
 : >"$out/tests.txt"
 while IFS=$'\t' read -r name folder; do
@@ -115,8 +116,14 @@ else
     say "--      compute-sanitizer: not there"
 fi
 
+step "replayed launches"
+"$(dirname "$archive")/hardware.sh" "$out" 2>&1 | tee "$out/hardware.txt"
+verdict "hardware.sh" "${PIPESTATUS[0]}" "$(grep -c ^ok "$out/hardware.txt") recordings"
+
 step summary
 cat "$out/ladder.txt" >>"$summary"
 cat "$summary"
 printf '%s failed, %s s\n' "$failures" "$SECONDS" | tee -a "$summary"
+# What is only for looking into a failure.
+(cd "$out" && tar -czf logs.tar.gz machine.txt tests.txt ladder.txt reduce.txt sanitizer.txt hardware.t* --remove-files)
 [ "$failures" -eq 0 ]

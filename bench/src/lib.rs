@@ -1,6 +1,10 @@
-//! What the benchmarks share: the statistics of repeated measurements.
+//! What the benchmarks share: the statistics of repeated measurements, plans of launches to
+//! replay, and what hardware said of them.
 
 use std::time::Duration;
+
+pub mod hardware;
+pub mod plan;
 
 /// Order statistics of repeated measurements of one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

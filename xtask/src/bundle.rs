@@ -1,6 +1,7 @@
 //! `cargo xtask bundle`: everything that a GPU machine without Rust needs to run the tests and the benchmarks.
 //!
-//! The bundle is a folder of two files: `run.sh`, a copy of bench/run-on-gpu.sh, and `packed.tar.gz`, in which are
+//! The bundle is a folder of three files: `run.sh` and `hardware.sh`, copies of bench/run-on-gpu.sh and
+//! bench/hardware-on-gpu.sh, and `packed.tar.gz`, in which are
 //!
 //! ```text
 //! tests/       the test binaries
@@ -30,12 +31,15 @@ use crate::root;
 const TESTED: [&str; 4] = ["bench", "cuda_driver", "simt", "warpfold"];
 
 /// The packages whose programs go along.
-const PROGRAMS: [&str; 2] = ["bench", "warpfold"];
+const PROGRAMS: [&str; 3] = ["bench", "simt", "warpfold"];
 
 /// More than this is refused, in bytes: the bundle is meant to be copied around.
 const MOST_BYTES: u64 = 60 << 20;
 
-/// All but the script.
+/// What runs there, and its name in the bundle.
+const SCRIPTS: [(&str, &str); 2] = [("bench/run-on-gpu.sh", "run.sh"), ("bench/hardware-on-gpu.sh", "hardware.sh")];
+
+/// All but the scripts.
 const ARCHIVE: &str = "packed.tar.gz";
 
 #[derive(Debug, clap::Args)]
@@ -76,7 +80,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
     clear(&out)?;
     let archive = out.join(ARCHIVE);
-    copy(&root.join("bench/run-on-gpu.sh"), &out.join("run.sh"))?;
+    for (script, name) in SCRIPTS {
+        copy(&root.join(script), &out.join(name))?;
+    }
     let status = Command::new("tar").arg("-czf").arg(&archive).arg("-C").arg(packed).arg(".").status();
     ensure!(status.context("cannot run tar")?.success(), "tar failed");
 

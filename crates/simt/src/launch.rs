@@ -138,7 +138,8 @@ pub enum Arg {
 }
 
 impl Arg {
-    fn bytes(&self) -> Vec<u8> {
+    /// Its bytes as the device sees them, little-endian.
+    pub fn to_bytes(&self) -> Vec<u8> {
         match self {
             Arg::U8(v) => v.to_le_bytes().to_vec(),
             Arg::U16(v) => v.to_le_bytes().to_vec(),
@@ -236,6 +237,9 @@ pub enum LaunchError {
         /// Why.
         source: MemoryError,
     },
+    /// A range that [`trace`](crate::trace()) was to keep is not there.
+    #[error("a range to trace cannot be read: {0}")]
+    TraceRange(MemoryError),
     /// The kernel faulted. What its blocks wrote so far has been written.
     #[error(transparent)]
     Fault(#[from] Box<Fault>),
@@ -376,7 +380,7 @@ fn check(kernel: &Kernel, config: &LaunchConfig, args: &[Arg]) -> Result<Vec<u8>
     }
     let mut bytes = vec![0; kernel.program().params as usize];
     for (index, (arg, param)) in args.iter().zip(kernel.params()).enumerate() {
-        let value = arg.bytes();
+        let value = arg.to_bytes();
         if value.len() as u64 != param.size {
             return Err(LaunchError::ArgumentSize {
                 kernel: kernel.name().to_owned(),

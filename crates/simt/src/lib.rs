@@ -50,6 +50,7 @@
 #![allow(clippy::inline_always, reason = "loops over lanes vectorise only when all of their body is inlined")]
 #![allow(clippy::needless_range_loop, reason = "a lane number indexes several arrays and masks at once")]
 
+pub mod args;
 pub mod ptx;
 
 mod access;
@@ -67,6 +68,7 @@ mod memory;
 mod module;
 mod observe;
 mod registers;
+mod trace;
 mod warp;
 
 pub use check::{Checked, MemoryAccess, Party, Report, ReportKind, check};
@@ -79,3 +81,4 @@ pub use launch::{
 pub use memory::{Memory, MemoryError};
 pub use module::{Kernel, LoadError, Module, Param};
 pub use ptx::ast::Frame;
+pub use trace::{BlockTrace, LaneAccess, Phase, PhaseEnd, Trace, TraceOptions, TracedAccess, TracedInstruction, trace};

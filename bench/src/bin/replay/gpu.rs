@@ -1,0 +1,62 @@
+//! The first GPU, through `cust`: launches of any shape, with any arguments.
+
+use std::ffi::c_void;
+
+use anyhow::Context as _;
+use bench::plan::Case;
+use cust::context::{Context, CurrentContext};
+use cust::device::Device;
+use cust::error::CudaError;
+use cust::memory::{CopyDestination, DeviceBuffer};
+use cust::module::Module;
+use cust::stream::{Stream, StreamFlags};
+use simt::args::ArgSpec;
+
+pub(crate) struct Gpu {
+    // Destroyed before the context that it lives in.
+    stream: Stream,
+    _context: Context,
+}
+
+impl Gpu {
+    pub(crate) fn open() -> anyhow::Result<Gpu> {
+        cuda_driver::status()?;
+        let context = Context::new(Device::get_device(0)?)?;
+        CurrentContext::set_current(&context)?;
+        Ok(Gpu { stream: Stream::new(StreamFlags::DEFAULT, None)?, _context: context })
+    }
+
+    /// Launches the case and waits for its end. The inner result is the kernel's own: a fault.
+    pub(crate) fn launch(&self, case: &Case, ptx: &str) -> anyhow::Result<Result<(), String>> {
+        let failed = |what| move || format!("case {}: {what}", case.name);
+        let module = Module::from_ptx(ptx, &[]).with_context(failed("its PTX cannot be loaded"))?;
+        let function = module.get_function(&case.entry).with_context(failed("there is no such kernel"))?;
+        let mut buffers = Vec::new();
+        let mut values = Vec::new();
+        for arg in &case.args {
+            values.push(match arg {
+                ArgSpec::Value(arg) => arg.to_bytes(),
+                ArgSpec::Buffer(buffer) => {
+                    // SAFETY: the bytes are written below, or meant to be unwritten: any byte is a u8.
+                    let mut memory = unsafe { DeviceBuffer::<u8>::uninitialized(buffer.size() as usize) }
+                        .with_context(failed("no memory for a buffer"))?;
+                    if let Some(bytes) = buffer.initial()? {
+                        memory.copy_from(&bytes).with_context(failed("a buffer cannot be written"))?;
+                    }
+                    let address = memory.as_device_ptr().as_raw();
+                    buffers.push(memory);
+                    address.to_le_bytes().to_vec()
+                }
+            });
+        }
+        let pointers: Vec<*mut c_void> = values.iter_mut().map(|value| value.as_mut_ptr().cast()).collect();
+        let shape = |dim: simt::Dim3| (dim.x, dim.y, dim.z);
+        // SAFETY: there is a pointer for each argument of the plan, which is tried on the simulator first: it refuses
+        // launches whose arguments do not fit. The driver reads them before it returns. What a faulty kernel does to
+        // memory stays within this process's memory on the GPU.
+        let launched =
+            unsafe { self.stream.launch(&function, shape(case.grid), shape(case.block), case.shared, &pointers) };
+        let end = launched.and_then(|()| self.stream.synchronize());
+        Ok(end.map_err(|error: CudaError| cuda_driver::error_text(error as u32).to_string()))
+    }
+}

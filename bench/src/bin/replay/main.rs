@@ -1,0 +1,64 @@
+//! Launches each case of a plan once on the GPU, for `ncu` or `compute-sanitizer` to look at.
+//!
+//! One line for each case says how it went; a kernel that faults is no failure of this program, so that the exit status
+//! under a sanitizer is the sanitizer's. After a fault the context is lost, and the cases that follow are not run.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::Context;
+use bench::plan::Plan;
+use clap::Parser;
+
+#[cfg_attr(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))), path = "no_gpu.rs")]
+mod gpu;
+
+/// Launches each case of a plan once on the GPU
+#[derive(Parser)]
+#[command(version)]
+struct Args {
+    /// The plan, such as bench/plans/counters.json
+    plan: PathBuf,
+
+    /// Launch only this case (may be given several times)
+    #[arg(long = "case", value_name = "NAME")]
+    cases: Vec<String>,
+
+    /// Print the names of the cases and launch none
+    #[arg(long)]
+    list: bool,
+
+    /// The folder that the plan's PTX files are relative to
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    root: PathBuf,
+}
+
+fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    let plan = Plan::read(&args.plan)?.select(&args.cases)?;
+    let mut out = io::stdout().lock();
+    if args.list {
+        for case in &plan.cases {
+            writeln!(out, "{}", case.name)?;
+        }
+        return Ok(());
+    }
+    let gpu = gpu::Gpu::open()?;
+    let mut lost = false;
+    for case in &plan.cases {
+        if lost {
+            writeln!(out, "{}\tnot run", case.name)?;
+            continue;
+        }
+        let file = args.root.join(&case.ptx);
+        let ptx = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        match gpu.launch(case, &ptx)? {
+            Ok(()) => writeln!(out, "{}\tok", case.name)?,
+            Err(fault) => {
+                writeln!(out, "{}\tfailed: {fault}", case.name)?;
+                lost = true;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,189 @@
+//! Plans: launches that are replayed the same way on a GPU and on the simulator.
+//!
+//! A plan is a JSON file:
+//!
+//! ```json
+//! {
+//!   "cases": [
+//!     {
+//!       "name": "copy",
+//!       "ptx": "tests/data/hardware/access.sm_75.ptx",
+//!       "entry": "copy_b32",
+//!       "grid": [8, 1, 1],
+//!       "block": [256, 1, 1],
+//!       "shared": 0,
+//!       "args": ["buffer:u32:2000=random:1", "buffer:u32:2000", "u32:2000"]
+//!     }
+//!   ]
+//! }
+//! ```
+//!
+//! `ptx` is relative to the root of the repository. `grid` and `block` may have fewer dimensions or be numbers, `shared`
+//! is the dynamic shared memory of a block in bytes and may be left out, and `args` are those of [`simt::args`].
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, bail, ensure};
+use serde::Deserialize;
+use simt::Dim3;
+use simt::args::{ArgError, ArgSpec};
+
+/// Launches, by names that differ.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// In the order in which they run.
+    pub cases: Vec<Case>,
+}
+
+/// One launch.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "WrittenCase")]
+pub struct Case {
+    /// Its name.
+    pub name: String,
+    /// The PTX file, relative to the root of the repository.
+    pub ptx: String,
+    /// The kernel.
+    pub entry: String,
+    /// Blocks.
+    pub grid: Dim3,
+    /// Threads of a block.
+    pub block: Dim3,
+    /// Dynamic shared memory of a block, in bytes.
+    pub shared: u32,
+    /// The kernel's arguments.
+    pub args: Vec<ArgSpec>,
+}
+
+/// A case as it stands in the file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenCase {
+    name: String,
+    ptx: String,
+    entry: String,
+    grid: Extent,
+    block: Extent,
+    #[serde(default)]
+    shared: u32,
+    args: Vec<String>,
+}
+
+impl TryFrom<WrittenCase> for Case {
+    type Error = String;
+
+    fn try_from(written: WrittenCase) -> Result<Case, String> {
+        let WrittenCase { name, ptx, entry, grid, block, shared, args } = written;
+        let wrong = |what: String| format!("case {name}: {what}");
+        let extent = |what, extent: Extent| {
+            extent.dimensions().ok_or_else(|| wrong(format!("a {what} has one to three dimensions")))
+        };
+        let (grid, block) = (extent("grid", grid)?, extent("block", block)?);
+        let args = args.iter().map(|arg| arg.parse().map_err(|error: ArgError| wrong(error.to_string())));
+        let args = args.collect::<Result<_, _>>()?;
+        Ok(Case { name, ptx, entry, grid, block, shared, args })
+    }
+}
+
+/// A number, or up to three.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Extent {
+    Line(u32),
+    Dimensions(Vec<u32>),
+}
+
+impl Extent {
+    fn dimensions(&self) -> Option<Dim3> {
+        match self {
+            Extent::Line(x) => Some(Dim3::from(*x)),
+            Extent::Dimensions(sides) => match **sides {
+                [x] => Some(Dim3::from(x)),
+                [x, y] => Some(Dim3::from((x, y))),
+                [x, y, z] => Some(Dim3::new(x, y, z)),
+                _ => None,
+            },
+        }
+    }
+}
+
+impl Plan {
+    /// Reads a plan and checks what can be checked without its PTX.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read or is no plan; two cases of one name; a shape of no or of more than three dimensions;
+    /// an argument that is none.
+    pub fn read(file: &Path) -> anyhow::Result<Plan> {
+        let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        Plan::parse(&text).with_context(|| format!("{} is not a plan", file.display()))
+    }
+
+    fn parse(text: &str) -> anyhow::Result<Plan> {
+        let plan: Plan = serde_json::from_str(text)?;
+        let mut names = HashSet::new();
+        for case in &plan.cases {
+            ensure!(names.insert(&case.name), "two cases are called {}", case.name);
+        }
+        Ok(plan)
+    }
+
+    /// Only the cases of these names, in the plan's order; all if there are no names.
+    ///
+    /// # Errors
+    ///
+    /// A name that the plan does not have.
+    pub fn select(mut self, names: &[String]) -> anyhow::Result<Plan> {
+        if let Some(unknown) = names.iter().find(|name| self.cases.iter().all(|case| case.name != **name)) {
+            bail!("the plan has no case {unknown}");
+        }
+        self.cases.retain(|case| names.is_empty() || names.contains(&case.name));
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(name: &str, grid: &str, args: &str) -> String {
+        format!(
+            r#"{{"name": "{name}", "ptx": "a.ptx", "entry": "k", "grid": {grid}, "block": [32], "args": [{args}]}}"#
+        )
+    }
+
+    fn parse(cases: &[String]) -> anyhow::Result<Plan> {
+        Plan::parse(&format!(r#"{{"cases": [{}]}}"#, cases.join(",")))
+    }
+
+    #[test]
+    fn shapes_have_up_to_three_dimensions() {
+        let plan = parse(&[case("a", "7", ""), case("b", "[7, 2]", r#""u32:1""#)]).unwrap();
+        assert_eq!((plan.cases[0].grid, plan.cases[0].block), (Dim3::new(7, 1, 1), Dim3::new(32, 1, 1)));
+        assert_eq!(plan.cases[1].grid, Dim3::new(7, 2, 1));
+        assert_eq!(plan.cases[1].args, [ArgSpec::Value(simt::Arg::U32(1))]);
+    }
+
+    #[test]
+    fn what_is_no_plan_is_refused() {
+        let refused = |cases: &[String]| format!("{:#}", parse(cases).unwrap_err());
+        assert_eq!(refused(&[case("a", "1", ""), case("a", "1", "")]), "two cases are called a");
+        let starts =
+            |cases: &[String], message: &str| assert!(refused(cases).starts_with(message), "{}", refused(cases));
+        starts(&[case("a", "[]", "")], "case a: a grid has one to three dimensions");
+        starts(&[case("a", "1", r#""u8:-1""#)], "case a: `-1` is not a value of type u8");
+        assert!(Plan::parse(r#"{"cases": [], "more": 1}"#).is_err());
+    }
+
+    #[test]
+    fn cases_are_selected_by_name() {
+        let plan = || parse(&[case("a", "1", ""), case("b", "1", "")]).unwrap();
+        let names = |plan: Plan| plan.cases.into_iter().map(|case| case.name).collect::<Vec<_>>();
+        assert_eq!(names(plan().select(&[]).unwrap()), ["a", "b"]);
+        assert_eq!(names(plan().select(&["b".into()]).unwrap()), ["b"]);
+        assert_eq!(plan().select(&["c".into()]).unwrap_err().to_string(), "the plan has no case c");
+    }
+}

@@ -1,0 +1,331 @@
+//! `simt run`.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write as _};
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::process;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use anyhow::{Context, anyhow};
+use serde_json::{Map, Value as Json, json};
+use simt::args::ArgSpec;
+use simt::{
+    Arg, Checked, Dim3, Fault, Kernel, LaunchConfig, LaunchError, Memory, Profile, Report, Trace, TraceOptions,
+};
+
+use crate::{Failure, json, load, print, refused, tables, traces};
+
+/// What the module's own variables may take, in bytes.
+const VARIABLES: u64 = 1 << 30;
+
+const EXAMPLES: &str = "\
+Arguments, one --arg for each parameter of the kernel, in order:
+  u32:1024  i8:-1  u64:0xff  f32:1.5      a value (u8 to u64, i8 to i64, f32, f64)
+  ptr:0                                   an address as it is
+  bytes:00ff10                            a structure, as hexadecimal bytes
+  buffer:f32:1024                         a new buffer of 1024 values that nothing has written
+  buffer:f32:1024=zero                    ... of zeros
+  buffer:f32:1024=iota                    ... of 0, 1, 2, ...
+  buffer:f32:1024=random[:SEED]           ... of random values, floats in [0, 1)
+  buffer:f32:1024=@FILE                   ... of the file's bytes
+
+Examples:
+  simt run saxpy.ptx --grid 4 --block 256 --dump 1=y.bin \\
+      --arg buffer:f32:1024=random:1 --arg buffer:f32:1024=iota --arg f32:2 --arg u32:1024
+  simt run transpose.ptx --entry tiled --grid 32,32 --block 32,8 --count \\
+      --arg buffer:f32:1048576=iota --arg buffer:f32:1048576 --arg u32:1024
+  simt run reduce.ptx --grid 64 --block 256 --shared 1024 --check --json \\
+      --arg buffer:i32:16384=random --arg buffer:i32:64 --arg u64:16384";
+
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The PTX file
+    #[arg(value_name = "KERNEL.PTX")]
+    file: PathBuf,
+
+    /// The kernel; may be left out if the file has only one
+    #[arg(long, value_name = "NAME")]
+    entry: Option<String>,
+
+    /// Blocks
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = extent)]
+    grid: Dim3,
+
+    /// Threads of a block
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = extent)]
+    block: Dim3,
+
+    /// An argument of the kernel: see below
+    #[arg(long = "arg", value_name = "ARGUMENT", value_parser = ArgSpec::from_str)]
+    specs: Vec<ArgSpec>,
+
+    /// Dynamic shared memory of a block, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    shared: u32,
+
+    /// Count instructions, memory traffic, bank conflicts
+    #[arg(long)]
+    count: bool,
+
+    /// Look for races, reads of memory that nothing wrote, barriers and collectives that not all threads reach
+    #[arg(long)]
+    check: bool,
+
+    /// Show what the warps do to memory from one synchronisation to the next (of small launches)
+    #[arg(long)]
+    trace: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    /// After the run, write the buffer of argument K (from 0) to a file
+    #[arg(long = "dump", value_name = "K=FILE", value_parser = Dump::from_str)]
+    dumps: Vec<Dump>,
+
+    /// Stop after so many warp instructions
+    #[arg(long, value_name = "N")]
+    budget: Option<u64>,
+
+    /// Host threads to run on; all cores if left out
+    #[arg(long, value_name = "N")]
+    workers: Option<NonZero<usize>>,
+
+    /// Vary the order in which warps advance; each seed stands for one order
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+}
+
+/// Up to three dimensions, parted by commas.
+fn extent(text: &str) -> Result<Dim3, String> {
+    let sides: Option<Vec<u32>> = text.split(',').map(|side| side.parse().ok()).collect();
+    match sides.as_deref() {
+        Some([x]) => Ok((*x).into()),
+        Some([x, y]) => Ok((*x, *y).into()),
+        Some([x, y, z]) => Ok((*x, *y, *z).into()),
+        _ => Err("it must be one to three whole numbers, parted by commas".to_owned()),
+    }
+}
+
+#[derive(Clone)]
+struct Dump {
+    arg: usize,
+    file: PathBuf,
+}
+
+impl FromStr for Dump {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Dump, String> {
+        let parts = text.split_once('=').filter(|(_, file)| !file.is_empty());
+        parts
+            .and_then(|(arg, file)| Some(Dump { arg: arg.parse().ok()?, file: file.into() }))
+            .ok_or_else(|| "it must be the number of an argument, from 0, then = and a file".to_owned())
+    }
+}
+
+/// What one run of the kernel is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Plain,
+    Check,
+    Count,
+    Trace,
+}
+
+impl Args {
+    /// The runs that are asked for, each from the same start.
+    fn modes(&self) -> Vec<Mode> {
+        let asked = [(self.check, Mode::Check), (self.count, Mode::Count), (self.trace, Mode::Trace)];
+        let modes: Vec<Mode> = asked.into_iter().filter(|(asked, _)| *asked).map(|(_, mode)| mode).collect();
+        if modes.is_empty() { vec![Mode::Plain] } else { modes }
+    }
+}
+
+/// What came of the runs.
+#[derive(Default)]
+struct Outcome {
+    profile: Option<Profile>,
+    reports: Vec<Report>,
+    trace: Option<Trace>,
+    fault: Option<Box<Fault>>,
+}
+
+impl Outcome {
+    fn is_clean(&self) -> bool {
+        self.fault.is_none() && self.reports.is_empty()
+    }
+
+    fn run(
+        &mut self,
+        mode: Mode,
+        kernel: &Kernel,
+        config: &LaunchConfig,
+        values: &[Arg],
+        memory: &Memory,
+    ) -> Result<(), LaunchError> {
+        match mode {
+            Mode::Plain => simt::launch(kernel, config, values, memory)?,
+            Mode::Count => self.profile = Some(simt::count(kernel, config, values, memory)?),
+            Mode::Check => {
+                let Checked { reports, fault } = simt::check(kernel, config, values, memory)?;
+                self.reports = reports;
+                self.fault = fault;
+            }
+            Mode::Trace => {
+                let mut trace = simt::trace(kernel, config, values, memory, &TraceOptions::default())?;
+                self.fault = trace.fault.take();
+                self.trace = Some(trace);
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let module = load::module(&args.file)?;
+    let kernel = load::kernel(&module, args.entry.as_deref())?;
+    for dump in &args.dumps {
+        if !matches!(args.specs.get(dump.arg), Some(ArgSpec::Buffer(_))) {
+            let (arg, count) = (dump.arg, args.specs.len());
+            return Err(refused(anyhow!("--dump {arg}: argument {arg} of the {count} given is no buffer")));
+        }
+    }
+    let outcome = launch(args, kernel)?;
+    if args.json {
+        print(&format!("{:#}\n", as_json(args, kernel, &outcome)))?;
+    } else {
+        print(&as_text(args, kernel, &outcome))?;
+        // As compilers do; a closed stderr is no reason to panic.
+        let mut err = io::stderr().lock();
+        for report in &outcome.reports {
+            let _ = writeln!(err, "{report}\n");
+        }
+        if let Some(fault) = &outcome.fault {
+            let _ = writeln!(err, "{}", fault.report());
+        }
+    }
+    if outcome.is_clean() { Ok(()) } else { Err(Failure::Reported) }
+}
+
+fn launch(args: &Args, kernel: &Kernel) -> Result<Outcome, Failure> {
+    let config = LaunchConfig {
+        dynamic_shared_bytes: args.shared,
+        workers: args.workers.map(NonZero::get),
+        seed: args.seed,
+        budget: args.budget,
+        interrupt: Some(interrupt()?),
+        ..LaunchConfig::new(args.grid, args.block)
+    };
+    let mut outcome = Outcome::default();
+    for (index, mode) in args.modes().into_iter().enumerate() {
+        let (memory, values) = place(args, mode)?;
+        match outcome.run(mode, kernel, &config, &values, &memory) {
+            Ok(()) => {}
+            Err(LaunchError::Fault(fault)) => outcome.fault = Some(fault),
+            Err(error) => return Err(refused(error)),
+        }
+        // All runs begin alike, so that the first one's buffers are those of any.
+        for dump in args.dumps.iter().filter(|_| index == 0) {
+            write_dump(dump, args, &values, &memory)?;
+        }
+        if outcome.fault.is_some() {
+            break;
+        }
+    }
+    Ok(outcome)
+}
+
+/// A memory with the arguments' buffers in it, and what the kernel gets.
+fn place(args: &Args, mode: Mode) -> Result<(Memory, Vec<Arg>), Failure> {
+    let sizes = args.specs.iter().map(|arg| match arg {
+        ArgSpec::Buffer(buffer) => buffer.size(),
+        ArgSpec::Value(_) => 0,
+    });
+    let capacity = sizes.fold(VARIABLES, u64::saturating_add);
+    // Only checks need to know what was written.
+    let memory = if mode == Mode::Check { Memory::checked(capacity) } else { Memory::new(capacity) };
+    let place = |(index, arg): (usize, &ArgSpec)| {
+        arg.place(&memory).with_context(|| format!("argument {index}")).map_err(refused)
+    };
+    let values = args.specs.iter().enumerate().map(place).collect::<Result<_, _>>()?;
+    Ok((memory, values))
+}
+
+/// Set by Ctrl-C, which a second time ends the process.
+fn interrupt() -> Result<&'static AtomicBool, Failure> {
+    static INTERRUPT: AtomicBool = AtomicBool::new(false);
+    let handler = || {
+        if INTERRUPT.swap(true, Relaxed) {
+            // As a shell reports a process that SIGINT ended.
+            process::exit(130);
+        }
+    };
+    ctrlc::set_handler(handler).context("cannot listen for Ctrl-C").map_err(Failure::Failed)?;
+    Ok(&INTERRUPT)
+}
+
+fn write_dump(dump: &Dump, args: &Args, values: &[Arg], memory: &Memory) -> Result<(), Failure> {
+    let (Some(ArgSpec::Buffer(buffer)), Some(Arg::Pointer(address))) = (args.specs.get(dump.arg), values.get(dump.arg))
+    else {
+        unreachable!("it was a buffer before the launch");
+    };
+    let mut bytes = vec![0; buffer.size() as usize];
+    memory.read(*address, &mut bytes).map_err(|error| Failure::Failed(error.into()))?;
+    fs::write(&dump.file, bytes)
+        .with_context(|| format!("cannot write {}", dump.file.display()))
+        .map_err(Failure::Failed)
+}
+
+fn as_json(args: &Args, kernel: &Kernel, outcome: &Outcome) -> Json {
+    let mut json = Map::new();
+    let mut put = |key: &str, value: Json| json.insert(key.to_owned(), value);
+    put("module", kernel.module_name().into());
+    put("kernel", kernel.name().into());
+    put("grid", json::dim(args.grid).into());
+    put("block", json::dim(args.block).into());
+    put("shared_bytes", args.shared.into());
+    if let Some(profile) = &outcome.profile {
+        put("level", "PTX".into());
+        for (key, value) in json::counters(&profile.counters) {
+            put(&key, value);
+        }
+        put("instructions", profile.instructions.iter().map(json::instruction).collect());
+    }
+    put("checked", args.check.into());
+    put("reports", outcome.reports.iter().map(json::report).collect());
+    if let Some(trace) = &outcome.trace {
+        put("trace", json::trace(trace));
+    }
+    put("faults", outcome.fault.iter().map(|fault| json::fault(fault)).collect());
+    json!(json)
+}
+
+fn as_text(args: &Args, kernel: &Kernel, outcome: &Outcome) -> String {
+    let end = if outcome.fault.is_some() { "faulted" } else { "ran to its end" };
+    let mut text = format!("{} {end}: grid {}, block {}", kernel.name(), args.grid, args.block);
+    if args.shared > 0 {
+        let _ = write!(text, ", {} bytes of dynamic shared memory", args.shared);
+    }
+    text.push('\n');
+    if args.check && outcome.fault.is_none() {
+        let _ = match outcome.reports.len() {
+            0 => writeln!(text, "Checked: nothing to report"),
+            1 => writeln!(text, "Checked: 1 report"),
+            reports => writeln!(text, "Checked: {reports} reports"),
+        };
+    }
+    if let Some(profile) = &outcome.profile {
+        text.push('\n');
+        text += &tables::profile(profile);
+    }
+    if let Some(trace) = &outcome.trace {
+        text.push('\n');
+        text += &traces::text(trace);
+    }
+    text
+}

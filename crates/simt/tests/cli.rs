@@ -1,0 +1,451 @@
+//! The command `simt`, through its binary.
+
+use std::env;
+use std::fmt;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value as Json, json};
+
+/// One thread for each of `n` values: doubles them.
+const DOUBLE: &str = "\
+.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry double(.param .u64 data, .param .u32 n) {
+    .reg .pred %p<2>;
+    .reg .b32 %r<7>;
+    .reg .b64 %rd<4>;
+    ld.param.u64 %rd1, [data];
+    ld.param.u32 %r1, [n];
+    mov.u32 %r2, %ctaid.x;
+    mov.u32 %r3, %ntid.x;
+    mov.u32 %r4, %tid.x;
+    mad.lo.u32 %r5, %r2, %r3, %r4;
+    setp.ge.u32 %p1, %r5, %r1;
+    @%p1 bra DONE;
+    mul.wide.u32 %rd2, %r5, 4;
+    add.s64 %rd3, %rd1, %rd2;
+    ld.global.u32 %r6, [%rd3];
+    shl.b32 %r6, %r6, 1;
+    st.global.u32 [%rd3], %r6;
+DONE:
+    ret;
+}
+";
+
+/// Two kernels: one never ends, one stores what it gets into dynamic shared memory, a word for each thread at a stride.
+const PAIR: &str = "\
+.version 7.0
+.target sm_75
+.address_size 64
+.extern .shared .align 16 .b8 tile[];
+.visible .entry forever() {
+AGAIN:
+    bra AGAIN;
+}
+.visible .entry spread(.param .f32 value, .param .u32 stride) {
+    .reg .f32 %f<2>;
+    .reg .b32 %r<5>;
+    ld.param.f32 %f1, [value];
+    ld.param.u32 %r1, [stride];
+    mov.u32 %r2, %tid.x;
+    mov.u32 %r3, tile;
+    mad.lo.u32 %r4, %r2, %r1, %r3;
+    st.shared.f32 [%r4], %f1;
+    ret;
+}
+";
+
+/// Each thread hands its number to its counterpart in the other warp, through shared memory and without a barrier.
+const RACE: &str = "\
+.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry swap(.param .u64 data) {
+    .reg .b32 %r<6>;
+    .reg .b64 %rd<3>;
+    .shared .align 4 .b8 tile[256];
+    ld.param.u64 %rd1, [data];
+    mov.u32 %r1, %tid.x;
+    shl.b32 %r2, %r1, 2;
+    mov.u32 %r3, tile;
+    add.s32 %r3, %r3, %r2;
+    st.shared.u32 [%r3], %r1;
+    xor.b32 %r4, %r3, 128;
+    ld.shared.u32 %r5, [%r4];
+    cvt.u64.u32 %rd2, %r2;
+    add.s64 %rd1, %rd1, %rd2;
+    st.global.u32 [%rd1], %r5;
+    ret;
+}
+";
+
+struct Run {
+    command: String,
+    status: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Run { command, status, stdout, stderr } = self;
+        write!(f, "$ {command}\nstatus: {status:?}\n--- stdout\n{stdout}--- stderr\n{stderr}---")
+    }
+}
+
+/// A fresh folder with `double.ptx`, `pair.ptx`, `race.ptx` and `swap.ptx`, which has the barrier that `race.ptx` lacks.
+struct Sandbox(tempfile::TempDir);
+
+impl Sandbox {
+    fn new() -> Sandbox {
+        let sandbox = Sandbox(tempfile::tempdir().unwrap());
+        sandbox.write("double.ptx", DOUBLE.as_bytes());
+        sandbox.write("pair.ptx", PAIR.as_bytes());
+        sandbox.write("race.ptx", RACE.as_bytes());
+        sandbox.write("swap.ptx", RACE.replace("    xor.b32", "    bar.sync 0;\n    xor.b32").as_bytes());
+        sandbox
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) {
+        fs::write(self.path(name), bytes).unwrap();
+    }
+
+    fn command(&self, line: &str) -> Command {
+        // On a machine without cargo the binary lies elsewhere.
+        let binary = env::var_os("SIMT_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_simt").into());
+        let mut command = Command::new(binary);
+        command.current_dir(self.0.path()).stdin(Stdio::null()).args(line.split_whitespace());
+        command
+    }
+
+    /// Runs `simt` with a line of arguments that has spaces only between them.
+    fn run(&self, line: &str) -> Run {
+        let output = self.command(line).output().unwrap();
+        Run {
+            command: format!("simt {line}"),
+            status: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// A run that must succeed and say nothing on stderr.
+    fn stdout(&self, line: &str) -> String {
+        let run = self.run(line);
+        assert!(run.status == Some(0) && run.stderr.is_empty(), "{run}");
+        run.stdout
+    }
+
+    fn json(&self, line: &str, status: i32) -> Json {
+        let run = self.run(line);
+        assert!(run.status == Some(status) && run.stderr.is_empty(), "{run}");
+        serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run}"))
+    }
+
+    /// A run that is refused with exit status 2, and the error it prints.
+    fn refused(&self, line: &str) -> String {
+        let run = self.run(line);
+        assert!(run.status == Some(2) && run.stdout.is_empty(), "{run}");
+        let error = run.stderr.strip_prefix("error: ").unwrap_or_else(|| panic!("{run}"));
+        error.trim_end().to_owned()
+    }
+}
+
+#[test]
+fn a_kernel_runs_and_its_buffer_is_dumped() {
+    let sandbox = Sandbox::new();
+    let stdout =
+        sandbox.stdout("run double.ptx --grid 2 --block 32 --arg buffer:u32:40=iota --arg u32:40 --dump 0=out.bin");
+    assert_eq!(stdout, "double ran to its end: grid (2,1,1), block (32,1,1)\n");
+    let doubled: Vec<u8> = (0..40u32).flat_map(|value| (2 * value).to_le_bytes()).collect();
+    assert_eq!(fs::read(sandbox.path("out.bin")).unwrap(), doubled);
+
+    // What was dumped is what a buffer may begin with.
+    sandbox.stdout("run double.ptx --grid 2 --block 32 --arg buffer:u32:40=@out.bin --arg u32:40 --dump 0=again.bin");
+    let again: Vec<u8> = (0..40u32).flat_map(|value| (4 * value).to_le_bytes()).collect();
+    assert_eq!(fs::read(sandbox.path("again.bin")).unwrap(), again);
+}
+
+#[test]
+fn counters_are_nested_by_their_names() {
+    let sandbox = Sandbox::new();
+    let json = sandbox.json(
+        "run double.ptx --entry double --grid 2 --block 32 --arg buffer:u32:40=random:3 --arg u32:40 --count --json",
+        0,
+    );
+    assert_eq!(json["level"], "PTX");
+    assert_eq!(
+        (&json["kernel"], &json["grid"], &json["block"]),
+        (&json!("double"), &json!([2, 1, 1]), &json!([32, 1, 1]))
+    );
+    // 40 neighbouring words are five sectors; the second warp parts.
+    assert_eq!(json["global"]["load"], json!({ "requests": 2, "sectors": 5, "bytes": 160 }));
+    assert_eq!(json["global"]["store"]["sectors"], 5);
+    assert_eq!(json["global"]["atomic"], json!({ "requests": 0, "sectors": 0, "bytes": 0 }));
+    assert_eq!(json["shared"]["load"]["wavefronts"], 0);
+    assert_eq!((&json["branches"], &json["divergent_branches"], &json["barriers"]), (&json!(2), &json!(1), &json!(0)));
+    assert!(json["warp_instructions"].as_u64() < json["thread_instructions"].as_u64());
+    assert_eq!(json["faults"], json!([]));
+    let instructions = json["instructions"].as_array().unwrap();
+    let load = instructions.iter().find(|row| row["text"] == "ld.global.u32 %r6, [%rd3];").unwrap();
+    assert_eq!((&load["line"], &load["counters"]["global"]["load"]["sectors"]), (&json!(18), &json!(5)));
+}
+
+#[test]
+fn counters_are_shown_as_tables() {
+    let sandbox = Sandbox::new();
+    let line = "run pair.ptx --entry spread --grid 1 --block 32 --shared 4096 --arg f32:1.5 --arg u32:128 --count";
+    insta::assert_snapshot!(sandbox.stdout(line), @r"
+    spread ran to its end: grid (1,1,1), block (32,1,1), 4096 bytes of dynamic shared memory
+
+    Instructions (PTX level: ptxas may unroll, merge or remove what they count)
+    counter                value
+    warp instructions          7
+    thread instructions      224
+    active lanes         100.0 %
+    branches                   0
+    divergent branches         0
+    barriers                   0
+    warp syncs                 0
+    shuffles                   0
+    votes                      0
+    fences                     0
+
+    Memory (as an NVIDIA GPU counts it)
+    access        requests  sectors  per request  wavefronts  bank conflicts  bytes
+    shared store         1        -        32.00          32              31    128
+
+    Costliest accesses, by PTX line
+    line  requests  sectors  wavefronts  bank conflicts  instruction
+      17         1        0          32              31  st.shared.f32 [%r4], %f1;
+    ");
+}
+
+#[test]
+fn a_check_reports_both_parties() {
+    let sandbox = Sandbox::new();
+    let shape = "--grid 1 --block 64 --arg buffer:u32:64 --check";
+    let run = sandbox.run(&format!("run race.ptx {shape}"));
+    assert_eq!(run.status, Some(1), "{run}");
+    assert_eq!(run.stdout, "swap ran to its end: grid (1,1,1), block (64,1,1)\nChecked: 2 reports\n");
+    for text in
+        ["error[race]: ", "  --> race.ptx:13\n", "\nother: ", "  --> race.ptx:15\n", "error[uninitialized-read]: "]
+    {
+        assert!(run.stderr.contains(text), "{text}: {run}");
+    }
+
+    let json = sandbox.json(&format!("run race.ptx {shape} --json"), 1);
+    let reports = json["reports"].as_array().unwrap();
+    let race = reports.iter().find(|report| report["kind"] == "race").unwrap();
+    assert_eq!((&race["here"]["line"], &race["other"]["line"]), (&json!(13), &json!(15)));
+    assert_eq!(race["here"]["access"], json!({ "access": "write", "space": "shared", "address": 128, "bytes": 4 }));
+    assert_eq!((&race["other"]["thread"], &json["faults"]), (&json!([0, 0, 0]), &json!([])));
+
+    let clean = sandbox.stdout(&format!("run swap.ptx {shape}"));
+    assert!(clean.ends_with("Checked: nothing to report\n"), "{clean}");
+    let json = sandbox.json(&format!("run swap.ptx {shape} --json"), 0);
+    assert_eq!((&json["checked"], &json["reports"]), (&json!(true), &json!([])));
+    // Without the check the race is not seen.
+    let json = sandbox.json("run race.ptx --grid 1 --block 64 --arg buffer:u32:64 --json", 0);
+    assert_eq!((&json["checked"], &json["reports"]), (&json!(false), &json!([])));
+}
+
+#[test]
+fn only_what_was_filled_may_be_read() {
+    let sandbox = Sandbox::new();
+    let run = |fill: &str, status| {
+        let line = format!("run double.ptx --grid 1 --block 32 --arg buffer:u32:32{fill} --arg u32:32 --check --json");
+        sandbox.json(&line, status)["reports"].clone()
+    };
+    assert_eq!(run("", 1)[0]["kind"], "uninitialized-read");
+    assert_eq!(run("=zero", 0), json!([]));
+}
+
+#[test]
+fn a_trace_shows_each_phase() {
+    let sandbox = Sandbox::new();
+    let line = "run swap.ptx --grid 1 --block 64 --arg buffer:u32:64 --trace";
+    insta::assert_snapshot!(sandbox.stdout(line), @r"
+    swap ran to its end: grid (1,1,1), block (64,1,1)
+
+    Block (0,0,0)
+      phase 1, up to barrier 0
+        line 13, warp 0: shared write of 4 bytes, threads 0 to 31 at 0x0 and on by 4; wavefronts 1, bank conflicts 0
+        line 13, warp 1: shared write of 4 bytes, threads 32 to 63 at 0x80 and on by 4; wavefronts 1, bank conflicts 0
+      phase 2, up to the end
+        line 16, warp 0: shared read of 4 bytes, threads 0 to 31 at 0x80 and on by 4; wavefronts 1, bank conflicts 0
+        line 19, warp 0: global write of 4 bytes, threads 0 to 31 at 0x100000000 and on by 4; sectors 4
+        line 16, warp 1: shared read of 4 bytes, threads 32 to 63 at 0x0 and on by 4; wavefronts 1, bank conflicts 0
+        line 19, warp 1: global write of 4 bytes, threads 32 to 63 at 0x100000080 and on by 4; sectors 4
+    ");
+    let json = sandbox.json(&format!("{line} --json"), 0);
+    let phases = json["trace"]["blocks"][0]["phases"].as_array().unwrap();
+    assert_eq!(phases[0]["end"], json!({ "kind": "barrier", "id": 0 }));
+    let shared: String = (0..64u8).map(|thread| format!("{thread:02x}000000")).collect();
+    assert_eq!(phases[0]["shared"], shared);
+    // Thread 1 gets what thread 33 gave.
+    assert_eq!(phases[1]["accesses"][0]["lanes"][1], json!({ "thread": 1, "address": 132, "value": "21000000" }));
+}
+
+#[test]
+fn modes_go_together() {
+    let sandbox = Sandbox::new();
+    let line = "run swap.ptx --grid 1 --block 64 --arg buffer:u32:64 --json";
+    let together = sandbox.json(&format!("{line} --check --count --trace --dump 0=out.bin"), 0);
+    let counted = sandbox.json(&format!("{line} --count"), 0);
+    assert_eq!(together["shared"], counted["shared"]);
+    assert_eq!(together["barriers"], 2);
+    assert!(together["trace"].is_object() && together["checked"] == true);
+    let swapped: Vec<u8> = (0..64u32).flat_map(|thread| (thread ^ 32).to_le_bytes()).collect();
+    assert_eq!(fs::read(sandbox.path("out.bin")).unwrap(), swapped);
+}
+
+#[test]
+fn a_fault_is_exit_status_1() {
+    let sandbox = Sandbox::new();
+    let line = "run double.ptx --grid 1 --block 32 --arg buffer:u32:16=iota --arg u32:32 --dump 0=out.bin";
+    let run = sandbox.run(line);
+    assert_eq!(run.status, Some(1), "{run}");
+    assert_eq!(run.stdout, "double faulted: grid (1,1,1), block (32,1,1)\n");
+    assert!(run.stderr.starts_with("error[out-of-bounds]: thread (16,0,0) of block (0,0,0): "), "{run}");
+    assert!(run.stderr.contains("  --> double.ptx:18\n"), "{run}");
+    // What there is of the buffer is written all the same.
+    assert_eq!(fs::read(sandbox.path("out.bin")).unwrap().len(), 64);
+
+    let json = sandbox.json(&format!("{line} --json"), 1);
+    let [fault] = &**json["faults"].as_array().unwrap() else { panic!("{json}") };
+    assert_eq!((&fault["line"], &fault["thread"]), (&json!(18), &json!([16, 0, 0])));
+    assert!(fault["what"].as_str().unwrap().starts_with("out-of-bounds global read of 4 bytes"), "{fault}");
+}
+
+#[test]
+fn a_budget_ends_what_does_not_end() {
+    let sandbox = Sandbox::new();
+    let json = sandbox.json("run pair.ptx --entry forever --grid 1 --block 64 --budget 1000 --json", 1);
+    let what = json["faults"][0]["what"].as_str().unwrap();
+    assert!(what.starts_with("the budget of 1000 warp instructions is spent") && what.contains("warp 1"), "{what}");
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_says_where_the_warps_stand() {
+    use std::io::Read;
+    use std::time::Duration;
+
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.command("run pair.ptx --entry forever --grid 1 --block 32");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // It listens soon after its start, and until then the signal ends it without a word.
+    let mut status = None;
+    std::thread::sleep(Duration::from_millis(500));
+    for _ in 0..100 {
+        let kill = Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap();
+        assert!(kill.success());
+        std::thread::sleep(Duration::from_millis(200));
+        status = child.try_wait().unwrap();
+        if status.is_some() {
+            break;
+        }
+    }
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!(status.and_then(|status| status.code()), Some(1), "{stderr}");
+    assert!(stderr.contains("interrupted; ") && stderr.contains("warp 0"), "{stderr}");
+}
+
+#[test]
+fn kernels_are_listed_with_their_parameters() {
+    let sandbox = Sandbox::new();
+    insta::assert_snapshot!(sandbox.stdout("list pair.ptx"), @r"
+    kernel   parameters  static shared  dynamic shared  threads at most
+    forever                          0  no                          any
+    spread   f32, u32                0  yes                         any
+    ");
+    let json = sandbox.json("list double.ptx --json", 0);
+    assert_eq!(json["kernels"][0]["params"][1], json!({ "name": "n", "type": "u32", "bytes": 4, "align": 4 }));
+}
+
+#[test]
+fn files_are_parsed_and_refused() {
+    let sandbox = Sandbox::new();
+    assert_eq!(sandbox.stdout("parse double.ptx"), "double.ptx: 1 kernel, no errors\n");
+
+    sandbox.write("typo.ptx", DOUBLE.replace("shl.b32", "shll.b32").as_bytes());
+    assert!(sandbox.refused("parse typo.ptx").contains("--> typo.ptx:19:5\n"));
+    assert!(sandbox.refused("run typo.ptx --grid 1 --block 1").contains("--> typo.ptx:19:5\n"));
+
+    let mut bytes = DOUBLE.as_bytes().to_vec();
+    let at = DOUBLE.find("sm_75").unwrap();
+    bytes[at] = 0xff;
+    sandbox.write("latin.ptx", &bytes);
+    assert_eq!(sandbox.refused("list latin.ptx"), "latin.ptx:2:9: PTX is UTF-8 text, and this is not");
+
+    sandbox.write("empty.ptx", b"");
+    assert!(sandbox.refused("parse empty.ptx").contains("empty.ptx:1:1"));
+    assert!(sandbox.refused("parse absent.ptx").starts_with("cannot read absent.ptx: "));
+}
+
+#[test]
+fn what_cannot_be_launched_is_refused_in_one_sentence() {
+    let sandbox = Sandbox::new();
+    let shape = "--grid 1 --block 32";
+    let data = "--arg buffer:u32:32=zero";
+    for (line, error) in [
+        (format!("run pair.ptx {shape}"), "pair.ptx has kernels forever, spread: name one with --entry"),
+        (
+            format!("run double.ptx --entry twice {shape}"),
+            "double.ptx has no kernel `twice`: it has kernel `double` only",
+        ),
+        (format!("run double.ptx {shape} {data}"), "kernel `double` takes 2 arguments and got 1"),
+        (
+            format!("run double.ptx {shape} {data} --arg u64:32"),
+            "argument 1 of kernel `double` has 8 bytes and its parameter `n` has 4",
+        ),
+        (
+            format!("run double.ptx {shape} --arg buffer:u32:32=@nothing --arg u32:32"),
+            "argument 0: cannot read nothing: No such file or directory (os error 2)",
+        ),
+        (
+            format!("run double.ptx {shape} {data} --arg u32:32 --dump 1=x"),
+            "--dump 1: argument 1 of the 2 given is no buffer",
+        ),
+    ] {
+        assert_eq!(sandbox.refused(&line), error);
+    }
+    for (line, start) in [
+        (
+            format!("run double.ptx --grid 1,2,3,4 --block 1 {data}"),
+            "invalid value '1,2,3,4' for '--grid <X[,Y[,Z]]>': ",
+        ),
+        (format!("run double.ptx --grid 0 --block 1 {data} --arg u32:1"), "grid (0,1,1) is not allowed: "),
+        (
+            format!("run double.ptx {shape} --arg u33:1"),
+            "invalid value 'u33:1' for '--arg <ARGUMENT>': `u33:1` is not an argument: ",
+        ),
+        (format!("run double.ptx {shape} --dump x"), "invalid value 'x' for '--dump <K=FILE>': "),
+        (format!("run double.ptx {shape} --workers 0"), "invalid value '0' for '--workers <N>': "),
+        ("run double.ptx --block 1".to_owned(), "the following required arguments were not provided:"),
+    ] {
+        let error = sandbox.refused(&line);
+        assert!(error.starts_with(start), "{error}");
+    }
+}
+
+#[test]
+fn help_has_examples_that_parse() {
+    let sandbox = Sandbox::new();
+    let help = sandbox.stdout("run --help").replace("\\\n", " ");
+    let examples: Vec<&str> = help.lines().filter_map(|line| line.trim().strip_prefix("simt ")).collect();
+    assert_eq!(examples.len(), 3, "{help}");
+    for example in examples {
+        // Their files are not there, and that is all that is wrong.
+        assert!(sandbox.refused(example).starts_with("cannot read "), "{example}");
+    }
+}
