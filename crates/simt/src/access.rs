@@ -1,13 +1,13 @@
 //! Loads, stores and atomics of a warp.
 
-use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::Ordering::{self, Relaxed};
+use std::sync::atomic::fence;
 
 use crate::atomic;
 use crate::block::Env;
 use crate::fault::{self, Access, FaultKind, Nearest};
 use crate::ir::{Address, Atomic, Load, Slot, Space, Store, Target};
-use crate::memory::{self, MergedStores};
+use crate::memory::{self, Allocation, MergedStores};
 use crate::observe::{At, Observer};
 use crate::registers::{ALL, LANES, Lane, Registers};
 use crate::warp::LaneFault;
@@ -44,54 +44,62 @@ pub(crate) struct Request {
     pub(crate) total: u64,
 }
 
-/// The addresses of an access; lanes outside the mask get the first active lane's.
-fn addresses(registers: &Registers, address: Address, mask: u32) -> [u64; LANES] {
-    let mut addresses: [u64; LANES] = match address.base {
-        Slot::Double(base) => {
-            let base = &registers.doubles[base as usize];
-            std::array::from_fn(|lane| base[lane].wrapping_add_signed(address.offset))
+impl Request {
+    /// The access of the lanes of `mask` to what may be several spaces.
+    #[inline(always)]
+    fn new(access: Access, space: Space, registers: &Registers, address: Address, mask: u32, total: u64) -> Request {
+        let mut request = Request { access, space, addresses: [0; LANES], mask, total };
+        let addresses = &mut request.addresses;
+        match address.base {
+            Slot::Double(base) => {
+                let base = &registers.doubles[base as usize];
+                for lane in 0..LANES {
+                    addresses[lane] = base[lane].wrapping_add_signed(address.offset);
+                }
+            }
+            Slot::Word(base) => {
+                let base = &registers.words[base as usize];
+                for lane in 0..LANES {
+                    addresses[lane] = u64::from(base[lane].wrapping_add(address.offset as u32));
+                }
+            }
         }
-        Slot::Word(base) => {
-            let base = &registers.words[base as usize];
-            std::array::from_fn(|lane| u64::from(base[lane].wrapping_add(address.offset as u32)))
-        }
-    };
-    if mask != ALL {
-        let first = addresses[mask.trailing_zeros() as usize];
-        for (lane, address) in addresses.iter_mut().enumerate() {
-            *address = if mask >> lane & 1 == 1 { *address } else { first };
+        request.fill_inactive();
+        request
+    }
+
+    /// Gives lanes outside the mask the first active lane's address.
+    #[inline(always)]
+    fn fill_inactive(&mut self) {
+        if self.mask != ALL {
+            let first = self.addresses[self.mask.trailing_zeros() as usize];
+            for (lane, address) in self.addresses.iter_mut().enumerate() {
+                *address = if self.mask >> lane & 1 == 1 { *address } else { first };
+            }
         }
     }
-    addresses
 }
 
 /// Calls `each` with the access, once for each space that generic addresses fall into.
-fn by_space(
-    space: Space,
-    mask: u32,
-    request: impl Fn(Space, u32) -> Request,
-    mut each: impl FnMut(&Request) -> Result<(), LaneFault>,
-) -> Result<(), LaneFault> {
-    if space != Space::Generic {
-        return each(&request(space, mask));
+#[inline(always)]
+fn by_space(mut request: Request, mut each: impl FnMut(&Request) -> Result<(), LaneFault>) -> Result<(), LaneFault> {
+    if request.space != Space::Generic {
+        return each(&request);
     }
-    let all = request(space, mask).addresses;
-    let mut rest = mask;
+    let all = request.addresses;
+    let mut rest = request.mask;
     while rest != 0 {
-        let space = space_of(all[rest.trailing_zeros() as usize]);
-        let lanes = rest & is_space(space, &all);
-        let mut part = request(space, lanes);
-        if space != Space::Global {
-            for address in &mut part.addresses {
+        request.space = space_of(all[rest.trailing_zeros() as usize]);
+        request.mask = rest & is_space(request.space, &all);
+        request.addresses = all;
+        if request.space != Space::Global {
+            for address in &mut request.addresses {
                 *address &= 0xffff_ffff;
             }
         }
-        let first = part.addresses[lanes.trailing_zeros() as usize];
-        for lane in (0..LANES).filter(|lane| lanes >> lane & 1 == 0) {
-            part.addresses[lane] = first;
-        }
-        each(&part)?;
-        rest &= !lanes;
+        request.fill_inactive();
+        each(&request)?;
+        rest &= !request.mask;
     }
     Ok(())
 }
@@ -102,15 +110,34 @@ impl Request {
         (0..LANES).filter(move |lane| mask >> lane & 1 == 1)
     }
 
-    /// The lowest and the highest address, and whether all are aligned.
-    pub(crate) fn span(&self) -> (u64, u64, bool) {
-        let (mut low, mut high, mut bits) = (u64::MAX, 0, 0);
+    /// The lowest and the highest address.
+    pub(crate) fn span(&self) -> (u64, u64) {
+        self.addresses.iter().fold((u64::MAX, 0), |(low, high), address| (low.min(*address), high.max(*address)))
+    }
+
+    /// Whether all addresses are aligned, and whether all accesses lie in the `bytes` bytes from `base`.
+    #[inline(always)]
+    fn fits(&self, base: u64, bytes: u64) -> (bool, bool) {
+        let Some(last) = bytes.checked_sub(self.total) else { return (self.misaligned().is_none(), false) };
+        // No space is as large as 2^63 bytes: a difference's top bit says that it would be negative.
+        let (mut low_bits, mut outside) = (0, 0);
         for address in self.addresses {
-            low = low.min(address);
-            high = high.max(address);
-            bits |= address;
+            let offset = address.wrapping_sub(base);
+            low_bits |= address;
+            outside |= offset | last.wrapping_sub(offset);
         }
-        (low, high, bits & (self.total - 1) == 0)
+        (low_bits & (self.total - 1) == 0, outside >> 63 == 0)
+    }
+
+    /// Where the access begins, if the whole warp accesses one run of bytes, aligned and lane after lane.
+    #[inline(always)]
+    fn run(&self) -> Option<u64> {
+        let first = self.addresses[0];
+        let mut differs = first & (self.total - 1);
+        for (lane, address) in self.addresses.iter().enumerate() {
+            differs |= address ^ first.wrapping_add(lane as u64 * self.total);
+        }
+        (differs == 0 && self.mask == ALL).then_some(first)
     }
 
     fn misaligned(&self) -> Option<LaneFault> {
@@ -127,11 +154,11 @@ impl Request {
 
     /// Checks an access to a space of `size` bytes for each thread.
     fn check_small(&self, size: u64) -> Result<(), LaneFault> {
-        let (_, high, aligned) = self.span();
+        let (aligned, inside) = self.fits(0, size);
         if !aligned {
             return Err(self.misaligned().expect("some lane is misaligned"));
         }
-        if high < size && self.total <= size - high {
+        if inside {
             return Ok(());
         }
         let outside = |lane: &usize| self.addresses[*lane].checked_add(self.total).is_none_or(|end| end > size);
@@ -148,32 +175,34 @@ impl Request {
         Err(Box::new((lane as u32, kind)))
     }
 
-    /// Runs `each` with every lane's allocation and byte offset in it, lane after lane.
+    /// The allocation that all lanes access, if it is one.
     #[inline(always)]
-    fn global(
-        &self,
-        env: &mut Env<'_>,
-        mut each: impl FnMut(usize, &Arc<memory::Allocation>, usize),
-    ) -> Result<(), LaneFault> {
-        let (low, high, aligned) = self.span();
+    fn place<'a>(&self, env: &mut Env<'a>) -> Result<Option<&'a Allocation>, LaneFault> {
+        let first = self.addresses[self.mask.trailing_zeros() as usize];
+        let grid = env.grid;
+        let found = grid.memory.find(first, self.total, &mut env.hint);
+        let (base, bytes) = found.map_or((0, 0), |found| (found.base, found.bytes));
+        let (aligned, inside) = self.fits(base, bytes);
         if !aligned {
             return Err(self.misaligned().expect("some lane is misaligned"));
         }
-        let view = &env.grid.memory;
-        if let Some(length) = (high - low).checked_add(self.total)
-            && let Some(found) = view.find(low, length, &mut env.hint)
-        {
-            if self.mask == ALL {
-                for (lane, address) in self.addresses.iter().enumerate() {
-                    each(lane, found, (address - found.base) as usize);
-                }
-            } else {
-                for lane in self.lanes() {
-                    each(lane, found, (self.addresses[lane] - found.base) as usize);
-                }
+        Ok(found.map(|found| &**found).filter(|_| inside))
+    }
+
+    /// Runs `each` with every lane's allocation and byte offset in it, lane after lane.
+    #[inline(always)]
+    fn global<'a>(
+        &self,
+        env: &mut Env<'a>,
+        mut each: impl FnMut(usize, &'a Allocation, usize),
+    ) -> Result<(), LaneFault> {
+        if let Some(found) = self.place(env)? {
+            for lane in self.lanes() {
+                each(lane, found, (self.addresses[lane] - found.base) as usize);
             }
             return Ok(());
         }
+        let view = &env.grid.memory;
         for lane in self.lanes() {
             let address = self.addresses[lane];
             let Some(found) = view.find(address, self.total, &mut env.hint) else {
@@ -265,18 +294,25 @@ fn load_width<const WIDTH: usize, O: Observer>(
     mask: u32,
     observer: &mut O,
 ) -> Result<(), LaneFault> {
-    let addresses = addresses(registers, load.address, mask);
     let total = (WIDTH * load.targets.len()) as u64;
-    let request = |space, mask| Request { access: Access::Read, space, addresses, mask, total };
-    by_space(load.space, mask, request, |request| {
+    let request = Request::new(Access::Read, load.space, registers, load.address, mask, total);
+    by_space(request, |request| {
+        if let [Some(target)] = load.targets[..]
+            && load_run::<WIDTH>(request, target, env, registers).is_some()
+        {
+            observer.access(env, at, request);
+            return Ok(());
+        }
         // The addresses are known by now, so that a target may be the base.
         for (element, target) in load.targets.iter().enumerate() {
             let mut values = [0; LANES];
             let skip = element * WIDTH;
             match request.space {
-                Space::Global | Space::Generic => request.global(env, |lane, found, offset| {
-                    values[lane] = memory::load(&found.words, offset + skip, WIDTH as u32);
-                })?,
+                Space::Global | Space::Generic => {
+                    request.global(env, |lane, found, offset| {
+                        values[lane] = memory::load(&found.words, offset + skip, WIDTH as u32);
+                    })?;
+                }
                 Space::Shared | Space::Local | Space::Param => {
                     let (bytes, size) = match request.space {
                         Space::Shared => (&env.shared[..], env.shared.len() as u64),
@@ -299,6 +335,56 @@ fn load_width<const WIDTH: usize, O: Observer>(
     })
 }
 
+/// Loads one run of bytes to a register as wide as its elements, which is what most loads do. Anything else, faults
+/// included, is left to others.
+#[inline(always)]
+fn load_run<const WIDTH: usize>(
+    request: &Request,
+    target: Target,
+    env: &mut Env<'_>,
+    registers: &mut Registers,
+) -> Option<()> {
+    let first = request.run()?;
+    let bytes = LANES * WIDTH;
+    match request.space {
+        Space::Global => {
+            let found = env.grid.memory.find(first, bytes as u64, &mut env.hint)?;
+            let offset = (first - found.base) as usize;
+            let words = found.words.get(offset / 8..(offset + bytes) / 8).filter(|_| offset.is_multiple_of(8))?;
+            put_run::<WIDTH>(registers, target, words.iter().map(|word| word.load(Relaxed)))
+        }
+        Space::Shared => {
+            let words = env.shared.get(first as usize..)?.get(..bytes)?.as_chunks().0;
+            put_run::<WIDTH>(registers, target, words.iter().map(|word| u64::from_le_bytes(*word)))
+        }
+        _ => None,
+    }
+}
+
+/// Writes all lanes of a register that is as wide as the elements.
+#[inline(always)]
+fn put_run<const WIDTH: usize>(
+    registers: &mut Registers,
+    target: Target,
+    words: impl Iterator<Item = u64>,
+) -> Option<()> {
+    match target.slot {
+        Slot::Word(register) if WIDTH == 4 => {
+            let pairs = registers.words[register as usize].as_chunks_mut().0;
+            for (pair, word) in pairs.iter_mut().zip(words) {
+                *pair = [word as u32, (word >> 32) as u32];
+            }
+        }
+        Slot::Double(register) if WIDTH == 8 => {
+            for (lane, word) in registers.doubles[register as usize].iter_mut().zip(words) {
+                *lane = word;
+            }
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
 /// Writes loaded values to a register, extended to its width.
 #[inline(always)]
 fn fill(registers: &mut Registers, target: Target, mask: u32, values: &[u64; LANES], signed: bool, bits: u32) {
@@ -306,13 +392,10 @@ fn fill(registers: &mut Registers, target: Target, mask: u32, values: &[u64; LAN
         if signed { ((value << (64 - bits)) as i64 >> (64 - bits)) as u64 } else { value }
     };
     match target.slot {
-        Slot::Double(register) => {
-            <u64 as Lane>::put(registers, register, mask, std::array::from_fn(|lane| extend(values[lane])));
-        }
+        Slot::Double(register) => <u64 as Lane>::put(registers, register, mask, values.map(extend)),
         Slot::Word(register) => {
             let keep = u32::MAX >> (32 - target.bits);
-            let values = std::array::from_fn(|lane| extend(values[lane]) as u32 & keep);
-            <u32 as Lane>::put(registers, register, mask, values);
+            <u32 as Lane>::put(registers, register, mask, values.map(|value| extend(value) as u32 & keep));
         }
     }
 }
@@ -336,27 +419,37 @@ pub(crate) fn store<O: Observer>(
     if store.ordering.releases() {
         fence(Ordering::Release);
     }
-    let addresses = addresses(registers, store.address, mask);
-    let width = store.width as usize;
-    let total = (width * store.sources.len()) as u64;
-    let request = |space, mask| Request { access: Access::Write, space, addresses, mask, total };
-    by_space(store.space, mask, request, |request| {
+    match store.width {
+        1 => store_width::<1, O>(store, env, registers, at, mask, observer),
+        2 => store_width::<2, O>(store, env, registers, at, mask, observer),
+        4 => store_width::<4, O>(store, env, registers, at, mask, observer),
+        _ => store_width::<8, O>(store, env, registers, at, mask, observer),
+    }
+}
+
+fn store_width<const WIDTH: usize, O: Observer>(
+    store: &Store,
+    env: &mut Env<'_>,
+    registers: &Registers,
+    at: At,
+    mask: u32,
+    observer: &mut O,
+) -> Result<(), LaneFault> {
+    let total = (WIDTH * store.sources.len()) as u64;
+    by_space(Request::new(Access::Write, store.space, registers, store.address, mask, total), |request| {
         env.acted |= request.space != Space::Local;
         match request.space {
             Space::Global | Space::Generic => {
                 let mut stores = MergedStores::default();
-                let mut last: Option<Arc<memory::Allocation>> = None;
+                let mut last: Option<&Allocation> = None;
                 request.global(env, |lane, found, offset| {
                     // Lanes may lie in different allocations; what was collected for one is written before the next.
-                    if let Some(before) = last.take_if(|last| last.base != found.base) {
+                    if let Some(before) = last.replace(found).filter(|last| last.base != found.base) {
                         stores.flush(&before.words);
-                    }
-                    if last.is_none() {
-                        last = Some(Arc::clone(found));
                     }
                     for (element, slot) in store.sources.iter().enumerate() {
                         let value = source(registers, *slot, lane);
-                        stores.push(&found.words, offset + element * width, value, store.width);
+                        stores.push(&found.words, offset + element * WIDTH, value, WIDTH as u32);
                     }
                 })?;
                 if let Some(found) = last {
@@ -366,24 +459,18 @@ pub(crate) fn store<O: Observer>(
             Space::Param => request.refuse_parameter()?,
             Space::Shared | Space::Local => {
                 request.check_block(env)?;
-                for lane in request.lanes() {
-                    let bytes = request.cell(env, at.warp, lane);
-                    for (element, slot) in store.sources.iter().enumerate() {
+                for (element, slot) in store.sources.iter().enumerate() {
+                    for lane in request.lanes() {
                         let value = source(registers, *slot, lane).to_le_bytes();
-                        let start = element * width;
-                        match width {
-                            4 => bytes[start..start + 4].copy_from_slice(&value[..4]),
-                            8 => bytes[start..start + 8].copy_from_slice(&value),
-                            2 => bytes[start..start + 2].copy_from_slice(&value[..2]),
-                            _ => bytes[start] = value[0],
-                        }
+                        let bytes = &mut request.cell(env, at.warp, lane)[element * WIDTH..][..WIDTH];
+                        bytes.copy_from_slice(&value[..WIDTH]);
                     }
                 }
             }
         }
         observer.store(env, at, request, |a, b| {
             let differ = |slot: &Slot| source(registers, *slot, a) ^ source(registers, *slot, b);
-            store.sources.iter().all(|slot| differ(slot) << (64 - 8 * width) == 0)
+            store.sources.iter().all(|slot| differ(slot) << (64 - 8 * WIDTH) == 0)
         });
         Ok(())
     })
@@ -403,11 +490,9 @@ pub(crate) fn atomic<O: Observer>(
     if fenced {
         fence(Ordering::SeqCst);
     }
-    let addresses = addresses(registers, atomic.address, mask);
     let width = atomic.ty.size();
     let total = u64::from(width);
-    let request = |space, mask| Request { access: Access::Atomic, space, addresses, mask, total };
-    by_space(atomic.space, mask, request, |request| {
+    by_space(Request::new(Access::Atomic, atomic.space, registers, atomic.address, mask, total), |request| {
         let mut old = [0; LANES];
         let global = matches!(request.space, Space::Global | Space::Generic);
         let change = |registers: &Registers, lane: usize| {

@@ -140,7 +140,6 @@ impl<'a> Block<'a> {
         let mut last_act = 0;
         loop {
             let mut progressed = false;
-            let mut finished = true;
             let first = self.random.as_mut().map_or(0, |random| random.below(self.warps.len() as u64) as usize);
             for turn in 0..self.warps.len() {
                 let index = (first + turn) % self.warps.len();
@@ -151,16 +150,12 @@ impl<'a> Block<'a> {
                 *spent += warp.clock - before;
                 progressed |= warp.clock != before;
                 match outcome {
-                    Ok(outcome) => {
-                        finished &= outcome == Outcome::Finished;
-                        if outcome == Outcome::Changed {
-                            self.release_barriers(observer);
-                        }
-                    }
+                    Ok(Outcome::Changed) => self.release_barriers(observer),
+                    Ok(Outcome::Blocked | Outcome::Paused) => {}
                     Err(raised) => return Err(self.fault(index, *raised)),
                 }
             }
-            if finished {
+            if self.env.live == 0 {
                 return Ok(Progress::Finished);
             }
             if !progressed {

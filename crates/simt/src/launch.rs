@@ -428,6 +428,12 @@ impl Grid<'_> {
                     let Some(ticket) = self.next_ticket() else { break };
                     let mut block = spare.pop().unwrap_or_else(|| Block::new(self));
                     block.start(ticket);
+                    // Blocks that end within a turn are stopped here: the launch as a whole may not end.
+                    if let Some(kind) = self.stop() {
+                        self.report(ticket, block.stopped(kind));
+                        spare.push(block);
+                        break;
+                    }
                     resident.push(block);
                 }
                 all_wait = true;
@@ -439,11 +445,11 @@ impl Grid<'_> {
             let ticket = block.ticket();
             let (progress, spent) = block.run(observer, self.quantum());
             all_wait &= matches!(progress, Ok(Progress::Waiting));
-            let stop = self.stop(spent);
+            self.spent.fetch_add(spent, Relaxed);
             let done = match progress {
                 Ok(Progress::Finished) => true,
                 Ok(Progress::Unfinished | Progress::Waiting) => {
-                    if let Some(kind) = stop {
+                    if let Some(kind) = self.stop() {
                         self.report(ticket, block.stopped(kind));
                         true
                     } else {
@@ -472,10 +478,9 @@ impl Grid<'_> {
         self.config.budget.map_or(BLOCK_QUANTUM, |budget| BLOCK_QUANTUM.min(left(budget)))
     }
 
-    /// Takes note of a turn, and says why the launch must stop, if it must.
-    fn stop(&self, spent: u64) -> Option<impl FnOnce(Vec<Waiting>) -> FaultKind> {
-        let spent = self.spent.fetch_add(spent, Relaxed) + spent;
-        let over = self.config.budget.filter(|budget| spent >= *budget);
+    /// Why the launch must stop, if it must.
+    fn stop(&self) -> Option<impl FnOnce(Vec<Waiting>) -> FaultKind> {
+        let over = self.config.budget.filter(|budget| self.spent.load(Relaxed) >= *budget);
         let interrupted = self.config.interrupt.is_some_and(|interrupt| interrupt.load(Relaxed));
         (over.is_some() || interrupted).then_some(move |standing| match over {
             Some(budget) => FaultKind::Budget { budget, standing },

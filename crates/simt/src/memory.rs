@@ -25,7 +25,7 @@ const GUARD: u64 = 1 << 20;
 /// Allocations end below this address: above lie the generic windows of the other state spaces.
 const END_ADDRESS: u64 = 0x7000_0000_0000;
 /// How many freed ranges are remembered by name.
-const REMEMBERED_FREED: usize = 4096;
+const REMEMBERED_FREED: usize = if cfg!(test) { 16 } else { 4096 };
 
 /// Why an operation of [`Memory`] was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -495,3 +495,6 @@ impl MergedStores {
         self.value = 0;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,12 +21,14 @@ pub enum LoadError {
     #[error(transparent)]
     Syntax(#[from] ptx::Diagnostic),
     /// It is PTX that cannot be simulated.
-    #[error("{module}:{line}: {reason}: `{instruction}`")]
+    #[error("{module}:{line}:{column}: {reason}: `{instruction}`")]
     Unsupported {
         /// The module's name, usually its file.
         module: String,
         /// The line, from 1.
         line: u32,
+        /// The column in characters, from 1.
+        column: u32,
         /// The instruction or declaration as written.
         instruction: String,
         /// What about it is not known.
@@ -60,6 +62,19 @@ impl Module {
     /// [`LoadError`], with the line and the instruction, for everything that is not known.
     pub fn from_ptx(name: &str, text: &str) -> Result<Module, LoadError> {
         Module::from_ast(&ptx::parse(name, text)?)
+    }
+
+    /// [`Module::from_ptx`] of a file's bytes.
+    ///
+    /// ```
+    /// let error = simt::Module::from_bytes("elf.ptx", b"\x7fELF\x02\x01\x01\xff").unwrap_err();
+    /// assert!(error.to_string().starts_with("byte 0xff is not UTF-8\n --> elf.ptx:1:8"));
+    /// ```
+    ///
+    /// # Errors
+    /// [`LoadError`]; [`LoadError::Syntax`] for bytes that are not UTF-8.
+    pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Module, LoadError> {
+        Module::from_ptx(name, ptx::decode(name, bytes)?)
     }
 
     /// Lowers a parsed module.

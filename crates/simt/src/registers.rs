@@ -45,7 +45,7 @@ pub(crate) type AluFn = fn(&mut Registers, u32, &Operands);
 /// A Rust type as the value of one lane.
 pub(crate) trait Lane: Copy {
     /// What the register file holds.
-    type Raw: Copy;
+    type Raw: Copy + Default;
     /// The file that holds it.
     fn file(registers: &Registers) -> &[[Self::Raw; LANES]];
     /// Writes the lanes of `mask`.
@@ -67,8 +67,13 @@ macro_rules! lane {
             #[inline(always)]
             fn put(registers: &mut Registers, register: u32, mask: u32, values: [$raw; LANES]) {
                 let old = &mut registers.$file[register as usize];
-                if mask == ALL {
+                if mask == ALL && size_of::<$raw>() < 8 {
                     *old = values;
+                } else if mask == ALL {
+                    // In halves, which are copied by a few moves; all at once would be a call of memcpy.
+                    let (low, high) = old.split_at_mut(LANES / 2);
+                    low.copy_from_slice(&values[..LANES / 2]);
+                    high.copy_from_slice(&values[LANES / 2..]);
                 } else {
                     for (lane, (old, new)) in old.iter_mut().zip(values).enumerate() {
                         *old = if mask >> lane & 1 == 1 { new } else { *old };
@@ -128,11 +133,12 @@ macro_rules! alu {
             use $crate::registers::{Lane, LANES};
             $(let $arg = &<$ty as Lane>::file(registers)[operands.$arg as usize];)+
             let $x = operands.x;
-            let values: [_; LANES] = std::array::from_fn(|lane| {
+            let mut values = [Default::default(); LANES];
+            for lane in 0..LANES {
                 $(let $arg = <$ty as Lane>::from_raw($arg[lane]);)+
                 let value: $out = $body;
-                Lane::to_raw(value)
-            });
+                values[lane] = Lane::to_raw(value);
+            }
             <$out as Lane>::put(registers, operands.d, mask, values);
         }
         lifted as $crate::registers::AluFn
@@ -142,12 +148,13 @@ macro_rules! alu {
             use $crate::registers::{Lane, LANES};
             $(let $arg = &<$ty as Lane>::file(registers)[operands.$arg as usize];)+
             let bits = registers.predicates[operands.x as usize];
-            let values: [_; LANES] = std::array::from_fn(|lane| {
+            let mut values = [Default::default(); LANES];
+            for lane in 0..LANES {
                 $(let $arg = <$ty as Lane>::from_raw($arg[lane]);)+
                 let $p = bits >> lane & 1 == 1;
                 let value: $out = $body;
-                Lane::to_raw(value)
-            });
+                values[lane] = Lane::to_raw(value);
+            }
             <$out as Lane>::put(registers, operands.d, mask, values);
         }
         lifted as $crate::registers::AluFn
@@ -156,11 +163,12 @@ macro_rules! alu {
         fn lifted(registers: &mut $crate::registers::Registers, mask: u32, operands: &$crate::registers::Operands) {
             use $crate::registers::{Lane, LANES};
             $(let $arg = &<$ty as Lane>::file(registers)[operands.$arg as usize];)+
-            let values: [_; LANES] = std::array::from_fn(|lane| {
+            let mut values = [Default::default(); LANES];
+            for lane in 0..LANES {
                 $(let $arg = <$ty as Lane>::from_raw($arg[lane]);)+
                 let value: $out = $body;
-                Lane::to_raw(value)
-            });
+                values[lane] = Lane::to_raw(value);
+            }
             <$out as Lane>::put(registers, operands.d, mask, values);
         }
         lifted as $crate::registers::AluFn

@@ -54,9 +54,7 @@ pub(crate) type LaneFault = Box<(u32, FaultKind)>;
 /// Why [`Warp::run`] came back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// All lanes have exited.
-    Finished,
-    /// No split can run.
+    /// No split can run: the lanes wait, or all of them have exited.
     Blocked,
     /// The quantum is spent.
     Paused,
@@ -135,7 +133,7 @@ impl Warp {
         let end = self.clock + quantum;
         loop {
             let Some((index, until)) = self.pick() else {
-                return Ok(if self.splits.is_empty() { Outcome::Finished } else { Outcome::Blocked });
+                return Ok(Outcome::Blocked);
             };
             match self.run_split(index, env, observer, end.min(until))? {
                 Stop::Changed => return Ok(Outcome::Changed),

@@ -218,7 +218,7 @@ impl Check {
             if self.global.is_empty() {
                 self.global.resize_with(view.allocations(), Pages::default);
             }
-            let (low, high, _) = request.span();
+            let (low, high) = request.span();
             let whole = (high - low).checked_add(request.total);
             let found = whole.and_then(|bytes| view.find(low, bytes, &mut self.hint));
             if let Some(found) = found {
@@ -474,7 +474,7 @@ fn note_written(written: &Written, request: &Request, info: Site, base: u64, unw
     let bytes = request.total as usize;
     let offset = |lane: u32| (request.addresses[lane as usize] - base) as usize;
     if info.access != Access::Write {
-        let (low, high, _) = request.span();
+        let (low, high) = request.span();
         let start = (low - base) as usize;
         if written.missing(start, (high - low) as usize + bytes) > 0 {
             for lane in lanes(request.mask) {

@@ -16,6 +16,10 @@ use crate::registers::{AluFn, Operands};
 
 /// Instructions of a kernel after inlining, at most.
 const MAX_INSTRUCTIONS: usize = 1 << 22;
+/// Registers of a kernel with what it calls: a warp has up to 256 bytes for each.
+const MAX_REGISTERS: usize = 1 << 20;
+/// Calls inside one another.
+const MAX_CALL_DEPTH: usize = 256;
 /// Static shared memory of a kernel in bytes, at most.
 const MAX_STATIC_SHARED: u64 = 227 * 1024;
 /// Local memory of a thread in bytes, at most.
@@ -126,6 +130,7 @@ impl<'a> Lowering<'a> {
         Err(LoadError::Unsupported {
             module: self.module.name.clone(),
             line: self.span.line,
+            column: self.module.column(self.span),
             instruction: text.lines().next().unwrap_or_default().trim().to_owned(),
             reason: reason.into(),
         })
@@ -239,6 +244,13 @@ impl<'a> Lowering<'a> {
         }
         if self.stack.contains(&callee) {
             return self.refuse(format!("`{}` calls itself, and recursion is not simulated", function.name));
+        }
+        if self.stack.len() >= MAX_CALL_DEPTH {
+            return self.refuse(format!("calls nest at most {MAX_CALL_DEPTH} deep"));
+        }
+        let registers = self.words as usize + self.doubles as usize + self.predicates as usize;
+        if registers + function.registers.len() > MAX_REGISTERS {
+            return self.refuse(format!("more than {MAX_REGISTERS} registers after inlining"));
         }
         let (span, location, guard, top) = (self.span, self.location, self.guard, self.local_top);
         let mut params = Vec::new();

@@ -48,6 +48,12 @@ impl Module {
         self.source.get(span.start as usize..span.end as usize).unwrap_or_default()
     }
 
+    /// The column in which a span begins, in characters from 1.
+    pub fn column(&self, span: Span) -> u32 {
+        let before = self.source.get(..span.start as usize).unwrap_or_default();
+        before.chars().rev().take_while(|c| *c != '\n').count() as u32 + 1
+    }
+
     /// The function of this name.
     pub fn function(&self, name: &str) -> Option<(FunctionId, &Function)> {
         let index = self.functions.iter().position(|function| function.name == name)?;

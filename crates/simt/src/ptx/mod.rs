@@ -11,6 +11,25 @@ pub mod validate;
 
 pub use diagnostic::Diagnostic;
 
+/// The text of a PTX file's bytes.
+///
+/// ```
+/// let error = simt::ptx::decode("a.ptx", b".version 8.0\n.target sm_\xff5\n").unwrap_err();
+/// assert_eq!((error.line, error.column), (2, 12));
+/// assert_eq!(error.message, "byte 0xff is not UTF-8");
+/// ```
+///
+/// # Errors
+/// The first byte that is not UTF-8.
+pub fn decode<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, Diagnostic> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let at = error.valid_up_to();
+        let text = String::from_utf8_lossy(bytes);
+        let span = ast::Span { start: at as u32, end: at as u32 + 1, line: 0 };
+        diagnostic::Error::new(span, format!("byte {:#04x} is not UTF-8", bytes[at])).locate(name, &text)
+    })
+}
+
 /// Parses and validates a PTX file. `name` is what diagnostics call it.
 ///
 /// ```

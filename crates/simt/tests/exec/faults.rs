@@ -133,8 +133,8 @@ fn what_cannot_be_simulated_is_refused_at_load() {
         );
         Module::from_ptx("refused.ptx", &text).expect_err("must be refused").to_string()
     };
-    assert_snapshot!(refused("", "add.rz.f64 %g0, %g1, %g2;"), @"refused.ptx:6: this form of the instruction is not simulated: `add.rz.f64 %g0, %g1, %g2;`");
-    assert_snapshot!(refused(".func f() { call f; ret; }", "call f;"), @"refused.ptx:4: `f` calls itself, and recursion is not simulated: `call f;`");
+    assert_snapshot!(refused("", "add.rz.f64 %g0, %g1, %g2;"), @"refused.ptx:6:1: this form of the instruction is not simulated: `add.rz.f64 %g0, %g1, %g2;`");
+    assert_snapshot!(refused(".func f() { call f; ret; }", "call f;"), @"refused.ptx:4:13: `f` calls itself, and recursion is not simulated: `call f;`");
     assert_snapshot!(refused(".extern .func f();", "call f;"), @"`call`: function `f` has no body in this module
  --> refused.ptx:6:1
   |

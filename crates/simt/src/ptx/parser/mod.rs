@@ -48,6 +48,10 @@ struct Parser<'a> {
     debug_labels: HashMap<&'a str, usize>,
     /// Whether the next operand is an instruction's first, with no comma before it.
     first_operand: bool,
+    /// How much of what a few words can ask for has been asked for so far, in all functions and variables.
+    registers: usize,
+    branch_targets: usize,
+    initialized: u64,
 }
 
 impl<'a> Parser<'a> {
@@ -77,6 +81,9 @@ impl<'a> Parser<'a> {
             debug_bytes: Vec::new(),
             debug_labels: HashMap::new(),
             first_operand: true,
+            registers: 0,
+            branch_targets: 0,
+            initialized: 0,
         }
     }
 

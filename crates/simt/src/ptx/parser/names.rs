@@ -8,6 +8,9 @@ use super::Parser;
 
 /// A function may declare this many registers; ptxas itself gives up earlier.
 const MAX_REGISTERS: usize = 1 << 20;
+const MAX_MODULE_REGISTERS: usize = 1 << 22;
+/// Targets of all `brx.idx` together.
+const MAX_BRANCH_TARGETS: usize = 1 << 20;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Symbol {
@@ -67,6 +70,10 @@ impl<'a> Parser<'a> {
         if first + count.unwrap_or(1) as usize > MAX_REGISTERS {
             return Err(Error::new(span, format!("a function may declare at most {MAX_REGISTERS} registers")));
         }
+        self.registers += count.unwrap_or(1) as usize;
+        if self.registers > MAX_MODULE_REGISTERS {
+            return Err(Error::new(span, format!("a module may declare at most {MAX_MODULE_REGISTERS} registers")));
+        }
         let Some(count) = count else {
             self.function.registers.push(Register { name: name.to_owned(), ty, mentions: 0 });
             return self.declare(name, Symbol::Reg(RegId(first as u32)), span);
@@ -106,6 +113,11 @@ impl<'a> Parser<'a> {
                         waiting.push(fixup);
                         continue;
                     };
+                    self.branch_targets += table.len();
+                    if self.branch_targets > MAX_BRANCH_TARGETS {
+                        let message = format!("branches have more than {MAX_BRANCH_TARGETS} targets in all");
+                        return Err(Error::new(fixup.span, message));
+                    }
                     for &(label, span) in table {
                         let target = labels.get(label).ok_or_else(|| no_label(label, span))?;
                         targets.push(*target);

@@ -5,8 +5,9 @@ use super::super::diagnostic::{Error, Result};
 use super::names::Symbol;
 use super::{Parser, TokenKind};
 
-/// Initialisers are spelled out in text, so larger ones are a slip.
+/// Initialisers are spelled out in text, so larger ones are a slip. Bytes of one variable, and of all of a module's.
 const MAX_INITIALIZED: u64 = 16 << 20;
+const MAX_MODULE_INITIALIZED: u64 = 256 << 20;
 const MAX_VARIABLE: u64 = 1 << 40;
 const MAX_BRACES: u32 = 16;
 
@@ -169,6 +170,11 @@ impl<'a> Parser<'a> {
         if init.bytes.len() as u64 > size || size > MAX_INITIALIZED {
             let message = format!("the initialiser of {} bytes does not fit `{}`", init.bytes.len(), variable.name);
             return Err(Error::new(span, message).help(format!("`{}` has {size} bytes", variable.name)));
+        }
+        self.initialized += size;
+        if self.initialized > MAX_MODULE_INITIALIZED {
+            let message = format!("the initialised variables have more than {MAX_MODULE_INITIALIZED} bytes in all");
+            return Err(Error::new(span, message));
         }
         init.bytes.resize(size as usize, 0);
         Ok(init)
