@@ -103,7 +103,7 @@ impl Request {
     }
 
     /// The lowest and the highest address, and whether all are aligned.
-    fn span(&self) -> (u64, u64, bool) {
+    pub(crate) fn span(&self) -> (u64, u64, bool) {
         let (mut low, mut high, mut bits) = (u64::MAX, 0, 0);
         for address in self.addresses {
             low = low.min(address);
@@ -381,7 +381,10 @@ pub(crate) fn store<O: Observer>(
                 }
             }
         }
-        observer.access(env, at, request);
+        observer.store(env, at, request, |a, b| {
+            let differ = |slot: &Slot| source(registers, *slot, a) ^ source(registers, *slot, b);
+            store.sources.iter().all(|slot| differ(slot) << (64 - 8 * width) == 0)
+        });
         Ok(())
     })
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
+use crate::check::place;
 use crate::launch::Dim3;
 use crate::ptx::ast::Frame;
 
@@ -244,6 +245,44 @@ pub enum FaultKind {
     },
 }
 
+impl FaultKind {
+    /// Its class, as reports name it.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            FaultKind::OutOfBounds { .. } => "out-of-bounds",
+            FaultKind::Misaligned { .. } => "misaligned",
+            FaultKind::Freed { .. } => "use-after-free",
+            FaultKind::Null { .. } => "null-pointer",
+            FaultKind::ReadOnly { .. } => "read-only",
+            FaultKind::DivisionByZero => "division-by-zero",
+            FaultKind::Trap => "trap",
+            FaultKind::Assertion => "assertion",
+            FaultKind::BranchIndex { .. } => "branch-index",
+            FaultKind::BarrierOperand { .. } => "barrier-operand",
+            FaultKind::NotInMask { .. } => "not-in-mask",
+            FaultKind::Barrier { .. } => "divergent-barrier",
+            FaultKind::Budget { .. } => "budget",
+            FaultKind::Interrupted { .. } => "interrupted",
+            FaultKind::Deadlock { .. } => "deadlock",
+        }
+    }
+
+    /// What to try next, where there is something to say.
+    const fn help(&self) -> Option<&'static str> {
+        match self {
+            FaultKind::OutOfBounds { .. } => Some("compare the index with the length before the access"),
+            FaultKind::Misaligned { .. } => Some("start wide and vector accesses at a multiple of their size"),
+            FaultKind::Freed { .. } => Some("free the allocation after the last launch that uses it"),
+            FaultKind::NotInMask { .. } => Some("let the mask name every lane that runs the instruction"),
+            FaultKind::Barrier { .. } => {
+                Some("let all threads of the block reach the barrier: move it out of the branch, and let none exit before")
+            }
+            FaultKind::Deadlock { .. } => Some("let every lane that a mask names reach the instruction"),
+            _ => None,
+        }
+    }
+}
+
 fn describe(nearest: Option<Nearest>, space: Space) -> String {
     match (nearest, space) {
         (None, _) => "where nothing is allocated".to_owned(),
@@ -303,6 +342,42 @@ pub struct Fault {
     pub frames: Vec<Frame>,
     /// What went wrong.
     pub kind: FaultKind,
+}
+
+impl Fault {
+    /// The fault as compilers print errors: class and sentence, the place in the source and in the PTX, and what to try
+    /// next; in several lines, the last one without its end.
+    ///
+    /// ```
+    /// use simt::{Arg, LaunchConfig, Memory, Module, check};
+    ///
+    /// let module = Module::from_ptx(
+    ///     "null.ptx",
+    ///     ".version 7.0
+    ///      .target sm_75
+    ///      .address_size 64
+    ///      .visible .entry null(.param .u64 data) {
+    ///          .reg .b64 %rd<2>;
+    ///          ld.param.u64 %rd1, [data];
+    ///          st.global.u32 [%rd1], 1;
+    ///          ret;
+    ///      }",
+    /// )?;
+    /// let kernel = module.kernel("null").ok_or("no such kernel")?;
+    /// let checked = check(kernel, &LaunchConfig::new(1, 1), &[Arg::Pointer(0)], &Memory::new(1 << 20))?;
+    /// let report = checked.fault.ok_or("no fault")?.report();
+    /// assert!(report.starts_with("error[null-pointer]: thread (0,0,0) of block (0,0,0): write of 4 bytes"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn report(&self) -> String {
+        let Fault { module, block, thread, line, instruction, frames, kind, .. } = self;
+        let mut text = format!("error[{}]: thread {thread} of block {block}: {kind}\n", kind.name());
+        place(&mut text, module, frames, *line, instruction).expect("a string takes all that is written to it");
+        match kind.help() {
+            Some(help) => text + "help: " + help,
+            None => text.trim_end().to_owned(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -300,6 +300,9 @@ pub(crate) fn run<O: Observer + Send>(
     let variables = kernel
         .variables(memory)
         .map_err(|source| LaunchError::Variables { module: kernel.module_name().to_owned(), source })?;
+    if !O::NOTES_WRITES {
+        memory.assume_written();
+    }
     let grid = Grid {
         kernel,
         config,

@@ -57,6 +57,7 @@ mod access;
 mod alu;
 mod atomic;
 mod block;
+mod check;
 mod collective;
 mod count;
 mod fault;
@@ -69,6 +70,7 @@ mod observe;
 mod registers;
 mod warp;
 
+pub use check::{Checked, MemoryAccess, Party, Report, ReportKind, check};
 pub use count::{Banks, Counters, Global, InstructionCounters, Local, Profile, Requests, Shared, Traffic, count};
 pub use fault::{Access, Fault, FaultKind, Nearest, Space, Waiting};
 pub use launch::{

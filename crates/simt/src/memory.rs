@@ -72,6 +72,63 @@ pub(crate) struct Allocation {
     pub(crate) base: u64,
     pub(crate) bytes: u64,
     pub(crate) words: Box<[AtomicU64]>,
+    /// Which bytes have been written, in memory that takes note of it.
+    pub(crate) written: Option<Written>,
+}
+
+impl Allocation {
+    fn assume_written(&self) {
+        if let Some(written) = &self.written {
+            written.set(0, self.bytes as usize);
+        }
+    }
+}
+
+/// A bit for each byte of a range of memory: whether anything has written it.
+#[derive(Debug)]
+pub(crate) struct Written(Box<[AtomicU64]>);
+
+impl Written {
+    /// Nothing of `bytes` bytes.
+    pub(crate) fn none(bytes: u64) -> Result<Written, MemoryError> {
+        zeroed_words(bytes.div_ceil(8)).map(Written)
+    }
+
+    /// Nothing of a block's shared memory.
+    pub(crate) fn none_of_block(bytes: usize) -> Written {
+        Written((0..bytes.div_ceil(64)).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    /// The bits of a range, word by word: index and mask.
+    fn words(start: usize, bytes: usize) -> impl Iterator<Item = (usize, u64)> {
+        let end = start + bytes;
+        (start / 64..end.div_ceil(64)).map(move |index| {
+            let low = start.saturating_sub(index * 64);
+            let high = (end - index * 64).min(64);
+            (index, (u64::MAX >> (64 - (high - low))) << low)
+        })
+    }
+
+    /// Takes note that a range was written.
+    #[inline]
+    pub(crate) fn set(&self, start: usize, bytes: usize) {
+        for (index, mask) in Written::words(start, bytes) {
+            if self.0[index].load(Relaxed) & mask != mask {
+                self.0[index].fetch_or(mask, Relaxed);
+            }
+        }
+    }
+
+    /// How many bytes of a range nothing has written.
+    #[inline]
+    pub(crate) fn missing(&self, start: usize, bytes: usize) -> u32 {
+        Written::words(start, bytes).map(|(index, mask)| (!self.0[index].load(Relaxed) & mask).count_ones()).sum()
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.0.iter_mut().for_each(|word| *word.get_mut() = 0);
+    }
 }
 
 #[derive(Debug)]
@@ -101,6 +158,7 @@ struct State {
 #[derive(Debug)]
 pub struct Memory {
     capacity: u64,
+    notes_writes: bool,
     state: RwLock<State>,
     /// Addresses of the `.global` and `.const` variables of the modules that have run on this memory.
     variables: Mutex<HashMap<u64, Arc<[u64]>>>,
@@ -110,7 +168,41 @@ impl Memory {
     /// An empty device memory that can hold `capacity_bytes`.
     pub fn new(capacity_bytes: u64) -> Memory {
         let state = State { live: BTreeMap::new(), freed: BTreeMap::new(), next: FIRST_ADDRESS, used: 0 };
-        Memory { capacity: capacity_bytes, state: RwLock::new(state), variables: Mutex::default() }
+        Memory { capacity: capacity_bytes, notes_writes: false, state: RwLock::new(state), variables: Mutex::default() }
+    }
+
+    /// As [`Memory::new`], and takes note which bytes the host or a kernel has written, so that [`check`](crate::check())
+    /// finds reads of those that nothing wrote. A launch that is not checked counts as having written everything. Takes
+    /// an eighth more of the host's memory.
+    ///
+    /// ```
+    /// use simt::{Arg, LaunchConfig, Memory, Module, ReportKind, check};
+    ///
+    /// let module = Module::from_ptx(
+    ///     "first.ptx",
+    ///     ".version 7.0
+    ///      .target sm_75
+    ///      .address_size 64
+    ///      .visible .entry first(.param .u64 data) {
+    ///          .reg .b32 %r<2>;
+    ///          .reg .b64 %rd<2>;
+    ///          ld.param.u64 %rd1, [data];
+    ///          ld.global.u32 %r1, [%rd1];
+    ///          ret;
+    ///      }",
+    /// )?;
+    /// let kernel = module.kernel("first").ok_or("no such kernel")?;
+    /// let memory = Memory::checked(1 << 20);
+    /// let data = memory.alloc(4)?;
+    /// let checked = check(kernel, &LaunchConfig::new(1, 1), &[Arg::Pointer(data)], &memory)?;
+    /// assert_eq!(checked.reports[0].kind, ReportKind::UninitializedRead);
+    /// memory.write(data, &[0; 4])?;
+    /// let checked = check(kernel, &LaunchConfig::new(1, 1), &[Arg::Pointer(data)], &memory)?;
+    /// assert!(checked.reports.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn checked(capacity_bytes: u64) -> Memory {
+        Memory { notes_writes: true, ..Memory::new(capacity_bytes) }
     }
 
     /// Reserves `bytes` zeroed bytes and returns their device address, a multiple of 256.
@@ -128,9 +220,10 @@ impl Memory {
             return Err(MemoryError::OutOfMemory { asked: bytes, free, capacity: self.capacity });
         }
         let words = zeroed_words(bytes)?;
+        let written = if self.notes_writes { Some(Written::none(bytes)?) } else { None };
         state.next = (base + bytes).next_multiple_of(ALIGNMENT) + GUARD;
         state.used += bytes;
-        state.live.insert(base, Arc::new(Allocation { base, bytes, words }));
+        state.live.insert(base, Arc::new(Allocation { base, bytes, words, written }));
         Ok(base)
     }
 
@@ -157,6 +250,9 @@ impl Memory {
         let Some((allocation, offset)) = self.host_range(address, bytes.len())? else {
             return Ok(());
         };
+        if let Some(written) = &allocation.written {
+            written.set(offset, bytes.len());
+        }
         let mut stores = MergedStores::default();
         let lead = (offset.next_multiple_of(8) - offset).min(bytes.len());
         let (head, rest) = bytes.split_at(lead);
@@ -239,6 +335,19 @@ impl Memory {
         Ok(placed)
     }
 
+    /// Takes it that all that is allocated was written.
+    pub(crate) fn assume_written(&self) {
+        if self.notes_writes {
+            self.state.read().unwrap_or_else(PoisonError::into_inner).live.values().for_each(|a| a.assume_written());
+        }
+    }
+
+    /// Takes it that the allocation at `base` was written.
+    pub(crate) fn assume_written_at(&self, base: u64) {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        state.live.get(&base).into_iter().for_each(|a| a.assume_written());
+    }
+
     /// What a launch that starts now can reach.
     pub(crate) fn view(&self) -> MemoryView {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
@@ -269,6 +378,11 @@ pub(crate) struct MemoryView {
 }
 
 impl MemoryView {
+    /// How many allocations there are: `hint` of [`MemoryView::find`] is below once it has found one.
+    pub(crate) fn allocations(&self) -> usize {
+        self.live.len()
+    }
+
     /// The allocation that holds `bytes` bytes at `address`; `hint` is where the last call found its own.
     #[inline]
     pub(crate) fn find(&self, address: u64, bytes: u64, hint: &mut usize) -> Option<&Arc<Allocation>> {

@@ -236,6 +236,8 @@ impl Kernel {
                 }
             }
             for (variable, &address) in module.variables.iter().zip(&addresses) {
+                // Without an initialiser they are zero (PTX ISA, "Initializers").
+                memory.assume_written_at(address);
                 let Some(init) = variable.init.as_ref().filter(|_| in_memory(variable)) else {
                     continue;
                 };

@@ -17,6 +17,10 @@ pub(crate) struct At {
 ///
 /// What happens to memory is told once it has happened. Lanes are masks, bit i for lane i.
 pub(crate) trait Observer {
+    /// Whether it takes note of what is written (see [`Memory::checked`](crate::Memory::checked)). A launch whose observer
+    /// does not counts as having written everything.
+    const NOTES_WRITES: bool = false;
+
     /// Another block runs from here on: that of `env`.
     #[inline(always)]
     fn resume(&mut self, _env: &Env<'_>) {}
@@ -32,6 +36,12 @@ pub(crate) trait Observer {
     /// Memory was accessed. An instruction with generic addresses may access several spaces, one after another.
     #[inline(always)]
     fn access(&mut self, _env: &Env<'_>, _at: At, _request: &Request) {}
+
+    /// A store; `same` says whether two lanes store the same value.
+    #[inline(always)]
+    fn store(&mut self, env: &Env<'_>, at: At, request: &Request, _same: impl Fn(usize, usize) -> bool) {
+        self.access(env, at, request);
+    }
 
     /// A fence.
     #[inline(always)]

@@ -1,0 +1,247 @@
+//! What the threads of a block know of each other's accesses: the order that barriers and warp syncs make.
+//!
+//! Time is counted in stamps, one number for the whole launch that grows at each event that may order something. A
+//! stamp therefore belongs to one block, and an access is known by its thread and stamp. Thread t knows the accesses of
+//! thread u of its block up to the stamp that [`BlockOrder::knows`] compares with.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::publish::{Arrived, Fences, Known, Observed, Published, merge};
+use crate::registers::LANES;
+
+/// Warps of a block, at most.
+const WARPS: usize = 32;
+
+pub(super) const fn warp_of(thread: u32) -> usize {
+    thread as usize / LANES
+}
+
+const fn lane_of(thread: u32) -> usize {
+    thread as usize % LANES
+}
+
+pub(super) fn lanes(mask: u32) -> impl Iterator<Item = u32> + Clone {
+    (0..LANES as u32).filter(move |lane| mask >> lane & 1 == 1)
+}
+
+/// Up to which stamp each of 32 knows each of 32: rows know columns.
+type Matrix = Box<[[u32; 32]; 32]>;
+
+fn matrix() -> Matrix {
+    Box::new([[0; 32]; 32])
+}
+
+#[derive(Debug, Default)]
+struct WarpOrder {
+    /// All its lanes know of each other up to here.
+    floor: u32,
+    /// Its lanes among each other, once a sync took in some of them only.
+    pairs: Option<Matrix>,
+    /// Lanes that have not exited.
+    alive: u32,
+}
+
+/// A barrier while threads arrive.
+#[derive(Debug, Default)]
+pub(super) struct Arrivals {
+    /// What those who arrived know of each warp, themselves included.
+    row: [u32; WARPS],
+    known: Arrived,
+    /// The first arrival that waits: its warp, lane and program counter.
+    pub(super) first: Option<(u32, u32, u32)>,
+}
+
+/// What a thread knew of its block at some moment.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    thread: u32,
+    /// Its own accesses up to here.
+    stamp: u32,
+    floor: u32,
+    warp_floor: u32,
+    /// Of warps and of the lanes of its own, if there were syncs of parts.
+    finer: Option<Arc<([u32; WARPS], [u32; LANES])>>,
+    /// Of other blocks, and of its own by other ways than barriers.
+    pub(super) known: [Arc<Vec<Known>>; 2],
+}
+
+impl Row {
+    /// Whether both are of one thread at one time.
+    pub(super) fn is_moment_of(&self, other: &Row) -> bool {
+        (self.thread, self.stamp) == (other.thread, other.stamp)
+    }
+
+    /// Whether it took in the access of `thread` at `stamp`.
+    pub(super) fn covers(&self, thread: u32, stamp: u32) -> bool {
+        let (warp, lane) = (warp_of(thread), lane_of(thread));
+        let same_warp = warp == warp_of(self.thread);
+        stamp <= self.floor
+            || (thread == self.thread && stamp <= self.stamp)
+            || (same_warp && stamp <= self.warp_floor)
+            || self.finer.as_ref().is_some_and(|finer| {
+                stamp <= finer.0[warp] && !same_warp || same_warp && stamp <= finer.1[lane]
+            })
+    }
+}
+
+/// The order among the threads of a block.
+#[derive(Debug)]
+pub(super) struct BlockOrder {
+    pub(super) ticket: u64,
+    /// The stamp of what happens now.
+    pub(super) now: u32,
+    /// All stamps from here to `now` are this block's.
+    pub(super) run_start: u32,
+    /// All threads know of each other up to here. Before the block's first stamp, if there was no barrier yet.
+    pub(super) floor: u32,
+    warps: Vec<WarpOrder>,
+    /// What warps know of each other by barriers of a part of the block.
+    pairs: Option<Matrix>,
+    pub(super) arrivals: Box<[Arrivals; 16]>,
+    pub(super) fences: Fences,
+    /// What all threads know of releases, and what single threads do.
+    pub(super) known: Arc<Vec<Known>>,
+    pub(super) own_known: HashMap<u32, Arc<Vec<Known>>>,
+    /// Releases that threads have seen, but not yet acquired.
+    pub(super) observed: HashMap<u32, Vec<Observed>>,
+    /// What was fenced before the last barrier.
+    pub(super) published: Option<Arc<Published>>,
+    /// The releases that strong reads of shared memory see, by address.
+    pub(super) heads: HashMap<u64, u32>,
+}
+
+impl BlockOrder {
+    /// A block of `threads` threads that begins at stamp `now`.
+    pub(super) fn new(ticket: u64, threads: u32, now: u32) -> BlockOrder {
+        let warps = (0..threads.div_ceil(LANES as u32)).map(|warp| {
+            let lanes = (threads - warp * LANES as u32).min(LANES as u32);
+            WarpOrder { alive: u32::MAX >> (LANES as u32 - lanes), ..WarpOrder::default() }
+        });
+        BlockOrder {
+            ticket,
+            now,
+            run_start: now,
+            floor: now - 1,
+            warps: warps.collect(),
+            pairs: None,
+            arrivals: Box::default(),
+            fences: Fences::default(),
+            known: Arc::default(),
+            own_known: HashMap::new(),
+            observed: HashMap::new(),
+            published: None,
+            heads: HashMap::new(),
+        }
+    }
+
+    /// Whether thread `t` knows of what thread `u` of this block did at `stamp`, by barriers and warp syncs.
+    pub(super) fn knows(&self, t: u32, u: u32, stamp: u32) -> bool {
+        if t == u || stamp <= self.floor {
+            return true;
+        }
+        let (a, b) = (warp_of(t), warp_of(u));
+        if a == b {
+            let warp = &self.warps[a];
+            return stamp <= warp.floor
+                || warp.pairs.as_ref().is_some_and(|pairs| stamp <= pairs[lane_of(t)][lane_of(u)]);
+        }
+        self.pairs.as_ref().is_some_and(|pairs| stamp <= pairs[a][b])
+    }
+
+    /// What thread `t` knows now.
+    pub(super) fn row(&self, t: u32) -> Row {
+        let (warp, lane) = (warp_of(t), lane_of(t));
+        let lanes = &self.warps[warp].pairs;
+        let finer = (self.pairs.is_some() || lanes.is_some()).then(|| {
+            let warps = self.pairs.as_ref().map_or([0; WARPS], |pairs| pairs[warp]);
+            Arc::new((warps, lanes.as_ref().map_or([0; LANES], |pairs| pairs[lane])))
+        });
+        let own = self.own_known.get(&t).cloned().unwrap_or_default();
+        let (stamp, floor, warp_floor) = (self.now, self.floor, self.warps[warp].floor);
+        Row { thread: t, stamp, floor, warp_floor, finer, known: [Arc::clone(&self.known), own] }
+    }
+
+    pub(super) fn exit(&mut self, warp: u32, lanes: u32) {
+        self.warps[warp as usize].alive &= !lanes;
+    }
+
+    /// Takes note that lanes have arrived at a barrier.
+    pub(super) fn arrive(&mut self, id: u32, warp: u32, mask: u32) {
+        let arrivals = &mut self.arrivals[id as usize];
+        if let Some(pairs) = &self.pairs {
+            for (to, from) in arrivals.row.iter_mut().zip(pairs[warp as usize]) {
+                *to = (*to).max(from);
+            }
+        }
+        arrivals.row[warp as usize] = self.now;
+        for thread in lanes(mask).map(|lane| warp * LANES as u32 + lane) {
+            arrivals.known.arrive(thread, &self.own_known, &self.observed);
+        }
+    }
+
+    /// Barrier `id` is complete, and lets go the lanes of `waiting`. `whole` says that these are all threads. The caller
+    /// lets time pass.
+    pub(super) fn barrier(&mut self, id: u32, waiting: &[(u32, u32)], whole: bool) {
+        let arrivals = std::mem::take(&mut self.arrivals[id as usize]);
+        if whole {
+            self.floor = self.now;
+            merge(&mut self.known, &arrivals.known.0);
+            self.own_known.clear();
+            self.published = self.fences.published(&self.known).or(self.published.take());
+            return;
+        }
+        let pairs = self.pairs.get_or_insert_with(matrix);
+        for &(warp, _) in waiting {
+            for (to, from) in pairs[warp as usize].iter_mut().zip(arrivals.row) {
+                *to = (*to).max(from);
+            }
+        }
+        for &(warp, mask) in waiting {
+            self.sync_lanes(warp, mask, &[mask; LANES]);
+            if !arrivals.known.0.is_empty() {
+                for thread in lanes(mask).map(|lane| warp * LANES as u32 + lane) {
+                    merge(self.own_known.entry(thread).or_default(), &arrivals.known.0);
+                }
+            }
+        }
+    }
+
+    /// A warp sync of `mask`, whose lanes each wait for their members. The caller lets time pass.
+    pub(super) fn warp_sync(&mut self, warp: u32, mask: u32, members: &[u32; LANES]) {
+        if !self.own_known.is_empty() {
+            let first = warp * LANES as u32;
+            for lane in lanes(mask) {
+                let mut all = Arc::default();
+                for other in lanes(members[lane as usize]) {
+                    if let Some(known) = self.own_known.get(&(first + other)) {
+                        merge(&mut all, known);
+                    }
+                }
+                if !all.is_empty() {
+                    merge(self.own_known.entry(first + lane).or_default(), &all);
+                }
+            }
+        }
+        self.sync_lanes(warp, mask, members);
+    }
+
+    fn sync_lanes(&mut self, warp: u32, mask: u32, members: &[u32; LANES]) {
+        let WarpOrder { floor, pairs, alive } = &mut self.warps[warp as usize];
+        if lanes(mask).all(|lane| *alive & !members[lane as usize] == 0) {
+            *floor = self.now;
+            return;
+        }
+        let pairs = pairs.get_or_insert_with(matrix);
+        let before = pairs.clone();
+        for lane in lanes(mask) {
+            let row = &mut pairs[lane as usize];
+            for other in lanes(members[lane as usize] & *alive) {
+                for (to, from) in row.iter_mut().zip(before[other as usize]) {
+                    *to = (*to).max(from);
+                }
+                row[other as usize] = self.now;
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Lanes of one warp: lock step that is not there, masks, shuffles.
+
+use simt::LaunchConfig;
+use simt::ReportKind::{AbsentLanes, StrayShuffle, WarpSynchronous};
+
+use crate::{classes, clean, kernel, run};
+
+/// The last warp of the lectures' rung 5: `sv[tid] += sv[tid + s]` for s from 32 to 1, with `between` after each read and
+/// each write.
+fn last_warp(volatile: &str, between: &str) -> String {
+    let mut body = String::from(
+        "st.shared.u32 [%r13], %r10;
+        bar.sync 0;
+        setp.ge.u32 %p1, %r10, 32;
+        @%p1 bra done;\n",
+    );
+    for s in [32, 16, 8, 4, 2, 1] {
+        body += &format!(
+            "ld{volatile}.shared.u32 %r1, [%r13];
+            ld{volatile}.shared.u32 %r2, [%r13+{}];
+            add.u32 %r1, %r1, %r2;
+            {between}
+            st{volatile}.shared.u32 [%r13], %r1;
+            {between}\n",
+            s * 4
+        );
+    }
+    body + "done:"
+}
+
+#[test]
+fn lock_step_is_not_relied_on() {
+    let config = LaunchConfig::new(2, 64);
+    assert_eq!(classes(config, &last_warp("", "")), [WarpSynchronous]);
+    assert_eq!(classes(config, &last_warp(".volatile", "")), [WarpSynchronous]);
+    clean(config, &last_warp("", "bar.warp.sync -1;"));
+    clean(config, &last_warp(".volatile", "bar.warp.sync -1;"));
+    // Shuffles order no memory.
+    let shuffle = "shfl.sync.idx.b32 %r5, %r1, 0, 31, -1;";
+    assert_eq!(classes(config, &last_warp("", shuffle)), [WarpSynchronous]);
+}
+
+#[test]
+fn a_sync_orders_its_members_alone() {
+    // Halves of the warp exchange within themselves, or with the other half.
+    let exchange = |partner: u32| {
+        format!(
+            "setp.ge.u32 %p1, %r10, 16;
+            selp.b32 %r4, 0xffff0000, 0xffff, %p1;
+            st.shared.u32 [%r13], %r10;
+            bar.warp.sync %r4;
+            xor.b32 %r1, %r10, {partner};
+            shl.b32 %r1, %r1, 2;
+            mov.u32 %r2, s;
+            add.u32 %r1, %r1, %r2;
+            ld.shared.u32 %r3, [%r1];"
+        )
+    };
+    clean(LaunchConfig::new(2, 32), &exchange(5));
+    assert_eq!(classes(LaunchConfig::new(2, 32), &exchange(16)), [WarpSynchronous]);
+}
+
+#[test]
+fn order_is_handed_on_from_lane_to_lane() {
+    // Lane 0 writes; 0 and 1 meet, then 1 and 2: lane 2 may read. Lane 3 met nobody.
+    let body = |reader: u32, twice: &str| {
+        format!(
+            "setp.eq.u32 %p1, %r10, 0;
+            @%p1 st.shared.u32 [s], 4;
+            setp.ge.u32 %p2, %r10, 2;
+            @%p2 bra second;
+            bar.warp.sync 3;
+        second:
+            add.u32 %r1, %r10, -1;
+            setp.gt.u32 %p3, %r1, 1;
+            @%p3 bra third;
+            {twice}
+        third:
+            setp.eq.u32 %p4, %r10, {reader};
+            @%p4 ld.shared.u32 %r2, [s];"
+        )
+    };
+    clean(LaunchConfig::new(1, 32), &body(2, "bar.warp.sync 6;"));
+    clean(LaunchConfig::new(1, 32), &body(1, ""));
+    assert_eq!(classes(LaunchConfig::new(1, 32), &body(3, "bar.warp.sync 6;")), [WarpSynchronous]);
+    assert_eq!(classes(LaunchConfig::new(1, 32), &body(2, "")), [WarpSynchronous]);
+}
+
+#[test]
+fn masks_name_lanes_that_come() {
+    let leave = "setp.ge.u32 %p1, %r10, 20; @%p1 exit;";
+    for instruction in [
+        "bar.warp.sync {};",
+        "shfl.sync.idx.b32 %r1, %r10, 0, 31, {};",
+        "vote.sync.ballot.b32 %r1, %p1, {};",
+        "match.any.sync.b32 %r1, %r10, {};",
+        "redux.sync.add.u32 %r1, %r10, {};",
+    ] {
+        let with = |mask: &str| instruction.replace("{}", mask);
+        clean(LaunchConfig::new(1, 32), &with("-1"));
+        clean(LaunchConfig::new(1, 32), &format!("{leave} {}", with("0xfffff")));
+        assert_eq!(classes(LaunchConfig::new(1, 32), &format!("{leave} {}", with("-1"))), [AbsentLanes]);
+        assert_eq!(classes(LaunchConfig::new(2, 40), &with("-1")), [AbsentLanes]);
+    }
+}
+
+#[test]
+fn shuffles_read_from_lanes_that_take_part() {
+    let half = |source: u32| {
+        format!(
+            "setp.ge.u32 %p1, %r10, 16;
+            @%p1 bra done;
+            shfl.sync.idx.b32 %r1, %r10, {source}, 31, 0xffff;
+        done:"
+        )
+    };
+    clean(LaunchConfig::new(1, 32), &half(15));
+    assert_eq!(classes(LaunchConfig::new(1, 32), &half(16)), [StrayShuffle]);
+    // Down by 8 of 16 lanes: the upper half of them reads what is not there.
+    let down = half(0).replace("shfl.sync.idx.b32 %r1, %r10, 0, 31", "shfl.sync.down.b32 %r1, %r10, 8, 31");
+    assert_eq!(classes(LaunchConfig::new(1, 32), &down), [StrayShuffle]);
+}
+
+#[test]
+fn members_that_stay_away_are_a_fault() {
+    let module = kernel(
+        "setp.ge.u32 %p1, %r10, 16;
+        @%p1 bra other;
+        bar.warp.sync -1;
+        bra done;
+    other:
+        bar.sync 0;
+    done:",
+    );
+    let fault = run(&module, &LaunchConfig::new(1, 32)).fault.expect("nobody can go on");
+    assert!(fault.report().starts_with("error[divergent-barrier]: "), "{}", fault.report());
+}
