@@ -4,7 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::check::place;
+use crate::check::Place;
 use crate::launch::Dim3;
 use crate::ptx::ast::Frame;
 
@@ -274,9 +274,9 @@ impl FaultKind {
             FaultKind::Misaligned { .. } => Some("start wide and vector accesses at a multiple of their size"),
             FaultKind::Freed { .. } => Some("free the allocation after the last launch that uses it"),
             FaultKind::NotInMask { .. } => Some("let the mask name every lane that runs the instruction"),
-            FaultKind::Barrier { .. } => {
-                Some("let all threads of the block reach the barrier: move it out of the branch, and let none exit before")
-            }
+            FaultKind::Barrier { .. } => Some(
+                "let all threads of the block reach the barrier: move it out of the branch, and let none exit before",
+            ),
             FaultKind::Deadlock { .. } => Some("let every lane that a mask names reach the instruction"),
             _ => None,
         }
@@ -371,8 +371,8 @@ impl Fault {
     /// ```
     pub fn report(&self) -> String {
         let Fault { module, block, thread, line, instruction, frames, kind, .. } = self;
-        let mut text = format!("error[{}]: thread {thread} of block {block}: {kind}\n", kind.name());
-        place(&mut text, module, frames, *line, instruction).expect("a string takes all that is written to it");
+        let place = Place { module, frames, line: *line, instruction };
+        let text = format!("error[{}]: thread {thread} of block {block}: {kind}\n{place}", kind.name());
         match kind.help() {
             Some(help) => text + "help: " + help,
             None => text.trim_end().to_owned(),

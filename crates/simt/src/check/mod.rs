@@ -36,7 +36,7 @@ mod sites;
 
 use std::collections::HashMap;
 
-pub(crate) use report::place;
+pub(crate) use report::Place;
 pub use report::{MemoryAccess, Party, Report, ReportKind};
 
 use crate::access::Request;
@@ -346,7 +346,9 @@ impl Check {
             };
             let message = format!("{} {access}, {missing}", name(env, env.ticket, thread));
             let help = match request.space {
-                Space::Shared => "shared memory begins undefined in each block: write it before, with a barrier between",
+                Space::Shared => {
+                    "shared memory begins undefined in each block: write it before, with a barrier between"
+                }
                 _ => "fill the buffer first, or keep the index inside what was filled",
             };
             (message, Party::new(env, env.ticket, thread, at.pc, Some(access)), None, help)
@@ -386,7 +388,12 @@ impl Check {
                     name(env, env.ticket, a)
                 );
                 let party = |thread| Party::new(env, env.ticket, thread, at.pc, Some(access));
-                (message, party(a), Some(party(b)), "which value stays is undefined: let one lane write, or use an atomic")
+                (
+                    message,
+                    party(a),
+                    Some(party(b)),
+                    "which value stays is undefined: let one lane write, or use an atomic",
+                )
             };
             self.reports.add(env, &Found { kind: ReportKind::Race, pcs: (at.pc, at.pc), times: 1, tell: &tell });
         }
@@ -513,7 +520,9 @@ impl Observer for Check {
         let wide = is_wide(scope);
         let order = self.order();
         for thread in lanes(mask).map(|lane| at.warp * LANES as u32 + lane) {
-            if sem != FenceSem::Release && let Some(seen) = order.observed.remove(&thread) {
+            if sem != FenceSem::Release
+                && let Some(seen) = order.observed.remove(&thread)
+            {
                 let known = order.own_known.entry(thread).or_default();
                 for Observed { known: new, .. } in seen {
                     learn(known, Known { wide: new.wide && wide, ..new });

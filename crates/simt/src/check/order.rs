@@ -79,9 +79,10 @@ impl Row {
         stamp <= self.floor
             || (thread == self.thread && stamp <= self.stamp)
             || (same_warp && stamp <= self.warp_floor)
-            || self.finer.as_ref().is_some_and(|finer| {
-                stamp <= finer.0[warp] && !same_warp || same_warp && stamp <= finer.1[lane]
-            })
+            || self
+                .finer
+                .as_ref()
+                .is_some_and(|finer| stamp <= finer.0[warp] && !same_warp || same_warp && stamp <= finer.1[lane])
     }
 }
 
@@ -147,6 +148,12 @@ impl BlockOrder {
                 || warp.pairs.as_ref().is_some_and(|pairs| stamp <= pairs[lane_of(t)][lane_of(u)]);
         }
         self.pairs.as_ref().is_some_and(|pairs| stamp <= pairs[a][b])
+    }
+
+    /// The releases that thread `t` knows.
+    pub(super) fn lists(&self, t: u32) -> impl Iterator<Item = &Arc<Vec<Known>>> {
+        let own = if self.own_known.is_empty() { None } else { self.own_known.get(&t) };
+        std::iter::once(&self.known).chain(own)
     }
 
     /// What thread `t` knows now.

@@ -150,7 +150,10 @@ impl Release {
             (None, None) => true,
             _ => false,
         };
-        self.ticket == next.ticket && same_published && same_row(&self.near, &next.near) && same_row(&self.far, &next.far)
+        self.ticket == next.ticket
+            && same_published
+            && same_row(&self.near, &next.near)
+            && same_row(&self.far, &next.far)
     }
 
     fn covers(&self, near: bool, thread: u32, stamp: u32) -> bool {
@@ -207,33 +210,42 @@ impl Logs {
         self.0[log as usize].releases.len() as u32
     }
 
-    /// Whether a thread of block `holder` that knows `lists` knows what `thread` of block `ticket` did at `stamp`.
+    /// Whether one of the releases that `known` names took in what `thread` of block `ticket` did at `stamp`.
+    pub(super) fn publishes(&self, holder: u64, known: &Known, (ticket, thread, stamp): (u64, u32, u32)) -> bool {
+        let log = &self.0[known.log as usize];
+        let of_block = log.by_block.get(&ticket).into_iter().flatten().take_while(|index| **index < known.len);
+        let mut visible = of_block.filter(|_| ticket == holder || known.wide);
+        visible.any(|index| log.releases[*index as usize].covers(ticket == holder, thread, stamp))
+    }
+
+    /// Whether a thread of block `holder` that knows `lists` knows, perhaps by way of others, what `thread` of block `ticket` did at `stamp`.
     pub(super) fn knows(
         &self,
         holder: u64,
         lists: &[&Arc<Vec<Known>>],
         (ticket, thread, stamp): (u64, u32, u32),
     ) -> bool {
-        let mut seen: HashMap<(u64, u32, bool), u32> = HashMap::new();
+        let mut seen: HashMap<(u32, bool, u64), u32> = HashMap::new();
         let mut stack: Vec<(u64, &Known)> = lists.iter().flat_map(|list| list.iter().map(|k| (holder, k))).collect();
         while let Some((holder, known)) = stack.pop() {
-            let most = seen.entry((holder, known.log, known.wide)).or_default();
-            if *most >= known.len {
+            // Who holds what reaches beyond the block matters only where the holder is the block that is asked about.
+            let as_whom = if known.wide && holder != ticket { u64::MAX } else { holder };
+            let most = seen.entry((known.log, known.wide, as_whom)).or_default();
+            let before = std::mem::replace(most, known.len.max(*most));
+            if before >= known.len {
                 continue;
             }
-            *most = known.len;
-            let log = &self.0[known.log as usize];
-            let visible = |release: &Release| release.ticket == holder || known.wide;
-            let direct = log.by_block.get(&ticket).into_iter().flatten().take_while(|i| **i < known.len);
-            for release in direct.map(|i| &log.releases[*i as usize]).filter(|release| visible(release)) {
-                if release.covers(release.ticket == holder, thread, stamp) {
-                    return true;
-                }
+            if self.publishes(holder, known, (ticket, thread, stamp)) {
+                return true;
             }
-            let informed = log.informed.iter().take_while(|i| **i < known.len);
-            for release in informed.map(|i| &log.releases[*i as usize]).filter(|release| visible(release)) {
-                let known = release.known(release.ticket == holder);
-                stack.extend(known.flat_map(|list| list.iter()).map(|known| (release.ticket, known)));
+            let log = &self.0[known.log as usize];
+            let first = log.informed.partition_point(|index| *index < before);
+            let informed = log.informed[first..].iter().take_while(|index| **index < known.len);
+            for release in informed.map(|index| &log.releases[*index as usize]) {
+                if release.ticket == holder || known.wide {
+                    let known = release.known(release.ticket == holder);
+                    stack.extend(known.flat_map(|list| list.iter()).map(|known| (release.ticket, known)));
+                }
             }
         }
         false

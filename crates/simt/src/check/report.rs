@@ -122,6 +122,10 @@ impl Party {
             frames: kernel.frames(place),
         }
     }
+
+    fn place<'a>(&'a self, module: &'a str) -> Place<'a> {
+        Place { module, frames: &self.frames, line: self.line, instruction: &self.instruction }
+    }
 }
 
 /// What was found at one place, or between two.
@@ -151,14 +155,14 @@ pub struct Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "error[{}]: {}", self.kind, self.message)?;
-        place(f, &self.module, &self.here.frames, self.here.line, &self.here.instruction)?;
-        if let Some(Party { block, thread, access, line, instruction, frames }) = &self.other {
-            write!(f, "other: thread {thread} of block {block}")?;
-            match access {
+        write!(f, "{}", self.here.place(&self.module))?;
+        if let Some(other) = &self.other {
+            write!(f, "other: thread {} of block {}", other.thread, other.block)?;
+            match other.access {
                 Some(access) => writeln!(f, " {access}")?,
                 None => writeln!(f, " waits here")?,
             }
-            place(f, &self.module, frames, *line, instruction)?;
+            write!(f, "{}", other.place(&self.module))?;
         }
         write!(f, "help: {}", self.help)?;
         match self.count {
@@ -169,23 +173,26 @@ impl fmt::Display for Report {
     }
 }
 
-/// Prints where something is: in the source, if that is known, and in the PTX.
-pub(crate) fn place(
-    f: &mut impl fmt::Write,
-    module: &str,
-    frames: &[Frame],
-    line: u32,
-    instruction: &str,
-) -> fmt::Result {
-    let Some((first, callers)) = frames.split_first() else {
-        writeln!(f, "  --> {module}:{line}")?;
-        return writeln!(f, "   | {instruction}");
-    };
-    writeln!(f, "  --> {first}")?;
-    for caller in callers {
-        writeln!(f, "   = inlined at {caller}")?;
+/// Prints where something is, in the source, if that is known, and in the PTX: whole lines.
+pub(crate) struct Place<'a> {
+    pub(crate) module: &'a str,
+    pub(crate) frames: &'a [Frame],
+    pub(crate) line: u32,
+    pub(crate) instruction: &'a str,
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Place { module, frames, line, instruction } = self;
+        let Some((first, callers)) = frames.split_first() else {
+            return writeln!(f, "  --> {module}:{line}\n   | {instruction}");
+        };
+        writeln!(f, "  --> {first}")?;
+        for caller in callers {
+            writeln!(f, "   = inlined at {caller}")?;
+        }
+        writeln!(f, "   | {module}:{line}: {instruction}")
     }
-    writeln!(f, "   | {module}:{line}: {instruction}")
 }
 
 /// The reports of a launch, one for each class and pair of places.

@@ -191,8 +191,8 @@ impl History {
         let readers = (cell.read_stamp != 0).then(|| self.readers(cell));
         if present.info.writes() {
             if conflict.is_none() {
-                let reads = readers.into_iter().flatten();
-                conflict = reads.filter_map(|read| self.conflict(order, present, thread, byte, read)).next();
+                let mut reads = readers.into_iter().flatten();
+                conflict = reads.find_map(|read| self.conflict(order, present, thread, byte, read));
             }
             cell.set_write(order.now, thread, present.site, byte);
         } else {
@@ -223,7 +223,12 @@ impl History {
             return;
         };
         let ticket = self.block_of(order, a.stamp);
-        let before = |read: Earlier| self.is_ordered(order, ticket, thread, read);
+        // Whether others handed on what they knew is not asked here: it takes long, and reads are many.
+        let before = |read: Earlier| {
+            let whom = (ticket, read.thread, read.stamp);
+            (ticket == order.ticket && order.knows(thread, read.thread, read.stamp))
+                || order.lists(thread).flat_map(|list| list.iter()).any(|k| self.logs.publishes(order.ticket, k, whom))
+        };
         let same_block = ticket == order.ticket;
         // A weak read is in conflict with more than a strong one.
         let weaker = |read: Earlier| {
@@ -242,12 +247,12 @@ impl History {
         if !same_block || byte != a.byte || a.thread == thread || b.thread == thread {
             return;
         }
-        // Best one of each of two warps: a barrier between the lanes of one does not hide the other.
+        // Rather one of each of two warps: a sync of one warp then does not hide the other.
         let alone = a.thread == b.thread;
-        if alone || (warp_of(a.thread) == warp_of(b.thread) && warp_of(thread) != warp_of(a.thread)) {
-            if let Some(pair) = self.pairs.number((a.site, present.site)) {
-                cell.read = a.thread | thread << 10 | pair << 20;
-            }
+        if (alone || (warp_of(a.thread) == warp_of(b.thread) && warp_of(thread) != warp_of(a.thread)))
+            && let Some(pair) = self.pairs.number((a.site, present.site))
+        {
+            cell.read = a.thread | thread << 10 | pair << 20;
         }
     }
 
@@ -262,9 +267,7 @@ impl History {
         if self.logs.is_empty() {
             return false;
         }
-        let own = order.own_known.get(&thread);
-        let lists = [Some(&order.known), own];
-        let lists = lists.as_slice().iter().flatten().copied().collect::<Vec<_>>();
+        let lists: Vec<_> = order.lists(thread).collect();
         self.logs.knows(order.ticket, &lists, (ticket, earlier.thread, earlier.stamp))
     }
 
@@ -294,7 +297,8 @@ impl History {
         if here.is_strong() && there.is_strong() {
             let include_each_other = relation != Relation::OtherBlock || (here.is_wide() && there.is_wide());
             // Volatile shared memory is how code that relies on lock step is written.
-            let lock_step = present.shared && relation == Relation::SameWarp && here.is_volatile() && there.is_volatile();
+            let lock_step =
+                present.shared && relation == Relation::SameWarp && here.is_volatile() && there.is_volatile();
             if include_each_other && !lock_step {
                 return None;
             }

@@ -22,7 +22,7 @@ fn found(name: &str, config: LaunchConfig, (input, output, n): (usize, usize, u3
         kinds.sort_unstable();
         kinds.dedup();
         let text: Vec<String> = checked.reports.iter().map(ToString::to_string).collect();
-        println!("{name}, seed {seed:?}\n{}", text.join("\n"));
+        eprintln!("{name}, seed {seed:?}\n{}", text.join("\n"));
         assert_eq!(*first.get_or_insert(kinds.clone()), kinds, "{name}, seed {seed:?}");
     }
     first.unwrap_or_default()

@@ -87,10 +87,10 @@ fn the_lectures_rung_5_relies_on_lock_step() {
             for report in &checked.reports {
                 assert_eq!(report.kind, WarpSynchronous, "{report}");
                 // In the last warp, not in the loop before it.
-                let last_warp = if name == "rung5" { 15..=20 } else { 39..=44 };
+                let last_warp = if name == "rung5" { 15..=20 } else { 37..=42 };
                 for party in [Some(&report.here), report.other.as_ref()].into_iter().flatten() {
                     let line = party.frames[0].line;
-                    assert!(last_warp.contains(&line) || [22, 46].contains(&line), "{report}");
+                    assert!(last_warp.contains(&line) || [21, 44].contains(&line), "{report}");
                 }
             }
         }

@@ -22,7 +22,8 @@ fn shared_memory_begins_undefined_in_each_block() {
     // The last lane reads one word too far.
     let shift = "st.shared.u32 [%r13], 1; bar.sync 0; ld.shared.u32 %r1, [%r13+4];";
     assert_eq!(classes(config, shift), [UninitializedRead]);
-    clean(config, "st.shared.u32 [%r13+4], 1; st.shared.u32 [s], 2; bar.sync 0; ld.shared.u32 %r1, [%r13];");
+    let one_more = "setp.eq.u32 %p1, %r10, 0; st.shared.u32 [%r13], 1; @%p1 st.shared.u32 [s+256], 2; bar.sync 0; ld.shared.u32 %r1, [%r13+4];";
+    clean(LaunchConfig::new(5, 64), one_more);
     // Half a word.
     assert_eq!(classes(config, "st.shared.u16 [%r13], %h1; ld.shared.u32 %r1, [%r13];"), [UninitializedRead]);
     clean(config, "st.shared.u16 [%r13], %h1; ld.shared.u16 %h1, [%r13];");
@@ -30,7 +31,9 @@ fn shared_memory_begins_undefined_in_each_block() {
 
 #[test]
 fn the_host_or_a_kernel_writes_global_memory_first() {
-    let read = kernel("mul.wide.u32 %d1, %r12, 4; add.u64 %d1, %d1, %d10; ld.global.u32 %r1, [%d1]; st.global.u32 [%d12], %r1;");
+    let read = kernel(
+        "mul.wide.u32 %d1, %r12, 4; add.u64 %d1, %d1, %d10; ld.global.u32 %r1, [%d1]; st.global.u32 [%d12], %r1;",
+    );
     let config = LaunchConfig::new(2, 64);
     let memory = Memory::checked(1 << 20);
     let (data, out, last) = (memory.alloc(512).unwrap(), memory.alloc(512).unwrap(), memory.alloc(512).unwrap());
