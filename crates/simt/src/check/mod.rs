@@ -308,25 +308,39 @@ impl Check {
             Relation::SameWarp if !atomic => ReportKind::WarpSynchronous,
             _ => ReportKind::Race,
         };
+        let why = match relation {
+            Relation::OtherBlock if info.is_strong() && there.is_strong() => {
+                ", but the scope of one does not hold the other's block"
+            }
+            Relation::OtherBlock => ", and nothing orders the two blocks",
+            Relation::SameBlock => " without a barrier between",
+            Relation::SameWarp => ", and nothing orders the two lanes of this warp",
+        };
         let help = match relation {
-            _ if info.is_strong() && there.is_strong() && relation == Relation::OtherBlock => {
+            Relation::OtherBlock if info.is_strong() && there.is_strong() => {
                 "give both accesses a scope that holds both blocks: .gpu"
             }
-            _ if atomic => {
-                "make both accesses atomic, or put a barrier between the two (across blocks: a fence, an atomic flag and a fence)"
-            }
-            Relation::SameWarp => {
-                "lanes of a warp do not run in lock step: put bar.warp.sync (`sync_warp`, `__syncwarp`) between the two"
-            }
-            Relation::SameBlock => {
-                "put a barrier of the block between the two: bar.sync (`sync_threads`, `__syncthreads`)"
+            Relation::OtherBlock if atomic => {
+                "make both accesses atomic, or let a fence, an atomic flag and another fence order the two"
             }
             Relation::OtherBlock => {
                 "blocks run in any order: let each write to words of its own, use atomics, or publish with a fence (`device_fence`, `__threadfence`) and an atomic"
             }
+            Relation::SameBlock if atomic => {
+                "make both accesses atomic, or put a barrier between the two: bar.sync (`sync_threads`, `__syncthreads`)"
+            }
+            Relation::SameBlock => {
+                "put a barrier of the block between the two: bar.sync (`sync_threads`, `__syncthreads`)"
+            }
+            Relation::SameWarp if atomic => {
+                "make both accesses atomic, or put bar.warp.sync (`sync_warp`, `__syncwarp`) between the two"
+            }
+            Relation::SameWarp => {
+                "lanes of a warp do not run in lock step: put bar.warp.sync (`sync_warp`, `__syncwarp`) between the two"
+            }
         };
         let tell = || {
-            let message = conflict_message(env, (thread, &here_access), (ticket, earlier.thread, &other_access));
+            let message = conflict_message(env, (thread, &here_access), (ticket, earlier.thread, &other_access), why);
             let here = Party::new(env, env.ticket, thread, at.pc, Some(here_access));
             let other = Party::new(env, ticket, earlier.thread, there.pc, Some(other_access));
             (message, here, Some(other), help)
@@ -344,7 +358,7 @@ impl Check {
                 1 => "of which nothing has written 1".to_owned(),
                 n => format!("of which nothing has written {n}"),
             };
-            let message = format!("{} {access}, {missing}", name(env, env.ticket, thread));
+            let message = format!("{} {access} {missing}", name(env, env.ticket, thread));
             let help = match request.space {
                 Space::Shared => {
                     "shared memory begins undefined in each block: write it before, with a barrier between"

@@ -6,8 +6,7 @@ use std::fmt;
 use crate::block::Env;
 use crate::fault::{Access, Space};
 use crate::launch::Dim3;
-use crate::ptx::Frame;
-use crate::registers::LANES;
+use crate::ptx::ast::Frame;
 
 /// Reports of a launch, at most.
 const MAX_REPORTS: usize = 100;
@@ -233,24 +232,17 @@ pub(super) fn name(env: &Env<'_>, ticket: u64, thread: u32) -> String {
     format!("thread {} of block {}", config.block.position(u64::from(thread)), config.grid.position(ticket))
 }
 
-/// The sentence about two accesses that nothing orders.
-pub(super) fn conflict_message(env: &Env<'_>, here: (u32, &MemoryAccess), other: (u64, u32, &MemoryAccess)) -> String {
-    let (ticket, thread, earlier) = other;
-    let config = env.grid.config;
-    let same_block = ticket == env.ticket;
-    let who = if same_block {
-        format!("thread {}", config.block.position(u64::from(thread)))
+/// The sentence about two accesses that are in conflict; `why` ends it.
+pub(super) fn conflict_message(
+    env: &Env<'_>,
+    (thread, here): (u32, &MemoryAccess),
+    (ticket, other_thread, earlier): (u64, u32, &MemoryAccess),
+    why: &str,
+) -> String {
+    let who = if ticket == env.ticket {
+        format!("thread {}", env.grid.config.block.position(u64::from(other_thread)))
     } else {
-        name(env, ticket, thread)
+        name(env, ticket, other_thread)
     };
-    let what = name(env, env.ticket, here.0);
-    let why = if !same_block {
-        "nothing orders the two blocks"
-    } else if here.0 as usize / LANES == thread as usize / LANES {
-        "nothing orders the two lanes of this warp"
-    } else {
-        "without a barrier between"
-    };
-    let joint = if same_block && why.starts_with("without") { " " } else { ", and " };
-    format!("{what} {} that {who} {}{joint}{why}", here.1, earlier.past())
+    format!("{} {here} that {who} {}{why}", name(env, env.ticket, thread), earlier.past())
 }

@@ -1,5 +1,7 @@
 //! What `check` reports, and what it must not: each class with a clean twin, in several orders of the warps.
 
+#![allow(clippy::format_push_string, reason = "kernels are put together from text")]
+
 mod fences;
 mod programs;
 mod races;
