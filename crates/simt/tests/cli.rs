@@ -288,8 +288,8 @@ fn a_trace_shows_each_phase() {
     let json = sandbox.json(&format!("{line} --json"), 0);
     let phases = json["trace"]["blocks"][0]["phases"].as_array().unwrap();
     assert_eq!(phases[0]["end"], json!({ "kind": "barrier", "id": 0 }));
-    let shared: String = (0..64u8).map(|thread| format!("{thread:02x}000000")).collect();
-    assert_eq!(phases[0]["shared"], shared);
+    let shared: Vec<String> = (0..64u8).map(|thread| format!("{thread:02x}000000")).collect();
+    assert_eq!(phases[0]["shared"], shared.concat());
     // Thread 1 gets what thread 33 gave.
     assert_eq!(phases[1]["accesses"][0]["lanes"][1], json!({ "thread": 1, "address": 132, "value": "21000000" }));
 }
