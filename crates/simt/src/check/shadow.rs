@@ -167,44 +167,6 @@ impl History {
         conflict.map(|(earlier, ticket, relation)| Conflict { thread, word, earlier, ticket, relation })
     }
 
-    /// [`History::touch`] for a whole warp whose lanes access neighbouring words, `1 << shift` each, if none of them was
-    /// touched by others since the last barrier. Says whether that is so; if not, nothing has been done.
-    #[inline]
-    pub(super) fn touch_row(
-        &self,
-        order: &BlockOrder,
-        present: &Present,
-        cells: &mut [Cell],
-        first_thread: u32,
-        shift: u32,
-    ) -> bool {
-        let now = order.now;
-        let Present { site, settled_from, own_from, .. } = *present;
-        let settled = |stamp: u32| (stamp == 0) | ((stamp >= settled_from) & (stamp <= order.floor));
-        let threads = |i: usize| first_thread + (i as u32 >> shift);
-        let mut free = true;
-        for (i, cell) in cells.iter().enumerate() {
-            let thread = threads(i);
-            let own_write = (cell.write_stamp >= own_from) & (cell.write & 0x3ff == thread);
-            let own_read = (cell.read_stamp >= own_from) & (cell.read & 0xf_ffff == thread | thread << 10);
-            free &= (settled(cell.write_stamp) | own_write) & (settled(cell.read_stamp) | own_read);
-        }
-        // What a thread's own weak reads are to its strong ones is looked at one by one.
-        if !free || (present.info.is_strong() && !present.info.writes()) {
-            return false;
-        }
-        if present.info.writes() {
-            for (i, cell) in cells.iter_mut().enumerate() {
-                cell.set_write(now, threads(i), site, 0);
-            }
-        } else {
-            for (i, cell) in cells.iter_mut().enumerate() {
-                cell.set_read(now, threads(i), site, 0);
-            }
-        }
-        true
-    }
-
     #[inline(never)]
     fn examine(
         &mut self,
@@ -343,6 +305,43 @@ impl History {
         }
         (!self.is_ordered(order, ticket, thread, earlier)).then_some((earlier, ticket, relation))
     }
+}
+
+/// [`History::touch`] for a whole warp whose lanes access neighbouring words, `1 << shift` each, if none of them was
+/// touched by others since the last barrier. Says whether that is so; if not, nothing has been done.
+#[inline]
+pub(super) fn touch_row(
+    order: &BlockOrder,
+    present: &Present,
+    cells: &mut [Cell],
+    first_thread: u32,
+    shift: u32,
+) -> bool {
+    let now = order.now;
+    let Present { site, settled_from, own_from, .. } = *present;
+    let settled = |stamp: u32| stamp == 0 || (stamp >= settled_from && stamp <= order.floor);
+    let threads = |i: usize| first_thread + (i as u32 >> shift);
+    let mut free = true;
+    for (i, cell) in cells.iter().enumerate() {
+        let thread = threads(i);
+        let own_write = cell.write_stamp >= own_from && cell.write & 0x3ff == thread;
+        let own_read = cell.read_stamp >= own_from && cell.readers() == [thread; 2];
+        free &= (settled(cell.write_stamp) || own_write) && (settled(cell.read_stamp) || own_read);
+    }
+    // What a thread's own weak reads are to its strong ones is looked at one by one.
+    if !free || (present.info.is_strong() && !present.info.writes()) {
+        return false;
+    }
+    if present.info.writes() {
+        for (i, cell) in cells.iter_mut().enumerate() {
+            cell.set_write(now, threads(i), site, 0);
+        }
+    } else {
+        for (i, cell) in cells.iter_mut().enumerate() {
+            cell.set_read(now, threads(i), site, 0);
+        }
+    }
+    true
 }
 
 /// The shadow of an allocation, page by page as it is touched.
