@@ -24,7 +24,7 @@ fn main() -> Result<(), Error> {
         let config = LaunchConfig::new(64, 256);
         let input = memory.alloc(u64::from(N) * 4)?;
         for page in (0..u64::from(N) * 4).step_by(1 << 20) {
-            memory.write(input + page, &[1; 1 << 20])?;
+            memory.write(input + page, &vec![1; 1 << 20])?;
         }
         let output = memory.alloc(64 * 256 * 4)?;
         mode(kernel, &config, &[Arg::Pointer(input), Arg::Pointer(output), Arg::U32(N)], &memory)?;
