@@ -159,12 +159,24 @@ impl History {
                     return None;
                 }
             } else if reads_settled || own_read {
-                cell.set_write(now, thread, present.site, byte);
+                if !self.adds_nothing(cell, present, now, thread, byte) {
+                    cell.set_write(now, thread, present.site, byte);
+                }
                 return None;
             }
         }
         let conflict = self.examine(order, present, cell, thread, byte);
         conflict.map(|(earlier, ticket, relation)| Conflict { thread, word, earlier, ticket, relation })
+    }
+
+    /// Whether a strong write follows a weak one of the same thread to the same bytes, and nothing that orders came
+    /// between: the weak one is in conflict with more, and stays.
+    fn adds_nothing(&self, cell: &Cell, present: &Present, now: u32, thread: u32, byte: u32) -> bool {
+        if !present.info.is_strong() || cell.write_stamp != now || cell.write & 0x3ff != thread {
+            return false;
+        }
+        let there = self.sites[(cell.write >> 10 & 0xfff) as usize];
+        !there.is_strong() && there.bytes_of_word(cell.write >> 22 & 3) == present.info.bytes_of_word(byte)
     }
 
     #[inline(never)]
