@@ -37,14 +37,14 @@ impl Modules {
     }
 }
 
-/// Whether the simulator's figure is the hardware's: the order of atomics moves their sectors, and ptxas may merge or
-/// part accesses to shared memory.
+/// Whether the simulator's figure is the hardware's. Scattered global atomics may be a sector in 20 off.
 fn agrees(counter: &str, simulated: u64, counted: u64) -> bool {
-    let off = simulated.abs_diff(counted);
-    match counter {
-        "global.atomic.sectors" | "global.reduction.sectors" => off * 20 <= counted,
-        _ if counter.ends_with(".wavefronts") => off * 50 <= counted,
-        _ => off == 0,
+    match counter.split('.').collect::<Vec<_>>()[..] {
+        ["global", "atomic" | "reduction", "sectors"] => simulated.abs_diff(counted) * 20 <= counted,
+        // Where ptxas predicates an access instead of branching around it, the hardware's figure, which is of
+        // instructions, has those that no lane takes part in as well.
+        ["shared", _, "requests"] => simulated <= counted,
+        _ => simulated == counted,
     }
 }
 
@@ -76,15 +76,7 @@ fn every_launch_runs_and_counts_what_hardware_counts() {
         for (name, &counted) in &recorded.counters {
             compared += 1;
             let simulated = simulated[name];
-            // A conflict is a wavefront too many, and is as far off as wavefronts may be.
-            let fine = match name.strip_suffix(".bank_conflicts") {
-                Some(access) => {
-                    let wavefronts = recorded.counters[&format!("{access}.wavefronts")];
-                    simulated.abs_diff(counted) * 50 <= wavefronts
-                }
-                None => agrees(name, simulated, counted),
-            };
-            if !fine {
+            if !agrees(name, simulated, counted) {
                 failures.push(format!("{}: {name} is {simulated}, and the hardware counted {counted}", case.name));
             }
         }
@@ -105,5 +97,5 @@ fn the_sanitizers_launches_run() {
 fn tolerances_are_tight() {
     assert!(agrees("global.load.sectors", 100, 100) && !agrees("global.load.sectors", 101, 100));
     assert!(agrees("global.atomic.sectors", 21, 20) && !agrees("global.atomic.sectors", 20, 19));
-    assert!(agrees("shared.load.wavefronts", 51, 50) && !agrees("shared.load.wavefronts", 50, 49));
+    assert!(!agrees("shared.load.wavefronts", 100, 101) && !agrees("shared.load.requests", 2, 1));
 }

@@ -10,6 +10,7 @@ mod host_memory;
 pub mod input;
 pub mod launch;
 pub mod op;
+pub mod profile;
 pub mod ptx;
 pub mod reduce;
 pub mod reference;

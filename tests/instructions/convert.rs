@@ -15,7 +15,7 @@ fn integers() -> impl Iterator<Item = Int> {
 }
 
 /// A value rounded to an integral one.
-fn integral(value: f64, mode: Mode) -> f64 {
+pub(crate) fn integral(value: f64, mode: Mode) -> f64 {
     match mode {
         Mode::Nearest => value.round_ties_even(),
         Mode::Down => value.floor(),

@@ -113,6 +113,21 @@ pub(crate) fn rows() -> Vec<Row> {
         .canonical_nan()
         .sm_80(),
     ]);
+    for (op, greatest) in [("min", false), ("max", true)] {
+        for nan in [false, true] {
+            let text = format!("{op}{}.xorsign.abs.f32 d, a, b;", if nan { ".NaN" } else { "" });
+            let row = row!(text, (a: f32, b: f32) -> f32 = {
+                let (x, y) = (a.abs(), b.abs());
+                let magnitude = if greatest { -minimum!(-x, -y) } else { minimum!(x, y) };
+                match magnitude {
+                    _ if nan && (a.is_nan() || b.is_nan()) || magnitude.is_nan() => f32::from_bits(0x7fff_ffff),
+                    _ if a.is_sign_negative() != b.is_sign_negative() => -magnitude,
+                    _ => magnitude,
+                }
+            });
+            rows.push(row.canonical_nan().sm_90());
+        }
+    }
     rows.extend([
         row!("add.f64 d, a, b;", (a: f64, b: f64) -> f64 = a + b),
         row!("add.rn.f64 d, a, b;", (a: f64, b: f64) -> f64 = a + b),
@@ -257,7 +272,7 @@ fn trigonometric(a: f64) -> Option<f64> {
 }
 
 /// Whether a comparison of that name holds.
-fn holds(cmp: &str, ordering: Option<Ordering>) -> bool {
+pub(crate) fn holds(cmp: &str, ordering: Option<Ordering>) -> bool {
     let Some(ordering) = ordering else {
         return cmp == "nan" || (cmp.len() == 3 && cmp.ends_with('u'));
     };

@@ -313,8 +313,27 @@ fn pieces(rows: &mut Vec<Row>) {
     }));
 }
 
+/// `dp4a` and `dp2a`, of each pair of types.
+fn dot_products(rows: &mut Vec<Row>) {
+    for (a_ty, a_signed) in [("u32", false), ("s32", true)] {
+        for (b_ty, b_signed) in [("u32", false), ("s32", true)] {
+            for (op, bits, first) in [("dp4a", 8, 0), ("dp2a.lo", 16, 0), ("dp2a.hi", 16, 2)] {
+                let (factor, byte) = (Int { bits, signed: a_signed }, Int { bits: 8, signed: b_signed });
+                let text = format!("{op}.{a_ty}.{b_ty} d, a, b, c;");
+                rows.push(row!(text, (a: u32, b: u32, c: u32) -> u32 = {
+                    let product = |i: u32| {
+                        factor.value(u64::from(a >> (bits * i))) * byte.value(u64::from(b >> (8 * (first + i))))
+                    };
+                    ((0..32 / bits).map(product).sum::<i128>() + i128::from(c)) as u32
+                }));
+            }
+        }
+    }
+}
+
 pub(crate) fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
+    dot_products(&mut rows);
     for ty in TYPES {
         arithmetic(&mut rows, ty);
     }

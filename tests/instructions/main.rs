@@ -11,8 +11,11 @@
 mod control;
 mod convert;
 mod float;
+mod half;
 mod integer;
 mod memory;
+#[path = "../../crates/simt/tests/foreign/nearest.rs"]
+mod nearest;
 mod operands;
 mod rounding;
 mod row;
@@ -228,6 +231,26 @@ fn comparisons_and_selections() {
 #[test]
 fn conversions() {
     check("convert", convert::rows());
+}
+
+#[test]
+fn half_precision_arithmetic() {
+    check("half", half::rows());
+}
+
+#[test]
+fn half_precision_approximations() {
+    check("half-approx", half::approximations());
+}
+
+#[test]
+fn half_precision_comparisons() {
+    check("half-compare", half::comparisons());
+}
+
+#[test]
+fn half_precision_conversions() {
+    check("half-convert", half::conversions());
 }
 
 #[test]

@@ -12,6 +12,8 @@ pub(crate) enum Kind {
     Integer { bits: u32, signed: bool },
     /// A float of so many bits.
     Float { bits: u32 },
+    /// `f16` or, if `brain`, `bf16`; if packed, two of them.
+    Half { brain: bool, packed: bool },
     /// A 32-bit number that is mostly small: a shift's amount, a position, a length, a lane.
     Amount,
 }
@@ -21,7 +23,8 @@ impl Kind {
     pub(crate) fn bits(self) -> u32 {
         match self {
             Self::Integer { bits, .. } | Self::Float { bits } => bits,
-            Self::Amount => 32,
+            Self::Half { packed: false, .. } => 16,
+            Self::Half { .. } | Self::Amount => 32,
         }
     }
 
@@ -34,8 +37,23 @@ impl Kind {
         u64::MAX >> (64 - self.bits())
     }
 
-    pub(crate) fn is_nan(self, bits: u64) -> bool {
+    /// Whether two values are the same, as far as what NaN it is does not matter.
+    pub(crate) fn agrees_but_for_nan(self, one: u64, other: u64) -> bool {
         match self {
+            Self::Half { brain, packed: true } => {
+                let half = Self::Half { brain, packed: false };
+                [0, 16].into_iter().all(|shift| {
+                    let (one, other) = (one >> shift & 0xffff, other >> shift & 0xffff);
+                    one == other || half.agrees_but_for_nan(one, other)
+                })
+            }
+            _ => self.is_nan(one) && self.is_nan(other),
+        }
+    }
+
+    fn is_nan(self, bits: u64) -> bool {
+        match self {
+            Self::Half { brain, .. } => bits & 0x7fff > if brain { 0x7f80 } else { 0x7c00 },
             Self::Float { bits: 32 } => f32::from_bits(bits as u32).is_nan(),
             Self::Float { .. } => f64::from_bits(bits).is_nan(),
             Self::Integer { .. } | Self::Amount => false,
@@ -49,7 +67,7 @@ impl Kind {
         match self {
             Self::Float { bits: 32 } => format!("{bits:#010x} ({:e})", f32::from_bits(bits as u32)),
             Self::Float { .. } => format!("{bits:#018x} ({:e})", f64::from_bits(bits)),
-            Self::Integer { .. } | Self::Amount => format!("0x{bits:0digits$x}"),
+            Self::Integer { .. } | Self::Half { .. } | Self::Amount => format!("0x{bits:0digits$x}"),
         }
     }
 
@@ -63,6 +81,14 @@ impl Kind {
                 let half = 1_u64 << (bits / 2);
                 let near = |power: u64| [power - 2, power - 1, power, power + 1, power | power >> 1];
                 INTEGER_EDGES.into_iter().chain(near(top)).chain(near(half)).collect()
+            }
+            Self::Half { brain, packed } => {
+                let edges = if brain { BF16_EDGES } else { F16_EDGES };
+                // The high half has another edge than the low one.
+                let above = |i: usize| if packed { edges[i * 7 % edges.len()] << 16 | (i as u64 & 2) << 30 } else { 0 };
+                let values =
+                    edges.iter().enumerate().flat_map(|(i, bits)| [bits | above(i), bits | above(i + 5) | 1 << 15]);
+                values.collect()
             }
             Self::Float { bits: 32 } => F32_EDGES.into_iter().flat_map(|bits| [bits, bits | 1 << 31]).collect(),
             Self::Float { .. } => F64_EDGES.into_iter().flat_map(|bits| [bits, bits | 1 << 63]).collect(),
@@ -88,6 +114,9 @@ impl Kind {
                 let half = ((bits as i64 >> (next() % 64)) as f64 + 0.5).to_bits();
                 half.wrapping_add(next() % 3).wrapping_sub(1)
             }
+            // Halves of numbers near 1, in any register.
+            (Self::Half { brain: false, .. }, 1 | 2) => bits & 0x87ff_87ff | 0x3800_3800,
+            (Self::Half { brain: true, .. }, 1 | 2) => bits & 0x81ff_81ff | 0x3f00_3f00,
             // Near 1, so that sums and products stay in range; for f64 also near halves of the spacing of f32.
             (Self::Float { bits: 32 }, 2) => bits & 0x83ff_ffff | 0x3c00_0000,
             (Self::Float { .. }, 2) => {
@@ -139,6 +168,28 @@ const F64_EDGES: [u64; 34] = [
     // The largest, infinity, signalling and quiet NaNs.
     0x7fe0_0000_0000_0000, 0x7fef_ffff_ffff_ffff, 0x7ff0_0000_0000_0000,
     0x7ff0_0000_0000_0001, 0x7ff8_0000_0000_0000, 0x7ff8_1234_5678_9abc, 0x7fff_ffff_ffff_ffff,
+];
+
+/// Edges of `f16`, without their negatives.
+#[rustfmt::skip]
+const F16_EDGES: [u64; 24] = [
+    // Zero and subnormals, the smallest normals, 2^-7 and its neighbours, whose products are subnormal.
+    0, 1, 2, 0x0200, 0x03ff, 0x0400, 0x0401, 0x07ff, 0x1fff, 0x2000, 0x2001,
+    // 1 and its neighbours, 0.5, 1.5, 2.5, 2^10 + 1, 2^11, 2^15.
+    0x3c00, 0x3c01, 0x3bff, 0x3800, 0x3e00, 0x4100, 0x6401, 0x6800, 0x7800,
+    // The largest, infinity, signalling and quiet NaNs.
+    0x7bff, 0x7c00, 0x7c01, 0x7fff,
+];
+
+/// Edges of `bf16`, without their negatives.
+#[rustfmt::skip]
+const BF16_EDGES: [u64; 24] = [
+    // Zero and subnormals, the smallest normals, 2^-63 and its neighbours, whose products are subnormal.
+    0, 1, 2, 0x0040, 0x007f, 0x0080, 0x0081, 0x00ff, 0x1fff, 0x2000, 0x2001,
+    // 1 and its neighbours, 0.5, 1.5, 2.5, 2^7 + 1, 2^8, 2^63.
+    0x3f80, 0x3f81, 0x3f7f, 0x3f00, 0x3fc0, 0x4020, 0x4301, 0x4380, 0x5f00,
+    // The largest, infinity, signalling and quiet NaNs.
+    0x7f7f, 0x7f80, 0x7f81, 0x7fff,
 ];
 
 /// A Rust type of operands and results.

@@ -74,13 +74,17 @@ impl Row {
         Self { target: (8, 0), ..self }
     }
 
+    pub(crate) fn sm_90(self) -> Self {
+        Self { target: (9, 0), ..self }
+    }
+
     pub(crate) fn within(self, within: impl Fn(&Tuple, u64) -> bool + 'static) -> Self {
         Self { within: Some(Box::new(within)), ..self }
     }
 
     /// Whether two results are the same, as far as the ISA says what they are.
     pub(crate) fn same(&self, one: u64, other: u64) -> bool {
-        one == other || (!self.canonical_nan && self.result.is_nan(one) && self.result.is_nan(other))
+        one == other || (!self.canonical_nan && self.result.agrees_but_for_nan(one, other))
     }
 
     /// Whether a result is what must come of these operands.
@@ -139,7 +143,8 @@ const THRICE: &str = "\
 /// The PTX of rows of one target: kernels `row0`, `row1`, ...
 pub(crate) fn module(rows: &[Row]) -> String {
     let (major, minor) = rows[0].target;
-    let mut text = format!(".version 7.6\n.target sm_{major}{minor}\n.address_size 64\n\n");
+    let version = if major == 9 { "7.8" } else { "7.6" };
+    let mut text = format!(".version {version}\n.target sm_{major}{minor}\n.address_size 64\n\n");
     if rows.iter().any(|row| row.text.contains("table")) {
         let numbers: Vec<String> = (1000..1016).map(|number| number.to_string()).collect();
         writeln!(text, ".const .align 16 .b32 table[16] = {{{}}};\n", numbers.join(", ")).unwrap();

@@ -1,6 +1,6 @@
 //! What `atom` and `red` compute.
 
-use crate::alu::float;
+use crate::alu::{float, half};
 use crate::ptx::ast::{AtomOp, Type};
 
 /// The new value for `old`, both in the low bits. `b` is what [`AtomOp::Cas`] stores. In global memory `add.f32` flushes
@@ -18,6 +18,7 @@ pub(crate) fn apply(op: AtomOp, ty: Type, global: bool, old: u64, a: u64, b: u64
                 let (old, a) = (f64::from_bits(old), f64::from_bits(a));
                 float::propagate64(old + a, &[old, a]).to_bits()
             }
+            _ if ty.is_half() => half::atomic_sum(ty, old as u32, a as u32).into(),
             _ => old.wrapping_add(a),
         },
         AtomOp::Min | AtomOp::Max => {

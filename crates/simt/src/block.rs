@@ -2,7 +2,7 @@
 
 use crate::fault::{Fault, FaultKind, Waiting};
 use crate::ir::{BarrierKind, Init, Op, Program};
-use crate::launch::{Dim3, Grid};
+use crate::launch::{Dim3, Grid, MAX_SHARED_BYTES};
 use crate::observe::Observer;
 use crate::ptx::ast::{Axis, BarrierRedOp, SpecialReg};
 use crate::registers::{LANES, Registers};
@@ -340,8 +340,12 @@ fn special_value(special: SpecialReg, grid: &Grid<'_>, warp: u32, lane: u32) -> 
         SpecialReg::LaneMaskGt => !(u32::MAX >> (31 - lane)),
         SpecialReg::TotalSmemSize => grid.kernel.static_shared_bytes() + grid.config.dynamic_shared_bytes,
         SpecialReg::DynamicSmemSize => grid.config.dynamic_shared_bytes,
+        // None is reserved: it would begin behind all that a block can have.
+        SpecialReg::ReservedSmemOffset => MAX_SHARED_BYTES,
         // One multiprocessor, one grid; clocks are instructions of their own.
         SpecialReg::Ctaid(_)
+        | SpecialReg::ReservedSmemCap
+        | SpecialReg::EnvReg(_)
         | SpecialReg::SmId
         | SpecialReg::GridId
         | SpecialReg::Clock

@@ -237,6 +237,9 @@ pub enum LaunchError {
         /// Why.
         source: MemoryError,
     },
+    /// A range that [`trace`](crate::trace()) was to keep is not there.
+    #[error("a range to trace cannot be read: {0}")]
+    TraceRange(MemoryError),
     /// The kernel faulted. What its blocks wrote so far has been written.
     #[error(transparent)]
     Fault(#[from] Box<Fault>),

@@ -68,6 +68,7 @@ mod memory;
 mod module;
 mod observe;
 mod registers;
+mod trace;
 mod warp;
 
 pub use check::{Checked, MemoryAccess, Party, Report, ReportKind, check};
@@ -80,3 +81,4 @@ pub use launch::{
 pub use memory::{Memory, MemoryError};
 pub use module::{Kernel, LoadError, Module, Param};
 pub use ptx::ast::Frame;
+pub use trace::{BlockTrace, LaneAccess, Phase, PhaseEnd, Trace, TraceOptions, TracedAccess, TracedInstruction, trace};

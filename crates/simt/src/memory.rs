@@ -305,7 +305,12 @@ impl Memory {
         self.capacity
     }
 
-    fn host_range(&self, address: u64, bytes: usize) -> Result<Option<(Arc<Allocation>, usize)>, MemoryError> {
+    /// The allocation that a host copy lies in, and its offset there; `None` for nothing at all.
+    pub(crate) fn host_range(
+        &self,
+        address: u64,
+        bytes: usize,
+    ) -> Result<Option<(Arc<Allocation>, usize)>, MemoryError> {
         if bytes == 0 {
             return Ok(None);
         }

@@ -4,6 +4,8 @@
 //! zero-extended), doubles of 64 bits, and predicates, one bit per lane. Constants and special registers live in
 //! registers as well, so that every operand is an index.
 
+use half::{bf16, f16};
+
 /// Lanes of a warp.
 pub(crate) const LANES: usize = 32;
 /// The mask of all lanes.
@@ -93,6 +95,8 @@ lane! {
     i16: u32, words, |r| r as i16, |v| u32::from(v as u16);
     u32: u32, words, |r| r, |v| v;
     i32: u32, words, |r| r as i32, |v| v as u32;
+    f16: u32, words, |r| f16::from_bits(r as u16), |v| u32::from(v.to_bits());
+    bf16: u32, words, |r| bf16::from_bits(r as u16), |v| u32::from(v.to_bits());
     f32: u32, words, |r| f32::from_bits(r), |v| v.to_bits();
     u64: u64, doubles, |r| r, |v| v;
     i64: u64, doubles, |r| r as i64, |v| v as u64;

@@ -58,6 +58,30 @@ AGAIN:
 }
 ";
 
+/// Each thread hands its number to its counterpart in the other warp, through shared memory and without a barrier.
+const RACE: &str = "\
+.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry swap(.param .u64 data) {
+    .reg .b32 %r<6>;
+    .reg .b64 %rd<3>;
+    .shared .align 4 .b8 tile[256];
+    ld.param.u64 %rd1, [data];
+    mov.u32 %r1, %tid.x;
+    shl.b32 %r2, %r1, 2;
+    mov.u32 %r3, tile;
+    add.s32 %r3, %r3, %r2;
+    st.shared.u32 [%r3], %r1;
+    xor.b32 %r4, %r3, 128;
+    ld.shared.u32 %r5, [%r4];
+    cvt.u64.u32 %rd2, %r2;
+    add.s64 %rd1, %rd1, %rd2;
+    st.global.u32 [%rd1], %r5;
+    ret;
+}
+";
+
 struct Run {
     command: String,
     status: Option<i32>,
@@ -72,7 +96,7 @@ impl fmt::Display for Run {
     }
 }
 
-/// A fresh folder with `double.ptx` and `pair.ptx`.
+/// A fresh folder with `double.ptx`, `pair.ptx`, `race.ptx` and `swap.ptx`, which has the barrier that `race.ptx` lacks.
 struct Sandbox(tempfile::TempDir);
 
 impl Sandbox {
@@ -80,6 +104,8 @@ impl Sandbox {
         let sandbox = Sandbox(tempfile::tempdir().unwrap());
         sandbox.write("double.ptx", DOUBLE.as_bytes());
         sandbox.write("pair.ptx", PAIR.as_bytes());
+        sandbox.write("race.ptx", RACE.as_bytes());
+        sandbox.write("swap.ptx", RACE.replace("    xor.b32", "    bar.sync 0;\n    xor.b32").as_bytes());
         sandbox
     }
 
@@ -203,13 +229,93 @@ fn counters_are_shown_as_tables() {
 }
 
 #[test]
+fn a_check_reports_both_parties() {
+    let sandbox = Sandbox::new();
+    let shape = "--grid 1 --block 64 --arg buffer:u32:64 --check";
+    let run = sandbox.run(&format!("run race.ptx {shape}"));
+    assert_eq!(run.status, Some(1), "{run}");
+    assert_eq!(run.stdout, "swap ran to its end: grid (1,1,1), block (64,1,1)\nChecked: 2 reports\n");
+    for text in
+        ["error[race]: ", "  --> race.ptx:13\n", "\nother: ", "  --> race.ptx:15\n", "error[uninitialized-read]: "]
+    {
+        assert!(run.stderr.contains(text), "{text}: {run}");
+    }
+
+    let json = sandbox.json(&format!("run race.ptx {shape} --json"), 1);
+    let reports = json["reports"].as_array().unwrap();
+    let race = reports.iter().find(|report| report["kind"] == "race").unwrap();
+    assert_eq!((&race["here"]["line"], &race["other"]["line"]), (&json!(13), &json!(15)));
+    assert_eq!(race["here"]["access"], json!({ "access": "write", "space": "shared", "address": 128, "bytes": 4 }));
+    assert_eq!((&race["other"]["thread"], &json["faults"]), (&json!([0, 0, 0]), &json!([])));
+
+    let clean = sandbox.stdout(&format!("run swap.ptx {shape}"));
+    assert!(clean.ends_with("Checked: nothing to report\n"), "{clean}");
+    let json = sandbox.json(&format!("run swap.ptx {shape} --json"), 0);
+    assert_eq!((&json["checked"], &json["reports"]), (&json!(true), &json!([])));
+    // Without the check the race is not seen.
+    let json = sandbox.json("run race.ptx --grid 1 --block 64 --arg buffer:u32:64 --json", 0);
+    assert_eq!((&json["checked"], &json["reports"]), (&json!(false), &json!([])));
+}
+
+#[test]
+fn only_what_was_filled_may_be_read() {
+    let sandbox = Sandbox::new();
+    let run = |fill: &str, status| {
+        let line = format!("run double.ptx --grid 1 --block 32 --arg buffer:u32:32{fill} --arg u32:32 --check --json");
+        sandbox.json(&line, status)["reports"].clone()
+    };
+    assert_eq!(run("", 1)[0]["kind"], "uninitialized-read");
+    assert_eq!(run("=zero", 0), json!([]));
+}
+
+#[test]
+fn a_trace_shows_each_phase() {
+    let sandbox = Sandbox::new();
+    let line = "run swap.ptx --grid 1 --block 64 --arg buffer:u32:64 --trace";
+    insta::assert_snapshot!(sandbox.stdout(line), @r"
+    swap ran to its end: grid (1,1,1), block (64,1,1)
+
+    Block (0,0,0)
+      phase 1, up to barrier 0
+        line 13, warp 0: shared write of 4 bytes, threads 0 to 31 at 0x0 and on by 4; wavefronts 1, bank conflicts 0
+        line 13, warp 1: shared write of 4 bytes, threads 32 to 63 at 0x80 and on by 4; wavefronts 1, bank conflicts 0
+      phase 2, up to the end
+        line 16, warp 0: shared read of 4 bytes, threads 0 to 31 at 0x80 and on by 4; wavefronts 1, bank conflicts 0
+        line 19, warp 0: global write of 4 bytes, threads 0 to 31 at 0x100000000 and on by 4; sectors 4
+        line 16, warp 1: shared read of 4 bytes, threads 32 to 63 at 0x0 and on by 4; wavefronts 1, bank conflicts 0
+        line 19, warp 1: global write of 4 bytes, threads 32 to 63 at 0x100000080 and on by 4; sectors 4
+    ");
+    let json = sandbox.json(&format!("{line} --json"), 0);
+    let phases = json["trace"]["blocks"][0]["phases"].as_array().unwrap();
+    assert_eq!(phases[0]["end"], json!({ "kind": "barrier", "id": 0 }));
+    let shared: String = (0..64u8).map(|thread| format!("{thread:02x}000000")).collect();
+    assert_eq!(phases[0]["shared"], shared);
+    // Thread 1 gets what thread 33 gave.
+    assert_eq!(phases[1]["accesses"][0]["lanes"][1], json!({ "thread": 1, "address": 132, "value": "21000000" }));
+}
+
+#[test]
+fn modes_go_together() {
+    let sandbox = Sandbox::new();
+    let line = "run swap.ptx --grid 1 --block 64 --arg buffer:u32:64 --json";
+    let together = sandbox.json(&format!("{line} --check --count --trace --dump 0=out.bin"), 0);
+    let counted = sandbox.json(&format!("{line} --count"), 0);
+    assert_eq!(together["shared"], counted["shared"]);
+    assert_eq!(together["barriers"], 2);
+    assert!(together["trace"].is_object() && together["checked"] == true);
+    let swapped: Vec<u8> = (0..64u32).flat_map(|thread| (thread ^ 32).to_le_bytes()).collect();
+    assert_eq!(fs::read(sandbox.path("out.bin")).unwrap(), swapped);
+}
+
+#[test]
 fn a_fault_is_exit_status_1() {
     let sandbox = Sandbox::new();
     let line = "run double.ptx --grid 1 --block 32 --arg buffer:u32:16=iota --arg u32:32 --dump 0=out.bin";
     let run = sandbox.run(line);
     assert_eq!(run.status, Some(1), "{run}");
     assert_eq!(run.stdout, "double faulted: grid (1,1,1), block (32,1,1)\n");
-    assert!(run.stderr.starts_with("error: kernel `double`, block (0,0,0), thread (16,0,0), double.ptx:18 "), "{run}");
+    assert!(run.stderr.starts_with("error[out-of-bounds]: thread (16,0,0) of block (0,0,0): "), "{run}");
+    assert!(run.stderr.contains("  --> double.ptx:18\n"), "{run}");
     // What there is of the buffer is written all the same.
     assert_eq!(fs::read(sandbox.path("out.bin")).unwrap().len(), 64);
 
@@ -235,22 +341,22 @@ fn ctrl_c_says_where_the_warps_stand() {
 
     let sandbox = Sandbox::new();
     let mut command = sandbox.command("run pair.ptx --entry forever --grid 1 --block 32");
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // It listens soon after its start, and until then the signal ends it without a word.
-    let mut status = None;
-    std::thread::sleep(Duration::from_millis(500));
-    for _ in 0..100 {
-        let kill = Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap();
-        assert!(kill.success());
-        std::thread::sleep(Duration::from_millis(200));
-        status = child.try_wait().unwrap();
-        if status.is_some() {
-            break;
-        }
-    }
-    let mut stderr = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
-    assert_eq!(status.and_then(|status| status.code()), Some(1), "{stderr}");
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    // Until it listens, the signal ends it without a word: then it gets more time.
+    let (status, stderr) = [1, 4, 16, 64]
+        .iter()
+        .map(|quarters| {
+            let mut child = command.spawn().unwrap();
+            std::thread::sleep(*quarters * Duration::from_millis(250));
+            let kill = format!("kill -s INT {}", child.id());
+            assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+            let mut stderr = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+            (child.wait().unwrap().code(), stderr)
+        })
+        .find(|(status, _)| status.is_some())
+        .expect("it never listened");
+    assert_eq!(status, Some(1), "{stderr}");
     assert!(stderr.contains("interrupted; ") && stderr.contains("warp 0"), "{stderr}");
 }
 

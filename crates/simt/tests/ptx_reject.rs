@@ -66,13 +66,25 @@ fn each_rule_refuses() {
         ("add %r1, %r2, %r3;", "`add` lacks one of .u16 .u32 .u64 .s16 .s32 .s64"),
         ("add.b32 %r1, %r2, %r3;", "type `.b32` does not fit `add.b32`"),
         ("add.sat.u32 %r1, %r2, %r3;", "type `.u32` does not fit `add.sat.u32`"),
-        ("add.f16 %h1, %h2, %h3;", "type `.f16` does not fit `add.f16`"),
+        ("add.f16x4 %h1, %h2, %h3;", "type `.f16x4` does not fit `add.f16x4`"),
+        ("add.rz.f16 %h1, %h2, %h3;", "type `.f16` does not fit `add.rz.f16`"),
+        ("add.ftz.bf16 %h1, %h2, %h3;", "type `.bf16` does not fit `add.ftz.bf16`"),
+        ("div.rn.f16 %h1, %h2, %h3;", "type `.f16` does not fit `div.rn.f16`"),
+        ("mad.rn.f16 %h1, %h1, %h1, %h1;", "type `.f16` does not fit `mad.rn.f16`"),
+        ("fma.rn.relu.f32 %f1, %f1, %f1, %f1;", "type `.f32` does not fit `fma.rn.relu.f32`"),
+        ("ex2.approx.bf16 %h1, %h1;", "type `.bf16` does not fit `ex2.approx.bf16`"),
+        ("ex2.approx.ftz.f16 %h1, %h1;", "type `.f16` does not fit `ex2.approx.ftz.f16`"),
+        ("copysign.f16 %h1, %h1, %h1;", "type `.f16` does not fit `copysign.f16`"),
+        ("ld.global.f16 %h1, [%rd1];", "type `.f16` does not fit `ld.global.f16`"),
+        ("atom.global.add.f16 %h1, [%rd1], %h1;", "type `.f16` does not fit `atom.global.add.f16`"),
+        ("atom.global.add.noftz.f32 %f1, [%rd1], %f1;", "type `.f32` does not fit `atom.global.add.noftz.f32`"),
         ("fma.f32 %f1, %f1, %f1, %f1;", "`fma.f32` lacks one of .rn .rz .rm .rp"),
         ("shfl.down.b32 %r1, %r2, 1, 31;", "`shfl.down.b32` lacks one of .sync"),
         ("bar.sync.foo 0;", "unknown modifier `.foo` in `bar.sync.foo`"),
         ("exit.uni;", "unknown modifier `.uni` in `exit.uni`"),
         (".frobnicate 3;", "unknown directive `.frobnicate`"),
-        (".reg .f16 %x;", "unknown type `.f16`"),
+        (".reg .bf16 %x;", "unknown type `.bf16`"),
+        (".reg .e4m3x2 %x;", "unknown type `.e4m3x2`"),
         ("ld.acquire.global.u32 %r1, [%rd1];", "`ld.acquire.global.u32` lacks one of .cta .cluster .gpu .sys"),
         ("cvt.f32.f64 %f1, %d1;", "`cvt.f32.f64` needs one of .rn .rz .rm .rp"),
         ("cvt.f32.s32 %f1, %r1;", "`cvt.f32.s32` needs one of .rn .rz .rm .rp"),
@@ -82,7 +94,22 @@ fn each_rule_refuses() {
         ("cvt.ftz.f64.s32 %d1, %r1;", "`cvt.ftz.f64.s32` needs one of .rn .rz .rm .rp"),
         ("setp.lt.b32 %p1, %r1, %r2;", "`setp.lt.b32` compares .b32 in a way that its values do not have"),
         ("setp.nan.u32 %p1, %r1, %r2;", "`setp.nan.u32` compares .u32 in a way that its values do not have"),
-        ("setp.eq.ftz.f64 %p1, %d1, %d2;", "`setp.eq.ftz.f64` has .ftz, which is for .f32"),
+        ("setp.eq.ftz.f64 %p1, %d1, %d2;", "`setp.eq.ftz.f64` has .ftz, which is for .f32, .f16 and .f16x2"),
+        ("setp.eq.ftz.bf16 %p1, %h1, %h2;", "`setp.eq.ftz.bf16` has .ftz, which is for .f32, .f16 and .f16x2"),
+        ("setp.eq.f16 %p1|%p2, %h1, %h2;", "`setp.eq.f16` has one result"),
+        ("set.eq.f32.f16 %f1, %h1, %h2;", "`set.eq.f32.f16` does not give .f32 from .f16"),
+        ("set.eq.f16x2.f16 %r1, %h1, %h2;", "`set.eq.f16x2.f16` does not give .f16x2 from .f16"),
+        ("cvt.f16.f32 %h1, %f1;", "`cvt.f16.f32` needs one of .rn .rz .rm .rp"),
+        ("cvt.bf16.f16 %h1, %h1;", "`cvt.bf16.f16` needs one of .rn .rz .rm .rp"),
+        ("cvt.rn.f32.f16 %f1, %h1;", "`cvt.rn.f32.f16` is exact and takes no rounding"),
+        ("cvt.ftz.f16.f16 %h1, %h1;", "`cvt.ftz.f16.f16` has .ftz, which is for .f32"),
+        (
+            "cvt.rm.relu.f16.f32 %h1, %f1;",
+            "`cvt.rm.relu.f16.f32` has .relu, which is for .f16 and .bf16 from .f32 by .rn or .rz",
+        ),
+        ("cvt.rn.sat.bf16.f32 %h1, %f1;", "`cvt.rn.sat.bf16.f32` has .sat, which .bf16 does not know"),
+        ("cvt.rn.bf16.u8 %h1, %r1;", "`cvt.rn.bf16.u8` converts between .bf16 and 8 bits, which no instruction does"),
+        ("cvt.rm.f16x2.f32 %r1, %f1, %f2;", "`cvt.rm.f16x2.f32` needs one of .rn .rz"),
         // Forms.
         ("add.u32 %r1, %r2;", "expected `,` and another operand, found `;`"),
         ("add.u32 %r1, %r2, %r3, %r4;", "expected `;` after the operands, found `,`"),
@@ -114,6 +141,8 @@ fn each_rule_refuses() {
         ("shl.b64 %rd1, %rd2, %rd3;", "`shl.b64`: register `%rd3` is .b64 where .u32 is needed"),
         ("popc.b64 %rd1, %rd2;", "`popc.b64`: register `%rd1` is .b64 where .u32 is needed"),
         ("sad.u32 %r1, %r2, %rd3, 1;", "`sad.u32`: register `%rd3` is .b64 where .u32 is needed"),
+        ("dp4a.u32.s32 %r1, %r2, %f1, %r3;", "`dp4a.u32.s32`: register `%f1` is .f32 where .u32 is needed"),
+        ("dp2a.u32.s32 %r1, %r2, %r2, %r3;", "`dp2a.u32.s32` lacks one of .lo .hi"),
         ("not.pred %p1, %r1;", "`not.pred`: register `%r1` is .b32 where .pred is needed"),
         ("lop3.b32 %r1, %r2, %rd3, %r4, 1;", "`lop3.b32`: register `%rd3` is .b64 where .b32 is needed"),
         ("shf.l.wrap.b32 %r1, %rd2, %r3, %r4;", "`shf.l.wrap.b32`: register `%rd2` is .b64 where .b32 is needed"),
@@ -122,6 +151,12 @@ fn each_rule_refuses() {
         ("bfi.b32 %r1, %r2, %rd3, 1, 2;", "`bfi.b32`: register `%rd3` is .b64 where .b32 is needed"),
         ("bmsk.clamp.b32 %rd1, 1, 2;", "`bmsk.clamp.b32`: register `%rd1` is .b64 where .b32 is needed"),
         ("szext.wrap.u32 %r1, %r2, %rd1;", "`szext.wrap.u32`: register `%rd1` is .b64 where .u32 is needed"),
+        ("add.f16 %h1, %h2, 0x3C00;", "`add.f16`: a number stands where a register with .f16 is needed"),
+        ("add.f16 %u1, %h2, %h3;", "`add.f16`: register `%u1` is .u32 where .f16 is needed"),
+        (".reg .u16 %w; add.f16 %w, %h2, %h3;", "`add.f16`: register `%w` is .u16 where .f16 is needed"),
+        (".reg .f16 %w; add.bf16 %w, %h2, %h3;", "`add.bf16`: register `%w` is .f16 where .bf16 is needed"),
+        ("add.f16x2 %r1, %r2, %f1;", "`add.f16x2`: register `%f1` is .f32 where .f16x2 is needed"),
+        ("cvt.rn.f16x2.f32 %h1, %f1, %f2;", "`cvt.rn.f16x2.f32`: register `%h1` is .b16 where .f16x2 is needed"),
         ("fma.rn.f64 %d1, %d2, %d3, %f1;", "`fma.rn.f64`: register `%f1` is .f32 where .f64 is needed"),
         ("sqrt.rn.f32 %f1, %d1;", "`sqrt.rn.f32`: register `%d1` is .f64 where .f32 is needed"),
         ("testp.finite.f32 %r1, %f1;", "`testp.finite.f32`: register `%r1` is .b32 where .pred is needed"),
@@ -291,7 +326,7 @@ fn unknown_modifier_lists_the_known() {
        |
     19 |  mul.rn.sat.relu.f32 %f1, %f2, %f3;
        |            ^
-       = known here: .rn .rz .rm .rp .ftz .sat .f32
+       = known here: .rn .rz .rm .rp .ftz .sat .f32 .f16 .f16x2
     ");
 }
 
@@ -394,4 +429,18 @@ fn malformed_number() {
        |               ^
        = numbers are decimal, 0x.., 0b.. or octal integers up to 64 bits, 0f and 8 or 0d and 16 hexadecimal digits, or decimal fractions
     ");
+}
+
+/// The README's list of unknown instructions is of this parser.
+#[test]
+fn what_the_readme_says_is_unknown_is_unknown() {
+    let readme = include_str!("../README.md");
+    let (_, list) = readme.split_once("unknown altogether:").expect("the list begins so");
+    let (list, _) = list.split_once("Of others").expect("the list ends so");
+    let opcodes: Vec<&str> = list.split('`').skip(1).step_by(2).collect();
+    assert!(opcodes.len() > 40, "{opcodes:?}");
+    for opcode in opcodes {
+        let error = parse("t.ptx", &module(&format!("{opcode};"))).err().unwrap_or_else(|| panic!("{opcode} is taken"));
+        assert_eq!(error.message, format!("unknown instruction `{opcode}`"));
+    }
 }

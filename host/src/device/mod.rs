@@ -264,6 +264,31 @@ impl Arg {
     }
 }
 
+/// What the simulator does with each launch beside running it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instrument {
+    /// Counts what the kernel does.
+    Count,
+}
+
+/// What an instrument saw of one launch.
+#[derive(Clone, Debug)]
+pub struct Observation {
+    /// Name of the kernel.
+    pub kernel: String,
+    /// The launch.
+    pub shape: LaunchShape,
+    /// What was seen.
+    pub seen: Seen,
+}
+
+/// What was seen, by instrument.
+#[derive(Clone, Debug)]
+pub enum Seen {
+    /// By [`Instrument::Count`].
+    Counted(simt::Profile),
+}
+
 /// What a kind of device does, in bytes and addresses. Addresses come from `alloc`, and ranges lie within one
 /// allocation: [`Buffer`] sees to that.
 trait Home: fmt::Debug + Send + Sync {
@@ -279,6 +304,10 @@ trait Home: fmt::Debug + Send + Sync {
     fn load(self: Arc<Self>, name: &str, image: &[u8]) -> Result<Arc<dyn LoadedModule>, DeviceError>;
     fn synchronize(&self) -> Result<(), DeviceError>;
     fn start_clock(self: Arc<Self>) -> Result<Box<dyn Clock>, DeviceError>;
+    /// What instruments saw since the last call; a device without instruments saw nothing.
+    fn take_observations(&self) -> Vec<Observation> {
+        Vec::new()
+    }
 }
 
 trait LoadedModule: fmt::Debug + Send + Sync {
@@ -332,7 +361,7 @@ impl Device {
     /// be set up.
     pub fn open(choice: DeviceChoice) -> Result<Self, DeviceError> {
         let (home, fallback_note): (Arc<dyn Home>, _) = match choice {
-            DeviceChoice::Simulator => (Arc::new(Simulator::new()), None),
+            DeviceChoice::Simulator => (Arc::new(Simulator::new(None)), None),
             DeviceChoice::Cuda => (cuda::open()?, None),
             DeviceChoice::Auto => match cuda::open() {
                 Ok(home) => (home, None),
@@ -341,11 +370,41 @@ impl Device {
                         DeviceError::NoCuda(why) => why.to_string(),
                         error => error.to_string(),
                     };
-                    (Arc::new(Simulator::new()), Some(format!("using the simulator, because {why}")))
+                    (Arc::new(Simulator::new(None)), Some(format!("using the simulator, because {why}")))
                 }
             },
         };
         Ok(Self { info: home.info(), fallback_note, home })
+    }
+
+    /// The simulator, with an instrument that watches every launch; see [`Device::take_observations`]. GPUs have none.
+    ///
+    /// ```
+    /// use warpfold::device::{Arg, Device, Instrument, LaunchShape, Seen};
+    /// use warpfold::ptx::PtxLibrary;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let device = Device::simulator_with(Instrument::Count);
+    /// let (input, output) = (device.upload(&[1i32; 512])?, device.alloc::<i32>(1)?);
+    /// let ptx = PtxLibrary::embedded()?.find("reduce6_sum_i32_b256", device.info().compute_capability)?;
+    /// let kernel = device.load(&ptx.file, &ptx.text)?.kernel("reduce6_sum_i32_b256")?;
+    /// let shape = LaunchShape { grid: 1, block: 256, shared_bytes: 1024 };
+    /// device.launch(&kernel, shape, &[Arg::Pointer(input.address()), Arg::Pointer(output.address()), Arg::U64(512)])?;
+    /// let observations = device.take_observations();
+    /// let Seen::Counted(profile) = &observations[0].seen else { unreachable!("it counts") };
+    /// assert_eq!(profile.counters.global.load.sectors, 512 * 4 / 32);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn simulator_with(instrument: Instrument) -> Self {
+        let home: Arc<dyn Home> = Arc::new(Simulator::new(Some(instrument)));
+        Self { info: home.info(), fallback_note: None, home }
+    }
+
+    /// What the instrument saw of each launch since the last call, in the order of the launches; nothing if there is no
+    /// instrument.
+    pub fn take_observations(&self) -> Vec<Observation> {
+        self.home.take_observations()
     }
 
     /// Why [`DeviceChoice::Auto`] took the simulator, in one line; `None` if it did not.

@@ -1,7 +1,8 @@
 //! The simulator's home: `simt`, on the cores of the host.
 
 use std::{
-    sync::Arc,
+    mem,
+    sync::{Arc, Mutex, PoisonError},
     thread,
     time::{Duration, Instant},
 };
@@ -10,7 +11,10 @@ use simt::{LaunchConfig, Memory, MemoryError};
 
 use crate::host_memory;
 
-use super::{Arg, Clock, DeviceError, DeviceInfo, DeviceKind, Home, LaunchShape, LoadedKernel, LoadedModule};
+use super::{
+    Arg, Clock, DeviceError, DeviceInfo, DeviceKind, Home, Instrument, LaunchShape, LoadedKernel, LoadedModule,
+    Observation, Seen,
+};
 
 /// The most memory that the simulated device has, in bytes; less where the host has little. Pages are taken from the
 /// host only when they are written.
@@ -26,13 +30,15 @@ const MULTIPROCESSORS: u32 = 16;
 #[derive(Debug)]
 pub(super) struct Simulator {
     memory: Memory,
+    instrument: Option<Instrument>,
+    observations: Mutex<Vec<Observation>>,
 }
 
 impl Simulator {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(instrument: Option<Instrument>) -> Self {
         // What lies on the device lies on the host as well, before or after: less than half for the device.
         let capacity = host_memory::available().map_or(UNKNOWN_MEMORY, |bytes| bytes / 5 * 2).min(MOST_MEMORY);
-        Self { memory: Memory::new(capacity) }
+        Self { memory: Memory::new(capacity), instrument, observations: Mutex::default() }
     }
 }
 
@@ -116,6 +122,10 @@ impl Home for Simulator {
     fn start_clock(self: Arc<Self>) -> Result<Box<dyn Clock>, DeviceError> {
         Ok(Box::new(WallClock(Instant::now())))
     }
+
+    fn take_observations(&self) -> Vec<Observation> {
+        mem::take(&mut *self.observations.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// A launch returns when the kernel has ended, so the host's clock does.
@@ -168,7 +178,14 @@ impl LoadedKernel for SimulatedKernel {
                 Arg::U32(value) => simt::Arg::U32(value),
             })
             .collect();
-        simt::launch(kernel, &config, &args, &self.module.simulator.memory)
-            .map_err(|fault| DeviceError::Fault(Box::new(fault)))
+        let Simulator { memory, instrument, observations } = &*self.module.simulator;
+        let failed = |error| DeviceError::Fault(Box::new(error));
+        let seen = match instrument {
+            None => return simt::launch(kernel, &config, &args, memory).map_err(failed),
+            Some(Instrument::Count) => Seen::Counted(simt::count(kernel, &config, &args, memory).map_err(failed)?),
+        };
+        let observation = Observation { kernel: self.name.clone(), shape, seen };
+        observations.lock().unwrap_or_else(PoisonError::into_inner).push(observation);
+        Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! Comparisons and selection.
 
 use crate::alu::float::flush;
+use crate::alu::half;
 use crate::ptx::ast::{CmpOp, Type};
 use crate::registers::{AluFn, alu};
 
@@ -39,7 +40,9 @@ macro_rules! floats {
     };
 }
 
-/// `setp`: whether `a cmp b`, into predicate `d`.
+pub(crate) use floats;
+
+/// `setp`: whether `a cmp b`, into predicate `d`; of packed types, of their low halves.
 pub(crate) fn compare(op: CmpOp, ty: Type, ftz: bool) -> Option<AluFn> {
     Some(match ty {
         Type::U16 | Type::B16 => integers!(op, u16),
@@ -51,7 +54,7 @@ pub(crate) fn compare(op: CmpOp, ty: Type, ftz: bool) -> Option<AluFn> {
         Type::F32 if ftz => floats!(op, f32, flush::<true>),
         Type::F32 => floats!(op, f32, flush::<false>),
         Type::F64 => floats!(op, f64, std::convert::identity),
-        _ => return None,
+        _ => return half::compare(op, ty, ftz, false),
     })
 }
 

@@ -23,9 +23,11 @@ macro_rules! integer {
     };
 }
 
+pub(crate) use integer;
+
 /// An `f64` rounded to an integral one.
 #[inline(always)]
-fn integral(value: f64, rounding: Rounding) -> f64 {
+pub(crate) fn integral(value: f64, rounding: Rounding) -> f64 {
     match rounding {
         Rounding::NearestEven => value.round_ties_even(),
         Rounding::Zero => value.trunc(),

@@ -94,7 +94,7 @@ pub(crate) fn round_settled<const FTZ: bool>(value: f64, rest: f64, rounding: Ro
 }
 
 /// `a + b` in `f64`, and what rounding left out.
-fn two_sum(a: f64, b: f64) -> (f64, f64) {
+pub(crate) fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     let b_part = sum - a;
     let rest = (a - (sum - b_part)) + (b - b_part);
@@ -159,7 +159,7 @@ macro_rules! directed {
     };
 }
 
-/// `add sub mul div min max copysign`.
+/// `add sub mul div min max copysign` of single and double precision.
 pub(crate) fn binary(op: FloatBinaryOp, ty: Type, ftz: bool, sat: bool) -> Option<AluFn> {
     use FloatBinaryOp::{Add, Copysign, Div, Max, Min, Mul, Sub};
     const NEAREST: Rounding = Rounding::NearestEven;
@@ -184,20 +184,18 @@ pub(crate) fn binary(op: FloatBinaryOp, ty: Type, ftz: bool, sat: bool) -> Optio
             let (quotient, rest) = divide(a.into(), b.into());
             round_settled::<FTZ>(quotient, rest, M)
         }),
-        (Type::F32, Min(MinMaxMode { nan, xorsign_abs: false })) => {
-            if nan {
-                f32_op!(ftz, sat, |a, b| if a.is_nan() || b.is_nan() { f32::NAN } else { minimum32(a, b) })
-            } else {
-                f32_op!(ftz, sat, |a, b| minimum32(a, b))
-            }
-        }
-        (Type::F32, Max(MinMaxMode { nan, xorsign_abs: false })) => {
-            if nan {
-                f32_op!(ftz, sat, |a, b| if a.is_nan() || b.is_nan() { f32::NAN } else { -minimum32(-a, -b) })
-            } else {
-                f32_op!(ftz, sat, |a, b| -minimum32(-a, -b))
-            }
-        }
+        (Type::F32, Min(MinMaxMode { nan, xorsign_abs })) => match (nan, xorsign_abs) {
+            (false, false) => f32_op!(ftz, sat, |a, b| minimum32(a, b)),
+            (true, false) => f32_op!(ftz, sat, |a, b| with_nan(a, b, minimum32(a, b))),
+            (false, true) => f32_op!(ftz, sat, |a, b| with_signs(a, b, minimum32(a.abs(), b.abs()))),
+            (true, true) => f32_op!(ftz, sat, |a, b| with_nan(a, b, with_signs(a, b, minimum32(a.abs(), b.abs())))),
+        },
+        (Type::F32, Max(MinMaxMode { nan, xorsign_abs })) => match (nan, xorsign_abs) {
+            (false, false) => f32_op!(ftz, sat, |a, b| maximum32(a, b)),
+            (true, false) => f32_op!(ftz, sat, |a, b| with_nan(a, b, maximum32(a, b))),
+            (false, true) => f32_op!(ftz, sat, |a, b| with_signs(a, b, maximum32(a.abs(), b.abs()))),
+            (true, true) => f32_op!(ftz, sat, |a, b| with_nan(a, b, with_signs(a, b, maximum32(a.abs(), b.abs())))),
+        },
         (Type::F32, Copysign) => alu!(|a: f32, b: f32| -> f32 { b.copysign(a) }),
         (Type::F64, Add(NEAREST)) => f64_op!(sat, |a, b| a + b),
         (Type::F64, Sub(NEAREST)) => f64_op!(sat, |a, b| a - b),
@@ -214,6 +212,23 @@ pub(crate) fn binary(op: FloatBinaryOp, ty: Type, ftz: bool, sat: bool) -> Optio
 #[inline(always)]
 fn minimum32(a: f32, b: f32) -> f32 {
     if a < b || b.is_nan() || (a == b && a.is_sign_negative()) { a } else { b }
+}
+
+#[inline(always)]
+fn maximum32(a: f32, b: f32) -> f32 {
+    -minimum32(-a, -b)
+}
+
+/// `.NaN`: NaN if an operand is one.
+#[inline(always)]
+fn with_nan(a: f32, b: f32, result: f32) -> f32 {
+    if a.is_nan() || b.is_nan() { f32::NAN } else { result }
+}
+
+/// `.xorsign`
+#[inline(always)]
+fn with_signs(a: f32, b: f32, magnitude: f32) -> f32 {
+    f32::from_bits(magnitude.to_bits() | (a.to_bits() ^ b.to_bits()) & (1 << 31))
 }
 
 /// IEEE 754-2019 minimumNumber: the other operand for NaN, and -0 below +0.

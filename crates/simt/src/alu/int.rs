@@ -1,6 +1,6 @@
 //! Integer arithmetic, 16 to 64 bits.
 
-use crate::ptx::ast::{IntBinaryOp, IntUnaryOp, MulPart, Type};
+use crate::ptx::ast::{DotPart, IntBinaryOp, IntUnaryOp, MulPart, Type};
 use crate::registers::{AluFn, alu};
 
 /// One expression for all integer types, or for those named.
@@ -124,6 +124,36 @@ pub(crate) fn sad(ty: Type) -> Option<AluFn> {
         Type::S64 => alu!(|a: i64, b: i64, c: u64| -> u64 { c.wrapping_add(a.abs_diff(b)) }),
         _ => return None,
     })
+}
+
+/// `dp4a`, `dp2a`.
+pub(crate) fn dot_product(part: DotPart, a_signed: bool, b_signed: bool) -> AluFn {
+    macro_rules! dot {
+        ($factor:ty, $byte:ty, $count:expr, $first:expr) => {
+            alu!(|a: u32, b: u32, c: u32| -> u32 {
+                (0..$count).fold(c, |sum, i| {
+                    let factor = (a >> (i * <$factor>::BITS)) as $factor;
+                    let byte = (b >> ((i + $first) * 8)) as $byte;
+                    sum.wrapping_add((factor as u32).wrapping_mul(byte as u32))
+                })
+            })
+        };
+    }
+    macro_rules! signs {
+        ($unsigned:ty, $signed:ty, $count:expr, $first:expr) => {
+            match (a_signed, b_signed) {
+                (false, false) => dot!($unsigned, u8, $count, $first),
+                (false, true) => dot!($unsigned, i8, $count, $first),
+                (true, false) => dot!($signed, u8, $count, $first),
+                (true, true) => dot!($signed, i8, $count, $first),
+            }
+        };
+    }
+    match part {
+        DotPart::Bytes => signs!(u8, i8, 4, 0),
+        DotPart::LowHalves => signs!(u16, i16, 2, 0),
+        DotPart::HighHalves => signs!(u16, i16, 2, 2),
+    }
 }
 
 /// `addc` and `subc`, with the carry in predicate `x`.

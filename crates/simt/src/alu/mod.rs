@@ -10,4 +10,5 @@ pub(crate) mod bits;
 pub(crate) mod compare;
 pub(crate) mod cvt;
 pub(crate) mod float;
+pub(crate) mod half;
 pub(crate) mod int;

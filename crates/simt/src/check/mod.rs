@@ -197,15 +197,22 @@ impl Check {
         let (settled_from, own_from) =
             if shared { (0, block.first) } else { (block.order.run_start, block.order.run_start) };
         let present = Present { site: u32::from(site), info, settled_from, own_from, shared };
+        let row = row(request, mask);
         let mut conflicts = Vec::new();
         let mut unwritten = Unwritten::default();
         if shared {
             let Shared { cells, written } = &mut block.shared;
             note_written(written, request, info, 0, &mut unwritten);
-            for_words(request, mask, 0, |lane, word, byte| {
-                let cell = (&mut cells[word], word);
-                conflicts.extend(self.history.touch(&block.order, &present, cell, first_thread + lane, byte));
+            let done = row.is_some_and(|Row { start, words, shift }| {
+                let first = start as usize / 4;
+                self.history.touch_row(&block.order, &present, &mut cells[first..first + words], first_thread, shift)
             });
+            if !done {
+                for_words(request, mask, 0, |lane, word, byte| {
+                    let cell = (&mut cells[word], word);
+                    conflicts.extend(self.history.touch(&block.order, &present, cell, first_thread + lane, byte));
+                });
+            }
         } else {
             let view = &env.grid.memory;
             if self.global.is_empty() {
@@ -219,10 +226,18 @@ impl Check {
                     note_written(written, request, info, found.base, &mut unwritten);
                 }
                 let (pages, words) = (&mut self.global[self.hint], found.bytes.div_ceil(4) as usize);
-                for_words(request, mask, found.base, |lane, word, byte| {
-                    let cell = (pages.cell(word, words), word);
-                    conflicts.extend(self.history.touch(&block.order, &present, cell, first_thread + lane, byte));
+                let done = row.is_some_and(|row| {
+                    let cells = pages.row((row.start - found.base) as usize / 4, row.words, words);
+                    cells.is_some_and(|cells| {
+                        self.history.touch_row(&block.order, &present, cells, first_thread, row.shift)
+                    })
                 });
+                if !done {
+                    for_words(request, mask, found.base, |lane, word, byte| {
+                        let cell = (pages.cell(word, words), word);
+                        conflicts.extend(self.history.touch(&block.order, &present, cell, first_thread + lane, byte));
+                    });
+                }
             } else {
                 // The lanes lie in several allocations: one after another.
                 for lane in lanes(mask) {
@@ -472,13 +487,34 @@ fn note_written(written: &Written, request: &Request, info: Site, base: u64, unw
         }
     }
     if info.writes() {
-        let follows = |pair: &[u64]| pair[0] + request.total == pair[1];
-        if request.mask == u32::MAX && request.addresses.windows(2).all(follows) {
+        if row(request, request.mask).is_some() {
             written.set(offset(0), bytes * LANES);
         } else {
             lanes(request.mask).for_each(|lane| written.set(offset(lane), bytes));
         }
     }
+}
+
+/// Neighbouring words that a whole warp accesses, `1 << shift` by each lane.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    /// The first address.
+    start: u64,
+    words: usize,
+    shift: u32,
+}
+
+/// The row that a request is, if it is one.
+#[inline]
+fn row(request: &Request, mask: u32) -> Option<Row> {
+    let Request { addresses, total, .. } = request;
+    if mask != u32::MAX || *total < 4 {
+        return None;
+    }
+    let start = addresses[0];
+    let strays = (0..LANES).fold(0, |strays, lane| strays | (addresses[lane] ^ (start + lane as u64 * total)));
+    let words = *total as usize / 4;
+    (strays == 0).then(|| Row { start, words: words * LANES, shift: words.ilog2() })
 }
 
 /// Calls `each` with lane, word and byte in the word for all that the lanes of `mask` access.

@@ -12,6 +12,8 @@
 //!
 //! Lanes outside an access carry the address of one inside, so that distinct addresses need no mask.
 
+use crate::access::Request;
+use crate::fault::Access;
 use crate::registers::LANES;
 
 /// Bytes of a sector.
@@ -22,7 +24,7 @@ const BANKS: usize = 32;
 const WORD: u64 = 4;
 
 /// Sectors of a global load or store.
-pub(super) fn sectors(addresses: &[u64; LANES]) -> u64 {
+fn sectors(addresses: &[u64; LANES]) -> u64 {
     distinct(addresses.map(|address| address / SECTOR))
 }
 
@@ -35,7 +37,7 @@ fn distinct<const N: usize>(mut values: [u64; N]) -> u64 {
 }
 
 /// Sectors of a global atomic or reduction by the lanes of `mask`.
-pub(super) fn atomic_sectors(addresses: &[u64; LANES], mask: u32) -> u64 {
+fn atomic_sectors(addresses: &[u64; LANES], mask: u32) -> u64 {
     // In each round one lane of each address is served: an address with k lanes takes part in the first k rounds.
     let mut rounds: [(u64, u64); LANES] = std::array::from_fn(|lane| {
         let before = mask & ((1 << lane) - 1);
@@ -58,14 +60,34 @@ fn lanes(mask: u32) -> impl Iterator<Item = usize> + Clone {
 
 /// What shared memory takes to serve an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Service {
-    pub(super) wavefronts: u64,
+pub(crate) struct Service {
+    pub(crate) wavefronts: u64,
     /// Wavefronts beyond what the access would take if no bank were asked twice.
-    pub(super) conflicts: u64,
+    pub(crate) conflicts: u64,
+}
+
+impl Request {
+    /// Sectors of an access to global memory.
+    #[inline]
+    pub(crate) fn sectors(&self) -> u64 {
+        match self.access {
+            Access::Read | Access::Write => sectors(&self.addresses),
+            Access::Atomic => atomic_sectors(&self.addresses, self.mask),
+        }
+    }
+
+    /// What an access to shared memory takes.
+    #[inline]
+    pub(crate) fn service(&self) -> Service {
+        match self.access {
+            Access::Read | Access::Write => shared(self.access == Access::Read, &self.addresses, self.mask, self.total),
+            Access::Atomic => shared_atomic(&self.addresses, self.mask),
+        }
+    }
 }
 
 /// A shared load (`load`) or store of `bytes` bytes by each lane of `mask`.
-pub(super) fn shared(load: bool, addresses: &[u64; LANES], mask: u32, bytes: u64) -> Service {
+fn shared(load: bool, addresses: &[u64; LANES], mask: u32, bytes: u64) -> Service {
     let parts = (bytes / WORD).clamp(1, 4) as usize;
     let mut lanes_of_part = LANES / parts;
     let inactive = |lane: usize| mask >> lane & 1 == 0;
@@ -115,7 +137,7 @@ fn part_wavefronts(addresses: &[u64], mask: u32, words: u64) -> u64 {
 }
 
 /// A shared atomic by the lanes of `mask`.
-pub(super) fn shared_atomic(addresses: &[u64; LANES], mask: u32) -> Service {
+fn shared_atomic(addresses: &[u64; LANES], mask: u32) -> Service {
     let mut banks = [0_u8; BANKS];
     for lane in lanes(mask) {
         banks[(addresses[lane] / WORD) as usize % BANKS] += 1;

@@ -9,7 +9,6 @@ pub use counters::{Banks, Counters, Global, Local, Requests, Shared, Traffic};
 
 use crate::access::Request;
 use crate::block::Env;
-use crate::fault::Access;
 use crate::ir::{Collective, Op, Place, Program, Space};
 use crate::launch::{Arg, LaunchConfig, LaunchError, run};
 use crate::memory::Memory;
@@ -144,21 +143,13 @@ impl Observer for Count {
     #[inline]
     fn access(&mut self, _env: &Env<'_>, at: At, request: &Request) {
         let tally = &mut self.tallies[at.pc as usize];
-        let Request { access, space, ref addresses, mask, total } = *request;
-        let bytes = total * u64::from(mask.count_ones());
-        match space {
+        let bytes = request.total * u64::from(request.mask.count_ones());
+        match request.space {
             Space::Global | Space::Generic => {
-                let sectors = match access {
-                    Access::Read | Access::Write => hardware::sectors(addresses),
-                    Access::Atomic => hardware::atomic_sectors(addresses, mask),
-                };
-                tally.global += Traffic { requests: 1, sectors, bytes };
+                tally.global += Traffic { requests: 1, sectors: request.sectors(), bytes };
             }
             Space::Shared => {
-                let hardware::Service { wavefronts, conflicts } = match access {
-                    Access::Read | Access::Write => hardware::shared(access == Access::Read, addresses, mask, total),
-                    Access::Atomic => hardware::shared_atomic(addresses, mask),
-                };
+                let hardware::Service { wavefronts, conflicts } = request.service();
                 tally.shared += Banks { requests: 1, wavefronts, bank_conflicts: conflicts, bytes };
             }
             Space::Local | Space::Param => tally.other += Requests { requests: 1, bytes },

@@ -3,12 +3,13 @@
 use super::steps::element;
 use super::{Frame, Lowering, Register, Result, index, predicate, target};
 use crate::access::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
-use crate::alu::{bits, compare, cvt, float, int};
+use crate::alu::half::Flavour;
+use crate::alu::{bits, compare, cvt, float, half, int};
 use crate::fault::FaultKind;
 use crate::ir::{self, Barrier, BarrierKind, Collective, Op, Space};
 use crate::ptx::ast::{
-    self, CarryOp, CmpOp, Combine, CvtaDirection, Imm, IntBinaryOp, LogicOp, MulPart, PredicateOperand, RegId, ShiftOp,
-    Type, Value, VoteMode,
+    self, CarryOp, CmpOp, CvtRounding, CvtaDirection, Imm, IntBinaryOp, LogicOp, MulPart, PredicateOperand, RegId,
+    Rounding, ShiftOp, Type, Value, VoteMode,
 };
 use crate::registers::Operands;
 
@@ -135,6 +136,11 @@ impl<'a> Lowering<'a> {
                 self.alu_slots(frame, sum, (dst, result), Operands { a: d, b: c, ..Operands::default() })
             }
             A::Sad { ty, dst, a, b, c } => self.alu(frame, int::sad(ty), (dst, ty), &[(a, ty), (b, ty), (c, ty)], 0),
+            A::DotProduct { part, a_signed, b_signed, dst, a, b, c } => {
+                let f = int::dot_product(part, a_signed, b_signed);
+                let ty = Type::U32;
+                self.alu(frame, Some(f), (dst, ty), &[(a, ty), (b, ty), (c, ty)], 0)
+            }
             A::IntUnary { op, ty, dst, a } => {
                 use ast::IntUnaryOp::{Bfind, BfindShiftAmount, Clz, Popc};
                 let result = if matches!(op, Popc | Clz | Bfind | BfindShiftAmount) { Type::U32 } else { ty };
@@ -188,14 +194,19 @@ impl<'a> Lowering<'a> {
             }
 
             A::FloatBinary { op, ty, ftz, saturate, dst, a, b } => {
-                self.alu(frame, float::binary(op, ty, ftz, saturate), (dst, ty), &[(a, ty), (b, ty)], 0)
+                let f = if ty.is_half() { half::binary(op, ty) } else { float::binary(op, ty, ftz, saturate) };
+                let modifiers = Flavour::new(ftz, saturate, false).of(op).number();
+                self.alu(frame, f, (dst, ty), &[(a, ty), (b, ty)], modifiers)
             }
-            A::Fma { ty, rounding, ftz, saturate, dst, a, b, c } => {
-                let f = float::fma(ty, rounding, ftz, saturate);
-                self.alu(frame, f, (dst, ty), &[(a, ty), (b, ty), (c, ty)], 0)
+            A::Fma { ty, rounding, ftz, saturate, relu, dst, a, b, c } => {
+                let is_half = ty.is_half();
+                let f = if is_half { half::fma(ty, rounding) } else { float::fma(ty, rounding, ftz, saturate) };
+                let modifiers = Flavour::new(ftz, saturate, relu).number();
+                self.alu(frame, f, (dst, ty), &[(a, ty), (b, ty), (c, ty)], modifiers)
             }
             A::FloatUnary { op, ty, ftz, dst, a } => {
-                self.alu(frame, float::unary(op, ty, ftz), (dst, ty), &[(a, ty)], 0)
+                let f = if ty.is_half() { half::unary(op, ty) } else { float::unary(op, ty, ftz) };
+                self.alu(frame, f, (dst, ty), &[(a, ty)], Flavour::new(ftz, false, false).number())
             }
             A::Testp { test, ty, dst, a } => {
                 let a = index(self.value(frame, a, ty)?);
@@ -207,15 +218,7 @@ impl<'a> Lowering<'a> {
                 self.setp(frame, (cmp, ty, ftz), combine, [dst, complement], [a, b])
             }
             A::Set { cmp, dst_ty, ty, ftz, combine, dst, a, b } => {
-                let holds = self.compare(frame, (cmp, ty, ftz), [a, b])?;
-                if let Some(Combine { op, with }) = combine {
-                    let with = (predicate(frame, with.reg), with.negated);
-                    self.combine_predicates(op, holds, (holds, false), with);
-                }
-                let yes = if dst_ty == Type::F32 { u64::from(1f32.to_bits()) } else { u64::from(u32::MAX) };
-                let (a, b) = (self.constant(yes, Type::B32), self.constant(0, Type::B32));
-                let operands = Operands { a: index(a), b: index(b), x: holds, ..Operands::default() };
-                self.alu_slots(frame, Some(compare::select(false)), (dst, dst_ty), operands)
+                self.set(frame, (cmp, ty, ftz), combine, (dst, dst_ty), [a, b])
             }
             A::Selp { ty, dst, a, b, pred } => {
                 let f = compare::select(ty.size() == 8);
@@ -225,9 +228,23 @@ impl<'a> Lowering<'a> {
                 let holds = self.compare(frame, (CmpOp::Ge, c_ty, ftz), [c, Value::Imm(Imm::Int(0))])?;
                 self.alu(frame, Some(compare::select(ty.size() == 8)), (dst, ty), &[(a, ty), (b, ty)], holds)
             }
-            A::Cvt { dst_ty, src_ty, rounding, ftz, saturate, dst, src } => {
-                let f = cvt::convert(dst_ty, src_ty, rounding, ftz, saturate);
-                self.alu(frame, f, (dst, dst_ty), &[(src, src_ty)], 0)
+            A::Cvt { dst_ty, src_ty, rounding, ftz, saturate, relu, dst, src } => {
+                let f = if dst_ty.is_half() || src_ty.is_half() {
+                    half::convert(dst_ty, src_ty, rounding)
+                } else {
+                    cvt::convert(dst_ty, src_ty, rounding, ftz, saturate)
+                };
+                let mode = match rounding {
+                    Some(CvtRounding::Float(mode) | CvtRounding::Integer(mode)) => mode,
+                    None => Rounding::NearestEven,
+                };
+                let modifiers = Flavour::new(ftz, saturate, relu).rounded(mode).number();
+                self.alu(frame, f, (dst, dst_ty), &[(src, src_ty)], modifiers)
+            }
+            A::CvtPack { dst_ty, rounding, relu, dst, high, low } => {
+                let modifiers = Flavour::new(false, false, relu).rounded(rounding).number();
+                let sources = [(high, Type::F32), (low, Type::F32)];
+                self.alu(frame, half::convert_pair(dst_ty), (dst, dst_ty), &sources, modifiers)
             }
 
             A::Bra { target, .. } => {

@@ -1,12 +1,12 @@
 //! Lowering of operands, and of instructions that take several steps.
 
 use super::{Frame, Lowering, Result, index, predicate, storage, target};
-use crate::alu::{bits, compare, int};
+use crate::alu::{bits, compare, half, int};
 use crate::ir::{self, Op, Slot, Space};
 use crate::ptx::ast::{
     self, Address, AddressBase, CarryOp, CmpOp, Combine, IntBinaryOp, LogicOp, Ordering, RegId, Type, Value,
 };
-use crate::registers::Operands;
+use crate::registers::{AluFn, Operands};
 
 impl<'a> Lowering<'a> {
     /// A memory operand, in the space that is known of it.
@@ -143,12 +143,57 @@ impl<'a> Lowering<'a> {
         &mut self,
         frame: &Frame<'a>,
         (cmp, ty, ftz): (CmpOp, Type, bool),
-        [a, b]: [Value; 2],
+        values: [Value; 2],
     ) -> Result<u32> {
+        self.compare_with(frame, compare::compare(cmp, ty, ftz), ty, values)
+    }
+
+    fn compare_with(&mut self, frame: &Frame<'a>, f: Option<AluFn>, ty: Type, [a, b]: [Value; 2]) -> Result<u32> {
         let (a, b) = (index(self.value(frame, a, ty)?), index(self.value(frame, b, ty)?));
         let d = self.predicate();
-        self.emit_alu(compare::compare(cmp, ty, ftz), Operands { d, a, b, ..Operands::default() })?;
+        self.emit_alu(f, Operands { d, a, b, ..Operands::default() })?;
         Ok(d)
+    }
+
+    pub(super) fn set(
+        &mut self,
+        frame: &Frame<'a>,
+        comparison: (CmpOp, Type, bool),
+        combine: Option<Combine>,
+        (dst, dst_ty): (RegId, Type),
+        values: [Value; 2],
+    ) -> Result<()> {
+        let (cmp, ty, ftz) = comparison;
+        let yes = match dst_ty {
+            Type::F32 => 1f32.to_bits(),
+            Type::F16 | Type::F16x2 => 0x3c00,
+            Type::Bf16 | Type::Bf16x2 => 0x3f80,
+            _ if ty.is_packed() || dst_ty.size() == 2 => 0xffff,
+            _ => u32::MAX,
+        };
+        let zero = index(self.constant(0, Type::B32));
+        let mut halves = vec![(self.compare(frame, comparison, values)?, yes)];
+        if ty.is_packed() {
+            halves.push((self.compare_with(frame, half::compare(cmp, ty, ftz, true), ty, values)?, yes << 16));
+        }
+        let mut parts = Vec::new();
+        for (holds, yes) in halves {
+            if let Some(Combine { op, with }) = combine {
+                let with = (predicate(frame, with.reg), with.negated);
+                self.combine_predicates(op, holds, (holds, false), with);
+            }
+            let a = index(self.constant(yes.into(), Type::B32));
+            parts.push(Operands { a, b: zero, x: holds, ..Operands::default() });
+        }
+        let select = Some(compare::select(false));
+        let [low, high] = parts[..] else {
+            return self.alu_slots(frame, select, (dst, dst_ty), parts[0]);
+        };
+        let (a, b) = (index(self.temporary(Type::B32)), index(self.temporary(Type::B32)));
+        self.emit_alu(select, Operands { d: a, ..low })?;
+        self.emit_alu(select, Operands { d: b, ..high })?;
+        let join = Some(bits::logic(LogicOp::Or, false));
+        self.alu_slots(frame, join, (dst, dst_ty), Operands { a, b, ..Operands::default() })
     }
 
     pub(super) fn setp(
@@ -165,10 +210,17 @@ impl<'a> Lowering<'a> {
             let operands = Operands { d: predicate(frame, dst), a: index(a), b: index(b), ..Operands::default() };
             return self.emit_alu(compare::compare(cmp, ty, ftz), operands);
         }
+        let (cmp, ty, ftz) = comparison;
         let holds = self.compare(frame, comparison, values)?;
+        // The second result of packed types is the comparison of their high halves.
+        let second = if ty.is_packed() && complement.is_some() {
+            (self.compare_with(frame, half::compare(cmp, ty, ftz, true), ty, values)?, false)
+        } else {
+            (holds, true)
+        };
         // Both results are computed before either is written: each may be a source, or the guard.
         let mut results = Vec::new();
-        for (dst, negated) in [(dst, false), (complement, true)] {
+        for (dst, (holds, negated)) in [(dst, (holds, false)), (complement, second)] {
             let Some(dst) = dst else { continue };
             let result = self.predicate();
             match combine {

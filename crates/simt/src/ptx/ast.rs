@@ -350,7 +350,8 @@ pub struct Instruction {
     pub location: Option<LocationId>,
 }
 
-/// A fundamental type (PTX ISA 5.2). `f16`, `bf16` and their packed kin are refused by the parser.
+/// A fundamental type (PTX ISA 5.2) or an alternate float format (5.2.3), which instructions know and registers do not:
+/// `bf16` lies in registers of `b16`, `bf16x2` in `b32`. What is `x2` holds two values, the first in the low half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names say it all")]
 pub enum Type {
@@ -367,6 +368,10 @@ pub enum Type {
     S16,
     S32,
     S64,
+    F16,
+    F16x2,
+    Bf16,
+    Bf16x2,
     F32,
     F64,
 }
@@ -376,8 +381,8 @@ impl Type {
     pub const fn size(self) -> u32 {
         match self {
             Self::Pred | Self::B8 | Self::U8 | Self::S8 => 1,
-            Self::B16 | Self::U16 | Self::S16 => 2,
-            Self::B32 | Self::U32 | Self::S32 | Self::F32 => 4,
+            Self::B16 | Self::U16 | Self::S16 | Self::F16 | Self::Bf16 => 2,
+            Self::B32 | Self::U32 | Self::S32 | Self::F32 | Self::F16x2 | Self::Bf16x2 => 4,
             Self::B64 | Self::U64 | Self::S64 | Self::F64 => 8,
         }
     }
@@ -390,9 +395,19 @@ impl Type {
         }
     }
 
-    /// `f32` or `f64`.
+    /// Of any width, packed ones included.
     pub const fn is_float(self) -> bool {
-        matches!(self, Self::F32 | Self::F64)
+        matches!(self, Self::F32 | Self::F64) || self.is_half()
+    }
+
+    /// `f16`, `bf16`, or two of them.
+    pub const fn is_half(self) -> bool {
+        matches!(self, Self::F16 | Self::F16x2 | Self::Bf16 | Self::Bf16x2)
+    }
+
+    /// `f16x2` or `bf16x2`.
+    pub const fn is_packed(self) -> bool {
+        matches!(self, Self::F16x2 | Self::Bf16x2)
     }
 
     /// `s8` to `s64`.
@@ -431,6 +446,10 @@ impl Type {
             Self::S16 => "s16",
             Self::S32 => "s32",
             Self::S64 => "s64",
+            Self::F16 => "f16",
+            Self::F16x2 => "f16x2",
+            Self::Bf16 => "bf16",
+            Self::Bf16x2 => "bf16x2",
             Self::F32 => "f32",
             Self::F64 => "f64",
         }
@@ -582,6 +601,12 @@ pub enum SpecialReg {
     GlobalTimerHi,
     TotalSmemSize,
     DynamicSmemSize,
+    /// `%reserved_smem_offset_begin`, `_end`, `_0`, `_1`: shared memory that the system keeps for itself.
+    ReservedSmemOffset,
+    /// `%reserved_smem_offset_cap`: how much of that there is.
+    ReservedSmemCap,
+    /// `%envreg<32>`: what the driver says to its own code.
+    EnvReg(u8),
 }
 
 impl SpecialReg {

@@ -42,6 +42,15 @@ proptest! {
             u64::from(((u64::from(a as u32) * u64::from(b as u32) >> 32) as u32).wrapping_add(c as u32))
         });
         check("add.sat.s32 %r0, %r1, %r2;", 'r', v, |a, b, _| u64::from((a as i32).saturating_add(b as i32) as u32));
+        let bytes = |word: u64| (word as u32).to_le_bytes();
+        check("dp4a.s32.u32 %r0, %r1, %r2, %r3;", 'r', v, |a, b, c| {
+            let products = bytes(a).into_iter().zip(bytes(b)).map(|(a, b)| i64::from(a as i8) * i64::from(b));
+            u64::from((products.sum::<i64>() + i64::from(c as u32)) as u32)
+        });
+        check("dp2a.hi.u32.s32 %r0, %r1, %r2, %r3;", 'r', v, |a, b, c| {
+            let products = (0..2).map(|i| i64::from((a >> (16 * i)) as u16) * i64::from(bytes(b)[2 + i] as i8));
+            u64::from((products.sum::<i64>() + i64::from(c as u32)) as u32)
+        });
         check("sad.s32 %r0, %r1, %r2, %r3;", 'r', v, |a, b, c| {
             u64::from((a as i32).abs_diff(b as i32).wrapping_add(c as u32))
         });

@@ -9,7 +9,10 @@
 
 mod faults;
 mod floats;
+mod halves;
 mod integers;
+#[path = "../foreign/nearest.rs"]
+mod nearest;
 mod scheduling;
 mod warp;
 

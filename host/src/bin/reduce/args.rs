@@ -3,20 +3,26 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use warpfold::{device::DeviceChoice, element::ElementType, launch::Request, op::Op, variant::Variant};
 
+use crate::profile::{CompareArgs, ProfileArgs};
+
 /// Reduce an array on a GPU, or on the built-in simulator, with one rung of the reduction ladder; check the result
-/// against the CPU and time it.
+/// against the CPU and time it. Or see why a rung is slow, with one of the commands.
 #[derive(Parser)]
 #[command(
     name = "reduce",
     version,
+    args_conflicts_with_subcommands = true,
     after_help = "Exit status: 0 the result is right, 1 the run failed or the result is wrong, 2 the arguments or the \
                   input cannot be used.\nThe time is that of all launches; copies, and what the host combines, are not \
                   in it. On the simulator it is the wall clock of the simulation, and says nothing about a GPU."
 )]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    lesson: Option<Lesson>,
+
     /// The rung: 0 to 7, global, or a name that --list prints
     #[arg(long, allow_hyphen_values = true)]
     variant: Option<String>,
@@ -75,8 +81,19 @@ pub(crate) struct Args {
     list: bool,
 }
 
+/// What a rung teaches, from a run on the simulator.
+#[derive(Subcommand)]
+pub(crate) enum Lesson {
+    /// Count what a rung does, show where in its source, and say what it wastes
+    Profile(ProfileArgs),
+    /// Count what several rungs do, side by side
+    Compare(CompareArgs),
+}
+
 /// What is to be done.
 pub(crate) enum Command {
+    /// Show a lesson.
+    Lesson(Lesson),
     /// List the rungs.
     List,
     /// Reduce something.
@@ -109,6 +126,9 @@ pub(crate) enum Source {
 impl Args {
     /// What the arguments mean, without looking at any file or device.
     pub(crate) fn resolve(self) -> Result<Command> {
+        if let Some(lesson) = self.lesson {
+            return Ok(Command::Lesson(lesson));
+        }
         if self.list {
             return Ok(Command::List);
         }
@@ -151,7 +171,7 @@ impl Args {
 const MAX_REPS: u32 = 1_000_000;
 
 /// A whole number from 0: digits, with `_` between them if wanted, or a power such as `2^22`.
-fn whole(flag: &str, text: &str, example: &str) -> Result<u64> {
+pub(crate) fn whole(flag: &str, text: &str, example: &str) -> Result<u64> {
     let digits = |text: &str| -> Option<u64> {
         let plain = text.replace('_', "");
         let all_digits = !plain.is_empty() && plain.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,6 +1,7 @@
 //! The command-line tool `reduce`: one rung of the ladder over one input, checked and timed.
 
 mod args;
+mod profile;
 mod progress;
 
 use std::{
@@ -22,7 +23,7 @@ use warpfold::{
 };
 
 use crate::{
-    args::{Args, Command, Job, Source},
+    args::{Args, Command, Job, Lesson, Source},
     progress::Progress,
 };
 
@@ -30,23 +31,25 @@ use crate::{
 const GPU_RUNS: Runs = Runs { warm_up: 3, timed: 20 };
 
 /// An error and the exit status that it asks for.
-enum Failure {
+pub(crate) enum Failure {
     /// The arguments or the input cannot be used: 2.
     Refused(Error),
     /// The run failed, or a demanded device is missing: 1.
     Failed(Error),
 }
 
-fn refused(error: impl Into<Error>) -> Failure {
+pub(crate) fn refused(error: impl Into<Error>) -> Failure {
     Failure::Refused(error.into())
 }
 
-fn failed(error: impl Into<Error>) -> Failure {
+pub(crate) fn failed(error: impl Into<Error>) -> Failure {
     Failure::Failed(error.into())
 }
 
 fn main() -> ExitCode {
     let done = match Args::parse().resolve() {
+        Ok(Command::Lesson(Lesson::Profile(args))) => profile::profile(args),
+        Ok(Command::Lesson(Lesson::Compare(args))) => profile::compare(args),
         Ok(Command::List) => written(write_list(&mut io::stdout().lock())),
         Ok(Command::Reduce(job)) => reduce(&job),
         Err(error) => Err(refused(error)),
@@ -62,7 +65,7 @@ fn main() -> ExitCode {
 }
 
 /// What came of writing to stdout. Whoever closed the pipe has read enough.
-fn written(result: io::Result<()>) -> Result<(), Failure> {
+pub(crate) fn written(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result.context("cannot write to stdout").map_err(Failure::Failed),

@@ -8,6 +8,7 @@ mod list;
 mod load;
 mod run;
 mod tables;
+mod traces;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -12,9 +12,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use anyhow::{Context, anyhow};
 use serde_json::{Map, Value as Json, json};
 use simt::args::ArgSpec;
-use simt::{Arg, Dim3, Fault, Kernel, LaunchConfig, LaunchError, Memory, Profile};
+use simt::{
+    Arg, Checked, Dim3, Fault, Kernel, LaunchConfig, LaunchError, Memory, Profile, Report, Trace, TraceOptions,
+};
 
-use crate::{Failure, json, load, print, refused, tables};
+use crate::{Failure, json, load, print, refused, tables, traces};
 
 /// What the module's own variables may take, in bytes.
 const VARIABLES: u64 = 1 << 30;
@@ -35,11 +37,12 @@ Examples:
       --arg buffer:f32:1024=random:1 --arg buffer:f32:1024=iota --arg f32:2 --arg u32:1024
   simt run transpose.ptx --entry tiled --grid 32,32 --block 32,8 --count \\
       --arg buffer:f32:1048576=iota --arg buffer:f32:1048576 --arg u32:1024
-  simt run reduce.ptx --grid 64 --block 256 --shared 1024 --count --json \\
+  simt run reduce.ptx --grid 64 --block 256 --shared 1024 --check --json \\
       --arg buffer:i32:16384=random --arg buffer:i32:64 --arg u64:16384";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct Args {
     /// The PTX file
     #[arg(value_name = "KERNEL.PTX")]
@@ -68,6 +71,14 @@ pub(crate) struct Args {
     /// Count instructions, memory traffic, bank conflicts
     #[arg(long)]
     count: bool,
+
+    /// Look for races, reads of memory that nothing wrote, barriers and collectives that not all threads reach
+    #[arg(long)]
+    check: bool,
+
+    /// Show what the warps do to memory from one synchronisation to the next (of small launches)
+    #[arg(long)]
+    trace: bool,
 
     /// Print JSON
     #[arg(long)]
@@ -118,16 +129,61 @@ impl FromStr for Dump {
     }
 }
 
-/// What came of the run.
+/// What one run of the kernel is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Plain,
+    Check,
+    Count,
+    Trace,
+}
+
+impl Args {
+    /// The runs that are asked for, each from the same start.
+    fn modes(&self) -> Vec<Mode> {
+        let asked = [(self.check, Mode::Check), (self.count, Mode::Count), (self.trace, Mode::Trace)];
+        let modes: Vec<Mode> = asked.into_iter().filter(|(asked, _)| *asked).map(|(_, mode)| mode).collect();
+        if modes.is_empty() { vec![Mode::Plain] } else { modes }
+    }
+}
+
+/// What came of the runs.
 #[derive(Default)]
 struct Outcome {
     profile: Option<Profile>,
+    reports: Vec<Report>,
+    trace: Option<Trace>,
     fault: Option<Box<Fault>>,
 }
 
 impl Outcome {
     fn is_clean(&self) -> bool {
-        self.fault.is_none()
+        self.fault.is_none() && self.reports.is_empty()
+    }
+
+    fn run(
+        &mut self,
+        mode: Mode,
+        kernel: &Kernel,
+        config: &LaunchConfig,
+        values: &[Arg],
+        memory: &Memory,
+    ) -> Result<(), LaunchError> {
+        match mode {
+            Mode::Plain => simt::launch(kernel, config, values, memory)?,
+            Mode::Count => self.profile = Some(simt::count(kernel, config, values, memory)?),
+            Mode::Check => {
+                let Checked { reports, fault } = simt::check(kernel, config, values, memory)?;
+                self.reports = reports;
+                self.fault = fault;
+            }
+            Mode::Trace => {
+                let mut trace = simt::trace(kernel, config, values, memory, &TraceOptions::default())?;
+                self.fault = trace.fault.take();
+                self.trace = Some(trace);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -145,8 +201,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         print(&format!("{:#}\n", as_json(args, kernel, &outcome)))?;
     } else {
         print(&as_text(args, kernel, &outcome))?;
+        // As compilers do; a closed stderr is no reason to panic.
+        let mut err = io::stderr().lock();
+        for report in &outcome.reports {
+            let _ = writeln!(err, "{report}\n");
+        }
         if let Some(fault) = &outcome.fault {
-            let _ = writeln!(io::stderr(), "error: {fault}");
+            let _ = writeln!(err, "{}", fault.report());
         }
     }
     if outcome.is_clean() { Ok(()) } else { Err(Failure::Reported) }
@@ -161,41 +222,39 @@ fn launch(args: &Args, kernel: &Kernel) -> Result<Outcome, Failure> {
         interrupt: Some(interrupt()?),
         ..LaunchConfig::new(args.grid, args.block)
     };
-    let (memory, values) = place(args)?;
     let mut outcome = Outcome::default();
-    let result = if args.count {
-        simt::count(kernel, &config, &values, &memory).map(|profile| outcome.profile = Some(profile))
-    } else {
-        simt::launch(kernel, &config, &values, &memory)
-    };
-    outcome.fault = fault(result)?;
-    for dump in &args.dumps {
-        write_dump(dump, args, &values, &memory)?;
+    for (index, mode) in args.modes().into_iter().enumerate() {
+        let (memory, values) = place(args, mode)?;
+        match outcome.run(mode, kernel, &config, &values, &memory) {
+            Ok(()) => {}
+            Err(LaunchError::Fault(fault)) => outcome.fault = Some(fault),
+            Err(error) => return Err(refused(error)),
+        }
+        // All runs begin alike, so that the first one's buffers are those of any.
+        for dump in args.dumps.iter().filter(|_| index == 0) {
+            write_dump(dump, args, &values, &memory)?;
+        }
+        if outcome.fault.is_some() {
+            break;
+        }
     }
     Ok(outcome)
 }
 
 /// A memory with the arguments' buffers in it, and what the kernel gets.
-fn place(args: &Args) -> Result<(Memory, Vec<Arg>), Failure> {
+fn place(args: &Args, mode: Mode) -> Result<(Memory, Vec<Arg>), Failure> {
     let sizes = args.specs.iter().map(|arg| match arg {
         ArgSpec::Buffer(buffer) => buffer.size(),
         ArgSpec::Value(_) => 0,
     });
-    let memory = Memory::new(sizes.fold(VARIABLES, u64::saturating_add));
+    let capacity = sizes.fold(VARIABLES, u64::saturating_add);
+    // Only checks need to know what was written.
+    let memory = if mode == Mode::Check { Memory::checked(capacity) } else { Memory::new(capacity) };
     let place = |(index, arg): (usize, &ArgSpec)| {
         arg.place(&memory).with_context(|| format!("argument {index}")).map_err(refused)
     };
     let values = args.specs.iter().enumerate().map(place).collect::<Result<_, _>>()?;
     Ok((memory, values))
-}
-
-/// Tells the kernel's fault from what is wrong with the launch.
-fn fault(result: Result<(), LaunchError>) -> Result<Option<Box<Fault>>, Failure> {
-    match result {
-        Ok(()) => Ok(None),
-        Err(LaunchError::Fault(fault)) => Ok(Some(fault)),
-        Err(error) => Err(refused(error)),
-    }
 }
 
 /// Set by Ctrl-C, which a second time ends the process.
@@ -238,6 +297,11 @@ fn as_json(args: &Args, kernel: &Kernel, outcome: &Outcome) -> Json {
         }
         put("instructions", profile.instructions.iter().map(json::instruction).collect());
     }
+    put("checked", args.check.into());
+    put("reports", outcome.reports.iter().map(json::report).collect());
+    if let Some(trace) = &outcome.trace {
+        put("trace", json::trace(trace));
+    }
     put("faults", outcome.fault.iter().map(|fault| json::fault(fault)).collect());
     json!(json)
 }
@@ -249,9 +313,20 @@ fn as_text(args: &Args, kernel: &Kernel, outcome: &Outcome) -> String {
         let _ = write!(text, ", {} bytes of dynamic shared memory", args.shared);
     }
     text.push('\n');
+    if args.check && outcome.fault.is_none() {
+        let _ = match outcome.reports.len() {
+            0 => writeln!(text, "Checked: nothing to report"),
+            1 => writeln!(text, "Checked: 1 report"),
+            reports => writeln!(text, "Checked: {reports} reports"),
+        };
+    }
     if let Some(profile) = &outcome.profile {
         text.push('\n');
         text += &tables::profile(profile);
+    }
+    if let Some(trace) = &outcome.trace {
+        text.push('\n');
+        text += &traces::text(trace);
     }
     text
 }

@@ -148,6 +148,17 @@ pub enum MulPart {
     Hi24,
 }
 
+/// What `dp4a` and `dp2a` multiply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DotPart {
+    /// `dp4a`: four bytes with four bytes.
+    Bytes,
+    /// `dp2a.lo`: two halves with the low two bytes.
+    LowHalves,
+    /// `dp2a.hi`: two halves with the high two bytes.
+    HighHalves,
+}
+
 /// One-operand integer arithmetic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are those of the PTX ISA")]

@@ -2,9 +2,9 @@
 
 use super::{
     Address, AtomOp, BarrierOp, BarrierRedOp, CacheControlOp, CacheHints, CallArg, CallReturn, CarryOp, CmpOp, Combine,
-    CvtRounding, CvtaDirection, FenceSem, FloatBinaryOp, FloatTest, FloatUnaryOp, FunctionId, IntBinaryOp, IntUnaryOp,
-    LogicOp, MatchMode, MulPart, Ordering, PredicateOperand, PrmtMode, ReduxOp, RegId, Rounding, Scope, ShfMode,
-    ShflMode, ShiftOp, Space, Target, Type, Value, VoteMode,
+    CvtRounding, CvtaDirection, DotPart, FenceSem, FloatBinaryOp, FloatTest, FloatUnaryOp, FunctionId, IntBinaryOp,
+    IntUnaryOp, LogicOp, MatchMode, MulPart, Ordering, PredicateOperand, PrmtMode, ReduxOp, RegId, Rounding, Scope,
+    ShfMode, ShflMode, ShiftOp, Space, Target, Type, Value, VoteMode,
 };
 
 /// What an instruction does, with typed modifiers and operands.
@@ -52,6 +52,8 @@ pub enum Op {
     },
     /// `sad`: `c + |a - b|`.
     Sad { ty: Type, dst: RegId, a: Value, b: Value, c: Value },
+    /// `dp4a`, `dp2a`: `c` plus the products of bytes of `b` with bytes or halves of `a`. All are 32 bits.
+    DotProduct { part: DotPart, a_signed: bool, b_signed: bool, dst: RegId, a: Value, b: Value, c: Value },
     /// `abs neg popc clz brev` and others on integers. For `popc`, `clz`, `bfind` `dst` is 32 bits.
     IntUnary { op: IntUnaryOp, ty: Type, dst: RegId, a: Value },
     /// `and or xor`, bit by bit; `ty` may be `.pred`.
@@ -78,14 +80,25 @@ pub enum Op {
 
     /// `add sub mul div min max copysign` on floats.
     FloatBinary { op: FloatBinaryOp, ty: Type, ftz: bool, saturate: bool, dst: RegId, a: Value, b: Value },
-    /// `fma`, and `mad` on floats, which rounds once as well.
-    Fma { ty: Type, rounding: Rounding, ftz: bool, saturate: bool, dst: RegId, a: Value, b: Value, c: Value },
+    /// `fma`, and `mad` on floats, which rounds once as well. `relu`: `.relu`, negative results become 0.
+    Fma {
+        ty: Type,
+        rounding: Rounding,
+        ftz: bool,
+        saturate: bool,
+        relu: bool,
+        dst: RegId,
+        a: Value,
+        b: Value,
+        c: Value,
+    },
     /// `abs neg sqrt rcp rsqrt ex2 lg2 sin cos tanh` on floats.
     FloatUnary { op: FloatUnaryOp, ty: Type, ftz: bool, dst: RegId, a: Value },
     /// `testp`. `dst` is a predicate.
     Testp { test: FloatTest, ty: Type, dst: RegId, a: Value },
 
-    /// `setp`. `dst` takes `t = (a cmp b) [bool c]`, `complement` takes `!(a cmp b) [bool c]`.
+    /// `setp`. `dst` takes `t = (a cmp b) [bool c]`, `complement` takes `!(a cmp b) [bool c]`. Of packed types `dst` takes
+    /// the comparison of the low halves, and `complement` that of the high ones, not negated.
     Setp {
         cmp: CmpOp,
         ty: Type,
@@ -96,14 +109,25 @@ pub enum Op {
         a: Value,
         b: Value,
     },
-    /// `set`: all ones or 1.0 (`dst_ty` `.f32`) if true, else 0.
+    /// `set`: all ones or 1.0 (`dst_ty` a float) if true, else 0; half by half of packed types.
     Set { cmp: CmpOp, dst_ty: Type, ty: Type, ftz: bool, combine: Option<Combine>, dst: RegId, a: Value, b: Value },
     /// `selp`: `a` if the predicate holds, else `b`.
     Selp { ty: Type, dst: RegId, a: Value, b: Value, pred: RegId },
     /// `slct`: `a` if `c >= 0`, else `b`. `c_ty` is `.s32` or `.f32`.
     Slct { ty: Type, c_ty: Type, ftz: bool, dst: RegId, a: Value, b: Value, c: Value },
     /// `cvt`. Registers may be wider than the types; a destination is then extended as the destination type says.
-    Cvt { dst_ty: Type, src_ty: Type, rounding: Option<CvtRounding>, ftz: bool, saturate: bool, dst: RegId, src: Value },
+    Cvt {
+        dst_ty: Type,
+        src_ty: Type,
+        rounding: Option<CvtRounding>,
+        ftz: bool,
+        saturate: bool,
+        relu: bool,
+        dst: RegId,
+        src: Value,
+    },
+    /// `cvt` of two `.f32` to a packed type: `high` goes to the high half, `low` to the low one.
+    CvtPack { dst_ty: Type, rounding: Rounding, relu: bool, dst: RegId, high: Value, low: Value },
 
     /// `bra`. `uniform`: `.uni`, a promise that all active threads go the same way.
     Bra { uniform: bool, target: Target },

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use super::super::ast::{Span, Type};
 use super::super::diagnostic::{Error, Result};
-use super::variables::type_named;
+use super::variables::operand_type_named;
 
 /// Pairs of a spelling and its meaning.
 pub(super) type Table<T> = [(&'static str, T)];
@@ -53,7 +53,7 @@ impl<'a> Modifiers<'a> {
             return Err(self.lacking(allowed.iter().map(|ty| ty.name())));
         };
         let (word, span) = self.left.remove(index);
-        type_named(word).filter(|ty| allowed.contains(ty)).ok_or_else(|| {
+        operand_type_named(word).filter(|ty| allowed.contains(ty)).ok_or_else(|| {
             let message = format!("type `.{word}` does not fit `{}`", self.text);
             Error::new(span, message).help(format!("known here: {}", list(allowed.iter().map(|ty| ty.name()))))
         })
@@ -61,7 +61,7 @@ impl<'a> Modifiers<'a> {
 
     /// The type that would be taken next.
     pub(super) fn peek_ty(&self) -> Option<Type> {
-        self.left.iter().find_map(|&(word, _)| type_named(word))
+        self.left.iter().find_map(|&(word, _)| operand_type_named(word))
     }
 
     fn lacking(&self, words: impl Iterator<Item = &'static str>) -> Error {
@@ -87,7 +87,7 @@ fn list(words: impl Iterator<Item = &'static str>) -> String {
     words.map(|word| format!(".{word}")).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a word is a type, be it one that is not supported, such as `.f16x2`.
+/// Whether a word is a type, be it one that is not supported, such as `.e4m3x2`.
 fn looks_like_type(word: &str) -> bool {
     let rest = word.trim_start_matches(|c: char| c.is_ascii_alphabetic());
     let letters = &word[..word.len() - rest.len()];

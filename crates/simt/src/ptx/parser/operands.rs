@@ -192,7 +192,12 @@ fn special(name: &str) -> Option<Special> {
         "globaltimer_hi" => S::GlobalTimerHi,
         "total_smem_size" => S::TotalSmemSize,
         "dynamic_smem_size" => S::DynamicSmemSize,
-        _ => return None,
+        "reserved_smem_offset_begin"
+        | "reserved_smem_offset_end"
+        | "reserved_smem_offset_0"
+        | "reserved_smem_offset_1" => S::ReservedSmemOffset,
+        "reserved_smem_offset_cap" => S::ReservedSmemCap,
+        other => S::EnvReg(other.strip_prefix("envreg")?.parse().ok().filter(|&number| number < 32)?),
     };
     Some(Special::Scalar(scalar))
 }

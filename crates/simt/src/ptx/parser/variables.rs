@@ -10,7 +10,8 @@ const MAX_INITIALIZED: u64 = 16 << 20;
 const MAX_VARIABLE: u64 = 1 << 40;
 const MAX_BRACES: u32 = 16;
 
-pub(super) const TYPES: [Type; 15] = [
+/// Types of registers, parameters and variables.
+pub(super) const TYPES: [Type; 17] = [
     Type::Pred,
     Type::B8,
     Type::B16,
@@ -24,12 +25,19 @@ pub(super) const TYPES: [Type; 15] = [
     Type::S16,
     Type::S32,
     Type::S64,
+    Type::F16,
+    Type::F16x2,
     Type::F32,
     Type::F64,
 ];
 
 pub(super) fn type_named(word: &str) -> Option<Type> {
     TYPES.into_iter().find(|ty| ty.name() == word)
+}
+
+/// A type that an instruction may name.
+pub(super) fn operand_type_named(word: &str) -> Option<Type> {
+    type_named(word).or_else(|| [Type::Bf16, Type::Bf16x2].into_iter().find(|ty| ty.name() == word))
 }
 
 impl<'a> Parser<'a> {
@@ -39,7 +47,7 @@ impl<'a> Parser<'a> {
         };
         let Some(ty) = type_named(word) else {
             return Err(Error::new(self.peek().span, format!("unknown type `.{word}`"))
-                .help("known are .pred, .b8 to .b64, .u8 to .u64, .s8 to .s64, .f32 and .f64"));
+                .help("known are .pred, .b8 to .b64, .u8 to .u64, .s8 to .s64, .f16, .f16x2, .f32 and .f64"));
         };
         self.at += 1;
         Ok(ty)

@@ -154,6 +154,10 @@ impl Checker<'_> {
                 self.values([a, b], ty)?;
                 self.value(c, wide)
             }
+            Op::DotProduct { dst, a, b, c, .. } => {
+                self.reg(dst, Type::U32)?;
+                self.values([a, b, c], Type::U32)
+            }
             Op::Sad { ty, dst, a, b, c } | Op::Fma { ty, dst, a, b, c, .. } => {
                 self.reg(dst, ty)?;
                 self.values([a, b, c], ty)
@@ -234,6 +238,10 @@ impl Checker<'_> {
                 self.reg(dst, ty)?;
                 self.values([a, b], ty)?;
                 self.value(c, c_ty)
+            }
+            Op::CvtPack { dst_ty, dst, high, low, .. } => {
+                self.reg(dst, dst_ty)?;
+                self.values([high, low], Type::F32)
             }
             Op::Cvt { dst_ty, src_ty, dst, src, .. } => {
                 self.reg_relaxed(dst, dst_ty)?;

@@ -9,8 +9,9 @@ fn fits(ty: Type, reg: Type) -> bool {
     if ty == Type::Pred || reg == Type::Pred {
         return ty == reg;
     }
-    let agree = ty.is_untyped() || reg.is_untyped() || ty.is_float() == reg.is_float();
-    agree && ty.bits() == reg.bits()
+    let agree = ty.is_untyped() || reg.is_untyped() || ty == reg;
+    let alike = ty.is_float() == reg.is_float() && !ty.is_half() && !reg.is_half();
+    (agree || alike) && ty.bits() == reg.bits()
 }
 
 /// As [`fits`] for `ld`, `st` and `cvt`, where integer registers may be wider than the type.
@@ -18,7 +19,7 @@ fn fits_relaxed(ty: Type, reg: Type) -> bool {
     if ty == Type::Pred || reg == Type::Pred {
         return false;
     }
-    let narrows = if reg.is_float() { ty.is_untyped() } else { !ty.is_float() };
+    let narrows = if reg.is_float() { ty.is_untyped() } else { !ty.is_float() || ty.is_half() };
     fits(ty, reg) || narrows && reg.bits() > ty.bits()
 }
 
@@ -66,6 +67,7 @@ impl Checker<'_> {
     /// A source operand that is no register.
     fn constant(&self, value: Value, ty: Type) -> Result<()> {
         match value {
+            Value::Imm(_) if ty.is_half() => self.fail(format!("a number stands where a register with {ty} is needed")),
             Value::Imm(Imm::Int(_)) if ty.is_float() => self.fail(format!("an integer stands where {ty} is needed")),
             Value::Imm(Imm::F32(_) | Imm::F64(_)) if !ty.is_float() && !ty.is_untyped() => {
                 self.fail(format!("a floating-point number stands where {ty} is needed"))

@@ -1,6 +1,6 @@
 //! Integer arithmetic (PTX ISA 9.7.1 and 9.7.2).
 
-use super::super::super::ast::{CarryOp, IntBinaryOp, IntUnaryOp, MulPart, Op, Type};
+use super::super::super::ast::{CarryOp, DotPart, IntBinaryOp, IntUnaryOp, MulPart, Op, Type};
 use super::super::super::diagnostic::Result;
 use super::super::Parser;
 use super::super::modifiers::{Modifiers, Table};
@@ -8,6 +8,7 @@ use super::{INTEGERS, UNTYPED, WORDS};
 
 const CARRIED: [Type; 4] = [Type::U32, Type::S32, Type::U64, Type::S64];
 const HALVES: [Type; 4] = [Type::U16, Type::U32, Type::S16, Type::S32];
+/// Of `mul24`, `mad24` and dot products.
 const MUL_24: [Type; 2] = [Type::U32, Type::S32];
 const SIGNED: [Type; 3] = [Type::S16, Type::S32, Type::S64];
 const PARTS: &Table<MulPart> = &[("lo", MulPart::Lo), ("hi", MulPart::Hi), ("wide", MulPart::Wide)];
@@ -87,6 +88,18 @@ impl Parser<'_> {
         let ty = m.ty(&INTEGERS)?;
         m.finish()?;
         Ok(Op::Sad { ty, dst: self.dst()?, a: self.src()?, b: self.src()?, c: self.src()? })
+    }
+
+    pub(super) fn dot_product(&mut self, opcode: &str, m: &mut Modifiers<'_>) -> Result<Op> {
+        let part = match opcode {
+            "dp4a" => DotPart::Bytes,
+            _ => m.require(&[("lo", DotPart::LowHalves), ("hi", DotPart::HighHalves)])?,
+        };
+        let a_signed = m.ty(&MUL_24)?.is_signed();
+        let b_signed = m.ty(&MUL_24)?.is_signed();
+        m.finish()?;
+        let (dst, a, b, c) = (self.dst()?, self.src()?, self.src()?, self.src()?);
+        Ok(Op::DotProduct { part, a_signed, b_signed, dst, a, b, c })
     }
 
     pub(super) fn int_unary(&mut self, opcode: &str, m: &mut Modifiers<'_>) -> Result<Op> {

@@ -6,13 +6,16 @@ use super::super::super::ast::{
 use super::super::super::diagnostic::{Error, Result};
 use super::super::Parser;
 use super::super::modifiers::{Modifiers, Table};
-use super::{FLOATS, ROUNDINGS};
+use super::{FLOATS, HALVES, ROUNDINGS};
 
 const SINGLE: [Type; 1] = [Type::F32];
 const INTEGRAL: &Table<Rounding> =
     &[("rni", Rounding::NearestEven), ("rzi", Rounding::Zero), ("rmi", Rounding::Down), ("rpi", Rounding::Up)];
-const CONVERTED: [Type; 10] =
-    [Type::U8, Type::U16, Type::U32, Type::U64, Type::S8, Type::S16, Type::S32, Type::S64, Type::F32, Type::F64];
+const INTEGERS: [Type; 8] = [Type::U8, Type::U16, Type::U32, Type::U64, Type::S8, Type::S16, Type::S32, Type::S64];
+const CONVERTED: [Type; 12] = {
+    let [a, b, c, d, e, f, g, h] = INTEGERS;
+    [a, b, c, d, e, f, g, h, Type::F16, Type::Bf16, Type::F32, Type::F64]
+};
 const TESTS: &Table<FloatTest> = &[
     ("finite", FloatTest::Finite),
     ("infinite", FloatTest::Infinite),
@@ -22,8 +25,32 @@ const TESTS: &Table<FloatTest> = &[
     ("subnormal", FloatTest::Subnormal),
 ];
 
-fn single_only(flag: bool) -> &'static [Type] {
-    if flag { &SINGLE } else { &FLOATS }
+/// Modifiers at hand that some float types do not have.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    /// What of `.f32` and `.f64` the first alone has, such as `.approx`.
+    single: bool,
+    /// `.ftz` or `.sat`, which `.f64` and `.bf16` lack.
+    ftz_or_sat: bool,
+    /// What `.f32` and `.f64` lack.
+    half: bool,
+}
+
+impl Limits {
+    fn allow(self, ty: Type) -> bool {
+        match ty {
+            Type::F64 => !self.single && !self.ftz_or_sat && !self.half,
+            Type::F32 => !self.half,
+            Type::Bf16 | Type::Bf16x2 => !self.ftz_or_sat,
+            _ => true,
+        }
+    }
+
+    /// Takes the type, which must be one that has all modifiers there are.
+    fn ty(self, m: &mut Modifiers<'_>, types: &[&[Type]]) -> Result<Type> {
+        let allowed: Vec<Type> = types.concat().into_iter().filter(|&ty| self.allow(ty)).collect();
+        m.ty(&allowed)
+    }
 }
 
 impl Parser<'_> {
@@ -48,7 +75,16 @@ impl Parser<'_> {
         };
         let ftz = opcode != "copysign" && m.take("ftz");
         let saturate = is_arithmetic && m.take("sat");
-        let ty = m.ty(single_only(ftz || saturate || limited))?;
+        let nearest = matches!(
+            op,
+            FloatBinaryOp::Add(Rounding::NearestEven)
+                | FloatBinaryOp::Sub(Rounding::NearestEven)
+                | FloatBinaryOp::Mul(Rounding::NearestEven)
+                | FloatBinaryOp::Min(_)
+                | FloatBinaryOp::Max(_)
+        );
+        let limits = Limits { single: limited, ftz_or_sat: ftz || saturate, half: false };
+        let ty = limits.ty(m, if nearest { &[&FLOATS, &HALVES] } else { &[&FLOATS] })?;
         m.finish()?;
         Ok(Op::FloatBinary { op, ty, ftz, saturate, dst: self.dst()?, a: self.src()?, b: self.src()? })
     }
@@ -66,19 +102,23 @@ impl Parser<'_> {
         m.require(&table[..if has_full { 2 } else { 1 }])
     }
 
-    pub(super) fn fma(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
+    /// `fma`, or `mad`, which halves do not have.
+    pub(super) fn fma(&mut self, is_fma: bool, m: &mut Modifiers<'_>) -> Result<Op> {
         let rounding = m.require(ROUNDINGS)?;
         let ftz = m.take("ftz");
         let saturate = m.take("sat");
-        let ty = m.ty(single_only(ftz || saturate))?;
+        let relu = !saturate && m.take("relu");
+        let limits = Limits { single: false, ftz_or_sat: ftz || saturate, half: relu };
+        let has_halves = is_fma && rounding == Rounding::NearestEven;
+        let ty = limits.ty(m, if has_halves { &[&FLOATS, &HALVES] } else { &[&FLOATS] })?;
         m.finish()?;
         let (dst, a, b, c) = (self.dst()?, self.src()?, self.src()?, self.src()?);
-        Ok(Op::Fma { ty, rounding, ftz, saturate, dst, a, b, c })
+        Ok(Op::Fma { ty, rounding, ftz, saturate, relu, dst, a, b, c })
     }
 
     pub(super) fn float_sign(&mut self, opcode: &str, m: &mut Modifiers<'_>) -> Result<Op> {
         let op = if opcode == "abs" { FloatUnaryOp::Abs } else { FloatUnaryOp::Neg };
-        self.finish_float_unary(op, false, m)
+        self.finish_float_unary(op, false, &[&FLOATS, &HALVES], m)
     }
 
     pub(super) fn float_unary(&mut self, opcode: &str, m: &mut Modifiers<'_>) -> Result<Op> {
@@ -101,12 +141,28 @@ impl Parser<'_> {
                 }
             }
         };
-        self.finish_float_unary(op, single, m)
+        let halves: &[Type] = match op {
+            FloatUnaryOp::Tanh => &HALVES,
+            FloatUnaryOp::Ex2 => &HALVES[..2],
+            _ => &[],
+        };
+        self.finish_float_unary(op, single, &[&FLOATS, halves], m)
     }
 
-    fn finish_float_unary(&mut self, op: FloatUnaryOp, single: bool, m: &mut Modifiers<'_>) -> Result<Op> {
+    fn finish_float_unary(
+        &mut self,
+        op: FloatUnaryOp,
+        single: bool,
+        types: &[&[Type]],
+        m: &mut Modifiers<'_>,
+    ) -> Result<Op> {
         let ftz = op != FloatUnaryOp::Tanh && m.take("ftz");
-        let ty = m.ty(single_only(single || ftz && op != FloatUnaryOp::Rsqrt))?;
+        let ty = match op {
+            // `.ftz` is the only mode of some forms, and of others there is none.
+            FloatUnaryOp::Rsqrt => m.ty(&FLOATS)?,
+            FloatUnaryOp::Ex2 if ftz => m.ty(&[Type::F32, Type::Bf16, Type::Bf16x2])?,
+            _ => Limits { single, ftz_or_sat: ftz, half: false }.ty(m, types)?,
+        };
         m.finish()?;
         Ok(Op::FloatUnary { op, ty, ftz, dst: self.dst()?, a: self.src()? })
     }
@@ -121,18 +177,52 @@ impl Parser<'_> {
     pub(super) fn cvt(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         let integral = m.choose(INTEGRAL).map(CvtRounding::Integer);
         let rounding = integral.or_else(|| m.choose(ROUNDINGS).map(CvtRounding::Float));
+        if m.peek_ty().is_some_and(Type::is_packed) {
+            return self.cvt_pack(rounding, m);
+        }
         let ftz = m.take("ftz");
+        let relu = m.take("relu");
         let saturate = m.take("sat");
         let dst_ty = m.ty(&CONVERTED)?;
         let src_ty = m.ty(&CONVERTED)?;
         m.finish()?;
-        check_rounding(rounding, dst_ty, src_ty)
-            .map_err(|message| Error::new(m.span, format!("`{}` {message}", m.text)))?;
-        if ftz && dst_ty != Type::F32 && src_ty != Type::F32 {
-            return Err(Error::new(m.span, format!("`{}` has .ftz, which is for .f32", m.text)));
+        let fail = |message: &str| Err(Error::new(m.span, format!("`{}` {message}", m.text)));
+        if let Err(message) = check_rounding(rounding, dst_ty, src_ty) {
+            return fail(message);
         }
-        Ok(Op::Cvt { dst_ty, src_ty, rounding, ftz, saturate, dst: self.dst()?, src: self.src()? })
+        if ftz && dst_ty != Type::F32 && src_ty != Type::F32 {
+            return fail("has .ftz, which is for .f32");
+        }
+        if relu && !relu_fits(rounding, dst_ty, src_ty, saturate) {
+            return fail("has .relu, which is for .f16 and .bf16 from .f32 by .rn or .rz");
+        }
+        if [dst_ty, src_ty].contains(&Type::Bf16) {
+            if saturate {
+                return fail("has .sat, which .bf16 does not know");
+            }
+            if dst_ty.size() == 1 || src_ty.size() == 1 {
+                return fail("converts between .bf16 and 8 bits, which no instruction does");
+            }
+        }
+        Ok(Op::Cvt { dst_ty, src_ty, rounding, ftz, saturate, relu, dst: self.dst()?, src: self.src()? })
     }
+
+    /// `cvt` of two `.f32` to a packed type.
+    fn cvt_pack(&mut self, rounding: Option<CvtRounding>, m: &mut Modifiers<'_>) -> Result<Op> {
+        let relu = m.take("relu");
+        let dst_ty = m.ty(&[Type::F16x2, Type::Bf16x2])?;
+        m.ty(&SINGLE)?;
+        m.finish()?;
+        let Some(CvtRounding::Float(rounding @ (Rounding::NearestEven | Rounding::Zero))) = rounding else {
+            return Err(Error::new(m.span, format!("`{}` needs one of .rn .rz", m.text)));
+        };
+        Ok(Op::CvtPack { dst_ty, rounding, relu, dst: self.dst()?, high: self.src()?, low: self.src()? })
+    }
+}
+
+fn relu_fits(rounding: Option<CvtRounding>, dst: Type, src: Type, saturate: bool) -> bool {
+    let rounds = matches!(rounding, Some(CvtRounding::Float(Rounding::NearestEven | Rounding::Zero)));
+    rounds && !saturate && src == Type::F32 && dst.is_half()
 }
 
 /// PTX wants a rounding where a conversion can be inexact, and none elsewhere.
@@ -144,12 +234,17 @@ fn check_rounding(rounding: Option<CvtRounding>, dst: Type, src: Type) -> std::r
         (false, true, _) => Err("needs one of .rni .rzi .rmi .rpi"),
         (true, false, _) => Err("needs one of .rn .rz .rm .rp"),
         (false, false, Some(_)) => Err("converts between integers and takes no rounding"),
-        (true, true, rounding) => match (rounding, dst, src) {
-            (Some(CvtRounding::Float(_)), Type::F32, Type::F64) => Ok(()),
-            (_, Type::F32, Type::F64) => Err("needs one of .rn .rz .rm .rp"),
-            (None, _, _) => Ok(()),
-            (Some(CvtRounding::Integer(_)), dst, src) if dst == src => Ok(()),
-            (Some(_), _, _) => Err("is exact and takes no rounding"),
+        (true, true, rounding) => match rounding {
+            Some(CvtRounding::Float(_)) if narrows(dst, src) => Ok(()),
+            _ if narrows(dst, src) => Err("needs one of .rn .rz .rm .rp"),
+            None => Ok(()),
+            Some(CvtRounding::Integer(_)) if dst == src => Ok(()),
+            Some(_) => Err("is exact and takes no rounding"),
         },
     }
+}
+
+/// Whether a float type does not hold all values of another.
+fn narrows(dst: Type, src: Type) -> bool {
+    dst != src && (dst.size() < src.size() || dst.is_half() && src.is_half())
 }

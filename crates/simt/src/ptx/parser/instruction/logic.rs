@@ -4,7 +4,7 @@ use super::super::super::ast::{CmpOp, Combine, LogicOp, Op, PrmtMode, ShfMode, S
 use super::super::super::diagnostic::{Error, Result};
 use super::super::Parser;
 use super::super::modifiers::{Modifiers, Table};
-use super::{LOGIC, NUMBERS, UNTYPED};
+use super::{HALVES, LOGIC, NUMBERS, UNTYPED};
 
 const LOGICAL: [Type; 4] = [Type::Pred, Type::B16, Type::B32, Type::B64];
 const FIELDS: [Type; 4] = [Type::U32, Type::U64, Type::S32, Type::S64];
@@ -129,20 +129,26 @@ impl Parser<'_> {
 
     pub(super) fn setp(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         let (cmp, combined, ftz) = Self::comparison(m)?;
-        let ty = m.ty(&NUMBERS)?;
+        let ty = m.ty(&compared())?;
         m.finish()?;
         check_comparison(cmp, ty, ftz, m)?;
         let dst = self.dst_or_sink()?;
         let complement = self.second_dst()?;
+        if complement.is_some() && matches!(ty, Type::F16 | Type::Bf16) {
+            return Err(Error::new(m.span, format!("`{}` has one result", m.text)));
+        }
         let (a, b) = (self.src()?, self.src()?);
         Ok(Op::Setp { cmp, ty, ftz, combine: self.combine(combined)?, dst, complement, a, b })
     }
 
     pub(super) fn set(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         let (cmp, combined, ftz) = Self::comparison(m)?;
-        let dst_ty = m.ty(&[Type::U32, Type::S32, Type::F32])?;
-        let ty = m.ty(&NUMBERS)?;
+        let dst_ty = m.ty(&[[Type::U32, Type::S32, Type::U16, Type::S16].as_slice(), &[Type::F32], &HALVES].concat())?;
+        let ty = m.ty(&compared())?;
         m.finish()?;
+        if !set_fits(dst_ty, ty) {
+            return Err(Error::new(m.span, format!("`{}` does not give {dst_ty} from {ty}", m.text)));
+        }
         check_comparison(cmp, ty, ftz, m)?;
         let (dst, a, b) = (self.dst()?, self.src()?, self.src()?);
         Ok(Op::Set { cmp, dst_ty, ty, ftz, combine: self.combine(combined)?, dst, a, b })
@@ -163,6 +169,22 @@ impl Parser<'_> {
     }
 }
 
+/// What `setp` and `set` compare.
+fn compared() -> Vec<Type> {
+    [NUMBERS.as_slice(), &HALVES].concat()
+}
+
+/// Whether `set` has this result of a comparison of `ty`.
+fn set_fits(dst: Type, ty: Type) -> bool {
+    match dst {
+        Type::U32 | Type::S32 => true,
+        Type::U16 | Type::S16 => matches!(ty, Type::F16 | Type::Bf16),
+        Type::F16 | Type::Bf16 => dst == ty || !ty.is_half(),
+        Type::F32 => !ty.is_half(),
+        _ => dst == ty,
+    }
+}
+
 fn check_comparison(cmp: CmpOp, ty: Type, ftz: bool, m: &Modifiers<'_>) -> Result<()> {
     let fits = match cmp {
         CmpOp::Eq | CmpOp::Ne => true,
@@ -172,8 +194,8 @@ fn check_comparison(cmp: CmpOp, ty: Type, ftz: bool, m: &Modifiers<'_>) -> Resul
     if !fits {
         return Err(Error::new(m.span, format!("`{}` compares {ty} in a way that its values do not have", m.text)));
     }
-    if ftz && ty != Type::F32 {
-        return Err(Error::new(m.span, format!("`{}` has .ftz, which is for .f32", m.text)));
+    if ftz && !matches!(ty, Type::F32 | Type::F16 | Type::F16x2) {
+        return Err(Error::new(m.span, format!("`{}` has .ftz, which is for .f32, .f16 and .f16x2", m.text)));
     }
     Ok(())
 }

@@ -6,11 +6,25 @@ use super::super::super::ast::{
 use super::super::super::diagnostic::{Error, Result};
 use super::super::Parser;
 use super::super::modifiers::{Modifiers, Table};
-use super::super::variables::TYPES;
-use super::{NUMBERS, SCOPES, SPACES};
+use super::{HALVES, NUMBERS, SCOPES, SPACES};
 
-/// What memory holds: every type but predicates, which come first.
-const STORED: &[Type] = TYPES.split_at(1).1;
+/// What `ld` and `st` move: integers, bits, `.f32` and `.f64`.
+const STORED: [Type; 14] = [
+    Type::B8,
+    Type::B16,
+    Type::B32,
+    Type::B64,
+    Type::U8,
+    Type::U16,
+    Type::U32,
+    Type::U64,
+    Type::S8,
+    Type::S16,
+    Type::S32,
+    Type::S64,
+    Type::F32,
+    Type::F64,
+];
 const ADDRESSES: [Type; 1] = [Type::U64];
 const LOAD_CACHES: &Table<CacheOp> =
     &[("ca", CacheOp::Ca), ("cg", CacheOp::Cg), ("cs", CacheOp::Cs), ("lu", CacheOp::Lu), ("cv", CacheOp::Cv)];
@@ -120,7 +134,7 @@ impl Parser<'_> {
 
     fn finish_ld(&mut self, space: Space, ordering: Ordering, cache: CacheHints, m: &mut Modifiers<'_>) -> Result<Op> {
         let length = m.choose(VECTORS).unwrap_or(1);
-        let ty = m.ty(STORED)?;
+        let ty = m.ty(&STORED)?;
         m.finish()?;
         let start = self.peek().span;
         let dst = self.vector(Self::register_or_sink)?;
@@ -133,7 +147,7 @@ impl Parser<'_> {
         let space = m.choose(SPACES).unwrap_or(Space::Generic);
         let cache = Self::hints(m, STORE_CACHES);
         let length = m.choose(VECTORS).unwrap_or(1);
-        let ty = m.ty(STORED)?;
+        let ty = m.ty(&STORED)?;
         m.finish()?;
         let addr = self.address()?;
         let start = self.peek_second().span;
@@ -187,7 +201,9 @@ impl Parser<'_> {
             Some(op) => op,
             None => m.require(ATOM_OPS)?,
         };
+        let noftz = op == AtomOp::Add && m.take("noftz");
         let ty = m.ty(match op {
+            AtomOp::Add if noftz => &HALVES,
             AtomOp::Add => &[Type::U32, Type::S32, Type::U64, Type::S64, Type::F32, Type::F64],
             AtomOp::Min | AtomOp::Max => &[Type::U32, Type::S32, Type::U64, Type::S64],
             AtomOp::And | AtomOp::Or | AtomOp::Xor => &[Type::B32, Type::B64],
@@ -195,7 +211,6 @@ impl Parser<'_> {
             AtomOp::Exch => &[Type::B32, Type::B64, Type::U32, Type::S32, Type::U64, Type::S64, Type::F32],
             AtomOp::Cas => &[Type::B16, Type::B32, Type::B64, Type::U32, Type::S32, Type::U64, Type::S64],
         })?;
-        // `.noftz` only exists for 16-bit floats.
         m.finish()?;
         let dst = if returns { self.dst_or_sink()? } else { None };
         let addr = self.address()?;

@@ -15,6 +15,7 @@ use super::{Parser, TokenKind};
 const INTEGERS: [Type; 6] = [Type::U16, Type::U32, Type::U64, Type::S16, Type::S32, Type::S64];
 const UNTYPED: [Type; 3] = [Type::B16, Type::B32, Type::B64];
 const FLOATS: [Type; 2] = [Type::F32, Type::F64];
+const HALVES: [Type; 4] = [Type::F16, Type::F16x2, Type::Bf16, Type::Bf16x2];
 const WORDS: [Type; 2] = [Type::B32, Type::B64];
 /// Everything that `setp`, `selp` and `mov` move about, but predicates.
 const NUMBERS: [Type; 11] = [
@@ -77,10 +78,10 @@ impl Parser<'_> {
             "add" | "sub" | "mul" | "div" | "min" | "max" if m.peek_ty().is_some_and(Type::is_float) => {
                 self.float_binary(opcode, &mut m)
             }
-            "mad" if m.peek_ty().is_some_and(Type::is_float) => self.fma(&mut m),
+            "mad" if m.peek_ty().is_some_and(Type::is_float) => self.fma(false, &mut m),
             "abs" | "neg" if m.peek_ty().is_some_and(Type::is_float) => self.float_sign(opcode, &mut m),
             "copysign" => self.float_binary(opcode, &mut m),
-            "fma" => self.fma(&mut m),
+            "fma" => self.fma(true, &mut m),
             "sqrt" | "rcp" | "rsqrt" | "ex2" | "lg2" | "sin" | "cos" | "tanh" => self.float_unary(opcode, &mut m),
             "testp" => self.testp(&mut m),
 
@@ -89,6 +90,7 @@ impl Parser<'_> {
             "mad" | "mad24" | "madc" => self.mad(opcode, &mut m),
             "div" | "rem" | "min" | "max" => self.int_binary(opcode, &mut m),
             "sad" => self.sad(&mut m),
+            "dp4a" | "dp2a" => self.dot_product(opcode, &mut m),
             "abs" | "neg" | "cnot" | "popc" | "clz" | "brev" | "bfind" => self.int_unary(opcode, &mut m),
 
             "and" | "or" | "xor" => self.logic(opcode, &mut m),

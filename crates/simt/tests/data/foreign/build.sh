@@ -1,0 +1,34 @@
+#!/bin/sh
+# Compiles the .cu files here to the PTX that the tests run, as <name>.<O3 or G>.<arch>.ptx.
+# Needs nvcc 13 on PATH, or named by NVCC, with CCCL's headers (PyPI: nvidia-cuda-nvcc, -crt, -cccl, -runtime; a folder
+# that nvcc does not find by itself goes into NVCC_APPEND_FLAGS=-I...). The output depends on nvcc's version and on
+# nothing of the machine: of the paths in `.file` the file's name stays, and of -G's debug sections nothing does, so
+# that names of inlined functions, which `.loc` takes from them, are gone.
+set -eu
+cd "$(dirname "$0")"
+nvcc=${NVCC:-nvcc}
+scratch=$(mktemp)
+trap 'rm -f "$scratch"' EXIT
+
+# compile NAME ARCH BUILD: BUILD is O3 or G.
+compile() {
+    "$nvcc" -std=c++17 "-$3" -arch="$2" -ptx "$1.cu" -o "$scratch"
+    awk '
+        /^[ \t]*\.section[ \t]+\.debug_/ { skip = 1 }
+        skip { if ($0 ~ /}/) skip = 0; next }
+        /^[ \t]*\.file[ \t]/ { gsub(/"[^"]*\//, "\"") }
+        { print }
+    ' "$scratch" > "$1.$3.$2.ptx"
+}
+
+for name in vector transpose scan histogram matmul reduce groups bitonic mandelbrot nbody half; do
+    compile "$name" sm_75 O3
+    compile "$name" sm_75 G
+done
+# What newer hardware does by other instructions: redux.sync, half-precision min and max, bfloat16, which begins at sm_80.
+compile bfloat sm_80 O3
+compile bfloat sm_80 G
+for name in groups half bfloat; do
+    compile "$name" sm_90 O3
+    compile "$name" sm_90 G
+done
