@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use simt::Dim3;
 
@@ -98,13 +99,7 @@ impl Recording {
     ///
     /// A file that cannot be read or is no recording.
     pub fn read(file: &Path) -> anyhow::Result<Option<Recording>> {
-        if !file.exists() {
-            return Ok(None);
-        }
-        let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-        let recording =
-            serde_json::from_str(&text).with_context(|| format!("{} is not a recording", file.display()))?;
-        Ok(Some(recording))
+        read(file, "recording")
     }
 
     /// Makes sense of the raw page that `ncu --csv --page raw` prints of a run of `replay` over the whole plan.
@@ -150,6 +145,15 @@ impl Recording {
     pub fn to_json(&self) -> anyhow::Result<String> {
         to_json(&self.machine, &self.cases)
     }
+}
+
+/// Reads a JSON file, which is to be a `what`; `None` if there is no such file.
+fn read<T: DeserializeOwned>(file: &Path, what: &str) -> anyhow::Result<Option<T>> {
+    if !file.exists() {
+        return Ok(None);
+    }
+    let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("{} is not a {what}", file.display())).map(Some)
 }
 
 /// The machine's members, then `cases` with one case on each line, so that differences show.
@@ -202,6 +206,8 @@ pub struct Verdicts {
 pub struct JudgedCase {
     /// The case's name in the plan.
     pub name: String,
+    /// What the simulator's check is to report by the plan: `clean`, or a class.
+    pub simt: String,
     pub memcheck: String,
     pub racecheck: String,
     pub initcheck: String,
@@ -209,6 +215,15 @@ pub struct JudgedCase {
 }
 
 impl Verdicts {
+    /// Reads verdicts; `None` if there is no such file.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read or has no verdicts.
+    pub fn read(file: &Path) -> anyhow::Result<Option<Verdicts>> {
+        read(file, "table of verdicts")
+    }
+
     /// Reads what the tools printed: `logs/TOOL/CASE` holds a tool's output, and after it a line `exit status N`.
     ///
     /// # Errors
@@ -224,6 +239,7 @@ impl Verdicts {
             let [memcheck, racecheck, initcheck, synccheck] = TOOLS.map(verdict);
             Ok(JudgedCase {
                 name: case.name.clone(),
+                simt: case.mutation.as_ref().map_or("clean", |mutation| &mutation.class).to_owned(),
                 memcheck: memcheck?,
                 racecheck: racecheck?,
                 initcheck: initcheck?,

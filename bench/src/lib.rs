@@ -1,8 +1,9 @@
 //! What the benchmarks share: the statistics of repeated measurements, plans of launches to
-//! replay, and what hardware said of them.
+//! replay, edits that make mutants of kernels, and what hardware said of them.
 
 use std::time::Duration;
 
+pub mod edit;
 pub mod hardware;
 pub mod plan;
 

@@ -20,6 +20,15 @@
 //!
 //! `ptx` is relative to the root of the repository. `grid` and `block` may have fewer dimensions or be numbers, `shared`
 //! is the dynamic shared memory of a block in bytes and may be left out, and `args` are those of [`simt::args`].
+//!
+//! A plan may have `mutants` too: faulty twins, each a case launched with another text, and the class of what is wrong
+//! then.
+//!
+//! ```json
+//! {"name": "copy.bound", "of": "copy", "class": "out-of-bounds", "edits": [{"find": "setp.ge", "with": "setp.gt"}]}
+//! ```
+//!
+//! They follow the cases, in their order.
 
 use std::collections::HashSet;
 use std::fs;
@@ -30,12 +39,56 @@ use serde::Deserialize;
 use simt::Dim3;
 use simt::args::{ArgError, ArgSpec};
 
+use crate::edit::{self, Edit};
+
 /// Launches, by names that differ.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "WrittenPlan")]
 pub struct Plan {
     /// In the order in which they run.
     pub cases: Vec<Case>,
+}
+
+/// A plan as it stands in the file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenPlan {
+    cases: Vec<Case>,
+    #[serde(default)]
+    mutants: Vec<WrittenMutant>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenMutant {
+    name: String,
+    of: String,
+    class: String,
+    edits: Vec<Edit>,
+}
+
+impl TryFrom<WrittenPlan> for Plan {
+    type Error = String;
+
+    fn try_from(WrittenPlan { mut cases, mutants }: WrittenPlan) -> Result<Plan, String> {
+        for WrittenMutant { name, of, class, edits } in mutants {
+            let base = cases.iter().find(|case| case.name == of && case.mutation.is_none());
+            let base = base.ok_or_else(|| format!("case {name}: there is no case {of}"))?;
+            cases.push(Case { name, mutation: Some(Mutation { of, class, edits }), ..base.clone() });
+        }
+        Ok(Plan { cases })
+    }
+}
+
+/// What makes a case a faulty twin of another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mutation {
+    /// The name of the other.
+    pub of: String,
+    /// What is wrong: a class of reports, as `simt::check` names them.
+    pub class: String,
+    /// The edits of the PTX.
+    pub edits: Vec<Edit>,
 }
 
 /// One launch.
@@ -56,6 +109,26 @@ pub struct Case {
     pub shared: u32,
     /// The kernel's arguments.
     pub args: Vec<ArgSpec>,
+    /// How its text differs from the file's.
+    pub mutation: Option<Mutation>,
+}
+
+impl Case {
+    /// The text of the module: the file's, edited if the case is a mutant. `root` is what [`Case::ptx`] is relative to.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read; an edit that does not apply.
+    pub fn text(&self, root: &Path) -> anyhow::Result<String> {
+        let file = root.join(&self.ptx);
+        let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        match &self.mutation {
+            None => Ok(text),
+            Some(mutation) => {
+                edit::apply(&text, &self.entry, &mutation.edits).with_context(|| format!("case {}", self.name))
+            }
+        }
+    }
 }
 
 /// A case as it stands in the file.
@@ -84,7 +157,7 @@ impl TryFrom<WrittenCase> for Case {
         let (grid, block) = (extent("grid", grid)?, extent("block", block)?);
         let args = args.iter().map(|arg| arg.parse().map_err(|error: ArgError| wrong(error.to_string())));
         let args = args.collect::<Result<_, _>>()?;
-        Ok(Case { name, ptx, entry, grid, block, shared, args })
+        Ok(Case { name, ptx, entry, grid, block, shared, args, mutation: None })
     }
 }
 
@@ -116,7 +189,7 @@ impl Plan {
     /// # Errors
     ///
     /// A file that cannot be read or is no plan; two cases of one name; a shape of no or of more than three dimensions;
-    /// an argument that is none.
+    /// an argument that is none; a mutant of no case.
     pub fn read(file: &Path) -> anyhow::Result<Plan> {
         let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
         Plan::parse(&text).with_context(|| format!("{} is not a plan", file.display()))
@@ -176,6 +249,21 @@ mod tests {
         starts(&[case("a", "[]", "")], "case a: a grid has one to three dimensions");
         starts(&[case("a", "1", r#""u8:-1""#)], "case a: `-1` is not a value of type u8");
         assert!(Plan::parse(r#"{"cases": [], "more": 1}"#).is_err());
+    }
+
+    #[test]
+    fn a_mutant_is_its_case_with_another_text() {
+        let mutant = |of: &str| {
+            let edits = r#"[{"find": "bar.sync", "nth": 2, "of": 3, "with": "//"}]"#;
+            let mutant = format!(r#"{{"name": "m", "of": "{of}", "class": "race", "edits": {edits}}}"#);
+            Plan::parse(&format!(r#"{{"cases": [{}], "mutants": [{mutant}]}}"#, case("a", "7", r#""u32:1""#)))
+        };
+        let plan = mutant("a").unwrap();
+        let [base, twin] = &plan.cases[..] else { panic!("{plan:?}") };
+        let edits = vec![Edit { find: "bar.sync".into(), nth: 2, of: 3, with: "//".into() }];
+        let mutation = Mutation { of: "a".into(), class: "race".into(), edits };
+        assert_eq!(*twin, Case { name: "m".into(), mutation: Some(mutation), ..base.clone() });
+        assert_eq!(format!("{:#}", mutant("b").unwrap_err()), "case m: there is no case b");
     }
 
     #[test]

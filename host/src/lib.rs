@@ -2,10 +2,12 @@
 //! SIMT simulator.
 //!
 //! [`variant`] is the ladder of kernels, [`launch`] plans their launches, [`reduce`] runs a plan on a [`device`] and
-//! checks the result against a CPU [`reference`](mod@reference).
+//! checks the result against a CPU [`reference`](mod@reference). On the simulator, [`profile`] counts what a rung does and
+//! says what it wastes.
 
 pub mod device;
 pub mod element;
+pub mod explain;
 mod host_memory;
 pub mod input;
 pub mod launch;

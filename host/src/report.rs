@@ -225,7 +225,7 @@ struct JsonTimes {
     reps: usize,
 }
 
-fn json_value(value: Value) -> Json {
+pub(crate) fn json_value(value: Value) -> Json {
     match value {
         Value::I32(value) => value.into(),
         Value::U32(value) => value.into(),
@@ -245,7 +245,7 @@ fn json_float(value: f64) -> Json {
 }
 
 /// `8192 x 256 with 1024 bytes of shared memory each, then 16 x 256, then 1 x 256`.
-fn describe_launches(plan: &Plan) -> String {
+pub(crate) fn describe_launches(plan: &Plan) -> String {
     const SHOWN: usize = 4;
     let Some((first, later)) = plan.stages.split_first() else {
         return "none".into();

@@ -100,7 +100,17 @@ impl Sandbox {
 
     /// Writes a file into it.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) {
-        std::fs::write(self.folder.path().join(name), bytes).unwrap();
+        std::fs::write(self.path(name), bytes).unwrap();
+    }
+
+    /// The path of a file in it.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Reads a file that the command wrote there.
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.folder.path().join(name)).unwrap()
     }
 
     /// A command that runs there.

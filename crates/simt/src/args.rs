@@ -11,11 +11,11 @@
 //! | `buffer:f32:1024=random`, `=random:7` | … of random values, by seed 0 or the given one |
 //! | `buffer:f32:1024=@FILE` | … of the file's bytes, little-endian, of which there must be as many as the buffer takes |
 //!
-//! Types are `u8`, `u16`, `u32`, `u64`, `i8`, `i16`, `i32`, `i64`, `f32` and `f64`.
+//! Types are `u8`, `u16`, `u32`, `u64`, `i8`, `i16`, `i32`, `i64`, `f16`, `bf16`, `f32` and `f64`.
 //!
 //! Random values come from SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014),
-//! one draw for each, so that they are the same everywhere and for good: integers are its low bits, `f32` and `f64`
-//! its top 24 and 53 bits as a fraction in [0, 1).
+//! one draw for each, so that they are the same everywhere and for good: integers are its low bits, `f16`, `bf16`, `f32`
+//! and `f64` its top 11, 8, 24 and 53 bits as a fraction in [0, 1).
 //!
 //! ```
 //! use simt::{Arg, Memory, args::ArgSpec};
@@ -40,6 +40,7 @@ use std::io;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use half::{bf16, f16};
 use thiserror::Error;
 
 use crate::{Arg, Memory, MemoryError};
@@ -123,15 +124,17 @@ pub enum ScalarType {
     I16,
     I32,
     I64,
+    F16,
+    BF16,
     F32,
     F64,
 }
 
 impl ScalarType {
     /// All of them.
-    pub const ALL: [ScalarType; 10] = {
-        use ScalarType::{F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
-        [U8, U16, U32, U64, I8, I16, I32, I64, F32, F64]
+    pub const ALL: [ScalarType; 12] = {
+        use ScalarType::{BF16, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
+        [U8, U16, U32, U64, I8, I16, I32, I64, F16, BF16, F32, F64]
     };
 
     /// As descriptions spell it.
@@ -145,6 +148,8 @@ impl ScalarType {
             ScalarType::I16 => "i16",
             ScalarType::I32 => "i32",
             ScalarType::I64 => "i64",
+            ScalarType::F16 => "f16",
+            ScalarType::BF16 => "bf16",
             ScalarType::F32 => "f32",
             ScalarType::F64 => "f64",
         }
@@ -154,7 +159,7 @@ impl ScalarType {
     pub const fn size(self) -> u64 {
         match self {
             ScalarType::U8 | ScalarType::I8 => 1,
-            ScalarType::U16 | ScalarType::I16 => 2,
+            ScalarType::U16 | ScalarType::I16 | ScalarType::F16 | ScalarType::BF16 => 2,
             ScalarType::U32 | ScalarType::I32 | ScalarType::F32 => 4,
             ScalarType::U64 | ScalarType::I64 | ScalarType::F64 => 8,
         }
@@ -181,6 +186,8 @@ impl ScalarType {
             ScalarType::I16 => integer(text).map(Arg::I16),
             ScalarType::I32 => integer(text).map(Arg::I32),
             ScalarType::I64 => integer(text).map(Arg::I64),
+            ScalarType::F16 => float(text).map(|value| Arg::U16(f16::from_f64(value).to_bits())),
+            ScalarType::BF16 => float(text).map(|value| Arg::U16(bf16::from_f64(value).to_bits())),
             ScalarType::F32 => float(text).map(Arg::F32),
             ScalarType::F64 => float(text).map(Arg::F64),
         }
@@ -189,7 +196,9 @@ impl ScalarType {
     /// The bytes of `index` as a value of this type.
     fn iota(self, index: u64) -> [u8; 8] {
         match self {
-            ScalarType::F32 => widen((index as f32).to_le_bytes()),
+            ScalarType::F16 => widen(f16::from_f64(index as f64).to_bits()),
+            ScalarType::BF16 => widen(bf16::from_f64(index as f64).to_bits()),
+            ScalarType::F32 => widen((index as f32).to_bits()),
             ScalarType::F64 => (index as f64).to_le_bytes(),
             _ => index.to_le_bytes(),
         }
@@ -197,9 +206,13 @@ impl ScalarType {
 
     /// The bytes of a value made from 64 random bits.
     fn random(self, bits: u64) -> [u8; 8] {
+        // As many bits as the type's significand has, so that nothing is rounded.
+        let fraction = |digits: u32| (bits >> (64 - digits)) as f64 / (1u64 << digits) as f64;
         match self {
-            ScalarType::F32 => widen(((bits >> 40) as f32 / (1u32 << 24) as f32).to_le_bytes()),
-            ScalarType::F64 => ((bits >> 11) as f64 / (1u64 << 53) as f64).to_le_bytes(),
+            ScalarType::F16 => widen(f16::from_f64(fraction(11)).to_bits()),
+            ScalarType::BF16 => widen(bf16::from_f64(fraction(8)).to_bits()),
+            ScalarType::F32 => widen((fraction(24) as f32).to_bits()),
+            ScalarType::F64 => fraction(53).to_le_bytes(),
             _ => bits.to_le_bytes(),
         }
     }
@@ -222,8 +235,8 @@ fn integer<T: TryFrom<i128>>(text: &str) -> Option<T> {
     T::try_from(value).ok()
 }
 
-fn widen(bytes: [u8; 4]) -> [u8; 8] {
-    u64::from(u32::from_le_bytes(bytes)).to_le_bytes()
+fn widen(bits: impl Into<u64>) -> [u8; 8] {
+    bits.into().to_le_bytes()
 }
 
 /// What a buffer holds before the kernel runs.
@@ -453,6 +466,8 @@ mod tests {
             ("i16:-1", Arg::I16(-1)),
             ("i32:-2147483648", Arg::I32(i32::MIN)),
             ("i64:0x10", Arg::I64(16)),
+            ("f16:1.5", Arg::U16(0x3e00)),
+            ("bf16:-2", Arg::U16(0xc000)),
             ("f32:1.5", Arg::F32(1.5)),
             ("f32:inf", Arg::F32(f32::INFINITY)),
             ("f64:-1e-3", Arg::F64(-1e-3)),
@@ -466,7 +481,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_in_one_sentence() {
-        let list = "u8, u16, u32, u64, i8, i16, i32, i64, f32, f64";
+        let list = "u8, u16, u32, u64, i8, i16, i32, i64, f16, bf16, f32, f64";
         for (text, message) in [
             ("", format!("`` is not an argument: it must begin with buffer:, ptr:, bytes: or a type ({list})")),
             ("u32", format!("`u32` is not an argument: it must begin with buffer:, ptr:, bytes: or a type ({list})")),
@@ -486,7 +501,7 @@ mod tests {
                 "bytes:123",
                 "`123` is not a structure: write its bytes, at least one, as two hexadecimal digits each".into(),
             ),
-            ("buffer:f16:4", format!("`f16` is not the type of a buffer's values, which is one of {list}")),
+            ("buffer:b16:4", format!("`b16` is not the type of a buffer's values, which is one of {list}")),
             (
                 "buffer:u8",
                 "`` is not the length of a buffer, which is a whole number from 1 to 9223372036854775807".into(),
@@ -522,6 +537,7 @@ mod tests {
     fn buffers_begin_as_described() {
         assert_eq!(initial("buffer:i16:3=zero"), [0; 6]);
         assert_eq!(initial("buffer:f64:2=iota"), [0f64.to_le_bytes(), 1f64.to_le_bytes()].concat());
+        assert_eq!(initial("buffer:f16:3=iota"), [0, 0, 0, 0x3c, 0, 0x40]);
         let bytes = initial("buffer:u8:300=iota");
         assert_eq!((bytes[255], bytes[256], bytes.len()), (255, 0, 300));
         let ArgSpec::Buffer(buffer) = spec("buffer:f32:8") else { panic!("a buffer") };
@@ -549,6 +565,8 @@ mod tests {
         let mean = floats.iter().sum::<f32>() / floats.len() as f32;
         assert!((0.45..0.55).contains(&mean), "{mean}");
         assert_eq!(ScalarType::F64.random(u64::MAX), (1.0 - f64::EPSILON / 2.0).to_le_bytes());
+        assert_eq!(ScalarType::F16.random(u64::MAX), widen(0x3bff_u16));
+        assert_eq!(ScalarType::BF16.random(u64::MAX), widen(0x3f7f_u16));
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! [`Module::from_ptx`] loads a module and refuses whatever it does not know, with line and instruction; [`Memory`] is
 //! the device's memory; [`launch()`] runs a kernel, whose faults come back as a [`Fault`] with block, thread, line and
-//! address. [`ptx`] is the parser by itself. The crate knows nothing of what kernels compute.
+//! address; [`count()`] also counts what it does, and [`check()`] finds its races, its reads of what nothing wrote, its
+//! divergent barriers and wrong masks, each a [`Report`] that reads like a compiler's error. [`ptx`] is the parser by itself. The crate knows nothing of what kernels compute.
 //!
 //! ```
 //! use simt::{Arg, LaunchConfig, Memory, Module, launch};
@@ -51,6 +52,7 @@
 #![allow(clippy::needless_range_loop, reason = "a lane number indexes several arrays and masks at once")]
 
 pub mod args;
+pub mod occupancy;
 pub mod ptx;
 
 mod access;

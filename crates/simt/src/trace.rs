@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::access::Request;
 use crate::block::Env;
+use crate::count::Service;
 use crate::fault::{Access, Fault, Space};
 use crate::ir;
 use crate::launch::{Arg, Dim3, LaunchConfig, LaunchError, run};
@@ -317,7 +318,7 @@ impl Observer for Tracer<'_> {
             address: request.addresses[lane],
             value: value(env, at.warp, request, lane),
         };
-        let service = if space == Space::Shared { request.service() } else { Default::default() };
+        let service = if space == Space::Shared { request.service() } else { Service::default() };
         let block = self.blocks.entry(env.ticket).or_default();
         block.accesses.push(TracedAccess {
             warp: at.warp,

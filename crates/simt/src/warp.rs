@@ -237,7 +237,10 @@ impl Warp {
             let Inst { guard, op } = &program.code[pc as usize];
             let active = active(*guard, mask, &self.registers);
             let at = At { warp: self.index, pc };
-            observer.instruction(at, active);
+            // What waits for lanes that are elsewhere has run once it no longer waits.
+            if active == 0 || !matches!(op, Op::Barrier(_) | Op::WarpSync { .. } | Op::Collective { .. }) {
+                observer.instruction(at, active);
+            }
             self.clock += 1;
             let faulted = move |fault: LaneFault| Box::new(Raised { pc, lane: fault.0, kind: fault.1 });
             match op {
@@ -348,6 +351,7 @@ impl Warp {
                                 break Stop::Waits;
                             }
                             let (id, waits) = self.arrive(barrier, mask, env).map_err(faulted)?;
+                            observer.instruction(at, mask);
                             observer.arrive(env, at, mask, id, waits);
                             if waits {
                                 state = State::Barrier(id);
@@ -383,6 +387,7 @@ impl Warp {
                                 mask = complete;
                             }
                             let strays = collective::execute(collective, &mut self.registers, mask, &members);
+                            observer.instruction(at, mask);
                             observer.collective(env, at, mask, &members, self.alive, strays);
                         }
                         _ => unreachable!("the outer match let only these through"),
@@ -464,6 +469,7 @@ impl Warp {
         let warp = self.index;
         let mut tell = |pc, lanes: u32, members: &[u32; LANES], alive| {
             if lanes != 0 {
+                observer.instruction(At { warp, pc }, lanes);
                 observer.warp_sync(env, At { warp, pc }, lanes, members, alive);
             }
         };

@@ -16,12 +16,12 @@ ld.param.u64 %rd1, [data];\nmov.u32 %r1, %tid.x;\nshl.b32 %r2, %r1, 2;\n{body}\n
 }
 
 /// Traces it on 256 bytes of global memory, which are kept too.
-fn traced(body: &str, config: &LaunchConfig, limits: TraceOptions) -> Trace {
+fn traced(body: &str, config: &LaunchConfig, limits: &TraceOptions) -> Trace {
     let module = module(body);
     let memory = Memory::new(1 << 20);
     let data = memory.alloc(256).unwrap();
     let ranges = std::iter::once(data..data + 256).collect();
-    let options = TraceOptions { ranges, ..limits };
+    let options = TraceOptions { ranges, ..limits.clone() };
     trace(module.kernel("k").unwrap(), config, &[Arg::Pointer(data)], &memory, &options).unwrap()
 }
 
@@ -48,7 +48,7 @@ DONE:";
 
 #[test]
 fn phases_end_where_threads_synchronise() {
-    let trace = traced(STEPS, &LaunchConfig::new(1, 64), TraceOptions::default());
+    let trace = traced(STEPS, &LaunchConfig::new(1, 64), &TraceOptions::default());
     assert!(!trace.truncated && trace.fault.is_none());
     let sync = PhaseEnd::WarpSync { warp: 0, lanes: u32::MAX };
     assert_eq!(ends(&trace, 0), [PhaseEnd::Barrier { id: 0 }, sync, sync, PhaseEnd::Exit]);
@@ -70,7 +70,7 @@ fn phases_end_where_threads_synchronise() {
 
 #[test]
 fn accesses_name_thread_address_value_and_line() {
-    let trace = traced(STEPS, &LaunchConfig::new(1, 64), TraceOptions::default());
+    let trace = traced(STEPS, &LaunchConfig::new(1, 64), &TraceOptions::default());
     let load = &trace.blocks[0].phases[1].accesses[0];
     assert_eq!((load.space, load.bytes, load.lanes.len()), (Space::Shared, 4, 32));
     for (thread, lane) in (0u32..).zip(&load.lanes) {
@@ -99,7 +99,7 @@ fn banks_and_sectors_are_those_of_the_hardware() {
          mov.u32 %r5, cells;
          atom.shared.add.u32 %r4, [%r5], 1;",
         &LaunchConfig::new(1, 32),
-        TraceOptions::default(),
+        &TraceOptions::default(),
     );
     let [phase] = &trace.blocks[0].phases[..] else { panic!("{trace:?}") };
     let figures: Vec<_> = phase.accesses.iter().map(|a| (a.sectors, a.wavefronts, a.bank_conflicts)).collect();
@@ -110,7 +110,7 @@ fn banks_and_sectors_are_those_of_the_hardware() {
 
 #[test]
 fn each_block_has_its_own_phases() {
-    let trace = traced(STEPS, &LaunchConfig::new((2, 2), 64), TraceOptions::default());
+    let trace = traced(STEPS, &LaunchConfig::new((2, 2), 64), &TraceOptions::default());
     let blocks: Vec<_> = trace.blocks.iter().map(|block| (block.block.x, block.block.y)).collect();
     assert_eq!(blocks, [(0, 0), (1, 0), (0, 1), (1, 1)]);
     assert!((0..4).all(|block| ends(&trace, block) == ends(&trace, 0)));
@@ -119,15 +119,15 @@ fn each_block_has_its_own_phases() {
 #[test]
 fn traces_stop_at_their_limits_and_say_so() {
     let config = LaunchConfig::new(1, 64);
-    let whole = traced(STEPS, &config, TraceOptions::default());
+    let whole = traced(STEPS, &config, &TraceOptions::default());
     for (max_accesses, phases) in [(5, 4), (4, 3), (3, 2), (2, 1), (1, 0), (0, 0)] {
-        let trace = traced(STEPS, &config, TraceOptions { max_accesses, ..TraceOptions::default() });
+        let trace = traced(STEPS, &config, &TraceOptions { max_accesses, ..TraceOptions::default() });
         assert_eq!(trace.truncated, max_accesses < 5);
         assert_eq!(trace.blocks[0].phases[..], whole.blocks[0].phases[..phases], "{max_accesses}");
     }
     let bytes = 1024 + 256;
     for (max_snapshot_bytes, phases) in [(4 * bytes, 4), (4 * bytes - 1, 3), (0, 0)] {
-        let trace = traced(STEPS, &config, TraceOptions { max_snapshot_bytes, ..TraceOptions::default() });
+        let trace = traced(STEPS, &config, &TraceOptions { max_snapshot_bytes, ..TraceOptions::default() });
         assert_eq!((trace.truncated, trace.blocks[0].phases.len()), (phases < 4, phases));
     }
 }
@@ -135,7 +135,7 @@ fn traces_stop_at_their_limits_and_say_so() {
 #[test]
 fn a_fault_ends_the_trace_and_is_in_it() {
     let body = "st.shared.u32 [%r2], %r1;\nbar.sync 0;\nst.shared.u32 [%r2], 7;\nst.shared.u32 [%r2+4096], %r1;";
-    let trace = traced(body, &LaunchConfig::new(1, 32), TraceOptions::default());
+    let trace = traced(body, &LaunchConfig::new(1, 32), &TraceOptions::default());
     assert!(matches!(trace.fault.as_ref().unwrap().kind, FaultKind::OutOfBounds { .. }), "{:?}", trace.fault);
     assert_eq!(ends(&trace, 0), [PhaseEnd::Barrier { id: 0 }, PhaseEnd::Stopped]);
     let last = &trace.blocks[0].phases[1];

@@ -269,6 +269,8 @@ impl Arg {
 pub enum Instrument {
     /// Counts what the kernel does.
     Count,
+    /// Watches for data races, reads of what nobody wrote, and barriers and warp-level instructions that threads miss.
+    Check,
 }
 
 /// What an instrument saw of one launch.
@@ -286,7 +288,9 @@ pub struct Observation {
 #[derive(Clone, Debug)]
 pub enum Seen {
     /// By [`Instrument::Count`].
-    Counted(simt::Profile),
+    Counted(Box<simt::Profile>),
+    /// By [`Instrument::Check`].
+    Checked(simt::Checked),
 }
 
 /// What a kind of device does, in bytes and addresses. Addresses come from `alloc`, and ranges lie within one
@@ -391,7 +395,7 @@ impl Device {
     /// let shape = LaunchShape { grid: 1, block: 256, shared_bytes: 1024 };
     /// device.launch(&kernel, shape, &[Arg::Pointer(input.address()), Arg::Pointer(output.address()), Arg::U64(512)])?;
     /// let observations = device.take_observations();
-    /// let Seen::Counted(profile) = &observations[0].seen else { unreachable!("it counts") };
+    /// let Seen::Counted(profile) = &observations[0].seen else { panic!("it counts") };
     /// assert_eq!(profile.counters.global.load.sectors, 512 * 4 / 32);
     /// # Ok(())
     /// # }

@@ -38,7 +38,11 @@ impl Simulator {
     pub(super) fn new(instrument: Option<Instrument>) -> Self {
         // What lies on the device lies on the host as well, before or after: less than half for the device.
         let capacity = host_memory::available().map_or(UNKNOWN_MEMORY, |bytes| bytes / 5 * 2).min(MOST_MEMORY);
-        Self { memory: Memory::new(capacity), instrument, observations: Mutex::default() }
+        let memory = match instrument {
+            Some(Instrument::Check) => Memory::checked(capacity),
+            Some(Instrument::Count) | None => Memory::new(capacity),
+        };
+        Self { memory, instrument, observations: Mutex::default() }
     }
 }
 
@@ -180,12 +184,20 @@ impl LoadedKernel for SimulatedKernel {
             .collect();
         let Simulator { memory, instrument, observations } = &*self.module.simulator;
         let failed = |error| DeviceError::Fault(Box::new(error));
-        let seen = match instrument {
+        let (seen, fault) = match instrument {
             None => return simt::launch(kernel, &config, &args, memory).map_err(failed),
-            Some(Instrument::Count) => Seen::Counted(simt::count(kernel, &config, &args, memory).map_err(failed)?),
+            Some(Instrument::Count) => {
+                let profile = simt::count(kernel, &config, &args, memory).map_err(failed)?;
+                (Seen::Counted(profile.into()), None)
+            }
+            Some(Instrument::Check) => {
+                let checked = simt::check(kernel, &config, &args, memory).map_err(failed)?;
+                let fault = checked.fault.clone();
+                (Seen::Checked(checked), fault)
+            }
         };
         let observation = Observation { kernel: self.name.clone(), shape, seen };
         observations.lock().unwrap_or_else(PoisonError::into_inner).push(observation);
-        Ok(())
+        fault.map_or(Ok(()), |fault| Err(failed(fault.into())))
     }
 }

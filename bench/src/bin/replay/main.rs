@@ -6,7 +6,6 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use anyhow::Context;
 use bench::plan::Plan;
 use clap::Parser;
 
@@ -50,9 +49,7 @@ fn main() -> anyhow::Result<()> {
             writeln!(out, "{}\tnot run", case.name)?;
             continue;
         }
-        let file = args.root.join(&case.ptx);
-        let ptx = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        match gpu.launch(case, &ptx)? {
+        match gpu.launch(case, &case.text(&args.root)?)? {
             Ok(()) => writeln!(out, "{}\tok", case.name)?,
             Err(fault) => {
                 writeln!(out, "{}\tfailed: {fault}", case.name)?;

@@ -28,11 +28,13 @@
 //! A lane that spins on a volatile flag in shared memory until another lane of its own warp sets it is reported as
 //! [`ReportKind::WarpSynchronous`] though it would work: use `ld.relaxed` or an atomic.
 
+mod findings;
 mod order;
 mod publish;
 mod report;
 mod shadow;
 mod sites;
+mod watch;
 
 use std::collections::HashMap;
 
@@ -41,8 +43,8 @@ pub use report::{MemoryAccess, Party, Report, ReportKind};
 
 use crate::access::Request;
 use crate::block::Env;
-use crate::fault::{Access, Fault, Lanes};
-use crate::ir::{Op, Space};
+use crate::fault::Fault;
+use crate::ir::Op;
 use crate::launch::{Arg, LaunchConfig, LaunchError, run};
 use crate::memory::{Memory, Written};
 use crate::module::Kernel;
@@ -50,10 +52,10 @@ use crate::observe::{At, Observer};
 use crate::ptx::ast::{FenceSem, Scope};
 use crate::registers::LANES;
 use order::{BlockOrder, lanes};
-use publish::{Known, Logs, Observed, Release, is_wide, learn, observe};
-use report::{Found, Reports, conflict_message, name};
-use shadow::{Cell, Conflict, History, Pages, Pairs, Present, Relation, Runs};
-use sites::{Site, Sites, UNWATCHED};
+use publish::{Known, Logs, Observed, is_wide, learn};
+use report::{Found, Reports, name};
+use shadow::{Cell, History, Pages, Pairs, Runs};
+use sites::Sites;
 
 /// What was found in a launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -178,318 +180,6 @@ impl Check {
 
     fn exhausted(&self) -> bool {
         self.stamp == u32::MAX
-    }
-
-    /// Looks at the lanes of `mask`.
-    fn touch(&mut self, env: &Env<'_>, at: At, request: &Request, mask: u32) {
-        let site = self.site_of[at.pc as usize];
-        if site == UNWATCHED || self.exhausted() {
-            return;
-        }
-        let info = self.history.sites[site as usize];
-        let shared = match request.space {
-            Space::Global | Space::Generic => false,
-            Space::Shared => true,
-            Space::Local | Space::Param => return,
-        };
-        let block = self.block.as_mut().expect("a block runs whenever something is observed");
-        let first_thread = at.warp * LANES as u32;
-        let (settled_from, own_from) =
-            if shared { (0, block.first) } else { (block.order.run_start, block.order.run_start) };
-        let present = Present { site: u32::from(site), info, settled_from, own_from, shared };
-        let mut conflicts = Vec::new();
-        let mut unwritten = Unwritten::default();
-        if shared {
-            let Shared { cells, written } = &mut block.shared;
-            note_written(written, request, info, 0, &mut unwritten);
-            for_words(request, mask, 0, |lane, word, byte| {
-                let cell = (&mut cells[word], word);
-                conflicts.extend(self.history.touch(&block.order, &present, cell, first_thread + lane, byte));
-            });
-        } else {
-            let view = &env.grid.memory;
-            if self.global.is_empty() {
-                self.global.resize_with(view.allocations(), Pages::default);
-            }
-            let (low, high) = request.span();
-            let whole = (high - low).checked_add(request.total);
-            let found = whole.and_then(|bytes| view.find(low, bytes, &mut self.hint));
-            if let Some(found) = found {
-                if let Some(written) = &found.written {
-                    note_written(written, request, info, found.base, &mut unwritten);
-                }
-                let (pages, words) = (&mut self.global[self.hint], found.bytes.div_ceil(4) as usize);
-                for_words(request, mask, found.base, |lane, word, byte| {
-                    let cell = (pages.cell(word, words), word);
-                    conflicts.extend(self.history.touch(&block.order, &present, cell, first_thread + lane, byte));
-                });
-            } else {
-                // The lanes lie in several allocations: one after another.
-                for lane in lanes(mask) {
-                    let address = request.addresses[lane as usize];
-                    let one = Request { addresses: [address; LANES], mask: 1 << lane, ..*request };
-                    self.touch(env, at, &one, 1 << lane);
-                }
-                return;
-            }
-        }
-        if unwritten.lanes != 0 {
-            self.uninitialized(env, at, request, unwritten);
-        }
-        for conflict in conflicts {
-            self.race(env, at, request, info, &conflict);
-        }
-        if info.is_strong() {
-            for lane in lanes(request.mask) {
-                self.publish(first_thread + lane, info, request.addresses[lane as usize], shared);
-            }
-            if info.ordering.releases() {
-                self.tick();
-            }
-        }
-    }
-
-    /// Follows a strong access in the logs.
-    fn publish(&mut self, thread: u32, info: Site, address: u64, shared: bool) {
-        let Check { block, history, heads, .. } = self;
-        let order = &mut block.as_mut().expect("a block runs whenever something is observed").order;
-        let releases = info.ordering.releases();
-        if history.logs.is_empty() && order.fences.is_empty() && !releases {
-            return;
-        }
-        let head = if shared { order.heads.get(&address) } else { heads.get(&address) }.copied();
-        if let Some(log) = head.filter(|_| info.access != Access::Write) {
-            let known = Known { log, len: history.logs.len(log), wide: info.is_wide() };
-            if info.ordering.acquires() {
-                learn(order.own_known.entry(thread).or_default(), known);
-            } else {
-                let by_atomic = info.access == Access::Atomic;
-                observe(order.observed.entry(thread).or_default(), Observed { known, by_atomic });
-            }
-        }
-        if !info.writes() {
-            return;
-        }
-        let [near, far] = if releases {
-            let row = order.row(thread);
-            [Some(row.clone()), Some(row)]
-        } else {
-            order.fences.of(thread)
-        };
-        let far = far.filter(|_| info.is_wide());
-        let published = order.published.clone().filter(|_| info.is_wide());
-        let heads = if shared { &mut order.heads } else { heads };
-        if near.is_none() && far.is_none() && published.is_none() {
-            if info.access == Access::Write {
-                heads.remove(&address);
-            }
-            return;
-        }
-        let log = match head {
-            Some(log) if info.access == Access::Atomic => log,
-            _ => history.logs.start(),
-        };
-        heads.insert(address, log);
-        history.logs.append(log, Release { ticket: order.ticket, near, far, published });
-    }
-
-    fn race(&mut self, env: &Env<'_>, at: At, request: &Request, info: Site, conflict: &Conflict) {
-        let Conflict { thread, word, earlier, ticket, relation, .. } = *conflict;
-        let there = self.history.sites[earlier.site as usize];
-        let lane = thread as usize % LANES;
-        let here_access = access_of(request, lane);
-        let bytes = u64::from(there.bytes);
-        // The word's address, and from it that of the earlier access, which is aligned. No access has more than 32 bytes.
-        let word = (here_access.address & !31) + word as u64 * 4 % 32;
-        let address = if bytes < 4 { word + u64::from(earlier.byte) } else { word & !(bytes - 1) };
-        let other_access = MemoryAccess { access: there.access, address, bytes, ..here_access };
-        let atomic = info.access == Access::Atomic || there.access == Access::Atomic;
-        let kind = match relation {
-            Relation::SameWarp if !atomic => ReportKind::WarpSynchronous,
-            _ => ReportKind::Race,
-        };
-        let why = match relation {
-            Relation::OtherBlock if info.is_strong() && there.is_strong() => {
-                ", but the scope of one does not hold the other's block"
-            }
-            Relation::OtherBlock => ", and nothing orders the two blocks",
-            Relation::SameBlock => " without a barrier between",
-            Relation::SameWarp => ", and nothing orders the two lanes of this warp",
-        };
-        let help = match relation {
-            Relation::OtherBlock if info.is_strong() && there.is_strong() => {
-                "give both accesses a scope that holds both blocks: .gpu"
-            }
-            Relation::OtherBlock if atomic => {
-                "make both accesses atomic, or let a fence, an atomic flag and another fence order the two"
-            }
-            Relation::OtherBlock => {
-                "blocks run in any order: let each write to words of its own, use atomics, or publish with a fence (`device_fence`, `__threadfence`) and an atomic"
-            }
-            Relation::SameBlock if atomic => {
-                "make both accesses atomic, or put a barrier between the two: bar.sync (`sync_threads`, `__syncthreads`)"
-            }
-            Relation::SameBlock => {
-                "put a barrier of the block between the two: bar.sync (`sync_threads`, `__syncthreads`)"
-            }
-            Relation::SameWarp if atomic => {
-                "make both accesses atomic, or put bar.warp.sync (`sync_warp`, `__syncwarp`) between the two"
-            }
-            Relation::SameWarp => {
-                "lanes of a warp do not run in lock step: put bar.warp.sync (`sync_warp`, `__syncwarp`) between the two"
-            }
-        };
-        let tell = || {
-            let message = conflict_message(env, (thread, &here_access), (ticket, earlier.thread, &other_access), why);
-            let here = Party::new(env, env.ticket, thread, at.pc, Some(here_access));
-            let other = Party::new(env, ticket, earlier.thread, there.pc, Some(other_access));
-            (message, here, Some(other), help)
-        };
-        self.reports.add(env, &Found { kind, pcs: (at.pc, there.pc), times: 1, tell: &tell });
-    }
-
-    fn uninitialized(&mut self, env: &Env<'_>, at: At, request: &Request, unwritten: Unwritten) {
-        let lane = unwritten.lanes.trailing_zeros();
-        let thread = at.warp * LANES as u32 + lane;
-        let access = access_of(request, lane as usize);
-        let tell = || {
-            let missing = match unwritten.missing {
-                n if u64::from(n) == access.bytes => "that nothing has written".to_owned(),
-                1 => "of which nothing has written 1".to_owned(),
-                n => format!("of which nothing has written {n}"),
-            };
-            let message = format!("{} {access} {missing}", name(env, env.ticket, thread));
-            let help = match request.space {
-                Space::Shared => {
-                    "shared memory begins undefined in each block: write it before, with a barrier between"
-                }
-                _ => "fill the buffer first, or keep the index inside what was filled",
-            };
-            (message, Party::new(env, env.ticket, thread, at.pc, Some(access)), None, help)
-        };
-        let (kind, times) = (ReportKind::UninitializedRead, u64::from(unwritten.lanes.count_ones()));
-        self.reports.add(env, &Found { kind, pcs: (at.pc, at.pc), times, tell: &tell });
-    }
-
-    /// Lanes of one store that write different values to one address. Returns the lanes whose values do not stay.
-    fn collisions(&mut self, env: &Env<'_>, at: At, request: &Request, same: impl Fn(usize, usize) -> bool) -> u32 {
-        if request.mask == u32::MAX && request.addresses.is_sorted_by(|a, b| a < b) {
-            return 0;
-        }
-        let mut by_address = [(0, 0); LANES];
-        let mut count = 0;
-        for lane in request.lanes() {
-            by_address[count] = (request.addresses[lane], lane);
-            count += 1;
-        }
-        let by_address = &mut by_address[..count];
-        by_address.sort_unstable();
-        let mut overwritten = 0;
-        for pair in by_address.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
-            let (first, second) = (pair[0].1, pair[1].1);
-            overwritten |= 1 << first;
-            let site = self.site_of[at.pc as usize];
-            let watched = matches!(request.space, Space::Global | Space::Generic | Space::Shared) && site != UNWATCHED;
-            if !watched || self.history.sites[site as usize].is_strong() || same(first, second) {
-                continue;
-            }
-            let [a, b] = [first, second].map(|lane| at.warp * LANES as u32 + lane as u32);
-            let access = access_of(request, first);
-            let tell = || {
-                let position = env.grid.config.block.position(u64::from(b));
-                let message = format!(
-                    "{} {access}, and thread {position} writes another value there in the same instruction",
-                    name(env, env.ticket, a)
-                );
-                let party = |thread| Party::new(env, env.ticket, thread, at.pc, Some(access));
-                (
-                    message,
-                    party(a),
-                    Some(party(b)),
-                    "which value stays is undefined: let one lane write, or use an atomic",
-                )
-            };
-            self.reports.add(env, &Found { kind: ReportKind::Race, pcs: (at.pc, at.pc), times: 1, tell: &tell });
-        }
-        overwritten
-    }
-
-    /// Members of a warp-level instruction that never come.
-    fn absent(&mut self, env: &Env<'_>, at: At, mask: u32, members: &[u32; LANES], alive: u32) {
-        let Some(lane) = lanes(mask).find(|lane| members[*lane as usize] & !alive != 0) else {
-            return;
-        };
-        let members = members[lane as usize];
-        let thread = at.warp * LANES as u32 + lane;
-        let threads = env.grid.config.block.count() as u32;
-        let first = at.warp * LANES as u32;
-        let exist = u32::MAX >> (LANES as u32 - (threads - first).min(LANES as u32));
-        let tell = || {
-            let absent = members & !alive;
-            let why = if absent & exist == 0 { "never had a thread" } else { "will not come" };
-            let message = format!(
-                "{} waits for the members of mask {members:#010x}, of which {} of warp {} {why}",
-                name(env, env.ticket, thread),
-                Lanes(absent),
-                at.warp
-            );
-            let here = Party::new(env, env.ticket, thread, at.pc, None);
-            (message, here, None, "let the mask name the lanes that take part: `ballot` before lanes part tells them")
-        };
-        self.reports.add(env, &Found { kind: ReportKind::AbsentLanes, pcs: (at.pc, at.pc), times: 1, tell: &tell });
-    }
-}
-
-/// The access of one lane of a request.
-fn access_of(request: &Request, lane: usize) -> MemoryAccess {
-    let (access, space) = (request.access, request.space.into());
-    MemoryAccess { access, space, address: request.addresses[lane], bytes: request.total }
-}
-
-/// Lanes that read what nothing wrote, and how many bytes of the first one's.
-#[derive(Debug, Clone, Copy, Default)]
-struct Unwritten {
-    lanes: u32,
-    missing: u32,
-}
-
-/// Looks up what a request reads, and takes note of what it writes.
-#[inline]
-fn note_written(written: &Written, request: &Request, info: Site, base: u64, unwritten: &mut Unwritten) {
-    let bytes = request.total as usize;
-    let offset = |lane: u32| (request.addresses[lane as usize] - base) as usize;
-    if info.access != Access::Write {
-        let (low, high) = request.span();
-        let start = (low - base) as usize;
-        if written.missing(start, (high - low) as usize + bytes) > 0 {
-            for lane in lanes(request.mask) {
-                let missing = written.missing(offset(lane), bytes);
-                if missing > 0 {
-                    unwritten.missing = if unwritten.lanes == 0 { missing } else { unwritten.missing };
-                    unwritten.lanes |= 1 << lane;
-                }
-            }
-        }
-    }
-    if info.writes() {
-        let follows = |pair: &[u64]| pair[0] + request.total == pair[1];
-        if request.mask == u32::MAX && request.addresses.windows(2).all(follows) {
-            written.set(offset(0), bytes * LANES);
-        } else {
-            lanes(request.mask).for_each(|lane| written.set(offset(lane), bytes));
-        }
-    }
-}
-
-/// Calls `each` with lane, word and byte in the word for all that the lanes of `mask` access.
-#[inline(always)]
-fn for_words(request: &Request, mask: u32, base: u64, mut each: impl FnMut(u32, usize, u32)) {
-    let words = (request.total as usize / 4).max(1);
-    for lane in lanes(mask) {
-        let offset = (request.addresses[lane as usize] - base) as usize;
-        for word in offset / 4..offset / 4 + words {
-            each(lane, word, offset as u32 % 4);
-        }
     }
 }
 

@@ -159,12 +159,24 @@ impl History {
                     return None;
                 }
             } else if reads_settled || own_read {
-                cell.set_write(now, thread, present.site, byte);
+                if !self.adds_nothing(cell, present, now, thread, byte) {
+                    cell.set_write(now, thread, present.site, byte);
+                }
                 return None;
             }
         }
         let conflict = self.examine(order, present, cell, thread, byte);
         conflict.map(|(earlier, ticket, relation)| Conflict { thread, word, earlier, ticket, relation })
+    }
+
+    /// Whether a strong write follows a weak one of the same thread to the same bytes, and nothing that orders came
+    /// between: the weak one is in conflict with more, and stays.
+    fn adds_nothing(&self, cell: &Cell, present: &Present, now: u32, thread: u32, byte: u32) -> bool {
+        if !present.info.is_strong() || cell.write_stamp != now || cell.write & 0x3ff != thread {
+            return false;
+        }
+        let there = self.sites[(cell.write >> 10 & 0xfff) as usize];
+        !there.is_strong() && there.bytes_of_word(cell.write >> 22 & 3) == present.info.bytes_of_word(byte)
     }
 
     #[inline(never)]
@@ -307,11 +319,56 @@ impl History {
     }
 }
 
+/// [`History::touch`] for a whole warp whose lanes access neighbouring words, `1 << shift` each, if none of them was
+/// touched by others since the last barrier. Says whether that is so; if not, nothing has been done.
+#[inline]
+#[expect(clippy::needless_bitwise_bool, reason = "without branches the loop is vectorised")]
+pub(super) fn touch_row(
+    order: &BlockOrder,
+    present: &Present,
+    cells: &mut [Cell],
+    first_thread: u32,
+    shift: u32,
+) -> bool {
+    let now = order.now;
+    let Present { site, settled_from, own_from, .. } = *present;
+    let settled = |stamp: u32| (stamp == 0) | ((stamp >= settled_from) & (stamp <= order.floor));
+    let threads = |i: usize| first_thread + (i as u32 >> shift);
+    let mut free = true;
+    for (i, cell) in cells.iter().enumerate() {
+        let thread = threads(i);
+        let own_write = (cell.write_stamp >= own_from) & (cell.write & 0x3ff == thread);
+        let own_read = (cell.read_stamp >= own_from) & (cell.read & 0xf_ffff == thread | thread << 10);
+        free &= (settled(cell.write_stamp) | own_write) & (settled(cell.read_stamp) | own_read);
+    }
+    // What a thread's own weak accesses are to its strong ones is looked at one by one.
+    if !free || present.info.is_strong() {
+        return false;
+    }
+    if present.info.writes() {
+        for (i, cell) in cells.iter_mut().enumerate() {
+            cell.set_write(now, threads(i), site, 0);
+        }
+    } else {
+        for (i, cell) in cells.iter_mut().enumerate() {
+            cell.set_read(now, threads(i), site, 0);
+        }
+    }
+    true
+}
+
 /// The shadow of an allocation, page by page as it is touched.
 #[derive(Debug, Default)]
 pub(super) struct Pages(Vec<Box<[Cell]>>);
 
 impl Pages {
+    /// The cells of `count` words from `index` on, if they lie in one page.
+    #[inline]
+    pub(super) fn row(&mut self, index: usize, count: usize, words: usize) -> Option<&mut [Cell]> {
+        self.cell(index, words);
+        self.0[index / PAGE].get_mut(index % PAGE..index % PAGE + count)
+    }
+
     /// The cell of word `index` of an allocation of `words` words.
     #[inline(always)]
     pub(super) fn cell(&mut self, index: usize, words: usize) -> &mut Cell {

@@ -5,6 +5,8 @@ mod hardware;
 
 use std::collections::BTreeMap;
 
+pub(crate) use hardware::Service;
+
 pub use counters::{Banks, Counters, Global, Local, Requests, Shared, Traffic};
 
 use crate::access::Request;
@@ -149,7 +151,7 @@ impl Observer for Count {
                 tally.global += Traffic { requests: 1, sectors: request.sectors(), bytes };
             }
             Space::Shared => {
-                let hardware::Service { wavefronts, conflicts } = request.service();
+                let Service { wavefronts, conflicts } = request.service();
                 tally.shared += Banks { requests: 1, wavefronts, bank_conflicts: conflicts, bytes };
             }
             Space::Local | Space::Param => tally.other += Requests { requests: 1, bytes },

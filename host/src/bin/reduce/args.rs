@@ -6,7 +6,10 @@ use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
 use warpfold::{device::DeviceChoice, element::ElementType, launch::Request, op::Op, variant::Variant};
 
-use crate::profile::{CompareArgs, ProfileArgs};
+use crate::{
+    explain::ExplainArgs,
+    profile::{CompareArgs, ProfileArgs},
+};
 
 /// Reduce an array on a GPU, or on the built-in simulator, with one rung of the reduction ladder; check the result
 /// against the CPU and time it. Or see why a rung is slow, with one of the commands.
@@ -15,7 +18,7 @@ use crate::profile::{CompareArgs, ProfileArgs};
     name = "reduce",
     version,
     args_conflicts_with_subcommands = true,
-    after_help = "Exit status: 0 the result is right, 1 the run failed or the result is wrong, 2 the arguments or the \
+    after_help = "Exit status: 0 the result is right, 1 the run failed, the result is wrong or --check found something, 2 the arguments or the \
                   input cannot be used.\nThe time is that of all launches; copies, and what the host combines, are not \
                   in it. On the simulator it is the wall clock of the simulation, and says nothing about a GPU."
 )]
@@ -72,6 +75,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     ptx_dir: Option<PathBuf>,
 
+    /// Watch the kernel for data races, reads of what nobody wrote, and barriers that threads miss; on the simulator, which
+    /// is taken then
+    #[arg(long)]
+    check: bool,
+
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -88,6 +96,8 @@ pub(crate) enum Lesson {
     Profile(ProfileArgs),
     /// Count what several rungs do, side by side
     Compare(CompareArgs),
+    /// Draw what a rung does with a few values, step by step
+    Explain(ExplainArgs),
 }
 
 /// What is to be done.
@@ -112,6 +122,8 @@ pub(crate) struct Job {
     /// `None` for as many as suit the device.
     pub(crate) reps: Option<u32>,
     pub(crate) ptx_dir: Option<PathBuf>,
+    /// Whether to watch the kernel; then the device is the simulator.
+    pub(crate) check: bool,
     pub(crate) json: bool,
 }
 
@@ -150,6 +162,11 @@ impl Args {
             }
             None => None,
         };
+        let device = match (self.check, self.device.parse()?) {
+            (true, DeviceChoice::Cuda) => bail!("--check with --device cuda: only the simulator can watch a kernel"),
+            (true, _) => DeviceChoice::Simulator,
+            (false, device) => device,
+        };
         Ok(Command::Reduce(Job {
             variant: variant.parse()?,
             op: self.op.parse()?,
@@ -160,9 +177,10 @@ impl Args {
                 grid: self.grid.map(|text| whole("--grid", &text, "1024")).transpose()?,
                 finish: self.finish.parse()?,
             },
-            device: self.device.parse()?,
+            device,
             reps,
             ptx_dir: self.ptx_dir,
+            check: self.check,
             json: self.json,
         }))
     }

@@ -1,6 +1,8 @@
 //! The command-line tool `reduce`: one rung of the ladder over one input, checked and timed.
 
 mod args;
+mod explain;
+mod findings;
 mod profile;
 mod progress;
 
@@ -12,7 +14,7 @@ use std::{
 use anyhow::{Context, Error, anyhow};
 use clap::Parser;
 use warpfold::{
-    device::{Device, DeviceKind},
+    device::{Device, DeviceKind, Instrument},
     element::{ElementType, Values},
     input::{InputFile, generate},
     launch::{DeviceLimits, Problem, check, plan},
@@ -24,6 +26,7 @@ use warpfold::{
 
 use crate::{
     args::{Args, Command, Job, Lesson, Source},
+    findings::Findings,
     progress::Progress,
 };
 
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
     let done = match Args::parse().resolve() {
         Ok(Command::Lesson(Lesson::Profile(args))) => profile::profile(args),
         Ok(Command::Lesson(Lesson::Compare(args))) => profile::compare(args),
+        Ok(Command::Lesson(Lesson::Explain(args))) => explain::explain(&args),
         Ok(Command::List) => written(write_list(&mut io::stdout().lock())),
         Ok(Command::Reduce(job)) => reduce(&job),
         Err(error) => Err(refused(error)),
@@ -99,7 +103,8 @@ fn reduce(job: &Job) -> Result<(), Failure> {
     // A folder that was named is an input like others; the embedded kernels are not the user's.
     let no_ptx = |error| if ptx_dir.is_some() { refused(error) } else { failed(error) };
     let library = PtxLibrary::open(ptx_dir.as_deref()).map_err(no_ptx)?;
-    let device = Device::open(job.device).map_err(failed)?;
+    let device =
+        if job.check { Device::simulator_with(Instrument::Check) } else { Device::open(job.device).map_err(failed)? };
     if let Some(note) = device.fallback_note() {
         // A closed stderr is no reason to panic.
         let _ = writeln!(io::stderr(), "note: {note}");
@@ -120,25 +125,55 @@ fn reduce(job: &Job) -> Result<(), Failure> {
         DeviceKind::Simulator => Runs::ONCE,
     };
     let runs = Runs { timed: job.reps.unwrap_or(default.timed), ..default };
-    let outcome = Reducer::new(&device, &library)
-        .reduce(&plan, &values, runs, |run| {
-            progress.say(format!("run {} of {} on {}", run + 1, runs.warm_up + runs.timed, device.info().name));
-        })
-        .map_err(|error| match error {
-            ReduceError::Ptx(error) => no_ptx(error),
-            error => failed(error),
-        })?;
+    let reduced = Reducer::new(&device, &library).reduce(&plan, &values, runs, |run| {
+        progress.say(format!("run {} of {} on {}", run + 1, runs.warm_up + runs.timed, device.info().name));
+    });
+    let findings = job.check.then(|| Findings::new(device.take_observations()));
+    let found = findings.as_ref().and_then(Findings::summary);
+    let outcome = match reduced {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            drop(progress);
+            if let Some((findings, found)) = findings.zip(found) {
+                write_findings(job, &plan.kernel, &findings)?;
+                return Err(failed(anyhow!("--check: {found} of {}", plan.kernel)));
+            }
+            return Err(match error {
+                ReduceError::Ptx(error) => no_ptx(error),
+                error => failed(error),
+            });
+        }
+    };
     progress.say("checking the result on the CPU");
     let reference = Reference::new(&values, job.op, plan.depth());
     drop(progress);
 
     let report = Report::new(device.info(), &plan, input, &outcome, reference);
     let mut out = io::stdout().lock();
-    written(if job.json { writeln!(out, "{}", report.to_json()) } else { report.write_text(&mut out) })?;
-    if report.agrees() {
-        Ok(())
+    written(if job.json {
+        let mut json = report.to_json();
+        if let Some(findings) = &findings {
+            findings.add_to(&mut json);
+        }
+        writeln!(out, "{json}")
     } else {
+        report.write_text(&mut out).and_then(|()| findings.map_or(Ok(()), |findings| findings.write_text(&mut out)))
+    })?;
+    if !report.agrees() {
         let (result, value) = (report.result, reference.value());
-        Err(failed(anyhow!("wrong result: {} gave {result}, and the reference is {value}", plan.kernel)))
+        return Err(failed(anyhow!("wrong result: {} gave {result}, and the reference is {value}", plan.kernel)));
     }
+    found.map_or(Ok(()), |found| Err(failed(anyhow!("--check: {found} of {}", plan.kernel))))
+}
+
+/// What was found in a run that did not end.
+fn write_findings(job: &Job, kernel: &str, findings: &Findings) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    written(if job.json {
+        let mut json = serde_json::json!({ "kernel": kernel });
+        findings.add_to(&mut json);
+        writeln!(out, "{json}")
+    } else {
+        findings.write_text(&mut out)
+    })
 }

@@ -5,17 +5,19 @@ use std::{
     path::PathBuf,
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::Args;
+use simt::occupancy::Gpu;
 use warpfold::{
     device::{Device, Instrument},
     element::ElementType,
     input::generate,
     launch::{DeviceLimits, Problem, Request, check, plan},
     op::Op,
-    profile::Profiled,
-    ptx::{self, PtxLibrary},
+    profile::{Comparison, Profiled, Registers, Target, registers},
+    ptx::{self, PtxError, PtxLibrary},
     reduce::{ReduceError, Reducer, Runs},
+    reference::Reference,
     variant::Variant,
 };
 
@@ -74,6 +76,15 @@ struct WorkArgs {
     #[arg(long, default_value = "1", allow_hyphen_values = true)]
     seed: String,
 
+    /// The GPU to plan the launches for, and whose occupancy to tell: v100, t4, a100, a10, rtx3090, l4, l40s, rtx4090,
+    /// h100, h200, b200 or rtx5090
+    #[arg(long, default_value = "h100")]
+    gpu: String,
+
+    /// Registers of a thread, for the occupancy [default: what ptxas says, if it is on the PATH or PTXAS names it]
+    #[arg(long, value_name = "R", allow_hyphen_values = true)]
+    registers: Option<String>,
+
     /// Use the PTX of a folder instead of what is built in (or WARPFOLD_PTX_DIR)
     #[arg(long, value_name = "DIR")]
     ptx_dir: Option<PathBuf>,
@@ -90,6 +101,8 @@ struct Work {
     element: ElementType,
     request: Request,
     seed: u64,
+    gpu: Gpu,
+    registers: Option<u32>,
     ptx_dir: Option<PathBuf>,
     json: bool,
 }
@@ -106,19 +119,32 @@ impl WorkArgs {
                 finish: self.finish.parse()?,
             },
             seed: whole("--seed", &self.seed, "1")?,
+            gpu: self.gpu.parse()?,
+            registers: self.registers.map(|text| registers_of(&text)).transpose()?,
             ptx_dir: self.ptx_dir,
             json: self.json,
         })
     }
 }
 
+fn registers_of(text: &str) -> Result<u32> {
+    let registers = whole("--registers", text, "32")?;
+    let of_thread = u32::try_from(registers).ok().filter(|registers| (1..=255).contains(registers));
+    of_thread.with_context(|| format!("--registers {registers}: a thread has 1 to 255"))
+}
+
 /// `reduce profile`.
 pub(crate) fn profile(args: ProfileArgs) -> Result<(), Failure> {
-    let variant = args.variant.parse::<Variant>().map_err(refused)?;
+    let variant: Variant = args.variant.parse().map_err(refused)?;
     let work = args.work.resolve().map_err(refused)?;
-    let profiled = run(variant, &work)?;
+    let library = work.library()?;
+    let profiled = work.run(variant, &library)?;
     let mut out = io::stdout().lock();
-    written(if work.json { writeln!(out, "{}", profiled.to_json()) } else { profiled.write_text(&mut out) })
+    written(if work.json {
+        writeln!(out, "{}", profiled.to_json(true))
+    } else {
+        profiled.write_text(&library, &mut out)
+    })
 }
 
 /// `reduce compare`.
@@ -126,36 +152,68 @@ pub(crate) fn compare(args: CompareArgs) -> Result<(), Failure> {
     let variants: Vec<Variant> =
         args.variants.iter().map(|text| text.parse()).collect::<Result<_, _>>().map_err(refused)?;
     let work = args.work.resolve().map_err(refused)?;
-    let profiled = variants.iter().map(|&variant| run(variant, &work)).collect::<Result<Vec<_>, _>>()?;
+    // Nothing runs before all of it is known to be possible.
+    for &variant in &variants {
+        check(&work.problem(variant), &work.request).map_err(refused)?;
+    }
+    let library = work.library()?;
+    let profiles = variants.iter().map(|&variant| work.run(variant, &library)).collect::<Result<Vec<_>, _>>()?;
+    let comparison = Comparison::new(&profiles).context("no variant to compare").map_err(refused)?;
     let mut out = io::stdout().lock();
-    written(if work.json {
-        let list: Vec<_> = profiled.iter().map(Profiled::to_json).collect();
-        writeln!(out, "{}", serde_json::Value::from(list))
-    } else {
-        profiled.iter().try_for_each(|profiled| profiled.write_text(&mut out))
-    })
+    written(if work.json { writeln!(out, "{}", comparison.to_json()) } else { comparison.write_text(&mut out) })
 }
 
-/// Runs one rung on a simulator that counts.
-fn run(variant: Variant, work: &Work) -> Result<Profiled, Failure> {
-    let problem = Problem { variant, op: work.op, element: work.element, n: work.n };
-    check(&problem, &work.request).map_err(refused)?;
-    let ptx_dir = ptx::folder(work.ptx_dir.as_deref());
-    // A folder that was named is an input like others; the embedded kernels are not the user's.
-    let no_ptx = |error| if ptx_dir.is_some() { refused(error) } else { failed(error) };
-    let library = PtxLibrary::open(ptx_dir.as_deref()).map_err(no_ptx)?;
-    let device = Device::simulator_with(Instrument::Count);
-    let limits = DeviceLimits::new(device.info(), device.free_memory().map_err(failed)?);
-    let plan = plan(&problem, &work.request, &limits).map_err(refused)?;
+impl Work {
+    fn problem(&self, variant: Variant) -> Problem {
+        Problem { variant, op: self.op, element: self.element, n: self.n }
+    }
 
-    let progress = Progress::new();
-    progress.say(format!("counting {}", plan.kernel));
-    let values = generate(work.element, work.op, work.n, work.seed).map_err(refused)?;
-    Reducer::new(&device, &library).reduce(&plan, &values, Runs::ONCE, |_| ()).map_err(|error| match error {
-        ReduceError::Ptx(error) => no_ptx(error),
-        error => failed(error),
-    })?;
-    let profiled = Profiled::new(plan, device.take_observations()).context("nothing was launched").map_err(refused)?;
-    drop(progress);
-    Ok(profiled)
+    /// What cannot be had of a folder that was named is an input like others; the embedded kernels are not the user's.
+    fn no_ptx(&self, error: PtxError) -> Failure {
+        if ptx::folder(self.ptx_dir.as_deref()).is_some() { refused(error) } else { failed(error) }
+    }
+
+    fn library(&self) -> Result<PtxLibrary, Failure> {
+        PtxLibrary::open(self.ptx_dir.as_deref()).map_err(|error| self.no_ptx(error))
+    }
+
+    /// Runs one rung on a simulator that counts.
+    fn run(&self, variant: Variant, library: &PtxLibrary) -> Result<Profiled, Failure> {
+        let Self { n, op, element, gpu, .. } = *self;
+        let problem = self.problem(variant);
+        check(&problem, &self.request).map_err(refused)?;
+        if n == 0 {
+            return Err(refused(anyhow!("n = 0: nothing is launched, so there is nothing to count")));
+        }
+        let device = Device::simulator_with(Instrument::Count);
+        // A grid that follows the number of multiprocessors is to be that of the GPU in question.
+        let free = device.free_memory().map_err(failed)?;
+        let limits = DeviceLimits { multiprocessors: gpu.multiprocessors, ..DeviceLimits::new(device.info(), free) };
+        let plan = plan(&problem, &self.request, &limits).map_err(refused)?;
+
+        let progress = Progress::new();
+        progress.say(format!("counting {}", plan.kernel));
+        let values = generate(element, op, n, self.seed).map_err(refused)?;
+        let outcome =
+            Reducer::new(&device, library).reduce(&plan, &values, Runs::ONCE, |_| ()).map_err(|error| match error {
+                ReduceError::Ptx(error) => self.no_ptx(error),
+                error => failed(error),
+            })?;
+        let (result, reference) = (outcome.result, Reference::new(&values, op, plan.depth()));
+        if !reference.agrees(result) {
+            let (kernel, value) = (&plan.kernel, reference.value());
+            return Err(failed(anyhow!("wrong result: {kernel} gave {result}, and the reference is {value}")));
+        }
+
+        progress.say("asking ptxas for registers");
+        let kernel = library.manifest().kernels.iter().find(|kernel| kernel.name == plan.kernel);
+        let target = Target {
+            gpu,
+            registers: self.registers.map_or_else(|| registers(library, &plan.kernel, &gpu), Registers::Given),
+            static_shared_bytes: kernel.map_or(0, |kernel| kernel.static_shared_bytes),
+        };
+        let input = format!("seed {}", self.seed);
+        let profiled = Profiled::new(plan, input, target, device.take_observations());
+        profiled.context("the simulator counted no launch").map_err(failed)
+    }
 }

@@ -23,7 +23,7 @@ const VARIABLES: u64 = 1 << 30;
 
 const EXAMPLES: &str = "\
 Arguments, one --arg for each parameter of the kernel, in order:
-  u32:1024  i8:-1  u64:0xff  f32:1.5      a value (u8 to u64, i8 to i64, f32, f64)
+  u32:1024  i8:-1  u64:0xff  f32:1.5      a value (u8 to u64, i8 to i64, f16, bf16, f32, f64)
   ptr:0                                   an address as it is
   bytes:00ff10                            a structure, as hexadecimal bytes
   buffer:f32:1024                         a new buffer of 1024 values that nothing has written
@@ -42,6 +42,7 @@ Examples:
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct Args {
     /// The PTX file
     #[arg(value_name = "KERNEL.PTX")]

@@ -1,0 +1,180 @@
+//! What is said about what was found.
+
+use super::Check;
+use super::order::lanes;
+use super::report::{Found, MemoryAccess, Party, ReportKind, conflict_message, name};
+use super::shadow::{Conflict, Relation};
+use super::sites::{Site, UNWATCHED};
+use crate::access::Request;
+use crate::block::Env;
+use crate::fault::{Access, Lanes};
+use crate::ir::Space;
+use crate::observe::At;
+use crate::registers::LANES;
+
+/// Lanes that read what nothing wrote, and how many bytes of the first one's.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Unwritten {
+    pub(super) lanes: u32,
+    pub(super) missing: u32,
+}
+
+/// The access of one lane of a request.
+fn access_of(request: &Request, lane: usize) -> MemoryAccess {
+    let (access, space) = (request.access, request.space.into());
+    MemoryAccess { access, space, address: request.addresses[lane], bytes: request.total }
+}
+
+impl Check {
+    pub(super) fn race(&mut self, env: &Env<'_>, at: At, request: &Request, info: Site, conflict: &Conflict) {
+        let Conflict { thread, word, earlier, ticket, relation, .. } = *conflict;
+        let there = self.history.sites[earlier.site as usize];
+        let lane = thread as usize % LANES;
+        let here_access = access_of(request, lane);
+        let bytes = u64::from(there.bytes);
+        // The word's address, and from it that of the earlier access, which is aligned. No access has more than 32 bytes.
+        let word = (here_access.address & !31) + word as u64 * 4 % 32;
+        let address = if bytes < 4 { word + u64::from(earlier.byte) } else { word & !(bytes - 1) };
+        let other_access = MemoryAccess { access: there.access, address, bytes, ..here_access };
+        let atomic = info.access == Access::Atomic || there.access == Access::Atomic;
+        let kind = match relation {
+            Relation::SameWarp if !atomic => ReportKind::WarpSynchronous,
+            _ => ReportKind::Race,
+        };
+        let why = match relation {
+            Relation::OtherBlock if info.is_strong() && there.is_strong() => {
+                ", but the scope of one does not hold the other's block"
+            }
+            Relation::OtherBlock => ", and nothing orders the two blocks",
+            Relation::SameBlock => " without a barrier between",
+            Relation::SameWarp => ", and nothing orders the two lanes of this warp",
+        };
+        let help = match relation {
+            Relation::OtherBlock if info.is_strong() && there.is_strong() => {
+                "give both accesses a scope that holds both blocks: .gpu"
+            }
+            Relation::OtherBlock if atomic => {
+                "make both accesses atomic, or let a fence, an atomic flag and another fence order the two"
+            }
+            Relation::OtherBlock => {
+                "blocks run in any order: let each write to words of its own, use atomics, or publish with a fence (`device_fence`, `__threadfence`) and an atomic"
+            }
+            Relation::SameBlock if atomic => {
+                "make both accesses atomic, or put a barrier between the two: bar.sync (`sync_threads`, `__syncthreads`)"
+            }
+            Relation::SameBlock => {
+                "put a barrier of the block between the two: bar.sync (`sync_threads`, `__syncthreads`)"
+            }
+            Relation::SameWarp if atomic => {
+                "make both accesses atomic, or put bar.warp.sync (`sync_warp`, `__syncwarp`) between the two"
+            }
+            Relation::SameWarp => {
+                "lanes of a warp do not run in lock step: put bar.warp.sync (`sync_warp`, `__syncwarp`) between the two"
+            }
+        };
+        let tell = || {
+            let message = conflict_message(env, (thread, &here_access), (ticket, earlier.thread, &other_access), why);
+            let here = Party::new(env, env.ticket, thread, at.pc, Some(here_access));
+            let other = Party::new(env, ticket, earlier.thread, there.pc, Some(other_access));
+            (message, here, Some(other), help)
+        };
+        self.reports.add(env, &Found { kind, pcs: (at.pc, there.pc), times: 1, tell: &tell });
+    }
+
+    pub(super) fn uninitialized(&mut self, env: &Env<'_>, at: At, request: &Request, unwritten: Unwritten) {
+        let lane = unwritten.lanes.trailing_zeros();
+        let thread = at.warp * LANES as u32 + lane;
+        let access = access_of(request, lane as usize);
+        let tell = || {
+            let missing = match unwritten.missing {
+                n if u64::from(n) == access.bytes => "that nothing has written".to_owned(),
+                1 => "of which nothing has written 1".to_owned(),
+                n => format!("of which nothing has written {n}"),
+            };
+            let message = format!("{} {access} {missing}", name(env, env.ticket, thread));
+            let help = match request.space {
+                Space::Shared => {
+                    "shared memory begins undefined in each block: write it before, with a barrier between"
+                }
+                _ => "fill the buffer first, or keep the index inside what was filled",
+            };
+            (message, Party::new(env, env.ticket, thread, at.pc, Some(access)), None, help)
+        };
+        let (kind, times) = (ReportKind::UninitializedRead, u64::from(unwritten.lanes.count_ones()));
+        self.reports.add(env, &Found { kind, pcs: (at.pc, at.pc), times, tell: &tell });
+    }
+
+    /// Lanes of one store that write different values to one address. Returns the lanes whose values do not stay.
+    pub(super) fn collisions(
+        &mut self,
+        env: &Env<'_>,
+        at: At,
+        request: &Request,
+        same: impl Fn(usize, usize) -> bool,
+    ) -> u32 {
+        if request.mask == u32::MAX && request.addresses.is_sorted_by(|a, b| a < b) {
+            return 0;
+        }
+        let mut by_address = [(0, 0); LANES];
+        let mut count = 0;
+        for lane in request.lanes() {
+            by_address[count] = (request.addresses[lane], lane);
+            count += 1;
+        }
+        let by_address = &mut by_address[..count];
+        by_address.sort_unstable();
+        let mut overwritten = 0;
+        for pair in by_address.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
+            let (first, second) = (pair[0].1, pair[1].1);
+            overwritten |= 1 << first;
+            let site = self.site_of[at.pc as usize];
+            let watched = matches!(request.space, Space::Global | Space::Generic | Space::Shared) && site != UNWATCHED;
+            if !watched || self.history.sites[site as usize].is_strong() || same(first, second) {
+                continue;
+            }
+            let [a, b] = [first, second].map(|lane| at.warp * LANES as u32 + lane as u32);
+            let access = access_of(request, first);
+            let tell = || {
+                let position = env.grid.config.block.position(u64::from(b));
+                let message = format!(
+                    "{} {access}, and thread {position} writes another value there in the same instruction",
+                    name(env, env.ticket, a)
+                );
+                let party = |thread| Party::new(env, env.ticket, thread, at.pc, Some(access));
+                (
+                    message,
+                    party(a),
+                    Some(party(b)),
+                    "which value stays is undefined: let one lane write, or use an atomic",
+                )
+            };
+            self.reports.add(env, &Found { kind: ReportKind::Race, pcs: (at.pc, at.pc), times: 1, tell: &tell });
+        }
+        overwritten
+    }
+
+    /// Members of a warp-level instruction that never come.
+    pub(super) fn absent(&mut self, env: &Env<'_>, at: At, mask: u32, members: &[u32; LANES], alive: u32) {
+        let Some(lane) = lanes(mask).find(|lane| members[*lane as usize] & !alive != 0) else {
+            return;
+        };
+        let members = members[lane as usize];
+        let thread = at.warp * LANES as u32 + lane;
+        let threads = env.grid.config.block.count() as u32;
+        let first = at.warp * LANES as u32;
+        let exist = u32::MAX >> (LANES as u32 - (threads - first).min(LANES as u32));
+        let tell = || {
+            let absent = members & !alive;
+            let why = if absent & exist == 0 { "never had a thread" } else { "will not come" };
+            let message = format!(
+                "{} waits for the members of mask {members:#010x}, of which {} of warp {} {why}",
+                name(env, env.ticket, thread),
+                Lanes(absent),
+                at.warp
+            );
+            let here = Party::new(env, env.ticket, thread, at.pc, None);
+            (message, here, None, "let the mask name the lanes that take part: `ballot` before lanes part tells them")
+        };
+        self.reports.add(env, &Found { kind: ReportKind::AbsentLanes, pcs: (at.pc, at.pc), times: 1, tell: &tell });
+    }
+}

@@ -1,0 +1,388 @@
+//! The lectures' picture of a rung, drawn from a run of its PTX on the simulator: the values before, and for each step
+//! which thread reads which cells and writes which, and the values after.
+//!
+//! Everything is taken from a trace of the launch (`simt::trace`), nothing from what the rung is meant to do: a wrong
+//! kernel gives a wrong picture.
+//!
+//! ```
+//! use warpfold::{element::Values, explain::{Request, explain}, op::Op, ptx::PtxLibrary, variant::Variant};
+//!
+//! let values = Values::I32(vec![3, 1, 4, 1]);
+//! let request = Request { variant: Variant::Sequential, op: Op::Sum, block: None };
+//! let picture = explain(&PtxLibrary::embedded()?, &request, &values)?;
+//! let rows: Vec<String> = picture.steps.iter().map(|step| format!("{:?}: {}", step.strides, step.after)).collect();
+//! assert_eq!(rows, ["[]: 3 1 4 1", "[2]: 7 2 4 1", "[1]: 9 2 4 1", "[]: 9"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod json;
+mod steps;
+mod svg;
+mod text;
+
+use std::fmt;
+
+use simt::{LaunchConfig, Memory, Module, PhaseEnd, TraceOptions};
+
+use crate::{
+    element::{Element, ElementType, Value, Values, with_slice},
+    launch::{self, DeviceLimits, Finish, Plan, PlanError, Problem},
+    op::Op,
+    ptx::{PtxError, PtxLibrary},
+    reference::Reference,
+    variant::{Coverage, Variant},
+};
+
+/// Values that a picture has room for.
+pub const MAX_VALUES: usize = 64;
+
+/// The sixteen values of the lecture (Hui Liu, Reduction #3: Sequential Accesses), whose sum is 41.
+pub const LECTURE_VALUES: &str = "10 1 8 -1 0 -2 3 5 -2 -3 2 7 0 11 0 2";
+
+/// What simulated programs see of the device: that of the simulator of [`device`](crate::device).
+const LIMITS: DeviceLimits = DeviceLimits {
+    multiprocessors: 16,
+    max_threads_per_block: 1024,
+    shared_bytes_per_block: 48 << 10,
+    memory_bytes: MEMORY_BYTES,
+};
+const COMPUTE_CAPABILITY: (u32, u32) = (9, 0);
+const MEMORY_BYTES: u64 = 1 << 30;
+
+/// Warp instructions of one launch, at most: a wrong kernel may not end.
+const BUDGET: u64 = 1 << 24;
+
+/// What is to be explained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The rung.
+    pub variant: Variant,
+    /// The operation.
+    pub op: Op,
+    /// Threads of a block; `None` for the fewest that the rung allows and with which one block takes all values.
+    pub block: Option<u64>,
+}
+
+/// Why there is no picture.
+#[derive(Debug, thiserror::Error)]
+pub enum ExplainError {
+    /// Nothing to reduce.
+    #[error("no values: at least one is needed")]
+    Nothing,
+    /// What cannot be read as a value.
+    #[error("value '{text}': it must be a number that {element} holds")]
+    Value {
+        /// What was written.
+        text: String,
+        /// The type it was to have.
+        element: ElementType,
+    },
+    /// The values cannot be reduced so.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// There is no PTX for the kernel.
+    #[error(transparent)]
+    Ptx(#[from] PtxError),
+    /// PTX that the simulator does not know.
+    #[error(transparent)]
+    Load(#[from] simt::LoadError),
+    /// The module lacks the kernel that the manifest puts there.
+    #[error("{file} has no kernel {kernel}")]
+    NoKernel {
+        /// The module's file.
+        file: String,
+        /// The kernel.
+        kernel: String,
+    },
+    /// The simulated device refused.
+    #[error(transparent)]
+    Memory(#[from] simt::MemoryError),
+    /// The launch was refused.
+    #[error(transparent)]
+    Launch(#[from] simt::LaunchError),
+    /// More than a trace takes.
+    #[error("{n} values: the launch does more than can be traced; take fewer")]
+    TooLong {
+        /// Number of values.
+        n: usize,
+    },
+}
+
+/// A place where values lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Array {
+    /// What the launch reduces, in global memory.
+    Input,
+    /// The block's shared memory.
+    Shared,
+    /// Where the launch leaves its results, in global memory.
+    Output,
+}
+
+impl Array {
+    /// In one word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Input => "input",
+            Self::Shared => "shared",
+            Self::Output => "output",
+        }
+    }
+}
+
+/// One element of an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cell {
+    /// The array.
+    pub array: Array,
+    /// Its position there, in elements.
+    pub index: u64,
+}
+
+/// The values of an array at one time, from its beginning; what holds nothing but the identity may be left out.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The array.
+    pub array: Array,
+    /// Its values.
+    pub values: Vec<Value>,
+}
+
+impl fmt::Display for Row {
+    /// The values with spaces between them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, value) in self.values.iter().enumerate() {
+            write!(f, "{}{value}", if index > 0 { " " } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+/// What a thread did in a step: read cells, and wrote one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// The thread's number in its block.
+    pub thread: u32,
+    /// Cells that it read since it last wrote, in the order of reading, each once.
+    pub reads: Vec<Cell>,
+    /// The cell that it wrote.
+    pub writes: Cell,
+}
+
+impl Work {
+    /// Whether it read the cell that it then wrote.
+    pub fn reads_own(&self) -> bool {
+        self.reads.contains(&self.writes)
+    }
+
+    /// What it read from other cells.
+    pub fn others(&self) -> impl Iterator<Item = Cell> + '_ {
+        self.reads.iter().copied().filter(|cell| *cell != self.writes)
+    }
+}
+
+/// A request of a warp to shared memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BankUse {
+    /// `ld`, `st` or `atom`.
+    pub kind: &'static str,
+    /// The warp's number in the block.
+    pub warp: u32,
+    /// Times that the banks were asked, as an H100 counts them.
+    pub wavefronts: u64,
+    /// Wavefronts beyond those that it would take without conflicts.
+    pub conflicts: u64,
+    /// Cells that share a bank with another one asked for at the same time.
+    pub clashing: Vec<u64>,
+}
+
+/// What happened between two synchronisations to one array.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The launch, from 0.
+    pub launch: usize,
+    /// From 1, if values are combined, not only copied.
+    pub number: Option<u32>,
+    /// Whether values are combined where they lie, or come from another array.
+    pub from: Array,
+    /// That array's values, where the step before does not end with them.
+    pub before: Option<Row>,
+    /// Distances in cells between what a thread reads, or reads and writes, in one array.
+    pub strides: Vec<u64>,
+    /// Who does what, in the order of the cells that are written; only what touches no cell beyond those shown.
+    pub work: Vec<Work>,
+    /// Threads whose work is not among it: they read or write cells beyond those shown, where the identity is.
+    pub beyond: Vec<u32>,
+    /// The array that is written, at the end.
+    pub after: Row,
+    /// Requests to shared memory since the step before.
+    pub banks: Vec<BankUse>,
+    /// What ended it.
+    pub end: PhaseEnd,
+}
+
+/// A rung at work on a few values: what its first block does.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    /// What was launched.
+    pub plan: Plan,
+    /// Threads, cells and values are those of block 0, in each launch that is shown.
+    pub launches_shown: usize,
+    /// The values to reduce.
+    pub input: Row,
+    /// The steps, in the order of time.
+    pub steps: Vec<Step>,
+    /// Elements of shared memory of the block.
+    pub shared_cells: u64,
+    /// How many of them are shown; the others never hold anything but the identity.
+    pub shared_shown: u64,
+    /// The operation's identity.
+    pub identity: Value,
+    /// What the other blocks of the first launch left.
+    pub others: Vec<Value>,
+    /// What came out, unless a launch was stopped.
+    pub result: Result<Value, Box<simt::Fault>>,
+    /// What the CPU makes of the values.
+    pub reference: Value,
+    /// Whether the result agrees with it.
+    pub agrees: bool,
+}
+
+/// Reads values, with spaces or commas between them.
+///
+/// ```
+/// use warpfold::{element::ElementType, explain::parse_values};
+/// assert_eq!(parse_values("1, -2 3", ElementType::I32)?.len(), 3);
+/// assert_eq!(parse_values("1.5", ElementType::I32).unwrap_err().to_string(), "value '1.5': it must be a number that i32 holds");
+/// # Ok::<(), warpfold::explain::ExplainError>(())
+/// ```
+///
+/// # Errors
+///
+/// [`ExplainError::Value`], and [`ExplainError::Nothing`].
+pub fn parse_values(text: &str, element: ElementType) -> Result<Values, ExplainError> {
+    fn parse<T: Element + std::str::FromStr>(text: &str) -> Result<Values, ExplainError> {
+        let words = text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
+        let refuse = |word: &str| ExplainError::Value { text: word.to_owned(), element: T::TYPE };
+        let values: Vec<T> = words.map(|word| word.parse().map_err(|_| refuse(word))).collect::<Result<_, _>>()?;
+        if values.is_empty() { Err(ExplainError::Nothing) } else { Ok(T::values(values)) }
+    }
+    match element {
+        ElementType::I32 => parse::<i32>(text),
+        ElementType::U32 => parse::<u32>(text),
+        ElementType::I64 => parse::<i64>(text),
+        ElementType::U64 => parse::<u64>(text),
+        ElementType::F32 => parse::<f32>(text),
+        ElementType::F64 => parse::<f64>(text),
+    }
+}
+
+/// Runs a rung on the simulator and follows its first block.
+///
+/// All launches are followed if each has one block, else the first launch is.
+///
+/// # Errors
+///
+/// See [`ExplainError`]. A kernel that faults is no error: the picture ends there and says so.
+pub fn explain(library: &PtxLibrary, request: &Request, values: &Values) -> Result<Picture, ExplainError> {
+    with_slice!(values, slice => explain_slice(library, request, slice, values))
+}
+
+fn explain_slice<T: Element>(
+    library: &PtxLibrary,
+    request: &Request,
+    slice: &[T],
+    values: &Values,
+) -> Result<Picture, ExplainError> {
+    let plan = plan::<T>(request, slice.len())?;
+    let ptx = library.find(&plan.kernel, COMPUTE_CAPABILITY)?;
+    let module = Module::from_ptx(&ptx.file, &ptx.text)?;
+    let kernel = module
+        .kernel(&plan.kernel)
+        .ok_or_else(|| ExplainError::NoKernel { file: ptx.file.clone(), kernel: plan.kernel.clone() })?;
+
+    let size = u64::from(T::TYPE.size());
+    let memory = Memory::new(MEMORY_BYTES);
+    let read = |start: u64, count: u64| -> Result<Vec<T>, ExplainError> {
+        let mut values = vec![T::zeroed(); count as usize];
+        memory.read(start, bytemuck::cast_slice_mut(&mut values))?;
+        Ok(values)
+    };
+    let identity = T::identity(request.op);
+    let mut source = memory.alloc(slice.len() as u64 * size)?;
+    memory.write(source, bytemuck::cast_slice(slice))?;
+
+    let follow_all = plan.stages.iter().all(|stage| stage.shape.grid == 1);
+    let launches_shown = if follow_all { plan.stages.len() } else { 1 };
+    let mut story = steps::Story::new(identity);
+    let mut others = Vec::new();
+    let mut fault = None;
+    for (launch, stage) in plan.stages.iter().enumerate() {
+        let target = memory.alloc(stage.outputs * size)?;
+        let options = TraceOptions {
+            ranges: vec![source..source + stage.inputs * size, target..target + stage.outputs * size],
+            ..TraceOptions::default()
+        };
+        let config = LaunchConfig {
+            dynamic_shared_bytes: stage.shape.shared_bytes,
+            budget: Some(BUDGET),
+            ..LaunchConfig::new(stage.shape.grid, stage.shape.block)
+        };
+        let args = [simt::Arg::Pointer(source), simt::Arg::Pointer(target), simt::Arg::U64(stage.inputs)];
+        let before = read(source, stage.inputs)?;
+        let trace = simt::trace(kernel, &config, &args, &memory, &options)?;
+        if trace.truncated && launch < launches_shown {
+            return Err(ExplainError::TooLong { n: slice.len() });
+        }
+        if let Some(block) = trace.blocks.first().filter(|_| launch < launches_shown) {
+            story.tell(launch, &before, block, &options.ranges);
+        }
+        fault = trace.fault;
+        if fault.is_some() {
+            break;
+        }
+        if launch == 0 && !follow_all {
+            others = read(target, stage.outputs)?.into_iter().skip(1).map(T::value).collect();
+        }
+        source = target;
+    }
+    let result = match fault {
+        Some(fault) => Err(fault),
+        None => Ok(read(source, 1)?[0].value()),
+    };
+    let reference = Reference::new(values, request.op, plan.depth());
+    let agrees = result.as_ref().is_ok_and(|result| reference.agrees(*result));
+    Ok(Picture {
+        launches_shown,
+        input: Row { array: Array::Input, values: slice.iter().map(|value| value.value()).collect() },
+        shared_cells: story.shared_cells(),
+        shared_shown: story.shared_shown(),
+        steps: story.steps,
+        identity: identity.value(),
+        others,
+        result,
+        reference: reference.value(),
+        agrees,
+        plan,
+    })
+}
+
+/// Plans the launches; the block is that of the request, or the smallest that takes everything at once.
+fn plan<T: Element>(request: &Request, n: usize) -> Result<Plan, ExplainError> {
+    let Request { variant, op, block } = *request;
+    let problem = Problem { variant, op, element: T::TYPE, n: n as u64 };
+    if n == 0 {
+        return Err(ExplainError::Nothing);
+    }
+    let blocks = variant.facts().blocks;
+    let per_thread = match variant.facts().coverage {
+        Coverage::PerThread(elements) => elements,
+        Coverage::Pairs => 2,
+        Coverage::GridStride => u64::MAX,
+    };
+    // A grid-stride rung is as well served by two elements a thread as by one: the block need not hold all values.
+    let needed = (n as u64).div_ceil(per_thread).next_power_of_two();
+    let block = block.unwrap_or_else(|| needed.clamp(blocks.min.into(), blocks.max.into()));
+    let request = launch::Request { block: Some(block), grid: None, finish: Finish::Relaunch };
+    Ok(launch::plan(&problem, &request, &LIMITS)?)
+}

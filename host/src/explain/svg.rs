@@ -1,0 +1,312 @@
+//! A picture as SVG, like those of the lectures: rows of cells, threads between them in circles, and arrows from what
+//! a thread reads to what it writes.
+
+use std::fmt::Write as _;
+
+use super::{Array, Picture, Row, Step, Work};
+
+/// Around everything.
+const MARGIN: f64 = 16.0;
+/// Left of the first cell, at least: the names of the arrays.
+const LABELS: f64 = 128.0;
+const CELL_HEIGHT: f64 = 32.0;
+/// From a circle to the cell below it.
+const DROP: f64 = 16.0;
+/// Between lines of text.
+const LEADING: f64 = 17.0;
+/// Width of a character of the values, of the numbers in the circles, and of other text (more than it takes on average).
+const VALUE_CHAR: f64 = 8.6;
+const THREAD_CHAR: f64 = 7.4;
+const TEXT_CHAR: f64 = 7.6;
+/// The same in bold.
+const STRONG_CHAR: f64 = 8.4;
+/// Characters of a line of text.
+const WRAP: usize = 100;
+
+const STYLE: &str = "\
+text { font: 13px system-ui, sans-serif; fill: #24292f; }
+.value { font: 14px ui-monospace, monospace; text-anchor: middle; }
+.thread { font: 12px ui-monospace, monospace; text-anchor: middle; }
+.index { font: 10px ui-monospace, monospace; text-anchor: middle; fill: #6e7781; }
+.small { font-size: 12px; fill: #57606a; }
+.strong { font-weight: 600; }
+.warn { fill: #cf222e; }
+.paper { fill: #ffffff; }
+.cell { fill: #f6f8fa; stroke: #57606a; }
+.new { fill: #ddf4ff; stroke: #0969da; }
+.clash { stroke: #cf222e; stroke-width: 2.5; }
+.lane { fill: #ffffff; stroke: #0969da; stroke-width: 1.5; }
+.arrow { fill: none; stroke: #57606a; }
+.tip { fill: #57606a; }
+@media (prefers-color-scheme: dark) {
+text { fill: #e6edf3; }
+.index { fill: #8b949e; }
+.small { fill: #9ea7b3; }
+.warn { fill: #ff7b72; }
+.paper { fill: #0d1117; }
+.cell { fill: #161b22; stroke: #8b949e; }
+.new { fill: #0c2d6b; stroke: #58a6ff; }
+.clash { stroke: #ff7b72; }
+.lane { fill: #0d1117; stroke: #58a6ff; }
+.arrow { stroke: #8b949e; }
+.tip { fill: #8b949e; }
+}";
+
+impl Picture {
+    /// Draws it; with `banks` also the banks of shared memory, and where they conflict.
+    ///
+    /// Each row is a group of class `row`, each step one of class `step`, with an arrow of class `from` for each cell
+    /// that a thread reads and one of class `to` for each that it writes.
+    pub fn to_svg(&self, banks: bool) -> String {
+        let rows = self.steps.iter().flat_map(|step| step.before.iter().chain([&step.after])).chain([&self.input]);
+        let values = rows.clone().flat_map(|row| &row.values).map(|value| value.to_string().len());
+        let threads = self.steps.iter().flat_map(|step| step.work.iter().map(|work| work.thread.to_string().len()));
+        let radius = (threads.max().unwrap_or(1) as f64 * THREAD_CHAR / 2.0 + 4.0).max(12.0);
+        let cell = (values.max().unwrap_or(1) as f64 * VALUE_CHAR + 10.0).max(2.0 * radius + 8.0);
+        let cells = rows.map(|row| row.values.len()).max().unwrap_or(0);
+        let labels = self.steps.iter().flat_map(|step| self.labels(step, banks));
+        let label = labels.map(|(_, label)| label.chars().count()).max().unwrap_or(0) as f64 * TEXT_CHAR;
+        let left = MARGIN + label.max(LABELS);
+        let right = left + cell * cells as f64 + MARGIN;
+        let mut drawing = Drawing { body: String::new(), y: MARGIN, left, right, cell, radius, banks };
+
+        drawing.lines(&self.headline(), "strong");
+        if let Some(note) = self.padding_note() {
+            drawing.lines(&note, "small");
+        }
+        let size = u64::from(self.plan.problem.element.size());
+        drawing.numbers(cells, "cell", |index| index as u64);
+        if banks {
+            drawing.numbers(self.shared_shown as usize, "bank", |index| index as u64 * size / 4 % 32);
+        }
+        drawing.row(&self.input, &[], None);
+        let mut labels = Vec::new();
+        for step in &self.steps {
+            labels.extend(self.labels(step, banks));
+            // Arrows begin at the row above: of steps that change nothing there are labels only, beside the next one.
+            if !step.work.is_empty() {
+                drawing.step(step, &std::mem::take(&mut labels));
+            }
+        }
+        drawing.y += 12.0;
+        for (class, label) in labels {
+            drawing.lines(&label, class);
+        }
+        if self.steps.iter().any(|step| !step.beyond.is_empty()) {
+            let identity = self.identity;
+            let note = format!("Beyond: at work on cells beyond those shown, where the identity {identity} is.");
+            drawing.lines(&note, "small");
+        }
+        if let Some(note) = self.others_note() {
+            drawing.lines(&note, "small");
+        }
+        drawing.lines(&self.verdict(), "strong");
+        self.frame(&drawing)
+    }
+
+    /// Lines beside a step, each with its class.
+    fn labels(&self, step: &Step, banks: bool) -> Vec<(&'static str, String)> {
+        let title = step.title(self.launches_shown);
+        if step.work.is_empty() {
+            return vec![("small", format!("{title}: beyond"))];
+        }
+        let mut labels: Vec<_> = title.split(", ").map(|part| ("", part.to_owned())).collect();
+        labels[0].0 = "strong";
+        if !step.beyond.is_empty() {
+            labels.push(("small", format!("{} beyond", step.threads_beyond())));
+        }
+        let note = step.bank_note().filter(|_| banks).unwrap_or_default();
+        for kind in note.split("; ").filter(|kind| !kind.is_empty()) {
+            let mut parts = kind.split(", ");
+            labels.push(("small", parts.by_ref().take(2).collect::<Vec<_>>().join(", ")));
+            labels.extend(parts.map(|conflicts| ("small warn", conflicts.to_owned())));
+        }
+        labels
+    }
+
+    fn frame(&self, drawing: &Drawing) -> String {
+        let (width, height) = (drawing.right, drawing.y + MARGIN);
+        let told: Vec<String> = self
+            .steps
+            .iter()
+            .filter(|step| !step.work.is_empty())
+            .map(|step| format!("{}: {}.", step.title(self.launches_shown), step.after))
+            .collect();
+        let (title, desc) = (escape(&self.headline()), escape(&format!("{} {}.", told.join(" "), self.verdict())));
+        let body = &drawing.body;
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" \
+             aria-labelledby=\"title desc\">\n\
+             <title id=\"title\">{title}</title>\n<desc id=\"desc\">{desc}</desc>\n<style>\n{STYLE}\n</style>\n\
+             <defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" \
+             orient=\"auto\"><path class=\"tip\" d=\"M0 1 8 4 0 7z\"/></marker></defs>\n\
+             <rect class=\"paper\" width=\"{width:.0}\" height=\"{height:.0}\"/>\n{body}</svg>\n"
+        )
+    }
+}
+
+/// What has been drawn so far, from the top down.
+struct Drawing {
+    body: String,
+    y: f64,
+    /// Where cells begin.
+    left: f64,
+    right: f64,
+    /// Width of a cell.
+    cell: f64,
+    /// Of a thread's circle.
+    radius: f64,
+    banks: bool,
+}
+
+impl Drawing {
+    /// The middle of a cell.
+    fn middle(&self, index: u64) -> f64 {
+        self.left + self.cell * (index as f64 + 0.5)
+    }
+
+    fn push(&mut self, element: std::fmt::Arguments<'_>) {
+        // Writing to a string cannot fail.
+        let _ = self.body.write_fmt(element);
+        self.body.push('\n');
+    }
+
+    fn text(&mut self, x: f64, y: f64, class: &str, text: &str) {
+        let text = escape(text);
+        self.push(format_args!("<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>"));
+    }
+
+    /// Text over the whole width, which grows to hold it.
+    fn lines(&mut self, text: &str, class: &str) {
+        let char_width = if class == "strong" { STRONG_CHAR } else { TEXT_CHAR };
+        for line in wrap(text) {
+            self.right = self.right.max(2.0 * MARGIN + line.chars().count() as f64 * char_width);
+            self.y += LEADING;
+            self.text(MARGIN, self.y - 4.0, class, &line);
+        }
+    }
+
+    fn numbers(&mut self, cells: usize, label: &str, number: impl Fn(usize) -> u64) {
+        self.y += LEADING;
+        let y = self.y - 3.0;
+        self.text(MARGIN, y, "small", label);
+        for index in 0..cells {
+            self.text(self.middle(index as u64), y, "index", &number(index).to_string());
+        }
+    }
+
+    /// A row of cells; `written` are new, and clash as `step` says.
+    fn row(&mut self, row: &Row, written: &[u64], step: Option<&Step>) {
+        let name = row.array.name();
+        self.push(format_args!("<g class=\"row {name}\">"));
+        let (y, middle) = (self.y, self.y + CELL_HEIGHT / 2.0 + 5.0);
+        self.text(MARGIN, middle, "strong", if row.array == Array::Shared { "shared memory" } else { name });
+        for (index, value) in (0..).zip(&row.values) {
+            let new = if written.contains(&index) { " new" } else { "" };
+            let clashes = self.banks && row.array == Array::Shared && step.is_some_and(|step| step.clashes(index));
+            let clash = if clashes { " clash" } else { "" };
+            let (x, width) = (self.middle(index) - self.cell / 2.0, self.cell);
+            self.push(format_args!(
+                "<rect class=\"cell{new}{clash}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{CELL_HEIGHT}\"/>"
+            ));
+            self.text(self.middle(index), middle, "value", &value.to_string());
+        }
+        self.push(format_args!("</g>"));
+        self.y += CELL_HEIGHT;
+    }
+
+    fn step(&mut self, step: &Step, labels: &[(&str, String)]) {
+        if let Some(before) = &step.before {
+            self.y += 12.0;
+            self.row(before, &[], None);
+        }
+        self.push(format_args!("<g class=\"step\">"));
+        let layers = step.layers();
+        let (above, pitch) = (self.y, 2.0 * self.radius + 6.0);
+        let reach =
+            step.work.iter().flat_map(|work| drawn_reads(step, work).map(|read| read.abs_diff(work.writes.index)));
+        let band = (reach.max().unwrap_or(0) as f64 * self.cell * 0.16).clamp(30.0, 130.0);
+        let height = (band + pitch * layers.len() as f64 + DROP).max(labels.len() as f64 * LEADING + 12.0);
+        let below = above + height;
+        for (line, (class, label)) in labels.iter().enumerate() {
+            let y = above + height / 2.0 + (line as f64 - labels.len() as f64 / 2.0) * LEADING + 13.0;
+            self.text(MARGIN, y, class, label);
+        }
+        // All arrows first, so that none crosses a number.
+        let center = |layer: usize| below - DROP - pitch * (layers.len() - layer) as f64 + self.radius + 6.0;
+        let placed: Vec<(f64, &Work)> = layers
+            .iter()
+            .enumerate()
+            .flat_map(|(layer, work)| work.iter().map(move |work| (layer, *work)))
+            .map(|(layer, work)| (center(layer), work))
+            .collect();
+        for &(y, work) in &placed {
+            self.arrows(step, work, above, y, below);
+        }
+        for (y, work) in placed {
+            self.circle(y, work);
+        }
+        self.push(format_args!("</g>"));
+        self.y = below;
+        let written: Vec<u64> = step.work.iter().map(|work| work.writes.index).collect();
+        self.row(&step.after, &written, Some(step));
+    }
+
+    fn arrows(&mut self, step: &Step, work: &Work, above: f64, y: f64, below: f64) {
+        let (x, radius) = (self.middle(work.writes.index), self.radius);
+        let reads: Vec<u64> = drawn_reads(step, work).collect();
+        for read in reads {
+            let from = self.middle(read);
+            // Arrows end at the top of the circle, where they meet no neighbour.
+            let side = if read == work.writes.index { 0.0 } else { 0.5 * (from - x).signum() };
+            let (to, top) = (x + side * radius, y - radius * (1.0 - side * side).sqrt() - 1.0);
+            let start = above + 1.0;
+            self.push(format_args!(
+                "<path class=\"arrow from\" marker-end=\"url(#tip)\" d=\"M{from:.1} {start:.1} {to:.1} {top:.1}\"/>"
+            ));
+        }
+        let (start, end) = (y + radius, below - 1.0);
+        self.push(format_args!(
+            "<path class=\"arrow to\" marker-end=\"url(#tip)\" d=\"M{x:.1} {start:.1} {x:.1} {end:.1}\"/>"
+        ));
+    }
+
+    fn circle(&mut self, y: f64, work: &Work) {
+        let (x, radius, thread) = (self.middle(work.writes.index), self.radius, work.thread);
+        let reads: Vec<String> =
+            work.reads.iter().map(|cell| format!("{} {}", cell.array.name(), cell.index)).collect();
+        let reads = if reads.is_empty() { "nothing".to_owned() } else { reads.join(", ") };
+        let (array, index) = (work.writes.array.name(), work.writes.index);
+        self.push(format_args!(
+            "<g class=\"work\"><title>thread {thread} reads {reads} and writes {array} {index}</title>\
+             <circle class=\"lane\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\"/>\
+             <text class=\"thread\" x=\"{x:.1}\" y=\"{:.1}\">{thread}</text></g>",
+            y + 4.0
+        ));
+    }
+}
+
+/// The cells of the row above that a thread reads.
+fn drawn_reads(step: &Step, work: &Work) -> impl Iterator<Item = u64> {
+    work.reads.iter().filter(|cell| cell.array == step.from).map(|cell| cell.index)
+}
+
+/// Lines of about [`WRAP`] characters.
+fn wrap(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut().filter(|line| line.len() + word.len() < WRAP) {
+            Some(line) => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            None => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// Text as XML writes it.
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}

@@ -1,0 +1,336 @@
+//! A picture for the terminal.
+
+use std::{
+    fmt::Display,
+    io::{self, Write},
+};
+
+use simt::PhaseEnd;
+
+use super::{Cell, Picture, Row, Step, Work};
+
+/// Columns before the first cell.
+const LABEL: usize = 14;
+/// Columns of a line, about; wider rows are cut into lines of as many cells as fit, a power of two.
+const LINE: usize = 112;
+/// 32 banks of 4 bytes.
+const BANKS: u64 = 32;
+
+impl Picture {
+    /// Writes it for people; with `banks` also the banks of shared memory, and where they conflict.
+    ///
+    /// # Errors
+    ///
+    /// The writer's.
+    pub fn write_text(&self, out: &mut impl Write, banks: bool) -> io::Result<()> {
+        let grid = Grid { picture: self, width: self.column_width() };
+        writeln!(out, "{}", self.headline())?;
+        if let Some(note) = self.padding_note() {
+            writeln!(out, "{note}")?;
+        }
+        writeln!(out)?;
+        grid.row(out, &self.input, &[], banks)?;
+        let mut folded = false;
+        for step in &self.steps {
+            if !(folded && step.work.is_empty()) {
+                writeln!(out)?;
+            }
+            folded = step.work.is_empty();
+            grid.step(out, step, banks)?;
+        }
+        writeln!(out)?;
+        if let Some(note) = self.others_note() {
+            writeln!(out, "{note}")?;
+        }
+        writeln!(out, "{}", self.verdict())
+    }
+
+    /// What ran.
+    pub(super) fn headline(&self) -> String {
+        let problem = &self.plan.problem;
+        let facts = problem.variant.facts();
+        let blocks = self.plan.stages.first().map_or(0, |stage| stage.shape.grid);
+        format!(
+            "{} (variant {}, {}): {}, {} of {}, simulated",
+            self.plan.kernel,
+            facts.label,
+            facts.name,
+            plural(problem.n, "value"),
+            plural(blocks.into(), "block"),
+            plural(self.plan.block.into(), "thread"),
+        )
+    }
+
+    pub(super) fn padding_note(&self) -> Option<String> {
+        let (shown, cells) = (self.shared_shown, self.shared_cells);
+        (0 < shown && shown < cells).then(|| {
+            let rest = ranges(&(shown..cells).collect::<Vec<_>>());
+            let identity = self.identity;
+            let (noun, hold, are) = if cells - shown == 1 { ("Cell", "holds", "is") } else { ("Cells", "hold", "are") };
+            format!("{noun} {rest} of shared memory {hold} the identity {identity} throughout, and {are} not shown.")
+        })
+    }
+
+    pub(super) fn others_note(&self) -> Option<String> {
+        let hidden = self.plan.stages.len() - self.launches_shown;
+        (hidden > 0).then(|| {
+            let left: Vec<String> = self.others.iter().map(ToString::to_string).collect();
+            let blocks: Vec<u64> = (1..=self.others.len() as u64).collect();
+            let blocks = match blocks[..] {
+                [] => String::new(),
+                [_] => format!("block 1, which leaves {}, and ", left[0]),
+                _ => format!("blocks {}, which leave {}, and ", ranges(&blocks), left.join(" ")),
+            };
+            format!("Not shown: {blocks}{} more.", plural(hidden as u64, "launch"))
+        })
+    }
+
+    /// What came out, in one line.
+    pub(super) fn verdict(&self) -> String {
+        match &self.result {
+            Err(fault) => format!("stopped: {fault}"),
+            Ok(result) if self.agrees => format!("result {result}, as on the CPU"),
+            Ok(result) => format!("result {result}, which is wrong: the CPU gets {}", self.reference),
+        }
+    }
+
+    /// Columns of a cell: as many as the widest entry needs, and two between values.
+    fn column_width(&self) -> usize {
+        let rows = self.steps.iter().flat_map(|step| step.before.iter().chain([&step.after])).chain([&self.input]);
+        let values = rows.flat_map(|row| &row.values).map(|value| value.to_string().len());
+        let reads = self.steps.iter().flat_map(|step| step.work.iter().map(|work| reads(step, work).len()));
+        values.max().unwrap_or(0).max(reads.max().unwrap_or(0).saturating_sub(1)).max(2) + 2
+    }
+}
+
+impl Step {
+    /// What it is: number or kind, strides, arrays.
+    pub(super) fn title(&self, launches: usize) -> String {
+        let launch = if launches > 1 { format!("launch {}, ", self.launch + 1) } else { String::new() };
+        let to = self.after.array;
+        let reads = self.work.is_empty() || self.work.iter().any(|work| !work.reads.is_empty());
+        let kind = match self.number {
+            Some(number) => format!("step {number}"),
+            None if reads => "copy".to_owned(),
+            None => "write".to_owned(),
+        };
+        let strides: Vec<String> = self.strides.iter().map(ToString::to_string).collect();
+        let strides = match strides.len() {
+            0 => String::new(),
+            1 => format!(", stride {}", strides[0]),
+            _ => format!(", strides {}", strides.join(" ")),
+        };
+        let way = match reads {
+            true if self.from != to => format!(", {} to {}", self.from.name(), to.name()),
+            true => String::new(),
+            false => format!(" to {}", to.name()),
+        };
+        format!("{launch}{kind}{strides}{way}")
+    }
+
+    /// Threads at work on what is shown.
+    pub(super) fn threads(&self) -> u64 {
+        let mut threads: Vec<u32> = self.work.iter().map(|work| work.thread).collect();
+        threads.sort_unstable();
+        threads.dedup();
+        threads.len() as u64
+    }
+
+    pub(super) fn ending(&self) -> &'static str {
+        match self.end {
+            PhaseEnd::Barrier { .. } => "barrier",
+            PhaseEnd::WarpSync { .. } => "warp sync",
+            PhaseEnd::Exit => "end",
+            PhaseEnd::Stopped => "stopped",
+        }
+    }
+
+    /// Whether all threads combine their own cell with others: then these alone are listed.
+    pub(super) fn in_place(&self) -> bool {
+        self.work.iter().all(|work| work.reads_own() && work.others().next().is_some())
+    }
+
+    /// Requests, wavefronts and conflicts of shared memory, by kind of access.
+    pub(super) fn bank_note(&self) -> Option<String> {
+        let kinds: Vec<String> = ["ld", "st", "atom"]
+            .into_iter()
+            .filter_map(|kind| {
+                let used = || self.banks.iter().filter(|bank| bank.kind == kind);
+                let requests = used().count() as u64;
+                let wavefronts = used().map(|bank| bank.wavefronts).sum();
+                let conflicts: u64 = used().map(|bank| bank.conflicts).sum();
+                let conflicts =
+                    if conflicts > 0 { format!(", {}", plural(conflicts, "conflict")) } else { String::new() };
+                let (requests, waves) = (plural(requests, "request"), plural(wavefronts, "wavefront"));
+                used().next().map(|_| format!("{kind} {requests}, {waves}{conflicts}"))
+            })
+            .collect();
+        (!kinds.is_empty()).then(|| kinds.join("; "))
+    }
+
+    /// Who works where nothing is shown.
+    pub(super) fn beyond_note(&self) -> String {
+        let verb = if self.beyond.len() == 1 { "works" } else { "work" };
+        format!("{} {verb} on cells beyond those shown, where the identity is", self.threads_beyond())
+    }
+
+    pub(super) fn threads_beyond(&self) -> String {
+        let threads: Vec<u64> = self.beyond.iter().map(|&thread| thread.into()).collect();
+        format!("{} {}", if threads.len() == 1 { "thread" } else { "threads" }, ranges(&threads))
+    }
+
+    /// The work, such that each layer writes each cell once; where one is written again, that is in a later layer.
+    pub(super) fn layers(&self) -> Vec<Vec<&Work>> {
+        let mut layers: Vec<Vec<&Work>> = Vec::new();
+        for work in &self.work {
+            let free = layers.iter().position(|layer| layer.iter().all(|other| other.writes != work.writes));
+            match free {
+                Some(layer) => layers[layer].push(work),
+                None => layers.push(vec![work]),
+            }
+        }
+        layers
+    }
+
+    /// Cells of shared memory whose bank was asked for another one at the same time.
+    pub(super) fn clashes(&self, cell: u64) -> bool {
+        self.banks.iter().any(|bank| bank.clashing.contains(&cell))
+    }
+}
+
+/// What a thread reads, for a line below or above its own cell.
+fn reads(step: &Step, work: &Work) -> String {
+    let name = |cell: Cell| {
+        let array = if cell.array == step.from { "" } else { &cell.array.name()[..1] };
+        format!("{array}{}", cell.index)
+    };
+    let names: Vec<String> = if step.in_place() {
+        work.others().map(name).collect()
+    } else {
+        work.reads.iter().copied().map(name).collect()
+    };
+    if names.is_empty() { "-".to_owned() } else { names.join(",") }
+}
+
+/// Rows of cells under each other.
+struct Grid<'a> {
+    picture: &'a Picture,
+    width: usize,
+}
+
+impl Grid<'_> {
+    fn step(&self, out: &mut impl Write, step: &Step, banks: bool) -> io::Result<()> {
+        let title = step.title(self.picture.launches_shown);
+        if step.work.is_empty() {
+            return writeln!(out, "{title}: {}", step.beyond_note());
+        }
+        writeln!(out, "{title}: {}, then {}", plural(step.threads(), "thread"), step.ending())?;
+        if let Some(before) = &step.before {
+            self.row(out, before, &[], banks)?;
+        }
+        let label = match step.in_place() {
+            true if step.from == step.after.array => "with cell".to_owned(),
+            true => format!("with {}", step.from.name()),
+            false => format!("reads {}", step.from.name()),
+        };
+        let mut lines = Vec::new();
+        for layer in &step.layers() {
+            let by_cell = |show: &dyn Fn(&Work) -> String| {
+                let mut line = vec![String::new(); step.after.values.len()];
+                for work in layer {
+                    line[work.writes.index as usize] = show(work);
+                }
+                line
+            };
+            lines.push(("thread".to_owned(), by_cell(&|work| work.thread.to_string())));
+            lines.push((label.clone(), by_cell(&|work| reads(step, work))));
+        }
+        if banks {
+            let marks: Vec<String> = (0..step.after.values.len() as u64)
+                .map(|cell| if step.clashes(cell) { "!" } else { "" }.to_owned())
+                .collect();
+            if marks.iter().any(|mark| !mark.is_empty()) {
+                lines.push(("conflict".to_owned(), marks));
+            }
+        }
+        self.row(out, &step.after, &lines, banks)?;
+        if !step.beyond.is_empty() {
+            writeln!(out, "({})", step.beyond_note())?;
+        }
+        match step.bank_note().filter(|_| banks) {
+            Some(note) => writeln!(out, "{:LABEL$}{note}", "banks"),
+            None => Ok(()),
+        }
+    }
+
+    /// A row of values, with lines above it; cut where it is too long, and each part then under its cells' numbers.
+    fn row(&self, out: &mut impl Write, row: &Row, above: &[(String, Vec<String>)], banks: bool) -> io::Result<()> {
+        let fits = ((LINE - LABEL) / self.width).max(4);
+        let part = 1 << fits.ilog2();
+        let cells = row.values.len();
+        let numbered = above.is_empty() || cells > part;
+        let size = u64::from(self.picture.plan.problem.element.size());
+        for first in (0..cells).step_by(part) {
+            let range = first..cells.min(first + part);
+            if numbered {
+                self.line(out, "cell", range.clone())?;
+                if banks && row.array == super::Array::Shared {
+                    self.line(out, "bank", range.clone().map(|cell| cell as u64 * size / 4 % BANKS))?;
+                }
+            }
+            for (label, entries) in above {
+                let entries = &entries[range.clone()];
+                if entries.iter().any(|entry| !entry.is_empty()) {
+                    self.line(out, label, entries)?;
+                }
+            }
+            self.line(out, row.array.name(), &row.values[range])?;
+        }
+        Ok(())
+    }
+
+    fn line<T: Display>(
+        &self,
+        out: &mut impl Write,
+        label: &str,
+        entries: impl IntoIterator<Item = T>,
+    ) -> io::Result<()> {
+        let entries = entries.into_iter().map(|entry| format!("{:>width$}", entry.to_string(), width = self.width));
+        let line = format!("{label:LABEL$}{}", entries.collect::<String>());
+        writeln!(out, "{}", line.trim_end())
+    }
+}
+
+/// `1 value`, `2 values`, `3 launches`.
+fn plural(count: u64, noun: &str) -> String {
+    match (count, noun) {
+        (1, _) => format!("1 {noun}"),
+        (_, "launch") => format!("{count} launches"),
+        _ => format!("{count} {noun}s"),
+    }
+}
+
+/// Ascending numbers, as in `0-3, 8`.
+fn ranges(numbers: &[u64]) -> String {
+    let runs: Vec<String> = numbers
+        .chunk_by(|a, b| a + 1 == *b)
+        .map(|run| match run {
+            [only] => only.to_string(),
+            _ => format!("{}-{}", run[0], run[run.len() - 1]),
+        })
+        .collect();
+    runs.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{plural, ranges};
+
+    #[test]
+    fn numbers_are_counted_and_ranged() {
+        assert_eq!((plural(1, "launch"), plural(2, "launch")), ("1 launch".into(), "2 launches".into()));
+        assert_eq!(plural(0, "value"), "0 values");
+        assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2, 5, 7-8");
+        assert_eq!(ranges(&[]), "");
+    }
+}

@@ -1,0 +1,192 @@
+//! The counters beside their ideals.
+
+use std::fmt;
+
+use comfy_table::{CellAlignment, Table, presets};
+use simt::{Banks, Counters, InstructionCounters, Traffic};
+
+use super::{Profiled, waste::is_predicated};
+use crate::launch::Plan;
+
+/// Bytes of a sector of global memory.
+pub(super) const SECTOR: u64 = 32;
+
+/// How near to the hardware a figure is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// What the hardware counts too.
+    Hardware,
+    /// What the PTX does as it is written: ptxas may unroll, predicate, merge or remove what this counts.
+    Ptx,
+}
+
+impl Level {
+    /// As JSON spells it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hardware => "hardware",
+            Self::Ptx => "PTX",
+        }
+    }
+
+    /// That of a counter: the hardware knows accesses to global and shared memory as the simulator does.
+    pub(super) fn of(name: &str) -> Self {
+        if name.starts_with("global.") || name.starts_with("shared.") { Self::Hardware } else { Self::Ptx }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Hardware => "hardware",
+            Self::Ptx => "PTX level",
+        })
+    }
+}
+
+/// A counter, or what follows from counters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Its name, such as `global.load.sectors`.
+    pub name: String,
+    /// How near to the hardware it is.
+    pub level: Level,
+    /// What it is.
+    pub actual: f64,
+    /// What it would be with nothing wasted, where that can be said; see [`figures`].
+    pub ideal: Option<f64>,
+    unit: Unit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Unit {
+    Count,
+    /// A share, from 0 to 1.
+    Percent,
+    Ratio,
+}
+
+/// The counters of a reduction, and what follows from them, beside their ideals:
+///
+/// - `global.*.sectors`: as many as the bytes that the lanes asked for fill, and one for each request at least;
+/// - `bytes_moved`, all sectors: the input read once, and one result written, whatever the kernel asked for;
+/// - `shared.*.wavefronts`: what the same requests take if no bank is asked twice; `shared.*.bank_conflicts`: 0;
+/// - `divergent_branches`: 0;
+/// - `active_lane_efficiency`, the share of lanes that took part in the instructions without a predicate (which may switch off all
+///   of them): 1;
+/// - `warp_instructions_per_32_elements`: a load and an operation.
+pub fn figures(profiled: &Profiled) -> Vec<Figure> {
+    let Profiled { plan, counters, instructions, .. } = profiled;
+    let mut figures: Vec<Figure> = counters
+        .entries()
+        .into_iter()
+        .map(|(name, value)| {
+            let level = Level::of(&name);
+            let ideal = ideal(&name, counters).map(|ideal| ideal as f64);
+            Figure { name, level, actual: value as f64, ideal, unit: Unit::Count }
+        })
+        .collect();
+    let mut derived = |name: &str, level, unit, actual, ideal| {
+        figures.push(Figure { name: name.to_owned(), level, actual, ideal: Some(ideal), unit });
+    };
+    let element = u64::from(plan.problem.element.size());
+    let bytes = (plan.problem.n + 1) * element;
+    derived("bytes_moved", Level::Hardware, Unit::Count, counters.bytes_moved() as f64, bytes as f64);
+    derived("active_lane_efficiency", Level::Ptx, Unit::Percent, active_lane_efficiency(instructions), 1.0);
+    let instructions = instructions_per_32_elements(plan, counters);
+    derived("warp_instructions_per_32_elements", Level::Ptx, Unit::Ratio, instructions, 2.0);
+    figures
+}
+
+fn active_lane_efficiency(instructions: &[InstructionCounters]) -> f64 {
+    let mut counters = Counters::default();
+    let plain = instructions.iter().filter(|instruction| !is_predicated(&instruction.text));
+    plain.for_each(|instruction| counters += instruction.counters);
+    counters.lane_efficiency().unwrap_or(1.0)
+}
+
+/// Sectors of all kinds.
+pub(super) fn sectors(counters: &Counters) -> u64 {
+    counters.bytes_moved() / SECTOR
+}
+
+/// Sectors that hold the input and a result.
+pub(super) fn ideal_sectors(plan: &Plan) -> u64 {
+    (plan.problem.n * u64::from(plan.problem.element.size())).div_ceil(SECTOR) + 1
+}
+
+/// Warp instructions over the warps' worth of elements.
+pub(super) fn instructions_per_32_elements(plan: &Plan, counters: &Counters) -> f64 {
+    counters.warp_instructions as f64 / (plan.problem.n as f64 / 32.0)
+}
+
+fn ideal(name: &str, counters: &Counters) -> Option<u64> {
+    let filled = |traffic: Traffic| Some(traffic.bytes.div_ceil(SECTOR).max(traffic.requests));
+    let smooth = |banks: Banks| Some(banks.wavefronts - banks.bank_conflicts);
+    match name {
+        "divergent_branches" => Some(0),
+        "global.load.sectors" => filled(counters.global.load),
+        "global.store.sectors" => filled(counters.global.store),
+        "global.atomic.sectors" => filled(counters.global.atomic),
+        "global.reduction.sectors" => filled(counters.global.reduction),
+        "shared.load.wavefronts" => smooth(counters.shared.load),
+        "shared.store.wavefronts" => smooth(counters.shared.store),
+        "shared.atomic.wavefronts" => smooth(counters.shared.atomic),
+        _ => name.ends_with(".bank_conflicts").then_some(0),
+    }
+}
+
+impl Figure {
+    /// As a table shows it.
+    pub(super) fn show(&self, value: f64) -> String {
+        match self.unit {
+            Unit::Count => grouped(value as u64),
+            Unit::Percent => format!("{:.1} %", 100.0 * value),
+            Unit::Ratio => format!("{value:.1}"),
+        }
+    }
+
+    /// Whether there is something to show: kinds of access that a kernel does not make are left out for people.
+    pub(super) fn is_used(&self, figures: &[Figure]) -> bool {
+        let has_requests = |kind: &str| {
+            let requests = format!("{kind}.requests");
+            figures.iter().any(|figure| figure.name == requests && figure.actual != 0.0)
+        };
+        match self.name.rsplit_once('.') {
+            Some((kind, _)) => has_requests(kind),
+            None => self.actual != 0.0 || self.ideal.is_some(),
+        }
+    }
+}
+
+/// Digits in groups of three.
+pub(super) fn grouped(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// An empty table of numbers behind two columns of text.
+pub(super) fn empty_table(header: Vec<String>) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN).set_header(header);
+    for column in table.column_iter_mut().skip(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+pub(super) fn table(figures: &[Figure]) -> Table {
+    let mut table = empty_table(["counter", "level", "actual", "ideal"].map(str::to_owned).into());
+    for figure in figures.iter().filter(|figure| figure.is_used(figures)) {
+        let ideal = figure.ideal.map(|ideal| figure.show(ideal)).unwrap_or_default();
+        table.add_row([figure.name.clone(), figure.level.to_string(), figure.show(figure.actual), ideal]);
+    }
+    table
+}

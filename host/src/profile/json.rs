@@ -1,0 +1,123 @@
+//! A profile for programs.
+
+use serde_json::{Map, Value as Json, json};
+use simt::Counters;
+
+use super::{Launch, Level, Profiled, figures::figures, lines, listing::sectors_per_request};
+
+impl Profiled {
+    /// The profile as one JSON object, without lines if `with_lines` is false.
+    ///
+    /// `counters` sums up all `launches`. They are nested, as in `counters.global.load.sectors`, and each group has its
+    /// `level`: `"hardware"` is what the hardware counts too, `"PTX"` what the PTX does. `ideal` holds the ideal of each
+    /// figure that has one, `derived` what follows from counters; see [`figures`]. `lines` is empty where the PTX names
+    /// none.
+    pub fn to_json(&self, with_lines: bool) -> Json {
+        let problem = &self.plan.problem;
+        let facts = problem.variant.facts();
+        let figures = figures(self);
+        // Figures begin with the counters themselves.
+        let derived = figures[self.counters.entries().len()..].iter();
+        let ideals = figures.iter().filter_map(|figure| Some((figure.name.clone(), number(figure.ideal?))));
+        let mut object = json!({
+            "variant": facts.label,
+            "variant_name": facts.name,
+            "kernel": self.plan.kernel,
+            "op": problem.op.name(),
+            "type": problem.element.name(),
+            "n": problem.n,
+            "block": self.plan.block,
+            "finish": self.plan.finish.name(),
+            "input": self.input,
+            "device": "simulator",
+            "counters": nested(&self.counters),
+            "derived": derived
+                .map(|figure| (figure.name.clone(), json!({ "level": figure.level.name(), "value": number(figure.actual) })))
+                .collect::<Map<_, _>>(),
+            "ideal": ideals.collect::<Map<_, _>>(),
+            "occupancy": self.occupancy_json(),
+            "waste": self.waste_json(),
+            "launches": self.launches.iter().map(launch).collect::<Vec<_>>(),
+        });
+        if with_lines {
+            object["lines"] = self.lines_json();
+        }
+        object
+    }
+
+    fn occupancy_json(&self) -> Json {
+        let occupancy = self.occupancy();
+        let registers = &self.target.registers;
+        json!({
+            "gpu": self.target.gpu.name,
+            "blocks_per_sm": occupancy.blocks_per_sm,
+            "warps_per_sm": occupancy.warps_per_sm,
+            "percent": occupancy.percent,
+            "limited_by": occupancy.limited_by.to_string(),
+            "registers": registers.count(),
+            "registers_from": registers.origin(),
+        })
+    }
+
+    fn waste_json(&self) -> Json {
+        let wastes = self.wastes();
+        let kinds: Vec<_> = wastes
+            .wastes
+            .iter()
+            .map(|waste| json!({ "kind": waste.kind.name(), "issue_slots": waste.slots, "share": waste.share }))
+            .collect();
+        json!({
+            "level": Level::Ptx.name(),
+            "sentence": wastes.sentence(),
+            "cost_in_issue_slots": wastes.cost,
+            "kinds": kinds,
+            "integer_divisions": wastes.divisions,
+        })
+    }
+
+    fn lines_json(&self) -> Json {
+        let whole = self.counters.warp_instructions.max(1) as f64;
+        lines(&self.instructions)
+            .into_iter()
+            .map(|line| {
+                json!({
+                    "file": line.file,
+                    "line": line.line,
+                    "share_of_instructions": line.counters.warp_instructions as f64 / whole,
+                    "sectors_per_request": sectors_per_request(&line.counters),
+                    "counters": nested(&line.counters),
+                })
+            })
+            .collect()
+    }
+}
+
+fn launch(launch: &Launch) -> Json {
+    json!({
+        "grid": launch.shape.grid,
+        "block": launch.shape.block,
+        "shared_bytes": launch.shape.shared_bytes,
+        "counters": nested(&launch.profile.counters),
+    })
+}
+
+/// All counters, nested by the parts of their names, with the level of each group.
+fn nested(counters: &Counters) -> Json {
+    let mut nested = json!({ "level": Level::Ptx.name() });
+    for (name, value) in counters.entries() {
+        let mut at = &mut nested;
+        if let Some((space, _)) = name.split_once('.') {
+            at[space]["level"] = Level::of(&name).name().into();
+        }
+        for part in name.split('.') {
+            at = &mut at[part];
+        }
+        *at = value.into();
+    }
+    nested
+}
+
+/// A whole number as an integer.
+fn number(value: f64) -> Json {
+    if value.fract() == 0.0 { (value as u64).into() } else { value.into() }
+}

@@ -1,0 +1,151 @@
+//! The kernel's source with what each line does, or its PTX.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+    ops::RangeInclusive,
+};
+
+use simt::Counters;
+
+use super::{Profiled, figures::sectors, lines};
+use crate::ptx::PtxLibrary;
+
+/// The sources that are shown; what else is inlined belongs to the device API and to `core`.
+const SHOWN: &str = "kernels/src/";
+/// The table of kernels, of which each has one line, and all that it does is in that.
+const TABLE: &str = "kernels/src/lib.rs";
+
+/// Columns of 7, 10, 10 and 9 characters.
+const HEADER: &str = " instr.  divergent  conflicts  sect/req";
+
+pub(super) fn write(profiled: &Profiled, library: &PtxLibrary, out: &mut impl Write) -> io::Result<()> {
+    let whole = &profiled.counters;
+    let mut files: BTreeMap<String, BTreeMap<u32, Counters>> = BTreeMap::new();
+    for line in lines(&profiled.instructions) {
+        if line.file.starts_with(SHOWN) && line.file != TABLE {
+            files.entry(line.file).or_default().insert(line.line, line.counters);
+        }
+    }
+    let mut sources: Vec<_> =
+        files.into_iter().filter_map(|(file, lines)| library.source(&file).map(|text| (file, lines, text))).collect();
+    if sources.is_empty() {
+        return write_ptx(profiled, out);
+    }
+    // The rung itself first: what it calls has a part of its instructions.
+    sources.sort_by_key(|(_, lines, _)| {
+        std::cmp::Reverse(lines.values().map(|counters| counters.warp_instructions).max())
+    });
+    writeln!(
+        out,
+        "Of all instructions (PTX level), divergent branches (PTX level) and bank conflicts, the share of each line with \
+         what is inlined into it; and the sectors of each of its requests to global memory:"
+    )?;
+    for (file, lines, text) in sources {
+        writeln!(out, "\n{HEADER}  {file}")?;
+        write_source(whole, &lines, &text, out)?;
+    }
+    Ok(())
+}
+
+fn write_source(whole: &Counters, lines: &BTreeMap<u32, Counters>, text: &str, out: &mut impl Write) -> io::Result<()> {
+    let source: Vec<&str> = text.lines().collect();
+    let functions = functions(&source);
+    let mut last = 0;
+    for (number, text) in (1..).zip(&source) {
+        let of_used = functions
+            .iter()
+            .any(|function| function.contains(&number) && lines.range(function.clone()).next().is_some());
+        if !of_used && !lines.contains_key(&number) {
+            continue;
+        }
+        if last > 0 && last + 1 != number {
+            writeln!(out)?;
+        }
+        last = number;
+        let shares = lines.get(&number).map_or_else(|| " ".repeat(HEADER.len()), |counters| shares(whole, counters));
+        let line = format!("{shares} {number:>4} {text}");
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+/// The lines of each function, from its signature to its closing brace. The text is as rustfmt leaves it.
+fn functions(source: &[&str]) -> Vec<RangeInclusive<u32>> {
+    let indent = |text: &str| text.len() - text.trim_start().len();
+    let begins = |text: &str| {
+        let qualifies = |word: &str| word.starts_with("pub") || ["const", "unsafe", "async", "extern"].contains(&word);
+        text.split_whitespace().find(|word| !qualifies(word)) == Some("fn")
+    };
+    let closes = |begin: usize, line: &str| line.trim() == "}" && indent(line) == indent(source[begin]);
+    let of = |begin: usize| {
+        let end = if source[begin].ends_with('}') {
+            begin
+        } else {
+            (begin..source.len()).find(|&line| closes(begin, source[line])).unwrap_or(begin)
+        };
+        begin as u32 + 1..=end as u32 + 1
+    };
+    (0..source.len()).filter(|&line| begins(source[line])).map(of).collect()
+}
+
+fn write_ptx(profiled: &Profiled, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "There is no source for this PTX, so here is the PTX itself, with the share of each instruction:\n")?;
+    writeln!(out, "{HEADER}  PTX")?;
+    for instruction in &profiled.instructions {
+        let shares = shares(&profiled.counters, &instruction.counters);
+        writeln!(out, "{shares} {:>4} {}", instruction.line, instruction.text)?;
+    }
+    Ok(())
+}
+
+/// The four columns of [`HEADER`]; what there is none of stays empty.
+fn shares(whole: &Counters, part: &Counters) -> String {
+    let share = |part: u64, whole: u64| match part {
+        0 => String::new(),
+        _ => format!("{:.1} %", 100.0 * part as f64 / whole as f64),
+    };
+    let per_request = sectors_per_request(part).map(|ratio| format!("{ratio:.1}")).unwrap_or_default();
+    format!(
+        "{:>7} {:>10} {:>10} {per_request:>9}",
+        share(part.warp_instructions, whole.warp_instructions),
+        share(part.divergent_branches, whole.divergent_branches),
+        share(part.bank_conflicts(), whole.bank_conflicts()),
+    )
+}
+
+/// Sectors that a request to global memory moves on average; `None` without requests.
+pub(super) fn sectors_per_request(counters: &Counters) -> Option<f64> {
+    let simt::Global { load, store, atomic, reduction } = counters.global;
+    let requests = load.requests + store.requests + atomic.requests + reduction.requests;
+    (requests > 0).then(|| sectors(counters) as f64 / requests as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_found_by_their_indentation() {
+        let text = "\
+use x;
+/// fn in a comment.
+pub(super) unsafe fn one<T>(
+    x: T,
+) {
+    if x {
+    }
+}
+    fn two() { 1 }
+macro_rules! m {
+    fn three() {
+        4
+    }
+}
+const fn four() -> u32 {
+    5
+}";
+        let source: Vec<&str> = text.lines().collect();
+        assert_eq!(functions(&source), [3..=8, 9..=9, 11..=13, 15..=17]);
+    }
+}

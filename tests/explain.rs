@@ -1,0 +1,460 @@
+//! `reduce explain`: the lectures' pictures, from the real binary and the committed PTX.
+
+mod support;
+
+use std::{fmt::Write as _, fs, path::Path, sync::LazyLock};
+
+use cuda_builder::manifest::{FILE_NAME, sha256_hex};
+use roxmltree::{Document, Node};
+use serde_json::Value as Json;
+use support::{Run, Sandbox};
+use warpfold::{
+    element::{Element, ElementType, Values},
+    explain::{Array, LECTURE_VALUES, Picture, Request, Step, explain, parse_values},
+    op::Op,
+    ptx::PtxLibrary,
+    variant::Variant,
+};
+
+fn lecture(variant: Variant, block: Option<u64>) -> Picture {
+    picture(variant, Op::Sum, block, &parse_values(LECTURE_VALUES, ElementType::I32).unwrap())
+}
+
+fn picture(variant: Variant, op: Op, block: Option<u64>, values: &Values) -> Picture {
+    static LIBRARY: LazyLock<PtxLibrary> = LazyLock::new(support::library);
+    explain(&LIBRARY, &Request { variant, op, block }, values).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The values of a row, as integers.
+fn ints(step: &Step) -> Vec<i64> {
+    step.after.values.iter().map(|value| value.to_string().parse().unwrap()).collect()
+}
+
+/// The numbered steps: stride, threads, and the values after it.
+fn tree(picture: &Picture) -> Vec<(u64, Vec<u32>, Vec<i64>)> {
+    let numbered = picture.steps.iter().filter(|step| step.number.is_some());
+    numbered.map(|step| (step.strides[0], step.work.iter().map(|work| work.thread).collect(), ints(step))).collect()
+}
+
+/// Hui Liu, Reduction #3: the table whose last row begins with 41.
+const SEQUENTIAL: [[i64; 16]; 5] = [
+    [10, 1, 8, -1, 0, -2, 3, 5, -2, -3, 2, 7, 0, 11, 0, 2],
+    [8, -2, 10, 6, 0, 9, 3, 7, -2, -3, 2, 7, 0, 11, 0, 2],
+    [8, 7, 13, 13, 0, 9, 3, 7, -2, -3, 2, 7, 0, 11, 0, 2],
+    [21, 20, 13, 13, 0, 9, 3, 7, -2, -3, 2, 7, 0, 11, 0, 2],
+    [41, 20, 13, 13, 0, 9, 3, 7, -2, -3, 2, 7, 0, 11, 0, 2],
+];
+
+/// The same values by interleaved addressing, as Filipovič's "Implementace 1" and CSDN 2.1 add them.
+const INTERLEAVED: [[i64; 16]; 5] = [
+    [10, 1, 8, -1, 0, -2, 3, 5, -2, -3, 2, 7, 0, 11, 0, 2],
+    [11, 1, 7, -1, -2, -2, 8, 5, -5, -3, 9, 7, 11, 11, 2, 2],
+    [18, 1, 7, -1, 6, -2, 8, 5, 4, -3, 9, 7, 13, 11, 2, 2],
+    [24, 1, 7, -1, 6, -2, 8, 5, 17, -3, 9, 7, 13, 11, 2, 2],
+    [41, 1, 7, -1, 6, -2, 8, 5, 17, -3, 9, 7, 13, 11, 2, 2],
+];
+
+#[test]
+fn rung_3_gives_the_lectures_table() {
+    for variant in [Variant::Sequential, Variant::Global] {
+        let picture = lecture(variant, None);
+        assert_eq!(picture.plan.block, 16);
+        let expected: Vec<_> = [8, 4, 2, 1]
+            .into_iter()
+            .zip(&SEQUENTIAL[1..])
+            .map(|(stride, row)| (stride, (0..stride as u32).collect::<Vec<_>>(), row.to_vec()))
+            .collect();
+        assert_eq!(tree(&picture), expected, "{variant}");
+        for step in picture.steps.iter().filter(|step| step.number.is_some()) {
+            for work in &step.work {
+                let read: Vec<u64> = work.reads.iter().map(|cell| cell.index).collect();
+                assert_eq!(read, [u64::from(work.thread), u64::from(work.thread) + step.strides[0]]);
+                assert_eq!(work.writes.index, u64::from(work.thread));
+            }
+        }
+    }
+    assert_eq!(ints(&lecture(Variant::Sequential, None).steps[0]), SEQUENTIAL[0]);
+}
+
+#[test]
+fn rungs_1_and_2_interleave() {
+    // Who adds is what tells them apart: every 2s-th thread, or the first ones at cells 2s apart.
+    for (variant, threads) in [(Variant::InterleavedModulo, 2), (Variant::InterleavedContiguous, 1)] {
+        let picture = lecture(variant, None);
+        let strides = [1, 2, 4, 8].into_iter().zip(&INTERLEAVED[1..]);
+        let expected: Vec<_> = strides
+            .map(|(s, row)| {
+                let step = if threads == 2 { 2 * s as u32 } else { 1 };
+                (s, (0..8 / s as u32).map(|k| k * step).collect::<Vec<_>>(), row.to_vec())
+            })
+            .collect();
+        assert_eq!(tree(&picture), expected, "{variant}");
+        assert_eq!(ints(&picture.steps[0]), INTERLEAVED[0]);
+    }
+}
+
+#[test]
+fn rung_4_adds_during_the_load() {
+    let picture = lecture(Variant::FirstAdd, None);
+    assert_eq!(picture.plan.block, 8);
+    let load = &picture.steps[0];
+    assert_eq!((load.number, load.from, load.after.array), (Some(1), Array::Input, Array::Shared));
+    let rows: Vec<_> = tree(&picture).into_iter().map(|(stride, _, row)| (stride, row)).collect();
+    let expected: Vec<_> =
+        [8, 4, 2, 1].into_iter().zip(&SEQUENTIAL[1..]).map(|(stride, row)| (stride, row[..8].to_vec())).collect();
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn rungs_5_to_7_fold_the_steps_that_only_add_the_identity() {
+    for variant in [Variant::WarpUnrolled, Variant::CompletelyUnrolled, Variant::MultipleElements] {
+        let picture = lecture(variant, None);
+        assert_eq!((picture.plan.block, picture.shared_cells, picture.shared_shown), (64, 64, 16), "{variant}");
+        assert_eq!(ints(&picture.steps[0]), SEQUENTIAL[0], "{variant}");
+        let steps = tree(&picture);
+        let shown: Vec<_> = steps.iter().map(|(stride, threads, _)| (*stride, threads.len())).collect();
+        // The upper lanes of the last warp go on adding what nobody reads.
+        assert_eq!(shown, [(32, 0), (16, 0), (8, 8), (4, 12), (2, 14), (1, 15)], "{variant}");
+        // Below the stride, the rows are the lecture's.
+        for ((stride, _, row), expected) in steps[2..].iter().zip(&SEQUENTIAL[1..]) {
+            let stride = *stride as usize;
+            assert_eq!(row[..stride], expected[..stride], "{variant}");
+        }
+        assert_eq!(picture.steps.last().unwrap().after.to_string(), "41");
+    }
+}
+
+#[test]
+fn rung_0_launches_for_each_level() {
+    let picture = lecture(Variant::Naive, None);
+    let rows: Vec<_> =
+        picture.steps.iter().map(|step| (step.launch, step.strides.clone(), step.after.to_string())).collect();
+    let expected = ["11 7 -2 8 -5 9 11 2", "18 6 4 13", "24 17", "41"];
+    let expected: Vec<_> =
+        expected.iter().enumerate().map(|(launch, row)| (launch, vec![1], (*row).to_owned())).collect();
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn every_rung_tells_every_operation_on_every_type_to_its_end() {
+    fn check<T: Element>(values: &[T]) {
+        for n in [1, 2, 13, 16, 33, 64] {
+            let values = T::values(values[..n].to_vec());
+            for variant in Variant::all() {
+                for op in Op::ALL {
+                    let picture = picture(variant, op, None, &values);
+                    assert!(picture.agrees, "{} {n}: {picture:?}", picture.plan.kernel);
+                    let last = &picture.steps.last().unwrap().after;
+                    if n > 1 || variant != Variant::Naive {
+                        assert!(last.values[0].is_same(picture.result.unwrap()), "{} {n}", picture.plan.kernel);
+                    }
+                }
+            }
+        }
+    }
+    check::<i32>(&std::array::from_fn::<_, 64, _>(|i| (i as i32 * 37 % 64) - 20));
+    check::<u64>(&std::array::from_fn::<_, 64, _>(|i| (i as u64 * 37 % 64) + 1));
+    check::<f32>(&std::array::from_fn::<_, 64, _>(|i| ((i * 37 % 64) as f32 - 31.5) / 16.0));
+}
+
+#[test]
+fn of_several_blocks_the_first_is_shown() {
+    let values = Values::I32((1..=20).collect());
+    let picture = picture(Variant::Sequential, Op::Sum, Some(8), &values);
+    assert_eq!((picture.plan.stages.len(), picture.launches_shown), (2, 1));
+    assert_eq!(picture.steps.last().unwrap().after.to_string(), "36");
+    let others: Vec<String> = picture.others.iter().map(ToString::to_string).collect();
+    assert_eq!(others, ["100", "74"]);
+    assert_eq!(picture.result.unwrap().to_string(), "210");
+}
+
+#[test]
+fn strided_lanes_conflict_in_the_banks() {
+    // Blocks of 64: lane i reads words 2i and 2i + 1, so 64 words in 32 banks; rung 3 reads 32 neighbours.
+    let values = Values::I32((1..=64).collect());
+    let conflicts = |variant| -> Vec<u64> {
+        let picture = picture(variant, Op::Sum, None, &values);
+        let steps = picture.steps.iter().filter(|step| step.number.is_some());
+        steps.map(|step| step.banks.iter().map(|bank| bank.conflicts).sum()).collect()
+    };
+    assert_eq!(conflicts(Variant::InterleavedContiguous), [3, 3, 3, 3, 3, 0]);
+    assert_eq!(conflicts(Variant::Sequential), [0; 6]);
+    let clashing = &picture(Variant::InterleavedContiguous, Op::Sum, None, &values).steps[3].banks[0].clashing;
+    assert_eq!(*clashing, [0, 8, 16, 24, 32, 40, 48, 56]);
+}
+
+/// What rung 3 does with a thread's own value and its partner's.
+const ADDITION: &str = "add.s32 \t%r7, %r6, %r5;";
+
+/// A folder of PTX that is the committed one but for one file, which is changed.
+fn mutant(folder: &Path, file: &str, change: impl Fn(&str) -> String) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels/ptx");
+    let text = fs::read_to_string(source.join(file)).unwrap();
+    let changed = change(&text);
+    assert_ne!(changed, text, "{file}");
+    let manifest = fs::read_to_string(source.join(FILE_NAME)).unwrap();
+    let hash = sha256_hex(text.as_bytes());
+    assert!(manifest.contains(&hash));
+    fs::write(folder.join(FILE_NAME), manifest.replace(&hash, &sha256_hex(changed.as_bytes()))).unwrap();
+    fs::write(folder.join(file), changed).unwrap();
+}
+
+fn mutant_picture(file: &str, change: impl Fn(&str) -> String, request: Request, values: &Values) -> Picture {
+    let folder = tempfile::tempdir().unwrap();
+    mutant(folder.path(), file, change);
+    explain(&PtxLibrary::from_dir(folder.path()).unwrap(), &request, values).unwrap()
+}
+
+#[test]
+fn a_wrong_kernel_gives_a_wrong_picture() {
+    let values = parse_values(LECTURE_VALUES, ElementType::I32).unwrap();
+    let request = Request { variant: Variant::Sequential, op: Op::Sum, block: None };
+    let file = "reduce3_i32.sm_75.ptx";
+
+    // A subtraction for the addition.
+    let wrong = mutant_picture(file, |text| text.replace(ADDITION, "sub.s32 \t%r7, %r5, %r6;"), request, &values);
+    assert!(!wrong.agrees);
+    assert_eq!(ints(&wrong.steps[1])[..8], [12, 4, 6, -8, 0, -13, 3, 3]);
+
+    // The partner twice as far away, which faults; the picture goes as far as the kernel did.
+    let wrong = mutant_picture(file, |text| text.replace("%rd17, %r11, 4;", "%rd17, %r11, 8;"), request, &values);
+    assert!(wrong.result.is_err());
+    assert_eq!(wrong.steps.len(), 1);
+
+    // The tree's barriers dropped, with two warps: what was six steps is one, and the first warp adds its last partner
+    // before the second warp has.
+    let values = Values::I32((1..=64).collect());
+    let request = Request { variant: Variant::InterleavedModulo, ..request };
+    let drop_second_barrier = |text: &str| {
+        let (before, kernel) = text.split_once(".entry reduce1_sum_i32(").unwrap();
+        let [first, second, rest] = kernel.splitn(3, "bar.sync \t0;").collect::<Vec<_>>()[..] else {
+            panic!("{kernel}")
+        };
+        format!("{before}.entry reduce1_sum_i32({first}bar.sync \t0;{second}{rest}")
+    };
+    let wrong = mutant_picture("reduce1_i32.sm_75.ptx", drop_second_barrier, request, &values);
+    assert_eq!(tree(&picture(Variant::InterleavedModulo, Op::Sum, None, &values)).len(), 6);
+    assert_eq!(tree(&wrong).len(), 1);
+    let step = wrong.steps.iter().find(|step| step.number.is_some()).unwrap();
+    assert_eq!(step.strides, [1, 2, 4, 8, 16, 32]);
+    assert_eq!((wrong.agrees, wrong.result.as_ref().unwrap().to_string()), (false, (32 * 33 / 2 + 33).to_string()));
+    // It fits on paper too.
+    assert!(Document::parse(&wrong.to_svg(true)).is_ok());
+    wrong.write_text(&mut Vec::new(), true).unwrap();
+}
+
+/// The texts of all rungs on the lecture's values.
+#[test]
+fn texts_are_as_kept() {
+    let mut text = String::new();
+    for variant in ["1", "2", "3", "4", "5", "6", "7"] {
+        let run = Sandbox::new().reduce(["explain", "--variant", variant]);
+        assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""), "{run}");
+        writeln!(text, "$ reduce explain --variant {variant}\n{}", run.stdout).unwrap();
+    }
+    insta::assert_snapshot!("rungs", text);
+    let line = "explain --variant 2 --block 64 --banks --values 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34";
+    insta::assert_snapshot!("banks", Sandbox::new().reduce_line(line).stdout);
+}
+
+fn svg(sandbox: &Sandbox, args: &[&str]) -> String {
+    let run = sandbox.reduce(["explain", "--svg", "picture.svg"].iter().chain(args));
+    assert_eq!(run.status, Some(0), "{run}");
+    sandbox.read("picture.svg")
+}
+
+fn classed<'a>(node: Node<'a, 'a>, class: &str) -> Vec<Node<'a, 'a>> {
+    let has = |node: &Node<'_, '_>| node.attribute("class").is_some_and(|c| c.split(' ').any(|word| word == class));
+    node.descendants().filter(has).collect()
+}
+
+fn number(node: Node<'_, '_>, attribute: &str) -> f64 {
+    node.attribute(attribute).unwrap().parse().unwrap()
+}
+
+#[test]
+fn svg_has_the_cells_and_arrows_of_each_step() {
+    let text = svg(&Sandbox::new(), &["--variant", "3"]);
+    let document = Document::parse(&text).unwrap();
+    let root = document.root_element();
+    assert!(root.has_tag_name(("http://www.w3.org/2000/svg", "svg")) && root.attribute("viewBox").is_some());
+    for name in ["title", "desc"] {
+        let told = root.children().find(|node| node.tag_name().name() == name).unwrap().text().unwrap();
+        assert!(told.contains(if name == "title" { "reduce3_sum_i32" } else { "8 -2 10 6 0 9 3 7" }), "{told}");
+    }
+    assert!(text.contains("prefers-color-scheme: dark"));
+
+    let rows = classed(root, "row");
+    let values = |row: &Node<'_, '_>| -> Vec<i64> {
+        classed(document.get_node(row.id()).unwrap(), "value")
+            .iter()
+            .map(|node| node.text().unwrap().parse().unwrap())
+            .collect()
+    };
+    assert_eq!(values(&rows[0]), SEQUENTIAL[0]);
+    for (row, expected) in rows[1..6].iter().zip(SEQUENTIAL) {
+        assert_eq!(values(row), expected);
+        assert_eq!(classed(*row, "cell").len(), 16);
+    }
+    let counts: Vec<_> = classed(root, "step")
+        .iter()
+        .map(|step| (classed(*step, "work").len(), classed(*step, "from").len(), classed(*step, "to").len()))
+        .collect();
+    assert_eq!(counts, [(16, 16, 16), (8, 16, 8), (4, 8, 4), (2, 4, 2), (1, 2, 1), (1, 1, 1)]);
+}
+
+/// Boxes of all texts, by the width that a monospaced character has; none may touch another.
+#[test]
+fn svg_texts_do_not_overlap() {
+    let sixty_four: Vec<String> = (1..=64).map(|i| (i * 1_000_003).to_string()).collect();
+    let sixty_four = sixty_four.join(" ");
+    let cases: [&[&str]; 6] = [
+        &["--variant", "1", "--banks"],
+        &["--variant", "5", "--banks"],
+        &["--variant", "7", "--values", "1"],
+        &["--variant", "0"],
+        &["--variant", "2", "--banks", "--values", &sixty_four],
+        &["--variant", "6", "--type", "f64", "--op", "min", "--values", "1e300 -2.5e-300 3"],
+    ];
+    for args in cases {
+        let text = svg(&Sandbox::new(), args);
+        let document = Document::parse(&text).unwrap();
+        let root = document.root_element();
+        let view: Vec<f64> = root.attribute("viewBox").unwrap().split(' ').map(|part| part.parse().unwrap()).collect();
+        let mut boxes: Vec<(f64, f64, f64, f64, &str)> = Vec::new();
+        for node in root.descendants().filter(|node| node.has_tag_name(("http://www.w3.org/2000/svg", "text"))) {
+            let (x, y, shown) = (number(node, "x"), number(node, "y"), node.text().unwrap());
+            let class = node.attribute("class").unwrap();
+            let (size, centred) = match class {
+                "value" => (14.0, true),
+                "thread" => (12.0, true),
+                "index" => (10.0, true),
+                _ => (12.0, false),
+            };
+            let width = shown.chars().count() as f64 * size * 0.6;
+            let left = if centred { x - width / 2.0 } else { x };
+            let (top, right) = (y - size * 0.75, left + width);
+            assert!(left >= 0.0 && top >= 0.0 && right <= view[2] && y <= view[3], "{shown} is outside: {args:?}");
+            for (l, t, r, b, other) in &boxes {
+                assert!(right <= *l || left >= *r || y <= *t || top >= *b, "{shown} overlaps {other}: {args:?}");
+            }
+            boxes.push((left, top, right, y, shown));
+        }
+        assert!(boxes.len() > 10);
+    }
+}
+
+#[test]
+fn json_tells_the_same() {
+    let run = Sandbox::new().reduce(["explain", "--variant", "3", "--json"]);
+    assert_eq!(run.status, Some(0), "{run}");
+    let json: Json = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((&json["kernel"], &json["block"], &json["result"]), (&"reduce3_sum_i32".into(), &16.into(), &41.into()));
+    assert_eq!(json["input"], Json::from(SEQUENTIAL[0].to_vec()));
+    let step = &json["steps"][1];
+    assert_eq!((&step["step"], &step["strides"]), (&1.into(), &vec![8].into()));
+    assert_eq!(step["values"], Json::from(SEQUENTIAL[1].to_vec()));
+    let work = serde_json::json!({
+        "thread": 7,
+        "reads": [{"array": "shared", "cell": 7}, {"array": "shared", "cell": 15}],
+        "writes": {"array": "shared", "cell": 7},
+    });
+    assert_eq!(step["work"][7], work);
+}
+
+#[test]
+fn bad_input_is_refused_in_one_sentence() {
+    let many = format!("explain --variant 3 --values {}", vec!["1"; 65].join(","));
+    let mut text = String::new();
+    for line in [
+        "explain --variant 8",
+        "explain --variant 3 --values ten",
+        "explain --variant 3 --values 1,2.5",
+        "explain --variant 3 --values 2147483648",
+        "explain --variant 3 --values -1 --type u32",
+        "explain --variant 3 --values ,",
+        "explain --variant 3 --block 12",
+        "explain --variant 6 --block 16",
+        "explain --variant 3 --block x",
+        "explain --variant 3 --op mean",
+        "explain --variant 3 --type f16",
+        &many,
+    ] {
+        let run = Sandbox::new().reduce_line(line);
+        assert_eq!(run.stdout, "", "{run}");
+        let shown = if line.len() > 60 { "explain (65 values)" } else { line };
+        writeln!(text, "$ reduce {shown}\n{}[{}]", run.stderr, run.status.unwrap()).unwrap();
+    }
+    insta::assert_snapshot!(text, @r"
+    $ reduce explain --variant 8
+    error: unknown variant '8': it is 0 to 7, global, or a name that --list prints
+    [2]
+    $ reduce explain --variant 3 --values ten
+    error: value 'ten': it must be a number that i32 holds
+    [2]
+    $ reduce explain --variant 3 --values 1,2.5
+    error: value '2.5': it must be a number that i32 holds
+    [2]
+    $ reduce explain --variant 3 --values 2147483648
+    error: value '2147483648': it must be a number that i32 holds
+    [2]
+    $ reduce explain --variant 3 --values -1 --type u32
+    error: value '-1': it must be a number that u32 holds
+    [2]
+    $ reduce explain --variant 3 --values ,
+    error: no values: at least one is needed
+    [2]
+    $ reduce explain --variant 3 --block 12
+    error: block 12: variant 3 works with blocks of a power of two from 2 to 1024 threads
+    [2]
+    $ reduce explain --variant 6 --block 16
+    error: block 16: variant 6 works with blocks of a power of two from 64 to 1024 threads
+    [2]
+    $ reduce explain --variant 3 --block x
+    error: --block 'x': it must be a whole number from 0 to 2^64 - 1, such as 16
+    [2]
+    $ reduce explain --variant 3 --op mean
+    error: unknown operation 'mean': it is one of sum, min, max, prod
+    [2]
+    $ reduce explain --variant 3 --type f16
+    error: unknown type 'f16': it is one of i32, u32, i64, u64, f32, f64
+    [2]
+    $ reduce explain (65 values)
+    error: 65 values: a picture has room for at most 64
+    [2]
+    ");
+}
+
+#[test]
+fn a_wrong_result_and_an_unwritable_file_are_failures() {
+    let sandbox = Sandbox::new();
+    let folder = tempfile::tempdir().unwrap();
+    mutant(folder.path(), "reduce3_i32.sm_75.ptx", |text| text.replace(ADDITION, "mov.u32 \t%r7, %r5;"));
+    let folder = folder.path().to_str().unwrap();
+    let run: Run = sandbox.reduce(["explain", "--variant", "3", "--ptx-dir", folder]);
+    assert_eq!(
+        (run.status, run.stderr.as_str()),
+        (Some(1), "error: wrong result: reduce3_sum_i32 gave 10, and the reference is 41\n"),
+        "{run}"
+    );
+    assert!(run.stdout.ends_with("result 10, which is wrong: the CPU gets 41\n"), "{run}");
+
+    let run = sandbox.reduce(["explain", "--variant", "3", "--svg", "no/such/folder.svg"]);
+    assert_eq!((run.status, run.stdout.as_str()), (Some(1), ""), "{run}");
+    assert!(run.stderr.starts_with("error: cannot write no/such/folder.svg"), "{run}");
+}
+
+/// The README shows what the program prints.
+#[test]
+fn the_readme_shows_the_real_output() {
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).unwrap();
+    let command = "reduce -- explain --variant 3\n```\n\n```text\n";
+    let start = readme.find(command).expect("the README has the command and its output") + command.len();
+    let shown = &readme[start..start + readme[start..].find("```").unwrap()];
+    let run = Sandbox::new().reduce(["explain", "--variant", "3"]);
+    assert!(
+        !shown.is_empty() && run.stdout.contains(shown),
+        "the README shows\n{shown}\nand the program prints\n{}",
+        run.stdout
+    );
+}
