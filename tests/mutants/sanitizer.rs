@@ -30,8 +30,12 @@ const TOOLS: [Tool; 4] = [
     },
 ];
 
-/// Where the two disagree for a reason: case, tool, reason.
-const EXCEPTIONS: [(&str, &str, &str); 0] = [];
+/// Where the two disagree for a reason: case, tool, reason. A fault ends a simulated launch, and with it what follows.
+const EXCEPTIONS: [(&str, &str, &str); 3] = [
+    ("reduce5.mask-without-lane-31", "racecheck", "a lane that its own mask leaves out is a fault"),
+    ("transpose.load-bound", "initcheck", "the read that it calls uninitialised is the one past the end"),
+    ("transpose.misaligned-store", "racecheck", "the misaligned store is a fault"),
+];
 
 #[test]
 fn what_the_sanitizer_reports_is_reported() {
