@@ -285,14 +285,16 @@ fn to_half(rows: &mut Vec<Row>, ty: Ty) {
         (true, _) => row.sm_90(),
         _ => row,
     };
+    let single: Widen = |word, _| f32::from_word(word).into();
+    let flushed_single: Widen = |word, _| flushed(f32::from_word(word)).into();
     let sats: &[&str] = if ty.brain { &[""] } else { &["", ".sat"] };
     for (name, mode) in MODES {
         for &sat in sats {
             let give = move |bits| if sat.is_empty() { bits } else { ty.saturate(bits) };
             let floats: [(&str, &str, Kind, Widen); 4] = [
-                ("f32", "", f32::KIND, |word, _| f32::from_word(word).into()),
-                // The ISA would flush it, and an H100 does not.
-                ("f32", ".ftz", f32::KIND, |word, _| f32::from_word(word).into()),
+                ("f32", "", f32::KIND, single),
+                // By the ISA it is always flushed; an H100 does not on the way to f16.
+                ("f32", ".ftz", f32::KIND, if ty.brain { flushed_single } else { single }),
                 ("f64", "", f64::KIND, |word, _| f64::from_word(word)),
                 if ty.brain {
                     ("f16", "", F16_.kind(), |word, _| F16.value(word as u16))

@@ -52,8 +52,9 @@ fn to_half(to: Type, from: Type, rounding: Option<CvtRounding>) -> Option<AluFn>
     Some(if to == Type::F16 { to!(f16) } else { to!(bf16) })
 }
 
-/// `.ftz` should flush the `f32`, by the ISA. An H100 does not, which the roundings away from zero show.
+/// `.ftz` concerns the `f32` alone.
 fn from_single<H: Half>(modifiers: Flavour, a: f32) -> H {
+    let a = if H::FLUSHES_SINGLE && modifiers.has(Flavour::FTZ) { flush::<true>(a) } else { a };
     modifiers.with(Flavour::FTZ, false).give((a.into(), 0.0))
 }
 
