@@ -1,9 +1,17 @@
 #!/usr/bin/env bash
-# Runs a bundle (`cargo xtask bundle`) on a machine with an NVIDIA GPU and no Rust: all tests on the GPU, the ladder beside
-# nvcc's, module load times, `reduce` itself, compute-sanitizer, and the launches that hardware.sh records. About six
-# minutes on an H100.
+# Runs a bundle (`cargo xtask bundle`) on a machine with an NVIDIA GPU and no Rust.
 #
-#   bundle/run.sh [FOLDER FOR THE LOGS]      (default: $OUT, else ./out)
+#   bundle/run.sh [FOLDER FOR THE LOGS] [STAGE...]      (the folder is $OUT unless given, else ./out)
+#
+# The stages, all of them unless some are named, in the order in which they run:
+#
+#   tests      every test binary, on the GPU and on the simulator
+#   peers      the ladder and the transposes beside nvcc's: ladder.json, transpose.json
+#   lab        the tables of the lab, as a user gets them: lab.<command>.<format>
+#   load       what loading each module takes with an empty compiler cache: load.txt
+#   reduce     the tools themselves, from a cold start too
+#   sanitizer  compute-sanitizer over every rung, transpose and access pattern
+#   replay     the launches that hardware.sh records
 #
 # A short table comes last; exit status 1 if anything in it failed. nvcc and compute-sanitizer are used if they are there.
 
@@ -15,6 +23,8 @@ built_in=
 trap 'rm -rf "$bundle"; [ -z "$built_in" ] || rm -f "$built_in"' EXIT
 tar -xzf "$archive" -C "$bundle" || exit 1
 out=${1:-${OUT:-out}}
+shift || true
+stages=${*:-tests peers lab load reduce sanitizer replay}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 export PATH="$bundle/bin:$PATH:/usr/local/cuda/bin"
@@ -32,6 +42,8 @@ verdict() { # verdict NAME STATUS TEXT
     fi
 }
 step() { printf '\n== %s (%s s)\n' "$*" "$SECONDS"; }
+rungs="0 global 1 2 3 4 5 6 7 8 9 10 11 12 13 14 atomic atomic-warp"
+transposes=$(transpose --list | awk 'NR > 1 { print $1 }')
 
 # Some tests know the folder they were built in. Where that is not here, it becomes a link to the bundle's tree.
 folder=$(cat "$bundle/built-in")
@@ -51,79 +63,130 @@ gpu=$(nvidia-smi --query-gpu=name,driver_version,compute_cap --format=csv,nohead
 capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -1 | tr -d .)
 say "machine: $gpu; $(cat "$bundle/commit")"
 
-step tests
-export WARPFOLD_DEVICE=both WARPFOLD_BIN_DIR="$bundle/bin" SIMT_BIN="$bundle/bin/simt"
-export INSTA_WORKSPACE_ROOT="$bundle/tree" INSTA_UPDATE=no
-: >"$out/tests.txt"
-while IFS=$'\t' read -r name folder; do
-    started=$SECONDS
-    log=$(cd "$bundle/tree/$folder" && CARGO_MANIFEST_DIR=$PWD timeout 200 "$bundle/tests/$name" 2>&1 </dev/null)
-    status=$?
-    printf '== %s (exit status %s)\n%s\n' "$name" "$status" "$log" >>"$out/tests.txt"
-    verdict "test $name" "$status" "$(grep '^test result' <<<"$log" | tail -1 | cut -d';' -f1-2), $((SECONDS - started)) s"
-    [ "$status" -eq 0 ] || grep -E '^(test .* FAILED|---- |thread )' <<<"$log" | head -20
-done <"$bundle/tests.tsv"
-unset WARPFOLD_DEVICE
+stage_tests() {
+    export WARPFOLD_DEVICE=both WARPFOLD_BIN_DIR="$bundle/bin" SIMT_BIN="$bundle/bin/simt"
+    export INSTA_WORKSPACE_ROOT="$bundle/tree" INSTA_UPDATE=no
+    : >"$out/tests.txt"
+    local name folder started log status
+    while IFS=$'\t' read -r name folder; do
+        started=$SECONDS
+        log=$(cd "$bundle/tree/$folder" && CARGO_MANIFEST_DIR=$PWD timeout 200 "$bundle/tests/$name" 2>&1 </dev/null)
+        status=$?
+        printf '== %s (exit status %s)\n%s\n' "$name" "$status" "$log" >>"$out/tests.txt"
+        verdict "test $name" "$status" "$(grep '^test result' <<<"$log" | tail -1 | cut -d';' -f1-2), $((SECONDS - started)) s"
+        [ "$status" -eq 0 ] || grep -E '^(test .* FAILED|---- |thread )' <<<"$log" | head -20
+    done <"$bundle/tests.tsv"
+    unset WARPFOLD_DEVICE
+}
 
-step ladder
-peer=()
-if command -v nvcc >/dev/null; then
-    nvcc -arch="sm_$capability" -O3 -cubin -o "$bundle/ladder.cubin" "$bundle/tree/bench/peers/ladder.cu"
-    status=$?
-    verdict "nvcc" "$status" "bench/peers/ladder.cu for sm_$capability"
-    [ "$status" -eq 0 ] && peer=(--peer "$bundle/ladder.cubin")
-else
-    say "--      nvcc: not there, so the ladder has no peer"
-fi
-timeout 120 ladder "${peer[@]}" --json "$out/ladder.json" 2>&1 | tee "$out/ladder.txt"
-verdict "ladder" $? "see the table below"
+# Compiles bench/peers/NAME.cu and runs the benchmark NAME beside it.
+beside_nvcc() { # beside_nvcc NAME
+    local peer=() status
+    if command -v nvcc >/dev/null; then
+        nvcc -arch="sm_$capability" -O3 -cubin -o "$bundle/$1.cubin" "$bundle/tree/bench/peers/$1.cu"
+        status=$?
+        verdict "nvcc" "$status" "bench/peers/$1.cu for sm_$capability"
+        [ "$status" -eq 0 ] && peer=(--peer "$bundle/$1.cubin")
+    else
+        say "--      nvcc: not there, so $1 has no peer"
+    fi
+    timeout 200 "bench-$1" "${peer[@]}" --json "$out/$1.json" 2>&1 | tee "$out/$1.txt"
+    verdict "$1" "${PIPESTATUS[0]}" "see the table below"
+}
 
-step "module load times, compiled by the driver each time"
-CUDA_CACHE_DISABLE=1 timeout 60 load >"$out/load.txt" 2>&1
-verdict "load" $? "slowest: $(grep -v 'to open' "$out/load.txt" | head -1 | tr -s ' ')"
+stage_peers() {
+    beside_nvcc ladder
+    beside_nvcc transpose
+}
 
-step reduce
-: >"$out/reduce.txt"
+# Runs a command of the lab and keeps what it prints.
+lab() { # lab FILE COMMAND...
+    local file=$1
+    shift
+    timeout 120 "$@" >"$out/lab.$file" 2>>"$out/lab.log"
+    verdict "lab.$file" $? "$*"
+}
+
+stage_lab() {
+    local n element
+    for n in 22 24 28; do
+        for element in i32 f32; do
+            lab "ladder-$element-2^$n.md" reduce ladder --device cuda --n "2^$n" --type "$element" --format markdown
+        done
+    done
+    lab ladder.json reduce ladder --device cuda --n 2^22 --counters --history --format json
+    lab sweep.json reduce sweep --device cuda --format json
+    lab transpose.md transpose compare --device cuda --rows 16384 --cols 16384 --type f32 --history --format markdown
+    lab transpose.json transpose compare --device cuda --rows 4000 --cols 4000 --type f32 --history --format json
+    lab access.md access all --device cuda --format markdown
+    lab access.json access all --device cuda --format json
+}
+
+stage_load() {
+    CUDA_CACHE_DISABLE=1 timeout 90 load >"$out/load.txt" 2>&1
+    verdict "load" $? "slowest: $(grep -v 'to open' "$out/load.txt" | head -1 | tr -s ' ')"
+}
+
 reduce_all() {
     local status=0 variant
-    for variant in 0 global 1 2 3 4 5 6 7; do
+    for variant in $rungs; do
         timeout 60 reduce --device cuda --variant "$variant" --n 4194304 --reps 21 || status=1
-        timeout 60 reduce --device cuda --variant "$variant" --n 268435456 --type f32 --reps 5 --json || status=1
+        timeout 60 reduce --device cuda --variant "$variant" --n 268435456 --reps 5 --json || status=1
+    done
+    for variant in $transposes; do
+        timeout 60 transpose --device cuda --variant "$variant" --rows 4000 --cols 4000 || status=1
     done
     # From a cold start, as a user's first run.
     time CUDA_CACHE_DISABLE=1 timeout 60 reduce --device cuda --variant 6 --n 4194304 || status=1
     return $status
 }
-reduce_all >>"$out/reduce.txt" 2>&1
-verdict "reduce" $? "all variants; the first run ever took $(grep '^real' "$out/reduce.txt" | cut -f2)"
 
-step compute-sanitizer
-if command -v compute-sanitizer >/dev/null; then
+stage_reduce() {
+    : >"$out/reduce.txt"
+    reduce_all >>"$out/reduce.txt" 2>&1
+    verdict "reduce" $? "all variants; the first run ever took $(grep '^real' "$out/reduce.txt" | cut -f2)"
+}
+
+stage_sanitizer() {
+    if ! command -v compute-sanitizer >/dev/null; then
+        say "--      compute-sanitizer: not there"
+        return
+    fi
+    local commands=$bundle/commands tool variant count
+    for variant in $rungs; do echo "reduce --device cuda --variant $variant --n 65537"; done >"$commands"
+    for variant in $transposes; do
+        echo "transpose --device cuda --variant $variant --rows 250 --cols 250"
+    done >>"$commands"
+    access --list | awk 'NR > 1 && $1 != "transfer" { print "access", $1, "--device cuda --n 65536 --reps 1" }' >>"$commands"
+    count=$(wc -l <"$commands")
     # The driver is asked for one parameter too many, to learn their number: no error of ours.
-    # shellcheck disable=SC2016
     for tool in memcheck racecheck initcheck synccheck; do
-        printf '%s\n' 0 global 1 2 3 4 5 6 7 | xargs -P 6 -I{} timeout 90 bash -c '
-            log=$(compute-sanitizer --tool "$0" --report-api-errors no --error-exitcode 9 \
-                reduce --device cuda --variant "$1" --n 65537 2>&1)
+        # shellcheck disable=SC2016
+        xargs -P 8 -d '\n' -I{} timeout 120 bash -c '
+            log=$(compute-sanitizer --tool "$0" --report-api-errors no --error-exitcode 9 $1 2>&1)
             status=$?
-            printf "== %s, variant %s (exit status %s)\n%s\n" "$0" "$1" "$status" "$log"
-            exit $status' "$tool" {} >"$out/sanitizer.$tool"
-        verdict "$tool" $? "$(grep -c 'exit status 0' "$out/sanitizer.$tool") of 9 variants clean"
+            printf "== %s, %s (exit status %s)\n%s\n" "$0" "$1" "$status" "$log"
+            exit $status' "$tool" {} <"$commands" >"$out/sanitizer.$tool"
+        verdict "$tool" $? "$(grep -c 'exit status 0' "$out/sanitizer.$tool") of $count commands clean"
     done
     cat "$out"/sanitizer.*check >"$out/sanitizer.txt"
     rm -f "$out"/sanitizer.*check
-else
-    say "--      compute-sanitizer: not there"
-fi
+}
 
-step "replayed launches"
-"$(dirname "$archive")/hardware.sh" "$out" 2>&1 | tee "$out/hardware.txt"
-verdict "hardware.sh" "${PIPESTATUS[0]}" "$(grep -c ^ok "$out/hardware.txt") recordings"
+stage_replay() {
+    "$(dirname "$archive")/hardware.sh" "$out" 2>&1 | tee "$out/hardware.txt"
+    verdict "hardware.sh" "${PIPESTATUS[0]}" "$(grep -c ^ok "$out/hardware.txt") recordings"
+}
+
+for stage in $stages; do
+    step "$stage"
+    "stage_$stage"
+done
 
 step summary
-cat "$out/ladder.txt" >>"$summary"
+cat "$out/ladder.txt" "$out/transpose.txt" >>"$summary" 2>/dev/null
 cat "$summary"
 printf '%s failed, %s s\n' "$failures" "$SECONDS" | tee -a "$summary"
 # What is only for looking into a failure.
-(cd "$out" && tar -czf logs.tar.gz machine.txt tests.txt ladder.txt reduce.txt sanitizer.txt hardware.t* --remove-files)
+(cd "$out" && tar -czf logs.tar.gz --remove-files $(ls | grep -E '^(machine|tests|ladder|transpose|reduce|sanitizer|hardware)[.]t|^lab[.]log$'))
 [ "$failures" -eq 0 ]
