@@ -50,7 +50,7 @@ fn kernel(device: &Device, name: &str) -> Kernel {
 }
 
 fn shape(grid: u32, block: u32) -> LaunchShape {
-    LaunchShape { grid, block, shared_bytes: 0 }
+    LaunchShape::linear(grid, block, 0)
 }
 
 fn add_args(data: &Buffer<u32>, value: u32) -> [Arg; 3] {
@@ -206,7 +206,7 @@ fn launches_that_cannot_be_are_refused() {
         assert_eq!(refused(shape(1, 0), &args), "cannot launch add: block is 0, and 1 to 1024 are allowed");
         assert_eq!(refused(shape(1, 1025), &args), "cannot launch add: block is 1025, and 1 to 1024 are allowed");
         assert_eq!(
-            refused(LaunchShape { grid: 1, block: 1, shared_bytes: 48 * 1024 + 1 }, &args),
+            refused(LaunchShape::linear(1, 1, 48 * 1024 + 1), &args),
             "cannot launch add: dynamic shared memory in bytes is 49153, and 0 to 49152 are allowed"
         );
         let takes = "cannot launch add: its parameters take (8, 4, 8) bytes, and the arguments take";

@@ -66,7 +66,7 @@ impl<'a> Bench<'a> {
         for (device, reducer) in &mut self.reducers {
             self.runs += 1;
             let Problem { n, .. } = plan.problem;
-            let shapes: Vec<_> = plan.stages.iter().map(|stage| (stage.shape.grid, stage.shape.block)).collect();
+            let shapes: Vec<_> = plan.stages.iter().map(|stage| (stage.shape.grid.x, stage.shape.block.x)).collect();
             let case =
                 format!("{} on {}: n = {n}, {about}, {} {shapes:?}", plan.kernel, device.info().name, plan.finish);
             match reducer.reduce(plan, values, Runs::ONCE, |_| ()) {

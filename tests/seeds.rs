@@ -26,7 +26,7 @@ fn planned(variant: Variant, values: &Values, request: Request) -> Plan {
 
 /// Grid and block of each launch.
 fn shapes(plan: &Plan) -> Vec<(u32, u32)> {
-    plan.stages.iter().map(|stage| (stage.shape.grid, stage.shape.block)).collect()
+    plan.stages.iter().map(|stage| (stage.shape.grid.x, stage.shape.block.x)).collect()
 }
 
 /// Runs the plan on every device; the result must be this value, bit for bit, and agree with the reference.

@@ -297,7 +297,7 @@ pub fn check(problem: &Problem, request: &Request) -> Result<(), PlanError> {
 ///     memory_bytes: 80 << 30,
 /// };
 /// let plan = plan(&problem, &Request::default(), &limits)?;
-/// let grids: Vec<u32> = plan.stages.iter().map(|stage| stage.shape.grid).collect();
+/// let grids: Vec<u32> = plan.stages.iter().map(|stage| stage.shape.grid.x).collect();
 /// assert_eq!((plan.block, grids), (256, vec![8192, 16, 1]));
 /// # Ok::<(), PlanError>(())
 /// ```
@@ -420,7 +420,7 @@ fn stage(variant: Variant, element: ElementType, block: u32, inputs: u64, grid: 
     if grid > MAX_GRID {
         return Err(PlanError::GridTooLarge { grid });
     }
-    let shape = LaunchShape { grid: grid as u32, block, shared_bytes: shared_bytes(variant, element, block) };
+    let shape = LaunchShape::linear(grid as u32, block, shared_bytes(variant, element, block));
     let tree = u64::from(block.ilog2());
     let (outputs, depth) = match variant.facts().coverage {
         Coverage::Pairs => (inputs.div_ceil(2), 1),

@@ -115,7 +115,7 @@ impl Profiled {
     pub fn occupancy(&self) -> Occupancy {
         let Target { gpu, registers, static_shared_bytes } = &self.target;
         let LaunchShape { block, shared_bytes, .. } = self.launches[0].shape;
-        occupancy(gpu, block, static_shared_bytes + shared_bytes, registers.count())
+        occupancy(gpu, block.count() as u32, static_shared_bytes + shared_bytes, registers.count())
     }
 
     /// What is wasted.

@@ -100,7 +100,7 @@ impl<'a> Report<'a> {
         writeln!(out, "reference  {} ({})", self.reference.value(), self.describe_agreement())?;
         match (self.times, stages.first()) {
             (Some(times), Some(first)) => {
-                let shape = format!("grid {}, block {}", first.shape.grid, first.shape.block);
+                let shape = format!("grid {}, block {}", first.shape.grid.x, first.shape.block.x);
                 writeln!(out, "{}: {shape}, finish {finish}: {}", self.device.name, self.describe_time(&times))
             }
             _ => writeln!(out, "{}: nothing to reduce, nothing launched", self.device.name),
@@ -167,7 +167,7 @@ impl<'a> Report<'a> {
             op: problem.op.name(),
             element: problem.element.name(),
             n: problem.n,
-            grid: first.map_or(0, |shape| shape.grid),
+            grid: first.map_or(0, |shape| shape.grid.x),
             block: *block,
             shared_bytes: first.map_or(0, |shape| shape.shared_bytes),
             finish: finish.name(),
@@ -250,7 +250,7 @@ pub(crate) fn describe_launches(plan: &Plan) -> String {
     let Some((first, later)) = plan.stages.split_first() else {
         return "none".into();
     };
-    let shape = |stage: &Stage| format!("{} x {}", stage.shape.grid, stage.shape.block);
+    let shape = |stage: &Stage| format!("{} x {}", stage.shape.grid.x, stage.shape.block.x);
     let mut parts = vec![match first.shape.shared_bytes {
         0 => shape(first),
         bytes => format!("{} with {bytes} bytes of shared memory each", shape(first)),

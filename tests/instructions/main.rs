@@ -95,7 +95,7 @@ fn run(device: &Device, module: &warpfold::device::Module, index: usize, inputs:
         let input = device.upload(bytemuck::cast_slice::<Tuple, u64>(inputs))?;
         let output = device.upload(&vec![[0u64; 2]; inputs.len()])?;
         let common = device.upload(&[0u64; 8])?;
-        let shape = LaunchShape { grid: (inputs.len() / BLOCK) as u32, block: BLOCK as u32, shared_bytes: 0 };
+        let shape = LaunchShape::linear((inputs.len() / BLOCK) as u32, BLOCK as u32, 0);
         let args = [input.address(), output.address(), common.address()].map(Arg::Pointer);
         device.launch(&kernel, shape, &args)?;
         let (results, slots) = output.copy_to_host()?.into_iter().map(|[d, slot]| (d, slot)).unzip();

@@ -278,7 +278,7 @@ impl Bench<'_> {
         buffers.output.fill_bytes(0xa5)?;
         self.launch(kernel, shape, &buffers.inputs[0], &buffers.output)?;
         let partials = buffers.output.copy_to_host()?;
-        let sum: i64 = partials[..shape.grid as usize].iter().map(|partial| partial.to_i64()).sum();
+        let sum: i64 = partials[..shape.grid.x as usize].iter().map(|partial| partial.to_i64()).sum();
         ensure!(sum == buffers.sum, "wrong result: the partial sums add up to {sum}, and it should be {}", buffers.sum);
         Ok(())
     }
@@ -298,7 +298,7 @@ impl Row {
     }
 
     fn write(&self, kernel: &str, n: u64, shape: LaunchShape, out: &mut impl Write) -> io::Result<()> {
-        write!(out, "{kernel:<22} {n:>10} {:>7} {:>5}  {:>34}", shape.grid, shape.block, text(&self.ours))?;
+        write!(out, "{kernel:<22} {n:>10} {:>7} {:>5}  {:>34}", shape.grid.x, shape.block.x, text(&self.ours))?;
         if let (Some(peer), Some(ratio)) = (&self.peer, self.ratio()) {
             write!(out, "  {:>34} {ratio:>10.3}", text(peer))?;
         }
@@ -319,7 +319,7 @@ impl Row {
             })
         };
         json!({
-            "kernel": kernel, "n": n, "grid": shape.grid, "block": shape.block, "shared_bytes": shape.shared_bytes,
+            "kernel": kernel, "n": n, "grid": shape.grid.x, "block": shape.block.x, "shared_bytes": shape.shared_bytes,
             "rust": times(&self.ours), "peer": self.peer.as_ref().map(times), "ratio": self.ratio(),
         })
     }

@@ -25,7 +25,7 @@ use cust::{
     sys::{CUfunction, CUmodule},
 };
 
-use super::{Arg, Clock, DeviceError, DeviceInfo, DeviceKind, Home, LaunchShape, LoadedKernel, LoadedModule};
+use super::{Arg, Clock, DeviceError, DeviceInfo, DeviceKind, Dim3, Home, LaunchShape, LoadedKernel, LoadedModule};
 
 pub(super) fn open() -> Result<Arc<dyn Home>, DeviceError> {
     cuda_driver::status().map_err(DeviceError::NoCuda)?;
@@ -316,9 +316,14 @@ impl LoadedKernel for GpuKernel {
         // SAFETY: there is one pointer for each parameter, to at least as many bytes as it takes (`Device::launch` has
         // checked both), and the driver reads them before it returns. What the kernel does with addresses stays within
         // the memory of the GPU.
-        unsafe { gpu.stream.launch(&self.function, shape.grid, shape.block, shape.shared_bytes, &pointers) }
+        unsafe { gpu.stream.launch(&self.function, dim3(shape.grid), dim3(shape.block), shape.shared_bytes, &pointers) }
             .map_err(failed(&format!("launch {}", self.name)))
     }
+}
+
+/// As `cust` spells it.
+fn dim3(Dim3 { x, y, z }: Dim3) -> (u32, u32, u32) {
+    (x, y, z)
 }
 
 #[cfg(test)]

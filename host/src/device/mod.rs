@@ -15,7 +15,7 @@
 //! let output = device.alloc::<i32>(1)?;
 //! let ptx = PtxLibrary::open(None)?.find("reduce6_sum_i32_b256", device.info().compute_capability)?;
 //! let kernel = device.load(&ptx.file, &ptx.text)?.kernel("reduce6_sum_i32_b256")?;
-//! let shape = LaunchShape { grid: 1, block: 256, shared_bytes: 1024 };
+//! let shape = LaunchShape::linear(1, 256, 1024);
 //! device.launch(&kernel, shape, &[Arg::Pointer(input.address()), Arg::Pointer(output.address()), Arg::U64(512)])?;
 //! assert_eq!(output.copy_to_host()?, [512]);
 //! # Ok(())
@@ -27,6 +27,7 @@ use std::{fmt, marker::PhantomData, str::FromStr, sync::Arc, time::Duration};
 use simulator::Simulator;
 
 pub use bytemuck::Pod;
+pub use simt::Dim3;
 
 #[cfg_attr(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))), path = "no_cuda.rs")]
 mod cuda;
@@ -232,15 +233,26 @@ pub struct Device {
     home: Arc<dyn Home>,
 }
 
-/// Grid, block (both one-dimensional) and dynamic shared memory of a launch.
+/// Grid, block and dynamic shared memory of a launch, and what binds its blocks together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LaunchShape {
-    /// Blocks, at least 1.
-    pub grid: u32,
-    /// Threads of a block, at least 1.
-    pub block: u32,
+    /// Blocks along each dimension, at least 1.
+    pub grid: Dim3,
+    /// Threads of a block along each dimension, at least 1.
+    pub block: Dim3,
     /// Dynamic shared memory of each block, in bytes.
     pub shared_bytes: u32,
+    /// Blocks of a thread-block cluster, along x; 1 is a launch without clusters.
+    pub cluster: u32,
+    /// Whether all blocks are to be resident at once, so that they can wait for each other.
+    pub cooperative: bool,
+}
+
+impl LaunchShape {
+    /// `grid` blocks of `block` threads in one dimension, without clusters, not cooperative.
+    pub fn linear(grid: u32, block: u32, shared_bytes: u32) -> Self {
+        Self { grid: grid.into(), block: block.into(), shared_bytes, cluster: 1, cooperative: false }
+    }
 }
 
 /// One argument of a kernel.
@@ -392,7 +404,7 @@ impl Device {
     /// let (input, output) = (device.upload(&[1i32; 512])?, device.alloc::<i32>(1)?);
     /// let ptx = PtxLibrary::embedded()?.find("reduce6_sum_i32_b256", device.info().compute_capability)?;
     /// let kernel = device.load(&ptx.file, &ptx.text)?.kernel("reduce6_sum_i32_b256")?;
-    /// let shape = LaunchShape { grid: 1, block: 256, shared_bytes: 1024 };
+    /// let shape = LaunchShape::linear(1, 256, 1024);
     /// device.launch(&kernel, shape, &[Arg::Pointer(input.address()), Arg::Pointer(output.address()), Arg::U64(512)])?;
     /// let observations = device.take_observations();
     /// let Seen::Counted(profile) = &observations[0].seen else { panic!("it counts") };
@@ -497,10 +509,14 @@ impl Device {
             }
             Err(DeviceError::Shape { kernel: kernel.name.clone(), what, value, least, most })
         };
-        // The x dimension of a grid: "Maximum x-dimension of a grid of thread blocks", CUDA C++ Programming Guide,
-        // Technical Specifications per Compute Capability.
-        check("grid", shape.grid, 1, i32::MAX as u32)?;
-        check("block", shape.block, 1, self.info.max_threads_per_block)?;
+        // CUDA C++ Programming Guide, Technical Specifications per Compute Capability: "Maximum x-dimension of a grid of
+        // thread blocks" and the rows that follow it.
+        check("grid", shape.grid.x, 1, i32::MAX as u32)?;
+        check("grid along y", shape.grid.y, 1, 65_535)?;
+        check("grid along z", shape.grid.z, 1, 65_535)?;
+        check("block along z", shape.block.z, 1, 64)?;
+        let threads = shape.block.count().try_into().unwrap_or(u32::MAX);
+        check("block", threads, 1, self.info.max_threads_per_block)?;
         check("dynamic shared memory in bytes", shape.shared_bytes, 0, self.info.shared_bytes_per_block)?;
         let parameters = kernel.loaded.parameters();
         if !parameters.iter().copied().eq(args.iter().map(|arg| arg.size())) {

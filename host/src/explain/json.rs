@@ -16,7 +16,7 @@ impl Picture {
             "type": problem.element.name(),
             "n": problem.n,
             "block": self.plan.block,
-            "grid": self.plan.stages.first().map_or(0, |stage| stage.shape.grid),
+            "grid": self.plan.stages.first().map_or(0, |stage| stage.shape.grid.x),
             "launches": self.plan.stages.len(),
             "launches_shown": self.launches_shown,
             "shared_cells": self.shared_cells,

@@ -312,7 +312,7 @@ fn explain_slice<T: Element>(
     let mut source = memory.alloc(slice.len() as u64 * size)?;
     memory.write(source, bytemuck::cast_slice(slice))?;
 
-    let follow_all = plan.stages.iter().all(|stage| stage.shape.grid == 1);
+    let follow_all = plan.stages.iter().all(|stage| stage.shape.grid.count() == 1);
     let launches_shown = if follow_all { plan.stages.len() } else { 1 };
     let mut story = steps::Story::new(identity);
     let mut others = Vec::new();

@@ -49,7 +49,7 @@ impl Picture {
     pub(super) fn headline(&self) -> String {
         let problem = &self.plan.problem;
         let facts = problem.variant.facts();
-        let blocks = self.plan.stages.first().map_or(0, |stage| stage.shape.grid);
+        let blocks = self.plan.stages.first().map_or(0, |stage| stage.shape.grid.x);
         format!(
             "{} (variant {}, {}): {}, {} of {}, simulated",
             self.plan.kernel,

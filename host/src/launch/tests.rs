@@ -18,7 +18,7 @@ fn request(block: u64) -> Request {
 }
 
 fn grids(plan: &Plan) -> Vec<u32> {
-    plan.stages.iter().map(|stage| stage.shape.grid).collect()
+    plan.stages.iter().map(|stage| stage.shape.grid.x).collect()
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn blocks_cover_the_input_and_no_more() {
     ] {
         for (n, grid) in [(1, 1), (takes - 1, 1), (takes, 1), (takes + 1, 2), (2 * takes, 2), (2 * takes + 1, 3)] {
             let plan = plan(&problem(variant, n), &request(256), &H100).unwrap();
-            assert_eq!(plan.stages[0].shape.grid, grid, "{variant}, n = {n}");
+            assert_eq!(plan.stages[0].shape.grid.x, grid, "{variant}, n = {n}");
             assert_eq!(plan.partials(), 1);
         }
     }
@@ -159,7 +159,7 @@ fn grids_that_do_not_fit_are_refused() {
 
     // Two-element blocks reach the limit of the grid exactly at 2^32 - 2 elements.
     let pairs = |n| plan(&problem(Variant::Sequential, n), &request(2), &H100);
-    assert_eq!(u64::from(pairs(2 * MAX_GRID).unwrap().stages[0].shape.grid), MAX_GRID);
+    assert_eq!(u64::from(pairs(2 * MAX_GRID).unwrap().stages[0].shape.grid.x), MAX_GRID);
     assert_eq!(pairs(2 * MAX_GRID + 1).unwrap_err(), PlanError::GridTooLarge { grid: MAX_GRID + 1 });
 }
 

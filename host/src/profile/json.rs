@@ -94,8 +94,8 @@ impl Profiled {
 
 fn launch(launch: &Launch) -> Json {
     json!({
-        "grid": launch.shape.grid,
-        "block": launch.shape.block,
+        "grid": launch.shape.grid.x,
+        "block": launch.shape.block.x,
         "shared_bytes": launch.shape.shared_bytes,
         "counters": nested(&launch.profile.counters),
     })

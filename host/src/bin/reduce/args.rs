@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
-use warpfold::{device::DeviceChoice, element::ElementType, launch::Request, op::Op, variant::Variant};
+use warpfold::{cli::whole, device::DeviceChoice, element::ElementType, launch::Request, op::Op, variant::Variant};
 
 use crate::{
     explain::ExplainArgs,
@@ -188,22 +188,6 @@ impl Args {
 
 const MAX_REPS: u32 = 1_000_000;
 
-/// A whole number from 0: digits, with `_` between them if wanted, or a power such as `2^22`.
-pub(crate) fn whole(flag: &str, text: &str, example: &str) -> Result<u64> {
-    let digits = |text: &str| -> Option<u64> {
-        let plain = text.replace('_', "");
-        let all_digits = !plain.is_empty() && plain.bytes().all(|byte| byte.is_ascii_digit());
-        all_digits.then(|| plain.parse().ok()).flatten()
-    };
-    let value = match text.split_once('^') {
-        Some((base, exponent)) => digits(base)
-            .zip(digits(exponent))
-            .and_then(|(base, exponent)| base.checked_pow(u32::try_from(exponent).ok()?)),
-        None => digits(text),
-    };
-    value.with_context(|| format!("{flag} '{text}': it must be a whole number from 0 to 2^64 - 1, such as {example}"))
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -213,20 +197,5 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         Args::command().debug_assert();
-    }
-
-    #[test]
-    fn numbers_are_read() {
-        let n = |text| whole("--n", text, "1").ok();
-        assert_eq!(n("0"), Some(0));
-        assert_eq!(n("4_194_304"), Some(1 << 22));
-        assert_eq!(n("2^22"), Some(1 << 22));
-        assert_eq!(n("10^6"), Some(1_000_000));
-        assert_eq!(n("18446744073709551615"), Some(u64::MAX));
-        for bad in
-            ["", "-1", "+1", "1.5", "1e6", "many", "2^64", "18446744073709551616", "2^-1", "^", "_", "2^2^2", " 1"]
-        {
-            assert_eq!(n(bad), None, "{bad}");
-        }
     }
 }

@@ -9,14 +9,13 @@ use std::{
 use anyhow::{Context, anyhow};
 use clap::Args;
 use warpfold::{
+    cli::{Failure, failed, refused, whole, written},
     element::ElementType,
     explain::{self, ExplainError, LECTURE_VALUES, MAX_VALUES, explain as follow, parse_values},
     op::Op,
     ptx::{self, PtxLibrary},
     variant::Variant,
 };
-
-use crate::{Failure, args::whole, failed, refused, written};
 
 /// The arguments of `reduce explain`.
 #[derive(Args)]

@@ -4,16 +4,16 @@ mod args;
 mod explain;
 mod findings;
 mod profile;
-mod progress;
 
 use std::{
     io::{self, Write},
     process::ExitCode,
 };
 
-use anyhow::{Context, Error, anyhow};
+use anyhow::anyhow;
 use clap::Parser;
 use warpfold::{
+    cli::{Failure, Progress, exit, failed, refused, written},
     device::{Device, DeviceKind, Instrument},
     element::{ElementType, Values},
     input::{InputFile, generate},
@@ -27,27 +27,10 @@ use warpfold::{
 use crate::{
     args::{Args, Command, Job, Lesson, Source},
     findings::Findings,
-    progress::Progress,
 };
 
 /// Runs on a GPU before the first that is timed, and timed ones, where nothing is said.
 const GPU_RUNS: Runs = Runs { warm_up: 3, timed: 20 };
-
-/// An error and the exit status that it asks for.
-pub(crate) enum Failure {
-    /// The arguments or the input cannot be used: 2.
-    Refused(Error),
-    /// The run failed, or a demanded device is missing: 1.
-    Failed(Error),
-}
-
-pub(crate) fn refused(error: impl Into<Error>) -> Failure {
-    Failure::Refused(error.into())
-}
-
-pub(crate) fn failed(error: impl Into<Error>) -> Failure {
-    Failure::Failed(error.into())
-}
 
 fn main() -> ExitCode {
     let done = match Args::parse().resolve() {
@@ -58,22 +41,7 @@ fn main() -> ExitCode {
         Ok(Command::Reduce(job)) => reduce(&job),
         Err(error) => Err(refused(error)),
     };
-    let (error, status) = match done {
-        Ok(()) => return ExitCode::SUCCESS,
-        Err(Failure::Refused(error)) => (error, 2),
-        Err(Failure::Failed(error)) => (error, 1),
-    };
-    // `{:#}` puts causes behind the sentence. A closed stderr is no reason to panic.
-    let _ = writeln!(io::stderr(), "error: {error:#}");
-    ExitCode::from(status)
-}
-
-/// What came of writing to stdout. Whoever closed the pipe has read enough.
-pub(crate) fn written(result: io::Result<()>) -> Result<(), Failure> {
-    match result {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.context("cannot write to stdout").map_err(Failure::Failed),
-    }
+    exit(done)
 }
 
 /// The elements, as far as they are known before any memory is taken for them.

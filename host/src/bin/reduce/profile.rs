@@ -9,6 +9,7 @@ use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use simt::occupancy::Gpu;
 use warpfold::{
+    cli::{Failure, Progress, failed, refused, whole, written},
     device::{Device, Instrument},
     element::ElementType,
     input::generate,
@@ -20,8 +21,6 @@ use warpfold::{
     reference::Reference,
     variant::Variant,
 };
-
-use crate::{Failure, args::whole, failed, progress::Progress, refused, written};
 
 /// The arguments of `reduce profile`.
 #[derive(Args)]

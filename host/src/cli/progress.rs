@@ -5,12 +5,15 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 
 /// Shows what is going on if a second has passed and stderr is a terminal.
-pub(crate) struct Progress {
+#[derive(Debug)]
+pub struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
-    pub(crate) fn new() -> Self {
+    /// Shows nothing yet.
+    #[expect(clippy::new_without_default, reason = "it starts a thread")]
+    pub fn new() -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         // indicatif draws on a terminal only. The thread ends with the process.
         let late = bar.clone();
@@ -25,7 +28,7 @@ impl Progress {
     }
 
     /// What is being done now.
-    pub(crate) fn say(&self, message: impl Into<std::borrow::Cow<'static, str>>) {
+    pub fn say(&self, message: impl Into<std::borrow::Cow<'static, str>>) {
         self.bar.set_message(message);
     }
 }

@@ -1,0 +1,3 @@
+//! The exported kernels: one line for each, and one file for each family.
+
+pub mod ladder;
