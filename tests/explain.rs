@@ -364,6 +364,12 @@ fn each_step_is_a_picture_of_its_own() {
     // Steps that change nothing that is shown are told with the next one.
     let steps = shown(&lecture(Variant::WarpUnrolled, None), true);
     assert_eq!(steps.len(), 7);
+    let told = lecture(Variant::WarpUnrolled, None).to_picture("rung", true).text_alternative;
+    assert_eq!(
+        told,
+        "Cells 16-63 of shared memory hold the identity 0 throughout, and are not shown. Beyond: at work on cells beyond \
+         those shown, where the identity 0 is. result 41, as on the CPU."
+    );
     assert!(
         steps[2].caption.starts_with("step 1, stride 32: threads 0-31 work on cells beyond"),
         "{}",

@@ -166,7 +166,15 @@ fn what_has_no_place_is_left_out_and_breaks_the_line() {
     chart.series = vec![Series::new("a", vec![(1.0, 0.0), (2.0, 0.5), (4.0, 50.0)])];
     checked(&chart, |root| assert_eq!(classed(root, "mark").len(), 2));
 
-    // Bars: beyond the categories, or between them.
+    // Bars on powers begin at the lowest one, 1: 10 is a third of the way to 1000.
+    let chart = Chart { y: Axis::log10("requests"), references: vec![], ..bars(&["a", "b", "c"], vec![]) };
+    let chart = Chart { series: vec![Series::of_bars("s", [0.0, 10.0, 1000.0]), Series::of_bars("t", [1.0])], ..chart };
+    checked(&chart, |root| {
+        let widths: Vec<f64> = classed(root, "mark").iter().map(|mark| number(*mark, "width")).collect();
+        assert!(widths.len() == 3 && (widths[1] - 3.0 * widths[0]).abs() <= 3.0 && widths[2] == 0.0, "{widths:?}");
+    });
+
+    // Beyond the categories, or between them.
     let points = vec![(0.0, 1.0), (1.0, f64::NAN), (2.0, 3.0), (0.5, 2.0), (-1.0, 2.0)];
     checked(&bars(&["a", "b"], vec![Series::new("s", points)]), |root| {
         assert_eq!(classed(root, "mark").len(), 1);
