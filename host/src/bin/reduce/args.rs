@@ -33,6 +33,7 @@ use crate::{
                   input cannot be used, 130 Ctrl-C ended it, and what was measured until then is written.\nThe time is that of all launches; copies, and what the host combines, are not \
                   in it. On the simulator it is the wall clock of the simulation, and says nothing about a GPU."
 )]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Args {
     #[command(subcommand)]
     subcommand: Option<Subcommands>,
@@ -128,7 +129,7 @@ pub(crate) enum Subcommands {
 /// What is to be done.
 pub(crate) enum Command {
     /// One of the subcommands.
-    Subcommand(Subcommands),
+    Subcommand(Box<Subcommands>),
     /// List the rungs.
     List,
     /// Reduce something.
@@ -165,7 +166,7 @@ impl Args {
     /// What the arguments mean, without looking at any file or device.
     pub(crate) fn resolve(self) -> Result<Command> {
         if let Some(subcommand) = self.subcommand {
-            return Ok(Command::Subcommand(subcommand));
+            return Ok(Command::Subcommand(Box::new(subcommand)));
         }
         if self.list {
             return Ok(Command::List);

@@ -37,7 +37,7 @@ use crate::{
 
 fn main() -> ExitCode {
     let done = match Args::parse().resolve() {
-        Ok(Command::Subcommand(subcommand)) => run(subcommand),
+        Ok(Command::Subcommand(subcommand)) => run(*subcommand),
         Ok(Command::List) => written(write_list(&mut io::stdout().lock())),
         Ok(Command::Reduce(job)) => reduce(&job),
         Err(error) => Err(refused(error)),
