@@ -144,6 +144,9 @@ pub(super) fn rung_notes(climb: &Climb) -> Vec<String> {
             }
             Ok(_) => {}
         }
+        if let Some(refusal) = rung.measured().and_then(|measured| measured.not_counted.as_ref()) {
+            notes.push(format!("Variant {variant} was not counted: {refusal}."));
+        }
         if let Some(measured) = rung.measured().filter(|measured| !measured.agrees()) {
             let (result, value) = (measured.result, measured.reference.value());
             notes.push(format!("Variant {variant} is WRONG: it gave {result}, and the reference is {value}."));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
 use warpfold::{
-    cli::{GenerateArgs, whole},
+    cli::{EXIT_STATUS, GenerateArgs, whole},
     device::DeviceChoice,
     element::ElementType,
     launch::Request,
@@ -109,18 +109,25 @@ pub(crate) struct Args {
 #[derive(Subcommand)]
 pub(crate) enum Subcommands {
     /// Measure all rungs, in one table
+    #[command(after_help = EXIT_STATUS)]
     Ladder(LadderArgs),
     /// Measure rungs over size
+    #[command(after_help = EXIT_STATUS)]
     Sweep(SweepArgs),
     /// Find the launch shapes that suit this GPU, and keep them
+    #[command(after_help = EXIT_STATUS)]
     Tune(TuneArgs),
     /// How many times as much bandwidth does global memory take as shared memory?
+    #[command(after_help = EXIT_STATUS)]
     Quiz(QuizArgs),
     /// Count what a rung does, show where in its source, and say what it wastes
+    #[command(after_help = EXIT_STATUS)]
     Profile(ProfileArgs),
     /// Count what several rungs do, side by side
+    #[command(after_help = EXIT_STATUS)]
     Compare(CompareArgs),
     /// Draw what a rung does with a few values, step by step
+    #[command(after_help = EXIT_STATUS)]
     Explain(ExplainArgs),
     /// Write shell completions or a manual page
     Generate(GenerateArgs),

@@ -6,14 +6,13 @@ use anyhow::{Result, anyhow};
 use clap::Args;
 use warpfold::{
     cli::{Failure, Output, OutputArgs, Progress, failed, note, open_device, refused, whole},
-    device::{Device, DeviceChoice, DeviceError, DeviceKind},
+    device::{Device, DeviceChoice, DeviceKind},
     element::Values,
     input::generate,
-    ladder::LadderError,
+    ladder::{LadderError, References, Refusal},
     launch::{DeviceLimits, Plan, Problem},
     output::{Cell, Column, Document, Table},
     reduce::{ReduceError, Reducer, Runs},
-    reference::Reference,
     report::Times,
     tune::{Cache, Candidate, Entry, Round, Search, Trial, candidates, search},
     variant::Variant,
@@ -101,7 +100,7 @@ pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
     let values = generate(measure.element, measure.op, n, measure.seed).map_err(refused)?;
     let mut trials =
         Trials { device: &device, reducer: Reducer::new(&device, &library), values: &values, runs: measure.runs };
-    let (mut found, mut entries) = (Vec::new(), Vec::new());
+    let (mut found, mut entries, mut last_refusal) = (Vec::new(), Vec::new(), None);
     for (problem, candidates) in &rungs {
         let search = search(candidates, |plan, round| {
             progress.say(format!(
@@ -124,12 +123,20 @@ pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
             entries.push(Entry::new(device.info(), problem, winner.choice, micros(time), default));
         }
         let interrupted = search.interrupted;
-        found.push((problem.variant, search));
+        if let Some(refusal) = trials.refusal.take().filter(|_| search.winner().is_none() && !interrupted) {
+            notes.push(format!("Variant {} is refused: {refusal}.", problem.variant));
+            last_refusal = Some(refusal);
+        } else {
+            found.push((problem.variant, search));
+        }
         if interrupted {
             break;
         }
     }
     drop(progress);
+    if let Some(refusal) = last_refusal.filter(|_| found.is_empty()) {
+        return Err(measure.failure(LadderError::Refused(refusal)));
+    }
 
     if !entries.is_empty() {
         cache.keep(&entries).map_err(failed)?;
@@ -167,7 +174,10 @@ struct Trials<'a> {
     device: &'a Device,
     reducer: Reducer<'a>,
     values: &'a Values,
+    references: References<'a>,
     runs: Runs,
+    /// Why a shape was refused.
+    refusal: Option<Refusal>,
 }
 
 enum TrialError {
@@ -188,12 +198,13 @@ impl Trials<'_> {
         let outcome = match self.reducer.reduce(plan, self.values, runs, |_| ()) {
             Err(ReduceError::Interrupted) => return Ok(Trial::Interrupted),
             // A shape that this device does not take is none of its best.
-            Err(ReduceError::Device(DeviceError::Shape { .. } | DeviceError::NotSimulated { .. })) => {
+            Err(error) => {
+                self.refusal = Some(Refusal::of(error).map_err(TrialError::Reduce)?);
                 return Ok(Trial::Refused);
             }
-            outcome => outcome.map_err(TrialError::Reduce)?,
+            Ok(outcome) => outcome,
         };
-        let reference = Reference::new(self.values, plan.problem.op, plan.depth());
+        let reference = self.references.of(plan);
         if !reference.agrees(outcome.result) {
             let (kernel, result, value) = (&plan.kernel, outcome.result, reference.value());
             return Err(TrialError::Wrong(anyhow!(
