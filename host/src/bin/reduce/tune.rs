@@ -98,8 +98,14 @@ pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
     let progress = Progress::of(rungs.iter().map(|(_, candidates)| candidates.len() as u64).sum());
     progress.say("preparing the input");
     let values = generate(measure.element, measure.op, n, measure.seed).map_err(refused)?;
-    let mut trials =
-        Trials { device: &device, reducer: Reducer::new(&device, &library), values: &values, runs: measure.runs };
+    let mut trials = Trials {
+        device: &device,
+        reducer: Reducer::new(&device, &library),
+        values: &values,
+        references: References::new(&values, measure.op),
+        runs: measure.runs,
+        refusal: None,
+    };
     let (mut found, mut entries, mut last_refusal) = (Vec::new(), Vec::new(), None);
     for (problem, candidates) in &rungs {
         let search = search(candidates, |plan, round| {
