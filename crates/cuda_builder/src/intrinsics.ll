@@ -63,3 +63,81 @@ define internal i64 @__cuda_std_shfl_idx(i32 %mask, i32 %word, i32 %operand, i32
   %both = or i64 %high, %low
   ret i64 %both
 }
+
+; Atomics of the whole device, relaxed: PTX ISA, "atom". Rust's own atomics have the scope of the system, and neither
+; floats nor the counter that goes around.
+
+define internal i32 @__cuda_std_atomic_add_i32(ptr %target, i32 %value) alwaysinline nounwind {
+  %old = atomicrmw add ptr %target, i32 %value syncscope("device") monotonic
+  ret i32 %old
+}
+
+define internal i32 @__cuda_std_atomic_min_i32(ptr %target, i32 %value) alwaysinline nounwind {
+  %old = atomicrmw min ptr %target, i32 %value syncscope("device") monotonic
+  ret i32 %old
+}
+
+define internal i32 @__cuda_std_atomic_max_i32(ptr %target, i32 %value) alwaysinline nounwind {
+  %old = atomicrmw max ptr %target, i32 %value syncscope("device") monotonic
+  ret i32 %old
+}
+
+define internal i32 @__cuda_std_atomic_add_u32(ptr %target, i32 %value) alwaysinline nounwind {
+  %old = atomicrmw add ptr %target, i32 %value syncscope("device") monotonic
+  ret i32 %old
+}
+
+define internal i32 @__cuda_std_atomic_min_u32(ptr %target, i32 %value) alwaysinline nounwind {
+  %old = atomicrmw umin ptr %target, i32 %value syncscope("device") monotonic
+  ret i32 %old
+}
+
+define internal i32 @__cuda_std_atomic_max_u32(ptr %target, i32 %value) alwaysinline nounwind {
+  %old = atomicrmw umax ptr %target, i32 %value syncscope("device") monotonic
+  ret i32 %old
+}
+
+define internal i32 @__cuda_std_atomic_inc_u32(ptr %target, i32 %value) alwaysinline nounwind {
+  %old = atomicrmw uinc_wrap ptr %target, i32 %value syncscope("device") monotonic
+  ret i32 %old
+}
+
+define internal i64 @__cuda_std_atomic_add_i64(ptr %target, i64 %value) alwaysinline nounwind {
+  %old = atomicrmw add ptr %target, i64 %value syncscope("device") monotonic
+  ret i64 %old
+}
+
+define internal i64 @__cuda_std_atomic_min_i64(ptr %target, i64 %value) alwaysinline nounwind {
+  %old = atomicrmw min ptr %target, i64 %value syncscope("device") monotonic
+  ret i64 %old
+}
+
+define internal i64 @__cuda_std_atomic_max_i64(ptr %target, i64 %value) alwaysinline nounwind {
+  %old = atomicrmw max ptr %target, i64 %value syncscope("device") monotonic
+  ret i64 %old
+}
+
+define internal i64 @__cuda_std_atomic_add_u64(ptr %target, i64 %value) alwaysinline nounwind {
+  %old = atomicrmw add ptr %target, i64 %value syncscope("device") monotonic
+  ret i64 %old
+}
+
+define internal i64 @__cuda_std_atomic_min_u64(ptr %target, i64 %value) alwaysinline nounwind {
+  %old = atomicrmw umin ptr %target, i64 %value syncscope("device") monotonic
+  ret i64 %old
+}
+
+define internal i64 @__cuda_std_atomic_max_u64(ptr %target, i64 %value) alwaysinline nounwind {
+  %old = atomicrmw umax ptr %target, i64 %value syncscope("device") monotonic
+  ret i64 %old
+}
+
+define internal float @__cuda_std_atomic_add_f32(ptr %target, float %value) alwaysinline nounwind {
+  %old = atomicrmw fadd ptr %target, float %value syncscope("device") monotonic
+  ret float %old
+}
+
+define internal double @__cuda_std_atomic_add_f64(ptr %target, double %value) alwaysinline nounwind {
+  %old = atomicrmw fadd ptr %target, double %value syncscope("device") monotonic
+  ret double %old
+}

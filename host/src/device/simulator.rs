@@ -7,7 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use simt::{LaunchConfig, Memory, MemoryError};
+use simt::{
+    LaunchConfig, Memory, MemoryError,
+    occupancy::{Gpu, occupancy},
+};
 
 use crate::host_memory;
 
@@ -26,6 +29,11 @@ const UNKNOWN_MEMORY: u64 = 4 << 30;
 /// The multiprocessors that planning sees. Not the cores of the host: a grid that followed them would add floats in
 /// another order, and so give other bits, on each host.
 const MULTIPROCESSORS: u32 = 16;
+
+/// The GPU whose multiprocessor the simulated one is like, and the registers of a thread, where it matters how many blocks
+/// are resident at once.
+const OCCUPANCY_OF: &str = "h100";
+const REGISTERS: u32 = 32;
 
 #[derive(Debug)]
 pub(super) struct Simulator {
@@ -63,6 +71,7 @@ impl Home for Simulator {
             multiprocessors: MULTIPROCESSORS,
             max_threads_per_block: 1024,
             shared_bytes_per_block: 48 << 10,
+            most_shared_bytes_per_block: 48 << 10,
             peak_bytes_per_second: None,
         }
     }
@@ -168,6 +177,22 @@ struct SimulatedKernel {
 impl LoadedKernel for SimulatedKernel {
     fn parameters(&self) -> &[usize] {
         &self.parameters
+    }
+
+    fn resident_blocks(&self, threads: u32, shared_bytes: u32) -> Result<u32, DeviceError> {
+        let gpu: Gpu = OCCUPANCY_OF.parse().expect("simt knows this GPU");
+        Ok(occupancy(&gpu, threads, shared_bytes, Some(REGISTERS)).blocks_per_sm)
+    }
+
+    fn check_launch(&self, shape: LaunchShape) -> Result<(), DeviceError> {
+        let not_modelled = |what| DeviceError::NotModelled { kernel: self.name.clone(), what };
+        if shape.cluster > 1 {
+            return Err(not_modelled("a thread-block cluster"));
+        }
+        if shape.cooperative && shape.grid.count() > 1 {
+            return Err(not_modelled("a cooperative launch"));
+        }
+        Ok(())
     }
 
     fn launch(&self, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {

@@ -17,7 +17,7 @@ use warpfold::{
     device::{Device, DeviceKind, Instrument},
     element::{ElementType, Values},
     input::{InputFile, generate},
-    launch::{DeviceLimits, Problem, check, plan},
+    launch::{Problem, check, plan},
     ptx::{self, PtxLibrary},
     reduce::{ReduceError, Reducer, Runs},
     reference::Reference,
@@ -77,8 +77,16 @@ fn reduce(job: &Job) -> Result<(), Failure> {
         // A closed stderr is no reason to panic.
         let _ = writeln!(io::stderr(), "note: {note}");
     }
-    let limits = DeviceLimits::new(device.info(), device.free_memory().map_err(failed)?);
-    let plan = plan(&problem, &job.request, &limits).map_err(refused)?;
+    // What the device cannot do it says before any work.
+    let unusable = |error| match error {
+        ReduceError::Ptx(error) => no_ptx(error),
+        ReduceError::Plan(error) if !error.blames_device() => refused(error),
+        error => failed(error),
+    };
+    let mut reducer = Reducer::new(&device, &library);
+    let limits = reducer.limits(&problem, &job.request).map_err(unusable)?;
+    let plan = plan(&problem, &job.request, &limits).map_err(|error| unusable(error.into()))?;
+    reducer.prepare(&plan).map_err(unusable)?;
 
     let progress = Progress::new();
     progress.say("preparing the input");
@@ -93,7 +101,7 @@ fn reduce(job: &Job) -> Result<(), Failure> {
         DeviceKind::Simulator => Runs::ONCE,
     };
     let runs = Runs { timed: job.reps.unwrap_or(default.timed), ..default };
-    let reduced = Reducer::new(&device, &library).reduce(&plan, &values, runs, |run| {
+    let reduced = reducer.reduce(&plan, &values, runs, |run| {
         progress.say(format!("run {} of {} on {}", run + 1, runs.warm_up + runs.timed, device.info().name));
     });
     let findings = job.check.then(|| Findings::new(device.take_observations()));
@@ -106,10 +114,7 @@ fn reduce(job: &Job) -> Result<(), Failure> {
                 write_findings(job, &plan.kernel, &findings)?;
                 return Err(failed(anyhow!("--check: {found} of {}", plan.kernel)));
             }
-            return Err(match error {
-                ReduceError::Ptx(error) => no_ptx(error),
-                error => failed(error),
-            });
+            return Err(unusable(error));
         }
     };
     progress.say("checking the result on the CPU");
