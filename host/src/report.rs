@@ -445,6 +445,9 @@ mod tests {
     fn the_list_has_every_rung() {
         let mut text = Vec::new();
         write_list(&mut text).unwrap();
-        assert_eq!(String::from_utf8(text).unwrap().lines().filter(|line| !line.starts_with(' ')).count(), Variant::all().len());
+        assert_eq!(
+            String::from_utf8(text).unwrap().lines().filter(|line| !line.starts_with(' ')).count(),
+            Variant::all().len()
+        );
     }
 }

@@ -37,6 +37,10 @@ pub mod reduce10;
 pub mod reduce11;
 #[cfg(feature = "ext")]
 pub mod reduce12;
+#[cfg(feature = "ext")]
+pub mod reduce13;
+#[cfg(feature = "ext")]
+pub mod reduce14;
 pub mod reduce2;
 pub mod reduce3;
 pub mod reduce4;

@@ -50,9 +50,11 @@ fn barriers(rung: &str, block_size: Option<u32>) -> Option<u32> {
         ("reduce6" | "reduce7", Some(block)) if block >= 64 => Some(1 + (block / 64).ilog2()),
         ("atomicwarp", _) => Some(0),
         // From here on a block reduces with one barrier.
-        ("reduce8" | "reduce9" | "reduce11" | "atomic", _) => Some(1),
+        ("reduce8" | "reduce9" | "reduce11" | "reduce13" | "atomic", _) => Some(1),
         // Before and after the last ticket is known.
         ("reduce10", _) => Some(3),
+        // When the barriers of the tiles are there, and behind each tile.
+        ("reduce14", _) => Some(3),
         // And two in the grid's barrier.
         ("reduce12", _) => Some(4),
         _ => None,

@@ -1,8 +1,8 @@
 //! The ladder's kernels, named `<family><rung>_<op>_<type>[_b<block>]`.
 
-/// Stamps out kernels: `name = function<type, operation[, block size]>;`.
+/// Stamps out kernels: `name = function<type, operation[, block size or stages]>;`.
 macro_rules! kernels {
-    ($first:ident: *$mutability:ident; $($name:ident = $function:ident<$t:ty, $op:ty $(, $block:literal)?>;)*) => {$(
+    ($first:ident: *$mutability:ident; $($name:ident = $function:ident<$t:ty, $op:ty $(, $size:literal)?>;)*) => {$(
         #[doc = concat!("[`", stringify!($function), "`] for [`", stringify!($t), "`] and [`", stringify!($op), "`].")]
         ///
         /// # Safety
@@ -11,7 +11,7 @@ macro_rules! kernels {
         #[allow(improper_ctypes_definitions)]
         pub unsafe fn $name($first: *$mutability $t, output: *mut $t, n: usize) {
             // SAFETY: the caller's contract is the callee's.
-            unsafe { $function::<$t, $op $(, $block)?>($first, output, n) }
+            unsafe { $function::<$t, $op $(, $size)?>($first, output, n) }
         }
     )*};
 }
