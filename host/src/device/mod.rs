@@ -118,6 +118,8 @@ pub struct DeviceInfo {
     pub max_threads_per_block: u32,
     /// Shared memory that a block gets without asking for more, in bytes.
     pub shared_bytes_per_block: u32,
+    /// Shared memory that a block gets if it asks for it, in bytes; [`Device::launch`] asks.
+    pub most_shared_bytes_per_block: u32,
     /// Memory clock (double data rate) times bus width. `None` where the driver does not tell, and on the simulator.
     pub peak_bytes_per_second: Option<f64>,
 }
@@ -223,6 +225,24 @@ pub enum DeviceError {
         source_len: usize,
         /// Number of values in the buffer.
         buffer_len: usize,
+    },
+    /// A function that this driver lacks.
+    #[error("cannot launch {kernel}: it needs {what}, and this CUDA driver has no function {function}")]
+    DriverLacks {
+        /// The kernel's name.
+        kernel: String,
+        /// What for.
+        what: &'static str,
+        /// The function's name.
+        function: &'static str,
+    },
+    /// Something that no simulated launch has.
+    #[error("cannot launch {kernel}: it needs {what}, which the simulator does not model")]
+    NotModelled {
+        /// The kernel's name.
+        kernel: String,
+        /// What it needs.
+        what: &'static str,
     },
     /// A buffer or kernel that another device made.
     #[error("this {0} belongs to another device")]
@@ -351,6 +371,10 @@ trait LoadedModule: fmt::Debug + Send + Sync {
 trait LoadedKernel: fmt::Debug + Send + Sync {
     /// Size of each parameter, in bytes.
     fn parameters(&self) -> &[usize];
+    /// Blocks of so many threads and bytes of dynamic shared memory that one multiprocessor holds at once.
+    fn resident_blocks(&self, threads: u32, shared_bytes: u32) -> Result<u32, DeviceError>;
+    /// Whether launches of such a shape are possible at all, whatever their size.
+    fn check_launch(&self, shape: LaunchShape) -> Result<(), DeviceError>;
     /// The shape is one that the device allows, the arguments fit the parameters.
     fn launch(&self, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError>;
 }
@@ -549,7 +573,7 @@ impl Device {
         check("block along z", shape.block.z, 1, 64)?;
         let threads = shape.block.count().try_into().unwrap_or(u32::MAX);
         check("block", threads, 1, self.info.max_threads_per_block)?;
-        check("dynamic shared memory in bytes", shape.shared_bytes, 0, self.info.shared_bytes_per_block)?;
+        check("dynamic shared memory in bytes", shape.shared_bytes, 0, self.info.most_shared_bytes_per_block)?;
         let parameters = kernel.loaded.parameters();
         if !parameters.iter().copied().eq(args.iter().map(|arg| arg.size())) {
             return Err(DeviceError::Arguments {
@@ -558,7 +582,30 @@ impl Device {
                 arguments: args.iter().map(|arg| arg.size()).collect(),
             });
         }
+        kernel.loaded.check_launch(shape)?;
         kernel.loaded.launch(shape, args)
+    }
+
+    /// How many blocks of `threads` threads, with so much dynamic shared memory each, a multiprocessor holds at once; times
+    /// the multiprocessors, that is the largest grid of a cooperative launch. On the simulator, as an H100 would with 32
+    /// registers for each thread.
+    ///
+    /// # Errors
+    ///
+    /// The driver's.
+    pub fn resident_blocks(&self, kernel: &Kernel, threads: u32, shared_bytes: u32) -> Result<u32, DeviceError> {
+        self.check_own(&kernel.home, "kernel")?;
+        kernel.loaded.resident_blocks(threads, shared_bytes)
+    }
+
+    /// Whether the device can launch a kernel in this way at all: clusters and cooperative launches are not everywhere.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::DriverLacks`], [`DeviceError::NotModelled`].
+    pub fn check_launch(&self, kernel: &Kernel, shape: LaunchShape) -> Result<(), DeviceError> {
+        self.check_own(&kernel.home, "kernel")?;
+        kernel.loaded.check_launch(shape)
     }
 
     /// Waits for all work.

@@ -202,10 +202,20 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     ///
-    /// Why it cannot run, or the driver's error.
-    pub fn plan(&self, work: &Work, contender: &Contender) -> Result<Result<Plan, PlanError>, DeviceError> {
-        let limits = DeviceLimits::new(self.device.info(), self.device.free_memory()?);
-        Ok(plan(&contender.problem(work), &contender.request, &limits))
+    /// Why it cannot run; the device's error as [`LadderError::Reduce`].
+    pub fn plan(&mut self, work: &Work, contender: &Contender) -> Result<Result<Plan, Refusal>, LadderError> {
+        let problem = contender.problem(work);
+        let planned = self.reducer.limits(&problem, &contender.request).and_then(|limits| {
+            let plan = plan(&problem, &contender.request, &limits)?;
+            self.reducer.prepare(&plan)?;
+            Ok(plan)
+        });
+        planned.map(Ok).or_else(|error| Refusal::of(error).map(Err)).map_err(LadderError::Reduce)
+    }
+
+    /// What the device allows this contender, to choose its shape; `None` if it cannot run.
+    pub fn limits(&mut self, problem: &Problem, request: &Request) -> Option<DeviceLimits> {
+        self.reducer.limits(problem, request).ok()
     }
 
     /// Plans them all.
@@ -213,19 +223,23 @@ impl<'a> Bench<'a> {
     /// # Errors
     ///
     /// [`LadderError::Nothing`], and [`LadderError::Refused`] if none can run.
-    pub fn plan_all(&self, work: &Work, contenders: &[Contender]) -> Result<Vec<Result<Plan, PlanError>>, LadderError> {
+    pub fn plan_all(
+        &mut self,
+        work: &Work,
+        contenders: &[Contender],
+    ) -> Result<Vec<Result<Plan, Refusal>>, LadderError> {
         if work.n == 0 {
             return Err(LadderError::Nothing);
         }
-        let plans: Vec<_> = contenders
-            .iter()
-            .map(|contender| self.plan(work, contender))
-            .collect::<Result<_, _>>()
-            .map_err(|error| LadderError::Reduce(error.into()))?;
+        let mut plans = Vec::new();
+        for contender in contenders {
+            plans.push(self.plan(work, contender)?);
+        }
         if plans.iter().all(Result::is_err)
-            && let Some(Err(error)) = plans.first()
+            && !plans.is_empty()
+            && let Err(refusal) = plans.swap_remove(0)
         {
-            return Err(LadderError::Refused(error.clone().into()));
+            return Err(LadderError::Refused(refusal));
         }
         Ok(plans)
     }
@@ -322,7 +336,7 @@ pub fn climb(
         }
         let variant = contender.variant;
         let outcome = match plan {
-            Err(error) => Err(error.into()),
+            Err(refusal) => Err(refusal),
             Ok(plan) => {
                 on(Event::Begins(&plan));
                 match bench.run(contender, plan, &mut references, runs) {
@@ -352,11 +366,13 @@ impl Refusal {
     /// The error, if it is none.
     pub fn of(error: ReduceError) -> Result<Self, ReduceError> {
         match error {
+            ReduceError::Plan(error) => Ok(Self::Plan(error)),
             ReduceError::Ptx(error) => Ok(Self::Ptx(error)),
             ReduceError::Device(
                 error @ (DeviceError::NotSimulated { .. }
                 | DeviceError::ModuleRefused { .. }
                 | DeviceError::NoKernel { .. }
+                | DeviceError::DriverLacks { .. }
                 | DeviceError::Shape { .. }
                 | DeviceError::OutOfMemory { .. }),
             ) => Ok(Self::Device(error)),

@@ -24,7 +24,7 @@ impl Check {
         let info = self.history.sites[site as usize];
         let shared = match request.space {
             Space::Global | Space::Generic => false,
-            Space::Shared => true,
+            Space::Shared | Space::Cluster => true,
             Space::Local | Space::Param => return,
         };
         let block = self.block.as_mut().expect("a block runs whenever something is observed");

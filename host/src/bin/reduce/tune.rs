@@ -10,7 +10,7 @@ use warpfold::{
     element::Values,
     input::generate,
     ladder::{LadderError, References, Refusal},
-    launch::{DeviceLimits, Plan, Problem},
+    launch::{Plan, Problem},
     output::{Cell, Column, Document, Table},
     reduce::{ReduceError, Reducer, Runs},
     report::Times,
@@ -76,23 +76,26 @@ pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
     let library = measure.library()?;
     let failure = |error: ReduceError| measure.failure(LadderError::Reduce(error));
 
-    let limits = DeviceLimits::new(device.info(), device.free_memory().map_err(failed)?);
+    let mut reducer = Reducer::new(&device, &library);
     let problem = |&variant: &Variant| Problem { variant, op: measure.op, element: measure.element, n };
     let mut rungs = Vec::new();
     let mut notes = Vec::new();
     let mut first_refusal = None;
     for problem in measure.variants.iter().map(problem) {
-        match candidates(&problem, &limits) {
-            Ok(candidates) if n > 0 => rungs.push((problem, candidates)),
-            Ok(_) => return Err(measure.failure(LadderError::Nothing)),
+        if n == 0 {
+            return Err(measure.failure(LadderError::Nothing));
+        }
+        match candidates(&problem, |request| reducer.limits(&problem, request)) {
+            Ok(candidates) => rungs.push((problem, candidates)),
             Err(error) => {
-                notes.push(format!("Variant {} is refused: {error}.", problem.variant));
-                first_refusal.get_or_insert(error);
+                let refusal = Refusal::of(error).map_err(failure)?;
+                notes.push(format!("Variant {} is refused: {refusal}.", problem.variant));
+                first_refusal.get_or_insert(refusal);
             }
         }
     }
-    if let Some(error) = first_refusal.filter(|_| rungs.is_empty()) {
-        return Err(refused(error));
+    if let Some(refusal) = first_refusal.filter(|_| rungs.is_empty()) {
+        return Err(measure.failure(LadderError::Refused(refusal)));
     }
 
     let progress = Progress::of(rungs.iter().map(|(_, candidates)| candidates.len() as u64).sum());
@@ -100,7 +103,7 @@ pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
     let values = generate(measure.element, measure.op, n, measure.seed).map_err(refused)?;
     let mut trials = Trials {
         device: &device,
-        reducer: Reducer::new(&device, &library),
+        reducer,
         values: &values,
         references: References::new(&values, measure.op),
         runs: measure.runs,
