@@ -184,21 +184,18 @@ impl LoadedKernel for SimulatedKernel {
         Ok(occupancy(&gpu, threads, shared_bytes, Some(REGISTERS)).blocks_per_sm)
     }
 
-    fn check_launch(&self, shape: LaunchShape) -> Result<(), DeviceError> {
-        let not_modelled = |what| DeviceError::NotModelled { kernel: self.name.clone(), what };
-        if shape.cluster > 1 {
-            return Err(not_modelled("a thread-block cluster"));
-        }
-        if shape.cooperative && shape.grid.count() > 1 {
-            return Err(not_modelled("a cooperative launch"));
-        }
+    fn check_launch(&self, _shape: LaunchShape) -> Result<(), DeviceError> {
         Ok(())
     }
 
     fn launch(&self, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
         let kernel = self.module.module.kernel(&self.name).expect("it was found when this was made");
-        let config =
-            LaunchConfig { dynamic_shared_bytes: shape.shared_bytes, ..LaunchConfig::new(shape.grid, shape.block) };
+        let config = LaunchConfig {
+            dynamic_shared_bytes: shape.shared_bytes,
+            cluster: shape.cluster,
+            cooperative: shape.cooperative,
+            ..LaunchConfig::new(shape.grid, shape.block)
+        };
         let args: Vec<_> = args
             .iter()
             .map(|arg| match *arg {

@@ -26,7 +26,7 @@ pub(crate) struct Args {
     #[command(subcommand)]
     lesson: Option<Lesson>,
 
-    /// The rung: 0 to 12, global, atomic, atomic-warp, or a name that --list prints
+    /// The rung: 0 to 14, global, atomic, atomic-warp, or a name that --list prints
     #[arg(long, allow_hyphen_values = true)]
     variant: Option<String>,
 
@@ -145,7 +145,7 @@ impl Args {
             return Ok(Command::List);
         }
         let Some(variant) = self.variant else {
-            bail!("--variant is missing: it is 0 to 12, global, atomic, atomic-warp, or a name that --list prints")
+            bail!("--variant is missing: it is 0 to 14, global, atomic, atomic-warp, or a name that --list prints")
         };
         let n = self.n.map(|text| whole("--n", &text, "4194304 or 2^22")).transpose()?;
         let seed = whole("--seed", &self.seed, "1")?;
