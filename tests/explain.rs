@@ -468,7 +468,7 @@ fn bad_input_is_refused_in_one_sentence() {
     }
     insta::assert_snapshot!(text, @r"
     $ reduce explain --variant 15
-    error: unknown variant '15': it is 0 to 12, global, atomic, atomic-warp, or a name that --list prints
+    error: unknown variant '15': it is 0 to 14, global, atomic, atomic-warp, or a name that --list prints
     [2]
     $ reduce explain --variant 3 --values ten
     error: value 'ten': it must be a number that i32 holds

@@ -69,7 +69,7 @@ impl<'a> Bench<'a> {
 
     /// Runs the plan on all devices.
     fn run(&mut self, plan: &Plan, values: &Values, about: &str) {
-        let reference = Reference::new(values, plan.problem.op, plan.depth());
+        let reference = Reference::for_plan(values, plan);
         let mut first: Option<Value> = None;
         for (device, reducer) in &mut self.reducers {
             self.runs += 1;
@@ -259,7 +259,7 @@ fn a_run_changes_nothing_for_the_next() {
             let mut runs = 0;
             let outcome = reducer.reduce(&plan, &values, Runs { warm_up: 1, timed: 2 }, |_| runs += 1).unwrap();
             assert_eq!((runs, outcome.times.len()), (3, 2));
-            let reference = Reference::new(&values, Op::Sum, plan.depth());
+            let reference = Reference::for_plan(&values, &plan);
             assert!(reference.agrees(outcome.result), "variant {variant} on {}", device.info().name);
         }
     }

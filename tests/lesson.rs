@@ -133,13 +133,38 @@ fn rung_8_shuffles_and_waits_once() {
 
 #[test]
 fn from_rung_9_on_four_wide_loads_are_in_flight() {
-    for variant in Variant::all().skip_while(|&variant| variant != Variant::Vectorized) {
+    let wide = Variant::all().skip_while(|&variant| variant != Variant::Vectorized);
+    for variant in wide.filter(|&variant| variant != Variant::Bulk) {
         each_element(variant, |body, element| {
             let wide = |line: &&String| line.starts_with("ld.global.v4.") || line.starts_with("ld.global.v2.b64");
             let most = loops(body).into_iter().map(|lines| lines.iter().filter(wide).count()).max();
             assert_eq!(most, Some(4), "{variant} {element}: {body:#?}");
         });
     }
+}
+
+#[test]
+fn rung_14_copies_tiles_and_waits_for_their_bytes() {
+    each_element(Variant::Bulk, |body, element| {
+        let rounds = loops(body);
+        let refills = rounds.iter().any(|lines| {
+            has(lines, "mbarrier.try_wait.parity") && has(lines, "mbarrier.arrive.expect_tx") && has(lines, "cp.async.bulk")
+        });
+        assert!(refills, "{element}: {body:#?}");
+        let wide = |line: &String| line.starts_with("ld.shared.v4.") || line.starts_with("ld.shared.v2.b64");
+        assert!(rounds.iter().any(|lines| lines.iter().any(wide)), "{element}: {body:#?}");
+    });
+}
+
+#[test]
+fn rung_13_reads_the_shared_memory_of_other_blocks_between_barriers() {
+    each_element(Variant::Cluster, |body, element| {
+        let of_cluster = |line: &&String| line.starts_with("barrier.cluster.") || line.starts_with("ld.shared::cluster");
+        let order: Vec<_> = body.iter().filter(of_cluster).collect();
+        let is_load = |index: usize| order[index].starts_with("ld.");
+        assert_eq!(order.len(), 5, "{element}: {order:?}");
+        assert!(is_load(2) && !(is_load(0) || is_load(1) || is_load(3) || is_load(4)), "{element}: {order:?}");
+    });
 }
 
 #[test]

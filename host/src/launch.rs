@@ -6,7 +6,7 @@ use crate::{
     device::{DeviceInfo, LaunchShape},
     element::ElementType,
     op::Op,
-    variant::{Coverage, Results, Shared, Step, Together, Variant},
+    variant::{Coverage, LOAD_BYTES, Results, Shared, Step, Together, Variant},
 };
 
 /// The largest grid that CUDA allows in the first dimension.
@@ -14,11 +14,6 @@ pub const MAX_GRID: u64 = i32::MAX as u64;
 
 /// The counter of a rung that combines its partial results itself.
 const COUNTER_BYTES: u128 = 4;
-
-/// Blocks for each multiprocessor in the default grid of a grid-stride rung: 8 blocks of 256 threads fill the 2048
-/// threads that a multiprocessor of sm_80 and sm_90 holds (CUDA C++ Programming Guide, Technical Specifications per
-/// Compute Capability).
-const BLOCKS_PER_MULTIPROCESSOR: u64 = 8;
 
 /// Threads of a warp.
 const WARP: u32 = 32;
@@ -169,6 +164,13 @@ impl Plan {
     /// included.
     pub fn depth(&self) -> u64 {
         self.stages.iter().map(|stage| stage.depth).sum::<u64>() + self.partials().saturating_sub(1)
+    }
+
+    /// Atomic operations by which results are combined.
+    pub fn atomics(&self) -> u64 {
+        let Problem { variant, .. } = self.problem;
+        let blocks = self.stages.iter().map(|stage| stage.shape.grid.count() as u64).sum::<u64>();
+        if variant.facts().results == Results::Atomic { blocks * u64::from(atomics(variant, self.block)) } else { 0 }
     }
 
     /// Bytes of device memory: the input, a second copy of it if the kernel overwrites it, the partial results of the
@@ -426,6 +428,7 @@ pub(crate) fn shared_bytes(variant: Variant, element: ElementType, block: u32) -
         Shared::None => 0,
         Shared::PerThread => block * element.size(),
         Shared::PerWarp => block / WARP * element.size(),
+        Shared::AndPerWarp(bytes) => bytes + block / WARP * element.size(),
     }
 }
 
@@ -481,11 +484,10 @@ fn plan_stages(
 
 /// Blocks that take `n` elements with no step of a grid-stride loop taken twice.
 fn blocks_needed(variant: Variant, element: ElementType, block: u32, n: u64) -> u64 {
-    let block = u64::from(block);
     match variant.facts().coverage {
-        Coverage::Pairs => n.div_ceil(2).div_ceil(block),
-        Coverage::PerThread(elements) => n.div_ceil(elements * block),
-        Coverage::GridStride(step) => n.div_ceil(step.elements(element) * block),
+        Coverage::Pairs => n.div_ceil(2).div_ceil(block.into()),
+        Coverage::PerThread(elements) => n.div_ceil(elements * u64::from(block)),
+        Coverage::GridStride(step) => n.div_ceil(step.elements_of_block(element, block)),
     }
 }
 
@@ -495,10 +497,13 @@ fn default_grid(variant: Variant, element: ElementType, block: u32, n: u64, limi
     if !facts.coverage.takes_any_grid() {
         return needed;
     }
-    let full = BLOCKS_PER_MULTIPROCESSOR * u64::from(limits.multiprocessors.max(1));
+    let full = u64::from(facts.blocks_per_multiprocessor) * u64::from(limits.multiprocessors.max(1));
+    let grid = needed.min(full);
     match facts.together {
-        Together::Apart => needed.min(full),
-        Together::Grid => needed.min(full).min(limits.largest_cooperative_grid()),
+        Together::Apart => grid,
+        Together::Grid => grid.min(limits.largest_cooperative_grid()),
+        // Whole clusters, and full ones if there is enough to do.
+        Together::Clusters(most) => grid.next_multiple_of(grid.next_power_of_two().min(most.into())),
     }
 }
 
@@ -517,12 +522,20 @@ fn stage(variant: Variant, element: ElementType, block: u32, inputs: u64, grid: 
     }
     let facts = variant.facts();
     let mut shape = LaunchShape::linear(grid as u32, block, shared_bytes(variant, element, block));
-    shape.cooperative = facts.together == Together::Grid;
+    match facts.together {
+        Together::Apart => {}
+        Together::Grid => shape.cooperative = true,
+        Together::Clusters(most) => shape.cluster = 1 << shape.grid.x.trailing_zeros().min(most.ilog2()),
+    }
     let tree = u64::from(block.ilog2());
     let (partials, depth) = match facts.coverage {
         Coverage::Pairs => (inputs.div_ceil(2), 1),
         Coverage::PerThread(elements) => (grid, elements - 1 + tree),
-        Coverage::GridStride(step) => (grid, chain(step, element, u64::from(block) * grid, inputs) + tree),
+        // The blocks of a cluster are combined by one more warp.
+        Coverage::GridStride(step) => {
+            let cluster = u64::from(shape.cluster);
+            (grid / cluster, chain(step, element, block, grid, inputs) + tree + u64::from(cluster.ilog2()))
+        }
     };
     let (outputs, workspace, depth) = match facts.results {
         Results::Partials => (partials, 0, depth),
@@ -534,14 +547,19 @@ fn stage(variant: Variant, element: ElementType, block: u32, inputs: u64, grid: 
     Ok(Stage { inputs, outputs, workspace, shape, depth })
 }
 
-/// The most elements that one of `threads` threads combines in a chain, beginning with the identity.
-fn chain(step: Step, element: ElementType, threads: u64, inputs: u64) -> u64 {
+/// The most elements that one thread of so large a grid combines in a chain, beginning with the identity.
+fn chain(step: Step, element: ElementType, block: u32, grid: u64, inputs: u64) -> u64 {
+    let threads = u64::from(block) * grid;
+    let lanes = LOAD_BYTES / u64::from(element.size());
     match step {
         Step::Elements(elements) => elements * inputs.div_ceil(elements * threads),
-        Step::Bytes(_) => {
-            // Whole packs of 16 bytes, and an element before the first boundary and after the last.
-            let lanes = u64::from(16 / element.size());
-            lanes * (inputs / lanes).div_ceil(threads) + 2
+        // Whole packs, and an element before the first boundary and behind the last.
+        Step::Loads(_) => lanes * (inputs / lanes).div_ceil(threads) + 2,
+        // Packs of whole tiles, and of what is outside of them less than a tile and a pack.
+        Step::Tile(bytes) => {
+            let tile = bytes / u64::from(element.size());
+            let packs = (bytes / LOAD_BYTES).div_ceil(block.into());
+            lanes * packs * (inputs / tile).div_ceil(grid) + (tile + lanes).div_ceil(threads)
         }
     }
 }

@@ -35,6 +35,10 @@ pub enum Variant {
     Redux,
     /// 12: a barrier for the whole grid.
     Cooperative,
+    /// 13: thread-block clusters.
+    Cluster,
+    /// 14: bulk copies into shared memory.
+    Bulk,
     /// One atomic operation a block.
     AtomicBlock,
     /// One atomic operation a warp.
@@ -59,24 +63,30 @@ impl Coverage {
     }
 }
 
-/// What a thread takes at each step of a grid-stride loop.
+/// What is taken at each step of a grid-stride loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// So many elements.
+    /// So many elements for each thread.
     Elements(u64),
-    /// The elements that so many bytes hold.
-    Bytes(u64),
+    /// So many 128-bit loads for each thread.
+    Loads(u64),
+    /// A tile of so many bytes for each block.
+    Tile(u64),
 }
 
 impl Step {
-    /// The elements.
-    pub const fn elements(self, element: ElementType) -> u64 {
+    /// The elements that a block takes.
+    pub const fn elements_of_block(self, element: ElementType, block: u32) -> u64 {
         match self {
-            Self::Elements(elements) => elements,
-            Self::Bytes(bytes) => bytes / element.size() as u64,
+            Self::Elements(elements) => elements * block as u64,
+            Self::Loads(loads) => loads * LOAD_BYTES / element.size() as u64 * block as u64,
+            Self::Tile(bytes) => bytes / element.size() as u64,
         }
     }
 }
+
+/// Bytes of a 128-bit load.
+pub(crate) const LOAD_BYTES: u64 = 16;
 
 /// The dynamic shared memory that a block needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +97,8 @@ pub enum Shared {
     PerThread,
     /// One element for each warp.
     PerWarp,
+    /// So many bytes, and one element for each warp.
+    AndPerWarp(u32),
 }
 
 /// What a launch leaves.
@@ -142,6 +154,8 @@ pub enum Together {
     Apart,
     /// A barrier for the whole grid: a cooperative launch.
     Grid,
+    /// Each other's shared memory, in clusters of so many blocks at most: the largest power of two that divides the grid.
+    Clusters(u32),
 }
 
 /// A parameter of a rung's kernel.
@@ -196,6 +210,8 @@ pub struct Facts {
     pub operands: Operands,
     /// How its blocks are launched.
     pub together: Together,
+    /// Blocks for each multiprocessor where nothing is said, if any grid does.
+    pub blocks_per_multiprocessor: u32,
     /// The oldest compute capability that has its instructions.
     pub capability: (u32, u32),
 }
@@ -224,6 +240,10 @@ const LUITJENS: &str = "J. Luitjens, Faster Parallel Reductions on Kepler, NVIDI
 /// What every rung needs: warp-level instructions that name their lanes.
 const BASELINE: (u32, u32) = (7, 0);
 
+/// Bytes of a tile of rung 14, and how many of them it has under way.
+const TILE_BYTES: u32 = 8 << 10;
+const STAGES: u32 = 4;
+
 /// What most of the lectures' rungs have in common.
 const BASE: Facts = Facts {
     variant: Variant::Naive,
@@ -243,6 +263,9 @@ const BASE: Facts = Facts {
     results: Results::Partials,
     operands: Operands::All,
     together: Together::Apart,
+    // 8 blocks of 256 threads fill the 2048 threads that a multiprocessor of sm_80 and sm_90 holds (CUDA C++ Programming
+    // Guide, Technical Specifications per Compute Capability).
+    blocks_per_multiprocessor: 8,
     capability: BASELINE,
 };
 
@@ -250,13 +273,13 @@ const BASE: Facts = Facts {
 const ABOVE: Facts = Facts {
     lecture: LUITJENS,
     blocks: RangeBounds { min: 32, max: 1024 },
-    coverage: Coverage::GridStride(Step::Bytes(64)),
+    coverage: Coverage::GridStride(Step::Loads(4)),
     shared: Shared::PerWarp,
     shuffles: true,
     ..BASE
 };
 
-const TABLE: [Facts; 16] = [
+const TABLE: [Facts; 18] = [
     Facts {
         variant: Variant::Naive,
         label: "0",
@@ -437,6 +460,32 @@ const TABLE: [Facts; 16] = [
         ..ABOVE
     },
     Facts {
+        variant: Variant::Cluster,
+        label: "13",
+        name: "cluster",
+        sentence: "The blocks of a cluster collect their values in distributed shared memory, and leave one partial result.",
+        lecture: "NVIDIA, CUDA C++ Programming Guide, Distributed Shared Memory",
+        family: "reduce13",
+        together: Together::Clusters(8),
+        capability: (9, 0),
+        ..ABOVE
+    },
+    Facts {
+        variant: Variant::Bulk,
+        label: "14",
+        name: "bulk",
+        sentence: "One thread has the copy engine bring tiles into shared memory, four stages ahead of those that combine them.",
+        lecture: "NVIDIA, CUDA C++ Programming Guide, Asynchronous Data Copies using the Tensor Memory Accelerator",
+        family: "reduce14",
+        coverage: Coverage::GridStride(Step::Tile(TILE_BYTES as u64)),
+        // A tile and its barrier for each stage.
+        shared: Shared::AndPerWarp(STAGES * (TILE_BYTES + 8)),
+        // All of them resident, as six are at most.
+        blocks_per_multiprocessor: 4,
+        capability: (9, 0),
+        ..ABOVE
+    },
+    Facts {
         variant: Variant::AtomicBlock,
         label: "atomic",
         name: "atomic-block",
@@ -507,7 +556,7 @@ impl fmt::Display for Variant {
 
 /// Neither the number nor the name of a rung.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown variant '{0}': it is 0 to 12, global, atomic, atomic-warp, or a name that --list prints")]
+#[error("unknown variant '{0}': it is 0 to 14, global, atomic, atomic-warp, or a name that --list prints")]
 pub struct UnknownVariant(pub String);
 
 impl FromStr for Variant {

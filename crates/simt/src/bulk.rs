@@ -6,7 +6,6 @@
 //! (`cp.async.mbarrier.arrive` ends the copies of its thread at once.)
 
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::Range;
 
 use crate::access::{Position, address_of};
 use crate::block::Env;
@@ -64,16 +63,6 @@ pub(crate) struct Copy {
     pub(crate) bulk: bool,
     /// Its bytes, once they have been read before they are written.
     data: Option<Vec<u8>>,
-}
-
-impl Copy {
-    /// The bytes of shared memory that it writes.
-    pub(crate) fn target(&self) -> Option<(u32, Range<u32>)> {
-        match self.to {
-            End::Shared(cell) => Some((cell.rank, cell.offset..cell.offset + self.bytes)),
-            End::Global(_) => None,
-        }
-    }
 }
 
 /// The copies of a thread that it waits for in groups.
@@ -370,6 +359,9 @@ fn begin_bulk<O: Observer>(
 }
 
 fn begin<O: Observer>(env: &mut Env<'_>, observer: &mut O, at: At, copy: Copy) {
+    if copy.bytes == 0 {
+        return;
+    }
     observer.copy_begin(env, at, &copy);
     let copies = &mut env.cluster.copies;
     if copy.mbarrier.is_some() {
@@ -399,6 +391,7 @@ fn wait_groups<O: Observer>(
     if only_read {
         for copy in groups.committed.iter_mut().take(over).flatten().filter(|copy| copy.data.is_none()) {
             copy.data = Some(read(env, copy));
+            observer.copy_read(env, copy);
         }
     } else {
         for copy in groups.committed.drain(..over).flatten() {

@@ -93,6 +93,10 @@ pub(crate) trait Observer {
     #[inline(always)]
     fn copy_begin(&mut self, _env: &Env<'_>, _at: At, _copy: &Copy) {}
 
+    /// The source of an asynchronous copy has been read before its bytes arrive.
+    #[inline(always)]
+    fn copy_read(&mut self, _env: &Env<'_>, _copy: &Copy) {}
+
     /// The bytes of an asynchronous copy have arrived.
     #[inline(always)]
     fn copy_end(&mut self, _env: &Env<'_>, _copy: &Copy) {}

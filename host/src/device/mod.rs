@@ -236,14 +236,6 @@ pub enum DeviceError {
         /// The function's name.
         function: &'static str,
     },
-    /// Something that no simulated launch has.
-    #[error("cannot launch {kernel}: it needs {what}, which the simulator does not model")]
-    NotModelled {
-        /// The kernel's name.
-        kernel: String,
-        /// What it needs.
-        what: &'static str,
-    },
     /// A buffer or kernel that another device made.
     #[error("this {0} belongs to another device")]
     OtherDevice(&'static str),
@@ -602,7 +594,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`DeviceError::DriverLacks`], [`DeviceError::NotModelled`].
+    /// [`DeviceError::DriverLacks`].
     pub fn check_launch(&self, kernel: &Kernel, shape: LaunchShape) -> Result<(), DeviceError> {
         self.check_own(&kernel.home, "kernel")?;
         kernel.loaded.check_launch(shape)

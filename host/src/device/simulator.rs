@@ -189,14 +189,7 @@ impl LoadedKernel for SimulatedKernel {
         Ok(occupancy(&gpu, threads, shared_bytes, Some(REGISTERS)).blocks_per_sm)
     }
 
-    fn check_launch(&self, shape: LaunchShape) -> Result<(), DeviceError> {
-        let not_modelled = |what| DeviceError::NotModelled { kernel: self.name.clone(), what };
-        if shape.cluster > 1 {
-            return Err(not_modelled("a thread-block cluster"));
-        }
-        if shape.cooperative && shape.grid.count() > 1 {
-            return Err(not_modelled("a cooperative launch"));
-        }
+    fn check_launch(&self, _shape: LaunchShape) -> Result<(), DeviceError> {
         Ok(())
     }
 
@@ -205,6 +198,8 @@ impl LoadedKernel for SimulatedKernel {
         let Simulator { memory, instrument, observations, interrupt } = &*self.module.simulator;
         let config = LaunchConfig {
             dynamic_shared_bytes: shape.shared_bytes,
+            cluster: shape.cluster,
+            cooperative: shape.cooperative,
             interrupt: interrupt.get().copied(),
             ..LaunchConfig::new(shape.grid, shape.block)
         };

@@ -124,10 +124,12 @@ fn clean(module: &Module, config: &LaunchConfig) {
     assert_eq!(classes(module, config), vec![BTreeSet::new(); SEEDS.len()]);
 }
 
-/// `check` reports one of these classes, and no other, in each order.
+/// `check` reports one of these classes in each order, and no other, unless what is read too early was never written.
 #[track_caller]
 fn reported(module: &Module, config: &LaunchConfig, kinds: &[ReportKind]) {
     for found in classes(module, config) {
-        assert!(!found.is_empty() && found.iter().all(|kind| kinds.contains(kind)), "{found:?}, not {kinds:?}");
+        let others = found.iter().filter(|kind| !kinds.contains(kind));
+        let others: Vec<_> = others.filter(|kind| **kind != ReportKind::UninitializedRead).collect();
+        assert!(found.iter().any(|kind| kinds.contains(kind)) && others.is_empty(), "{found:?}, not {kinds:?}");
     }
 }

@@ -38,7 +38,7 @@ pub(crate) struct Args {
     #[command(subcommand)]
     subcommand: Option<Subcommands>,
 
-    /// The rung: 0 to 12, global, atomic, atomic-warp, or a name that --list prints
+    /// The rung: 0 to 14, global, atomic, atomic-warp, or a name that --list prints
     #[arg(long, allow_hyphen_values = true)]
     variant: Option<String>,
 
@@ -179,7 +179,7 @@ impl Args {
             return Ok(Command::List);
         }
         let Some(variant) = self.variant else {
-            bail!("--variant is missing: it is 0 to 12, global, atomic, atomic-warp, or a name that --list prints")
+            bail!("--variant is missing: it is 0 to 14, global, atomic, atomic-warp, or a name that --list prints")
         };
         let n = self.n.map(|text| whole("--n", &text, "4194304 or 2^22")).transpose()?;
         let seed = whole("--seed", &self.seed, "1")?;

@@ -132,7 +132,7 @@ fn reduce(job: &Job) -> Result<(), Failure> {
         }
     };
     progress.say("checking the result on the CPU");
-    let reference = Reference::new(&values, job.op, plan.depth());
+    let reference = Reference::for_plan(&values, &plan);
     drop(progress);
 
     let mut report = Report::new(device.info(), &plan, input, &outcome, reference);

@@ -25,7 +25,7 @@ use warpfold::{
 /// The arguments of `reduce profile`.
 #[derive(Args)]
 pub(crate) struct ProfileArgs {
-    /// The rung: 0 to 12, global, atomic, atomic-warp, or a name that --list prints
+    /// The rung: 0 to 14, global, atomic, atomic-warp, or a name that --list prints
     #[arg(long, allow_hyphen_values = true)]
     variant: String,
 
@@ -36,7 +36,7 @@ pub(crate) struct ProfileArgs {
 /// The arguments of `reduce compare`.
 #[derive(Args)]
 pub(crate) struct CompareArgs {
-    /// The rungs, at least one: 0 to 12, global, atomic, atomic-warp, or names that --list prints
+    /// The rungs, at least one: 0 to 14, global, atomic, atomic-warp, or names that --list prints
     #[arg(required = true, value_name = "VARIANT")]
     variants: Vec<String>,
 
@@ -203,7 +203,7 @@ impl Work {
         progress.say(format!("counting {}", plan.kernel));
         let values = generate(element, op, n, self.seed).map_err(refused)?;
         let outcome = reducer.reduce(&plan, &values, Runs::ONCE, |_| ()).map_err(unusable)?;
-        let (result, reference) = (outcome.result, Reference::new(&values, op, plan.depth()));
+        let (result, reference) = (outcome.result, Reference::for_plan(&values, &plan));
         if !reference.agrees(result) {
             let (kernel, value) = (&plan.kernel, reference.value());
             return Err(failed(anyhow!("wrong result: {kernel} gave {result}, and the reference is {value}")));
