@@ -40,7 +40,7 @@ fn bad_arguments_are_refused_in_one_sentence() {
         &[
             "",
             "--variant 6",
-            "--variant 8 --n 10",
+            "--variant 15 --n 10",
             "--variant fastest --n 10",
             "--variant 6 --n 10 --op mean",
             "--variant 6 --n 10 --type f16",
@@ -67,16 +67,16 @@ fn bad_arguments_are_refused_in_one_sentence() {
     );
     insta::assert_snapshot!(text, @r"
     $ reduce 
-    error: --variant is missing: it is 0 to 7, global, or a name that --list prints
+    error: --variant is missing: it is 0 to 14, global, atomic, atomic-warp, or a name that --list prints
     [2]
     $ reduce --variant 6
     error: --n is missing: it is the number of elements, such as 4194304 or 2^22
     [2]
-    $ reduce --variant 8 --n 10
-    error: unknown variant '8': it is 0 to 7, global, or a name that --list prints
+    $ reduce --variant 15 --n 10
+    error: unknown variant '15': it is 0 to 14, global, atomic, atomic-warp, or a name that --list prints
     [2]
     $ reduce --variant fastest --n 10
-    error: unknown variant 'fastest': it is 0 to 7, global, or a name that --list prints
+    error: unknown variant 'fastest': it is 0 to 14, global, atomic, atomic-warp, or a name that --list prints
     [2]
     $ reduce --variant 6 --n 10 --op mean
     error: unknown operation 'mean': it is one of sum, min, max, prod

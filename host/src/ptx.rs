@@ -341,7 +341,7 @@ mod tests {
                         );
                     }
                     let outermost = frames.last().unwrap();
-                    assert!(outermost.file.starts_with("kernels/src/exports/"), "{place}");
+                    assert!(outermost.file.starts_with("kernels/src/exports/"), "{place}: {outermost:?}");
                     assert!(
                         frames[..frames.len() - 1].iter().all(|frame| frame.function.is_some()),
                         "{place}: {frames:?}"

@@ -5,6 +5,7 @@ use std::sync::atomic::fence;
 
 use crate::atomic;
 use crate::block::Env;
+use crate::cluster;
 use crate::fault::{self, Access, FaultKind, Nearest};
 use crate::ir::{Address, Atomic, Load, Slot, Space, Store, Target};
 use crate::memory::{self, Allocation, MergedStores};
@@ -18,22 +19,69 @@ pub(crate) const SHARED_WINDOW: u64 = 0x7fff_0000_0000;
 pub(crate) const LOCAL_WINDOW: u64 = 0x7ffe_0000_0000;
 pub(crate) const PARAM_WINDOW: u64 = 0x7ffd_0000_0000;
 
-/// The space of a generic address.
-fn space_of(address: u64) -> Space {
-    match address & !0xffff_ffff {
-        SHARED_WINDOW => Space::Shared,
-        LOCAL_WINDOW => Space::Local,
-        PARAM_WINDOW => Space::Param,
-        _ => Space::Global,
+/// Where an address lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Position {
+    Global,
+    /// In shared memory of the block at hand, or of the block of this rank.
+    Shared(Option<u32>),
+    Local,
+    Param,
+}
+
+impl Position {
+    /// Where an address of `space` lies for the block of rank `own`, and at which offset (or device address) there.
+    #[inline]
+    pub(crate) fn of(space: Space, address: u64, own: u32) -> (Position, u64) {
+        let low = address & 0xffff_ffff;
+        let in_cluster = || {
+            let (peer, offset) = cluster::resolve(low as u32, own);
+            (Position::Shared(peer), u64::from(offset))
+        };
+        match space {
+            Space::Global => (Position::Global, address),
+            Space::Shared => (Position::Shared(None), address),
+            Space::Cluster => in_cluster(),
+            Space::Local => (Position::Local, address),
+            Space::Param => (Position::Param, address),
+            Space::Generic => match address & !0xffff_ffff {
+                SHARED_WINDOW => in_cluster(),
+                LOCAL_WINDOW => (Position::Local, low),
+                PARAM_WINDOW => (Position::Param, low),
+                _ => (Position::Global, address),
+            },
+        }
+    }
+
+    const fn space(self) -> Space {
+        match self {
+            Position::Global => Space::Global,
+            Position::Shared(_) => Space::Shared,
+            Position::Local => Space::Local,
+            Position::Param => Space::Param,
+        }
     }
 }
 
-/// The lanes whose generic address lies in `space`.
-pub(crate) fn is_space(space: Space, addresses: &[u64; LANES]) -> u32 {
-    (0..LANES).fold(0, |bits, lane| bits | u32::from(space_of(addresses[lane]) == space) << lane)
+/// The lanes whose generic address lies in `space`, for the block of rank `own`.
+pub(crate) fn is_space(space: Space, addresses: &[u64; LANES], own: u32) -> u32 {
+    let inside = |address: u64| match (space, Position::of(Space::Generic, address, own).0) {
+        (Space::Cluster, Position::Shared(_)) => true,
+        (_, Position::Shared(Some(_))) => false,
+        (space, position) => position.space() == space,
+    };
+    (0..LANES).fold(0, |bits, lane| bits | u32::from(inside(addresses[lane])) << lane)
 }
 
-/// One access of the lanes of `mask`, all to one space, which is never [`Space::Generic`].
+/// The address that a memory operand has in a lane.
+pub(crate) fn address_of(registers: &Registers, address: Address, lane: usize) -> u64 {
+    match address.base {
+        Slot::Double(base) => registers.doubles[base as usize][lane].wrapping_add_signed(address.offset),
+        Slot::Word(base) => u64::from(registers.words[base as usize][lane].wrapping_add(address.offset as u32)),
+    }
+}
+
+/// One access of the lanes of `mask`, all to one space, which is never [`Space::Generic`] or [`Space::Cluster`].
 pub(crate) struct Request {
     pub(crate) access: Access,
     pub(crate) space: Space,
@@ -42,13 +90,15 @@ pub(crate) struct Request {
     pub(crate) mask: u32,
     /// Bytes of each lane's elements together.
     pub(crate) total: u64,
+    /// The rank of the block whose shared memory it is, if it is not the one at hand.
+    pub(crate) peer: Option<u32>,
 }
 
 impl Request {
     /// The access of the lanes of `mask` to what may be several spaces.
     #[inline(always)]
     fn new(access: Access, space: Space, registers: &Registers, address: Address, mask: u32, total: u64) -> Request {
-        let mut request = Request { access, space, addresses: [0; LANES], mask, total };
+        let mut request = Request { access, space, addresses: [0; LANES], mask, total, peer: None };
         let addresses = &mut request.addresses;
         match address.base {
             Slot::Double(base) => {
@@ -82,21 +132,25 @@ impl Request {
 
 /// Calls `each` with the access, once for each space that generic addresses fall into.
 #[inline(always)]
-fn by_space(mut request: Request, mut each: impl FnMut(&Request) -> Result<(), LaneFault>) -> Result<(), LaneFault> {
-    if request.space != Space::Generic {
+fn by_space(
+    mut request: Request,
+    own: u32,
+    mut each: impl FnMut(&Request) -> Result<(), LaneFault>,
+) -> Result<(), LaneFault> {
+    if !matches!(request.space, Space::Generic | Space::Cluster) {
         return each(&request);
     }
+    let positions = request.addresses.map(|address| Position::of(request.space, address, own));
+    request.addresses = positions.map(|(_, address)| address);
     let all = request.addresses;
     let mut rest = request.mask;
     while rest != 0 {
-        request.space = space_of(all[rest.trailing_zeros() as usize]);
-        request.mask = rest & is_space(request.space, &all);
+        let (position, _) = positions[rest.trailing_zeros() as usize];
+        request.space = position.space();
+        request.peer = if let Position::Shared(peer) = position { peer } else { None };
+        let same = |lane: usize| u32::from(positions[lane].0 == position) << lane;
+        request.mask = rest & (0..LANES).fold(0, |bits, lane| bits | same(lane));
         request.addresses = all;
-        if request.space != Space::Global {
-            for address in &mut request.addresses {
-                *address &= 0xffff_ffff;
-            }
-        }
         request.fill_inactive();
         each(&request)?;
         rest &= !request.mask;
@@ -213,8 +267,11 @@ impl Request {
         Ok(())
     }
 
-    /// Checks an access to the block's shared or local memory.
+    /// Checks an access to the block's shared or local memory, or to shared memory of another block of its cluster.
     fn check_block(&self, env: &Env<'_>) -> Result<(), LaneFault> {
+        if let Some(kind) = self.peer.and_then(|rank| env.refuses_peer(rank)) {
+            return Err(Box::new((self.mask.trailing_zeros(), kind)));
+        }
         let local = self.space == Space::Local;
         self.check_small(if local { u64::from(env.program.local) } else { env.shared.len() as u64 })
     }
@@ -223,7 +280,7 @@ impl Request {
     #[inline(always)]
     fn cell<'a>(&self, env: &'a mut Env<'_>, warp: u32, lane: usize) -> &'a mut [u8] {
         let at = self.lane_base(env, warp, lane) + self.addresses[lane] as usize;
-        let bytes = if self.space == Space::Local { &mut env.local } else { &mut env.shared };
+        let bytes = if self.space == Space::Local { &mut env.local } else { env.shared_of_mut(self.peer) };
         &mut bytes[at..at + self.total as usize]
     }
 
@@ -247,7 +304,7 @@ impl From<Space> for fault::Space {
     fn from(space: Space) -> fault::Space {
         match space {
             Space::Global | Space::Generic => fault::Space::Global,
-            Space::Shared => fault::Space::Shared,
+            Space::Shared | Space::Cluster => fault::Space::Shared,
             Space::Local => fault::Space::Local,
             Space::Param => fault::Space::Param,
         }
@@ -296,7 +353,7 @@ fn load_width<const WIDTH: usize, O: Observer>(
 ) -> Result<(), LaneFault> {
     let total = (WIDTH * load.targets.len()) as u64;
     let request = Request::new(Access::Read, load.space, registers, load.address, mask, total);
-    by_space(request, |request| {
+    by_space(request, env.rank, |request| {
         if let [Some(target)] = load.targets[..]
             && load_run::<WIDTH>(request, target, env, registers).is_some()
         {
@@ -313,13 +370,17 @@ fn load_width<const WIDTH: usize, O: Observer>(
                         values[lane] = memory::load(&found.words, offset + skip, WIDTH as u32);
                     })?;
                 }
-                Space::Shared | Space::Local | Space::Param => {
-                    let (bytes, size) = match request.space {
-                        Space::Shared => (&env.shared[..], env.shared.len() as u64),
-                        Space::Local => (&env.local[..], u64::from(env.program.local)),
-                        _ => (&env.grid.params[..], env.grid.params.len() as u64),
+                Space::Shared | Space::Cluster | Space::Local | Space::Param => {
+                    if request.space == Space::Param {
+                        request.check_small(env.grid.params.len() as u64)?;
+                    } else {
+                        request.check_block(env)?;
+                    }
+                    let bytes = match request.space {
+                        Space::Local => &env.local[..],
+                        Space::Param => &env.grid.params[..],
+                        _ => env.shared_of(request.peer),
                     };
-                    request.check_small(size)?;
                     for lane in 0..LANES {
                         let start = request.lane_base(env, at.warp, lane) + request.addresses[lane] as usize;
                         values[lane] = read(bytes, start + skip, WIDTH);
@@ -353,7 +414,7 @@ fn load_run<const WIDTH: usize>(
             let words = found.words.get(offset / 8..(offset + bytes) / 8).filter(|_| offset.is_multiple_of(8))?;
             put_run::<WIDTH>(registers, target, words.iter().map(|word| word.load(Relaxed)))
         }
-        Space::Shared => {
+        Space::Shared if request.peer.is_none() => {
             let words = env.shared.get(first as usize..)?.get(..bytes)?.as_chunks().0;
             put_run::<WIDTH>(registers, target, words.iter().map(|word| u64::from_le_bytes(*word)))
         }
@@ -436,7 +497,7 @@ fn store_width<const WIDTH: usize, O: Observer>(
     observer: &mut O,
 ) -> Result<(), LaneFault> {
     let total = (WIDTH * store.sources.len()) as u64;
-    by_space(Request::new(Access::Write, store.space, registers, store.address, mask, total), |request| {
+    by_space(Request::new(Access::Write, store.space, registers, store.address, mask, total), env.rank, |request| {
         env.acted |= request.space != Space::Local;
         match request.space {
             Space::Global | Space::Generic => {
@@ -457,7 +518,7 @@ fn store_width<const WIDTH: usize, O: Observer>(
                 }
             }
             Space::Param => request.refuse_parameter()?,
-            Space::Shared | Space::Local => {
+            Space::Shared | Space::Cluster | Space::Local => {
                 request.check_block(env)?;
                 for (element, slot) in store.sources.iter().enumerate() {
                     for lane in request.lanes() {
@@ -492,43 +553,47 @@ pub(crate) fn atomic<O: Observer>(
     }
     let width = atomic.ty.size();
     let total = u64::from(width);
-    by_space(Request::new(Access::Atomic, atomic.space, registers, atomic.address, mask, total), |request| {
-        let mut old = [0; LANES];
-        let global = matches!(request.space, Space::Global | Space::Generic);
-        let change = |registers: &Registers, lane: usize| {
-            let a = source(registers, atomic.a, lane);
-            let b = atomic.b.map_or(0, |b| source(registers, b, lane));
-            move |old| atomic::apply(atomic.op, atomic.ty, global, old, a, b)
-        };
-        match request.space {
-            Space::Global | Space::Generic => request.global(env, |lane, found, offset| {
-                let change = change(registers, lane);
-                old[lane] = memory::update(&found.words, offset, width, change);
-                changed |= change(old[lane]) != old[lane];
-            })?,
-            Space::Param => request.refuse_parameter()?,
-            Space::Shared | Space::Local => {
-                request.check_block(env)?;
-                for lane in request.lanes() {
-                    let bytes = request.cell(env, at.warp, lane);
-                    old[lane] = read(bytes, 0, width as usize);
-                    let new = change(registers, lane)(old[lane]);
-                    changed |= new != old[lane];
-                    let new = new.to_le_bytes();
-                    bytes.copy_from_slice(&new[..width as usize]);
+    by_space(
+        Request::new(Access::Atomic, atomic.space, registers, atomic.address, mask, total),
+        env.rank,
+        |request| {
+            let mut old = [0; LANES];
+            let global = matches!(request.space, Space::Global | Space::Generic);
+            let change = |registers: &Registers, lane: usize| {
+                let a = source(registers, atomic.a, lane);
+                let b = atomic.b.map_or(0, |b| source(registers, b, lane));
+                move |old| atomic::apply(atomic.op, atomic.ty, global, old, a, b)
+            };
+            match request.space {
+                Space::Global | Space::Generic => request.global(env, |lane, found, offset| {
+                    let change = change(registers, lane);
+                    old[lane] = memory::update(&found.words, offset, width, change);
+                    changed |= change(old[lane]) != old[lane];
+                })?,
+                Space::Param => request.refuse_parameter()?,
+                Space::Shared | Space::Cluster | Space::Local => {
+                    request.check_block(env)?;
+                    for lane in request.lanes() {
+                        let bytes = request.cell(env, at.warp, lane);
+                        old[lane] = read(bytes, 0, width as usize);
+                        let new = change(registers, lane)(old[lane]);
+                        changed |= new != old[lane];
+                        let new = new.to_le_bytes();
+                        bytes.copy_from_slice(&new[..width as usize]);
+                    }
                 }
             }
-        }
-        match atomic.target {
-            Some(Slot::Word(target)) => {
-                <u32 as Lane>::put(registers, target, request.mask, old.map(|value| value as u32));
+            match atomic.target {
+                Some(Slot::Word(target)) => {
+                    <u32 as Lane>::put(registers, target, request.mask, old.map(|value| value as u32));
+                }
+                Some(Slot::Double(target)) => <u64 as Lane>::put(registers, target, request.mask, old),
+                None => {}
             }
-            Some(Slot::Double(target)) => <u64 as Lane>::put(registers, target, request.mask, old),
-            None => {}
-        }
-        observer.access(env, at, request);
-        Ok(())
-    })?;
+            observer.access(env, at, request);
+            Ok(())
+        },
+    )?;
     if fenced {
         fence(Ordering::SeqCst);
     }

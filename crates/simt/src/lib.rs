@@ -59,13 +59,17 @@ mod access;
 mod alu;
 mod atomic;
 mod block;
+mod bulk;
 mod check;
+mod cluster;
 mod collective;
 mod count;
 mod fault;
+mod grid;
 mod ir;
 mod launch;
 mod lower;
+mod mbarrier;
 mod memory;
 mod module;
 mod observe;
@@ -74,11 +78,14 @@ mod trace;
 mod warp;
 
 pub use check::{Checked, MemoryAccess, Party, Report, ReportKind, check};
-pub use count::{Banks, Counters, Global, InstructionCounters, Local, Profile, Requests, Shared, Traffic, count};
+pub use count::{
+    Banks, Cluster, Copies, Counters, Global, InstructionCounters, Local, Mbarriers, Profile, Requests, Shared,
+    Traffic, count,
+};
 pub use fault::{Access, Fault, FaultKind, Nearest, Space, Waiting};
 pub use launch::{
-    Arg, Dim3, LaunchConfig, LaunchError, MAX_BLOCK, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK, launch,
-    launch_named,
+    Arg, Dim3, LaunchConfig, LaunchError, MAX_BLOCK, MAX_CLUSTER, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK,
+    launch, launch_named,
 };
 pub use memory::{Memory, MemoryError};
 pub use module::{Kernel, LoadError, Module, Param};

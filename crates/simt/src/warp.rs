@@ -9,9 +9,12 @@ use std::sync::atomic::{Ordering, fence};
 
 use crate::access;
 use crate::block::Env;
+use crate::bulk;
+use crate::cluster;
 use crate::collective;
 use crate::fault::FaultKind;
-use crate::ir::{Barrier, BarrierKind, Guard, Inst, Op, Slot};
+use crate::ir::{Barrier, BarrierKind, ClusterStep, Guard, Inst, Op, Slot};
+use crate::mbarrier;
 use crate::observe::{At, Observer};
 use crate::ptx::ast::{BarrierOp, FenceSem};
 use crate::registers::{LANES, Registers};
@@ -27,6 +30,8 @@ pub(crate) enum State {
     Converge,
     /// Has arrived at this barrier of the block.
     Barrier(u32),
+    /// At an instruction that waits for an event of the cluster: it is tried again after each.
+    Event,
 }
 
 /// Lanes at one program counter.
@@ -83,6 +88,9 @@ pub(crate) struct Warp {
     pub(crate) alive: u32,
     pub(crate) splits: Vec<Split>,
     pub(crate) registers: Registers,
+    /// Lanes that have arrived at the cluster's barrier and not waited there since, and the parity of their phase.
+    arrived: u32,
+    arrived_phase: u32,
     /// Instructions executed.
     pub(crate) clock: u64,
     /// A split that runs though another has a lower counter, and until when.
@@ -100,6 +108,8 @@ impl Warp {
             alive: 0,
             splits: Vec::new(),
             registers,
+            arrived: 0,
+            arrived_phase: 0,
             clock: 0,
             burst: None,
             yields: false,
@@ -110,6 +120,7 @@ impl Warp {
     /// Puts all lanes at the kernel's start.
     pub(crate) fn start(&mut self) {
         self.alive = self.existing;
+        self.arrived = 0;
         self.clock = 0;
         self.burst = None;
         self.yields = false;
@@ -208,6 +219,13 @@ impl Warp {
         }
     }
 
+    /// Lets the lanes that wait for an event look again.
+    pub(crate) fn wake(&mut self) {
+        for split in self.splits.iter_mut().filter(|split| split.state == State::Event) {
+            split.state = State::Ready;
+        }
+    }
+
     /// Lets the lanes that wait at barrier `id` go on; `release` is called with each split before it moves.
     pub(crate) fn release(&mut self, id: u32, mut release: impl FnMut(&mut Registers, &Split)) {
         for split in &mut self.splits {
@@ -238,7 +256,7 @@ impl Warp {
             let active = active(*guard, mask, &self.registers);
             let at = At { warp: self.index, pc };
             // What waits for lanes that are elsewhere has run once it no longer waits.
-            if active == 0 || !matches!(op, Op::Barrier(_) | Op::WarpSync { .. } | Op::Collective { .. }) {
+            if active == 0 || !op.waits() {
                 observer.instruction(at, active);
             }
             self.clock += 1;
@@ -289,6 +307,10 @@ impl Warp {
                 }
                 Op::Exit => {
                     env.live -= active.count_ones();
+                    env.cluster.live -= active.count_ones();
+                    // Who has exited is not waited for: an arrival of theirs counts no more.
+                    let stood = self.arrived & active & !(self.arrived_phase ^ env.cluster.phase);
+                    env.cluster.arrived -= stood.count_ones();
                     env.acted = true;
                     mask &= !active;
                     pc += 1;
@@ -315,7 +337,7 @@ impl Warp {
                     }
                 }
                 Op::IsSpace { space, target, address } => {
-                    let bits = access::is_space(*space, &self.registers.doubles[*address as usize]);
+                    let bits = access::is_space(*space, &self.registers.doubles[*address as usize], env.rank);
                     self.registers.set_predicate(*target, active, bits);
                 }
                 Op::Fence { sem, scope } => {
@@ -326,6 +348,16 @@ impl Warp {
                         FenceSem::Sc => Ordering::SeqCst,
                     });
                     observer.fence(env, at, active, *sem, *scope);
+                }
+                Op::ProxyFence => observer.proxy_fence(env, at, active),
+                Op::MapRank { target, address, rank } => {
+                    cluster::map_rank(env.rank, &mut self.registers, active, *target, *address, *rank);
+                }
+                Op::RankOf { target, address } => {
+                    cluster::rank_of(env.rank, &mut self.registers, active, *target, *address);
+                }
+                Op::Async(op) => {
+                    bulk::execute(op, env, &mut self.registers, at, active, observer).map_err(faulted)?;
                 }
                 Op::ActiveMask { target } => put_word(&mut self.registers, *target, active, active),
                 Op::Clock { target, shift } => {
@@ -338,7 +370,7 @@ impl Warp {
                         }
                     }
                 }
-                Op::Barrier(_) | Op::WarpSync { .. } | Op::Collective { .. } => {
+                Op::Barrier(_) | Op::Cluster { .. } | Op::TryWait(_) | Op::WarpSync { .. } | Op::Collective { .. } => {
                     if active != mask {
                         self.push(pc + 1, mask & !active, State::Ready);
                         limit = limit.min(pc + 1);
@@ -359,6 +391,51 @@ impl Warp {
                                 pc += 1;
                             }
                             break Stop::Changed;
+                        }
+                        Op::Cluster { step, aligned } => {
+                            if *aligned && mask != self.alive {
+                                state = State::Converge;
+                                break Stop::Waits;
+                            }
+                            match step {
+                                ClusterStep::Arrive { releases } => {
+                                    self.arrive_at_cluster(mask, env).map_err(faulted)?;
+                                    observer.instruction(at, mask);
+                                    observer.cluster_arrive(env, at, mask, *releases);
+                                    pc += 1;
+                                    break Stop::Changed;
+                                }
+                                ClusterStep::Wait => {
+                                    let over = self.leave_cluster(mask, env).map_err(faulted)?;
+                                    if over != 0 {
+                                        observer.instruction(at, over);
+                                        observer.cluster_wait(env, at, over);
+                                    }
+                                    if over != mask {
+                                        if over != 0 {
+                                            self.push(pc + 1, over, State::Ready);
+                                            mask &= !over;
+                                        }
+                                        state = State::Event;
+                                        break Stop::Waits;
+                                    }
+                                }
+                            }
+                        }
+                        Op::TryWait(wait) => {
+                            let over = mbarrier::wait(wait, env, &mut self.registers, at, mask, observer);
+                            let over = over.map_err(faulted)?;
+                            if over != 0 {
+                                observer.instruction(at, over);
+                            }
+                            if over != mask {
+                                if over != 0 {
+                                    self.push(pc + 1, over, State::Ready);
+                                    mask &= !over;
+                                }
+                                state = State::Event;
+                                break Stop::Waits;
+                            }
                         }
                         Op::WarpSync { mask: members } => {
                             let released = self.warp_sync(*members, mask, index, env, observer).map_err(faulted)?;
@@ -406,6 +483,29 @@ impl Warp {
             *split = Split { pc, mask, state, ran: self.clock, id: split.id };
         }
         Ok(stop)
+    }
+
+    /// `barrier.cluster.arrive` in the lanes of `mask`.
+    fn arrive_at_cluster(&mut self, mask: u32, env: &mut Env<'_>) -> Result<(), LaneFault> {
+        let again = self.arrived & mask;
+        if again != 0 {
+            return Err(Box::new((again.trailing_zeros(), FaultKind::ClusterBarrier { arrives: true })));
+        }
+        self.arrived |= mask;
+        self.arrived_phase = self.arrived_phase & !mask | env.cluster.phase & mask;
+        env.cluster.arrived += mask.count_ones();
+        Ok(())
+    }
+
+    /// `barrier.cluster.wait` in the lanes of `mask`: those that go on.
+    fn leave_cluster(&mut self, mask: u32, env: &Env<'_>) -> Result<u32, LaneFault> {
+        let stray = mask & !self.arrived;
+        if stray != 0 {
+            return Err(Box::new((stray.trailing_zeros(), FaultKind::ClusterBarrier { arrives: false })));
+        }
+        let over = mask & (self.arrived_phase ^ env.cluster.phase);
+        self.arrived &= !over;
+        Ok(over)
     }
 
     /// Counts the lanes of `mask` at a barrier. Returns its number, and whether they wait there.

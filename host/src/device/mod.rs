@@ -22,7 +22,16 @@
 //! # }
 //! ```
 
-use std::{fmt, marker::PhantomData, str::FromStr, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    marker::PhantomData,
+    str::FromStr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use simulator::Simulator;
 
@@ -109,6 +118,8 @@ pub struct DeviceInfo {
     pub max_threads_per_block: u32,
     /// Shared memory that a block gets without asking for more, in bytes.
     pub shared_bytes_per_block: u32,
+    /// Shared memory that a block gets if it asks for it, in bytes; [`Device::launch`] asks.
+    pub most_shared_bytes_per_block: u32,
     /// Memory clock (double data rate) times bus width. `None` where the driver does not tell, and on the simulator.
     pub peak_bytes_per_second: Option<f64>,
 }
@@ -190,6 +201,12 @@ pub enum DeviceError {
         /// Size of each argument in bytes.
         arguments: Vec<usize>,
     },
+    /// The simulator was told to stop in the middle of a launch; see [`Device::interrupt_by`].
+    #[error("{kernel} was interrupted")]
+    Interrupted {
+        /// The kernel's name.
+        kernel: String,
+    },
     /// The simulator found a fault in the kernel.
     #[error(transparent)]
     Fault(Box<simt::LaunchError>),
@@ -208,6 +225,16 @@ pub enum DeviceError {
         source_len: usize,
         /// Number of values in the buffer.
         buffer_len: usize,
+    },
+    /// A function that this driver lacks.
+    #[error("cannot launch {kernel}: it needs {what}, and this CUDA driver has no function {function}")]
+    DriverLacks {
+        /// The kernel's name.
+        kernel: String,
+        /// What for.
+        what: &'static str,
+        /// The function's name.
+        function: &'static str,
     },
     /// A buffer or kernel that another device made.
     #[error("this {0} belongs to another device")]
@@ -230,6 +257,7 @@ fn sizes(sizes: &[usize]) -> String {
 pub struct Device {
     info: DeviceInfo,
     fallback_note: Option<String>,
+    interrupt: Option<&'static AtomicBool>,
     home: Arc<dyn Home>,
 }
 
@@ -319,6 +347,8 @@ trait Home: fmt::Debug + Send + Sync {
     fn fill(&self, address: u64, bytes: u64, byte: u8) -> Result<(), DeviceError>;
     fn load(self: Arc<Self>, name: &str, image: &[u8]) -> Result<Arc<dyn LoadedModule>, DeviceError>;
     fn synchronize(&self) -> Result<(), DeviceError>;
+    /// What is to end a launch once it is true; a device that cannot end one goes on.
+    fn interrupt_by(&self, _interrupt: &'static AtomicBool) {}
     fn start_clock(self: Arc<Self>) -> Result<Box<dyn Clock>, DeviceError>;
     /// What instruments saw since the last call; a device without instruments saw nothing.
     fn take_observations(&self) -> Vec<Observation> {
@@ -333,6 +363,10 @@ trait LoadedModule: fmt::Debug + Send + Sync {
 trait LoadedKernel: fmt::Debug + Send + Sync {
     /// Size of each parameter, in bytes.
     fn parameters(&self) -> &[usize];
+    /// Blocks of so many threads and bytes of dynamic shared memory that one multiprocessor holds at once.
+    fn resident_blocks(&self, threads: u32, shared_bytes: u32) -> Result<u32, DeviceError>;
+    /// Whether launches of such a shape are possible at all, whatever their size.
+    fn check_launch(&self, shape: LaunchShape) -> Result<(), DeviceError>;
     /// The shape is one that the device allows, the arguments fit the parameters.
     fn launch(&self, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError>;
 }
@@ -390,7 +424,7 @@ impl Device {
                 }
             },
         };
-        Ok(Self { info: home.info(), fallback_note, home })
+        Ok(Self { info: home.info(), fallback_note, interrupt: None, home })
     }
 
     /// The simulator, with an instrument that watches every launch; see [`Device::take_observations`]. GPUs have none.
@@ -414,13 +448,27 @@ impl Device {
     /// ```
     pub fn simulator_with(instrument: Instrument) -> Self {
         let home: Arc<dyn Home> = Arc::new(Simulator::new(Some(instrument)));
-        Self { info: home.info(), fallback_note: None, home }
+        Self { info: home.info(), fallback_note: None, interrupt: None, home }
     }
 
     /// What the instrument saw of each launch since the last call, in the order of the launches; nothing if there is no
     /// instrument.
     pub fn take_observations(&self) -> Vec<Observation> {
         self.home.take_observations()
+    }
+
+    /// Lets a flag end the work on this device, such as one that Ctrl-C sets: once it is true, the simulator stops in the
+    /// middle of a launch ([`DeviceError::Interrupted`]), and a [`Reducer`](crate::reduce::Reducer) begins no run more. A GPU
+    /// ends what it has begun.
+    ///
+    /// The first flag stays.
+    pub fn interrupt_by(&mut self, interrupt: &'static AtomicBool) {
+        self.home.interrupt_by(self.interrupt.get_or_insert(interrupt));
+    }
+
+    /// Whether its flag is set; see [`Device::interrupt_by`].
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupt.is_some_and(|interrupt| interrupt.load(Ordering::Relaxed))
     }
 
     /// Why [`DeviceChoice::Auto`] took the simulator, in one line; `None` if it did not.
@@ -517,7 +565,7 @@ impl Device {
         check("block along z", shape.block.z, 1, 64)?;
         let threads = shape.block.count().try_into().unwrap_or(u32::MAX);
         check("block", threads, 1, self.info.max_threads_per_block)?;
-        check("dynamic shared memory in bytes", shape.shared_bytes, 0, self.info.shared_bytes_per_block)?;
+        check("dynamic shared memory in bytes", shape.shared_bytes, 0, self.info.most_shared_bytes_per_block)?;
         let parameters = kernel.loaded.parameters();
         if !parameters.iter().copied().eq(args.iter().map(|arg| arg.size())) {
             return Err(DeviceError::Arguments {
@@ -526,7 +574,30 @@ impl Device {
                 arguments: args.iter().map(|arg| arg.size()).collect(),
             });
         }
+        kernel.loaded.check_launch(shape)?;
         kernel.loaded.launch(shape, args)
+    }
+
+    /// How many blocks of `threads` threads, with so much dynamic shared memory each, a multiprocessor holds at once; times
+    /// the multiprocessors, that is the largest grid of a cooperative launch. On the simulator, as an H100 would with 32
+    /// registers for each thread.
+    ///
+    /// # Errors
+    ///
+    /// The driver's.
+    pub fn resident_blocks(&self, kernel: &Kernel, threads: u32, shared_bytes: u32) -> Result<u32, DeviceError> {
+        self.check_own(&kernel.home, "kernel")?;
+        kernel.loaded.resident_blocks(threads, shared_bytes)
+    }
+
+    /// Whether the device can launch a kernel in this way at all: clusters and cooperative launches are not everywhere.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::DriverLacks`].
+    pub fn check_launch(&self, kernel: &Kernel, shape: LaunchShape) -> Result<(), DeviceError> {
+        self.check_own(&kernel.home, "kernel")?;
+        kernel.loaded.check_launch(shape)
     }
 
     /// Waits for all work.

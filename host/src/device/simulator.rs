@@ -2,12 +2,15 @@
 
 use std::{
     mem,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError, atomic::AtomicBool},
     thread,
     time::{Duration, Instant},
 };
 
-use simt::{LaunchConfig, Memory, MemoryError};
+use simt::{
+    FaultKind, LaunchConfig, LaunchError, Memory, MemoryError,
+    occupancy::{Gpu, occupancy},
+};
 
 use crate::host_memory;
 
@@ -27,11 +30,17 @@ const UNKNOWN_MEMORY: u64 = 4 << 30;
 /// another order, and so give other bits, on each host.
 const MULTIPROCESSORS: u32 = 16;
 
+/// The GPU whose multiprocessor the simulated one is like, and the registers of a thread, where it matters how many blocks
+/// are resident at once.
+const OCCUPANCY_OF: &str = "h100";
+const REGISTERS: u32 = 32;
+
 #[derive(Debug)]
 pub(super) struct Simulator {
     memory: Memory,
     instrument: Option<Instrument>,
     observations: Mutex<Vec<Observation>>,
+    interrupt: OnceLock<&'static AtomicBool>,
 }
 
 impl Simulator {
@@ -42,7 +51,7 @@ impl Simulator {
             Some(Instrument::Check) => Memory::checked(capacity),
             Some(Instrument::Count) | None => Memory::new(capacity),
         };
-        Self { memory, instrument, observations: Mutex::default() }
+        Self { memory, instrument, observations: Mutex::default(), interrupt: OnceLock::new() }
     }
 }
 
@@ -63,6 +72,7 @@ impl Home for Simulator {
             multiprocessors: MULTIPROCESSORS,
             max_threads_per_block: 1024,
             shared_bytes_per_block: 48 << 10,
+            most_shared_bytes_per_block: 48 << 10,
             peak_bytes_per_second: None,
         }
     }
@@ -123,6 +133,10 @@ impl Home for Simulator {
         Ok(())
     }
 
+    fn interrupt_by(&self, interrupt: &'static AtomicBool) {
+        self.interrupt.get_or_init(|| interrupt);
+    }
+
     fn start_clock(self: Arc<Self>) -> Result<Box<dyn Clock>, DeviceError> {
         Ok(Box::new(WallClock(Instant::now())))
     }
@@ -170,10 +184,25 @@ impl LoadedKernel for SimulatedKernel {
         &self.parameters
     }
 
+    fn resident_blocks(&self, threads: u32, shared_bytes: u32) -> Result<u32, DeviceError> {
+        let gpu: Gpu = OCCUPANCY_OF.parse().expect("simt knows this GPU");
+        Ok(occupancy(&gpu, threads, shared_bytes, Some(REGISTERS)).blocks_per_sm)
+    }
+
+    fn check_launch(&self, _shape: LaunchShape) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
     fn launch(&self, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
         let kernel = self.module.module.kernel(&self.name).expect("it was found when this was made");
-        let config =
-            LaunchConfig { dynamic_shared_bytes: shape.shared_bytes, ..LaunchConfig::new(shape.grid, shape.block) };
+        let Simulator { memory, instrument, observations, interrupt } = &*self.module.simulator;
+        let config = LaunchConfig {
+            dynamic_shared_bytes: shape.shared_bytes,
+            cluster: shape.cluster,
+            cooperative: shape.cooperative,
+            interrupt: interrupt.get().copied(),
+            ..LaunchConfig::new(shape.grid, shape.block)
+        };
         let args: Vec<_> = args
             .iter()
             .map(|arg| match *arg {
@@ -182,8 +211,12 @@ impl LoadedKernel for SimulatedKernel {
                 Arg::U32(value) => simt::Arg::U32(value),
             })
             .collect();
-        let Simulator { memory, instrument, observations } = &*self.module.simulator;
-        let failed = |error| DeviceError::Fault(Box::new(error));
+        let failed = |error| match error {
+            LaunchError::Fault(fault) if matches!(fault.kind, FaultKind::Interrupted { .. }) => {
+                DeviceError::Interrupted { kernel: self.name.clone() }
+            }
+            error => DeviceError::Fault(Box::new(error)),
+        };
         let (seen, fault) = match instrument {
             None => return simt::launch(kernel, &config, &args, memory).map_err(failed),
             Some(Instrument::Count) => {
@@ -191,8 +224,10 @@ impl LoadedKernel for SimulatedKernel {
                 (Seen::Counted(profile.into()), None)
             }
             Some(Instrument::Check) => {
-                let checked = simt::check(kernel, &config, &args, memory).map_err(failed)?;
+                let mut checked = simt::check(kernel, &config, &args, memory).map_err(failed)?;
                 let fault = checked.fault.clone();
+                // That the user stopped it is not found in the kernel.
+                checked.fault.take_if(|fault| matches!(fault.kind, FaultKind::Interrupted { .. }));
                 (Seen::Checked(checked), fault)
             }
         };

@@ -7,6 +7,8 @@ const H100: DeviceLimits = DeviceLimits {
     max_threads_per_block: 1024,
     shared_bytes_per_block: 48 << 10,
     memory_bytes: 80 << 30,
+    compute_capability: (9, 0),
+    resident_blocks: None,
 };
 
 fn problem(variant: Variant, n: u64) -> Problem {
