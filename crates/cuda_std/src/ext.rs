@@ -1,0 +1,6 @@
+//! What rust-cuda's `cuda_std` lacks: device functions of newer hardware, and of the whole grid.
+//!
+//! A kernel that uses this module is no rust-cuda program any more; keep it behind a feature if the crate is to be one.
+
+pub mod control;
+pub mod math;
