@@ -48,14 +48,16 @@
 //! ");
 //! let mut page = Vec::new();
 //! document.write(Format::Html, &mut page)?;
-//! assert!(String::from_utf8(page)?.contains("<caption>The ladder"));
+//! assert!(String::from_utf8(page)?.contains("The ladder</caption>"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod chart;
 mod data;
+mod html;
 mod table;
 mod text;
+pub(crate) mod theme;
 
 use std::{
     fmt,
@@ -217,8 +219,8 @@ impl Document {
             Format::Markdown => text::write_markdown(self, out)?,
             Format::Csv => data::write_csv(self.tables.first().ok_or(OutputError::NoTable)?, out)?,
             Format::Json => data::write_json(self, out)?,
-            Format::Svg => writeln!(out, "{}", self.charts.first().ok_or(OutputError::NoChart)?.title)?,
-            Format::Html => writeln!(out, "<caption>{}", self.tables[0].title)?,
+            Format::Svg => out.write_all(self.charts.first().ok_or(OutputError::NoChart)?.to_svg().as_bytes())?,
+            Format::Html => out.write_all(html::page(self).as_bytes())?,
         }
         Ok(())
     }
@@ -274,6 +276,21 @@ pub(crate) fn escape(text: &str) -> String {
         }
     }
     escaped
+}
+
+/// Lines of words, of at most so many characters unless a word is longer.
+pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut().filter(|line| line.chars().count() + word.chars().count() < columns) {
+            Some(line) => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            None => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 #[cfg(test)]

@@ -1,5 +1,11 @@
 //! Charts: what is drawn, and (in `draw`) how.
 
+mod axis;
+mod draw;
+mod paper;
+
+pub(super) use draw::Home;
+
 /// Points to be drawn over two axes.
 ///
 /// Points that are not finite, and on a logarithmic axis those that are not above 0, are left out.
