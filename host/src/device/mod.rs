@@ -22,7 +22,7 @@
 //! # }
 //! ```
 
-use std::{fmt, marker::PhantomData, str::FromStr, sync::Arc, time::Duration};
+use std::{any::Any, fmt, marker::PhantomData, str::FromStr, sync::Arc, time::Duration};
 
 use simulator::Simulator;
 
@@ -32,6 +32,9 @@ pub use simt::Dim3;
 #[cfg_attr(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))), path = "no_cuda.rs")]
 mod cuda;
 mod simulator;
+mod streams;
+
+pub use streams::{PinnedBuffer, Streams};
 
 /// Which device to open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -209,6 +212,12 @@ pub enum DeviceError {
         /// Number of values in the buffer.
         buffer_len: usize,
     },
+    /// The host has not so much memory to lock.
+    #[error("cannot allocate {requested} bytes of page-locked host memory")]
+    OutOfHostMemory {
+        /// Bytes that were asked for.
+        requested: u128,
+    },
     /// A buffer or kernel that another device made.
     #[error("this {0} belongs to another device")]
     OtherDevice(&'static str),
@@ -320,10 +329,30 @@ trait Home: fmt::Debug + Send + Sync {
     fn load(self: Arc<Self>, name: &str, image: &[u8]) -> Result<Arc<dyn LoadedModule>, DeviceError>;
     fn synchronize(&self) -> Result<(), DeviceError>;
     fn start_clock(self: Arc<Self>) -> Result<Box<dyn Clock>, DeviceError>;
+    /// `bytes` is at least 1. All of them are 0.
+    fn alloc_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError>;
+    /// What `alloc_pinned` gave for so many bytes.
+    fn free_pinned(&self, memory: *mut u8, bytes: usize);
+    fn open_stream(self: Arc<Self>) -> Result<Box<dyn HomeStream>, DeviceError>;
     /// What instruments saw since the last call; a device without instruments saw nothing.
     fn take_observations(&self) -> Vec<Observation> {
         Vec::new()
     }
+}
+
+/// Work in order, beside that of other streams.
+trait HomeStream: fmt::Debug {
+    /// # Safety
+    ///
+    /// Until the next `synchronize` has returned, the bytes stay where they are and are not written.
+    unsafe fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError>;
+    /// # Safety
+    ///
+    /// Until the next `synchronize` has returned, the bytes stay where they are and nobody reads or writes them.
+    unsafe fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError>;
+    /// As [`LoadedKernel::launch`].
+    fn launch(&self, kernel: &dyn LoadedKernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError>;
+    fn synchronize(&self) -> Result<(), DeviceError>;
 }
 
 trait LoadedModule: fmt::Debug + Send + Sync {
@@ -335,6 +364,8 @@ trait LoadedKernel: fmt::Debug + Send + Sync {
     fn parameters(&self) -> &[usize];
     /// The shape is one that the device allows, the arguments fit the parameters.
     fn launch(&self, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError>;
+    /// The same on a stream of this device, which knows what `stream` is.
+    fn launch_on(&self, stream: &dyn Any, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError>;
 }
 
 /// Time since it was started, on the device.
@@ -502,6 +533,12 @@ impl Device {
     ///
     /// A shape that the device does not allow, arguments that do not fit, a fault of the kernel.
     pub fn launch(&self, kernel: &Kernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
+        self.check_launchable(kernel, shape, args)?;
+        kernel.loaded.launch(shape, args)
+    }
+
+    /// Refuses a shape that the device does not allow, and arguments that do not fit.
+    fn check_launchable(&self, kernel: &Kernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
         self.check_own(&kernel.home, "kernel")?;
         let check = |what, value, least, most| {
             if (least..=most).contains(&value) {
@@ -526,7 +563,7 @@ impl Device {
                 arguments: args.iter().map(|arg| arg.size()).collect(),
             });
         }
-        kernel.loaded.launch(shape, args)
+        Ok(())
     }
 
     /// Waits for all work.
