@@ -654,6 +654,19 @@ impl<T: Pod> Buffer<T> {
         Ok(values)
     }
 
+    /// Waits for all earlier work and copies the values into `values`, page-locked or not.
+    ///
+    /// # Errors
+    ///
+    /// A length that differs from this buffer's; a fault of an earlier launch; the driver's.
+    pub fn copy_to_slice(&self, values: &mut [T]) -> Result<(), DeviceError> {
+        self.check_len(values.len())?;
+        if self.is_empty() {
+            return Ok(());
+        }
+        self.home.read(self.address, bytemuck::cast_slice_mut(values))
+    }
+
     /// Overwrites the whole buffer with `values`.
     ///
     /// # Errors
