@@ -51,7 +51,8 @@ struct Program<'a> {
 fn program(command: &Command) -> Result<Option<Program<'_>>, String> {
     let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
     let (name, mut args) = match words.as_slice() {
-        ["cargo", "run", "--bin", name, "--", args @ ..] => (*name, args.to_vec()),
+        ["cargo", "run", "--bin", name, "--", args @ ..]
+        | ["cargo", "run", "--release", "--bin", name, "--", args @ ..] => (*name, args.to_vec()),
         [name, args @ ..] if command.in_table && *name != "cargo" => (*name, args.to_vec()),
         _ if ELSEWHERE.iter().any(|(beginning, _)| command.line.starts_with(beginning)) => return Ok(None),
         _ => return Err(format!("{}: '{}' is a command that no test knows", command.place, command.line)),
