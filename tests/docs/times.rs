@@ -71,9 +71,7 @@ fn table(what: &str, results: &Json) -> String {
     let peak = number(&results["peak_gb_per_s"]);
     line("time of a launch", &|row, _| format!("{:.1} µs", number(&row["rust"]["median_us"])));
     line("bandwidth", &|row, _| format!("{:.0} GB/s", number(&row["rust"]["gb_per_s"])));
-    line("share of the memory's peak", &|row, _| {
-        format!("{:.1} %", number(&row["rust"]["gb_per_s"]) / peak * 100.0)
-    });
+    line("share of the memory's peak", &|row, _| format!("{:.1} %", number(&row["rust"]["gb_per_s"]) / peak * 100.0));
     if places.iter().all(|&place| place > 0) {
         let before = rung(per_size[0][places[0] - 1]);
         let before = before.strip_prefix("reduce").map_or(before.to_owned(), |number| format!("rung {number}"));
@@ -99,7 +97,7 @@ fn times_are_those_of_the_results() {
             write!(text, "{BEGIN}{what} -->\n\n{}\n{END}{rest}", table(what, &results)).unwrap();
             count += 1;
         }
-        if let Err(error) = assert_file(&root().join(&page.name), text) {
+        if let Err(error) = assert_file(&root().join(&page.name), &text) {
             wrong.push(format!("{} is not what {} says\n{error}", page.name, file.display()));
         }
     }

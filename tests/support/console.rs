@@ -2,7 +2,8 @@
 //!
 //! A block marked `console` holds commands, each after `$ `; a `\` at the end of a line continues it. A command is to
 //! end with exit status 0, or with that of a comment behind it: `# exit status 1`. Blocks marked `text` that follow, up
-//! to the next `console` block or heading, show what the last of the commands prints, stderr before stdout.
+//! to the next `console` block or heading, show what the last of the commands prints, stderr before stdout: `...` on a
+//! line stands for lines that are left out, `[..]` for a part of a line.
 //!
 //! In a table a command is what is set as code and begins with the name of a program (see [`PROGRAMS`]).
 
@@ -16,6 +17,7 @@ use std::{
 };
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use snapbox::IntoData as _;
 
 /// The programs that a table's code may begin with; `reduce …` is short for `cargo run --bin reduce -- …` there.
 pub(crate) const PROGRAMS: [&str; 4] = ["access", "cargo", "reduce", "transpose"];
@@ -38,7 +40,8 @@ impl Page {
             let path = root.join(name);
             if path.is_dir() {
                 let entries = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
-                let mut pages: Vec<_> = entries.filter(|path| path.extension().is_some_and(|ext| ext == "md")).collect();
+                let mut pages: Vec<_> =
+                    entries.filter(|path| path.extension().is_some_and(|ext| ext == "md")).collect();
                 pages.sort();
                 files.extend(pages);
             } else {
@@ -76,6 +79,25 @@ pub(crate) struct Command {
     pub(crate) shown: Vec<String>,
     /// Whether it is from a table.
     pub(crate) in_table: bool,
+}
+
+impl Command {
+    /// Where what it printed is not what is shown.
+    pub(crate) fn differences(&self, stdout: &str, stderr: &str) -> Vec<String> {
+        let assert = snapbox::Assert::new().normalize_paths(false);
+        let printed = trimmed(&format!("{stderr}{stdout}"));
+        let differs = |shown: &String| {
+            let printed = printed.as_str().into_data();
+            let error = assert.try_eq(Some(&"printed"), printed, trimmed(shown).into_data()).err()?;
+            Some(format!("{}: $ {}\n{error}", self.place, self.line))
+        };
+        self.shown.iter().filter_map(differs).collect()
+    }
+}
+
+/// Without the spaces that end lines.
+fn trimmed(text: &str) -> String {
+    text.lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
 }
 
 /// All commands of a page.
