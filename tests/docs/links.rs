@@ -82,7 +82,7 @@ fn every_link_leads_somewhere() {
     let mut wrong = Vec::new();
     for page in &documents {
         for (event, range) in page.events() {
-            let (Event::Start(Tag::Link { dest_url, .. }) | Event::Start(Tag::Image { dest_url, .. })) = &event else {
+            let Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) = &event else {
                 continue;
             };
             if ["https://", "http://", "mailto:"].iter().any(|scheme| dest_url.starts_with(scheme)) {
