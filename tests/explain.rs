@@ -524,18 +524,3 @@ fn a_wrong_result_and_an_unwritable_file_are_failures() {
     assert_eq!((run.status, run.stdout.as_str()), (Some(1), ""), "{run}");
     assert!(run.stderr.starts_with("error: cannot write no/such/folder.svg"), "{run}");
 }
-
-/// The README shows what the program prints.
-#[test]
-fn the_readme_shows_the_real_output() {
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).unwrap();
-    let command = "reduce -- explain --variant 3\n```\n\n```text\n";
-    let start = readme.find(command).expect("the README has the command and its output") + command.len();
-    let shown = &readme[start..start + readme[start..].find("```").unwrap()];
-    let run = Sandbox::new().reduce(["explain", "--variant", "3"]);
-    assert!(
-        !shown.is_empty() && run.stdout.contains(shown),
-        "the README shows\n{shown}\nand the program prints\n{}",
-        run.stdout
-    );
-}

@@ -23,3 +23,8 @@ pub mod reference;
 pub mod report;
 pub mod tune;
 pub mod variant;
+
+/// The guide's chapter on the library: its examples are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../guide/src/library.md")]
+struct Library;

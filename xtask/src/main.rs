@@ -3,6 +3,9 @@
 mod build_ptx;
 mod bundle;
 mod check_ptx;
+#[cfg(test)]
+#[path = "../../tests/support/console.rs"]
+mod console;
 mod kernel_name;
 
 use std::path::{Path, PathBuf};
@@ -46,4 +49,26 @@ fn main() -> ExitCode {
 /// The workspace's folder.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the workspace").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_commands_of_the_documentation_parse() {
+        let pages = console::Page::read(
+            &root(),
+            &["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "bench/results/README.md", "guide/src"],
+        );
+        let commands: Vec<_> = pages.iter().flat_map(console::commands).collect();
+        let mut count = 0;
+        for command in commands.iter().filter(|command| command.words.starts_with(&["cargo".into(), "xtask".into()])) {
+            if let Err(error) = Cli::try_parse_from(&command.words[1..]) {
+                panic!("{}: $ {}\n{error}", command.place, command.line);
+            }
+            count += 1;
+        }
+        assert!(count > 0, "the documentation has no such command");
+    }
 }

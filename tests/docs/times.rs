@@ -1,0 +1,132 @@
+//! The times that README and guide show: they are those of the newest folder of `bench/results`.
+//!
+//! They stand between `<!-- times: WHAT -->` and `<!-- end of times -->`, where `WHAT` is `ladder`, or the beginning of a
+//! kernel's name, such as `reduce3`, or two of them: `reduce3 over reduce2` has their speedup as well. Or it is a file
+//! of the folder and the beginning of a heading in it, `access.md: Stride`, and the table below that heading is shown.
+
+use std::{
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value as Json;
+
+use super::{assert_file, pages, root};
+
+const BEGIN: &str = "<!-- times: ";
+const END: &str = "<!-- end of times -->";
+
+/// The newest run on a GPU, by the name of its folder.
+fn newest() -> (PathBuf, Json) {
+    let folders = fs::read_dir(root().join("bench/results")).unwrap().map(|entry| entry.unwrap().path());
+    let file = folders.map(|folder| folder.join("ladder.json")).filter(|file| file.is_file()).max().unwrap();
+    let json = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    (file, json)
+}
+
+/// The kernel's rung, as in `reduce3` of `reduce3_sum_i32`.
+fn rung(row: &Json) -> &str {
+    row["kernel"].as_str().unwrap().split("_sum_").next().unwrap()
+}
+
+/// The rows of sums of i32 of one size, in the file's order.
+fn rows(results: &Json, n: u64) -> Vec<&Json> {
+    let is_one = |row: &&Json| row["n"] == n && row["kernel"].as_str().unwrap().contains("_sum_i32");
+    results["rows"].as_array().unwrap().iter().filter(is_one).collect()
+}
+
+fn number(json: &Json) -> f64 {
+    json.as_f64().unwrap_or_else(|| panic!("{json} is no number"))
+}
+
+fn median(row: &Json) -> f64 {
+    number(&row["rust"]["median_us"])
+}
+
+/// The table below a heading of a kept file.
+fn kept(folder: &Path, file: &str, heading: &str) -> String {
+    let text = fs::read_to_string(folder.join(file)).unwrap_or_default();
+    let mut below = text.lines().skip_while(|line| !line.trim_start_matches(['#', ' ']).starts_with(heading));
+    // A file without the heading has nothing left.
+    let table = below.by_ref().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
+    let table: String = table.flat_map(|line| [line, "\n"]).collect();
+    if table.is_empty() { "No measurement of this is kept in `bench/results`.\n".into() } else { table }
+}
+
+/// What stands between the marks.
+fn table(what: &str, results: &Json) -> String {
+    let sizes = [1 << 22, 1 << 24, 1 << 28];
+    let per_size = sizes.map(|n| rows(results, n));
+    let mut text = String::new();
+    if what == "ladder" {
+        text += "| rung | 2^22: GB/s | ratio | 2^24: GB/s | ratio | 2^28: GB/s | ratio |\n";
+        text += "|---|---:|---:|---:|---:|---:|---:|\n";
+        for row in &per_size[0] {
+            let label = rung(row);
+            write!(text, "| {} |", label.strip_prefix("reduce").unwrap_or(label)).unwrap();
+            for rows in &per_size {
+                let row = rows.iter().find(|row| rung(row) == label).expect("each rung at each size");
+                let ratio = row["ratio"].as_f64().map_or_else(String::new, |ratio| format!("{ratio:.3}"));
+                write!(text, " {:.0} | {ratio} |", number(&row["rust"]["gb_per_s"])).unwrap();
+            }
+            text.push('\n');
+        }
+        return text;
+    }
+    let (label, slower) = what.split_once(" over ").map_or((what, None), |(label, slower)| (label, Some(slower)));
+    // Of one rung, the row of each size, if it is there.
+    let measured = |label: &str| -> Option<Vec<&Json>> {
+        per_size.iter().map(|rows| rows.iter().copied().find(|row| rung(row) == label)).collect()
+    };
+    let Some(rows) = measured(label) else {
+        return "No time of this rung is kept in `bench/results`.\n".into();
+    };
+    let device = results["device"].as_str().unwrap().trim_start_matches("NVIDIA ");
+    writeln!(text, "| {device}, sum of i32 | 2^22 | 2^24 | 2^28 |\n|---|---:|---:|---:|").unwrap();
+    let mut line = |name: &str, cells: Vec<String>| writeln!(text, "| {name} | {} |", cells.join(" | ")).unwrap();
+    let each = |cell: &dyn Fn(&Json) -> String| rows.iter().map(|row| cell(row)).collect();
+    let peak = number(&results["peak_gb_per_s"]);
+    line("time of a launch", each(&|row| format!("{:.1} µs", median(row))));
+    line("bandwidth", each(&|row| format!("{:.0} GB/s", number(&row["rust"]["gb_per_s"]))));
+    line(
+        "share of the memory's peak",
+        each(&|row| format!("{:.1} %", number(&row["rust"]["gb_per_s"]) / peak * 100.0)),
+    );
+    if let Some((slower, times)) = slower.and_then(|slower| Some((slower, measured(slower)?))) {
+        let name = slower.strip_prefix("reduce").map_or_else(|| slower.to_owned(), |number| format!("rung {number}"));
+        let ratios = rows.iter().zip(times).map(|(row, slow)| format!("{:.2}", median(slow) / median(row)));
+        line(&format!("speedup over {name}"), ratios.collect());
+    }
+    if rows.iter().all(|row| row["ratio"].is_number()) {
+        line("nvcc's time over ours", each(&|row| format!("{:.3}", number(&row["ratio"]))));
+    }
+    text
+}
+
+#[test]
+fn times_are_those_of_the_results() {
+    let (file, results) = newest();
+    let folder = file.parent().unwrap();
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for page in pages() {
+        let mut parts = page.text.split(BEGIN);
+        let mut text = parts.next().unwrap().to_owned();
+        for part in parts {
+            let what = part.split(" -->").next().unwrap();
+            let (_, rest) = part.split_once(END).unwrap_or_else(|| panic!("{}: times without an end", page.name));
+            let shown = match what.split_once(".md: ") {
+                Some((file, heading)) => kept(folder, &format!("{file}.md"), heading),
+                None => table(what, &results),
+            };
+            write!(text, "{BEGIN}{what} -->\n\n{shown}\n{END}{rest}").unwrap();
+            count += 1;
+        }
+        if let Err(error) = assert_file(&root().join(&page.name), &text) {
+            wrong.push(format!("{} is not what {} says\n{error}", page.name, file.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count > 10, "only {count} places with times");
+}
