@@ -88,7 +88,7 @@ fn a_gpus_charts_have_the_peak_and_its_peers() {
     assert_eq!(references, [("peak of the memory", 3000.0), ("CUB 3.0, n = 1073741824", 3101.0)]);
     let [(_, gb_per_s)] = chart.series[0].points[..] else { panic!("{chart:?}") };
     assert!((gb_per_s - 100.0).abs() < 1e-9);
-    assert_eq!(chart.description, "100 GB/s with each.");
+    assert_eq!(chart.description, "100.0 GB/s with each.");
 
     let sweep = [1, 2].map(|_| on_gpu(vec![measured(Variant::Sequential, 40, 7)], 1));
     let document = sweep_document(&sweep, 3).unwrap();
