@@ -587,7 +587,7 @@ mod interrupts {
         let line = format!("ladder --n 2^21 --variants {ones} --device sim --format csv");
         let run = interrupted_in_the_middle(&line, |run| run.stdout.lines().count() > 1);
         let rungs = run.stdout.lines().filter(|line| line.ends_with(",ok")).count();
-        assert!(run.stderr.contains(&format!("interrupted: {rungs} of 200 rungs were measured")), "{run}");
+        assert!(run.stderr.contains(&format!("interrupted: {rungs} of 200 rungs were measured whole")), "{run}");
     }
 
     #[test]
