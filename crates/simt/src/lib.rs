@@ -56,6 +56,7 @@ pub mod occupancy;
 pub mod ptx;
 
 mod access;
+mod address;
 mod alu;
 mod atomic;
 mod block;

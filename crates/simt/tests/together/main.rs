@@ -7,6 +7,7 @@ mod bulk;
 mod checks;
 mod cluster;
 mod cooperative;
+mod llvm;
 mod mbarrier;
 
 use std::collections::BTreeSet;
