@@ -216,7 +216,9 @@ impl<'a> Cluster<'a> {
             } else if spent == before {
                 let stuck = self.blocks.iter_mut().find(|block| !block.is_finished()).expect("a block has not ended");
                 stuck.swap(&mut self.state);
-                return (Err((stuck.ticket(), stuck.deadlock())), spent);
+                let fault = stuck.deadlock();
+                stuck.swap(&mut self.state);
+                return (Err((stuck.ticket(), fault)), spent);
             } else if spent >= quantum {
                 Progress::Unfinished
             } else if idle && self.blocks.iter().any(Block::seems_to_wait) {

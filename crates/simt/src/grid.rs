@@ -74,11 +74,6 @@ impl<'a> Grid<'a> {
         }
     }
 
-    /// Blocks that must be able to wait for each other.
-    pub(crate) fn lives_together(&self) -> bool {
-        self.config.cooperative || self.cluster > 1
-    }
-
     /// The fault of the first block that had one.
     pub(crate) fn into_fault(self) -> Option<Box<Fault>> {
         self.fault.into_inner().unwrap_or_else(PoisonError::into_inner).map(|(_, fault)| fault)
