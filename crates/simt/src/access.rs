@@ -200,12 +200,18 @@ impl Request {
     }
 
     /// Checks an access to the block's shared or local memory, or to shared memory of another block of its cluster.
+    #[inline(always)]
     fn check_block(&self, env: &Env<'_>) -> Result<(), LaneFault> {
-        if let Some(kind) = self.peer.and_then(|rank| env.refuses_peer(rank)) {
-            return Err(Box::new((self.mask.trailing_zeros(), kind)));
+        if let Some(rank) = self.peer {
+            self.check_peer(env, rank)?;
         }
         let local = self.space == Space::Local;
         self.check_small(if local { u64::from(env.program.local) } else { env.shared.len() as u64 })
+    }
+
+    #[cold]
+    fn check_peer(&self, env: &Env<'_>, rank: u32) -> Result<(), LaneFault> {
+        env.refuses_peer(rank).map_or(Ok(()), |kind| Err(Box::new((self.mask.trailing_zeros(), kind))))
     }
 
     /// The shared or local memory that it goes to.
