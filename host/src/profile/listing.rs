@@ -13,8 +13,8 @@ use crate::ptx::PtxLibrary;
 
 /// The sources that are shown; what else is inlined belongs to the device API and to `core`.
 const SHOWN: &str = "kernels/src/";
-/// The table of kernels, of which each has one line, and all that it does is in that.
-const TABLE: &str = "kernels/src/lib.rs";
+/// The tables of kernels, of which each has one line, and all that it does is in that.
+const TABLES: &str = "kernels/src/exports/";
 
 /// Columns of 7, 10, 10 and 9 characters.
 const HEADER: &str = " instr.  divergent  conflicts  sect/req";
@@ -23,7 +23,7 @@ pub(super) fn write(profiled: &Profiled, library: &PtxLibrary, out: &mut impl Wr
     let whole = &profiled.counters;
     let mut files: BTreeMap<String, BTreeMap<u32, Counters>> = BTreeMap::new();
     for line in lines(&profiled.instructions) {
-        if line.file.starts_with(SHOWN) && line.file != TABLE {
+        if line.file.starts_with(SHOWN) && !line.file.starts_with(TABLES) {
             files.entry(line.file).or_default().insert(line.line, line.counters);
         }
     }
