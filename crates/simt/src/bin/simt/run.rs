@@ -300,8 +300,7 @@ fn as_json(args: &Args, kernel: &Kernel, outcome: &Outcome) -> Json {
     put("grid", json::dim(args.grid).into());
     put("block", json::dim(args.block).into());
     put("shared_bytes", args.shared.into());
-    put("cluster", args.cluster.into());
-    put("cooperative", args.cooperative.into());
+    put("launch", json!({ "cluster": args.cluster, "cooperative": args.cooperative }));
     if let Some(profile) = &outcome.profile {
         put("level", "PTX".into());
         for (key, value) in json::counters(&profile.counters) {
