@@ -326,6 +326,29 @@ fn a_fault_is_exit_status_1() {
 }
 
 #[test]
+fn blocks_are_launched_together() {
+    let sandbox = Sandbox::new();
+    sandbox.write("cluster.ptx", include_bytes!("data/foreign/cluster.O3.sm_90.ptx"));
+    sandbox.write("bulk.ptx", include_bytes!("data/foreign/bulk.O3.sm_90.ptx"));
+    let ring = "run cluster.ptx --entry cluster_ring --grid 6 --block 128 --arg buffer:i32:768=zero";
+    let json = sandbox.json(&format!("{ring} --cluster 3 --check --count --json"), 0);
+    assert_eq!((&json["cluster"]["store"]["requests"], &json["launch"]["cluster"]), (&json!(24), &json!(3)));
+    assert_eq!(
+        sandbox.refused(&format!("{ring} --cluster 4")),
+        "grid (6,1,1) is not allowed: its x must be a multiple of the 4 blocks of a cluster"
+    );
+    let text = sandbox.stdout(
+        "run bulk.ptx --entry pipeline_sum --grid 2 --block 256 --arg buffer:i32:1024=iota --arg buffer:i32:1=zero \
+         --arg i32:4 --count --cooperative",
+    );
+    assert!(text.contains("bulk copy                4            -"), "{text}");
+    assert_eq!(
+        sandbox.refused("run double.ptx --grid 9000 --block 32 --cooperative --arg buffer:u32:32=zero --arg u32:32"),
+        "a cooperative launch of 9000 blocks is too large: at most 4224 can be resident at once"
+    );
+}
+
+#[test]
 fn a_budget_ends_what_does_not_end() {
     let sandbox = Sandbox::new();
     let json = sandbox.json("run pair.ptx --entry forever --grid 1 --block 64 --budget 1000 --json", 1);
