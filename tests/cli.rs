@@ -430,6 +430,39 @@ fn the_list_names_every_rung() {
     7       multiple-elements
             Each thread strides over the input by the whole grid and combines many elements before the tree.
             lecture: J. Filipovič, Optimalizace pro GPU hardware, Součet prvků vektoru; NVIDIA's sample: reduce6 of `reduction`
+    8       shuffle
+            Lanes pass values from register to register by warp shuffles, and each warp takes one slot of shared memory.
+            lecture: J. Luitjens, Faster Parallel Reductions on Kepler, NVIDIA, 2014; NVIDIA's sample: none
+    9       vectorized
+            128-bit loads, four of them in flight for each thread, whatever the alignment of the input.
+            lecture: J. Luitjens, CUDA Pro Tip: Increase Performance with Vectorized Memory Access, NVIDIA, 2013; NVIDIA's sample: none
+    10      single-pass
+            One launch: the block that draws the last ticket combines the partial results of all.
+            lecture: NVIDIA, CUDA Samples, threadFenceReduction; NVIDIA's sample: none
+    11      redux
+            A warp reduces by one instruction, redux.sync, which exists for 32-bit integers.
+            lecture: NVIDIA, PTX ISA, redux.sync; NVIDIA's sample: none
+            not for everything: redux.sync does sum, min and max of i32 and u32
+            needs compute capability 8.0
+    12      cooperative
+            One launch: all blocks meet at a barrier for the whole grid, and the first combines the partial results.
+            lecture: NVIDIA, CUDA C++ Programming Guide, Grid Synchronization; NVIDIA's sample: none
+    13      cluster
+            The blocks of a cluster collect their values in distributed shared memory, and leave one partial result.
+            lecture: NVIDIA, CUDA C++ Programming Guide, Distributed Shared Memory; NVIDIA's sample: none
+            needs compute capability 9.0
+    14      bulk
+            One thread has the copy engine bring tiles into shared memory, four stages ahead of those that combine them.
+            lecture: NVIDIA, CUDA C++ Programming Guide, Asynchronous Data Copies using the Tensor Memory Accelerator; NVIDIA's sample: none
+            needs compute capability 9.0
+    atomic  atomic-block
+            One launch: each block combines its value with the result by one atomic operation.
+            lecture: J. Luitjens, Faster Parallel Reductions on Kepler, NVIDIA, 2014; NVIDIA's sample: none
+            not for everything: atomics in global memory do the sum of every type, and min and max of integers
+    atomic-warp atomic-warp
+            One launch: each warp combines its value with the result by one atomic operation, without shared memory.
+            lecture: J. Luitjens, Faster Parallel Reductions on Kepler, NVIDIA, 2014; NVIDIA's sample: none
+            not for everything: atomics in global memory do the sum of every type, and min and max of integers
     ");
 }
 

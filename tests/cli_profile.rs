@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use cuda_builder::manifest::{FILE_NAME, sha256_hex};
 use serde_json::{Value as Json, json};
 use support::{Run, Sandbox};
-use warpfold::ptx::PtxLibrary;
+use warpfold::{element::ElementType, op::Op, ptx::PtxLibrary, variant::Variant};
 
 fn json(run: &Run) -> Json {
     assert_eq!(run.status, Some(0), "{run}");
@@ -224,14 +224,21 @@ fn each_rung_wastes_what_its_lecture_says() {
 
 #[test]
 fn every_rung_operation_and_type_has_a_profile() {
-    for (index, variant) in ["0", "global", "1", "2", "3", "4", "5", "6", "7"].into_iter().enumerate() {
-        let element = ["i32", "u32", "i64", "u64", "f32", "f64"][index % 6];
-        let op = ["sum", "min", "max", "prod"][index % 4];
+    for (index, variant) in Variant::all().enumerate() {
+        // The pair that is its turn, or the next that it has a kernel for.
+        let mut pairs = (index..).map(|turn| (ElementType::ALL[turn % 6], Op::ALL[turn % 4]));
+        let (element, op) = pairs.find(|&(element, op)| variant.allows(op, element)).unwrap();
+        let (variant, element, op) = (variant.facts().label, element.name(), op.name());
         let report = profile(&format!("--variant {variant} --n 1000 --op {op} --type {element}"));
         assert_eq!((&report["variant"], &report["op"]), (&variant.into(), &op.into()));
         assert_eq!((&report["type"], &report["n"]), (&element.into(), &1000.into()));
         let lines = report["lines"].as_array().unwrap();
-        let file = report["kernel"].as_str().unwrap().split('_').next().unwrap().replace("reduce0", "naive");
+        let file = report["kernel"].as_str().unwrap().split('_').next().unwrap();
+        let file = match file {
+            "reduce0" => "naive",
+            "atomicwarp" => "atomic",
+            file => file,
+        };
         let source = format!("kernels/src/ladder/{file}.rs");
         assert!(lines.iter().any(|line| line["file"] == source.as_str()), "{report}");
         // All is in the kernel's line of the table, as everything is inlined into it.
@@ -399,14 +406,14 @@ fn profile_shows_the_source() {
                                               44 }
 
      instr.  divergent  conflicts  sect/req  kernels/src/ladder.rs
-                                              43 unsafe fn element_or_identity<T: Element, O: Op<T>>(input: *const T, i: usize, n: usize) -> T {
-      2.5 %                                   44     if i < n {
-                                              45         // SAFETY: `i` is below `n`.
-      2.5 %                             4.0   46         unsafe { *input.add(i) }
-                                              47     } else {
-                                              48         O::IDENTITY
-                                              49     }
-                                              50 }
+                                              58 unsafe fn element_or_identity<T: Element, O: Op<T>>(input: *const T, i: usize, n: usize) -> T {
+      2.5 %                                   59     if i < n {
+                                              60         // SAFETY: `i` is below `n`.
+      2.5 %                             4.0   61         unsafe { *input.add(i) }
+                                              62     } else {
+                                              63         O::IDENTITY
+                                              64     }
+                                              65 }
 
      instr.  divergent  conflicts  sect/req  kernels/src/op.rs
                                               31             fn combine(a: $t, b: $t) -> $t {

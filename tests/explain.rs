@@ -470,6 +470,9 @@ fn bad_input_is_refused_in_one_sentence() {
     $ reduce explain --variant 15
     error: unknown variant '15': it is 0 to 14, global, atomic, atomic-warp, or a name that --list prints
     [2]
+    $ reduce explain --variant 8
+    error: variant 8 has no picture: its warps combine values in registers, where a picture of memory shows nothing; 0 to 7 and global are drawn
+    [2]
     $ reduce explain --variant 3 --values ten
     error: value 'ten': it must be a number that i32 holds
     [2]

@@ -270,8 +270,7 @@ fn a_run_changes_nothing_for_the_next() {
 /// spoil the result, and adds what it leaves.
 fn sum_at<T: Element>(device: &Device, library: &PtxLibrary, variant: Variant, offset: usize, n: usize) -> Value {
     const BEHIND: usize = 8;
-    let small =
-        |i: usize| T::identity(Op::Prod).combine(Op::Prod, T::identity(if i % 3 == 0 { Op::Sum } else { Op::Prod }));
+    let small = |i: usize| T::identity(if i.is_multiple_of(3) { Op::Sum } else { Op::Prod });
     let spoilt = T::identity(Op::Max);
     let mut values = vec![spoilt; offset + n + BEHIND];
     (0..n).for_each(|i| values[offset + i] = small(i));

@@ -64,19 +64,15 @@ fn access(rest: &str) -> KernelTraits {
 /// written out. The loops of rungs 1 to 5 say it once.
 fn barriers(rung: &str, block_size: Option<u32>) -> Option<u32> {
     match (rung, block_size) {
-        ("reduce0", _) => Some(0),
-        ("global", _) => Some(1),
+        ("reduce0" | "atomicwarp", _) => Some(0),
+        // One for the loop; from rung 8 on a block reduces with one.
+        ("global" | "reduce8" | "reduce9" | "reduce11" | "reduce13" | "atomic", _) => Some(1),
         ("reduce1" | "reduce2" | "reduce3" | "reduce4" | "reduce5", _) => Some(2),
         // The last 64 values are one warp's.
         ("reduce6" | "reduce7", Some(block)) if block >= 64 => Some(1 + (block / 64).ilog2()),
-        ("atomicwarp", _) => Some(0),
-        // From here on a block reduces with one barrier.
-        ("reduce8" | "reduce9" | "reduce11" | "reduce13" | "atomic", _) => Some(1),
-        // Before and after the last ticket is known.
-        ("reduce10", _) => Some(3),
-        // When the barriers of the tiles are there, and behind each tile.
-        ("reduce14", _) => Some(3),
-        // And two in the grid's barrier.
+        // Two blocks' worth of reducing, and one when the last ticket is known; or one, and before and behind each tile.
+        ("reduce10" | "reduce14", _) => Some(3),
+        // Two blocks' worth of reducing, and two in the grid's barrier.
         ("reduce12", _) => Some(4),
         _ => None,
     }

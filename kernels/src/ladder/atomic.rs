@@ -67,7 +67,7 @@ pub unsafe fn atomic_warp<T: Element, O: Atomic<T>>(input: *const T, output: *mu
     // SAFETY: the caller's contract; whole warps reduce together.
     unsafe {
         let sum = warp_reduce::<T, O>(thread_reduce::<T, O>(input, n));
-        if thread::thread_idx_x() % WARP == 0 {
+        if thread::thread_idx_x().is_multiple_of(WARP) {
             O::combine_at(output, sum);
         }
     }

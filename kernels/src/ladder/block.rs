@@ -39,7 +39,7 @@ pub(super) unsafe fn block_reduce<T: Element, O: Op<T>>(slots: *mut T, value: T)
     // are read. The branch is taken by whole warps.
     unsafe {
         let folded = warp_reduce::<T, O>(value);
-        if tid % WARP == 0 {
+        if tid.is_multiple_of(WARP) {
             *slots.add((tid / WARP) as usize) = folded;
         }
         thread::sync_threads();

@@ -55,7 +55,7 @@ pub unsafe fn reduce11<T: Element, O: Redux<T>>(input: *const T, output: *mut T,
     // SAFETY: as in rung 8: a slot for each warp, a barrier between writing and reading, and branches of whole warps.
     unsafe {
         let sum = O::redux(thread_reduce::<T, O>(input, n));
-        if tid % WARP == 0 {
+        if tid.is_multiple_of(WARP) {
             *slots.add((tid / WARP) as usize) = sum;
         }
         thread::sync_threads();

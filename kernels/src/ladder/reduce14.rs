@@ -36,7 +36,7 @@ pub unsafe fn reduce14<T: Element, O: Op<T>, const STAGES: usize>(input: *const 
     // SAFETY: tiles lie within the input, on a boundary; a tile's room is filled after all have left it (the barrier of the
     // block) and read after it is filled (its own barrier); the rest as in rungs 8 and 9.
     unsafe {
-        let barriers = tiles.add(STAGES * TILE).cast::<Barrier>();
+        let barriers = shared::dynamic_shared_mem::<Barrier>().add(STAGES * TILE / size_of::<Barrier>());
         let slots = barriers.add(STAGES).cast::<T>();
         let source = input.add(head).cast::<u8>();
         let fill = |stage: usize, tile: usize| {
