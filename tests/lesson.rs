@@ -148,7 +148,9 @@ fn rung_14_copies_tiles_and_waits_for_their_bytes() {
     each_element(Variant::Bulk, |body, element| {
         let rounds = loops(body);
         let refills = rounds.iter().any(|lines| {
-            has(lines, "mbarrier.try_wait.parity") && has(lines, "mbarrier.arrive.expect_tx") && has(lines, "cp.async.bulk")
+            has(lines, "mbarrier.try_wait.parity")
+                && has(lines, "mbarrier.arrive.expect_tx")
+                && has(lines, "cp.async.bulk")
         });
         assert!(refills, "{element}: {body:#?}");
         let wide = |line: &String| line.starts_with("ld.shared.v4.") || line.starts_with("ld.shared.v2.b64");
@@ -159,7 +161,8 @@ fn rung_14_copies_tiles_and_waits_for_their_bytes() {
 #[test]
 fn rung_13_reads_the_shared_memory_of_other_blocks_between_barriers() {
     each_element(Variant::Cluster, |body, element| {
-        let of_cluster = |line: &&String| line.starts_with("barrier.cluster.") || line.starts_with("ld.shared::cluster");
+        let of_cluster =
+            |line: &&String| line.starts_with("barrier.cluster.") || line.starts_with("ld.shared::cluster");
         let order: Vec<_> = body.iter().filter(of_cluster).collect();
         let is_load = |index: usize| order[index].starts_with("ld.");
         assert_eq!(order.len(), 5, "{element}: {order:?}");
