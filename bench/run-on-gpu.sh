@@ -42,8 +42,8 @@ verdict() { # verdict NAME STATUS TEXT
     fi
 }
 step() { printf '\n== %s (%s s)\n' "$*" "$SECONDS"; }
-rungs="0 global 1 2 3 4 5 6 7 8 9 10 11 12 13 14 atomic atomic-warp"
-transposes=$(transpose --list | awk 'NR > 1 { print $1 }')
+# What a tool's --list names: the lines between are about it.
+listed() { "$1" --list | awk '/^[^ ]/ { print $1 }'; }
 
 # Some tests know the folder they were built in. Where that is not here, it becomes a link to the bundle's tree.
 folder=$(cat "$bundle/built-in")
@@ -79,8 +79,8 @@ stage_tests() {
     unset WARPFOLD_DEVICE
 }
 
-# Compiles bench/peers/NAME.cu and runs the benchmark NAME beside it.
-beside_nvcc() { # beside_nvcc NAME
+# Compiles bench/peers/NAME.cu and runs a benchmark beside it.
+beside_nvcc() { # beside_nvcc NAME BENCHMARK
     local peer=() status
     if command -v nvcc >/dev/null; then
         nvcc -arch="sm_$capability" -O3 -cubin -o "$bundle/$1.cubin" "$bundle/tree/bench/peers/$1.cu"
@@ -90,13 +90,13 @@ beside_nvcc() { # beside_nvcc NAME
     else
         say "--      nvcc: not there, so $1 has no peer"
     fi
-    timeout 200 "bench-$1" "${peer[@]}" --json "$out/$1.json" 2>&1 | tee "$out/$1.txt"
+    timeout 200 "$2" "${peer[@]}" --json "$out/$1.json" 2>&1 | tee "$out/$1.txt"
     verdict "$1" "${PIPESTATUS[0]}" "see the table below"
 }
 
 stage_peers() {
-    beside_nvcc ladder
-    beside_nvcc transpose
+    beside_nvcc ladder ladder
+    beside_nvcc transpose transposition
 }
 
 # Runs a command of the lab and keeps what it prints.
@@ -129,11 +129,11 @@ stage_load() {
 
 reduce_all() {
     local status=0 variant
-    for variant in $rungs; do
+    for variant in $(listed reduce); do
         timeout 60 reduce --device cuda --variant "$variant" --n 4194304 --reps 21 || status=1
         timeout 60 reduce --device cuda --variant "$variant" --n 268435456 --reps 5 --json || status=1
     done
-    for variant in $transposes; do
+    for variant in $(listed transpose); do
         timeout 60 transpose --device cuda --variant "$variant" --rows 4000 --cols 4000 || status=1
     done
     # From a cold start, as a user's first run.
@@ -153,11 +153,13 @@ stage_sanitizer() {
         return
     fi
     local commands=$bundle/commands tool variant count
-    for variant in $rungs; do echo "reduce --device cuda --variant $variant --n 65537"; done >"$commands"
-    for variant in $transposes; do
+    for variant in $(listed reduce); do echo "reduce --device cuda --variant $variant --n 65537"; done >"$commands"
+    for variant in $(listed transpose); do
         echo "transpose --device cuda --variant $variant --rows 250 --cols 250"
     done >>"$commands"
-    access --list | awk 'NR > 1 && $1 != "transfer" { print "access", $1, "--device cuda --n 65536 --reps 1" }' >>"$commands"
+    for variant in $(listed access | grep -v -e transfer -e all); do
+        echo "access $variant --device cuda --n 65536 --reps 1"
+    done >>"$commands"
     count=$(wc -l <"$commands")
     # The driver is asked for one parameter too many, to learn their number: no error of ours.
     for tool in memcheck racecheck initcheck synccheck; do

@@ -173,6 +173,63 @@ fn shapes_that_do_not_fit_are_refused_in_one_sentence() {
 }
 
 #[test]
+fn what_a_rung_is_not_for_is_refused_with_the_reason() {
+    let text = transcript(
+        &Sandbox::new(),
+        &[
+            "--variant 11 --n 10 --op prod",
+            "--variant 11 --n 10 --type f32",
+            "--variant redux --n 10 --type i64 --op max",
+            "--variant atomic --n 10 --op prod",
+            "--variant atomic-warp --n 10 --op min --type f64",
+            "--variant 8 --n 10 --block 16",
+            "profile --variant 11 --n 10 --gpu t4",
+            "profile --variant 13 --n 10 --gpu a100",
+            "compare 9 14 --n 10 --gpu l4",
+        ],
+    );
+    insta::assert_snapshot!(text, @r"
+    $ reduce --variant 11 --n 10 --op prod
+    error: variant 11 has no prod of i32: redux.sync does sum, min and max of i32 and u32
+    [2]
+    $ reduce --variant 11 --n 10 --type f32
+    error: variant 11 has no sum of f32: redux.sync does sum, min and max of i32 and u32
+    [2]
+    $ reduce --variant redux --n 10 --type i64 --op max
+    error: variant 11 has no max of i64: redux.sync does sum, min and max of i32 and u32
+    [2]
+    $ reduce --variant atomic --n 10 --op prod
+    error: variant atomic has no prod of i32: atomics in global memory do the sum of every type, and min and max of integers
+    [2]
+    $ reduce --variant atomic-warp --n 10 --op min --type f64
+    error: variant atomic-warp has no min of f64: atomics in global memory do the sum of every type, and min and max of integers
+    [2]
+    $ reduce --variant 8 --n 10 --block 16
+    error: block 16: variant 8 works with blocks of a power of two from 32 to 1024 threads
+    [2]
+    $ reduce profile --variant 11 --n 10 --gpu t4
+    error: variant 11 needs compute capability 8.0; the device has 7.5
+    [1]
+    $ reduce profile --variant 13 --n 10 --gpu a100
+    error: variant 13 needs compute capability 9.0; the device has 8.0
+    [1]
+    $ reduce compare 9 14 --n 10 --gpu l4
+    error: variant 14 needs compute capability 9.0; the device has 8.9
+    [1]
+    ");
+}
+
+#[test]
+fn a_grid_that_cannot_wait_for_itself_is_refused() {
+    let run = Sandbox::new().reduce_line("--variant 12 --n 100000 --grid 1000000 --device sim");
+    assert_eq!(run.status, Some(2), "{run}");
+    assert_eq!(
+        run.stderr,
+        "error: grid 1000000: the blocks of variant 12 wait for each other, and the device holds 128 of 256 threads at once\n"
+    );
+}
+
+#[test]
 fn too_many_elements_are_refused_before_memory_is_taken() {
     for n in ["99999999999999", "18446744073709551615"] {
         let run = Sandbox::new().reduce(["--variant", "6", "--n", n, "--device", &device_flag()]);

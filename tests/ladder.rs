@@ -8,15 +8,15 @@ use std::env;
 use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use support::{devices, library};
 use warpfold::{
-    device::Device,
-    element::{ElementType, Value, Values},
+    device::{Arg, Device},
+    element::{Element, ElementType, Value, Values},
     input::generate,
     launch::{DeviceLimits, Finish, Plan, PlanError, Problem, Request, plan},
     op::Op,
     ptx::PtxLibrary,
     reduce::{Reducer, Runs},
     reference::Reference,
-    variant::{Results, Together, Variant},
+    variant::{Parameter, Results, Together, Variant},
 };
 
 /// The sizes at which every rung, operation and type runs, with some of its block sizes each.
@@ -156,15 +156,16 @@ fn every_rung_takes_a_million_elements_and_three() {
     for variant in Variant::all() {
         let blocks = blocks(variant);
         for element in ElementType::ALL {
-            for op in Op::ALL.into_iter().filter(|&op| variant.allows(op, element)) {
-                let problem = Problem { variant, op, element, n: LARGE };
-                let block = *blocks.choose(&mut rng).unwrap();
-                let plan = sample_plan(&problem, block, &mut rng).unwrap();
-                bench.run(&plan, &generate(element, op, LARGE, 1).unwrap(), "seed 1");
-            }
+            // One operation each: all of them have run over fewer elements.
+            let ops: Vec<_> = Op::ALL.into_iter().filter(|&op| variant.allows(op, element)).collect();
+            let Some(&op) = ops.choose(&mut rng) else { continue };
+            let problem = Problem { variant, op, element, n: LARGE };
+            let block = *blocks.choose(&mut rng).unwrap();
+            let plan = sample_plan(&problem, block, &mut rng).unwrap();
+            bench.run(&plan, &generate(element, op, LARGE, 1).unwrap(), "seed 1");
         }
     }
-    bench.finish(kernels());
+    bench.finish(17 * 6);
 }
 
 /// Every operation on every rung over these values.
@@ -261,6 +262,83 @@ fn a_run_changes_nothing_for_the_next() {
             assert_eq!((runs, outcome.times.len()), (3, 2));
             let reference = Reference::for_plan(&values, &plan);
             assert!(reference.agrees(outcome.result), "variant {variant} on {}", device.info().name);
+        }
+    }
+}
+
+/// Launches a rung over `n` elements that begin so many elements behind a boundary of 16 bytes, between others that would
+/// spoil the result, and adds what it leaves.
+fn sum_at<T: Element>(device: &Device, library: &PtxLibrary, variant: Variant, offset: usize, n: usize) -> Value {
+    const BEHIND: usize = 8;
+    let small =
+        |i: usize| T::identity(Op::Prod).combine(Op::Prod, T::identity(if i % 3 == 0 { Op::Sum } else { Op::Prod }));
+    let spoilt = T::identity(Op::Max);
+    let mut values = vec![spoilt; offset + n + BEHIND];
+    (0..n).for_each(|i| values[offset + i] = small(i));
+    let input = device.upload(&values).unwrap();
+
+    let problem = Problem { variant, op: Op::Sum, element: T::TYPE, n: n as u64 };
+    let plan = plan(&problem, &Request { block: Some(64), grid: Some(3), ..Request::default() }, &LIMITS).unwrap();
+    let stage = &plan.stages[0];
+    let zero = T::identity(Op::Sum);
+    let output = device.upload(&vec![zero; stage.outputs as usize]).unwrap();
+    let (partials, counter) = (device.upload(&[zero; 3]).unwrap(), device.upload(&[0u32]).unwrap());
+    let argument = |parameter: &Parameter| match parameter {
+        Parameter::Input => Arg::Pointer(input.address() + (offset * size_of::<T>()) as u64),
+        Parameter::Output => Arg::Pointer(output.address()),
+        Parameter::Count => Arg::U64(n as u64),
+        Parameter::Partials => Arg::Pointer(partials.address()),
+        Parameter::Counter => Arg::Pointer(counter.address()),
+    };
+    let args: Vec<Arg> = variant.parameters().iter().map(argument).collect();
+    let ptx = library.find(&plan.kernel, device.info().compute_capability).unwrap();
+    let kernel = device.load(&ptx.file, &ptx.text).unwrap().kernel(&plan.kernel).unwrap();
+    device.launch(&kernel, stage.shape, &args).unwrap();
+    output.copy_to_host().unwrap().into_iter().fold(zero, |sum, left| sum.combine(Op::Sum, left)).value()
+}
+
+#[test]
+fn inputs_need_no_more_alignment_than_their_elements() {
+    fn check<T: Element>(device: &Device, library: &PtxLibrary, exact: impl Fn(usize) -> T) {
+        for variant in Variant::all().filter(|&variant| variant.facts().coverage.takes_any_grid()) {
+            if variant.facts().block_in_name || !variant.allows(Op::Sum, T::TYPE) {
+                continue;
+            }
+            for offset in 0..16 / size_of::<T>() {
+                // Nothing but head and tail; a pack or two; four loads for some threads; some tiles of 8 KiB and a rest.
+                for n in [1, 2, 3, 4, 5, 7, 9, 3101, 25_007] {
+                    let sum = sum_at::<T>(device, library, variant, offset, n);
+                    // Two of three elements are 1, the others 0.
+                    let expected = exact(n - n.div_ceil(3)).value();
+                    assert!(sum.is_same(expected), "{variant} {}: offset {offset}, n = {n}: {sum}", T::TYPE);
+                }
+            }
+        }
+    }
+    let (devices, library) = (devices(), library());
+    for device in &devices {
+        check::<i32>(device, &library, |sum| sum as i32);
+        check::<f32>(device, &library, |sum| sum as f32);
+        check::<f64>(device, &library, |sum| sum as f64);
+    }
+}
+
+#[test]
+fn one_launch_gives_the_same_bits_each_time() {
+    let (devices, library) = (devices(), library());
+    for device in &devices {
+        let mut reducer = Reducer::new(device, &library);
+        for variant in [Variant::SinglePass, Variant::Cooperative] {
+            let problem = Problem { variant, op: Op::Sum, element: ElementType::F32, n: LARGE };
+            // More blocks than a multiprocessor holds of a cooperative launch that nobody asked about.
+            let limits = reducer.limits(&problem, &Request::default()).unwrap();
+            let plan = plan(&problem, &Request { grid: Some(40), ..Request::default() }, &limits).unwrap();
+            assert_eq!(plan.stages.len(), 1);
+            let values = generate(ElementType::F32, Op::Sum, LARGE, 3).unwrap();
+            let mut results = (0..3).map(|_| reducer.reduce(&plan, &values, Runs::ONCE, |_| ()).unwrap().result);
+            let first = results.next().unwrap();
+            assert!(Reference::for_plan(&values, &plan).agrees(first));
+            assert!(results.all(|result| result.is_same(first)), "variant {variant} on {}", device.info().name);
         }
     }
 }

@@ -5,6 +5,7 @@
 //! checks the result against a CPU [`reference`](mod@reference). On the simulator, [`profile`] counts what a rung does and
 //! says what it wastes.
 
+pub mod access;
 pub mod cli;
 pub mod device;
 pub mod element;

@@ -105,7 +105,8 @@ impl Reference {
     pub fn for_plan(values: &Values, plan: &Plan) -> Self {
         let op = plan.problem.op;
         let mut reference = Self::new(values, op, plan.depth());
-        if let (Values::F32(_), Op::Sum) = (values, op) {
+        let is_near = matches!(reference.rule, Rule::Near | Rule::NearOrOverflow);
+        if let (Values::F32(_), Op::Sum, true) = (values, op, is_near) {
             let flushed = 2.0 * f64::from(f32::MIN_POSITIVE) * plan.atomics() as f64;
             reference.error_bound += flushed * (1.0 + BINARY32.relative_error(plan.depth()));
         }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Number, Value as Json};
 
 use crate::{
-    device::{DeviceInfo, DeviceKind},
+    device::{DeviceInfo, DeviceKind, LaunchShape},
     element::Value,
     launch::{Finish, Plan, Stage},
     reduce::Outcome,
@@ -264,7 +264,15 @@ pub(crate) fn describe_launches(plan: &Plan) -> String {
     let Some((first, later)) = plan.stages.split_first() else {
         return "none".into();
     };
-    let shape = |stage: &Stage| format!("{} x {}", stage.shape.grid.x, stage.shape.block.x);
+    let shape = |stage: &Stage| {
+        let LaunchShape { grid, block, cluster, cooperative, .. } = stage.shape;
+        let bound = match (cluster, cooperative) {
+            (2.., _) => format!(" in clusters of {cluster}"),
+            (_, true) => " at once".to_owned(),
+            _ => String::new(),
+        };
+        format!("{} x {}{bound}", grid.x, block.x)
+    };
     let mut parts = vec![match first.shape.shared_bytes {
         0 => shape(first),
         bytes => format!("{} with {bytes} bytes of shared memory each", shape(first)),

@@ -12,6 +12,9 @@ const ELEMENTS: [&str; 6] = ["i32", "u32", "i64", "u64", "f32", "f64"];
 /// compile: ptxas takes 40 to 80 ms for such a file on a 2-core machine, and 160 to 280 ms with the four operations in one. A
 /// kernel whose name is not of this form is a module of its own.
 pub(crate) fn traits(name: &str) -> KernelTraits {
+    if let Some(rest) = name.strip_prefix("access_") {
+        return access(rest);
+    }
     let unknown = || KernelTraits { module: name.to_owned(), ..KernelTraits::default() };
     let mut parts = name.split('_');
     let (Some(rung), Some(op), Some(element)) = (parts.next(), parts.next(), parts.next()) else {
@@ -36,6 +39,24 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
         block_size,
         barriers: barriers(rung, block_size),
         least_arch: least_arch(rung),
+    }
+}
+
+/// The traits of `access_<pattern>[_<what>…]`: a module holds one pattern, `access_shared`.
+fn access(rest: &str) -> KernelTraits {
+    let mut parts = rest.split('_');
+    let pattern = parts.next().unwrap_or_default();
+    let element = match (pattern, parts.next_back()) {
+        (_, Some(element)) if ELEMENTS.contains(&element) => element,
+        ("math", _) => "f32",
+        _ => "u32",
+    };
+    KernelTraits {
+        module: format!("access_{pattern}"),
+        element: Some(element.to_owned()),
+        // Between filling shared memory and reading it.
+        barriers: Some(u32::from(pattern == "shared")),
+        ..KernelTraits::default()
     }
 }
 
@@ -96,6 +117,20 @@ mod tests {
         assert_eq!(traits("reduce10_sum_i32").least_arch, None);
         assert_eq!(traits("reduce11_sum_i32").least_arch, Some(NvvmArch::Compute80));
         assert_eq!(traits("reduce13_prod_f64").least_arch, Some(NvvmArch::Compute90));
+    }
+
+    #[test]
+    fn a_pattern_of_access_is_a_module() {
+        let of = |name| {
+            let KernelTraits { module, element, op, block_size, barriers, .. } = traits(name);
+            assert_eq!((op, block_size), (None, None), "{name}");
+            (module, element.unwrap(), barriers.unwrap())
+        };
+        assert_eq!(of("access_offset_read"), ("access_offset".into(), "u32".into(), 0));
+        assert_eq!(of("access_constant"), ("access_constant".into(), "u32".into(), 0));
+        assert_eq!(of("access_shared_stride"), ("access_shared".into(), "u32".into(), 1));
+        assert_eq!(of("access_divide_mask_u64"), ("access_divide".into(), "u64".into(), 0));
+        assert_eq!(of("access_math_sin_fast"), ("access_math".into(), "f32".into(), 0));
     }
 
     #[test]

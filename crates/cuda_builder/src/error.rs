@@ -39,6 +39,9 @@ pub enum CudaBuilderError {
     /// A static in shared memory has an initial value, which PTX does not allow.
     #[error("`{0}` is in shared memory and must be uninitialised: make it an array of MaybeUninit::uninit()")]
     SharedInitializer(String),
+    /// A static in constant memory can be written, which no thread could do.
+    #[error("`{0}` is in constant memory and must be a `static`, not a `static mut`, without interior mutability")]
+    MutableConstant(String),
     /// The PTX cannot be read back, which is a fault of this workspace and not of the kernels.
     #[error("the PTX cannot be read back: {0}")]
     UnreadablePtx(Box<simt::ptx::Diagnostic>),

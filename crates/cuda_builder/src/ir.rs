@@ -1,8 +1,8 @@
 //! The rewriting of the linked module, as LLVM's textual IR.
 //!
 //! rustc knows one address space on this target. What it cannot say is put in here, before any LLVM pass has run:
-//! the intrinsics of `intrinsics.ll`, and the shared address space of the statics that carry
-//! `#[link_section = ".shared"]`.
+//! the intrinsics of `intrinsics.ll`, and the address space of the statics that carry `#[link_section = ".shared"]` or
+//! `".constant"`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -39,20 +39,31 @@ pub fn kernel_infos(ir: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Puts the statics of the section `.shared` in shared memory and defines the intrinsics.
+/// An address space of the device, as statics ask for it and as LLVM's NVPTX backend numbers it.
+struct Space {
+    section: &'static str,
+    number: u32,
+    /// How LLVM says what may be done with the variable.
+    kind: &'static str,
+}
+
+const SHARED: Space = Space { section: ", section \".shared\"", number: 3, kind: "global" };
+const CONSTANT: Space = Space { section: ", section \".constant\"", number: 4, kind: "constant" };
+
+/// Gives the statics of the sections `.shared` and `.constant` their address spaces, and defines the intrinsics.
 ///
 /// # Errors
-/// A static in shared memory has an initial value.
+/// A static in shared memory has an initial value, or one in constant memory can be written.
 pub fn prepare(ir: &str) -> Result<String, CudaBuilderError> {
-    let mut shared = Vec::new();
+    let mut placed = Vec::new();
     let mut lines = Vec::new();
     for line in ir.lines() {
         if line.starts_with("declare ") && line.contains(" @__cuda_std_") {
             continue;
         }
-        match shared_static(line)? {
-            Some((name, rewritten)) => {
-                shared.push(name);
+        match placed_static(line)? {
+            Some((name, space, rewritten)) => {
+                placed.push((name, space));
                 lines.push(rewritten);
             }
             None => lines.push(line.to_owned()),
@@ -60,42 +71,53 @@ pub fn prepare(ir: &str) -> Result<String, CudaBuilderError> {
     }
     let mut out = String::with_capacity(ir.len());
     for line in lines {
-        cast_uses(&line, &shared, &mut out);
+        cast_uses(&line, &placed, &mut out);
         out.push('\n');
     }
     out.push_str(INTRINSICS);
     Ok(out)
 }
 
-/// If `line` defines a static of the section `.shared`: its name, and the line with the shared address space.
-fn shared_static(line: &str) -> Result<Option<(String, String)>, CudaBuilderError> {
-    const SECTION: &str = ", section \".shared\"";
-    let Some((name, rest)) = line.strip_prefix('@').and_then(symbol) else {
+/// If `line` defines a static of one of the sections: its name, its space's number, and the line with the space in it.
+fn placed_static(line: &str) -> Result<Option<(String, u32, String)>, CudaBuilderError> {
+    let Some((name, rest)) = line.strip_prefix('@').and_then(symbol).filter(|(_, rest)| rest.starts_with(" = ")) else {
         return Ok(None);
     };
-    if !rest.starts_with(" = ") || !rest.contains(SECTION) {
+    let Some(Space { section, number, kind }) =
+        [SHARED, CONSTANT].into_iter().find(|space| rest.contains(space.section))
+    else {
         return Ok(None);
+    };
+    // `<linkage> [unnamed_addr] global|constant <type> <initializer>`
+    let rest = rest.replacen(section, "", 1);
+    let Some((head, tail)) = rest.split_once(&format!(" {kind} ")) else {
+        return Err(refused(name, number));
+    };
+    // Only `undef` may be the initializer in shared memory.
+    if number == SHARED.number && !tail.split(", align").next().is_some_and(|value| value.ends_with(" undef")) {
+        return Err(refused(name, number));
     }
-    // `<linkage> [unnamed_addr] global <type> <initializer>`: only `undef` may be the initializer in PTX.
-    let rest = rest.replacen(SECTION, "", 1);
-    match rest.split_once(" global ") {
-        Some((head, tail)) if tail.split(", align").next().is_some_and(|value| value.ends_with(" undef")) => {
-            Ok(Some((name.to_owned(), format!("@{name}{head} addrspace(3) global {tail}"))))
-        }
-        _ => Err(CudaBuilderError::SharedInitializer(name.to_owned())),
+    Ok(Some((name.to_owned(), number, format!("@{name}{head} addrspace({number}) {kind} {tail}"))))
+}
+
+fn refused(name: &str, space: u32) -> CudaBuilderError {
+    if space == SHARED.number {
+        CudaBuilderError::SharedInitializer(name.to_owned())
+    } else {
+        CudaBuilderError::MutableConstant(name.to_owned())
     }
 }
 
-/// Appends `line` with each `ptr @name` of a shared static made the generic pointer to it.
-fn cast_uses(line: &str, shared: &[String], out: &mut String) {
+/// Appends `line` with each `ptr @name` of a placed static made the generic pointer to it.
+fn cast_uses(line: &str, placed: &[(String, u32)], out: &mut String) {
     const USE: &str = "ptr @";
     let mut rest = line;
     while let Some(at) = rest.find(USE) {
         let (before, after) = (&rest[..at], &rest[at + USE.len()..]);
         let Some((name, tail)) = symbol(after) else { break };
         out.push_str(before);
-        if shared.iter().any(|known| known == name) {
-            write!(out, "ptr addrspacecast (ptr addrspace(3) @{name} to ptr)").expect("a String takes all");
+        if let Some((_, space)) = placed.iter().find(|(known, _)| known == name) {
+            write!(out, "ptr addrspacecast (ptr addrspace({space}) @{name} to ptr)").expect("a String takes all");
         } else {
             write!(out, "{USE}{name}").expect("a String takes all");
         }
@@ -182,6 +204,23 @@ define internal void @helper() {
             let message = prepare(text).unwrap_err().to_string();
             assert!(message.starts_with("`S` is in shared memory and must be uninitialised"), "{message}");
         }
+    }
+
+    #[test]
+    fn constants_change_their_address_space_and_keep_their_value() {
+        let text = "@T = internal unnamed_addr constant [4 x i8] c\"\\01\\02 constant \", section \".constant\", align 4\n\
+                    define void @f() {\n  %1 = load i32, ptr @T, align 4\n}\n";
+        let ir = prepare(text).unwrap();
+        let moved = "@T = internal unnamed_addr addrspace(4) constant [4 x i8] c\"\\01\\02 constant \", align 4\n";
+        assert!(ir.starts_with(moved), "{ir}");
+        assert!(ir.contains("load i32, ptr addrspacecast (ptr addrspace(4) @T to ptr), align 4"), "{ir}");
+    }
+
+    #[test]
+    fn a_constant_that_can_be_written_is_refused() {
+        let text = "@T = internal global [4 x i8] zeroinitializer, section \".constant\", align 4\n";
+        let message = prepare(text).unwrap_err().to_string();
+        assert!(message.starts_with("`T` is in constant memory and must be a `static`"), "{message}");
     }
 
     #[test]

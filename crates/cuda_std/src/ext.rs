@@ -5,6 +5,8 @@
 pub mod atomic;
 pub mod bulk;
 pub mod cluster;
+pub mod control;
 pub mod grid;
+pub mod math;
 pub mod mbarrier;
 pub mod redux;

@@ -17,9 +17,13 @@
 //! Dynamic shared memory comes from [`shared::dynamic_shared_mem`]; static shared memory is a `static mut` of
 //! `MaybeUninit`s under [`address_space`]`(shared)`. Both become `ld.shared`/`st.shared`, provided that the kernel is
 //! built by `cuda_builder`, which gives them their address space after rustc is done.
+//!
+//! # Constant memory
+//!
+//! A `static` under [`address_space`]`(constant)`, with its value in the source: `ld.const`, at most 64 KiB.
 
 #![cfg_attr(target_os = "cuda", no_std)]
-#![cfg_attr(target_os = "cuda", feature(link_llvm_intrinsics))]
+#![cfg_attr(target_os = "cuda", feature(asm_experimental_arch, link_llvm_intrinsics))]
 #![cfg_attr(target_os = "cuda", allow(internal_features))]
 // A device function that is not inlined is a call through memory.
 #![allow(clippy::inline_always)]

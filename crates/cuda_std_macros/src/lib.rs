@@ -6,7 +6,7 @@ mod kernel;
 
 use proc_macro::TokenStream;
 use quote::quote;
-use syn::{ItemFn, ItemStatic, parse_macro_input};
+use syn::{ItemFn, ItemStatic, StaticMutability, parse_macro_input};
 
 /// Makes an `unsafe fn` an entry point of the PTX module, under its own name.
 ///
@@ -51,10 +51,11 @@ pub fn kernel(_attributes: TokenStream, item: TokenStream) -> TokenStream {
     kernel::expand(parse_macro_input!(item as ItemFn)).unwrap_or_else(|error| error.to_compile_error()).into()
 }
 
-/// Places a `static mut` in an address space of the device: `#[address_space(shared)]` gives every block one copy.
+/// Places a static in an address space of the device.
 ///
-/// The only space accepted is `shared`. The static must be of `MaybeUninit`s, since shared memory starts undefined.
-/// On the host the attribute changes nothing.
+/// `#[address_space(shared)]`, on a `static mut` of `MaybeUninit`s, gives every block one copy, undefined at first.
+/// `#[address_space(constant)]`, on a `static`, puts its value where all threads read it through the constant cache; at
+/// most 64 KiB in a module. On the host the attribute changes nothing.
 ///
 /// ```
 /// use core::mem::MaybeUninit;
@@ -62,24 +63,34 @@ pub fn kernel(_attributes: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// #[address_space(shared)]
 /// static mut TILE: [MaybeUninit<f32>; 256] = [const { MaybeUninit::uninit() }; 256];
+/// #[address_space(constant)]
+/// static WEIGHTS: [f32; 3] = [0.25, 0.5, 0.25];
 ///
 /// let tile = (&raw mut TILE).cast::<f32>();
 /// assert!(!tile.is_null());
+/// assert_eq!(WEIGHTS[1], 0.5);
 /// ```
 /// ```compile_fail
 /// #[cuda_std::address_space(local)]
 /// static mut TILE: [i32; 256] = [0; 256];
 /// ```
+/// ```compile_fail
+/// #[cuda_std::address_space(constant)]
+/// static mut WEIGHTS: [f32; 3] = [0.25, 0.5, 0.25];
+/// ```
 #[proc_macro_attribute]
 pub fn address_space(space: TokenStream, item: TokenStream) -> TokenStream {
     let space = parse_macro_input!(space as syn::Ident);
-    if space != "shared" {
-        let message = format!("address space `{space}` is not supported; `shared` is");
-        return syn::Error::new(space.span(), message).to_compile_error().into();
-    }
     let item = parse_macro_input!(item as ItemStatic);
+    let refused = |message: String| TokenStream::from(syn::Error::new(space.span(), message).to_compile_error());
+    let section = match space.to_string().as_str() {
+        "shared" => ".shared",
+        "constant" if matches!(item.mutability, StaticMutability::None) => ".constant",
+        "constant" => return refused("constant memory is for a `static`: no thread can write it".to_owned()),
+        other => return refused(format!("address space `{other}` is not supported; `shared` and `constant` are")),
+    };
     quote! {
-        #[cfg_attr(target_os = "cuda", unsafe(link_section = ".shared"))]
+        #[cfg_attr(target_os = "cuda", unsafe(link_section = #section))]
         #item
     }
     .into()

@@ -3,83 +3,15 @@
 use std::sync::atomic::Ordering::{self, Relaxed};
 use std::sync::atomic::fence;
 
+use crate::address::Position;
 use crate::atomic;
 use crate::block::Env;
-use crate::cluster;
 use crate::fault::{self, Access, FaultKind, Nearest};
 use crate::ir::{Address, Atomic, Load, Slot, Space, Store, Target};
 use crate::memory::{self, Allocation, MergedStores};
 use crate::observe::{At, Observer};
 use crate::registers::{ALL, LANES, Lane, Registers};
 use crate::warp::LaneFault;
-
-/// Where shared memory, local memory and parameters appear among the generic addresses: 4 GiB each, above all device
-/// memory. Everything else is device memory, whose generic addresses are its own.
-pub(crate) const SHARED_WINDOW: u64 = 0x7fff_0000_0000;
-pub(crate) const LOCAL_WINDOW: u64 = 0x7ffe_0000_0000;
-pub(crate) const PARAM_WINDOW: u64 = 0x7ffd_0000_0000;
-
-/// Where an address lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Position {
-    Global,
-    /// In shared memory of the block at hand, or of the block of this rank.
-    Shared(Option<u32>),
-    Local,
-    Param,
-}
-
-impl Position {
-    /// Where an address of `space` lies for the block of rank `own`, and at which offset (or device address) there.
-    #[inline]
-    pub(crate) fn of(space: Space, address: u64, own: u32) -> (Position, u64) {
-        let low = address & 0xffff_ffff;
-        let in_cluster = || {
-            let (peer, offset) = cluster::resolve(low as u32, own);
-            (Position::Shared(peer), u64::from(offset))
-        };
-        match space {
-            Space::Global => (Position::Global, address),
-            Space::Shared => (Position::Shared(None), address),
-            Space::Cluster => in_cluster(),
-            Space::Local => (Position::Local, address),
-            Space::Param => (Position::Param, address),
-            Space::Generic => match address & !0xffff_ffff {
-                SHARED_WINDOW => in_cluster(),
-                LOCAL_WINDOW => (Position::Local, low),
-                PARAM_WINDOW => (Position::Param, low),
-                _ => (Position::Global, address),
-            },
-        }
-    }
-
-    const fn space(self) -> Space {
-        match self {
-            Position::Global => Space::Global,
-            Position::Shared(_) => Space::Shared,
-            Position::Local => Space::Local,
-            Position::Param => Space::Param,
-        }
-    }
-}
-
-/// The lanes whose generic address lies in `space`, for the block of rank `own`.
-pub(crate) fn is_space(space: Space, addresses: &[u64; LANES], own: u32) -> u32 {
-    let inside = |address: u64| match (space, Position::of(Space::Generic, address, own).0) {
-        (Space::Cluster, Position::Shared(_)) => true,
-        (_, Position::Shared(Some(_))) => false,
-        (space, position) => position.space() == space,
-    };
-    (0..LANES).fold(0, |bits, lane| bits | u32::from(inside(addresses[lane])) << lane)
-}
-
-/// The address that a memory operand has in a lane.
-pub(crate) fn address_of(registers: &Registers, address: Address, lane: usize) -> u64 {
-    match address.base {
-        Slot::Double(base) => registers.doubles[base as usize][lane].wrapping_add_signed(address.offset),
-        Slot::Word(base) => u64::from(registers.words[base as usize][lane].wrapping_add(address.offset as u32)),
-    }
-}
 
 /// One access of the lanes of `mask`, all to one space, which is never [`Space::Generic`] or [`Space::Cluster`].
 pub(crate) struct Request {
@@ -276,12 +208,14 @@ impl Request {
         self.check_small(if local { u64::from(env.program.local) } else { env.shared.len() as u64 })
     }
 
-    /// The bytes of the block's shared or local memory that a lane accesses, once [`Self::check_block`] has passed.
+    /// The shared or local memory that it goes to.
     #[inline(always)]
-    fn cell<'a>(&self, env: &'a mut Env<'_>, warp: u32, lane: usize) -> &'a mut [u8] {
-        let at = self.lane_base(env, warp, lane) + self.addresses[lane] as usize;
-        let bytes = if self.space == Space::Local { &mut env.local } else { env.shared_of_mut(self.peer) };
-        &mut bytes[at..at + self.total as usize]
+    fn memory<'a>(&self, env: &'a mut Env<'_>) -> &'a mut [u8] {
+        match (self.space, self.peer) {
+            (Space::Local, _) => &mut env.local,
+            (_, None) => &mut env.shared,
+            (_, peer) => env.shared_of_mut(peer),
+        }
     }
 
     /// The fault of an access that would change a parameter.
@@ -291,12 +225,11 @@ impl Request {
         Err(Box::new((lane, FaultKind::ReadOnly { space: fault::Space::Param, access, address })))
     }
 
-    /// Where in the block's local memory a lane's own begins, or 0 for spaces that the block shares.
-    fn lane_base(&self, env: &Env<'_>, warp: u32, lane: usize) -> usize {
-        match self.space {
-            Space::Local => (warp as usize * LANES + lane) * env.program.local_stride(),
-            _ => 0,
-        }
+    /// Where in the memory of the space a lane's own begins: 0 for spaces that the block shares. `stride` is from one
+    /// thread's local memory to the next one's.
+    #[inline(always)]
+    fn lane_base(&self, stride: usize, warp: u32, lane: usize) -> usize {
+        if self.space == Space::Local { (warp as usize * LANES + lane) * stride } else { 0 }
     }
 }
 
@@ -382,7 +315,8 @@ fn load_width<const WIDTH: usize, O: Observer>(
                         _ => env.shared_of(request.peer),
                     };
                     for lane in 0..LANES {
-                        let start = request.lane_base(env, at.warp, lane) + request.addresses[lane] as usize;
+                        let start = request.lane_base(env.program.local_stride(), at.warp, lane)
+                            + request.addresses[lane] as usize;
                         values[lane] = read(bytes, start + skip, WIDTH);
                     }
                 }
@@ -520,11 +454,13 @@ fn store_width<const WIDTH: usize, O: Observer>(
             Space::Param => request.refuse_parameter()?,
             Space::Shared | Space::Cluster | Space::Local => {
                 request.check_block(env)?;
+                let stride = env.program.local_stride();
+                let memory = request.memory(env);
                 for (element, slot) in store.sources.iter().enumerate() {
                     for lane in request.lanes() {
                         let value = source(registers, *slot, lane).to_le_bytes();
-                        let bytes = &mut request.cell(env, at.warp, lane)[element * WIDTH..][..WIDTH];
-                        bytes.copy_from_slice(&value[..WIDTH]);
+                        let start = request.lane_base(stride, at.warp, lane) + request.addresses[lane] as usize;
+                        memory[start + element * WIDTH..][..WIDTH].copy_from_slice(&value[..WIDTH]);
                     }
                 }
             }
@@ -553,47 +489,47 @@ pub(crate) fn atomic<O: Observer>(
     }
     let width = atomic.ty.size();
     let total = u64::from(width);
-    by_space(
-        Request::new(Access::Atomic, atomic.space, registers, atomic.address, mask, total),
-        env.rank,
-        |request| {
-            let mut old = [0; LANES];
-            let global = matches!(request.space, Space::Global | Space::Generic);
-            let change = |registers: &Registers, lane: usize| {
-                let a = source(registers, atomic.a, lane);
-                let b = atomic.b.map_or(0, |b| source(registers, b, lane));
-                move |old| atomic::apply(atomic.op, atomic.ty, global, old, a, b)
-            };
-            match request.space {
-                Space::Global | Space::Generic => request.global(env, |lane, found, offset| {
-                    let change = change(registers, lane);
-                    old[lane] = memory::update(&found.words, offset, width, change);
-                    changed |= change(old[lane]) != old[lane];
-                })?,
-                Space::Param => request.refuse_parameter()?,
-                Space::Shared | Space::Cluster | Space::Local => {
-                    request.check_block(env)?;
-                    for lane in request.lanes() {
-                        let bytes = request.cell(env, at.warp, lane);
-                        old[lane] = read(bytes, 0, width as usize);
-                        let new = change(registers, lane)(old[lane]);
-                        changed |= new != old[lane];
-                        let new = new.to_le_bytes();
-                        bytes.copy_from_slice(&new[..width as usize]);
-                    }
+    let request = Request::new(Access::Atomic, atomic.space, registers, atomic.address, mask, total);
+    by_space(request, env.rank, |request| {
+        let mut old = [0; LANES];
+        let global = matches!(request.space, Space::Global | Space::Generic);
+        let change = |registers: &Registers, lane: usize| {
+            let a = source(registers, atomic.a, lane);
+            let b = atomic.b.map_or(0, |b| source(registers, b, lane));
+            move |old| atomic::apply(atomic.op, atomic.ty, global, old, a, b)
+        };
+        match request.space {
+            Space::Global | Space::Generic => request.global(env, |lane, found, offset| {
+                let change = change(registers, lane);
+                old[lane] = memory::update(&found.words, offset, width, change);
+                changed |= change(old[lane]) != old[lane];
+            })?,
+            Space::Param => request.refuse_parameter()?,
+            Space::Shared | Space::Cluster | Space::Local => {
+                request.check_block(env)?;
+                let stride = env.program.local_stride();
+                let memory = request.memory(env);
+                for lane in request.lanes() {
+                    let start = request.lane_base(stride, at.warp, lane) + request.addresses[lane] as usize;
+                    let bytes = &mut memory[start..start + width as usize];
+                    old[lane] = read(bytes, 0, width as usize);
+                    let new = change(registers, lane)(old[lane]);
+                    changed |= new != old[lane];
+                    let new = new.to_le_bytes();
+                    bytes.copy_from_slice(&new[..width as usize]);
                 }
             }
-            match atomic.target {
-                Some(Slot::Word(target)) => {
-                    <u32 as Lane>::put(registers, target, request.mask, old.map(|value| value as u32));
-                }
-                Some(Slot::Double(target)) => <u64 as Lane>::put(registers, target, request.mask, old),
-                None => {}
+        }
+        match atomic.target {
+            Some(Slot::Word(target)) => {
+                <u32 as Lane>::put(registers, target, request.mask, old.map(|value| value as u32));
             }
-            observer.access(env, at, request);
-            Ok(())
-        },
-    )?;
+            Some(Slot::Double(target)) => <u64 as Lane>::put(registers, target, request.mask, old),
+            None => {}
+        }
+        observer.access(env, at, request);
+        Ok(())
+    })?;
     if fenced {
         fence(Ordering::SeqCst);
     }

@@ -16,7 +16,7 @@ use crate::warp::{Outcome, Raised, Split, State, Warp, put_word};
 const WARP_QUANTUM: u64 = 1024;
 /// Warp instructions without an effect on others, after which a block may be waiting for another one.
 const WAITING_QUANTUM: u64 = 4096;
-/// The same where blocks are made to wait for each other: in cooperative launches and in clusters.
+/// The same in cooperative launches, whose blocks are made to wait for each other.
 const TOGETHER_QUANTUM: u64 = 512;
 
 /// A barrier of a block while threads arrive.
@@ -196,7 +196,7 @@ impl<'a> Block<'a> {
         spent: &mut u64,
     ) -> Result<Progress, Box<Fault>> {
         let mut last_act = 0;
-        let patience = if self.env.grid.lives_together() { TOGETHER_QUANTUM } else { WAITING_QUANTUM };
+        let patience = if self.env.grid.config.cooperative { TOGETHER_QUANTUM } else { WAITING_QUANTUM };
         loop {
             let mut progressed = false;
             let first = self.random.as_mut().map_or(0, |random| random.below(self.warps.len() as u64) as usize);

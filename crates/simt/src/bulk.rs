@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::access::{Position, address_of};
+use crate::address::{Position, address_of};
 use crate::block::Env;
 use crate::fault::{Access, FaultKind, Nearest, Space};
 use crate::ir::{Arrive, Async, BulkCopy, MemoryOperand};
@@ -219,6 +219,7 @@ fn end(
 }
 
 /// Executes an instruction in the lanes of `mask`, one after another.
+#[inline(never)]
 pub(crate) fn execute<O: Observer>(
     op: &Async,
     env: &mut Env<'_>,

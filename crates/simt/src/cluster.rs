@@ -37,6 +37,7 @@ const fn map(address: u32, rank: u32, own: u32) -> u32 {
 }
 
 /// `mapa` in the lanes of `mask`. The bits that tell generic addresses apart stay.
+#[inline(never)]
 pub(crate) fn map_rank(own: u32, registers: &mut Registers, mask: u32, target: Slot, address: Slot, rank: u32) {
     let ranks = registers.words[rank as usize];
     for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
@@ -55,6 +56,7 @@ pub(crate) fn map_rank(own: u32, registers: &mut Registers, mask: u32, target: S
 }
 
 /// `getctarank` in the lanes of `mask`.
+#[inline(never)]
 pub(crate) fn rank_of(own: u32, registers: &mut Registers, mask: u32, target: u32, address: Slot) {
     for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
         let address = match address {
@@ -214,7 +216,9 @@ impl<'a> Cluster<'a> {
             } else if spent == before {
                 let stuck = self.blocks.iter_mut().find(|block| !block.is_finished()).expect("a block has not ended");
                 stuck.swap(&mut self.state);
-                return (Err((stuck.ticket(), stuck.deadlock())), spent);
+                let fault = stuck.deadlock();
+                stuck.swap(&mut self.state);
+                return (Err((stuck.ticket(), fault)), spent);
             } else if spent >= quantum {
                 Progress::Unfinished
             } else if idle && self.blocks.iter().any(Block::seems_to_wait) {

@@ -8,7 +8,7 @@ use crate::block::Progress;
 use crate::cluster::Cluster;
 use crate::fault::{Fault, FaultKind, Waiting};
 use crate::launch::LaunchConfig;
-use crate::memory::MemoryView;
+use crate::memory::{Memory, MemoryError, MemoryView};
 use crate::module::Kernel;
 use crate::observe::Observer;
 
@@ -72,11 +72,6 @@ impl<'a> Grid<'a> {
             first_fault: AtomicU64::new(u64::MAX),
             fault: Mutex::new(None),
         }
-    }
-
-    /// Blocks that must be able to wait for each other.
-    pub(crate) fn lives_together(&self) -> bool {
-        self.config.cooperative || self.cluster > 1
     }
 
     /// The fault of the first block that had one.
@@ -192,6 +187,43 @@ impl Grid<'_> {
         if first.as_ref().is_none_or(|(other, _)| ticket < *other) {
             *first = Some((ticket, fault));
             self.first_fault.store(ticket, Ordering::Release);
+        }
+    }
+}
+
+/// What a cooperative launch gives `cooperative_groups::grid_group`: the words of the grid's barrier.
+pub(crate) struct Workspace<'a>(Option<(&'a Memory, u64)>);
+
+impl<'a> Workspace<'a> {
+    /// A structure that begins with its size; the barrier's word follows.
+    const BYTES: u32 = 8;
+
+    /// None if the kernel does not ask for it.
+    pub(crate) fn new(
+        kernel: &Kernel,
+        config: &LaunchConfig,
+        memory: &'a Memory,
+    ) -> Result<Workspace<'a>, MemoryError> {
+        if !config.cooperative || !kernel.program().reads_environment() {
+            return Ok(Workspace(None));
+        }
+        let address = memory.alloc(u64::from(Workspace::BYTES))?;
+        memory.write(address, &Workspace::BYTES.to_le_bytes())?;
+        memory.assume_written_at(address);
+        Ok(Workspace(Some((memory, address))))
+    }
+
+    /// The address, or 0.
+    pub(crate) fn address(&self) -> u64 {
+        self.0.map_or(0, |(_, address)| address)
+    }
+}
+
+impl Drop for Workspace<'_> {
+    fn drop(&mut self) {
+        if let Some((memory, address)) = self.0 {
+            // It is there: nobody else knows the address.
+            let _ = memory.free(address);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use thiserror::Error;
 
 use crate::fault::Fault;
-use crate::grid::Grid;
+use crate::grid::{Grid, Workspace};
 use crate::memory::{Memory, MemoryError};
 use crate::module::{Kernel, Module};
 use crate::observe::{Observer, Plain};
@@ -462,35 +462,4 @@ fn check_cooperative(kernel: &Kernel, config: &LaunchConfig) -> Result<(), Launc
         return Err(LaunchError::CooperativeTooLarge { blocks, resident });
     }
     Ok(())
-}
-
-/// What a cooperative launch gives `cooperative_groups::grid_group`: the words of the grid's barrier.
-struct Workspace<'a>(Option<(&'a Memory, u64)>);
-
-impl<'a> Workspace<'a> {
-    /// A structure that begins with its size; the barrier's word follows.
-    const BYTES: u32 = 8;
-
-    fn new(kernel: &Kernel, config: &LaunchConfig, memory: &'a Memory) -> Result<Workspace<'a>, MemoryError> {
-        if !config.cooperative || !kernel.program().reads_environment() {
-            return Ok(Workspace(None));
-        }
-        let address = memory.alloc(u64::from(Workspace::BYTES))?;
-        memory.write(address, &Workspace::BYTES.to_le_bytes())?;
-        memory.assume_written_at(address);
-        Ok(Workspace(Some((memory, address))))
-    }
-
-    fn address(&self) -> u64 {
-        self.0.map_or(0, |(_, address)| address)
-    }
-}
-
-impl Drop for Workspace<'_> {
-    fn drop(&mut self) {
-        if let Some((memory, address)) = self.0 {
-            // It is there: nobody else knows the address.
-            let _ = memory.free(address);
-        }
-    }
 }

@@ -198,6 +198,7 @@ fn look<O: Observer>(
 }
 
 /// `mbarrier.try_wait`: the lanes of `mask` that go on.
+#[inline(never)]
 pub(crate) fn wait<O: Observer>(
     wait: &PhaseWait,
     env: &mut Env<'_>,

@@ -145,7 +145,8 @@ pub struct LaneAccess {
 /// Runs a kernel to its end, on one worker, and records what its threads do to memory from one synchronisation to the
 /// next, and what memory holds in between. Meant for small launches: see the limits in [`TraceOptions`].
 ///
-/// A fault ends the trace and is part of it ([`Trace::fault`]).
+/// A fault ends the trace and is part of it ([`Trace::fault`]). Asynchronous copies are no accesses of a thread here, but
+/// what they brought is in the memory that is kept; barriers of clusters end no phase.
 ///
 /// # Errors
 /// Those of [`launch`](crate::launch()) but for faults, and [`LaunchError::TraceRange`].

@@ -7,6 +7,7 @@
 //! most, asks the driver directly.
 
 use std::{
+    any::Any,
     ffi::{c_int, c_uint, c_void},
     mem, ptr,
     sync::Arc,
@@ -19,13 +20,18 @@ use cust::{
     error::CudaError,
     event::{Event, EventFlags},
     function::Function,
-    memory::{CopyDestination, DevicePointer, DeviceSlice, cuda_free, cuda_malloc, mem_get_info},
+    memory::{
+        AsyncCopyDestination, CopyDestination, DevicePointer, DeviceSlice, cuda_free, cuda_free_locked, cuda_malloc,
+        cuda_malloc_locked, mem_get_info,
+    },
     module,
     stream::{Stream, StreamFlags},
     sys::{CUfunction, CUmodule, CUstream},
 };
 
-use super::{Arg, Clock, DeviceError, DeviceInfo, DeviceKind, Dim3, Home, LaunchShape, LoadedKernel, LoadedModule};
+use super::{
+    Arg, Clock, DeviceError, DeviceInfo, DeviceKind, Dim3, Home, HomeStream, LaunchShape, LoadedKernel, LoadedModule,
+};
 
 pub(super) fn open() -> Result<Arc<dyn Home>, DeviceError> {
     cuda_driver::status().map_err(DeviceError::NoCuda)?;
@@ -191,6 +197,36 @@ impl Home for Gpu {
         self.stream.synchronize().map_err(failed("finish the work on the device"))
     }
 
+    fn alloc_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
+        self.make_current()?;
+        // SAFETY: the memory is freed by `free_pinned` alone, which `PinnedBuffer` calls once; it is as long as it says.
+        unsafe {
+            let memory = match cuda_malloc_locked::<u8>(bytes) {
+                Ok(memory) => memory,
+                Err(CudaError::OutOfMemory) => {
+                    return Err(DeviceError::OutOfHostMemory { requested: bytes as u128 });
+                }
+                Err(error) => return Err(failed(&format!("lock {bytes} bytes of host memory"))(error)),
+            };
+            memory.write_bytes(0, bytes);
+            Ok(memory)
+        }
+    }
+
+    fn free_pinned(&self, memory: *mut u8, _bytes: usize) {
+        if self.make_current().is_ok() {
+            // SAFETY: `memory` came from `alloc_pinned`, and is given back once. Errors as in `free`.
+            let _ = unsafe { cuda_free_locked(memory) };
+        }
+    }
+
+    fn open_stream(self: Arc<Self>) -> Result<Box<dyn HomeStream>, DeviceError> {
+        self.make_current()?;
+        // Not ordered with the default stream, on which other copies would wait for it.
+        let stream = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(failed("open a stream"))?;
+        Ok(Box::new(GpuStream { stream, gpu: self }))
+    }
+
     fn start_clock(self: Arc<Self>) -> Result<Box<dyn Clock>, DeviceError> {
         self.make_current()?;
         let failed = failed("start the clock");
@@ -198,6 +234,45 @@ impl Home for Gpu {
             Ok(start) => Ok(Box::new(EventClock { start, gpu: self })),
             Err(error) => Err(failed(error)),
         }
+    }
+}
+
+#[derive(Debug)]
+struct GpuStream {
+    // Destroyed before the context may go.
+    stream: Stream,
+    gpu: Arc<Gpu>,
+}
+
+impl Drop for GpuStream {
+    fn drop(&mut self) {
+        // For the stream, as for `Gpu`'s.
+        let _ = self.gpu.make_current();
+    }
+}
+
+impl HomeStream for GpuStream {
+    unsafe fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.gpu.make_current()?;
+        // SAFETY: `Home`'s contract for the range, and the caller's for the bytes.
+        unsafe { Gpu::slice(address, bytes.len()).async_copy_from(bytes, &self.stream) }
+            .map_err(failed("copy to the device"))
+    }
+
+    unsafe fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.gpu.make_current()?;
+        // SAFETY: as above.
+        unsafe { Gpu::slice(address, bytes.len()).async_copy_to(bytes, &self.stream) }
+            .map_err(failed("copy from the device"))
+    }
+
+    fn launch(&self, kernel: &dyn LoadedKernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
+        kernel.launch_on(&self.stream, shape, args)
+    }
+
+    fn synchronize(&self) -> Result<(), DeviceError> {
+        self.gpu.make_current()?;
+        self.stream.synchronize().map_err(failed("finish the work on the device"))
     }
 }
 
@@ -335,7 +410,7 @@ impl GpuKernel {
     }
 
     /// A launch that binds its blocks together.
-    fn launch_together(&self, shape: LaunchShape, pointers: &[*mut c_void]) -> Result<(), DeviceError> {
+    fn launch_together(&self, stream: &Stream, shape: LaunchShape, pointers: &[*mut c_void]) -> Result<(), DeviceError> {
         let mut attributes = Vec::new();
         if shape.cooperative {
             attributes.push(LaunchAttribute::new(LaunchAttribute::COOPERATIVE, [1, 0, 0]));
@@ -347,7 +422,7 @@ impl GpuKernel {
             grid: [shape.grid.x, shape.grid.y, shape.grid.z],
             block: [shape.block.x, shape.block.y, shape.block.z],
             shared_bytes: shape.shared_bytes,
-            stream: self.module.gpu.stream.as_inner(),
+            stream: stream.as_inner(),
             attributes: attributes.as_ptr(),
             attribute_count: attributes.len() as c_uint,
         };
@@ -439,8 +514,12 @@ impl LoadedKernel for GpuKernel {
     }
 
     fn launch(&self, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
-        let gpu = &self.module.gpu;
-        gpu.make_current()?;
+        self.launch_on(&self.module.gpu.stream, shape, args)
+    }
+
+    fn launch_on(&self, stream: &dyn Any, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
+        let stream: &Stream = stream.downcast_ref().expect("the streams of a GPU are cust's");
+        self.module.gpu.make_current()?;
         // Little-endian, as every host with CUDA: a narrower value is the first bytes of the wider one.
         let mut values: Vec<u64> = args
             .iter()
@@ -450,16 +529,16 @@ impl LoadedKernel for GpuKernel {
             })
             .collect();
         let pointers: Vec<*mut c_void> = values.iter_mut().map(|value| ptr::from_mut(value).cast()).collect();
-        if shape.shared_bytes > gpu.info.shared_bytes_per_block {
+        if shape.shared_bytes > self.module.gpu.info.shared_bytes_per_block {
             self.allow_shared(shape.shared_bytes)?;
         }
         if shape.cooperative || shape.cluster > 1 {
-            return self.launch_together(shape, &pointers);
+            return self.launch_together(stream, shape, &pointers);
         }
-        // SAFETY: there is one pointer for each parameter, to at least as many bytes as it takes (`Device::launch` has
-        // checked both), and the driver reads them before it returns. What the kernel does with addresses stays within
-        // the memory of the GPU.
-        unsafe { gpu.stream.launch(&self.function, dim3(shape.grid), dim3(shape.block), shape.shared_bytes, &pointers) }
+        // SAFETY: there is one pointer for each parameter, to at least as many bytes as it takes (`Device` has checked
+        // both), and the driver reads them before it returns. What the kernel does with addresses stays within the memory
+        // of the GPU.
+        unsafe { stream.launch(&self.function, dim3(shape.grid), dim3(shape.block), shape.shared_bytes, &pointers) }
             .map_err(failed(&format!("launch {}", self.name)))
     }
 }

@@ -23,6 +23,7 @@
 //! ```
 
 use std::{
+    any::Any,
     fmt,
     marker::PhantomData,
     str::FromStr,
@@ -41,6 +42,9 @@ pub use simt::Dim3;
 #[cfg_attr(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))), path = "no_cuda.rs")]
 mod cuda;
 mod simulator;
+mod streams;
+
+pub use streams::{PinnedBuffer, Streams};
 
 /// Which device to open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -236,6 +240,12 @@ pub enum DeviceError {
         /// The function's name.
         function: &'static str,
     },
+    /// The host has not so much memory to lock.
+    #[error("cannot allocate {requested} bytes of page-locked host memory")]
+    OutOfHostMemory {
+        /// Bytes that were asked for.
+        requested: u128,
+    },
     /// A buffer or kernel that another device made.
     #[error("this {0} belongs to another device")]
     OtherDevice(&'static str),
@@ -350,10 +360,30 @@ trait Home: fmt::Debug + Send + Sync {
     /// What is to end a launch once it is true; a device that cannot end one goes on.
     fn interrupt_by(&self, _interrupt: &'static AtomicBool) {}
     fn start_clock(self: Arc<Self>) -> Result<Box<dyn Clock>, DeviceError>;
+    /// `bytes` is at least 1. All of them are 0.
+    fn alloc_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError>;
+    /// What `alloc_pinned` gave for so many bytes.
+    fn free_pinned(&self, memory: *mut u8, bytes: usize);
+    fn open_stream(self: Arc<Self>) -> Result<Box<dyn HomeStream>, DeviceError>;
     /// What instruments saw since the last call; a device without instruments saw nothing.
     fn take_observations(&self) -> Vec<Observation> {
         Vec::new()
     }
+}
+
+/// Work in order, beside that of other streams.
+trait HomeStream: fmt::Debug {
+    /// # Safety
+    ///
+    /// Until the next `synchronize` has returned, the bytes stay where they are and are not written.
+    unsafe fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError>;
+    /// # Safety
+    ///
+    /// Until the next `synchronize` has returned, the bytes stay where they are and nobody reads or writes them.
+    unsafe fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError>;
+    /// As [`LoadedKernel::launch`].
+    fn launch(&self, kernel: &dyn LoadedKernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError>;
+    fn synchronize(&self) -> Result<(), DeviceError>;
 }
 
 trait LoadedModule: fmt::Debug + Send + Sync {
@@ -369,6 +399,8 @@ trait LoadedKernel: fmt::Debug + Send + Sync {
     fn check_launch(&self, shape: LaunchShape) -> Result<(), DeviceError>;
     /// The shape is one that the device allows, the arguments fit the parameters.
     fn launch(&self, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError>;
+    /// The same on a stream of this device, which knows what `stream` is.
+    fn launch_on(&self, stream: &dyn Any, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError>;
 }
 
 /// Time since it was started, on the device.
@@ -550,6 +582,12 @@ impl Device {
     ///
     /// A shape that the device does not allow, arguments that do not fit, a fault of the kernel.
     pub fn launch(&self, kernel: &Kernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
+        self.check_launchable(kernel, shape, args)?;
+        kernel.loaded.launch(shape, args)
+    }
+
+    /// Refuses a shape that the device does not allow, and arguments that do not fit.
+    fn check_launchable(&self, kernel: &Kernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
         self.check_own(&kernel.home, "kernel")?;
         let check = |what, value, least, most| {
             if (least..=most).contains(&value) {
@@ -574,8 +612,7 @@ impl Device {
                 arguments: args.iter().map(|arg| arg.size()).collect(),
             });
         }
-        kernel.loaded.check_launch(shape)?;
-        kernel.loaded.launch(shape, args)
+        kernel.loaded.check_launch(shape)
     }
 
     /// How many blocks of `threads` threads, with so much dynamic shared memory each, a multiprocessor holds at once; times
@@ -653,6 +690,19 @@ impl<T: Pod> Buffer<T> {
             self.home.read(self.address, bytemuck::cast_slice_mut(&mut values))?;
         }
         Ok(values)
+    }
+
+    /// Waits for all earlier work and copies the values into `values`, page-locked or not.
+    ///
+    /// # Errors
+    ///
+    /// A length that differs from this buffer's; a fault of an earlier launch; the driver's.
+    pub fn copy_to_slice(&self, values: &mut [T]) -> Result<(), DeviceError> {
+        self.check_len(values.len())?;
+        if self.is_empty() {
+            return Ok(());
+        }
+        self.home.read(self.address, bytemuck::cast_slice_mut(values))
     }
 
     /// Overwrites the whole buffer with `values`.

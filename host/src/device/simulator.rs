@@ -1,6 +1,8 @@
 //! The simulator's home: `simt`, on the cores of the host.
 
 use std::{
+    alloc::{self, Layout, LayoutError},
+    any::Any,
     mem,
     sync::{Arc, Mutex, OnceLock, PoisonError, atomic::AtomicBool},
     thread,
@@ -15,8 +17,8 @@ use simt::{
 use crate::host_memory;
 
 use super::{
-    Arg, Clock, DeviceError, DeviceInfo, DeviceKind, Home, Instrument, LaunchShape, LoadedKernel, LoadedModule,
-    Observation, Seen,
+    Arg, Clock, DeviceError, DeviceInfo, DeviceKind, Home, HomeStream, Instrument, LaunchShape, LoadedKernel,
+    LoadedModule, Observation, Seen,
 };
 
 /// The most memory that the simulated device has, in bytes; less where the host has little. Pages are taken from the
@@ -141,8 +143,53 @@ impl Home for Simulator {
         Ok(Box::new(WallClock(Instant::now())))
     }
 
+    fn alloc_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
+        let out_of_memory = DeviceError::OutOfHostMemory { requested: bytes as u128 };
+        let Ok(layout) = pinned_layout(bytes) else { return Err(out_of_memory) };
+        // SAFETY: the layout is not of zero bytes.
+        let memory = unsafe { alloc::alloc_zeroed(layout) };
+        if memory.is_null() { Err(out_of_memory) } else { Ok(memory) }
+    }
+
+    fn free_pinned(&self, memory: *mut u8, bytes: usize) {
+        let layout = pinned_layout(bytes).expect("it was allocated with this layout");
+        // SAFETY: `PinnedBuffer` gives back what `alloc_pinned` gave it for so many bytes, once.
+        unsafe { alloc::dealloc(memory, layout) }
+    }
+
+    fn open_stream(self: Arc<Self>) -> Result<Box<dyn HomeStream>, DeviceError> {
+        Ok(Box::new(SimulatedStream(self)))
+    }
+
     fn take_observations(&self) -> Vec<Observation> {
         mem::take(&mut *self.observations.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Page-locked memory of a GPU's host begins on a page.
+fn pinned_layout(bytes: usize) -> Result<Layout, LayoutError> {
+    Layout::from_size_align(bytes, 4096)
+}
+
+/// Does at once what it is given.
+#[derive(Debug)]
+struct SimulatedStream(Arc<Simulator>);
+
+impl HomeStream for SimulatedStream {
+    unsafe fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.0.write(address, bytes)
+    }
+
+    unsafe fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.0.read(address, bytes)
+    }
+
+    fn launch(&self, kernel: &dyn LoadedKernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
+        kernel.launch_on(self, shape, args)
+    }
+
+    fn synchronize(&self) -> Result<(), DeviceError> {
+        Ok(())
     }
 }
 
@@ -234,5 +281,9 @@ impl LoadedKernel for SimulatedKernel {
         let observation = Observation { kernel: self.name.clone(), shape, seen };
         observations.lock().unwrap_or_else(PoisonError::into_inner).push(observation);
         fault.map_or(Ok(()), |fault| Err(failed(fault.into())))
+    }
+
+    fn launch_on(&self, _stream: &dyn Any, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
+        self.launch(shape, args)
     }
 }

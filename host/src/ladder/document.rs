@@ -162,8 +162,8 @@ impl Climb {
         let figures = Figures::of(&self.device, self.measured());
         let mut table = self.table(figures, history);
         if self.is_cut_short() {
-            let (done, asked) = (self.rungs.len(), self.asked);
-            table.notes.insert(0, format!("Interrupted: {done} of {asked} rungs were measured."));
+            let (whole, asked) = (self.whole(), self.asked);
+            table.notes.insert(0, format!("Interrupted: {whole} of {asked} rungs were measured whole."));
         }
         Document {
             title: format!("The reduction ladder: {} of {} {} elements", self.work.op, self.work.n, self.work.element),

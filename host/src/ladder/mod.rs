@@ -294,9 +294,18 @@ pub struct Climb {
 }
 
 impl Climb {
+    /// Rungs with all the runs that were asked for, and those that were refused.
+    pub fn whole(&self) -> usize {
+        let is_whole = |rung: &&Rung| {
+            let times = rung.measured().and_then(|measured| measured.times);
+            times.is_none_or(|times| times.reps >= self.runs.timed as usize)
+        };
+        self.rungs.iter().filter(is_whole).count()
+    }
+
     /// Whether there is less than was asked for.
     pub fn is_cut_short(&self) -> bool {
-        self.rungs.len() < self.asked
+        self.whole() < self.asked
     }
 
     /// The rungs that ran.

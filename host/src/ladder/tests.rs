@@ -24,7 +24,7 @@ fn measured(variant: Variant, micros: u64, result: i32) -> Rung {
     let limits = DeviceLimits::new(&h100(), 1 << 30);
     let plan = plan(&contender.problem(&WORK), &contender.request, &limits).unwrap();
     let reference = Reference::new(&i32::values(vec![7]), Op::Sum, 0);
-    let times = Times::new(&[Duration::from_micros(micros)]);
+    let times = Times::new(&[Duration::from_micros(micros); 20]);
     let tuned = variant == Variant::MultipleElements;
     let measured = Measured { plan, tuned, result: result.value(), reference, times, counted: None, not_counted: None };
     Rung { variant, outcome: Ok(measured) }
@@ -71,7 +71,7 @@ fn a_gpus_ladder_reads_as_the_lectures() {
     | 5       | warp-unrolled     | 1 954 |   256 |     20.00 |            200.0 |         6.7 |     2.00 |           2.00 | ok      |
     | 7       | multiple-elements | 1 056 |   256 |      8.00 |            500.0 |        16.7 |     2.50 |           5.00 | WRONG   |
 
-    Interrupted: 4 of 5 rungs were measured.
+    Interrupted: 4 of 5 rungs were measured whole.
     The time is that of all launches; the bandwidth is the bytes of the input, read once, over it. Copies are not in it.
     Variant 4 is refused: n = 0: there is no max of no elements.
     Variant 7 is tuned: grid 1056, block 256.
@@ -88,7 +88,7 @@ fn a_gpus_charts_have_the_peak_and_its_peers() {
     assert_eq!(references, [("peak of the memory", 3000.0), ("CUB 3.0, n = 1073741824", 3101.0)]);
     let [(_, gb_per_s)] = chart.series[0].points[..] else { panic!("{chart:?}") };
     assert!((gb_per_s - 100.0).abs() < 1e-9);
-    assert_eq!(chart.description, "100 GB/s with each.");
+    assert_eq!(chart.description, "100.0 GB/s with each.");
 
     let sweep = [1, 2].map(|_| on_gpu(vec![measured(Variant::Sequential, 40, 7)], 1));
     let document = sweep_document(&sweep, 3).unwrap();
@@ -97,6 +97,14 @@ fn a_gpus_charts_have_the_peak_and_its_peers() {
     assert_eq!(document.tables[0].notes[0], "Interrupted: 2 of 3 sizes were measured whole.");
     assert_eq!(document.charts[0].references.len(), 2);
     assert!(sweep_document(&[], 3).is_none());
+}
+
+#[test]
+fn a_rung_with_fewer_runs_is_not_whole() {
+    let mut climb = on_gpu(vec![measured(Variant::Sequential, 40, 7), refused(Variant::FirstAdd)], 2);
+    assert!(!climb.is_cut_short());
+    climb.runs.timed = 21;
+    assert_eq!((climb.whole(), climb.is_cut_short()), (1, true));
 }
 
 /// What measures beside a device runs the same launches.

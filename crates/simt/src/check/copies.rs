@@ -171,36 +171,31 @@ impl Check {
         let mut conflict = None;
         let mut missing = 0;
         let block = self.block.as_mut().expect("a block runs whenever something is observed");
-        match home {
-            Home::Global => {
-                let view = &env.grid.memory;
-                if self.global.is_empty() {
-                    self.global.resize_with(view.allocations(), Pages::default);
-                }
-                let Some(found) = view.find(address, request.total, &mut self.hint) else { return };
-                let (first, all) = ((address - found.base) as usize / 4, found.bytes.div_ceil(4) as usize);
-                if let Some(written) = found.written.as_ref().filter(|_| request.access == Access::Read) {
-                    missing = written.missing((address - found.base) as usize, request.total as usize);
-                }
-                for word in first..first + words {
-                    let cell = (self.global[self.hint].cell(word, all), word);
-                    conflict = conflict.or(self.history.touch(&block.order, &present, cell, thread, byte));
-                }
+        if home == Home::Global {
+            let view = &env.grid.memory;
+            if self.global.is_empty() {
+                self.global.resize_with(view.allocations(), Pages::default);
             }
-            _ => {
-                let shared = match home {
-                    Home::Peer(ticket) => {
-                        &mut self.others.get_mut(&ticket).expect("a cluster begins as a whole").shared
-                    }
-                    _ => &mut block.shared,
-                };
-                if request.access == Access::Read {
-                    missing = shared.written.missing(address as usize, request.total as usize);
-                }
-                for word in address as usize / 4..address as usize / 4 + words {
-                    let cell = (&mut shared.cells[word], word);
-                    conflict = conflict.or(self.history.touch(&block.order, &present, cell, thread, byte));
-                }
+            let Some(found) = view.find(address, request.total, &mut self.hint) else { return };
+            let (first, all) = ((address - found.base) as usize / 4, found.bytes.div_ceil(4) as usize);
+            if let Some(written) = found.written.as_ref().filter(|_| request.access == Access::Read) {
+                missing = written.missing((address - found.base) as usize, request.total as usize);
+            }
+            for word in first..first + words {
+                let cell = (self.global[self.hint].cell(word, all), word);
+                conflict = conflict.or(self.history.touch(&block.order, &present, cell, thread, byte));
+            }
+        } else {
+            let shared = match home {
+                Home::Peer(ticket) => &mut self.others.get_mut(&ticket).expect("a cluster begins as a whole").shared,
+                _ => &mut block.shared,
+            };
+            if request.access == Access::Read {
+                missing = shared.written.missing(address as usize, request.total as usize);
+            }
+            for word in address as usize / 4..address as usize / 4 + words {
+                let cell = (&mut shared.cells[word], word);
+                conflict = conflict.or(self.history.touch(&block.order, &present, cell, thread, byte));
             }
         }
         if missing > 0 {

@@ -5,7 +5,8 @@
 //! the memory model of PTX (PTX ISA, "Memory Consistency Model"). Two accesses to the same bytes conflict if at least one
 //! writes, unless both are strong (`.volatile`, `.relaxed` and stronger, atomics) with scopes that include each other.
 //! They are ordered by program order; barriers of the block, named, counted or split ones included; `bar.warp.sync`,
-//! for its members alone; and by fences and acquiring or releasing accesses of sufficient scope around strong accesses to
+//! for its members alone; the barrier of the cluster; mbarriers, whose complete phases hand on what those who arrived
+//! knew; and by fences and acquiring or releasing accesses of sufficient scope around strong accesses to
 //! a third location. Shuffles and votes order nothing. The end of a launch orders everything.
 //!
 //! Time is not simulated: what is reported does not hang on how the warps happened to take turns, as long as the
@@ -22,7 +23,10 @@
 //!   Accesses to parts of a word replace what was known of its other parts.
 //! - Where a part of a warp arrives at a counted barrier, all of the warp counts as having arrived.
 //! - A weak write does not end the log of releases of its location.
-//! - Clusters count as single blocks. Local memory is not watched, and no more than 4096 memory instructions of a kernel.
+//! - Scopes of clusters reach as far as those of the device, and mbarriers of clusters order by any scope.
+//! - A thread that began a copy, and does not wait for it, is found only until another thread has waited.
+//! - Fences between proxies are not asked for. Global memory is not watched while a copy writes to it.
+//! - Local memory is not watched, and no more than 4096 memory instructions of a kernel.
 //! - After 2^32 events that order something, nothing more is watched.
 //!
 //! A lane that spins on a volatile flag in shared memory until another lane of its own warp sets it is reported as

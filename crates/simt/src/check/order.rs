@@ -265,8 +265,9 @@ impl BlockOrder {
         let Meeting { row, floor, known } = self.meeting.take()?;
         self.met = row;
         Some(Row {
+            // No thread's own; the stamp tells phases apart.
             thread: u32::MAX,
-            stamp: 0,
+            stamp: self.now,
             floor,
             warp_floor: 0,
             finer: Some(Arc::new((row, [0; LANES]))),

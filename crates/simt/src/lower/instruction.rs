@@ -2,7 +2,7 @@
 
 use super::steps::element;
 use super::{Frame, Lowering, Register, Result, index, predicate, target};
-use crate::access::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
+use crate::address::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::alu::half::Flavour;
 use crate::alu::{bits, compare, cvt, float, half, int};
 use crate::fault::FaultKind;

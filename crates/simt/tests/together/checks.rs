@@ -5,7 +5,7 @@ use simt::{Checked, FaultKind, LaunchConfig, check};
 
 use crate::bulk::Pipeline;
 use crate::cluster::{READ, SYNC, clusters, neighbour};
-use crate::{Buffers, clean, kernel, reported};
+use crate::{Buffers, SEEDS, clean, kernel, reported};
 
 #[test]
 fn a_pipeline_without_one_of_its_parts_is_reported() {
@@ -13,7 +13,7 @@ fn a_pipeline_without_one_of_its_parts_is_reported() {
     let without = |pipeline: Pipeline| kernel("", &pipeline.body());
     // A refill before all have read: a warp may also miss a phase, and wait for good.
     let early = without(Pipeline { sync_before_refill: "", ..Pipeline::default() });
-    for seed in [None, Some(1), Some(2), Some(3)] {
+    for seed in SEEDS {
         let buffers = Buffers::new();
         let config = LaunchConfig { seed, ..config };
         let checked = check(early.kernel("k").unwrap(), &config, &buffers.args, &buffers.memory).unwrap();
@@ -99,7 +99,7 @@ fn a_block_that_exits_too_early_is_reported() {
     // As the blocks take turns, the one that is read may have gone before.
     let config = clusters(2, 2, 64);
     let module = kernel("", &neighbour(SYNC, READ, ""));
-    for seed in [None, Some(1), Some(2), Some(3)] {
+    for seed in SEEDS {
         let buffers = Buffers::new();
         let config = LaunchConfig { seed, ..config };
         let Checked { reports, fault } =

@@ -83,7 +83,7 @@ fn blocks_of_a_cluster_read_each_others_shared_memory() {
 fn writes_and_atomics_reach_other_blocks() {
     // All threads of all blocks add to a word of rank 0 and leave their number with the next rank.
     let body = format!(
-        "st.shared.u32 [%r13], 0; @!%p9 {SYNC}
+        "st.shared.u32 [%r13], 0; {SYNC}
         mov.u32 %r1, 0; mapa.shared::cluster.u32 %r2, s, %r1; red.shared::cluster.add.u32 [%r2+2048], 1;
         add.u32 %r1, %r14, 1; rem.u32 %r1, %r1, 4; mapa.shared::cluster.u32 %r2, %r13, %r1;
         st.shared::cluster.u32 [%r2], %r12;
@@ -96,7 +96,7 @@ fn writes_and_atomics_reach_other_blocks() {
             (0..40).map(move |thread| from * 40 + thread + if block % 4 == 0 { 160 } else { 0 })
         })
         .collect();
-    expect(&kernel("", &body.replace("@!%p9 ", "")), &clusters(8, 4, 40), &expected);
+    expect(&kernel("", &body), &clusters(8, 4, 40), &expected);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod bulk;
 mod checks;
 mod cluster;
 mod cooperative;
+mod llvm;
 mod mbarrier;
 
 use std::collections::BTreeSet;
@@ -61,7 +62,7 @@ impl Buffers {
         let (data, out) = (memory.alloc(1 << 16).unwrap(), memory.alloc(1 << 16).unwrap());
         let words: Vec<u8> = (0_u32..1 << 14).flat_map(u32::to_le_bytes).collect();
         memory.write(data, &words).unwrap();
-        memory.write(out, &[0; 1 << 16]).unwrap();
+        memory.write(out, &vec![0; 1 << 16]).unwrap();
         Buffers { memory, args: [Arg::Pointer(data), Arg::Pointer(out)], out }
     }
 

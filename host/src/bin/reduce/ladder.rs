@@ -97,7 +97,7 @@ pub(crate) fn ladder(args: LadderArgs) -> Result<(), Failure> {
         return Err(wrong(measured));
     }
     if climb.is_cut_short() {
-        return Err(Failure::Interrupted(anyhow!("{} of {} rungs were measured", climb.rungs.len(), climb.asked)));
+        return Err(Failure::Interrupted(anyhow!("{} of {} rungs were measured whole", climb.whole(), climb.asked)));
     }
     Ok(())
 }

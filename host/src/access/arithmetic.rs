@@ -1,0 +1,149 @@
+//! Integer division and modulo, against shift and mask.
+
+use super::{
+    AccessError, Section,
+    draw::{bars, categories, chart, micros},
+    lab::{Lab, Ran, Site, threads},
+    words::check,
+};
+use crate::{
+    device::Arg,
+    output::{Axis, Cell, Column, Table},
+};
+
+/// Operations of a thread where they are timed, and where they are counted.
+const TIMED_ROUNDS: u32 = 256;
+const COUNTED_ROUNDS: u32 = 64;
+
+/// The divisor is 2^10.
+const SHIFT: u32 = 10;
+
+/// What is done with each number.
+#[derive(Clone, Copy)]
+enum Operation {
+    Quotient,
+    Shift,
+    Remainder,
+    Mask,
+}
+
+impl Operation {
+    /// As kernels spell it, and as it is written.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Quotient => ("quotient", "x / d"),
+            Self::Shift => ("shift", "x >> s"),
+            Self::Remainder => ("remainder", "x % d"),
+            Self::Mask => ("mask", "x & m"),
+        }
+    }
+
+    fn operand(self) -> u64 {
+        match self {
+            Self::Quotient | Self::Remainder => 1 << SHIFT,
+            Self::Shift => SHIFT.into(),
+            Self::Mask => (1 << SHIFT) - 1,
+        }
+    }
+
+    fn apply(self, x: u64) -> u64 {
+        match self {
+            Self::Quotient => x / self.operand(),
+            Self::Remainder => x % self.operand(),
+            Self::Shift => x >> self.operand(),
+            Self::Mask => x & self.operand(),
+        }
+    }
+}
+
+/// The operations in pairs that give the same.
+const OPERATIONS: [Operation; 4] = [Operation::Quotient, Operation::Shift, Operation::Remainder, Operation::Mask];
+
+pub(super) fn divide(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
+    let (sizes, is_timed) = (lab.threads(), lab.is_timed());
+    let mut columns = vec![
+        Column::new("type", "type"),
+        Column::new("operation", "operation"),
+        Column::new("instructions", "PTX instructions each"),
+    ];
+    if is_timed {
+        columns.push(Column::new("us", "time").in_unit("us"));
+        columns.push(Column::new("gop_per_s", "operations").in_unit("10^9/s"));
+    }
+    let mut table = Table::new("divide", "Division by 2^10", columns);
+    let rows = [32, 64].into_iter().flat_map(|bits| OPERATIONS.map(|operation| (bits, operation)));
+    lab.rows(
+        rows,
+        |(bits, operation)| format!("u{bits}: {}", operation.names().1),
+        |lab, (bits, operation): (u32, Operation)| {
+            let ran = lab.measure(sizes, |site, n| divide_run(site, n, bits, operation))?;
+            let done = sizes.counted.next_multiple_of(32) / 32 * u64::from(COUNTED_ROUNDS);
+            let mut row = vec![
+                format!("u{bits}").into(),
+                operation.names().1.into(),
+                Cell::number(ran.counters.warp_instructions as f64 / done as f64, 2),
+            ];
+            if is_timed {
+                row.push(micros(ran.time));
+                let done = sizes.timed as f64 * f64::from(TIMED_ROUNDS);
+                row.push(ran.time.map_or(Cell::Missing, |time| Cell::number(done / time.as_secs_f64() / 1e9, 1)));
+            }
+            table.push(row);
+            Ok(())
+        },
+    )?;
+    table.notes.push(lab.sizes_note("threads", sizes.counted, sizes.timed));
+    table.notes.push(
+        "Instructions include the next number of a sequence, the sum and a share of the loop. PTX has an instruction for \
+         division; the GPU has none, and runs many in its place: those show in the time alone."
+            .into(),
+    );
+    let mut charts = Vec::new();
+    let (title, axes) = ("Division against shift and mask", |y| [Axis::linear("operation"), Axis::linear(y)]);
+    if is_timed {
+        let series = vec![bars("operations", &table.rows, 4)];
+        let description = "Shifts and masks are many times as fast as divisions.";
+        let kind = categories(&table.rows, &[0, 1]);
+        charts.push(chart("divide-speed", title, description, kind, axes("10^9 operations/s"), series));
+    }
+    let series = vec![bars("instructions", &table.rows, 2)];
+    let description = "PTX instructions of each operation, in which a division is one.";
+    let kind = categories(&table.rows, &[0, 1]);
+    charts.push(chart("divide-instructions", title, description, kind, axes("PTX instructions"), series));
+    Ok(Section { tables: vec![table], charts })
+}
+
+fn divide_run(site: &mut Site<'_>, n: u64, bits: u32, operation: Operation) -> Result<Ran, AccessError> {
+    let (name, written) = operation.names();
+    let kernel = format!("access_divide_{name}_u{bits}");
+    let rounds = if site.is_timed() { TIMED_ROUNDS } else { COUNTED_ROUNDS };
+    let shape = Site::shape_of_threads(n, 0);
+    let threads = threads(shape);
+    let output = site.zeros(threads as u64 * u64::from(bits / 32))?;
+    let operand = if bits == 32 { Arg::U32(operation.operand() as u32) } else { Arg::U64(operation.operand()) };
+    let ran = site.run(&kernel, shape, &[Arg::Pointer(output.address()), operand, Arg::U32(rounds)])?;
+    let found = output.copy_to_host()?;
+    if bits == 32 {
+        let expected = (0..threads as u32).map(|thread| {
+            let (mut x, mut sum) = (thread, 0_u32);
+            for _ in 0..rounds {
+                x = x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                sum = sum.wrapping_add(operation.apply(x.into()) as u32);
+            }
+            sum
+        });
+        check(&kernel, written, &found, expected)?;
+    } else {
+        let found: Vec<u64> = found.chunks_exact(2).map(|half| u64::from(half[1]) << 32 | u64::from(half[0])).collect();
+        let expected = (0..threads as u64).map(|thread| {
+            let (mut x, mut sum) = (thread, 0_u64);
+            for _ in 0..rounds {
+                x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                sum = sum.wrapping_add(operation.apply(x));
+            }
+            sum
+        });
+        check(&kernel, written, &found, expected)?;
+    }
+    Ok(ran)
+}

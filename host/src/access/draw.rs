@@ -1,0 +1,114 @@
+//! Cells, columns and charts that several patterns have.
+
+use std::time::Duration;
+
+use super::lab::{Lab, Ran};
+use crate::output::{Axis, Cell, Chart, Column, Kind, Reference, Series};
+
+/// A column of times and one of bandwidths, for `what`: `read`, or nothing.
+pub(super) fn time_columns(what: &str) -> [Column; 2] {
+    let key = |name: &str| if what.is_empty() { name.to_owned() } else { format!("{}_{name}", what.replace(' ', "_")) };
+    let heading = |name: &str| if what.is_empty() { name.to_owned() } else { format!("{what}: {name}") };
+    [
+        Column::new(key("us"), heading("time")).in_unit("us"),
+        Column::new(key("gb_per_s"), heading("bandwidth")).in_unit("GB/s"),
+    ]
+}
+
+/// Their cells, for so many bytes that the threads asked for.
+pub(super) fn time_cells(time: Option<Duration>, bytes: u64) -> [Cell; 2] {
+    [micros(time), time.map_or(Cell::Missing, |time| Cell::number(gb_per_s(bytes, time), 1))]
+}
+
+/// A time in microseconds.
+pub(super) fn micros(time: Option<Duration>) -> Cell {
+    time.map_or(Cell::Missing, |time| Cell::number(time.as_secs_f64() * 1e6, 2))
+}
+
+/// Bytes in this time, in 10^9 a second.
+pub(super) fn gb_per_s(bytes: u64, time: Duration) -> f64 {
+    bytes as f64 / time.as_secs_f64() / 1e9
+}
+
+/// What each request took, or was.
+pub(super) fn each(count: u64, requests: u64) -> Cell {
+    if requests == 0 { Cell::Missing } else { Cell::number(count as f64 / requests as f64, 2) }
+}
+
+/// The number in a cell.
+fn value(cell: &Cell) -> Option<f64> {
+    match *cell {
+        Cell::Integer(value) => Some(value as f64),
+        Cell::Number { value, .. } => Some(value),
+        Cell::Text(_) | Cell::Missing => None,
+    }
+}
+
+/// A column of rows as a line over another.
+pub(super) fn line(name: &str, rows: &[Vec<Cell>], x: usize, y: usize) -> Series {
+    let point = |row: &Vec<Cell>| value(&row[x]).zip(value(&row[y]));
+    Series::new(name, rows.iter().filter_map(point).collect())
+}
+
+/// A column of rows as bars.
+pub(super) fn bars(name: &str, rows: &[Vec<Cell>], y: usize) -> Series {
+    Series::of_bars(name, rows.iter().map(|row| value(&row[y]).unwrap_or(f64::NAN)))
+}
+
+/// The texts of a column, below bars.
+pub(super) fn categories(rows: &[Vec<Cell>], columns: &[usize]) -> Kind {
+    let text = |row: &Vec<Cell>| {
+        let texts = columns.iter().map(|&column| match &row[column] {
+            Cell::Text(text) => text.clone(),
+            Cell::Integer(value) => value.to_string(),
+            Cell::Number { value, .. } => value.to_string(),
+            Cell::Missing => String::new(),
+        });
+        texts.collect::<Vec<_>>().join(" ")
+    };
+    Kind::Bars { categories: rows.iter().map(text).collect() }
+}
+
+/// A chart without lines to compare with.
+pub(super) fn chart(
+    id: &str,
+    title: &str,
+    description: &str,
+    kind: Kind,
+    axes: [Axis; 2],
+    series: Vec<Series>,
+) -> Chart {
+    let [x, y] = axes;
+    let (id, title, description) = (id.to_owned(), title.to_owned(), description.to_owned());
+    Chart { id, title, description, kind, x, y, series, references: Vec::new() }
+}
+
+impl Lab<'_> {
+    /// The same chart with the memory's peak, if it is known.
+    pub(super) fn with_peak(&self, mut chart: Chart) -> Chart {
+        let peak = |value| Reference { label: "peak of the memory".into(), value };
+        chart.references.extend(self.peak().map(peak));
+        chart
+    }
+
+    /// How many words were counted and timed, in a sentence.
+    pub(super) fn sizes_note(&self, what: &str, counted: u64, timed: u64) -> String {
+        if self.is_timed() {
+            format!("Times are medians over {timed} {what}; what a request takes is counted over {counted}.")
+        } else {
+            format!("Counted over {counted} {what}.")
+        }
+    }
+}
+
+impl Ran {
+    /// Sectors of global loads, for each request.
+    pub(super) fn load_sectors(&self) -> Cell {
+        each(self.counters.global.load.sectors, self.counters.global.load.requests)
+    }
+
+    /// Sectors of global stores, for each request.
+    pub(super) fn store_sectors(&self) -> Cell {
+        each(self.counters.global.store.sectors, self.counters.global.store.requests)
+    }
+}

@@ -1,0 +1,193 @@
+//! Fast and precise functions: how fast, and how precise.
+
+use super::{
+    AccessError, Section,
+    draw::{bars, categories, chart, micros},
+    lab::{Lab, Ran, Site},
+    words::word,
+};
+use crate::{
+    device::Arg,
+    output::{Axis, Cell, Column, Table},
+};
+
+/// The most that the kernels' precise sine is off, for arguments up to 2^17, in [`ulps`].
+pub const SIN_ULPS: f64 = 1.5;
+/// The most that the kernels' precise exponential is off, in [`ulps`].
+pub const EXP_ULPS: f64 = 1.0;
+
+/// Values of a thread where they are timed, and where they are counted.
+const TIMED_ROUNDS: u32 = 128;
+const COUNTED_ROUNDS: u32 = 16;
+
+/// How far `found` is from `exact`, in units of the last place that an `f32` of its size has.
+///
+/// ```
+/// use warpfold::access::ulps;
+/// assert_eq!(ulps(1.0 + f32::EPSILON, 1.0), 1.0);
+/// assert_eq!(ulps(f32::from_bits(1), 0.0), 1.0);
+/// ```
+pub fn ulps(found: f32, exact: f64) -> f64 {
+    // 0 has no exponent, and takes that of the subnormals.
+    let exponent = (exact.abs().log2().floor() as i32).max(f32::MIN_EXP - 1);
+    (f64::from(found) - exact).abs() / f64::from(exponent - 23).exp2()
+}
+
+#[derive(Clone, Copy)]
+struct Function {
+    name: &'static str,
+    version: &'static str,
+    kernel: &'static str,
+    exact: fn(f64) -> f64,
+    /// Arguments are between this and its negative.
+    most: f32,
+    /// Whether a value so far off, in ulp and absolutely, is as good as promised.
+    within: fn(x: f32, ulps: f64, absolute: f64) -> bool,
+}
+
+const FUNCTIONS: [Function; 4] = [
+    Function {
+        name: "sin",
+        version: "fast",
+        kernel: "access_math_sin_fast",
+        exact: f64::sin,
+        most: std::f32::consts::PI,
+        // PTX ISA, "sin": the absolute error from -pi to pi.
+        within: |_, _, absolute| absolute <= (-20.5_f64).exp2(),
+    },
+    Function {
+        name: "sin",
+        version: "precise",
+        kernel: "access_math_sin_precise",
+        exact: f64::sin,
+        most: std::f32::consts::PI,
+        within: |_, ulps, _| ulps <= SIN_ULPS,
+    },
+    Function {
+        name: "exp",
+        version: "fast",
+        kernel: "access_math_exp_fast",
+        exact: f64::exp,
+        most: 10.0,
+        // CUDA C++ Programming Guide, "Intrinsic Functions", __expf.
+        within: |x, ulps, _| ulps <= 2.0 + f64::from((1.173 * x.abs()).floor()),
+    },
+    Function {
+        name: "exp",
+        version: "precise",
+        kernel: "access_math_exp_precise",
+        exact: f64::exp,
+        most: 10.0,
+        within: |_, ulps, _| ulps <= EXP_ULPS,
+    },
+];
+
+/// What came of all arguments.
+struct Errors {
+    ulps: f64,
+    absolute: f64,
+}
+
+pub(super) fn math(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
+    let (sizes, is_timed) = (lab.sizes_of(1 << 20, 1 << 12), lab.is_timed());
+    let mut columns = vec![
+        Column::new("function", "function"),
+        Column::new("version", "version"),
+        Column::new("instructions", "PTX instructions each"),
+        Column::new("max_ulp", "largest error").in_unit("ulp"),
+        Column::new("max_error", "largest error, absolute"),
+    ];
+    if is_timed {
+        columns.push(Column::new("us", "time").in_unit("us"));
+        columns.push(Column::new("gvalues_per_s", "values").in_unit("10^9/s"));
+    }
+    let mut table = Table::new("math", "Fast and precise functions", columns);
+    lab.rows(
+        FUNCTIONS,
+        |function| format!("{}, {}", function.name, function.version),
+        |lab, function| {
+            let timed = lab.is_timed();
+            let mut errors = None;
+            let ran = {
+                let errors = std::cell::RefCell::new(&mut errors);
+                lab.measure(sizes, |site, n| {
+                    let (ran, found) = math_run(site, n, function)?;
+                    // Those of the GPU, if there is one, which runs last.
+                    **errors.borrow_mut() = Some(found);
+                    Ok(ran)
+                })?
+            };
+            let errors = errors.unwrap_or(Errors { ulps: f64::NAN, absolute: f64::NAN });
+            let done = sizes.counted.div_ceil(32) * u64::from(COUNTED_ROUNDS);
+            let mut row = vec![
+                function.name.into(),
+                function.version.into(),
+                Cell::number(ran.counters.warp_instructions as f64 / done as f64, 2),
+                Cell::number(errors.ulps, 2),
+                format!("{:.1e}", errors.absolute).into(),
+            ];
+            if timed {
+                row.push(micros(ran.time));
+                let done = sizes.timed as f64 * f64::from(TIMED_ROUNDS);
+                row.push(ran.time.map_or(Cell::Missing, |time| Cell::number(done / time.as_secs_f64() / 1e9, 1)));
+            }
+            table.push(row);
+            Ok(())
+        },
+    )?;
+    table.notes.push(lab.sizes_note("arguments", sizes.counted, sizes.timed));
+    table.notes.push("Sine from -pi to pi, exponential from -10 to 10; errors against f64.".into());
+    if !is_timed {
+        table.notes.push(
+            "The simulator computes sin.approx and ex2.approx in f64: a GPU's fast functions are less precise.".into(),
+        );
+    }
+    let mut charts = Vec::new();
+    let axes = |y| [Axis::linear("function"), Axis::linear(y)];
+    let title = "Fast and precise functions";
+    if is_timed {
+        let series = vec![bars("values", &table.rows, 6)];
+        let description = "The fast versions are several times as fast as the precise ones.";
+        let kind = categories(&table.rows, &[0, 1]);
+        charts.push(chart("math-speed", title, description, kind, axes("10^9 values/s"), series));
+    }
+    let series = vec![bars("instructions", &table.rows, 2)];
+    let description = "The fast versions are a few instructions each, the precise ones some twenty.";
+    let kind = categories(&table.rows, &[0, 1]);
+    charts.push(chart("math-instructions", title, description, kind, axes("PTX instructions"), series));
+    Ok(Section { tables: vec![table], charts })
+}
+
+fn math_run(site: &mut Site<'_>, n: u64, function: Function) -> Result<(Ran, Errors), AccessError> {
+    // Evenly spread, as the multiples of the golden ratio are.
+    let argument = |i| (f64::from(word(i, site.seed)) / 2.0_f64.powi(31) - 1.0) * f64::from(function.most);
+    let arguments: Vec<f32> = (0..n as u32).map(|i| argument(i) as f32).collect();
+    let (input, output) = (site.device.upload(&arguments)?, site.device.alloc::<f32>(arguments.len())?);
+    let rounds = if site.is_timed() { TIMED_ROUNDS } else { COUNTED_ROUNDS };
+    let args = [
+        Arg::Pointer(input.address()),
+        Arg::Pointer(output.address()),
+        Arg::U64(n),
+        Arg::U32(rounds),
+        Arg::U32(0.0_f32.to_bits()),
+    ];
+    let ran = site.run(function.kernel, Site::shape_of_threads(n, 0), &args)?;
+    let mut errors = Errors { ulps: 0.0, absolute: 0.0 };
+    for (i, (&x, &found)) in arguments.iter().zip(&output.copy_to_host()?).enumerate() {
+        let exact = (function.exact)(x.into());
+        let (ulps, absolute) = (ulps(found, exact), (f64::from(found) - exact).abs());
+        // A NaN is within nothing.
+        if !(function.within)(x, ulps, absolute) {
+            return Err(AccessError::Wrong {
+                kernel: function.kernel.to_owned(),
+                parameter: format!("x = {x:?}"),
+                place: format!("element {i}"),
+                found: format!("{found:?}"),
+                expected: format!("near {exact:?}"),
+            });
+        }
+        errors.ulps = errors.ulps.max(ulps);
+        errors.absolute = errors.absolute.max(absolute);
+    }
+    Ok((ran, errors))
+}

@@ -1,0 +1,209 @@
+//! Patterns of access to shared and to constant memory.
+
+use super::{
+    AccessError, Pattern, Section,
+    draw::{chart, each, line, micros},
+    lab::{BLOCK, Lab, Ran, Site, threads},
+    words::{check, word},
+};
+use crate::{
+    device::{Arg, LaunchShape},
+    output::{Axis, Cell, Column, Kind, Table},
+};
+
+/// Reads of a thread where they are timed, and where they are counted.
+const TIMED_ROUNDS: u32 = 512;
+const COUNTED_ROUNDS: u32 = 32;
+
+fn rounds(is_timed: bool) -> u32 {
+    if is_timed { TIMED_ROUNDS } else { COUNTED_ROUNDS }
+}
+
+/// Words of constant memory that the kernel has.
+const CONSTANT_WORDS: u32 = 256;
+
+impl Pattern {
+    /// The first word that a thread of a block reads.
+    fn first(self, thread: u32, parameter: u32) -> u32 {
+        match self {
+            Self::SharedStride => thread * parameter,
+            Self::SharedOffset => thread + parameter,
+            _ => thread / parameter,
+        }
+    }
+
+    /// Words of shared memory that a block needs.
+    fn shared_words(self, parameter: u32, rounds: u32) -> u32 {
+        rounds
+            + match self {
+                Self::SharedStride => BLOCK * parameter,
+                Self::SharedOffset => BLOCK + parameter,
+                _ => BLOCK,
+            }
+    }
+}
+
+/// Threads that read one word together.
+const GROUPS: [u32; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+
+pub(super) fn shared(lab: &mut Lab<'_>, pattern: Pattern) -> Result<Section, AccessError> {
+    let (sizes, is_timed) = (lab.threads(), lab.is_timed());
+    let (title, parameter, kernel) = match pattern {
+        Pattern::SharedStride => {
+            ("Shared memory with a stride", Column::new("stride", "stride").in_unit("words"), "access_shared_stride")
+        }
+        Pattern::SharedOffset => {
+            ("Shared memory at an offset", Column::new("offset", "offset").in_unit("words"), "access_shared_offset")
+        }
+        _ => ("Threads that read the same word", Column::new("threads", "threads a word"), "access_shared_broadcast"),
+    };
+    let mut columns = vec![
+        parameter.clone(),
+        Column::new("conflicts_per_request", "conflicts per request"),
+        Column::new("wavefronts_per_request", "wavefronts per request"),
+    ];
+    if is_timed {
+        columns.push(Column::new("us", "time").in_unit("us"));
+        columns.push(Column::new("gb_per_s", "bandwidth").in_unit("GB/s"));
+    }
+    let mut table = Table::new(pattern.name(), title, columns);
+    let parameters: Vec<u32> =
+        if pattern == Pattern::Broadcast { GROUPS.to_vec() } else { lab.sweep(pattern).collect() };
+    lab.rows(
+        parameters,
+        |parameter| format!("{pattern} {parameter}"),
+        |lab, parameter| {
+            let timed = lab.is_timed();
+            let ran = lab.measure(sizes, |site, n| shared_run(site, pattern, kernel, n, parameter))?;
+            let load = ran.counters.shared.load;
+            let mut row = vec![
+                u64::from(parameter).into(),
+                each(load.bank_conflicts, load.requests),
+                each(load.wavefronts, load.requests),
+            ];
+            if timed {
+                row.extend(read_cells(&ran, sizes.timed));
+            }
+            table.push(row);
+            Ok(())
+        },
+    )?;
+    table.notes.push(rounds_note(lab, sizes.counted, sizes.timed));
+    let name = pattern.name();
+    let axes = |y| [Axis::linear(parameter.head()), Axis::linear(y)];
+    let mut charts = vec![chart(
+        &format!("{name}-conflicts"),
+        &format!("{title}: bank conflicts"),
+        match pattern {
+            Pattern::SharedStride => {
+                "No conflicts at odd strides; else as many as the largest power of two in the stride, less one."
+            }
+            _ => "No conflicts anywhere.",
+        },
+        Kind::Lines,
+        axes("conflicts per request"),
+        vec![line("conflicts", &table.rows, 0, 1)],
+    )];
+    if is_timed {
+        charts.push(chart(
+            &format!("{name}-bandwidth"),
+            &format!("{title}: bandwidth"),
+            "What all multiprocessors together read from their shared memory.",
+            Kind::Lines,
+            axes("GB/s"),
+            vec![line("read", &table.rows, 0, 4)],
+        ));
+    }
+    Ok(Section { tables: vec![table], charts })
+}
+
+/// The time, and the bandwidth of a word for each thread and round.
+fn read_cells(ran: &Ran, n: u64) -> [Cell; 2] {
+    let bytes = n.next_multiple_of(BLOCK.into()) * u64::from(TIMED_ROUNDS) * 4;
+    super::draw::time_cells(ran.time, bytes)
+}
+
+fn rounds_note(lab: &Lab<'_>, counted: u64, timed: u64) -> String {
+    let sizes = lab.sizes_note("threads", counted, timed);
+    let rounds = if lab.is_timed() { TIMED_ROUNDS } else { COUNTED_ROUNDS };
+    format!("{sizes} Each thread reads {rounds} words{}.", if lab.is_timed() { " where it is timed" } else { "" })
+}
+
+fn shared_run(site: &mut Site<'_>, pattern: Pattern, kernel: &str, n: u64, parameter: u32) -> Result<Ran, AccessError> {
+    let rounds = rounds(site.is_timed());
+    let shape = Site::shape_of_threads(n, pattern.shared_words(parameter, rounds) * 4);
+    let seed = site.seed;
+    let output = site.zeros(threads(shape) as u64)?;
+    let args = [Arg::Pointer(output.address()), Arg::U32(parameter), Arg::U32(rounds), Arg::U32(seed)];
+    let ran = site.run(kernel, shape, &args)?;
+    let of_block: Vec<u32> = (0..BLOCK)
+        .map(|thread| {
+            let first = pattern.first(thread, parameter);
+            (first..first + rounds).fold(0, |sum: u32, i| sum.wrapping_add(word(i, seed)))
+        })
+        .collect();
+    check(kernel, &format!("{pattern} {parameter}"), &output.copy_to_host()?, of_block.into_iter().cycle())?;
+    Ok(ran)
+}
+
+pub(super) fn constant(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
+    let (sizes, is_timed) = (lab.threads(), lab.is_timed());
+    let mut columns = vec![
+        Column::new("addresses", "addresses in a warp"),
+        Column::new("requests", "requests"),
+        Column::new("bytes_per_request", "bytes asked for per request").in_unit("bytes"),
+    ];
+    if is_timed {
+        columns.push(Column::new("us", "time").in_unit("us"));
+        columns.push(Column::new("times_first", "times the first row"));
+    }
+    let mut table = Table::new("constant", "Constant memory", columns);
+    let mut one = None;
+    lab.rows(
+        lab.sweep(Pattern::Constant),
+        |distinct| format!("constant, {distinct} addresses"),
+        |lab, distinct| {
+            let ran = lab.measure(sizes, |site, n| constant_run(site, n, distinct))?;
+            let constant = ran.counters.constant;
+            let mut row =
+                vec![u64::from(distinct).into(), constant.requests.into(), each(constant.bytes, constant.requests)];
+            if let Some(time) = ran.time {
+                let one = *one.get_or_insert(time.as_secs_f64());
+                row.push(micros(Some(time)));
+                row.push(Cell::number(time.as_secs_f64() / one, 2));
+            }
+            table.push(row);
+            Ok(())
+        },
+    )?;
+    table.notes.push(rounds_note(lab, sizes.counted, sizes.timed));
+    table.notes.push("The constant cache serves one address of a warp at a time.".into());
+    let mut charts = Vec::new();
+    if is_timed {
+        charts.push(chart(
+            "constant-time",
+            "Constant memory: time over addresses",
+            "The time grows with the number of different addresses that a warp reads at once.",
+            Kind::Lines,
+            [Axis::linear("addresses in a warp"), Axis::linear("us")],
+            vec![line("time", &table.rows, 0, 3)],
+        ));
+    }
+    Ok(Section { tables: vec![table], charts })
+}
+
+fn constant_run(site: &mut Site<'_>, n: u64, distinct: u32) -> Result<Ran, AccessError> {
+    const KERNEL: &str = "access_constant";
+    let rounds = rounds(site.is_timed());
+    let shape: LaunchShape = Site::shape_of_threads(n, 0);
+    let output = site.zeros(threads(shape) as u64)?;
+    let ran = site.run(KERNEL, shape, &[Arg::Pointer(output.address()), Arg::U32(distinct), Arg::U32(rounds)])?;
+    let of_warp: Vec<u32> = (0..32)
+        .map(|lane| {
+            let words = (0..rounds).map(|round| word((lane % distinct + round) % CONSTANT_WORDS, 0));
+            words.fold(0, u32::wrapping_add)
+        })
+        .collect();
+    check(KERNEL, &format!("{distinct} addresses"), &output.copy_to_host()?, of_warp.into_iter().cycle())?;
+    Ok(ran)
+}

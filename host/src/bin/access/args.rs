@@ -1,0 +1,200 @@
+//! The arguments as they are written, and as they are meant.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use clap::{Parser, Subcommand};
+use warpfold::{
+    access::{Pattern, Request, Sweep},
+    cli::{EXIT_STATUS, GenerateArgs, Output, OutputArgs, whole},
+    device::DeviceChoice,
+    reduce::Runs,
+};
+
+/// See how memory wants to be read: each slide of the lecture as a table over what it turns. What a request takes is
+/// counted on the simulator; times are measured on a GPU, if there is one. All results are checked on the CPU.
+#[derive(Parser)]
+#[command(name = "access", version, args_conflicts_with_subcommands = true, after_help = EXIT_STATUS)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Written>,
+
+    /// List the patterns with their slides and exit
+    #[arg(long)]
+    list: bool,
+}
+
+#[derive(Subcommand)]
+enum Written {
+    /// Read and copy words that begin 0 to 32 words behind an aligned address
+    Offset(PatternArgs),
+    /// Read and copy words that lie 1 to 64 words apart
+    Stride(PatternArgs),
+    /// Read and copy words in another order within each warp
+    Permuted(PatternArgs),
+    /// Read and copy 4, 8 and 16 bytes a thread
+    Width(PatternArgs),
+    /// Read shared memory with strides of 1 to 33 words
+    SharedStride(PatternArgs),
+    /// Read shared memory from 0 to 32 words on
+    SharedOffset(PatternArgs),
+    /// Read the same word of shared memory with 1 to 256 threads
+    Broadcast(PatternArgs),
+    /// Copy between host and GPU, page-locked or not, and beside computation; on a GPU only
+    Transfer(PatternArgs),
+    /// Read constant memory at 1 to 32 addresses in a warp
+    Constant(PatternArgs),
+    /// Divide by a power of two, against shift and mask
+    Divide(PatternArgs),
+    /// Compute sine and exponential, fast and precisely
+    Math(PatternArgs),
+    /// Sum a vector in a loop unrolled by 1, 2, 4 and 8
+    Unroll(PatternArgs),
+    /// All of them in one document
+    All(PatternArgs),
+    /// Write shell completions or a manual page
+    Generate(GenerateArgs),
+}
+
+#[derive(clap::Args)]
+struct PatternArgs {
+    /// Accesses, or threads where each makes many, as in 4194304 or 2^22 [default: what suits pattern and device]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    n: Option<String>,
+
+    /// The parameter's values, from the first to the last, as in 0..32; for offset, stride, shared-stride,
+    /// shared-offset and constant [default: the slide's]
+    #[arg(long, value_name = "A..B", allow_hyphen_values = true)]
+    range: Option<String>,
+
+    /// auto (a GPU if there is one), cuda or sim
+    #[arg(long, default_value = "auto")]
+    device: String,
+
+    /// Timed runs on a GPU, after 3 to warm up; the simulator counts one [default: 20]
+    #[arg(long, value_name = "R", allow_hyphen_values = true)]
+    reps: Option<String>,
+
+    /// Seed of what the arrays hold, and of the random order, a whole number below 2^32
+    #[arg(long, default_value = "1", allow_hyphen_values = true)]
+    seed: String,
+
+    /// Use the PTX of a folder instead of what is built in (or WARPFOLD_PTX_DIR)
+    #[arg(long, value_name = "DIR")]
+    ptx_dir: Option<PathBuf>,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// What is to be done.
+pub(crate) enum Command {
+    List,
+    Show(Job),
+    Generate(GenerateArgs),
+}
+
+/// Patterns that were asked for.
+pub(crate) struct Job {
+    pub(crate) patterns: Vec<Pattern>,
+    pub(crate) request: Request,
+    pub(crate) device: DeviceChoice,
+    pub(crate) ptx_dir: Option<PathBuf>,
+    pub(crate) output: Output,
+}
+
+const MAX_REPS: u64 = 1_000_000;
+
+impl Args {
+    /// What the arguments mean, without looking at any file or device.
+    pub(crate) fn resolve(self) -> Result<Command> {
+        use Written as W;
+        let (pattern, args) = match self.command {
+            None if self.list => return Ok(Command::List),
+            None => bail!("the pattern is missing: it is all, or a name that --list prints"),
+            Some(W::Generate(args)) => return Ok(Command::Generate(args)),
+            Some(W::All(args)) => (None, args),
+            Some(W::Offset(args)) => (Some(Pattern::Offset), args),
+            Some(W::Stride(args)) => (Some(Pattern::Stride), args),
+            Some(W::Permuted(args)) => (Some(Pattern::Permuted), args),
+            Some(W::Width(args)) => (Some(Pattern::Width), args),
+            Some(W::SharedStride(args)) => (Some(Pattern::SharedStride), args),
+            Some(W::SharedOffset(args)) => (Some(Pattern::SharedOffset), args),
+            Some(W::Broadcast(args)) => (Some(Pattern::Broadcast), args),
+            Some(W::Transfer(args)) => (Some(Pattern::Transfer), args),
+            Some(W::Constant(args)) => (Some(Pattern::Constant), args),
+            Some(W::Divide(args)) => (Some(Pattern::Divide), args),
+            Some(W::Math(args)) => (Some(Pattern::Math), args),
+            Some(W::Unroll(args)) => (Some(Pattern::Unroll), args),
+        };
+        Ok(Command::Show(args.resolve(pattern)?))
+    }
+}
+
+impl PatternArgs {
+    /// For one pattern, or for all.
+    fn resolve(self, pattern: Option<Pattern>) -> Result<Job> {
+        let sweep = self.range.as_deref().map(range).transpose()?;
+        if pattern.is_none() && sweep.is_some() {
+            bail!("--range with all: each pattern has a range of its own");
+        }
+        let timed = match self.reps.map(|text| whole("--reps", &text, "20")).transpose()? {
+            None => Request::default().runs.timed,
+            Some(reps) if (1..=MAX_REPS).contains(&reps) => reps as u32,
+            Some(reps) => bail!("--reps {reps}: 1 to {MAX_REPS} runs are made"),
+        };
+        let seed = whole("--seed", &self.seed, "1")?;
+        let request = Request {
+            n: self.n.map(|text| whole("--n", &text, "4194304 or 2^22")).transpose()?,
+            runs: Runs { timed, ..Request::default().runs },
+            seed: u32::try_from(seed).ok().with_context(|| format!("--seed {seed}: it must be below 2^32"))?,
+            sweep,
+        };
+        Ok(Job {
+            patterns: pattern.map_or_else(|| Pattern::ALL.to_vec(), |pattern| vec![pattern]),
+            request,
+            device: self.device.parse()?,
+            ptx_dir: self.ptx_dir,
+            output: self.output.resolve()?,
+        })
+    }
+}
+
+/// `0..32`: both ends belong to it.
+fn range(text: &str) -> Result<Sweep> {
+    let number = |text: &str| {
+        let number = whole("--range", text, "0..32")?;
+        u32::try_from(number).ok().with_context(|| format!("--range '{text}': it must be below 2^32"))
+    };
+    match text.split_once("..") {
+        Some((first, last)) => {
+            let (first, last) = (number(first)?, number(last)?);
+            if first > last {
+                bail!("--range '{text}': it is empty, because {first} is more than {last}");
+            }
+            Ok(Sweep { first, last })
+        }
+        None => number(text).map(|one| Sweep { first: one, last: one }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_says_what_the_list_says() {
+        let command = Args::command();
+        for pattern in Pattern::ALL {
+            let help = command.find_subcommand(pattern.name()).unwrap().get_about().unwrap().to_string();
+            assert_eq!(help.to_lowercase(), pattern.about(), "{pattern}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The command-line tool `access`: the lecture's slides on memory access, live.
+
+mod args;
+
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
+
+use anyhow::anyhow;
+use clap::{CommandFactory, Parser};
+use warpfold::{
+    access::{AccessError, Lab, Pattern},
+    cli::{Failure, Progress, exit, failed, interruptible, note, open_device, refused, written},
+    device::{Device, DeviceKind, Instrument},
+    output::Document,
+    ptx::{self, PtxLibrary},
+};
+
+use crate::args::{Args, Command, Job};
+
+fn main() -> ExitCode {
+    exit(match Args::parse().resolve() {
+        Ok(Command::List) => written(write_list(&mut io::stdout().lock())),
+        Ok(Command::Generate(args)) => args.run(Args::command()),
+        Ok(Command::Show(job)) => show(job),
+        Err(error) => Err(refused(error)),
+    })
+}
+
+/// Writes the patterns, what they do and their slides.
+fn write_list(out: &mut impl Write) -> io::Result<()> {
+    for pattern in Pattern::ALL {
+        writeln!(out, "{:13}  {}", pattern.name(), pattern.about())?;
+        writeln!(out, "{:13}  slide: {}", "", pattern.slide())?;
+    }
+    writeln!(out, "{:13}  all of them in one document", "all")
+}
+
+fn show(job: Job) -> Result<(), Failure> {
+    let Job { patterns, request, device, ptx_dir, output } = job;
+    for &pattern in &patterns {
+        Lab::check(pattern, &request).map_err(refused)?;
+    }
+    let ptx_dir = ptx::folder(ptx_dir.as_deref());
+    // A folder that was named is an input like others; the embedded kernels are not the user's.
+    let no_ptx = |error| if ptx_dir.is_some() { refused(error) } else { failed(error) };
+    let library = PtxLibrary::open(ptx_dir.as_deref()).map_err(no_ptx)?;
+    let device = open_device(device)?;
+    let counter = interruptible(Device::simulator_with(Instrument::Count))?;
+    let gpu = (device.info().kind == DeviceKind::Cuda).then_some(&device);
+
+    let title = match *patterns {
+        [pattern] => format!("access {pattern}"),
+        _ => "access all".into(),
+    };
+    let mut document =
+        Document { title, environment: environment(&device, gpu.is_some(), request.seed), ..Document::default() };
+    let progress = Progress::new();
+    let mut lab = Lab::new(&library, &counter, gpu, request).on_row(|what| progress.say(what));
+    let in_all = patterns.len() > 1;
+    for pattern in patterns {
+        match lab.run(pattern) {
+            Ok(section) => {
+                document.tables.extend(section.tables);
+                document.charts.extend(section.charts);
+            }
+            Err(error @ AccessError::NeedsGpu { .. }) if in_all => note(format_args!("left out: {error}")),
+            Err(AccessError::Ptx(error)) => return Err(no_ptx(error)),
+            Err(error) if error.is_refusal() => return Err(refused(error)),
+            Err(error) => return Err(failed(error)),
+        }
+        if lab.is_interrupted() {
+            break;
+        }
+    }
+    let interrupted = lab.is_interrupted();
+    drop(lab);
+    drop(progress);
+    output.write(document)?;
+    if interrupted {
+        return Err(Failure::Interrupted(anyhow!("the rows that were done are written")));
+    }
+    Ok(())
+}
+
+fn environment(device: &Device, is_gpu: bool, seed: u32) -> Vec<(String, String)> {
+    let mut environment = vec![("device".to_owned(), device.info().name.clone())];
+    if is_gpu {
+        let (major, minor) = device.info().compute_capability;
+        environment.push(("compute capability".into(), format!("{major}.{minor}")));
+        environment.push(("times".into(), "measured on the GPU".into()));
+        environment.push(("requests, sectors, conflicts".into(), "counted on the simulator".into()));
+    } else {
+        environment.push(("times".into(), "none: the simulator's say nothing about a GPU".into()));
+    }
+    environment.push(("seed".into(), seed.to_string()));
+    environment
+}

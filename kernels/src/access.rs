@@ -1,0 +1,50 @@
+//! How memory wants to be read: one pattern a file, each a slide of Filipovič's lecture as a kernel.
+//!
+//! "Optimalizace pro GPU hardware" (Jiří Filipovič, Masaryk University) shows what coalescing, alignment, strides, banks,
+//! constants and loops cost. Each kernel does one such thing over and over and little else, so that what it does can be
+//! counted, and its time measured.
+//!
+//! # The launch's contract
+//!
+//! - grid and block are one-dimensional, and the block is a multiple of 32 threads;
+//! - `input` holds what the kernel's documentation says, `output` likewise, both aligned to the element and not
+//!   overlapping.
+//!
+//! # Why no read is optimised away
+//!
+//! What a kernel reads goes into a sum that wraps, and each thread stores its sum. A thread reads many words and stores
+//! one, so the store hardly shows in the time; and the host can compute what must be in it.
+
+use cuda_std::thread;
+
+pub mod constant;
+pub mod divide;
+pub mod fill;
+pub mod math;
+pub mod offset;
+pub mod permuted;
+pub mod precise;
+pub mod shared;
+pub mod stride;
+pub mod transfer;
+pub mod unroll;
+pub mod width;
+
+/// The thread's index in the grid.
+#[inline(always)]
+fn thread_index() -> usize {
+    thread::block_idx_x() as usize * thread::block_dim_x() as usize + thread::thread_idx_x() as usize
+}
+
+/// Threads of the grid: the step of a loop that all of them share.
+#[inline(always)]
+fn threads() -> usize {
+    thread::grid_dim_x() as usize * thread::block_dim_x() as usize
+}
+
+/// The word that stands at index `i` of a test array: the host knows it without an array of its own. The multiplier is
+/// 2^32 divided by the golden ratio, so that neighbours differ in all their bits.
+#[inline(always)]
+const fn word(i: u32, seed: u32) -> u32 {
+    i.wrapping_mul(0x9E37_79B9).wrapping_add(seed)
+}
