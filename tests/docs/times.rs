@@ -2,7 +2,7 @@
 //!
 //! They stand between `<!-- times: WHAT -->` and `<!-- end of times -->`, where `WHAT` is `ladder`, or the beginning of a
 //! kernel's name, such as `reduce3`, or two of them: `reduce3 over reduce2` has their speedup as well. Or it is a file
-//! of the folder and the beginning of a heading in it, `access.md: Stride`, and the table below that heading is shown.
+//! of the folder and the beginning of a heading in it, `lab.access.md: Wide access`, and the table below that heading is shown.
 
 use std::{
     fmt::Write as _,
@@ -28,6 +28,15 @@ fn newest() -> (PathBuf, Json) {
 /// The kernel's rung, as in `reduce3` of `reduce3_sum_i32`.
 fn rung(row: &Json) -> &str {
     row["kernel"].as_str().unwrap().split("_sum_").next().unwrap()
+}
+
+/// As `reduce --variant` takes it: `3` of `reduce3`.
+fn label_of(rung: &str) -> &str {
+    match rung.strip_prefix("reduce") {
+        Some(number) => number,
+        None if rung == "atomicwarp" => "atomic-warp",
+        None => rung,
+    }
 }
 
 /// The rows of sums of i32 of one size, in the file's order.
@@ -64,7 +73,7 @@ fn table(what: &str, results: &Json) -> String {
         text += "|---|---:|---:|---:|---:|---:|---:|\n";
         for row in &per_size[0] {
             let label = rung(row);
-            write!(text, "| {} |", label.strip_prefix("reduce").unwrap_or(label)).unwrap();
+            write!(text, "| {} |", label_of(label)).unwrap();
             for rows in &per_size {
                 let row = rows.iter().find(|row| rung(row) == label).expect("each rung at each size");
                 let ratio = row["ratio"].as_f64().map_or_else(String::new, |ratio| format!("{ratio:.3}"));
@@ -94,9 +103,8 @@ fn table(what: &str, results: &Json) -> String {
         each(&|row| format!("{:.1} %", number(&row["rust"]["gb_per_s"]) / peak * 100.0)),
     );
     if let Some((slower, times)) = slower.and_then(|slower| Some((slower, measured(slower)?))) {
-        let name = slower.strip_prefix("reduce").map_or_else(|| slower.to_owned(), |number| format!("rung {number}"));
         let ratios = rows.iter().zip(times).map(|(row, slow)| format!("{:.2}", median(slow) / median(row)));
-        line(&format!("speedup over {name}"), ratios.collect());
+        line(&format!("speedup over rung {}", label_of(slower)), ratios.collect());
     }
     if rows.iter().all(|row| row["ratio"].is_number()) {
         line("nvcc's time over ours", each(&|row| format!("{:.3}", number(&row["ratio"]))));
