@@ -97,6 +97,15 @@ reduce_all() {
 reduce_all >>"$out/reduce.txt" 2>&1
 verdict "reduce" $? "all variants; the first run ever took $(grep '^real' "$out/reduce.txt" | cut -f2)"
 
+step access
+access_all() {
+    timeout 120 access all --device cuda --format json >"$out/access.json" &&
+        timeout 120 access all --device cuda --reps 5 --format markdown >"$out/access.md"
+}
+started=$SECONDS
+access_all
+verdict "access" $? "all patterns, results checked, $((SECONDS - started)) s"
+
 step compute-sanitizer
 if command -v compute-sanitizer >/dev/null; then
     # The driver is asked for one parameter too many, to learn their number: no error of ours.
