@@ -40,7 +40,7 @@ fn bad_arguments_are_refused_in_one_sentence() {
         &[
             "",
             "--variant 6",
-            "--variant 8 --n 10",
+            "--variant 15 --n 10",
             "--variant fastest --n 10",
             "--variant 6 --n 10 --op mean",
             "--variant 6 --n 10 --type f16",
@@ -67,16 +67,16 @@ fn bad_arguments_are_refused_in_one_sentence() {
     );
     insta::assert_snapshot!(text, @r"
     $ reduce 
-    error: --variant is missing: it is 0 to 7, global, or a name that --list prints
+    error: --variant is missing: it is 0 to 14, global, atomic, atomic-warp, or a name that --list prints
     [2]
     $ reduce --variant 6
     error: --n is missing: it is the number of elements, such as 4194304 or 2^22
     [2]
-    $ reduce --variant 8 --n 10
-    error: unknown variant '8': it is 0 to 7, global, or a name that --list prints
+    $ reduce --variant 15 --n 10
+    error: unknown variant '15': it is 0 to 14, global, atomic, atomic-warp, or a name that --list prints
     [2]
     $ reduce --variant fastest --n 10
-    error: unknown variant 'fastest': it is 0 to 7, global, or a name that --list prints
+    error: unknown variant 'fastest': it is 0 to 14, global, atomic, atomic-warp, or a name that --list prints
     [2]
     $ reduce --variant 6 --n 10 --op mean
     error: unknown operation 'mean': it is one of sum, min, max, prod
@@ -170,6 +170,63 @@ fn shapes_that_do_not_fit_are_refused_in_one_sentence() {
     error: a grid of 2147483648 blocks is too large: CUDA allows 2147483647
     [2]
     ");
+}
+
+#[test]
+fn what_a_rung_is_not_for_is_refused_with_the_reason() {
+    let text = transcript(
+        &Sandbox::new(),
+        &[
+            "--variant 11 --n 10 --op prod",
+            "--variant 11 --n 10 --type f32",
+            "--variant redux --n 10 --type i64 --op max",
+            "--variant atomic --n 10 --op prod",
+            "--variant atomic-warp --n 10 --op min --type f64",
+            "--variant 8 --n 10 --block 16",
+            "profile --variant 11 --n 10 --gpu t4",
+            "profile --variant 13 --n 10 --gpu a100",
+            "compare 9 14 --n 10 --gpu l4",
+        ],
+    );
+    insta::assert_snapshot!(text, @r"
+    $ reduce --variant 11 --n 10 --op prod
+    error: variant 11 has no prod of i32: redux.sync does sum, min and max of i32 and u32
+    [2]
+    $ reduce --variant 11 --n 10 --type f32
+    error: variant 11 has no sum of f32: redux.sync does sum, min and max of i32 and u32
+    [2]
+    $ reduce --variant redux --n 10 --type i64 --op max
+    error: variant 11 has no max of i64: redux.sync does sum, min and max of i32 and u32
+    [2]
+    $ reduce --variant atomic --n 10 --op prod
+    error: variant atomic has no prod of i32: atomics in global memory do the sum of every type, and min and max of integers
+    [2]
+    $ reduce --variant atomic-warp --n 10 --op min --type f64
+    error: variant atomic-warp has no min of f64: atomics in global memory do the sum of every type, and min and max of integers
+    [2]
+    $ reduce --variant 8 --n 10 --block 16
+    error: block 16: variant 8 works with blocks of a power of two from 32 to 1024 threads
+    [2]
+    $ reduce profile --variant 11 --n 10 --gpu t4
+    error: variant 11 needs compute capability 8.0; the device has 7.5
+    [1]
+    $ reduce profile --variant 13 --n 10 --gpu a100
+    error: variant 13 needs compute capability 9.0; the device has 8.0
+    [1]
+    $ reduce compare 9 14 --n 10 --gpu l4
+    error: variant 14 needs compute capability 9.0; the device has 8.9
+    [1]
+    ");
+}
+
+#[test]
+fn a_grid_that_cannot_wait_for_itself_is_refused() {
+    let run = Sandbox::new().reduce_line("--variant 12 --n 100000 --grid 1000000 --device sim");
+    assert_eq!(run.status, Some(2), "{run}");
+    assert_eq!(
+        run.stderr,
+        "error: grid 1000000: the blocks of variant 12 wait for each other, and the device holds 128 of 256 threads at once\n"
+    );
 }
 
 #[test]

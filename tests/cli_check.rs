@@ -5,7 +5,7 @@ mod support;
 use cuda_builder::manifest::{FILE_NAME, sha256_hex};
 use serde_json::Value as Json;
 use support::{Run, Sandbox};
-use warpfold::ptx::PtxLibrary;
+use warpfold::{ptx::PtxLibrary, variant::Variant};
 
 /// A kernel's module, changed, in a fresh sandbox.
 fn with_ptx(kernel: &str, change: impl Fn(&str) -> String) -> Sandbox {
@@ -27,7 +27,7 @@ fn json(run: &Run) -> Json {
 
 #[test]
 fn every_rung_is_clean() {
-    for variant in ["0", "global", "1", "2", "3", "4", "5", "6", "7"] {
+    for variant in Variant::all() {
         let run = Sandbox::new().reduce_line(&format!("--variant {variant} --n 3000 --check"));
         assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""), "{run}");
         let last = run.stdout.lines().last().unwrap();
@@ -60,6 +60,14 @@ fn without_a_barrier_there_is_a_race() {
         assert!(party["access"].is_string() && party["line"].is_u64(), "{run}");
     }
     assert_eq!(report["faults"], serde_json::json!([]), "{run}");
+}
+
+#[test]
+fn without_its_fence_the_last_block_races() {
+    let sandbox = with_ptx("reduce10_sum_i32", |text| text.replace("membar.gl", "// membar.gl"));
+    let run = sandbox.reduce_line("--variant 10 --n 9000 --block 64 --check --ptx-dir .");
+    assert_eq!(run.status, Some(1), "{run}");
+    assert!(run.stdout.contains("  --> kernels/src/ladder/reduce10.rs:"), "{run}");
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn bad_arguments_are_refused_in_one_sentence() {
     let sandbox = Sandbox::new();
     let mut text = String::new();
     for line in [
-        "profile --variant 8",
+        "profile --variant 15",
         "profile --variant 2 --n many",
         "profile --variant 2 --n 0",
         "profile --variant 2 --n 0 --op min",
@@ -62,8 +62,8 @@ fn bad_arguments_are_refused_in_one_sentence() {
         write!(text, "$ reduce {line}\n{stderr}").unwrap();
     }
     insta::assert_snapshot!(text, @r"
-    $ reduce profile --variant 8
-    error: unknown variant '8': it is 0 to 7, global, or a name that --list prints
+    $ reduce profile --variant 15
+    error: unknown variant '15': it is 0 to 14, global, atomic, atomic-warp, or a name that --list prints
     $ reduce profile --variant 2 --n many
     error: --n 'many': it must be a whole number from 0 to 2^64 - 1, such as 65536 or 2^16
     $ reduce profile --variant 2 --n 0
@@ -89,7 +89,7 @@ fn bad_arguments_are_refused_in_one_sentence() {
     $ reduce profile --variant 2 --ptx-dir none
     error: none: cannot read the manifest `none/manifest.json`: No such file or directory (os error 2)
     $ reduce compare 1 x
-    error: unknown variant 'x': it is 0 to 7, global, or a name that --list prints
+    error: unknown variant 'x': it is 0 to 14, global, atomic, atomic-warp, or a name that --list prints
     $ reduce compare 5 2 --block 32
     error: block 32: variant 5 works with blocks of a power of two from 64 to 1024 threads
     ");

@@ -1,11 +1,16 @@
 //! The compiler must not optimise the lesson away: what each rung teaches is still in its PTX.
 
-use warpfold::{element::ElementType, op::Op, ptx::PtxLibrary, variant::Variant};
+use warpfold::{
+    element::ElementType,
+    op::Op,
+    ptx::PtxLibrary,
+    variant::{Results, Shared, Variant},
+};
 
 /// The instructions and labels of a kernel in the embedded PTX, one a line, without comments.
 fn body(variant: Variant, element: ElementType) -> Vec<String> {
     let kernel = variant.kernel(Op::Sum, element, 256);
-    let ptx = PtxLibrary::embedded().unwrap().find(&kernel, (7, 5)).unwrap();
+    let ptx = PtxLibrary::embedded().unwrap().find(&kernel, variant.facts().capability.max((7, 5))).unwrap();
     let (_, from_entry) = ptx.text.split_once(&format!(".entry {kernel}(")).unwrap();
     let (_, from_brace) = from_entry.split_once("\n{").unwrap();
     let (body, _) = from_brace.split_once("\n}").unwrap();
@@ -40,7 +45,7 @@ fn operands<'a>(lines: &'a [String], instruction: &str) -> Option<Vec<&'a str>> 
 }
 
 fn each_element(variant: Variant, check: impl Fn(&[String], ElementType)) {
-    for element in ElementType::ALL {
+    for element in ElementType::ALL.into_iter().filter(|&element| variant.allows(Op::Sum, element)) {
         check(&body(variant, element), element);
     }
 }
@@ -119,11 +124,92 @@ fn rung_7_loops_over_the_input() {
 }
 
 #[test]
+fn rung_8_shuffles_and_waits_once() {
+    each_element(Variant::Shuffle, |body, element| {
+        assert!(has(body, "shfl.sync.down"), "{element}: {body:#?}");
+        assert_eq!(body.iter().filter(|line| line.starts_with("bar.sync")).count(), 1, "{element}: {body:#?}");
+    });
+}
+
+#[test]
+fn from_rung_9_on_four_wide_loads_are_in_flight() {
+    let wide = Variant::all().skip_while(|&variant| variant != Variant::Vectorized);
+    for variant in wide.filter(|&variant| variant != Variant::Bulk) {
+        each_element(variant, |body, element| {
+            let wide = |line: &&String| line.starts_with("ld.global.v4.") || line.starts_with("ld.global.v2.b64");
+            let most = loops(body).into_iter().map(|lines| lines.iter().filter(wide).count()).max();
+            assert_eq!(most, Some(4), "{variant} {element}: {body:#?}");
+        });
+    }
+}
+
+#[test]
+fn rung_14_copies_tiles_and_waits_for_their_bytes() {
+    each_element(Variant::Bulk, |body, element| {
+        let rounds = loops(body);
+        let refills = rounds.iter().any(|lines| {
+            has(lines, "mbarrier.try_wait.parity")
+                && has(lines, "mbarrier.arrive.expect_tx")
+                && has(lines, "cp.async.bulk")
+        });
+        assert!(refills, "{element}: {body:#?}");
+        let wide = |line: &String| line.starts_with("ld.shared.v4.") || line.starts_with("ld.shared.v2.b64");
+        assert!(rounds.iter().any(|lines| lines.iter().any(wide)), "{element}: {body:#?}");
+    });
+}
+
+#[test]
+fn rung_13_reads_the_shared_memory_of_other_blocks_between_barriers() {
+    each_element(Variant::Cluster, |body, element| {
+        let of_cluster =
+            |line: &&String| line.starts_with("barrier.cluster.") || line.starts_with("ld.shared::cluster");
+        let order: Vec<_> = body.iter().filter(of_cluster).collect();
+        let is_load = |index: usize| order[index].starts_with("ld.");
+        assert_eq!(order.len(), 5, "{element}: {order:?}");
+        assert!(is_load(2) && !(is_load(0) || is_load(1) || is_load(3) || is_load(4)), "{element}: {order:?}");
+    });
+}
+
+#[test]
+fn who_combines_across_blocks_fences_before_and_after() {
+    for variant in [Variant::SinglePass, Variant::Cooperative] {
+        each_element(variant, |body, element| {
+            let order: Vec<_> =
+                body.iter().filter(|line| line.starts_with("membar.gl") || line.starts_with("atom.")).collect();
+            let [before, atomic, after] = order[..] else { panic!("{variant} {element}: {order:?}") };
+            assert!(before.starts_with("membar") && atomic.starts_with("atom.global") && after.starts_with("membar"));
+        });
+    }
+}
+
+#[test]
+fn atomics_are_there_where_they_are_the_lesson() {
+    for variant in Variant::all().filter(|variant| variant.facts().results != Results::Combined) {
+        each_element(variant, |body, element| {
+            let atomic = has(body, "atom.global.add") || has(body, "red.global.add");
+            assert_eq!(atomic, variant.facts().results == Results::Atomic, "{variant} {element}: {body:#?}");
+        });
+    }
+}
+
+#[test]
+fn rung_11_reduces_a_warp_by_one_instruction() {
+    each_element(Variant::Redux, |body, element| {
+        assert_eq!(
+            body.iter().filter(|line| line.starts_with("redux.sync.add.s32")).count(),
+            2,
+            "{element}: {body:#?}"
+        );
+        assert!(!has(body, "shfl."), "{element}: {body:#?}");
+    });
+}
+
+#[test]
 fn shared_memory_is_true_shared_memory() {
     for variant in Variant::all() {
         each_element(variant, |body, element| {
             let shared = has(body, "ld.shared") && has(body, "st.shared");
-            assert_eq!(shared, variant.facts().shared, "{variant} {element}: {body:#?}");
+            assert_eq!(shared, variant.facts().shared != Shared::None, "{variant} {element}: {body:#?}");
         });
     }
 }

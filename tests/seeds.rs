@@ -17,6 +17,8 @@ const LIMITS: DeviceLimits = DeviceLimits {
     max_threads_per_block: 1024,
     shared_bytes_per_block: 48 << 10,
     memory_bytes: 1 << 30,
+    compute_capability: (9, 0),
+    resident_blocks: None,
 };
 
 fn planned(variant: Variant, values: &Values, request: Request) -> Plan {

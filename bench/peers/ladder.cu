@@ -1,9 +1,10 @@
-// The ladder of the lectures in CUDA C++, as a peer to measure the Rust kernels against: rungs 1 to 7, sums of int and
-// float, with the names, signatures, launch shapes and bounds of the kernels in kernels/src/ladder.
+// The ladder in CUDA C++, as a peer to measure the Rust kernels against: rungs 1 to 14 and the atomic ones, sums of int
+// and float, with the names, signatures, launch shapes and bounds of the kernels in kernels/src/ladder.
 //
 // nvcc -arch=sm_90 -O3 -cubin -o ladder.cubin ladder.cu; then give ladder.cubin to the `ladder` benchmark.
 
 #include <cstddef>
+#include <cstdint>
 
 // Dynamic shared memory as an array of T.
 template <typename T>
@@ -167,6 +168,267 @@ __device__ __forceinline__ void reduce7(const T *input, T *output, size_t n) {
     if (tid == 0) output[blockIdx.x] = sv[0];
 }
 
+// The warp's values combined, in lane 0.
+template <typename T>
+__device__ __forceinline__ T warp_reduce(T value) {
+    for (unsigned delta = 16; delta > 0; delta /= 2) value += __shfl_down_sync(0xffffffff, value, delta);
+    return value;
+}
+
+// The block's values combined, in thread 0: a slot for each warp, and one barrier.
+template <typename T>
+__device__ __forceinline__ T block_reduce(T *slots, T value) {
+    unsigned tid = threadIdx.x;
+    value = warp_reduce(value);
+    if (tid % 32 == 0) slots[tid / 32] = value;
+    __syncthreads();
+    if (tid >= 32) return value;
+    return warp_reduce(tid < blockDim.x / 32 ? slots[tid] : T(0));
+}
+
+// Rung 8: warp shuffles, on rung 7's loop.
+template <typename T>
+__device__ __forceinline__ void reduce8(const T *input, T *output, size_t n) {
+    size_t i = size_t(blockIdx.x) * (size_t(blockDim.x) * 2) + threadIdx.x;
+    size_t grid_size = size_t(gridDim.x) * (size_t(blockDim.x) * 2);
+    T sum = 0;
+    while (i < n) {
+        sum += input[i];
+        if (i + blockDim.x < n) sum += input[i + blockDim.x];
+        i += grid_size;
+    }
+    sum = block_reduce(shared_memory<T>(), sum);
+    if (threadIdx.x == 0) output[blockIdx.x] = sum;
+}
+
+// Four elements of 32 bits: one load.
+template <typename T>
+struct __align__(16) Pack {
+    T lanes[4];
+};
+
+template <typename T>
+__device__ __forceinline__ T fold(const Pack<T> &pack, T sum) {
+    for (int lane = 0; lane < 4; lane++) sum += pack.lanes[lane];
+    return sum;
+}
+
+// Elements before the first boundary of 16 bytes.
+template <typename T>
+__device__ __forceinline__ size_t elements_to_boundary(const T *input, size_t n) {
+    size_t head = (-reinterpret_cast<uintptr_t>(input) % 16) / sizeof(T);
+    return head < n ? head : n;
+}
+
+// Rung 9: 128-bit loads, four in flight, whatever the alignment.
+template <typename T>
+__device__ __forceinline__ T thread_reduce(const T *input, size_t n) {
+    size_t grid_size = size_t(gridDim.x) * blockDim.x;
+    size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    size_t head = elements_to_boundary(input, n);
+    size_t packs = (n - head) / 4;
+    size_t tail = head + packs * 4;
+
+    T sum = 0;
+    if (i < head) sum += input[i];
+    if (tail + i < n) sum += input[tail + i];
+    const Pack<T> *packed = reinterpret_cast<const Pack<T> *>(input + head);
+    while (i + 3 * grid_size < packs) {
+        Pack<T> a = packed[i], b = packed[i + grid_size];
+        Pack<T> c = packed[i + 2 * grid_size], d = packed[i + 3 * grid_size];
+        sum = fold(d, fold(c, fold(b, fold(a, sum))));
+        i += 4 * grid_size;
+    }
+    while (i < packs) {
+        sum = fold(packed[i], sum);
+        i += grid_size;
+    }
+    return sum;
+}
+
+template <typename T>
+__device__ __forceinline__ void reduce9(const T *input, T *output, size_t n) {
+    T sum = block_reduce(shared_memory<T>(), thread_reduce(input, n));
+    if (threadIdx.x == 0) output[blockIdx.x] = sum;
+}
+
+// The partial results of all blocks, by the threads of one.
+template <typename T>
+__device__ __forceinline__ void combine_partials(T *slots, const T *partials, T *output) {
+    T sum = 0;
+    for (unsigned block = threadIdx.x; block < gridDim.x; block += blockDim.x) sum += partials[block];
+    sum = block_reduce(slots, sum);
+    if (threadIdx.x == 0) *output = sum;
+}
+
+// Rung 10: a single pass; the block with the last ticket combines.
+template <typename T>
+__device__ __forceinline__ void reduce10(const T *input, T *output, size_t n, T *partials, unsigned *ticket) {
+    __shared__ bool is_last;
+    T *slots = shared_memory<T>();
+    T sum = block_reduce(slots, thread_reduce(input, n));
+    if (threadIdx.x == 0) {
+        partials[blockIdx.x] = sum;
+        __threadfence();
+        unsigned drawn = atomicInc(ticket, gridDim.x - 1);
+        __threadfence();
+        is_last = drawn == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (is_last) combine_partials(slots, partials, output);
+}
+
+// Rung 11: redux.sync.
+__device__ __forceinline__ void reduce11(const int *input, int *output, size_t n) {
+    int *slots = shared_memory<int>();
+    unsigned tid = threadIdx.x;
+    int sum = __reduce_add_sync(0xffffffff, thread_reduce(input, n));
+    if (tid % 32 == 0) slots[tid / 32] = sum;
+    __syncthreads();
+    if (tid < 32) {
+        sum = __reduce_add_sync(0xffffffff, tid < blockDim.x / 32 ? slots[tid] : 0);
+        if (tid == 0) output[blockIdx.x] = sum;
+    }
+}
+
+// Waits for all blocks: they flip the highest bit together, and leave the others as they were.
+__device__ __forceinline__ void grid_sync(unsigned *barrier) {
+    constexpr unsigned GENERATION = 1u << 31;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        unsigned arrival = blockIdx.x == 0 ? GENERATION - (gridDim.x - 1) : 1;
+        __threadfence();
+        unsigned before = atomicAdd(barrier, arrival);
+        while (((before ^ *static_cast<volatile unsigned *>(barrier)) & GENERATION) == 0) {
+        }
+        __threadfence();
+    }
+    __syncthreads();
+}
+
+// Rung 12: a barrier for the whole grid.
+template <typename T>
+__device__ __forceinline__ void reduce12(const T *input, T *output, size_t n, T *partials, unsigned *barrier) {
+    T *slots = shared_memory<T>();
+    T sum = block_reduce(slots, thread_reduce(input, n));
+    if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+    grid_sync(barrier);
+    if (blockIdx.x == 0) combine_partials(slots, partials, output);
+}
+
+__device__ __forceinline__ void cluster_sync() {
+    asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
+}
+
+__device__ __forceinline__ unsigned shared_address(const void *pointer) {
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+// What the block of that rank has at this place in shared memory.
+template <typename T>
+__device__ __forceinline__ T shared_of(const T *pointer, unsigned rank) {
+    unsigned address, bits;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared_address(pointer)), "r"(rank));
+    asm volatile("ld.shared::cluster.b32 %0, [%1];" : "=r"(bits) : "r"(address) : "memory");
+    return *reinterpret_cast<T *>(&bits);
+}
+
+// Rung 13: thread-block clusters, distributed shared memory.
+template <typename T>
+__device__ __forceinline__ void reduce13(const T *input, T *output, size_t n) {
+    unsigned rank, size, cluster;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
+    asm("mov.u32 %0, %%clusterid.x;" : "=r"(cluster));
+    T *slots = shared_memory<T>();
+    unsigned tid = threadIdx.x;
+    T sum = block_reduce(slots, thread_reduce(input, n));
+    if (tid == 0) slots[0] = sum;
+    cluster_sync();
+    if (rank == 0 && tid < 32) {
+        sum = warp_reduce(tid < size ? shared_of(slots, tid) : T(0));
+        if (tid == 0) output[cluster] = sum;
+    }
+    cluster_sync();
+}
+
+// Waits for a phase of a barrier.
+__device__ __forceinline__ void wait(uint64_t *barrier, unsigned parity) {
+    unsigned complete = 0;
+    while (!complete) {
+        asm volatile(
+            "{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+            : "=r"(complete)
+            : "r"(shared_address(barrier)), "r"(parity)
+            : "memory");
+    }
+}
+
+// Rung 14: bulk copies, four tiles of 8 KiB ahead.
+template <typename T>
+__device__ __forceinline__ void reduce14(const T *input, T *output, size_t n) {
+    constexpr unsigned STAGES = 4, TILE = 8 << 10;
+    unsigned char *tiles = shared_memory<unsigned char>();
+    uint64_t *barriers = reinterpret_cast<uint64_t *>(tiles + STAGES * TILE);
+    T *slots = reinterpret_cast<T *>(barriers + STAGES);
+    unsigned tid = threadIdx.x;
+    size_t block = blockIdx.x, blocks = gridDim.x;
+    size_t head = elements_to_boundary(input, n);
+    size_t tile_count = (n - head) / (TILE / sizeof(T));
+    const unsigned char *source = reinterpret_cast<const unsigned char *>(input + head);
+    auto fill = [&](unsigned stage, size_t tile) {
+        unsigned barrier = shared_address(barriers + stage);
+        asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(barrier), "r"(TILE) : "memory");
+        asm volatile(
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                shared_address(tiles + stage * TILE)),
+            "l"(__cvta_generic_to_global(source + tile * TILE)), "r"(TILE), "r"(barrier)
+            : "memory");
+    };
+
+    if (tid == 0) {
+        for (unsigned stage = 0; stage < STAGES; stage++) {
+            asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(shared_address(barriers + stage)) : "memory");
+        }
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        for (unsigned stage = 0; stage < STAGES && block + stage * blocks < tile_count; stage++) {
+            fill(stage, block + stage * blocks);
+        }
+    }
+    __syncthreads();
+
+    T sum = 0;
+    size_t tiled = tile_count * (TILE / sizeof(T));
+    for (size_t i = block * blockDim.x + tid; i < n - tiled; i += blocks * blockDim.x) {
+        sum += input[i < head ? i : i + tiled];
+    }
+    unsigned round = 0;
+    for (size_t tile = block; tile < tile_count; tile += blocks, round++) {
+        unsigned stage = round % STAGES;
+        wait(barriers + stage, round / STAGES % 2);
+        const Pack<T> *packs = reinterpret_cast<const Pack<T> *>(tiles + stage * TILE);
+        for (unsigned i = tid; i < TILE / sizeof(Pack<T>); i += blockDim.x) sum = fold(packs[i], sum);
+        __syncthreads();
+        size_t next = tile + STAGES * blocks;
+        if (tid == 0 && next < tile_count) fill(stage, next);
+    }
+    sum = block_reduce(slots, sum);
+    if (tid == 0) output[blockIdx.x] = sum;
+}
+
+// Rungs `atomic` and `atomic-warp`: one atomic operation a block, or a warp.
+template <typename T>
+__device__ __forceinline__ void atomic_block(const T *input, T *output, size_t n) {
+    T sum = block_reduce(shared_memory<T>(), thread_reduce(input, n));
+    if (threadIdx.x == 0) atomicAdd(output, sum);
+}
+
+template <typename T>
+__device__ __forceinline__ void atomic_warp(const T *input, T *output, size_t n) {
+    T sum = warp_reduce(thread_reduce(input, n));
+    if (threadIdx.x % 32 == 0) atomicAdd(output, sum);
+}
+
 #define RUN_TIME_BLOCK(rung, T, type)                                                                                 \
     extern "C" __global__ void reduce##rung##_sum_##type(const T *input, T *output, size_t n) {                       \
         reduce##rung<T>(input, output, n);                                                                            \
@@ -174,6 +436,15 @@ __device__ __forceinline__ void reduce7(const T *input, T *output, size_t n) {
 #define FIXED_BLOCK(rung, T, type, B)                                                                                 \
     extern "C" __global__ void reduce##rung##_sum_##type##_b##B(const T *input, T *output, size_t n) {                \
         reduce##rung<B, T>(input, output, n);                                                                         \
+    }
+#define WITH_WORKSPACE(rung, T, type)                                                                                 \
+    extern "C" __global__ void reduce##rung##_sum_##type(const T *input, T *output, size_t n, T *partials,            \
+                                                         unsigned *counter) {                                         \
+        reduce##rung<T>(input, output, n, partials, counter);                                                         \
+    }
+#define ATOMIC(family, function, T, type)                                                                             \
+    extern "C" __global__ void family##_sum_##type(const T *input, T *output, size_t n) {                             \
+        function<T>(input, output, n);                                                                                \
     }
 #define LADDER(T, type)                                                                                               \
     RUN_TIME_BLOCK(1, T, type)                                                                                        \
@@ -190,7 +461,17 @@ __device__ __forceinline__ void reduce7(const T *input, T *output, size_t n) {
     FIXED_BLOCK(7, T, type, 128)                                                                                      \
     FIXED_BLOCK(7, T, type, 256)                                                                                      \
     FIXED_BLOCK(7, T, type, 512)                                                                                      \
-    FIXED_BLOCK(7, T, type, 1024)
+    FIXED_BLOCK(7, T, type, 1024)                                                                                     \
+    RUN_TIME_BLOCK(8, T, type)                                                                                        \
+    RUN_TIME_BLOCK(9, T, type)                                                                                        \
+    WITH_WORKSPACE(10, T, type)                                                                                       \
+    WITH_WORKSPACE(12, T, type)                                                                                       \
+    RUN_TIME_BLOCK(13, T, type)                                                                                       \
+    RUN_TIME_BLOCK(14, T, type)                                                                                       \
+    ATOMIC(atomic, atomic_block, T, type)                                                                             \
+    ATOMIC(atomicwarp, atomic_warp, T, type)
 
 LADDER(int, i32)
 LADDER(float, f32)
+
+extern "C" __global__ void reduce11_sum_i32(const int *input, int *output, size_t n) { reduce11(input, output, n); }

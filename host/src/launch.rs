@@ -6,16 +6,17 @@ use crate::{
     device::{DeviceInfo, LaunchShape},
     element::ElementType,
     op::Op,
-    variant::{Coverage, Variant},
+    variant::{Coverage, LOAD_BYTES, Results, Shared, Step, Together, Variant},
 };
 
 /// The largest grid that CUDA allows in the first dimension.
 pub const MAX_GRID: u64 = i32::MAX as u64;
 
-/// Blocks for each multiprocessor in the default grid of a grid-stride rung: 8 blocks of 256 threads fill the 2048
-/// threads that a multiprocessor of sm_80 and sm_90 holds (CUDA C++ Programming Guide, Technical Specifications per
-/// Compute Capability).
-const BLOCKS_PER_MULTIPROCESSOR: u64 = 8;
+/// The counter of a rung that combines its partial results itself.
+const COUNTER_BYTES: u128 = 4;
+
+/// Threads of a warp.
+const WARP: u32 = 32;
 
 /// What is to be reduced, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +98,11 @@ pub struct DeviceLimits {
     pub shared_bytes_per_block: u32,
     /// Global memory that is free, in bytes.
     pub memory_bytes: u64,
+    /// Major and minor.
+    pub compute_capability: (u32, u32),
+    /// Blocks of the kernel in question that a multiprocessor holds at once, which bounds a cooperative grid: see
+    /// [`Reducer::limits`](crate::reduce::Reducer::limits). Where nobody asked, one of any kernel fits.
+    pub resident_blocks: Option<u32>,
 }
 
 impl DeviceLimits {
@@ -107,7 +113,14 @@ impl DeviceLimits {
             max_threads_per_block: info.max_threads_per_block,
             shared_bytes_per_block: info.shared_bytes_per_block,
             memory_bytes: free_memory,
+            compute_capability: info.compute_capability,
+            resident_blocks: None,
         }
+    }
+
+    /// The largest cooperative grid.
+    fn largest_cooperative_grid(&self) -> u64 {
+        u64::from(self.resident_blocks.unwrap_or(1)) * u64::from(self.multiprocessors.max(1))
     }
 }
 
@@ -118,6 +131,8 @@ pub struct Stage {
     pub inputs: u64,
     /// Elements it leaves.
     pub outputs: u64,
+    /// Elements of its workspace: the partial results that it combines itself.
+    pub workspace: u64,
     /// Grid, block, shared memory.
     pub shape: LaunchShape,
     /// The longest chain of operations between an element that it reads and a result that it writes.
@@ -151,13 +166,28 @@ impl Plan {
         self.stages.iter().map(|stage| stage.depth).sum::<u64>() + self.partials().saturating_sub(1)
     }
 
-    /// Bytes of device memory: the input, a second copy of it if the kernel overwrites it, and the partial results of
-    /// the first two stages (later stages use these two in turn).
+    /// Atomic operations by which results are combined.
+    pub fn atomics(&self) -> u64 {
+        let Problem { variant, .. } = self.problem;
+        let blocks = self.stages.iter().map(|stage| stage.shape.grid.count() as u64).sum::<u64>();
+        if variant.facts().results == Results::Atomic { blocks * u64::from(atomics(variant, self.block)) } else { 0 }
+    }
+
+    /// Bytes of device memory: the input, a second copy of it if the kernel overwrites it, the partial results of the
+    /// first two stages (later stages use these two in turn), and what the first stage works with beside them.
     pub fn device_bytes(&self) -> u128 {
-        let copies = if self.problem.variant.facts().destroys_input { 2 } else { 1 };
+        let facts = self.problem.variant.facts();
+        let copies = if facts.destroys_input { 2 } else { 1 };
+        let (workspace, counter) = match (facts.results, self.stages.first()) {
+            (Results::Combined, Some(stage)) => (stage.workspace, COUNTER_BYTES),
+            // A copy of the identity.
+            (Results::Atomic, Some(_)) => (1, 0),
+            _ => (0, 0),
+        };
         let elements = copies * u128::from(self.problem.n)
-            + self.stages.iter().take(2).map(|stage| u128::from(stage.outputs)).sum::<u128>();
-        elements * u128::from(self.problem.element.size())
+            + self.stages.iter().take(2).map(|stage| u128::from(stage.outputs)).sum::<u128>()
+            + u128::from(workspace);
+        elements * u128::from(self.problem.element.size()) + counter
     }
 }
 
@@ -169,6 +199,40 @@ pub enum PlanError {
     Nothing {
         /// The operation.
         op: Op,
+    },
+    /// An operation or type that the rung has no kernel for.
+    #[error("variant {variant} has no {op} of {element}: {}", .variant.facts().operands.reason())]
+    Operands {
+        /// The rung.
+        variant: Variant,
+        /// The operation.
+        op: Op,
+        /// The type of the elements.
+        element: ElementType,
+    },
+    /// Instructions that the device lacks.
+    #[error("variant {variant} needs compute capability {}.{}; the device has {}.{}", .needed.0, .needed.1, .device.0, .device.1)]
+    Capability {
+        /// The rung.
+        variant: Variant,
+        /// What it needs.
+        needed: (u32, u32),
+        /// What the device has.
+        device: (u32, u32),
+    },
+    /// More blocks than can wait for each other.
+    #[error(
+        "grid {grid}: the blocks of variant {variant} wait for each other, and the device holds {most} of {block} threads at once"
+    )]
+    Resident {
+        /// What was asked for.
+        grid: u64,
+        /// The rung.
+        variant: Variant,
+        /// The most that are resident.
+        most: u64,
+        /// Threads of a block.
+        block: u32,
     },
     /// A block size that the kernel is not made for.
     #[error("block {block}: variant {variant} works with blocks of a power of two from {min} to {max} threads")]
@@ -245,6 +309,13 @@ pub enum PlanError {
     },
 }
 
+impl PlanError {
+    /// Whether another device would do as it is asked: no fault of the request's.
+    pub const fn blames_device(&self) -> bool {
+        matches!(self, Self::Capability { .. })
+    }
+}
+
 /// A number of bytes as people read it, in powers of ten.
 pub(crate) fn bytes(count: u128) -> String {
     const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
@@ -265,13 +336,19 @@ pub(crate) fn bytes(count: u128) -> String {
 ///
 /// # Errors
 ///
-/// [`PlanError::Block`], [`PlanError::EmptyGrid`], [`PlanError::Nothing`].
+/// [`PlanError::Operands`], [`PlanError::Block`], [`PlanError::EmptyGrid`], [`PlanError::Nothing`].
 pub fn check(problem: &Problem, request: &Request) -> Result<(), PlanError> {
+    let Problem { variant, op, element, .. } = *problem;
+    if !variant.allows(op, element) {
+        return Err(PlanError::Operands { variant, op, element });
+    }
     let any = DeviceLimits {
         multiprocessors: 1,
-        max_threads_per_block: problem.variant.facts().blocks.max,
+        max_threads_per_block: variant.facts().blocks.max,
         shared_bytes_per_block: u32::MAX,
         memory_bytes: u64::MAX,
+        compute_capability: variant.facts().capability,
+        resident_blocks: None,
     };
     choose_block(problem, request, &any)?;
     if request.grid == Some(0) {
@@ -295,6 +372,8 @@ pub fn check(problem: &Problem, request: &Request) -> Result<(), PlanError> {
 ///     max_threads_per_block: 1024,
 ///     shared_bytes_per_block: 48 << 10,
 ///     memory_bytes: 80 << 30,
+///     compute_capability: (9, 0),
+///     resident_blocks: None,
 /// };
 /// let plan = plan(&problem, &Request::default(), &limits)?;
 /// let grids: Vec<u32> = plan.stages.iter().map(|stage| stage.shape.grid.x).collect();
@@ -308,6 +387,10 @@ pub fn check(problem: &Problem, request: &Request) -> Result<(), PlanError> {
 pub fn plan(problem: &Problem, request: &Request, limits: &DeviceLimits) -> Result<Plan, PlanError> {
     let Problem { variant, op, element, n } = *problem;
     check(problem, request)?;
+    let (needed, device) = (variant.facts().capability, limits.compute_capability);
+    if device < needed {
+        return Err(PlanError::Capability { variant, needed, device });
+    }
     let block = choose_block(problem, request, limits)?;
     let fits = |needed: u128| {
         let available = limits.memory_bytes;
@@ -322,7 +405,8 @@ pub fn plan(problem: &Problem, request: &Request, limits: &DeviceLimits) -> Resu
     Ok(plan)
 }
 
-fn choose_block(problem: &Problem, request: &Request, limits: &DeviceLimits) -> Result<u32, PlanError> {
+/// Threads of a block: what was asked for, if the rung and the device allow it.
+pub(crate) fn choose_block(problem: &Problem, request: &Request, limits: &DeviceLimits) -> Result<u32, PlanError> {
     let Problem { variant, element, .. } = *problem;
     let facts = variant.facts();
     let (min, max) = (facts.blocks.min, facts.blocks.max.min(limits.max_threads_per_block));
@@ -339,8 +423,13 @@ fn choose_block(problem: &Problem, request: &Request, limits: &DeviceLimits) -> 
 }
 
 /// Dynamic shared memory of a block, in bytes.
-fn shared_bytes(variant: Variant, element: ElementType, block: u32) -> u32 {
-    if variant.facts().shared { block * element.size() } else { 0 }
+pub(crate) fn shared_bytes(variant: Variant, element: ElementType, block: u32) -> u32 {
+    match variant.facts().shared {
+        Shared::None => 0,
+        Shared::PerThread => block * element.size(),
+        Shared::PerWarp => block / WARP * element.size(),
+        Shared::AndPerWarp(bytes) => bytes + block / WARP * element.size(),
+    }
 }
 
 fn plan_stages(
@@ -355,14 +444,18 @@ fn plan_stages(
     }
     let stage = |inputs, grid| stage(variant, element, block, inputs, grid);
 
-    let needed = blocks_needed(variant, block, n);
-    let fixed = variant.facts().coverage != Coverage::GridStride;
+    let facts = variant.facts();
+    let needed = blocks_needed(variant, element, block, n);
     let grid = match request.grid {
-        Some(grid) if fixed && grid != needed => {
+        Some(grid) if !facts.coverage.takes_any_grid() && grid != needed => {
             return Err(PlanError::Grid { grid, variant, needed, block, n });
         }
+        Some(grid) if facts.together == Together::Grid && grid > limits.largest_cooperative_grid() => {
+            let most = limits.largest_cooperative_grid();
+            return Err(PlanError::Resident { grid, variant, most, block });
+        }
         Some(grid) => grid,
-        None => default_grid(variant, block, n, limits),
+        None => default_grid(variant, element, block, n, limits),
     };
     let mut stages = vec![stage(n, grid)?];
     let mut partials = stages[0].outputs;
@@ -380,7 +473,7 @@ fn plan_stages(
         // grid is the caller's, never gets more blocks than it needs in the later ones.
         Finish::Relaunch => {
             while partials > 1 {
-                let next = stage(partials, default_grid(variant, block, partials, limits))?;
+                let next = stage(partials, default_grid(variant, element, block, partials, limits))?;
                 partials = next.outputs;
                 stages.push(next);
             }
@@ -390,20 +483,27 @@ fn plan_stages(
 }
 
 /// Blocks that take `n` elements with no step of a grid-stride loop taken twice.
-fn blocks_needed(variant: Variant, block: u32, n: u64) -> u64 {
-    let block = u64::from(block);
+fn blocks_needed(variant: Variant, element: ElementType, block: u32, n: u64) -> u64 {
     match variant.facts().coverage {
-        Coverage::Pairs => n.div_ceil(2).div_ceil(block),
-        Coverage::PerThread(elements) => n.div_ceil(elements * block),
-        Coverage::GridStride => n.div_ceil(2 * block),
+        Coverage::Pairs => n.div_ceil(2).div_ceil(block.into()),
+        Coverage::PerThread(elements) => n.div_ceil(elements * u64::from(block)),
+        Coverage::GridStride(step) => n.div_ceil(step.elements_of_block(element, block)),
     }
 }
 
-fn default_grid(variant: Variant, block: u32, n: u64, limits: &DeviceLimits) -> u64 {
-    let needed = blocks_needed(variant, block, n);
-    match variant.facts().coverage {
-        Coverage::GridStride => needed.min(BLOCKS_PER_MULTIPROCESSOR * u64::from(limits.multiprocessors.max(1))),
-        Coverage::Pairs | Coverage::PerThread(_) => needed,
+fn default_grid(variant: Variant, element: ElementType, block: u32, n: u64, limits: &DeviceLimits) -> u64 {
+    let needed = blocks_needed(variant, element, block, n);
+    let facts = variant.facts();
+    if !facts.coverage.takes_any_grid() {
+        return needed;
+    }
+    let full = u64::from(facts.blocks_per_multiprocessor) * u64::from(limits.multiprocessors.max(1));
+    let grid = needed.min(full);
+    match facts.together {
+        Together::Apart => grid,
+        Together::Grid => grid.min(limits.largest_cooperative_grid()),
+        // Whole clusters, and full ones if there is enough to do.
+        Together::Clusters(most) => grid.next_multiple_of(grid.next_power_of_two().min(most.into())),
     }
 }
 
@@ -412,7 +512,7 @@ fn one_block_takes(variant: Variant, block: u32) -> u64 {
     match variant.facts().coverage {
         Coverage::Pairs => 2,
         Coverage::PerThread(elements) => elements * u64::from(block),
-        Coverage::GridStride => u64::MAX,
+        Coverage::GridStride(_) => u64::MAX,
     }
 }
 
@@ -420,15 +520,53 @@ fn stage(variant: Variant, element: ElementType, block: u32, inputs: u64, grid: 
     if grid > MAX_GRID {
         return Err(PlanError::GridTooLarge { grid });
     }
-    let shape = LaunchShape::linear(grid as u32, block, shared_bytes(variant, element, block));
+    let facts = variant.facts();
+    let mut shape = LaunchShape::linear(grid as u32, block, shared_bytes(variant, element, block));
+    match facts.together {
+        Together::Apart => {}
+        Together::Grid => shape.cooperative = true,
+        Together::Clusters(most) => shape.cluster = 1 << shape.grid.x.trailing_zeros().min(most.ilog2()),
+    }
     let tree = u64::from(block.ilog2());
-    let (outputs, depth) = match variant.facts().coverage {
+    let (partials, depth) = match facts.coverage {
         Coverage::Pairs => (inputs.div_ceil(2), 1),
         Coverage::PerThread(elements) => (grid, elements - 1 + tree),
-        // A thread combines its 2 * steps elements in a chain at worst, beginning with the identity.
-        Coverage::GridStride => (grid, 2 * inputs.div_ceil(2 * u64::from(block) * grid) + tree),
+        // The blocks of a cluster are combined by one more warp.
+        Coverage::GridStride(step) => {
+            let cluster = u64::from(shape.cluster);
+            (grid / cluster, chain(step, element, block, grid, inputs) + tree + u64::from(cluster.ilog2()))
+        }
     };
-    Ok(Stage { inputs, outputs, shape, depth })
+    let (outputs, workspace, depth) = match facts.results {
+        Results::Partials => (partials, 0, depth),
+        // The threads of one block take turns at the partial results, and then reduce once more.
+        Results::Combined => (1, partials, depth + partials.div_ceil(block.into()) + tree),
+        // In the worst order, each atomic adds to what all others have added to.
+        Results::Atomic => (1, 0, depth + partials * u64::from(atomics(variant, block))),
+    };
+    Ok(Stage { inputs, outputs, workspace, shape, depth })
+}
+
+/// The most elements that one thread of so large a grid combines in a chain, beginning with the identity.
+fn chain(step: Step, element: ElementType, block: u32, grid: u64, inputs: u64) -> u64 {
+    let threads = u64::from(block) * grid;
+    let lanes = LOAD_BYTES / u64::from(element.size());
+    match step {
+        Step::Elements(elements) => elements * inputs.div_ceil(elements * threads),
+        // Whole packs, and an element before the first boundary and behind the last.
+        Step::Loads(_) => lanes * (inputs / lanes).div_ceil(threads) + 2,
+        // Packs of whole tiles, and of what is outside of them less than a tile and a pack.
+        Step::Tile(bytes) => {
+            let tile = bytes / u64::from(element.size());
+            let packs = (bytes / LOAD_BYTES).div_ceil(block.into());
+            lanes * packs * (inputs / tile).div_ceil(grid) + (tile + lanes).div_ceil(threads)
+        }
+    }
+}
+
+/// Atomic operations of a block.
+fn atomics(variant: Variant, block: u32) -> u32 {
+    if variant == Variant::AtomicWarp { block / WARP } else { 1 }
 }
 
 #[cfg(test)]

@@ -5,9 +5,10 @@ use std::{collections::HashMap, time::Duration};
 use crate::{
     device::{Arg, Buffer, Device, DeviceError, DeviceKind, Kernel, Module},
     element::{Element, ElementType, Value, Values, with_slice},
-    launch::{Plan, Problem, Stage},
+    launch::{DeviceLimits, Plan, PlanError, Problem, Request, Stage, choose_block, shared_bytes},
     op::Op,
     ptx::{PtxError, PtxLibrary},
+    variant::{Parameter, Results, Together, Variant},
 };
 
 /// Why a reduction did not run.
@@ -22,6 +23,9 @@ pub enum ReduceError {
     /// The device was told to stop before a timed run had ended; see [`Device::interrupt_by`].
     #[error("no run was finished")]
     Interrupted,
+    /// What was asked for cannot be planned.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
     /// The values are not those that were planned for.
     #[error("the plan is for {n} {element} elements, not for {len} of {found}")]
     Values {
@@ -74,10 +78,44 @@ impl<'a> Reducer<'a> {
         Self { device, library, modules: HashMap::new() }
     }
 
+    /// What the device allows, for planning this problem. Of a rung whose blocks wait for each other, that is also how many
+    /// of its blocks are resident at once, for which its kernel is loaded.
+    ///
+    /// # Errors
+    ///
+    /// See [`ReduceError`].
+    pub fn limits(&mut self, problem: &Problem, request: &Request) -> Result<DeviceLimits, ReduceError> {
+        let Problem { variant, op, element, .. } = *problem;
+        let info = self.device.info();
+        let mut limits = DeviceLimits::new(info, self.device.free_memory()?);
+        let facts = variant.facts();
+        if facts.together == Together::Grid && info.compute_capability >= facts.capability {
+            let block = choose_block(problem, request, &limits)?;
+            let kernel = self.kernel(&variant.kernel(op, element, block))?;
+            let shared_bytes = shared_bytes(variant, element, block);
+            limits.resident_blocks = Some(self.device.resident_blocks(&kernel, block, shared_bytes)?);
+        }
+        Ok(limits)
+    }
+
+    /// Loads what the plan needs, so that a device that cannot run it says so before any work.
+    ///
+    /// # Errors
+    ///
+    /// See [`ReduceError`].
+    pub fn prepare(&mut self, plan: &Plan) -> Result<(), ReduceError> {
+        if let Some(stage) = plan.stages.first() {
+            let kernel = self.kernel(&plan.kernel)?;
+            self.device.check_launch(&kernel, stage.shape)?;
+        }
+        Ok(())
+    }
+
     /// Reduces `values` as planned. `before_run` is called before each run with its number, from 0.
     ///
     /// The input is copied to the device once; a kernel that overwrites its input gets a fresh copy for each run.
-    /// The order of the operations, and so every bit of the result, depends on the plan alone.
+    /// The order of the operations, and so every bit of the result, depends on the plan alone; only sums of floats by
+    /// atomics ([`Results::Atomic`]) come in the order of their arrival.
     ///
     /// A device that is [told to stop](Device::interrupt_by) makes no more runs: the outcome is that of the runs it ended.
     ///
@@ -128,14 +166,12 @@ impl<'a> Reducer<'a> {
 
         let kernel = self.kernel(&plan.kernel)?;
         let device = self.device;
+        let facts = problem.variant.facts();
         let input = device.upload(values)?;
-        let destroyed = problem.variant.facts().destroys_input;
-        let mut scratch = destroyed.then(|| device.alloc::<T>(values.len())).transpose()?;
-        // Stage i writes to partials[i % 2] and reads what stage i - 1 wrote to the other.
-        let outputs = |stage: usize| plan.stages.get(stage).map_or(0, |stage| stage.outputs as usize);
-        let partials = [device.alloc::<T>(outputs(0))?, device.alloc::<T>(outputs(1))?];
+        let mut scratch = facts.destroys_input.then(|| device.alloc::<T>(values.len())).transpose()?;
+        let mut room = Room::new(device, plan)?;
 
-        let result = &partials[(plan.stages.len() - 1) % 2];
+        let result_at = (plan.stages.len() - 1) % 2;
         // A launch of the simulator can be stopped in its middle, and then leaves no result: so each run's is kept.
         let keep_each = device.info().kind == DeviceKind::Simulator;
         let mut left = Vec::new();
@@ -149,7 +185,7 @@ impl<'a> Reducer<'a> {
                 scratch.copy_from(&input)?;
             }
             let source = scratch.as_ref().unwrap_or(&input);
-            let time = match device.time(|| launch(device, &kernel, &plan.stages, source, &partials)) {
+            let time = match device.time(|| room.launch(device, &kernel, plan, source)) {
                 Err(DeviceError::Interrupted { .. }) => break,
                 time => time?,
             };
@@ -157,14 +193,14 @@ impl<'a> Reducer<'a> {
                 times.push(time);
             }
             if keep_each {
-                left = result.copy_to_host()?;
+                left = room.results[result_at].copy_to_host()?;
             }
         }
         if times.is_empty() {
             return Err(ReduceError::Interrupted);
         }
         if !keep_each {
-            left = result.copy_to_host()?;
+            left = room.results[result_at].copy_to_host()?;
         }
         Ok(Outcome { result: combine_on_host(problem.op, &left[..last.outputs as usize]).value(), times })
     }
@@ -179,21 +215,61 @@ impl<'a> Reducer<'a> {
     }
 }
 
-fn launch<T: Element>(
-    device: &Device,
-    kernel: &Kernel,
-    stages: &[Stage],
-    input: &Buffer<T>,
-    partials: &[Buffer<T>; 2],
-) -> Result<(), DeviceError> {
-    let mut source = input;
-    for (index, stage) in stages.iter().enumerate() {
-        let target = &partials[index % 2];
-        let args = [Arg::Pointer(source.address()), Arg::Pointer(target.address()), Arg::U64(stage.inputs)];
-        device.launch(kernel, stage.shape, &args)?;
-        source = target;
+/// The memory of a plan's launches, beside the input.
+struct Room<T> {
+    /// Stage i writes to `results[i % 2]` and reads what stage i - 1 wrote to the other.
+    results: [Buffer<T>; 2],
+    /// What the first result is before the launch, if that matters.
+    identity: Option<Buffer<T>>,
+    /// The partial results that a launch combines itself, and the counter by which it knows when; the counter comes back
+    /// to where it began.
+    workspace: Option<(Buffer<T>, Buffer<u32>)>,
+}
+
+impl<T: Element> Room<T> {
+    fn new(device: &Device, plan: &Plan) -> Result<Self, DeviceError> {
+        let stage = |index: usize| plan.stages.get(index);
+        let outputs = |index| stage(index).map_or(0, |stage| stage.outputs as usize);
+        let results = plan.problem.variant.facts().results;
+        let identity =
+            (results == Results::Atomic).then(|| device.upload(&[T::identity(plan.problem.op)])).transpose()?;
+        let workspace = if results == Results::Combined {
+            let partials = device.alloc(stage(0).map_or(0, |stage| stage.workspace as usize))?;
+            let mut counter = device.alloc(1)?;
+            counter.fill_bytes(0)?;
+            Some((partials, counter))
+        } else {
+            None
+        };
+        Ok(Self { results: [device.alloc(outputs(0))?, device.alloc(outputs(1))?], identity, workspace })
     }
-    Ok(())
+
+    /// All launches of the plan.
+    fn launch(&mut self, device: &Device, kernel: &Kernel, plan: &Plan, input: &Buffer<T>) -> Result<(), DeviceError> {
+        if let Some(identity) = &self.identity {
+            self.results[0].copy_from(identity)?;
+        }
+        let mut source = input.address();
+        for (index, stage) in plan.stages.iter().enumerate() {
+            let target = self.results[index % 2].address();
+            let args = self.arguments(plan.problem.variant, stage, source, target);
+            device.launch(kernel, stage.shape, &args)?;
+            source = target;
+        }
+        Ok(())
+    }
+
+    fn arguments(&self, variant: Variant, stage: &Stage, source: u64, target: u64) -> Vec<Arg> {
+        let (partials, counter) = self.workspace.as_ref().map_or((0, 0), |(a, b)| (a.address(), b.address()));
+        let argument = |parameter: &Parameter| match parameter {
+            Parameter::Input => Arg::Pointer(source),
+            Parameter::Output => Arg::Pointer(target),
+            Parameter::Count => Arg::U64(stage.inputs),
+            Parameter::Partials => Arg::Pointer(partials),
+            Parameter::Counter => Arg::Pointer(counter),
+        };
+        variant.parameters().iter().map(argument).collect()
+    }
 }
 
 /// Combines what the stages left, from the first to the last.

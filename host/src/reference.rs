@@ -12,6 +12,10 @@
 //!   error is at most `((1 + u)^(n-1) - 1) * |product|`. This holds while no intermediate product can leave the range of
 //!   normal numbers.
 //!
+//! Atomic additions come in the order of their arrival, and the depth is that of the worst order. On an `f32` in global
+//! memory they also flush subnormal numbers to zero (PTX ISA, "atom"): what is added and what comes out, less than `2^-126`
+//! each time, which [`Reference::for_plan`] adds to the bound.
+//!
 //! `(1 + u)^k - 1` is at most Higham's `γ_k = k u / (1 - k u)`, and holds for any `k`. The reference is itself rounded
 //! to `f64`, so `2^-53` of its magnitude (`2^-51` for a product) is added.
 //!
@@ -28,6 +32,7 @@ use approx::abs_diff_eq;
 use self::exact_sum::ExactSum;
 use crate::{
     element::{Element, Value, Values, with_slice},
+    launch::Plan,
     op::Op,
 };
 
@@ -76,6 +81,36 @@ impl Reference {
             (Values::F64(values), Op::Prod) => float_product(values.iter().copied(), &BINARY64),
             _ => Self::exact(with_slice!(values, slice => fold(slice, op))),
         }
+    }
+
+    /// The reference for `values` reduced as planned: [`Self::new`], and what the atomics of an `f32` sum flush.
+    ///
+    /// ```
+    /// use warpfold::{element::*, launch::*, op::Op, reference::Reference, variant::Variant};
+    ///
+    /// let limits = DeviceLimits {
+    ///     multiprocessors: 132,
+    ///     max_threads_per_block: 1024,
+    ///     shared_bytes_per_block: 48 << 10,
+    ///     memory_bytes: 80 << 30,
+    ///     compute_capability: (9, 0),
+    ///     resident_blocks: None,
+    /// };
+    /// let problem = Problem { variant: Variant::AtomicBlock, op: Op::Sum, element: ElementType::F32, n: 2 };
+    /// let plan = plan(&problem, &Request::default(), &limits)?;
+    /// let reference = Reference::for_plan(&Values::F32(vec![1e-45; 2]), &plan);
+    /// assert!(reference.agrees(Value::F32(0.0)) && !reference.agrees(Value::F32(1.0)));
+    /// # Ok::<(), PlanError>(())
+    /// ```
+    pub fn for_plan(values: &Values, plan: &Plan) -> Self {
+        let op = plan.problem.op;
+        let mut reference = Self::new(values, op, plan.depth());
+        let is_near = matches!(reference.rule, Rule::Near | Rule::NearOrOverflow);
+        if let (Values::F32(_), Op::Sum, true) = (values, op, is_near) {
+            let flushed = 2.0 * f64::from(f32::MIN_POSITIVE) * plan.atomics() as f64;
+            reference.error_bound += flushed * (1.0 + BINARY32.relative_error(plan.depth()));
+        }
+        reference
     }
 
     fn exact(value: Value) -> Self {

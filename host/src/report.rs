@@ -9,13 +9,13 @@ use serde::Serialize;
 use serde_json::{Number, Value as Json};
 
 use crate::{
-    device::{DeviceInfo, DeviceKind},
+    device::{DeviceInfo, DeviceKind, LaunchShape},
     element::Value,
     launch::{Finish, Plan, Stage},
     reduce::Outcome,
     reference::Reference,
     tune::Entry,
-    variant::Variant,
+    variant::{Operands, Variant},
 };
 
 /// Median and extremes of the timed runs.
@@ -264,7 +264,15 @@ pub(crate) fn describe_launches(plan: &Plan) -> String {
     let Some((first, later)) = plan.stages.split_first() else {
         return "none".into();
     };
-    let shape = |stage: &Stage| format!("{} x {}", stage.shape.grid.x, stage.shape.block.x);
+    let shape = |stage: &Stage| {
+        let LaunchShape { grid, block, cluster, cooperative, .. } = stage.shape;
+        let bound = match (cluster, cooperative) {
+            (2.., _) => format!(" in clusters of {cluster}"),
+            (_, true) => " at once".to_owned(),
+            _ => String::new(),
+        };
+        format!("{} x {}{bound}", grid.x, block.x)
+    };
     let mut parts = vec![match first.shape.shared_bytes {
         0 => shape(first),
         bytes => format!("{} with {bytes} bytes of shared memory each", shape(first)),
@@ -314,6 +322,12 @@ pub fn write_list(out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "        {}", facts.sentence)?;
         let nvidia = facts.nvidia.map_or_else(|| "none".to_owned(), |name| format!("{name} of `reduction`"));
         writeln!(out, "        lecture: {}; NVIDIA's sample: {nvidia}", facts.lecture)?;
+        if facts.operands != Operands::All {
+            writeln!(out, "        not for everything: {}", facts.operands.reason())?;
+        }
+        if facts.capability > (7, 5) {
+            writeln!(out, "        needs compute capability {}.{}", facts.capability.0, facts.capability.1)?;
+        }
     }
     Ok(())
 }
@@ -340,6 +354,7 @@ mod tests {
             multiprocessors: 132,
             max_threads_per_block: 1024,
             shared_bytes_per_block: 48 << 10,
+            most_shared_bytes_per_block: 227 << 10,
             peak_bytes_per_second: (kind == DeviceKind::Cuda).then_some(1e12),
         }
     }
@@ -456,9 +471,12 @@ mod tests {
     }
 
     #[test]
-    fn the_list_has_nine_rungs() {
+    fn the_list_has_every_rung() {
         let mut text = Vec::new();
         write_list(&mut text).unwrap();
-        assert_eq!(String::from_utf8(text).unwrap().lines().filter(|line| !line.starts_with(' ')).count(), 9);
+        assert_eq!(
+            String::from_utf8(text).unwrap().lines().filter(|line| !line.starts_with(' ')).count(),
+            Variant::all().len()
+        );
     }
 }

@@ -25,6 +25,24 @@ pub enum Variant {
     CompletelyUnrolled,
     /// 7: many elements for each thread.
     MultipleElements,
+    /// 8: warp shuffles, one shared slot for each warp.
+    Shuffle,
+    /// 9: 128-bit loads, four in flight.
+    Vectorized,
+    /// 10: the last block to finish combines the partial results.
+    SinglePass,
+    /// 11: `redux.sync`.
+    Redux,
+    /// 12: a barrier for the whole grid.
+    Cooperative,
+    /// 13: thread-block clusters.
+    Cluster,
+    /// 14: bulk copies into shared memory.
+    Bulk,
+    /// One atomic operation a block.
+    AtomicBlock,
+    /// One atomic operation a warp.
+    AtomicWarp,
 }
 
 /// How much of the input one block takes.
@@ -34,8 +52,125 @@ pub enum Coverage {
     Pairs,
     /// Each thread takes this many elements; each block leaves one result.
     PerThread(u64),
-    /// The blocks together stride over the input, two elements for each thread at each step; each leaves one result.
-    GridStride,
+    /// The blocks together stride over the input, so much at each step; any grid does.
+    GridStride(Step),
+}
+
+impl Coverage {
+    /// Whether any grid covers any input.
+    pub const fn takes_any_grid(self) -> bool {
+        matches!(self, Self::GridStride(_))
+    }
+}
+
+/// What is taken at each step of a grid-stride loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// So many elements for each thread.
+    Elements(u64),
+    /// So many 128-bit loads for each thread.
+    Loads(u64),
+    /// A tile of so many bytes for each block.
+    Tile(u64),
+}
+
+impl Step {
+    /// The elements that a block takes.
+    pub const fn elements_of_block(self, element: ElementType, block: u32) -> u64 {
+        match self {
+            Self::Elements(elements) => elements * block as u64,
+            Self::Loads(loads) => loads * LOAD_BYTES / element.size() as u64 * block as u64,
+            Self::Tile(bytes) => bytes / element.size() as u64,
+        }
+    }
+}
+
+/// Bytes of a 128-bit load.
+pub(crate) const LOAD_BYTES: u64 = 16;
+
+/// The dynamic shared memory that a block needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shared {
+    /// None.
+    None,
+    /// One element for each thread.
+    PerThread,
+    /// One element for each warp.
+    PerWarp,
+    /// So many bytes, and one element for each warp.
+    AndPerWarp(u32),
+}
+
+/// What a launch leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Results {
+    /// A partial result of each block (or, for rung 0, of each pair; for a cluster, of each cluster).
+    Partials,
+    /// The result itself, by way of room for the partial results and a counter that is 0 before the first launch.
+    Combined,
+    /// The result itself, combined atomically with the identity that must be there before.
+    Atomic,
+}
+
+/// The operations and types that a rung exists for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operands {
+    /// All.
+    All,
+    /// What `redux.sync` does.
+    Redux,
+    /// What atomics in global memory do.
+    Atomic,
+}
+
+impl Operands {
+    /// Whether there is a kernel.
+    pub const fn allow(self, op: Op, element: ElementType) -> bool {
+        match self {
+            Self::All => true,
+            Self::Redux => !matches!(op, Op::Prod) && matches!(element, ElementType::I32 | ElementType::U32),
+            Self::Atomic => match op {
+                Op::Sum => true,
+                Op::Min | Op::Max => !matches!(element, ElementType::F32 | ElementType::F64),
+                Op::Prod => false,
+            },
+        }
+    }
+
+    /// Why there is none for the others.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::All => "every operation and type is there",
+            Self::Redux => "redux.sync does sum, min and max of i32 and u32",
+            Self::Atomic => "atomics in global memory do the sum of every type, and min and max of integers",
+        }
+    }
+}
+
+/// What the blocks of a launch share beside global memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Together {
+    /// Nothing.
+    Apart,
+    /// A barrier for the whole grid: a cooperative launch.
+    Grid,
+    /// Each other's shared memory, in clusters of so many blocks at most: the largest power of two that divides the grid.
+    Clusters(u32),
+}
+
+/// A parameter of a rung's kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parameter {
+    /// The address of the elements.
+    Input,
+    /// The address of what the launch leaves.
+    Output,
+    /// The number of elements, 64 bits.
+    Count,
+    /// The address of room for a partial result of each block.
+    Partials,
+    /// The address of a 32-bit counter.
+    Counter,
 }
 
 /// What is fixed about a rung.
@@ -61,12 +196,24 @@ pub struct Facts {
     pub default_block: u32,
     /// Elements that a block takes.
     pub coverage: Coverage,
-    /// Whether a block keeps one element for each thread in dynamic shared memory.
-    pub shared: bool,
+    /// The dynamic shared memory of a block.
+    pub shared: Shared,
     /// Whether there is a kernel for each block size (`_b<block>` in its name).
     pub block_in_name: bool,
     /// Whether it overwrites its input.
     pub destroys_input: bool,
+    /// Whether the lanes of a warp combine their values in registers, where memory shows nothing of it.
+    pub shuffles: bool,
+    /// What a launch leaves.
+    pub results: Results,
+    /// What it exists for.
+    pub operands: Operands,
+    /// How its blocks are launched.
+    pub together: Together,
+    /// Blocks for each multiprocessor where nothing is said, if any grid does.
+    pub blocks_per_multiprocessor: u32,
+    /// The oldest compute capability that has its instructions.
+    pub capability: (u32, u32),
 }
 
 /// Least and greatest, both included.
@@ -88,7 +235,51 @@ impl RangeBounds {
 const UDACITY: &str = "Udacity, Intro to Parallel Programming, Reduction Using Global and Shared Memory";
 const FILIPOVIC: &str = "J. Filipovič, Optimalizace pro GPU hardware, Součet prvků vektoru";
 
-const TABLE: [Facts; 9] = [
+const LUITJENS: &str = "J. Luitjens, Faster Parallel Reductions on Kepler, NVIDIA, 2014";
+
+/// What every rung needs: warp-level instructions that name their lanes.
+const BASELINE: (u32, u32) = (7, 0);
+
+/// Bytes of a tile of rung 14, and how many of them it has under way.
+const TILE_BYTES: u32 = 8 << 10;
+const STAGES: u32 = 4;
+
+/// What most of the lectures' rungs have in common.
+const BASE: Facts = Facts {
+    variant: Variant::Naive,
+    label: "",
+    name: "",
+    sentence: "",
+    lecture: FILIPOVIC,
+    nvidia: None,
+    family: "",
+    blocks: RangeBounds { min: 2, max: 1024 },
+    default_block: 256,
+    coverage: Coverage::PerThread(1),
+    shared: Shared::PerThread,
+    block_in_name: false,
+    destroys_input: false,
+    shuffles: false,
+    results: Results::Partials,
+    operands: Operands::All,
+    together: Together::Apart,
+    // 8 blocks of 256 threads fill the 2048 threads that a multiprocessor of sm_80 and sm_90 holds (CUDA C++ Programming
+    // Guide, Technical Specifications per Compute Capability).
+    blocks_per_multiprocessor: 8,
+    capability: BASELINE,
+};
+
+/// What the rungs above the lectures' have in common.
+const ABOVE: Facts = Facts {
+    lecture: LUITJENS,
+    blocks: RangeBounds { min: 32, max: 1024 },
+    coverage: Coverage::GridStride(Step::Loads(4)),
+    shared: Shared::PerWarp,
+    shuffles: true,
+    ..BASE
+};
+
+const TABLE: [Facts; 18] = [
     Facts {
         variant: Variant::Naive,
         label: "0",
@@ -100,9 +291,8 @@ const TABLE: [Facts; 9] = [
         blocks: RangeBounds { min: 1, max: 1024 },
         default_block: 256,
         coverage: Coverage::Pairs,
-        shared: false,
-        block_in_name: false,
-        destroys_input: false,
+        shared: Shared::None,
+        ..BASE
     },
     Facts {
         variant: Variant::Global,
@@ -115,9 +305,9 @@ const TABLE: [Facts; 9] = [
         blocks: RangeBounds { min: 2, max: 1024 },
         default_block: 1024,
         coverage: Coverage::PerThread(1),
-        shared: false,
-        block_in_name: false,
+        shared: Shared::None,
         destroys_input: true,
+        ..BASE
     },
     Facts {
         variant: Variant::InterleavedModulo,
@@ -130,9 +320,8 @@ const TABLE: [Facts; 9] = [
         blocks: RangeBounds { min: 2, max: 1024 },
         default_block: 256,
         coverage: Coverage::PerThread(1),
-        shared: true,
-        block_in_name: false,
-        destroys_input: false,
+        shared: Shared::PerThread,
+        ..BASE
     },
     Facts {
         variant: Variant::InterleavedContiguous,
@@ -145,9 +334,8 @@ const TABLE: [Facts; 9] = [
         blocks: RangeBounds { min: 2, max: 1024 },
         default_block: 256,
         coverage: Coverage::PerThread(1),
-        shared: true,
-        block_in_name: false,
-        destroys_input: false,
+        shared: Shared::PerThread,
+        ..BASE
     },
     Facts {
         variant: Variant::Sequential,
@@ -160,9 +348,8 @@ const TABLE: [Facts; 9] = [
         blocks: RangeBounds { min: 2, max: 1024 },
         default_block: 256,
         coverage: Coverage::PerThread(1),
-        shared: true,
-        block_in_name: false,
-        destroys_input: false,
+        shared: Shared::PerThread,
+        ..BASE
     },
     Facts {
         variant: Variant::FirstAdd,
@@ -175,9 +362,8 @@ const TABLE: [Facts; 9] = [
         blocks: RangeBounds { min: 2, max: 1024 },
         default_block: 256,
         coverage: Coverage::PerThread(2),
-        shared: true,
-        block_in_name: false,
-        destroys_input: false,
+        shared: Shared::PerThread,
+        ..BASE
     },
     Facts {
         variant: Variant::WarpUnrolled,
@@ -190,9 +376,8 @@ const TABLE: [Facts; 9] = [
         blocks: RangeBounds { min: 64, max: 1024 },
         default_block: 256,
         coverage: Coverage::PerThread(2),
-        shared: true,
-        block_in_name: false,
-        destroys_input: false,
+        shared: Shared::PerThread,
+        ..BASE
     },
     Facts {
         variant: Variant::CompletelyUnrolled,
@@ -205,9 +390,9 @@ const TABLE: [Facts; 9] = [
         blocks: RangeBounds { min: 64, max: 1024 },
         default_block: 256,
         coverage: Coverage::PerThread(2),
-        shared: true,
+        shared: Shared::PerThread,
         block_in_name: true,
-        destroys_input: false,
+        ..BASE
     },
     Facts {
         variant: Variant::MultipleElements,
@@ -219,10 +404,107 @@ const TABLE: [Facts; 9] = [
         family: "reduce7",
         blocks: RangeBounds { min: 64, max: 1024 },
         default_block: 256,
-        coverage: Coverage::GridStride,
-        shared: true,
+        coverage: Coverage::GridStride(Step::Elements(2)),
+        shared: Shared::PerThread,
         block_in_name: true,
-        destroys_input: false,
+        ..BASE
+    },
+    Facts {
+        variant: Variant::Shuffle,
+        label: "8",
+        name: "shuffle",
+        sentence: "Lanes pass values from register to register by warp shuffles, and each warp takes one slot of shared memory.",
+        family: "reduce8",
+        coverage: Coverage::GridStride(Step::Elements(2)),
+        ..ABOVE
+    },
+    Facts {
+        variant: Variant::Vectorized,
+        label: "9",
+        name: "vectorized",
+        sentence: "128-bit loads, four of them in flight for each thread, whatever the alignment of the input.",
+        lecture: "J. Luitjens, CUDA Pro Tip: Increase Performance with Vectorized Memory Access, NVIDIA, 2013",
+        family: "reduce9",
+        ..ABOVE
+    },
+    Facts {
+        variant: Variant::SinglePass,
+        label: "10",
+        name: "single-pass",
+        sentence: "One launch: the block that draws the last ticket combines the partial results of all.",
+        lecture: "NVIDIA, CUDA Samples, threadFenceReduction",
+        family: "reduce10",
+        results: Results::Combined,
+        ..ABOVE
+    },
+    Facts {
+        variant: Variant::Redux,
+        label: "11",
+        name: "redux",
+        sentence: "A warp reduces by one instruction, redux.sync, which exists for 32-bit integers.",
+        lecture: "NVIDIA, PTX ISA, redux.sync",
+        family: "reduce11",
+        operands: Operands::Redux,
+        capability: (8, 0),
+        ..ABOVE
+    },
+    Facts {
+        variant: Variant::Cooperative,
+        label: "12",
+        name: "cooperative",
+        sentence: "One launch: all blocks meet at a barrier for the whole grid, and the first combines the partial results.",
+        lecture: "NVIDIA, CUDA C++ Programming Guide, Grid Synchronization",
+        family: "reduce12",
+        results: Results::Combined,
+        together: Together::Grid,
+        ..ABOVE
+    },
+    Facts {
+        variant: Variant::Cluster,
+        label: "13",
+        name: "cluster",
+        sentence: "The blocks of a cluster collect their values in distributed shared memory, and leave one partial result.",
+        lecture: "NVIDIA, CUDA C++ Programming Guide, Distributed Shared Memory",
+        family: "reduce13",
+        together: Together::Clusters(8),
+        capability: (9, 0),
+        ..ABOVE
+    },
+    Facts {
+        variant: Variant::Bulk,
+        label: "14",
+        name: "bulk",
+        sentence: "One thread has the copy engine bring tiles into shared memory, four stages ahead of those that combine them.",
+        lecture: "NVIDIA, CUDA C++ Programming Guide, Asynchronous Data Copies using the Tensor Memory Accelerator",
+        family: "reduce14",
+        coverage: Coverage::GridStride(Step::Tile(TILE_BYTES as u64)),
+        // A tile and its barrier for each stage.
+        shared: Shared::AndPerWarp(STAGES * (TILE_BYTES + 8)),
+        // All of them resident, as six are at most.
+        blocks_per_multiprocessor: 4,
+        capability: (9, 0),
+        ..ABOVE
+    },
+    Facts {
+        variant: Variant::AtomicBlock,
+        label: "atomic",
+        name: "atomic-block",
+        sentence: "One launch: each block combines its value with the result by one atomic operation.",
+        family: "atomic",
+        results: Results::Atomic,
+        operands: Operands::Atomic,
+        ..ABOVE
+    },
+    Facts {
+        variant: Variant::AtomicWarp,
+        label: "atomic-warp",
+        name: "atomic-warp",
+        sentence: "One launch: each warp combines its value with the result by one atomic operation, without shared memory.",
+        family: "atomicwarp",
+        shared: Shared::None,
+        results: Results::Atomic,
+        operands: Operands::Atomic,
+        ..ABOVE
     },
 ];
 
@@ -233,9 +515,23 @@ impl Variant {
     }
 
     /// Its row in the table.
-    pub fn facts(self) -> &'static Facts {
+    pub const fn facts(self) -> &'static Facts {
         // The table is in the order of the enumeration; a test holds it there.
         &TABLE[self as usize]
+    }
+
+    /// Whether there is a kernel for the operation and the type.
+    pub const fn allows(self, op: Op, element: ElementType) -> bool {
+        self.facts().operands.allow(op, element)
+    }
+
+    /// The parameters of its kernels, in order.
+    pub const fn parameters(self) -> &'static [Parameter] {
+        use Parameter::{Count, Counter, Input, Output, Partials};
+        match self.facts().results {
+            Results::Combined => &[Input, Output, Count, Partials, Counter],
+            Results::Partials | Results::Atomic => &[Input, Output, Count],
+        }
     }
 
     /// The name of its kernel for an operation, a type and a block size.
@@ -260,7 +556,7 @@ impl fmt::Display for Variant {
 
 /// Neither the number nor the name of a rung.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown variant '{0}': it is 0 to 7, global, or a name that --list prints")]
+#[error("unknown variant '{0}': it is 0 to 14, global, atomic, atomic-warp, or a name that --list prints")]
 pub struct UnknownVariant(pub String);
 
 impl FromStr for Variant {
@@ -292,7 +588,7 @@ mod tests {
             assert_eq!(variant.facts().label.parse(), Ok(variant));
             assert_eq!(variant.facts().name.parse(), Ok(variant));
         }
-        for unknown in ["8", "-1", "", "Naive", "06"] {
+        for unknown in ["15", "-1", "", "Naive", "06"] {
             assert_eq!(unknown.parse::<Variant>(), Err(UnknownVariant(unknown.into())));
         }
     }

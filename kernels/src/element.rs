@@ -1,11 +1,61 @@
 //! The element types that the ladder is built for.
 
-/// A number that a kernel reduces: `i32`, `u32`, `i64`, `u64`, `f32` or `f64`.
-pub trait Element: Copy {}
+use crate::op::Op;
+use cuda_std::warp::WarpShuffleValue;
 
-impl Element for i32 {}
-impl Element for u32 {}
-impl Element for i64 {}
-impl Element for u64 {}
-impl Element for f32 {}
-impl Element for f64 {}
+/// A number that a kernel reduces: `i32`, `u32`, `i64`, `u64`, `f32` or `f64`.
+pub trait Element: Copy + WarpShuffleValue {
+    /// As many of them as 128 bits hold.
+    type Pack: Pack<Self>;
+}
+
+/// Elements that are loaded together, by one 128-bit load.
+pub trait Pack<T>: Copy {
+    /// Their number.
+    const LANES: usize;
+
+    /// Combines them with `with`, from the first to the last.
+    fn fold<O: Op<T>>(self, with: T) -> T
+    where
+        T: Element;
+}
+
+/// `N` elements, aligned as a 128-bit load demands.
+#[repr(C, align(16))]
+#[derive(Clone, Copy)]
+pub struct Aligned<T, const N: usize>([T; N]);
+
+impl<T: Copy, const N: usize> Pack<T> for Aligned<T, N> {
+    const LANES: usize = N;
+
+    #[inline(always)]
+    fn fold<O: Op<T>>(self, with: T) -> T
+    where
+        T: Element,
+    {
+        let mut folded = with;
+        let mut lane = 0;
+        while lane < N {
+            folded = O::combine(folded, self.0[lane]);
+            lane += 1;
+        }
+        folded
+    }
+}
+
+macro_rules! elements {
+    ($($t:ty, $lanes:literal;)*) => {$(
+        impl Element for $t {
+            type Pack = Aligned<$t, $lanes>;
+        }
+    )*};
+}
+
+elements! {
+    i32, 4;
+    u32, 4;
+    f32, 4;
+    i64, 2;
+    u64, 2;
+    f64, 2;
+}

@@ -13,27 +13,42 @@
 //! All rungs are launched alike, and all ask the same of their launch:
 //!
 //! - grid and block are one-dimensional, and the block size is a power of two that the rung allows;
-//! - `input` (`data` for `global`) holds `n` elements, `output` one element for each block (for rung 0: each pair),
-//!   both aligned to the element and not overlapping;
-//! - the grid covers `n` elements (rung 7: any grid does);
-//! - rungs 1 to 7 get dynamic shared memory for one element per thread.
+//! - `input` (`data` for `global`) holds `n` elements, `output` one element for each block (for rung 0: each pair; for
+//!   those that finish in one launch: one), both aligned to the element and not overlapping;
+//! - the grid covers `n` elements (from rung 7 on any grid does);
+//! - rungs 1 to 7 get dynamic shared memory for one element per thread, the later ones for one per warp.
 //!
 //! Then each block leaves its partial result in `output[block]`; how the partial results become one is the host's
-//! choice. `sv` is the lectures' name for the block's array in shared memory ("sdílená paměť").
+//! choice. What a rung asks beyond that, it says itself. `sv` is the lectures' name for the block's array in shared memory ("sdílená paměť").
 
 use crate::element::Element;
 use crate::op::Op;
 
+#[cfg(feature = "ext")]
+pub mod atomic;
+mod block;
 pub mod global;
 mod last_warp;
 pub mod naive;
 pub mod reduce1;
+#[cfg(feature = "ext")]
+pub mod reduce10;
+#[cfg(feature = "ext")]
+pub mod reduce11;
+#[cfg(feature = "ext")]
+pub mod reduce12;
+#[cfg(feature = "ext")]
+pub mod reduce13;
+#[cfg(feature = "ext")]
+pub mod reduce14;
 pub mod reduce2;
 pub mod reduce3;
 pub mod reduce4;
 pub mod reduce5;
 pub mod reduce6;
 pub mod reduce7;
+pub mod reduce8;
+pub mod reduce9;
 
 /// `input[i]`, or the identity beyond the end: so every thread has something to add, whatever `n`.
 ///

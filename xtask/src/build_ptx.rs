@@ -16,7 +16,7 @@ const SOURCES: [&str; 3] = ["crates/cuda_std", "crates/cuda_std_macros", "kernel
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The architectures to compile for, separated by commas
+    /// The architectures to compile for, separated by commas; a kernel that needs a later one is compiled for that
     #[arg(long, value_delimiter = ',', default_value = "sm_75")]
     arch: Vec<NvvmArch>,
 
@@ -157,6 +157,10 @@ fn collect(outputs: Vec<Output>, sources_sha256: String) -> Rendered {
     let (mut modules, mut files) = (Vec::new(), BTreeMap::new());
     for module in outputs.into_iter().flat_map(|output| output.modules) {
         let file = format!("{}.{}.ptx", module.name, module.arch);
+        if files.contains_key(&file) {
+            // A module that needs a later architecture comes with each earlier one as well.
+            continue;
+        }
         let sha256 = manifest::sha256_hex(module.ptx.as_bytes());
         modules.push(Module { name: module.name, arch: module.arch.to_string(), file: file.clone(), sha256 });
         files.insert(file, module.ptx);

@@ -1,6 +1,6 @@
 //! What a kernel's name tells: `<family><rung>_<op>_<type>[_b<block>]`.
 
-use cuda_builder::KernelTraits;
+use cuda_builder::{KernelTraits, NvvmArch};
 
 const OPS: [&str; 4] = ["sum", "min", "max", "prod"];
 const ELEMENTS: [&str; 6] = ["i32", "u32", "i64", "u64", "f32", "f64"];
@@ -38,6 +38,7 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
         op: Some(op.to_owned()),
         block_size,
         barriers: barriers(rung, block_size),
+        least_arch: least_arch(rung),
     }
 }
 
@@ -68,6 +69,24 @@ fn barriers(rung: &str, block_size: Option<u32>) -> Option<u32> {
         ("reduce1" | "reduce2" | "reduce3" | "reduce4" | "reduce5", _) => Some(2),
         // The last 64 values are one warp's.
         ("reduce6" | "reduce7", Some(block)) if block >= 64 => Some(1 + (block / 64).ilog2()),
+        ("atomicwarp", _) => Some(0),
+        // From here on a block reduces with one barrier.
+        ("reduce8" | "reduce9" | "reduce11" | "reduce13" | "atomic", _) => Some(1),
+        // Before and after the last ticket is known.
+        ("reduce10", _) => Some(3),
+        // When the barriers of the tiles are there, and behind each tile.
+        ("reduce14", _) => Some(3),
+        // And two in the grid's barrier.
+        ("reduce12", _) => Some(4),
+        _ => None,
+    }
+}
+
+/// The generation whose instructions a rung is about.
+fn least_arch(rung: &str) -> Option<NvvmArch> {
+    match rung {
+        "reduce11" => Some(NvvmArch::Compute80),
+        "reduce13" | "reduce14" => Some(NvvmArch::Compute90),
         _ => None,
     }
 }
@@ -96,8 +115,8 @@ mod tests {
     #[test]
     fn a_pattern_of_access_is_a_module() {
         let of = |name| {
-            let KernelTraits { module, element, op, block_size, barriers } = traits(name);
-            assert_eq!((op, block_size), (None, None), "{name}");
+            let KernelTraits { module, element, op, block_size, barriers, least_arch } = traits(name);
+            assert_eq!((op, block_size, least_arch), (None, None, None), "{name}");
             (module, element.unwrap(), barriers.unwrap())
         };
         assert_eq!(of("access_offset_read"), ("access_offset".into(), "u32".into(), 0));
@@ -105,6 +124,13 @@ mod tests {
         assert_eq!(of("access_shared_stride"), ("access_shared".into(), "u32".into(), 1));
         assert_eq!(of("access_divide_mask_u64"), ("access_divide".into(), "u64".into(), 0));
         assert_eq!(of("access_math_sin_fast"), ("access_math".into(), "f32".into(), 0));
+    }
+
+    #[test]
+    fn rungs_of_newer_hardware_say_so() {
+        assert_eq!(traits("reduce10_sum_i32").least_arch, None);
+        assert_eq!(traits("reduce11_sum_i32").least_arch, Some(NvvmArch::Compute80));
+        assert_eq!(traits("reduce13_prod_f64").least_arch, Some(NvvmArch::Compute90));
     }
 
     #[test]

@@ -19,10 +19,11 @@ use serde_json::{Value as Json, json};
 use warpfold::{
     device::{Arg, Buffer, Device, DeviceChoice, DeviceKind, Kernel, LaunchShape, Pod},
     element::ElementType,
-    launch::{self, DeviceLimits, Problem, Request},
+    launch::{self, Problem, Request, Stage},
     op::Op,
     ptx::PtxLibrary,
-    variant::Variant,
+    reduce::Reducer,
+    variant::{Parameter, Results, Variant},
 };
 
 /// Copies of an input together take at least so many bytes: five times the L2 cache of an H100 (50 MB).
@@ -42,8 +43,8 @@ struct Args {
     #[arg(long, value_name = "FILE")]
     peer: Option<PathBuf>,
 
-    /// Rungs, as `reduce --variant` takes them
-    #[arg(long, value_delimiter = ',', default_value = "1,2,3,4,5,6,7")]
+    /// Rungs, as `reduce --variant` takes them; those without a kernel for a type are left out for it
+    #[arg(long, value_delimiter = ',', default_value = "1,2,3,4,5,6,7,8,9,10,11,12,13,14,atomic,atomic-warp")]
     variant: Vec<Variant>,
 
     /// Numbers of elements
@@ -119,13 +120,16 @@ fn load_peer(device: &Device, file: &Path) -> anyhow::Result<warpfold::device::M
     Ok(device.load_image(&file.display().to_string(), &image)?)
 }
 
-/// An element whose sums are exact here, whatever the order.
+/// An element.
 trait Element: Pod {
+    /// Half the distance from 1 to the next number; 0 for integers, whose sums are exact.
+    const UNIT_ROUNDOFF: f64;
     fn new(small: u8) -> Self;
     fn to_i64(self) -> i64;
 }
 
 impl Element for i32 {
+    const UNIT_ROUNDOFF: f64 = 0.0;
     fn new(small: u8) -> Self {
         small.into()
     }
@@ -135,6 +139,7 @@ impl Element for i32 {
 }
 
 impl Element for f32 {
+    const UNIT_ROUNDOFF: f64 = f32::EPSILON as f64 / 2.0;
     fn new(small: u8) -> Self {
         small.into()
     }
@@ -143,8 +148,7 @@ impl Element for f32 {
     }
 }
 
-/// `n` values from 0 to 7, and their sum. A block's partial sum stays below 2^24, where `f32` is exact, as long as a
-/// block has at most 2^21 elements.
+/// `n` values from 0 to 7, and their sum.
 fn input<T: Element>(n: u64) -> (Vec<T>, i64) {
     let mut sum = 0;
     // The high bits of a linear congruential generator (Knuth's MMIX).
@@ -171,7 +175,20 @@ struct Bench<'a> {
 struct Buffers<T: Pod> {
     inputs: Vec<Buffer<T>>,
     output: Buffer<T>,
+    /// What a kernel combines itself, and the counter by which it knows when.
+    partials: Buffer<T>,
+    counter: Buffer<u32>,
+    /// The one result of atomics, and what it is before the launch.
+    total: Buffer<T>,
+    zero: Buffer<T>,
     sum: i64,
+}
+
+/// A kernel's first launch.
+struct Launch {
+    variant: Variant,
+    kernel: String,
+    stage: Stage,
 }
 
 impl Bench<'_> {
@@ -205,33 +222,45 @@ impl Bench<'_> {
             inputs.push(copy);
         }
         drop(values);
-        let limits = DeviceLimits::new(self.device.info(), self.device.free_memory()?);
-        let plans = self.args.variant.iter().map(|&variant| {
+        let mut reducer = Reducer::new(&self.device, &self.library);
+        let variants = self.args.variant.iter().filter(|variant| variant.allows(Op::Sum, element));
+        let launches = variants.map(|&variant| {
             let problem = Problem { variant, op: Op::Sum, element, n };
             let request = Request { block: Some(self.args.block), ..Request::default() };
-            let plan = launch::plan(&problem, &request, &limits)?;
+            let plan = launch::plan(&problem, &request, &reducer.limits(&problem, &request)?)?;
             let stage = *plan.stages.first().expect("n is at least 1");
-            Ok((plan.kernel, stage))
+            Ok(Launch { variant, kernel: plan.kernel, stage })
         });
-        let plans: Vec<_> = plans.collect::<anyhow::Result<_>>()?;
-        let partials = plans.iter().map(|(_, stage)| stage.outputs).max().unwrap_or(0);
-        let mut buffers = Buffers { inputs, output: self.device.alloc(partials as usize)?, sum };
-        for (kernel, stage) in &plans {
-            let row = self.measure(kernel, stage.shape, &mut buffers)?;
-            row.write(kernel, n, stage.shape, out)?;
-            rows.push(row.to_json(kernel, n, stage.shape));
+        let launches: Vec<_> = launches.collect::<anyhow::Result<_>>()?;
+        let most = |of: fn(&Stage) -> u64| launches.iter().map(|launch| of(&launch.stage)).max().unwrap_or(0) as usize;
+        let mut counter = self.device.alloc(1)?;
+        counter.fill_bytes(0)?;
+        let mut buffers = Buffers {
+            inputs,
+            output: self.device.alloc(most(|stage| stage.outputs))?,
+            partials: self.device.alloc(most(|stage| stage.workspace))?,
+            counter,
+            total: self.device.alloc(1)?,
+            zero: self.device.upload(&[T::new(0)])?,
+            sum,
+        };
+        for launch in &launches {
+            let row = self.measure(launch, &mut buffers)?;
+            row.write(&launch.kernel, n, launch.stage.shape, out)?;
+            rows.push(row.to_json(&launch.kernel, n, launch.stage.shape));
         }
         Ok(())
     }
 
-    fn measure<T: Element>(&self, name: &str, shape: LaunchShape, buffers: &mut Buffers<T>) -> anyhow::Result<Row> {
+    fn measure<T: Element>(&self, launch: &Launch, buffers: &mut Buffers<T>) -> anyhow::Result<Row> {
+        let name = launch.kernel.as_str();
         let ptx = self.library.find(name, self.device.info().compute_capability)?;
         let mut kernels = vec![self.device.load(&ptx.file, &ptx.text)?.kernel(name)?];
         if let Some(peer) = &self.peer {
             kernels.push(peer.kernel(name)?);
         }
         for (kernel, whose) in kernels.iter().zip(["ours", "the peer's"]) {
-            self.check(kernel, shape, buffers).with_context(|| format!("{name}, {whose}"))?;
+            self.check(kernel, launch, buffers).with_context(|| format!("{name}, {whose}"))?;
         }
 
         let bytes = buffers.inputs[0].len() as u64 * size_of::<T>() as u64;
@@ -245,10 +274,7 @@ impl Bench<'_> {
             }
             for index in order {
                 let time = self.device.time(|| {
-                    (0..launches).try_for_each(|launch| {
-                        let input = &buffers.inputs[launch as usize % buffers.inputs.len()];
-                        self.launch(&kernels[index], shape, input, &buffers.output)
-                    })
+                    (0..launches as usize).try_for_each(|round| self.launch(&kernels[index], launch, buffers, round))
                 })?;
                 if round > 0 {
                     samples[index].push(time / launches);
@@ -262,24 +288,43 @@ impl Bench<'_> {
         Ok(Row { bytes, ours, peer: times.next() })
     }
 
+    /// Launches it over one of the inputs. That an atomic total must begin at 0 belongs to it.
     fn launch<T: Pod>(
         &self,
         kernel: &Kernel,
-        shape: LaunchShape,
-        input: &Buffer<T>,
-        output: &Buffer<T>,
+        launch: &Launch,
+        buffers: &mut Buffers<T>,
+        round: usize,
     ) -> anyhow::Result<()> {
-        let args = [Arg::Pointer(input.address()), Arg::Pointer(output.address()), Arg::U64(input.len() as u64)];
-        Ok(self.device.launch(kernel, shape, &args)?)
+        let is_atomic = launch.variant.facts().results == Results::Atomic;
+        if is_atomic {
+            buffers.total.copy_from(&buffers.zero)?;
+        }
+        let input = &buffers.inputs[round % buffers.inputs.len()];
+        let output = if is_atomic { &buffers.total } else { &buffers.output };
+        let argument = |parameter: &Parameter| match parameter {
+            Parameter::Input => Arg::Pointer(input.address()),
+            Parameter::Output => Arg::Pointer(output.address()),
+            Parameter::Count => Arg::U64(input.len() as u64),
+            Parameter::Partials => Arg::Pointer(buffers.partials.address()),
+            Parameter::Counter => Arg::Pointer(buffers.counter.address()),
+        };
+        let args: Vec<Arg> = launch.variant.parameters().iter().map(argument).collect();
+        Ok(self.device.launch(kernel, launch.stage.shape, &args)?)
     }
 
-    /// Runs the kernel once and adds its partial results.
-    fn check<T: Element>(&self, kernel: &Kernel, shape: LaunchShape, buffers: &mut Buffers<T>) -> anyhow::Result<()> {
+    /// Runs the kernel once and adds what it leaves.
+    fn check<T: Element>(&self, kernel: &Kernel, launch: &Launch, buffers: &mut Buffers<T>) -> anyhow::Result<()> {
         buffers.output.fill_bytes(0xa5)?;
-        self.launch(kernel, shape, &buffers.inputs[0], &buffers.output)?;
-        let partials = buffers.output.copy_to_host()?;
-        let sum: i64 = partials[..shape.grid.x as usize].iter().map(|partial| partial.to_i64()).sum();
-        ensure!(sum == buffers.sum, "wrong result: the partial sums add up to {sum}, and it should be {}", buffers.sum);
+        self.launch(kernel, launch, buffers, 0)?;
+        let is_atomic = launch.variant.facts().results == Results::Atomic;
+        let left = if is_atomic { &buffers.total } else { &buffers.output }.copy_to_host()?;
+        let sum: i64 = left[..launch.stage.outputs as usize].iter().map(|partial| partial.to_i64()).sum();
+        // N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2, for values of one sign.
+        let roundings = launch.stage.depth as f64 * T::UNIT_ROUNDOFF;
+        let bound = roundings / (1.0 - roundings) * buffers.sum as f64;
+        let is_near = sum.abs_diff(buffers.sum) as f64 <= bound;
+        ensure!(is_near, "wrong result: the partial sums add up to {sum}, and it should be {}", buffers.sum);
         Ok(())
     }
 }

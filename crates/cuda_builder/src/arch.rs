@@ -71,8 +71,9 @@ impl NvvmArch {
             Self::Compute75 | Self::Compute80 => "+ptx70",
             Self::Compute86 => "+ptx71",
             Self::Compute87 => "+ptx74",
-            Self::Compute89 | Self::Compute90 => "+ptx78",
-            Self::Compute90a => "+ptx80",
+            Self::Compute89 => "+ptx78",
+            // The first with bulk copies, one version after the first that knows sm_90.
+            Self::Compute90 | Self::Compute90a => "+ptx80",
             Self::Compute100 => "+ptx86",
             Self::Compute120 => "+ptx87",
         }

@@ -27,6 +27,8 @@ pub struct KernelTraits {
     pub block_size: Option<u32>,
     /// How many block-wide barriers the source has, loops unrolled where the compiler must.
     pub barriers: Option<u32>,
+    /// The oldest architecture that has the instructions that the kernel is made of; `None` if any has.
+    pub least_arch: Option<NvvmArch>,
 }
 
 /// One compiled module.
@@ -96,7 +98,8 @@ impl CudaBuilder {
         }
     }
 
-    /// The architecture to compile for; the default is the baseline, [`NvvmArch::Compute75`].
+    /// The architecture to compile for; the default is the baseline, [`NvvmArch::Compute75`]. A module with a kernel that
+    /// needs a later one is compiled for that ([`KernelTraits::least_arch`]).
     #[must_use]
     pub fn arch(mut self, arch: NvvmArch) -> Self {
         self.arch = arch;
@@ -324,11 +327,12 @@ impl CudaBuilder {
         reduced: &Path,
         scratch: &Path,
     ) -> Result<CompiledModule, CudaBuilderError> {
+        let arch = kernels.iter().filter_map(|(_, traits)| traits.least_arch).fold(self.arch, NvvmArch::max);
         let optimised = scratch.join(format!("{name}.ll"));
         internalize(toolchain, kernels.iter().map(|(name, _)| name.as_str()), &optimised.with_extension("list"))?
             // Without the names of Rust's blocks and values, which carry hashes, the PTX has LLVM's numbers.
             .arg("-discard-value-names")
-            .arg(format!("-mcpu={}", self.arch))
+            .arg(format!("-mcpu={arch}"))
             .args(["-passes=internalize,globaldce,default<O3>", "-S"])
             .arg(reduced)
             .arg("-o")
@@ -347,8 +351,8 @@ impl CudaBuilder {
             // Loop strength reduction keeps a pointer beside each index, which costs a loop two instructions; ptxas makes
             // addresses cheaper.
             .args(["-O3", "-disable-lsr"])
-            .arg(format!("-mcpu={}", self.arch))
-            .arg(format!("-mattr={}", self.arch.ptx_feature(self.line_info)))
+            .arg(format!("-mcpu={arch}"))
+            .arg(format!("-mattr={}", arch.ptx_feature(self.line_info)))
             .arg(&optimised)
             .arg("-o")
             .arg(&printed)
@@ -356,7 +360,7 @@ impl CudaBuilder {
         let printed = read(&printed)?;
         let ptx = line_table.map_or(Ok(printed.clone()), |table| table.print(&printed))?;
         let llvm_ir = self.emit_llvm_ir.then_some(llvm_ir);
-        Ok(CompiledModule { name: name.to_owned(), arch: self.arch, ptx, llvm_ir })
+        Ok(CompiledModule { name: name.to_owned(), arch, ptx, llvm_ir })
     }
 
     fn traits(&self, kernel: &str) -> KernelTraits {

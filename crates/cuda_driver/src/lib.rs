@@ -140,6 +140,24 @@ pub fn status() -> Result<Driver, DriverError> {
     }
 }
 
+/// Whether the driver that [`status`] has loaded has a function that not every driver has. `false` before it is loaded,
+/// where there is none, and for a name that the table does not know.
+///
+/// ```
+/// assert!(!cuda_driver::has("cuMakeCoffee"));
+/// ```
+pub fn has(function: &str) -> bool {
+    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        table::has(function)
+    }
+    #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    {
+        let _ = function;
+        false
+    }
+}
+
 /// The driver's name and text for an error code.
 ///
 /// ```

@@ -6,7 +6,10 @@
 
 use std::{
     ffi::{CStr, c_char, c_uint},
-    sync::atomic::{AtomicPtr, Ordering::Release},
+    sync::atomic::{
+        AtomicPtr,
+        Ordering::{Acquire, Release},
+    },
 };
 
 /// `CUDA_ERROR_NO_DEVICE`.
@@ -161,6 +164,7 @@ trampolines! {
         cuEventQuery,
         cuExternalMemoryGetMappedBuffer,
         cuFuncGetAttribute,
+        cuFuncSetAttribute,
         cuFuncSetCacheConfig,
         cuFuncSetSharedMemConfig,
         cuGraphAddKernelNode,
@@ -173,6 +177,7 @@ trampolines! {
         cuGraphNodeGetType,
         cuImportExternalMemory,
         cuLaunchHostFunc,
+        cuLaunchKernelEx,
         cuLinkAddData_v2,
         cuLinkComplete,
         cuLinkCreate_v2,
@@ -220,4 +225,10 @@ pub(crate) fn fill(find: impl Fn(&CStr) -> Option<*mut ()>) {
             entry.store(function, Release);
         }
     }
+}
+
+/// Whether the loaded library has the function.
+pub(crate) fn has(function: &str) -> bool {
+    let mut entries = NAMES.iter().zip(&TABLE);
+    entries.any(|(name, entry)| name.to_bytes() == function.as_bytes() && entry.load(Acquire) != unfilled as *mut ())
 }

@@ -2,5 +2,11 @@
 //!
 //! A kernel that uses this module is no rust-cuda program any more; keep it behind a feature if the crate is to be one.
 
+pub mod atomic;
+pub mod bulk;
+pub mod cluster;
 pub mod control;
+pub mod grid;
 pub mod math;
+pub mod mbarrier;
+pub mod redux;

@@ -2,7 +2,7 @@
 //! backend.
 //!
 //! Names and signatures are rust-cuda's, so that a kernel written against this crate compiles with rust-cuda's
-//! compiler and its `cuda_std` too. What rust-cuda lacks is in the module [`ext`].
+//! compiler and its `cuda_std` too. What rust-cuda lacks is in [`ext`].
 //!
 //! On the device (`target_os = "cuda"`) each function is one PTX instruction, or a few. On the host everything
 //! compiles and documents, and panics when called:

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering::{self, Relaxed};
 use std::sync::atomic::fence;
 
+use crate::address::Position;
 use crate::atomic;
 use crate::block::Env;
 use crate::fault::{self, Access, FaultKind, Nearest};
@@ -12,28 +13,7 @@ use crate::observe::{At, Observer};
 use crate::registers::{ALL, LANES, Lane, Registers};
 use crate::warp::LaneFault;
 
-/// Where shared memory, local memory and parameters appear among the generic addresses: 4 GiB each, above all device
-/// memory. Everything else is device memory, whose generic addresses are its own.
-pub(crate) const SHARED_WINDOW: u64 = 0x7fff_0000_0000;
-pub(crate) const LOCAL_WINDOW: u64 = 0x7ffe_0000_0000;
-pub(crate) const PARAM_WINDOW: u64 = 0x7ffd_0000_0000;
-
-/// The space of a generic address.
-fn space_of(address: u64) -> Space {
-    match address & !0xffff_ffff {
-        SHARED_WINDOW => Space::Shared,
-        LOCAL_WINDOW => Space::Local,
-        PARAM_WINDOW => Space::Param,
-        _ => Space::Global,
-    }
-}
-
-/// The lanes whose generic address lies in `space`.
-pub(crate) fn is_space(space: Space, addresses: &[u64; LANES]) -> u32 {
-    (0..LANES).fold(0, |bits, lane| bits | u32::from(space_of(addresses[lane]) == space) << lane)
-}
-
-/// One access of the lanes of `mask`, all to one space, which is never [`Space::Generic`].
+/// One access of the lanes of `mask`, all to one space, which is never [`Space::Generic`] or [`Space::Cluster`].
 pub(crate) struct Request {
     pub(crate) access: Access,
     pub(crate) space: Space,
@@ -42,13 +22,15 @@ pub(crate) struct Request {
     pub(crate) mask: u32,
     /// Bytes of each lane's elements together.
     pub(crate) total: u64,
+    /// The rank of the block whose shared memory it is, if it is not the one at hand.
+    pub(crate) peer: Option<u32>,
 }
 
 impl Request {
     /// The access of the lanes of `mask` to what may be several spaces.
     #[inline(always)]
     fn new(access: Access, space: Space, registers: &Registers, address: Address, mask: u32, total: u64) -> Request {
-        let mut request = Request { access, space, addresses: [0; LANES], mask, total };
+        let mut request = Request { access, space, addresses: [0; LANES], mask, total, peer: None };
         let addresses = &mut request.addresses;
         match address.base {
             Slot::Double(base) => {
@@ -82,21 +64,25 @@ impl Request {
 
 /// Calls `each` with the access, once for each space that generic addresses fall into.
 #[inline(always)]
-fn by_space(mut request: Request, mut each: impl FnMut(&Request) -> Result<(), LaneFault>) -> Result<(), LaneFault> {
-    if request.space != Space::Generic {
+fn by_space(
+    mut request: Request,
+    own: u32,
+    mut each: impl FnMut(&Request) -> Result<(), LaneFault>,
+) -> Result<(), LaneFault> {
+    if !matches!(request.space, Space::Generic | Space::Cluster) {
         return each(&request);
     }
+    let positions = request.addresses.map(|address| Position::of(request.space, address, own));
+    request.addresses = positions.map(|(_, address)| address);
     let all = request.addresses;
     let mut rest = request.mask;
     while rest != 0 {
-        request.space = space_of(all[rest.trailing_zeros() as usize]);
-        request.mask = rest & is_space(request.space, &all);
+        let (position, _) = positions[rest.trailing_zeros() as usize];
+        request.space = position.space();
+        request.peer = if let Position::Shared(peer) = position { peer } else { None };
+        let same = |lane: usize| u32::from(positions[lane].0 == position) << lane;
+        request.mask = rest & (0..LANES).fold(0, |bits, lane| bits | same(lane));
         request.addresses = all;
-        if request.space != Space::Global {
-            for address in &mut request.addresses {
-                *address &= 0xffff_ffff;
-            }
-        }
         request.fill_inactive();
         each(&request)?;
         rest &= !request.mask;
@@ -213,18 +199,23 @@ impl Request {
         Ok(())
     }
 
-    /// Checks an access to the block's shared or local memory.
+    /// Checks an access to the block's shared or local memory, or to shared memory of another block of its cluster.
     fn check_block(&self, env: &Env<'_>) -> Result<(), LaneFault> {
+        if let Some(kind) = self.peer.and_then(|rank| env.refuses_peer(rank)) {
+            return Err(Box::new((self.mask.trailing_zeros(), kind)));
+        }
         let local = self.space == Space::Local;
         self.check_small(if local { u64::from(env.program.local) } else { env.shared.len() as u64 })
     }
 
-    /// The bytes of the block's shared or local memory that a lane accesses, once [`Self::check_block`] has passed.
+    /// The shared or local memory that it goes to.
     #[inline(always)]
-    fn cell<'a>(&self, env: &'a mut Env<'_>, warp: u32, lane: usize) -> &'a mut [u8] {
-        let at = self.lane_base(env, warp, lane) + self.addresses[lane] as usize;
-        let bytes = if self.space == Space::Local { &mut env.local } else { &mut env.shared };
-        &mut bytes[at..at + self.total as usize]
+    fn memory<'a>(&self, env: &'a mut Env<'_>) -> &'a mut [u8] {
+        match (self.space, self.peer) {
+            (Space::Local, _) => &mut env.local,
+            (_, None) => &mut env.shared,
+            (_, peer) => env.shared_of_mut(peer),
+        }
     }
 
     /// The fault of an access that would change a parameter.
@@ -234,12 +225,11 @@ impl Request {
         Err(Box::new((lane, FaultKind::ReadOnly { space: fault::Space::Param, access, address })))
     }
 
-    /// Where in the block's local memory a lane's own begins, or 0 for spaces that the block shares.
-    fn lane_base(&self, env: &Env<'_>, warp: u32, lane: usize) -> usize {
-        match self.space {
-            Space::Local => (warp as usize * LANES + lane) * env.program.local_stride(),
-            _ => 0,
-        }
+    /// Where in the memory of the space a lane's own begins: 0 for spaces that the block shares. `stride` is from one
+    /// thread's local memory to the next one's.
+    #[inline(always)]
+    fn lane_base(&self, stride: usize, warp: u32, lane: usize) -> usize {
+        if self.space == Space::Local { (warp as usize * LANES + lane) * stride } else { 0 }
     }
 }
 
@@ -247,7 +237,7 @@ impl From<Space> for fault::Space {
     fn from(space: Space) -> fault::Space {
         match space {
             Space::Global | Space::Generic => fault::Space::Global,
-            Space::Shared => fault::Space::Shared,
+            Space::Shared | Space::Cluster => fault::Space::Shared,
             Space::Local => fault::Space::Local,
             Space::Param => fault::Space::Param,
         }
@@ -296,7 +286,7 @@ fn load_width<const WIDTH: usize, O: Observer>(
 ) -> Result<(), LaneFault> {
     let total = (WIDTH * load.targets.len()) as u64;
     let request = Request::new(Access::Read, load.space, registers, load.address, mask, total);
-    by_space(request, |request| {
+    by_space(request, env.rank, |request| {
         if let [Some(target)] = load.targets[..]
             && load_run::<WIDTH>(request, target, env, registers).is_some()
         {
@@ -313,15 +303,20 @@ fn load_width<const WIDTH: usize, O: Observer>(
                         values[lane] = memory::load(&found.words, offset + skip, WIDTH as u32);
                     })?;
                 }
-                Space::Shared | Space::Local | Space::Param => {
-                    let (bytes, size) = match request.space {
-                        Space::Shared => (&env.shared[..], env.shared.len() as u64),
-                        Space::Local => (&env.local[..], u64::from(env.program.local)),
-                        _ => (&env.grid.params[..], env.grid.params.len() as u64),
+                Space::Shared | Space::Cluster | Space::Local | Space::Param => {
+                    if request.space == Space::Param {
+                        request.check_small(env.grid.params.len() as u64)?;
+                    } else {
+                        request.check_block(env)?;
+                    }
+                    let bytes = match request.space {
+                        Space::Local => &env.local[..],
+                        Space::Param => &env.grid.params[..],
+                        _ => env.shared_of(request.peer),
                     };
-                    request.check_small(size)?;
                     for lane in 0..LANES {
-                        let start = request.lane_base(env, at.warp, lane) + request.addresses[lane] as usize;
+                        let start = request.lane_base(env.program.local_stride(), at.warp, lane)
+                            + request.addresses[lane] as usize;
                         values[lane] = read(bytes, start + skip, WIDTH);
                     }
                 }
@@ -353,7 +348,7 @@ fn load_run<const WIDTH: usize>(
             let words = found.words.get(offset / 8..(offset + bytes) / 8).filter(|_| offset.is_multiple_of(8))?;
             put_run::<WIDTH>(registers, target, words.iter().map(|word| word.load(Relaxed)))
         }
-        Space::Shared => {
+        Space::Shared if request.peer.is_none() => {
             let words = env.shared.get(first as usize..)?.get(..bytes)?.as_chunks().0;
             put_run::<WIDTH>(registers, target, words.iter().map(|word| u64::from_le_bytes(*word)))
         }
@@ -436,7 +431,7 @@ fn store_width<const WIDTH: usize, O: Observer>(
     observer: &mut O,
 ) -> Result<(), LaneFault> {
     let total = (WIDTH * store.sources.len()) as u64;
-    by_space(Request::new(Access::Write, store.space, registers, store.address, mask, total), |request| {
+    by_space(Request::new(Access::Write, store.space, registers, store.address, mask, total), env.rank, |request| {
         env.acted |= request.space != Space::Local;
         match request.space {
             Space::Global | Space::Generic => {
@@ -457,13 +452,15 @@ fn store_width<const WIDTH: usize, O: Observer>(
                 }
             }
             Space::Param => request.refuse_parameter()?,
-            Space::Shared | Space::Local => {
+            Space::Shared | Space::Cluster | Space::Local => {
                 request.check_block(env)?;
+                let stride = env.program.local_stride();
+                let memory = request.memory(env);
                 for (element, slot) in store.sources.iter().enumerate() {
                     for lane in request.lanes() {
                         let value = source(registers, *slot, lane).to_le_bytes();
-                        let bytes = &mut request.cell(env, at.warp, lane)[element * WIDTH..][..WIDTH];
-                        bytes.copy_from_slice(&value[..WIDTH]);
+                        let start = request.lane_base(stride, at.warp, lane) + request.addresses[lane] as usize;
+                        memory[start + element * WIDTH..][..WIDTH].copy_from_slice(&value[..WIDTH]);
                     }
                 }
             }
@@ -492,7 +489,8 @@ pub(crate) fn atomic<O: Observer>(
     }
     let width = atomic.ty.size();
     let total = u64::from(width);
-    by_space(Request::new(Access::Atomic, atomic.space, registers, atomic.address, mask, total), |request| {
+    let request = Request::new(Access::Atomic, atomic.space, registers, atomic.address, mask, total);
+    by_space(request, env.rank, |request| {
         let mut old = [0; LANES];
         let global = matches!(request.space, Space::Global | Space::Generic);
         let change = |registers: &Registers, lane: usize| {
@@ -507,10 +505,13 @@ pub(crate) fn atomic<O: Observer>(
                 changed |= change(old[lane]) != old[lane];
             })?,
             Space::Param => request.refuse_parameter()?,
-            Space::Shared | Space::Local => {
+            Space::Shared | Space::Cluster | Space::Local => {
                 request.check_block(env)?;
+                let stride = env.program.local_stride();
+                let memory = request.memory(env);
                 for lane in request.lanes() {
-                    let bytes = request.cell(env, at.warp, lane);
+                    let start = request.lane_base(stride, at.warp, lane) + request.addresses[lane] as usize;
+                    let bytes = &mut memory[start..start + width as usize];
                     old[lane] = read(bytes, 0, width as usize);
                     let new = change(registers, lane)(old[lane]);
                     changed |= new != old[lane];

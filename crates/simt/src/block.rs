@@ -1,8 +1,12 @@
 //! A block: its warps, what they share, and the turns they take.
 
+use crate::bulk;
+use crate::cluster::ClusterState;
 use crate::fault::{Fault, FaultKind, Waiting};
+use crate::grid::Grid;
 use crate::ir::{BarrierKind, Init, Op, Program};
-use crate::launch::{Dim3, Grid, MAX_SHARED_BYTES};
+use crate::launch::{Dim3, MAX_SHARED_BYTES};
+use crate::mbarrier;
 use crate::observe::Observer;
 use crate::ptx::ast::{Axis, BarrierRedOp, SpecialReg};
 use crate::registers::{LANES, Registers};
@@ -12,6 +16,8 @@ use crate::warp::{Outcome, Raised, Split, State, Warp, put_word};
 const WARP_QUANTUM: u64 = 1024;
 /// Warp instructions without an effect on others, after which a block may be waiting for another one.
 const WAITING_QUANTUM: u64 = 4096;
+/// The same in cooperative launches, whose blocks are made to wait for each other.
+const TOGETHER_QUANTUM: u64 = 512;
 
 /// A barrier of a block while threads arrive.
 #[derive(Debug, Clone, Copy, Default)]
@@ -34,6 +40,10 @@ pub(crate) struct Env<'a> {
     pub(crate) program: &'a Program,
     /// The block's linear index.
     pub(crate) ticket: u64,
+    /// Its rank in its cluster.
+    pub(crate) rank: u32,
+    /// What it shares with its cluster, in its turn.
+    pub(crate) cluster: ClusterState,
     pub(crate) shared: Vec<u8>,
     /// Local memory, thread after thread.
     pub(crate) local: Vec<u8>,
@@ -53,6 +63,8 @@ pub(crate) enum Progress {
     Unfinished,
     /// Unfinished, and for a while nothing has happened in it that others could see.
     Waiting,
+    /// All its threads wait: it can go on only by what another block of its cluster does.
+    Blocked,
 }
 
 /// A block on a worker. It is reused for block after block.
@@ -62,12 +74,16 @@ pub(crate) struct Block<'a> {
     warps: Vec<Warp>,
     threads: u32,
     /// Registers that hold parts of the block's position.
-    position: Vec<(u32, Axis)>,
+    position: Vec<(u32, SpecialReg)>,
     random: Option<Random>,
+    /// What its warps know of the cluster's events.
+    events: u32,
+    progress: Progress,
 }
 
 impl<'a> Block<'a> {
-    pub(crate) fn new(grid: &'a Grid<'a>) -> Block<'a> {
+    /// A block that has rank `rank` in its cluster.
+    pub(crate) fn new(grid: &'a Grid<'a>, rank: u32) -> Block<'a> {
         let program = grid.kernel.program();
         let threads = grid.config.block.count() as u32;
         let warps = threads.div_ceil(LANES as u32);
@@ -75,7 +91,9 @@ impl<'a> Block<'a> {
             grid,
             program,
             ticket: 0,
-            shared: vec![0; (program.dynamic_base + grid.config.dynamic_shared_bytes) as usize],
+            rank,
+            cluster: ClusterState::default(),
+            shared: Vec::new(),
             local: vec![0; program.local_stride() * warps as usize * LANES],
             barriers: [BarrierState::default(); 16],
             live: 0,
@@ -87,28 +105,41 @@ impl<'a> Block<'a> {
             Warp::new(index, u32::MAX >> (LANES as u32 - lanes), registers(grid, program, index))
         };
         let position = program.word_values.iter().filter_map(|(register, init)| match init {
-            Init::Special(SpecialReg::Ctaid(axis)) => Some((*register, *axis)),
+            Init::Special(special) if positional(*special, Dim3::from(0), 1).is_some() => Some((*register, *special)),
             _ => None,
         });
-        Block { env, warps: (0..warps).map(warp).collect(), threads, position: position.collect(), random: None }
+        Block {
+            env,
+            warps: (0..warps).map(warp).collect(),
+            threads,
+            position: position.collect(),
+            random: None,
+            events: 0,
+            progress: Progress::Unfinished,
+        }
+    }
+
+    /// Takes over what the cluster shares, or gives it back: at the beginning and at the end of a turn.
+    pub(crate) fn swap(&mut self, state: &mut ClusterState) {
+        std::mem::swap(&mut self.env.cluster, state);
+        let ClusterState { shared, .. } = if state.shared.is_empty() { &mut self.env.cluster } else { state };
+        std::mem::swap(&mut self.env.shared, &mut shared[self.env.rank as usize]);
     }
 
     /// Becomes the block with linear index `ticket`.
     pub(crate) fn start(&mut self, ticket: u64) {
         self.env.ticket = ticket;
+        self.events = 0;
+        self.progress = Progress::Unfinished;
         self.random = self.env.grid.config.seed.map(|seed| Random::new(seed, ticket));
         self.env.live = self.threads;
         self.env.barriers = [BarrierState::default(); 16];
         self.env.shared.fill(0);
         self.env.local.fill(0);
-        let Dim3 { x, y, z } = self.env.grid.config.grid.position(ticket);
+        let position = self.env.grid.config.grid.position(ticket);
         for warp in &mut self.warps {
-            for (register, axis) in &self.position {
-                let value = match axis {
-                    Axis::X => x,
-                    Axis::Y => y,
-                    Axis::Z => z,
-                };
+            for (register, special) in &self.position {
+                let value = positional(*special, position, self.env.grid.cluster).unwrap_or_default();
                 warp.registers.words[*register as usize] = [value; LANES];
             }
             zero(&mut warp.registers, self.env.program);
@@ -120,12 +151,39 @@ impl<'a> Block<'a> {
         self.env.ticket
     }
 
+    /// The launch's seed.
+    pub(crate) fn seed(&self) -> Option<u64> {
+        self.env.grid.config.seed
+    }
+
+    /// Its threads.
+    pub(crate) fn threads(&self) -> u32 {
+        self.threads
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.progress == Progress::Finished
+    }
+
+    pub(crate) fn seems_to_wait(&self) -> bool {
+        self.progress == Progress::Waiting
+    }
+
     /// Runs about `quantum` warp instructions, or fewer if the block seems to wait, and says how many.
     pub(crate) fn run<O: Observer>(&mut self, observer: &mut O, quantum: u64) -> (Result<Progress, Box<Fault>>, u64) {
         let mut spent = 0;
         observer.resume(&self.env);
         let progress = self.run_counted(observer, quantum, &mut spent);
-        if matches!(progress, Ok(Progress::Finished)) {
+        if let Ok(progress) = progress {
+            self.progress = progress;
+        }
+        if self.is_finished() {
+            if let Some(copy) = self.env.cluster.copies.of_ended(self.env.rank) {
+                let kind = FaultKind::CopyInFlight { bytes: copy.bytes };
+                return (Err(self.fault_of(copy.rank, copy.thread, copy.pc, kind)), spent);
+            }
+            bulk::finish_block(&mut self.env, observer);
+            self.env.cluster.ended |= 1 << self.env.rank;
             observer.end(&self.env);
         }
         (progress, spent)
@@ -138,12 +196,17 @@ impl<'a> Block<'a> {
         spent: &mut u64,
     ) -> Result<Progress, Box<Fault>> {
         let mut last_act = 0;
+        let patience = if self.env.grid.config.cooperative { TOGETHER_QUANTUM } else { WAITING_QUANTUM };
         loop {
             let mut progressed = false;
             let first = self.random.as_mut().map_or(0, |random| random.below(self.warps.len() as u64) as usize);
             for turn in 0..self.warps.len() {
                 let index = (first + turn) % self.warps.len();
                 let turn = self.random.as_mut().map_or(WARP_QUANTUM, |random| 1 + random.below(WARP_QUANTUM / 4));
+                if self.events != self.env.cluster.events {
+                    self.events = self.env.cluster.events;
+                    self.warps.iter_mut().for_each(Warp::wake);
+                }
                 let warp = &mut self.warps[index];
                 let before = warp.clock;
                 let outcome = warp.run(&mut self.env, observer, turn);
@@ -159,7 +222,7 @@ impl<'a> Block<'a> {
                 return Ok(Progress::Finished);
             }
             if !progressed {
-                return Err(self.deadlock());
+                return Ok(Progress::Blocked);
             }
             if *spent >= quantum {
                 return Ok(Progress::Unfinished);
@@ -167,7 +230,7 @@ impl<'a> Block<'a> {
             if std::mem::take(&mut self.env.acted) {
                 last_act = *spent;
             }
-            if *spent - last_act >= WAITING_QUANTUM {
+            if *spent - last_act >= patience {
                 return Ok(Progress::Waiting);
             }
         }
@@ -175,6 +238,10 @@ impl<'a> Block<'a> {
 
     /// Lets go the threads at barriers that are complete.
     fn release_barriers<O: Observer>(&mut self, observer: &mut O) {
+        if self.env.cluster.complete() {
+            self.env.acted = true;
+            observer.cluster_barrier(&self.env);
+        }
         for id in 0..self.env.barriers.len() {
             let state = self.env.barriers[id];
             if !state.pending || state.arrived < state.expected.unwrap_or(self.env.live) {
@@ -206,14 +273,18 @@ impl<'a> Block<'a> {
     }
 
     fn fault(&self, warp: usize, Raised { pc, lane, kind }: Raised) -> Box<Fault> {
+        self.fault_of(self.env.rank, (warp * LANES) as u32 + lane, pc, kind)
+    }
+
+    /// A fault of a thread of the block of rank `rank`.
+    fn fault_of(&self, rank: u32, thread: u32, pc: u32, kind: FaultKind) -> Box<Fault> {
         let kernel = self.env.grid.kernel;
         let place = self.env.program.places[pc as usize];
-        let thread = warp as u64 * LANES as u64 + u64::from(lane);
         Box::new(Fault {
             kernel: kernel.name().to_owned(),
             module: kernel.module_name().to_owned(),
-            block: self.env.grid.config.grid.position(self.env.ticket),
-            thread: self.env.grid.config.block.position(thread),
+            block: self.env.grid.config.grid.position(self.env.ticket_of(rank)),
+            thread: self.env.grid.config.block.position(thread.into()),
             line: place.line,
             instruction: kernel.text(place),
             frames: kernel.frames(place),
@@ -247,7 +318,7 @@ impl<'a> Block<'a> {
     }
 
     /// Says who waits where, now that nobody can run.
-    fn deadlock(&self) -> Box<Fault> {
+    pub(crate) fn deadlock(&self) -> Box<Fault> {
         let splits = self.splits();
         let waiting = self.standing(&splits);
         let exited = self.threads - self.env.live;
@@ -261,9 +332,17 @@ impl<'a> Block<'a> {
                 }
                 _ => None,
             });
-        let (warp, split, kind) = match barrier {
-            Some((warp, split, id)) => (warp, split, FaultKind::Barrier { id, waiting, exited }),
-            None => (&splits[0].0, &splits[0].1, FaultKind::Deadlock { waiting, exited }),
+        let mbarrier = splits.iter().find_map(|(warp, split)| {
+            let Op::TryWait(wait) = &self.env.program.code[split.pc as usize].op else { return None };
+            let stuck = mbarrier::stuck(wait, &self.env, &warp.registers, split.mask.trailing_zeros())?;
+            (split.state == State::Event).then_some((warp, split, stuck))
+        });
+        let (warp, split, kind) = match (barrier, mbarrier) {
+            (_, Some((warp, split, (arrivals, bytes, in_flight)))) => {
+                (warp, split, FaultKind::Mbarrier { arrivals, bytes, in_flight, waiting, exited })
+            }
+            (Some((warp, split, id)), _) => (warp, split, FaultKind::Barrier { id, waiting, exited }),
+            (None, None) => (&splits[0].0, &splits[0].1, FaultKind::Deadlock { waiting, exited }),
         };
         self.fault(warp.index as usize, Raised { pc: split.pc, lane: split.mask.trailing_zeros(), kind })
     }
@@ -312,6 +391,23 @@ fn zero(registers: &mut Registers, program: &Program) {
     }
 }
 
+/// A special register that holds a part of a block's position, in clusters of `cluster` blocks.
+fn positional(special: SpecialReg, position: Dim3, cluster: u32) -> Option<u32> {
+    let Dim3 { x, y, z } = position;
+    let axis = |dim: Dim3, axis: Axis| match axis {
+        Axis::X => dim.x,
+        Axis::Y => dim.y,
+        Axis::Z => dim.z,
+    };
+    match special {
+        SpecialReg::Ctaid(a) => Some(axis(position, a)),
+        SpecialReg::ClusterId(a) => Some(axis(Dim3 { x: x / cluster, y, z }, a)),
+        SpecialReg::ClusterCtaid(a) => Some(axis(Dim3::from((x % cluster, 0, 0)), a)),
+        SpecialReg::ClusterCtaRank => Some(x % cluster),
+        _ => None,
+    }
+}
+
 /// A special register that does not change while a block runs. (The block's position is filled in later.)
 fn special_value(special: SpecialReg, grid: &Grid<'_>, warp: u32, lane: u32) -> u32 {
     let block = grid.config.block;
@@ -324,6 +420,12 @@ fn special_value(special: SpecialReg, grid: &Grid<'_>, warp: u32, lane: u32) -> 
         SpecialReg::Tid(a) => axis(block.position(u64::from(warp) * LANES as u64 + u64::from(lane)), a),
         SpecialReg::Ntid(a) => axis(block, a),
         SpecialReg::Nctaid(a) => axis(grid.config.grid, a),
+        SpecialReg::NClusterId(a) => axis(Dim3 { x: grid.config.grid.x / grid.cluster, ..grid.config.grid }, a),
+        SpecialReg::ClusterNctaid(a) => axis(Dim3::from((grid.cluster, 1, 1)), a),
+        SpecialReg::ClusterNctaRank => grid.cluster,
+        SpecialReg::IsExplicitCluster => u32::from(grid.has_clusters),
+        SpecialReg::EnvReg(1) => (grid.workspace >> 32) as u32,
+        SpecialReg::EnvReg(2) => grid.workspace as u32,
         SpecialReg::LaneId => lane,
         SpecialReg::WarpId => warp,
         SpecialReg::NWarpId => block.count().div_ceil(LANES as u128) as u32,
@@ -339,6 +441,9 @@ fn special_value(special: SpecialReg, grid: &Grid<'_>, warp: u32, lane: u32) -> 
         SpecialReg::ReservedSmemOffset => MAX_SHARED_BYTES,
         // One multiprocessor, one grid; clocks are instructions of their own.
         SpecialReg::Ctaid(_)
+        | SpecialReg::ClusterId(_)
+        | SpecialReg::ClusterCtaid(_)
+        | SpecialReg::ClusterCtaRank
         | SpecialReg::ReservedSmemCap
         | SpecialReg::EnvReg(_)
         | SpecialReg::SmId
@@ -354,15 +459,15 @@ fn special_value(special: SpecialReg, grid: &Grid<'_>, warp: u32, lane: u32) -> 
 
 /// SplitMix64 (Steele, Lea, Flood 2014).
 #[derive(Debug)]
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    fn new(seed: u64, ticket: u64) -> Random {
+    pub(crate) fn new(seed: u64, ticket: u64) -> Random {
         Random(seed ^ ticket.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
     /// A number below `bound`, close enough to uniform for a schedule.
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -221,6 +221,72 @@ pub enum FaultKind {
         /// How many threads of the block have exited.
         exited: u32,
     },
+    /// An mbarrier whose phase never ends.
+    #[error(
+        "mbarrier whose phase does not end, which waits for {arrivals} arrivals and {bytes} bytes while copies of {in_flight} bytes to it are in flight: {}{}",
+        join(waiting),
+        exited_note(*exited)
+    )]
+    Mbarrier {
+        /// Arrivals that the phase waits for.
+        arrivals: u32,
+        /// Bytes that it waits for; below zero if more came than were announced.
+        bytes: i32,
+        /// Bytes of copies that will be told to it.
+        in_flight: i64,
+        /// Who waits, there and elsewhere.
+        waiting: Vec<Waiting>,
+        /// How many threads of the block have exited.
+        exited: u32,
+    },
+    /// An mbarrier instruction where no mbarrier is.
+    #[error("there is no mbarrier at {address:#x} of shared memory: it was not initialised, or overwritten")]
+    NoMbarrier {
+        /// Offset into shared memory.
+        address: u64,
+    },
+    /// A generic address that should be one of shared memory.
+    #[error("the address {address:#x} is not one of shared memory")]
+    NotShared {
+        /// The address.
+        address: u64,
+    },
+    /// An arrival at the cluster's barrier without a wait since the last one, or a wait without an arrival.
+    #[error("{}", if *arrives {
+        "second arrival at the barrier of the cluster without a wait since the first"
+    } else {
+        "wait at the barrier of the cluster without an arrival before"
+    })]
+    ClusterBarrier {
+        /// Whether it is an arrival.
+        arrives: bool,
+    },
+    /// An access to shared memory of a block that the cluster does not have.
+    #[error("there is no block of rank {rank} in a cluster of {size}")]
+    ClusterRank {
+        /// The rank asked for; 127 stands for all above.
+        rank: u32,
+        /// Blocks of the cluster.
+        size: u32,
+    },
+    /// An access to shared memory of a block of the cluster that has exited.
+    #[error("shared memory of the block of rank {rank} in the cluster is gone: the block has exited")]
+    ExitedBlock {
+        /// The block's rank.
+        rank: u32,
+    },
+    /// A bulk copy of a size that PTX does not allow.
+    #[error("bulk copy of {bytes} bytes: the size must be a multiple of 16")]
+    CopySize {
+        /// The size in bytes.
+        bytes: u32,
+    },
+    /// A block that exits before a copy from or to its shared memory is over.
+    #[error("the block exits while this copy of {bytes} bytes is in flight from or to its shared memory")]
+    CopyInFlight {
+        /// The size in bytes.
+        bytes: u32,
+    },
     /// The launch has run as many warp instructions as it may.
     #[error("the budget of {budget} warp instructions is spent; {}", stand(standing))]
     Budget {
@@ -263,6 +329,14 @@ impl FaultKind {
             FaultKind::Barrier { .. } => "divergent-barrier",
             FaultKind::Budget { .. } => "budget",
             FaultKind::Interrupted { .. } => "interrupted",
+            FaultKind::Mbarrier { .. } => "mbarrier",
+            FaultKind::NoMbarrier { .. } => "no-mbarrier",
+            FaultKind::NotShared { .. } => "not-shared",
+            FaultKind::ClusterBarrier { .. } => "cluster-barrier",
+            FaultKind::ClusterRank { .. } => "cluster-rank",
+            FaultKind::ExitedBlock { .. } => "exited-block",
+            FaultKind::CopySize { .. } => "copy-size",
+            FaultKind::CopyInFlight { .. } => "copy-in-flight",
             FaultKind::Deadlock { .. } => "deadlock",
         }
     }
@@ -276,6 +350,19 @@ impl FaultKind {
             FaultKind::NotInMask { .. } => Some("let the mask name every lane that runs the instruction"),
             FaultKind::Barrier { .. } => Some(
                 "let all threads of the block reach the barrier: move it out of the branch, and let none exit before",
+            ),
+            FaultKind::Mbarrier { .. } => {
+                Some("let as many threads arrive as `mbarrier.init` says, and announce as many bytes as are copied")
+            }
+            FaultKind::NoMbarrier { .. } => {
+                Some("let one thread initialise the mbarrier, with a barrier of the block before others use it")
+            }
+            FaultKind::ExitedBlock { .. } => {
+                Some("put a barrier of the cluster before the exit: barrier.cluster.arrive and barrier.cluster.wait")
+            }
+            FaultKind::CopySize { .. } => Some("copy whole units of 16 bytes, and the rest by loads and stores"),
+            FaultKind::CopyInFlight { .. } => Some(
+                "wait before the exit: for the phase of the mbarrier (mbarrier.try_wait), or for the group (wait_group)",
             ),
             FaultKind::Deadlock { .. } => Some("let every lane that a mask names reach the instruction"),
             _ => None,

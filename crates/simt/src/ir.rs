@@ -35,6 +35,11 @@ pub(crate) struct Program {
 }
 
 impl Program {
+    /// Whether it reads what the driver tells its own code in `%envreg`.
+    pub(crate) fn reads_environment(&self) -> bool {
+        self.word_values.iter().any(|(_, init)| matches!(init, Init::Special(SpecialReg::EnvReg(_))))
+    }
+
     /// From one thread's local memory to the next one's, in bytes.
     pub(crate) fn local_stride(&self) -> usize {
         self.local.next_multiple_of(16) as usize
@@ -100,6 +105,8 @@ pub(crate) enum Space {
     Generic,
     Global,
     Shared,
+    /// Shared memory of any block of the cluster: the address says whose.
+    Cluster,
     Local,
     Param,
 }
@@ -170,6 +177,96 @@ pub(crate) enum BarrierKind {
         negated: bool,
         target: u32,
     },
+}
+
+/// A memory operand and its space.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MemoryOperand {
+    pub(crate) space: Space,
+    pub(crate) address: Address,
+}
+
+/// A step of the cluster's barrier.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ClusterStep {
+    Arrive { releases: bool },
+    Wait,
+}
+
+/// A wait for a phase of an mbarrier. `phase` is a word with its parity, or a double with a state of that phase; `target`
+/// is a predicate.
+#[derive(Debug)]
+pub(crate) struct PhaseWait {
+    pub(crate) mbarrier: MemoryOperand,
+    pub(crate) phase: Slot,
+    pub(crate) ordering: Ordering,
+    pub(crate) target: u32,
+}
+
+/// A bulk copy. Its sizes and masks are words.
+#[derive(Debug)]
+pub(crate) struct BulkCopy {
+    pub(crate) to: MemoryOperand,
+    pub(crate) from: MemoryOperand,
+    pub(crate) size: u32,
+    /// Where its end is told; else it belongs to the thread's bulk group.
+    pub(crate) mbarrier: Option<MemoryOperand>,
+    /// The blocks of a multicast.
+    pub(crate) mask: Option<u32>,
+}
+
+/// What goes on beside the threads, and what speaks to it without waiting. Operands are words.
+#[derive(Debug)]
+pub(crate) enum Async {
+    Init {
+        mbarrier: MemoryOperand,
+        count: u32,
+    },
+    Invalidate {
+        mbarrier: MemoryOperand,
+    },
+    Arrive(Arrive),
+    /// `mbarrier.expect_tx` and `mbarrier.complete_tx`.
+    Transactions {
+        mbarrier: MemoryOperand,
+        completes: bool,
+        count: u32,
+    },
+    TestWait(PhaseWait),
+    Bulk(BulkCopy),
+    /// `cp.async`: the first `read` bytes are copied, if that is said, and the rest is zero.
+    Copy {
+        to: MemoryOperand,
+        from: MemoryOperand,
+        bytes: u32,
+        read: Option<u32>,
+    },
+    /// `cp.async.mbarrier.arrive`
+    CopyArrive {
+        mbarrier: MemoryOperand,
+        counted: bool,
+    },
+    Commit {
+        bulk: bool,
+    },
+    /// Until at most the last `groups` are in flight, or none at all, not even what was not committed.
+    Wait {
+        bulk: bool,
+        groups: Option<u32>,
+        read: bool,
+    },
+}
+
+/// An arrival at an mbarrier. `operand` is a number of arrivals, or of bytes (`expects`); `target` is a double.
+#[derive(Debug)]
+pub(crate) struct Arrive {
+    pub(crate) mbarrier: MemoryOperand,
+    pub(crate) drop: bool,
+    pub(crate) expects: bool,
+    pub(crate) no_complete: bool,
+    pub(crate) ordering: Ordering,
+    pub(crate) target: Option<u32>,
+    pub(crate) operand: Option<u32>,
 }
 
 /// What crosses lanes.
@@ -245,7 +342,25 @@ pub(crate) enum Op {
         sem: FenceSem,
         scope: Scope,
     },
+    ProxyFence,
+    /// The address that the block of rank `rank`, a word, has for what `address` is here.
+    MapRank {
+        target: Slot,
+        address: Slot,
+        rank: u32,
+    },
+    /// The rank of the block whose shared memory an address lies in.
+    RankOf {
+        target: u32,
+        address: Slot,
+    },
+    Async(Box<Async>),
     Barrier(Box<Barrier>),
+    Cluster {
+        step: ClusterStep,
+        aligned: bool,
+    },
+    TryWait(Box<PhaseWait>),
     /// `mask` is a word.
     WarpSync {
         mask: u32,
@@ -263,4 +378,15 @@ pub(crate) enum Op {
         shift: u32,
     },
     Nop,
+}
+
+impl Op {
+    /// Whether it may wait for others: it has run once it no longer waits.
+    #[inline(always)]
+    pub(crate) const fn waits(&self) -> bool {
+        matches!(
+            self,
+            Op::Barrier(_) | Op::Cluster { .. } | Op::TryWait(_) | Op::WarpSync { .. } | Op::Collective { .. }
+        )
+    }
 }

@@ -1,17 +1,16 @@
 //! Launching: what is checked before a kernel runs, and the workers that run its blocks.
 
 use std::fmt;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::AtomicBool;
 
 use thiserror::Error;
 
-use crate::block::{Block, Progress};
-use crate::fault::{Fault, FaultKind, Waiting};
-use crate::memory::{Memory, MemoryError, MemoryView};
+use crate::fault::Fault;
+use crate::grid::{Grid, Workspace};
+use crate::memory::{Memory, MemoryError};
 use crate::module::{Kernel, Module};
 use crate::observe::{Observer, Plain};
+use crate::occupancy::{Gpu, occupancy};
 
 /// Threads of a block, at most.
 pub const MAX_THREADS_PER_BLOCK: u32 = 1024;
@@ -19,17 +18,10 @@ pub const MAX_THREADS_PER_BLOCK: u32 = 1024;
 pub const MAX_BLOCK: Dim3 = Dim3 { x: 1024, y: 1024, z: 64 };
 /// The shape of a grid, at most.
 pub const MAX_GRID: Dim3 = Dim3 { x: i32::MAX as u32, y: 65535, z: 65535 };
+/// Blocks of a cluster, at most: what every GPU with clusters takes. (16 have to be asked for on some.)
+pub const MAX_CLUSTER: u32 = 8;
 /// Shared memory of a block in bytes, static and dynamic together, at most: that of compute capability 9.0.
 pub const MAX_SHARED_BYTES: u32 = 227 * 1024;
-
-/// Blocks that one worker keeps in flight, at most, when blocks wait for others and do not end.
-const MAX_RESIDENT_BLOCKS: usize = 256;
-/// Warp instructions a block may run before the worker looks at its other blocks.
-const BLOCK_QUANTUM: u64 = 1 << 16;
-/// Warp instructions that a worker may still spend on earlier blocks once a later one has faulted. Blocks that end
-/// within it report their own fault, which comes first; blocks that wait for what the faulted block would have done
-/// must end.
-const GRACE: u64 = 1 << 22;
 
 /// Three dimensions of a grid or a block, or a position in one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -91,6 +83,15 @@ pub struct LaunchConfig {
     pub block: Dim3,
     /// Bytes of dynamic shared memory of each block.
     pub dynamic_shared_bytes: u32,
+    /// Blocks of a thread-block cluster, along x; 1 for none, or for what the kernel's `.reqnctapercluster` says. At most
+    /// [`MAX_CLUSTER`], which is what all GPUs with clusters take, and the grid's x must be a multiple.
+    pub cluster: u32,
+    /// A cooperative launch: all blocks are resident at once, so that any of them may wait for any other.
+    pub cooperative: bool,
+    /// Blocks that the device holds at once: a cooperative launch of more is refused, as a driver does
+    /// (`CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE`). `None` takes what an H100 holds by threads and shared memory; how
+    /// many registers ptxas would give a thread is not known here.
+    pub resident_blocks: Option<u32>,
     /// Host threads to run on; `None` takes one for each core. The result does not depend on it.
     pub workers: Option<usize>,
     /// `Some` varies the order in which the warps of a block advance. Each seed stands for one order.
@@ -109,6 +110,9 @@ impl LaunchConfig {
             grid: grid.into(),
             block: block.into(),
             dynamic_shared_bytes: 0,
+            cluster: 1,
+            cooperative: false,
+            resident_blocks: None,
             workers: None,
             seed: None,
             budget: None,
@@ -226,6 +230,38 @@ pub enum LaunchError {
         /// Static and dynamic bytes together.
         asked: u64,
     },
+    /// A cluster of no blocks or of too many.
+    #[error("a cluster of {cluster} blocks is not allowed: it must have 1 to {MAX_CLUSTER}")]
+    ClusterSize {
+        /// Blocks of the cluster asked for.
+        cluster: u32,
+    },
+    /// A grid that does not consist of whole clusters.
+    #[error("grid {grid} is not allowed: its x must be a multiple of the {cluster} blocks of a cluster")]
+    ClusterGrid {
+        /// The grid asked for.
+        grid: Dim3,
+        /// Blocks of a cluster.
+        cluster: u32,
+    },
+    /// A cluster that the kernel's `.reqnctapercluster` or `.maxclusterrank` does not allow.
+    #[error("a cluster of {cluster} blocks is not allowed: kernel `{kernel}` was compiled for {rule}")]
+    ClusterForKernel {
+        /// Blocks of the cluster asked for.
+        cluster: u32,
+        /// The kernel.
+        kernel: String,
+        /// The kernel's directive, in words.
+        rule: String,
+    },
+    /// A cooperative launch whose blocks cannot all be resident at once.
+    #[error("a cooperative launch of {blocks} blocks is too large: at most {resident} can be resident at once")]
+    CooperativeTooLarge {
+        /// Blocks of the grid.
+        blocks: u64,
+        /// Blocks that the device holds at once.
+        resident: u32,
+    },
     /// `workers: Some(0)`.
     #[error("a launch needs at least 1 worker")]
     NoWorkers,
@@ -300,26 +336,17 @@ pub(crate) fn run<O: Observer + Send>(
     observer: impl Fn() -> O + Sync,
 ) -> Result<(Vec<O>, Option<Box<Fault>>), LaunchError> {
     let params = check(kernel, config, args)?;
-    let variables = kernel
-        .variables(memory)
-        .map_err(|source| LaunchError::Variables { module: kernel.module_name().to_owned(), source })?;
+    let no_room = |source| LaunchError::Variables { module: kernel.module_name().to_owned(), source };
+    let variables = kernel.variables(memory).map_err(no_room)?;
     if !O::NOTES_WRITES {
         memory.assume_written();
     }
-    let grid = Grid {
-        kernel,
-        config,
-        params,
-        variables: &variables,
-        memory: memory.view(),
-        blocks: config.grid.count() as u64,
-        tickets: AtomicU64::new(0),
-        spent: AtomicU64::new(0),
-        first_fault: AtomicU64::new(u64::MAX),
-        fault: Mutex::new(None),
-    };
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let workers = (config.workers.unwrap_or_else(cores) as u64).min(grid.blocks);
+    let cluster = cluster_size(kernel, config)?;
+    let clusters = config.grid.count() as u64 / u64::from(cluster);
+    let workers = (config.workers.unwrap_or_else(cores) as u64).min(clusters) as usize;
+    let workspace = Workspace::new(kernel, config, memory).map_err(no_room)?;
+    let grid = Grid::new((kernel, config), params, &variables, memory.view(), (cluster, workspace.address()), workers);
     let observers = std::thread::scope(|scope| {
         let work = || {
             let mut observer = observer();
@@ -333,8 +360,7 @@ pub(crate) fn run<O: Observer + Send>(
         }
         observers
     });
-    let fault = grid.fault.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok((observers, fault.map(|(_, fault)| fault)))
+    Ok((observers, grid.into_fault()))
 }
 
 /// [`launch`] of a kernel by its name.
@@ -378,6 +404,9 @@ fn check(kernel: &Kernel, config: &LaunchConfig, args: &[Arg]) -> Result<Vec<u8>
     if args.len() != expected {
         return Err(LaunchError::ArgumentCount { kernel: kernel.name().to_owned(), expected, given: args.len() });
     }
+    if config.cooperative {
+        check_cooperative(kernel, config)?;
+    }
     let mut bytes = vec![0; kernel.program().params as usize];
     for (index, (arg, param)) in args.iter().zip(kernel.params()).enumerate() {
         let value = arg.to_bytes();
@@ -395,122 +424,42 @@ fn check(kernel: &Kernel, config: &LaunchConfig, args: &[Arg]) -> Result<Vec<u8>
     Ok(bytes)
 }
 
-/// A launch in progress: what its workers share.
-#[derive(Debug)]
-pub(crate) struct Grid<'a> {
-    pub(crate) kernel: &'a Kernel,
-    pub(crate) config: &'a LaunchConfig,
-    pub(crate) params: Vec<u8>,
-    pub(crate) variables: &'a [u64],
-    pub(crate) memory: MemoryView,
-    blocks: u64,
-    tickets: AtomicU64,
-    /// Warp instructions run so far, as far as turns have ended.
-    spent: AtomicU64,
-    /// The lowest block that has faulted so far.
-    first_fault: AtomicU64,
-    fault: Mutex<Option<(u64, Box<Fault>)>>,
+/// Blocks of a cluster of the launch, once it has been checked.
+fn cluster_size(kernel: &Kernel, config: &LaunchConfig) -> Result<u32, LaunchError> {
+    let limits = kernel.limits();
+    let refuse =
+        |rule| LaunchError::ClusterForKernel { cluster: config.cluster, kernel: kernel.name().to_owned(), rule };
+    let cluster = match limits.required_cluster {
+        Some([x, 1, 1]) if x == config.cluster || config.cluster == 1 => x,
+        Some([x, 1, 1]) => return Err(refuse(format!("clusters of {x}"))),
+        Some([x, y, z]) => {
+            return Err(refuse(format!("clusters of {}, and only those along x are simulated", Dim3 { x, y, z })));
+        }
+        None => config.cluster,
+    };
+    if !(1..=MAX_CLUSTER).contains(&cluster) {
+        return Err(LaunchError::ClusterSize { cluster });
+    }
+    if let Some(most) = limits.max_cluster_rank.filter(|most| cluster > *most) {
+        return Err(refuse(format!("clusters of at most {most}")));
+    }
+    if !config.grid.x.is_multiple_of(cluster) {
+        return Err(LaunchError::ClusterGrid { grid: config.grid, cluster });
+    }
+    Ok(cluster)
 }
 
-impl Grid<'_> {
-    /// Runs blocks until none is left. Each time round, a worker starts another block beside those that did not end
-    /// within their quantum, or as many again if all of them seem to wait: it may be for a block that has not started.
-    fn work(&self, observer: &mut impl Observer) {
-        let mut resident: Vec<Block<'_>> = Vec::new();
-        let mut spare: Vec<Block<'_>> = Vec::new();
-        let mut turn = 0;
-        let mut all_wait = false;
-        let mut grace = 0;
-        loop {
-            if turn == 0 {
-                let more = if all_wait { resident.len().max(1) } else { 1 };
-                for _ in 0..more.min(MAX_RESIDENT_BLOCKS - resident.len()) {
-                    let Some(ticket) = self.next_ticket() else { break };
-                    let mut block = spare.pop().unwrap_or_else(|| Block::new(self));
-                    block.start(ticket);
-                    // Blocks that end within a turn are stopped here: the launch as a whole may not end.
-                    if let Some(kind) = self.stop() {
-                        self.report(ticket, block.stopped(kind));
-                        spare.push(block);
-                        break;
-                    }
-                    resident.push(block);
-                }
-                all_wait = true;
-            }
-            if resident.is_empty() {
-                return;
-            }
-            let block = &mut resident[turn];
-            let ticket = block.ticket();
-            let (progress, spent) = block.run(observer, self.quantum());
-            all_wait &= matches!(progress, Ok(Progress::Waiting));
-            self.spent.fetch_add(spent, Relaxed);
-            let done = match progress {
-                Ok(Progress::Finished) => true,
-                Ok(Progress::Unfinished | Progress::Waiting) => {
-                    if let Some(kind) = self.stop() {
-                        self.report(ticket, block.stopped(kind));
-                        true
-                    } else {
-                        self.is_cancelled(ticket, spent, &mut grace)
-                    }
-                }
-                Err(fault) => {
-                    self.report(ticket, fault);
-                    true
-                }
-            };
-            if done {
-                spare.push(resident.swap_remove(turn));
-            } else {
-                turn += 1;
-            }
-            if turn >= resident.len() {
-                turn = 0;
-            }
-        }
+/// Refuses a cooperative launch that cannot be resident.
+fn check_cooperative(kernel: &Kernel, config: &LaunchConfig) -> Result<(), LaunchError> {
+    let on_h100 = || {
+        let shared_bytes = kernel.program().dynamic_base + config.dynamic_shared_bytes;
+        let gpu = Gpu::all().iter().find(|gpu| gpu.name == "h100").expect("the H100 is known");
+        gpu.multiprocessors * occupancy(gpu, config.block.count() as u32, shared_bytes, None).blocks_per_sm
+    };
+    let resident = config.resident_blocks.unwrap_or_else(on_h100);
+    let blocks = config.grid.count() as u64;
+    if blocks > u64::from(resident) {
+        return Err(LaunchError::CooperativeTooLarge { blocks, resident });
     }
-
-    /// Warp instructions of the next turn.
-    fn quantum(&self) -> u64 {
-        let left = |budget: u64| budget.saturating_sub(self.spent.load(Relaxed)).max(1);
-        self.config.budget.map_or(BLOCK_QUANTUM, |budget| BLOCK_QUANTUM.min(left(budget)))
-    }
-
-    /// Why the launch must stop, if it must.
-    fn stop(&self) -> Option<impl FnOnce(Vec<Waiting>) -> FaultKind> {
-        let over = self.config.budget.filter(|budget| self.spent.load(Relaxed) >= *budget);
-        let interrupted = self.config.interrupt.is_some_and(|interrupt| interrupt.load(Relaxed));
-        (over.is_some() || interrupted).then_some(move |standing| match over {
-            Some(budget) => FaultKind::Budget { budget, standing },
-            None => FaultKind::Interrupted { standing },
-        })
-    }
-
-    fn next_ticket(&self) -> Option<u64> {
-        if self.first_fault.load(Ordering::Acquire) != u64::MAX || self.tickets.load(Relaxed) >= self.blocks {
-            return None;
-        }
-        let ticket = self.tickets.fetch_add(1, Relaxed);
-        (ticket < self.blocks).then_some(ticket)
-    }
-
-    /// Whether another block's fault ends this one: at once if that block comes before it, and else once the worker
-    /// has spent its grace.
-    fn is_cancelled(&self, ticket: u64, spent: u64, grace: &mut u64) -> bool {
-        let first = self.first_fault.load(Ordering::Acquire);
-        if first != u64::MAX {
-            *grace += spent;
-        }
-        first < ticket || *grace > GRACE
-    }
-
-    fn report(&self, ticket: u64, fault: Box<Fault>) {
-        let mut first = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
-        if first.as_ref().is_none_or(|(other, _)| ticket < *other) {
-            *first = Some((ticket, fault));
-            self.first_fault.store(ticket, Ordering::Release);
-        }
-    }
+    Ok(())
 }

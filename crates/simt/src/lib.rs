@@ -35,13 +35,14 @@
 //!
 //! - Warps have 32 lanes. Lanes that diverge join again where their program counters meet; none is left waiting for
 //!   good, so lanes may wait for each other, and blocks for earlier ones; and for later ones, as long as no worker has to
-//!   keep more than 256 blocks in flight. A loop that waits for what never comes runs without end, as on hardware.
+//!   keep more than 256 blocks in flight. All blocks of a cooperative launch or of a cluster may wait for each other. A loop that waits for what never comes runs without end, as on hardware.
 //! - Integer division by zero is a fault. Shared and local memory, registers and fresh allocations begin as zero.
 //! - A shuffle that reads a lane which does not take part yields the reading lane's own value. Members of a warp-level
 //!   `.sync` that have exited, or never had a thread, are not waited for; members that stay away are a fault.
 //! - `bar.sync` in divergent code waits for the whole warp, and is a fault if that can never come together.
 //! - Float arithmetic with a rounding is exact to the bit; approximations (`ex2.approx` and the like) are closer to the
 //!   true value than hardware's, not equal to them.
+//! - Asynchronous copies end as late as they may, and `mbarrier.try_wait` waits without a limit of time.
 //! - Clocks count the warp's instructions; there is one multiprocessor.
 //! - Calls are inlined; recursion and indirect calls are refused.
 //!
@@ -56,16 +57,21 @@ pub mod occupancy;
 pub mod ptx;
 
 mod access;
+mod address;
 mod alu;
 mod atomic;
 mod block;
+mod bulk;
 mod check;
+mod cluster;
 mod collective;
 mod count;
 mod fault;
+mod grid;
 mod ir;
 mod launch;
 mod lower;
+mod mbarrier;
 mod memory;
 mod module;
 mod observe;
@@ -74,11 +80,14 @@ mod trace;
 mod warp;
 
 pub use check::{Checked, MemoryAccess, Party, Report, ReportKind, check};
-pub use count::{Banks, Counters, Global, InstructionCounters, Local, Profile, Requests, Shared, Traffic, count};
+pub use count::{
+    Banks, Cluster, Copies, Counters, Global, InstructionCounters, Local, Mbarriers, Profile, Requests, Shared,
+    Traffic, count,
+};
 pub use fault::{Access, Fault, FaultKind, Nearest, Space, Waiting};
 pub use launch::{
-    Arg, Dim3, LaunchConfig, LaunchError, MAX_BLOCK, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK, launch,
-    launch_named,
+    Arg, Dim3, LaunchConfig, LaunchError, MAX_BLOCK, MAX_CLUSTER, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK,
+    launch, launch_named,
 };
 pub use memory::{Memory, MemoryError};
 pub use module::{Kernel, LoadError, Module, Param};

@@ -201,6 +201,15 @@ impl Kernel {
         limits.required_threads.or(limits.max_threads).map(|n| n.iter().product())
     }
 
+    pub(crate) fn limits(&self) -> &ast::Limits {
+        &self.0.limits
+    }
+
+    /// Whether its directives say that it is launched in clusters.
+    pub(crate) fn wants_cluster(&self) -> bool {
+        self.0.limits.explicit_cluster || self.0.limits.required_cluster.is_some()
+    }
+
     pub(crate) fn program(&self) -> &Program {
         &self.0.program
     }

@@ -2,7 +2,8 @@
 
 use crate::access::Request;
 use crate::block::Env;
-use crate::ptx::ast::{FenceSem, Scope};
+use crate::bulk::{Copy, SharedCell};
+use crate::ptx::ast::{FenceSem, Ordering, Scope};
 use crate::registers::LANES;
 
 /// An instruction of a warp of the block at hand.
@@ -11,6 +12,15 @@ pub(crate) struct At {
     /// The warp's number in the block.
     pub(crate) warp: u32,
     pub(crate) pc: u32,
+}
+
+/// What a thread did to an mbarrier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MbarrierChange {
+    Init,
+    Arrive(Ordering),
+    /// A count of bytes, or its end.
+    Other,
 }
 
 /// Is told what the blocks of one worker do, one block at a time. The defaults do nothing.
@@ -54,6 +64,46 @@ pub(crate) trait Observer {
     /// Barrier `id` is complete: those who wait there (warp and lanes) go on.
     #[inline(always)]
     fn barrier(&mut self, _env: &Env<'_>, _id: u32, _waiting: impl Iterator<Item = (u32, u32)>) {}
+
+    /// Lanes arrived at the cluster's barrier; `releases`: what they did before is for those who wait.
+    #[inline(always)]
+    fn cluster_arrive(&mut self, _env: &Env<'_>, _at: At, _lanes: u32, _releases: bool) {}
+
+    /// The phase of the cluster's barrier is complete.
+    #[inline(always)]
+    fn cluster_barrier(&mut self, _env: &Env<'_>) {}
+
+    /// The wait of lanes at the cluster's barrier is over.
+    #[inline(always)]
+    fn cluster_wait(&mut self, _env: &Env<'_>, _at: At, _lanes: u32) {}
+
+    /// A thread changed an mbarrier: it arrived there, or made it.
+    #[inline(always)]
+    fn mbarrier(&mut self, _env: &Env<'_>, _at: At, _lane: u32, _cell: SharedCell, _change: MbarrierChange) {}
+
+    /// A phase of an mbarrier is complete.
+    #[inline(always)]
+    fn mbarrier_phase(&mut self, _env: &Env<'_>, _cell: SharedCell) {}
+
+    /// A thread saw that a phase of an mbarrier is complete.
+    #[inline(always)]
+    fn mbarrier_wait(&mut self, _env: &Env<'_>, _at: At, _lane: u32, _cell: SharedCell, _ordering: Ordering) {}
+
+    /// A thread began an asynchronous copy.
+    #[inline(always)]
+    fn copy_begin(&mut self, _env: &Env<'_>, _at: At, _copy: &Copy) {}
+
+    /// The source of an asynchronous copy has been read before its bytes arrive.
+    #[inline(always)]
+    fn copy_read(&mut self, _env: &Env<'_>, _copy: &Copy) {}
+
+    /// The bytes of an asynchronous copy have arrived.
+    #[inline(always)]
+    fn copy_end(&mut self, _env: &Env<'_>, _copy: &Copy) {}
+
+    /// A fence between the threads' accesses and asynchronous ones.
+    #[inline(always)]
+    fn proxy_fence(&mut self, _env: &Env<'_>, _at: At, _lanes: u32) {}
 
     /// The wait of `lanes` at a `bar.warp.sync` is over. Each lane has its own member mask; `alive` has not exited.
     /// Lanes that met at different instructions are told one instruction after another.

@@ -117,6 +117,8 @@ pub struct TracedAccess {
     pub access: Access,
     /// Where.
     pub space: Space,
+    /// The rank of the block of the cluster whose shared memory it is; `None` for the block's own, and elsewhere.
+    pub peer: Option<u32>,
     /// Bytes that each lane accesses, vector elements together.
     pub bytes: u32,
     /// What each lane that took part did, lowest lane first.
@@ -143,7 +145,8 @@ pub struct LaneAccess {
 /// Runs a kernel to its end, on one worker, and records what its threads do to memory from one synchronisation to the
 /// next, and what memory holds in between. Meant for small launches: see the limits in [`TraceOptions`].
 ///
-/// A fault ends the trace and is part of it ([`Trace::fault`]).
+/// A fault ends the trace and is part of it ([`Trace::fault`]). Asynchronous copies are no accesses of a thread here, but
+/// what they brought is in the memory that is kept; barriers of clusters end no phase.
 ///
 /// # Errors
 /// Those of [`launch`](crate::launch()) but for faults, and [`LaunchError::TraceRange`].
@@ -318,13 +321,15 @@ impl Observer for Tracer<'_> {
             address: request.addresses[lane],
             value: value(env, at.warp, request, lane),
         };
-        let service = if space == Space::Shared { request.service() } else { Service::default() };
+        let service =
+            if space == Space::Shared && request.peer.is_none() { request.service() } else { Service::default() };
         let block = self.blocks.entry(env.ticket).or_default();
         block.accesses.push(TracedAccess {
             warp: at.warp,
             instruction: at.pc as usize,
             access: request.access,
             space,
+            peer: request.peer,
             bytes: request.total as u32,
             lanes: request.lanes().map(lane).collect(),
             sectors: if space == Space::Global { request.sectors() } else { 0 },
@@ -332,9 +337,12 @@ impl Observer for Tracer<'_> {
             bank_conflicts: service.conflicts,
         });
         if space == Space::Shared {
-            block.shared.resize(env.shared.len(), 0);
-            for lane in &block.accesses[block.accesses.len() - 1].lanes {
-                block.shared[lane.address as usize..][..lane.value.len()].copy_from_slice(&lane.value);
+            let lanes = block.accesses[block.accesses.len() - 1].lanes.clone();
+            let ticket = env.ticket_of(env.rank_of(request.peer));
+            let shared = &mut self.blocks.entry(ticket).or_default().shared;
+            shared.resize(env.shared.len(), 0);
+            for lane in lanes {
+                shared[lane.address as usize..][..lane.value.len()].copy_from_slice(&lane.value);
             }
         }
     }
@@ -362,7 +370,7 @@ fn value(env: &Env<'_>, warp: u32, request: &Request, lane: usize) -> Vec<u8> {
     let (address, bytes) = (request.addresses[lane], request.total as usize);
     let slice = |memory: &[u8], start: usize| memory[start..start + bytes].to_vec();
     match request.space {
-        ir::Space::Shared => slice(&env.shared, address as usize),
+        ir::Space::Shared => slice(env.shared_of(request.peer), address as usize),
         ir::Space::Local => {
             let thread = warp as usize * LANES + lane;
             slice(&env.local, thread * env.program.local_stride() + address as usize)

@@ -5,16 +5,23 @@
 //! where paths join after the paths. But no split is left waiting for longer than a quantum: a lane may wait for
 //! another of its warp.
 
+mod meet;
+
 use std::sync::atomic::{Ordering, fence};
 
 use crate::access;
+use crate::address;
 use crate::block::Env;
+use crate::bulk;
+use crate::cluster;
 use crate::collective;
 use crate::fault::FaultKind;
-use crate::ir::{Barrier, BarrierKind, Guard, Inst, Op, Slot};
+use crate::ir::{ClusterStep, Guard, Inst, Op, Slot};
+use crate::mbarrier;
 use crate::observe::{At, Observer};
-use crate::ptx::ast::{BarrierOp, FenceSem};
+use crate::ptx::ast::FenceSem;
 use crate::registers::{LANES, Registers};
+use meet::complete_lanes;
 
 /// Warp instructions after which a split that could run gets its turn.
 const SPLIT_QUANTUM: u64 = 1024;
@@ -27,6 +34,8 @@ pub(crate) enum State {
     Converge,
     /// Has arrived at this barrier of the block.
     Barrier(u32),
+    /// At an instruction that waits for an event of the cluster: it is tried again after each.
+    Event,
 }
 
 /// Lanes at one program counter.
@@ -83,6 +92,9 @@ pub(crate) struct Warp {
     pub(crate) alive: u32,
     pub(crate) splits: Vec<Split>,
     pub(crate) registers: Registers,
+    /// Lanes that have arrived at the cluster's barrier and not waited there since, and the parity of their phase.
+    arrived: u32,
+    arrived_phase: u32,
     /// Instructions executed.
     pub(crate) clock: u64,
     /// A split that runs though another has a lower counter, and until when.
@@ -100,6 +112,8 @@ impl Warp {
             alive: 0,
             splits: Vec::new(),
             registers,
+            arrived: 0,
+            arrived_phase: 0,
             clock: 0,
             burst: None,
             yields: false,
@@ -110,6 +124,7 @@ impl Warp {
     /// Puts all lanes at the kernel's start.
     pub(crate) fn start(&mut self) {
         self.alive = self.existing;
+        self.arrived = 0;
         self.clock = 0;
         self.burst = None;
         self.yields = false;
@@ -208,6 +223,13 @@ impl Warp {
         }
     }
 
+    /// Lets the lanes that wait for an event look again.
+    pub(crate) fn wake(&mut self) {
+        for split in self.splits.iter_mut().filter(|split| split.state == State::Event) {
+            split.state = State::Ready;
+        }
+    }
+
     /// Lets the lanes that wait at barrier `id` go on; `release` is called with each split before it moves.
     pub(crate) fn release(&mut self, id: u32, mut release: impl FnMut(&mut Registers, &Split)) {
         for split in &mut self.splits {
@@ -238,7 +260,7 @@ impl Warp {
             let active = active(*guard, mask, &self.registers);
             let at = At { warp: self.index, pc };
             // What waits for lanes that are elsewhere has run once it no longer waits.
-            if active == 0 || !matches!(op, Op::Barrier(_) | Op::WarpSync { .. } | Op::Collective { .. }) {
+            if active == 0 || !op.waits() {
                 observer.instruction(at, active);
             }
             self.clock += 1;
@@ -289,6 +311,10 @@ impl Warp {
                 }
                 Op::Exit => {
                     env.live -= active.count_ones();
+                    env.cluster.live -= active.count_ones();
+                    // Who has exited is not waited for: an arrival of theirs counts no more.
+                    let stood = self.arrived & active & !(self.arrived_phase ^ env.cluster.phase);
+                    env.cluster.arrived -= stood.count_ones();
                     env.acted = true;
                     mask &= !active;
                     pc += 1;
@@ -315,7 +341,7 @@ impl Warp {
                     }
                 }
                 Op::IsSpace { space, target, address } => {
-                    let bits = access::is_space(*space, &self.registers.doubles[*address as usize]);
+                    let bits = address::is_space(*space, &self.registers.doubles[*address as usize], env.rank);
                     self.registers.set_predicate(*target, active, bits);
                 }
                 Op::Fence { sem, scope } => {
@@ -326,6 +352,16 @@ impl Warp {
                         FenceSem::Sc => Ordering::SeqCst,
                     });
                     observer.fence(env, at, active, *sem, *scope);
+                }
+                Op::ProxyFence => observer.proxy_fence(env, at, active),
+                Op::MapRank { target, address, rank } => {
+                    cluster::map_rank(env.rank, &mut self.registers, active, *target, *address, *rank);
+                }
+                Op::RankOf { target, address } => {
+                    cluster::rank_of(env.rank, &mut self.registers, active, *target, *address);
+                }
+                Op::Async(op) => {
+                    bulk::execute(op, env, &mut self.registers, at, active, observer).map_err(faulted)?;
                 }
                 Op::ActiveMask { target } => put_word(&mut self.registers, *target, active, active),
                 Op::Clock { target, shift } => {
@@ -338,7 +374,7 @@ impl Warp {
                         }
                     }
                 }
-                Op::Barrier(_) | Op::WarpSync { .. } | Op::Collective { .. } => {
+                Op::Barrier(_) | Op::Cluster { .. } | Op::TryWait(_) | Op::WarpSync { .. } | Op::Collective { .. } => {
                     if active != mask {
                         self.push(pc + 1, mask & !active, State::Ready);
                         limit = limit.min(pc + 1);
@@ -359,6 +395,51 @@ impl Warp {
                                 pc += 1;
                             }
                             break Stop::Changed;
+                        }
+                        Op::Cluster { step, aligned } => {
+                            if *aligned && mask != self.alive {
+                                state = State::Converge;
+                                break Stop::Waits;
+                            }
+                            match step {
+                                ClusterStep::Arrive { releases } => {
+                                    self.arrive_at_cluster(mask, env).map_err(faulted)?;
+                                    observer.instruction(at, mask);
+                                    observer.cluster_arrive(env, at, mask, *releases);
+                                    pc += 1;
+                                    break Stop::Changed;
+                                }
+                                ClusterStep::Wait => {
+                                    let over = self.leave_cluster(mask, env).map_err(faulted)?;
+                                    if over != 0 {
+                                        observer.instruction(at, over);
+                                        observer.cluster_wait(env, at, over);
+                                    }
+                                    if over != mask {
+                                        if over != 0 {
+                                            self.push(pc + 1, over, State::Ready);
+                                            mask &= !over;
+                                        }
+                                        state = State::Event;
+                                        break Stop::Waits;
+                                    }
+                                }
+                            }
+                        }
+                        Op::TryWait(wait) => {
+                            let over = mbarrier::wait(wait, env, &mut self.registers, at, mask, observer);
+                            let over = over.map_err(faulted)?;
+                            if over != 0 {
+                                observer.instruction(at, over);
+                            }
+                            if over != mask {
+                                if over != 0 {
+                                    self.push(pc + 1, over, State::Ready);
+                                    mask &= !over;
+                                }
+                                state = State::Event;
+                                break Stop::Waits;
+                            }
                         }
                         Op::WarpSync { mask: members } => {
                             let released = self.warp_sync(*members, mask, index, env, observer).map_err(faulted)?;
@@ -407,106 +488,6 @@ impl Warp {
         }
         Ok(stop)
     }
-
-    /// Counts the lanes of `mask` at a barrier. Returns its number, and whether they wait there.
-    fn arrive(&self, barrier: &Barrier, mask: u32, env: &mut Env<'_>) -> Result<(u32, bool), LaneFault> {
-        let lane = mask.trailing_zeros();
-        let word = |register: u32| self.registers.words[register as usize][lane as usize];
-        let refuse = |what, value, allowed| Box::new((lane, FaultKind::BarrierOperand { what, value, allowed }));
-        let id = word(barrier.id);
-        if id > 15 {
-            return Err(refuse("barrier number", id, "it must be 0 to 15"));
-        }
-        let threads = barrier.threads.map(word);
-        if let Some(value) = threads.filter(|n| *n == 0 || n % 32 != 0) {
-            return Err(refuse("barrier thread count", value, "it must be a positive multiple of 32"));
-        }
-        let state = &mut env.barriers[id as usize];
-        if state.pending && state.expected != threads {
-            let value = threads.unwrap_or(0);
-            return Err(refuse("barrier thread count", value, "all threads at one barrier must give the same"));
-        }
-        if !state.pending {
-            *state = crate::block::BarrierState { pending: true, expected: threads, ..Default::default() };
-        }
-        state.arrived += mask.count_ones();
-        // A count is of whole warps: the last lanes of a warp to arrive bring those that have exited or never existed.
-        let waits = |split: &&Split| split.state == State::Barrier(id);
-        let there = self.splits.iter().filter(waits).fold(mask, |there, split| there | split.mask);
-        if threads.is_some() && there == self.alive {
-            state.arrived += (!self.alive).count_ones();
-        }
-        match &barrier.kind {
-            BarrierKind::Plain(BarrierOp::Arrive) => return Ok((id, false)),
-            BarrierKind::Plain(BarrierOp::Sync) => {}
-            BarrierKind::Reduce { source, negated, .. } => {
-                let bits = self.registers.predicates[*source as usize] ^ if *negated { u32::MAX } else { 0 };
-                state.holds += (bits & mask).count_ones();
-                state.counted += mask.count_ones();
-            }
-        }
-        Ok((id, true))
-    }
-
-    /// `bar.warp.sync`: the lanes of `mask` (in split `index`) arrive. Returns those that may go on, and lets go those
-    /// of other splits whose wait is over.
-    fn warp_sync<O: Observer>(
-        &mut self,
-        members: u32,
-        mask: u32,
-        index: usize,
-        env: &Env<'_>,
-        observer: &mut O,
-    ) -> Result<u32, LaneFault> {
-        let waits = |split: &Split| match env.program.code[split.pc as usize].op {
-            Op::WarpSync { mask } if split.state == State::Converge => Some(mask),
-            _ => None,
-        };
-        let others: Vec<(usize, u32)> =
-            (0..self.splits.len()).filter(|i| *i != index).filter_map(|i| Some((i, waits(&self.splits[i])?))).collect();
-        let arrived = others.iter().fold(mask, |arrived, (i, _)| arrived | self.splits[*i].mask);
-        let own = complete_lanes(&self.registers.words[members as usize], mask, self.alive, arrived)?;
-        let warp = self.index;
-        let mut tell = |pc, lanes: u32, members: &[u32; LANES], alive| {
-            if lanes != 0 {
-                observer.instruction(At { warp, pc }, lanes);
-                observer.warp_sync(env, At { warp, pc }, lanes, members, alive);
-            }
-        };
-        tell(self.splits[index].pc, own, &self.registers.words[members as usize], self.alive);
-        for (i, members) in others {
-            let split = self.splits[i];
-            let members = &self.registers.words[members as usize];
-            let over = complete_lanes(members, split.mask, self.alive, arrived)?;
-            tell(split.pc, over, members, self.alive);
-            if over == split.mask {
-                self.splits[i] = Split { pc: split.pc + 1, state: State::Ready, ran: self.clock, ..split };
-            } else if over != 0 {
-                self.splits[i].mask &= !over;
-                self.push(split.pc + 1, over, State::Ready);
-            }
-        }
-        Ok(own)
-    }
-}
-
-/// The lanes of `mask` whose members have all arrived. Members that have exited, or never had a thread, are not
-/// waited for.
-fn complete_lanes(members: &[u32; LANES], mask: u32, alive: u32, arrived: u32) -> Result<u32, LaneFault> {
-    let first = mask.trailing_zeros();
-    let uniform = members[first as usize];
-    if (0..LANES).all(|lane| mask >> lane & 1 == 0 || members[lane] == uniform) && uniform & mask == mask {
-        return Ok(if uniform & alive & !arrived == 0 { mask } else { 0 });
-    }
-    let mut complete = 0;
-    for lane in (0..LANES as u32).filter(|lane| mask >> lane & 1 == 1) {
-        let members = members[lane as usize];
-        if members >> lane & 1 == 0 {
-            return Err(Box::new((lane, FaultKind::NotInMask { mask: members, lane })));
-        }
-        complete |= u32::from(members & alive & !arrived == 0) << lane;
-    }
-    Ok(complete)
 }
 
 #[inline(always)]

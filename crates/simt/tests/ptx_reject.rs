@@ -240,6 +240,109 @@ fn each_rule_refuses() {
         ("call (four), square, (tile);", "`call`: `tile` is not a .param variable of this function"),
         ("call (four), square, (%d1);", "`call`: register `%d1` is .f64 where .b32 is needed"),
         ("call (%d1), square, (four);", "`call`: register `%d1` is .f64 where .b32 is needed"),
+        // Clusters and what goes on beside the threads.
+        ("mapa.u32 %r1, %r2, 0;", "`mapa.u32`: generic addresses have 64 bits"),
+        ("mapa.u64 %rd1, tile, 0;", "`mapa.u64`: `tile` is in the shared space, not in the generic space"),
+        (
+            "mapa.shared::cluster.u64 %rd1, counter, 0;",
+            "`mapa.shared::cluster.u64`: `counter` is in the global space, not in the shared::cluster space",
+        ),
+        ("mapa.shared.u32 %r1, %r2, 0;", "unknown modifier `.shared` in `mapa.shared.u32`"),
+        (
+            "mapa.shared::cluster.u32 %r1, %r2, %rd1;",
+            "`mapa.shared::cluster.u32`: register `%rd1` is .b64 where .u32 is needed",
+        ),
+        ("getctarank.u64 %rd1, %rd1;", "`getctarank.u64`: register `%rd1` is .b64 where .u32 is needed"),
+        (
+            "ld.shared::cluster.u32 %r1, [counter];",
+            "`ld.shared::cluster.u32`: `counter` is in the global space, not in the shared::cluster space",
+        ),
+        ("barrier.cluster.sync;", "`barrier.cluster.sync` lacks one of .arrive .wait"),
+        ("barrier.cluster.wait.relaxed;", "unknown modifier `.relaxed` in `barrier.cluster.wait.relaxed`"),
+        ("barrier.cluster.arrive 0;", "expected `;` after the operands, found `0`"),
+        ("mov.u32 %r1, %is_explicit_cluster;", "`mov.u32`: the special register has type .pred, not .u32"),
+        ("mov.u32 %r1, %clusterid;", "expected `.x`, `.y` or `.z` after `%clusterid`, found `;`"),
+        ("mbarrier.init.shared.b64 [tile], 0;", "`mbarrier.init.shared.b64`: the count 0 is not one of 1 to 1048575"),
+        ("mbarrier.init.shared.b32 [tile], 1;", "type `.b32` does not fit `mbarrier.init.shared.b32`"),
+        (
+            "mbarrier.init.shared::cluster.b64 [%r1], 1;",
+            "unknown modifier `.shared::cluster` in `mbarrier.init.shared::cluster.b64`",
+        ),
+        (
+            "mbarrier.init.b64 [%r1], 1;",
+            "`mbarrier.init.b64`: register `%r1` of type .b32 cannot address the generic space",
+        ),
+        (
+            "mbarrier.init.shared.b64 [counter], 1;",
+            "`mbarrier.init.shared.b64`: `counter` is in the global space, not in the shared space",
+        ),
+        (
+            "mbarrier.arrive.shared.b64 %r1, [tile];",
+            "`mbarrier.arrive.shared.b64`: register `%r1` is .b32 where .b64 is needed",
+        ),
+        (
+            "mbarrier.arrive.shared::cluster.b64 %rd1, [%r1];",
+            "`mbarrier.arrive.shared::cluster.b64`: the state of another block's mbarrier is not returned: the destination is `_`",
+        ),
+        (
+            "mbarrier.arrive.noComplete.shared.b64 _, [tile], 1;",
+            "`mbarrier.arrive.noComplete.shared.b64`: its result is the state, and it cannot be `_`",
+        ),
+        ("mbarrier.arrive.noComplete.shared.b64 %rd1, [tile];", "expected `,` and another operand, found `;`"),
+        ("mbarrier.arrive.expect_tx.shared.b64 _, [tile];", "expected `,` and another operand, found `;`"),
+        (
+            "mbarrier.arrive.expect_tx.shared.b64 _, [tile], 1048576;",
+            "`mbarrier.arrive.expect_tx.shared.b64`: the count 1048576 is not one of 0 to 1048575",
+        ),
+        (
+            "mbarrier.test_wait.shared.b64 %p1, [tile], %r1;",
+            "`mbarrier.test_wait.shared.b64`: register `%r1` is .b32 where .b64 is needed",
+        ),
+        (
+            "mbarrier.test_wait.parity.shared.b64 %p1, [tile], %rd1;",
+            "`mbarrier.test_wait.parity.shared.b64`: register `%rd1` is .b64 where .u32 is needed",
+        ),
+        (
+            "mbarrier.try_wait.shared.b64 %r1, [tile], %rd1;",
+            "`mbarrier.try_wait.shared.b64`: register `%r1` is .b32 where .pred is needed",
+        ),
+        (
+            "mbarrier.pending_count.b64 %rd1, %rd2;",
+            "`mbarrier.pending_count.b64`: register `%rd1` is .b64 where .u32 is needed",
+        ),
+        (
+            "mbarrier.wait.shared.b64 %p1, [tile], %rd1;",
+            "`mbarrier.wait.shared.b64` lacks one of .init .inval .arrive .arrive_drop .expect_tx .complete_tx .test_wait .try_wait .pending_count",
+        ),
+        (
+            "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd1], [tile], 16;",
+            "unknown modifier `.reduce` in `cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32`",
+        ),
+        ("cp.async.ca.shared.global [tile], [%rd1], 3;", "`cp.async.ca.shared.global` copies 4, 8 or 16 bytes, not 3"),
+        ("cp.async.cg.shared.global [tile], [%rd1], 8;", "`cp.async.cg.shared.global` copies 16 bytes, not 8"),
+        (
+            "cp.async.ca.global.shared [%rd1], [tile], 4;",
+            "`cp.async.ca.global.shared`: `tile` is in the shared space, not in the global space",
+        ),
+        ("cp.async.wait_group %r1;", "expected a number of groups, found `%r1`"),
+        ("cp.async.bulk.wait_all;", "`cp.async.bulk.wait_all` lacks one of .global .shared::cta .shared::cluster"),
+        (
+            "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd1], 24, [tile];",
+            "`cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes`: the size 24 is not a multiple of 16",
+        ),
+        (
+            "cp.async.bulk.global.shared::cta.mbarrier::complete_tx::bytes [%rd1], [tile], 16, [tile];",
+            "`cp.async.bulk.global.shared::cta.mbarrier::complete_tx::bytes` is not a copy that PTX knows",
+        ),
+        (
+            "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd1], [tile];",
+            "unknown modifier `.tensor` in `cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes`",
+        ),
+        (
+            "fence.proxy.tensormap::generic.release.gpu;",
+            "`fence.proxy.tensormap::generic.release.gpu` lacks one of .cluster",
+        ),
+        ("fence.proxy.async.gpu;", "unknown modifier `.gpu` in `fence.proxy.async.gpu`"),
         ("call takes_struct, (%r1);", "`call`: `s` is an array, not a single value"),
     ];
     let mut wrong = Vec::new();
@@ -289,7 +392,9 @@ fn headers_refuse() {
         (".entry e(.param .pred a) { ret; }", "parameter `a` cannot be a predicate"),
         (".func f(.reg .b32 a) { ret; }", "expected `.param`, found `.reg`"),
         (".func (.param .b32 a, .param .b32 b) f() { ret; }", "`f` returns more than one value"),
-        (".entry e() .reqnctapercluster 2 { ret; }", "unknown directive `.reqnctapercluster`"),
+        (".entry e() .reqnctapercluster { ret; }", "expected a number, found `{`"),
+        (".func f() .explicitcluster { ret; }", "unknown directive `.explicitcluster`"),
+        (".entry e() .blocksareclusters { ret; }", "unknown directive `.blocksareclusters`"),
         (".entry e() { ret;", "this body is never closed"),
         (".section .debug_info { .b8 1", "this section is never closed"),
         (".entry e() { .loc 7 1 1 }", "there is no `.file 7`"),

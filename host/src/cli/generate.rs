@@ -80,11 +80,9 @@ fn page(tool: Command, subcommand: Option<&str>) -> Result<Man, Failure> {
     let Some(name) = subcommand else {
         return Ok(man(tool));
     };
-    match tool.find_subcommand(name) {
-        Some(found) => Ok(man(found.clone())),
-        None => {
-            let known: Vec<_> = tool.get_subcommands().map(Command::get_name).collect();
-            Err(refused(anyhow!("unknown subcommand '{name}': it is one of {}", known.join(", "))))
-        }
-    }
+    let Some(found) = tool.find_subcommand(name) else {
+        let known: Vec<_> = tool.get_subcommands().map(Command::get_name).collect();
+        return Err(refused(anyhow!("unknown subcommand '{name}': it is one of {}", known.join(", "))));
+    };
+    Ok(man(found.clone()))
 }

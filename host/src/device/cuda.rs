@@ -8,7 +8,7 @@
 
 use std::{
     any::Any,
-    ffi::{c_uint, c_void},
+    ffi::{c_int, c_uint, c_void},
     mem, ptr,
     sync::Arc,
     time::Duration,
@@ -26,7 +26,7 @@ use cust::{
     },
     module,
     stream::{Stream, StreamFlags},
-    sys::{CUfunction, CUmodule},
+    sys::{CUfunction, CUmodule, CUstream},
 };
 
 use super::{
@@ -102,8 +102,25 @@ fn info(device: device::Device) -> Result<DeviceInfo, CudaError> {
         multiprocessors: attribute(DeviceAttribute::MultiprocessorCount)?,
         max_threads_per_block: attribute(DeviceAttribute::MaxThreadsPerBlock)?,
         shared_bytes_per_block: attribute(DeviceAttribute::MaxSharedMemoryPerBlock)?,
+        most_shared_bytes_per_block: most_shared_bytes(device)
+            .unwrap_or(0)
+            .max(attribute(DeviceAttribute::MaxSharedMemoryPerBlock)?),
         peak_bytes_per_second: peak(clock_khz, bus_bits),
     })
+}
+
+/// Shared memory that a block may ask for: an attribute that `cust` does not name.
+fn most_shared_bytes(device: device::Device) -> Option<u32> {
+    /// `CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN`.
+    const MOST_SHARED_BYTES: c_uint = 97;
+
+    unsafe extern "C" {
+        fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_uint, device: c_int) -> c_uint;
+    }
+    let mut bytes = 0;
+    // SAFETY: the pointer is to a live variable.
+    let code = unsafe { cuDeviceGetAttribute(&raw mut bytes, MOST_SHARED_BYTES, device.as_raw()) };
+    (code == 0).then_some(bytes.unsigned_abs())
 }
 
 /// Two transfers a clock, `bus_bits` wide. Drivers that no longer tell the clock report 0.
@@ -371,9 +388,134 @@ struct GpuKernel {
     module: Arc<GpuModule>,
 }
 
+impl GpuKernel {
+    fn failed(&self, code: c_uint) -> DeviceError {
+        let (action, text) = (format!("launch {}", self.name), cuda_driver::error_text(code));
+        DeviceError::Driver { action, code, text }
+    }
+
+    /// Lets a block have more dynamic shared memory than it gets without asking.
+    fn allow_shared(&self, bytes: u32) -> Result<(), DeviceError> {
+        /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
+        const MAX_DYNAMIC_SHARED_BYTES: c_uint = 8;
+
+        unsafe extern "C" {
+            fn cuFuncSetAttribute(function: CUfunction, attribute: c_uint, value: c_int) -> c_uint;
+        }
+        // SAFETY: the function is loaded.
+        match unsafe { cuFuncSetAttribute(self.function.to_raw(), MAX_DYNAMIC_SHARED_BYTES, bytes as c_int) } {
+            0 => Ok(()),
+            code => Err(self.failed(code)),
+        }
+    }
+
+    /// A launch that binds its blocks together.
+    fn launch_together(
+        &self,
+        stream: &Stream,
+        shape: LaunchShape,
+        pointers: &[*mut c_void],
+    ) -> Result<(), DeviceError> {
+        let mut attributes = Vec::new();
+        if shape.cooperative {
+            attributes.push(LaunchAttribute::new(LaunchAttribute::COOPERATIVE, [1, 0, 0]));
+        }
+        if shape.cluster > 1 {
+            attributes.push(LaunchAttribute::new(LaunchAttribute::CLUSTER_DIMENSION, [shape.cluster, 1, 1]));
+        }
+        let config = LaunchConfig {
+            grid: [shape.grid.x, shape.grid.y, shape.grid.z],
+            block: [shape.block.x, shape.block.y, shape.block.z],
+            shared_bytes: shape.shared_bytes,
+            stream: stream.as_inner(),
+            attributes: attributes.as_ptr(),
+            attribute_count: attributes.len() as c_uint,
+        };
+        // SAFETY: as for a plain launch; the configuration and its attributes outlive the call.
+        match unsafe { cuLaunchKernelEx(&raw const config, self.function.to_raw(), pointers.as_ptr(), ptr::null()) } {
+            0 => Ok(()),
+            code => Err(self.failed(code)),
+        }
+    }
+}
+
+unsafe extern "C" {
+    fn cuLaunchKernelEx(
+        config: *const LaunchConfig,
+        function: CUfunction,
+        parameters: *const *mut c_void,
+        extra: *const *mut c_void,
+    ) -> c_uint;
+}
+
+/// `CUlaunchConfig`.
+#[repr(C)]
+struct LaunchConfig {
+    grid: [c_uint; 3],
+    block: [c_uint; 3],
+    shared_bytes: c_uint,
+    stream: CUstream,
+    attributes: *const LaunchAttribute,
+    attribute_count: c_uint,
+}
+
+/// `CUlaunchAttribute`, of which the values that are used here are words.
+#[repr(C)]
+struct LaunchAttribute {
+    id: c_uint,
+    pad: c_uint,
+    value: [c_uint; 16],
+}
+
+// cuda.h: the value is a union of 64 bytes, 8 bytes from the beginning.
+const _: () = assert!(size_of::<LaunchAttribute>() == 72 && size_of::<LaunchConfig>() == 56);
+
+impl LaunchAttribute {
+    const COOPERATIVE: c_uint = 2;
+    const CLUSTER_DIMENSION: c_uint = 4;
+
+    fn new(id: c_uint, words: [c_uint; 3]) -> Self {
+        let mut value = [0; 16];
+        value[..3].copy_from_slice(&words);
+        Self { id, pad: 0, value }
+    }
+}
+
 impl LoadedKernel for GpuKernel {
     fn parameters(&self) -> &[usize] {
         &self.parameters
+    }
+
+    fn resident_blocks(&self, threads: u32, shared_bytes: u32) -> Result<u32, DeviceError> {
+        unsafe extern "C" {
+            fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                blocks: *mut c_int,
+                function: CUfunction,
+                threads: c_int,
+                shared_bytes: usize,
+            ) -> c_uint;
+        }
+        self.module.gpu.make_current()?;
+        let mut blocks = 0;
+        let (function, threads) = (self.function.to_raw(), threads as c_int);
+        // SAFETY: the function is loaded; the pointer is to a live variable.
+        let code = unsafe {
+            cuOccupancyMaxActiveBlocksPerMultiprocessor(&raw mut blocks, function, threads, shared_bytes as usize)
+        };
+        if code == 0 { Ok(blocks.unsigned_abs()) } else { Err(self.failed(code)) }
+    }
+
+    fn check_launch(&self, shape: LaunchShape) -> Result<(), DeviceError> {
+        const FUNCTION: &str = "cuLaunchKernelEx";
+        let what = match (shape.cluster > 1, shape.cooperative) {
+            (true, _) => "a thread-block cluster",
+            (_, true) => "a cooperative launch",
+            _ => return Ok(()),
+        };
+        if cuda_driver::has(FUNCTION) {
+            return Ok(());
+        }
+        Err(DeviceError::DriverLacks { kernel: self.name.clone(), what, function: FUNCTION })
     }
 
     fn launch(&self, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
@@ -392,6 +534,12 @@ impl LoadedKernel for GpuKernel {
             })
             .collect();
         let pointers: Vec<*mut c_void> = values.iter_mut().map(|value| ptr::from_mut(value).cast()).collect();
+        if shape.shared_bytes > self.module.gpu.info.shared_bytes_per_block {
+            self.allow_shared(shape.shared_bytes)?;
+        }
+        if shape.cooperative || shape.cluster > 1 {
+            return self.launch_together(stream, shape, &pointers);
+        }
         // SAFETY: there is one pointer for each parameter, to at least as many bytes as it takes (`Device` has checked
         // both), and the driver reads them before it returns. What the kernel does with addresses stays within the memory
         // of the GPU.

@@ -122,6 +122,8 @@ pub struct DeviceInfo {
     pub max_threads_per_block: u32,
     /// Shared memory that a block gets without asking for more, in bytes.
     pub shared_bytes_per_block: u32,
+    /// Shared memory that a block gets if it asks for it, in bytes; [`Device::launch`] asks.
+    pub most_shared_bytes_per_block: u32,
     /// Memory clock (double data rate) times bus width. `None` where the driver does not tell, and on the simulator.
     pub peak_bytes_per_second: Option<f64>,
 }
@@ -233,6 +235,16 @@ pub enum DeviceError {
     OutOfHostMemory {
         /// Bytes that were asked for.
         requested: u128,
+    },
+    /// A function that this driver lacks.
+    #[error("cannot launch {kernel}: it needs {what}, and this CUDA driver has no function {function}")]
+    DriverLacks {
+        /// The kernel's name.
+        kernel: String,
+        /// What for.
+        what: &'static str,
+        /// The function's name.
+        function: &'static str,
     },
     /// A buffer or kernel that another device made.
     #[error("this {0} belongs to another device")]
@@ -381,6 +393,10 @@ trait LoadedModule: fmt::Debug + Send + Sync {
 trait LoadedKernel: fmt::Debug + Send + Sync {
     /// Size of each parameter, in bytes.
     fn parameters(&self) -> &[usize];
+    /// Blocks of so many threads and bytes of dynamic shared memory that one multiprocessor holds at once.
+    fn resident_blocks(&self, threads: u32, shared_bytes: u32) -> Result<u32, DeviceError>;
+    /// Whether launches of such a shape are possible at all, whatever their size.
+    fn check_launch(&self, shape: LaunchShape) -> Result<(), DeviceError>;
     /// The shape is one that the device allows, the arguments fit the parameters.
     fn launch(&self, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError>;
     /// The same on a stream of this device, which knows what `stream` is.
@@ -479,7 +495,7 @@ impl Device {
     ///
     /// The first flag stays.
     pub fn interrupt_by(&mut self, interrupt: &'static AtomicBool) {
-        self.home.interrupt_by(*self.interrupt.get_or_insert(interrupt));
+        self.home.interrupt_by(self.interrupt.get_or_insert(interrupt));
     }
 
     /// Whether its flag is set; see [`Device::interrupt_by`].
@@ -587,7 +603,7 @@ impl Device {
         check("block along z", shape.block.z, 1, 64)?;
         let threads = shape.block.count().try_into().unwrap_or(u32::MAX);
         check("block", threads, 1, self.info.max_threads_per_block)?;
-        check("dynamic shared memory in bytes", shape.shared_bytes, 0, self.info.shared_bytes_per_block)?;
+        check("dynamic shared memory in bytes", shape.shared_bytes, 0, self.info.most_shared_bytes_per_block)?;
         let parameters = kernel.loaded.parameters();
         if !parameters.iter().copied().eq(args.iter().map(|arg| arg.size())) {
             return Err(DeviceError::Arguments {
@@ -596,7 +612,29 @@ impl Device {
                 arguments: args.iter().map(|arg| arg.size()).collect(),
             });
         }
-        Ok(())
+        kernel.loaded.check_launch(shape)
+    }
+
+    /// How many blocks of `threads` threads, with so much dynamic shared memory each, a multiprocessor holds at once; times
+    /// the multiprocessors, that is the largest grid of a cooperative launch. On the simulator, as an H100 would with 32
+    /// registers for each thread.
+    ///
+    /// # Errors
+    ///
+    /// The driver's.
+    pub fn resident_blocks(&self, kernel: &Kernel, threads: u32, shared_bytes: u32) -> Result<u32, DeviceError> {
+        self.check_own(&kernel.home, "kernel")?;
+        kernel.loaded.resident_blocks(threads, shared_bytes)
+    }
+
+    /// Whether the device can launch a kernel in this way at all: clusters and cooperative launches are not everywhere.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::DriverLacks`].
+    pub fn check_launch(&self, kernel: &Kernel, shape: LaunchShape) -> Result<(), DeviceError> {
+        self.check_own(&kernel.home, "kernel")?;
+        kernel.loaded.check_launch(shape)
     }
 
     /// Waits for all work.

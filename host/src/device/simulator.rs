@@ -9,7 +9,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use simt::{FaultKind, LaunchConfig, LaunchError, Memory, MemoryError};
+use simt::{
+    FaultKind, LaunchConfig, LaunchError, Memory, MemoryError,
+    occupancy::{Gpu, occupancy},
+};
 
 use crate::host_memory;
 
@@ -28,6 +31,11 @@ const UNKNOWN_MEMORY: u64 = 4 << 30;
 /// The multiprocessors that planning sees. Not the cores of the host: a grid that followed them would add floats in
 /// another order, and so give other bits, on each host.
 const MULTIPROCESSORS: u32 = 16;
+
+/// The GPU whose multiprocessor the simulated one is like, and the registers of a thread, where it matters how many blocks
+/// are resident at once.
+const OCCUPANCY_OF: &str = "h100";
+const REGISTERS: u32 = 32;
 
 #[derive(Debug)]
 pub(super) struct Simulator {
@@ -66,6 +74,7 @@ impl Home for Simulator {
             multiprocessors: MULTIPROCESSORS,
             max_threads_per_block: 1024,
             shared_bytes_per_block: 48 << 10,
+            most_shared_bytes_per_block: 48 << 10,
             peak_bytes_per_second: None,
         }
     }
@@ -222,11 +231,22 @@ impl LoadedKernel for SimulatedKernel {
         &self.parameters
     }
 
+    fn resident_blocks(&self, threads: u32, shared_bytes: u32) -> Result<u32, DeviceError> {
+        let gpu: Gpu = OCCUPANCY_OF.parse().expect("simt knows this GPU");
+        Ok(occupancy(&gpu, threads, shared_bytes, Some(REGISTERS)).blocks_per_sm)
+    }
+
+    fn check_launch(&self, _shape: LaunchShape) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
     fn launch(&self, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
         let kernel = self.module.module.kernel(&self.name).expect("it was found when this was made");
         let Simulator { memory, instrument, observations, interrupt } = &*self.module.simulator;
         let config = LaunchConfig {
             dynamic_shared_bytes: shape.shared_bytes,
+            cluster: shape.cluster,
+            cooperative: shape.cooperative,
             interrupt: interrupt.get().copied(),
             ..LaunchConfig::new(shape.grid, shape.block)
         };
@@ -251,8 +271,10 @@ impl LoadedKernel for SimulatedKernel {
                 (Seen::Counted(profile.into()), None)
             }
             Some(Instrument::Check) => {
-                let checked = simt::check(kernel, &config, &args, memory).map_err(failed)?;
+                let mut checked = simt::check(kernel, &config, &args, memory).map_err(failed)?;
                 let fault = checked.fault.clone();
+                // That the user stopped it is not found in the kernel.
+                checked.fault.take_if(|fault| matches!(fault.kind, FaultKind::Interrupted { .. }));
                 (Seen::Checked(checked), fault)
             }
         };

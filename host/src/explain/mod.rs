@@ -45,6 +45,8 @@ const LIMITS: DeviceLimits = DeviceLimits {
     max_threads_per_block: 1024,
     shared_bytes_per_block: 48 << 10,
     memory_bytes: MEMORY_BYTES,
+    compute_capability: COMPUTE_CAPABILITY,
+    resident_blocks: None,
 };
 const COMPUTE_CAPABILITY: (u32, u32) = (9, 0);
 const MEMORY_BYTES: u64 = 1 << 30;
@@ -77,6 +79,12 @@ pub enum ExplainError {
         /// The type it was to have.
         element: ElementType,
     },
+    /// A rung whose steps do not show in memory.
+    #[error(
+        "variant {0} has no picture: its warps combine values in registers, where a picture of memory shows nothing; 0 to 7 \
+         and global are drawn"
+    )]
+    InRegisters(Variant),
     /// The values cannot be reduced so.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -374,11 +382,14 @@ fn plan<T: Element>(request: &Request, n: usize) -> Result<Plan, ExplainError> {
     if n == 0 {
         return Err(ExplainError::Nothing);
     }
+    if variant.facts().shuffles {
+        return Err(ExplainError::InRegisters(variant));
+    }
     let blocks = variant.facts().blocks;
     let per_thread = match variant.facts().coverage {
         Coverage::PerThread(elements) => elements,
         Coverage::Pairs => 2,
-        Coverage::GridStride => u64::MAX,
+        Coverage::GridStride(_) => u64::MAX,
     };
     // A grid-stride rung is as well served by two elements a thread as by one: the block need not hold all values.
     let needed = (n as u64).div_ceil(per_thread).next_power_of_two();

@@ -98,7 +98,7 @@ impl Rung {
 }
 
 /// What came of a rung that ran.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Measured {
     /// What was launched.
     pub plan: Plan,
@@ -112,6 +112,8 @@ pub struct Measured {
     pub times: Option<Times>,
     /// What it did; `None` if nothing counted.
     pub counted: Option<Counted>,
+    /// Why the counting simulator beside a GPU did not count it.
+    pub not_counted: Option<Refusal>,
 }
 
 impl Measured {
@@ -200,10 +202,20 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     ///
-    /// Why it cannot run, or the driver's error.
-    pub fn plan(&self, work: &Work, contender: &Contender) -> Result<Result<Plan, PlanError>, DeviceError> {
-        let limits = DeviceLimits::new(self.device.info(), self.device.free_memory()?);
-        Ok(plan(&contender.problem(work), &contender.request, &limits))
+    /// Why it cannot run; the device's error as [`LadderError::Reduce`].
+    pub fn plan(&mut self, work: &Work, contender: &Contender) -> Result<Result<Plan, Refusal>, LadderError> {
+        let problem = contender.problem(work);
+        let planned = self.reducer.limits(&problem, &contender.request).and_then(|limits| {
+            let plan = plan(&problem, &contender.request, &limits)?;
+            self.reducer.prepare(&plan)?;
+            Ok(plan)
+        });
+        planned.map(Ok).or_else(|error| Refusal::of(error).map(Err)).map_err(LadderError::Reduce)
+    }
+
+    /// What the device allows this contender, to choose its shape; `None` if it cannot run.
+    pub fn limits(&mut self, problem: &Problem, request: &Request) -> Option<DeviceLimits> {
+        self.reducer.limits(problem, request).ok()
     }
 
     /// Plans them all.
@@ -211,19 +223,23 @@ impl<'a> Bench<'a> {
     /// # Errors
     ///
     /// [`LadderError::Nothing`], and [`LadderError::Refused`] if none can run.
-    pub fn plan_all(&self, work: &Work, contenders: &[Contender]) -> Result<Vec<Result<Plan, PlanError>>, LadderError> {
+    pub fn plan_all(
+        &mut self,
+        work: &Work,
+        contenders: &[Contender],
+    ) -> Result<Vec<Result<Plan, Refusal>>, LadderError> {
         if work.n == 0 {
             return Err(LadderError::Nothing);
         }
-        let plans: Vec<_> = contenders
-            .iter()
-            .map(|contender| self.plan(work, contender))
-            .collect::<Result<_, _>>()
-            .map_err(|error| LadderError::Reduce(error.into()))?;
+        let mut plans = Vec::new();
+        for contender in contenders {
+            plans.push(self.plan(work, contender)?);
+        }
         if plans.iter().all(Result::is_err)
-            && let Some(Err(error)) = plans.first()
+            && !plans.is_empty()
+            && let Err(refusal) = plans.swap_remove(0)
         {
-            return Err(LadderError::Refused(error.clone().into()));
+            return Err(LadderError::Refused(refusal));
         }
         Ok(plans)
     }
@@ -235,24 +251,30 @@ impl<'a> Bench<'a> {
     /// The reducer's. [`ReduceError::Interrupted`] before the first run has ended, or the counting.
     pub fn run(
         &mut self,
-        plan: &Plan,
-        values: &Values,
+        contender: &Contender,
+        plan: Plan,
+        references: &mut References<'_>,
         runs: Runs,
-    ) -> Result<(Value, Option<Times>, Option<Counted>), ReduceError> {
+    ) -> Result<Measured, ReduceError> {
         let kind = self.device.info().kind;
         // All runs on the simulator are alike, and observations add up.
         let runs = if kind == DeviceKind::Cuda { runs } else { Runs::ONCE };
-        let outcome = self.reducer.reduce(plan, values, runs, |_| ())?;
+        let values = references.values;
+        let outcome = self.reducer.reduce(&plan, values, runs, |_| ())?;
         let mut observations = self.device.take_observations();
+        let mut not_counted = None;
         if let Some((counter, reducer)) = &mut self.counter {
-            reducer.reduce(plan, values, Runs::ONCE, |_| ())?;
-            observations = counter.take_observations();
+            match reducer.reduce(&plan, values, Runs::ONCE, |_| ()) {
+                Ok(_) => observations = counter.take_observations(),
+                Err(error) => not_counted = Some(Refusal::of(error)?),
+            }
         }
         let times = match kind {
             DeviceKind::Cuda => Times::new(&outcome.times),
             DeviceKind::Simulator => None,
         };
-        Ok((outcome.result, times, Counted::new(plan, observations)))
+        let (counted, reference) = (Counted::new(&plan, observations), references.of(&plan));
+        Ok(Measured { plan, tuned: contender.tuned, result: outcome.result, reference, times, counted, not_counted })
     }
 }
 
@@ -272,9 +294,18 @@ pub struct Climb {
 }
 
 impl Climb {
+    /// Rungs with all the runs that were asked for, and those that were refused.
+    pub fn whole(&self) -> usize {
+        let is_whole = |rung: &&Rung| {
+            let times = rung.measured().and_then(|measured| measured.times);
+            times.is_none_or(|times| times.reps >= self.runs.timed as usize)
+        };
+        self.rungs.iter().filter(is_whole).count()
+    }
+
     /// Whether there is less than was asked for.
     pub fn is_cut_short(&self) -> bool {
-        self.rungs.len() < self.asked
+        self.whole() < self.asked
     }
 
     /// The rungs that ran.
@@ -305,7 +336,7 @@ pub fn climb(
     let plans = bench.plan_all(&work, contenders)?;
     on(Event::Prepares(&work));
     let values = generate(work.element, work.op, work.n, work.seed)?;
-    let mut references = References { values: &values, op: work.op, by_depth: HashMap::new() };
+    let mut references = References::new(&values, work.op);
     let mut climb =
         Climb { device: bench.device.info().clone(), work, runs, rungs: Vec::new(), asked: contenders.len() };
     for (contender, plan) in contenders.iter().zip(plans) {
@@ -314,16 +345,13 @@ pub fn climb(
         }
         let variant = contender.variant;
         let outcome = match plan {
-            Err(error) => Err(error.into()),
+            Err(refusal) => Err(refusal),
             Ok(plan) => {
                 on(Event::Begins(&plan));
-                match bench.run(&plan, &values, runs) {
-                    Ok((result, times, counted)) => {
-                        let reference = references.of(&plan);
-                        Ok(Measured { plan, tuned: contender.tuned, result, reference, times, counted })
-                    }
+                match bench.run(contender, plan, &mut references, runs) {
+                    Ok(measured) => Ok(measured),
                     Err(ReduceError::Interrupted) => break,
-                    Err(error) => Err(refusal(error).map_err(LadderError::Reduce)?),
+                    Err(error) => Err(Refusal::of(error).map_err(LadderError::Reduce)?),
                 }
             }
         };
@@ -339,31 +367,50 @@ pub fn climb(
     Ok(climb)
 }
 
-/// An error that is about this rung on this device: others may still run.
-fn refusal(error: ReduceError) -> Result<Refusal, ReduceError> {
-    match error {
-        ReduceError::Ptx(error) => Ok(Refusal::Ptx(error)),
-        ReduceError::Device(
-            error @ (DeviceError::NotSimulated { .. }
-            | DeviceError::ModuleRefused { .. }
-            | DeviceError::NoKernel { .. }
-            | DeviceError::Shape { .. }),
-        ) => Ok(Refusal::Device(error)),
-        error => Err(error),
+impl Refusal {
+    /// The refusal that an error is: it is about this rung on this device, and others may still run.
+    ///
+    /// # Errors
+    ///
+    /// The error, if it is none.
+    pub fn of(error: ReduceError) -> Result<Self, ReduceError> {
+        match error {
+            ReduceError::Plan(error) => Ok(Self::Plan(error)),
+            ReduceError::Ptx(error) => Ok(Self::Ptx(error)),
+            ReduceError::Device(
+                error @ (DeviceError::NotSimulated { .. }
+                | DeviceError::ModuleRefused { .. }
+                | DeviceError::NoKernel { .. }
+                | DeviceError::DriverLacks { .. }
+                | DeviceError::Shape { .. }
+                | DeviceError::OutOfMemory { .. }),
+            ) => Ok(Self::Device(error)),
+            error => Err(error),
+        }
     }
 }
 
 /// The reference of the same values, for trees of different depth.
-struct References<'a> {
+#[derive(Debug)]
+pub struct References<'a> {
     values: &'a Values,
     op: Op,
     by_depth: HashMap<u64, Reference>,
 }
 
-impl References<'_> {
-    fn of(&mut self, plan: &Plan) -> Reference {
+impl<'a> References<'a> {
+    /// Computes nothing yet.
+    pub fn new(values: &'a Values, op: Op) -> Self {
+        Self { values, op, by_depth: HashMap::new() }
+    }
+
+    /// What a plan should give.
+    pub fn of(&mut self, plan: &Plan) -> Reference {
         // Integers are exact at any depth.
-        let depth = if matches!(plan.problem.element, ElementType::F32 | ElementType::F64) { plan.depth() } else { 0 };
+        let depth = if matches!(self.values.element(), ElementType::F32 | ElementType::F64) { plan.depth() } else { 0 };
         *self.by_depth.entry(depth).or_insert_with(|| Reference::new(self.values, self.op, depth))
     }
 }
+
+#[cfg(test)]
+mod tests;

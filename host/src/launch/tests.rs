@@ -7,6 +7,8 @@ const H100: DeviceLimits = DeviceLimits {
     max_threads_per_block: 1024,
     shared_bytes_per_block: 48 << 10,
     memory_bytes: 80 << 30,
+    compute_capability: (9, 0),
+    resident_blocks: None,
 };
 
 fn problem(variant: Variant, n: u64) -> Problem {
@@ -50,6 +52,12 @@ fn blocks_cover_the_input_and_no_more() {
         (Variant::WarpUnrolled, 512),
         (Variant::CompletelyUnrolled, 512),
         (Variant::MultipleElements, 512),
+        (Variant::Shuffle, 512),
+        (Variant::Vectorized, 4096),
+        (Variant::SinglePass, 4096),
+        (Variant::Cooperative, 4096),
+        (Variant::Bulk, 2048),
+        (Variant::AtomicBlock, 4096),
     ] {
         for (n, grid) in [(1, 1), (takes - 1, 1), (takes, 1), (takes + 1, 2), (2 * takes, 2), (2 * takes + 1, 3)] {
             let plan = plan(&problem(variant, n), &request(256), &H100).unwrap();
@@ -103,6 +111,100 @@ fn grid_stride_takes_what_the_device_holds() {
     assert_eq!(of(1 << 28, Request { grid: Some(1), ..Request::default() }), [1]);
     assert_eq!(of(1 << 28, Request { finish: Finish::Single, ..Request::default() }), [1056, 1]);
     assert_eq!(of(1 << 28, Request { finish: Finish::Host, ..Request::default() }), [1056]);
+}
+
+#[test]
+fn one_launch_combines_everything() {
+    for variant in [Variant::SinglePass, Variant::Cooperative, Variant::AtomicBlock, Variant::AtomicWarp] {
+        for finish in Finish::ALL {
+            let limits = DeviceLimits { resident_blocks: Some(8), ..H100 };
+            let plan = plan(&problem(variant, 1 << 28), &Request { finish, ..Request::default() }, &limits).unwrap();
+            assert_eq!((grids(&plan), plan.partials()), (vec![1056], 1), "{variant} {finish}");
+            assert_eq!(plan.stages[0].shape.cooperative, variant == Variant::Cooperative);
+        }
+    }
+}
+
+#[test]
+fn a_cooperative_grid_is_what_is_resident() {
+    let of = |grid, resident_blocks| {
+        let limits = DeviceLimits { resident_blocks, ..H100 };
+        plan(&problem(Variant::Cooperative, 1 << 28), &Request { grid, ..Request::default() }, &limits)
+    };
+    assert_eq!(grids(&of(None, None).unwrap()), [132]);
+    assert_eq!(grids(&of(None, Some(3)).unwrap()), [396]);
+    assert_eq!(grids(&of(Some(396), Some(3)).unwrap()), [396]);
+    assert_eq!(
+        of(Some(397), Some(3)).unwrap_err().to_string(),
+        "grid 397: the blocks of variant 12 wait for each other, and the device holds 396 of 256 threads at once"
+    );
+    assert_eq!(
+        of(Some(133), None).unwrap_err(),
+        PlanError::Resident { grid: 133, variant: Variant::Cooperative, most: 132, block: 256 }
+    );
+}
+
+#[test]
+fn clusters_divide_the_grid() {
+    let of = |n, grid| plan(&problem(Variant::Cluster, n), &Request { grid, ..Request::default() }, &H100).unwrap();
+    for (grid, cluster) in [(1, 1), (2, 2), (3, 1), (5, 1), (6, 2), (8, 8), (12, 4), (24, 8), (16, 8)] {
+        let stage = of(1 << 20, Some(grid)).stages[0];
+        assert_eq!((u64::from(stage.shape.cluster), stage.outputs), (cluster, grid / cluster), "grid {grid}");
+    }
+    // What is chosen is whole clusters, of eight if there is enough to do.
+    for (blocks, grid) in [(1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (1000, 1000), (1001, 1008), (5000, 1056)] {
+        assert_eq!(grids(&of(4096 * blocks, None))[0], grid, "{blocks} blocks");
+    }
+    assert_eq!(grids(&of(1 << 28, None)), [1056, 1]);
+}
+
+#[test]
+fn bulk_copies_get_their_tiles() {
+    let plan = plan(&problem(Variant::Bulk, 1 << 28), &Request::default(), &H100).unwrap();
+    assert_eq!(grids(&plan), [528, 1]);
+    assert_eq!(plan.stages[0].shape.shared_bytes, 4 * (8192 + 8) + 8 * 4);
+}
+
+#[test]
+fn what_a_rung_has_no_kernel_for_is_refused() {
+    let refused = |variant, op, element| {
+        let problem = Problem { variant, op, element, n: 10 };
+        assert!(matches!(check(&problem, &Request::default()), Err(PlanError::Operands { .. })));
+        assert!(!variant.allows(op, element));
+    };
+    refused(Variant::Redux, Op::Prod, ElementType::I32);
+    refused(Variant::Redux, Op::Sum, ElementType::U64);
+    refused(Variant::Redux, Op::Max, ElementType::F32);
+    refused(Variant::AtomicBlock, Op::Prod, ElementType::I32);
+    refused(Variant::AtomicWarp, Op::Min, ElementType::F64);
+    assert!(Variant::AtomicWarp.allows(Op::Sum, ElementType::F64) && Variant::Redux.allows(Op::Min, ElementType::U32));
+}
+
+#[test]
+fn a_device_that_is_too_old_is_to_blame() {
+    let ampere = DeviceLimits { compute_capability: (8, 6), ..H100 };
+    let of = |variant| plan(&problem(variant, 10), &Request::default(), &ampere);
+    assert!(of(Variant::Redux).is_ok());
+    for variant in [Variant::Cluster, Variant::Bulk] {
+        let error = of(variant).unwrap_err();
+        assert!(error.blames_device());
+        assert_eq!(error.to_string(), format!("variant {variant} needs compute capability 9.0; the device has 8.6"));
+    }
+    assert!(!PlanError::EmptyGrid.blames_device());
+}
+
+#[test]
+fn atomics_and_workspaces_are_counted() {
+    let of = |variant, n| plan(&problem(variant, n), &request(128), &H100).unwrap();
+    let (block, warp) = (of(Variant::AtomicBlock, 1 << 20), of(Variant::AtomicWarp, 1 << 20));
+    assert_eq!((block.atomics(), warp.atomics()), (512, 2048));
+    // 16 elements in a chain and one more for each end, seven levels of the block, and the atomics.
+    assert_eq!((block.depth(), warp.depth()), (16 + 2 + 7 + 512, 16 + 2 + 7 + 2048));
+    assert_eq!(block.device_bytes(), ((1 << 20) + 2) * 4);
+    let single = of(Variant::SinglePass, 1 << 20);
+    assert_eq!((single.atomics(), single.stages[0].workspace), (0, 512));
+    assert_eq!(single.depth(), 16 + 2 + 7 + 4 + 7);
+    assert_eq!(single.device_bytes(), ((1 << 20) + 1 + 512) * 4 + 4);
 }
 
 #[test]

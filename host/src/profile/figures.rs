@@ -91,7 +91,7 @@ pub fn figures(profiled: &Profiled) -> Vec<Figure> {
     };
     let element = u64::from(plan.problem.element.size());
     let bytes = (plan.problem.n + 1) * element;
-    derived("bytes_moved", Level::Hardware, Unit::Count, counters.bytes_moved() as f64, bytes as f64);
+    derived("bytes_moved", Level::Hardware, Unit::Count, (SECTOR * sectors(counters)) as f64, bytes as f64);
     derived("active_lane_efficiency", Level::Ptx, Unit::Percent, active_lane_efficiency(instructions), 1.0);
     let instructions = instructions_per_32_elements(plan, counters);
     derived("warp_instructions_per_32_elements", Level::Ptx, Unit::Ratio, instructions, 2.0);
@@ -105,9 +105,9 @@ fn active_lane_efficiency(instructions: &[InstructionCounters]) -> f64 {
     counters.lane_efficiency().unwrap_or(1.0)
 }
 
-/// Sectors of all kinds.
+/// Sectors of all kinds, those of asynchronous copies included: they move what they copy past the loads and stores.
 pub(crate) fn sectors(counters: &Counters) -> u64 {
-    counters.bytes_moved() / SECTOR
+    counters.bytes_moved() / SECTOR + (counters.async_copy.bytes + counters.bulk.bytes).div_ceil(SECTOR)
 }
 
 /// Sectors of global memory (32 bytes) that hold the input and a result.

@@ -365,6 +365,8 @@ mod tests {
             max_threads_per_block: 1024,
             shared_bytes_per_block: 48 << 10,
             memory_bytes: 1 << 30,
+            compute_capability: (9, 0),
+            resident_blocks: None,
         };
         let request = |block, blocks_per_multiprocessor| {
             let entry = Entry { blocks_per_multiprocessor, ..entry("H100", "multiple-elements", block) };

@@ -14,8 +14,10 @@
 //!     max_threads_per_block: 1024,
 //!     shared_bytes_per_block: 48 << 10,
 //!     memory_bytes: 80 << 30,
+//!     compute_capability: (9, 0),
+//!     resident_blocks: None,
 //! };
-//! let candidates = candidates(&problem, &limits).unwrap();
+//! let candidates = candidates::<PlanError>(&problem, |_| Ok(limits)).unwrap();
 //! // A GPU that likes small blocks.
 //! let measure = |plan: &Plan, _: Round| Ok::<_, ()>(Trial::Took(Duration::from_micros(100 + u64::from(plan.block))));
 //! let found = search(&candidates, measure).unwrap();

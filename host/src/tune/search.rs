@@ -97,20 +97,27 @@ impl Choice {
     }
 }
 
-/// The shapes of a rung that differ, the default first. Which blocks and grids a rung takes is for [`plan`] to say.
+/// The shapes of a rung that differ, the default first. Which blocks and grids a rung takes is for [`plan`] to say, and for
+/// `limits`, what the device allows a request: how many blocks can wait for each other depends on their size.
 ///
 /// # Errors
 ///
 /// Why the rung has no plan with its default shape.
-pub fn candidates(problem: &Problem, limits: &DeviceLimits) -> Result<Vec<Candidate>, PlanError> {
-    let default = plan(problem, &Request::default(), limits)?;
+pub fn candidates<E: From<PlanError>>(
+    problem: &Problem,
+    mut limits: impl FnMut(&Request) -> Result<DeviceLimits, E>,
+) -> Result<Vec<Candidate>, E> {
+    let default = plan(problem, &Request::default(), &limits(&Request::default())?)?;
     let choice = Choice { block: default.block, blocks_per_multiprocessor: None };
     let mut candidates = vec![Candidate { choice, plan: default }];
     let bounds = problem.variant.facts().blocks;
     for block in (0..=bounds.max.ilog2()).map(|log| 1 << log).filter(|&block| block >= bounds.min.max(WARP)) {
+        let Ok(limits) = limits(&Request { block: Some(block.into()), ..Request::default() }) else {
+            continue;
+        };
         for blocks in [None].into_iter().chain(BLOCKS_PER_MULTIPROCESSOR.map(Some)) {
             let choice = Choice { block, blocks_per_multiprocessor: blocks };
-            let Ok(plan) = plan(problem, &choice.request(problem, limits), limits) else {
+            let Ok(plan) = plan(problem, &choice.request(problem, &limits), &limits) else {
                 continue;
             };
             if candidates.iter().all(|other| other.plan.stages != plan.stages) {
@@ -197,7 +204,13 @@ mod tests {
         max_threads_per_block: 1024,
         shared_bytes_per_block: 48 << 10,
         memory_bytes: 80 << 30,
+        compute_capability: (9, 0),
+        resident_blocks: Some(4),
     };
+
+    fn all(problem: &Problem) -> Result<Vec<Candidate>, PlanError> {
+        candidates(problem, |_| Ok(LIMITS))
+    }
 
     fn problem(variant: Variant, n: u64) -> Problem {
         Problem { variant, op: Op::Sum, element: ElementType::I32, n }
@@ -207,15 +220,15 @@ mod tests {
         Duration::from_micros(count)
     }
 
-    fn took(micros: u64) -> Result<Trial, ()> {
-        Ok(Trial::Took(Duration::from_micros(micros)))
+    fn took(micros: u64) -> Trial {
+        Trial::Took(Duration::from_micros(micros))
     }
 
     #[test]
     fn candidates_differ_and_begin_with_the_default() {
         for variant in Variant::all() {
             let problem = problem(variant, 1 << 20);
-            let Ok(candidates) = candidates(&problem, &LIMITS) else {
+            let Ok(candidates) = all(&problem) else {
                 continue;
             };
             assert_eq!(candidates[0].plan, plan(&problem, &Request::default(), &LIMITS).unwrap(), "{variant}");
@@ -232,7 +245,7 @@ mod tests {
     #[test]
     fn a_fixed_grid_leaves_blocks_to_choose_and_an_open_one_more() {
         let shapes = |variant, n| {
-            let candidates = candidates(&problem(variant, n), &LIMITS).unwrap();
+            let candidates = all(&problem(variant, n)).unwrap();
             candidates
                 .into_iter()
                 .map(|candidate| (candidate.plan.block, candidate.plan.stages[0].shape.grid.x))
@@ -252,14 +265,14 @@ mod tests {
 
     #[test]
     fn what_cannot_run_has_no_candidates() {
-        assert!(candidates(&problem(Variant::Sequential, 1 << 40), &LIMITS).is_err());
+        assert!(all(&problem(Variant::Sequential, 1 << 40)).is_err());
         let nothing = Problem { op: Op::Max, ..problem(Variant::Sequential, 0) };
-        assert!(candidates(&nothing, &LIMITS).is_err());
+        assert!(all(&nothing).is_err());
     }
 
     #[test]
     fn the_second_round_decides() {
-        let candidates = candidates(&problem(Variant::CompletelyUnrolled, 1 << 20), &LIMITS).unwrap();
+        let candidates = all(&problem(Variant::CompletelyUnrolled, 1 << 20)).unwrap();
         let time = |plan: &Plan, round| match (plan.block, round) {
             (512, Round::First) => 100,
             (512, Round::Second) => 110,
@@ -271,7 +284,7 @@ mod tests {
         let mut measured = Vec::new();
         let found = search(&candidates, |plan, round| {
             measured.push((plan.block, round));
-            took(time(plan, round))
+            Ok::<_, ()>(took(time(plan, round)))
         })
         .unwrap();
         assert_eq!(found.winner().unwrap().choice, Choice { block: 128, blocks_per_multiprocessor: None });
@@ -285,33 +298,34 @@ mod tests {
 
     #[test]
     fn a_gain_within_the_noise_is_none() {
-        let candidates = candidates(&problem(Variant::CompletelyUnrolled, 1 << 20), &LIMITS).unwrap();
+        let candidates = all(&problem(Variant::CompletelyUnrolled, 1 << 20)).unwrap();
         for (best, winner) in [(9950, 256), (9850, 64)] {
-            let found = search(&candidates, |plan, _| took(if plan.block == 64 { best } else { 10_000 })).unwrap();
+            let found =
+                search(&candidates, |plan, _| Ok::<_, ()>(took(if plan.block == 64 { best } else { 10_000 }))).unwrap();
             assert_eq!(found.winner().unwrap().plan.block, winner);
         }
     }
 
     #[test]
     fn refusals_and_interruptions_are_no_times() {
-        let candidates = candidates(&problem(Variant::CompletelyUnrolled, 1 << 20), &LIMITS).unwrap();
+        let candidates = all(&problem(Variant::CompletelyUnrolled, 1 << 20)).unwrap();
         let found = search(&candidates, |plan, _| match plan.block {
             256 => Ok::<_, ()>(Trial::Refused),
-            block => took(block.into()),
+            block => Ok(took(block.into())),
         })
         .unwrap();
         assert_eq!((found.winner().unwrap().plan.block, found.default_time()), (64, None));
         let none = search(&candidates, |_, _| Ok::<_, ()>(Trial::Refused)).unwrap();
         assert!(none.winner().is_none() && !none.interrupted);
 
-        for end in 0..candidates.len() + 1 {
+        for end in 0..=candidates.len() {
             let mut left = end;
             let found = search(&candidates, |_, _| {
                 if left == 0 {
                     return Ok::<_, ()>(Trial::Interrupted);
                 }
                 left -= 1;
-                took(5)
+                Ok(took(5))
             })
             .unwrap();
             assert!(found.interrupted && found.winner().is_none());

@@ -20,36 +20,51 @@ pub(super) struct Unwritten {
 }
 
 /// The access of one lane of a request.
-fn access_of(request: &Request, lane: usize) -> MemoryAccess {
+pub(super) fn access_of(env: &Env<'_>, request: &Request, lane: usize) -> MemoryAccess {
     let (access, space) = (request.access, request.space.into());
-    MemoryAccess { access, space, address: request.addresses[lane], bytes: request.total }
+    let owner = request.peer.map(|rank| env.grid.config.grid.position(env.ticket_of(rank)));
+    MemoryAccess { access, space, address: request.addresses[lane], bytes: request.total, owner }
 }
+
+/// What helps against touching what a copy has not finished with.
+pub(super) const WAIT: &str = "wait for the copy first: for the phase of its mbarrier (mbarrier.try_wait), or for its group (wait_group), with a barrier of the block before other threads use it";
 
 impl Check {
     pub(super) fn race(&mut self, env: &Env<'_>, at: At, request: &Request, info: Site, conflict: &Conflict) {
         let Conflict { thread, word, earlier, ticket, relation, .. } = *conflict;
         let there = self.history.sites[earlier.site as usize];
         let lane = thread as usize % LANES;
-        let here_access = access_of(request, lane);
+        let here_access = access_of(env, request, lane);
         let bytes = u64::from(there.bytes);
         // The word's address, and from it that of the earlier access, which is aligned. No access has more than 32 bytes.
         let word = (here_access.address & !31) + word as u64 * 4 % 32;
         let address = if bytes < 4 { word + u64::from(earlier.byte) } else { word & !(bytes - 1) };
-        let other_access = MemoryAccess { access: there.access, address, bytes, ..here_access };
+        let shared = request.space == Space::Shared;
+        let home = env.ticket_of(env.rank_of(request.peer));
+        let owner = (shared && home != ticket).then(|| env.grid.config.grid.position(home));
+        let other_access = MemoryAccess { access: there.access, address, bytes, owner, ..here_access };
         let atomic = info.access == Access::Atomic || there.access == Access::Atomic;
+        let unwaited = there.copies && there.writes() && !info.copies;
         let kind = match relation {
+            _ if unwaited => ReportKind::InFlight,
             Relation::SameWarp if !atomic => ReportKind::WarpSynchronous,
             _ => ReportKind::Race,
         };
         let why = match relation {
+            _ if unwaited => " in an asynchronous copy, which it has not waited for",
             Relation::OtherBlock if info.is_strong() && there.is_strong() => {
                 ", but the scope of one does not hold the other's block"
             }
+            Relation::OtherBlock if shared => ", and no barrier of the cluster orders the two blocks",
             Relation::OtherBlock => ", and nothing orders the two blocks",
             Relation::SameBlock => " without a barrier between",
             Relation::SameWarp => ", and nothing orders the two lanes of this warp",
         };
         let help = match relation {
+            _ if unwaited => WAIT,
+            Relation::OtherBlock if shared && !atomic => {
+                "put a barrier of the cluster between the two: barrier.cluster.arrive and barrier.cluster.wait (`cluster.sync()`)"
+            }
             Relation::OtherBlock if info.is_strong() && there.is_strong() => {
                 "give both accesses a scope that holds both blocks: .gpu"
             }
@@ -84,7 +99,7 @@ impl Check {
     pub(super) fn uninitialized(&mut self, env: &Env<'_>, at: At, request: &Request, unwritten: Unwritten) {
         let lane = unwritten.lanes.trailing_zeros();
         let thread = at.warp * LANES as u32 + lane;
-        let access = access_of(request, lane as usize);
+        let access = access_of(env, request, lane as usize);
         let tell = || {
             let missing = match unwritten.missing {
                 n if u64::from(n) == access.bytes => "that nothing has written".to_owned(),
@@ -133,7 +148,7 @@ impl Check {
                 continue;
             }
             let [a, b] = [first, second].map(|lane| at.warp * LANES as u32 + lane as u32);
-            let access = access_of(request, first);
+            let access = access_of(env, request, first);
             let tell = || {
                 let position = env.grid.config.block.position(u64::from(b));
                 let message = format!(

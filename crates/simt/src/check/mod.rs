@@ -5,7 +5,8 @@
 //! the memory model of PTX (PTX ISA, "Memory Consistency Model"). Two accesses to the same bytes conflict if at least one
 //! writes, unless both are strong (`.volatile`, `.relaxed` and stronger, atomics) with scopes that include each other.
 //! They are ordered by program order; barriers of the block, named, counted or split ones included; `bar.warp.sync`,
-//! for its members alone; and by fences and acquiring or releasing accesses of sufficient scope around strong accesses to
+//! for its members alone; the barrier of the cluster; mbarriers, whose complete phases hand on what those who arrived
+//! knew; and by fences and acquiring or releasing accesses of sufficient scope around strong accesses to
 //! a third location. Shuffles and votes order nothing. The end of a launch orders everything.
 //!
 //! Time is not simulated: what is reported does not hang on how the warps happened to take turns, as long as the
@@ -22,12 +23,16 @@
 //!   Accesses to parts of a word replace what was known of its other parts.
 //! - Where a part of a warp arrives at a counted barrier, all of the warp counts as having arrived.
 //! - A weak write does not end the log of releases of its location.
-//! - Clusters count as single blocks. Local memory is not watched, and no more than 4096 memory instructions of a kernel.
+//! - Scopes of clusters reach as far as those of the device, and mbarriers of clusters order by any scope.
+//! - A thread that began a copy, and does not wait for it, is found only until another thread has waited.
+//! - Fences between proxies are not asked for. Global memory is not watched while a copy writes to it.
+//! - Local memory is not watched, and no more than 4096 memory instructions of a kernel.
 //! - After 2^32 events that order something, nothing more is watched.
 //!
 //! A lane that spins on a volatile flag in shared memory until another lane of its own warp sets it is reported as
 //! [`ReportKind::WarpSynchronous`] though it would work: use `ld.relaxed` or an atomic.
 
+mod copies;
 mod findings;
 mod order;
 mod publish;
@@ -43,16 +48,18 @@ pub use report::{MemoryAccess, Party, Report, ReportKind};
 
 use crate::access::Request;
 use crate::block::Env;
+use crate::bulk::{Copy, SharedCell};
 use crate::fault::Fault;
 use crate::ir::Op;
 use crate::launch::{Arg, LaunchConfig, LaunchError, run};
 use crate::memory::{Memory, Written};
 use crate::module::Kernel;
-use crate::observe::{At, Observer};
-use crate::ptx::ast::{FenceSem, Scope};
+use crate::observe::{At, MbarrierChange, Observer};
+use crate::ptx::ast::{FenceSem, Ordering, Scope};
 use crate::registers::LANES;
+use copies::Flights;
 use order::{BlockOrder, lanes};
-use publish::{Known, Logs, Observed, is_wide, learn};
+use publish::{Known, Logs, Observed, Release, is_wide, learn};
 use report::{Found, Reports, name};
 use shadow::{Cell, History, Pages, Pairs, Runs};
 use sites::Sites;
@@ -104,7 +111,8 @@ pub struct Checked {
 pub fn check(kernel: &Kernel, config: &LaunchConfig, args: &[Arg], memory: &Memory) -> Result<Checked, LaunchError> {
     let workers = config.workers.map(|workers| workers.min(1)).or(Some(1));
     let config = LaunchConfig { workers, ..*config };
-    let (checks, fault) = run(kernel, &config, args, memory, || Check::new(kernel))?;
+    let clusters = config.cluster > 1 || kernel.wants_cluster();
+    let (checks, fault) = run(kernel, &config, args, memory, || Check::new(kernel, clusters))?;
     let reports = checks.into_iter().flat_map(|check| check.reports.all).collect();
     Ok(Checked { reports, fault })
 }
@@ -128,6 +136,11 @@ struct Check {
     hint: usize,
     /// The releases that strong reads of global memory see, by address.
     heads: HashMap<u64, u32>,
+    /// Whether blocks are launched in clusters.
+    clusters: bool,
+    /// The releases of each cluster's barrier, by its first block, and how many there were at its last complete phase.
+    meetings: HashMap<u64, (u32, u32)>,
+    flights: Flights,
     reports: Reports,
 }
 
@@ -147,8 +160,8 @@ struct Shared {
 }
 
 impl Check {
-    fn new(kernel: &Kernel) -> Check {
-        let Sites { of, all } = Sites::new(kernel.program());
+    fn new(kernel: &Kernel, clusters: bool) -> Check {
+        let Sites { of, all } = Sites::new(kernel.program(), clusters);
         let pairs = Pairs::new(all.len());
         Check {
             site_of: of,
@@ -160,8 +173,23 @@ impl Check {
             global: Vec::new(),
             hint: 0,
             heads: HashMap::new(),
+            clusters,
+            meetings: HashMap::new(),
+            flights: Flights::default(),
             reports: Reports::default(),
         }
+    }
+
+    /// A block that has done nothing yet.
+    fn begin(&mut self, env: &Env<'_>, ticket: u64) -> Box<Block> {
+        let shared = self.spare.pop().unwrap_or_else(|| {
+            let bytes = env.shared.len();
+            let cells = vec![Cell::default(); bytes.div_ceil(4)].into_boxed_slice();
+            Shared { cells, written: Written::none_of_block(bytes) }
+        });
+        let first = self.stamp.saturating_add(1);
+        let order = BlockOrder::new(ticket, env.grid.config.block.count() as u32, first);
+        Box::new(Block { order, first, shared })
     }
 
     fn order(&mut self) -> &mut BlockOrder {
@@ -200,14 +228,12 @@ impl Observer for Check {
             order.run_start = order.now;
             return;
         }
-        let shared = self.spare.pop().unwrap_or_else(|| {
-            let bytes = env.shared.len();
-            let cells = vec![Cell::default(); bytes.div_ceil(4)].into_boxed_slice();
-            Shared { cells, written: Written::none_of_block(bytes) }
-        });
-        let first = self.stamp.saturating_add(1);
-        let order = BlockOrder::new(env.ticket, env.grid.config.block.count() as u32, first);
-        self.block = Some(Box::new(Block { order, first, shared }));
+        // The others of its cluster may be reached before they first run.
+        for rank in (0..env.cluster.size).filter(|rank| *rank != env.rank) {
+            let block = self.begin(env, env.ticket_of(rank));
+            self.others.insert(block.order.ticket, block);
+        }
+        self.block = Some(self.begin(env, env.ticket));
         self.tick();
     }
 
@@ -221,7 +247,7 @@ impl Observer for Check {
     }
 
     fn fence(&mut self, _env: &Env<'_>, at: At, mask: u32, sem: FenceSem, scope: Scope) {
-        let wide = is_wide(scope);
+        let wide = is_wide(scope, self.clusters);
         let order = self.order();
         for thread in lanes(mask).map(|lane| at.warp * LANES as u32 + lane) {
             if sem != FenceSem::Release
@@ -299,14 +325,79 @@ impl Observer for Check {
         }
     }
 
+    fn cluster_arrive(&mut self, _env: &Env<'_>, at: At, mask: u32, releases: bool) {
+        if releases {
+            self.order().arrive_at_cluster(at.warp, mask);
+        }
+        self.tick();
+    }
+
+    fn cluster_barrier(&mut self, env: &Env<'_>) {
+        let first = env.ticket_of(0);
+        let log = self.meetings.get(&first).map_or_else(|| self.history.logs.start(), |(log, _)| *log);
+        for rank in 0..env.cluster.size {
+            let ticket = env.ticket_of(rank);
+            let order = if rank == env.rank {
+                Some(&mut self.block.as_mut().expect("a block runs whenever something is observed").order)
+            } else {
+                self.others.get_mut(&ticket).map(|block| &mut block.order)
+            };
+            if let Some(row) = order.and_then(BlockOrder::meet_cluster) {
+                self.history
+                    .logs
+                    .append(log, Release { ticket, near: Some(row.clone()), far: Some(row), published: None });
+            }
+        }
+        self.meetings.insert(first, (log, self.history.logs.len(log)));
+    }
+
+    fn cluster_wait(&mut self, env: &Env<'_>, at: At, mask: u32) {
+        if let Some(&(log, len)) = self.meetings.get(&env.ticket_of(0)) {
+            self.order().leave_cluster(at.warp, mask, Known { log, len, wide: true }, env.live);
+        }
+    }
+
+    fn mbarrier(&mut self, env: &Env<'_>, at: At, lane: u32, cell: SharedCell, _change: MbarrierChange) {
+        self.touch_mbarrier(env, at, lane, cell);
+    }
+
+    fn mbarrier_phase(&mut self, env: &Env<'_>, cell: SharedCell) {
+        self.end_phase(env, cell);
+    }
+
+    fn mbarrier_wait(&mut self, env: &Env<'_>, at: At, lane: u32, cell: SharedCell, ordering: Ordering) {
+        self.touch_mbarrier(env, at, lane, cell);
+        if ordering.acquires() {
+            self.learn_phase(env, at, lane, cell);
+        }
+    }
+
+    fn copy_begin(&mut self, env: &Env<'_>, at: At, copy: &Copy) {
+        self.begin_copy(env, at, copy);
+    }
+
+    fn copy_read(&mut self, env: &Env<'_>, copy: &Copy) {
+        self.flights.has_read(env, copy);
+    }
+
+    fn copy_end(&mut self, env: &Env<'_>, copy: &Copy) {
+        self.end_copy(env, copy);
+    }
+
     fn exit(&mut self, _env: &Env<'_>, warp: u32, mask: u32) {
         self.order().exit(warp, mask);
     }
 
-    fn end(&mut self, _env: &Env<'_>) {
+    fn end(&mut self, env: &Env<'_>) {
+        if self.clusters {
+            self.early_exit(env);
+        }
         if let Some(block) = self.block.take() {
             let mut shared = block.shared;
             shared.written.clear();
+            if self.clusters {
+                shared.cells.fill(Cell::default());
+            }
             self.spare.push(shared);
         }
     }

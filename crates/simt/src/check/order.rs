@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::publish::{Arrived, Fences, Known, Observed, Published, merge};
+use super::publish::{Arrived, Fences, Known, Observed, Published, learn, merge};
 use crate::registers::LANES;
 
 /// Warps of a block, at most.
@@ -62,6 +62,8 @@ pub(super) struct Row {
     warp_floor: u32,
     /// Of warps and of the lanes of its own, if there were syncs of parts.
     finer: Option<Arc<([u32; WARPS], [u32; LANES])>>,
+    /// The stamp of the bytes of an asynchronous copy of its thread.
+    copied: Option<u32>,
     /// Of other blocks, and of its own by other ways than barriers.
     pub(super) known: [Arc<Vec<Known>>; 2],
 }
@@ -69,7 +71,7 @@ pub(super) struct Row {
 impl Row {
     /// Whether both are of one thread at one time.
     pub(super) fn is_moment_of(&self, other: &Row) -> bool {
-        (self.thread, self.stamp) == (other.thread, other.stamp)
+        (self.thread, self.stamp, self.copied) == (other.thread, other.stamp, other.copied)
     }
 
     /// Whether it took in the access of `thread` at `stamp`.
@@ -77,13 +79,29 @@ impl Row {
         let (warp, lane) = (warp_of(thread), lane_of(thread));
         let same_warp = warp == warp_of(self.thread);
         stamp <= self.floor
-            || (thread == self.thread && stamp <= self.stamp)
+            || (thread == self.thread && (stamp <= self.stamp || self.copied == Some(stamp)))
             || (same_warp && stamp <= self.warp_floor)
             || self
                 .finer
                 .as_ref()
                 .is_some_and(|finer| stamp <= finer.0[warp] && !same_warp || same_warp && stamp <= finer.1[lane])
     }
+}
+
+impl Row {
+    /// It also takes in the bytes of a copy, which arrived at `stamp`.
+    pub(super) fn with_copy(self, stamp: u32) -> Row {
+        Row { copied: Some(stamp), ..self }
+    }
+}
+
+/// A phase of the cluster's barrier, as far as it concerns a block.
+#[derive(Debug)]
+struct Meeting {
+    /// What the arrivals that release know of each warp, themselves included; of all of the block, up to the floor.
+    row: [u32; WARPS],
+    floor: u32,
+    known: Arrived,
 }
 
 /// The order among the threads of a block.
@@ -110,6 +128,12 @@ pub(super) struct BlockOrder {
     pub(super) published: Option<Arc<Published>>,
     /// The releases that strong reads of shared memory see, by address.
     pub(super) heads: HashMap<u64, u32>,
+    /// How many of them an mbarrier's last complete phase took in, by address.
+    pub(super) phases: HashMap<u64, u32>,
+    /// Arrivals at the cluster's barrier; those of its last complete phase, and how many threads have left that.
+    meeting: Option<Meeting>,
+    met: [u32; WARPS],
+    left: u32,
 }
 
 impl BlockOrder {
@@ -133,6 +157,10 @@ impl BlockOrder {
             observed: HashMap::new(),
             published: None,
             heads: HashMap::new(),
+            phases: HashMap::new(),
+            meeting: None,
+            met: [0; WARPS],
+            left: 0,
         }
     }
 
@@ -166,7 +194,7 @@ impl BlockOrder {
         });
         let own = self.own_known.get(&t).cloned().unwrap_or_default();
         let (stamp, floor, warp_floor) = (self.now, self.floor, self.warps[warp].floor);
-        Row { thread: t, stamp, floor, warp_floor, finer, known: [Arc::clone(&self.known), own] }
+        Row { thread: t, stamp, floor, warp_floor, finer, copied: None, known: [Arc::clone(&self.known), own] }
     }
 
     pub(super) fn exit(&mut self, warp: u32, lanes: u32) {
@@ -212,6 +240,56 @@ impl BlockOrder {
                 }
             }
         }
+    }
+
+    /// Lanes arrive at the cluster's barrier, and release what they know. The caller lets time pass.
+    pub(super) fn arrive_at_cluster(&mut self, warp: u32, mask: u32) {
+        let floor = self.floor;
+        let meeting = self.meeting.get_or_insert_with(|| Meeting { row: [0; WARPS], floor, known: Arrived::default() });
+        if let Some(pairs) = &self.pairs {
+            for (to, from) in meeting.row.iter_mut().zip(pairs[warp as usize]) {
+                *to = (*to).max(from);
+            }
+        }
+        meeting.row[warp as usize] = self.now;
+        merge(&mut meeting.known.0, &self.known);
+        for thread in lanes(mask).map(|lane| warp * LANES as u32 + lane) {
+            meeting.known.arrive(thread, &self.own_known, &self.observed);
+        }
+    }
+
+    /// The phase of the cluster's barrier is complete: what those who arrived in this block know.
+    pub(super) fn meet_cluster(&mut self) -> Option<Row> {
+        self.left = 0;
+        self.met = [0; WARPS];
+        let Meeting { row, floor, known } = self.meeting.take()?;
+        self.met = row;
+        Some(Row {
+            // No thread's own; the stamp tells phases apart.
+            thread: u32::MAX,
+            stamp: self.now,
+            floor,
+            warp_floor: 0,
+            finer: Some(Arc::new((row, [0; LANES]))),
+            copied: None,
+            known: [known.0, Arc::default()],
+        })
+    }
+
+    /// Lanes leave the cluster's barrier and know what `known` says. Once all `live` threads have, they know of each
+    /// other what they did before.
+    pub(super) fn leave_cluster(&mut self, warp: u32, mask: u32, known: Known, live: u32) {
+        for thread in lanes(mask).map(|lane| warp * LANES as u32 + lane) {
+            learn(self.own_known.entry(thread).or_default(), known);
+        }
+        self.left += mask.count_ones();
+        if self.left < live {
+            return;
+        }
+        learn(&mut self.known, known);
+        self.own_known.retain(|_, list| list.iter().any(|own| (own.log, own.wide) != (known.log, known.wide)));
+        let alive = self.warps.iter().zip(self.met).filter(|(warp, _)| warp.alive != 0).map(|(_, stamp)| stamp);
+        self.floor = self.floor.max(alive.min().unwrap_or(0));
     }
 
     /// A warp sync of `mask`, whose lanes each wait for their members. The caller lets time pass.

@@ -10,9 +10,13 @@ use std::sync::Arc;
 use super::order::Row;
 use crate::ptx::ast::Scope;
 
-/// Whether a scope reaches beyond the block.
-pub(super) const fn is_wide(scope: Scope) -> bool {
-    matches!(scope, Scope::Gpu | Scope::Sys)
+/// Whether a scope reaches beyond the block; in clusters, that of the cluster does.
+pub(super) const fn is_wide(scope: Scope, clusters: bool) -> bool {
+    match scope {
+        Scope::Cta => false,
+        Scope::Cluster => clusters,
+        Scope::Gpu | Scope::Sys => true,
+    }
 }
 
 /// The first `len` releases of a log; only those of the same block unless `wide`.
@@ -213,9 +217,13 @@ impl Logs {
     /// Whether one of the releases that `known` names took in what `thread` of block `ticket` did at `stamp`.
     pub(super) fn publishes(&self, holder: u64, known: &Known, (ticket, thread, stamp): (u64, u32, u32)) -> bool {
         let log = &self.0[known.log as usize];
-        let of_block = log.by_block.get(&ticket).into_iter().flatten().take_while(|index| **index < known.len);
-        let mut visible = of_block.filter(|_| ticket == holder || known.wide);
-        visible.any(|index| log.releases[*index as usize].covers(ticket == holder, thread, stamp))
+        if ticket != holder && !known.wide {
+            return false;
+        }
+        let Some(of_block) = log.by_block.get(&ticket) else { return false };
+        // The last ones took in most.
+        let visible = &of_block[..of_block.partition_point(|index| *index < known.len)];
+        visible.iter().rev().any(|index| log.releases[*index as usize].covers(ticket == holder, thread, stamp))
     }
 
     /// Whether a thread of block `holder` that knows `lists` knows, perhaps by way of others, what `thread` of block `ticket` did at `stamp`.

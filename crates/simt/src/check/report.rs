@@ -29,6 +29,11 @@ pub enum ReportKind {
     AbsentLanes,
     /// A shuffle reads a lane that does not take part in it.
     StrayShuffle,
+    /// An access to bytes that an asynchronous copy has not written yet, or still reads, as far as the thread knows: it did
+    /// not wait for the copy.
+    InFlight,
+    /// A block of a cluster accesses shared memory of another one, which nothing keeps from exiting before.
+    EarlyExit,
 }
 
 impl ReportKind {
@@ -41,6 +46,8 @@ impl ReportKind {
             ReportKind::DivergentBarrier => "divergent-barrier",
             ReportKind::AbsentLanes => "absent-lanes",
             ReportKind::StrayShuffle => "stray-shuffle",
+            ReportKind::InFlight => "in-flight",
+            ReportKind::EarlyExit => "early-exit",
         }
     }
 }
@@ -62,6 +69,8 @@ pub struct MemoryAccess {
     pub address: u64,
     /// Bytes, all vector elements together.
     pub bytes: u64,
+    /// The block whose shared memory it is, if that is another one of the cluster.
+    pub owner: Option<Dim3>,
 }
 
 impl MemoryAccess {
@@ -84,9 +93,13 @@ impl MemoryAccess {
 
 impl fmt::Display for MemoryAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let MemoryAccess { space, address, bytes, .. } = self;
+        let MemoryAccess { space, address, bytes, owner, .. } = self;
         let s = if *bytes == 1 { "" } else { "s" };
-        write!(f, "{} {bytes} byte{s} of {space} memory at {address:#x}", self.verb())?;
+        write!(f, "{} {bytes} byte{s} of {space} memory ", self.verb())?;
+        if let Some(owner) = owner {
+            write!(f, "of block {owner} ")?;
+        }
+        write!(f, "at {address:#x}")?;
         if self.access == Access::Atomic { f.write_str(" by an atomic") } else { Ok(()) }
     }
 }

@@ -34,6 +34,11 @@ impl Cell {
         self.write = self.write & !(3 << READ_BYTE) | byte << READ_BYTE;
     }
 
+    /// The bytes of a copy have arrived.
+    pub(super) fn copied(&mut self, stamp: u32, thread: u32, site: u32) {
+        self.set_write(stamp, thread, site, 0);
+    }
+
     fn readers(&self) -> [u32; 2] {
         [self.read & 0x3ff, self.read >> 10 & 0x3ff]
     }
@@ -57,6 +62,8 @@ pub(super) struct Present {
     pub(super) settled_from: u32,
     /// Stamps from here on are the block's own.
     pub(super) own_from: u32,
+    /// What is older is nothing: shared shadow is reused by block after block.
+    pub(super) born: u32,
     /// Whether it went to shared memory.
     pub(super) shared: bool,
 }
@@ -188,11 +195,8 @@ impl History {
         thread: u32,
         byte: u32,
     ) -> Option<(Earlier, u64, Relation)> {
-        // Shared shadow is reused by block after block: what is older than this one is nothing.
-        if present.shared {
-            for stamp in [&mut cell.write_stamp, &mut cell.read_stamp] {
-                *stamp = if *stamp < present.own_from { 0 } else { *stamp };
-            }
+        for stamp in [&mut cell.write_stamp, &mut cell.read_stamp] {
+            *stamp = if *stamp < present.born { 0 } else { *stamp };
         }
         let mut conflict = None;
         if cell.write_stamp != 0 {
@@ -211,6 +215,18 @@ impl History {
             self.remember_read(order, present, cell, thread, byte, readers);
         }
         conflict
+    }
+
+    /// The last write of a word and the reads since: stamp, thread and site.
+    pub(super) fn accesses(&self, cell: &Cell) -> impl Iterator<Item = (u32, u32, u32)> + use<> {
+        let write = (cell.write_stamp, cell.write & 0x3ff, cell.write >> 10 & 0xfff);
+        let reads = self.readers(cell).map(|read| (read.stamp, read.thread, read.site));
+        [write, reads[0], reads[1]].into_iter().filter(|(stamp, ..)| *stamp != 0)
+    }
+
+    /// The block that `stamp` is of, seen from the one at hand.
+    pub(super) fn owner(&self, order: &BlockOrder, stamp: u32) -> u64 {
+        self.block_of(order, stamp)
     }
 
     fn readers(&self, cell: &Cell) -> [Earlier; 2] {

@@ -1,8 +1,9 @@
 //! The memory instructions of a kernel, numbered for the shadow's records.
 
 use crate::fault::Access;
-use crate::ir::{Op, Program};
-use crate::ptx::ast::{self, Ordering};
+use crate::ir::{Async, Op, Program};
+use crate::mbarrier;
+use crate::ptx::ast::{self, Ordering, Scope};
 
 use super::publish::is_wide;
 
@@ -10,6 +11,14 @@ use super::publish::is_wide;
 pub(super) const UNWATCHED: u16 = u16::MAX;
 /// Sites that a record has room for. Accesses at the sites beyond are not watched.
 pub(super) const MAX_SITES: usize = 1 << 12;
+
+/// Bytes in units of which bulk copies are watched.
+pub(super) const BULK: u32 = 16;
+
+/// The same without its acquiring.
+fn relaxed(ordering: Ordering) -> Ordering {
+    ordering.scope().map_or(ordering, Ordering::Relaxed)
+}
 
 /// A memory instruction.
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +28,10 @@ pub(super) struct Site {
     /// Bytes that each lane accesses.
     pub(super) bytes: u32,
     pub(super) ordering: Ordering,
+    /// Whether its scope reaches beyond the block.
+    wide: bool,
+    /// Whether it is an end of an asynchronous copy.
+    pub(super) copies: bool,
 }
 
 impl Site {
@@ -26,9 +39,8 @@ impl Site {
         self.ordering != Ordering::Weak
     }
 
-    /// Whether its scope reaches beyond the block.
     pub(super) fn is_wide(self) -> bool {
-        self.ordering.scope().is_some_and(is_wide)
+        self.wide
     }
 
     pub(super) fn is_volatile(self) -> bool {
@@ -48,27 +60,52 @@ impl Site {
 /// The sites of a kernel.
 #[derive(Debug)]
 pub(super) struct Sites {
-    /// By program counter: a number, or [`UNWATCHED`].
+    /// By program counter: a number, or [`UNWATCHED`]. A copy has the site of its writes here and that of its reads after
+    /// it.
     pub(super) of: Vec<u16>,
     pub(super) all: Vec<Site>,
 }
 
 impl Sites {
-    pub(super) fn new(program: &Program) -> Sites {
+    pub(super) fn new(program: &Program, clusters: bool) -> Sites {
         let mut all = Vec::new();
         let of = program.code.iter().enumerate().map(|(pc, inst)| {
-            let (access, bytes, ordering) = match &inst.op {
+            let (access, bytes, ordering, copies) = match &inst.op {
                 Op::Load(load) if load.written == ast::Space::Const => return UNWATCHED,
-                Op::Load(load) => (Access::Read, load.width * load.targets.len() as u32, load.ordering),
-                Op::Store(store) => (Access::Write, store.width * store.sources.len() as u32, store.ordering),
-                Op::Atomic(atomic) => (Access::Atomic, atomic.ty.size(), atomic.ordering),
+                Op::Load(load) => (Access::Read, load.width * load.targets.len() as u32, load.ordering, false),
+                Op::Store(store) => (Access::Write, store.width * store.sources.len() as u32, store.ordering, false),
+                Op::Atomic(atomic) => (Access::Atomic, atomic.ty.size(), atomic.ordering, false),
+                // A wait's acquiring is told apart: only a complete phase releases.
+                Op::TryWait(wait) => (Access::Read, mbarrier::SIZE, relaxed(wait.ordering), false),
+                Op::Async(op) => match &**op {
+                    Async::TestWait(wait) => (Access::Read, mbarrier::SIZE, relaxed(wait.ordering), false),
+                    Async::Init { .. } | Async::Invalidate { .. } => {
+                        (Access::Write, mbarrier::SIZE, Ordering::Weak, false)
+                    }
+                    Async::Arrive(arrive) => (Access::Atomic, mbarrier::SIZE, arrive.ordering, false),
+                    Async::CopyArrive { .. } => (Access::Atomic, mbarrier::SIZE, Ordering::Release(Scope::Cta), false),
+                    Async::Transactions { .. } => {
+                        (Access::Atomic, mbarrier::SIZE, Ordering::Relaxed(Scope::Cluster), false)
+                    }
+                    Async::Bulk(_) => (Access::Write, BULK, Ordering::Weak, true),
+                    Async::Copy { bytes, .. } => (Access::Write, *bytes, Ordering::Weak, true),
+                    Async::Commit { .. } | Async::Wait { .. } => return UNWATCHED,
+                },
                 _ => return UNWATCHED,
             };
-            if all.len() == MAX_SITES {
+            let number = all.len();
+            if number + usize::from(copies) >= MAX_SITES {
                 return UNWATCHED;
             }
-            all.push(Site { pc: pc as u32, access, bytes, ordering });
-            all.len() as u16 - 1
+            // mbarriers order blocks of a cluster by their default scope, that of the block, as everybody writes them.
+            let met = clusters && matches!(inst.op, Op::TryWait(_) | Op::Async(_));
+            let wide = ordering.scope().is_some_and(|scope| met || is_wide(scope, clusters));
+            let site = Site { pc: pc as u32, access, bytes, ordering, wide, copies };
+            all.push(site);
+            if copies {
+                all.push(Site { access: Access::Read, ..site });
+            }
+            number as u16
         });
         Sites { of: of.collect(), all }
     }

@@ -14,29 +14,70 @@ use crate::memory::Written;
 use crate::observe::At;
 use crate::registers::LANES;
 
+/// Whose memory an access goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Home {
+    Global,
+    /// Shared memory of the block at hand.
+    Own,
+    /// Shared memory of another block.
+    Peer(u64),
+}
+
+impl Home {
+    pub(super) fn of_rank(env: &Env<'_>, rank: u32) -> Home {
+        if rank == env.rank { Home::Own } else { Home::Peer(env.ticket_of(rank)) }
+    }
+
+    pub(super) fn is_shared(self) -> bool {
+        self != Home::Global
+    }
+
+    fn of(env: &Env<'_>, request: &Request) -> Option<Home> {
+        match request.space {
+            Space::Global | Space::Generic => Some(Home::Global),
+            Space::Shared | Space::Cluster => Some(request.peer.map_or(Home::Own, |rank| Home::of_rank(env, rank))),
+            Space::Local | Space::Param => None,
+        }
+    }
+}
+
 impl Check {
+    /// What an access of the block at hand at a site is.
+    pub(super) fn present(&self, site: u16, home: Home) -> Present {
+        let block = self.block.as_ref().expect("a block runs whenever something is observed");
+        // In a cluster other blocks leave their marks in a block's shared shadow, which begins empty.
+        let (settled_from, own_from, born) = match home {
+            Home::Own if !self.clusters => (0, block.first, block.first),
+            _ => (block.order.run_start, block.order.run_start, 0),
+        };
+        let info = self.history.sites[site as usize];
+        Present { site: u32::from(site), info, settled_from, own_from, born, shared: home.is_shared() }
+    }
+
     /// Looks at the lanes of `mask`.
     pub(super) fn touch(&mut self, env: &Env<'_>, at: At, request: &Request, mask: u32) {
         let site = self.site_of[at.pc as usize];
         if site == UNWATCHED || self.exhausted() {
             return;
         }
-        let info = self.history.sites[site as usize];
-        let shared = match request.space {
-            Space::Global | Space::Generic => false,
-            Space::Shared => true,
-            Space::Local | Space::Param => return,
-        };
+        let Some(home) = Home::of(env, request) else { return };
+        if home.is_shared() && !self.flights.is_empty() {
+            self.in_flight(env, at, request, home);
+        }
+        let present = self.present(site, home);
+        let info = present.info;
         let block = self.block.as_mut().expect("a block runs whenever something is observed");
         let first_thread = at.warp * LANES as u32;
-        let (settled_from, own_from) =
-            if shared { (0, block.first) } else { (block.order.run_start, block.order.run_start) };
-        let present = Present { site: u32::from(site), info, settled_from, own_from, shared };
         let row = row(request, mask);
         let mut conflicts = Vec::new();
         let mut unwritten = Unwritten::default();
-        if shared {
-            let Shared { cells, written } = &mut block.shared;
+        if home.is_shared() {
+            let shared = match home {
+                Home::Peer(ticket) => &mut self.others.get_mut(&ticket).expect("a cluster begins as a whole").shared,
+                _ => &mut block.shared,
+            };
+            let Shared { cells, written } = shared;
             note_written(written, request, info, 0, &mut unwritten);
             let done = row.is_some_and(|Row { start, words, shift }| {
                 let first = start as usize / 4;
@@ -89,7 +130,7 @@ impl Check {
         }
         if info.is_strong() {
             for lane in lanes(request.mask) {
-                self.publish(first_thread + lane, info, request.addresses[lane as usize], shared);
+                self.publish(first_thread + lane, info, request.addresses[lane as usize], home);
             }
             if info.ordering.releases() {
                 self.tick();
@@ -98,14 +139,23 @@ impl Check {
     }
 
     /// Follows a strong access in the logs.
-    fn publish(&mut self, thread: u32, info: Site, address: u64, shared: bool) {
-        let Check { block, history, heads, .. } = self;
+    fn publish(&mut self, thread: u32, info: Site, address: u64, home: Home) {
+        let Check { block, others, history, heads, .. } = self;
         let order = &mut block.as_mut().expect("a block runs whenever something is observed").order;
         let releases = info.ordering.releases();
         if history.logs.is_empty() && order.fences.is_empty() && !releases {
             return;
         }
-        let head = if shared { order.heads.get(&address) } else { heads.get(&address) }.copied();
+        let peer = match home {
+            Home::Peer(ticket) => Some(&mut others.get_mut(&ticket).expect("a cluster begins as a whole").order.heads),
+            _ => None,
+        };
+        let head = match (home, &peer) {
+            (_, Some(heads)) => heads.get(&address),
+            (Home::Own, _) => order.heads.get(&address),
+            _ => heads.get(&address),
+        };
+        let head = head.copied();
         if let Some(log) = head.filter(|_| info.access != Access::Write) {
             let known = Known { log, len: history.logs.len(log), wide: info.is_wide() };
             if info.ordering.acquires() {
@@ -126,7 +176,11 @@ impl Check {
         };
         let far = far.filter(|_| info.is_wide());
         let published = order.published.clone().filter(|_| info.is_wide());
-        let heads = if shared { &mut order.heads } else { heads };
+        let heads = match (home, peer) {
+            (_, Some(heads)) => heads,
+            (Home::Own, _) => &mut order.heads,
+            _ => heads,
+        };
         if near.is_none() && far.is_none() && published.is_none() {
             if info.access == Access::Write {
                 heads.remove(&address);

@@ -114,6 +114,40 @@ counters! {
 }
 
 counters! {
+    /// What the blocks of a cluster do with each other. Hardware sends it from multiprocessor to multiprocessor, and
+    /// what that takes is not modelled.
+    Cluster {
+        /// `barrier.cluster.arrive` and `barrier.cluster.wait`, by warps.
+        barriers: u64,
+        /// `ld` from shared memory of another block.
+        load: Requests,
+        /// `st` to shared memory of another block.
+        store: Requests,
+        /// `atom` and `red` in shared memory of another block.
+        atomic: Requests,
+    }
+}
+
+counters! {
+    /// Asynchronous copies, each begun by one thread. What they read and write is counted nowhere else: bulk copies do not
+    /// pass through the pipes whose requests and sectors hardware counts as global and shared accesses.
+    Copies {
+        /// Copies that were begun.
+        copies: u64,
+        /// Bytes at their destinations.
+        bytes: u64,
+    }
+}
+
+counters! {
+    /// Barriers in shared memory.
+    Mbarriers {
+        /// `mbarrier` instructions, by warps; a wait once it is over.
+        operations: u64,
+    }
+}
+
+counters! {
     /// What a launch, or one of its instructions, did.
     ///
     /// Requests, sectors, wavefronts and bank conflicts are what the hardware counts too. All other figures are those
@@ -145,6 +179,14 @@ counters! {
         local: Local,
         /// Constant memory.
         constant: Requests,
+        /// Clusters.
+        cluster: Cluster,
+        /// `cp.async`, of 4 to 16 bytes each.
+        async_copy: Copies,
+        /// `cp.async.bulk`
+        bulk: Copies,
+        /// mbarriers.
+        mbarrier: Mbarriers,
     }
 }
 

@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 
 pub(crate) use hardware::Service;
 
-pub use counters::{Banks, Counters, Global, Local, Requests, Shared, Traffic};
+pub use counters::{Banks, Cluster, Copies, Counters, Global, Local, Mbarriers, Requests, Shared, Traffic};
 
 use crate::access::Request;
 use crate::block::Env;
-use crate::ir::{Collective, Op, Place, Program, Space};
+use crate::bulk::Copy;
+use crate::ir::{Async, Collective, Op, Place, Program, Space};
 use crate::launch::{Arg, LaunchConfig, LaunchError, run};
 use crate::memory::Memory;
 use crate::module::Kernel;
@@ -43,7 +44,7 @@ pub struct InstructionCounters {
 }
 
 /// Runs a kernel to its end and counts what it does. The counters do not depend on the number of workers, as long as
-/// the kernel itself does the same whatever the order of its blocks.
+/// the kernel itself does the same whatever the order of its blocks; a cooperative launch is counted on one worker.
 ///
 /// # Errors
 /// Those of [`launch`](crate::launch()).
@@ -80,6 +81,10 @@ pub struct InstructionCounters {
 /// ```
 pub fn count(kernel: &Kernel, config: &LaunchConfig, args: &[Arg], memory: &Memory) -> Result<Profile, LaunchError> {
     let program = kernel.program();
+    // How often a loop that waits for another block goes round depends on the workers.
+    let workers =
+        if config.cooperative { config.workers.map(|workers| workers.min(1)).or(Some(1)) } else { config.workers };
+    let config = &LaunchConfig { workers, ..*config };
     let (observers, fault) = run(kernel, config, args, memory, || Count::new(program))?;
     if let Some(fault) = fault {
         return Err(fault.into());
@@ -103,6 +108,9 @@ struct Tally {
     shared: Banks,
     /// Local memory and parameters.
     other: Requests,
+    /// Shared memory of other blocks.
+    peer: Requests,
+    copies: Copies,
 }
 
 impl Tally {
@@ -113,6 +121,8 @@ impl Tally {
         self.global += other.global;
         self.shared += other.shared;
         self.other += other.other;
+        self.peer += other.peer;
+        self.copies += other.copies;
     }
 }
 
@@ -150,12 +160,18 @@ impl Observer for Count {
             Space::Global | Space::Generic => {
                 tally.global += Traffic { requests: 1, sectors: request.sectors(), bytes };
             }
-            Space::Shared => {
+            Space::Shared | Space::Cluster if request.peer.is_some() => tally.peer += Requests { requests: 1, bytes },
+            Space::Shared | Space::Cluster => {
                 let Service { wavefronts, conflicts } = request.service();
                 tally.shared += Banks { requests: 1, wavefronts, bank_conflicts: conflicts, bytes };
             }
             Space::Local | Space::Param => tally.other += Requests { requests: 1, bytes },
         }
+    }
+
+    #[inline]
+    fn copy_begin(&mut self, _env: &Env<'_>, at: At, copy: &Copy) {
+        self.tallies[at.pc as usize].copies += Copies { copies: 1, bytes: u64::from(copy.bytes) };
     }
 }
 
@@ -186,7 +202,7 @@ fn profile(kernel: &Kernel, tallies: &[Tally]) -> Profile {
 /// What a tally means for an instruction of its kind.
 fn counters_of(op: &Op, tally: &Tally) -> Counters {
     let mut counters = Counters::default();
-    let Tally { executions, divergent, global, shared, other, .. } = *tally;
+    let Tally { executions, divergent, global, shared, other, peer, copies, .. } = *tally;
     match op {
         // What calls and returns became are no branches of the PTX text.
         Op::Bra { written: false, .. } => {}
@@ -200,6 +216,7 @@ fn counters_of(op: &Op, tally: &Tally) -> Counters {
         Op::Load(load) => {
             counters.global.load = global;
             counters.shared.load = shared;
+            counters.cluster.load = peer;
             if load.written != ast::Space::Param {
                 counters.local.load = other;
             }
@@ -207,6 +224,7 @@ fn counters_of(op: &Op, tally: &Tally) -> Counters {
         Op::Store(store) => {
             counters.global.store = global;
             counters.shared.store = shared;
+            counters.cluster.store = peer;
             if store.written != ast::Space::Param {
                 counters.local.store = other;
             }
@@ -216,14 +234,23 @@ fn counters_of(op: &Op, tally: &Tally) -> Counters {
                 if atomic.target.is_some() { &mut counters.global.atomic } else { &mut counters.global.reduction };
             *kind = global;
             counters.shared.atomic = shared;
+            counters.cluster.atomic = peer;
         }
         Op::Barrier(_) => counters.barriers = executions,
+        Op::Cluster { .. } => counters.cluster.barriers = executions,
+        Op::TryWait(_) => counters.mbarrier.operations = executions,
+        Op::Async(op) => match **op {
+            Async::Bulk(_) => counters.bulk = copies,
+            Async::Copy { .. } => counters.async_copy = copies,
+            Async::Commit { .. } | Async::Wait { .. } => {}
+            _ => counters.mbarrier.operations = executions,
+        },
         Op::WarpSync { .. } => counters.warp_syncs = executions,
         Op::Collective { collective, .. } => match **collective {
             Collective::Shuffle { .. } => counters.shuffles = executions,
             _ => counters.votes = executions,
         },
-        Op::Fence { .. } => counters.fences = executions,
+        Op::Fence { .. } | Op::ProxyFence => counters.fences = executions,
         _ => {}
     }
     counters

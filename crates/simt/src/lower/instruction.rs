@@ -2,7 +2,7 @@
 
 use super::steps::element;
 use super::{Frame, Lowering, Register, Result, index, predicate, target};
-use crate::access::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
+use crate::address::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::alu::half::Flavour;
 use crate::alu::{bits, compare, cvt, float, half, int};
 use crate::fault::FaultKind;
@@ -37,7 +37,7 @@ impl<'a> Lowering<'a> {
             }
             A::Cvta { direction, space, ty, dst, src } => {
                 let window = match space {
-                    ast::Space::Shared => SHARED_WINDOW,
+                    ast::Space::Shared | ast::Space::SharedCluster => SHARED_WINDOW,
                     ast::Space::Param if frame.is_kernel => PARAM_WINDOW,
                     ast::Space::Local | ast::Space::Param => LOCAL_WINDOW,
                     ast::Space::Global | ast::Space::Const | ast::Space::Generic => 0,
@@ -56,6 +56,7 @@ impl<'a> Lowering<'a> {
                 let space = match space {
                     ast::Space::Global => Space::Global,
                     ast::Space::Shared => Space::Shared,
+                    ast::Space::SharedCluster => Space::Cluster,
                     ast::Space::Local => Space::Local,
                     ast::Space::Param => Space::Param,
                     ast::Space::Const | ast::Space::Generic => {
@@ -282,6 +283,22 @@ impl<'a> Lowering<'a> {
                 let kind = BarrierKind::Reduce { op, source, negated: pred.negated, target };
                 self.barrier(frame, kind, aligned, id, threads)
             }
+            A::ClusterArrive { .. }
+            | A::ClusterWait { .. }
+            | A::Mapa { .. }
+            | A::GetCtaRank { .. }
+            | A::ProxyFence
+            | A::MbarrierInit { .. }
+            | A::MbarrierInval { .. }
+            | A::MbarrierArrive { .. }
+            | A::MbarrierTx { .. }
+            | A::MbarrierWait { .. }
+            | A::MbarrierPending { .. }
+            | A::BulkCopy { .. }
+            | A::AsyncCopy { .. }
+            | A::AsyncArrive { .. }
+            | A::CommitGroup { .. }
+            | A::WaitGroup { .. } => self.asynchronous(frame, op),
             A::WarpSync { mask } => {
                 let mask = index(self.value(frame, mask, Type::U32)?);
                 self.emit(Op::WarpSync { mask });

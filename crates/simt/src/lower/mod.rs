@@ -1,6 +1,7 @@
 //! Lowering: from the syntax tree of a kernel to a [`Program`]. Calls are inlined, so that a warp needs no call stack;
 //! recursion is refused. Parameters and results of inlined functions live in local memory.
 
+mod asynchronous;
 mod instruction;
 mod steps;
 

@@ -2,7 +2,7 @@
 
 use super::{Frame, Lowering, Result, index, predicate, storage, target};
 use crate::alu::{bits, compare, half, int};
-use crate::ir::{self, Op, Slot, Space};
+use crate::ir::{self, Init, Op, Slot, Space};
 use crate::ptx::ast::{
     self, Address, AddressBase, CarryOp, CmpOp, Combine, IntBinaryOp, LogicOp, Ordering, RegId, Type, Value,
 };
@@ -25,6 +25,7 @@ impl<'a> Lowering<'a> {
             ast::Space::Generic => Space::Generic,
             ast::Space::Global | ast::Space::Const => Space::Global,
             ast::Space::Shared => Space::Shared,
+            ast::Space::SharedCluster => Space::Cluster,
             ast::Space::Local => Space::Local,
             ast::Space::Param => match base {
                 AddressBase::Var(var) => storage(frame, var).0,
@@ -122,6 +123,13 @@ impl<'a> Lowering<'a> {
             Value::Reg(reg) => Ok(predicate(frame, reg)),
             Value::Imm(imm) => {
                 let (a, b) = (self.constant(imm.bits(Type::B32), Type::B32), self.constant(0, Type::B32));
+                let d = self.predicate();
+                let operands = Operands { d, a: index(a), b: index(b), ..Operands::default() };
+                self.emit_alu(compare::compare(CmpOp::Ne, Type::U32, false), operands)?;
+                Ok(d)
+            }
+            Value::Special(special) if special.ty() == Type::Pred => {
+                let (a, b) = (self.known(false, Init::Special(special)), self.constant(0, Type::B32));
                 let d = self.predicate();
                 let operands = Operands { d, a: index(a), b: index(b), ..Operands::default() };
                 self.emit_alu(compare::compare(CmpOp::Ne, Type::U32, false), operands)?;

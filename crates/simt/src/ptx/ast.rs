@@ -321,6 +321,12 @@ pub struct Limits {
     pub min_blocks_per_sm: Option<u32>,
     /// `.maxnreg`
     pub max_registers: Option<u32>,
+    /// `.explicitcluster`: it is launched in clusters.
+    pub explicit_cluster: bool,
+    /// `.reqnctapercluster`: a cluster must have this shape.
+    pub required_cluster: Option<[u32; 3]>,
+    /// `.maxclusterrank`: blocks of a cluster, at most.
+    pub max_cluster_rank: Option<u32>,
 }
 
 /// A declared register.
@@ -475,8 +481,10 @@ pub enum Space {
     Generic,
     /// `.global`
     Global,
-    /// `.shared`, which is `.shared::cta`. Of clusters nothing is known here.
+    /// `.shared`, which is `.shared::cta`: that of the block.
     Shared,
+    /// `.shared::cluster`: that of the blocks of the cluster, its own among them.
+    SharedCluster,
     /// `.local`
     Local,
     /// `.const`
@@ -492,6 +500,7 @@ impl Space {
             Self::Generic => "generic",
             Self::Global => "global",
             Self::Shared => "shared",
+            Self::SharedCluster => "shared::cluster",
             Self::Local => "local",
             Self::Const => "const",
             Self::Param => "param",
@@ -588,6 +597,14 @@ pub enum SpecialReg {
     Ntid(Axis),
     Ctaid(Axis),
     Nctaid(Axis),
+    ClusterId(Axis),
+    NClusterId(Axis),
+    ClusterCtaid(Axis),
+    ClusterNctaid(Axis),
+    ClusterCtaRank,
+    ClusterNctaRank,
+    /// A predicate.
+    IsExplicitCluster,
     LaneId,
     WarpId,
     NWarpId,
@@ -620,6 +637,7 @@ impl SpecialReg {
     pub const fn ty(self) -> Type {
         match self {
             Self::Clock64 | Self::GlobalTimer | Self::GridId => Type::U64,
+            Self::IsExplicitCluster => Type::Pred,
             _ => Type::U32,
         }
     }

@@ -8,21 +8,78 @@ use simt::{Arg, Checked, Kernel, LaunchConfig, Memory, Module, check};
 
 use crate::SEEDS;
 
+/// How a rung is launched.
+#[derive(Clone, Copy, Default)]
+struct Rung {
+    /// Elements that a block makes one of.
+    takes: u64,
+    /// Each pair of elements leaves one, not each block.
+    pairs: bool,
+    /// Dynamic shared memory of a block, in bytes.
+    shared: u32,
+    /// It has room for the partial results of the blocks and a counter, and leaves the result itself.
+    workspace: bool,
+    /// The blocks combine the result atomically.
+    atomic: bool,
+    cooperative: bool,
+    /// Its blocks form clusters of eight, or of as many as the grid can be divided by.
+    clusters: bool,
+}
+
+impl Rung {
+    /// `None` for what is no rung of the ladder.
+    fn of(family: &str, block: u32, size: u32) -> Option<Self> {
+        let blocks = |count: u64| count * u64::from(block);
+        let base = Self { shared: block * size, ..Self::default() };
+        // A grid of few blocks, so that each takes several steps.
+        let above = Self { takes: blocks(8), shared: block / 32 * size, ..Self::default() };
+        Some(match family {
+            "reduce0" => Self { takes: blocks(2), pairs: true, ..Self::default() },
+            "global" => Self { takes: blocks(1), ..Self::default() },
+            "reduce1" | "reduce2" | "reduce3" => Self { takes: blocks(1), ..base },
+            "reduce4" | "reduce5" | "reduce6" => Self { takes: blocks(2), ..base },
+            "reduce7" => Self { takes: blocks(8), ..base },
+            "reduce8" | "reduce9" | "reduce11" => above,
+            "reduce10" => Self { workspace: true, ..above },
+            "reduce12" => Self { workspace: true, cooperative: true, ..above },
+            "reduce13" => Self { clusters: true, ..above },
+            // Four tiles of 8 KiB, with a barrier each.
+            "reduce14" => Self { shared: 4 * (8192 + 8) + above.shared, ..above },
+            "atomic" => Self { atomic: true, ..above },
+            "atomicwarp" => Self { atomic: true, shared: 0, ..above },
+            _ => return None,
+        })
+    }
+}
+
 /// Runs a reduction of `n` elements of `size` bytes stage by stage until one value is left, and gives what is found.
-/// `takes` is how many elements a block makes one of.
-fn reduce(kernel: &Kernel, size: u64, n: u64, block: u32, takes: u64, shared: bool, seed: Option<u64>) -> Vec<Checked> {
+fn reduce(kernel: &Kernel, rung: Rung, size: u64, n: u64, block: u32, seed: Option<u64>) -> Vec<Checked> {
     let memory = Memory::checked(1 << 24);
     let alloc = |elements: u64| memory.alloc(elements.max(1) * size).unwrap();
     let (mut source, mut target) = (alloc(n), alloc(n));
+    let (partials, counter) = (alloc(n), memory.alloc(4).unwrap());
     memory.write(source, &vec![1; (n * size) as usize]).unwrap();
+    memory.write(counter, &[0; 4]).unwrap();
+    if rung.atomic {
+        memory.write(target, &vec![0; size as usize]).unwrap();
+    }
     let mut inputs = n;
     let mut found = Vec::new();
     loop {
-        let grid = inputs.div_ceil(takes);
-        let outputs = if takes == 2 * u64::from(block) && !shared { inputs.div_ceil(2) } else { grid };
-        let dynamic_shared_bytes = if shared { block * size as u32 } else { 0 };
-        let config = LaunchConfig { dynamic_shared_bytes, seed, ..LaunchConfig::new(grid as u32, block) };
-        let args = [Arg::Pointer(source), Arg::Pointer(target), Arg::U64(inputs)];
+        let grid = inputs.div_ceil(rung.takes) as u32;
+        let cluster = if rung.clusters { 1 << grid.trailing_zeros().min(3) } else { 1 };
+        let outputs = match rung {
+            Rung { pairs: true, .. } => inputs.div_ceil(2),
+            Rung { workspace: true, .. } | Rung { atomic: true, .. } => 1,
+            _ => u64::from(grid / cluster),
+        };
+        let (dynamic_shared_bytes, cooperative) = (rung.shared, rung.cooperative);
+        let plain = LaunchConfig::new(grid, block);
+        let config = LaunchConfig { dynamic_shared_bytes, seed, cluster, cooperative, ..plain };
+        let mut args = vec![Arg::Pointer(source), Arg::Pointer(target), Arg::U64(inputs)];
+        if rung.workspace {
+            args.extend([Arg::Pointer(partials), Arg::Pointer(counter)]);
+        }
         found.push(check(kernel, &config, &args, &memory).unwrap_or_else(|error| panic!("{error}")));
         if outputs == 1 {
             return found;
@@ -48,19 +105,12 @@ fn the_ladder_is_clean() {
             let own_block = name.rsplit_once("_b").and_then(|(_, block)| block.parse().ok());
             let blocks = own_block.map_or(vec![64, 256], |block| vec![block]);
             for (i, block) in blocks.into_iter().enumerate() {
-                let (takes, shared) = match name.split('_').next().unwrap() {
-                    "reduce0" => (2 * u64::from(block), false),
-                    "global" => (u64::from(block), false),
-                    "reduce1" | "reduce2" | "reduce3" => (u64::from(block), true),
-                    "reduce4" | "reduce5" | "reduce6" => (2 * u64::from(block), true),
-                    // A grid of few blocks, so that each takes several steps.
-                    "reduce7" => (8 * u64::from(block), true),
-                    // Later rungs have tests of their own.
-                    _ => continue,
-                };
+                let family = name.split('_').next().unwrap();
+                // Other families have tests of their own.
+                let Some(rung) = Rung::of(family, block, size) else { continue };
                 kernels += 1;
                 for n in [1, 1000, 4099] {
-                    for checked in reduce(kernel, size, n, block, takes, shared, SEEDS[i]) {
+                    for checked in reduce(kernel, rung, size.into(), n, block, SEEDS[i]) {
                         let text: Vec<String> = checked.reports.iter().map(ToString::to_string).collect();
                         assert!(text.is_empty(), "{name}, n = {n}, block {block}:\n{}", text.join("\n"));
                         assert_eq!(checked.fault, None, "{name}, n = {n}, block {block}");
@@ -69,7 +119,7 @@ fn the_ladder_is_clean() {
             }
         }
     }
-    assert!(kernels >= 300, "{kernels} kernels were found in {}", folder.display());
+    assert!(kernels >= 600, "{kernels} kernels were found in {}", folder.display());
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod nearest;
 mod physics;
 mod reductions;
 mod tiles;
+mod together;
 
 use std::fs;
 use std::path::Path;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
 use warpfold::{
-    cli::{GenerateArgs, whole},
+    cli::{EXIT_STATUS, GenerateArgs, whole},
     device::DeviceChoice,
     element::ElementType,
     launch::Request,
@@ -33,11 +33,12 @@ use crate::{
                   input cannot be used, 130 Ctrl-C ended it, and what was measured until then is written.\nThe time is that of all launches; copies, and what the host combines, are not \
                   in it. On the simulator it is the wall clock of the simulation, and says nothing about a GPU."
 )]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Args {
     #[command(subcommand)]
     subcommand: Option<Subcommands>,
 
-    /// The rung: 0 to 7, global, or a name that --list prints
+    /// The rung: 0 to 14, global, atomic, atomic-warp, or a name that --list prints
     #[arg(long, allow_hyphen_values = true)]
     variant: Option<String>,
 
@@ -57,7 +58,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "B", allow_hyphen_values = true)]
     block: Option<String>,
 
-    /// Blocks of the first launch; variant 7 takes any number, the others what --n asks for [default: chosen]
+    /// Blocks of the first launch; from variant 7 on any number, before it what --n asks for [default: chosen]
     #[arg(long, value_name = "G", allow_hyphen_values = true)]
     grid: Option<String>,
 
@@ -108,18 +109,25 @@ pub(crate) struct Args {
 #[derive(Subcommand)]
 pub(crate) enum Subcommands {
     /// Measure all rungs, in one table
+    #[command(after_help = EXIT_STATUS)]
     Ladder(LadderArgs),
     /// Measure rungs over size
+    #[command(after_help = EXIT_STATUS)]
     Sweep(SweepArgs),
     /// Find the launch shapes that suit this GPU, and keep them
+    #[command(after_help = EXIT_STATUS)]
     Tune(TuneArgs),
     /// How many times as much bandwidth does global memory take as shared memory?
+    #[command(after_help = EXIT_STATUS)]
     Quiz(QuizArgs),
     /// Count what a rung does, show where in its source, and say what it wastes
+    #[command(after_help = EXIT_STATUS)]
     Profile(ProfileArgs),
     /// Count what several rungs do, side by side
+    #[command(after_help = EXIT_STATUS)]
     Compare(CompareArgs),
     /// Draw what a rung does with a few values, step by step
+    #[command(after_help = EXIT_STATUS)]
     Explain(ExplainArgs),
     /// Write shell completions or a manual page
     Generate(GenerateArgs),
@@ -128,7 +136,7 @@ pub(crate) enum Subcommands {
 /// What is to be done.
 pub(crate) enum Command {
     /// One of the subcommands.
-    Subcommand(Subcommands),
+    Subcommand(Box<Subcommands>),
     /// List the rungs.
     List,
     /// Reduce something.
@@ -165,13 +173,13 @@ impl Args {
     /// What the arguments mean, without looking at any file or device.
     pub(crate) fn resolve(self) -> Result<Command> {
         if let Some(subcommand) = self.subcommand {
-            return Ok(Command::Subcommand(subcommand));
+            return Ok(Command::Subcommand(Box::new(subcommand)));
         }
         if self.list {
             return Ok(Command::List);
         }
         let Some(variant) = self.variant else {
-            bail!("--variant is missing: it is 0 to 7, global, or a name that --list prints")
+            bail!("--variant is missing: it is 0 to 14, global, atomic, atomic-warp, or a name that --list prints")
         };
         let n = self.n.map(|text| whole("--n", &text, "4194304 or 2^22")).transpose()?;
         let seed = whole("--seed", &self.seed, "1")?;

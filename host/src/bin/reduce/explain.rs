@@ -20,7 +20,7 @@ use warpfold::{
 /// The arguments of `reduce explain`.
 #[derive(Args)]
 pub(crate) struct ExplainArgs {
-    /// The rung: 0 to 7, global, or a name that --list prints
+    /// The rung: 0 to 7, global, or one of their names that --list prints
     #[arg(long, allow_hyphen_values = true)]
     variant: String,
 
@@ -71,7 +71,9 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     let ptx_dir = ptx::folder(args.ptx_dir.as_deref());
     // A folder that was named is an input like others; the embedded kernels are not the user's.
     let blame = |error: ExplainError| match error {
-        ExplainError::Plan(_) | ExplainError::Nothing | ExplainError::Value { .. } => refused(error),
+        ExplainError::Plan(_) | ExplainError::Nothing | ExplainError::Value { .. } | ExplainError::InRegisters(_) => {
+            refused(error)
+        }
         _ if ptx_dir.is_some() => refused(error),
         _ => failed(error),
     };

@@ -76,15 +76,15 @@ pub(crate) fn ladder(args: LadderArgs) -> Result<(), Failure> {
     let beside = (counters && device.info().kind == DeviceKind::Cuda).then(counter).transpose()?;
     let work = measure.work(n);
     let request = Request { block, ..Request::default() };
-    let contenders = Tuned::load(no_tuned).contenders(&device, &work, &measure.variants, request)?;
+    let mut bench = Bench::new(&device, beside.as_ref(), &library);
+    let contenders = Tuned::load(no_tuned).contenders(&mut bench, &work, &measure.variants, request);
 
     let progress = Progress::of(contenders.len() as u64);
     let on = &mut |event: Event<'_>| match describe(event) {
         Some(text) => progress.say(text),
         None => progress.advance(),
     };
-    let climb = climb(&mut Bench::new(&device, beside.as_ref(), &library), work, &contenders, measure.runs, on)
-        .map_err(|error| measure.failure(error))?;
+    let climb = climb(&mut bench, work, &contenders, measure.runs, on).map_err(|error| measure.failure(error))?;
     drop(progress);
 
     let mut document = climb.document(history);
@@ -97,7 +97,7 @@ pub(crate) fn ladder(args: LadderArgs) -> Result<(), Failure> {
         return Err(wrong(measured));
     }
     if climb.is_cut_short() {
-        return Err(Failure::Interrupted(anyhow!("{} of {} rungs were measured", climb.rungs.len(), climb.asked)));
+        return Err(Failure::Interrupted(anyhow!("{} of {} rungs were measured whole", climb.whole(), climb.asked)));
     }
     Ok(())
 }

@@ -22,7 +22,7 @@ use warpfold::{
     device::{Device, DeviceKind, Instrument},
     element::{ElementType, Values},
     input::{InputFile, generate},
-    launch::{DeviceLimits, Problem, check, plan},
+    launch::{Problem, check, plan},
     ptx::{self, PtxLibrary},
     reduce::{ReduceError, Reducer, Runs},
     reference::Reference,
@@ -37,7 +37,7 @@ use crate::{
 
 fn main() -> ExitCode {
     let done = match Args::parse().resolve() {
-        Ok(Command::Subcommand(subcommand)) => run(subcommand),
+        Ok(Command::Subcommand(subcommand)) => run(*subcommand),
         Ok(Command::List) => written(write_list(&mut io::stdout().lock())),
         Ok(Command::Reduce(job)) => reduce(&job),
         Err(error) => Err(refused(error)),
@@ -87,11 +87,20 @@ fn reduce(job: &Job) -> Result<(), Failure> {
     let library = PtxLibrary::open(ptx_dir.as_deref()).map_err(no_ptx)?;
     let device =
         if job.check { interruptible(Device::simulator_with(Instrument::Check))? } else { open_device(job.device)? };
-    let limits = DeviceLimits::new(device.info(), device.free_memory().map_err(failed)?);
+    // What the device cannot do it says before any work.
+    let unusable = |error| match error {
+        ReduceError::Ptx(error) => no_ptx(error),
+        ReduceError::Plan(error) if !error.blames_device() => refused(error),
+        ReduceError::Interrupted => Failure::Interrupted(error.into()),
+        error => failed(error),
+    };
+    let mut reducer = Reducer::new(&device, &library);
     let tuned = Tuned::load(job.no_tuned);
-    let tuned = tuned.find(&device, &limits, &problem, &job.request);
+    let tuned = tuned.find(device.info(), &problem, &job.request, |request| reducer.limits(&problem, request).ok());
     let request = tuned.map_or(job.request, |(_, request)| request);
-    let plan = plan(&problem, &request, &limits).map_err(refused)?;
+    let limits = reducer.limits(&problem, &request).map_err(unusable)?;
+    let plan = plan(&problem, &request, &limits).map_err(|error| unusable(error.into()))?;
+    reducer.prepare(&plan).map_err(unusable)?;
 
     let progress = Progress::new();
     progress.say("preparing the input");
@@ -106,7 +115,7 @@ fn reduce(job: &Job) -> Result<(), Failure> {
         DeviceKind::Simulator => Runs::ONCE,
     };
     let runs = Runs { timed: job.reps.unwrap_or(default.timed), ..default };
-    let reduced = Reducer::new(&device, &library).reduce(&plan, &values, runs, |run| {
+    let reduced = reducer.reduce(&plan, &values, runs, |run| {
         progress.say(format!("run {} of {} on {}", run + 1, runs.warm_up + runs.timed, device.info().name));
     });
     let findings = job.check.then(|| Findings::new(device.take_observations()));
@@ -119,15 +128,11 @@ fn reduce(job: &Job) -> Result<(), Failure> {
                 write_findings(job, &plan.kernel, &findings)?;
                 return Err(failed(anyhow!("--check: {found} of {}", plan.kernel)));
             }
-            return Err(match error {
-                ReduceError::Ptx(error) => no_ptx(error),
-                ReduceError::Interrupted => Failure::Interrupted(error.into()),
-                error => failed(error),
-            });
+            return Err(unusable(error));
         }
     };
     progress.say("checking the result on the CPU");
-    let reference = Reference::new(&values, job.op, plan.depth());
+    let reference = Reference::for_plan(&values, &plan);
     drop(progress);
 
     let mut report = Report::new(device.info(), &plan, input, &outcome, reference);

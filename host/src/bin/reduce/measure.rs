@@ -6,9 +6,9 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use warpfold::{
     cli::{Failure, failed, interruptible, note, open_device, refused, whole},
-    device::{Device, DeviceChoice, DeviceKind, Instrument},
+    device::{Device, DeviceChoice, DeviceInfo, DeviceKind, Instrument},
     element::ElementType,
-    ladder::{Contender, Event, LadderError, Measured, Refusal, Work},
+    ladder::{Bench, Contender, Event, LadderError, Measured, Refusal, Work},
     launch::{DeviceLimits, Problem, Request},
     op::Op,
     ptx::{self, PtxError, PtxLibrary},
@@ -107,6 +107,7 @@ impl Measure {
             LadderError::Refused(Refusal::Ptx(error)) | LadderError::Reduce(ReduceError::Ptx(error)) => {
                 self.no_ptx(error)
             }
+            LadderError::Refused(Refusal::Plan(ref reason)) if reason.blames_device() => failed(error),
             LadderError::Nothing | LadderError::Refused(Refusal::Plan(_)) | LadderError::Input(_) => refused(error),
             LadderError::Refused(Refusal::Device(_)) | LadderError::Reduce(_) => failed(error),
         }
@@ -187,19 +188,21 @@ impl Tuned {
         Self(entries)
     }
 
-    /// The entry and the request for a problem whose shape is left open, if there are any.
+    /// The entry and the request for a problem whose shape is left open, if there are any. `limits` is what the device
+    /// allows a request.
     pub(crate) fn find(
         &self,
-        device: &Device,
-        limits: &DeviceLimits,
+        device: &DeviceInfo,
         problem: &Problem,
         request: &Request,
+        limits: impl FnOnce(&Request) -> Option<DeviceLimits>,
     ) -> Option<(&Entry, Request)> {
         if request.block.is_some() || request.grid.is_some() {
             return None;
         }
-        let entry = self.0.iter().find(|entry| entry.is_for(device.info(), problem))?;
-        let tuned = entry.request(problem, request.finish, limits);
+        let entry = self.0.iter().find(|entry| entry.is_for(device, problem))?;
+        let block = Request { block: Some(entry.block.into()), ..*request };
+        let tuned = limits(&block).and_then(|limits| entry.request(problem, request.finish, &limits));
         if tuned.is_none() {
             note(format_args!("the tuned shape of variant {} cannot be used here, and is ignored", problem.variant));
         }
@@ -209,20 +212,20 @@ impl Tuned {
     /// Each rung with its shape for this work.
     pub(crate) fn contenders(
         &self,
-        device: &Device,
+        bench: &mut Bench<'_>,
         work: &Work,
         variants: &[Variant],
         request: Request,
-    ) -> Result<Vec<Contender>, Failure> {
-        let limits = DeviceLimits::new(device.info(), device.free_memory().map_err(failed)?);
+    ) -> Vec<Contender> {
         let contender = |&variant: &Variant| {
             let problem = Problem { variant, op: work.op, element: work.element, n: work.n };
-            match self.find(device, &limits, &problem, &request) {
+            let device = bench.device().info();
+            match self.find(device, &problem, &request, |request| bench.limits(&problem, request)) {
                 Some((_, request)) => Contender { variant, request, tuned: true },
                 None => Contender { variant, request, tuned: false },
             }
         };
-        Ok(variants.iter().map(contender).collect())
+        variants.iter().map(contender).collect()
     }
 }
 

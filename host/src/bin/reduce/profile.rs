@@ -25,7 +25,7 @@ use warpfold::{
 /// The arguments of `reduce profile`.
 #[derive(Args)]
 pub(crate) struct ProfileArgs {
-    /// The rung: 0 to 7, global, or a name that --list prints
+    /// The rung: 0 to 14, global, atomic, atomic-warp, or a name that --list prints
     #[arg(long, allow_hyphen_values = true)]
     variant: String,
 
@@ -36,7 +36,7 @@ pub(crate) struct ProfileArgs {
 /// The arguments of `reduce compare`.
 #[derive(Args)]
 pub(crate) struct CompareArgs {
-    /// The rungs, at least one: 0 to 7, global, or names that --list prints
+    /// The rungs, at least one: 0 to 14, global, atomic, atomic-warp, or names that --list prints
     #[arg(required = true, value_name = "VARIANT")]
     variants: Vec<String>,
 
@@ -63,7 +63,7 @@ struct WorkArgs {
     #[arg(long, value_name = "B", allow_hyphen_values = true)]
     block: Option<String>,
 
-    /// Blocks of the first launch; variant 7 takes any number, the others what --n asks for [default: chosen]
+    /// Blocks of the first launch; from variant 7 on any number, before it what --n asks for [default: chosen]
     #[arg(long, value_name = "G", allow_hyphen_values = true)]
     grid: Option<String>,
 
@@ -186,20 +186,24 @@ impl Work {
         }
         let device = interruptible(Device::simulator_with(Instrument::Count))?;
         // A grid that follows the number of multiprocessors is to be that of the GPU in question.
-        let free = device.free_memory().map_err(failed)?;
-        let limits = DeviceLimits { multiprocessors: gpu.multiprocessors, ..DeviceLimits::new(device.info(), free) };
-        let plan = plan(&problem, &self.request, &limits).map_err(refused)?;
+        let unusable = |error| match error {
+            ReduceError::Ptx(error) => self.no_ptx(error),
+            ReduceError::Plan(error) if !error.blames_device() => refused(error),
+            ReduceError::Interrupted => Failure::Interrupted(error.into()),
+            error => failed(error),
+        };
+        let mut reducer = Reducer::new(&device, library);
+        let limits = reducer.limits(&problem, &self.request).map_err(unusable)?;
+        let limits =
+            DeviceLimits { multiprocessors: gpu.multiprocessors, compute_capability: gpu.compute_capability, ..limits };
+        let plan = plan(&problem, &self.request, &limits).map_err(|error| unusable(error.into()))?;
+        reducer.prepare(&plan).map_err(unusable)?;
 
         let progress = Progress::new();
         progress.say(format!("counting {}", plan.kernel));
         let values = generate(element, op, n, self.seed).map_err(refused)?;
-        let outcome =
-            Reducer::new(&device, library).reduce(&plan, &values, Runs::ONCE, |_| ()).map_err(|error| match error {
-                ReduceError::Ptx(error) => self.no_ptx(error),
-                ReduceError::Interrupted => Failure::Interrupted(error.into()),
-                error => failed(error),
-            })?;
-        let (result, reference) = (outcome.result, Reference::new(&values, op, plan.depth()));
+        let outcome = reducer.reduce(&plan, &values, Runs::ONCE, |_| ()).map_err(unusable)?;
+        let (result, reference) = (outcome.result, Reference::for_plan(&values, &plan));
         if !reference.agrees(result) {
             let (kernel, value) = (&plan.kernel, reference.value());
             return Err(failed(anyhow!("wrong result: {kernel} gave {result}, and the reference is {value}")));

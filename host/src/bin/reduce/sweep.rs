@@ -118,7 +118,7 @@ pub(crate) fn sweep(args: SweepArgs) -> Result<(), Failure> {
     // Nothing runs before all of it is known to be possible.
     let mut work = Vec::new();
     for &n in &sizes {
-        let contenders = tuned.contenders(&device, &measure.work(n), &measure.variants, request)?;
+        let contenders = tuned.contenders(&mut bench, &measure.work(n), &measure.variants, request);
         bench.plan_all(&measure.work(n), &contenders).map_err(failure)?;
         work.push((measure.work(n), contenders));
     }

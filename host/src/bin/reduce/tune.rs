@@ -6,14 +6,13 @@ use anyhow::{Result, anyhow};
 use clap::Args;
 use warpfold::{
     cli::{Failure, Output, OutputArgs, Progress, failed, note, open_device, refused, whole},
-    device::{Device, DeviceChoice, DeviceError, DeviceKind},
+    device::{Device, DeviceChoice, DeviceKind},
     element::Values,
     input::generate,
-    ladder::LadderError,
-    launch::{DeviceLimits, Plan, Problem},
+    ladder::{LadderError, References, Refusal},
+    launch::{Plan, Problem},
     output::{Cell, Column, Document, Table},
     reduce::{ReduceError, Reducer, Runs},
-    reference::Reference,
     report::Times,
     tune::{Cache, Candidate, Entry, Round, Search, Trial, candidates, search},
     variant::Variant,
@@ -77,31 +76,40 @@ pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
     let library = measure.library()?;
     let failure = |error: ReduceError| measure.failure(LadderError::Reduce(error));
 
-    let limits = DeviceLimits::new(device.info(), device.free_memory().map_err(failed)?);
+    let mut reducer = Reducer::new(&device, &library);
     let problem = |&variant: &Variant| Problem { variant, op: measure.op, element: measure.element, n };
     let mut rungs = Vec::new();
     let mut notes = Vec::new();
     let mut first_refusal = None;
     for problem in measure.variants.iter().map(problem) {
-        match candidates(&problem, &limits) {
-            Ok(candidates) if n > 0 => rungs.push((problem, candidates)),
-            Ok(_) => return Err(measure.failure(LadderError::Nothing)),
+        if n == 0 {
+            return Err(measure.failure(LadderError::Nothing));
+        }
+        match candidates(&problem, |request| reducer.limits(&problem, request)) {
+            Ok(candidates) => rungs.push((problem, candidates)),
             Err(error) => {
-                notes.push(format!("Variant {} is refused: {error}.", problem.variant));
-                first_refusal.get_or_insert(error);
+                let refusal = Refusal::of(error).map_err(failure)?;
+                notes.push(format!("Variant {} is refused: {refusal}.", problem.variant));
+                first_refusal.get_or_insert(refusal);
             }
         }
     }
-    if let Some(error) = first_refusal.filter(|_| rungs.is_empty()) {
-        return Err(refused(error));
+    if let Some(refusal) = first_refusal.filter(|_| rungs.is_empty()) {
+        return Err(measure.failure(LadderError::Refused(refusal)));
     }
 
     let progress = Progress::of(rungs.iter().map(|(_, candidates)| candidates.len() as u64).sum());
     progress.say("preparing the input");
     let values = generate(measure.element, measure.op, n, measure.seed).map_err(refused)?;
-    let mut trials =
-        Trials { device: &device, reducer: Reducer::new(&device, &library), values: &values, runs: measure.runs };
-    let (mut found, mut entries) = (Vec::new(), Vec::new());
+    let mut trials = Trials {
+        device: &device,
+        reducer,
+        values: &values,
+        references: References::new(&values, measure.op),
+        runs: measure.runs,
+        refusal: None,
+    };
+    let (mut found, mut entries, mut last_refusal) = (Vec::new(), Vec::new(), None);
     for (problem, candidates) in &rungs {
         let search = search(candidates, |plan, round| {
             progress.say(format!(
@@ -124,12 +132,20 @@ pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
             entries.push(Entry::new(device.info(), problem, winner.choice, micros(time), default));
         }
         let interrupted = search.interrupted;
-        found.push((problem.variant, search));
+        if let Some(refusal) = trials.refusal.take().filter(|_| search.winner().is_none() && !interrupted) {
+            notes.push(format!("Variant {} is refused: {refusal}.", problem.variant));
+            last_refusal = Some(refusal);
+        } else {
+            found.push((problem.variant, search));
+        }
         if interrupted {
             break;
         }
     }
     drop(progress);
+    if let Some(refusal) = last_refusal.filter(|_| found.is_empty()) {
+        return Err(measure.failure(LadderError::Refused(refusal)));
+    }
 
     if !entries.is_empty() {
         cache.keep(&entries).map_err(failed)?;
@@ -167,7 +183,10 @@ struct Trials<'a> {
     device: &'a Device,
     reducer: Reducer<'a>,
     values: &'a Values,
+    references: References<'a>,
     runs: Runs,
+    /// Why a shape was refused.
+    refusal: Option<Refusal>,
 }
 
 enum TrialError {
@@ -188,12 +207,13 @@ impl Trials<'_> {
         let outcome = match self.reducer.reduce(plan, self.values, runs, |_| ()) {
             Err(ReduceError::Interrupted) => return Ok(Trial::Interrupted),
             // A shape that this device does not take is none of its best.
-            Err(ReduceError::Device(DeviceError::Shape { .. } | DeviceError::NotSimulated { .. })) => {
+            Err(error) => {
+                self.refusal = Some(Refusal::of(error).map_err(TrialError::Reduce)?);
                 return Ok(Trial::Refused);
             }
-            outcome => outcome.map_err(TrialError::Reduce)?,
+            Ok(outcome) => outcome,
         };
-        let reference = Reference::new(self.values, plan.problem.op, plan.depth());
+        let reference = self.references.of(plan);
         if !reference.agrees(outcome.result) {
             let (kernel, result, value) = (&plan.kernel, outcome.result, reference.value());
             return Err(TrialError::Wrong(anyhow!(

@@ -68,6 +68,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     shared: u32,
 
+    /// Blocks of a thread-block cluster, along x
+    #[arg(long, value_name = "BLOCKS", default_value_t = 1)]
+    cluster: u32,
+
+    /// Launch cooperatively: all blocks are resident at once, so that grid-wide barriers work
+    #[arg(long)]
+    cooperative: bool,
+
     /// Count instructions, memory traffic, bank conflicts
     #[arg(long)]
     count: bool,
@@ -216,6 +224,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 fn launch(args: &Args, kernel: &Kernel) -> Result<Outcome, Failure> {
     let config = LaunchConfig {
         dynamic_shared_bytes: args.shared,
+        cluster: args.cluster,
+        cooperative: args.cooperative,
         workers: args.workers.map(NonZero::get),
         seed: args.seed,
         budget: args.budget,
@@ -290,6 +300,8 @@ fn as_json(args: &Args, kernel: &Kernel, outcome: &Outcome) -> Json {
     put("grid", json::dim(args.grid).into());
     put("block", json::dim(args.block).into());
     put("shared_bytes", args.shared.into());
+    put("cluster", args.cluster.into());
+    put("cooperative", args.cooperative.into());
     if let Some(profile) = &outcome.profile {
         put("level", "PTX".into());
         for (key, value) in json::counters(&profile.counters) {

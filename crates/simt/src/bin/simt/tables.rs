@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use comfy_table::{CellAlignment, Table, presets};
-use simt::{Banks, Counters, Profile, Requests, Traffic};
+use simt::{Banks, Copies, Counters, Profile, Requests, Traffic};
 
 /// Memory accesses that are shown, at most: those that cost most.
 const SHOWN: usize = 12;
@@ -88,6 +88,12 @@ fn memory(counters: &Counters) -> Table {
     other("local load", counters.local.load);
     other("local store", counters.local.store);
     other("constant load", counters.constant);
+    other("cluster load", counters.cluster.load);
+    other("cluster store", counters.cluster.store);
+    other("cluster atomic", counters.cluster.atomic);
+    let mut copy = |access, Copies { copies, bytes }| other(access, Requests { requests: copies, bytes });
+    copy("async copy", counters.async_copy);
+    copy("bulk copy", counters.bulk);
     table
 }
 

@@ -25,6 +25,11 @@ pub enum Op {
     Cvta { direction: CvtaDirection, space: Space, ty: Type, dst: RegId, src: Value },
     /// `isspacep`: whether a generic address lies in `space`. `dst` is a predicate.
     Isspacep { space: Space, dst: RegId, src: Value },
+    /// `mapa`: the address that the block of rank `rank` has for what `src` is here. `space` is generic or
+    /// `.shared::cluster`.
+    Mapa { space: Space, ty: Type, dst: RegId, src: Value, rank: Value },
+    /// `getctarank`: the rank of the block whose shared memory an address of type `ty` lies in. `dst` is 32 bits.
+    GetCtaRank { space: Space, ty: Type, dst: RegId, src: Value },
     /// `ld`. `dst` has 1, 2, 4 or 8 elements of `ty`. Registers may be wider than `ty`: the value is sign-extended for
     /// signed types and zero-extended for others.
     Ld { space: Space, ordering: Ordering, cache: CacheHints, ty: Type, dst: Vec<Option<RegId>>, addr: Address },
@@ -155,10 +160,16 @@ pub enum Op {
         threads: Option<Value>,
         pred: PredicateOperand,
     },
+    /// `barrier.cluster.arrive`; `releases` unless it is `.relaxed`.
+    ClusterArrive { releases: bool, aligned: bool },
+    /// `barrier.cluster.wait`
+    ClusterWait { aligned: bool },
     /// `bar.warp.sync`
     WarpSync { mask: Value },
     /// `membar`, `fence`.
     Fence { sem: FenceSem, scope: Scope },
+    /// `fence.proxy`, `fence.mbarrier_init`: between memory proxies.
+    ProxyFence,
     /// `shfl.sync.mode.b32 dst|pred, a, lane, clamp, mask`. `lane` is PTX's b, `clamp` its c: the clamp value in bits
     /// 0 to 4 and the segment mask in bits 8 to 12.
     Shfl { mode: ShflMode, dst: RegId, pred: Option<RegId>, a: Value, lane: Value, clamp: Value, mask: Value },
@@ -185,6 +196,61 @@ pub enum Op {
         a: Value,
         b: Option<Value>,
     },
+
+    /// `mbarrier.init`: of an mbarrier that waits for `count` arrivals.
+    MbarrierInit { space: Space, addr: Address, count: Value },
+    /// `mbarrier.inval`
+    MbarrierInval { space: Space, addr: Address },
+    /// `mbarrier.arrive` and `mbarrier.arrive_drop` (`drop`). `operand` is the transaction count with `.expect_tx`
+    /// (`expects`), else the number of arrivals. `dst` takes the state before it, in 64 bits.
+    MbarrierArrive {
+        drop: bool,
+        expects: bool,
+        no_complete: bool,
+        ordering: Ordering,
+        space: Space,
+        dst: Option<RegId>,
+        addr: Address,
+        operand: Option<Value>,
+    },
+    /// `mbarrier.expect_tx`, `mbarrier.complete_tx` (`completes`).
+    MbarrierTx { completes: bool, space: Space, addr: Address, count: Value },
+    /// `mbarrier.test_wait`, `mbarrier.try_wait` (`blocks`): whether the phase is complete that a state (64 bits) or a
+    /// parity (32 bits) names, into a predicate.
+    MbarrierWait {
+        blocks: bool,
+        parity: bool,
+        ordering: Ordering,
+        space: Space,
+        dst: RegId,
+        addr: Address,
+        phase: Value,
+        time: Option<Value>,
+    },
+    /// `mbarrier.pending_count`: the arrivals that a state still waited for.
+    MbarrierPending { dst: RegId, state: Value },
+    /// `cp.async.bulk`: `size` bytes, whose end an mbarrier (`.mbarrier::complete_tx::bytes`) or else the thread's bulk
+    /// group is told. `mask` names the blocks of `.multicast::cluster`.
+    BulkCopy {
+        to: Space,
+        from: Space,
+        dst: Address,
+        src: Address,
+        size: Value,
+        mbarrier: Option<Address>,
+        mask: Option<Value>,
+    },
+    /// `cp.async` from global to shared memory: 4, 8 or 16 bytes, of which the first `from` are copied and the others
+    /// set to zero.
+    AsyncCopy { bytes: u32, dst: Address, src: Address, from: Option<Value> },
+    /// `cp.async.mbarrier.arrive`: arrives when the thread's copies before it are done. `counted`: `.noinc`, the arrival is
+    /// among those that the mbarrier waits for already.
+    AsyncArrive { counted: bool, space: Space, addr: Address },
+    /// `cp.async.commit_group`, `cp.async.bulk.commit_group` (`bulk`).
+    CommitGroup { bulk: bool },
+    /// `cp.async.wait_group`, `cp.async.wait_all` (no `groups`), `cp.async.bulk.wait_group` (`bulk`): until at most the last
+    /// `groups` are in flight. `read`: until their sources have been read.
+    WaitGroup { bulk: bool, groups: Option<u32>, read: bool },
 
     /// `nanosleep.u32`
     Nanosleep { duration: Value },

@@ -31,7 +31,26 @@ impl Checker<'_> {
             | Op::Activemask { .. }
             | Op::Redux { .. }
             | Op::Elect { .. } => self.warp(),
-            Op::Ret { .. } | Op::Exit | Op::Trap | Op::Brkpt | Op::Fence { .. } | Op::GridDependency => Ok(()),
+            Op::Mapa { .. } | Op::GetCtaRank { .. } => self.cluster(),
+            Op::MbarrierInit { .. }
+            | Op::MbarrierInval { .. }
+            | Op::MbarrierArrive { .. }
+            | Op::MbarrierTx { .. }
+            | Op::MbarrierWait { .. }
+            | Op::MbarrierPending { .. }
+            | Op::AsyncArrive { .. } => self.mbarrier(),
+            Op::BulkCopy { .. } | Op::AsyncCopy { .. } => self.copy(),
+            Op::Ret { .. }
+            | Op::Exit
+            | Op::Trap
+            | Op::Brkpt
+            | Op::Fence { .. }
+            | Op::ProxyFence
+            | Op::ClusterArrive { .. }
+            | Op::ClusterWait { .. }
+            | Op::CommitGroup { .. }
+            | Op::WaitGroup { .. }
+            | Op::GridDependency => Ok(()),
             Op::Nanosleep { duration } => self.value(*duration, Type::U32),
             Op::Pmevent { mask } => match mask {
                 Value::Imm(Imm::Int(_)) => Ok(()),
@@ -68,7 +87,7 @@ impl Checker<'_> {
                 self.reg(*dst, *ty)?;
                 if let Value::Address(var, _) = src {
                     let own = self.module.space_of(self.function, *var);
-                    if own != *space {
+                    if own != *space && (own, *space) != (Space::Shared, Space::SharedCluster) {
                         let name = self.module.name_of(self.function, *var);
                         return self.fail(format!(
                             "`{name}` is in the {} space, not in the {} space",

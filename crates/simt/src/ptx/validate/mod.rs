@@ -3,6 +3,7 @@
 //! A module that passes can be lowered and run without a further look at any of these. What the parser has settled is
 //! not repeated: names are declared, labels exist, modifiers and types fit the opcode.
 
+mod asynchronous;
 mod instruction;
 mod operand;
 

@@ -108,7 +108,8 @@ impl Checker<'_> {
             AddressBase::Var(var) => {
                 let own = self.module.space_of(self.function, var);
                 let name = self.module.name_of(self.function, var);
-                if own != space && (own, space) != (Space::Global, Space::Generic) {
+                let contained = [(Space::Global, Space::Generic), (Space::Shared, Space::SharedCluster)];
+                if own != space && !contained.contains(&(own, space)) {
                     let space = space.name();
                     return self.fail(format!("`{name}` is in the {} space, not in the {space} space", own.name()));
                 }

@@ -25,9 +25,19 @@ for name in vector transpose scan histogram matmul reduce groups bitonic mandelb
     compile "$name" sm_75 O3
     compile "$name" sm_75 G
 done
+# Barriers of the whole grid.
+compile grid sm_75 O3
+compile grid sm_75 G
 # What newer hardware does by other instructions: redux.sync, half-precision min and max, bfloat16, which begins at sm_80.
 compile bfloat sm_80 O3
 compile bfloat sm_80 G
+# cp.async, which begins at sm_80, and what begins at sm_90.
+compile async sm_80 O3
+compile async sm_80 G
+for name in cluster bulk; do
+    compile "$name" sm_90 O3
+    compile "$name" sm_90 G
+done
 for name in groups half bfloat; do
     compile "$name" sm_90 O3
     compile "$name" sm_90 G

@@ -120,7 +120,7 @@ impl Parser<'_> {
     }
 
     /// Commas before the next semicolon.
-    fn commas_left(&self) -> usize {
+    pub(super) fn commas_left(&self) -> usize {
         let rest = self.tokens[self.at..].iter().map(|token| token.kind);
         rest.take_while(|&kind| !matches!(kind, super::TokenKind::Punct(b';') | super::TokenKind::End))
             .filter(|&kind| kind == super::TokenKind::Punct(b','))

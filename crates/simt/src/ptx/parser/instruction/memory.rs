@@ -195,7 +195,7 @@ impl Parser<'_> {
         let sem = m.choose(ATOM_SEMS).unwrap_or(Sem::Relaxed);
         let scope = m.choose(SCOPES).unwrap_or(Scope::Gpu);
         let ordering = ordering(sem, scope);
-        let space = m.choose(&SPACES[..3]).unwrap_or(Space::Generic);
+        let space = m.choose(&SPACES[..4]).unwrap_or(Space::Generic);
         let swap = returns.then(|| m.choose(&[("exch", AtomOp::Exch), ("cas", AtomOp::Cas)])).flatten();
         let op = match swap {
             Some(op) => op,

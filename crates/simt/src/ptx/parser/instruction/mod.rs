@@ -1,6 +1,8 @@
 //! One instruction: the opcode chooses a family, the family reads modifiers and operands.
 
 mod arithmetic;
+mod asynchronous;
+mod cluster;
 mod control;
 mod float;
 mod logic;
@@ -39,6 +41,7 @@ const SPACES: &Table<Space> = &[
     ("global", Space::Global),
     ("shared", Space::Shared),
     ("shared::cta", Space::Shared),
+    ("shared::cluster", Space::SharedCluster),
     ("local", Space::Local),
     ("const", Space::Const),
     ("param", Space::Param),
@@ -125,6 +128,13 @@ impl Parser<'_> {
                 m.require(&[("wait", ()), ("launch_dependents", ())])?;
                 m.finish().map(|()| Op::GridDependency)
             }
+
+            "mapa" => self.mapa(&mut m),
+            "getctarank" => self.get_cta_rank(&mut m),
+            "barrier" if m.take("cluster") => Self::cluster_barrier(&mut m),
+            "mbarrier" => self.mbarrier(&mut m),
+            "cp" => self.copy(&mut m),
+            "fence" if m.take("proxy") || m.take("mbarrier_init") => Self::proxy_fence(&mut m),
 
             "bar" if m.take("warp") => self.warp_sync(&mut m),
             "bar" | "barrier" => self.barrier(opcode == "bar", &mut m),

@@ -1,0 +1,79 @@
+//! Thread-block clusters: blocks that run at the same time, close to each other, and reach into each other's shared memory.
+//! From sm_90 on.
+//!
+//! A launch without clusters is one of clusters of one block. (CUDA C++ Programming Guide, "Thread Block Clusters",
+//! "Distributed Shared Memory"; PTX ISA, "barrier.cluster", "mapa".)
+
+use crate::gpu_only;
+
+/// Declares readers of special registers, for one-dimensional clusters.
+macro_rules! special_registers {
+    ($($(#[$doc:meta])* $name:ident = $intrinsic:literal;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Panics
+        /// On the host, always.
+        #[gpu_only]
+        #[inline(always)]
+        #[must_use]
+        pub fn $name() -> u32 {
+            unsafe extern "C" {
+                #[link_name = $intrinsic]
+                fn read() -> u32;
+            }
+            // SAFETY: reading a special register has no precondition.
+            unsafe { read() }
+        }
+    )*};
+}
+
+special_registers! {
+    /// Blocks in the cluster: PTX `%cluster_nctarank`.
+    size = "llvm.nvvm.read.ptx.sreg.cluster.nctarank";
+    /// The block's number in its cluster: PTX `%cluster_ctarank`.
+    rank = "llvm.nvvm.read.ptx.sreg.cluster.ctarank";
+    /// The cluster's index in the grid along x: PTX `%clusterid.x`.
+    index_x = "llvm.nvvm.read.ptx.sreg.clusterid.x";
+}
+
+/// Waits until every thread of the cluster that has not exited is here, and makes what they wrote before visible to the
+/// cluster: cooperative groups' `cluster.sync()`, PTX `barrier.cluster`.
+///
+/// All threads of the cluster must reach the *same* call: one in a branch that only some threads take is a hang.
+///
+/// # Panics
+/// On the host, always.
+#[gpu_only]
+#[inline(always)]
+pub fn sync() {
+    unsafe extern "C" {
+        #[link_name = "llvm.nvvm.barrier.cluster.arrive.aligned"]
+        fn arrive();
+        #[link_name = "llvm.nvvm.barrier.cluster.wait.aligned"]
+        fn wait();
+    }
+    // SAFETY: no memory is harmed where not all threads come; the launch hangs or traps.
+    unsafe {
+        arrive();
+        wait();
+    }
+}
+
+/// Where the block of that rank has what this block has at `pointer`, in shared memory: PTX `mapa`.
+///
+/// # Safety
+/// `pointer` points to this block's shared memory; `rank` is below [`size`]. What is behind the result is there from the
+/// time that the other block has started until it exits: put a [`sync`] before the first use and behind the last.
+///
+/// # Panics
+/// On the host, always.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn shared_of<T>(pointer: *mut T, rank: u32) -> *mut T {
+    unsafe extern "C" {
+        // Defined by cuda_builder: the pointers are of address spaces that no Rust signature spells.
+        fn __cuda_std_mapa(pointer: *mut u8, rank: u32) -> *mut u8;
+    }
+    // SAFETY: the caller's word.
+    unsafe { __cuda_std_mapa(pointer.cast(), rank) }.cast()
+}

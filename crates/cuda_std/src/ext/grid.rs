@@ -1,0 +1,39 @@
+//! What all blocks of a grid do together.
+
+use super::atomic;
+use crate::thread;
+
+/// The bit that flips when the last block arrives.
+const GENERATION: u32 = 1 << 31;
+
+/// Waits until every thread of the grid is here, and makes all that they wrote to global memory before visible to all:
+/// cooperative groups' `grid.sync()`, for one-dimensional grids and blocks.
+///
+/// Each block adds 1 to `barrier`, and block 0 so much that all of them together flip the highest bit and leave the others
+/// as they were: so the barrier is ready for the next round and the next launch, whatever its grid.
+///
+/// # Safety
+/// All blocks are resident at once: the launch is cooperative. All threads of the grid make the same call. `barrier` is in
+/// global memory, was 0 before its first use, and nothing else uses it. The grid has fewer than 2^31 blocks.
+///
+/// # Panics
+/// On the host, always.
+///
+/// Source: CUDA C++ Programming Guide, "Grid Synchronization"; PTX ISA, "Memory Consistency Model".
+#[inline(always)]
+pub unsafe fn sync(barrier: *mut u32) {
+    // What the block's threads wrote comes before its first thread's fence.
+    thread::sync_threads();
+    if thread::thread_idx_x() == 0 {
+        let others = thread::grid_dim_x() - 1;
+        let arrival = if thread::block_idx_x() == 0 { GENERATION - others } else { 1 };
+        thread::device_fence();
+        // SAFETY: the caller's word; the read is volatile, so that it is made again each time.
+        unsafe {
+            let before = atomic::add(barrier, arrival);
+            while (before ^ barrier.read_volatile()) & GENERATION == 0 {}
+        }
+        thread::device_fence();
+    }
+    thread::sync_threads();
+}

@@ -1,0 +1,77 @@
+//! Barriers in shared memory that count arrivals and bytes: what asynchronous copies report to. From sm_90 on, as here.
+//!
+//! A barrier is 8 bytes of shared memory, aligned to 8. Its phases follow each other: one is complete when all arrivals
+//! that [`init`] asked for have come, and all bytes that [`arrive_expect`] announced. Whoever waits names the phase by its
+//! parity: 0 for the first, 1 for the second, 0 for the third. (PTX ISA, "mbarrier".)
+
+use crate::gpu_only;
+
+/// A barrier. Only the functions here look inside.
+pub type Barrier = u64;
+
+/// Begins a barrier's first phase, each of which waits for so many arrivals.
+///
+/// # Safety
+/// `barrier` is shared memory, aligned, and nobody uses it yet.
+///
+/// # Panics
+/// On the host, always.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn init(barrier: *mut Barrier, arrivals: u32) {
+    unsafe extern "C" {
+        fn __cuda_std_mbarrier_init(barrier: *mut Barrier, arrivals: u32);
+    }
+    // SAFETY: the caller's word.
+    unsafe { __cuda_std_mbarrier_init(barrier, arrivals) }
+}
+
+/// Makes what the thread did to shared memory, such as [`init`], visible to asynchronous copies: PTX
+/// `fence.proxy.async.shared::cta`.
+///
+/// # Panics
+/// On the host, always.
+#[gpu_only]
+#[inline(always)]
+pub fn fence_async() {
+    unsafe extern "C" {
+        #[link_name = "llvm.nvvm.fence.proxy.async.shared_cta"]
+        fn fence();
+    }
+    // SAFETY: a fence has no precondition.
+    unsafe { fence() }
+}
+
+/// Arrives, and announces so many bytes more for the current phase: PTX `mbarrier.arrive.expect_tx`.
+///
+/// # Safety
+/// `barrier` is initialised, and the phase lacks an arrival.
+///
+/// # Panics
+/// On the host, always.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn arrive_expect(barrier: *mut Barrier, bytes: u32) {
+    unsafe extern "C" {
+        fn __cuda_std_mbarrier_arrive_expect(barrier: *mut Barrier, bytes: u32);
+    }
+    // SAFETY: the caller's word.
+    unsafe { __cuda_std_mbarrier_arrive_expect(barrier, bytes) }
+}
+
+/// Waits until the phase of that parity is complete, and makes what was copied visible: PTX `mbarrier.try_wait.parity`.
+///
+/// # Safety
+/// `barrier` is initialised; `parity` is that of the current phase, or of the one before it, which is complete.
+///
+/// # Panics
+/// On the host, always.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn wait(barrier: *mut Barrier, parity: u32) {
+    unsafe extern "C" {
+        fn __cuda_std_mbarrier_try_wait(barrier: *mut Barrier, parity: u32) -> bool;
+    }
+    // SAFETY: the caller's word. The instruction itself waits for a while.
+    while !unsafe { __cuda_std_mbarrier_try_wait(barrier, parity) } {}
+}

@@ -1,0 +1,229 @@
+//! A grid: the workers that run its blocks, and what they share.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::block::Progress;
+use crate::cluster::Cluster;
+use crate::fault::{Fault, FaultKind, Waiting};
+use crate::launch::LaunchConfig;
+use crate::memory::{Memory, MemoryError, MemoryView};
+use crate::module::Kernel;
+use crate::observe::Observer;
+
+/// Blocks that one worker keeps in flight, at most, when blocks wait for others and do not end. A cooperative launch
+/// keeps all of its blocks.
+const MAX_RESIDENT_BLOCKS: u64 = 256;
+/// Warp instructions a block may run before the worker looks at its other blocks.
+const BLOCK_QUANTUM: u64 = 1 << 16;
+/// Warp instructions that a worker may still spend on earlier blocks once a later one has faulted. Blocks that end
+/// within it report their own fault, which comes first; blocks that wait for what the faulted block would have done
+/// must end.
+const GRACE: u64 = 1 << 22;
+
+/// A launch in progress: what its workers share.
+#[derive(Debug)]
+pub(crate) struct Grid<'a> {
+    pub(crate) kernel: &'a Kernel,
+    pub(crate) config: &'a LaunchConfig,
+    pub(crate) params: Vec<u8>,
+    pub(crate) variables: &'a [u64],
+    pub(crate) memory: MemoryView,
+    /// Blocks of a cluster; 1 where there are none.
+    pub(crate) cluster: u32,
+    /// Whether it is launched in clusters, be it of one block.
+    pub(crate) has_clusters: bool,
+    /// What `%envreg1` and `%envreg2` say of a cooperative launch: the address of the grid's barrier.
+    pub(crate) workspace: u64,
+    clusters: u64,
+    workers: u64,
+    tickets: AtomicU64,
+    /// Warp instructions run so far, as far as turns have ended.
+    spent: AtomicU64,
+    /// The lowest block that has faulted so far.
+    first_fault: AtomicU64,
+    fault: Mutex<Option<(u64, Box<Fault>)>>,
+}
+
+impl<'a> Grid<'a> {
+    /// A launch of `kernel` by `workers` workers.
+    pub(crate) fn new(
+        (kernel, config): (&'a Kernel, &'a LaunchConfig),
+        params: Vec<u8>,
+        variables: &'a [u64],
+        memory: MemoryView,
+        (cluster, workspace): (u32, u64),
+        workers: usize,
+    ) -> Grid<'a> {
+        Grid {
+            kernel,
+            config,
+            params,
+            variables,
+            memory,
+            cluster,
+            has_clusters: cluster > 1 || kernel.wants_cluster(),
+            workspace,
+            clusters: config.grid.count() as u64 / u64::from(cluster),
+            workers: workers as u64,
+            tickets: AtomicU64::new(0),
+            spent: AtomicU64::new(0),
+            first_fault: AtomicU64::new(u64::MAX),
+            fault: Mutex::new(None),
+        }
+    }
+
+    /// The fault of the first block that had one.
+    pub(crate) fn into_fault(self) -> Option<Box<Fault>> {
+        self.fault.into_inner().unwrap_or_else(PoisonError::into_inner).map(|(_, fault)| fault)
+    }
+}
+
+impl Grid<'_> {
+    /// Runs clusters until none is left. Each time round, a worker starts another cluster beside those that did not end
+    /// within their quantum, or as many again if all of them seem to wait: it may be for a block that has not started.
+    /// In a cooperative launch it begins with its share of all blocks, and keeps what it has started.
+    pub(crate) fn work(&self, observer: &mut impl Observer) {
+        let mut resident: Vec<Cluster<'_>> = Vec::new();
+        let mut spare: Vec<Cluster<'_>> = Vec::new();
+        let mut turn = 0;
+        let mut all_wait = false;
+        let mut grace = 0;
+        let (mut first, most) = if self.config.cooperative {
+            (self.clusters.div_ceil(self.workers), u64::MAX)
+        } else {
+            (1, (MAX_RESIDENT_BLOCKS / u64::from(self.cluster)).max(1))
+        };
+        loop {
+            if turn == 0 {
+                let here = resident.len() as u64;
+                let more = if all_wait { here.max(1) } else { first };
+                first = 1;
+                for _ in 0..more.min(most - here) {
+                    let Some(ticket) = self.next_ticket() else { break };
+                    let mut cluster = spare.pop().unwrap_or_else(|| Cluster::new(self));
+                    cluster.start(ticket);
+                    // Blocks that end within a turn are stopped here: the launch as a whole may not end.
+                    if let Some(kind) = self.stop() {
+                        self.report(cluster.ticket(), cluster.stopped(kind));
+                        spare.push(cluster);
+                        break;
+                    }
+                    resident.push(cluster);
+                }
+                all_wait = true;
+            }
+            if resident.is_empty() {
+                return;
+            }
+            let cluster = &mut resident[turn];
+            let ticket = cluster.ticket();
+            let (progress, spent) = cluster.run(observer, self.quantum());
+            all_wait &= matches!(progress, Ok(Progress::Waiting));
+            self.spent.fetch_add(spent, Relaxed);
+            let done = match progress {
+                Ok(Progress::Finished) => true,
+                Ok(_) => {
+                    if let Some(kind) = self.stop() {
+                        self.report(ticket, cluster.stopped(kind));
+                        true
+                    } else {
+                        self.is_cancelled(ticket, spent, &mut grace)
+                    }
+                }
+                Err((ticket, fault)) => {
+                    self.report(ticket, fault);
+                    true
+                }
+            };
+            if done {
+                spare.push(resident.swap_remove(turn));
+            } else {
+                turn += 1;
+            }
+            if turn >= resident.len() {
+                turn = 0;
+            }
+        }
+    }
+
+    /// Warp instructions of the next turn.
+    fn quantum(&self) -> u64 {
+        let left = |budget: u64| budget.saturating_sub(self.spent.load(Relaxed)).max(1);
+        self.config.budget.map_or(BLOCK_QUANTUM, |budget| BLOCK_QUANTUM.min(left(budget)))
+    }
+
+    /// Why the launch must stop, if it must.
+    fn stop(&self) -> Option<impl FnOnce(Vec<Waiting>) -> FaultKind> {
+        let over = self.config.budget.filter(|budget| self.spent.load(Relaxed) >= *budget);
+        let interrupted = self.config.interrupt.is_some_and(|interrupt| interrupt.load(Relaxed));
+        (over.is_some() || interrupted).then_some(move |standing| match over {
+            Some(budget) => FaultKind::Budget { budget, standing },
+            None => FaultKind::Interrupted { standing },
+        })
+    }
+
+    fn next_ticket(&self) -> Option<u64> {
+        if self.first_fault.load(Ordering::Acquire) != u64::MAX || self.tickets.load(Relaxed) >= self.clusters {
+            return None;
+        }
+        let ticket = self.tickets.fetch_add(1, Relaxed);
+        (ticket < self.clusters).then_some(ticket)
+    }
+
+    /// Whether another block's fault ends the cluster that begins at this one: at once if that block comes before it, and else once the worker
+    /// has spent its grace.
+    fn is_cancelled(&self, ticket: u64, spent: u64, grace: &mut u64) -> bool {
+        let first = self.first_fault.load(Ordering::Acquire);
+        if first != u64::MAX {
+            *grace += spent;
+        }
+        first < ticket || *grace > GRACE
+    }
+
+    fn report(&self, ticket: u64, fault: Box<Fault>) {
+        let mut first = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.as_ref().is_none_or(|(other, _)| ticket < *other) {
+            *first = Some((ticket, fault));
+            self.first_fault.store(ticket, Ordering::Release);
+        }
+    }
+}
+
+/// What a cooperative launch gives `cooperative_groups::grid_group`: the words of the grid's barrier.
+pub(crate) struct Workspace<'a>(Option<(&'a Memory, u64)>);
+
+impl<'a> Workspace<'a> {
+    /// A structure that begins with its size; the barrier's word follows.
+    const BYTES: u32 = 8;
+
+    /// None if the kernel does not ask for it.
+    pub(crate) fn new(
+        kernel: &Kernel,
+        config: &LaunchConfig,
+        memory: &'a Memory,
+    ) -> Result<Workspace<'a>, MemoryError> {
+        if !config.cooperative || !kernel.program().reads_environment() {
+            return Ok(Workspace(None));
+        }
+        let address = memory.alloc(u64::from(Workspace::BYTES))?;
+        memory.write(address, &Workspace::BYTES.to_le_bytes())?;
+        memory.assume_written_at(address);
+        Ok(Workspace(Some((memory, address))))
+    }
+
+    /// The address, or 0.
+    pub(crate) fn address(&self) -> u64 {
+        self.0.map_or(0, |(_, address)| address)
+    }
+}
+
+impl Drop for Workspace<'_> {
+    fn drop(&mut self) {
+        if let Some((memory, address)) = self.0 {
+            // It is there: nobody else knows the address.
+            let _ = memory.free(address);
+        }
+    }
+}
