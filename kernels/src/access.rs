@@ -20,13 +20,17 @@ use cuda_std::thread;
 pub mod constant;
 pub mod divide;
 pub mod fill;
+#[cfg(feature = "ext")]
 pub mod math;
 pub mod offset;
 pub mod permuted;
+#[cfg(feature = "ext")]
 pub mod precise;
 pub mod shared;
 pub mod stride;
+#[cfg(feature = "ext")]
 pub mod transfer;
+#[cfg(feature = "ext")]
 pub mod unroll;
 pub mod width;
 

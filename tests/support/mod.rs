@@ -66,10 +66,11 @@ pub(crate) fn library() -> PtxLibrary {
 }
 
 /// The binary under test; on a machine without cargo, the one in the folder that `WARPFOLD_BIN_DIR` names.
-fn binary() -> PathBuf {
+fn binary(tool: &str) -> PathBuf {
     match env::var_os("WARPFOLD_BIN_DIR") {
-        Some(folder) => Path::new(&folder).join("reduce"),
-        None => env!("CARGO_BIN_EXE_reduce").into(),
+        Some(folder) => Path::new(&folder).join(tool),
+        // Cargo puts all of them into one folder.
+        None => Path::new(env!("CARGO_BIN_EXE_reduce")).with_file_name(tool),
     }
 }
 
@@ -115,7 +116,12 @@ impl Sandbox {
 
     /// A command that runs there.
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(binary());
+        self.command_of("reduce")
+    }
+
+    /// A command of any tool that runs there.
+    pub(crate) fn command_of(&self, tool: &str) -> Command {
+        let mut command = Command::new(binary(tool));
         command.current_dir(self.folder.path()).stdin(Stdio::null());
         // What the user of this machine tuned is no matter here.
         command.env("XDG_CACHE_HOME", self.path("cache")).env_remove("WARPFOLD_NO_TUNE");
@@ -128,12 +134,17 @@ impl Sandbox {
 
     /// Runs `reduce` with these arguments.
     pub(crate) fn reduce<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Run {
-        let mut command = self.command();
+        self.tool("reduce", args)
+    }
+
+    /// Runs any tool with these arguments.
+    pub(crate) fn tool<S: AsRef<OsStr>>(&self, tool: &str, args: impl IntoIterator<Item = S>) -> Run {
+        let mut command = self.command_of(tool);
         command.args(args);
         let shown: Vec<_> = command.get_args().map(|arg| arg.to_string_lossy().into_owned()).collect();
         let output = command.output().unwrap();
         Run {
-            command: format!("reduce {}", shown.join(" ")),
+            command: format!("{tool} {}", shown.join(" ")),
             status: output.status.code(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),

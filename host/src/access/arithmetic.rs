@@ -77,7 +77,7 @@ pub(super) fn divide(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
         |(bits, operation)| format!("u{bits}: {}", operation.names().1),
         |lab, (bits, operation): (u32, Operation)| {
             let ran = lab.measure(sizes, |site, n| divide_run(site, n, bits, operation))?;
-            let done = sizes.counted.next_multiple_of(32) / 32 * u64::from(COUNTED_ROUNDS);
+            let done = sizes.counted.div_ceil(32) * u64::from(COUNTED_ROUNDS);
             let mut row = vec![
                 format!("u{bits}").into(),
                 operation.names().1.into(),

@@ -79,8 +79,8 @@ pub(super) struct Ran {
 /// How many elements are taken where.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
-    pub(super) counted: u64,
     pub(super) timed: u64,
+    pub(super) counted: u64,
 }
 
 impl<'a> Lab<'a> {
@@ -143,6 +143,10 @@ impl<'a> Lab<'a> {
     /// Whether it was told to stop.
     pub fn is_interrupted(&self) -> bool {
         self.counter.device.is_interrupted() || self.gpu.as_ref().is_some_and(|gpu| gpu.device.is_interrupted())
+    }
+
+    pub(super) fn library(&self) -> &'a PtxLibrary {
+        self.counter.library
     }
 
     /// Whether there is a GPU, and so times.

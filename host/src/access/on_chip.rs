@@ -1,5 +1,9 @@
 //! Patterns of access to shared and to constant memory.
 
+use std::collections::HashSet;
+
+use simt::{LaunchConfig, Memory, Module, TraceOptions};
+
 use super::{
     AccessError, Pattern, Section,
     draw::{chart, each, line, micros},
@@ -7,8 +11,9 @@ use super::{
     words::{check, word},
 };
 use crate::{
-    device::{Arg, LaunchShape},
+    device::{Arg, DeviceError},
     output::{Axis, Cell, Column, Kind, Table},
+    ptx::PtxLibrary,
 };
 
 /// Reads of a thread where they are timed, and where they are counted.
@@ -19,7 +24,9 @@ fn rounds(is_timed: bool) -> u32 {
     if is_timed { TIMED_ROUNDS } else { COUNTED_ROUNDS }
 }
 
-/// Words of constant memory that the kernel has.
+const CONSTANT_KERNEL: &str = "access_constant";
+
+/// Words of constant memory that it has.
 const CONSTANT_WORDS: u32 = 256;
 
 impl Pattern {
@@ -150,8 +157,7 @@ pub(super) fn constant(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
     let (sizes, is_timed) = (lab.threads(), lab.is_timed());
     let mut columns = vec![
         Column::new("addresses", "addresses in a warp"),
-        Column::new("requests", "requests"),
-        Column::new("bytes_per_request", "bytes asked for per request").in_unit("bytes"),
+        Column::new("words_per_request", "words served per request"),
     ];
     if is_timed {
         columns.push(Column::new("us", "time").in_unit("us"));
@@ -164,9 +170,8 @@ pub(super) fn constant(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
         |distinct| format!("constant, {distinct} addresses"),
         |lab, distinct| {
             let ran = lab.measure(sizes, |site, n| constant_run(site, n, distinct))?;
-            let constant = ran.counters.constant;
-            let mut row =
-                vec![u64::from(distinct).into(), constant.requests.into(), each(constant.bytes, constant.requests)];
+            let (words, requests) = constant_words(lab.library(), distinct)?;
+            let mut row = vec![u64::from(distinct).into(), each(words, requests)];
             if let Some(time) = ran.time {
                 let one = *one.get_or_insert(time.as_secs_f64());
                 row.push(micros(Some(time)));
@@ -176,34 +181,77 @@ pub(super) fn constant(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
             Ok(())
         },
     )?;
-    table.notes.push(rounds_note(lab, sizes.counted, sizes.timed));
-    table.notes.push("The constant cache serves one address of a warp at a time.".into());
-    let mut charts = Vec::new();
+    if is_timed {
+        table.notes.push(rounds_note(lab, sizes.counted, sizes.timed));
+    }
+    table.notes.push(
+        "The constant cache serves one word of a warp at a time: words are the different ones that a warp reads at once, from \
+         a trace on the simulator."
+            .into(),
+    );
+    let axes = |y| [Axis::linear("addresses in a warp"), Axis::linear(y)];
+    let mut charts = vec![chart(
+        "constant-words",
+        "Constant memory: words per request",
+        "As many words as there are addresses, one after the other.",
+        Kind::Lines,
+        axes("words per request"),
+        vec![line("words", &table.rows, 0, 1)],
+    )];
     if is_timed {
         charts.push(chart(
             "constant-time",
             "Constant memory: time over addresses",
             "The time grows with the number of different addresses that a warp reads at once.",
             Kind::Lines,
-            [Axis::linear("addresses in a warp"), Axis::linear("us")],
-            vec![line("time", &table.rows, 0, 3)],
+            axes("us"),
+            vec![line("time", &table.rows, 0, 2)],
         ));
     }
     Ok(Section { tables: vec![table], charts })
 }
 
+/// The different words of all requests of a warp, and the requests: from a trace on the simulator, whose counters know
+/// requests alone.
+fn constant_words(library: &PtxLibrary, distinct: u32) -> Result<(u64, u64), AccessError> {
+    let ptx = library.find(CONSTANT_KERNEL, (9, 0))?;
+    let refused =
+        |error: simt::LoadError| DeviceError::NotSimulated { module: ptx.file.clone(), reason: error.to_string() };
+    let module = Module::from_ptx(&ptx.file, &ptx.text).map_err(refused)?;
+    let no_kernel = || DeviceError::NoKernel { module: ptx.file.clone(), kernel: CONSTANT_KERNEL.to_owned() };
+    let kernel = module.kernel(CONSTANT_KERNEL).ok_or_else(no_kernel)?;
+    let memory = Memory::new(1 << 20);
+    let no_memory = |cause| DeviceError::SimulatedMemory { action: "allocate 128 bytes".to_owned(), cause };
+    let output = memory.alloc(128).map_err(no_memory)?;
+    let args = [simt::Arg::Pointer(output), simt::Arg::U32(distinct), simt::Arg::U32(COUNTED_ROUNDS)];
+    let failed = |error| DeviceError::Fault(Box::new(error));
+    let trace =
+        simt::trace(kernel, &LaunchConfig::new(1, 32), &args, &memory, &TraceOptions::default()).map_err(failed)?;
+    let phases = trace.blocks.iter().flat_map(|block| &block.phases);
+    let reads = phases
+        .flat_map(|phase| &phase.accesses)
+        .filter(|access| trace.instructions[access.instruction].text.starts_with("ld.const"));
+    let (mut words, mut requests) = (0, 0);
+    for access in reads {
+        let addresses: HashSet<u64> = access.lanes.iter().map(|lane| lane.address).collect();
+        words += addresses.len() as u64;
+        requests += 1;
+    }
+    Ok((words, requests))
+}
+
 fn constant_run(site: &mut Site<'_>, n: u64, distinct: u32) -> Result<Ran, AccessError> {
-    const KERNEL: &str = "access_constant";
     let rounds = rounds(site.is_timed());
-    let shape: LaunchShape = Site::shape_of_threads(n, 0);
+    let shape = Site::shape_of_threads(n, 0);
     let output = site.zeros(threads(shape) as u64)?;
-    let ran = site.run(KERNEL, shape, &[Arg::Pointer(output.address()), Arg::U32(distinct), Arg::U32(rounds)])?;
+    let ran =
+        site.run(CONSTANT_KERNEL, shape, &[Arg::Pointer(output.address()), Arg::U32(distinct), Arg::U32(rounds)])?;
     let of_warp: Vec<u32> = (0..32)
         .map(|lane| {
             let words = (0..rounds).map(|round| word((lane % distinct + round) % CONSTANT_WORDS, 0));
             words.fold(0, u32::wrapping_add)
         })
         .collect();
-    check(KERNEL, &format!("{distinct} addresses"), &output.copy_to_host()?, of_warp.into_iter().cycle())?;
+    check(CONSTANT_KERNEL, &format!("{distinct} addresses"), &output.copy_to_host()?, of_warp.into_iter().cycle())?;
     Ok(ran)
 }

@@ -410,7 +410,12 @@ impl GpuKernel {
     }
 
     /// A launch that binds its blocks together.
-    fn launch_together(&self, stream: &Stream, shape: LaunchShape, pointers: &[*mut c_void]) -> Result<(), DeviceError> {
+    fn launch_together(
+        &self,
+        stream: &Stream,
+        shape: LaunchShape,
+        pointers: &[*mut c_void],
+    ) -> Result<(), DeviceError> {
         let mut attributes = Vec::new();
         if shape.cooperative {
             attributes.push(LaunchAttribute::new(LaunchAttribute::COOPERATIVE, [1, 0, 0]));

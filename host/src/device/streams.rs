@@ -72,14 +72,14 @@ impl<T> Drop for PinnedBuffer<T> {
 /// Made by [`Device::streams`]. `'env` is what the copies borrow.
 pub struct Streams<'env> {
     device: &'env Device,
-    streams: Vec<Box<dyn HomeStream>>,
+    open: Vec<Box<dyn HomeStream>>,
     /// Invariant: what is borrowed for less than the whole scope must not pass for `'env`.
     env: PhantomData<&'env mut &'env ()>,
 }
 
 impl fmt::Debug for Streams<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Streams").field("streams", &self.streams.len()).finish_non_exhaustive()
+        f.debug_struct("Streams").field("streams", &self.open.len()).finish_non_exhaustive()
     }
 }
 
@@ -147,8 +147,8 @@ impl Device {
 
         // What was given to the device before comes before.
         self.synchronize()?;
-        let streams = (0..count).map(|_| Arc::clone(&self.home).open_stream()).collect::<Result<_, _>>()?;
-        let scope = Wait(Streams { device: self, streams, env: PhantomData });
+        let open = (0..count).map(|_| Arc::clone(&self.home).open_stream()).collect::<Result<_, _>>()?;
+        let scope = Wait(Streams { device: self, open, env: PhantomData });
         work(&scope.0)?;
         Ok(scope.0.synchronize()?)
     }
@@ -172,7 +172,7 @@ impl<'env> Streams<'env> {
         buffer: &'env Buffer<T>,
         at: usize,
     ) -> Result<(), DeviceError> {
-        let stream = &self.streams[stream];
+        let stream = &self.open[stream];
         let address = self.place(buffer, at, values.len())?;
         if values.is_empty() {
             return Ok(());
@@ -197,7 +197,7 @@ impl<'env> Streams<'env> {
         at: usize,
         values: &'env mut [T],
     ) -> Result<(), DeviceError> {
-        let stream = &self.streams[stream];
+        let stream = &self.open[stream];
         let address = self.place(buffer, at, values.len())?;
         if values.is_empty() {
             return Ok(());
@@ -216,7 +216,7 @@ impl<'env> Streams<'env> {
     ///
     /// If there is no such stream.
     pub fn launch(&self, stream: usize, kernel: &Kernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
-        let stream = &self.streams[stream];
+        let stream = &self.open[stream];
         self.device.check_launchable(kernel, shape, args)?;
         stream.launch(&*kernel.loaded, shape, args)
     }
@@ -228,7 +228,7 @@ impl<'env> Streams<'env> {
     /// What failed in one of them.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         // All are waited for, whatever the first says.
-        let waited: Vec<_> = self.streams.iter().map(|stream| stream.synchronize()).collect();
+        let waited: Vec<_> = self.open.iter().map(|stream| stream.synchronize()).collect();
         waited.into_iter().collect()
     }
 

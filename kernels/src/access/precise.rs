@@ -20,7 +20,7 @@ const ROUND: f32 = 12_582_912.0;
 #[must_use]
 pub fn sin(x: f32) -> f32 {
     // Pi / 2 in three parts.
-    const HALF_PI: [f32; 3] = [1.570_796_4, -4.371_139e-8, -1.715_124_5e-15];
+    const HALF_PI: [f32; 3] = [core::f32::consts::FRAC_PI_2, -4.371_139e-8, -1.715_124_5e-15];
 
     let shifted = fma(x, core::f32::consts::FRAC_2_PI, ROUND);
     let quarters = shifted - ROUND;
@@ -46,7 +46,7 @@ pub fn sin(x: f32) -> f32 {
 #[must_use]
 pub fn exp(x: f32) -> f32 {
     // ln 2 in two parts.
-    const LN_2: [f32; 2] = [0.693_147_2, -1.904_654_2e-9];
+    const LN_2: [f32; 2] = [core::f32::consts::LN_2, -1.904_654_2e-9];
 
     // Comparisons let NaN pass, and beyond these the result no longer changes.
     let x = if x > 89.0 { 89.0 } else { x };

@@ -3,12 +3,15 @@
 use crate::access::constant::constant;
 use crate::access::divide::{Mask, Quotient, Remainder, Shift, divide};
 use crate::access::fill::fill;
+#[cfg(feature = "ext")]
 use crate::access::math::{FastExp, FastSin, PreciseExp, PreciseSin, math};
 use crate::access::offset::{offset_copy, offset_read};
 use crate::access::permuted::{permuted_copy, permuted_read};
 use crate::access::shared::{shared_broadcast, shared_offset, shared_stride};
 use crate::access::stride::{stride_copy, stride_read};
+#[cfg(feature = "ext")]
 use crate::access::transfer::transfer_work;
+#[cfg(feature = "ext")]
 use crate::access::unroll::unroll;
 use crate::access::width::{Four, Two, width_copy, width_read};
 
@@ -53,6 +56,11 @@ kernels! {
     access_divide_remainder_u64 = divide<u64, Remainder>(output: *mut u64, operand: u64, rounds: u32);
     access_divide_shift_u64 = divide<u64, Shift>(output: *mut u64, operand: u64, rounds: u32);
     access_divide_mask_u64 = divide<u64, Mask>(output: *mut u64, operand: u64, rounds: u32);
+}
+
+#[cfg(feature = "ext")]
+#[rustfmt::skip]
+kernels! {
     access_unroll_1 = unroll<1>(input: *const u32, output: *mut u32, n: usize);
     access_unroll_2 = unroll<2>(input: *const u32, output: *mut u32, n: usize);
     access_unroll_4 = unroll<4>(input: *const u32, output: *mut u32, n: usize);

@@ -123,6 +123,56 @@ fn the_ladder_is_clean() {
 }
 
 #[test]
+fn the_access_patterns_are_clean() {
+    // 1000 is no multiple of a warp. Both arrays have room for all of it.
+    const BLOCK: u32 = 64;
+    const N: u64 = 1000;
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels/ptx");
+    let identity = [0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908, 0x1716_1514_1312_1110, 0x1f1e_1d1c_1b1a_1918];
+    let mut kernels = 0;
+    for entry in fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        let file = path.file_name().unwrap().to_string_lossy().into_owned();
+        if !file.starts_with("access_") {
+            continue;
+        }
+        let module = Module::from_ptx(&file, &fs::read_to_string(&path).unwrap()).unwrap_or_else(|e| panic!("{e}"));
+        for kernel in module.kernels() {
+            let name = kernel.name();
+            let (n, word) = (Arg::U64(N), Arg::U32);
+            let (has_input, rest, shared) = match name.split('_').nth(1).unwrap() {
+                "fill" => (false, vec![n, word(7)], 0),
+                "offset" | "stride" | "transfer" => (true, vec![n, word(3)], 0),
+                "permuted" => (true, [vec![n], identity.map(Arg::U64).to_vec()].concat(), 0),
+                "width" | "unroll" => (true, vec![n], 0),
+                "shared" => (false, vec![word(3), word(5), word(7)], (BLOCK * 3 + 5) * 4),
+                "constant" => (false, vec![word(3), word(5)], 0),
+                "divide" if name.ends_with("64") => (false, vec![Arg::U64(8), word(5)], 0),
+                "divide" => (false, vec![word(8), word(5)], 0),
+                "math" => (true, vec![n, word(3), word(0)], 0),
+                _ => panic!("{name} has no launch here"),
+            };
+            kernels += 1;
+            for seed in SEEDS {
+                let memory = Memory::checked(1 << 20);
+                let bytes = 16 * N;
+                let (input, output) = (memory.alloc(bytes).unwrap(), memory.alloc(bytes).unwrap());
+                memory.write(input, &vec![1; bytes as usize]).unwrap();
+                let pointers = if has_input { vec![input, output] } else { vec![output] };
+                let args = [pointers.into_iter().map(Arg::Pointer).collect(), rest.clone()].concat();
+                let grid = if name.starts_with("access_math") || name.starts_with("access_transfer") { 16 } else { 2 };
+                let config = LaunchConfig { dynamic_shared_bytes: shared, seed, ..LaunchConfig::new(grid, BLOCK) };
+                let checked = check(kernel, &config, &args, &memory).unwrap_or_else(|error| panic!("{error}"));
+                let text: Vec<String> = checked.reports.iter().map(ToString::to_string).collect();
+                assert!(text.is_empty(), "{name}:\n{}", text.join("\n"));
+                assert_eq!(checked.fault, None, "{name}");
+            }
+        }
+    }
+    assert_eq!(kernels, 34, "kernels in {}", folder.display());
+}
+
+#[test]
 fn the_lectures_rung_5_relies_on_lock_step() {
     let module = Module::from_ptx("lock_step.sm_80.ptx", include_str!("../data/lock_step.sm_80.ptx")).unwrap();
     for name in ["rung5", "rung5_volatile"] {

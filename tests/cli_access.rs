@@ -1,0 +1,178 @@
+//! `access` as its user meets it: the real binary in an empty folder.
+
+mod support;
+
+use std::fs;
+
+use cuda_builder::manifest::{FILE_NAME, Module, sha256_hex};
+use serde_json::Value as Json;
+use support::{Run, Sandbox, device_flag};
+use warpfold::{access::Pattern, ptx::PtxLibrary};
+
+fn access(line: &str) -> Run {
+    Sandbox::new().tool("access", line.split_whitespace())
+}
+
+/// On the simulator, whatever there is.
+fn simulated(line: &str) -> Run {
+    access(&format!("{line} --device sim"))
+}
+
+fn json(run: &Run) -> Json {
+    assert_eq!(run.status, Some(0), "{run}");
+    serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}\n{run}"))
+}
+
+#[test]
+fn bad_arguments_are_refused_in_one_sentence() {
+    for (line, message) in [
+        ("", "the pattern is missing: it is all, or a name that --list prints"),
+        ("offset --n 0", "--n 0: 1 to 2^30 can be taken"),
+        ("offset --n 2^31", "--n 2147483648: 1 to 2^30 can be taken"),
+        ("offset --n many", "--n 'many': it must be a whole number from 0 to 2^64 - 1, such as 4194304 or 2^22"),
+        ("offset --range 5..3", "--range '5..3': it is empty, because 5 is more than 3"),
+        ("offset --range -1..3", "--range '-1': it must be a whole number from 0 to 2^64 - 1, such as 0..32"),
+        ("offset --range 0..2000", "--range 0..2000 of offset: 0 to 1024 are possible"),
+        ("stride --range 0..4", "--range 0..4 of stride: 1 to 1024 are possible"),
+        ("constant --range 33", "--range 33..33 of constant: 1 to 32 are possible"),
+        ("math --range 0..1", "--range: math has no range, it is always shown whole"),
+        ("all --range 0..1", "--range with all: each pattern has a range of its own"),
+        ("width --reps 0", "--reps 0: 1 to 1000000 runs are made"),
+        ("width --seed 2^32", "--seed 4294967296: it must be below 2^32"),
+        ("width --device tpu", "unknown device 'tpu': it is one of auto, cuda, sim"),
+        ("width --format pdf", "unknown format 'pdf': it is one of table, markdown, csv, json, svg, html"),
+        ("width --device sim --format csv --table no", "unknown table 'no': there is width"),
+        ("width --device sim --format svg --chart no", "unknown chart 'no': there is width-sectors"),
+    ] {
+        let run = access(line);
+        assert_eq!((run.status, run.stdout.as_str()), (Some(2), ""), "{run}");
+        assert_eq!(run.stderr, format!("error: {message}\n"), "{run}");
+    }
+    assert_eq!(access("sideways").status, Some(2));
+}
+
+#[test]
+fn what_needs_a_gpu_says_so() {
+    let run = simulated("transfer");
+    assert_eq!((run.status, run.stdout.as_str()), (Some(1), ""), "{run}");
+    assert_eq!(
+        run.stderr,
+        "error: transfer needs a GPU: the simulator's memory is the host's, so that nothing is sent and nothing can be \
+         overlapped\n"
+    );
+}
+
+#[test]
+fn the_list_names_each_pattern_with_its_slide() {
+    let run = access("--list");
+    assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""), "{run}");
+    for pattern in Pattern::ALL {
+        assert!(run.stdout.contains(&format!("{:13}  {}\n", pattern.name(), pattern.about())), "{run}");
+        assert!(run.stdout.contains(pattern.slide()), "{run}");
+    }
+}
+
+#[test]
+fn a_table_has_no_times_on_the_simulator() {
+    let run = simulated("shared-stride --range 30..33");
+    let (head, table) = run.stdout.split_once("\n\nShared memory").unwrap_or_else(|| panic!("{run}"));
+    assert!(head.ends_with("times   none: the simulator's say nothing about a GPU\nseed    1"), "{run}");
+    insta::assert_snapshot!(table, @r"
+     with a stride
+
+    | stride (words) | conflicts per request | wavefronts per request |
+    |----------------|-----------------------|------------------------|
+    |             30 |                  1.00 |                   2.00 |
+    |             31 |                  0.00 |                   1.00 |
+    |             32 |                 31.00 |                  32.00 |
+    |             33 |                  0.00 |                   1.00 |
+
+    Counted over 1024 threads. Each thread reads 32 words.
+    ");
+}
+
+#[test]
+fn all_formats_are_written() {
+    let document = json(&simulated("stride --range 1..3 --json"));
+    let rows = document["tables"]["stride"].as_array().unwrap();
+    let sectors: Vec<f64> = rows.iter().map(|row| row["read_sectors_per_request"].as_f64().unwrap()).collect();
+    assert_eq!(sectors, [4.0, 8.0, 12.0]);
+    assert!(rows[0].get("read_us").is_none());
+
+    let csv = simulated("shared-stride --range 2 --format csv");
+    assert_eq!(csv.stdout, "stride,conflicts_per_request,wavefronts_per_request\n2,1,2\n", "{csv}");
+    let svg = simulated("shared-stride --format svg").stdout;
+    assert!(
+        roxmltree::Document::parse(&svg).unwrap().root_element().has_tag_name(("http://www.w3.org/2000/svg", "svg"))
+    );
+    assert!(simulated("width --format html").stdout.starts_with("<!doctype html>"));
+    let markdown = simulated("width --format markdown").stdout;
+    assert!(markdown.starts_with("# access width\n") && markdown.contains("16.00 |"), "{markdown}");
+}
+
+/// Everything in one document, on any device.
+#[test]
+fn all_is_one_document() {
+    let device = device_flag();
+    let run = access(&format!("all --n 2^12 --reps 1 --json --device {device}"));
+    let document = json(&run);
+    for pattern in Pattern::ALL {
+        let there = document["tables"].get(pattern.name()).is_some();
+        assert_eq!(there, pattern != Pattern::Transfer || device == "cuda", "{pattern}: {run}");
+    }
+    assert_eq!(run.stderr.contains("left out: transfer"), device == "sim", "{run}");
+}
+
+#[test]
+fn completions_and_a_manual_page_are_generated() {
+    assert!(access("generate complete-bash").stdout.contains("shared-stride"));
+    assert!(access("generate man stride").stdout.contains(".TH"));
+}
+
+/// A kernel that computes something else is noticed.
+#[test]
+fn a_wrong_result_is_a_failure() {
+    let sandbox = Sandbox::new();
+    let library = PtxLibrary::embedded().unwrap();
+    let mut manifest = library.manifest().clone();
+    let mut modules = Vec::new();
+    for (module, kernel, right, wrong) in [
+        ("access_fill", "access_fill", "", ""),
+        ("access_stride", "access_stride_read", "add.s32", "and.b32"),
+        ("access_width", "access_width_read4", "", ""),
+        ("access_offset", "access_offset_read", "", ""),
+        ("access_permuted", "access_permuted_read", "and.b64", "or.b64"),
+        ("access_shared", "access_shared_stride", "st.shared.b32", "//"),
+        ("access_divide", "access_divide_shift_u32", "shr.u32", "shl.b32"),
+        ("access_math", "access_math_exp_precise", "0f3F000000", "0f3F000100"),
+    ] {
+        let ptx = library.find(kernel, (7, 5)).unwrap();
+        assert!(ptx.text.contains(right), "{module}");
+        let text = if right.is_empty() { ptx.text.into_owned() } else { ptx.text.replace(right, wrong) };
+        modules.push(Module {
+            name: module.into(),
+            arch: ptx.arch,
+            file: ptx.file.clone(),
+            sha256: sha256_hex(text.as_bytes()),
+        });
+        fs::write(sandbox.path(&ptx.file), text).unwrap();
+    }
+    manifest.modules = modules;
+    fs::write(sandbox.path(FILE_NAME), manifest.to_json()).unwrap();
+    for (pattern, parts) in [
+        ("stride", ["access_stride_read with stride 1 left ", " in element "]),
+        ("permuted", ["access_permuted_read with ", " left "]),
+        ("divide", ["access_divide_", " left "]),
+        ("math", ["access_math_exp_precise with x = ", "near"]),
+    ] {
+        let run = sandbox.tool("access", [pattern, "--device", "sim", "--ptx-dir", "."]);
+        assert_eq!((run.status, run.stdout.as_str()), (Some(1), ""), "{run}");
+        assert!(run.stderr.starts_with("error: wrong result: "), "{run}");
+        assert!(parts.iter().all(|part| run.stderr.contains(part)), "{run}");
+    }
+    // Shared memory that nobody wrote holds zeros.
+    let run = sandbox.tool("access", ["shared-stride", "--device", "sim", "--ptx-dir", "."]);
+    assert_eq!(run.status, Some(1), "{run}");
+    // And what was left alone still passes.
+    assert_eq!(sandbox.tool("access", ["width", "--device", "sim", "--ptx-dir", "."]).status, Some(0));
+}
