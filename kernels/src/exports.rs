@@ -1,3 +1,4 @@
 //! The exported kernels: one line for each, and one file for each family.
 
 pub mod ladder;
+pub mod transpose;
