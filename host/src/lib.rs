@@ -13,6 +13,7 @@ mod host_memory;
 pub mod input;
 pub mod launch;
 pub mod op;
+pub mod output;
 pub mod profile;
 pub mod ptx;
 pub mod reduce;

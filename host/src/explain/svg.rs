@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use super::{Array, Picture, Row, Step, Work};
+use crate::output::{self, escape, theme, wrap};
 
 /// Around everything.
 const MARGIN: f64 = 16.0;
@@ -23,34 +24,7 @@ const STRONG_CHAR: f64 = 8.4;
 /// Characters of a line of text.
 const WRAP: usize = 100;
 
-const STYLE: &str = "\
-text { font: 13px system-ui, sans-serif; fill: #24292f; }
-.value { font: 14px ui-monospace, monospace; text-anchor: middle; }
-.thread { font: 12px ui-monospace, monospace; text-anchor: middle; }
-.index { font: 10px ui-monospace, monospace; text-anchor: middle; fill: #6e7781; }
-.small { font-size: 12px; fill: #57606a; }
-.strong { font-weight: 600; }
-.warn { fill: #cf222e; }
-.paper { fill: #ffffff; }
-.cell { fill: #f6f8fa; stroke: #57606a; }
-.new { fill: #ddf4ff; stroke: #0969da; }
-.clash { stroke: #cf222e; stroke-width: 2.5; }
-.lane { fill: #ffffff; stroke: #0969da; stroke-width: 1.5; }
-.arrow { fill: none; stroke: #57606a; }
-.tip { fill: #57606a; }
-@media (prefers-color-scheme: dark) {
-text { fill: #e6edf3; }
-.index { fill: #8b949e; }
-.small { fill: #9ea7b3; }
-.warn { fill: #ff7b72; }
-.paper { fill: #0d1117; }
-.cell { fill: #161b22; stroke: #8b949e; }
-.new { fill: #0c2d6b; stroke: #58a6ff; }
-.clash { stroke: #ff7b72; }
-.lane { fill: #0d1117; stroke: #58a6ff; }
-.arrow { stroke: #8b949e; }
-.tip { fill: #8b949e; }
-}";
+const STYLE: &str = include_str!("../output/picture.css");
 
 impl Picture {
     /// Draws it; with `banks` also the banks of shared memory, and where they conflict.
@@ -58,33 +32,22 @@ impl Picture {
     /// Each row is a group of class `row`, each step one of class `step`, with an arrow of class `from` for each cell
     /// that a thread reads and one of class `to` for each that it writes.
     pub fn to_svg(&self, banks: bool) -> String {
-        let rows = self.steps.iter().flat_map(|step| step.before.iter().chain([&step.after])).chain([&self.input]);
-        let values = rows.clone().flat_map(|row| &row.values).map(|value| value.to_string().len());
-        let threads = self.steps.iter().flat_map(|step| step.work.iter().map(|work| work.thread.to_string().len()));
-        let radius = (threads.max().unwrap_or(1) as f64 * THREAD_CHAR / 2.0 + 4.0).max(12.0);
-        let cell = (values.max().unwrap_or(1) as f64 * VALUE_CHAR + 10.0).max(2.0 * radius + 8.0);
-        let cells = rows.map(|row| row.values.len()).max().unwrap_or(0);
-        let labels = self.steps.iter().flat_map(|step| self.labels(step, banks));
-        let label = labels.map(|(_, label)| label.chars().count()).max().unwrap_or(0) as f64 * TEXT_CHAR;
-        let left = MARGIN + label.max(LABELS);
-        let right = left + cell * cells as f64 + MARGIN;
-        let mut drawing = Drawing { body: String::new(), y: MARGIN, left, right, cell, radius, banks };
-
+        let mut drawing = self.drawing(String::new(), banks);
         drawing.lines(&self.headline(), "strong");
         if let Some(note) = self.padding_note() {
             drawing.lines(&note, "small");
         }
-        let size = u64::from(self.plan.problem.element.size());
-        drawing.numbers(cells, "cell", |index| index as u64);
-        if banks {
-            drawing.numbers(self.shared_shown as usize, "bank", |index| index as u64 * size / 4 % 32);
-        }
+        self.numbers(&mut drawing);
         drawing.row(&self.input, &[], None);
         let mut labels = Vec::new();
         for step in &self.steps {
             labels.extend(self.labels(step, banks));
             // Arrows begin at the row above: of steps that change nothing there are labels only, beside the next one.
             if !step.work.is_empty() {
+                if let Some(before) = &step.before {
+                    drawing.y += 12.0;
+                    drawing.row(before, &[], None);
+                }
                 drawing.step(step, &std::mem::take(&mut labels));
             }
         }
@@ -101,7 +64,94 @@ impl Picture {
             drawing.lines(&note, "small");
         }
         drawing.lines(&self.verdict(), "strong");
-        self.frame(&drawing)
+        let told: Vec<String> = self
+            .steps
+            .iter()
+            .filter(|step| !step.work.is_empty())
+            .map(|step| format!("{}: {}.", step.title(self.launches_shown), step.after))
+            .collect();
+        let described = format!("{} {}.", told.join(" "), self.verdict());
+        let style = format!("<style>\n{}\n</style>\n", theme::resolve(STYLE));
+        drawing.frame(&self.headline(), &described, &style, drawing.y + MARGIN)
+    }
+
+    /// Draws it step by step, each with the values before and after; the first shows the values alone.
+    ///
+    /// `id` names it in a [`Document`](output::Document).
+    ///
+    /// ```
+    /// use warpfold::{element::Values, explain::{Request, explain}, op::Op, ptx::PtxLibrary, variant::Variant};
+    ///
+    /// let request = Request { variant: Variant::Sequential, op: Op::Sum, block: None };
+    /// let explained = explain(&PtxLibrary::embedded()?, &request, &Values::I32(vec![3, 1, 4, 1]))?;
+    /// let picture = explained.to_picture("rung-3", false);
+    /// let captions: Vec<&str> = picture.steps.iter().map(|step| step.caption.as_str()).collect();
+    /// assert_eq!(captions[2], "step 1, stride 2: 2 threads, then barrier");
+    /// assert_eq!(captions.len(), 5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn to_picture(&self, id: &str, banks: bool) -> output::Picture {
+        let mut drawings = Vec::new();
+        let mut drawing = |caption: String, above: &Row, step: Option<&Step>| {
+            let mut drawing = self.drawing(format!("{id}-{}-", drawings.len() + 1), banks);
+            self.numbers(&mut drawing);
+            drawing.row(above, &[], None);
+            if let Some(step) = step {
+                drawing.step(step, &self.labels(step, banks));
+            }
+            drawings.push((drawing, caption, step.map_or(above, |step| &step.after).to_string()));
+        };
+        drawing("the values".to_owned(), &self.input, None);
+        let mut above = &self.input;
+        let mut folded = Vec::new();
+        for step in &self.steps {
+            folded.push(step.summary(self.launches_shown));
+            if step.work.is_empty() {
+                continue;
+            }
+            drawing(folded.join("; "), step.before.as_ref().unwrap_or(above), Some(step));
+            folded.clear();
+            above = &step.after;
+        }
+        // The page below it stays where it is while one steps through.
+        let height = drawings.iter().map(|(drawing, ..)| drawing.y + MARGIN).fold(0.0, f64::max);
+        let steps = drawings.iter().map(|(drawing, caption, values)| {
+            let svg = drawing.frame(caption, &format!("Values: {values}."), "", height);
+            output::Step { caption: caption.clone(), svg }
+        });
+        let notes = [self.padding_note(), self.others_note(), Some(format!("{}.", self.verdict()))];
+        output::Picture {
+            id: id.to_owned(),
+            title: self.headline(),
+            text_alternative: notes.into_iter().flatten().collect::<Vec<_>>().join(" "),
+            steps: steps.collect(),
+        }
+    }
+
+    /// An empty drawing with room for all steps; `id` begins the ids of its elements.
+    fn drawing(&self, id: String, banks: bool) -> Drawing {
+        let rows = self.steps.iter().flat_map(|step| step.before.iter().chain([&step.after])).chain([&self.input]);
+        let values = rows.clone().flat_map(|row| &row.values).map(|value| value.to_string().len());
+        let threads = self.steps.iter().flat_map(|step| step.work.iter().map(|work| work.thread.to_string().len()));
+        let radius = (threads.max().unwrap_or(1) as f64 * THREAD_CHAR / 2.0 + 4.0).max(12.0);
+        let cell = (values.max().unwrap_or(1) as f64 * VALUE_CHAR + 10.0).max(2.0 * radius + 8.0);
+        let cells = rows.map(|row| row.values.len()).max().unwrap_or(0);
+        let labels = self.steps.iter().flat_map(|step| self.labels(step, banks));
+        let label = labels.map(|(_, label)| label.chars().count()).max().unwrap_or(0) as f64 * TEXT_CHAR;
+        let left = MARGIN + label.max(LABELS);
+        let right = left + cell * cells as f64 + MARGIN;
+        Drawing { id, body: String::new(), y: MARGIN, left, right, cell, radius, banks }
+    }
+
+    /// The numbers of the cells, and of their banks.
+    fn numbers(&self, drawing: &mut Drawing) {
+        let rows = self.steps.iter().map(|step| &step.after).chain([&self.input]);
+        let cells = rows.map(|row| row.values.len()).max().unwrap_or(0);
+        drawing.numbers(cells, "cell", |index| index as u64);
+        if drawing.banks {
+            let size = u64::from(self.plan.problem.element.size());
+            drawing.numbers(self.shared_shown as usize, "bank", |index| index as u64 * size / 4 % 32);
+        }
     }
 
     /// Lines beside a step, each with its class.
@@ -123,30 +173,12 @@ impl Picture {
         }
         labels
     }
-
-    fn frame(&self, drawing: &Drawing) -> String {
-        let (width, height) = (drawing.right, drawing.y + MARGIN);
-        let told: Vec<String> = self
-            .steps
-            .iter()
-            .filter(|step| !step.work.is_empty())
-            .map(|step| format!("{}: {}.", step.title(self.launches_shown), step.after))
-            .collect();
-        let (title, desc) = (escape(&self.headline()), escape(&format!("{} {}.", told.join(" "), self.verdict())));
-        let body = &drawing.body;
-        format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" \
-             aria-labelledby=\"title desc\">\n\
-             <title id=\"title\">{title}</title>\n<desc id=\"desc\">{desc}</desc>\n<style>\n{STYLE}\n</style>\n\
-             <defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" \
-             orient=\"auto\"><path class=\"tip\" d=\"M0 1 8 4 0 7z\"/></marker></defs>\n\
-             <rect class=\"paper\" width=\"{width:.0}\" height=\"{height:.0}\"/>\n{body}</svg>\n"
-        )
-    }
 }
 
 /// What has been drawn so far, from the top down.
 struct Drawing {
+    /// What its ids begin with.
+    id: String,
     body: String,
     y: f64,
     /// Where cells begin.
@@ -160,6 +192,20 @@ struct Drawing {
 }
 
 impl Drawing {
+    /// The whole element; `title` and `desc` tell what is seen.
+    fn frame(&self, title: &str, desc: &str, style: &str, height: f64) -> String {
+        let Self { id, body, right: width, .. } = self;
+        let (title, desc) = (escape(title), escape(desc));
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"explained\" viewBox=\"0 0 {width:.0} {height:.0}\" \
+             width=\"{width:.0}\" height=\"{height:.0}\" role=\"img\" aria-labelledby=\"{id}title {id}desc\">\n\
+             <title id=\"{id}title\">{title}</title>\n<desc id=\"{id}desc\">{desc}</desc>\n{style}\
+             <defs><marker id=\"{id}tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" \
+             orient=\"auto\"><path class=\"tip\" d=\"M0 1 8 4 0 7z\"/></marker></defs>\n\
+             <rect class=\"paper\" width=\"{width:.0}\" height=\"{height:.0}\"/>\n{body}</svg>\n"
+        )
+    }
+
     /// The middle of a cell.
     fn middle(&self, index: u64) -> f64 {
         self.left + self.cell * (index as f64 + 0.5)
@@ -179,7 +225,7 @@ impl Drawing {
     /// Text over the whole width, which grows to hold it.
     fn lines(&mut self, text: &str, class: &str) {
         let char_width = if class == "strong" { STRONG_CHAR } else { TEXT_CHAR };
-        for line in wrap(text) {
+        for line in wrap(text, WRAP) {
             self.right = self.right.max(2.0 * MARGIN + line.chars().count() as f64 * char_width);
             self.y += LEADING;
             self.text(MARGIN, self.y - 4.0, class, &line);
@@ -216,10 +262,6 @@ impl Drawing {
     }
 
     fn step(&mut self, step: &Step, labels: &[(&str, String)]) {
-        if let Some(before) = &step.before {
-            self.y += 12.0;
-            self.row(before, &[], None);
-        }
         self.push(format_args!("<g class=\"step\">"));
         let layers = step.layers();
         let (above, pitch) = (self.y, 2.0 * self.radius + 6.0);
@@ -255,6 +297,7 @@ impl Drawing {
     fn arrows(&mut self, step: &Step, work: &Work, above: f64, y: f64, below: f64) {
         let (x, radius) = (self.middle(work.writes.index), self.radius);
         let reads: Vec<u64> = drawn_reads(step, work).collect();
+        let id = self.id.clone();
         for read in reads {
             let from = self.middle(read);
             // Arrows end at the top of the circle, where they meet no neighbour.
@@ -262,12 +305,12 @@ impl Drawing {
             let (to, top) = (x + side * radius, y - radius * (1.0 - side * side).sqrt() - 1.0);
             let start = above + 1.0;
             self.push(format_args!(
-                "<path class=\"arrow from\" marker-end=\"url(#tip)\" d=\"M{from:.1} {start:.1} {to:.1} {top:.1}\"/>"
+                "<path class=\"arrow from\" marker-end=\"url(#{id}tip)\" d=\"M{from:.1} {start:.1} {to:.1} {top:.1}\"/>"
             ));
         }
         let (start, end) = (y + radius, below - 1.0);
         self.push(format_args!(
-            "<path class=\"arrow to\" marker-end=\"url(#tip)\" d=\"M{x:.1} {start:.1} {x:.1} {end:.1}\"/>"
+            "<path class=\"arrow to\" marker-end=\"url(#{id}tip)\" d=\"M{x:.1} {start:.1} {x:.1} {end:.1}\"/>"
         ));
     }
 
@@ -289,24 +332,4 @@ impl Drawing {
 /// The cells of the row above that a thread reads.
 fn drawn_reads(step: &Step, work: &Work) -> impl Iterator<Item = u64> {
     work.reads.iter().filter(|cell| cell.array == step.from).map(|cell| cell.index)
-}
-
-/// Lines of about [`WRAP`] characters.
-fn wrap(text: &str) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut().filter(|line| line.len() + word.len() < WRAP) {
-            Some(line) => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            None => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
-/// Text as XML writes it.
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

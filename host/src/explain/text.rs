@@ -128,6 +128,15 @@ impl Step {
         format!("{launch}{kind}{strides}{way}")
     }
 
+    /// What it is, who works, and what ends it.
+    pub(super) fn summary(&self, launches: usize) -> String {
+        let title = self.title(launches);
+        if self.work.is_empty() {
+            return format!("{title}: {}", self.beyond_note());
+        }
+        format!("{title}: {}, then {}", plural(self.threads(), "thread"), self.ending())
+    }
+
     /// Threads at work on what is shown.
     pub(super) fn threads(&self) -> u64 {
         let mut threads: Vec<u32> = self.work.iter().map(|work| work.thread).collect();
@@ -220,11 +229,10 @@ struct Grid<'a> {
 
 impl Grid<'_> {
     fn step(&self, out: &mut impl Write, step: &Step, banks: bool) -> io::Result<()> {
-        let title = step.title(self.picture.launches_shown);
+        writeln!(out, "{}", step.summary(self.picture.launches_shown))?;
         if step.work.is_empty() {
-            return writeln!(out, "{title}: {}", step.beyond_note());
+            return Ok(());
         }
-        writeln!(out, "{title}: {}, then {}", plural(step.threads(), "thread"), step.ending())?;
         if let Some(before) = &step.before {
             self.row(out, before, &[], banks)?;
         }

@@ -6,7 +6,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use simt::{Banks, Counters, InstructionCounters, Traffic};
 
 use super::{Profiled, waste::is_predicated};
-use crate::launch::Plan;
+use crate::{launch::Plan, output::grouped};
 
 /// Bytes of a sector of global memory.
 pub(super) const SECTOR: u64 = 32;
@@ -157,19 +157,6 @@ impl Figure {
             None => self.actual != 0.0 || self.ideal.is_some(),
         }
     }
-}
-
-/// Digits in groups of three.
-pub(super) fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// An empty table of numbers behind two columns of text.

@@ -4,8 +4,8 @@ use std::fmt;
 
 use simt::{Counters, InstructionCounters};
 
-use super::figures::{grouped, ideal_sectors, instructions_per_32_elements, sectors};
-use crate::launch::Plan;
+use super::figures::{ideal_sectors, instructions_per_32_elements, sectors};
+use crate::{launch::Plan, output::grouped};
 
 /// Issue slots of a wavefront of shared memory. A multiprocessor issues four warp instructions a cycle, one from each of
 /// its schedulers, and serves one wavefront.

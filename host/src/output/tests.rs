@@ -1,0 +1,206 @@
+//! Each format on the same document, and its edges.
+
+use super::*;
+
+/// Characters that mean something to one of the formats.
+pub(super) const NASTY: &str = "<a> & \"b\" | 'c', `d` *e* _f_\nnext \\ line";
+
+pub(super) fn document() -> Document {
+    let columns = vec![
+        Column::new("rung", "rung"),
+        Column::new("launches", "launches"),
+        Column::new("time_us", "time").in_unit("us"),
+        Column::new("speedup", "step"),
+    ];
+    let mut table = Table::new("ladder", "The ladder", columns);
+    table.push([Cell::from("1"), Cell::Integer(12_345), Cell::number(43.01, 1), Cell::Missing]);
+    table.push([Cell::from("2"), Cell::Integer(3), Cell::number(28.149, 1), Cell::number(1.528, 2)]);
+    table.notes.push("Median of 41 runs.".into());
+    Document {
+        title: "reduce ladder".into(),
+        environment: vec![("device".into(), "H100".into()), ("n".into(), "2^22".into())],
+        tables: vec![table],
+        ..Document::default()
+    }
+}
+
+fn nasty() -> Document {
+    let mut table = Table::new("nasty", NASTY, vec![Column::new("key, \"x\"", NASTY), Column::new("n", "n")]);
+    table.push([Cell::from(NASTY), Cell::number(f64::NAN, 1)]);
+    table.push([Cell::from(""), Cell::number(f64::NEG_INFINITY, 1)]);
+    table.notes.push(NASTY.into());
+    Document {
+        title: NASTY.into(),
+        environment: vec![(NASTY.into(), NASTY.into())],
+        tables: vec![table],
+        ..Document::default()
+    }
+}
+
+pub(super) fn written(document: &Document, format: Format) -> String {
+    let mut bytes = Vec::new();
+    document.write(format, &mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn formats_are_read_as_they_are_spelt() {
+    for format in Format::ALL {
+        assert_eq!(format.to_string().parse(), Ok(format));
+    }
+    let error = "yaml".parse::<Format>().unwrap_err();
+    assert_eq!(error.to_string(), "unknown format 'yaml': it is one of table, markdown, csv, json, svg, html");
+}
+
+#[test]
+fn a_terminal_gets_aligned_tables() {
+    insta::assert_snapshot!(written(&document(), Format::Table), @r#"
+    reduce ladder
+
+    device  H100
+    n       2^22
+
+    The ladder
+
+    | rung | launches | time (us) | step |
+    |------|----------|-----------|------|
+    | 1    |   12 345 |      43.0 |      |
+    | 2    |        3 |      28.1 | 1.53 |
+
+    Median of 41 runs.
+    "#);
+    insta::assert_snapshot!(written(&nasty(), Format::Table), @r#"
+    <a> & "b" | 'c', `d` *e* _f_ next \ line
+
+    <a> & "b" | 'c', `d` *e* _f_ next \ line  <a> & "b" | 'c', `d` *e* _f_ next \ line
+
+    <a> & "b" | 'c', `d` *e* _f_ next \ line
+
+    | <a> & "b" | 'c', `d` *e* _f_ | n |
+    | next \ line                  |   |
+    |------------------------------|---|
+    | <a> & "b" | 'c', `d` *e* _f_ |   |
+    | next \ line                  |   |
+    |                              |   |
+
+    <a> & "b" | 'c', `d` *e* _f_ next \ line
+    "#);
+}
+
+#[test]
+fn markdown_is_escaped() {
+    insta::assert_snapshot!(written(&document(), Format::Markdown), @r#"
+    # reduce ladder
+
+    - device: H100
+    - n: 2^22
+
+    ## The ladder
+
+    | rung | launches | time (us) | step |
+    |------|---------:|----------:|-----:|
+    | 1    |   12 345 |      43.0 |      |
+    | 2    |        3 |      28.1 | 1.53 |
+
+    Median of 41 runs.
+    "#);
+    insta::assert_snapshot!(written(&nasty(), Format::Markdown), @r#"
+    # \<a\> \& "b" \| 'c', \`d\` \*e\* \_f\_<br>next \\ line
+
+    - \<a\> \& "b" \| 'c', \`d\` \*e\* \_f\_<br>next \\ line: \<a\> \& "b" \| 'c', \`d\` \*e\* \_f\_<br>next \\ line
+
+    ## \<a\> \& "b" \| 'c', \`d\` \*e\* \_f\_<br>next \\ line
+
+    | \<a\> \& "b" \| 'c', \`d\` \*e\* \_f\_<br>next \\ line | n |
+    |--------------------------------------------------------|--:|
+    | \<a\> \& "b" \| 'c', \`d\` \*e\* \_f\_<br>next \\ line |   |
+    |                                                        |   |
+
+    \<a\> \& "b" \| 'c', \`d\` \*e\* \_f\_<br>next \\ line
+    "#);
+}
+
+#[test]
+fn csv_is_read_back() {
+    assert_eq!(written(&document(), Format::Csv), "rung,launches,time_us,speedup\n1,12345,43.01,\n2,3,28.149,1.528\n");
+    let text = written(&nasty(), Format::Csv);
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    assert_eq!(reader.headers().unwrap(), vec!["key, \"x\"", "n"]);
+    let rows: Vec<_> = reader.records().map(Result::unwrap).collect();
+    assert_eq!(rows, [vec![NASTY, ""], vec!["", ""]]);
+    assert!(matches!(Document::default().write(Format::Csv, &mut Vec::new()), Err(OutputError::NoTable)));
+}
+
+#[test]
+fn json_keeps_numbers_whole() {
+    let mut document = document();
+    document.tables[0].push([
+        Cell::Missing,
+        Cell::Integer(u64::MAX),
+        Cell::number(f64::INFINITY, 1),
+        Cell::number(0.1, 2),
+    ]);
+    let json: serde_json::Value = serde_json::from_str(&written(&document, Format::Json)).unwrap();
+    assert_eq!(json["environment"], serde_json::json!({ "device": "H100", "n": "2^22" }));
+    assert_eq!(json["notes"]["ladder"][0], "Median of 41 runs.");
+    let rows = &json["tables"]["ladder"];
+    assert_eq!(rows[0], serde_json::json!({ "rung": "1", "launches": 12345, "time_us": 43.01, "speedup": null }));
+    assert_eq!(rows[2].to_string(), r#"{"rung":null,"launches":18446744073709551615,"time_us":null,"speedup":0.1}"#);
+    let json: serde_json::Value = serde_json::from_str(&written(&nasty(), Format::Json)).unwrap();
+    assert_eq!(json["environment"][NASTY], NASTY);
+}
+
+#[test]
+fn short_rows_end_in_what_is_missing() {
+    let mut document = document();
+    document.tables[0].rows.push(vec![Cell::from("3")]);
+    assert!(written(&document, Format::Table).contains("\n| 3    |          |           |      |\n"));
+    assert!(written(&document, Format::Csv).ends_with("\n3,,,\n"));
+    assert!(written(&document, Format::Json).contains(r#"{"rung":"3","launches":null,"time_us":null,"speedup":null}"#));
+}
+
+#[test]
+#[should_panic(expected = "cells and columns of table ladder")]
+fn a_row_has_a_cell_for_each_column() {
+    document().tables[0].push([Cell::Missing]);
+}
+
+#[test]
+fn nothing_at_all_is_written_too() {
+    let empty = Document::default();
+    assert_eq!(written(&empty, Format::Table), "\n");
+    assert_eq!(written(&empty, Format::Markdown), "# \n");
+    assert!(serde_json::from_str::<serde_json::Value>(&written(&empty, Format::Json)).is_ok());
+    assert!(matches!(empty.write(Format::Svg, &mut Vec::new()), Err(OutputError::NoChart)));
+
+    let mut document = document();
+    document.tables[0].rows.clear();
+    assert!(written(&document, Format::Table).contains("| rung | launches | time (us) | step |\n"));
+    assert_eq!(written(&document, Format::Csv), "rung,launches,time_us,speedup\n");
+}
+
+#[test]
+fn what_comes_first_can_be_chosen() {
+    let mut document = document();
+    let second = Table { id: "second".into(), ..document.tables[0].clone() };
+    let third = Table { id: "third".into(), ..second.clone() };
+    document.tables.extend([second, third]);
+    document.put_table_first("third").unwrap();
+    let ids: Vec<_> = document.tables.iter().map(|table| table.id.as_str()).collect();
+    assert_eq!(ids, ["third", "ladder", "second"]);
+    let error = document.put_table_first("fourth").unwrap_err();
+    assert_eq!(error.to_string(), "unknown table 'fourth': there is third, ladder, second");
+    let error = document.put_chart_first("any").unwrap_err();
+    assert_eq!(error.to_string(), "unknown chart 'any': there is none");
+}
+
+#[test]
+fn digits_are_in_groups_of_three() {
+    for (value, shown) in
+        [(0.0, "0.0"), (-0.04, "-0.0"), (999.94, "999.9"), (-1234.56, "-1 234.6"), (1e6, "1 000 000.0")]
+    {
+        assert_eq!(Cell::number(value, 1).show(), shown);
+    }
+    assert_eq!(Cell::number(123_456.7, 0).show(), "123 457");
+    assert_eq!(Cell::Integer(u64::MAX).show(), "18 446 744 073 709 551 615");
+}
