@@ -9,7 +9,7 @@
 
 mod vector;
 
-pub use vector::{Double, Quad, Single, Vector, Words};
+pub use vector::{Vector, Word};
 
 use super::{at, tile_column, tile_row};
 use cuda_std::thread;
@@ -116,7 +116,7 @@ unsafe fn load_vectors<T: Copy, V: Vector<W>, const W: usize, const SIDE: u32, c
         while k < W {
             if x < cols && y + (k as u32) < rows {
                 // SAFETY: within the matrix, and aligned, as rows and `x` are multiples of a vector.
-                square[k] = unsafe { V::load(input.add(at(y + k as u32, x, cols)).cast()) };
+                square[k] = unsafe { *input.add(at(y + k as u32, x, cols)).cast() };
             }
             k += 1;
         }
@@ -124,7 +124,7 @@ unsafe fn load_vectors<T: Copy, V: Vector<W>, const W: usize, const SIDE: u32, c
         let mut k = 0;
         while k < W {
             // SAFETY: within the tile.
-            unsafe { square[k].store(tile.add(cell::<SIDE>(k as u32, tx, ty + i))) };
+            unsafe { *tile.add(cell::<SIDE>(k as u32, tx, ty + i)) = square[k] };
             k += 1;
         }
         i += ROWS;

@@ -1,23 +1,13 @@
 //! Vectors of elements, as wide as one instruction loads, and the transposition of small squares of them in registers.
 
+use core::mem;
+
 use cuda_std::ext;
 
 /// What one instruction loads and stores.
-pub trait Words: Copy {
+pub trait Word: Copy {
     /// All bits 0.
     const ZERO: Self;
-
-    /// Loads it, word by word: of a copy as a whole, LLVM 22 makes two halves.
-    ///
-    /// # Safety
-    /// `from` is valid and aligned.
-    unsafe fn load(from: *const Self) -> Self;
-
-    /// Stores it, word by word.
-    ///
-    /// # Safety
-    /// `to` is valid and aligned.
-    unsafe fn store(self, to: *mut Self);
 
     /// Stores it as what will not be read again soon.
     ///
@@ -27,159 +17,107 @@ pub trait Words: Copy {
 }
 
 /// A vector of `W` elements.
-pub trait Vector<const W: usize>: Words {
+pub trait Vector<const W: usize>: Word {
     /// Element `j` of vector `i` becomes element `i` of vector `j`.
     fn transpose(square: [Self; W]) -> [Self; W];
 }
 
-/// The vector of so many words.
-macro_rules! words_of {
-    ($vector:ident, $words:literal, $store:ident) => {
-        impl Words for $vector {
-            const ZERO: Self = Self([0; $words]);
-
-            #[inline(always)]
-            unsafe fn load(from: *const Self) -> Self {
-                let mut vector = Self::ZERO;
-                let mut i = 0;
-                while i < $words {
-                    // SAFETY: one of its words.
-                    vector.0[i] = unsafe { *from.cast::<u32>().add(i) };
-                    i += 1;
-                }
-                vector
-            }
-
-            #[inline(always)]
-            unsafe fn store(self, to: *mut Self) {
-                let mut i = 0;
-                while i < $words {
-                    // SAFETY: one of its words.
-                    unsafe { *to.cast::<u32>().add(i) = self.0[i] };
-                    i += 1;
-                }
-            }
+/// Implements [`Word`], and [`Vector`] for elements of 1, 2, 4, … bytes, for a vector of so many words of 32 bits.
+macro_rules! vectors {
+    ($vector:ident, $words:literal, $store:ident, $($of_element:literal),+) => {
+        impl Word for $vector {
+            const ZERO: Self = 0;
 
             #[inline(always)]
             unsafe fn store_streaming(self, to: *mut Self) {
-                // SAFETY: the caller's contract is the callee's.
-                unsafe { ext::$store(to.cast(), self.0) }
+                // SAFETY: the caller's contract is the callee's; all bits are valid words.
+                unsafe { ext::$store(to.cast(), mem::transmute::<Self, [u32; $words]>(self)) }
             }
         }
-    };
-}
 
-/// Elements of 1 byte: squares of 4 x 4 are exchanged between words, and transposed by themselves.
-macro_rules! bytes {
-    ($vector:ident, $words:literal) => {
+        /// Elements of 1 byte: squares of 4 x 4 change their places, and are transposed by themselves.
         impl Vector<{ 4 * $words }> for $vector {
             #[inline(always)]
             fn transpose(square: [Self; 4 * $words]) -> [Self; 4 * $words] {
-                let mut transposed = [Self::ZERO; 4 * $words];
+                // SAFETY: all bits are valid words.
+                let square = unsafe { mem::transmute::<[Self; 4 * $words], [[u32; $words]; 4 * $words]>(square) };
+                let mut transposed = [[0; $words]; 4 * $words];
                 let mut r = 0;
                 while r < $words {
                     let mut c = 0;
                     while c < $words {
-                        let rows = [
-                            square[4 * r].0[c],
-                            square[4 * r + 1].0[c],
-                            square[4 * r + 2].0[c],
-                            square[4 * r + 3].0[c],
-                        ];
-                        let [first, second, third, fourth] = transpose_bytes(rows);
-                        transposed[4 * c].0[r] = first;
-                        transposed[4 * c + 1].0[r] = second;
-                        transposed[4 * c + 2].0[r] = third;
-                        transposed[4 * c + 3].0[r] = fourth;
+                        let [first, second, third, fourth] = transpose_bytes([
+                            square[4 * r][c],
+                            square[4 * r + 1][c],
+                            square[4 * r + 2][c],
+                            square[4 * r + 3][c],
+                        ]);
+                        transposed[4 * c][r] = first;
+                        transposed[4 * c + 1][r] = second;
+                        transposed[4 * c + 2][r] = third;
+                        transposed[4 * c + 3][r] = fourth;
                         c += 1;
                     }
                     r += 1;
                 }
-                transposed
+                // SAFETY: as above.
+                unsafe { mem::transmute::<[[u32; $words]; 4 * $words], [Self; 4 * $words]>(transposed) }
             }
         }
-    };
-}
 
-/// Elements of 2 bytes: squares of 2 x 2 are exchanged between words, and transposed by themselves.
-macro_rules! halves {
-    ($vector:ident, $words:literal) => {
+        /// Elements of 2 bytes: squares of 2 x 2 change their places, and are transposed by themselves.
         impl Vector<{ 2 * $words }> for $vector {
             #[inline(always)]
             fn transpose(square: [Self; 2 * $words]) -> [Self; 2 * $words] {
-                let mut transposed = [Self::ZERO; 2 * $words];
+                // SAFETY: all bits are valid words.
+                let square = unsafe { mem::transmute::<[Self; 2 * $words], [[u32; $words]; 2 * $words]>(square) };
+                let mut transposed = [[0; $words]; 2 * $words];
                 let mut r = 0;
                 while r < $words {
                     let mut c = 0;
                     while c < $words {
-                        let (upper, lower) = (square[2 * r].0[c], square[2 * r + 1].0[c]);
-                        transposed[2 * c].0[r] = low_halves(upper, lower);
-                        transposed[2 * c + 1].0[r] = high_halves(upper, lower);
+                        let (upper, lower) = (square[2 * r][c], square[2 * r + 1][c]);
+                        transposed[2 * c][r] = low_halves(upper, lower);
+                        transposed[2 * c + 1][r] = high_halves(upper, lower);
                         c += 1;
                     }
                     r += 1;
                 }
-                transposed
+                // SAFETY: as above.
+                unsafe { mem::transmute::<[[u32; $words]; 2 * $words], [Self; 2 * $words]>(transposed) }
             }
         }
-    };
-}
 
-/// Elements of whole words, which only change their places.
-macro_rules! words {
-    ($vector:ident, $words:literal, $of_element:literal) => {
-        impl Vector<{ $words / $of_element }> for $vector {
-            #[inline(always)]
-            fn transpose(square: [Self; $words / $of_element]) -> [Self; $words / $of_element] {
-                let mut transposed = square;
-                let mut r = 0;
-                while r < $words / $of_element {
-                    let mut word = 0;
-                    while word < $words {
-                        let (c, of_element) = (word / $of_element, word % $of_element);
-                        transposed[c].0[$of_element * r + of_element] = square[r].0[word];
-                        word += 1;
+        $(
+            /// Elements of whole words, which only change their places.
+            impl Vector<{ $words / $of_element }> for $vector {
+                #[inline(always)]
+                fn transpose(square: [Self; $words / $of_element]) -> [Self; $words / $of_element] {
+                    const W: usize = $words / $of_element;
+                    // SAFETY: all bits are valid words.
+                    let square = unsafe { mem::transmute::<[Self; W], [[u32; $words]; W]>(square) };
+                    let mut transposed = [[0; $words]; W];
+                    let mut r = 0;
+                    while r < W {
+                        let mut word = 0;
+                        while word < $words {
+                            let (c, of_element) = (word / $of_element, word % $of_element);
+                            transposed[c][$of_element * r + of_element] = square[r][word];
+                            word += 1;
+                        }
+                        r += 1;
                     }
-                    r += 1;
+                    // SAFETY: as above.
+                    unsafe { mem::transmute::<[[u32; $words]; W], [Self; W]>(transposed) }
                 }
-                transposed
             }
-        }
+        )+
     };
 }
 
-/// 4 bytes.
-#[derive(Clone, Copy)]
-#[repr(C, align(4))]
-pub struct Single([u32; 1]);
-
-words_of!(Single, 1, store_streaming);
-bytes!(Single, 1);
-halves!(Single, 1);
-words!(Single, 1, 1);
-
-/// 8 bytes.
-#[derive(Clone, Copy)]
-#[repr(C, align(8))]
-pub struct Double([u32; 2]);
-
-words_of!(Double, 2, store_streaming_2);
-bytes!(Double, 2);
-halves!(Double, 2);
-words!(Double, 2, 1);
-words!(Double, 2, 2);
-
-/// 16 bytes.
-#[derive(Clone, Copy)]
-#[repr(C, align(16))]
-pub struct Quad([u32; 4]);
-
-words_of!(Quad, 4, store_streaming_4);
-bytes!(Quad, 4);
-halves!(Quad, 4);
-words!(Quad, 4, 1);
-words!(Quad, 4, 2);
-words!(Quad, 4, 4);
+vectors!(u32, 1, store_streaming, 1);
+vectors!(u64, 2, store_streaming_2, 1, 2);
+vectors!(u128, 4, store_streaming_4, 1, 2, 4);
 
 /// The low halves of two words: of `upper` below, of `lower` above.
 #[inline(always)]
