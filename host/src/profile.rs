@@ -45,10 +45,11 @@ use crate::{
 };
 
 pub use compare::Comparison;
-pub use figures::{Figure, Level, figures};
+pub use figures::{Figure, Level, figures, ideal_sectors};
+pub(crate) use figures::{instructions_per_32_elements, sectors};
 pub use lines::{Line, lines};
 pub use registers::{Registers, registers};
-pub use waste::{Waste, WasteKind, Wastes};
+pub use waste::{CURRENCY, Waste, WasteKind, Wastes, ideal_cost};
 
 /// One launch and what it did.
 #[derive(Clone, Debug)]

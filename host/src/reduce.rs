@@ -3,7 +3,7 @@
 use std::{collections::HashMap, time::Duration};
 
 use crate::{
-    device::{Arg, Buffer, Device, DeviceError, Kernel, Module},
+    device::{Arg, Buffer, Device, DeviceError, DeviceKind, Kernel, Module},
     element::{Element, ElementType, Value, Values, with_slice},
     launch::{Plan, Problem, Stage},
     op::Op,
@@ -19,6 +19,9 @@ pub enum ReduceError {
     /// The device refused or failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// The device was told to stop before a timed run had ended; see [`Device::interrupt_by`].
+    #[error("no run was finished")]
+    Interrupted,
     /// The values are not those that were planned for.
     #[error("the plan is for {n} {element} elements, not for {len} of {found}")]
     Values {
@@ -76,6 +79,8 @@ impl<'a> Reducer<'a> {
     /// The input is copied to the device once; a kernel that overwrites its input gets a fresh copy for each run.
     /// The order of the operations, and so every bit of the result, depends on the plan alone.
     ///
+    /// A device that is [told to stop](Device::interrupt_by) makes no more runs: the outcome is that of the runs it ended.
+    ///
     /// # Errors
     ///
     /// See [`ReduceError`].
@@ -130,19 +135,37 @@ impl<'a> Reducer<'a> {
         let outputs = |stage: usize| plan.stages.get(stage).map_or(0, |stage| stage.outputs as usize);
         let partials = [device.alloc::<T>(outputs(0))?, device.alloc::<T>(outputs(1))?];
 
+        let result = &partials[(plan.stages.len() - 1) % 2];
+        // A launch of the simulator can be stopped in its middle, and then leaves no result: so each run's is kept.
+        let keep_each = device.info().kind == DeviceKind::Simulator;
+        let mut left = Vec::new();
         let mut times = Vec::with_capacity(runs.timed as usize);
         for run in 0..runs.warm_up + runs.timed {
+            if device.is_interrupted() {
+                break;
+            }
             before_run(run);
             if let Some(scratch) = &mut scratch {
                 scratch.copy_from(&input)?;
             }
             let source = scratch.as_ref().unwrap_or(&input);
-            let time = device.time(|| launch(device, &kernel, &plan.stages, source, &partials))?;
+            let time = match device.time(|| launch(device, &kernel, &plan.stages, source, &partials)) {
+                Err(DeviceError::Interrupted { .. }) => break,
+                time => time?,
+            };
             if run >= runs.warm_up {
                 times.push(time);
             }
+            if keep_each {
+                left = result.copy_to_host()?;
+            }
         }
-        let left = partials[(plan.stages.len() - 1) % 2].copy_to_host()?;
+        if times.is_empty() {
+            return Err(ReduceError::Interrupted);
+        }
+        if !keep_each {
+            left = result.copy_to_host()?;
+        }
         Ok(Outcome { result: combine_on_host(problem.op, &left[..last.outputs as usize]).value(), times })
     }
 

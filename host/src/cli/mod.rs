@@ -1,23 +1,40 @@
-//! What warpfold's command-line tools share: numbers as arguments, progress, errors with their exit status.
+//! What warpfold's command-line tools share: numbers as arguments, the device, progress, Ctrl-C, results in a format,
+//! completions and manual pages, errors with their exit status.
 
+mod generate;
+mod interrupt;
+mod output;
 mod progress;
 
 use std::{
+    fmt::Display,
     io::{self, Write},
     process::ExitCode,
 };
 
 use anyhow::{Context, Error};
 
+use crate::device::{Device, DeviceChoice};
+
+pub use generate::GenerateArgs;
+pub use interrupt::{INTERRUPTED, catch_interrupts, interrupted};
+pub use output::{Output, OutputArgs};
 pub use progress::Progress;
+
+/// What tools say of their exit status at the end of their help.
+pub const EXIT_STATUS: &str = "Exit status: 0 all went well, 1 a run failed or a result is wrong, 2 the arguments or the input \
+                               cannot be used, 130 Ctrl-C ended it; what was measured until then is written. A second \
+                               Ctrl-C ends it at once.";
 
 /// An error and the exit status that it asks for.
 #[derive(Debug)]
 pub enum Failure {
     /// The arguments or the input cannot be used: 2.
     Refused(Error),
-    /// The run failed, the result is wrong, or a demanded device is missing: 1.
+    /// The run failed, the result is wrong, or a demanded device is missing: 1; or 130 after Ctrl-C, which is why then.
     Failed(Error),
+    /// Ctrl-C ended it, and this is what was done until then: 130.
+    Interrupted(Error),
 }
 
 /// [`Failure::Refused`], as a function.
@@ -32,14 +49,44 @@ pub fn failed(error: impl Into<Error>) -> Failure {
 
 /// Ends a tool: writes the error, if there is one, to stderr in one line.
 pub fn exit(done: Result<(), Failure>) -> ExitCode {
-    let (error, status) = match done {
+    let (class, error, status) = match done {
         Ok(()) => return ExitCode::SUCCESS,
-        Err(Failure::Refused(error)) => (error, 2),
-        Err(Failure::Failed(error)) => (error, 1),
+        Err(Failure::Refused(error)) => ("error", error, 2),
+        Err(Failure::Failed(error)) => ("error", error, if interrupted() { INTERRUPTED } else { 1 }),
+        Err(Failure::Interrupted(error)) => ("interrupted", error, INTERRUPTED),
     };
     // `{:#}` puts causes behind the sentence. A closed stderr is no reason to panic.
-    let _ = writeln!(io::stderr(), "error: {error:#}");
+    let _ = writeln!(io::stderr(), "{class}: {error:#}");
     ExitCode::from(status)
+}
+
+/// Writes a line for people to stderr.
+pub fn note(text: impl Display) {
+    // A closed stderr is no reason to panic.
+    let _ = writeln!(io::stderr(), "note: {text}");
+}
+
+/// Opens a device that Ctrl-C interrupts, and says why if it is the simulator where a GPU might have been.
+///
+/// # Errors
+///
+/// [`Failure::Failed`] if there is no such device.
+pub fn open_device(choice: DeviceChoice) -> Result<Device, Failure> {
+    let device = interruptible(Device::open(choice).map_err(failed)?)?;
+    if let Some(reason) = device.fallback_note() {
+        note(reason);
+    }
+    Ok(device)
+}
+
+/// A device that Ctrl-C interrupts.
+///
+/// # Errors
+///
+/// As [`catch_interrupts`].
+pub fn interruptible(mut device: Device) -> Result<Device, Failure> {
+    device.interrupt_by(catch_interrupts()?);
+    Ok(device)
 }
 
 /// What came of writing to stdout. Whoever closed the pipe has read enough.

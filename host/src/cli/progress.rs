@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Shows what is going on if a second has passed and stderr is a terminal.
 #[derive(Debug)]
@@ -11,10 +11,24 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Shows nothing yet.
+    /// For work of unknown length. Shows nothing yet.
     #[expect(clippy::new_without_default, reason = "it starts a thread")]
     pub fn new() -> Self {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        Self::show_late(ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()))
+    }
+
+    /// For so many pieces of work: a bar, how many are done, and what is being done. Shows nothing yet.
+    ///
+    /// # Panics
+    ///
+    /// Never: the template is right.
+    pub fn of(pieces: u64) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(pieces), ProgressDrawTarget::hidden());
+        let style = ProgressStyle::with_template("{bar:24} {pos}/{len}, {elapsed}: {wide_msg}");
+        Self::show_late(bar.with_style(style.expect("the template is right")))
+    }
+
+    fn show_late(bar: ProgressBar) -> Self {
         // indicatif draws on a terminal only. The thread ends with the process.
         let late = bar.clone();
         std::thread::spawn(move || {
@@ -30,6 +44,11 @@ impl Progress {
     /// What is being done now.
     pub fn say(&self, message: impl Into<std::borrow::Cow<'static, str>>) {
         self.bar.set_message(message);
+    }
+
+    /// One piece more is done.
+    pub fn advance(&self) {
+        self.bar.inc(1);
     }
 }
 

@@ -22,7 +22,16 @@
 //! # }
 //! ```
 
-use std::{fmt, marker::PhantomData, str::FromStr, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    marker::PhantomData,
+    str::FromStr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use simulator::Simulator;
 
@@ -190,6 +199,12 @@ pub enum DeviceError {
         /// Size of each argument in bytes.
         arguments: Vec<usize>,
     },
+    /// The simulator was told to stop in the middle of a launch; see [`Device::interrupt_by`].
+    #[error("{kernel} was interrupted")]
+    Interrupted {
+        /// The kernel's name.
+        kernel: String,
+    },
     /// The simulator found a fault in the kernel.
     #[error(transparent)]
     Fault(Box<simt::LaunchError>),
@@ -230,6 +245,7 @@ fn sizes(sizes: &[usize]) -> String {
 pub struct Device {
     info: DeviceInfo,
     fallback_note: Option<String>,
+    interrupt: Option<&'static AtomicBool>,
     home: Arc<dyn Home>,
 }
 
@@ -319,6 +335,8 @@ trait Home: fmt::Debug + Send + Sync {
     fn fill(&self, address: u64, bytes: u64, byte: u8) -> Result<(), DeviceError>;
     fn load(self: Arc<Self>, name: &str, image: &[u8]) -> Result<Arc<dyn LoadedModule>, DeviceError>;
     fn synchronize(&self) -> Result<(), DeviceError>;
+    /// What is to end a launch once it is true; a device that cannot end one goes on.
+    fn interrupt_by(&self, _interrupt: &'static AtomicBool) {}
     fn start_clock(self: Arc<Self>) -> Result<Box<dyn Clock>, DeviceError>;
     /// What instruments saw since the last call; a device without instruments saw nothing.
     fn take_observations(&self) -> Vec<Observation> {
@@ -390,7 +408,7 @@ impl Device {
                 }
             },
         };
-        Ok(Self { info: home.info(), fallback_note, home })
+        Ok(Self { info: home.info(), fallback_note, interrupt: None, home })
     }
 
     /// The simulator, with an instrument that watches every launch; see [`Device::take_observations`]. GPUs have none.
@@ -414,13 +432,27 @@ impl Device {
     /// ```
     pub fn simulator_with(instrument: Instrument) -> Self {
         let home: Arc<dyn Home> = Arc::new(Simulator::new(Some(instrument)));
-        Self { info: home.info(), fallback_note: None, home }
+        Self { info: home.info(), fallback_note: None, interrupt: None, home }
     }
 
     /// What the instrument saw of each launch since the last call, in the order of the launches; nothing if there is no
     /// instrument.
     pub fn take_observations(&self) -> Vec<Observation> {
         self.home.take_observations()
+    }
+
+    /// Lets a flag end the work on this device, such as one that Ctrl-C sets: once it is true, the simulator stops in the
+    /// middle of a launch ([`DeviceError::Interrupted`]), and a [`Reducer`](crate::reduce::Reducer) begins no run more. A GPU
+    /// ends what it has begun.
+    ///
+    /// The first flag stays.
+    pub fn interrupt_by(&mut self, interrupt: &'static AtomicBool) {
+        self.home.interrupt_by(*self.interrupt.get_or_insert(interrupt));
+    }
+
+    /// Whether its flag is set; see [`Device::interrupt_by`].
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupt.is_some_and(|interrupt| interrupt.load(Ordering::Relaxed))
     }
 
     /// Why [`DeviceChoice::Auto`] took the simulator, in one line; `None` if it did not.

@@ -2,12 +2,12 @@
 
 use std::{
     mem,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError, atomic::AtomicBool},
     thread,
     time::{Duration, Instant},
 };
 
-use simt::{LaunchConfig, Memory, MemoryError};
+use simt::{FaultKind, LaunchConfig, LaunchError, Memory, MemoryError};
 
 use crate::host_memory;
 
@@ -32,6 +32,7 @@ pub(super) struct Simulator {
     memory: Memory,
     instrument: Option<Instrument>,
     observations: Mutex<Vec<Observation>>,
+    interrupt: OnceLock<&'static AtomicBool>,
 }
 
 impl Simulator {
@@ -42,7 +43,7 @@ impl Simulator {
             Some(Instrument::Check) => Memory::checked(capacity),
             Some(Instrument::Count) | None => Memory::new(capacity),
         };
-        Self { memory, instrument, observations: Mutex::default() }
+        Self { memory, instrument, observations: Mutex::default(), interrupt: OnceLock::new() }
     }
 }
 
@@ -123,6 +124,10 @@ impl Home for Simulator {
         Ok(())
     }
 
+    fn interrupt_by(&self, interrupt: &'static AtomicBool) {
+        self.interrupt.get_or_init(|| interrupt);
+    }
+
     fn start_clock(self: Arc<Self>) -> Result<Box<dyn Clock>, DeviceError> {
         Ok(Box::new(WallClock(Instant::now())))
     }
@@ -172,8 +177,12 @@ impl LoadedKernel for SimulatedKernel {
 
     fn launch(&self, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
         let kernel = self.module.module.kernel(&self.name).expect("it was found when this was made");
-        let config =
-            LaunchConfig { dynamic_shared_bytes: shape.shared_bytes, ..LaunchConfig::new(shape.grid, shape.block) };
+        let Simulator { memory, instrument, observations, interrupt } = &*self.module.simulator;
+        let config = LaunchConfig {
+            dynamic_shared_bytes: shape.shared_bytes,
+            interrupt: interrupt.get().copied(),
+            ..LaunchConfig::new(shape.grid, shape.block)
+        };
         let args: Vec<_> = args
             .iter()
             .map(|arg| match *arg {
@@ -182,8 +191,12 @@ impl LoadedKernel for SimulatedKernel {
                 Arg::U32(value) => simt::Arg::U32(value),
             })
             .collect();
-        let Simulator { memory, instrument, observations } = &*self.module.simulator;
-        let failed = |error| DeviceError::Fault(Box::new(error));
+        let failed = |error| match error {
+            LaunchError::Fault(fault) if matches!(fault.kind, FaultKind::Interrupted { .. }) => {
+                DeviceError::Interrupted { kernel: self.name.clone() }
+            }
+            error => DeviceError::Fault(Box::new(error)),
+        };
         let (seen, fault) = match instrument {
             None => return simt::launch(kernel, &config, &args, memory).map_err(failed),
             Some(Instrument::Count) => {

@@ -106,17 +106,17 @@ fn active_lane_efficiency(instructions: &[InstructionCounters]) -> f64 {
 }
 
 /// Sectors of all kinds.
-pub(super) fn sectors(counters: &Counters) -> u64 {
+pub(crate) fn sectors(counters: &Counters) -> u64 {
     counters.bytes_moved() / SECTOR
 }
 
-/// Sectors that hold the input and a result.
-pub(super) fn ideal_sectors(plan: &Plan) -> u64 {
+/// Sectors of global memory (32 bytes) that hold the input and a result.
+pub fn ideal_sectors(plan: &Plan) -> u64 {
     (plan.problem.n * u64::from(plan.problem.element.size())).div_ceil(SECTOR) + 1
 }
 
 /// Warp instructions over the warps' worth of elements.
-pub(super) fn instructions_per_32_elements(plan: &Plan, counters: &Counters) -> f64 {
+pub(crate) fn instructions_per_32_elements(plan: &Plan, counters: &Counters) -> f64 {
     counters.warp_instructions as f64 / (plan.problem.n as f64 / 32.0)
 }
 

@@ -13,12 +13,18 @@ const WAVEFRONT: u64 = 4;
 /// Issue slots of a sector of global memory. DRAM gives each multiprocessor about 16 bytes a cycle (an H100: 3.35 TB/s
 /// over 132 at 1.7 GHz is 15), so 32 bytes take two cycles.
 const SECTOR: u64 = 8;
-/// What the two say to people.
-pub(super) const CURRENCY: &str = "The cost is an estimate in issue slots: 1 for a warp instruction, 4 for a wavefront of shared memory, 8 for a sector of \
+/// What the currency is, for people.
+pub const CURRENCY: &str = "The cost is an estimate in issue slots: 1 for a warp instruction, 4 for a wavefront of shared memory, 8 for a sector of \
      global memory; instructions and branches are counted at PTX level.";
 
 /// The share of the cost from which a waste is worth a name.
 const NOTABLE: f64 = 0.05;
+
+/// What a reduction costs that wastes nothing, in the currency of [`Wastes`]: the sectors of its input and of one result, and
+/// a load and an operation for each 32 elements.
+pub fn ideal_cost(plan: &Plan) -> u64 {
+    2 * plan.problem.n.div_ceil(32) + SECTOR * ideal_sectors(plan)
+}
 
 /// A way to waste.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

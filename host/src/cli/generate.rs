@@ -1,0 +1,85 @@
+//! Shell completions and manual pages, made from the definition of the arguments.
+
+use std::io::{self, Write as _};
+
+use anyhow::anyhow;
+use clap::{Args, Command, ValueEnum};
+use clap_complete::Shell;
+use clap_mangen::Man;
+
+use super::{Failure, refused, written};
+
+/// The arguments of a tool's subcommand `generate`.
+#[derive(Args, Debug)]
+pub struct GenerateArgs {
+    /// What to write to stdout
+    #[arg(value_enum, value_name = "KIND")]
+    kind: Kind,
+
+    /// For man: the subcommand whose page it is [default: the tool itself]
+    #[arg(value_name = "SUBCOMMAND")]
+    subcommand: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Kind {
+    CompleteBash,
+    CompleteElvish,
+    CompleteFish,
+    CompletePowershell,
+    CompleteZsh,
+    /// A manual page
+    Man,
+}
+
+impl Kind {
+    fn shell(self) -> Option<Shell> {
+        match self {
+            Self::CompleteBash => Some(Shell::Bash),
+            Self::CompleteElvish => Some(Shell::Elvish),
+            Self::CompleteFish => Some(Shell::Fish),
+            Self::CompletePowershell => Some(Shell::PowerShell),
+            Self::CompleteZsh => Some(Shell::Zsh),
+            Self::Man => None,
+        }
+    }
+}
+
+impl GenerateArgs {
+    /// Writes it for a tool, whose definition this is, to stdout.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Refused`] for a subcommand that the tool does not have or that is no matter here, [`Failure::Failed`] for
+    /// stdout's errors.
+    pub fn run(&self, mut tool: Command) -> Result<(), Failure> {
+        let mut bytes = Vec::new();
+        match (self.kind.shell(), &self.subcommand) {
+            (Some(_), Some(subcommand)) => {
+                return Err(refused(anyhow!("subcommand '{subcommand}': a completion is for all of {}", tool.get_name())));
+            }
+            (Some(shell), None) => {
+                let name = tool.get_name().to_owned();
+                clap_complete::generate(shell, &mut tool, name, &mut bytes);
+            }
+            (None, subcommand) => written(page(tool, subcommand.as_deref())?.render(&mut bytes))?,
+        }
+        written(io::stdout().lock().write_all(&bytes))
+    }
+}
+
+fn page(tool: Command, subcommand: Option<&str>) -> Result<Man, Failure> {
+    let mut tool = tool.disable_help_subcommand(true);
+    // It gives subcommands their full names.
+    tool.build();
+    let Some(name) = subcommand else {
+        return Ok(Man::new(tool));
+    };
+    match tool.find_subcommand(name) {
+        Some(found) => Ok(Man::new(found.clone())),
+        None => {
+            let known: Vec<_> = tool.get_subcommands().map(Command::get_name).collect();
+            Err(refused(anyhow!("unknown subcommand '{name}': it is one of {}", known.join(", "))))
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Ctrl-C: the first ends the work cleanly, the second ends the process.
+
+use std::{
+    process,
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
+
+use anyhow::{Context as _, anyhow};
+
+use super::Failure;
+
+/// The exit status of a tool that Ctrl-C ended: 128 and the number of SIGINT, as shells report it.
+pub const INTERRUPTED: u8 = 130;
+
+static FLAG: AtomicBool = AtomicBool::new(false);
+
+/// Listens for Ctrl-C from now on, and gives what the first one sets, for
+/// [`Device::interrupt_by`](crate::device::Device::interrupt_by). The second ends the process.
+///
+/// # Errors
+///
+/// [`Failure::Failed`] where the system does not let it listen.
+pub fn catch_interrupts() -> Result<&'static AtomicBool, Failure> {
+    static LISTENING: OnceLock<Result<(), String>> = OnceLock::new();
+    let listen = || {
+        let handler = || {
+            if FLAG.swap(true, Relaxed) {
+                process::exit(INTERRUPTED.into());
+            }
+        };
+        ctrlc::set_handler(handler).map_err(|error| error.to_string())
+    };
+    match LISTENING.get_or_init(listen) {
+        Ok(()) => Ok(&FLAG),
+        Err(error) => Err(anyhow!("{error}")).context("cannot listen for Ctrl-C").map_err(Failure::Failed),
+    }
+}
+
+/// Whether Ctrl-C was pressed: loops over measurements then end with what they have.
+pub fn interrupted() -> bool {
+    FLAG.load(Relaxed)
+}

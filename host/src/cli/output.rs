@@ -1,0 +1,74 @@
+//! Results in the format that was asked for.
+
+use std::io::{self, Write as _};
+
+use clap::Args;
+
+use super::{Failure, refused, written};
+use crate::output::{Document, Format, OutputError};
+
+/// The arguments that choose how results are written.
+#[derive(Args, Clone, Debug)]
+pub struct OutputArgs {
+    /// table, markdown, csv, json, svg or html
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    format: String,
+
+    /// Write one JSON object, as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+
+    /// The table for csv, by its name in json [default: the first]
+    #[arg(long, value_name = "NAME")]
+    table: Option<String>,
+
+    /// The chart for svg, by its name in json [default: the first]
+    #[arg(long, value_name = "NAME")]
+    chart: Option<String>,
+}
+
+/// How results are written.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// The format.
+    pub format: Format,
+    table: Option<String>,
+    chart: Option<String>,
+}
+
+impl OutputArgs {
+    /// What they mean.
+    ///
+    /// # Errors
+    ///
+    /// An unknown format.
+    pub fn resolve(self) -> anyhow::Result<Output> {
+        let format = if self.json { Format::Json } else { self.format.parse()? };
+        Ok(Output { format, table: self.table, chart: self.chart })
+    }
+}
+
+impl Output {
+    /// Writes a document to stdout.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Refused`] for a table or a chart that it does not have, [`Failure::Failed`] for stdout's errors.
+    pub fn write(&self, mut document: Document) -> Result<(), Failure> {
+        if let Some(table) = &self.table {
+            document.put_table_first(table).map_err(refused)?;
+        }
+        if let Some(chart) = &self.chart {
+            document.put_chart_first(chart).map_err(refused)?;
+        }
+        let mut bytes = Vec::new();
+        match document.write(self.format, &mut bytes) {
+            Err(OutputError::Io(error)) => written(Err(error)),
+            Err(error) => Err(refused(error)),
+            Ok(()) => {
+                let mut out = io::stdout().lock();
+                written(out.write_all(&bytes).and_then(|()| out.flush()))
+            }
+        }
+    }
+}

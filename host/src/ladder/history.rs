@@ -1,0 +1,65 @@
+//! The lectures' own figures.
+
+use crate::variant::Variant;
+
+/// What the lectures measured on the hardware of their day.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct History {
+    /// The rung.
+    pub variant: Variant,
+    /// Hui Liu, "Performance for 4M element reduction", 2^22 ints: milliseconds and GB/s.
+    pub liu: Option<(f64, f64)>,
+    /// J. Filipovič, on a GeForce GTX 280: GB/s, and elements per second as the lecture prints them.
+    pub gtx280: Option<(f64, f64)>,
+    /// Udacity, 2^20 floats: milliseconds.
+    pub udacity_ms: Option<f64>,
+}
+
+const fn row(variant: Variant, liu: Option<(f64, f64)>, gtx280: (f64, f64)) -> History {
+    History { variant, liu, gtx280: Some(gtx280), udacity_ms: None }
+}
+
+/// All of them.
+pub const HISTORY: [History; 8] = [
+    History { variant: Variant::Global, liu: None, gtx280: None, udacity_ms: Some(0.65) },
+    row(Variant::InterleavedModulo, Some((8.054, 2.083)), (3.77, 0.94)),
+    row(Variant::InterleavedContiguous, Some((3.456, 4.854)), (8.33, 2.08)),
+    row(Variant::Sequential, Some((1.722, 9.741)), (16.34, 4.08)),
+    row(Variant::FirstAdd, Some((0.965, 17.377)), (27.16, 6.79)),
+    row(Variant::WarpUnrolled, None, (37.68, 9.42)),
+    row(Variant::CompletelyUnrolled, None, (50.64, 12.66)),
+    row(Variant::MultipleElements, None, (77.21, 19.3)),
+];
+
+impl History {
+    /// That of a rung, if a lecture measured it.
+    pub fn of(variant: Variant) -> Option<&'static Self> {
+        HISTORY.iter().find(|history| history.variant == variant)
+    }
+}
+
+/// Where the columns are from.
+pub(super) const NOTES: [&str; 3] = [
+    "Liu: Hui Liu, GPU Computing, Performance for 4M element reduction: 2^22 ints, on a GPU that is not named.",
+    "GTX 280: J. Filipovič, Optimalizace pro GPU hardware, on a GeForce GTX 280. The lecture prints its elements as \
+     MElem/s; by its own GB/s, at 4 bytes each, they are 10^9 elements a second.",
+    "Udacity: Reduction Using Global and Shared Memory, 2^20 floats in global memory.",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lectures_agree_with_themselves() {
+        for History { variant, liu, gtx280, .. } in HISTORY {
+            if let Some((ms, gb_per_s)) = liu {
+                let bytes = f64::from(1 << 22) * 4.0;
+                assert!((bytes / ms / 1e6 - gb_per_s).abs() < 0.01, "{variant}");
+            }
+            if let Some((gb_per_s, elements)) = gtx280 {
+                assert!((gb_per_s / 4.0 - elements).abs() < 0.01, "{variant}");
+            }
+        }
+    }
+}
