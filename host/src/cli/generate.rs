@@ -56,7 +56,10 @@ impl GenerateArgs {
         let mut bytes = Vec::new();
         match (self.kind.shell(), &self.subcommand) {
             (Some(_), Some(subcommand)) => {
-                return Err(refused(anyhow!("subcommand '{subcommand}': a completion is for all of {}", tool.get_name())));
+                return Err(refused(anyhow!(
+                    "subcommand '{subcommand}': a completion is for all of {}",
+                    tool.get_name()
+                )));
             }
             (Some(shell), None) => {
                 let name = tool.get_name().to_owned();

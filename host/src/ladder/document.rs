@@ -268,9 +268,7 @@ impl Climb {
             let best = Counted::ideal(&bars[0].1.plan);
             let ideal = |value: f64| vec![Reference { label: "ideal".into(), value }];
             let n = self.work.n as f64;
-            let of = |value: fn(&Counted) -> f64| {
-                move |measured: &Measured| measured.counted.as_ref().map(value)
-            };
+            let of = |value: fn(&Counted) -> f64| move |measured: &Measured| measured.counted.as_ref().map(value);
             charts.push(chart(
                 "cost",
                 "Estimated cost of each rung",
@@ -306,7 +304,8 @@ impl Climb {
 
 /// The memory's peak, and what other libraries reach on the same model.
 pub(super) fn bandwidth_references(device: &DeviceInfo, work: &Work) -> Vec<Reference> {
-    let peak = device.peak_bytes_per_second.map(|peak| Reference { label: "peak of the memory".into(), value: peak / 1e9 });
+    let peak =
+        device.peak_bytes_per_second.map(|peak| Reference { label: "peak of the memory".into(), value: peak / 1e9 });
     let peers = peers(device, work)
         .map(|peer| Reference { label: format!("{}, n = {}", peer.library, peer.n), value: peer.gb_per_s });
     peak.into_iter().chain(peers).collect()
@@ -338,7 +337,8 @@ fn of_ideal(measured: Option<&Measured>) -> Cell {
 }
 
 fn ideal_row(columns: &[Column], figures: Figures, ideal: &Counted) -> Vec<Cell> {
-    let counters = figures.counter_columns().into_iter().map(|column| column.key).zip(figures.counter_cells(Some(ideal)));
+    let counters =
+        figures.counter_columns().into_iter().map(|column| column.key).zip(figures.counter_cells(Some(ideal)));
     let mut cells: Vec<(String, Cell)> = counters.collect();
     cells.push(("variant".into(), "ideal".into()));
     cells.push(("percent_of_ideal".into(), Cell::number(100.0, 1)));

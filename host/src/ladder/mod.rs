@@ -211,11 +211,7 @@ impl<'a> Bench<'a> {
     /// # Errors
     ///
     /// [`LadderError::Nothing`], and [`LadderError::Refused`] if none can run.
-    pub fn plan_all(
-        &self,
-        work: &Work,
-        contenders: &[Contender],
-    ) -> Result<Vec<Result<Plan, PlanError>>, LadderError> {
+    pub fn plan_all(&self, work: &Work, contenders: &[Contender]) -> Result<Vec<Result<Plan, PlanError>>, LadderError> {
         if work.n == 0 {
             return Err(LadderError::Nothing);
         }
@@ -237,7 +233,12 @@ impl<'a> Bench<'a> {
     /// # Errors
     ///
     /// The reducer's. [`ReduceError::Interrupted`] before the first run has ended, or the counting.
-    pub fn run(&mut self, plan: &Plan, values: &Values, runs: Runs) -> Result<(Value, Option<Times>, Option<Counted>), ReduceError> {
+    pub fn run(
+        &mut self,
+        plan: &Plan,
+        values: &Values,
+        runs: Runs,
+    ) -> Result<(Value, Option<Times>, Option<Counted>), ReduceError> {
         let outcome = self.reducer.reduce(plan, values, runs, |_| ())?;
         let mut observations = self.device.take_observations();
         if let Some((counter, reducer)) = &mut self.counter {
@@ -329,7 +330,8 @@ pub fn climb(
     // Only a device knows some reasons, and only when it is asked.
     if !climb.is_cut_short() && climb.measured().next().is_none() && !climb.rungs.is_empty() {
         let Rung { outcome, .. } = climb.rungs.swap_remove(0);
-        return outcome.map_or_else(|refusal| Err(LadderError::Refused(refusal)), |_| unreachable!("none was measured"));
+        return outcome
+            .map_or_else(|refusal| Err(LadderError::Refused(refusal)), |_| unreachable!("none was measured"));
     }
     Ok(climb)
 }

@@ -172,7 +172,10 @@ impl Quiz {
                 problem.n
             ),
             environment: [
-                ("lecture", "Udacity, Intro to Parallel Programming, Reduction Using Global and Shared Memory".to_owned()),
+                (
+                    "lecture",
+                    "Udacity, Intro to Parallel Programming, Reduction Using Global and Shared Memory".to_owned(),
+                ),
                 ("input", format!("{} {} elements", problem.n, problem.element)),
                 ("launches", format!("blocks of {UDACITY_BLOCK} threads, until one value is left")),
                 ("counted by", "the simulator, exactly".to_owned()),
@@ -263,7 +266,11 @@ mod tests {
                 let quiz = quiz(&device, &library, element, n).unwrap();
                 let (global, shared) = by_the_loop(n);
                 let size = u64::from(element.size());
-                assert_eq!((quiz.global.bytes(), quiz.shared.bytes()), (global * size, shared * size), "n = {n} {element}");
+                assert_eq!(
+                    (quiz.global.bytes(), quiz.shared.bytes()),
+                    (global * size, shared * size),
+                    "n = {n} {element}"
+                );
                 assert_eq!(quiz.ratio_of_bytes(), fraction(global, shared), "n = {n} {element}");
             }
         }

@@ -43,7 +43,8 @@ pub fn sweep_document(climbs: &[Climb], asked: usize) -> Option<Document> {
         }
     }
 
-    let lines = |id: &str, title: &str, y: Axis, value: &dyn Fn(&Measured) -> Option<f64>| lines(climbs, id, title, y, value);
+    let lines =
+        |id: &str, title: &str, y: Axis, value: &dyn Fn(&Measured) -> Option<f64>| lines(climbs, id, title, y, value);
     let mut charts = Vec::new();
     if figures.times {
         let mut bandwidth = lines("bandwidth", "Bandwidth over n", Axis::linear("GB/s"), &Measured::gb_per_s);
@@ -53,18 +54,13 @@ pub fn sweep_document(climbs: &[Climb], asked: usize) -> Option<Document> {
         charts.push(lines("time", "Time over n", Axis::log10("us"), &micros));
     }
     if figures.counters {
-        let cost = |measured: &Measured| {
-            measured.counted.map(|counted| counted.cost as f64 / measured.plan.problem.n as f64)
-        };
+        let cost =
+            |measured: &Measured| measured.counted.map(|counted| counted.cost as f64 / measured.plan.problem.n as f64);
         charts.push(lines("cost", "Estimated cost over n", Axis::linear("issue slots for an element"), &cost));
         let sectors = |measured: &Measured| measured.counted.map(|counted| counted.sectors as f64);
         charts.push(lines("sectors", "Sectors of global memory over n", Axis::log10("sectors"), &sectors));
     }
-    let n = if climbs.len() == 1 {
-        first.work.n.to_string()
-    } else {
-        format!("{} to {}", first.work.n, last.work.n)
-    };
+    let n = if climbs.len() == 1 { first.work.n.to_string() } else { format!("{} to {}", first.work.n, last.work.n) };
     Some(Document {
         title: format!("{} of {n} {} elements, over size", first.work.op, first.work.element),
         environment: environment(&first.device, &first.work, n, first.runs),

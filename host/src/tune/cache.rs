@@ -49,7 +49,13 @@ pub struct Entry {
 
 impl Entry {
     /// What was chosen for a problem, and how long that took.
-    pub fn new(device: &DeviceInfo, problem: &Problem, choice: Choice, time_us: f64, default_time_us: Option<f64>) -> Self {
+    pub fn new(
+        device: &DeviceInfo,
+        problem: &Problem,
+        choice: Choice,
+        time_us: f64,
+        default_time_us: Option<f64>,
+    ) -> Self {
         Self {
             device: device.name.clone(),
             compute_capability: device.compute_capability,
@@ -74,7 +80,13 @@ impl Entry {
 
     fn is_of_the_same(&self, other: &Self) -> bool {
         let key = |entry: &Self| {
-            (entry.device.clone(), entry.compute_capability, entry.variant.clone(), entry.op.clone(), entry.element.clone())
+            (
+                entry.device.clone(),
+                entry.compute_capability,
+                entry.variant.clone(),
+                entry.op.clone(),
+                entry.element.clone(),
+            )
         };
         key(self) == key(other)
     }
@@ -277,7 +289,14 @@ mod tests {
 
     #[test]
     fn malformed_files_are_told_and_replaced() {
-        for text in ["", "{", "[]", "{\"version\": 2, \"entries\": []}", "{\"version\": 1, \"entries\": [{\"block\": 3}]}", "\u{0}"] {
+        for text in [
+            "",
+            "{",
+            "[]",
+            "{\"version\": 2, \"entries\": []}",
+            "{\"version\": 1, \"entries\": [{\"block\": 3}]}",
+            "\u{0}",
+        ] {
             let (_folder, cache) = fresh();
             cache.keep(&[entry("H100", "sequential", 64)]).unwrap();
             fs::write(cache.path(), text).unwrap();
@@ -339,7 +358,8 @@ mod tests {
 
     #[test]
     fn shapes_that_cannot_be_are_not_asked_for() {
-        let problem = Problem { variant: Variant::MultipleElements, op: Op::Sum, element: ElementType::I32, n: 1 << 20 };
+        let problem =
+            Problem { variant: Variant::MultipleElements, op: Op::Sum, element: ElementType::I32, n: 1 << 20 };
         let limits = DeviceLimits {
             multiprocessors: 10,
             max_threads_per_block: 1024,

@@ -171,7 +171,8 @@ fn finalists(tried: &[(&Candidate, Option<Duration>)]) -> Vec<usize> {
         return Vec::new();
     };
     let near = |&(time, _): &(Duration, usize)| time <= best.mul_f64(NEAR);
-    let mut finalists: Vec<usize> = timed.into_iter().take_while(near).take(FINALISTS).map(|(_, index)| index).collect();
+    let mut finalists: Vec<usize> =
+        timed.into_iter().take_while(near).take(FINALISTS).map(|(_, index)| index).collect();
     if !finalists.contains(&0) && tried[0].1.is_some() {
         finalists.push(0);
     }
@@ -232,7 +233,10 @@ mod tests {
     fn a_fixed_grid_leaves_blocks_to_choose_and_an_open_one_more() {
         let shapes = |variant, n| {
             let candidates = candidates(&problem(variant, n), &LIMITS).unwrap();
-            candidates.into_iter().map(|candidate| (candidate.plan.block, candidate.plan.stages[0].shape.grid.x)).collect()
+            candidates
+                .into_iter()
+                .map(|candidate| (candidate.plan.block, candidate.plan.stages[0].shape.grid.x))
+                .collect()
         };
         let mut fixed: Vec<_> = shapes(Variant::CompletelyUnrolled, 1 << 20);
         fixed.sort_unstable();
@@ -272,7 +276,8 @@ mod tests {
         .unwrap();
         assert_eq!(found.winner().unwrap().choice, Choice { block: 128, blocks_per_multiprocessor: None });
         assert_eq!((found.time(), found.default_time()), (Some(micros(101)), Some(micros(120))));
-        let second: Vec<_> = measured.iter().filter(|(_, round)| *round == Round::Second).map(|&(block, _)| block).collect();
+        let second: Vec<_> =
+            measured.iter().filter(|(_, round)| *round == Round::Second).map(|&(block, _)| block).collect();
         // Those within 5 %, and the default.
         assert_eq!(second, [512, 128, 256]);
         assert_eq!(measured.len(), 5 + 3);

@@ -199,6 +199,11 @@ squares! {
 
 #[rustfmt::skip]
 vectors! {
+transpose_best_b1_t128 = best<u8, u64, RowMajor, 8, 16, 16, false>;
+    transpose_best_b2_t128 = best<u16, u128, RowMajor, 8, 16, 16, false>;
+    transpose_best_b4_t64 = best<u32, u128, RowMajor, 4, 16, 16, false>;
+    transpose_best_b8_t32 = best<u64, u128, RowMajor, 2, 16, 16, false>;
+    transpose_best_b16_t16 = best<u128, u128, RowMajor, 1, 16, 16, false>;
     transpose_best_a_b1_t128 = best<u8, u64, RowMajor, 8, 16, 16, false>;
     transpose_best_a_b2_t128 = best<u16, u128, RowMajor, 8, 16, 16, false>;
     transpose_best_a_b4_t64 = best<u32, u128, RowMajor, 4, 16, 16, false>;
@@ -239,4 +244,19 @@ vectors! {
     transpose_best_h_b4_t64 = best<u32, u128, Grouped<16>, 4, 16, 16, true>;
     transpose_best_h_b8_t32 = best<u64, u128, Grouped<16>, 2, 16, 16, true>;
     transpose_best_h_b16_t16 = best<u128, u128, Grouped<16>, 1, 16, 16, true>;
+    transpose_best_i_b1_t128 = best<u8, u32, Grouped<16>, 4, 32, 8, false>;
+    transpose_best_i_b2_t64 = best<u16, u32, Grouped<16>, 2, 32, 8, false>;
+    transpose_best_i_b4_t32 = best<u32, u32, Grouped<16>, 1, 32, 8, false>;
+    transpose_best_i_b8_t32 = best<u64, u64, Grouped<16>, 1, 32, 8, false>;
+    transpose_best_i_b16_t32 = best<u128, u128, Grouped<16>, 1, 32, 8, false>;
+    transpose_best_j_b1_t64 = best<u8, u64, RowMajor, 8, 8, 8, false>;
+    transpose_best_j_b2_t64 = best<u16, u128, RowMajor, 8, 8, 8, false>;
+    transpose_best_j_b4_t32 = best<u32, u128, RowMajor, 4, 8, 8, false>;
+    transpose_best_j_b8_t16 = best<u64, u128, RowMajor, 2, 8, 8, false>;
+    transpose_best_j_b16_t32 = best<u128, u128, RowMajor, 1, 32, 8, false>;
+    transpose_best_k_b1_t64 = best<u8, u64, Grouped<32>, 8, 8, 8, false>;
+    transpose_best_k_b2_t64 = best<u16, u128, Grouped<32>, 8, 8, 8, false>;
+    transpose_best_k_b4_t32 = best<u32, u128, Grouped<32>, 4, 8, 8, false>;
+    transpose_best_k_b8_t16 = best<u64, u128, Grouped<32>, 2, 8, 8, false>;
+    transpose_best_k_b16_t32 = best<u128, u128, Grouped<32>, 1, 32, 8, false>;
 }

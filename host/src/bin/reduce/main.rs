@@ -2,7 +2,6 @@
 
 mod args;
 mod explain;
-mod findings;
 mod profile;
 
 use std::{
@@ -13,7 +12,7 @@ use std::{
 use anyhow::anyhow;
 use clap::Parser;
 use warpfold::{
-    cli::{Failure, Progress, exit, failed, refused, written},
+    cli::{Failure, Findings, Progress, exit, failed, refused, written},
     device::{Device, DeviceKind, Instrument},
     element::{ElementType, Values},
     input::{InputFile, generate},
@@ -24,10 +23,7 @@ use warpfold::{
     report::{Report, write_list},
 };
 
-use crate::{
-    args::{Args, Command, Job, Lesson, Source},
-    findings::Findings,
-};
+use crate::args::{Args, Command, Job, Lesson, Source};
 
 /// Runs on a GPU before the first that is timed, and timed ones, where nothing is said.
 const GPU_RUNS: Runs = Runs { warm_up: 3, timed: 20 };
