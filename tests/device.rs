@@ -289,3 +289,40 @@ fn choices_are_spelled_as_on_the_command_line() {
     let error = "gpu".parse::<DeviceChoice>().unwrap_err();
     assert_eq!(error.to_string(), "unknown device 'gpu': it is one of auto, cuda, sim");
 }
+
+#[test]
+fn a_flag_ends_the_simulators_work() {
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+    use warpfold::{
+        element::{ElementType, Values},
+        launch::{DeviceLimits, Problem, Request, plan},
+        op::Op,
+        reduce::{ReduceError, Reducer, Runs},
+        variant::Variant,
+    };
+
+    static FLAG: AtomicBool = AtomicBool::new(false);
+    let mut device = Device::open(DeviceChoice::Simulator).unwrap();
+    device.interrupt_by(&FLAG);
+    let library = support::library();
+    let problem = Problem { variant: Variant::Sequential, op: Op::Sum, element: ElementType::I32, n: 100_000 };
+    let plan = plan(&problem, &Request::default(), &DeviceLimits::new(device.info(), 1 << 30)).unwrap();
+    let values = Values::I32(vec![1; 100_000]);
+    let runs = Runs { warm_up: 1, timed: 10 };
+    let reduce = |stop_in: u32| {
+        FLAG.store(false, Relaxed);
+        // The launch that follows is stopped in its middle, and what it leaves is not the result.
+        let stop = |run| FLAG.store(run == stop_in, Relaxed);
+        Reducer::new(&device, &library).reduce(&plan, &values, runs, stop)
+    };
+    for stop_in in 2..11 {
+        let outcome = reduce(stop_in).unwrap();
+        assert_eq!((outcome.times.len() as u32, outcome.result.to_string()), (stop_in - 1, "100000".into()));
+    }
+    assert_eq!(reduce(11).unwrap().times.len(), 10);
+    for stop_in in [0, 1] {
+        assert!(matches!(reduce(stop_in), Err(ReduceError::Interrupted)));
+    }
+    assert!(device.is_interrupted());
+}

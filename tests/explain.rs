@@ -303,6 +303,86 @@ fn svg_has_the_cells_and_arrows_of_each_step() {
     assert_eq!(counts, [(16, 16, 16), (8, 16, 8), (4, 8, 4), (2, 4, 2), (1, 2, 1), (1, 1, 1)]);
 }
 
+/// Steps of a picture that is shown one step at a time: its SVG of each, read.
+#[test]
+fn each_step_is_a_picture_of_its_own() {
+    let shown = |picture: &Picture, banks| {
+        let stepped = picture.to_picture("rung", banks);
+        assert!(
+            stepped.title.starts_with(&picture.plan.kernel) && stepped.text_alternative.ends_with("as on the CPU.")
+        );
+        stepped.steps
+    };
+    let rows = |svg: &str| -> Vec<String> {
+        let document = Document::parse(svg).unwrap();
+        let text = |row: Node<'_, '_>| {
+            let row = document.get_node(row.id()).unwrap();
+            classed(row, "value").iter().map(|node| node.text().unwrap()).collect::<Vec<_>>().join(" ")
+        };
+        classed(document.root_element(), "row").into_iter().map(text).collect()
+    };
+    let rung_3 = lecture(Variant::Sequential, None);
+    let steps = shown(&rung_3, false);
+    let table: Vec<String> = SEQUENTIAL.iter().map(|row| row.map(|value| value.to_string()).join(" ")).collect();
+    assert_eq!(rows(&steps[0].svg), [table[0].clone()]);
+    assert_eq!(rows(&steps[1].svg), [table[0].clone(), table[0].clone()]);
+    for (step, pair) in steps[2..6].iter().zip(table.windows(2)) {
+        assert_eq!(rows(&step.svg), pair);
+    }
+    assert_eq!(rows(&steps[6].svg), [table[4].clone(), "41".to_owned()]);
+    let captions: Vec<&str> = steps.iter().map(|step| step.caption.as_str()).collect();
+    assert_eq!(
+        captions,
+        [
+            "the values",
+            "copy, input to shared: 16 threads, then barrier",
+            "step 1, stride 8: 8 threads, then barrier",
+            "step 2, stride 4: 4 threads, then barrier",
+            "step 3, stride 2: 2 threads, then barrier",
+            "step 4, stride 1: 1 thread, then barrier",
+            "copy, shared to output: 1 thread, then end",
+        ]
+    );
+
+    // In one page no id is used twice, and nothing moves from step to step.
+    let ids: Vec<String> = steps
+        .iter()
+        .flat_map(|step| step.svg.split(" id=\"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned()))
+        .collect();
+    let unique: std::collections::BTreeSet<_> = ids.iter().collect();
+    assert!(unique.len() == ids.len() && ids.len() == 3 * steps.len(), "{ids:?}");
+    for step in &steps {
+        assert_eq!(
+            step.svg.split("viewBox").nth(1).unwrap()[..20],
+            steps[0].svg.split("viewBox").nth(1).unwrap()[..20]
+        );
+        for used in step.svg.split("url(#").skip(1) {
+            assert!(ids.iter().any(|id| used.starts_with(&format!("{id})"))));
+        }
+    }
+
+    // Steps that change nothing that is shown are told with the next one.
+    let steps = shown(&lecture(Variant::WarpUnrolled, None), true);
+    assert_eq!(steps.len(), 7);
+    let told = lecture(Variant::WarpUnrolled, None).to_picture("rung", true).text_alternative;
+    assert_eq!(
+        told,
+        "Cells 16-63 of shared memory hold the identity 0 throughout, and are not shown. Beyond: at work on cells beyond \
+         those shown, where the identity 0 is. result 41, as on the CPU."
+    );
+    assert!(
+        steps[2].caption.starts_with("step 1, stride 32: threads 0-31 work on cells beyond"),
+        "{}",
+        steps[2].caption
+    );
+    assert!(steps[2].caption.ends_with("; step 3, stride 8: 8 threads, then warp sync"), "{}", steps[2].caption);
+    for variant in Variant::all() {
+        for step in shown(&lecture(variant, None), true) {
+            assert!(Document::parse(&step.svg).is_ok() && !step.svg.contains("<style>"), "{variant}");
+        }
+    }
+}
+
 /// Boxes of all texts, by the width that a monospaced character has; none may touch another.
 #[test]
 fn svg_texts_do_not_overlap() {

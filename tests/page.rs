@@ -186,7 +186,7 @@ const CONTRASTS: &str = r#"
     const above = element instanceof SVGElement ? style.fill : style.color;
     let below = null;
     for (const other of document.elementsFromPoint(box.x + box.width / 2, box.y + box.height / 2)) {
-      if (other instanceof SVGTextElement || other instanceof SVGSVGElement) continue;
+      if (other instanceof SVGTextContentElement || other instanceof SVGSVGElement) continue;
       const style = getComputedStyle(other);
       const paint = other instanceof SVGElement ? style.fill : style.backgroundColor;
       if (isSeen(paint)) { below = paint; break; }
@@ -225,7 +225,7 @@ fn is_quiet(browser: &Chromium, path: &Path) {
 
 fn screenshot(browser: &mut Chromium, name: &str) {
     if let Some(folder) = env::var_os("WARPFOLD_SCREENSHOTS") {
-        let taken = browser.call("Page.captureScreenshot", json!({ "captureBeyondViewport": true }));
+        let taken = browser.call("Page.captureScreenshot", &json!({ "captureBeyondViewport": true }));
         let bytes = BASE64_STANDARD.decode(taken["data"].as_str().unwrap()).unwrap();
         fs::write(Path::new(&folder).join(name), bytes).unwrap();
     }
@@ -256,6 +256,8 @@ fn the_page_works_in_a_browser() {
         browser.look(size, dark);
         browser.open(&path);
         screenshot(&mut browser, name);
+        browser.evaluate("document.querySelectorAll('.controls button:last-child').forEach((next) => { next.click(); next.click(); next.click(); })");
+        screenshot(&mut browser, &format!("step-{name}"));
         let widths = browser.evaluate("[document.documentElement.scrollWidth, innerWidth]");
         assert_eq!(widths[0], widths[1], "{name}: the page is wider than its window");
     }
@@ -266,7 +268,24 @@ fn the_page_works_in_a_browser() {
         browser.evaluate("for (const hidden of document.querySelectorAll('[hidden]')) hidden.hidden = false");
         texts_are_readable(&mut browser);
     }
+    files_are_drawn(&mut browser, folder.path(), document.clone());
     without_script_all_is_there(&mut browser, &path, &document);
+}
+
+/// Charts as files of their own.
+fn files_are_drawn(browser: &mut Chromium, folder: &Path, mut document: Document) {
+    for chart in document.charts.clone() {
+        document.put_chart_first(&chart.id).unwrap();
+        let path = folder.join(format!("{}.svg", chart.id));
+        document.write(Format::Svg, &mut fs::File::create(&path).unwrap()).unwrap();
+        for (scheme, paper) in [("light", "rgb(255, 255, 255)"), ("dark", "rgb(15, 19, 24)")] {
+            browser.look((600, 400), scheme == "dark");
+            browser.open(&path);
+            is_quiet(browser, &path);
+            assert_eq!(browser.evaluate("getComputedStyle(document.querySelector('.paper')).fill"), paper);
+            screenshot(browser, &format!("{}-{scheme}.png", chart.id));
+        }
+    }
 }
 
 fn has_all_parts(browser: &mut Chromium, document: &Document) {
@@ -357,7 +376,7 @@ fn texts_are_readable(browser: &mut Chromium) {
 
 fn without_script_all_is_there(browser: &mut Chromium, path: &Path, document: &Document) {
     browser.look((1280, 900), false);
-    browser.call("Emulation.setScriptExecutionDisabled", json!({ "value": true }));
+    browser.call("Emulation.setScriptExecutionDisabled", &json!({ "value": true }));
     browser.open(path);
     let seen = |selector: &str| {
         format!("[...document.querySelectorAll('{selector}')].filter((found) => found.getClientRects().length).length")

@@ -14,6 +14,7 @@ use crate::{
     launch::{Finish, Plan, Stage},
     reduce::Outcome,
     reference::Reference,
+    tune::Entry,
     variant::Variant,
 };
 
@@ -65,12 +66,14 @@ pub struct Report<'a> {
     pub reference: Reference,
     /// How long it took; `None` if nothing was launched.
     pub times: Option<Times>,
+    /// Where its shape is from, if tuning found it.
+    pub tuned: Option<&'a Entry>,
 }
 
 impl<'a> Report<'a> {
     /// Puts together what is known.
     pub fn new(device: &'a DeviceInfo, plan: &'a Plan, input: String, outcome: &Outcome, reference: Reference) -> Self {
-        Self { device, plan, input, result: outcome.result, reference, times: Times::new(&outcome.times) }
+        Self { device, plan, input, result: outcome.result, reference, times: Times::new(&outcome.times), tuned: None }
     }
 
     /// Whether the result is right.
@@ -96,6 +99,15 @@ impl<'a> Report<'a> {
         writeln!(out, "kernel     {kernel} (variant {}, {})", facts.label, facts.name)?;
         writeln!(out, "input      {} {} elements, {}", problem.n, problem.element, self.input)?;
         writeln!(out, "launches   {}", describe_launches(self.plan))?;
+        if let Some(tuned) = self.tuned {
+            writeln!(
+                out,
+                "tuned      block {}{}, by reduce tune with n = {}",
+                tuned.block,
+                describe_grid(tuned),
+                tuned.n
+            )?;
+        }
         writeln!(out, "result     {}", self.result)?;
         writeln!(out, "reference  {} ({})", self.reference.value(), self.describe_agreement())?;
         match (self.times, stages.first()) {
@@ -149,7 +161,7 @@ impl<'a> Report<'a> {
     ///
     /// Integers are numbers, exactly. Floats are the numbers that they are (an `f32` is widened exactly); those that are
     /// not finite are the strings `"inf"`, `"-inf"`, `"nan"`. `time_us` and `gb_per_s` are `null` if nothing was launched.
-    /// `time_kind` says whose times they are: on the simulator (`"simulation"`) both are of the host's wall clock, and say
+    /// `tuned` says whether [tuning](crate::tune) chose the shape. `time_kind` says whose times they are: on the simulator (`"simulation"`) both are of the host's wall clock, and say
     /// nothing about a GPU.
     ///
     /// # Panics
@@ -172,6 +184,7 @@ impl<'a> Report<'a> {
             shared_bytes: first.map_or(0, |shape| shape.shared_bytes),
             finish: finish.name(),
             launches: stages.len(),
+            tuned: self.tuned.is_some(),
             input: &self.input,
             result: json_value(self.result),
             reference: json_value(self.reference.value()),
@@ -206,6 +219,7 @@ struct JsonReport<'a> {
     shared_bytes: u32,
     finish: &'a str,
     launches: usize,
+    tuned: bool,
     input: &'a str,
     result: Json,
     reference: Json,
@@ -263,6 +277,13 @@ pub(crate) fn describe_launches(plan: &Plan) -> String {
         parts.push(format!("the host combines {} (not timed)", plan.partials()));
     }
     parts.join(", then ")
+}
+
+/// `, 8 blocks for each multiprocessor`, where that was chosen.
+fn describe_grid(tuned: &Entry) -> String {
+    let blocks =
+        |blocks| format!(", {blocks} {} for each multiprocessor", if blocks == 1 { "block" } else { "blocks" });
+    tuned.blocks_per_multiprocessor.map_or_else(String::new, blocks)
 }
 
 /// Three or four digits and a unit.

@@ -117,6 +117,8 @@ impl Sandbox {
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(binary());
         command.current_dir(self.folder.path()).stdin(Stdio::null());
+        // What the user of this machine tuned is no matter here.
+        command.env("XDG_CACHE_HOME", self.path("cache")).env_remove("WARPFOLD_NO_TUNE");
         // A folder of PTX under test may be named relative to where the tests run.
         if let Some(folder) = ptx::folder(None) {
             command.env(DIR_VARIABLE, std::path::absolute(folder).unwrap());

@@ -75,14 +75,14 @@ fn page(tool: Command, subcommand: Option<&str>) -> Result<Man, Failure> {
     let mut tool = tool.disable_help_subcommand(true);
     // It gives subcommands their full names.
     tool.build();
+    let source = format!("{} {}", tool.get_name(), tool.get_version().unwrap_or_default());
+    let man = |command| Man::new(command).source(source).manual("warpfold");
     let Some(name) = subcommand else {
-        return Ok(Man::new(tool));
+        return Ok(man(tool));
     };
-    match tool.find_subcommand(name) {
-        Some(found) => Ok(Man::new(found.clone())),
-        None => {
-            let known: Vec<_> = tool.get_subcommands().map(Command::get_name).collect();
-            Err(refused(anyhow!("unknown subcommand '{name}': it is one of {}", known.join(", "))))
-        }
-    }
+    let Some(found) = tool.find_subcommand(name) else {
+        let known: Vec<_> = tool.get_subcommands().map(Command::get_name).collect();
+        return Err(refused(anyhow!("unknown subcommand '{name}': it is one of {}", known.join(", "))));
+    };
+    Ok(man(found.clone()))
 }

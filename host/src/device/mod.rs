@@ -447,7 +447,7 @@ impl Device {
     ///
     /// The first flag stays.
     pub fn interrupt_by(&mut self, interrupt: &'static AtomicBool) {
-        self.home.interrupt_by(*self.interrupt.get_or_insert(interrupt));
+        self.home.interrupt_by(self.interrupt.get_or_insert(interrupt));
     }
 
     /// Whether its flag is set; see [`Device::interrupt_by`].

@@ -55,9 +55,7 @@ impl Picture {
         for (class, label) in labels {
             drawing.lines(&label, class);
         }
-        if self.steps.iter().any(|step| !step.beyond.is_empty()) {
-            let identity = self.identity;
-            let note = format!("Beyond: at work on cells beyond those shown, where the identity {identity} is.");
+        if let Some(note) = self.beyond_note() {
             drawing.lines(&note, "small");
         }
         if let Some(note) = self.others_note() {
@@ -119,7 +117,7 @@ impl Picture {
             let svg = drawing.frame(caption, &format!("Values: {values}."), "", height);
             output::Step { caption: caption.clone(), svg }
         });
-        let notes = [self.padding_note(), self.others_note(), Some(format!("{}.", self.verdict()))];
+        let notes = [self.padding_note(), self.beyond_note(), self.others_note(), Some(format!("{}.", self.verdict()))];
         output::Picture {
             id: id.to_owned(),
             title: self.headline(),
@@ -152,6 +150,13 @@ impl Picture {
             let size = u64::from(self.plan.problem.element.size());
             drawing.numbers(self.shared_shown as usize, "bank", |index| index as u64 * size / 4 % 32);
         }
+    }
+
+    /// What the word means in the labels.
+    fn beyond_note(&self) -> Option<String> {
+        let identity = self.identity;
+        let is_told = self.steps.iter().any(|step| !step.beyond.is_empty());
+        is_told.then(|| format!("Beyond: at work on cells beyond those shown, where the identity {identity} is."))
     }
 
     /// Lines beside a step, each with its class.

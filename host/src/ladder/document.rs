@@ -6,6 +6,7 @@ use crate::{
     output::{Axis, Cell, Chart, Column, Document, Kind, Reference, Series, Table},
     profile::CURRENCY,
     reduce::Runs,
+    variant::Variant,
 };
 
 /// Which figures rows have.
@@ -52,10 +53,10 @@ impl Figures {
         }
         vec![
             Column::new("sectors", "sectors"),
-            Column::new("bank_conflicts", "bank conflicts"),
-            Column::new("divergent_branches", "divergent branches"),
-            Column::new("instructions_per_32_elements", "instructions for 32 elements"),
-            Column::new("cost_in_issue_slots", "cost").in_unit("issue slots"),
+            Column::new("bank_conflicts", "conflicts"),
+            Column::new("divergent_branches", "divergent"),
+            Column::new("instructions_per_32_elements", "instructions").in_unit("per 32"),
+            Column::new("cost_in_issue_slots", "cost").in_unit("slots"),
         ]
     }
 
@@ -94,7 +95,7 @@ pub(super) fn verdict(rung: &Rung) -> Cell {
 }
 
 /// Where and how it was measured.
-pub(super) fn environment(device: &DeviceInfo, work: &Work, n: String, runs: Runs) -> Vec<(String, String)> {
+pub(super) fn environment(device: &DeviceInfo, work: &Work, n: &str, runs: Runs) -> Vec<(String, String)> {
     let mut environment = vec![("device", device.name.clone())];
     if let Some(peak) = device.peak_bytes_per_second {
         environment.push(("peak", format!("{:.1} GB/s", peak / 1e9)));
@@ -124,7 +125,8 @@ pub(super) fn figures_notes(figures: Figures) -> Vec<String> {
         notes.push("The simulator has no times: its clock says nothing about a GPU. It counts instead.".to_owned());
     }
     if figures.counters {
-        notes.push(format!("Counters are of all launches, by the simulator. {CURRENCY}"));
+        notes.push(format!("Counters are of all launches, by the simulator: sectors of global memory, bank conflicts, divergent branches, \
+             warp instructions for 32 elements. {CURRENCY}"));
     }
     notes
 }
@@ -141,6 +143,9 @@ pub(super) fn rung_notes(climb: &Climb) -> Vec<String> {
                 notes.push(format!("Variant {variant} is tuned: grid {grid}, block {}.", measured.plan.block));
             }
             Ok(_) => {}
+        }
+        if let Some(refusal) = rung.measured().and_then(|measured| measured.not_counted.as_ref()) {
+            notes.push(format!("Variant {variant} was not counted: {refusal}."));
         }
         if let Some(measured) = rung.measured().filter(|measured| !measured.agrees()) {
             let (result, value) = (measured.result, measured.reference.value());
@@ -162,7 +167,7 @@ impl Climb {
         }
         Document {
             title: format!("The reduction ladder: {} of {} {} elements", self.work.op, self.work.n, self.work.element),
-            environment: environment(&self.device, &self.work, self.work.n.to_string(), self.runs),
+            environment: environment(&self.device, &self.work, &self.work.n.to_string(), self.runs),
             tables: vec![table],
             charts: self.charts(figures),
             pictures: Vec::new(),
@@ -236,16 +241,12 @@ impl Climb {
     fn charts(&self, figures: Figures) -> Vec<Chart> {
         let bars: Vec<_> = self.rungs.iter().filter_map(|rung| Some((rung.variant, rung.measured()?))).collect();
         let chart = |id: &str, title: &str, unit: &str, value: &dyn Fn(&Measured) -> Option<f64>, references| {
-            let values: Vec<_> = bars.iter().map(|(variant, measured)| (variant, value(measured))).collect();
-            let said: Vec<_> = values
-                .iter()
-                .filter_map(|(variant, value)| Some(format!("variant {variant} {}", Cell::number((*value)?, 1).show())))
-                .collect();
+            let values: Vec<_> = bars.iter().map(|&(variant, measured)| (variant, value(measured))).collect();
             let kind = Kind::Bars { categories: bars.iter().map(|(variant, _)| variant.to_string()).collect() };
             Chart {
                 id: id.into(),
                 title: title.into(),
-                description: format!("{title}, in {unit}: {}.", said.join(", ")),
+                description: describe(&values, unit),
                 kind,
                 x: Axis::linear("variant"),
                 y: Axis::linear(unit),
@@ -309,6 +310,20 @@ pub(super) fn bandwidth_references(device: &DeviceInfo, work: &Work) -> Vec<Refe
     let peers = peers(device, work)
         .map(|peer| Reference { label: format!("{}, n = {}", peer.library, peer.n), value: peer.gb_per_s });
     peak.into_iter().chain(peers).collect()
+}
+
+/// `Least with variant 7, 1.2 issue slots for an element; most with variant 1, 8.0.`
+fn describe(values: &[(Variant, Option<f64>)], unit: &str) -> String {
+    let show = |value: f64| Cell::number(value, u8::from(value < 100.0)).show();
+    let mut known: Vec<_> = values.iter().filter_map(|&(variant, value)| Some((variant, value?))).collect();
+    known.sort_by(|(_, a), (_, b)| a.total_cmp(b));
+    match (known.first(), known.last()) {
+        (Some((least, low)), Some((most, high))) if low < high => {
+            format!("Least with variant {least}, {} {unit}; most with variant {most}, {}.", show(*low), show(*high))
+        }
+        (Some((_, value)), _) => format!("{} {unit} with each.", show(*value)),
+        _ => "Nothing was measured.".into(),
+    }
 }
 
 /// The row before and the first, of those that have a figure.

@@ -98,7 +98,7 @@ impl Rung {
 }
 
 /// What came of a rung that ran.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Measured {
     /// What was launched.
     pub plan: Plan,
@@ -112,6 +112,8 @@ pub struct Measured {
     pub times: Option<Times>,
     /// What it did; `None` if nothing counted.
     pub counted: Option<Counted>,
+    /// Why the counting simulator beside a GPU did not count it.
+    pub not_counted: Option<Refusal>,
 }
 
 impl Measured {
@@ -228,28 +230,37 @@ impl<'a> Bench<'a> {
         Ok(plans)
     }
 
-    /// Runs a plan, and counts it if there is what counts.
+    /// Runs a plan, once on the simulator, and counts it if there is what counts.
     ///
     /// # Errors
     ///
     /// The reducer's. [`ReduceError::Interrupted`] before the first run has ended, or the counting.
     pub fn run(
         &mut self,
-        plan: &Plan,
-        values: &Values,
+        contender: &Contender,
+        plan: Plan,
+        references: &mut References<'_>,
         runs: Runs,
-    ) -> Result<(Value, Option<Times>, Option<Counted>), ReduceError> {
-        let outcome = self.reducer.reduce(plan, values, runs, |_| ())?;
+    ) -> Result<Measured, ReduceError> {
+        let kind = self.device.info().kind;
+        // All runs on the simulator are alike, and observations add up.
+        let runs = if kind == DeviceKind::Cuda { runs } else { Runs::ONCE };
+        let values = references.values;
+        let outcome = self.reducer.reduce(&plan, values, runs, |_| ())?;
         let mut observations = self.device.take_observations();
+        let mut not_counted = None;
         if let Some((counter, reducer)) = &mut self.counter {
-            reducer.reduce(plan, values, Runs::ONCE, |_| ())?;
-            observations = counter.take_observations();
+            match reducer.reduce(&plan, values, Runs::ONCE, |_| ()) {
+                Ok(_) => observations = counter.take_observations(),
+                Err(error) => not_counted = Some(Refusal::of(error)?),
+            }
         }
-        let times = match self.device.info().kind {
+        let times = match kind {
             DeviceKind::Cuda => Times::new(&outcome.times),
             DeviceKind::Simulator => None,
         };
-        Ok((outcome.result, times, Counted::new(plan, observations)))
+        let (counted, reference) = (Counted::new(&plan, observations), references.of(&plan));
+        Ok(Measured { plan, tuned: contender.tuned, result: outcome.result, reference, times, counted, not_counted })
     }
 }
 
@@ -302,7 +313,7 @@ pub fn climb(
     let plans = bench.plan_all(&work, contenders)?;
     on(Event::Prepares(&work));
     let values = generate(work.element, work.op, work.n, work.seed)?;
-    let mut references = References { values: &values, op: work.op, by_depth: HashMap::new() };
+    let mut references = References::new(&values, work.op);
     let mut climb =
         Climb { device: bench.device.info().clone(), work, runs, rungs: Vec::new(), asked: contenders.len() };
     for (contender, plan) in contenders.iter().zip(plans) {
@@ -314,13 +325,10 @@ pub fn climb(
             Err(error) => Err(error.into()),
             Ok(plan) => {
                 on(Event::Begins(&plan));
-                match bench.run(&plan, &values, runs) {
-                    Ok((result, times, counted)) => {
-                        let reference = references.of(&plan);
-                        Ok(Measured { plan, tuned: contender.tuned, result, reference, times, counted })
-                    }
+                match bench.run(contender, plan, &mut references, runs) {
+                    Ok(measured) => Ok(measured),
                     Err(ReduceError::Interrupted) => break,
-                    Err(error) => Err(refusal(error).map_err(LadderError::Reduce)?),
+                    Err(error) => Err(Refusal::of(error).map_err(LadderError::Reduce)?),
                 }
             }
         };
@@ -336,31 +344,48 @@ pub fn climb(
     Ok(climb)
 }
 
-/// An error that is about this rung on this device: others may still run.
-fn refusal(error: ReduceError) -> Result<Refusal, ReduceError> {
-    match error {
-        ReduceError::Ptx(error) => Ok(Refusal::Ptx(error)),
-        ReduceError::Device(
-            error @ (DeviceError::NotSimulated { .. }
-            | DeviceError::ModuleRefused { .. }
-            | DeviceError::NoKernel { .. }
-            | DeviceError::Shape { .. }),
-        ) => Ok(Refusal::Device(error)),
-        error => Err(error),
+impl Refusal {
+    /// The refusal that an error is: it is about this rung on this device, and others may still run.
+    ///
+    /// # Errors
+    ///
+    /// The error, if it is none.
+    pub fn of(error: ReduceError) -> Result<Self, ReduceError> {
+        match error {
+            ReduceError::Ptx(error) => Ok(Self::Ptx(error)),
+            ReduceError::Device(
+                error @ (DeviceError::NotSimulated { .. }
+                | DeviceError::ModuleRefused { .. }
+                | DeviceError::NoKernel { .. }
+                | DeviceError::Shape { .. }
+                | DeviceError::OutOfMemory { .. }),
+            ) => Ok(Self::Device(error)),
+            error => Err(error),
+        }
     }
 }
 
 /// The reference of the same values, for trees of different depth.
-struct References<'a> {
+#[derive(Debug)]
+pub struct References<'a> {
     values: &'a Values,
     op: Op,
     by_depth: HashMap<u64, Reference>,
 }
 
-impl References<'_> {
-    fn of(&mut self, plan: &Plan) -> Reference {
+impl<'a> References<'a> {
+    /// Computes nothing yet.
+    pub fn new(values: &'a Values, op: Op) -> Self {
+        Self { values, op, by_depth: HashMap::new() }
+    }
+
+    /// What a plan should give.
+    pub fn of(&mut self, plan: &Plan) -> Reference {
         // Integers are exact at any depth.
-        let depth = if matches!(plan.problem.element, ElementType::F32 | ElementType::F64) { plan.depth() } else { 0 };
+        let depth = if matches!(self.values.element(), ElementType::F32 | ElementType::F64) { plan.depth() } else { 0 };
         *self.by_depth.entry(depth).or_insert_with(|| Reference::new(self.values, self.op, depth))
     }
 }
+
+#[cfg(test)]
+mod tests;

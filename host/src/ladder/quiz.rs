@@ -194,7 +194,10 @@ impl Quiz {
             .plan
             .stages
             .iter()
-            .map(|stage| format!("m = {} in {} blocks", stage.inputs, stage.outputs))
+            .map(|stage| match stage.outputs {
+                1 => format!("m = {} in 1 block", stage.inputs),
+                blocks => format!("m = {} in {blocks} blocks", stage.inputs),
+            })
             .collect();
         vec![
             "A block that gets m elements combines m - 1 times. In global memory each time reads two elements and writes one; \

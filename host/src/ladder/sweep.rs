@@ -63,7 +63,7 @@ pub fn sweep_document(climbs: &[Climb], asked: usize) -> Option<Document> {
     let n = if climbs.len() == 1 { first.work.n.to_string() } else { format!("{} to {}", first.work.n, last.work.n) };
     Some(Document {
         title: format!("{} of {n} {} elements, over size", first.work.op, first.work.element),
-        environment: environment(&first.device, &first.work, n, first.runs),
+        environment: environment(&first.device, &first.work, &n, first.runs),
         tables: vec![table],
         charts,
         pictures: Vec::new(),

@@ -8,17 +8,9 @@ pub(super) fn page(document: &Document) -> String {
     let title = escape(&document.title);
     let mut main = String::new();
     environment(&mut main, document);
-    section(&mut main, "charts", "Charts", &document.charts, |main, charts| {
-        main.push_str("<div class=\"charts\">\n");
-        charts.iter().for_each(|drawn| chart(main, drawn));
-        main.push_str("</div>\n");
-    });
-    section(&mut main, "tables", "Figures", &document.tables, |main, tables| {
-        tables.iter().for_each(|shown| table(main, shown));
-    });
-    section(&mut main, "pictures", "Step by step", &document.pictures, |main, pictures| {
-        pictures.iter().for_each(|shown| picture(main, shown));
-    });
+    section(&mut main, "charts", "Charts", &document.charts, chart);
+    section(&mut main, "tables", "Tables", &document.tables, table);
+    section(&mut main, "pictures", "Step by step", &document.pictures, picture);
     let style =
         [theme::variables().as_str(), include_str!("page.css"), include_str!("chart.css"), include_str!("picture.css")]
             .concat();
@@ -37,12 +29,15 @@ pub(super) fn page(document: &Document) -> String {
 }
 
 /// A heading and what is below it, if there is something.
-fn section<T>(main: &mut String, id: &str, heading: &str, parts: &[T], write: impl Fn(&mut String, &[T])) {
-    if !parts.is_empty() {
-        let _ = writeln!(main, "<section aria-labelledby=\"{id}\">\n<h2 id=\"{id}\">{heading}</h2>");
-        write(main, parts);
-        main.push_str("</section>\n");
+fn section<T>(main: &mut String, id: &str, heading: &str, parts: &[T], write: fn(&mut String, &T)) {
+    if parts.is_empty() {
+        return;
     }
+    let _ = writeln!(main, "<section aria-labelledby=\"{id}\">\n<h2 id=\"{id}\">{heading}</h2>\n<div class=\"{id}\">");
+    for part in parts {
+        write(main, part);
+    }
+    main.push_str("</div>\n</section>\n");
 }
 
 fn environment(main: &mut String, document: &Document) {
@@ -60,7 +55,7 @@ fn chart(main: &mut String, chart: &Chart) {
     let (title, description) = (escape(&chart.title), escape(&chart.description));
     let _ = writeln!(
         main,
-        "<figure><figcaption><strong>{title}</strong> {description}</figcaption>\n{}</figure>",
+        "<figure><figcaption><strong>{title}</strong> {description}</figcaption>\n<div class=\"scroll\">\n{}</div></figure>",
         chart.draw(Home::Page)
     );
 }

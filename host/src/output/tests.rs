@@ -204,3 +204,32 @@ fn digits_are_in_groups_of_three() {
     assert_eq!(Cell::number(123_456.7, 0).show(), "123 457");
     assert_eq!(Cell::Integer(u64::MAX).show(), "18 446 744 073 709 551 615");
 }
+
+#[test]
+fn a_page_is_escaped_and_empty_ones_are_whole() {
+    let mut nasty = nasty();
+    let step = Step { caption: NASTY.into(), svg: "<svg/>".into() };
+    let picture = Picture { id: "p".into(), title: NASTY.into(), text_alternative: NASTY.into(), steps: vec![step] };
+    nasty.pictures = vec![picture];
+    let page = written(&nasty, Format::Html);
+    assert!(!page.contains(NASTY) && !page.contains("<a>"));
+    assert!(page.matches(&escape(NASTY)).count() >= 10);
+    for (document, sections) in [(Document::default(), 0), (document(), 2), (nasty, 4)] {
+        let page = written(&document, Format::Html);
+        assert_eq!(page.matches("<section").count(), sections);
+        assert_eq!(page.matches("<section").count(), page.matches("</section>").count());
+        assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
+    }
+}
+
+#[test]
+fn text_is_escaped_for_xml() {
+    assert_eq!(escape("<a b=\"c\"> & 'd'\n\u{1}\u{fffe}"), "&lt;a b=&quot;c&quot;&gt; &amp; 'd'\n\u{fffd}\u{fffd}");
+}
+
+#[test]
+fn words_are_wrapped() {
+    assert_eq!(wrap("one two  three", 9), ["one two", "three"]);
+    assert_eq!(wrap("incomprehensible é", 4), ["incomprehensible", "é"]);
+    assert_eq!(wrap("", 4), Vec::<String>::new());
+}

@@ -16,7 +16,7 @@ pub(super) fn write_table(document: &Document, out: &mut impl Write) -> io::Resu
         writeln!(out, "{:width$}  {}", one_line(name), one_line(value))?;
     }
     for table in &document.tables {
-        writeln!(out, "\n{}\n\n{}", one_line(&table.title), lay_out(table, |text| text.to_owned()))?;
+        writeln!(out, "\n{}\n\n{}", one_line(&table.title), lay_out(table, str::to_owned))?;
         for (index, note) in table.notes.iter().enumerate() {
             writeln!(out, "{}{}", if index == 0 { "\n" } else { "" }, one_line(note))?;
         }

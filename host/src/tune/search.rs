@@ -207,8 +207,8 @@ mod tests {
         Duration::from_micros(count)
     }
 
-    fn took(micros: u64) -> Result<Trial, ()> {
-        Ok(Trial::Took(Duration::from_micros(micros)))
+    fn took(micros: u64) -> Trial {
+        Trial::Took(Duration::from_micros(micros))
     }
 
     #[test]
@@ -271,7 +271,7 @@ mod tests {
         let mut measured = Vec::new();
         let found = search(&candidates, |plan, round| {
             measured.push((plan.block, round));
-            took(time(plan, round))
+            Ok::<_, ()>(took(time(plan, round)))
         })
         .unwrap();
         assert_eq!(found.winner().unwrap().choice, Choice { block: 128, blocks_per_multiprocessor: None });
@@ -287,7 +287,8 @@ mod tests {
     fn a_gain_within_the_noise_is_none() {
         let candidates = candidates(&problem(Variant::CompletelyUnrolled, 1 << 20), &LIMITS).unwrap();
         for (best, winner) in [(9950, 256), (9850, 64)] {
-            let found = search(&candidates, |plan, _| took(if plan.block == 64 { best } else { 10_000 })).unwrap();
+            let found =
+                search(&candidates, |plan, _| Ok::<_, ()>(took(if plan.block == 64 { best } else { 10_000 }))).unwrap();
             assert_eq!(found.winner().unwrap().plan.block, winner);
         }
     }
@@ -297,21 +298,21 @@ mod tests {
         let candidates = candidates(&problem(Variant::CompletelyUnrolled, 1 << 20), &LIMITS).unwrap();
         let found = search(&candidates, |plan, _| match plan.block {
             256 => Ok::<_, ()>(Trial::Refused),
-            block => took(block.into()),
+            block => Ok(took(block.into())),
         })
         .unwrap();
         assert_eq!((found.winner().unwrap().plan.block, found.default_time()), (64, None));
         let none = search(&candidates, |_, _| Ok::<_, ()>(Trial::Refused)).unwrap();
         assert!(none.winner().is_none() && !none.interrupted);
 
-        for end in 0..candidates.len() + 1 {
+        for end in 0..=candidates.len() {
             let mut left = end;
             let found = search(&candidates, |_, _| {
                 if left == 0 {
                     return Ok::<_, ()>(Trial::Interrupted);
                 }
                 left -= 1;
-                took(5)
+                Ok(took(5))
             })
             .unwrap();
             assert!(found.interrupted && found.winner().is_none());

@@ -2,29 +2,41 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
-use warpfold::{cli::whole, device::DeviceChoice, element::ElementType, launch::Request, op::Op, variant::Variant};
+use warpfold::{
+    cli::{EXIT_STATUS, GenerateArgs, whole},
+    device::DeviceChoice,
+    element::ElementType,
+    launch::Request,
+    op::Op,
+    variant::Variant,
+};
 
 use crate::{
     explain::ExplainArgs,
+    ladder::{LadderArgs, QuizArgs},
+    measure::reps,
     profile::{CompareArgs, ProfileArgs},
+    sweep::SweepArgs,
+    tune::TuneArgs,
 };
 
 /// Reduce an array on a GPU, or on the built-in simulator, with one rung of the reduction ladder; check the result
-/// against the CPU and time it. Or see why a rung is slow, with one of the commands.
+/// against the CPU and time it. Or see all rungs at a glance, and why one is slow, with one of the commands.
 #[derive(Parser)]
 #[command(
     name = "reduce",
     version,
     args_conflicts_with_subcommands = true,
     after_help = "Exit status: 0 the result is right, 1 the run failed, the result is wrong or --check found something, 2 the arguments or the \
-                  input cannot be used.\nThe time is that of all launches; copies, and what the host combines, are not \
+                  input cannot be used, 130 Ctrl-C ended it, and what was measured until then is written.\nThe time is that of all launches; copies, and what the host combines, are not \
                   in it. On the simulator it is the wall clock of the simulation, and says nothing about a GPU."
 )]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    lesson: Option<Lesson>,
+    subcommand: Option<Subcommands>,
 
     /// The rung: 0 to 7, global, or a name that --list prints
     #[arg(long, allow_hyphen_values = true)]
@@ -75,6 +87,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     ptx_dir: Option<PathBuf>,
 
+    /// Ignore what `reduce tune` found (or WARPFOLD_NO_TUNE)
+    #[arg(long)]
+    no_tuned: bool,
+
     /// Watch the kernel for data races, reads of what nobody wrote, and barriers that threads miss; on the simulator, which
     /// is taken then
     #[arg(long)]
@@ -89,21 +105,38 @@ pub(crate) struct Args {
     list: bool,
 }
 
-/// What a rung teaches, from a run on the simulator.
+/// What there is beside a single reduction.
 #[derive(Subcommand)]
-pub(crate) enum Lesson {
+pub(crate) enum Subcommands {
+    /// Measure all rungs, in one table
+    #[command(after_help = EXIT_STATUS)]
+    Ladder(LadderArgs),
+    /// Measure rungs over size
+    #[command(after_help = EXIT_STATUS)]
+    Sweep(SweepArgs),
+    /// Find the launch shapes that suit this GPU, and keep them
+    #[command(after_help = EXIT_STATUS)]
+    Tune(TuneArgs),
+    /// How many times as much bandwidth does global memory take as shared memory?
+    #[command(after_help = EXIT_STATUS)]
+    Quiz(QuizArgs),
     /// Count what a rung does, show where in its source, and say what it wastes
+    #[command(after_help = EXIT_STATUS)]
     Profile(ProfileArgs),
     /// Count what several rungs do, side by side
+    #[command(after_help = EXIT_STATUS)]
     Compare(CompareArgs),
     /// Draw what a rung does with a few values, step by step
+    #[command(after_help = EXIT_STATUS)]
     Explain(ExplainArgs),
+    /// Write shell completions or a manual page
+    Generate(GenerateArgs),
 }
 
 /// What is to be done.
 pub(crate) enum Command {
-    /// Show a lesson.
-    Lesson(Lesson),
+    /// One of the subcommands.
+    Subcommand(Box<Subcommands>),
     /// List the rungs.
     List,
     /// Reduce something.
@@ -121,6 +154,7 @@ pub(crate) struct Job {
     pub(crate) device: DeviceChoice,
     /// `None` for as many as suit the device.
     pub(crate) reps: Option<u32>,
+    pub(crate) no_tuned: bool,
     pub(crate) ptx_dir: Option<PathBuf>,
     /// Whether to watch the kernel; then the device is the simulator.
     pub(crate) check: bool,
@@ -138,8 +172,8 @@ pub(crate) enum Source {
 impl Args {
     /// What the arguments mean, without looking at any file or device.
     pub(crate) fn resolve(self) -> Result<Command> {
-        if let Some(lesson) = self.lesson {
-            return Ok(Command::Lesson(lesson));
+        if let Some(subcommand) = self.subcommand {
+            return Ok(Command::Subcommand(Box::new(subcommand)));
         }
         if self.list {
             return Ok(Command::List);
@@ -153,14 +187,6 @@ impl Args {
             (Some(path), n) => Source::File { path, n },
             (None, Some(n)) => Source::Seed { n, seed },
             (None, None) => bail!("--n is missing: it is the number of elements, such as 4194304 or 2^22"),
-        };
-        let reps = match self.reps.map(|text| whole("--reps", &text, "20")).transpose()? {
-            Some(0) => bail!("--reps 0: at least one run is needed"),
-            Some(reps) => {
-                let runs = u32::try_from(reps).ok().filter(|&reps| reps <= MAX_REPS);
-                Some(runs.with_context(|| format!("--reps {reps}: at most {MAX_REPS} runs are made"))?)
-            }
-            None => None,
         };
         let device = match (self.check, self.device.parse()?) {
             (true, DeviceChoice::Cuda) => bail!("--check with --device cuda: only the simulator can watch a kernel"),
@@ -178,15 +204,14 @@ impl Args {
                 finish: self.finish.parse()?,
             },
             device,
-            reps,
+            reps: reps(self.reps.as_deref())?,
+            no_tuned: self.no_tuned,
             ptx_dir: self.ptx_dir,
             check: self.check,
             json: self.json,
         }))
     }
 }
-
-const MAX_REPS: u32 = 1_000_000;
 
 #[cfg(test)]
 mod tests {

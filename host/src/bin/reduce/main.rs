@@ -1,8 +1,13 @@
-//! The command-line tool `reduce`: one rung of the ladder over one input, checked and timed.
+//! The command-line tool `reduce`: one rung of the ladder over one input, checked and timed; or many of them.
 
 mod args;
 mod explain;
+mod ladder;
+mod measure;
+mod pictures;
 mod profile;
+mod sweep;
+mod tune;
 
 use std::{
     io::{self, Write},
@@ -10,9 +15,9 @@ use std::{
 };
 
 use anyhow::anyhow;
-use clap::Parser;
+use clap::{CommandFactory as _, Parser};
 use warpfold::{
-    cli::{Failure, Findings, Progress, exit, failed, refused, written},
+    cli::{Failure, Findings, Progress, exit, failed, interruptible, open_device, refused, written},
     device::{Device, DeviceKind, Instrument},
     element::{ElementType, Values},
     input::{InputFile, generate},
@@ -23,21 +28,32 @@ use warpfold::{
     report::{Report, write_list},
 };
 
-use crate::args::{Args, Command, Job, Lesson, Source};
-
-/// Runs on a GPU before the first that is timed, and timed ones, where nothing is said.
-const GPU_RUNS: Runs = Runs { warm_up: 3, timed: 20 };
+use crate::{
+    args::{Args, Command, Job, Source, Subcommands},
+    measure::{GPU_RUNS, Tuned},
+};
 
 fn main() -> ExitCode {
     let done = match Args::parse().resolve() {
-        Ok(Command::Lesson(Lesson::Profile(args))) => profile::profile(args),
-        Ok(Command::Lesson(Lesson::Compare(args))) => profile::compare(args),
-        Ok(Command::Lesson(Lesson::Explain(args))) => explain::explain(&args),
+        Ok(Command::Subcommand(subcommand)) => run(*subcommand),
         Ok(Command::List) => written(write_list(&mut io::stdout().lock())),
         Ok(Command::Reduce(job)) => reduce(&job),
         Err(error) => Err(refused(error)),
     };
     exit(done)
+}
+
+fn run(subcommand: Subcommands) -> Result<(), Failure> {
+    match subcommand {
+        Subcommands::Ladder(args) => ladder::ladder(args),
+        Subcommands::Sweep(args) => sweep::sweep(args),
+        Subcommands::Tune(args) => tune::tune(args),
+        Subcommands::Quiz(args) => ladder::quiz_command(args),
+        Subcommands::Profile(args) => profile::profile(args),
+        Subcommands::Compare(args) => profile::compare(args),
+        Subcommands::Explain(args) => explain::explain(&args),
+        Subcommands::Generate(args) => args.run(Args::command()),
+    }
 }
 
 /// The elements, as far as they are known before any memory is taken for them.
@@ -68,13 +84,12 @@ fn reduce(job: &Job) -> Result<(), Failure> {
     let no_ptx = |error| if ptx_dir.is_some() { refused(error) } else { failed(error) };
     let library = PtxLibrary::open(ptx_dir.as_deref()).map_err(no_ptx)?;
     let device =
-        if job.check { Device::simulator_with(Instrument::Check) } else { Device::open(job.device).map_err(failed)? };
-    if let Some(note) = device.fallback_note() {
-        // A closed stderr is no reason to panic.
-        let _ = writeln!(io::stderr(), "note: {note}");
-    }
+        if job.check { interruptible(Device::simulator_with(Instrument::Check))? } else { open_device(job.device)? };
     let limits = DeviceLimits::new(device.info(), device.free_memory().map_err(failed)?);
-    let plan = plan(&problem, &job.request, &limits).map_err(refused)?;
+    let tuned = Tuned::load(job.no_tuned);
+    let tuned = tuned.find(&device, &limits, &problem, &job.request);
+    let request = tuned.map_or(job.request, |(_, request)| request);
+    let plan = plan(&problem, &request, &limits).map_err(refused)?;
 
     let progress = Progress::new();
     progress.say("preparing the input");
@@ -104,6 +119,7 @@ fn reduce(job: &Job) -> Result<(), Failure> {
             }
             return Err(match error {
                 ReduceError::Ptx(error) => no_ptx(error),
+                ReduceError::Interrupted => Failure::Interrupted(error.into()),
                 error => failed(error),
             });
         }
@@ -112,7 +128,8 @@ fn reduce(job: &Job) -> Result<(), Failure> {
     let reference = Reference::new(&values, job.op, plan.depth());
     drop(progress);
 
-    let report = Report::new(device.info(), &plan, input, &outcome, reference);
+    let mut report = Report::new(device.info(), &plan, input, &outcome, reference);
+    report.tuned = tuned.map(|(entry, _)| entry);
     let mut out = io::stdout().lock();
     written(if job.json {
         let mut json = report.to_json();
@@ -127,7 +144,15 @@ fn reduce(job: &Job) -> Result<(), Failure> {
         let (result, value) = (report.result, reference.value());
         return Err(failed(anyhow!("wrong result: {} gave {result}, and the reference is {value}", plan.kernel)));
     }
-    found.map_or(Ok(()), |found| Err(failed(anyhow!("--check: {found} of {}", plan.kernel))))
+    if let Some(found) = found {
+        return Err(failed(anyhow!("--check: {found} of {}", plan.kernel)));
+    }
+    let (made, asked) = (outcome.times.len(), runs.timed as usize);
+    // Without elements there is nothing to run.
+    if made < asked && n > 0 {
+        return Err(Failure::Interrupted(anyhow!("{made} of {asked} runs were finished")));
+    }
+    Ok(())
 }
 
 /// What was found in a run that did not end.

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use simt::occupancy::Gpu;
 use warpfold::{
-    cli::{Failure, Progress, failed, refused, whole, written},
+    cli::{Failure, Progress, failed, interruptible, refused, whole, written},
     device::{Device, Instrument},
     element::ElementType,
     input::generate,
@@ -184,7 +184,7 @@ impl Work {
         if n == 0 {
             return Err(refused(anyhow!("n = 0: nothing is launched, so there is nothing to count")));
         }
-        let device = Device::simulator_with(Instrument::Count);
+        let device = interruptible(Device::simulator_with(Instrument::Count))?;
         // A grid that follows the number of multiprocessors is to be that of the GPU in question.
         let free = device.free_memory().map_err(failed)?;
         let limits = DeviceLimits { multiprocessors: gpu.multiprocessors, ..DeviceLimits::new(device.info(), free) };
@@ -196,6 +196,7 @@ impl Work {
         let outcome =
             Reducer::new(&device, library).reduce(&plan, &values, Runs::ONCE, |_| ()).map_err(|error| match error {
                 ReduceError::Ptx(error) => self.no_ptx(error),
+                ReduceError::Interrupted => Failure::Interrupted(error.into()),
                 error => failed(error),
             })?;
         let (result, reference) = (outcome.result, Reference::new(&values, op, plan.depth()));

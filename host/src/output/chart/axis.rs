@@ -18,6 +18,8 @@ pub(super) struct Spread {
     scale: Scale,
     pub(super) low: f64,
     pub(super) high: f64,
+    /// The least and the greatest value, and 0 if it is linear.
+    ends: Range<f64>,
     /// Values with a line and a label.
     pub(super) ticks: Vec<f64>,
     /// Instead of numbers.
@@ -50,8 +52,19 @@ impl Spread {
         let step = step.unwrap_or(10.0 * power);
         // A hair of rounding is not to add a step.
         let (first, last) = ((low / step + 1e-9).floor() as i64, (high / step - 1e-9).ceil() as i64);
-        let ticks = (first..=last).map(|tick| tick as f64 * step).collect();
-        Self { scale: Scale::Linear, low: first as f64 * step, high: last as f64 * step, ticks, names: Vec::new() }
+        let place = |tick: i64| (tick as f64 * step).clamp(f64::MIN, f64::MAX);
+        let ticks = (first..=last).map(place).collect();
+        let ends = low..high;
+        Self { scale: Scale::Linear, low: place(first), high: place(last), ends, ticks, names: Vec::new() }
+    }
+
+    /// The same, but a linear one ends with its values, not with a tick.
+    pub(super) fn tight(mut self) -> Self {
+        if self.scale == Scale::Linear {
+            (self.low, self.high) = (self.ends.start, self.ends.end);
+            self.ticks.retain(|tick| self.ends.start <= *tick && *tick <= self.ends.end);
+        }
+        self
     }
 
     fn powers(scale: Scale, low: f64, high: f64) -> Self {
@@ -60,15 +73,23 @@ impl Spread {
         let first = (power(low) + 1e-9).floor() as i32;
         let last = ((power(high) - 1e-9).ceil() as i32).max(first + 1);
         let stride = (last - first + POWERS - 1) / POWERS;
-        let ticks = (first..=last).filter(|power| power.rem_euclid(stride) == 0).map(|power| base.powi(power));
-        Self { scale, low: base.powi(first), high: base.powi(last), ticks: ticks.collect(), names: Vec::new() }
+        let ticks =
+            (first..=last).filter(|power| power.rem_euclid(stride) == 0).map(|power| base.powi(power).min(f64::MAX));
+        Self {
+            scale,
+            low: base.powi(first),
+            high: base.powi(last).min(f64::MAX),
+            ends: low..high,
+            ticks: ticks.collect(),
+            names: Vec::new(),
+        }
     }
 
     /// Names from the top down, at 0, 1, 2, …
     pub(super) fn categories(names: &[String]) -> Self {
         let count = names.len().max(1) as f64;
         let ticks = (0..names.len()).map(|index| index as f64).collect();
-        Self { scale: Scale::Linear, low: count - 0.5, high: -0.5, ticks, names: names.to_vec() }
+        Self { scale: Scale::Linear, low: count - 0.5, high: -0.5, ends: 0.0..count, ticks, names: names.to_vec() }
     }
 
     /// Where bars begin.
@@ -88,7 +109,7 @@ impl Spread {
             Scale::Log10 => Some(value.log10()).filter(|_| !(1e-3..=1e4).contains(&self.far())),
         };
         match power.filter(|power| (power - power.round()).abs() < 1e-9) {
-            Some(power) => format!("{}{}", base(self.scale), raised(power.round() as i32)),
+            Some(power) => format!("{}^{}", base(self.scale), power.round()),
             None => figure(value),
         }
     }
@@ -102,21 +123,13 @@ impl Spread {
     fn place(&self, value: f64) -> f64 {
         match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
-            Scale::Log2 | Scale::Log10 => (value / self.low).ln() / (self.high / self.low).ln(),
+            Scale::Log2 | Scale::Log10 => (value.ln() - self.low.ln()) / (self.high.ln() - self.low.ln()),
         }
     }
 }
 
 fn base(scale: Scale) -> f64 {
     if scale == Scale::Log10 { 10.0 } else { 2.0 }
-}
-
-/// An exponent, in superscript digits.
-fn raised(power: i32) -> String {
-    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
-    let digits = power.unsigned_abs().to_string();
-    let digits = digits.bytes().map(|digit| DIGITS[usize::from(digit - b'0')]);
-    (power < 0).then_some('⁻').into_iter().chain(digits).collect()
 }
 
 /// A number in about three digits; whole ones whole, up to a hundred thousand.
@@ -192,14 +205,14 @@ mod tests {
             (Scale::Linear, &[], "0 0.2 0.4 0.6 0.8 1"),
             (Scale::Linear, &[f64::NAN, f64::INFINITY, 1.0], "0 0.2 0.4 0.6 0.8 1"),
             (Scale::Log2, &[1.0, 32.0], "1 2 4 8 16 32"),
-            (Scale::Log2, &[1024.0, (1 << 28) as f64], "2¹⁰ 2¹² 2¹⁴ 2¹⁶ 2¹⁸ 2²⁰ 2²² 2²⁴ 2²⁶ 2²⁸"),
-            (Scale::Log2, &[1000.0, 5000.0], "2⁹ 2¹⁰ 2¹¹ 2¹² 2¹³"),
+            (Scale::Log2, &[1024.0, (1 << 28) as f64], "2^10 2^12 2^14 2^16 2^18 2^20 2^22 2^24 2^26 2^28"),
+            (Scale::Log2, &[1000.0, 5000.0], "2^9 2^10 2^11 2^12 2^13"),
             (Scale::Log2, &[64.0], "64 128"),
             (Scale::Log2, &[0.0, -1.0, 8.0, 16.0], "8 16"),
             (Scale::Log2, &[], "1 2"),
-            (Scale::Log2, &[0.001, 1.0], "2⁻¹⁰ 2⁻⁹ 2⁻⁸ 2⁻⁷ 2⁻⁶ 2⁻⁵ 2⁻⁴ 2⁻³ 2⁻² 2⁻¹ 2⁰"),
+            (Scale::Log2, &[0.001, 1.0], "2^-10 2^-9 2^-8 2^-7 2^-6 2^-5 2^-4 2^-3 2^-2 2^-1 2^0"),
             (Scale::Log10, &[3.0, 2000.0], "1 10 100 1 000 10 000"),
-            (Scale::Log10, &[1.0, 1e8], "10⁰ 10¹ 10² 10³ 10⁴ 10⁵ 10⁶ 10⁷ 10⁸"),
+            (Scale::Log10, &[1.0, 1e8], "10^0 10^1 10^2 10^3 10^4 10^5 10^6 10^7 10^8"),
         ];
         for (scale, values, expected) in cases {
             assert_eq!(labels(&Spread::around(*scale, values.iter().copied())), *expected, "{scale:?} {values:?}");

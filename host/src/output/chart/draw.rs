@@ -18,8 +18,8 @@ use super::{
 use crate::output::{escape, theme, wrap};
 
 /// What lies between the axes, in units of the `viewBox`, which are meant to be pixels.
-const PLOT_WIDTH: i32 = 340;
-const PLOT_HEIGHT: i32 = 210;
+const PLOT_WIDTH: i32 = 290;
+const PLOT_HEIGHT: i32 = 190;
 /// Of a bar, and between the bars of two categories.
 const BAR: i32 = 14;
 const GAP: i32 = 8;
@@ -33,6 +33,9 @@ const TITLE: usize = 56;
 const BELOW: i32 = 44;
 /// Names up to this length stand at the end of their line, longer ones in a legend.
 const DIRECT: usize = 24;
+/// How large a chart is shown where there is room, and at least, times the size of its `viewBox`.
+const ENLARGED: f64 = 1.15;
+const REDUCED: f64 = 0.85;
 /// From a tick's end to its axis; its label is twice as far away.
 const TICK: i32 = 4;
 
@@ -64,9 +67,14 @@ impl Chart {
         layout.draw(&mut body).expect("a chart is drawn");
         let (id, title, description) = (escape(&self.id), escape(&self.title), escape(&self.description));
         let (width, height) = layout.size();
+        let times = |factor: f64| (f64::from(width) * factor).round();
+        let style = match home {
+            Home::File => String::new(),
+            Home::Page => format!(" style=\"width: {}px; min-width: {}px\"", times(ENLARGED), times(REDUCED)),
+        };
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 {width} {height}\" \
-             width=\"{width}\" height=\"{height}\" role=\"img\" \
+             width=\"{width}\" height=\"{height}\"{style} role=\"img\" \
              aria-labelledby=\"chart-{id}-title chart-{id}-desc\">\n\
              <title id=\"chart-{id}-title\">{title}</title>\n<desc id=\"chart-{id}-desc\">{description}</desc>\n"
         );
@@ -137,17 +145,20 @@ impl<'a> Layout<'a> {
             Kind::Bars { categories } => {
                 let slot = BAR * chart.series.len().max(1) as i32 + GAP;
                 let right = chart.shown().map(|(_, y)| width(&figure(y))).max().unwrap_or(0) + 8;
+                // Half of the last tick's label is to the right of the axis.
+                let right = right.max(ticks(&values) / 2 + 4);
                 (values, Spread::categories(categories), right, slot * categories.len().max(1) as i32)
             }
             Kind::Lines => {
-                let x = Spread::around(chart.x.scale, chart.shown().map(|(x, _)| x));
+                let x = Spread::around(chart.x.scale, chart.shown().map(|(x, _)| x)).tight();
                 let names = chart.series.iter().filter(|_| chart.is_direct()).map(|series| &series.name);
                 let labels = names.chain(references().map(|reference| &reference.label)).map(|name| width(name));
-                // Half of the last tick's label is to the right of the axis.
-                (x, values, labels.max().unwrap_or(0).max(8) + 12, PLOT_HEIGHT)
+                let right = (labels.max().unwrap_or(0) + 12).max(ticks(&x) / 2 + 4);
+                (x, values, right, PLOT_HEIGHT)
             }
         };
-        let left = (ticks(&y) + 2 * TICK + 4).max(36);
+        let above = if matches!(chart.kind, Kind::Bars { .. }) { width(&chart.x.label) } else { 0 };
+        let left = ticks(&y).max(above) + 2 * TICK + 4;
         let mut layout = Self { chart, title, legend: Vec::new(), x, y, left, right, height };
         layout.place_legend();
         layout
@@ -178,7 +189,8 @@ impl<'a> Layout<'a> {
     /// Above the plot: title, legend, what the upward axis tells, and the names of upright reference lines.
     fn top(&self) -> i32 {
         let references = if self.lies() { self.chart.references.len() } else { 0 };
-        8 + LEADING * (self.title.len() + self.legend.len() + references + 1) as i32
+        let gap = if self.title.is_empty() { 8 } else { 14 };
+        gap + LEADING * (self.title.len() + self.legend.len() + references + 1) as i32
     }
 
     fn size(&self) -> (i32, i32) {

@@ -3,6 +3,8 @@
 mod axis;
 mod draw;
 mod paper;
+#[cfg(test)]
+mod tests;
 
 pub(super) use draw::Home;
 

@@ -1,0 +1,32 @@
+//! The explain pictures of a page.
+
+use warpfold::{
+    element::ElementType,
+    explain::{LECTURE_VALUES, Request, explain, parse_values},
+    op::Op,
+    output::Picture,
+    ptx::PtxLibrary,
+    variant::Variant,
+};
+
+/// How each rung reduces the lecture's sixteen values (without their signs, in a type that has none), with the banks of
+/// shared memory. A rung that cannot be drawn, or not for this operation and type, has no picture.
+pub(crate) fn of_rungs(
+    library: &PtxLibrary,
+    variants: impl Iterator<Item = Variant>,
+    op: Op,
+    element: ElementType,
+) -> Vec<Picture> {
+    let text = match element {
+        ElementType::U32 | ElementType::U64 => LECTURE_VALUES.replace('-', ""),
+        _ => LECTURE_VALUES.to_owned(),
+    };
+    let Ok(values) = parse_values(&text, element) else {
+        return Vec::new();
+    };
+    let picture = |variant: Variant| {
+        let explained = explain(library, &Request { variant, op, block: None }, &values).ok()?;
+        Some(explained.to_picture(&format!("variant-{variant}"), true))
+    };
+    variants.filter_map(picture).collect()
+}

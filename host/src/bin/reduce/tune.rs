@@ -1,0 +1,295 @@
+//! `reduce tune`: finds the shape that suits this GPU, and keeps it.
+
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use clap::Args;
+use warpfold::{
+    cli::{Failure, Output, OutputArgs, Progress, failed, note, open_device, refused, whole},
+    device::{Device, DeviceChoice, DeviceKind},
+    element::Values,
+    input::generate,
+    ladder::{LadderError, References, Refusal},
+    launch::{DeviceLimits, Plan, Problem},
+    output::{Cell, Column, Document, Table},
+    reduce::{ReduceError, Reducer, Runs},
+    report::Times,
+    tune::{Cache, Candidate, Entry, Round, Search, Trial, candidates, search},
+    variant::Variant,
+};
+
+use crate::measure::{Measure, MeasureArgs};
+
+/// Runs of the first round, where every shape is tried.
+const QUICK: Runs = Runs { warm_up: 1, timed: 5 };
+
+/// The arguments of `reduce tune`.
+#[derive(Args)]
+pub(crate) struct TuneArgs {
+    /// Number of elements to tune with, as in 16777216 or 2^24
+    #[arg(long, value_name = "N", default_value = "2^24", allow_hyphen_values = true)]
+    n: String,
+
+    #[command(flatten)]
+    measure: MeasureArgs,
+
+    /// Tune on the simulator all the same, to see how it goes: its times say nothing about a GPU
+    #[arg(long)]
+    even_simulated: bool,
+
+    /// Forget what was found, for all GPUs
+    #[arg(long)]
+    clear: bool,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+struct Job {
+    n: u64,
+    measure: Measure,
+    output: Output,
+}
+
+impl TuneArgs {
+    fn resolve(self) -> Result<Job> {
+        Ok(Job {
+            n: whole("--n", &self.n, "16777216 or 2^24")?,
+            measure: self.measure.resolve()?,
+            output: self.output.resolve()?,
+        })
+    }
+}
+
+/// `reduce tune`.
+pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
+    let cache = Cache::of_user().map_err(failed)?;
+    if args.clear {
+        let path = cache.path();
+        let there = cache.clear().map_err(failed)?;
+        note(format_args!("{} {}", if there { "removed" } else { "there was no" }, path.display()));
+        return Ok(());
+    }
+    let even_simulated = args.even_simulated;
+    let Job { n, measure, output } = args.resolve().map_err(refused)?;
+    let device = open(&measure, even_simulated)?;
+    let library = measure.library()?;
+    let failure = |error: ReduceError| measure.failure(LadderError::Reduce(error));
+
+    let limits = DeviceLimits::new(device.info(), device.free_memory().map_err(failed)?);
+    let problem = |&variant: &Variant| Problem { variant, op: measure.op, element: measure.element, n };
+    let mut rungs = Vec::new();
+    let mut notes = Vec::new();
+    let mut first_refusal = None;
+    for problem in measure.variants.iter().map(problem) {
+        match candidates(&problem, &limits) {
+            Ok(candidates) if n > 0 => rungs.push((problem, candidates)),
+            Ok(_) => return Err(measure.failure(LadderError::Nothing)),
+            Err(error) => {
+                notes.push(format!("Variant {} is refused: {error}.", problem.variant));
+                first_refusal.get_or_insert(error);
+            }
+        }
+    }
+    if let Some(error) = first_refusal.filter(|_| rungs.is_empty()) {
+        return Err(refused(error));
+    }
+
+    let progress = Progress::of(rungs.iter().map(|(_, candidates)| candidates.len() as u64).sum());
+    progress.say("preparing the input");
+    let values = generate(measure.element, measure.op, n, measure.seed).map_err(refused)?;
+    let mut trials = Trials {
+        device: &device,
+        reducer: Reducer::new(&device, &library),
+        values: &values,
+        references: References::new(&values, measure.op),
+        runs: measure.runs,
+        refusal: None,
+    };
+    let (mut found, mut entries, mut last_refusal) = (Vec::new(), Vec::new(), None);
+    for (problem, candidates) in &rungs {
+        let search = search(candidates, |plan, round| {
+            progress.say(format!(
+                "{}, grid {}",
+                plan.kernel,
+                plan.stages.first().map_or(0, |stage| stage.shape.grid.x)
+            ));
+            let trial = trials.measure(plan, round);
+            if round == Round::First {
+                progress.advance();
+            }
+            trial
+        });
+        let search = search.map_err(|error| match error {
+            TrialError::Reduce(error) => failure(error),
+            TrialError::Wrong(error) => failed(error),
+        })?;
+        if let (Some(winner), Some(time)) = (search.winner(), search.time()) {
+            let default = search.default_time().map(micros);
+            entries.push(Entry::new(device.info(), problem, winner.choice, micros(time), default));
+        }
+        let interrupted = search.interrupted;
+        if let Some(refusal) = trials.refusal.take().filter(|_| search.winner().is_none() && !interrupted) {
+            notes.push(format!("Variant {} is refused: {refusal}.", problem.variant));
+            last_refusal = Some(refusal);
+        } else {
+            found.push((problem.variant, search));
+        }
+        if interrupted {
+            break;
+        }
+    }
+    drop(progress);
+    if let Some(refusal) = last_refusal.filter(|_| found.is_empty()) {
+        return Err(measure.failure(LadderError::Refused(refusal)));
+    }
+
+    if !entries.is_empty() {
+        cache.keep(&entries).map_err(failed)?;
+        notes.push(format!(
+            "Kept in {}. `reduce` and `reduce ladder` take these shapes on this device where no block and no grid is given.",
+            cache.path().display()
+        ));
+    }
+    let (done, asked) = (entries.len(), rungs.len());
+    let interrupted = device.is_interrupted() && found.iter().any(|(_, search)| search.interrupted);
+    if interrupted {
+        notes.insert(0, format!("Interrupted: {done} of {asked} rungs were tuned."));
+    }
+    output.write(document(&device, &measure, n, &found, notes))?;
+    if interrupted {
+        return Err(Failure::Interrupted(anyhow!("{done} of {asked} rungs were tuned")));
+    }
+    Ok(())
+}
+
+fn open(measure: &Measure, even_simulated: bool) -> Result<Device, Failure> {
+    const REASON: &str = "times on the simulator say nothing about a GPU, so there is nothing to tune there";
+    if measure.device == DeviceChoice::Simulator && !even_simulated {
+        return Err(refused(anyhow!("--device sim: {REASON}")));
+    }
+    let device = open_device(measure.device)?;
+    if device.info().kind == DeviceKind::Simulator && !even_simulated {
+        return Err(failed(anyhow!("there is no GPU, and {REASON}")));
+    }
+    Ok(device)
+}
+
+/// What measures candidates.
+struct Trials<'a> {
+    device: &'a Device,
+    reducer: Reducer<'a>,
+    values: &'a Values,
+    references: References<'a>,
+    runs: Runs,
+    /// Why a shape was refused.
+    refusal: Option<Refusal>,
+}
+
+enum TrialError {
+    Reduce(ReduceError),
+    Wrong(anyhow::Error),
+}
+
+impl Trials<'_> {
+    fn measure(&mut self, plan: &Plan, round: Round) -> Result<Trial, TrialError> {
+        if self.device.is_interrupted() {
+            return Ok(Trial::Interrupted);
+        }
+        let runs = match (self.device.info().kind, round) {
+            (DeviceKind::Simulator, _) => Runs::ONCE,
+            (DeviceKind::Cuda, Round::First) => Runs { timed: QUICK.timed.min(self.runs.timed), ..QUICK },
+            (DeviceKind::Cuda, Round::Second) => self.runs,
+        };
+        let outcome = match self.reducer.reduce(plan, self.values, runs, |_| ()) {
+            Err(ReduceError::Interrupted) => return Ok(Trial::Interrupted),
+            // A shape that this device does not take is none of its best.
+            Err(error) => {
+                self.refusal = Some(Refusal::of(error).map_err(TrialError::Reduce)?);
+                return Ok(Trial::Refused);
+            }
+            Ok(outcome) => outcome,
+        };
+        let reference = self.references.of(plan);
+        if !reference.agrees(outcome.result) {
+            let (kernel, result, value) = (&plan.kernel, outcome.result, reference.value());
+            return Err(TrialError::Wrong(anyhow!(
+                "wrong result: {kernel} gave {result}, and the reference is {value}"
+            )));
+        }
+        Ok(Times::new(&outcome.times).map_or(Trial::Refused, |times| Trial::Took(times.median)))
+    }
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+fn document(
+    device: &Device,
+    measure: &Measure,
+    n: u64,
+    found: &[(Variant, Search<'_>)],
+    notes: Vec<String>,
+) -> Document {
+    let bytes = n as f64 * f64::from(measure.element.size());
+    let columns = || {
+        vec![
+            Column::new("variant", "variant"),
+            Column::new("block", "block"),
+            Column::new("grid", "grid"),
+            Column::new("blocks_per_multiprocessor", "blocks for each SM"),
+            Column::new("elements_per_thread", "elements for each thread"),
+            Column::new("time_us", "time").in_unit("us"),
+            Column::new("gb_per_s", "bandwidth").in_unit("GB/s"),
+        ]
+    };
+    let row = |variant: Variant, candidate: &Candidate, time: Option<Duration>| -> Vec<Cell> {
+        let grid = candidate.plan.stages.first().map(|stage| u64::from(stage.shape.grid.x));
+        let threads = grid.map(|grid| grid * u64::from(candidate.plan.block));
+        vec![
+            variant.facts().label.into(),
+            u64::from(candidate.plan.block).into(),
+            grid.into(),
+            candidate.choice.blocks_per_multiprocessor.map(u64::from).into(),
+            threads.map_or(Cell::Missing, |threads| Cell::number(n as f64 / threads as f64, 1)),
+            time.map_or(Cell::Missing, |time| Cell::number(micros(time), 2)),
+            time.map_or(Cell::Missing, |time| Cell::number(bytes / time.as_secs_f64() / 1e9, 1)),
+        ]
+    };
+    let mut best_columns = columns();
+    best_columns.push(Column::new("default_time_us", "default").in_unit("us"));
+    best_columns.push(Column::new("gain_percent", "gain").in_unit("%"));
+    let mut best = Table::new("tuned", "The best shape of each rung", best_columns);
+    let mut tried = Table::new("tried", "All that was tried", columns());
+    for (variant, search) in found {
+        if let Some(winner) = search.winner() {
+            let (time, default) = (search.time(), search.default_time());
+            let mut row = row(*variant, winner, time);
+            row.push(default.map_or(Cell::Missing, |default| Cell::number(micros(default), 2)));
+            let gain =
+                time.zip(default).map(|(time, default)| 100.0 * (default.as_secs_f64() / time.as_secs_f64() - 1.0));
+            row.push(gain.map_or(Cell::Missing, |gain| Cell::number(gain, 1)));
+            best.push(row);
+        }
+        for &(candidate, time) in &search.tried {
+            tried.push(row(*variant, candidate, time));
+        }
+    }
+    best.notes = notes;
+    if device.info().kind == DeviceKind::Simulator {
+        best.notes.push("These are times of the simulation, and say nothing about a GPU.".into());
+    }
+    tried.notes.push("Without a time: not measured, or not taken by the device.".into());
+    let environment = [
+        ("device", device.info().name.clone()),
+        ("input", format!("{n} {} elements, seed {}", measure.element, measure.seed)),
+        ("operation", measure.op.to_string()),
+    ];
+    Document {
+        title: format!("Tuned shapes: {} of {n} {} elements", measure.op, measure.element),
+        environment: environment.map(|(name, value)| (name.to_owned(), value)).into(),
+        tables: vec![best, tried],
+        ..Document::default()
+    }
+}

@@ -1,0 +1,137 @@
+use std::time::Duration;
+
+use super::*;
+use crate::{device::Instrument, element::Element, launch::Request};
+
+fn h100() -> DeviceInfo {
+    DeviceInfo {
+        name: "NVIDIA H100 80GB HBM3".into(),
+        kind: DeviceKind::Cuda,
+        compute_capability: (9, 0),
+        memory_bytes: 80 << 30,
+        multiprocessors: 132,
+        max_threads_per_block: 1024,
+        shared_bytes_per_block: 48 << 10,
+        peak_bytes_per_second: Some(3e12),
+    }
+}
+
+const WORK: Work = Work { op: Op::Sum, element: ElementType::I32, n: 1_000_000, seed: 1 };
+
+fn measured(variant: Variant, micros: u64, result: i32) -> Rung {
+    let contender = Contender::new(variant);
+    let limits = DeviceLimits::new(&h100(), 1 << 30);
+    let plan = plan(&contender.problem(&WORK), &contender.request, &limits).unwrap();
+    let reference = Reference::new(&i32::values(vec![7]), Op::Sum, 0);
+    let times = Times::new(&[Duration::from_micros(micros)]);
+    let tuned = variant == Variant::MultipleElements;
+    let measured = Measured { plan, tuned, result: result.value(), reference, times, counted: None, not_counted: None };
+    Rung { variant, outcome: Ok(measured) }
+}
+
+fn refused(variant: Variant) -> Rung {
+    let refusal = PlanError::Nothing { op: Op::Max };
+    Rung { variant, outcome: Err(refusal.into()) }
+}
+
+/// A climb as on a GPU, where nothing need run.
+fn on_gpu(rungs: Vec<Rung>, asked: usize) -> Climb {
+    Climb { device: h100(), work: WORK, runs: Runs { warm_up: 3, timed: 20 }, rungs, asked }
+}
+
+#[test]
+fn a_gpus_ladder_reads_as_the_lectures() {
+    let climb = on_gpu(
+        vec![
+            measured(Variant::Sequential, 40, 7),
+            refused(Variant::FirstAdd),
+            measured(Variant::WarpUnrolled, 20, 7),
+            measured(Variant::MultipleElements, 8, 6),
+        ],
+        5,
+    );
+    let mut text = Vec::new();
+    climb.document(false).write(crate::output::Format::Table, &mut text).unwrap();
+    insta::assert_snapshot!(String::from_utf8(text).unwrap(), @r"
+    The reduction ladder: sum of 1000000 i32 elements
+
+    device     NVIDIA H100 80GB HBM3
+    peak       3000.0 GB/s
+    input      1000000 i32 elements, seed 1
+    operation  sum
+    runs       median of 20, after 3 to warm up
+
+    The ladder
+
+    | variant | name              |  grid | block | time (us) | bandwidth (GB/s) | of peak (%) | step (x) | cumulative (x) | check   |
+    |---------|-------------------|-------|-------|-----------|------------------|-------------|----------|----------------|---------|
+    | 3       | sequential        | 3 907 |   256 |     40.00 |            100.0 |         3.3 |          |                | ok      |
+    | 4       | first-add         |       |       |           |                  |             |          |                | refused |
+    | 5       | warp-unrolled     | 1 954 |   256 |     20.00 |            200.0 |         6.7 |     2.00 |           2.00 | ok      |
+    | 7       | multiple-elements | 1 056 |   256 |      8.00 |            500.0 |        16.7 |     2.50 |           5.00 | WRONG   |
+
+    Interrupted: 4 of 5 rungs were measured.
+    The time is that of all launches; the bandwidth is the bytes of the input, read once, over it. Copies are not in it.
+    Variant 4 is refused: n = 0: there is no max of no elements.
+    Variant 7 is tuned: grid 1056, block 256.
+    Variant 7 is WRONG: it gave 6, and the reference is 7.
+    ");
+    assert_eq!(climb.wrong().unwrap().plan.problem.variant, Variant::MultipleElements);
+}
+
+#[test]
+fn a_gpus_charts_have_the_peak_and_its_peers() {
+    let document = on_gpu(vec![measured(Variant::Sequential, 40, 7), refused(Variant::FirstAdd)], 2).document(true);
+    let [chart] = &document.charts[..] else { panic!("{:?}", document.charts) };
+    let references: Vec<_> = chart.references.iter().map(|reference| (&*reference.label, reference.value)).collect();
+    assert_eq!(references, [("peak of the memory", 3000.0), ("CUB 3.0, n = 1073741824", 3101.0)]);
+    let [(_, gb_per_s)] = chart.series[0].points[..] else { panic!("{chart:?}") };
+    assert!((gb_per_s - 100.0).abs() < 1e-9);
+    assert_eq!(chart.description, "100 GB/s with each.");
+
+    let sweep = [1, 2].map(|_| on_gpu(vec![measured(Variant::Sequential, 40, 7)], 1));
+    let document = sweep_document(&sweep, 3).unwrap();
+    let ids: Vec<_> = document.charts.iter().map(|chart| &*chart.id).collect();
+    assert_eq!(ids, ["bandwidth", "time"]);
+    assert_eq!(document.tables[0].notes[0], "Interrupted: 2 of 3 sizes were measured whole.");
+    assert_eq!(document.charts[0].references.len(), 2);
+    assert!(sweep_document(&[], 3).is_none());
+}
+
+/// What measures beside a device runs the same launches.
+#[test]
+fn a_counter_beside_a_device_counts() {
+    let (device, library) =
+        (Device::open(crate::device::DeviceChoice::Simulator).unwrap(), PtxLibrary::embedded().unwrap());
+    let counter = Device::simulator_with(Instrument::Count);
+    let contenders = [Variant::Global, Variant::Sequential].map(Contender::new);
+    let counted = |bench: &mut Bench<'_>| {
+        let climb =
+            climb(bench, Work { n: 5000, ..WORK }, &contenders, Runs { warm_up: 3, timed: 5 }, &mut |_| ()).unwrap();
+        climb.measured().map(|measured| measured.counted).collect::<Vec<_>>()
+    };
+    let beside = counted(&mut Bench::new(&device, Some(&counter), &library));
+    assert!(beside.iter().all(Option::is_some));
+    assert_eq!(beside, counted(&mut Bench::new(&counter, None, &library)));
+    assert_eq!(counted(&mut Bench::new(&device, None, &library)), [None, None]);
+}
+
+#[test]
+fn what_none_can_do_is_refused_with_the_first_reason() {
+    let (device, library) = (Device::simulator_with(Instrument::Count), PtxLibrary::embedded().unwrap());
+    let mut bench = Bench::new(&device, None, &library);
+    let mut refused = |n, block| {
+        let request = Request { block: Some(block), ..Request::default() };
+        let contenders = [Variant::WarpUnrolled, Variant::CompletelyUnrolled]
+            .map(|variant| Contender { request, ..Contender::new(variant) });
+        climb(&mut bench, Work { n, ..WORK }, &contenders, Runs::ONCE, &mut |_| ()).unwrap_err()
+    };
+    assert!(matches!(refused(0, 64), LadderError::Nothing));
+    let reason = LadderError::Refused(Refusal::Plan(PlanError::Block {
+        block: 32,
+        variant: Variant::WarpUnrolled,
+        min: 64,
+        max: 1024,
+    }));
+    assert_eq!(refused(5, 32).to_string(), reason.to_string());
+}
