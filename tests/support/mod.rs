@@ -65,15 +65,15 @@ pub(crate) fn library() -> PtxLibrary {
     PtxLibrary::open(None).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The binary under test; on a machine without cargo, the one in the folder that `WARPFOLD_BIN_DIR` names.
-fn binary() -> PathBuf {
+/// A binary under test; on a machine without cargo, the one in the folder that `WARPFOLD_BIN_DIR` names.
+fn binary(tool: &str, built: &str) -> PathBuf {
     match env::var_os("WARPFOLD_BIN_DIR") {
-        Some(folder) => Path::new(&folder).join("reduce"),
-        None => env!("CARGO_BIN_EXE_reduce").into(),
+        Some(folder) => Path::new(&folder).join(tool),
+        None => built.into(),
     }
 }
 
-/// A run of `reduce`, printed whole when a test fails.
+/// A run of a tool, printed whole when a test fails.
 pub(crate) struct Run {
     pub(crate) command: String,
     pub(crate) status: Option<i32>,
@@ -113,9 +113,13 @@ impl Sandbox {
         std::fs::read_to_string(self.folder.path().join(name)).unwrap()
     }
 
-    /// A command that runs there.
+    /// `reduce`, to run there.
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(binary());
+        self.tool(&binary("reduce", env!("CARGO_BIN_EXE_reduce")))
+    }
+
+    fn tool(&self, binary: &Path) -> Command {
+        let mut command = Command::new(binary);
         command.current_dir(self.folder.path()).stdin(Stdio::null());
         // What the user of this machine tuned is no matter here.
         command.env("XDG_CACHE_HOME", self.path("cache")).env_remove("WARPFOLD_NO_TUNE");
@@ -130,18 +134,29 @@ impl Sandbox {
     pub(crate) fn reduce<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Run {
         let mut command = self.command();
         command.args(args);
-        let shown: Vec<_> = command.get_args().map(|arg| arg.to_string_lossy().into_owned()).collect();
-        let output = command.output().unwrap();
-        Run {
-            command: format!("reduce {}", shown.join(" ")),
-            status: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+        run("reduce", command)
     }
 
     /// Runs it with a line of arguments that has spaces only between them.
     pub(crate) fn reduce_line(&self, line: &str) -> Run {
         self.reduce(line.split_whitespace())
+    }
+
+    /// Runs `transpose` with a line of arguments that has spaces only between them.
+    pub(crate) fn transpose_line(&self, line: &str) -> Run {
+        let mut command = self.tool(&binary("transpose", env!("CARGO_BIN_EXE_transpose")));
+        command.args(line.split_whitespace());
+        run("transpose", command)
+    }
+}
+
+fn run(tool: &str, mut command: Command) -> Run {
+    let shown: Vec<_> = command.get_args().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let output = command.output().unwrap();
+    Run {
+        command: format!("{tool} {}", shown.join(" ")),
+        status: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
 }

@@ -71,8 +71,7 @@ impl Comparison {
     ///
     /// # Errors
     ///
-    /// No variant can do it, a run failed, or a result is wrong: then the error is in the first place of a pair with the
-    /// kernel's name.
+    /// See [`CompareError`].
     pub fn measure(
         device: &Device,
         library: &PtxLibrary,
@@ -82,6 +81,11 @@ impl Comparison {
         before: &mut dyn FnMut(String),
     ) -> Result<Self, CompareError> {
         let (element, rows, cols) = work;
+        if rows == 0 || cols == 0 {
+            return Err(CompareError::Nothing { rows, cols });
+        }
+        // Of the lecture's variants all take the same.
+        check(&Problem { variant: Variant::Tiled, element, rows, cols }, tile)?;
         let mut notes = Vec::new();
         let mut plans = Vec::new();
         let memory = device.free_memory().map_err(TransposeError::from)?;

@@ -60,6 +60,9 @@ pub(crate) fn compare(args: CompareArgs) -> Result<(), Failure> {
     let reps = reps(args.reps.as_deref()).map_err(refused)?;
     let choice = args.device.parse().map_err(|error: warpfold::device::UnknownDevice| refused(error))?;
     let output = args.output.resolve().map_err(refused)?;
+    if rows == 0 || cols == 0 {
+        return Err(refused(CompareError::Nothing { rows, cols }));
+    }
 
     let ptx_dir = args.ptx_dir.as_deref();
     let library = open_library(ptx_dir)?;
