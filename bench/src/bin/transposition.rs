@@ -178,6 +178,9 @@ struct Bench<'a> {
 /// Inputs and outputs, in pairs.
 type Pairs = Vec<(Buffer<u8>, Buffer<u8>)>;
 
+/// The times of our kernel, and of the peer's.
+type OfContender = (Times, Option<Times>);
+
 /// A kernel to measure: ours, and the peer's.
 struct Contender {
     plan: Plan,
@@ -232,7 +235,7 @@ impl Bench<'_> {
             self.plans(work)?.into_iter().map(|plan| self.contender(plan)).collect::<Result<_, _>>()?;
         let odd = Work { rows: 515, cols: 1027, ..work };
         let odd_bits = Matrix::new(odd.element, odd.rows as usize, odd.cols as usize, bits_of(odd)?);
-        for (contender, odd) in contenders.iter().zip(self.plans_for_check(&contenders, odd)?) {
+        for (contender, odd) in contenders.iter().zip(plans_for_check(&contenders, odd)?) {
             self.check(contender, &odd, &odd_bits)?;
         }
 
@@ -265,31 +268,6 @@ impl Bench<'_> {
         // What the peer lacks is measured alone.
         let peer = self.peer.as_ref().and_then(|peer| peer.kernel(&plan.kernel).ok());
         Ok(Contender { plan, ours, peer })
-    }
-
-    /// The same kernels' plans for another matrix; a matrix that is no square is not transposed in place, so it is made one.
-    fn plans_for_check(&self, contenders: &[Contender], work: Work) -> anyhow::Result<Vec<Plan>> {
-        let mut plans = Vec::new();
-        for contender in contenders {
-            let square = contender.plan.problem.variant.facts().moves == Moves::TransposesInPlace;
-            let cols = if square { work.rows } else { work.cols };
-            let tile = Some(u64::from(contender.plan.tile));
-            let problem = Problem { rows: work.rows, cols, ..contender.plan.problem };
-            let mut plan = plan(&problem, tile.filter(|_| !is_candidate(&contender.plan)), u64::MAX)?;
-            if is_candidate(&contender.plan) {
-                plan.kernel.clone_from(&contender.plan.kernel);
-                plan.shape = contender.plan.shape.map(|shape| LaunchShape {
-                    grid: Dim3 {
-                        x: cols.div_ceil(contender.plan.tile.into()) as u32,
-                        y: work.rows.div_ceil(contender.plan.tile.into()) as u32,
-                        z: 1,
-                    },
-                    ..shape
-                });
-            }
-            plans.push(plan);
-        }
-        Ok(plans)
     }
 
     /// Runs the kernel and its twin once and compares what they leave with what it must be.
@@ -332,7 +310,7 @@ impl Bench<'_> {
         contenders: &[Contender],
         bytes: u64,
         pairs: &mut Pairs,
-    ) -> anyhow::Result<(Times, Vec<(Times, Option<Times>)>)> {
+    ) -> anyhow::Result<(Times, Vec<OfContender>)> {
         let launches = SAMPLE_BYTES.div_ceil(2 * bytes).clamp(1, MOST_LAUNCHES) as usize;
         let mut copies = Vec::new();
         let mut samples = vec![(Vec::new(), Vec::new()); contenders.len()];
@@ -376,6 +354,31 @@ impl Bench<'_> {
         });
         Ok((Times::of(copies), times.collect()))
     }
+}
+
+/// The same kernels' plans for another matrix; a matrix that is no square is not transposed in place, so it is made one.
+fn plans_for_check(contenders: &[Contender], work: Work) -> anyhow::Result<Vec<Plan>> {
+    let mut plans = Vec::new();
+    for contender in contenders {
+        let square = contender.plan.problem.variant.facts().moves == Moves::TransposesInPlace;
+        let cols = if square { work.rows } else { work.cols };
+        let tile = Some(u64::from(contender.plan.tile));
+        let problem = Problem { rows: work.rows, cols, ..contender.plan.problem };
+        let mut plan = plan(&problem, tile.filter(|_| !is_candidate(&contender.plan)), u64::MAX)?;
+        if is_candidate(&contender.plan) {
+            plan.kernel.clone_from(&contender.plan.kernel);
+            plan.shape = contender.plan.shape.map(|shape| LaunchShape {
+                grid: Dim3 {
+                    x: cols.div_ceil(contender.plan.tile.into()) as u32,
+                    y: work.rows.div_ceil(contender.plan.tile.into()) as u32,
+                    z: 1,
+                },
+                ..shape
+            });
+        }
+        plans.push(plan);
+    }
+    Ok(plans)
 }
 
 fn is_candidate(plan: &Plan) -> bool {

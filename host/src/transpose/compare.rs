@@ -439,7 +439,7 @@ mod tests {
     fn squares_alone_are_transposed_in_place() {
         let device = Device::simulator_with(Instrument::Count);
         let library = PtxLibrary::embedded().unwrap();
-        let mut measure = |rows, cols| {
+        let measure = |rows, cols| {
             Comparison::measure(&device, &library, (ElementType::F32, rows, cols), Some(32), Runs::ONCE, &mut |_| ())
         };
         let square = measure(64, 64).unwrap();

@@ -149,7 +149,9 @@ impl Matrix {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().rev().map(|byte| format!("{byte:02x}")).collect()
+    let mut wide = [0; 16];
+    wide[..bytes.len()].copy_from_slice(bytes);
+    format!("{:0digits$x}", u128::from_le_bytes(wide), digits = 2 * bytes.len())
 }
 
 /// The bytes of a matrix of zeros, or a sentence where the host has no memory for it.

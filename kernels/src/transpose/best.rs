@@ -156,10 +156,10 @@ unsafe fn store_vectors<T: Copy, V: Vector<W>, const W: usize, const SIDE: u32, 
                     let to = output.add(at(y + k as u32, x, rows)).cast::<V>();
                     let value = *tile.add(cell::<SIDE>(k as u32, ty + i, tx));
                     if STREAM {
-                        value.store_streaming(to)
+                        value.store_streaming(to);
                     } else {
-                        *to = value
-                    };
+                        *to = value;
+                    }
                 }
             }
             k += 1;

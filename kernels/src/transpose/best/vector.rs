@@ -99,11 +99,14 @@ macro_rules! vectors {
                     let mut transposed = [[0; $words]; W];
                     let mut r = 0;
                     while r < W {
-                        let mut word = 0;
-                        while word < $words {
-                            let (c, of_element) = (word / $of_element, word % $of_element);
-                            transposed[c][$of_element * r + of_element] = square[r][word];
-                            word += 1;
+                        let mut c = 0;
+                        while c < W {
+                            let mut word = 0;
+                            while word < $of_element {
+                                transposed[c][$of_element * r + word] = square[r][$of_element * c + word];
+                                word += 1;
+                            }
+                            c += 1;
                         }
                         r += 1;
                     }
