@@ -50,6 +50,8 @@ fn transposition(name: &str) -> Option<KernelTraits> {
     let (_bytes, _tile): (u32, u32) = (bytes.parse().ok()?, tile.parse().ok()?);
     let barriers = match variant {
         "copy" | "strided_copy" | "naive_store" | "naive_load" => 0,
+        // Once for whole tiles, once for those at the edges.
+        "tiled" | "padded" | "diagonal" => 2,
         _ => 1,
     };
     Some(KernelTraits { module: format!("transpose_{variant}"), barriers: Some(barriers), ..KernelTraits::default() })

@@ -63,23 +63,3 @@ define internal i64 @__cuda_std_shfl_idx(i32 %mask, i32 %word, i32 %operand, i32
   %both = or i64 %high, %low
   ret i64 %both
 }
-
-; Stores of what is not read again soon: PTX ISA, "Cache Operators", st.cs. LLVM has no spelling for it.
-
-define internal void @__cuda_std_store_streaming_1(ptr %to, i32 %a) alwaysinline nounwind {
-  %global = addrspacecast ptr %to to ptr addrspace(1)
-  call void asm sideeffect "st.global.cs.b32 [$0], $1;", "l,r,~{memory}"(ptr addrspace(1) %global, i32 %a)
-  ret void
-}
-
-define internal void @__cuda_std_store_streaming_2(ptr %to, i32 %a, i32 %b) alwaysinline nounwind {
-  %global = addrspacecast ptr %to to ptr addrspace(1)
-  call void asm sideeffect "st.global.cs.v2.b32 [$0], {$1, $2};", "l,r,r,~{memory}"(ptr addrspace(1) %global, i32 %a, i32 %b)
-  ret void
-}
-
-define internal void @__cuda_std_store_streaming_4(ptr %to, i32 %a, i32 %b, i32 %c, i32 %d) alwaysinline nounwind {
-  %global = addrspacecast ptr %to to ptr addrspace(1)
-  call void asm sideeffect "st.global.cs.v4.b32 [$0], {$1, $2, $3, $4};", "l,r,r,r,r,~{memory}"(ptr addrspace(1) %global, i32 %a, i32 %b, i32 %c, i32 %d)
-  ret void
-}

@@ -24,7 +24,6 @@
 // A device function that is not inlined is a call through memory.
 #![allow(clippy::inline_always)]
 
-pub mod ext;
 pub mod shared;
 pub mod thread;
 pub mod warp;

@@ -2,7 +2,7 @@
 
 use core::mem::MaybeUninit;
 
-use crate::transpose::best::{Grouped, RowMajor, best};
+use crate::transpose::best::best;
 use crate::transpose::copy::copy;
 use crate::transpose::diagonal::diagonal;
 use crate::transpose::in_place::in_place;
@@ -66,9 +66,9 @@ macro_rules! squares {
     )*};
 }
 
-/// Stamps out kernels with vectors: `name = best<element, vector, order, elements of a vector, side, rows, streaming>;`.
+/// Stamps out kernels with vectors: `name = best<element, vector, elements of a vector, side, rows>;`.
 macro_rules! vectors {
-    ($($name:ident = $function:ident<$t:ty, $vector:ty, $order:ty, $width:literal, $side:literal, $rows:literal, $stream:literal>;)*) => {$(
+    ($($name:ident = $function:ident<$t:ty, $vector:ty, $width:literal, $side:literal, $rows:literal>;)*) => {$(
         #[doc = concat!("[`", stringify!($function), "`] for elements of [`", stringify!($t), "`]'s size.")]
         ///
         /// # Safety
@@ -80,7 +80,7 @@ macro_rules! vectors {
             static mut TILE: [MaybeUninit<$vector>; $width * $side * ($side + 1)] =
                 [const { MaybeUninit::uninit() }; $width * $side * ($side + 1)];
             // SAFETY: the caller's contract is the callee's.
-            unsafe { $function::<$t, $vector, $order, $width, $side, $rows, $stream>(input, output, rows, cols, (&raw mut TILE).cast()) }
+            unsafe { $function::<$t, $vector, $width, $side, $rows>(input, output, rows, cols, (&raw mut TILE).cast()) }
         }
     )*};
 }
@@ -199,64 +199,9 @@ squares! {
 
 #[rustfmt::skip]
 vectors! {
-transpose_best_b1_t128 = best<u8, u64, RowMajor, 8, 16, 16, false>;
-    transpose_best_b2_t128 = best<u16, u128, RowMajor, 8, 16, 16, false>;
-    transpose_best_b4_t64 = best<u32, u128, RowMajor, 4, 16, 16, false>;
-    transpose_best_b8_t32 = best<u64, u128, RowMajor, 2, 16, 16, false>;
-    transpose_best_b16_t16 = best<u128, u128, RowMajor, 1, 16, 16, false>;
-    transpose_best_a_b1_t128 = best<u8, u64, RowMajor, 8, 16, 16, false>;
-    transpose_best_a_b2_t128 = best<u16, u128, RowMajor, 8, 16, 16, false>;
-    transpose_best_a_b4_t64 = best<u32, u128, RowMajor, 4, 16, 16, false>;
-    transpose_best_a_b8_t32 = best<u64, u128, RowMajor, 2, 16, 16, false>;
-    transpose_best_a_b16_t16 = best<u128, u128, RowMajor, 1, 16, 16, false>;
-    transpose_best_b_b1_t128 = best<u8, u64, RowMajor, 8, 16, 8, false>;
-    transpose_best_b_b2_t128 = best<u16, u128, RowMajor, 8, 16, 8, false>;
-    transpose_best_b_b4_t64 = best<u32, u128, RowMajor, 4, 16, 8, false>;
-    transpose_best_b_b8_t32 = best<u64, u128, RowMajor, 2, 16, 8, false>;
-    transpose_best_b_b16_t32 = best<u128, u128, RowMajor, 1, 32, 8, false>;
-    transpose_best_c_b1_t128 = best<u8, u64, RowMajor, 8, 16, 8, false>;
-    transpose_best_c_b2_t128 = best<u16, u64, RowMajor, 4, 32, 8, false>;
-    transpose_best_c_b4_t64 = best<u32, u64, RowMajor, 2, 32, 8, false>;
-    transpose_best_c_b8_t32 = best<u64, u64, RowMajor, 1, 32, 8, false>;
-    transpose_best_c_b16_t32 = best<u128, u128, RowMajor, 1, 32, 8, false>;
-    transpose_best_d_b1_t128 = best<u8, u32, RowMajor, 4, 32, 8, false>;
-    transpose_best_d_b2_t64 = best<u16, u32, RowMajor, 2, 32, 8, false>;
-    transpose_best_d_b4_t32 = best<u32, u32, RowMajor, 1, 32, 8, false>;
-    transpose_best_d_b8_t32 = best<u64, u64, RowMajor, 1, 32, 8, false>;
-    transpose_best_d_b16_t32 = best<u128, u128, RowMajor, 1, 32, 8, false>;
-    transpose_best_e_b1_t128 = best<u8, u64, Grouped<16>, 8, 16, 16, false>;
-    transpose_best_e_b2_t128 = best<u16, u128, Grouped<16>, 8, 16, 16, false>;
-    transpose_best_e_b4_t64 = best<u32, u128, Grouped<16>, 4, 16, 16, false>;
-    transpose_best_e_b8_t32 = best<u64, u128, Grouped<16>, 2, 16, 16, false>;
-    transpose_best_e_b16_t16 = best<u128, u128, Grouped<16>, 1, 16, 16, false>;
-    transpose_best_f_b1_t128 = best<u8, u64, Grouped<16>, 8, 16, 8, false>;
-    transpose_best_f_b2_t128 = best<u16, u64, Grouped<16>, 4, 32, 8, false>;
-    transpose_best_f_b4_t64 = best<u32, u64, Grouped<16>, 2, 32, 8, false>;
-    transpose_best_f_b8_t32 = best<u64, u64, Grouped<16>, 1, 32, 8, false>;
-    transpose_best_f_b16_t32 = best<u128, u128, Grouped<16>, 1, 32, 8, false>;
-    transpose_best_g_b1_t128 = best<u8, u64, RowMajor, 8, 16, 16, true>;
-    transpose_best_g_b2_t128 = best<u16, u128, RowMajor, 8, 16, 16, true>;
-    transpose_best_g_b4_t64 = best<u32, u128, RowMajor, 4, 16, 16, true>;
-    transpose_best_g_b8_t32 = best<u64, u128, RowMajor, 2, 16, 16, true>;
-    transpose_best_g_b16_t16 = best<u128, u128, RowMajor, 1, 16, 16, true>;
-    transpose_best_h_b1_t128 = best<u8, u64, Grouped<16>, 8, 16, 16, true>;
-    transpose_best_h_b2_t128 = best<u16, u128, Grouped<16>, 8, 16, 16, true>;
-    transpose_best_h_b4_t64 = best<u32, u128, Grouped<16>, 4, 16, 16, true>;
-    transpose_best_h_b8_t32 = best<u64, u128, Grouped<16>, 2, 16, 16, true>;
-    transpose_best_h_b16_t16 = best<u128, u128, Grouped<16>, 1, 16, 16, true>;
-    transpose_best_i_b1_t128 = best<u8, u32, Grouped<16>, 4, 32, 8, false>;
-    transpose_best_i_b2_t64 = best<u16, u32, Grouped<16>, 2, 32, 8, false>;
-    transpose_best_i_b4_t32 = best<u32, u32, Grouped<16>, 1, 32, 8, false>;
-    transpose_best_i_b8_t32 = best<u64, u64, Grouped<16>, 1, 32, 8, false>;
-    transpose_best_i_b16_t32 = best<u128, u128, Grouped<16>, 1, 32, 8, false>;
-    transpose_best_j_b1_t64 = best<u8, u64, RowMajor, 8, 8, 8, false>;
-    transpose_best_j_b2_t64 = best<u16, u128, RowMajor, 8, 8, 8, false>;
-    transpose_best_j_b4_t32 = best<u32, u128, RowMajor, 4, 8, 8, false>;
-    transpose_best_j_b8_t16 = best<u64, u128, RowMajor, 2, 8, 8, false>;
-    transpose_best_j_b16_t32 = best<u128, u128, RowMajor, 1, 32, 8, false>;
-    transpose_best_k_b1_t64 = best<u8, u64, Grouped<32>, 8, 8, 8, false>;
-    transpose_best_k_b2_t64 = best<u16, u128, Grouped<32>, 8, 8, 8, false>;
-    transpose_best_k_b4_t32 = best<u32, u128, Grouped<32>, 4, 8, 8, false>;
-    transpose_best_k_b8_t16 = best<u64, u128, Grouped<32>, 2, 8, 8, false>;
-    transpose_best_k_b16_t32 = best<u128, u128, Grouped<32>, 1, 32, 8, false>;
+transpose_best_b1_t128 = best<u8, u64, 8, 16, 16>;
+    transpose_best_b2_t128 = best<u16, u128, 8, 16, 16>;
+    transpose_best_b4_t64 = best<u32, u128, 4, 16, 16>;
+    transpose_best_b8_t32 = best<u64, u128, 2, 16, 16>;
+    transpose_best_b16_t16 = best<u128, u128, 1, 16, 16>;
 }

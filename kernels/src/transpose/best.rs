@@ -9,45 +9,10 @@
 
 mod vector;
 
-pub use vector::{Vector, Word};
+pub use vector::Vector;
 
 use super::{at, tile_column, tile_row};
 use cuda_std::thread;
-
-/// In which order blocks take the tiles.
-pub trait Order {
-    /// The column and the row of tiles of this block.
-    fn tile(tile_rows: u32) -> (u32, u32);
-}
-
-/// Row by row.
-pub struct RowMajor;
-
-impl Order for RowMajor {
-    #[inline(always)]
-    fn tile(_tile_rows: u32) -> (u32, u32) {
-        (tile_column(), tile_row())
-    }
-}
-
-/// Column by column within groups of `N` rows of tiles, so that blocks that run at the same time are near each other in the
-/// output as well.
-pub struct Grouped<const N: u32>;
-
-impl<const N: u32> Order for Grouped<N> {
-    #[inline(always)]
-    fn tile(tile_rows: u32) -> (u32, u32) {
-        let block = tile_row() * thread::grid_dim_x() + tile_column();
-        if tile_row() >= tile_rows {
-            return (tile_column(), tile_row());
-        }
-        // Both divisors are at least 1; `max` tells the compiler, which would guard against 0.
-        let of_group = (N * thread::grid_dim_x()).max(1);
-        let (first, inside) = (block / of_group * N, block % of_group);
-        let height = (tile_rows - first).clamp(1, N);
-        (inside / height, first + inside % height)
-    }
-}
 
 /// Transposes the matrix in tiles of `SIDE` x `SIDE` squares, each of `W` vectors of `W` elements.
 ///
@@ -55,22 +20,14 @@ impl<const N: u32> Order for Grouped<N> {
 /// The launch's contract (see [`transpose`](super)), with these differences: a block has `SIDE` x `ROWS` threads, tiles
 /// have `SIDE * W` elements on each side; `tile` is the block's, of `W * SIDE * (SIDE + 1)` vectors.
 #[inline(always)]
-pub unsafe fn best<
-    T: Copy,
-    V: Vector<W>,
-    O: Order,
-    const W: usize,
-    const SIDE: u32,
-    const ROWS: u32,
-    const STREAM: bool,
->(
+pub unsafe fn best<T: Copy, V: Vector<W>, const W: usize, const SIDE: u32, const ROWS: u32>(
     input: *const T,
     output: *mut T,
     rows: u32,
     cols: u32,
     tile: *mut V,
 ) {
-    let (column, row) = O::tile(rows.div_ceil(SIDE * W as u32));
+    let (column, row) = (tile_column(), tile_row());
 
     // SAFETY: the caller's contract; all threads take the same way, and the barrier lies between writes and reads.
     unsafe {
@@ -81,7 +38,7 @@ pub unsafe fn best<
         }
         thread::sync_threads();
         if rows.is_multiple_of(W as u32) {
-            store_vectors::<T, V, W, SIDE, ROWS, STREAM>(output, rows, cols, tile, column, row);
+            store_vectors::<T, V, W, SIDE, ROWS>(output, rows, cols, tile, column, row);
         } else {
             store_elements::<T, V, W, SIDE, ROWS>(output, rows, cols, tile, column, row);
         }
@@ -134,7 +91,7 @@ unsafe fn load_vectors<T: Copy, V: Vector<W>, const W: usize, const SIDE: u32, c
 /// # Safety
 /// As [`best`]; rows of the output are whole vectors.
 #[inline(always)]
-unsafe fn store_vectors<T: Copy, V: Vector<W>, const W: usize, const SIDE: u32, const ROWS: u32, const STREAM: bool>(
+unsafe fn store_vectors<T: Copy, V: Vector<W>, const W: usize, const SIDE: u32, const ROWS: u32>(
     output: *mut T,
     rows: u32,
     cols: u32,
@@ -153,14 +110,8 @@ unsafe fn store_vectors<T: Copy, V: Vector<W>, const W: usize, const SIDE: u32, 
                 // SAFETY: within the matrix and the tile, and aligned, as rows of the output and `x` are multiples of a
                 // vector.
                 unsafe {
-                    let to = output.add(at(y + k as u32, x, rows)).cast::<V>();
-                    let value = *tile.add(cell::<SIDE>(k as u32, ty + i, tx));
-                    if STREAM {
-                        value.store_streaming(to);
-                    } else {
-                        *to = value;
-                    }
-                }
+                    *output.add(at(y + k as u32, x, rows)).cast::<V>() = *tile.add(cell::<SIDE>(k as u32, ty + i, tx))
+                };
             }
             k += 1;
         }

@@ -39,26 +39,53 @@ pub(super) unsafe fn transpose_tile<T: Copy, const TILE: u32, const PITCH: u32>(
     column: u32,
     row: u32,
 ) {
+    let whole = (column + 1) * TILE <= cols && (row + 1) * TILE <= rows;
+    // SAFETY: the caller's contract; all threads of the block take the same way.
+    unsafe {
+        if whole {
+            turn::<T, TILE, PITCH, true>(input, output, rows, cols, tile, column, row);
+        } else {
+            turn::<T, TILE, PITCH, false>(input, output, rows, cols, tile, column, row);
+        }
+    }
+}
+
+/// The lecture's kernel: with the matrix's edges in the way, or, where the tile is `WHOLE`, without asking for them.
+///
+/// # Safety
+/// As [`transpose_tile`].
+#[inline(always)]
+unsafe fn turn<T: Copy, const TILE: u32, const PITCH: u32, const WHOLE: bool>(
+    input: *const T,
+    output: *mut T,
+    rows: u32,
+    cols: u32,
+    tile: *mut T,
+    column: u32,
+    row: u32,
+) {
     let (tx, ty) = (thread::thread_idx_x(), thread::thread_idx_y());
 
     // SAFETY: within the matrices and the tile; what is read of the tile was written, as both bounds are those of the same
     // element, and the barrier lies between.
     unsafe {
         let (x, y) = (column * TILE + tx, row * TILE + ty);
+        let index_in = at(y, x, cols);
         let mut i = 0;
         while i < TILE {
-            if x < cols && y + i < rows {
-                *tile.add(at(ty + i, tx, PITCH)) = *input.add(at(y + i, x, cols));
+            if WHOLE || x < cols && y + i < rows {
+                *tile.add(at(ty + i, tx, PITCH)) = *input.add(index_in + at(i, 0, cols));
             }
             i += BLOCK_ROWS;
         }
         thread::sync_threads();
 
         let (x, y) = (row * TILE + tx, column * TILE + ty);
+        let index_out = at(y, x, rows);
         let mut i = 0;
         while i < TILE {
-            if x < rows && y + i < cols {
-                *output.add(at(y + i, x, rows)) = *tile.add(at(tx, ty + i, PITCH));
+            if WHOLE || x < rows && y + i < cols {
+                *output.add(index_out + at(i, 0, rows)) = *tile.add(at(tx, ty + i, PITCH));
             }
             i += BLOCK_ROWS;
         }

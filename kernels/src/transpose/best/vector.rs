@@ -2,41 +2,22 @@
 
 use core::mem;
 
-use cuda_std::ext;
-
-/// What one instruction loads and stores.
-pub trait Word: Copy {
+/// A vector of `W` elements.
+pub trait Vector<const W: usize>: Copy {
     /// All bits 0.
     const ZERO: Self;
 
-    /// Stores it as what will not be read again soon.
-    ///
-    /// # Safety
-    /// `to` is valid and aligned, in global memory.
-    unsafe fn store_streaming(self, to: *mut Self);
-}
-
-/// A vector of `W` elements.
-pub trait Vector<const W: usize>: Word {
     /// Element `j` of vector `i` becomes element `i` of vector `j`.
     fn transpose(square: [Self; W]) -> [Self; W];
 }
 
-/// Implements [`Word`], and [`Vector`] for elements of 1, 2, 4, … bytes, for a vector of so many words of 32 bits.
+/// Implements [`Vector`] for elements of 1, 2, 4, … bytes, for a vector of so many words of 32 bits.
 macro_rules! vectors {
-    ($vector:ident, $words:literal, $store:ident, $($of_element:literal),+) => {
-        impl Word for $vector {
-            const ZERO: Self = 0;
-
-            #[inline(always)]
-            unsafe fn store_streaming(self, to: *mut Self) {
-                // SAFETY: the caller's contract is the callee's; all bits are valid words.
-                unsafe { ext::$store(to.cast(), mem::transmute::<Self, [u32; $words]>(self)) }
-            }
-        }
-
+    ($vector:ident, $words:literal, $($of_element:literal),+) => {
         /// Elements of 1 byte: squares of 4 x 4 change their places, and are transposed by themselves.
         impl Vector<{ 4 * $words }> for $vector {
+            const ZERO: Self = 0;
+
             #[inline(always)]
             fn transpose(square: [Self; 4 * $words]) -> [Self; 4 * $words] {
                 // SAFETY: all bits are valid words.
@@ -67,6 +48,8 @@ macro_rules! vectors {
 
         /// Elements of 2 bytes: squares of 2 x 2 change their places, and are transposed by themselves.
         impl Vector<{ 2 * $words }> for $vector {
+            const ZERO: Self = 0;
+
             #[inline(always)]
             fn transpose(square: [Self; 2 * $words]) -> [Self; 2 * $words] {
                 // SAFETY: all bits are valid words.
@@ -91,6 +74,8 @@ macro_rules! vectors {
         $(
             /// Elements of whole words, which only change their places.
             impl Vector<{ $words / $of_element }> for $vector {
+                const ZERO: Self = 0;
+
                 #[inline(always)]
                 fn transpose(square: [Self; $words / $of_element]) -> [Self; $words / $of_element] {
                     const W: usize = $words / $of_element;
@@ -118,9 +103,9 @@ macro_rules! vectors {
     };
 }
 
-vectors!(u32, 1, store_streaming, 1);
-vectors!(u64, 2, store_streaming_2, 1, 2);
-vectors!(u128, 4, store_streaming_4, 1, 2, 4);
+vectors!(u32, 1, 1);
+vectors!(u64, 2, 1, 2);
+vectors!(u128, 4, 1, 2, 4);
 
 /// The low halves of two words: of `upper` below, of `lower` above.
 #[inline(always)]
