@@ -16,11 +16,15 @@ __device__ __forceinline__ unsigned tile_column() { return blockIdx.x; }
 __device__ __forceinline__ unsigned tile_row() { return blockIdx.z * gridDim.y + blockIdx.y; }
 __device__ __forceinline__ size_t at(unsigned y, unsigned x, unsigned cols) { return size_t(y) * cols + x; }
 
+// All loads come before the stores: the compiler cannot know that the matrices do not overlap.
 template <typename T, unsigned TILE>
 __device__ __forceinline__ void copy(const T *input, T *output, unsigned rows, unsigned cols) {
     unsigned x = tile_column() * TILE + threadIdx.x, y = tile_row() * TILE + threadIdx.y;
+    T elements[TILE / BLOCK_ROWS];
     for (unsigned i = 0; i < TILE; i += BLOCK_ROWS)
-        if (x < cols && y + i < rows) output[at(y + i, x, cols)] = input[at(y + i, x, cols)];
+        if (x < cols && y + i < rows) elements[i / BLOCK_ROWS] = input[at(y + i, x, cols)];
+    for (unsigned i = 0; i < TILE; i += BLOCK_ROWS)
+        if (x < cols && y + i < rows) output[at(y + i, x, cols)] = elements[i / BLOCK_ROWS];
 }
 
 template <typename T, unsigned TILE>
@@ -55,17 +59,29 @@ __device__ __forceinline__ void shared_copy(const T *input, T *output, unsigned 
         if (x < cols && y + i < rows) output[at(y + i, x, cols)] = tile[threadIdx.y + i][threadIdx.x];
 }
 
+// A whole tile does not ask for the matrix's edges.
+template <typename T, unsigned TILE, unsigned PITCH, bool WHOLE>
+__device__ __forceinline__ void turn_tile(const T *input, T *output, unsigned rows, unsigned cols, T (&tile)[TILE][PITCH],
+                                          unsigned column, unsigned row) {
+    unsigned x = column * TILE + threadIdx.x, y = row * TILE + threadIdx.y;
+    size_t index_in = at(y, x, cols);
+    for (unsigned i = 0; i < TILE; i += BLOCK_ROWS)
+        if (WHOLE || (x < cols && y + i < rows)) tile[threadIdx.y + i][threadIdx.x] = input[index_in + at(i, 0, cols)];
+    __syncthreads();
+    x = row * TILE + threadIdx.x, y = column * TILE + threadIdx.y;
+    size_t index_out = at(y, x, rows);
+    for (unsigned i = 0; i < TILE; i += BLOCK_ROWS)
+        if (WHOLE || (x < rows && y + i < cols)) output[index_out + at(i, 0, rows)] = tile[threadIdx.x][threadIdx.y + i];
+}
+
 template <typename T, unsigned TILE, unsigned PITCH>
 __device__ __forceinline__ void transpose_tile(const T *input, T *output, unsigned rows, unsigned cols, unsigned column,
                                                unsigned row) {
     __shared__ T tile[TILE][PITCH];
-    unsigned x = column * TILE + threadIdx.x, y = row * TILE + threadIdx.y;
-    for (unsigned i = 0; i < TILE; i += BLOCK_ROWS)
-        if (x < cols && y + i < rows) tile[threadIdx.y + i][threadIdx.x] = input[at(y + i, x, cols)];
-    __syncthreads();
-    x = row * TILE + threadIdx.x, y = column * TILE + threadIdx.y;
-    for (unsigned i = 0; i < TILE; i += BLOCK_ROWS)
-        if (x < rows && y + i < cols) output[at(y + i, x, rows)] = tile[threadIdx.x][threadIdx.y + i];
+    if ((column + 1) * TILE <= cols && (row + 1) * TILE <= rows)
+        turn_tile<T, TILE, PITCH, true>(input, output, rows, cols, tile, column, row);
+    else
+        turn_tile<T, TILE, PITCH, false>(input, output, rows, cols, tile, column, row);
 }
 
 template <typename T, unsigned TILE, unsigned PITCH>

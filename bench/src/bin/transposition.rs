@@ -48,10 +48,6 @@ struct Args {
     #[arg(long, value_delimiter = ',')]
     variant: Vec<Variant>,
 
-    /// Kernels that are candidates for the variant `best`, by their letters
-    #[arg(long, value_delimiter = ',')]
-    candidate: Vec<char>,
-
     /// Matrices, as <type>:<rows>x<cols>
     #[arg(
         long,
@@ -152,22 +148,6 @@ fn load_peer(device: &Device, file: &Path) -> anyhow::Result<Module> {
     Ok(device.load_image(&file.display().to_string(), &image)?)
 }
 
-/// Tile, and threads of a block along x and y, of a candidate.
-fn candidate(letter: char, element: ElementType) -> Option<(u32, u32, u32)> {
-    let bytes = element.size();
-    let vector = |wide: u32| wide.max(bytes);
-    let wide = if bytes == 1 { 8 } else { 16 };
-    let (vector, side, rows) = match letter {
-        'a' | 'e' | 'g' | 'h' => (vector(wide), 16, 16),
-        'b' => (vector(wide), if bytes == 16 { 32 } else { 16 }, 8),
-        'c' | 'f' => (vector(8), if bytes == 1 { 16 } else { 32 }, 8),
-        'd' | 'i' => (vector(4), 32, 8),
-        'j' | 'k' => (vector(wide), if bytes == 16 { 32 } else { 8 }, 8),
-        _ => return None,
-    };
-    Some((side * vector / bytes, side, rows))
-}
-
 struct Bench<'a> {
     args: &'a Args,
     device: Device,
@@ -212,20 +192,6 @@ impl Bench<'_> {
             }
             let tile = variant.tiles(element).contains(&(self.args.tile as u32)).then_some(self.args.tile);
             plans.push(plan(&Problem { variant, element, rows, cols }, tile, u64::MAX)?);
-        }
-        for &letter in &self.args.candidate {
-            let (tile, x, y) = candidate(letter, element).with_context(|| format!("there is no candidate {letter}"))?;
-            let mut plan = plan(&Problem { variant: Variant::Padded, element, rows, cols }, None, u64::MAX)?;
-            plan.kernel = format!("transpose_best_{letter}_b{}_t{tile}", element.size());
-            plan.tile = tile;
-            plan.shape = Some(LaunchShape {
-                grid: Dim3 { x: cols.div_ceil(tile.into()) as u32, y: rows.div_ceil(tile.into()) as u32, z: 1 },
-                block: Dim3 { x, y, z: 1 },
-                shared_bytes: 0,
-                cluster: 1,
-                cooperative: false,
-            });
-            plans.push(plan);
         }
         Ok(plans)
     }
@@ -381,8 +347,14 @@ fn plans_for_check(contenders: &[Contender], work: Work) -> anyhow::Result<Vec<P
     Ok(plans)
 }
 
-fn is_candidate(plan: &Plan) -> bool {
-    plan.problem.variant == Variant::Padded && !plan.kernel.starts_with("transpose_padded")
+/// The same kernels' plans for another matrix, of which what works in place gets a square part.
+fn plans_for_check(contenders: &[Contender], work: Work) -> anyhow::Result<Vec<Plan>> {
+    let plans = contenders.iter().map(|Contender { plan: of, .. }| {
+        let square = of.problem.variant.facts().moves == Moves::TransposesInPlace;
+        let cols = if square { work.rows } else { work.cols };
+        Ok(plan(&Problem { rows: work.rows, cols, ..of.problem }, Some(of.tile.into()), u64::MAX)?)
+    });
+    plans.collect()
 }
 
 /// Random bits for a matrix.
