@@ -16,7 +16,7 @@ use bench::{Times, gb_per_s};
 use clap::Parser;
 use serde_json::{Value as Json, json};
 use warpfold::{
-    device::{Arg, Buffer, Device, DeviceChoice, DeviceError, DeviceKind, Dim3, Kernel, LaunchShape, Module},
+    device::{Arg, Buffer, Device, DeviceChoice, DeviceError, DeviceKind, Dim3, Kernel, Module},
     ptx::PtxLibrary,
     transpose::{ElementType, Matrix, Moves, Plan, Problem, Variant, plan},
 };
@@ -320,31 +320,6 @@ impl Bench<'_> {
         });
         Ok((Times::of(copies), times.collect()))
     }
-}
-
-/// The same kernels' plans for another matrix; a matrix that is no square is not transposed in place, so it is made one.
-fn plans_for_check(contenders: &[Contender], work: Work) -> anyhow::Result<Vec<Plan>> {
-    let mut plans = Vec::new();
-    for contender in contenders {
-        let square = contender.plan.problem.variant.facts().moves == Moves::TransposesInPlace;
-        let cols = if square { work.rows } else { work.cols };
-        let tile = Some(u64::from(contender.plan.tile));
-        let problem = Problem { rows: work.rows, cols, ..contender.plan.problem };
-        let mut plan = plan(&problem, tile.filter(|_| !is_candidate(&contender.plan)), u64::MAX)?;
-        if is_candidate(&contender.plan) {
-            plan.kernel.clone_from(&contender.plan.kernel);
-            plan.shape = contender.plan.shape.map(|shape| LaunchShape {
-                grid: Dim3 {
-                    x: cols.div_ceil(contender.plan.tile.into()) as u32,
-                    y: work.rows.div_ceil(contender.plan.tile.into()) as u32,
-                    z: 1,
-                },
-                ..shape
-            });
-        }
-        plans.push(plan);
-    }
-    Ok(plans)
 }
 
 /// The same kernels' plans for another matrix, of which what works in place gets a square part.
