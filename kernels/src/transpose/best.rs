@@ -6,6 +6,10 @@
 //!
 //! What it teaches: once nothing conflicts, what counts is how many bytes are on their way at the same time, and how few
 //! instructions ask for them.
+//!
+//! On an H100, 16384 x 16384 floats: 0.987 of a device-to-device copy in squares of 4 x 4 by 256 threads; by 128 threads
+//! 0.994, but 0.974 for 4000 x 4000 (0.989); in vectors of 8 bytes 0.987; in tiles of 32 0.937; with the tiles in groups of 16
+//! rows 0.976. Stores with `st.cs` were no gain.
 
 mod vector;
 
@@ -110,7 +114,7 @@ unsafe fn store_vectors<T: Copy, V: Vector<W>, const W: usize, const SIDE: u32, 
                 // SAFETY: within the matrix and the tile, and aligned, as rows of the output and `x` are multiples of a
                 // vector.
                 unsafe {
-                    *output.add(at(y + k as u32, x, rows)).cast::<V>() = *tile.add(cell::<SIDE>(k as u32, ty + i, tx))
+                    *output.add(at(y + k as u32, x, rows)).cast::<V>() = *tile.add(cell::<SIDE>(k as u32, ty + i, tx));
                 };
             }
             k += 1;
