@@ -232,7 +232,8 @@ fn conflicts_are_those_of_the_model() {
             }
         }
         // All lanes that come together meet in one bank, or in as many as a word has elements.
-        assert_eq!(model(size, 32, |y, x| y * 32 + x).0, f64::from(32.min(8 * size)), "{element}");
+        let expected = (f64::from(32.min(8 * size)), f64::from((size / 4).max(1)));
+        assert_eq!(model(size, 32, |y, x| y * 32 + x), expected, "{element}");
     }
 }
 
