@@ -22,6 +22,7 @@ use crate::{compare::CompareArgs, profile::ProfileArgs};
     after_help = format!("{EXIT_STATUS}\nThe time is that of the launch; copies are not in it. The bandwidth is that of the bytes \
                   read and written. On the simulator the time is the wall clock of the simulation, and says nothing about a GPU.")
 )]
+#[expect(clippy::struct_excessive_bools, reason = "flags are")]
 pub(crate) struct Args {
     #[command(subcommand)]
     lesson: Option<Lesson>,
