@@ -1,6 +1,6 @@
 //! Where the elements come from: a generator with a seed, or a file.
 
-mod npy;
+pub(crate) mod npy;
 
 use std::{
     fs::{self, File},

@@ -21,6 +21,7 @@ pub mod ptx;
 pub mod reduce;
 pub mod reference;
 pub mod report;
+pub mod transpose;
 pub mod tune;
 pub mod variant;
 

@@ -295,7 +295,7 @@ fn describe_grid(tuned: &Entry) -> String {
 }
 
 /// Three or four digits and a unit.
-fn duration(time: Duration) -> String {
+pub(crate) fn duration(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     let (value, unit) = match seconds {
         s if s < 1e-3 => (s * 1e6, "us"),

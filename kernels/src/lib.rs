@@ -15,3 +15,4 @@ pub mod element;
 pub mod exports;
 pub mod ladder;
 pub mod op;
+pub mod transpose;

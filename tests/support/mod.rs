@@ -74,7 +74,7 @@ fn binary(tool: &str) -> PathBuf {
     }
 }
 
-/// A run of `reduce`, printed whole when a test fails.
+/// A run of a tool, printed whole when a test fails.
 pub(crate) struct Run {
     pub(crate) command: String,
     pub(crate) status: Option<i32>,
@@ -114,7 +114,7 @@ impl Sandbox {
         std::fs::read_to_string(self.folder.path().join(name)).unwrap()
     }
 
-    /// A command that runs there.
+    /// `reduce`, to run there.
     pub(crate) fn command(&self) -> Command {
         self.command_of("reduce")
     }
@@ -154,5 +154,10 @@ impl Sandbox {
     /// Runs it with a line of arguments that has spaces only between them.
     pub(crate) fn reduce_line(&self, line: &str) -> Run {
         self.reduce(line.split_whitespace())
+    }
+
+    /// Runs `transpose` with a line of arguments that has spaces only between them.
+    pub(crate) fn transpose_line(&self, line: &str) -> Run {
+        self.tool("transpose", line.split_whitespace())
     }
 }

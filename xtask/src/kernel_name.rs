@@ -1,4 +1,5 @@
-//! What a kernel's name tells: `<family><rung>_<op>_<type>[_b<block>]`.
+//! What a kernel's name tells: `<family><rung>_<op>_<type>[_b<block>]` of the ladder,
+//! `transpose_<variant>_b<bytes>_t<tile>`, `access_<pattern>[_<what>…]`.
 
 use cuda_builder::{KernelTraits, NvvmArch};
 
@@ -14,6 +15,9 @@ const ELEMENTS: [&str; 6] = ["i32", "u32", "i64", "u64", "f32", "f64"];
 pub(crate) fn traits(name: &str) -> KernelTraits {
     if let Some(rest) = name.strip_prefix("access_") {
         return access(rest);
+    }
+    if let Some(transposition) = transposition(name) {
+        return transposition;
     }
     let unknown = || KernelTraits { module: name.to_owned(), ..KernelTraits::default() };
     let mut parts = name.split('_');
@@ -58,6 +62,21 @@ fn access(rest: &str) -> KernelTraits {
         barriers: Some(u32::from(pattern == "shared")),
         ..KernelTraits::default()
     }
+}
+
+/// A module holds one variant of the transposition, `transpose_padded`, for all widths and tiles: ten kernels at most, which
+/// are short.
+fn transposition(name: &str) -> Option<KernelTraits> {
+    let (variant, shape) = name.strip_prefix("transpose_")?.rsplit_once("_b")?;
+    let (bytes, tile) = shape.split_once("_t")?;
+    let (_bytes, _tile): (u32, u32) = (bytes.parse().ok()?, tile.parse().ok()?);
+    let barriers = match variant {
+        "copy" | "strided_copy" | "naive_store" | "naive_load" => 0,
+        // Once for whole tiles, once for those at the edges.
+        "tiled" | "padded" | "diagonal" => 2,
+        _ => 1,
+    };
+    Some(KernelTraits { module: format!("transpose_{variant}"), barriers: Some(barriers), ..KernelTraits::default() })
 }
 
 /// How many times the source of a rung says `sync_threads`: after the load, and in each round of the block's tree that is
@@ -130,10 +149,25 @@ mod tests {
     }
 
     #[test]
+    fn a_transposition() {
+        let traits = traits("transpose_shared_copy_b16_t32");
+        assert_eq!((traits.module.as_str(), traits.barriers), ("transpose_shared_copy", Some(1)));
+        assert_eq!((traits.element, traits.op, traits.block_size), (None, None, None));
+        assert_eq!(super::traits("transpose_naive_load_b1_t16").barriers, Some(0));
+    }
+
+    #[test]
     fn other_names_stand_alone() {
-        for name in
-            ["transpose", "reduce6_sum", "reduce6_sum_i16", "reduce6_avg_i32", "reduce6_sum_i32_x", "a_sum_i32_b2_c"]
-        {
+        for name in [
+            "transpose",
+            "transpose_padded_b4",
+            "transpose_padded_b4_tx",
+            "reduce6_sum",
+            "reduce6_sum_i16",
+            "reduce6_avg_i32",
+            "reduce6_sum_i32_x",
+            "a_sum_i32_b2_c",
+        ] {
             assert_eq!(traits(name), KernelTraits { module: name.to_owned(), ..KernelTraits::default() });
         }
     }

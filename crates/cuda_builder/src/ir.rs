@@ -108,18 +108,18 @@ fn refused(name: &str, space: u32) -> CudaBuilderError {
     }
 }
 
-/// Appends `line` with each `ptr @name` of a placed static made the generic pointer to it.
+/// Appends `line` with each use of a placed static, `ptr @name` or `ptr noundef @name`, made the generic pointer to it.
 fn cast_uses(line: &str, placed: &[(String, u32)], out: &mut String) {
-    const USE: &str = "ptr @";
-    let mut rest = line;
-    while let Some(at) = rest.find(USE) {
-        let (before, after) = (&rest[..at], &rest[at + USE.len()..]);
-        let Some((name, tail)) = symbol(after) else { break };
+    // What a line begins with is being defined.
+    let (start, mut rest) = line.split_at(usize::from(line.starts_with('@')));
+    out.push_str(start);
+    while let Some((before, after)) = rest.split_once('@') {
         out.push_str(before);
+        let (name, tail) = symbol(after).unwrap_or(("", after));
         if let Some((_, space)) = placed.iter().find(|(known, _)| known == name) {
-            write!(out, "ptr addrspacecast (ptr addrspace({space}) @{name} to ptr)").expect("a String takes all");
+            write!(out, "addrspacecast (ptr addrspace({space}) @{name} to ptr)").expect("a String takes all");
         } else {
-            write!(out, "{USE}{name}").expect("a String takes all");
+            write!(out, "@{name}").expect("a String takes all");
         }
         rest = tail;
     }

@@ -1,6 +1,7 @@
 //! What warpfold's command-line tools share: numbers as arguments, the device, progress, Ctrl-C, results in a format,
 //! completions and manual pages, errors with their exit status.
 
+mod findings;
 mod generate;
 mod interrupt;
 mod output;
@@ -16,6 +17,7 @@ use anyhow::{Context, Error};
 
 use crate::device::{Device, DeviceChoice};
 
+pub use findings::Findings;
 pub use generate::GenerateArgs;
 pub use interrupt::{INTERRUPTED, catch_interrupts, interrupted};
 pub use output::{Output, OutputArgs};

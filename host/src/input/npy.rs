@@ -8,32 +8,32 @@ use npyz::{DType, Endianness, NpyHeader, Order, TypeChar};
 use crate::element::ElementType;
 
 /// The first bytes of every `.npy` file.
-pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
+pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// Bytes of a file in which the header of any array of our element types has ended.
-pub(super) const LONGEST: u64 = 4096;
+pub(crate) const LONGEST: u64 = 4096;
 
 /// What a header says.
-pub(super) struct Header {
+pub(crate) struct Header {
     dtype: DType,
     /// Whether the first index varies fastest.
-    pub(super) fortran_order: bool,
+    pub(crate) fortran_order: bool,
     /// The extents; empty for a single element.
-    pub(super) shape: Vec<u64>,
+    pub(crate) shape: Vec<u64>,
     /// Where the elements begin, in bytes from the start of the file.
-    pub(super) start: u64,
+    pub(crate) start: u64,
 }
 
 /// The order of the bytes of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ByteOrder {
+pub(crate) enum ByteOrder {
     Little,
     Big,
 }
 
 impl Header {
     /// Reads the header from the first [`LONGEST`] bytes of a file, or says in half a sentence what is wrong with it.
-    pub(super) fn parse(file: &[u8]) -> Result<Self, String> {
+    pub(crate) fn parse(file: &[u8]) -> Result<Self, String> {
         if !file.starts_with(MAGIC) {
             return Err(r"it does not begin with \x93NUMPY".into());
         }
@@ -61,15 +61,22 @@ impl Header {
     }
 
     /// The type of the elements, as it is written there: `'<i4'`.
-    pub(super) fn descr(&self) -> String {
+    pub(crate) fn descr(&self) -> String {
         self.dtype.descr()
     }
 
-    /// The type and the byte order of the elements; `None` for those that no kernel reduces.
-    pub(super) fn element(&self) -> Option<(ElementType, ByteOrder)> {
-        use TypeChar::{Float, Int, Uint};
+    /// The kind, the size in bytes and the byte order of elements that are no structures.
+    pub(crate) fn plain(&self) -> Option<(TypeChar, u64, ByteOrder)> {
         let DType::Plain(plain) = &self.dtype else { return None };
-        let element = match (plain.type_char(), plain.num_bytes()?) {
+        let order = if plain.endianness() == Endianness::Big { ByteOrder::Big } else { ByteOrder::Little };
+        Some((plain.type_char(), plain.num_bytes()? as u64, order))
+    }
+
+    /// The type and the byte order of the elements; `None` for those that no kernel reduces.
+    pub(crate) fn element(&self) -> Option<(ElementType, ByteOrder)> {
+        use TypeChar::{Float, Int, Uint};
+        let (kind, bytes, order) = self.plain()?;
+        let element = match (kind, bytes) {
             (Int, 4) => ElementType::I32,
             (Uint, 4) => ElementType::U32,
             (Int, 8) => ElementType::I64,
@@ -78,7 +85,6 @@ impl Header {
             (Float, 8) => ElementType::F64,
             _ => return None,
         };
-        let order = if plain.endianness() == Endianness::Big { ByteOrder::Big } else { ByteOrder::Little };
         Some((element, order))
     }
 }

@@ -172,6 +172,64 @@ fn the_access_patterns_are_clean() {
     assert_eq!(kernels, 34, "kernels in {}", folder.display());
 }
 
+/// Block and tile of a transposition, by its variant, the bytes of an element, and the tile in its name.
+fn transposition(name: &str) -> Option<(&str, u64, u32, (u32, u32))> {
+    let (variant, shape) = name.strip_prefix("transpose_")?.rsplit_once("_b")?;
+    let (bytes, tile) = shape.split_once("_t")?;
+    let tile = tile.parse().ok()?;
+    let block = if variant == "best" { (16, 16) } else { (tile, 8) };
+    Some((variant, bytes.parse().ok()?, tile, block))
+}
+
+#[test]
+fn the_transpositions_are_clean() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels/ptx");
+    let mut kernels = 0;
+    for entry in fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        let file = path.file_name().unwrap().to_string_lossy();
+        if !(file.starts_with("transpose_") && file.ends_with(".ptx")) {
+            continue;
+        }
+        let module = Module::from_ptx(&file, &fs::read_to_string(&path).unwrap()).unwrap_or_else(|e| panic!("{e}"));
+        for kernel in module.kernels() {
+            let name = kernel.name();
+            let (variant, bytes, tile, block) = transposition(name).unwrap_or_else(|| panic!("{name}"));
+            kernels += 1;
+            // Within a tile, and beyond: vectors, and not.
+            for (i, (rows, cols)) in [(1, 1), (40, 72), (45, 67)].into_iter().enumerate() {
+                let in_place = variant == "in_place";
+                let cols = if in_place { rows } else { cols };
+                let memory = Memory::checked(1 << 24);
+                let alloc = || memory.alloc(rows * cols * bytes).unwrap();
+                let (input, output) = (alloc(), alloc());
+                memory.write(input, &vec![1; (rows * cols * bytes) as usize]).unwrap();
+                let tiles = |extent: u64| extent.div_ceil(tile.into()) as u32;
+                let grid = match variant {
+                    "naive_load" | "strided_copy" => (tiles(rows), tiles(cols)),
+                    _ => (tiles(cols), tiles(rows)),
+                };
+                let config = LaunchConfig { seed: SEEDS[i], ..LaunchConfig::new(grid, block) };
+                let (y, x) = (Arg::U32(rows as u32), Arg::U32(cols as u32));
+                let args = if in_place {
+                    vec![Arg::Pointer(input), y]
+                } else {
+                    vec![Arg::Pointer(input), Arg::Pointer(output), y, x]
+                };
+                let checked = check(kernel, &config, &args, &memory).unwrap_or_else(|error| panic!("{name}: {error}"));
+                let text: Vec<String> = checked.reports.iter().map(ToString::to_string).collect();
+                assert!(text.is_empty(), "{name}, {rows} x {cols}:\n{}", text.join("\n"));
+                assert_eq!(checked.fault, None, "{name}, {rows} x {cols}");
+                // All of it was written.
+                let mut moved = vec![0; (rows * cols * bytes) as usize];
+                memory.read(if in_place { input } else { output }, &mut moved).unwrap();
+                assert!(moved.iter().all(|&byte| byte == 1), "{name}, {rows} x {cols}");
+            }
+        }
+    }
+    assert!(kernels >= 105, "{kernels} kernels were found in {}", folder.display());
+}
+
 #[test]
 fn the_lectures_rung_5_relies_on_lock_step() {
     let module = Module::from_ptx("lock_step.sm_80.ptx", include_str!("../data/lock_step.sm_80.ptx")).unwrap();

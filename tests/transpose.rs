@@ -1,0 +1,263 @@
+//! Every transposition, width and tile over shapes at the edges, on every device that is there, against a reference of its
+//! own; and what they do, counted on the simulator, against a model of warps and banks.
+
+mod support;
+
+use support::{devices, library};
+use warpfold::{
+    device::{Device, DeviceKind, Instrument, Seen},
+    reduce::Runs,
+    transpose::{ElementType, Matrix, Moves, Plan, Problem, Transposer, Variant, plan},
+};
+
+/// One type for each width.
+const WIDTHS: [ElementType; 5] =
+    [ElementType::U8, ElementType::F16, ElementType::F32, ElementType::U64, ElementType::U128];
+
+/// Nothing, one row, one column, around the tiles' sides, and what is no whole vector.
+const SHAPES: [(u64, u64); 17] = [
+    (0, 5),
+    (5, 0),
+    (0, 0),
+    (1, 1),
+    (1, 100),
+    (100, 1),
+    (15, 17),
+    (16, 16),
+    (31, 33),
+    (32, 32),
+    (64, 128),
+    (65, 63),
+    (100, 36),
+    (127, 129),
+    (129, 127),
+    (144, 8),
+    (130, 136),
+];
+
+fn plan_of(variant: Variant, element: ElementType, extent: (u64, u64), tile: u32) -> Plan {
+    let (rows, cols) = extent;
+    plan(&Problem { variant, element, rows, cols }, Some(tile.into()), u64::MAX).unwrap()
+}
+
+/// What must come of a matrix, element by element.
+fn expected(matrix: &Matrix, moves: Moves) -> Vec<u8> {
+    if moves == Moves::Copies {
+        return matrix.bytes().to_vec();
+    }
+    let (rows, cols, size) = (matrix.rows(), matrix.cols(), matrix.element().size() as usize);
+    let mut transposed = vec![0; matrix.bytes().len()];
+    for (index, element) in matrix.bytes().chunks_exact(size).enumerate() {
+        let (row, col) = (index / cols, index % cols);
+        transposed[(col * rows + row) * size..][..size].copy_from_slice(element);
+    }
+    transposed
+}
+
+/// Runs a plan on all devices.
+fn run(transposers: &mut [(&Device, Transposer)], plan: &Plan) {
+    let Problem { variant, element, rows, cols } = plan.problem;
+    let matrix = Matrix::generate(element, rows, cols, rows ^ cols << 7).unwrap();
+    let expected = expected(&matrix, variant.facts().moves);
+    for (device, transposer) in transposers {
+        let case = format!("{} of {rows} x {cols} on {}", plan.kernel, device.info().name);
+        let outcome = transposer.transpose(plan, &matrix, Runs::ONCE, |_| ()).unwrap_or_else(|e| panic!("{case}: {e}"));
+        assert!(outcome.output == expected, "{case}: wrong result");
+        assert_eq!(outcome.times.len(), usize::from(rows * cols > 0), "{case}");
+        assert_eq!(matrix.difference(variant.facts().moves, &outcome.output), None, "{case}");
+    }
+}
+
+#[test]
+fn every_variant_width_tile_and_shape_is_exact() {
+    let (devices, library) = (devices(), library());
+    let mut transposers: Vec<_> = devices.iter().map(|device| (device, Transposer::new(device, &library))).collect();
+    let mut runs = 0;
+    for variant in Variant::all() {
+        for element in WIDTHS {
+            for tile in variant.tiles(element) {
+                for (rows, cols) in SHAPES {
+                    let cols = if variant.facts().moves == Moves::TransposesInPlace { rows } else { cols };
+                    run(&mut transposers, &plan_of(variant, element, (rows, cols), tile));
+                    runs += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(runs, (10 * 2 + 1) * 5 * SHAPES.len());
+}
+
+/// More rows of tiles than a grid has blocks along y.
+#[test]
+fn a_million_rows_are_not_too_many() {
+    let (devices, library) = (devices(), library());
+    let mut transposers: Vec<_> = devices.iter().map(|device| (device, Transposer::new(device, &library))).collect();
+    for (variant, extent) in [(Variant::Padded, (1_048_600, 2)), (Variant::NaiveLoad, (1, 1_048_601))] {
+        let plan = plan_of(variant, ElementType::U8, extent, 16);
+        assert_eq!(plan.shape.map(|shape| shape.grid.z), Some(2));
+        run(&mut transposers, &plan);
+    }
+}
+
+/// 4000 and 4096: all variants on a GPU, some on the simulator.
+#[test]
+fn the_lectures_sizes_are_exact() {
+    let (devices, library) = (devices(), library());
+    for device in &devices {
+        let mut transposers = [(device, Transposer::new(device, &library))];
+        let variants: Vec<_> = match device.info().kind {
+            DeviceKind::Cuda => Variant::all().flat_map(|variant| [(variant, 4000), (variant, 4096)]).collect(),
+            DeviceKind::Simulator => vec![(Variant::Padded, 4000), (Variant::Best, 4000), (Variant::Best, 4096)],
+        };
+        for (variant, n) in variants {
+            let tile = variant.tiles(ElementType::F32).pop().unwrap();
+            run(&mut transposers, &plan_of(variant, ElementType::F32, (n, n), tile));
+        }
+    }
+}
+
+/// Sectors per load and store, wavefronts per load and store of shared memory, as `(load, store)`.
+type Counted = ((f64, f64), (f64, f64));
+
+/// What a variant does with 256 x 256 elements.
+fn count(variant: Variant, element: ElementType, tile: u32) -> Counted {
+    let (device, library) = (Device::simulator_with(Instrument::Count), library());
+    let plan = plan_of(variant, element, (256, 256), tile);
+    let matrix = Matrix::generate(element, 256, 256, 1).unwrap();
+    Transposer::new(&device, &library).transpose(&plan, &matrix, Runs::ONCE, |_| ()).unwrap();
+    let Some(Seen::Counted(profile)) = device.take_observations().pop().map(|seen| seen.seen) else {
+        panic!("{}: nothing was counted", plan.kernel)
+    };
+    let (global, shared) = (profile.counters.global, profile.counters.shared);
+    let per = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+    for traffic in [global.load, global.store] {
+        assert_eq!(traffic.bytes, 256 * 256 * u64::from(element.size()), "{}", plan.kernel);
+    }
+    (
+        (per(global.load.sectors, global.load.requests), per(global.store.sectors, global.store.requests)),
+        (per(shared.load.wavefronts, shared.load.requests), per(shared.store.wavefronts, shared.store.requests)),
+    )
+}
+
+/// The figures that the lecture's story rests on, for its floats and tiles of 32: a warp's row is 4 sectors, its column 32;
+/// a column of a tile lies in one bank, or in 32.
+#[test]
+fn floats_in_tiles_of_32_count_as_the_lecture_says() {
+    for (variant, expected) in [
+        (Variant::Copy, ((4.0, 4.0), (0.0, 0.0))),
+        (Variant::StridedCopy, ((32.0, 32.0), (0.0, 0.0))),
+        (Variant::SharedCopy, ((4.0, 4.0), (1.0, 1.0))),
+        (Variant::NaiveStore, ((4.0, 32.0), (0.0, 0.0))),
+        (Variant::NaiveLoad, ((32.0, 4.0), (0.0, 0.0))),
+        (Variant::Tiled, ((4.0, 4.0), (32.0, 1.0))),
+        (Variant::Padded, ((4.0, 4.0), (1.0, 1.0))),
+        (Variant::Swizzled, ((4.0, 4.0), (1.0, 1.0))),
+        (Variant::Diagonal, ((4.0, 4.0), (1.0, 1.0))),
+        (Variant::InPlace, ((4.0, 4.0), (1.0, 1.0))),
+    ] {
+        assert_eq!(count(variant, ElementType::F32, 32), expected, "{variant}");
+    }
+}
+
+/// The best variant's accesses are as wide as they can be: 16 sectors a request of 16 bytes a lane, and no conflicts.
+#[test]
+fn vectors_fill_their_sectors_and_banks() {
+    for (element, sectors, wavefronts) in [
+        (ElementType::F16, 16.0, 4.0),
+        (ElementType::F32, 16.0, 4.0),
+        (ElementType::U64, 16.0, 4.0),
+        (ElementType::U128, 16.0, 4.0),
+        (ElementType::U8, 8.0, 2.0),
+    ] {
+        let tile = Variant::Best.tiles(element)[0];
+        let expected = ((sectors, sectors), (wavefronts, wavefronts));
+        assert_eq!(count(Variant::Best, element, tile), expected, "{element}");
+    }
+}
+
+/// Wavefronts of a warp whose lanes access so many bytes at these byte offsets: banks are 4 bytes wide, a wavefront serves each
+/// with one word, and lanes of 8 and 16 bytes come in halves and quarters of the warp.
+fn wavefronts(size: u32, offsets: &[u32]) -> u32 {
+    let lanes = if size <= 4 { 32 } else { 128 / size as usize };
+    let of_group = |group: &[u32]| {
+        let mut words: Vec<u32> = group.iter().flat_map(|offset| (offset / 4)..=((offset + size - 1) / 4)).collect();
+        words.sort_unstable();
+        words.dedup();
+        (0..32).map(|bank| words.iter().filter(|&&word| word % 32 == bank).count() as u32).max().unwrap_or(0)
+    };
+    offsets.chunks(lanes).map(of_group).sum()
+}
+
+/// Wavefronts per load and per store of a tile, from the offsets that its definition gives: `place` is where the element of
+/// this row and column lies.
+fn model(size: u32, tile: u32, place: impl Fn(u32, u32) -> u32) -> (f64, f64) {
+    let (mut loads, mut stores, mut requests) = (0, 0, 0);
+    for first in (0..tile * tile).step_by(32) {
+        let lanes = || (first..first + 32).map(|lane| (lane / tile, lane % tile));
+        let offsets = |place: &dyn Fn((u32, u32)) -> u32| lanes().map(|at| size * place(at)).collect::<Vec<_>>();
+        stores += wavefronts(size, &offsets(&|(y, x)| place(y, x)));
+        loads += wavefronts(size, &offsets(&|(y, x)| place(x, y)));
+        requests += 1;
+    }
+    (f64::from(loads) / f64::from(requests), f64::from(stores) / f64::from(requests))
+}
+
+#[test]
+fn conflicts_are_those_of_the_model() {
+    for element in WIDTHS {
+        let size = element.size();
+        // A word, or an element.
+        let padding = (4 / size).max(1);
+        for tile in [16, 32] {
+            let plain = model(size, tile, |y, x| y * tile + x);
+            let padded = model(size, tile, |y, x| y * (tile + padding) + x);
+            let swizzled = model(size, tile, |y, x| y * tile + (x ^ y));
+            for (variant, expected) in [
+                (Variant::Tiled, plain),
+                (Variant::Padded, padded),
+                (Variant::Diagonal, padded),
+                (Variant::InPlace, padded),
+                (Variant::Swizzled, swizzled),
+            ] {
+                let (_, counted) = count(variant, element, tile);
+                assert_eq!(counted, expected, "{variant}, {element}, tile {tile}");
+            }
+            let smooth = f64::from((size / 4).max(1));
+            assert_eq!(swizzled, (smooth, smooth), "{element}, tile {tile}");
+            if (size, tile) == (4, 16) {
+                // A warp spans two rows, and no pitch parts the banks of two rows and of two columns.
+                assert_eq!((plain.0, padded), (8.0, (2.0, 2.0)));
+            } else {
+                assert_eq!(padded, (smooth, smooth), "{element}, tile {tile}");
+            }
+        }
+        // All lanes that come together meet in one bank, or in as many as a word has elements.
+        let expected = (f64::from(32.min(8 * size)), f64::from((size / 4).max(1)));
+        assert_eq!(model(size, 32, |y, x| y * 32 + x), expected, "{element}");
+    }
+}
+
+/// A matrix that is no multiple of a vector is moved element by element, along the rows all the same.
+#[test]
+fn odd_extents_are_coalesced_too() {
+    let (device, library) = (Device::simulator_with(Instrument::Count), library());
+    let plan = plan_of(Variant::Best, ElementType::F32, (127, 129), 64);
+    let matrix = Matrix::generate(ElementType::F32, 127, 129, 1).unwrap();
+    Transposer::new(&device, &library).transpose(&plan, &matrix, Runs::ONCE, |_| ()).unwrap();
+    let Some(Seen::Counted(profile)) = device.take_observations().pop().map(|seen| seen.seen) else {
+        panic!("nothing was counted")
+    };
+    for traffic in [profile.counters.global.load, profile.counters.global.store] {
+        // A row begins anywhere in a sector.
+        assert!(traffic.sectors <= 5 * traffic.requests, "{traffic:?}");
+    }
+}
+
+#[test]
+fn a_plan_is_for_one_matrix() {
+    let (device, library) = (Device::simulator_with(Instrument::Count), library());
+    let plan = plan_of(Variant::Padded, ElementType::F32, (2, 3), 32);
+    let matrix = Matrix::generate(ElementType::F32, 3, 2, 1).unwrap();
+    let error = Transposer::new(&device, &library).transpose(&plan, &matrix, Runs::ONCE, |_| ()).unwrap_err();
+    assert_eq!(error.to_string(), "the plan is for 2 x 3 f32 elements, not for 3 x 2 f32");
+}
