@@ -49,7 +49,7 @@ fn sixteen_values_sum_to_41_on_every_rung() {
     const VALUES: [i32; 16] = [10, 1, 8, -1, 0, -2, 3, 5, -2, -3, 2, 7, 0, 11, 0, 2];
     fn check<T: Element>(values: Vec<T>, expected: T) {
         let values = T::values(values);
-        for variant in Variant::all() {
+        for variant in Variant::all().filter(|variant| variant.allows(Op::Sum, T::TYPE)) {
             assert_sum(&planned(variant, &values, Request::default()), &values, expected.value());
             // The lecture's own block, where the rung works with it.
             if variant.facts().blocks.range().contains(&16) {
