@@ -8,19 +8,28 @@ use simt::{Arg, Checked, Kernel, LaunchConfig, Memory, Module, check};
 
 use crate::SEEDS;
 
+/// What leaves one value.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Leaves {
+    /// Each pair of elements.
+    Pair,
+    /// Each block, or cluster of blocks.
+    #[default]
+    Block,
+    /// The whole grid, which has room for the partial results of the blocks and a counter.
+    Grid,
+    /// The whole grid, whose blocks combine the result atomically.
+    Atomics,
+}
+
 /// How a rung is launched.
 #[derive(Clone, Copy, Default)]
 struct Rung {
     /// Elements that a block makes one of.
     takes: u64,
-    /// Each pair of elements leaves one, not each block.
-    pairs: bool,
+    leaves: Leaves,
     /// Dynamic shared memory of a block, in bytes.
     shared: u32,
-    /// It has room for the partial results of the blocks and a counter, and leaves the result itself.
-    workspace: bool,
-    /// The blocks combine the result atomically.
-    atomic: bool,
     cooperative: bool,
     /// Its blocks form clusters of eight, or of as many as the grid can be divided by.
     clusters: bool,
@@ -34,19 +43,19 @@ impl Rung {
         // A grid of few blocks, so that each takes several steps.
         let above = Self { takes: blocks(8), shared: block / 32 * size, ..Self::default() };
         Some(match family {
-            "reduce0" => Self { takes: blocks(2), pairs: true, ..Self::default() },
+            "reduce0" => Self { takes: blocks(2), leaves: Leaves::Pair, ..Self::default() },
             "global" => Self { takes: blocks(1), ..Self::default() },
             "reduce1" | "reduce2" | "reduce3" => Self { takes: blocks(1), ..base },
             "reduce4" | "reduce5" | "reduce6" => Self { takes: blocks(2), ..base },
             "reduce7" => Self { takes: blocks(8), ..base },
             "reduce8" | "reduce9" | "reduce11" => above,
-            "reduce10" => Self { workspace: true, ..above },
-            "reduce12" => Self { workspace: true, cooperative: true, ..above },
+            "reduce10" => Self { leaves: Leaves::Grid, ..above },
+            "reduce12" => Self { leaves: Leaves::Grid, cooperative: true, ..above },
             "reduce13" => Self { clusters: true, ..above },
             // Four tiles of 8 KiB, with a barrier each.
             "reduce14" => Self { shared: 4 * (8192 + 8) + above.shared, ..above },
-            "atomic" => Self { atomic: true, ..above },
-            "atomicwarp" => Self { atomic: true, shared: 0, ..above },
+            "atomic" => Self { leaves: Leaves::Atomics, ..above },
+            "atomicwarp" => Self { leaves: Leaves::Atomics, shared: 0, ..above },
             _ => return None,
         })
     }
@@ -60,7 +69,7 @@ fn reduce(kernel: &Kernel, rung: Rung, size: u64, n: u64, block: u32, seed: Opti
     let (partials, counter) = (alloc(n), memory.alloc(4).unwrap());
     memory.write(source, &vec![1; (n * size) as usize]).unwrap();
     memory.write(counter, &[0; 4]).unwrap();
-    if rung.atomic {
+    if rung.leaves == Leaves::Atomics {
         memory.write(target, &vec![0; size as usize]).unwrap();
     }
     let mut inputs = n;
@@ -68,16 +77,16 @@ fn reduce(kernel: &Kernel, rung: Rung, size: u64, n: u64, block: u32, seed: Opti
     loop {
         let grid = inputs.div_ceil(rung.takes) as u32;
         let cluster = if rung.clusters { 1 << grid.trailing_zeros().min(3) } else { 1 };
-        let outputs = match rung {
-            Rung { pairs: true, .. } => inputs.div_ceil(2),
-            Rung { workspace: true, .. } | Rung { atomic: true, .. } => 1,
-            _ => u64::from(grid / cluster),
+        let outputs = match rung.leaves {
+            Leaves::Pair => inputs.div_ceil(2),
+            Leaves::Block => u64::from(grid / cluster),
+            Leaves::Grid | Leaves::Atomics => 1,
         };
         let (dynamic_shared_bytes, cooperative) = (rung.shared, rung.cooperative);
         let plain = LaunchConfig::new(grid, block);
         let config = LaunchConfig { dynamic_shared_bytes, seed, cluster, cooperative, ..plain };
         let mut args = vec![Arg::Pointer(source), Arg::Pointer(target), Arg::U64(inputs)];
-        if rung.workspace {
+        if rung.leaves == Leaves::Grid {
             args.extend([Arg::Pointer(partials), Arg::Pointer(counter)]);
         }
         found.push(check(kernel, &config, &args, &memory).unwrap_or_else(|error| panic!("{error}")));
