@@ -14,6 +14,10 @@ struct alignas(16) Pair {
 
 __device__ __forceinline__ unsigned tile_column() { return blockIdx.x; }
 __device__ __forceinline__ unsigned tile_row() { return blockIdx.z * gridDim.y + blockIdx.y; }
+// The column and the row of tiles, where the grid goes down two columns at a time.
+__device__ __forceinline__ uint2 tile_by_columns() {
+    return make_uint2(2 * tile_row() + blockIdx.x % 2, blockIdx.x / 2);
+}
 __device__ __forceinline__ size_t at(unsigned y, unsigned x, unsigned cols) { return size_t(y) * cols + x; }
 
 // All loads come before the stores: the compiler cannot know that the matrices do not overlap.
@@ -86,12 +90,14 @@ __device__ __forceinline__ void transpose_tile(const T *input, T *output, unsign
 
 template <typename T, unsigned TILE, unsigned PITCH>
 __device__ __forceinline__ void tiled(const T *input, T *output, unsigned rows, unsigned cols) {
-    transpose_tile<T, TILE, PITCH>(input, output, rows, cols, tile_column(), tile_row());
+    uint2 at = tile_by_columns();
+    transpose_tile<T, TILE, PITCH>(input, output, rows, cols, at.x, at.y);
 }
 
 template <typename T, unsigned TILE, unsigned PITCH>
 __device__ __forceinline__ void padded(const T *input, T *output, unsigned rows, unsigned cols) {
-    transpose_tile<T, TILE, PITCH>(input, output, rows, cols, tile_column(), tile_row());
+    uint2 at = tile_by_columns();
+    transpose_tile<T, TILE, PITCH>(input, output, rows, cols, at.x, at.y);
 }
 
 template <typename T, unsigned TILE, unsigned PITCH>
@@ -104,7 +110,7 @@ __device__ __forceinline__ void diagonal(const T *input, T *output, unsigned row
 template <typename T, unsigned TILE, unsigned PITCH>
 __device__ __forceinline__ void swizzled(const T *input, T *output, unsigned rows, unsigned cols) {
     __shared__ T tile[TILE][PITCH];
-    unsigned tx = threadIdx.x, ty = threadIdx.y, column = tile_column(), row = tile_row();
+    unsigned tx = threadIdx.x, ty = threadIdx.y, column = tile_by_columns().x, row = tile_by_columns().y;
     unsigned x = column * TILE + tx, y = row * TILE + ty;
     for (unsigned i = 0; i < TILE; i += BLOCK_ROWS)
         if (x < cols && y + i < rows) tile[ty + i][tx ^ (ty + i)] = input[at(y + i, x, cols)];

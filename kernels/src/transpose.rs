@@ -9,9 +9,11 @@
 //! - `input` holds a matrix of `rows` x `cols` elements, row by row; `output` as many, of `cols` x `rows` (the copies: of
 //!   `rows` x `cols`). Both are aligned to 16 bytes and do not overlap. Both extents are below 2^31.
 //! - A block has `TILE` x 8 threads ([`best`](mod@best): see there) and works on one tile of `TILE` x `TILE` elements.
-//! - The grid has a block for each tile of the input, column of tiles by column along x ([`naive_load`](mod@naive_load): of
-//!   the output). The rows of tiles lie along y, of which CUDA allows 65535, and as often as needed along z. Blocks
-//!   beyond the last row of tiles do nothing.
+//! - The grid has a block for each tile of the input: its columns of tiles lie along x and its rows of tiles along y, of which
+//!   CUDA allows 65535, and as often as needed along z. Of [`naive_load`](mod@naive_load) and
+//!   [`strided_copy`](mod@strided_copy) the grid covers the output so. Of [`tiled`](mod@tiled), [`padded`](mod@padded) and
+//!   [`swizzled`](mod@swizzled) it goes down two columns of tiles at a time: block x takes row x / 2 of tiles, and y and z count
+//!   the pairs of columns. Blocks beyond the last tile do nothing.
 //!
 //! [`in_place`](mod@in_place) has a contract of its own.
 
@@ -42,6 +44,17 @@ fn tile_column() -> u32 {
 #[inline(always)]
 fn tile_row() -> u32 {
     thread::block_idx_z() * thread::grid_dim_y() + thread::block_idx_y()
+}
+
+/// The column and the row of tiles of a block, where the grid goes down two columns at a time.
+///
+/// What blocks write at the same time are then whole rows of the output, and two tiles' width of each row is what they read. On
+/// an H100, 16384 x 16384 floats, padded: 754 us; four columns at a time 753, but more blocks have nothing to do; one column
+/// 767; along the rows 774.
+#[inline(always)]
+fn tile_by_columns() -> (u32, u32) {
+    let (pair, x) = (tile_row(), thread::block_idx_x());
+    (2 * pair + x % 2, x / 2)
 }
 
 /// Where an element lies in a matrix whose rows have `cols` elements.

@@ -4,6 +4,7 @@
 //! the intrinsics of `intrinsics.ll`, and the address space of the statics that carry `#[link_section = ".shared"]` or
 //! `".constant"`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -50,7 +51,8 @@ struct Space {
 const SHARED: Space = Space { section: ", section \".shared\"", number: 3, kind: "global" };
 const CONSTANT: Space = Space { section: ", section \".constant\"", number: 4, kind: "constant" };
 
-/// Gives the statics of the sections `.shared` and `.constant` their address spaces, and defines the intrinsics.
+/// Gives the statics of the sections `.shared` and `.constant` their address spaces, and defines the intrinsics. These
+/// statics, which PTX names, lose their crate's hash: it depends on the folder that the crate is compiled in.
 ///
 /// # Errors
 /// A static in shared memory has an initial value, or one in constant memory can be written.
@@ -97,7 +99,24 @@ fn placed_static(line: &str) -> Result<Option<(String, u32, String)>, CudaBuilde
     if number == SHARED.number && !tail.split(", align").next().is_some_and(|value| value.ends_with(" undef")) {
         return Err(refused(name, number));
     }
-    Ok(Some((name.to_owned(), number, format!("@{name}{head} addrspace({number}) {kind} {tail}"))))
+    let stable = without_crate_hash(name);
+    Ok(Some((name.to_owned(), number, format!("@{stable}{head} addrspace({number}) {kind} {tail}"))))
+}
+
+/// The name of an item without the hash of its crate: `Cs<base-62 number>_<length><crate>` becomes `C<length><crate>`
+/// (the Rust reference, "v0 Symbol Format": crate root, disambiguator).
+fn without_crate_hash(name: &str) -> Cow<'_, str> {
+    let hash = |name: &str| {
+        let start = name.find("Cs")? + 1;
+        let length = name[start..].find(|c: char| !c.is_ascii_alphanumeric())?;
+        let end = start + length + 1;
+        let is_hash = name[..end].ends_with('_') && name[end..].starts_with(|c: char| c.is_ascii_digit());
+        is_hash.then_some(start..end)
+    };
+    match hash(name).filter(|_| name.starts_with("_R")) {
+        Some(hash) => format!("{}{}", &name[..hash.start], &name[hash.end..]).into(),
+        None => name.into(),
+    }
 }
 
 fn refused(name: &str, space: u32) -> CudaBuilderError {
@@ -117,6 +136,7 @@ fn cast_uses(line: &str, placed: &[(String, u32)], out: &mut String) {
         out.push_str(before);
         let (name, tail) = symbol(after).unwrap_or(("", after));
         if let Some((_, space)) = placed.iter().find(|(known, _)| known == name) {
+            let name = without_crate_hash(name);
             write!(out, "addrspacecast (ptr addrspace({space}) @{name} to ptr)").expect("a String takes all");
         } else {
             write!(out, "@{name}").expect("a String takes all");
@@ -221,6 +241,21 @@ define internal void @helper() {
         let text = "@T = internal global [4 x i8] zeroinitializer, section \".constant\", align 4\n";
         let message = prepare(text).unwrap_err().to_string();
         assert!(message.starts_with("`T` is in constant memory and must be a `static`"), "{message}");
+    }
+
+    #[test]
+    fn placed_statics_lose_the_hash_of_their_crate() {
+        let name = "_RNvNvNtNtCsctmKI09pFEu_7kernels7exports9transpose24transpose_padded_b16_t164TILE";
+        let stable = "_RNvNvNtNtC7kernels7exports9transpose24transpose_padded_b16_t164TILE";
+        assert_eq!(without_crate_hash(name), stable);
+        for other in [stable, "S", "Csa_1b", "_RNvCs_7kernels1S", "_RNvCsab", "_RNvC7kernels2Cs"] {
+            let expected = if other == "_RNvCs_7kernels1S" { "_RNvC7kernels1S" } else { other };
+            assert_eq!(without_crate_hash(other), expected);
+        }
+        let text = format!("@{name} = internal global [4 x i8] undef, section \".shared\"\nstore ptr @{name}, ptr %1\n");
+        let ir = prepare(&text).unwrap();
+        assert!(ir.starts_with(&format!("@{stable} = internal addrspace(3) global [4 x i8] undef\n")), "{ir}");
+        assert!(ir.contains(&format!("store ptr addrspacecast (ptr addrspace(3) @{stable} to ptr), ptr %1")), "{ir}");
     }
 
     #[test]

@@ -37,4 +37,4 @@ pub use matrix::{Difference, Matrix, MatrixError};
 pub use plan::{MAX_EXTENT, Plan, PlanError, Problem, check, plan};
 pub use report::{Report, write_list};
 pub use run::{Outcome, TransposeError, Transposer};
-pub use variant::{BLOCK_ROWS, Facts, Moves, Tiles, UnknownVariant, Variant};
+pub use variant::{BLOCK_ROWS, Facts, Grid, Moves, Tiles, UnknownVariant, Variant};

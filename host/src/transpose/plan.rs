@@ -1,6 +1,6 @@
 //! From a matrix to a launch: grid and block. Pure functions; no device needed.
 
-use super::{ElementType, Moves, Variant};
+use super::{ElementType, Grid, Moves, Variant};
 use crate::{
     device::{Dim3, LaunchShape},
     launch::bytes,
@@ -132,7 +132,7 @@ pub fn check(problem: &Problem, tile: Option<u64>) -> Result<u32, PlanError> {
 /// ```
 /// use warpfold::transpose::*;
 ///
-/// let problem = Problem { variant: Variant::Padded, element: ElementType::F32, rows: 4000, cols: 4096 };
+/// let problem = Problem { variant: Variant::SharedCopy, element: ElementType::F32, rows: 4000, cols: 4096 };
 /// let plan = plan(&problem, None, 80 << 30)?;
 /// let shape = plan.shape.expect("there is something to transpose");
 /// assert_eq!((shape.grid.x, shape.grid.y), (128, 125));
@@ -154,18 +154,20 @@ pub fn plan(problem: &Problem, tile: Option<u64>, memory: u64) -> Result<Plan, P
     Ok(Plan { problem: *problem, tile, kernel: variant.kernel(element, tile), shape: shape(problem, tile) })
 }
 
-/// A block for each tile. Rows of tiles that the second dimension has no room for go to the third.
+/// A block for each tile. What the second dimension has no room for goes to the third.
 fn shape(problem: &Problem, tile: u32) -> Option<LaunchShape> {
     let Problem { variant, element, rows, cols } = *problem;
-    let facts = variant.facts();
-    // A copy's output is like its input, and yet a strided copy's grid covers the transposition.
-    let (rows, cols) = if facts.grid_of_output { (cols, rows) } else { (rows, cols) };
     let (tile_rows, tile_cols) = (rows.div_ceil(tile.into()), cols.div_ceil(tile.into()));
-    if tile_rows == 0 || tile_cols == 0 {
+    let (along_x, along_y) = match variant.facts().grid {
+        Grid::Input => (tile_cols, tile_rows),
+        Grid::Output => (tile_rows, tile_cols),
+        Grid::ColumnPairs => (2 * tile_rows, tile_cols.div_ceil(2)),
+    };
+    if along_x == 0 || along_y == 0 {
         return None;
     }
-    let layers = tile_rows.div_ceil(MAX_GRID_Y);
-    let grid = [tile_cols, tile_rows.div_ceil(layers), layers].map(|extent| extent as u32);
+    let layers = along_y.div_ceil(MAX_GRID_Y);
+    let grid = [along_x, along_y.div_ceil(layers), layers].map(|extent| extent as u32);
     let (x, y) = variant.block(element, tile);
     Some(LaunchShape {
         grid: Dim3 { x: grid[0], y: grid[1], z: grid[2] },
@@ -191,8 +193,10 @@ mod tests {
 
     #[test]
     fn the_grid_has_a_block_for_each_tile() {
-        assert_eq!(grid(Variant::Padded, 33, 64, 32), Some((2, 2, 1)));
-        assert_eq!(grid(Variant::Padded, 1, 17, 16), Some((2, 1, 1)));
+        assert_eq!(grid(Variant::SharedCopy, 33, 64, 32), Some((2, 2, 1)));
+        assert_eq!(grid(Variant::Diagonal, 1, 17, 16), Some((2, 1, 1)));
+        assert_eq!(grid(Variant::Padded, 97, 33, 32), Some((8, 1, 1)));
+        assert_eq!(grid(Variant::Swizzled, 1, 33, 16), Some((2, 2, 1)));
         assert_eq!(grid(Variant::Best, 65, 128, 64), Some((2, 2, 1)));
         assert_eq!(grid(Variant::NaiveLoad, 100, 10, 16), Some((7, 1, 1)));
         assert_eq!(grid(Variant::StridedCopy, 100, 10, 16), Some((7, 1, 1)));
@@ -206,6 +210,8 @@ mod tests {
         assert_eq!(grid(Variant::Copy, 65_535 * 16, 1, 16), Some((1, 65_535, 1)));
         assert_eq!(grid(Variant::Copy, 65_535 * 16 + 1, 1, 16), Some((1, 32_768, 2)));
         assert_eq!(grid(Variant::Copy, MAX_EXTENT, 1, 16), Some((1, 65_505, 2049)));
+        assert_eq!(grid(Variant::Padded, 1, 65_535 * 32 + 1, 16), Some((2, 32_768, 2)));
+        assert_eq!(grid(Variant::Padded, MAX_EXTENT, 1, 16), Some((1 << 28, 1, 1)));
     }
 
     #[test]

@@ -262,13 +262,13 @@ mod tests {
             device     Test device
             kernel     transpose_padded_b4_t32 (variant padded)
             input      4000 x 4000 f32 elements, seed 1
-            launch     grid 125 x 125, block 32 x 8, 4224 bytes of shared memory each
+            launch     grid 250 x 63, block 32 x 8, 4224 bytes of shared memory each
             result     4000 x 4000 elements (agree exactly)
-            Test device: grid 125 x 125, block 32 x 8, tile 32: median 250.0 us of 3 runs (200.0 us to 300.0 us), 512.0 GB/s, 51.2 % of the memory's peak
+            Test device: grid 250 x 63, block 32 x 8, tile 32: median 250.0 us of 3 runs (200.0 us to 300.0 us), 512.0 GB/s, 51.2 % of the memory's peak
             ");
             let json = report.to_json();
             assert_eq!((json["gb_per_s"].as_f64(), json["agree"].as_bool()), (Some(512.0), Some(true)));
-            assert_eq!(json["grid"], serde_json::json!([125, 125, 1]));
+            assert_eq!(json["grid"], serde_json::json!([250, 63, 1]));
         });
     }
 

@@ -71,8 +71,19 @@ pub struct Facts {
     pub moves: Moves,
     /// Its tiles.
     pub tiles: Tiles,
-    /// Whether the grid covers the output, not the input.
-    pub grid_of_output: bool,
+    /// How the grid covers the tiles.
+    pub grid: Grid,
+}
+
+/// How a grid covers the tiles of a matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grid {
+    /// The input's columns of tiles along x, its rows of tiles along y.
+    Input,
+    /// The same of the transposed matrix.
+    Output,
+    /// Down two of the input's columns of tiles at a time: both of a row next to each other along x.
+    ColumnPairs,
 }
 
 const LECTURE: &str = "J. Filipovič, Optimalizace pro GPU hardware, Transpozice matic";
@@ -88,7 +99,7 @@ const TABLE: [Facts; 11] = [
         gtx280_gb_per_s: Some(112.4),
         moves: Moves::Copies,
         tiles: Tiles::Lecture,
-        grid_of_output: false,
+        grid: Grid::Input,
     },
     Facts {
         variant: Variant::StridedCopy,
@@ -98,7 +109,7 @@ const TABLE: [Facts; 11] = [
         gtx280_gb_per_s: Some(2.7),
         moves: Moves::Copies,
         tiles: Tiles::Lecture,
-        grid_of_output: true,
+        grid: Grid::Output,
     },
     Facts {
         variant: Variant::SharedCopy,
@@ -108,7 +119,7 @@ const TABLE: [Facts; 11] = [
         gtx280_gb_per_s: Some(94.9),
         moves: Moves::Copies,
         tiles: Tiles::Lecture,
-        grid_of_output: false,
+        grid: Grid::Input,
     },
     Facts {
         variant: Variant::NaiveStore,
@@ -118,7 +129,7 @@ const TABLE: [Facts; 11] = [
         gtx280_gb_per_s: Some(5.3),
         moves: Moves::Transposes,
         tiles: Tiles::Lecture,
-        grid_of_output: false,
+        grid: Grid::Input,
     },
     Facts {
         variant: Variant::NaiveLoad,
@@ -128,7 +139,7 @@ const TABLE: [Facts; 11] = [
         gtx280_gb_per_s: None,
         moves: Moves::Transposes,
         tiles: Tiles::Lecture,
-        grid_of_output: true,
+        grid: Grid::Output,
     },
     Facts {
         variant: Variant::Tiled,
@@ -138,7 +149,7 @@ const TABLE: [Facts; 11] = [
         gtx280_gb_per_s: Some(75.1),
         moves: Moves::Transposes,
         tiles: Tiles::Lecture,
-        grid_of_output: false,
+        grid: Grid::ColumnPairs,
     },
     Facts {
         variant: Variant::Padded,
@@ -148,7 +159,7 @@ const TABLE: [Facts; 11] = [
         gtx280_gb_per_s: Some(93.4),
         moves: Moves::Transposes,
         tiles: Tiles::Lecture,
-        grid_of_output: false,
+        grid: Grid::ColumnPairs,
     },
     Facts {
         variant: Variant::Swizzled,
@@ -158,7 +169,7 @@ const TABLE: [Facts; 11] = [
         gtx280_gb_per_s: None,
         moves: Moves::Transposes,
         tiles: Tiles::Lecture,
-        grid_of_output: false,
+        grid: Grid::ColumnPairs,
     },
     Facts {
         variant: Variant::Diagonal,
@@ -168,7 +179,7 @@ const TABLE: [Facts; 11] = [
         gtx280_gb_per_s: None,
         moves: Moves::Transposes,
         tiles: Tiles::Lecture,
-        grid_of_output: false,
+        grid: Grid::Input,
     },
     Facts {
         variant: Variant::Best,
@@ -178,7 +189,7 @@ const TABLE: [Facts; 11] = [
         gtx280_gb_per_s: None,
         moves: Moves::Transposes,
         tiles: Tiles::Vectors,
-        grid_of_output: false,
+        grid: Grid::Input,
     },
     Facts {
         variant: Variant::InPlace,
@@ -188,7 +199,7 @@ const TABLE: [Facts; 11] = [
         gtx280_gb_per_s: None,
         moves: Moves::TransposesInPlace,
         tiles: Tiles::Lecture,
-        grid_of_output: false,
+        grid: Grid::Input,
     },
 ];
 

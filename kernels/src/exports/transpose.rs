@@ -199,7 +199,7 @@ squares! {
 
 #[rustfmt::skip]
 vectors! {
-transpose_best_b1_t128 = best<u8, u64, 8, 16, 16>;
+    transpose_best_b1_t128 = best<u8, u64, 8, 16, 16>;
     transpose_best_b2_t128 = best<u16, u128, 8, 16, 16>;
     transpose_best_b4_t64 = best<u32, u128, 4, 16, 16>;
     transpose_best_b8_t32 = best<u64, u128, 2, 16, 16>;

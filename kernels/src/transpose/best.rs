@@ -9,7 +9,7 @@
 //!
 //! On an H100, 16384 x 16384 floats: 0.987 of a device-to-device copy in squares of 4 x 4 by 256 threads; by 128 threads
 //! 0.994, but 0.974 for 4000 x 4000 (0.989); in vectors of 8 bytes 0.987; in tiles of 32 0.937; with the tiles in groups of 16
-//! rows 0.976. Stores with `st.cs` were no gain.
+//! rows 0.976. Stores with `st.cs` were no gain, and tiles by pairs of columns gained 0.6 % there, and lost 1 % at 4096 x 4096.
 
 mod vector;
 

@@ -7,7 +7,7 @@
 //! 16, and with elements of 4 bytes no pitch can part the banks of two rows and of two columns; [`swizzled`](super::swizzled)
 //! can.
 
-use super::{tile_column, tile_row, tiled::transpose_tile};
+use super::{tile_by_columns, tiled::transpose_tile};
 
 /// Transposes the matrix, tile by tile.
 ///
@@ -21,6 +21,7 @@ pub unsafe fn padded<T: Copy, const TILE: u32, const PITCH: u32>(
     cols: u32,
     tile: *mut T,
 ) {
+    let (column, row) = tile_by_columns();
     // SAFETY: the caller's contract is the callee's.
-    unsafe { transpose_tile::<T, TILE, PITCH>(input, output, rows, cols, tile, tile_column(), tile_row()) }
+    unsafe { transpose_tile::<T, TILE, PITCH>(input, output, rows, cols, tile, column, row) }
 }

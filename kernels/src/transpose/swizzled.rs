@@ -5,7 +5,7 @@
 //! What it teaches: `c ^ r` runs through all columns as `c` does, and also as `r` does. So neither a row nor a column of the
 //! tile asks a bank twice, for elements of any width, and no shared memory is lost.
 
-use super::{BLOCK_ROWS, at, tile_column, tile_row};
+use super::{BLOCK_ROWS, at, tile_by_columns};
 use cuda_std::thread;
 
 /// Transposes the matrix, tile by tile.
@@ -21,7 +21,7 @@ pub unsafe fn swizzled<T: Copy, const TILE: u32, const PITCH: u32>(
     tile: *mut T,
 ) {
     let (tx, ty) = (thread::thread_idx_x(), thread::thread_idx_y());
-    let (column, row) = (tile_column(), tile_row());
+    let (column, row) = tile_by_columns();
 
     // SAFETY: as in `tiled`; `TILE` is a power of two, so the permuted column is one of the tile.
     unsafe {

@@ -6,7 +6,7 @@
 //! What it teaches: it is shared memory that is read down the columns now, where that costs no sectors. But a column of
 //! `tile[TILE][TILE]` of 32 words lies in a single bank: the 32 reads of a warp take turns.
 
-use super::{BLOCK_ROWS, at, tile_column, tile_row};
+use super::{BLOCK_ROWS, at, tile_by_columns};
 use cuda_std::thread;
 
 /// Transposes the matrix, tile by tile.
@@ -21,8 +21,9 @@ pub unsafe fn tiled<T: Copy, const TILE: u32, const PITCH: u32>(
     cols: u32,
     tile: *mut T,
 ) {
+    let (column, row) = tile_by_columns();
     // SAFETY: the caller's contract is the callee's.
-    unsafe { transpose_tile::<T, TILE, PITCH>(input, output, rows, cols, tile, tile_column(), tile_row()) }
+    unsafe { transpose_tile::<T, TILE, PITCH>(input, output, rows, cols, tile, column, row) }
 }
 
 /// Transposes the tile in this column and row of tiles, through a tile in shared memory whose rows are `PITCH` apart.

@@ -216,6 +216,7 @@ fn the_transpositions_are_clean() {
                 let tiles = |extent: u64| extent.div_ceil(tile.into()) as u32;
                 let grid = match variant {
                     "naive_load" | "strided_copy" => (tiles(rows), tiles(cols)),
+                    "tiled" | "padded" | "swizzled" => (2 * tiles(rows), tiles(cols).div_ceil(2)),
                     _ => (tiles(cols), tiles(rows)),
                 };
                 let config = LaunchConfig { seed: SEEDS[i], ..LaunchConfig::new(grid, block) };
