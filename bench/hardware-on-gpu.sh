@@ -10,6 +10,8 @@
 # own output). Exit status 1 if something could not be recorded; reports of the sanitizer are results, not failures.
 
 set -uo pipefail
+# Without xz, Python can.
+unpack() { tar -xf "$1" -C "$2" 2>/dev/null || python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$1" "$2"; }
 
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:-${OUT:-out}}
@@ -19,7 +21,7 @@ out=$(cd "$out" && pwd)
 bundle=$(mktemp -d)
 logs=$(mktemp -d)
 trap 'rm -rf "$bundle" "$logs"' EXIT
-tar -xzf "$here/packed.tar.gz" -C "$bundle" || exit 1
+unpack "$here/packed.tar.xz" "$bundle" || exit 1
 export PATH="$bundle/bin:$PATH:/usr/local/cuda/bin"
 cd "$bundle/tree" || exit 1
 

@@ -245,7 +245,7 @@ fn every_rung_operation_and_type_has_a_profile() {
         let in_tables = |line: &&Json| line["file"].as_str().unwrap().starts_with("kernels/src/exports/");
         let share: f64 =
             lines.iter().filter(in_tables).map(|line| line["share_of_instructions"].as_f64().unwrap()).sum();
-        assert!(share > 0.5 && share <= 1.0, "{share}");
+        assert!(share > 0.5 && share < 1.0 + 1e-9, "{share}");
     }
 }
 
