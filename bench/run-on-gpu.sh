@@ -117,6 +117,7 @@ stage_lab() {
         done
     done
     lab ladder.json reduce ladder --device cuda --n 2^22 --counters --history --format json
+    lab ladder.svg reduce ladder --device cuda --n 2^28 --format svg
     lab sweep.json reduce sweep --device cuda --format json
     lab transpose.md transpose compare --device cuda --rows 16384 --cols 16384 --type f32 --history --format markdown
     lab transpose.json transpose compare --device cuda --rows 4000 --cols 4000 --type f32 --history --format json

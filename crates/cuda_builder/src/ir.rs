@@ -252,7 +252,8 @@ define internal void @helper() {
             let expected = if other == "_RNvCs_7kernels1S" { "_RNvC7kernels1S" } else { other };
             assert_eq!(without_crate_hash(other), expected);
         }
-        let text = format!("@{name} = internal global [4 x i8] undef, section \".shared\"\nstore ptr @{name}, ptr %1\n");
+        let text =
+            format!("@{name} = internal global [4 x i8] undef, section \".shared\"\nstore ptr @{name}, ptr %1\n");
         let ir = prepare(&text).unwrap();
         assert!(ir.starts_with(&format!("@{stable} = internal addrspace(3) global [4 x i8] undef\n")), "{ir}");
         assert!(ir.contains(&format!("store ptr addrspacecast (ptr addrspace(3) @{stable} to ptr), ptr %1")), "{ir}");
