@@ -48,7 +48,7 @@ struct Args {
     #[arg(long, value_delimiter = ',')]
     variant: Vec<Variant>,
 
-    /// Matrices, as <type>:<rows>x<cols>
+    /// Matrices, as TYPE:ROWSxCOLS, such as f32:4096x4096
     #[arg(
         long,
         value_delimiter = ',',
