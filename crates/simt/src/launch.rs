@@ -96,10 +96,10 @@ pub struct LaunchConfig {
     pub workers: Option<usize>,
     /// `Some` varies the order in which the warps of a block advance. Each seed stands for one order.
     pub seed: Option<u64>,
-    /// Warp instructions that the whole launch may run before it is stopped by [`FaultKind::Budget`]; `None` for no
+    /// Warp instructions that the whole launch may run before it is stopped by [`FaultKind::Budget`](crate::FaultKind::Budget); `None` for no
     /// end. It is looked at between turns of a block, so that a launch may run some more.
     pub budget: Option<u64>,
-    /// Stops the launch by [`FaultKind::Interrupted`] once it is true: for a handler of Ctrl-C.
+    /// Stops the launch by [`FaultKind::Interrupted`](crate::FaultKind::Interrupted) once it is true: for a handler of Ctrl-C.
     pub interrupt: Option<&'static AtomicBool>,
 }
 
