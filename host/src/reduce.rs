@@ -3,7 +3,7 @@
 use std::{collections::HashMap, time::Duration};
 
 use crate::{
-    device::{Arg, Buffer, Device, DeviceError, DeviceKind, Kernel, Module},
+    device::{Arg, Buffer, Device, DeviceError, DeviceInfo, DeviceKind, Kernel, Module},
     element::{Element, ElementType, Value, Values, with_slice},
     launch::{DeviceLimits, Plan, PlanError, Problem, Request, Stage, choose_block, shared_bytes},
     op::Op,
@@ -52,6 +52,17 @@ pub struct Runs {
 impl Runs {
     /// Once, without warming up.
     pub const ONCE: Self = Self { warm_up: 0, timed: 1 };
+    /// What a GPU's times are taken from where nothing is said.
+    pub const GPU: Self = Self { warm_up: 3, timed: 20 };
+
+    /// `timed` runs, or as many as suit the device; none warms up the simulator.
+    pub fn suiting(device: &DeviceInfo, timed: Option<u32>) -> Self {
+        let default = match device.kind {
+            DeviceKind::Cuda => Self::GPU,
+            DeviceKind::Simulator => Self::ONCE,
+        };
+        Self { timed: timed.unwrap_or(default.timed), ..default }
+    }
 }
 
 /// What came of a plan.

@@ -49,6 +49,43 @@ impl Times {
         let median = (sorted[(reps - 1) / 2] + sorted[reps / 2]) / 2;
         Some(Self { median, min, max, reps })
     }
+
+    /// `median 20.0 us of 4 runs (10.0 us to 30.0 us), 20.0 GB/s, 2.0 % of the memory's peak`; on the simulator it says that
+    /// the time is of the host's wall clock.
+    pub(crate) fn describe(&self, device: &DeviceInfo, gb_per_s: f64) -> String {
+        let Self { median, min, max, reps } = *self;
+        let time = match reps {
+            1 => duration(median),
+            _ => format!("median {} of {reps} runs ({} to {})", duration(median), duration(min), duration(max)),
+        };
+        match device.kind {
+            DeviceKind::Cuda => {
+                let peak = device.peak_bytes_per_second.map_or_else(String::new, |peak| {
+                    format!(", {:.1} % of the memory's peak", gb_per_s * 1e9 / peak * 100.0)
+                });
+                format!("{time}, {gb_per_s:.1} GB/s{peak}")
+            }
+            DeviceKind::Simulator => {
+                format!("simulated in {time}, {gb_per_s:.3} GB/s of simulation (wall clock here, not a GPU's speed)")
+            }
+        }
+    }
+}
+
+/// [`Times`] as the reports' JSON has them, in microseconds.
+#[derive(Serialize)]
+pub(crate) struct JsonTimes {
+    median: f64,
+    min: f64,
+    max: f64,
+    reps: usize,
+}
+
+impl From<Times> for JsonTimes {
+    fn from(Times { median, min, max, reps }: Times) -> Self {
+        let micros = |time: Duration| time.as_secs_f64() * 1e6;
+        Self { median: micros(median), min: micros(min), max: micros(max), reps }
+    }
 }
 
 /// A reduction and its check.
@@ -113,7 +150,12 @@ impl<'a> Report<'a> {
         match (self.times, stages.first()) {
             (Some(times), Some(first)) => {
                 let shape = format!("grid {}, block {}", first.shape.grid.x, first.shape.block.x);
-                writeln!(out, "{}: {shape}, finish {finish}: {}", self.device.name, self.describe_time(&times))
+                writeln!(
+                    out,
+                    "{}: {shape}, finish {finish}: {}",
+                    self.device.name,
+                    times.describe(self.device, self.gb_per_s().unwrap_or_default())
+                )
             }
             _ => writeln!(out, "{}: nothing to reduce, nothing launched", self.device.name),
         }
@@ -137,26 +179,6 @@ impl<'a> Report<'a> {
         }
     }
 
-    fn describe_time(&self, times: &Times) -> String {
-        let Times { median, min, max, reps } = *times;
-        let time = match reps {
-            1 => duration(median),
-            _ => format!("median {} of {reps} runs ({} to {})", duration(median), duration(min), duration(max)),
-        };
-        let gb_per_s = self.gb_per_s().unwrap_or_default();
-        match self.device.kind {
-            DeviceKind::Cuda => {
-                let peak = self.device.peak_bytes_per_second.map_or_else(String::new, |peak| {
-                    format!(", {:.1} % of the memory's peak", gb_per_s * 1e9 / peak * 100.0)
-                });
-                format!("{time}, {gb_per_s:.1} GB/s{peak}")
-            }
-            DeviceKind::Simulator => {
-                format!("simulated in {time}, {gb_per_s:.3} GB/s of simulation (wall clock here, not a GPU's speed)")
-            }
-        }
-    }
-
     /// The report as one JSON object.
     ///
     /// Integers are numbers, exactly. Floats are the numbers that they are (an `f32` is widened exactly); those that are
@@ -170,7 +192,6 @@ impl<'a> Report<'a> {
     pub fn to_json(&self) -> Json {
         let Plan { problem, kernel, block, finish, stages, .. } = self.plan;
         let first = stages.first().map(|stage| stage.shape);
-        let micros = |time: Duration| time.as_secs_f64() * 1e6;
         let object = JsonReport {
             device: &self.device.name,
             variant: problem.variant.facts().label,
@@ -190,12 +211,7 @@ impl<'a> Report<'a> {
             reference: json_value(self.reference.value()),
             agree: self.agrees(),
             error_bound: json_float(self.reference.error_bound()),
-            time_us: self.times.map(|times| JsonTimes {
-                median: micros(times.median),
-                min: micros(times.min),
-                max: micros(times.max),
-                reps: times.reps,
-            }),
+            time_us: self.times.map(JsonTimes::from),
             time_kind: self.device.kind.time_kind(),
             gb_per_s: self.gb_per_s(),
             peak_gb_per_s: self.device.peak_bytes_per_second.map(|peak| peak / 1e9),
@@ -229,14 +245,6 @@ struct JsonReport<'a> {
     time_kind: &'a str,
     gb_per_s: Option<f64>,
     peak_gb_per_s: Option<f64>,
-}
-
-#[derive(Serialize)]
-struct JsonTimes {
-    median: f64,
-    min: f64,
-    max: f64,
-    reps: usize,
 }
 
 pub(crate) fn json_value(value: Value) -> Json {
@@ -295,7 +303,7 @@ fn describe_grid(tuned: &Entry) -> String {
 }
 
 /// Three or four digits and a unit.
-pub(crate) fn duration(time: Duration) -> String {
+fn duration(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     let (value, unit) = match seconds {
         s if s < 1e-3 => (s * 1e6, "us"),

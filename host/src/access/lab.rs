@@ -40,7 +40,7 @@ pub struct Request {
 
 impl Default for Request {
     fn default() -> Self {
-        Self { n: None, runs: Runs { warm_up: 3, timed: 20 }, seed: 1, sweep: None }
+        Self { n: None, runs: Runs::GPU, seed: 1, sweep: None }
     }
 }
 

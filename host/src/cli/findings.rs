@@ -41,6 +41,20 @@ impl Findings {
         }
     }
 
+    /// Writes what was found in a run of `kernel` that did not end, and so has no report.
+    ///
+    /// # Errors
+    ///
+    /// The writer's.
+    pub fn write_alone(&self, kernel: &str, as_json: bool, out: &mut impl Write) -> io::Result<()> {
+        if !as_json {
+            return self.write_text(out);
+        }
+        let mut json = json!({ "kernel": kernel });
+        self.add_to(&mut json);
+        writeln!(out, "{json}")
+    }
+
     /// Writes all of it for people, and how much it is.
     ///
     /// # Errors

@@ -7,8 +7,8 @@ use serde_json::Value as Json;
 
 use super::{Difference, Moves, Outcome, Plan, Tiles, Variant};
 use crate::{
-    device::{DeviceInfo, DeviceKind, Dim3},
-    report::{Times, duration},
+    device::{DeviceInfo, Dim3},
+    report::{JsonTimes, Times},
 };
 
 /// A transposition and its check.
@@ -77,29 +77,13 @@ impl<'a> Report<'a> {
         }
         match (self.times, shape) {
             (Some(times), Some(shape)) => {
-                writeln!(out, "{device}: {shape}, tile {tile}: {}", self.describe_time(&times))
+                writeln!(
+                    out,
+                    "{device}: {shape}, tile {tile}: {}",
+                    times.describe(self.device, self.gb_per_s().unwrap_or_default())
+                )
             }
             _ => writeln!(out, "{device}: nothing to transpose, nothing launched"),
-        }
-    }
-
-    fn describe_time(&self, times: &Times) -> String {
-        let Times { median, min, max, reps } = *times;
-        let time = match reps {
-            1 => duration(median),
-            _ => format!("median {} of {reps} runs ({} to {})", duration(median), duration(min), duration(max)),
-        };
-        let gb_per_s = self.gb_per_s().unwrap_or_default();
-        match self.device.kind {
-            DeviceKind::Cuda => {
-                let peak = self.device.peak_bytes_per_second.map_or_else(String::new, |peak| {
-                    format!(", {:.1} % of the memory's peak", gb_per_s * 1e9 / peak * 100.0)
-                });
-                format!("{time}, {gb_per_s:.1} GB/s{peak}")
-            }
-            DeviceKind::Simulator => {
-                format!("simulated in {time}, {gb_per_s:.3} GB/s of simulation (wall clock here, not a GPU's speed)")
-            }
         }
     }
 
@@ -114,7 +98,6 @@ impl<'a> Report<'a> {
     pub fn to_json(&self) -> Json {
         let Plan { problem, tile, kernel, shape } = self.plan;
         let extent = |dim: Option<Dim3>| dim.map_or([0; 3], |Dim3 { x, y, z }| [x, y, z]);
-        let micros = |time: std::time::Duration| time.as_secs_f64() * 1e6;
         let object = JsonReport {
             device: &self.device.name,
             variant: problem.variant.facts().name,
@@ -135,12 +118,7 @@ impl<'a> Report<'a> {
                 found: format!("0x{}", difference.found),
                 expected: format!("0x{}", difference.expected),
             }),
-            time_us: self.times.map(|times| JsonTimes {
-                median: micros(times.median),
-                min: micros(times.min),
-                max: micros(times.max),
-                reps: times.reps,
-            }),
+            time_us: self.times.map(JsonTimes::from),
             time_kind: self.device.kind.time_kind(),
             gb_per_s: self.gb_per_s(),
             peak_gb_per_s: self.device.peak_bytes_per_second.map(|peak| peak / 1e9),
@@ -180,14 +158,6 @@ struct JsonDifference {
     expected: String,
 }
 
-#[derive(Serialize)]
-struct JsonTimes {
-    median: f64,
-    min: f64,
-    max: f64,
-    reps: usize,
-}
-
 /// `125 x 125`, with the third extent where there is one.
 fn dim(Dim3 { x, y, z }: Dim3) -> String {
     if z == 1 { format!("{x} x {y}") } else { format!("{x} x {y} x {z}") }
@@ -224,6 +194,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::device::DeviceKind;
     use crate::transpose::{ElementType, Problem, plan};
 
     fn info(kind: DeviceKind) -> DeviceInfo {

@@ -18,7 +18,7 @@ use anyhow::anyhow;
 use clap::{CommandFactory as _, Parser};
 use warpfold::{
     cli::{Failure, Findings, Progress, exit, failed, interruptible, open_device, refused, written},
-    device::{Device, DeviceKind, Instrument},
+    device::{Device, Instrument},
     element::{ElementType, Values},
     input::{InputFile, generate},
     launch::{Problem, check, plan},
@@ -30,7 +30,7 @@ use warpfold::{
 
 use crate::{
     args::{Args, Command, Job, Source, Subcommands},
-    measure::{GPU_RUNS, Tuned},
+    measure::Tuned,
 };
 
 fn main() -> ExitCode {
@@ -108,11 +108,7 @@ fn reduce(job: &Job) -> Result<(), Failure> {
     }
     .map_err(refused)?;
 
-    let default = match device.info().kind {
-        DeviceKind::Cuda => GPU_RUNS,
-        DeviceKind::Simulator => Runs::ONCE,
-    };
-    let runs = Runs { timed: job.reps.unwrap_or(default.timed), ..default };
+    let runs = Runs::suiting(device.info(), job.reps);
     let reduced = reducer.reduce(&plan, &values, runs, |run| {
         progress.say(format!("run {} of {} on {}", run + 1, runs.warm_up + runs.timed, device.info().name));
     });
@@ -123,7 +119,7 @@ fn reduce(job: &Job) -> Result<(), Failure> {
         Err(error) => {
             drop(progress);
             if let Some((findings, found)) = findings.zip(found) {
-                write_findings(job, &plan.kernel, &findings)?;
+                written(findings.write_alone(&plan.kernel, job.json, &mut io::stdout().lock()))?;
                 return Err(failed(anyhow!("--check: {found} of {}", plan.kernel)));
             }
             return Err(unusable(error));
@@ -158,16 +154,4 @@ fn reduce(job: &Job) -> Result<(), Failure> {
         return Err(Failure::Interrupted(anyhow!("{made} of {asked} runs were finished")));
     }
     Ok(())
-}
-
-/// What was found in a run that did not end.
-fn write_findings(job: &Job, kernel: &str, findings: &Findings) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    written(if job.json {
-        let mut json = serde_json::json!({ "kernel": kernel });
-        findings.add_to(&mut json);
-        writeln!(out, "{json}")
-    } else {
-        findings.write_text(&mut out)
-    })
 }

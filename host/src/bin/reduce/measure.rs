@@ -17,9 +17,6 @@ use warpfold::{
     variant::Variant,
 };
 
-/// Runs on a GPU before the first that is timed, and timed ones, where nothing is said.
-pub(crate) const GPU_RUNS: Runs = Runs { warm_up: 3, timed: 20 };
-
 const MAX_REPS: u32 = 1_000_000;
 
 /// The arguments of a command that measures several rungs.
@@ -72,7 +69,7 @@ impl MeasureArgs {
             op: self.op.parse()?,
             element: self.element.parse()?,
             device: self.device.parse()?,
-            runs: Runs { timed: reps(self.reps.as_deref())?.unwrap_or(GPU_RUNS.timed), ..GPU_RUNS },
+            runs: Runs { timed: reps(self.reps.as_deref())?.unwrap_or(Runs::GPU.timed), ..Runs::GPU },
             seed: whole("--seed", &self.seed, "1")?,
             ptx_dir: self.ptx_dir,
         })

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use clap::Args;
 use warpfold::{
     cli::{Failure, OutputArgs, Progress, failed, open_device, refused},
+    reduce::Runs,
     transpose::{CompareError, Comparison, TransposeError},
 };
 
 use crate::{
     args::{extent, reps, tile},
-    no_ptx, open_library, runs,
+    no_ptx, open_library,
 };
 
 /// The arguments of `transpose compare`.
@@ -68,7 +69,7 @@ pub(crate) fn compare(args: CompareArgs) -> Result<(), Failure> {
     let library = open_library(ptx_dir)?;
     let device = open_device(choice)?;
     let progress = Progress::new();
-    let runs = runs(device.info(), reps);
+    let runs = Runs::suiting(device.info(), reps);
     let compared =
         Comparison::measure(&device, &library, (element, rows, cols), tile, runs, &mut |what| progress.say(what));
     drop(progress);

@@ -14,7 +14,7 @@ use anyhow::anyhow;
 use clap::{CommandFactory, Parser};
 use warpfold::{
     cli::{Failure, Findings, Progress, exit, failed, interruptible, open_device, refused, written},
-    device::{Device, DeviceInfo, DeviceKind, Instrument},
+    device::{Device, Instrument},
     ptx::{self, PtxError, PtxLibrary},
     reduce::Runs,
     transpose::{
@@ -23,9 +23,6 @@ use warpfold::{
 };
 
 use crate::args::{Args, Command, Job, Lesson, Source};
-
-/// Runs on a GPU before the first that is timed, and timed ones, where nothing is said.
-const GPU_RUNS: Runs = Runs { warm_up: 3, timed: 20 };
 
 fn main() -> ExitCode {
     let done = match Args::parse().resolve() {
@@ -77,7 +74,7 @@ fn transpose(job: &Job) -> Result<(), Failure> {
         Pending::Seed(seed) => Matrix::generate(element, rows, cols, seed).map_err(refused)?,
         Pending::File(file) => file.read().map_err(refused)?,
     };
-    let runs = runs(device.info(), job.reps);
+    let runs = Runs::suiting(device.info(), job.reps);
     let transposed = Transposer::new(&device, &library).transpose(&plan, &matrix, runs, |run| {
         progress.say(format!("run {} of {} on {}", run + 1, runs.warm_up + runs.timed, device.info().name));
     });
@@ -88,7 +85,7 @@ fn transpose(job: &Job) -> Result<(), Failure> {
         Err(error) => {
             drop(progress);
             if let Some((findings, found)) = findings.zip(found) {
-                write_findings(job, &plan.kernel, &findings)?;
+                written(findings.write_alone(&plan.kernel, job.json, &mut io::stdout().lock()))?;
                 return Err(failed(anyhow!("--check: {found} of {}", plan.kernel)));
             }
             return Err(not_run(error, job.ptx_dir.as_deref()));
@@ -113,27 +110,6 @@ fn transpose(job: &Job) -> Result<(), Failure> {
         return Err(failed(anyhow!("wrong result of {}: {difference}", plan.kernel)));
     }
     found.map_or(Ok(()), |found| Err(failed(anyhow!("--check: {found} of {}", plan.kernel))))
-}
-
-/// What was found in a run that did not end.
-fn write_findings(job: &Job, kernel: &str, findings: &Findings) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    written(if job.json {
-        let mut json = serde_json::json!({ "kernel": kernel });
-        findings.add_to(&mut json);
-        writeln!(out, "{json}")
-    } else {
-        findings.write_text(&mut out)
-    })
-}
-
-/// As many runs as were asked for, or as suit the device.
-fn runs(device: &DeviceInfo, reps: Option<u32>) -> Runs {
-    let default = match device.kind {
-        DeviceKind::Cuda => GPU_RUNS,
-        DeviceKind::Simulator => Runs::ONCE,
-    };
-    Runs { timed: reps.unwrap_or(default.timed), ..default }
 }
 
 /// A folder that was named is an input like others; the embedded kernels are not the user's.
