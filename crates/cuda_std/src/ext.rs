@@ -9,4 +9,7 @@ pub mod control;
 pub mod grid;
 pub mod math;
 pub mod mbarrier;
+pub mod packed;
 pub mod redux;
+pub mod streaming;
+pub mod target;
