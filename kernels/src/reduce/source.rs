@@ -167,9 +167,7 @@ impl<T: Item, R: Reach> Source for Two<T, R> {
     #[inline(always)]
     unsafe fn item_if(self, index: usize, valid: bool) -> [T; 2] {
         // SAFETY: the caller's word.
-        unsafe {
-            [T::load_if(self.left.wrapping_add(index), valid), T::load_if(self.right.wrapping_add(index), valid)]
-        }
+        unsafe { [T::load_if(self.left.wrapping_add(index), valid), T::load_if(self.right.wrapping_add(index), valid)] }
     }
     #[inline(always)]
     unsafe fn pack(self, index: usize, policy: Policy) -> [Pack; 2] {
