@@ -4,6 +4,7 @@ use super::Reduction;
 use super::unroll::each;
 use super::words::{MOST, Words};
 use core::mem::MaybeUninit;
+use cuda_std::ext::control;
 use cuda_std::{address_space, thread, warp};
 
 /// Lanes of a warp, and warps of a block at most.
@@ -24,12 +25,23 @@ unsafe fn warp_reduce<R: Reduction>(acc: R::Acc) -> R::Acc {
         return folded;
     }
     let mut folded = acc;
-    each(5, |step| {
+    let mut step = |delta| {
         // SAFETY: the caller brings the whole warp; what the upper lanes get back from beyond it, nobody reads.
-        let shuffle = |word| unsafe { warp::warp_shuffle_down(u32::MAX, word, 16 >> step, WARP) }.0;
+        let shuffle = |word| unsafe { warp::warp_shuffle_down(u32::MAX, word, delta, WARP) }.0;
         let words = folded.to_words();
         folded = R::combine(folded, R::Acc::from_words(&|i| shuffle(words[i])));
-    });
+    };
+    if R::Acc::COUNT <= 2 {
+        each(5, |i| step(16 >> i));
+    } else {
+        // Written out, this would be most of the text.
+        let mut delta = control::opaque(WARP / 2);
+        while delta > 0 {
+            control::no_unroll();
+            step(delta);
+            delta /= 2;
+        }
+    }
     folded
 }
 
