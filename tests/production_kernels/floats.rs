@@ -59,11 +59,15 @@ fn near(what: &str, found: f64, expected: f64, bound: f64) -> Result<(), String>
     if (found - expected).abs() <= bound { Ok(()) } else { Err(format!("{what} is {found:?} instead of {expected:?}")) }
 }
 
+/// What is summed of an element, and of a pair.
+type Of<T> = fn(T) -> T;
+type OfPair<T> = fn(T, T) -> T;
+
 fn of_type<T: Float>(bench: &Bench, random: &mut StdRng) {
     let small = |random: &mut StdRng| T::from_f64(random.random_range(-8..=8).into());
     let values: Vec<T> = (0..ELEMENTS).map(|_| small(random)).collect();
     let others: Vec<T> = (0..ELEMENTS).map(|_| small(random)).collect();
-    let sums: [(&str, fn(f64) -> f64); 3] = [("sum", |x| x), ("sumabs", f64::abs), ("sumsq", |x| x * x)];
+    let sums: [(&str, Of<f64>); 3] = [("sum", |x| x), ("sumabs", f64::abs), ("sumsq", |x| x * x)];
     for (op, of) in sums {
         bench.run(&format!("reduce_{op}_{}", T::NAME), [&values], |[x], raw| {
             same(at::<T::Wide>(raw, 0).to_f64(), x.iter().map(|x| of(x.to_f64())).sum::<f64>() + 0.0)
@@ -73,7 +77,7 @@ fn of_type<T: Float>(bench: &Bench, random: &mut StdRng) {
         let count = x.iter().filter(|x| x.to_f64() != 0.0).count() as u64;
         crate::same(raw, &count.to_le_bytes())
     });
-    let pairs: [(&str, fn(f64, f64) -> f64); 2] = [("dot", |x, y| x * y), ("ssd", |x, y| (x - y) * (x - y))];
+    let pairs: [(&str, OfPair<f64>); 2] = [("dot", |x, y| x * y), ("ssd", |x, y| (x - y) * (x - y))];
     for (op, of) in pairs {
         bench.run(&format!("reduce_{op}_{}", T::NAME), [&values, &others], |[x, y], raw| {
             let sum: f64 = x.iter().zip(y).map(|(x, y)| of(x.to_f64(), y.to_f64())).sum();
@@ -121,7 +125,7 @@ fn best(values: &[f64], sign: f64, nan_wins: bool) -> usize {
     let mut best = 0;
     for (i, &value) in values.iter().enumerate() {
         let ((nan, value), (best_nan, best_value)) = (rank(value), rank(values[best]));
-        if nan < best_nan || nan == best_nan && !value.is_nan() && value.total_cmp(&best_value).is_lt() {
+        if (!nan && best_nan) || nan == best_nan && !value.is_nan() && value.total_cmp(&best_value).is_lt() {
             best = i;
         }
     }

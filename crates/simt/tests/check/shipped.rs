@@ -219,7 +219,7 @@ fn the_production_kernels_are_clean() {
                     args.push(input());
                 }
                 let (output, slots) = (memory.alloc(64).unwrap(), memory.alloc(1 << 16).unwrap());
-                memory.write(slots, &[0; 1 << 16]).unwrap();
+                memory.write(slots, &vec![0; 1 << 16]).unwrap();
                 let keep = Arg::U32(0.5f32.to_bits());
                 args.extend([Arg::U64(n), Arg::U64(span), keep, Arg::Pointer(output), Arg::Pointer(slots)]);
                 let packs = (n * size).saturating_sub((16 - start) % 16) / 16;
