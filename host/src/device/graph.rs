@@ -14,7 +14,7 @@ use super::{
 ///
 /// It has the addresses that its launches were given: the buffers must be there, and larger ones will not be seen, each time
 /// that it is launched. Its workspace is its own. Launches of one graph come one after another, on whichever streams they
-/// are.
+/// are. Dropping it waits for them.
 ///
 /// ```
 /// use warpfold::device::{Arg, Device, DeviceChoice, DeviceError, LaunchShape};
@@ -44,6 +44,13 @@ pub struct Graph {
     _kernels: Vec<Arc<dyn LoadedKernel>>,
     /// The lane that captured it, for its workspace.
     lane: Arc<Lane>,
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        // On whichever stream it still runs, the workspace and the kernels are needed. Errors as in `Lane`.
+        let _ = Arc::clone(&self.lane.core.home).synchronize();
+    }
 }
 
 impl Graph {

@@ -338,7 +338,8 @@ impl Device {
         kernel.loaded.check_launch(shape)
     }
 
-    /// Waits for all work, of all streams.
+    /// Waits for all work, of all streams; of [adopted](Self::adopt_stream) ones unless they were made with
+    /// `CU_STREAM_NON_BLOCKING`.
     ///
     /// # Errors
     ///
@@ -412,11 +413,21 @@ impl Device {
         Graph::capture(&self.shared.core, work)
     }
 
-    /// Refuses an address outside of this device's memory: of the host, of another device, of another context, of nobody.
+    /// Refuses an address that is of another device, of another context than the primary one, or of nobody.
     ///
     /// # Errors
     ///
     /// [`DeviceError::OtherDevice`].
+    ///
+    /// ```
+    /// use warpfold::device::{Device, DeviceChoice};
+    ///
+    /// let device = Device::open(DeviceChoice::Simulator)?;
+    /// let buffer = device.upload(&[1u8, 2, 3])?;
+    /// device.check_address(buffer.address() + 2)?;
+    /// assert!(device.check_address(buffer.address() + 3).is_err());
+    /// # Ok::<(), warpfold::device::DeviceError>(())
+    /// ```
     pub fn check_address(&self, address: u64) -> Result<(), DeviceError> {
         let core = &self.shared.core;
         if core.home.holds(address) { Ok(()) } else { Err(DeviceError::OtherDevice("memory")) }

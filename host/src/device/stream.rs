@@ -12,7 +12,7 @@ use std::{
 use super::{
     Arg, Core, DeviceError, Event, Kernel, LaunchShape, Pod, View, ViewMut,
     faults::Call,
-    home::{HomeGraph, HomeStream, LoadedKernel, Purpose},
+    home::{HomeEvent, HomeGraph, HomeStream, LoadedKernel, Purpose},
     view::check_len,
 };
 
@@ -30,7 +30,7 @@ pub const WORKSPACE_BYTES: u64 = 4 << 20;
 /// too early either. A stream that was [adopted](super::Device::adopt_stream) may be without that order, if it was made
 /// with `CU_STREAM_NON_BLOCKING`.
 ///
-/// On the simulator, everything has been done when its call returns.
+/// Dropping a stream waits for its work. On the simulator, everything has been done when its call returns.
 ///
 /// ```
 /// use warpfold::device::{Arg, Device, DeviceChoice, LaunchShape};
@@ -68,6 +68,9 @@ pub(super) struct Lane {
 
 impl Drop for Lane {
     fn drop(&mut self) {
+        // What comes after a stream's work must not come before it because the stream is gone, and the workspace is part of
+        // that work. An error is that of an earlier launch, which the next call reports as well.
+        let _ = self.stream.synchronize();
         if let Some(&workspace) = self.workspace.get() {
             self.core.free(workspace);
         }
@@ -159,18 +162,26 @@ impl Lane {
     }
 
     pub(super) fn record(&self) -> Result<Event, DeviceError> {
+        let mut event = self.stream.new_event()?;
+        self.record_in(&mut *event)?;
+        Ok(Event { event, core: Arc::clone(&self.core) })
+    }
+
+    fn record_in(&self, event: &mut dyn HomeEvent) -> Result<(), DeviceError> {
         const ACTION: &str = "record an event";
         self.refuse_if_captured(ACTION)?;
         self.core.enter(Call::Other, || ACTION.to_owned())?;
-        Ok(Event { event: self.stream.record()?, core: Arc::clone(&self.core) })
+        self.stream.record(event)
     }
 
     /// Time between the begin and the end of what `work` gives to the stream.
     pub(super) fn time<E: From<DeviceError>>(&self, work: impl FnOnce() -> Result<(), E>) -> Result<Duration, E> {
-        let start = self.record()?;
+        // Both are made before: on a GPU, making one may take as long as a short kernel.
+        let [mut start, mut end] = [self.stream.new_event()?, self.stream.new_event()?];
+        self.record_in(&mut *start)?;
         work()?;
-        let end = self.record()?;
-        Ok(end.elapsed_since(&start)?)
+        self.record_in(&mut *end)?;
+        Ok(end.elapsed_since(&*start)?)
     }
 
     /// Refuses what cannot be recorded, whichever thread asks for it.
@@ -368,6 +379,17 @@ impl Stream {
     /// The driver's; a stream that captures.
     pub fn record(&self) -> Result<Event, DeviceError> {
         self.lane.record()
+    }
+
+    /// The same with an event that is there already, which forgets what it marked before: making one may take a GPU's driver
+    /// as long as a short kernel runs.
+    ///
+    /// # Errors
+    ///
+    /// An event of another device; the driver's; a stream that captures.
+    pub fn record_again(&self, event: &mut Event) -> Result<(), DeviceError> {
+        self.lane.core.check_own(&event.core, "event")?;
+        self.lane.record_in(&mut *event.event)
     }
 
     /// The time from the start to the end of the work that `work` gives to this stream: by events on the GPU, by the wall
