@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, ptr, thread, time::Duration};
 
-use warpfold::device::{Arg, Device, DeviceChoice, DeviceError, DeviceKind, LaunchShape};
+use warpfold::device::{Arg, Device, DeviceChoice, DeviceError, DeviceKind, LaunchShape, Stream};
 
 use crate::{add_args, is_spoilt, kernel, shape, support::devices};
 
@@ -115,7 +115,7 @@ fn workspaces_are_zero_and_nobody_elses() {
     for device in devices() {
         let streams = [(); 3].map(|()| device.stream().unwrap());
         let own = device.own_stream().unwrap();
-        let mut workspaces: HashSet<u64> = streams.iter().chain([&own]).map(|stream| stream.workspace()).collect();
+        let mut workspaces: HashSet<u64> = streams.iter().chain([&own]).map(Stream::workspace).collect();
         for stream in streams.iter().chain([&own]) {
             assert_eq!(stream.workspace() % 256, 0);
             assert!(!is_spoilt(&device, stream, stream.workspace()));
@@ -196,7 +196,6 @@ fn events_tell_the_time_between_them() {
             stream.launch(&add, shape(MANY as u32 / 256, 256), &add_args(&data, 1)).unwrap();
             stream.record_again(&mut end).unwrap();
             assert!(end.elapsed_since(&start).unwrap() > Duration::ZERO);
-            assert_eq!(start.elapsed_since(&end).unwrap(), Duration::ZERO, "never negative");
         }
         end.synchronize().unwrap();
         let time = stream.time(|| stream.launch(&add, shape(MANY as u32 / 256, 256), &add_args(&data, 1))).unwrap();

@@ -62,8 +62,8 @@ fn ranges_outside_panic_as_those_of_slices() {
     let device = Device::open(DeviceChoice::Simulator).unwrap();
     let buffer = device.alloc::<u8>(5).unwrap();
     let view = buffer.view(1..);
-    for range in [0..5, 5..5, 3..2] {
-        assert!(catch_unwind(AssertUnwindSafe(|| view.view(range.clone()))).is_err(), "{range:?} of 4");
+    for (start, end) in [(0, 5), (5, 5), (3, 2)] {
+        assert!(catch_unwind(AssertUnwindSafe(|| view.view(start..end))).is_err(), "{start}..{end} of 4");
     }
 }
 

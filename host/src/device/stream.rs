@@ -51,6 +51,7 @@ pub const WORKSPACE_BYTES: u64 = 4 << 20;
 #[derive(Debug)]
 pub struct Stream {
     pub(super) lane: Arc<Lane>,
+    workspace: u64,
 }
 
 /// What a [`Stream`] is a handle of.
@@ -78,7 +79,7 @@ impl Drop for Lane {
 }
 
 impl Lane {
-    /// Without a workspace, until [`Self::prepare_workspace`] is called.
+    /// Without a workspace, until a [`Stream`] is made of it.
     pub(super) fn new(core: &Arc<Core>, stream: Box<dyn HomeStream>, purpose: Purpose) -> Self {
         Self {
             stream,
@@ -97,21 +98,22 @@ impl Lane {
         Ok(Self::new(core, Arc::clone(&core.home).open_stream(purpose)?, purpose))
     }
 
-    /// Allocates the workspace, if there is none, and gives the stream the work of zeroing it.
-    pub(super) fn prepare_workspace(&self) -> Result<(), DeviceError> {
-        if self.workspace.get().is_some() {
-            return Ok(());
+    /// The address of the workspace. If there is none yet, it is allocated, and the stream is given the work of zeroing it.
+    fn prepare_workspace(&self) -> Result<u64, DeviceError> {
+        if let Some(&address) = self.workspace.get() {
+            return Ok(address);
         }
         let address = self.core.alloc(WORKSPACE_BYTES.into())?;
         if let Err(error) = self.fill(address, WORKSPACE_BYTES, 0) {
             self.core.free(address);
             return Err(error);
         }
-        if self.workspace.set(address).is_err() {
+        let first = *self.workspace.get_or_init(|| address);
+        if first != address {
             // Another thread was faster.
             self.core.free(address);
         }
-        Ok(())
+        Ok(first)
     }
 
     /// Does something that needs a clean workspace, and may leave it dirty if it fails.
@@ -197,9 +199,10 @@ impl Lane {
 }
 
 impl Stream {
-    pub(super) fn new(lane: Lane) -> Result<Self, DeviceError> {
-        lane.prepare_workspace()?;
-        Ok(Self { lane: Arc::new(lane) })
+    /// A handle of the lane, which has a workspace from now on.
+    pub(super) fn new(lane: Arc<Lane>) -> Result<Self, DeviceError> {
+        let workspace = lane.prepare_workspace()?;
+        Ok(Self { lane, workspace })
     }
 
     /// Device address of this stream's own workspace, of [`WORKSPACE_BYTES`]: zeroed before the first launch, and left alone otherwise. A
@@ -207,7 +210,7 @@ impl Stream {
     ///
     /// No other stream and no graph has the same, so that what two streams run at the same time never shares it.
     pub fn workspace(&self) -> u64 {
-        *self.lane.workspace.get().expect("a stream is made with its workspace")
+        self.workspace
     }
 
     /// Gives it a launch, as [`Device::launch`](super::Device::launch) does to the device's own stream. The host does not
