@@ -104,6 +104,7 @@ impl<T: Item, O: Operation<T>> fmt::Debug for Reducer<T, O> {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "an input is a reference, or as light as one")]
 impl<T: Item, O: Operation<T>> Reducer<T, O> {
     /// Loads the kernel, unless the device has it already, and makes room for a result.
     ///
