@@ -304,7 +304,7 @@ fn a_flag_ends_the_simulators_work() {
     };
 
     static FLAG: AtomicBool = AtomicBool::new(false);
-    let mut device = Device::open(DeviceChoice::Simulator).unwrap();
+    let device = Device::open(DeviceChoice::Simulator).unwrap();
     device.interrupt_by(&FLAG);
     let library = support::library();
     let problem = Problem { variant: Variant::Sequential, op: Op::Sum, element: ElementType::I32, n: 100_000 };
