@@ -299,7 +299,7 @@ fn a_flag_ends_the_simulators_work() {
         element::{ElementType, Values},
         launch::{DeviceLimits, Problem, Request, plan},
         op::Op,
-        reduce::{ReduceError, Reducer, Runs},
+        reduce::{ReduceError, Runner, Runs},
         variant::Variant,
     };
 
@@ -315,7 +315,7 @@ fn a_flag_ends_the_simulators_work() {
         FLAG.store(false, Relaxed);
         // The launch that follows is stopped in its middle, and what it leaves is not the result.
         let stop = |run| FLAG.store(run == stop_in, Relaxed);
-        Reducer::new(&device, &library).reduce(&plan, &values, runs, stop)
+        Runner::new(&device, &library).reduce(&plan, &values, runs, stop)
     };
     for stop_in in 2..11 {
         let outcome = reduce(stop_in).unwrap();

@@ -195,7 +195,7 @@ impl Device {
     }
 
     /// Lets a flag end the work on this device, such as one that Ctrl-C sets: once it is true, the simulator stops in the
-    /// middle of a launch ([`DeviceError::Interrupted`]), and a [`Reducer`](crate::reduce::Reducer) begins no run more. A GPU
+    /// middle of a launch ([`DeviceError::Interrupted`]), and a [`Runner`](crate::reduce::Runner) begins no run more. A GPU
     /// ends what it has begun.
     ///
     /// The first flag stays.
