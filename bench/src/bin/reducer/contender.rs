@@ -124,14 +124,14 @@ impl Contender for Peer<'_> {
 pub(crate) struct Thrust<'a> {
     function: PeerFunction<'a>,
     temp: Buffer<u8>,
-    result: Cell<[u8; RESULT_BYTES]>,
+    result: Cell<[u64; RESULT_BYTES / 8]>,
     layout: Layout,
 }
 
 impl<'a> Thrust<'a> {
     pub(crate) fn new(device: &Device, function: PeerFunction<'a>, case: &Case) -> anyhow::Result<Self> {
         let temp = device.alloc(function.temp_bytes(case.n).context("thrust")?)?;
-        Ok(Self { function, temp, result: Cell::new([0; RESULT_BYTES]), layout: peer_layout(case.op, case.element) })
+        Ok(Self { function, temp, result: Cell::new([0; RESULT_BYTES / 8]), layout: peer_layout(case.op, case.element) })
     }
 }
 
@@ -150,7 +150,7 @@ impl Contender for Thrust<'_> {
     }
 
     fn result(&self) -> anyhow::Result<Vec<Number>> {
-        Ok(numbers(&self.result.get(), &self.layout))
+        Ok(numbers(bytemuck::bytes_of(&self.result.get()), &self.layout))
     }
 }
 
@@ -171,8 +171,36 @@ impl Empty {
     pub(crate) fn new(device: &Device) -> anyhow::Result<Self> {
         Ok(Self { kernel: device.load("empty.ptx", EMPTY)?.kernel("empty")? })
     }
+}
 
-    pub(crate) fn launch(&self, stream: &Stream) -> anyhow::Result<()> {
+impl Contender for Empty {
+    fn name(&self) -> &'static str {
+        "empty"
+    }
+
+    fn call(&self, _call: Call, stream: &Stream) -> anyhow::Result<()> {
         Ok(stream.launch(&self.kernel, LaunchShape::linear(1, 32, 0), &[])?)
+    }
+
+    fn result(&self) -> anyhow::Result<Vec<Number>> {
+        Ok(Vec::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_results_are_read_where_their_functions_put_them() {
+        let mut bytes = [0; RESULT_BYTES];
+        bytes[..4].copy_from_slice(&(-7i32).to_le_bytes());
+        bytes[16..24].copy_from_slice(&42i64.to_le_bytes());
+        let found = numbers(&bytes, &peer_layout(Op::ArgMin, Element::I32));
+        assert_eq!(found, [Number::Int { value: -7, bits: 32 }, Number::Int { value: 42, bits: 64 }]);
+        let sum = |element| numbers(&bytes, &peer_layout(Op::Sum, element));
+        assert_eq!(sum(Element::I8), [Number::Int { value: -7, bits: 32 }]);
+        assert_eq!(sum(Element::U16), [Number::Int { value: (-7i32 as u32).into(), bits: 32 }]);
+        assert!(matches!(sum(Element::F16)[..], [Number::Float { .. }]));
     }
 }

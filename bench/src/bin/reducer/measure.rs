@@ -14,7 +14,6 @@ use crate::{
     cases::Case,
     contender::{Call, Contender},
     data::{Input, Part},
-    stopwatch::Stopwatch,
 };
 
 /// Calls in a graph.
@@ -109,7 +108,6 @@ pub(crate) struct Lab {
     /// At least so many of the shortest measurements; longer ones are taken a third as often, but 31 times.
     samples: usize,
     device: Device,
-    stopwatch: Stopwatch,
     flush: Kernel,
     flushed: Buffer<i32>,
     flush_output: Buffer<i32>,
@@ -125,7 +123,6 @@ impl Lab {
         let mut flushed = device.alloc((FLUSH_BYTES / 4) as usize)?;
         flushed.fill_bytes(1)?;
         Ok(Self {
-            stopwatch: Stopwatch::new(device)?,
             stream,
             samples,
             flush: device.load(&ptx.file, &ptx.text)?.kernel(FLUSH_KERNEL)?,
@@ -178,19 +175,19 @@ impl Lab {
                 });
             }
             for kind in [Calls::Single, Calls::Graph] {
-                let samples = self.take_turns(contenders, &graphs, &calls, (kind, cache))?;
-                measurements.extend(samples.into_iter().zip(contenders).filter_map(|(samples, contender)| {
-                    Some(Measurement {
-                        contender: contender.name().to_owned(),
-                        calls: kind,
-                        cache,
-                        samples: samples.len(),
-                        times: (!samples.is_empty()).then(|| Times::of(samples))?,
-                    })
-                }));
+                measurements.extend(self.take_turns(contenders, &graphs, &calls, (kind, cache))?);
             }
         }
         Ok(measurements)
+    }
+
+    /// The times of a contender that reads nothing.
+    pub(crate) fn measure_floor(&self, floor: Box<dyn Contender + '_>) -> anyhow::Result<Vec<Measurement>> {
+        let calls = [Call { input: 0, right: 0, n: 0 }];
+        let graphs = [Some(self.capture(&*floor, &calls)?)];
+        let contenders = [floor];
+        let kinds = [Calls::Single, Calls::Graph].map(|kind| self.take_turns(&contenders, &graphs, &calls, (kind, Cache::Warm)));
+        Ok(kinds.into_iter().collect::<anyhow::Result<Vec<_>>>()?.concat())
     }
 
     /// Ten calls, one for each part, or all for the one that there is.
@@ -205,7 +202,7 @@ impl Lab {
         graphs: &[Option<Graph>],
         calls: &[Call],
         (kind, cache): (Calls, Cache),
-    ) -> anyhow::Result<Vec<Vec<Duration>>> {
+    ) -> anyhow::Result<Vec<Measurement>> {
         let mut samples = vec![Vec::new(); contenders.len()];
         let mut wanted = self.samples;
         let mut round = 0;
@@ -219,7 +216,7 @@ impl Lab {
                     self.empty_cache()?;
                 }
                 self.stream.synchronize()?;
-                let time = self.stopwatch.time(&self.stream, || match (&graphs[index], kind) {
+                let time = self.stream.time(|| match (&graphs[index], kind) {
                     (Some(graph), Calls::Graph) => Ok(graph.launch(&self.stream)?),
                     _ => contender.call(call, &self.stream),
                 })?;
@@ -232,7 +229,15 @@ impl Lab {
             }
             round += 1;
         }
-        Ok(samples)
+        let measured = samples.into_iter().zip(contenders).filter(|(samples, _)| !samples.is_empty());
+        let measurement = |(samples, contender): (Vec<Duration>, &Box<dyn Contender + '_>)| Measurement {
+            contender: contender.name().to_owned(),
+            calls: kind,
+            cache,
+            samples: samples.len(),
+            times: Times::of(samples),
+        };
+        Ok(measured.map(measurement).collect())
     }
 }
 
