@@ -39,7 +39,6 @@ mod ours;
 mod overhead;
 mod report;
 mod targets;
-mod twin;
 
 /// Times the reducer beside its peers
 #[derive(Parser)]
@@ -213,7 +212,13 @@ impl Bench {
 
     /// Ours first, then whoever is there.
     fn contenders<'a>(&'a self, case: &Case, missing: &mut Vec<String>) -> anyhow::Result<Vec<Box<dyn Contender + 'a>>> {
-        let mut contenders: Vec<Box<dyn Contender + 'a>> = vec![ours::open(&self.device, case)?];
+        let mut contenders: Vec<Box<dyn Contender + 'a>> = Vec::new();
+        for contender in ours::open(&self.device, case, self.twin.as_ref())? {
+            contenders.push(contender);
+        }
+        if contenders.is_empty() {
+            missing.push(format!("The reducer has no {} of {}.", case.op.name(), case.element.name()));
+        }
         let name = |library: &str| format!("{library}_{}_{}", case.op.peer_name(), case.element.name());
         if let Some(peers) = &self.peers {
             match peers.function(&name("cub")) {
@@ -223,9 +228,6 @@ impl Bench {
             if let Some(function) = peers.function(&name("thrust")) {
                 contenders.push(Box::new(Thrust::new(&self.device, function, case)?));
             }
-        }
-        if let Some(twin) = &self.twin {
-            contenders.extend(twin::open(&self.device, twin, case)?);
         }
         Ok(contenders)
     }
