@@ -26,10 +26,9 @@
 //! ```
 
 use std::{
-    collections::HashMap,
     ffi::c_void,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -38,10 +37,11 @@ use std::{
 use self::{
     core::Core,
     faults::{Call, Injector},
-    home::{Home, LoadedKernel, Purpose},
+    home::{Home, Purpose},
     simulator::Simulator,
     stream::Lane,
 };
+use crate::reducer::Cache;
 
 pub use bytemuck::Pod;
 pub use simt::Dim3;
@@ -92,8 +92,8 @@ struct Shared {
     core: Arc<Core>,
     /// The device's own stream.
     lane: Arc<Lane>,
-    /// See [`Device::kernel_once`].
-    kernels: Mutex<HashMap<String, Arc<dyn LoadedKernel>>>,
+    /// It holds kernels and buffers, and these hold the core but nothing that is here.
+    reducers: Cache,
     fallback_note: Option<String>,
 }
 
@@ -147,7 +147,7 @@ impl Device {
         let own = Arc::clone(&home).open_stream(Purpose::Work)?;
         let core = Core::new(home, injector);
         let lane = Arc::new(Lane::new(&core, own, Purpose::Work));
-        Ok(Self { shared: Arc::new(Shared { core, lane, kernels: Mutex::default(), fallback_note }) })
+        Ok(Self { shared: Arc::new(Shared { core, lane, reducers: Cache::default(), fallback_note }) })
     }
 
     /// The same device with a plan of what is to fail, for tests. What the device made before is another device's to the
@@ -422,38 +422,9 @@ impl Device {
         if core.home.holds(address) { Ok(()) } else { Err(DeviceError::OtherDevice("memory")) }
     }
 
-    /// A kernel that stays loaded as long as this device has a handle, by a name of the caller's choice: `load` is called the
-    /// first time, and again after a failure.
-    ///
-    /// # Errors
-    ///
-    /// What `load` returns; a kernel of another device.
-    ///
-    /// ```
-    /// use warpfold::device::{Device, DeviceChoice};
-    ///
-    /// let device = Device::open(DeviceChoice::Simulator)?;
-    /// let ptx = ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry nothing() { ret; }";
-    /// let kernel = device.kernel_once("nothing", || device.load("nothing.ptx", ptx)?.kernel("nothing"))?;
-    /// let again = device.kernel_once("nothing", || unreachable!("it is loaded"))?;
-    /// assert_eq!(again.name(), kernel.name());
-    /// # Ok::<(), warpfold::device::DeviceError>(())
-    /// ```
-    pub fn kernel_once<E: From<DeviceError>>(
-        &self,
-        name: &str,
-        load: impl FnOnce() -> Result<Kernel, E>,
-    ) -> Result<Kernel, E> {
-        let Shared { core, kernels, .. } = &*self.shared;
-        // Not a `Kernel`, which would keep alive what keeps it.
-        let mut kernels = kernels.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(loaded) = kernels.get(name) {
-            return Ok(Kernel { core: Arc::clone(core), name: name.into(), loaded: Arc::clone(loaded) });
-        }
-        let kernel = load()?;
-        core.check_own(&kernel.core, "kernel")?;
-        kernels.insert(name.to_owned(), Arc::clone(&kernel.loaded));
-        Ok(kernel)
+    /// What its reducers have in common.
+    pub(crate) fn reducers(&self) -> &Cache {
+        &self.shared.reducers
     }
 
     /// Whether a buffer or a view is of this device.

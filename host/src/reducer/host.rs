@@ -1,6 +1,6 @@
 //! Inputs on the host: copied through page-locked memory, while the device works on what was copied before.
 
-use crate::device::{Buffer, Device, DeviceError, PinnedBuffer, Stream, ViewMut};
+use crate::device::{Buffer, Device, DeviceError, PinnedBuffer, Stream};
 
 use super::{
     Error, Item, Operation, Reducer,
@@ -108,8 +108,7 @@ fn whole<T: Item, O: Operation<T>>(
         for (k, (start, len)) in job.parts(job.part(PART_BYTES)).enumerate() {
             let lane = &mut staging.lanes[k % 2];
             lane.stream.synchronize()?;
-            let range = start as usize..(start + len) as usize;
-            lane.copy(job, start, len, |of| buffers[of].as_mut().map(|buffer| buffer.view_mut(range.clone())))?;
+            lane.copy(job, start, len, &mut buffers, start)?;
             progress(start + len, job.n);
         }
         for lane in &staging.lanes {
@@ -121,11 +120,6 @@ fn whole<T: Item, O: Operation<T>>(
     reducer.on_device(first.expect("there is a first operand"), second)
 }
 
-/// What one of two lanes has under way.
-struct Pending {
-    start: u64,
-}
-
 /// Reduces part after part, each of them on the device while the next one is copied there.
 fn in_parts<T: Item, O: Operation<T>>(
     reducer: &Reducer<T, O>,
@@ -135,17 +129,18 @@ fn in_parts<T: Item, O: Operation<T>>(
 ) -> Result<O::Raw, Error> {
     let part = job.part(PART_BYTES.min(limit / 2));
     let device = &reducer.device;
-    let mut staging = reducer.engine.take_staging(device)?;
+    // Dropped after the lanes, which may still write to them.
+    let mut results = [device.alloc_pinned::<O::Raw>(1)?, device.alloc_pinned(1)?];
     let mut rooms = [device.alloc::<O::Raw>(1)?, device.alloc(1)?];
     let mut buffers = [buffers(device, job, part.min(job.n))?, buffers(device, job, part.min(job.n))?];
-    let mut pending: [Option<Pending>; 2] = [None, None];
+    let mut staging = reducer.engine.take_staging(device)?;
+    // Where the part that a lane has under way begins.
+    let mut under_way: [Option<u64>; 2] = [None, None];
     let mut folded: Option<O::Raw> = None;
-    let mut finish = |lane: &Lane, room: &Buffer<O::Raw>, pending: &mut Option<Pending>| {
+    let mut finish = |lane: &Lane, result: &O::Raw, under_way: &mut Option<u64>| {
         lane.stream.synchronize()?;
-        if let Some(Pending { start }) = pending.take() {
-            let mut raw = [bytemuck::Zeroable::zeroed()];
-            room.copy_to_slice(&mut raw)?;
-            let raw = O::moved(raw[0], start);
+        if let Some(start) = under_way.take() {
+            let raw = O::moved(*result, start);
             folded = Some(folded.take().map_or(raw, |folded| O::combine(folded, raw)));
         }
         Ok::<(), Error>(())
@@ -159,17 +154,19 @@ fn in_parts<T: Item, O: Operation<T>>(
     for (k, (start, len)) in job.parts(part).enumerate() {
         let of = k % 2;
         let (lane, room) = (&mut staging.lanes[of], &mut rooms[of]);
-        finish(lane, room, &mut pending[of])?;
-        lane.copy(job, start, len, |operand| buffers[of][operand].as_mut().map(|buffer| buffer.view_mut(..len as usize)))?;
+        finish(lane, &results[of][0], &mut under_way[of])?;
+        lane.copy(job, start, len, &mut buffers[of], 0)?;
         let [first, second] = places(job, &buffers[of], start, len);
         let first = first.expect("there is a first operand");
         reducer.launch(first, second, room.address(), &lane.stream)?;
-        pending[of] = Some(Pending { start });
+        // SAFETY: the result is read when the lane was waited for, and lives longer than the lane.
+        unsafe { lane.stream.copy_to_host(&*room, &mut results[of])? };
+        under_way[of] = Some(start);
         progress(start + len, job.n);
         parts = k + 1;
     }
     for of in [parts % 2, (parts + 1) % 2] {
-        finish(&staging.lanes[of], &rooms[of], &mut pending[of])?;
+        finish(&staging.lanes[of], &results[of][0], &mut under_way[of])?;
     }
     reducer.engine.keep_staging(staging);
     Ok(folded.expect("there is at least one part"))
@@ -198,31 +195,32 @@ fn places<'a, T: Item>(
 }
 
 impl Lane {
-    /// Starts to copy a part of each operand on the host to where `target` says. The lane has nothing under way.
-    fn copy<'b, T: Item>(
+    /// Starts to copy a part of each operand on the host into its buffer, from element `at` on. The lane has nothing under way.
+    fn copy<T: Item>(
         &mut self,
         job: &Job<'_, T>,
         start: u64,
         len: u64,
-        mut target: impl FnMut(usize) -> Option<ViewMut<'b, T>>,
+        buffers: &mut [Option<Buffer<T>>; 2],
+        at: u64,
     ) -> Result<(), Error> {
-        let range = start as usize..(start + len) as usize;
+        let range = |start: u64| start as usize..(start + len) as usize;
         let mut free: &mut [T] = bytemuck::cast_slice_mut(&mut self.pinned);
-        for (of, operand) in job.operands.iter().enumerate() {
+        for (operand, buffer) in job.operands.iter().zip(buffers) {
+            let Some(buffer) = buffer else { continue };
             let values = match operand {
                 Some(Operand::Host(values)) => {
-                    let (staged, rest) = free.split_at_mut(range.len());
-                    staged.copy_from_slice(&values[range.clone()]);
+                    let (staged, rest) = free.split_at_mut(len as usize);
+                    staged.copy_from_slice(&values[range(start)]);
                     free = rest;
                     &*staged
                 }
-                Some(Operand::Pinned(values)) => &values[range.clone()],
+                Some(Operand::Pinned(values)) => &values[range(start)],
                 Some(Operand::Device(_)) | None => continue,
             };
-            let Some(target) = target(of) else { continue };
             // SAFETY: `pinned` is written again after the stream was waited for, and the caller's values are borrowed until
             // then: by the last part's wait, or by the lane's drop.
-            unsafe { self.stream.copy_from_host(values, target)? };
+            unsafe { self.stream.copy_from_host(values, buffer.view_mut(range(at)))? };
         }
         Ok(())
     }

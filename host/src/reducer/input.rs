@@ -199,7 +199,7 @@ macro_rules! host_input {
         }
         impl<$($generics)*> Operands<T> for $type {
             fn operands(&self) -> (Operand<'_, T>, Option<Operand<'_, T>>) {
-                (Operand::$operand(self), None)
+                (Operand::$operand(&self[..]), None)
             }
         }
     };

@@ -45,7 +45,7 @@ pub mod shapes;
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
-use crate::device::{Arg, Device, Kernel, LaunchShape, Stream, ViewMut};
+use crate::device::{Arg, Device, DeviceError, Kernel, LaunchShape, Pod, Stream, View, ViewMut};
 
 pub(crate) use engine::Cache;
 use engine::Engine;
@@ -57,15 +57,12 @@ pub use input::{Arity, DeviceInput, Input, Pair, Single};
 pub use int192::{Int192, TooWide};
 pub use item::{Accumulator, Item};
 pub use op::{
-    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, CheckedSum, CompensatedSum, Count, Dot, Max,
-    MaxAbs, Maximum, Min, MinMax, Minimum, Moments, Norm2, Product, SquaredDistance, Statistics, Sum, SumAbs, SumSquares,
-    WideSum, WrappingSum,
+    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, CheckedSum, CompensatedSum, Count, Dot,
+    Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, Norm2, Product, SquaredDistance, Statistics, Sum, SumAbs,
+    SumSquares, WideSum, WrappingSum,
 };
 pub use operation::Operation;
 pub use raw::{Compensated, Extremes, Indexed};
-
-/// The most 32-bit words that a block's result takes.
-const MOST_WORDS: u64 = 64;
 
 /// An operation over a type of elements, ready on a device: its kernel is loaded, and there is room for a result. `Send` and
 /// `Sync`, and cheap to clone.
@@ -186,14 +183,19 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
     /// copies nothing, so that a stream that [captures](Device::capture) takes it too. `out` is room for one
     /// [raw result](Operation::Raw), which [`finish`](Self::finish) turns into the result when it was copied to the host.
     ///
-    /// What `input` and `out` borrow must not be dropped before the work is done... (their drop waits for it). Two streams
-    /// may run the same `Reducer` at the same time, into different rooms.
+    /// A buffer that is dropped before the work is done waits for it. Several streams may run the same `Reducer` at the same
+    /// time, into different rooms: what a launch needs besides is the stream's own.
     ///
     /// # Errors
     ///
     /// [`Error::Empty`] where no elements have no result, [`Error::Lengths`] for a pair, [`Error::Room`] for a room of other
     /// than one value; a buffer or stream of another device; the driver's.
-    pub fn reduce_into<'a, I>(&self, input: I, out: impl Into<ViewMut<'a, O::Raw>>, stream: &Stream) -> Result<(), Error>
+    pub fn reduce_into<'a, I>(
+        &self,
+        input: I,
+        out: impl Into<ViewMut<'a, O::Raw>>,
+        stream: &Stream,
+    ) -> Result<(), Error>
     where
         I: DeviceInput<Item = T, Arity = O::Arity>,
     {
@@ -206,7 +208,7 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         if out.len() != 1 {
             return Err(Error::Room { len: out.len() as u64 });
         }
-        self.engine.kernel().check_same_device(out.as_view())?;
+        self.check_view(out.as_view())?;
         self.launch(first, second, out.address(), stream)
     }
 
@@ -288,11 +290,15 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
     }
 
     fn check_own(&self, place: &Place<'_, T>) -> Result<(), Error> {
-        Ok(match place.owner {
-            Owner::Ours(view) => self.engine.kernel().check_same_device(view)?,
-            Owner::Cust => self.device.check_address(place.address)?,
-            Owner::Vouched => (),
-        })
+        match place.owner {
+            Owner::Ours(view) => self.check_view(view),
+            Owner::Cust => Ok(self.device.check_address(place.address)?),
+            Owner::Vouched => Ok(()),
+        }
+    }
+
+    fn check_view<P: Pod>(&self, view: View<'_, P>) -> Result<(), Error> {
+        if self.device.owns(view) { Ok(()) } else { Err(DeviceError::OtherDevice("buffer").into()) }
     }
 }
 

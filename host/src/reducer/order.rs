@@ -2,9 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{
-    Indexed, Item,
-};
+use super::{Indexed, Item};
 
 /// IEEE 754-2019's `minimumNumber`.
 pub(super) fn lesser<T: Item>(a: T, b: T) -> T {
