@@ -184,21 +184,22 @@ __device__ __forceinline__ typename R::Acc block_reduce(typename R::Acc acc) {
     return acc;
 }
 
-// A block's accumulator in tagged words, which the last block reads in order and sets back to 0.
+// A block leaves its accumulator in tagged words. The last block reads them in order, sets them back to 0, and combines
+// them with its own threads' accumulators.
 struct TaggedWords {
     template <typename R>
     static __device__ __forceinline__ void combine(typename R::Acc acc, typename R::Raw *output, uint64_t *slots) {
         using Acc = typename R::Acc;
         constexpr int words = WORDS<Acc>;
         unsigned last = gridDim.x - 1;
-        if (threadIdx.x == 0 && blockIdx.x < last) {
+        if (blockIdx.x < last) {
             AsWords<Acc> mine;
-            mine.acc = acc;
+            mine.acc = block_reduce<R>(acc);
+            if (threadIdx.x > 0) return;
 #pragma unroll
             for (int i = 0; i < words; i++) store_relaxed(slots + blockIdx.x * words + i, TAG | mine.words[i]);
+            return;
         }
-        if (blockIdx.x < last) return;
-        if (threadIdx.x > 0) acc = R::identity();
         for (unsigned block = threadIdx.x; block < last; block += blockDim.x) {
             AsWords<Acc> theirs;
 #pragma unroll
@@ -211,7 +212,6 @@ struct TaggedWords {
             }
             acc = R::combine(acc, theirs.acc);
         }
-        __syncthreads();
         acc = block_reduce<R>(acc);
         if (threadIdx.x == 0) *output = R::raw(acc);
     }
@@ -221,7 +221,12 @@ struct TaggedWords {
 struct Ticket {
     template <typename R>
     static __device__ __forceinline__ void combine(unsigned acc, unsigned *output, uint64_t *slots) {
+        acc = block_reduce<R>(acc);
         if (threadIdx.x > 0) return;
+        if (gridDim.x == 1) {
+            *output = acc;
+            return;
+        }
         uint64_t mine = uint64_t(acc) << 32 | 1;
         uint64_t before = atomicAdd(reinterpret_cast<unsigned long long *>(slots), mine);
         if (unsigned(before) == gridDim.x - 1) {
@@ -236,11 +241,6 @@ __device__ __forceinline__ void reduce(const typename R::Item *input, size_t n, 
                                        typename R::Raw *output, uint64_t *slots) {
     using Item = typename R::Item;
     constexpr size_t LANES = 16 / sizeof(Item);
-    uint64_t policy;
-    asm volatile("griddepcontrol.launch_dependents;");
-    asm("createpolicy.fractional.L2::evict_normal.L2::evict_first.b64 %0, %1;" : "=l"(policy) : "f"(keep));
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-
     unsigned tid = threadIdx.x, threads = blockDim.x;
     size_t head = -reinterpret_cast<size_t>(input) % 16 / sizeof(Item);
     if (head > n) head = n;
@@ -248,6 +248,13 @@ __device__ __forceinline__ void reduce(const typename R::Item *input, size_t n, 
     if (first > packs) first = packs;
     unsigned count = unsigned(packs - first < span ? packs - first : span);
     const uint4 *part = reinterpret_cast<const uint4 *>(input + head) + first;
+
+    uint64_t policy;
+    asm volatile("griddepcontrol.launch_dependents;");
+    asm("createpolicy.fractional.L2::evict_normal.L2::evict_first.b64 %0, %1;" : "=l"(policy) : "f"(keep));
+    // So that the address is translated by then; what is there may not be written yet.
+    if (tid < count) asm volatile("prefetch.global.L2 [%0];" ::"l"(part + tid));
+    asm volatile("griddepcontrol.wait;" ::: "memory");
 
     auto kept = R::start();
     unsigned place = tid;
@@ -273,11 +280,6 @@ __device__ __forceinline__ void reduce(const typename R::Item *input, size_t n, 
     size_t behind = head + packs * LANES + tid;
     if (blockIdx.x == gridDim.x - 1 && behind < n) acc = R::combine(acc, R::item(input[behind], behind));
 
-    acc = block_reduce<R>(acc);
-    if (gridDim.x == 1) {
-        if (tid == 0) *output = R::raw(acc);
-        return;
-    }
     Between::template combine<R>(acc, output, slots);
 }
 

@@ -110,8 +110,7 @@ impl PeerFunction<'_> {
         let (temp, mut bytes) = temp;
         let temp = ptr::with_exposed_provenance_mut(temp as usize);
         // SAFETY: the caller's word.
-        let code =
-            unsafe { (self.function)(temp, &raw mut bytes, call.input, call.right, call.out, call.n, stream) };
+        let code = unsafe { (self.function)(temp, &raw mut bytes, call.input, call.right, call.out, call.n, stream) };
         ensure!(code == 0, "cudaError_t {code}");
         Ok(())
     }

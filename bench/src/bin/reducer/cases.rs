@@ -242,7 +242,10 @@ pub(crate) fn choose(words: &str) -> anyhow::Result<Vec<Case>> {
             expand(FULL).into_iter().filter(named).collect()
         }
     };
-    anyhow::ensure!(!chosen.is_empty(), "no case is called {words}: quick, full, or a part of a name such as sum_f32_2^20");
+    anyhow::ensure!(
+        !chosen.is_empty(),
+        "no case is called {words}: quick, full, or a part of a name such as sum_f32_2^20"
+    );
     let of = |element| chosen.iter().copied().filter(move |case| case.element == element);
     Ok(Element::ALL.into_iter().flat_map(of).collect())
 }

@@ -131,7 +131,12 @@ pub(crate) struct Thrust<'a> {
 impl<'a> Thrust<'a> {
     pub(crate) fn new(device: &Device, function: PeerFunction<'a>, case: &Case) -> anyhow::Result<Self> {
         let temp = device.alloc(function.temp_bytes(case.n).context("thrust")?)?;
-        Ok(Self { function, temp, result: Cell::new([0; RESULT_BYTES / 8]), layout: peer_layout(case.op, case.element) })
+        Ok(Self {
+            function,
+            temp,
+            result: Cell::new([0; RESULT_BYTES / 8]),
+            layout: peer_layout(case.op, case.element),
+        })
     }
 }
 

@@ -20,7 +20,13 @@ pub(crate) struct BareLaunch {
 
 impl BareLaunch {
     /// One block of so many threads. The context of the stream is current.
-    pub(crate) fn new(ptx: &str, kernel: &str, block: u32, args: Vec<u64>, stream: *mut c_void) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        ptx: &str,
+        kernel: &str,
+        block: u32,
+        args: Vec<u64>,
+        stream: *mut c_void,
+    ) -> anyhow::Result<Self> {
         let module = Module::from_ptx(ptx, &[]).with_context(|| format!("{kernel} cannot be loaded"))?;
         let function = module.get_function(kernel).with_context(|| format!("there is no kernel {kernel}"))?.to_raw();
         Ok(Self { _module: module, function, block, args, stream: stream.cast() })

@@ -111,7 +111,12 @@ fn run(args: &Args) -> anyhow::Result<()> {
     let mut report = Report {
         environment: bench.environment(args)?,
         gpu: Some(Gpu::from_name(&bench.device.info().name)),
-        outside: args.outside.iter().map(|file| report::read_outside(file)).collect::<anyhow::Result<Vec<_>>>()?.concat(),
+        outside: args
+            .outside
+            .iter()
+            .map(|file| report::read_outside(file))
+            .collect::<anyhow::Result<Vec<_>>>()?
+            .concat(),
         floor: bench.lab.measure_floor(Box::new(Empty::new(&bench.device)?))?,
         ..Report::default()
     };
@@ -179,7 +184,8 @@ impl Bench {
                 eprintln!("{:>4.0} s  round {}: {case}", start.elapsed().as_secs_f64(), round + 1);
                 let contenders = self.contenders(case, &mut report.missing)?;
                 measured.push((*case, self.lab.measure(case, &input, &contenders)?));
-                let is_small = (case.op, case.element, case.n, case.offset) == (Operation::Sum, Element::F32, 1 << 10, 0);
+                let is_small =
+                    (case.op, case.element, case.n, case.offset) == (Operation::Sum, Element::F32, 1 << 10, 0);
                 if is_small && self.device.info().kind == DeviceKind::Cuda {
                     let ours = &*contenders[0];
                     report.overhead =
@@ -211,7 +217,11 @@ impl Bench {
     }
 
     /// Ours first, then whoever is there.
-    fn contenders<'a>(&'a self, case: &Case, missing: &mut Vec<String>) -> anyhow::Result<Vec<Box<dyn Contender + 'a>>> {
+    fn contenders<'a>(
+        &'a self,
+        case: &Case,
+        missing: &mut Vec<String>,
+    ) -> anyhow::Result<Vec<Box<dyn Contender + 'a>>> {
         let mut contenders: Vec<Box<dyn Contender + 'a>> = Vec::new();
         for contender in ours::open(&self.device, case, self.twin.as_ref())? {
             contenders.push(contender);

@@ -93,7 +93,8 @@ pub(crate) fn parts(case: &Case, cache: Cache) -> Vec<Part> {
 
 /// Elements that the input must have for a case.
 pub(crate) fn elements(case: &Case) -> u64 {
-    let last = caches(case).into_iter().flat_map(|cache| parts(case, cache)).map(|part| part.start.max(part.right)).max();
+    let last =
+        caches(case).into_iter().flat_map(|cache| parts(case, cache)).map(|part| part.start.max(part.right)).max();
     last.unwrap_or_default() + case.n
 }
 
@@ -186,13 +187,15 @@ impl Lab {
         let calls = [Call { input: 0, right: 0, n: 0 }];
         let graphs = [Some(self.capture(&*floor, &calls)?)];
         let contenders = [floor];
-        let kinds = [Calls::Single, Calls::Graph].map(|kind| self.take_turns(&contenders, &graphs, &calls, (kind, Cache::Warm)));
+        let kinds = [Calls::Single, Calls::Graph]
+            .map(|kind| self.take_turns(&contenders, &graphs, &calls, (kind, Cache::Warm)));
         Ok(kinds.into_iter().collect::<anyhow::Result<Vec<_>>>()?.concat())
     }
 
     /// Ten calls, one for each part, or all for the one that there is.
     fn capture(&self, contender: &dyn Contender, calls: &[Call]) -> anyhow::Result<Graph> {
-        self.device.capture(|stream| calls.iter().cycle().take(GRAPH_CALLS).try_for_each(|call| contender.call(*call, stream)))
+        self.device
+            .capture(|stream| calls.iter().cycle().take(GRAPH_CALLS).try_for_each(|call| contender.call(*call, stream)))
     }
 
     /// The times of one call, for each contender: none for those that have no graph, if graphs are measured.
@@ -229,9 +232,10 @@ impl Lab {
             }
             round += 1;
         }
-        let measured = samples.into_iter().zip(contenders).filter(|(samples, _)| !samples.is_empty());
-        let measurement = |(samples, contender): (Vec<Duration>, &Box<dyn Contender + '_>)| Measurement {
-            contender: contender.name().to_owned(),
+        let names = contenders.iter().map(|contender| contender.name().to_owned());
+        let measured = names.zip(samples).filter(|(_, samples)| !samples.is_empty());
+        let measurement = |(contender, samples): (String, Vec<Duration>)| Measurement {
+            contender,
             calls: kind,
             cache,
             samples: samples.len(),

@@ -19,40 +19,36 @@ use crate::{
 /// The reducer, and its twin if there is one, for the operation and the type of a case; nothing if there is no such
 /// reduction.
 pub(crate) fn open(device: &Device, case: &Case, twin: Option<&Module>) -> anyhow::Result<Vec<Box<dyn Contender>>> {
+    macro_rules! of_types {
+        ($op:ty, $input:expr, $($t:ty)*) => {{
+            $(if case.element == <$t as Value>::ELEMENT {
+                return both::<$t, $op, _>(device, case, twin, $input);
+            })*
+            Ok(Vec::new())
+        }};
+    }
     macro_rules! single {
-        ($op:ty: $($t:ty)*) => {
-            match case.element {
-                $(<$t as Value>::ELEMENT => both::<$t, $op, _>(device, case, twin, |call| slice(call.input, call.n)),)*
-                _ => Ok(Vec::new()),
-            }
-        };
+        ($op:ty: $($t:ty)*) => { of_types!($op, |call| slice(call.input, call.n), $($t)*) };
     }
     macro_rules! pair {
-        ($op:ty: $($t:ty)*) => {
-            match case.element {
-                $(<$t as Value>::ELEMENT => both::<$t, $op, _>(device, case, twin, |call| {
-                    (slice(call.input, call.n), slice(call.right, call.n))
-                }),)*
-                _ => Ok(Vec::new()),
-            }
-        };
+        ($op:ty: $($t:ty)*) => { of_types!($op, |call| (slice(call.input, call.n), slice(call.right, call.n)), $($t)*) };
     }
     match case.op {
         Op::Sum | Op::SumWide | Op::AnyOrder => {
             single!(Sum: i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 f16 bf16 f32 f64)
         }
-        Op::Wrapping => single!(WrappingSum: i8 u8 i16 u16 i32 u32 i64 u64 i128 u128),
+        Op::Wrapping => single!(WrappingSum: i32 u32),
         Op::Exact => Ok(Vec::new()),
-        Op::Min => single!(Min: i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 f16 bf16 f32 f64),
-        Op::Max => single!(Max: i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 f16 bf16 f32 f64),
-        Op::ArgMin => single!(ArgMin: i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 f16 bf16 f32 f64),
-        Op::ArgMax => single!(ArgMax: i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 f16 bf16 f32 f64),
-        Op::MinMax => single!(MinMax: i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 f16 bf16 f32 f64),
+        Op::Min => single!(Min: i8 i32 f16 bf16 f32 f64),
+        Op::Max => single!(Max: i8 i32 f16 bf16 f32),
+        Op::ArgMin => single!(ArgMin: i8 i32 i64 f16 f32 f64),
+        Op::ArgMax => single!(ArgMax: f32),
+        Op::MinMax => single!(MinMax: i32 f32 f64),
         Op::Dot => pair!(Dot: f16 bf16 f32 f64),
-        Op::SquaredDistance => pair!(SquaredDistance: f16 bf16 f32 f64),
-        Op::SumAbs => single!(SumAbs: f16 bf16 f32 f64),
-        Op::SumSquares => single!(SumSquares: f16 bf16 f32 f64),
-        Op::MaxAbs => single!(MaxAbs: f16 bf16 f32 f64),
+        Op::SquaredDistance => pair!(SquaredDistance: f32),
+        Op::SumAbs => single!(SumAbs: f32 f64),
+        Op::SumSquares => single!(SumSquares: f32 f64),
+        Op::MaxAbs => single!(MaxAbs: f32 f64),
     }
 }
 
@@ -126,7 +122,12 @@ impl<T: Item, O: Operation<T>, I: Input<T, O>> Contender for Ours<T, O, I> {
         let mut args = (self.input)(call).addresses();
         let shape = self.reducer.shape((self.input)(call));
         let launch = LaunchShape { overlap: true, ..LaunchShape::linear(shape.grid, shape.block, 0) };
-        args.extend([Arg::U64(call.n), Arg::U64(shape.span), Arg::Pointer(out.address()), Arg::Pointer(stream.workspace())]);
+        args.extend([
+            Arg::U64(call.n),
+            Arg::U64(shape.span),
+            Arg::Pointer(out.address()),
+            Arg::Pointer(stream.workspace()),
+        ]);
         Ok(stream.launch(twin, launch, &args)?)
     }
 
@@ -147,7 +148,9 @@ fn layout(op: Op, element: Element) -> Layout {
         I128 | U128 | F64 => element,
     };
     match op {
-        Op::Sum | Op::SumWide | Op::AnyOrder | Op::Dot | Op::SquaredDistance | Op::SumAbs | Op::SumSquares => vec![(0, wide)],
+        Op::Sum | Op::SumWide | Op::AnyOrder | Op::Dot | Op::SquaredDistance | Op::SumAbs | Op::SumSquares => {
+            vec![(0, wide)]
+        }
         // There are kernels of their own for 32 bits; the others are those of Sum.
         Op::Wrapping if matches!(element, I32 | U32) => vec![(0, element)],
         Op::Wrapping => vec![(0, wide)],

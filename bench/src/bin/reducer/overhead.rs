@@ -62,13 +62,7 @@ pub(crate) fn measure(
         calls.push(time_of_one(lab, &mut through_library)?);
         launches.push(time_of_one(lab, &mut through_driver)?);
     }
-    Ok(Overhead {
-        case: *case,
-        samples: SAMPLES,
-        calls: CALLS,
-        call: Times::of(calls),
-        launch: Times::of(launches),
-    })
+    Ok(Overhead { case: *case, samples: SAMPLES, calls: CALLS, call: Times::of(calls), launch: Times::of(launches) })
 }
 
 fn time_of_one(lab: &Lab, call: &mut impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<Duration> {

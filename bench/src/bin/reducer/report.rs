@@ -54,7 +54,8 @@ pub(crate) struct Outside {
 /// Reads such lines.
 pub(crate) fn read_outside(file: &Path) -> anyhow::Result<Vec<Outside>> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let lines = text.lines().map(|line| serde_json::from_str(line).with_context(|| format!("{}: {line}", file.display())));
+    let lines =
+        text.lines().map(|line| serde_json::from_str(line).with_context(|| format!("{}: {line}", file.display())));
     lines.collect()
 }
 
@@ -248,7 +249,9 @@ impl Report {
             push(format!("host's time of a call of the reducer, {}", overhead.case), &overhead.call);
             push("host's time of a bare launch of its kernel".to_owned(), &overhead.launch);
             let more = us(overhead.call.median) - us(overhead.launch.median);
-            table.notes.push(format!("The reducer takes {more:.3} us of the host more than the bare launch; at most 1 is meant."));
+            table.notes.push(format!(
+                "The reducer takes {more:.3} us of the host more than the bare launch; at most 1 is meant."
+            ));
         }
         table
     }
@@ -322,5 +325,75 @@ impl Report {
             })),
             "rows": rows,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::cases::{Element, Operation};
+
+    const CASE: Case = Case { op: Operation::Sum, element: Element::F32, n: 1 << 20, offset: 0 };
+
+    fn measurement(contender: &str, nanoseconds: u64) -> Measurement {
+        let times = Times::of(vec![Duration::from_nanos(nanoseconds)]);
+        Measurement { contender: contender.to_owned(), calls: Calls::Graph, cache: Cache::Warm, times, samples: 1 }
+    }
+
+    /// Two rounds of one case, and of the same with a misaligned start.
+    fn report() -> Report {
+        let outside = r#"{"peer":"torch","case":"sum_f32_2^20","calls":"graph","cache":"warm","median_us":6.0,
+            "quartiles_us":[5.0,7.0],"samples":101}"#;
+        let round = |ours, theirs| {
+            let misaligned = Case { offset: 1, ..CASE };
+            vec![
+                (CASE, vec![measurement(OURS, ours), measurement(REFERENCE, theirs), measurement("twin", ours)]),
+                (misaligned, vec![measurement(OURS, 3000), measurement(REFERENCE, 6000)]),
+            ]
+        };
+        Report {
+            gpu: Some(Gpu::H100),
+            rounds: vec![round(2000, 3000), round(3000, 3000)],
+            outside: vec![serde_json::from_str(outside).unwrap()],
+            missing: vec!["This CUB has no cub_sum_f32.".to_owned()],
+            ..Report::default()
+        }
+    }
+
+    #[test]
+    fn a_target_is_met_if_both_rounds_meet_it() {
+        assert_eq!(verdict(&[1.4, 1.35], 1.35), "met");
+        assert_eq!(verdict(&[1.4, 1.349], 1.35), "met once");
+        assert_eq!(verdict(&[1.3], 1.35), "missed");
+    }
+
+    #[test]
+    fn tables_have_both_rounds_and_all_contenders() {
+        let document = report().document();
+        let table = document.tables.iter().find(|table| table.id == "graph-warm").unwrap();
+        let shown: Vec<String> = table.rows[0].iter().map(Cell::show).collect();
+        assert_eq!(shown[..2], ["sum_f32_2^20", "2.00"]);
+        assert_eq!(shown[6..], ["1.500", "1.000", "1.350", "met once", "1.000", "3.000"]);
+        let headings: Vec<_> = table.columns.iter().skip(10).map(|column| column.heading.as_str()).collect();
+        assert_eq!(headings, ["twin/ours", "torch/ours"]);
+        let alignment = document.tables.iter().find(|table| table.id == "alignment").unwrap();
+        let shown: Vec<String> = alignment.rows[0].iter().map(Cell::show).collect();
+        assert_eq!(shown, ["sum_f32_2^20+1", "1.500", "1.000", "1.030", "met once"]);
+        let summary = document.tables.last().unwrap();
+        let shown: Vec<String> = summary.rows[0].iter().map(Cell::show).collect();
+        assert_eq!(shown, ["graph, warm", "1", "1", "0", "sum_f32_2^20 1.500 of 1.35"]);
+        assert_eq!(summary.notes, ["This CUB has no cub_sum_f32."]);
+    }
+
+    #[test]
+    fn json_has_each_round_of_each_contender() {
+        let json = report().json();
+        assert_eq!(json["rows"][0]["times"]["cub"][1]["median_us"], 3.0);
+        assert_eq!(json["rows"][0]["ratios"], serde_json::json!([1.5, 1.0]));
+        assert_eq!(json["rows"][0]["outside"]["torch"]["median_us"], 6.0);
+        assert_eq!(json["rows"][1]["case"], "sum_f32_2^20+1");
+        assert_eq!(json["rows"][1]["target"], 1.3);
     }
 }

@@ -35,9 +35,8 @@ pub(crate) fn target(case: &Case, calls: Calls, gpu: Gpu) -> Option<f64> {
     }
     match (case.op, case.element) {
         (Op::Sum | Op::Wrapping, I32 | U32) => Some(match (calls, exponent) {
-            (Calls::Single, ..=23) => 1.4,
             (Calls::Graph, ..=13) => 1.2,
-            (Calls::Graph, ..=23) => 1.4,
+            (_, ..=23) => 1.4,
             (_, 24..=25) => 1.15,
             (_, 26..=27) => 1.05,
             (_, 28..=29) => 1.02,
