@@ -19,6 +19,7 @@ pub mod output;
 pub mod profile;
 pub mod ptx;
 pub mod reduce;
+pub mod reducer;
 pub mod reference;
 pub mod report;
 pub mod transpose;

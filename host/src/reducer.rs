@@ -1,0 +1,3 @@
+//! The production reducer.
+
+pub mod exact;
