@@ -16,7 +16,7 @@ mod flag {
     pub(super) const NEGATIVE_INFINITY: u32 = 4;
     /// There is something other than -0.
     pub(super) const NUMBERS: u32 = 8;
-    /// There is a part of nothing but -0.
+    /// There is something, and nothing but -0.
     pub(super) const MINUS_ZEROS: u32 = 16;
 }
 
@@ -71,7 +71,10 @@ impl<F: Rounded, const LIMBS: usize> Exact<F, LIMBS> {
             *limb = sum as u32;
             carry = sum >> 32;
         }
-        let flags = self.flags | other.flags;
+        let mut flags = self.flags | other.flags;
+        if flags & NUMBERS != 0 {
+            flags &= !MINUS_ZEROS;
+        }
         Self { value: rounded(flags, &limbs), flags, limbs }
     }
 }
@@ -145,7 +148,7 @@ fn rounded<F: Rounded>(flags: u32, limbs: &[u32]) -> F {
         }
     }
     let Some(top) = magnitude.iter().rposition(|&limb| limb != 0) else {
-        return F::from_magnitude(0, flags & (NUMBERS | MINUS_ZEROS) == MINUS_ZEROS);
+        return F::from_magnitude(0, flags == MINUS_ZEROS);
     };
     // Four limbs hold at least 97 bits of the magnitude, so one bit for all that is below them is enough to round right.
     let limb = |below: usize| top.checked_sub(below).map_or(0, |i| u128::from(magnitude[i]));

@@ -205,8 +205,11 @@ impl<const LIMBS: usize> Cells<LIMBS> {
             flags |= if counted(NAN) { flag::NAN } else { 0 };
             flags |= if counted(POSITIVE_INFINITY) { flag::POSITIVE_INFINITY } else { 0 };
             flags |= if counted(NEGATIVE_INFINITY) { flag::NEGATIVE_INFINITY } else { 0 };
-            flags |= if counted(NUMBERS) { flag::NUMBERS } else { 0 };
-            flags |= if n > 0 && !counted(NUMBERS) { flag::MINUS_ZEROS } else { 0 };
+            if flags != 0 || counted(NUMBERS) {
+                flags |= flag::NUMBERS;
+            } else if n > 0 {
+                flags = flag::MINUS_ZEROS;
+            }
             (&raw mut (*output).flags).write(flags);
 
             const BOTH: u32 = flag::POSITIVE_INFINITY | flag::NEGATIVE_INFINITY;
@@ -215,7 +218,7 @@ impl<const LIMBS: usize> Cells<LIMBS> {
             } else if flags & BOTH != 0 {
                 V::from_magnitude(V::INFINITY, flags & BOTH == flag::NEGATIVE_INFINITY)
             } else if lowest == LIMBS {
-                V::from_magnitude(0, flags & (flag::NUMBERS | flag::MINUS_ZEROS) == flag::MINUS_ZEROS)
+                V::from_magnitude(0, flags == flag::MINUS_ZEROS)
             } else {
                 let is_negative = carry < 0;
                 let top = if is_negative { highest_with_zeros.max(lowest) } else { highest };
