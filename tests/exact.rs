@@ -10,7 +10,7 @@ use rand::{Rng, SeedableRng, rngs::StdRng, seq::SliceRandom};
 use support::{devices, library};
 use warpfold::{
     device::{Arg, Buffer, Device, Instrument, Kernel, LaunchShape, Seen},
-    reducer::exact::{ExactF32, ExactF64},
+    reducer::{ExactF32, ExactF64},
 };
 
 /// A type of elements, by its bits.

@@ -26,6 +26,13 @@ pub mod transpose;
 pub mod tune;
 pub mod variant;
 
+pub use device::{Buffer, Device, DeviceChoice, DeviceError, Graph, PinnedBuffer, RawSlice, Stream, View, ViewMut};
+pub use reducer::{
+    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, CheckedSum, CompensatedSum, Count, Dot,
+    Error, Extremes, Indexed, Input, Item, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, Norm2, Operation,
+    Product, Reducer, ReproducibleSum, SquaredDistance, Statistics, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
+};
+
 /// The guide's chapter on the library: its examples are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../guide/src/library.md")]

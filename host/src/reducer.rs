@@ -1,3 +1,0 @@
-//! The production reducer.
-
-pub mod exact;
