@@ -88,13 +88,15 @@ pub unsafe fn exact<T: Item, const LIMBS: usize, const LOADS: usize>(
         Cells::<LIMBS>::clear();
         thread::sync_threads();
 
-        let mut sum = chunk_sum::<T, LIMBS, LOADS>(input, n, span);
-        sum.settle();
-        let (high, low) = warp_sum(sum).parts();
+        let parts = warp_sum(chunk_sum::<T, LIMBS, LOADS>(input, n, span)).parts();
         if tid.is_multiple_of(WARP) {
-            Cells::<LIMBS>::add(high);
-            Cells::<LIMBS>::add(low);
-            if high.to_bits() != (-0.0f64).to_bits() {
+            let mut part = 0;
+            while part < 2 {
+                control::no_unroll();
+                Cells::<LIMBS>::add(if part == 0 { parts[0] } else { parts[1] });
+                part += 1;
+            }
+            if parts[0].to_bits() != (-0.0f64).to_bits() {
                 Cells::<LIMBS>::note_numbers();
             }
         }
@@ -147,13 +149,18 @@ unsafe fn chunk_sum<T: Item, const LIMBS: usize, const LOADS: usize>(
         let end = if block + 1 == blocks { packs } else { (block + 1) * span };
         let mut first = block * span + tid;
         while first < end {
+            // All loads are asked for before the first is waited for.
             let mut batch = [T::MINUS_ZEROS; LOADS];
-            each(LOADS, |load| {
-                let pack = first + load * threads;
-                if pack < end {
-                    batch[load] = *packed.add(pack);
-                }
-            });
+            if first + (LOADS - 1) * threads < end {
+                each(LOADS, |load| batch[load] = *packed.add(first + load * threads));
+            } else {
+                each(LOADS, |load| {
+                    let pack = first + load * threads;
+                    if pack < end {
+                        batch[load] = *packed.add(pack);
+                    }
+                });
+            }
 
             let mut attempt = sum;
             let mut is_exact = true;
@@ -161,59 +168,67 @@ unsafe fn chunk_sum<T: Item, const LIMBS: usize, const LOADS: usize>(
             if is_exact {
                 sum = attempt;
             } else {
-                sum.settle();
-                let mut load = 0;
-                while load < LOADS {
+                // Once more, singly. What is in a single `f64` comes first, so that a new one begins.
+                let mut x = sum.take_single();
+                let mut i = 0;
+                loop {
                     control::no_unroll();
-                    let pack = first + load * threads;
-                    let mut lane = 0;
-                    while pack < end && lane < lanes {
-                        control::no_unroll();
-                        sum.add((*input.add(head + pack * lanes + lane)).widen(), 0.0);
-                        lane += 1;
+                    sum.add(x);
+                    let pack = first + i / lanes * threads;
+                    if i == LOADS * lanes || pack >= end {
+                        break;
                     }
-                    load += 1;
+                    x = (*input.add(head + pack * lanes + i % lanes)).widen();
+                    i += 1;
                 }
             }
             first += LOADS * threads;
         }
 
         // What lies before the first and behind the last pack: a few elements each.
+        let mut x = sum.take_single();
         let mut edge = 0;
-        while edge < 2 {
+        loop {
             control::no_unroll();
-            let (from, to) = if edge == 0 { (0, head) } else { (tail, n) };
-            let is_here = if edge == 0 { block == 0 } else { block + 1 == blocks };
-            if is_here && tid < to - from {
-                sum.add((*input.add(from + tid)).widen(), 0.0);
+            sum.add(x);
+            if edge == 2 {
+                break;
             }
+            let (from, to, is_here) = if edge == 0 { (0, head, block == 0) } else { (tail, n, block + 1 == blocks) };
+            let is_one = is_here && tid < to - from;
+            x = if is_one { (*input.add(from + tid)).widen() } else { -0.0 };
             edge += 1;
         }
     }
     sum
 }
 
-/// The sum of the warp's elements; true in lane 0 only. The sums are settled.
+/// The sum of the warp's elements; true in lane 0 only. Nothing is in single `f64`s.
 ///
 /// # Safety
 /// All 32 lanes call this together; the block's cells are cleared.
 #[inline(always)]
 unsafe fn warp_sum<const LIMBS: usize>(sum: Accumulator<LIMBS>) -> Accumulator<LIMBS> {
     let mut sum = sum;
-    let mut delta = WARP / 2;
-    while delta > 0 {
+    let mut parts = sum.parts();
+    let mut step = 0;
+    while step < 2 * WARP.ilog2() {
         control::no_unroll();
-        let (high, low) = sum.parts();
+        // First the high parts, then the low ones.
+        let delta = WARP / 2 >> (step / 2);
+        if step.is_multiple_of(2) {
+            parts = sum.parts();
+        }
         // SAFETY: the caller brings the whole warp.
         unsafe {
-            let high = warp::warp_shuffle_down(u32::MAX, high, delta, WARP).0;
-            let low = warp::warp_shuffle_down(u32::MAX, low, delta, WARP).0;
-            // Only what is wanted is added: what is left over goes to the cells.
-            if thread::thread_idx_x() % WARP < delta {
-                sum.add(high, low);
+            let x = warp::warp_shuffle_down(u32::MAX, parts[0], delta, WARP).0;
+            // Only what is wanted is added, since what is left over goes to the cells. A low part of +0 is nothing, too.
+            if thread::thread_idx_x() % WARP < delta && (step.is_multiple_of(2) || x != 0.0) {
+                sum.add(x);
             }
         }
-        delta /= 2;
+        parts[0] = parts[1];
+        step += 1;
     }
     sum
 }

@@ -2,7 +2,6 @@
 
 use super::cells::Cells;
 use super::item::Item;
-use cuda_std::ext::control;
 
 /// The sum of a thread's elements but for what went to the block's cells: `single + high + low`, unevaluated.
 #[derive(Clone, Copy)]
@@ -38,46 +37,37 @@ impl<const LIMBS: usize> Accumulator<LIMBS> {
         }
     }
 
-    /// Adds `high + low`, whatever they are.
+    /// Adds a number, whatever it is.
     ///
     /// # Safety
     /// Those of [`Cells::add`].
     #[inline(always)]
-    pub(super) unsafe fn add(&mut self, high: f64, low: f64) {
-        let (sum, error) = two_sum(self.high, high);
-        let (rest, lost) = two_sum(self.low, error);
-        let (rest, lost_too) = two_sum(rest, low);
-        // NaN if one of the numbers is not finite, or the sum is not.
-        let is_finite = lost_too - lost_too == 0.0;
-        let (mut over, mut over_too) = (high, low);
-        if is_finite {
-            (self.high, self.low) = (sum, rest);
-            (over, over_too) = (lost, lost_too);
-        }
-        while over != 0.0 || over_too != 0.0 {
-            control::no_unroll();
+    pub(super) unsafe fn add(&mut self, x: f64) {
+        let (high, error) = two_sum(self.high, x);
+        let (low, lost) = two_sum(self.low, error);
+        // It is NaN, and so not itself, if the number is not finite, or the sum is not.
+        let rest = if lost - lost == 0.0 {
+            (self.high, self.low) = (high, low);
+            lost
+        } else {
+            x
+        };
+        if rest != 0.0 {
             // SAFETY: the caller's word.
-            unsafe { Cells::<LIMBS>::add(over) };
-            (over, over_too) = (over_too, 0.0);
+            unsafe { Cells::<LIMBS>::add(rest) };
         }
     }
 
-    /// Gives up the single `f64`, to begin a new one.
-    ///
-    /// # Safety
-    /// Those of [`Cells::add`].
+    /// Takes out what a narrow type's single `f64` holds, to be added again: -0 if that is nothing.
     #[inline(always)]
-    pub(super) unsafe fn settle(&mut self) {
-        let single = self.single;
-        self.single = -0.0;
-        // SAFETY: the caller's word.
-        unsafe { self.add(single, 0.0) };
+    pub(super) fn take_single(&mut self) -> f64 {
+        core::mem::replace(&mut self.single, -0.0)
     }
 
-    /// What other threads are to be given of a settled sum: its high and its low part.
+    /// The high part of the sum, and the low one. The single `f64` was taken out.
     #[inline(always)]
-    pub(super) fn parts(self) -> (f64, f64) {
-        (self.high, self.low)
+    pub(super) fn parts(self) -> [f64; 2] {
+        [self.high, self.low]
     }
 }
 

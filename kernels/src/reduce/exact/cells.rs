@@ -7,7 +7,7 @@
 use super::item::Rounded;
 use super::{Raw, flag};
 use core::mem::MaybeUninit;
-use cuda_std::ext::atomic;
+use cuda_std::ext::{atomic, control};
 use cuda_std::{address_space, thread};
 
 /// Bits of a digit.
@@ -96,31 +96,36 @@ impl<const LIMBS: usize> Cells<LIMBS> {
         let bits = x.to_bits();
         let exponent = (bits >> 52) as u32 & 0x7ff;
         let fraction = bits & ((1 << 52) - 1);
-        if bits << 1 == 0 {
-            return;
-        }
-        // SAFETY: for finite numbers of the type, and sums of them, the cells are there.
-        unsafe {
-            if exponent == 0x7ff {
-                let count = match (fraction, x.is_sign_negative()) {
-                    (0, false) => POSITIVE_INFINITY,
-                    (0, true) => NEGATIVE_INFINITY,
-                    _ => NAN,
+        let is_negative = x.is_sign_negative();
+
+        // Subnormal numbers have the place of the least normal ones, without their leading bit.
+        let (significand, place) = if exponent == 0 { (fraction, 0) } else { (fraction | 1 << 52, exponent - 1) };
+        let shift = place % DIGIT;
+        let mut cell = (place / DIGIT - Self::FIRST) as usize;
+        let (mut low, mut high) = (significand << shift, significand >> 1 >> (63 - shift));
+        if exponent == 0x7ff {
+            cell = LIMBS
+                + if fraction != 0 {
+                    NAN
+                } else if is_negative {
+                    NEGATIVE_INFINITY
+                } else {
+                    POSITIVE_INFINITY
                 };
-                return Self::add_to(LIMBS + count, 1);
+            (low, high) = (1, 0);
+        }
+        let is_subtracted = is_negative && exponent != 0x7ff;
+        // Two digits or three; and most often the lowest are 0.
+        while low | high != 0 {
+            control::no_unroll();
+            let digit = i64::from(low as u32);
+            if digit != 0 {
+                // SAFETY: for finite numbers of the type, and sums of them, the cells are there.
+                unsafe { Self::add_to(cell, if is_subtracted { -digit } else { digit }) };
             }
-            // Subnormal numbers have the place of the least normal ones, without their leading bit.
-            let (significand, place) = if exponent == 0 { (fraction, 0) } else { (fraction | 1 << 52, exponent - 1) };
-            let shift = place % DIGIT;
-            let cell = (place / DIGIT - Self::FIRST) as usize;
-            let low = significand << shift;
-            let high = significand >> 1 >> (63 - shift);
-            let signed = |digit: u32| if x.is_sign_negative() { -i64::from(digit) } else { i64::from(digit) };
-            Self::add_to(cell, signed(low as u32));
-            Self::add_to(cell + 1, signed((low >> 32) as u32));
-            if high != 0 {
-                Self::add_to(cell + 2, signed(high as u32));
-            }
+            low = low >> DIGIT | high << DIGIT;
+            high >>= DIGIT;
+            cell += 1;
         }
     }
 
