@@ -299,12 +299,12 @@ fn a_flag_ends_the_simulators_work() {
         element::{ElementType, Values},
         launch::{DeviceLimits, Problem, Request, plan},
         op::Op,
-        reduce::{ReduceError, Reducer, Runs},
+        reduce::{ReduceError, Runner, Runs},
         variant::Variant,
     };
 
     static FLAG: AtomicBool = AtomicBool::new(false);
-    let mut device = Device::open(DeviceChoice::Simulator).unwrap();
+    let device = Device::open(DeviceChoice::Simulator).unwrap();
     device.interrupt_by(&FLAG);
     let library = support::library();
     let problem = Problem { variant: Variant::Sequential, op: Op::Sum, element: ElementType::I32, n: 100_000 };
@@ -315,7 +315,7 @@ fn a_flag_ends_the_simulators_work() {
         FLAG.store(false, Relaxed);
         // The launch that follows is stopped in its middle, and what it leaves is not the result.
         let stop = |run| FLAG.store(run == stop_in, Relaxed);
-        Reducer::new(&device, &library).reduce(&plan, &values, runs, stop)
+        Runner::new(&device, &library).reduce(&plan, &values, runs, stop)
     };
     for stop_in in 2..11 {
         let outcome = reduce(stop_in).unwrap();

@@ -19,11 +19,19 @@ pub mod output;
 pub mod profile;
 pub mod ptx;
 pub mod reduce;
+pub mod reducer;
 pub mod reference;
 pub mod report;
 pub mod transpose;
 pub mod tune;
 pub mod variant;
+
+pub use device::{Buffer, Device, DeviceChoice, DeviceError, Graph, PinnedBuffer, RawSlice, Stream, View, ViewMut};
+pub use reducer::{
+    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, CheckedSum, CompensatedSum, Count, Dot,
+    Error, Extremes, Indexed, Input, Item, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, Norm2, Operation,
+    Product, Reducer, SquaredDistance, Statistics, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
+};
 
 /// The guide's chapter on the library: its examples are tests.
 #[cfg(doctest)]

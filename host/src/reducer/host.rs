@@ -1,0 +1,227 @@
+//! Inputs on the host: copied through page-locked memory, while the device works on what was copied before.
+
+use crate::device::{Buffer, Device, DeviceError, PinnedBuffer, Stream};
+
+use super::{
+    Error, Item, Operation, Reducer,
+    input::{Operand, Place},
+};
+
+/// Bytes that are copied at a time, for both operands of a pair together.
+const PART_BYTES: u64 = 8 << 20;
+
+/// Two lanes, which take turns: while one copies to the device, the host fills the other.
+#[derive(Debug)]
+pub(super) struct Staging {
+    lanes: [Lane; 2],
+}
+
+/// A stream with page-locked memory that it copies from.
+#[derive(Debug)]
+struct Lane {
+    stream: Stream,
+    pinned: PinnedBuffer<u8>,
+}
+
+impl Staging {
+    pub(super) fn new(device: &Device) -> Result<Self, Error> {
+        let lane = || {
+            Ok::<_, DeviceError>(Lane { stream: device.stream()?, pinned: device.alloc_pinned(PART_BYTES as usize)? })
+        };
+        Ok(Self { lanes: [lane()?, lane()?] })
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        // After an error or a panic it may still copy from `pinned`, or from the caller's memory. Its own error is that of an
+        // earlier call.
+        let _ = self.stream.synchronize();
+    }
+}
+
+/// One or two operands of `n` elements, of which at least one is on the host.
+struct Job<'a, T> {
+    operands: [Option<Operand<'a, T>>; 2],
+    n: u64,
+}
+
+impl<'a, T: Item> Job<'a, T> {
+    fn on_host(&self) -> u64 {
+        self.operands.iter().flatten().filter(|operand| !matches!(operand, Operand::Device(_))).count() as u64
+    }
+
+    /// Elements of a part whose operands on the host take at most so many bytes: whole packs, so that each part of an operand on
+    /// the device is aligned as its beginning is.
+    fn part(&self, bytes: u64) -> u64 {
+        let packs = bytes / self.on_host() / 16;
+        packs.max(1) * 16 / size_of::<T>() as u64
+    }
+
+    /// The parts in order: where they begin and how long they are.
+    fn parts(&self, part: u64) -> impl Iterator<Item = (u64, u64)> + use<T> {
+        let n = self.n;
+        (0..n.div_ceil(part)).map(move |k| (k * part, part.min(n - k * part)))
+    }
+}
+
+/// The raw result of operands of which at least one is on the host; `n` is at least 1.
+pub(super) fn reduce<T: Item, O: Operation<T>>(
+    reducer: &Reducer<T, O>,
+    first: Operand<'_, T>,
+    second: Option<Operand<'_, T>>,
+    n: u64,
+    mut progress: impl FnMut(u64, u64),
+) -> Result<O::Raw, Error> {
+    let job = Job { operands: [Some(first), second], n };
+    let bytes = n * size_of::<T>() as u64 * job.on_host();
+    let limit = match reducer.memory_limit {
+        Some(limit) => limit,
+        None => reducer.device.free_memory()? / 10 * 9,
+    };
+    if bytes <= limit {
+        match whole(reducer, &job, &mut progress) {
+            // Free memory may be in pieces.
+            Err(Error::Device(DeviceError::OutOfMemory { .. })) => (),
+            result => return result,
+        }
+    }
+    in_parts(reducer, &job, limit, &mut progress)
+}
+
+/// Copies the operands to the device, and reduces them by one launch.
+fn whole<T: Item, O: Operation<T>>(
+    reducer: &Reducer<T, O>,
+    job: &Job<'_, T>,
+    progress: &mut impl FnMut(u64, u64),
+) -> Result<O::Raw, Error> {
+    let mut buffers = buffers(&reducer.device, job, job.n)?;
+    if job.n * size_of::<T>() as u64 * job.on_host() <= PART_BYTES {
+        for (operand, buffer) in job.operands.iter().zip(&mut buffers) {
+            if let (Some(Operand::Host(values) | Operand::Pinned(values)), Some(buffer)) = (operand, buffer) {
+                buffer.copy_from_host(values)?;
+            }
+        }
+        progress(job.n, job.n);
+    } else {
+        let mut staging = reducer.engine.take_staging(&reducer.device)?;
+        for (k, (start, len)) in job.parts(job.part(PART_BYTES)).enumerate() {
+            let lane = &mut staging.lanes[k % 2];
+            lane.stream.synchronize()?;
+            lane.copy(job, start, len, &mut buffers, start)?;
+            progress(start + len, job.n);
+        }
+        for lane in &staging.lanes {
+            lane.stream.synchronize()?;
+        }
+        reducer.engine.keep_staging(staging);
+    }
+    let [first, second] = places(job, &buffers, 0, job.n);
+    reducer.on_device(first.expect("there is a first operand"), second)
+}
+
+/// Reduces part after part, each of them on the device while the next one is copied there.
+fn in_parts<T: Item, O: Operation<T>>(
+    reducer: &Reducer<T, O>,
+    job: &Job<'_, T>,
+    limit: u64,
+    progress: &mut impl FnMut(u64, u64),
+) -> Result<O::Raw, Error> {
+    let part = job.part(PART_BYTES.min(limit / 2));
+    let device = &reducer.device;
+    // Dropped after the lanes, which may still write to them.
+    let mut results = [device.alloc_pinned::<O::Raw>(1)?, device.alloc_pinned(1)?];
+    let mut rooms = [device.alloc::<O::Raw>(1)?, device.alloc(1)?];
+    let mut buffers = [buffers(device, job, part.min(job.n))?, buffers(device, job, part.min(job.n))?];
+    let mut staging = reducer.engine.take_staging(device)?;
+    // Where the part that a lane has under way begins.
+    let mut under_way: [Option<u64>; 2] = [None, None];
+    let mut folded: Option<O::Raw> = None;
+    let mut finish = |lane: &Lane, result: &O::Raw, under_way: &mut Option<u64>| {
+        lane.stream.synchronize()?;
+        if let Some(start) = under_way.take() {
+            let raw = O::moved(*result, start);
+            folded = Some(folded.take().map_or(raw, |folded| O::combine(folded, raw)));
+        }
+        Ok::<(), Error>(())
+    };
+
+    for lane in &staging.lanes {
+        // For an operand on the device, which an earlier launch may still be writing.
+        lane.stream.wait_for(reducer.engine.stream())?;
+    }
+    let mut parts = 0;
+    for (k, (start, len)) in job.parts(part).enumerate() {
+        let of = k % 2;
+        let (lane, room) = (&mut staging.lanes[of], &mut rooms[of]);
+        finish(lane, &results[of][0], &mut under_way[of])?;
+        lane.copy(job, start, len, &mut buffers[of], 0)?;
+        let [first, second] = places(job, &buffers[of], start, len);
+        let first = first.expect("there is a first operand");
+        reducer.launch(first, second, room.address(), &lane.stream)?;
+        // SAFETY: the result is read when the lane was waited for, and lives longer than the lane.
+        unsafe { lane.stream.copy_to_host(&*room, &mut results[of])? };
+        under_way[of] = Some(start);
+        progress(start + len, job.n);
+        parts = k + 1;
+    }
+    for of in [parts % 2, (parts + 1) % 2] {
+        finish(&staging.lanes[of], &results[of][0], &mut under_way[of])?;
+    }
+    reducer.engine.keep_staging(staging);
+    Ok(folded.expect("there is at least one part"))
+}
+
+/// Room on the device for `len` elements of each operand that is on the host.
+fn buffers<T: Item>(device: &Device, job: &Job<'_, T>, len: u64) -> Result<[Option<Buffer<T>>; 2], Error> {
+    let buffer = |operand: &Option<Operand<'_, T>>| match operand {
+        None | Some(Operand::Device(_)) => Ok(None),
+        Some(Operand::Host(_) | Operand::Pinned(_)) => device.alloc(len as usize).map(Some),
+    };
+    Ok([buffer(&job.operands[0])?, buffer(&job.operands[1])?])
+}
+
+/// Where `len` elements from `start` on lie: in the buffers, or where the operand itself does.
+fn places<'a, T: Item>(
+    job: &Job<'a, T>,
+    buffers: &'a [Option<Buffer<T>>; 2],
+    start: u64,
+    len: u64,
+) -> [Option<Place<'a, T>>; 2] {
+    [0, 1].map(|of| match (&job.operands[of], &buffers[of]) {
+        (Some(Operand::Device(place)), _) => Some(place.part(start, len)),
+        (_, buffer) => buffer.as_ref().map(|buffer| buffer.view(..len as usize).into()),
+    })
+}
+
+impl Lane {
+    /// Starts to copy a part of each operand on the host into its buffer, from element `at` on. The lane has nothing under way.
+    fn copy<T: Item>(
+        &mut self,
+        job: &Job<'_, T>,
+        start: u64,
+        len: u64,
+        buffers: &mut [Option<Buffer<T>>; 2],
+        at: u64,
+    ) -> Result<(), Error> {
+        let range = |start: u64| start as usize..(start + len) as usize;
+        let mut free: &mut [T] = bytemuck::cast_slice_mut(&mut self.pinned);
+        for (operand, buffer) in job.operands.iter().zip(buffers) {
+            let Some(buffer) = buffer else { continue };
+            let values = match operand {
+                Some(Operand::Host(values)) => {
+                    let (staged, rest) = free.split_at_mut(len as usize);
+                    staged.copy_from_slice(&values[range(start)]);
+                    free = rest;
+                    &*staged
+                }
+                Some(Operand::Pinned(values)) => &values[range(start)],
+                Some(Operand::Device(_)) | None => continue,
+            };
+            // SAFETY: `pinned` is written again after the stream was waited for, and the caller's values are borrowed until
+            // then: by the last part's wait, or by the lane's drop.
+            unsafe { self.stream.copy_from_host(values, buffer.view_mut(range(at)))? };
+        }
+        Ok(())
+    }
+}
