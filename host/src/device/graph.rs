@@ -1,6 +1,6 @@
 //! Recorded work that is launched as one.
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use super::{
     Core, DeviceError, Stream,
@@ -14,7 +14,7 @@ use super::{
 ///
 /// It has the addresses that its launches were given: the buffers must be there, and larger ones will not be seen, each time
 /// that it is launched. Its workspace is its own. Launches of one graph come one after another, on whichever streams they
-/// are.
+/// are. Dropping it waits for them.
 ///
 /// ```
 /// use warpfold::device::{Arg, Device, DeviceChoice, DeviceError, LaunchShape};
@@ -39,11 +39,18 @@ use super::{
 /// ```
 #[derive(Debug)]
 pub struct Graph {
-    graph: Box<dyn HomeGraph>,
+    recorded: Box<dyn HomeGraph>,
     /// What its launches need.
     _kernels: Vec<Arc<dyn LoadedKernel>>,
     /// The lane that captured it, for its workspace.
     lane: Arc<Lane>,
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        // On whichever stream it still runs, the workspace and the kernels are needed. Errors as in `Lane`.
+        let _ = Arc::clone(&self.lane.core.home).synchronize();
+    }
 }
 
 impl Graph {
@@ -52,33 +59,31 @@ impl Graph {
         work: impl FnOnce(&Stream) -> Result<(), E>,
     ) -> Result<Self, E> {
         /// Ends the capture, whatever happens: one that nobody ended would keep its stream busy for ever.
-        struct End<'a>(Option<&'a Lane>);
+        struct End<'a>(&'a Lane);
 
         impl End<'_> {
-            fn end(mut self) -> Option<Result<Box<dyn HomeGraph>, DeviceError>> {
-                self.0.take().map(|lane| lane.stream.end_capture())
+            fn end(self) -> Result<Box<dyn HomeGraph>, DeviceError> {
+                mem::ManuallyDrop::new(self).0.stream.end_capture()
             }
         }
 
         impl Drop for End<'_> {
             fn drop(&mut self) {
-                if let Some(lane) = self.0 {
-                    let _ = lane.stream.end_capture();
-                }
+                let _ = self.0.stream.end_capture();
             }
         }
 
-        let stream = Stream::new(Lane::open(core, Purpose::Capture)?)?;
+        let stream = Stream::new(Arc::new(Lane::open(core, Purpose::Capture)?))?;
         let lane = &stream.lane;
         // The workspace is zeroed before any launch, on whichever stream that is.
         lane.stream.synchronize()?;
         let _this_thread = core.capturing()?;
         core.enter(Call::Other, || "capture a graph".to_owned())?;
         lane.stream.begin_capture()?;
-        let end = End(Some(lane));
+        let end = End(lane);
         work(&stream)?;
-        let graph = end.end().expect("it has not ended")?;
-        Ok(Self { graph, _kernels: lane.take_captured(), lane: stream.lane })
+        let recorded = end.end()?;
+        Ok(Self { recorded, _kernels: lane.take_captured(), lane: stream.lane })
     }
 
     /// Gives a stream all that was recorded. The host does not wait.
@@ -88,6 +93,6 @@ impl Graph {
     /// A stream of another device; a stream that captures; a fault of a kernel; the driver's.
     pub fn launch(&self, stream: &Stream) -> Result<(), DeviceError> {
         stream.lane.core.check_own(&self.lane.core, "graph")?;
-        stream.lane.launch_graph(&*self.graph, &self.lane)
+        stream.lane.launch_graph(&*self.recorded, &self.lane)
     }
 }

@@ -49,7 +49,7 @@ pub(super) trait Home: fmt::Debug + Send + Sync {
     unsafe fn adopt_stream(self: Arc<Self>, _stream: *mut c_void) -> Result<Box<dyn HomeStream>, DeviceError> {
         Err(DeviceError::NotCuda("adopt a CUDA stream"))
     }
-    /// Whether the address lies in memory of this device.
+    /// Whether the address lies in memory that kernels of this device may use.
     fn holds(&self, address: u64) -> bool;
     /// What instruments saw since the last call; a device without instruments saw nothing.
     fn take_observations(&self) -> Vec<Observation> {
@@ -72,7 +72,9 @@ pub(super) trait HomeStream: Any + fmt::Debug + Send + Sync {
     /// The shape is one that the device allows, the arguments fit the parameters.
     fn launch(&self, kernel: &Arc<dyn LoadedKernel>, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError>;
     fn synchronize(&self) -> Result<(), DeviceError>;
-    fn record(&self) -> Result<Box<dyn HomeEvent>, DeviceError>;
+    /// An event that was not recorded yet.
+    fn new_event(&self) -> Result<Box<dyn HomeEvent>, DeviceError>;
+    fn record(&self, event: &mut dyn HomeEvent) -> Result<(), DeviceError>;
     /// What is given to this stream from now on waits for the event.
     fn wait(&self, event: &dyn HomeEvent) -> Result<(), DeviceError>;
     /// Copies within the device, fills and launches are recorded from now on, and nothing else is asked for. On a stream
@@ -87,7 +89,7 @@ pub(super) trait HomeStream: Any + fmt::Debug + Send + Sync {
     }
 }
 
-/// A moment in a stream's work.
+/// A moment in a stream's work, once it was recorded.
 pub(super) trait HomeEvent: Any + fmt::Debug + Send + Sync {
     /// Waits for it.
     fn synchronize(&self) -> Result<(), DeviceError>;

@@ -37,7 +37,7 @@ use std::{
 use self::{
     core::Core,
     faults::{Call, Injector},
-    home::{Home, Purpose},
+    home::{Home, HomeStream, Purpose},
     simulator::Simulator,
     stream::Lane,
 };
@@ -123,31 +123,40 @@ impl Device {
     /// CUDA was demanded: [`DeviceError::NoCuda`] if there is no driver or device, the driver's error if the device cannot
     /// be set up.
     pub fn open(choice: DeviceChoice) -> Result<Self, DeviceError> {
-        let simulator = |note| Self::new(Arc::new(Simulator::new(None)), None, note);
-        let cuda = || cuda::open().and_then(|home| Self::new(home, None, None));
+        let cuda = || {
+            let home = cuda::open()?;
+            let own = Arc::clone(&home).open_stream(Purpose::Work)?;
+            Ok(Self::new(home, own, None, None))
+        };
         match choice {
-            DeviceChoice::Simulator => simulator(None),
+            DeviceChoice::Simulator => Ok(Self::simulator(None, None)),
             DeviceChoice::Cuda => cuda(),
-            DeviceChoice::Auto => cuda().or_else(|error| {
+            DeviceChoice::Auto => Ok(cuda().unwrap_or_else(|error| {
                 let why = match &error {
                     DeviceError::NoCuda(why) => why.to_string(),
                     error => error.to_string(),
                 };
-                simulator(Some(format!("using the simulator, because {why}")))
-            }),
+                Self::simulator(None, Some(format!("using the simulator, because {why}")))
+            })),
         }
     }
 
+    fn simulator(instrument: Option<Instrument>, fallback_note: Option<String>) -> Self {
+        let home = Arc::new(Simulator::new(instrument));
+        let own = home.new_stream();
+        Self::new(home, own, None, fallback_note)
+    }
+
+    /// `own` is the device's own stream.
     fn new(
         home: Arc<dyn Home>,
+        own: Box<dyn HomeStream>,
         injector: Option<Injector>,
         fallback_note: Option<String>,
-    ) -> Result<Self, DeviceError> {
-        // Before the counting of calls begins.
-        let own = Arc::clone(&home).open_stream(Purpose::Work)?;
+    ) -> Self {
         let core = Core::new(home, injector);
         let lane = Arc::new(Lane::new(&core, own, Purpose::Work));
-        Ok(Self { shared: Arc::new(Shared { core, lane, reducers: Cache::default(), fallback_note }) })
+        Self { shared: Arc::new(Shared { core, lane, reducers: Cache::default(), fallback_note }) }
     }
 
     /// The same device with a plan of what is to fail, for tests. What the device made before is another device's to the
@@ -158,7 +167,9 @@ impl Device {
     /// The driver's.
     pub fn with_faults(self, faults: Faults) -> Result<Self, DeviceError> {
         let Shared { core, fallback_note, .. } = &*self.shared;
-        let device = Self::new(Arc::clone(&core.home), Some(Injector::new(faults)), fallback_note.clone())?;
+        let home = Arc::clone(&core.home);
+        let own = Arc::clone(&home).open_stream(Purpose::Work)?;
+        let device = Self::new(home, own, Some(Injector::new(faults)), fallback_note.clone());
         if let Some(interrupt) = core.interrupt.get() {
             device.interrupt_by(interrupt);
         }
@@ -185,7 +196,7 @@ impl Device {
     /// # }
     /// ```
     pub fn simulator_with(instrument: Instrument) -> Self {
-        Self::new(Arc::new(Simulator::new(Some(instrument))), None, None).expect("the simulator opens streams")
+        Self::simulator(Some(instrument), None)
     }
 
     /// What the instrument saw of each launch since the last call, in the order of the launches; nothing if there is no
@@ -338,7 +349,8 @@ impl Device {
         kernel.loaded.check_launch(shape)
     }
 
-    /// Waits for all work, of all streams.
+    /// Waits for all work, of all streams; of [adopted](Self::adopt_stream) ones unless they were made with
+    /// `CU_STREAM_NON_BLOCKING`.
     ///
     /// # Errors
     ///
@@ -363,7 +375,7 @@ impl Device {
     ///
     /// Out of memory; the driver's.
     pub fn stream(&self) -> Result<Stream, DeviceError> {
-        Stream::new(Lane::open(&self.shared.core, Purpose::Work)?)
+        Stream::new(Arc::new(Lane::open(&self.shared.core, Purpose::Work)?))
     }
 
     /// The device's own stream, on which [`Device::launch`] works. It gets its workspace when this is first called.
@@ -372,9 +384,7 @@ impl Device {
     ///
     /// As [`Device::stream`].
     pub fn own_stream(&self) -> Result<Stream, DeviceError> {
-        let lane = &self.shared.lane;
-        lane.prepare_workspace()?;
-        Ok(Stream { lane: Arc::clone(lane) })
+        Stream::new(Arc::clone(&self.shared.lane))
     }
 
     /// Makes a stream of one that other code has made, such as `cust`: what is given to it is ordered with what that code
@@ -395,7 +405,7 @@ impl Device {
         core.enter(Call::Other, || ACTION.to_owned())?;
         // SAFETY: the caller's promise.
         let stream = unsafe { Arc::clone(&core.home).adopt_stream(stream)? };
-        Stream::new(Lane::new(core, stream, Purpose::Work))
+        Stream::new(Arc::new(Lane::new(core, stream, Purpose::Work)))
     }
 
     /// Records what `work` gives to a stream of its own, for a [`Graph`]. Nothing runs meanwhile.
@@ -412,11 +422,21 @@ impl Device {
         Graph::capture(&self.shared.core, work)
     }
 
-    /// Refuses an address outside of this device's memory: of the host, of another device, of another context, of nobody.
+    /// Refuses an address that is of another device, of another context than the primary one, or of nobody.
     ///
     /// # Errors
     ///
     /// [`DeviceError::OtherDevice`].
+    ///
+    /// ```
+    /// use warpfold::device::{Device, DeviceChoice};
+    ///
+    /// let device = Device::open(DeviceChoice::Simulator)?;
+    /// let buffer = device.upload(&[1u8, 2, 3])?;
+    /// device.check_address(buffer.address() + 2)?;
+    /// assert!(device.check_address(buffer.address() + 3).is_err());
+    /// # Ok::<(), warpfold::device::DeviceError>(())
+    /// ```
     pub fn check_address(&self, address: u64) -> Result<(), DeviceError> {
         let core = &self.shared.core;
         if core.home.holds(address) { Ok(()) } else { Err(DeviceError::OtherDevice("memory")) }

@@ -151,7 +151,7 @@ impl<'env> Streams<'env> {
     /// What failed in one of them.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         // All are waited for, whatever the first says.
-        let waited: Vec<_> = self.open.iter().map(|stream| stream.synchronize()).collect();
+        let waited: Vec<_> = self.open.iter().map(Lane::synchronize).collect();
         waited.into_iter().collect()
     }
 

@@ -12,7 +12,7 @@ use std::{
 use super::{
     Arg, Core, DeviceError, Event, Kernel, LaunchShape, Pod, View, ViewMut,
     faults::Call,
-    home::{HomeGraph, HomeStream, LoadedKernel, Purpose},
+    home::{HomeEvent, HomeGraph, HomeStream, LoadedKernel, Purpose},
     view::check_len,
 };
 
@@ -30,7 +30,7 @@ pub const WORKSPACE_BYTES: u64 = 4 << 20;
 /// too early either. A stream that was [adopted](super::Device::adopt_stream) may be without that order, if it was made
 /// with `CU_STREAM_NON_BLOCKING`.
 ///
-/// On the simulator, everything has been done when its call returns.
+/// Dropping a stream waits for its work. On the simulator, everything has been done when its call returns.
 ///
 /// ```
 /// use warpfold::device::{Arg, Device, DeviceChoice, LaunchShape};
@@ -51,6 +51,7 @@ pub const WORKSPACE_BYTES: u64 = 4 << 20;
 #[derive(Debug)]
 pub struct Stream {
     pub(super) lane: Arc<Lane>,
+    workspace: u64,
 }
 
 /// What a [`Stream`] is a handle of.
@@ -68,6 +69,9 @@ pub(super) struct Lane {
 
 impl Drop for Lane {
     fn drop(&mut self) {
+        // What comes after a stream's work must not come before it because the stream is gone, and the workspace is part of
+        // that work. An error is that of an earlier launch, which the next call reports as well.
+        let _ = self.stream.synchronize();
         if let Some(&workspace) = self.workspace.get() {
             self.core.free(workspace);
         }
@@ -75,7 +79,7 @@ impl Drop for Lane {
 }
 
 impl Lane {
-    /// Without a workspace, until [`Self::prepare_workspace`] is called.
+    /// Without a workspace, until a [`Stream`] is made of it.
     pub(super) fn new(core: &Arc<Core>, stream: Box<dyn HomeStream>, purpose: Purpose) -> Self {
         Self {
             stream,
@@ -94,21 +98,22 @@ impl Lane {
         Ok(Self::new(core, Arc::clone(&core.home).open_stream(purpose)?, purpose))
     }
 
-    /// Allocates the workspace, if there is none, and gives the stream the work of zeroing it.
-    pub(super) fn prepare_workspace(&self) -> Result<(), DeviceError> {
-        if self.workspace.get().is_some() {
-            return Ok(());
+    /// The address of the workspace. If there is none yet, it is allocated, and the stream is given the work of zeroing it.
+    fn prepare_workspace(&self) -> Result<u64, DeviceError> {
+        if let Some(&address) = self.workspace.get() {
+            return Ok(address);
         }
         let address = self.core.alloc(WORKSPACE_BYTES.into())?;
         if let Err(error) = self.fill(address, WORKSPACE_BYTES, 0) {
             self.core.free(address);
             return Err(error);
         }
-        if self.workspace.set(address).is_err() {
+        let first = *self.workspace.get_or_init(|| address);
+        if first != address {
             // Another thread was faster.
             self.core.free(address);
         }
-        Ok(())
+        Ok(first)
     }
 
     /// Does something that needs a clean workspace, and may leave it dirty if it fails.
@@ -159,18 +164,26 @@ impl Lane {
     }
 
     pub(super) fn record(&self) -> Result<Event, DeviceError> {
+        let mut event = self.stream.new_event()?;
+        self.record_in(&mut *event)?;
+        Ok(Event { event, core: Arc::clone(&self.core) })
+    }
+
+    fn record_in(&self, event: &mut dyn HomeEvent) -> Result<(), DeviceError> {
         const ACTION: &str = "record an event";
         self.refuse_if_captured(ACTION)?;
         self.core.enter(Call::Other, || ACTION.to_owned())?;
-        Ok(Event { event: self.stream.record()?, core: Arc::clone(&self.core) })
+        self.stream.record(event)
     }
 
     /// Time between the begin and the end of what `work` gives to the stream.
     pub(super) fn time<E: From<DeviceError>>(&self, work: impl FnOnce() -> Result<(), E>) -> Result<Duration, E> {
-        let start = self.record()?;
+        // Both are made before: on a GPU, making one may take as long as a short kernel.
+        let [mut start, mut end] = [self.stream.new_event()?, self.stream.new_event()?];
+        self.record_in(&mut *start)?;
         work()?;
-        let end = self.record()?;
-        Ok(end.elapsed_since(&start)?)
+        self.record_in(&mut *end)?;
+        Ok(end.elapsed_since(&*start)?)
     }
 
     /// Refuses what cannot be recorded, whichever thread asks for it.
@@ -186,9 +199,10 @@ impl Lane {
 }
 
 impl Stream {
-    pub(super) fn new(lane: Lane) -> Result<Self, DeviceError> {
-        lane.prepare_workspace()?;
-        Ok(Self { lane: Arc::new(lane) })
+    /// A handle of the lane, which has a workspace from now on.
+    pub(super) fn new(lane: Arc<Lane>) -> Result<Self, DeviceError> {
+        let workspace = lane.prepare_workspace()?;
+        Ok(Self { lane, workspace })
     }
 
     /// Device address of this stream's own workspace, of [`WORKSPACE_BYTES`]: zeroed before the first launch, and left alone otherwise. A
@@ -196,7 +210,7 @@ impl Stream {
     ///
     /// No other stream and no graph has the same, so that what two streams run at the same time never shares it.
     pub fn workspace(&self) -> u64 {
-        *self.lane.workspace.get().expect("a stream is made with its workspace")
+        self.workspace
     }
 
     /// Gives it a launch, as [`Device::launch`](super::Device::launch) does to the device's own stream. The host does not
@@ -368,6 +382,17 @@ impl Stream {
     /// The driver's; a stream that captures.
     pub fn record(&self) -> Result<Event, DeviceError> {
         self.lane.record()
+    }
+
+    /// The same with an event that is there already, which forgets what it marked before: making one may take a GPU's driver
+    /// as long as a short kernel runs.
+    ///
+    /// # Errors
+    ///
+    /// An event of another device; the driver's; a stream that captures.
+    pub fn record_again(&self, event: &mut Event) -> Result<(), DeviceError> {
+        self.lane.core.check_own(&event.core, "event")?;
+        self.lane.record_in(&mut *event.event)
     }
 
     /// The time from the start to the end of the work that `work` gives to this stream: by events on the GPU, by the wall

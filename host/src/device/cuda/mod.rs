@@ -6,7 +6,7 @@
 
 use std::{
     cell::Cell,
-    ffi::{c_uint, c_void},
+    ffi::{c_int, c_uint, c_void},
     ptr,
     sync::{
         Arc,
@@ -38,6 +38,9 @@ mod driver;
 mod module;
 mod stream;
 
+/// The first, as the driver counts.
+const DEVICE: c_int = 0;
+
 pub(super) fn open() -> Result<Arc<dyn Home>, DeviceError> {
     cuda_driver::status().map_err(DeviceError::NoCuda)?;
     let gpu = Gpu::new().map_err(failed("set up the first CUDA device"))?;
@@ -58,7 +61,7 @@ impl Gpu {
     fn new() -> Result<Self, CudaError> {
         static GENERATIONS: AtomicU64 = AtomicU64::new(1);
 
-        let device = device::Device::get_device(0)?;
+        let device = device::Device::get_device(DEVICE as u32)?;
         let context = Context::new(device)?;
         CurrentContext::set_current(&context)?;
         Ok(Self {
@@ -244,13 +247,24 @@ impl Home for Gpu {
     }
 
     fn holds(&self, address: u64) -> bool {
-        /// `CU_POINTER_ATTRIBUTE_CONTEXT`.
+        /// `CU_POINTER_ATTRIBUTE_CONTEXT` and `CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL`.
         const CONTEXT: c_uint = 1;
+        const DEVICE_ORDINAL: c_uint = 9;
 
-        let mut context: *mut c_void = ptr::null_mut();
-        // SAFETY: this attribute is a pointer, and the variable lives.
-        let code = unsafe { driver::cuPointerGetAttribute((&raw mut context).cast(), CONTEXT, address) };
-        code == 0 && context == self.context.as_raw().cast()
+        if self.make_current().is_err() {
+            return false;
+        }
+        let (mut context, mut device): (*mut c_void, c_int) = (ptr::null_mut(), -1);
+        // SAFETY: the one attribute is a pointer, the other an int, and the variables live.
+        let codes = unsafe {
+            [
+                driver::cuPointerGetAttribute((&raw mut context).cast(), CONTEXT, address),
+                driver::cuPointerGetAttribute((&raw mut device).cast(), DEVICE_ORDINAL, address),
+            ]
+        };
+        // Memory of a pool is of no context, or the driver does not tell of which.
+        let ours = codes[0] != 0 || context.is_null() || context == self.context.as_raw().cast();
+        ours && codes[1] == 0 && device == DEVICE
     }
 }
 

@@ -42,7 +42,7 @@ unsafe impl Sync for GpuStream {}
 impl Drop for GpuStream {
     fn drop(&mut self) {
         if self.owned && self.gpu.make_current().is_ok() {
-            // SAFETY: made by `open`, and used by nobody any more. The driver ends its work first.
+            // SAFETY: made by `open`, and used by nobody any more.
             let _ = unsafe { driver::cuStreamDestroy_v2(self.raw) };
         }
     }
@@ -175,10 +175,13 @@ impl HomeStream for GpuStream {
         check(unsafe { driver::cuStreamSynchronize(self.raw) }, "finish the work on the device")
     }
 
-    fn record(&self) -> Result<Box<dyn HomeEvent>, DeviceError> {
-        let event = GpuEvent::new(&self.gpu)?;
-        event.record(self.raw)?;
-        Ok(Box::new(event))
+    fn new_event(&self) -> Result<Box<dyn HomeEvent>, DeviceError> {
+        Ok(Box::new(GpuEvent::new(&self.gpu)?))
+    }
+
+    fn record(&self, event: &mut dyn HomeEvent) -> Result<(), DeviceError> {
+        let event: &GpuEvent = (&*event as &dyn Any).downcast_ref().expect("the events of a GPU are its own");
+        event.record(self.raw)
     }
 
     fn wait(&self, event: &dyn HomeEvent) -> Result<(), DeviceError> {
@@ -261,7 +264,8 @@ impl GpuEvent {
     }
 
     pub(super) fn record(&self, stream: *mut c_void) -> Result<(), DeviceError> {
-        // SAFETY: both live, and belong to the context that `new` made current.
+        self.gpu.make_current()?;
+        // SAFETY: both live, and belong to the same context.
         check(unsafe { driver::cuEventRecord(self.raw, stream) }, "record an event")
     }
 }

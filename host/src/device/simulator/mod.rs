@@ -57,6 +57,10 @@ impl Simulator {
         };
         Self { memory, instrument, observations: Mutex::default(), interrupt: OnceLock::new() }
     }
+
+    pub(super) fn new_stream(self: &Arc<Self>) -> Box<dyn HomeStream> {
+        Box::new(SimulatedStream::new(Arc::clone(self)))
+    }
 }
 
 fn failed(action: &str) -> impl FnOnce(MemoryError) -> DeviceError {
@@ -160,7 +164,7 @@ impl Home for Simulator {
     }
 
     fn open_stream(self: Arc<Self>, _purpose: Purpose) -> Result<Box<dyn HomeStream>, DeviceError> {
-        Ok(Box::new(SimulatedStream::new(self)))
+        Ok(self.new_stream())
     }
 
     fn take_observations(&self) -> Vec<Observation> {

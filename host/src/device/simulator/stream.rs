@@ -96,9 +96,16 @@ impl HomeStream for SimulatedStream {
         Ok(())
     }
 
-    fn record(&self) -> Result<Box<dyn HomeEvent>, DeviceError> {
-        let _turn = self.turn();
+    fn new_event(&self) -> Result<Box<dyn HomeEvent>, DeviceError> {
         Ok(Box::new(SimulatedEvent(Instant::now())))
+    }
+
+    fn record(&self, event: &mut dyn HomeEvent) -> Result<(), DeviceError> {
+        let event: &mut SimulatedEvent =
+            (event as &mut dyn Any).downcast_mut().expect("the events of a simulator are its own");
+        let _turn = self.turn();
+        event.0 = Instant::now();
+        Ok(())
     }
 
     fn wait(&self, _event: &dyn HomeEvent) -> Result<(), DeviceError> {
