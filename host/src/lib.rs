@@ -44,7 +44,7 @@ pub use device::{Buffer, Device, DeviceChoice, DeviceError, Graph, PinnedBuffer,
 pub use reducer::{
     All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, CheckedSum, CompensatedSum, Count, Dot,
     Error, Extremes, Indexed, Input, Item, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, Norm2, Operation,
-    Product, Reducer, SquaredDistance, Statistics, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
+    Product, Reducer, ReproducibleSum, SquaredDistance, Statistics, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
 };
 
 /// The README's examples are tests.

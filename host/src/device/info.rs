@@ -3,6 +3,15 @@
 use std::{fmt, str::FromStr};
 
 /// Which device to open.
+///
+/// ```
+/// use warpfold::device::{Device, DeviceChoice, DeviceKind};
+///
+/// let device = Device::open("sim".parse()?)?;
+/// assert_eq!((device.info().kind, device.info().max_threads_per_block), (DeviceKind::Simulator, 1024));
+/// assert_eq!(DeviceChoice::default(), DeviceChoice::Auto);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeviceChoice {
     /// The first CUDA device, or the simulator where there is none that works.

@@ -33,6 +33,7 @@
 
 mod engine;
 mod error;
+mod exact;
 mod host;
 mod input;
 mod int192;
@@ -53,6 +54,7 @@ use input::{Operand, Owner, Place, common_len};
 use shapes::{Extent, Shape};
 
 pub use error::Error;
+pub use exact::{Exact, ExactF32, ExactF64, ReproducibleSum};
 pub use input::{Arity, DeviceInput, Input, Pair, Single};
 pub use int192::{Int192, TooWide};
 pub use item::{Accumulator, Item};
