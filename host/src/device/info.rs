@@ -89,6 +89,8 @@ pub struct DeviceInfo {
     pub shared_bytes_per_block: u32,
     /// Shared memory that a block gets if it asks for it, in bytes; [`Device::launch`] asks.
     pub most_shared_bytes_per_block: u32,
+    /// Size of the L2 cache in bytes. `None` where the driver does not tell, and on the simulator.
+    pub l2_bytes: Option<u64>,
     /// Memory clock (double data rate) times bus width. `None` where the driver does not tell, and on the simulator.
     pub peak_bytes_per_second: Option<f64>,
 }

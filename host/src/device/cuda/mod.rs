@@ -143,6 +143,7 @@ fn info(device: device::Device) -> Result<DeviceInfo, CudaError> {
         most_shared_bytes_per_block: most_shared_bytes(device)
             .unwrap_or(0)
             .max(attribute(DeviceAttribute::MaxSharedMemoryPerBlock)?),
+        l2_bytes: attribute(DeviceAttribute::L2CacheSize).ok().filter(|&bytes| bytes > 0).map(u64::from),
         peak_bytes_per_second: peak(clock_khz, bus_bits),
     })
 }
