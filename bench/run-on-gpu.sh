@@ -200,5 +200,5 @@ cat "$out/ladder.txt" "$out/transpose.txt" >>"$summary" 2>/dev/null
 cat "$summary"
 printf '%s failed, %s s\n' "$failures" "$SECONDS" | tee -a "$summary"
 # What is only for looking into a failure.
-(cd "$out" && tar -czf logs.tar.gz --remove-files $(ls | grep -E '^(machine|tests|ladder|transpose|reduce|sanitizer|hardware)[.]t|^lab[.]log$'))
+(cd "$out" && tar -czf logs.tar.gz --remove-files $(ls | grep -E '^(machine|tests|ladder|transpose|reduce|sanitizer|hardware)[.]t|^lab[.]log$|^reducer[.]build[.]log$'))
 [ "$failures" -eq 0 ]
