@@ -80,8 +80,9 @@ using Word = either<std::is_signed_v<T>, int64_t, uint64_t>;
 using Wider = either<is_half, float, either<std::is_same_v<T, float>, double, either<(sizeof(T) < 8), Word, T>>>;
 using Sum = either<(sizeof(T) < 4) && !is_half, either<std::is_signed_v<T>, int32_t, uint32_t>, T>;
 
+template <typename To>
 struct Widen {
-    __host__ __device__ Wider operator()(T x) const { return Wider(x); }
+    __host__ __device__ To operator()(T x) const { return To(x); }
 };
 
 struct Pair {
@@ -213,8 +214,8 @@ static cudaError_t transform_reduce(void *temp, size_t *temp_bytes, In in, Out *
 // Halves and float are not added by CUB: the halves are made floats first.
 REDUCTION(sum_wide) {
     if constexpr (is_half) {
-        return transform_reduce(temp, temp_bytes, in, static_cast<Wider *>(out), n, cuda::std::plus<>{}, Widen{}, Wider(0),
-                                stream);
+        return transform_reduce(temp, temp_bytes, in, static_cast<Wider *>(out), n, cuda::std::plus<>{}, Widen<Wider>{},
+                                Wider(0), stream);
     } else {
         return with_count(n, [&](auto count) {
             return cub::DeviceReduce::Sum(temp, *temp_bytes, in, static_cast<Wider *>(out), count, stream);
