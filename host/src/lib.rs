@@ -37,3 +37,8 @@ pub use reducer::{
 #[cfg(doctest)]
 #[doc = include_str!("../../guide/src/library.md")]
 struct Library;
+
+/// And the one on how a reduction works.
+#[cfg(doctest)]
+#[doc = include_str!("../../guide/src/reducer.md")]
+struct ProductionReducer;
