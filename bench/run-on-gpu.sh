@@ -7,6 +7,7 @@
 #
 #   tests      every test binary, on the GPU and on the simulator
 #   peers      the ladder and the transposes beside nvcc's: ladder.json, transpose.json
+#   reducer    the production reducer beside CUB, Thrust, PyTorch, CuPy and its twin: reducer.txt, reducer.json
 #   lab        the tables of the lab, as a user gets them: lab.<command>.<format>
 #   load       what loading each module takes with an empty compiler cache: load.txt
 #   reduce     the tools themselves, from a cold start too
@@ -27,7 +28,7 @@ trap 'rm -rf "$bundle"; [ -z "$built_in" ] || rm -f "$built_in"' EXIT
 unpack "$archive" "$bundle" || exit 1
 out=${1:-${OUT:-out}}
 shift || true
-stages=${*:-tests peers lab load reduce soak sanitizer replay}
+stages=${*:-tests peers reducer lab load reduce soak sanitizer replay}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 export PATH="$bundle/bin:$PATH:/usr/local/cuda/bin"
@@ -100,6 +101,12 @@ beside_nvcc() { # beside_nvcc NAME BENCHMARK
 stage_peers() {
     beside_nvcc ladder ladder
     beside_nvcc transpose transposition
+}
+
+# CASES: quick, full, or parts of names; PEERS and CCCL as bench/peers/compare.sh and build.sh take them.
+stage_reducer() {
+    timeout 540 "$bundle/tree/bench/peers/compare.sh" "$out" "${CASES:-full}"
+    verdict "reducer" $? "$(grep -o 'missing: .*' "$out/reducer.txt" || echo "all peers"); tables in reducer.txt"
 }
 
 # Runs a command of the lab and keeps what it prints.

@@ -2,4 +2,5 @@
 
 pub mod access;
 pub mod ladder;
+pub mod reduce;
 pub mod transpose;

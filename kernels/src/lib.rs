@@ -15,4 +15,5 @@ pub mod element;
 pub mod exports;
 pub mod ladder;
 pub mod op;
+pub mod reduce;
 pub mod transpose;

@@ -7,6 +7,7 @@ pub mod bulk;
 pub mod cluster;
 pub mod control;
 pub mod grid;
+pub mod half;
 pub mod math;
 pub mod mbarrier;
 pub mod redux;

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use super::{Core, DeviceError, faults::Call, home::HomeEvent};
 
 /// The end of what was given to a [`Stream`](super::Stream) before it was [recorded](super::Stream::record). `Send` and
-/// `Sync`.
+/// `Sync`. One that is dropped is used again by the next recording, so that recording costs little.
 ///
 /// ```
 /// use warpfold::device::{Device, DeviceChoice};

@@ -3,6 +3,15 @@
 use std::{fmt, str::FromStr};
 
 /// Which device to open.
+///
+/// ```
+/// use warpfold::device::{Device, DeviceChoice, DeviceKind};
+///
+/// let device = Device::open("sim".parse()?)?;
+/// assert_eq!((device.info().kind, device.info().max_threads_per_block), (DeviceKind::Simulator, 1024));
+/// assert_eq!(DeviceChoice::default(), DeviceChoice::Auto);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeviceChoice {
     /// The first CUDA device, or the simulator where there is none that works.
@@ -80,6 +89,8 @@ pub struct DeviceInfo {
     pub shared_bytes_per_block: u32,
     /// Shared memory that a block gets if it asks for it, in bytes; [`Device::launch`] asks.
     pub most_shared_bytes_per_block: u32,
+    /// Size of the L2 cache in bytes. `None` where the driver does not tell, and on the simulator.
+    pub l2_bytes: Option<u64>,
     /// Memory clock (double data rate) times bus width. `None` where the driver does not tell, and on the simulator.
     pub peak_bytes_per_second: Option<f64>,
 }

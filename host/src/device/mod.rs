@@ -159,8 +159,8 @@ impl Device {
         Self { shared: Arc::new(Shared { core, lane, reducers: Cache::default(), fallback_note }) }
     }
 
-    /// The same device with a plan of what is to fail, for tests. What the device made before is another device's to the
-    /// new one.
+    /// The same device with a plan of what is to fail ([`Faults`]), for tests. What the device made before is another
+    /// device's to the new one.
     ///
     /// # Errors
     ///
@@ -369,7 +369,7 @@ impl Device {
         self.shared.lane.time(work)
     }
 
-    /// Opens a stream, with a workspace of its own.
+    /// Opens a [`Stream`], with a workspace of its own.
     ///
     /// # Errors
     ///
@@ -383,6 +383,16 @@ impl Device {
     /// # Errors
     ///
     /// As [`Device::stream`].
+    ///
+    /// ```
+    /// use warpfold::device::{Device, DeviceChoice};
+    ///
+    /// let device = Device::open(DeviceChoice::Simulator)?;
+    /// let mut buffer = device.alloc::<u8>(3)?;
+    /// device.own_stream()?.fill_bytes(&mut buffer, 7)?;
+    /// assert_eq!(buffer.copy_to_host()?, [7; 3]);
+    /// # Ok::<(), warpfold::device::DeviceError>(())
+    /// ```
     pub fn own_stream(&self) -> Result<Stream, DeviceError> {
         Stream::new(Arc::clone(&self.shared.lane))
     }
@@ -418,6 +428,21 @@ impl Device {
     /// # Errors
     ///
     /// What `work` returns; [`DeviceError::DriverLacks`]; the driver's. Nothing of the capture is left then.
+    ///
+    /// ```
+    /// use warpfold::device::{Device, DeviceChoice, DeviceError};
+    ///
+    /// let device = Device::open(DeviceChoice::Simulator)?;
+    /// let mut buffer = device.upload(&[1u8; 3])?;
+    /// let graph = device.capture(|stream| {
+    ///     assert!(matches!(device.synchronize(), Err(DeviceError::Capturing { .. })));
+    ///     stream.fill_bytes(&mut buffer, 7)
+    /// })?;
+    /// assert_eq!(buffer.copy_to_host()?, [1; 3]);
+    /// graph.launch(&device.stream()?)?;
+    /// assert_eq!(buffer.copy_to_host()?, [7; 3]);
+    /// # Ok::<(), DeviceError>(())
+    /// ```
     pub fn capture<E: From<DeviceError>>(&self, work: impl FnOnce(&Stream) -> Result<(), E>) -> Result<Graph, E> {
         Graph::capture(&self.shared.core, work)
     }

@@ -8,6 +8,13 @@ use super::{
 };
 
 /// Grid, block and dynamic shared memory of a launch, and what binds its blocks together.
+///
+/// ```
+/// use warpfold::device::{Dim3, LaunchShape};
+///
+/// let shape = LaunchShape { overlap: true, ..LaunchShape::linear(132, 256, 0) };
+/// assert_eq!((shape.grid, shape.cluster, shape.cooperative), (Dim3::new(132, 1, 1), 1, false));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LaunchShape {
     /// Blocks along each dimension, at least 1.
@@ -54,7 +61,19 @@ impl Arg {
     }
 }
 
-/// PTX that the device has accepted. `Send` and `Sync`, as all that a device makes.
+/// PTX that the device has accepted. `Send` and `Sync`.
+///
+/// ```
+/// use warpfold::device::{Device, DeviceChoice, LaunchShape};
+///
+/// let device = Device::open(DeviceChoice::Simulator)?;
+/// let ptx = ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry nothing() { ret; }";
+/// let module = device.load("nothing.ptx", ptx)?;
+/// device.launch(&module.kernel("nothing")?, LaunchShape::linear(1, 32, 0), &[])?;
+/// let error = module.kernel("something").unwrap_err();
+/// assert_eq!(error.to_string(), "module nothing.ptx has no kernel something");
+/// # Ok::<(), warpfold::device::DeviceError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Module {
     pub(super) core: Arc<Core>,

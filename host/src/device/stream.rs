@@ -205,10 +205,21 @@ impl Stream {
         Ok(Self { lane, workspace })
     }
 
-    /// Device address of this stream's own workspace, of [`WORKSPACE_BYTES`]: zeroed before the first launch, and left alone otherwise. A
-    /// kernel that uses it leaves it zeroed. If a launch fails or is interrupted, it is zeroed again before the next one.
+    /// Device address of this stream's own workspace, of [`WORKSPACE_BYTES`]: zeroed before the first launch, and left alone
+    /// otherwise. A kernel that uses it leaves it zeroed. If a launch fails or is interrupted, it is zeroed again before the
+    /// next one.
     ///
     /// No other stream and no graph has the same, so that what two streams run at the same time never shares it.
+    ///
+    /// ```
+    /// use warpfold::device::{Device, DeviceChoice};
+    ///
+    /// let device = Device::open(DeviceChoice::Simulator)?;
+    /// let (one, other) = (device.stream()?, device.stream()?);
+    /// assert_ne!(one.workspace(), other.workspace());
+    /// assert_eq!(device.own_stream()?.workspace(), device.own_stream()?.workspace());
+    /// # Ok::<(), warpfold::device::DeviceError>(())
+    /// ```
     pub fn workspace(&self) -> u64 {
         self.workspace
     }
@@ -263,6 +274,18 @@ impl Stream {
     /// # Errors
     ///
     /// A buffer of another device; the driver's.
+    ///
+    /// ```
+    /// use warpfold::device::{Device, DeviceChoice};
+    ///
+    /// let device = Device::open(DeviceChoice::Simulator)?;
+    /// let stream = device.stream()?;
+    /// let mut buffer = device.alloc::<u8>(3)?;
+    /// let time = stream.time(|| stream.fill_bytes(&mut buffer, 7))?;
+    /// println!("{time:?}");
+    /// assert_eq!(buffer.copy_to_host()?, [7; 3]);
+    /// # Ok::<(), warpfold::device::DeviceError>(())
+    /// ```
     pub fn fill_bytes<'a, T: Pod>(&self, target: impl Into<ViewMut<'a, T>>, byte: u8) -> Result<(), DeviceError> {
         let target = target.into();
         self.lane.core.check_own(target.core(), "buffer")?;
@@ -334,7 +357,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// A fault of an earlier launch; the driver's; a stream that captures.
+    /// A fault of an earlier launch; the driver's; a stream that captures, or any while this thread captures.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.lane.synchronize()
     }
@@ -384,17 +407,6 @@ impl Stream {
         self.lane.record()
     }
 
-    /// The same with an event that is there already, which forgets what it marked before: making one may take a GPU's driver
-    /// as long as a short kernel runs.
-    ///
-    /// # Errors
-    ///
-    /// An event of another device; the driver's; a stream that captures.
-    pub fn record_again(&self, event: &mut Event) -> Result<(), DeviceError> {
-        self.lane.core.check_own(&event.core, "event")?;
-        self.lane.record_in(&mut *event.event)
-    }
-
     /// The time from the start to the end of the work that `work` gives to this stream: by events on the GPU, by the wall
     /// clock on the simulator. It waits for the end.
     ///
@@ -406,6 +418,13 @@ impl Stream {
     }
 
     /// Its `CUstream`, for other code that gives it work, valid as long as this stream; `None` on the simulator.
+    ///
+    /// ```
+    /// use warpfold::device::{Device, DeviceChoice};
+    ///
+    /// assert!(Device::open(DeviceChoice::Simulator)?.stream()?.raw().is_none());
+    /// # Ok::<(), warpfold::device::DeviceError>(())
+    /// ```
     pub fn raw(&self) -> Option<*mut c_void> {
         self.lane.stream.raw()
     }

@@ -9,8 +9,8 @@ use std::{
 
 use super::{Core, DeviceError, Pod};
 
-/// Some values of a [`Buffer`](super::Buffer), from any element on; a shared slice of the device's memory. `Copy`, and `Send` and `Sync`
-/// where `T` is `Sync`.
+/// Some values of a [`Buffer`](super::Buffer), from any element on; a shared slice of the device's memory. `Copy`, and
+/// `Send` and `Sync` where `T` is `Sync`.
 ///
 /// ```
 /// use warpfold::device::{Device, DeviceChoice, View};
@@ -29,8 +29,8 @@ pub struct View<'a, T> {
     values: PhantomData<&'a [T]>,
 }
 
-/// Some values of a [`Buffer`](super::Buffer), to be overwritten; an exclusive slice of the device's memory. `Send` and `Sync` where `T`
-/// is.
+/// Some values of a [`Buffer`](super::Buffer), to be overwritten; an exclusive slice of the device's memory. `Send` and
+/// `Sync` where `T` is.
 ///
 /// ```
 /// use warpfold::device::{Device, DeviceChoice};

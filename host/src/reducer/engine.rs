@@ -12,7 +12,7 @@ use crate::{
     ptx::PtxLibrary,
 };
 
-use super::{Error, host::Staging};
+use super::{Error, host::Staging, shapes::Machine};
 
 /// The engines that a device has made, by the name of their kernel.
 #[derive(Debug, Default)]
@@ -54,7 +54,7 @@ pub(super) struct Engine {
     kernel: Kernel,
     /// The device's own.
     stream: Stream,
-    multiprocessors: u32,
+    machine: Machine,
     result_bytes: usize,
     /// Room for results that no call is using; one for each call at the same time.
     rooms: Mutex<Vec<Buffer<u8>>>,
@@ -68,7 +68,7 @@ impl Engine {
         Ok(Self {
             kernel,
             stream: device.own_stream()?,
-            multiprocessors: device.info().multiprocessors,
+            machine: Machine::new(device.info()),
             result_bytes,
             rooms: Mutex::new(vec![device.alloc(result_bytes)?]),
             staging: Mutex::default(),
@@ -83,8 +83,8 @@ impl Engine {
         &self.stream
     }
 
-    pub(super) fn multiprocessors(&self) -> u32 {
-        self.multiprocessors
+    pub(super) fn machine(&self) -> &Machine {
+        &self.machine
     }
 
     /// Lets `launch` leave a result at an address of the device, waits for it, and copies it to the host.

@@ -33,6 +33,7 @@
 
 mod engine;
 mod error;
+mod exact;
 mod host;
 mod input;
 mod int192;
@@ -53,6 +54,7 @@ use input::{Operand, Owner, Place, common_len};
 use shapes::{Extent, Shape};
 
 pub use error::Error;
+pub use exact::{Exact, ExactF32, ExactF64, ReproducibleSum};
 pub use input::{Arity, DeviceInput, Input, Pair, Single};
 pub use int192::{Int192, TooWide};
 pub use item::{Accumulator, Item};
@@ -252,7 +254,7 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
 
     fn shape_of(&self, address: u64, n: u64) -> Shape {
         let extent = Extent { address, element_bytes: size_of::<T>() as u64, n };
-        shapes::shape(extent, O::CLASS, self.engine.multiprocessors())
+        shapes::shape(extent, O::CLASS, self.engine.machine())
     }
 
     /// Reduces on the device's own stream.
@@ -277,13 +279,14 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         let shape = self.shape_of(first.address, n);
         let launch = LaunchShape { overlap: true, ..LaunchShape::linear(shape.grid, shape.block, 0) };
         let kernel = self.engine.kernel();
-        let [input, n, span] = [Arg::Pointer(first.address), Arg::U64(n), Arg::U64(shape.span)];
+        let input = Arg::Pointer(first.address);
+        let [n, span, keep] = [Arg::U64(n), Arg::U64(shape.span), Arg::U32(shape.keep.to_bits())];
         let [out, slots] = [Arg::Pointer(out), Arg::Pointer(stream.workspace())];
         match second {
-            None => stream.launch(kernel, launch, &[input, n, span, out, slots])?,
+            None => stream.launch(kernel, launch, &[input, n, span, keep, out, slots])?,
             Some(second) => {
                 self.check_own(&second)?;
-                stream.launch(kernel, launch, &[input, Arg::Pointer(second.address), n, span, out, slots])?;
+                stream.launch(kernel, launch, &[input, Arg::Pointer(second.address), n, span, keep, out, slots])?;
             }
         }
         Ok(())

@@ -9,7 +9,7 @@ use std::{
     ffi::{c_int, c_uint, c_void},
     ptr,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
@@ -26,7 +26,7 @@ use cust::{
 
 use self::{
     driver::failed,
-    stream::{GpuEvent, GpuStream, LEGACY_STREAM},
+    stream::{GpuEvent, GpuStream, LEGACY_STREAM, SpareEvent},
 };
 
 use super::{
@@ -54,7 +54,20 @@ struct Gpu {
     launches_ex: bool,
     /// Never the same for two contexts of a process, which may well have the same address one after the other.
     generation: u64,
+    /// At most as many as were used at a time.
+    events: Mutex<Vec<SpareEvent>>,
     context: Context,
+}
+
+impl Drop for Gpu {
+    fn drop(&mut self) {
+        if self.make_current().is_ok() {
+            for SpareEvent(event) in self.events().drain(..) {
+                // SAFETY: made by `GpuEvent`, and used by nobody any more.
+                let _ = unsafe { driver::cuEventDestroy_v2(event) };
+            }
+        }
+    }
 }
 
 impl Gpu {
@@ -68,6 +81,7 @@ impl Gpu {
             info: info(device)?,
             launches_ex: cuda_driver::has("cuLaunchKernelEx"),
             generation: GENERATIONS.fetch_add(1, Relaxed),
+            events: Mutex::default(),
             context,
         })
     }
@@ -89,6 +103,10 @@ impl Gpu {
         CurrentContext::set_current(&self.context).map_err(failed("select the CUDA device"))?;
         LAST.set(self.generation);
         Ok(())
+    }
+
+    fn events(&self) -> MutexGuard<'_, Vec<SpareEvent>> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether launches may [overlap](super::LaunchShape::overlap).
@@ -125,6 +143,7 @@ fn info(device: device::Device) -> Result<DeviceInfo, CudaError> {
         most_shared_bytes_per_block: most_shared_bytes(device)
             .unwrap_or(0)
             .max(attribute(DeviceAttribute::MaxSharedMemoryPerBlock)?),
+        l2_bytes: attribute(DeviceAttribute::L2CacheSize).ok().filter(|&bytes| bytes > 0).map(u64::from),
         peak_bytes_per_second: peak(clock_khz, bus_bits),
     })
 }

@@ -234,6 +234,13 @@ impl HomeStream for GpuStream {
     }
 }
 
+/// A `CUevent` that nobody uses.
+#[derive(Debug)]
+pub(super) struct SpareEvent(pub(super) *mut c_void);
+
+// SAFETY: as for streams.
+unsafe impl Send for SpareEvent {}
+
 #[derive(Debug)]
 pub(super) struct GpuEvent {
     raw: *mut c_void,
@@ -247,19 +254,22 @@ unsafe impl Sync for GpuEvent {}
 
 impl Drop for GpuEvent {
     fn drop(&mut self) {
-        if self.gpu.make_current().is_ok() {
-            // SAFETY: made by `new`, and used by nobody any more; the driver keeps what a stream still needs of it.
-            let _ = unsafe { driver::cuEventDestroy_v2(self.raw) };
-        }
+        // Its next use may come before what was recorded with it has happened: the driver then forgets that.
+        self.gpu.events().push(SpareEvent(self.raw));
     }
 }
 
 impl GpuEvent {
+    /// A new one, or one that was dropped before: making one may take as long as a short kernel.
     pub(super) fn new(gpu: &Arc<Gpu>) -> Result<Self, DeviceError> {
-        gpu.make_current()?;
         let mut raw = ptr::null_mut();
-        // SAFETY: the pointer is to a live variable.
-        check(unsafe { driver::cuEventCreate(&raw mut raw, 0) }, "make an event")?;
+        if let Some(SpareEvent(spare)) = gpu.events().pop() {
+            raw = spare;
+        } else {
+            gpu.make_current()?;
+            // SAFETY: the pointer is to a live variable.
+            check(unsafe { driver::cuEventCreate(&raw mut raw, 0) }, "make an event")?;
+        }
         Ok(Self { raw, gpu: Arc::clone(gpu) })
     }
 

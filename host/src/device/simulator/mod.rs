@@ -81,6 +81,7 @@ impl Home for Simulator {
             max_threads_per_block: 1024,
             shared_bytes_per_block: 48 << 10,
             most_shared_bytes_per_block: 48 << 10,
+            l2_bytes: None,
             peak_bytes_per_second: None,
         }
     }
