@@ -6,7 +6,9 @@ use half::{bf16, f16};
 use warpfold::{
     All, Any, ArgMin, BitAnd, BitOr, BitXor, CheckedSum, CompensatedSum, Count, Device, DeviceChoice, DeviceError, Dot,
     Error, Item, Max, MaxAbs, Min, MinMax, Minimum, Moments, Norm2, Operation, Product, RawSlice, Reducer,
-    SquaredDistance, Sum, SumAbs, SumSquares, WideSum, WrappingSum, device::Faults, reducer::Statistics,
+    SquaredDistance, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
+    device::{DeviceKind, Faults},
+    reducer::Statistics,
 };
 
 use crate::support::devices;
@@ -100,6 +102,27 @@ fn inputs_of_every_kind_are_the_same() {
         assert_eq!(device.reduce((&values, &pinned), Dot).unwrap().to_bits(), dot.to_bits());
         assert_eq!(device.reduce((raw, buffer.view(..)), Dot).unwrap().to_bits(), dot.to_bits());
         assert_eq!(device.reduce(&[1u8, 2, 3], Sum).unwrap(), 6);
+    }
+}
+
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[test]
+fn memory_of_cust() {
+    use cust::memory::{DeviceBuffer, DeviceSlice};
+
+    // Without a GPU there is no such memory.
+    for device in devices().into_iter().filter(|device| device.info().kind == DeviceKind::Cuda) {
+        let values: Vec<u32> = (0..10_000).map(|i| i * i).collect();
+        let sum = |values: &[u32]| values.iter().map(|&x| u64::from(x)).sum::<u64>();
+        let buffer = DeviceBuffer::from_slice(&values).unwrap();
+        assert_eq!(device.reduce(&buffer, Sum).unwrap(), sum(&values));
+        let part: DeviceSlice<u32> = buffer.index(3..9_998);
+        assert_eq!(device.reduce(&part, Sum).unwrap(), sum(&values[3..9_998]));
+        let dot = values.iter().map(|&x| u64::from(x) * u64::from(x)).fold(0, u64::wrapping_add);
+        assert_eq!(device.reduce((&buffer, &values), Dot).unwrap(), dot);
+        let simulator = Device::open(DeviceChoice::Simulator).unwrap();
+        let refused = simulator.reduce(&buffer, Sum).unwrap_err();
+        assert!(matches!(refused, Error::Device(DeviceError::OtherDevice(_))), "{refused}");
     }
 }
 

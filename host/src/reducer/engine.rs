@@ -33,12 +33,11 @@ impl Cache {
         if let Some(engine) = engines.get(kernel) {
             return Ok(Arc::clone(engine));
         }
-        let library = match self.library.get() {
-            Some(library) => library,
-            None => {
-                let library = PtxLibrary::open(None)?;
-                self.library.get_or_init(|| library)
-            }
+        let library = if let Some(library) = self.library.get() {
+            library
+        } else {
+            let library = PtxLibrary::open(None)?;
+            self.library.get_or_init(|| library)
         };
         let ptx = library.find(kernel, device.info().compute_capability)?;
         let loaded = device.load(&ptx.file, &ptx.text)?.kernel(kernel)?;
@@ -55,8 +54,9 @@ pub(super) struct Engine {
     /// The device's own.
     stream: Stream,
     machine: Machine,
+    /// Operations with the same kernel have results of the same size.
     result_bytes: usize,
-    /// Room for results that no call is using; one for each call at the same time.
+    /// Room for results that no call is using.
     rooms: Mutex<Vec<Buffer<u8>>>,
     /// What copies from the host need, if no call is using it.
     staging: Mutex<Option<Staging>>,
@@ -64,7 +64,6 @@ pub(super) struct Engine {
 
 impl Engine {
     fn new(device: &Device, kernel: Kernel, result_bytes: usize) -> Result<Self, Error> {
-        // Rooms are exchanged for those of other operations with the same kernel, whose results are as long.
         Ok(Self {
             kernel,
             stream: device.own_stream()?,

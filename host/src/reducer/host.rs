@@ -46,7 +46,7 @@ struct Job<'a, T> {
     n: u64,
 }
 
-impl<'a, T: Item> Job<'a, T> {
+impl<T: Item> Job<'_, T> {
     fn on_host(&self) -> u64 {
         self.operands.iter().flatten().filter(|operand| !matches!(operand, Operand::Device(_))).count() as u64
     }

@@ -2,7 +2,7 @@
 
 use crate::device::{Buffer, PinnedBuffer, RawSlice, View};
 
-use super::{Error, Item};
+use super::Item;
 
 /// One input or two.
 pub trait Arity: private::Sealed {}
@@ -126,14 +126,6 @@ impl<T> Operand<'_, T> {
             Self::Device(place) => place.len,
             Self::Host(values) | Self::Pinned(values) => values.len() as u64,
         }
-    }
-}
-
-/// The common length of one or two operands.
-pub(super) fn common_len(first: u64, second: Option<u64>) -> Result<u64, Error> {
-    match second {
-        Some(second) if second != first => Err(Error::Lengths { first, second }),
-        _ => Ok(first),
     }
 }
 

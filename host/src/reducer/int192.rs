@@ -1,6 +1,6 @@
 //! Sums that 128 bits do not hold.
 
-use std::{cmp::Ordering, fmt, ops::Add};
+use std::{cmp::Ordering, fmt, iter, ops::Add};
 
 use bytemuck::{Pod, Zeroable};
 
@@ -130,10 +130,9 @@ impl fmt::Display for Int192 {
             }
             steps.push(remainder);
         }
-        let mut digits = steps.pop().unwrap_or(0).to_string();
-        for step in steps.iter().rev() {
-            digits += &format!("{step:019}");
-        }
+        let highest = steps.pop().unwrap_or(0).to_string();
+        let others = steps.iter().rev().map(|step| format!("{step:019}"));
+        let digits: String = iter::once(highest).chain(others).collect();
         f.pad_integral(!self.is_negative(), "", &digits)
     }
 }

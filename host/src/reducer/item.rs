@@ -53,7 +53,7 @@ pub(super) mod private {
         type Gap: Pod + fmt::Debug + Send + Sync;
         /// And those from there to the next value.
         type Tail: Pod + fmt::Debug + Send + Sync;
-        fn is_nan(self) -> bool;
+        fn is_nan(&self) -> bool;
         /// Numbers in their order, -0 before +0; unspecified for a NaN.
         fn order(&self, other: &Self) -> Ordering;
         fn zero() -> Self;
@@ -73,7 +73,7 @@ macro_rules! integers {
         impl Scalar for $type {
             type Gap = [u8; $gap];
             type Tail = [u8; $tail];
-            fn is_nan(self) -> bool {
+            fn is_nan(&self) -> bool {
                 false
             }
             fn order(&self, other: &Self) -> Ordering {
@@ -111,8 +111,8 @@ macro_rules! floats {
         impl Scalar for $type {
             type Gap = [u8; $gap];
             type Tail = [u8; $tail];
-            fn is_nan(self) -> bool {
-                <$type>::is_nan(self)
+            fn is_nan(&self) -> bool {
+                <$type>::is_nan(*self)
             }
             fn order(&self, other: &Self) -> Ordering {
                 self.total_cmp(other)

@@ -50,7 +50,7 @@ use crate::device::{Arg, Device, DeviceError, Kernel, LaunchShape, Pod, Stream, 
 
 pub(crate) use engine::Cache;
 use engine::Engine;
-use input::{Operand, Owner, Place, common_len};
+use input::{Operand, Owner, Place};
 use shapes::{Extent, Shape};
 
 pub use error::Error;
@@ -106,6 +106,7 @@ impl<T: Item, O: Operation<T>> fmt::Debug for Reducer<T, O> {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "an input is a reference, or as light as one")]
 impl<T: Item, O: Operation<T>> Reducer<T, O> {
     /// Loads the kernel, unless the device has it already, and makes room for a result.
     ///
@@ -171,7 +172,7 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         I: Input<Item = T, Arity = O::Arity>,
     {
         let (first, second) = input.operands();
-        let n = common_len(first.len(), second.map(|second| second.len()))?;
+        let n = Self::check_len(first.len(), second.map(|second| second.len()))?;
         let raw = match (n, first, second) {
             (0, _, _) => O::nothing().ok_or(Error::Empty { op: O::NAME })?,
             (_, Operand::Device(first), None) => self.on_device(first, None)?,
@@ -202,7 +203,7 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         I: DeviceInput<Item = T, Arity = O::Arity>,
     {
         let (first, second) = input.places();
-        let n = common_len(first.len, second.map(|second| second.len))?;
+        let n = Self::check_len(first.len, second.map(|second| second.len))?;
         if n == 0 && O::nothing().is_none() {
             return Err(Error::Empty { op: O::NAME });
         }
@@ -257,6 +258,15 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         shapes::shape(extent, O::CLASS, self.engine.machine())
     }
 
+    /// The common length of one or two inputs.
+    fn check_len(n: u64, second: Option<u64>) -> Result<u64, Error> {
+        match second {
+            Some(second) if second != n => Err(Error::Lengths { first: n, second }),
+            _ if n > O::MOST => Err(Error::TooLong { op: O::NAME, item: T::NAME, n, most: O::MOST }),
+            _ => Ok(n),
+        }
+    }
+
     /// Reduces on the device's own stream.
     fn on_device(&self, first: Place<'_, T>, second: Option<Place<'_, T>>) -> Result<O::Raw, Error> {
         self.engine.with_room(&self.device, |out| self.launch(first, second, out, self.engine.stream()))
@@ -272,9 +282,6 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         stream: &Stream,
     ) -> Result<(), Error> {
         let n = first.len;
-        if n > O::MOST {
-            return Err(Error::TooLong { op: O::NAME, item: T::NAME, n, most: O::MOST });
-        }
         self.check_own(&first)?;
         let shape = self.shape_of(first.address, n);
         let launch = LaunchShape { overlap: true, ..LaunchShape::linear(shape.grid, shape.block, 0) };
