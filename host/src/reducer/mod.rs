@@ -241,7 +241,7 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
     ///
     /// let device = Device::open(DeviceChoice::Simulator)?;
     /// let depth = Reducer::<f32, Sum>::new(&device)?.depth(1 << 28);
-    /// assert!((100..1000).contains(&depth));
+    /// assert!((50..500).contains(&depth), "{depth}");
     /// # Ok::<(), warpfold::Error>(())
     /// ```
     pub fn depth(&self, n: u64) -> u64 {
