@@ -15,6 +15,7 @@
 //! - `input` holds `n` elements and is aligned to the element; `output` holds one [`Raw`].
 //! - Each block takes `span` packs of 16 bytes, block 0 also the elements before the first boundary of 16 bytes, and the last
 //!   block those behind the last whole pack; the grid covers all. A block takes fewer than 2^30 elements.
+//! - `keep` is the part of what is read that the second-level cache is to keep.
 //! - `slots` holds [`Cells::LEN`](cells) and one more 64-bit words in global memory, all 0. They are 0 again when the launch
 //!   has ended, and nobody else uses them meanwhile.
 
@@ -177,12 +178,15 @@ unsafe fn chunk_sum<T: Item, const LIMBS: usize, const LOADS: usize>(
                 let mut i = 0;
                 loop {
                     control::no_unroll();
-                    sum.add(x);
                     let pack = first + i / lanes * threads;
-                    if i == LOADS * lanes || pack >= end {
+                    let is_there = i < LOADS * lanes && pack < end;
+                    // The next one is on its way while this one is added.
+                    let next = if is_there { (*input.add(head + pack * lanes + i % lanes)).widen() } else { -0.0 };
+                    sum.add(x);
+                    if !is_there {
                         break;
                     }
-                    x = (*input.add(head + pack * lanes + i % lanes)).widen();
+                    x = next;
                     i += 1;
                 }
             }
