@@ -12,7 +12,8 @@
 #   lab        the tables of the lab, as a user gets them: lab.<command>.<format>
 #   load       what loading each module takes with an empty compiler cache: load.txt
 #   reduce     the tools themselves, from a cold start too
-#   sanitizer  compute-sanitizer over every rung, transpose and access pattern
+#   soak       ten minutes of random calls of the library from several threads at once: soak.txt
+#   sanitizer  compute-sanitizer over every rung, transpose and access pattern, and over the production reducer
 #   replay     the launches that hardware.sh records
 #
 # A short table comes last; exit status 1 if anything in it failed. nvcc and compute-sanitizer are used if they are there.
@@ -28,7 +29,7 @@ trap 'rm -rf "$bundle"; [ -z "$built_in" ] || rm -f "$built_in"' EXIT
 unpack "$archive" "$bundle" || exit 1
 out=${1:-${OUT:-out}}
 shift || true
-stages=${*:-tests peers reducer accuracy lab load reduce sanitizer replay}
+stages=${*:-tests peers reducer accuracy lab load reduce soak sanitizer replay}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 export PATH="$bundle/bin:$PATH:/usr/local/cuda/bin"
@@ -170,6 +171,13 @@ stage_reduce() {
     verdict "reduce" $? "all variants; the first run ever took $(grep '^real' "$out/reduce.txt" | cut -f2)"
 }
 
+# Seconds of the soak; ten minutes unless SOAK_SECONDS says otherwise.
+stage_soak() {
+    local seconds=${SOAK_SECONDS:-600}
+    timeout $((seconds + 120)) soak --device cuda --seconds "$seconds" >"$out/soak.txt" 2>&1
+    verdict "soak" $? "$(tail -1 "$out/soak.txt")"
+}
+
 stage_sanitizer() {
     if ! command -v compute-sanitizer >/dev/null; then
         say "--      compute-sanitizer: not there"
@@ -183,6 +191,9 @@ stage_sanitizer() {
     for variant in $(listed access | grep -v -e transfer -e all); do
         echo "access $variant --device cuda --n 65536 --reps 1"
     done >>"$commands"
+    # The library, all operations and types at random: racecheck follows shared memory alone and is the slowest, so that what
+    # it gets through in these seconds is a part.
+    for variant in 1 2 3 4; do echo "soak --device cuda --quick --threads 1 --seconds 30 --seed $variant"; done >>"$commands"
     count=$(wc -l <"$commands")
     # The driver is asked for one parameter too many, to learn their number: no error of ours.
     for tool in memcheck racecheck initcheck synccheck; do
@@ -213,5 +224,5 @@ cat "$out/ladder.txt" "$out/transpose.txt" >>"$summary" 2>/dev/null
 cat "$summary"
 printf '%s failed, %s s\n' "$failures" "$SECONDS" | tee -a "$summary"
 # What is only for looking into a failure.
-(cd "$out" && tar -czf logs.tar.gz --remove-files $(ls | grep -E '^(machine|tests|ladder|transpose|reduce|sanitizer|hardware)[.]t|^lab[.]log$'))
+(cd "$out" && tar -czf logs.tar.gz --remove-files $(ls | grep -E '^(machine|tests|ladder|transpose|reduce|sanitizer|hardware)[.]t|^lab[.]log$|^reducer[.]build[.]log$'))
 [ "$failures" -eq 0 ]

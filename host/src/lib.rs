@@ -56,3 +56,8 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../guide/src/library.md")]
 struct Library;
+
+/// And the one on how a reduction works.
+#[cfg(doctest)]
+#[doc = include_str!("../../guide/src/reducer.md")]
+struct ProductionReducer;

@@ -126,6 +126,7 @@ impl<T: Item, O: Operation<T>, I: Input<T, O>> Contender for Ours<T, O, I> {
         args.extend([
             Arg::U64(call.n),
             Arg::U64(shape.span),
+            Arg::U32(shape.keep.to_bits()),
             Arg::Pointer(out.address()),
             Arg::Pointer(stream.workspace()),
         ]);

@@ -171,7 +171,7 @@ where
         0 | 1 => test.at_once(rng).context("reduced at once"),
         2..=4 => test.queued(rng).context("reduced on a stream"),
         5 | 6 => test.captured(rng).context("reduced in a graph"),
-        _ => test.from_host(rng).context("reduced from the host"),
+        _ => test.on_the_host(rng).context("reduced from the host"),
     }
 }
 
@@ -213,7 +213,7 @@ where
         self.judge(&part, &self.reducer.reduce(self.input(&part)))
     }
 
-    fn from_host(&self, rng: &mut ChaCha8Rng) -> anyhow::Result<()> {
+    fn on_the_host(&self, rng: &mut ChaCha8Rng) -> anyhow::Result<()> {
         let part = Part::draw(self.len(), rng);
         let (a, b) = (&self.a.values[part.first.clone()], &self.b.values[part.second.clone()]);
         // A little of the memory that the elements take: they come in chunks.
