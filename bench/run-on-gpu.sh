@@ -8,6 +8,7 @@
 #   tests      every test binary, on the GPU and on the simulator
 #   peers      the ladder and the transposes beside nvcc's: ladder.json, transpose.json
 #   reducer    the production reducer beside CUB, Thrust, PyTorch, CuPy and its twin: reducer.txt, reducer.json
+#   accuracy   sums of floats beside NumPy's and CUB's, by their errors and times: accuracy.txt, accuracy.json
 #   lab        the tables of the lab, as a user gets them: lab.<command>.<format>
 #   load       what loading each module takes with an empty compiler cache: load.txt
 #   reduce     the tools themselves, from a cold start too
@@ -28,7 +29,7 @@ trap 'rm -rf "$bundle"; [ -z "$built_in" ] || rm -f "$built_in"' EXIT
 unpack "$archive" "$bundle" || exit 1
 out=${1:-${OUT:-out}}
 shift || true
-stages=${*:-tests peers reducer lab load reduce soak sanitizer replay}
+stages=${*:-tests peers reducer accuracy lab load reduce soak sanitizer replay}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 export PATH="$bundle/bin:$PATH:/usr/local/cuda/bin"
@@ -107,6 +108,18 @@ stage_peers() {
 stage_reducer() {
     timeout 540 "$bundle/tree/bench/peers/compare.sh" "$out" "${CASES:-full}"
     verdict "reducer" $? "$(grep -o 'missing: .*' "$out/reducer.txt" || echo "all peers"); tables in reducer.txt"
+}
+
+# PEERS and CCCL as in the stage before.
+stage_accuracy() {
+    local peers=${PEERS:-$bundle/peers} more=(--numpy "$bundle/tree/bench/peers/numpy_sum.py")
+    if [ ! -e "$peers/peers.so" ] && command -v nvcc >/dev/null; then
+        "$bundle/tree/bench/peers/build.sh" "$peers" >"$out/accuracy.build.log" 2>&1
+        verdict "build.sh" $? "CUB for the accuracy of sums"
+    fi
+    [ ! -e "$peers/peers.so" ] || more+=(--peers "$peers/peers.so")
+    timeout 540 accuracy "${more[@]}" --json "$out/accuracy.json" 2>"$out/accuracy.log" | tee "$out/accuracy.txt"
+    verdict "accuracy" "${PIPESTATUS[0]}" "tables in accuracy.txt"
 }
 
 # Runs a command of the lab and keeps what it prints.
@@ -211,5 +224,5 @@ cat "$out/ladder.txt" "$out/transpose.txt" >>"$summary" 2>/dev/null
 cat "$summary"
 printf '%s failed, %s s\n' "$failures" "$SECONDS" | tee -a "$summary"
 # What is only for looking into a failure.
-(cd "$out" && tar -czf logs.tar.gz --remove-files $(ls | grep -E '^(machine|tests|ladder|transpose|reduce|sanitizer|hardware)[.]t|^lab[.]log$'))
+(cd "$out" && tar -czf logs.tar.gz --remove-files $(ls | grep -E '^(machine|tests|ladder|transpose|reduce|sanitizer|hardware)[.]t|^lab[.]log$|^reducer[.]build[.]log$'))
 [ "$failures" -eq 0 ]

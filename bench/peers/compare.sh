@@ -18,15 +18,17 @@ args=()
 missing=()
 
 peers=${PEERS:-$work}
-if [ -z "${PEERS:-}" ]; then
-    if ! command -v nvcc >/dev/null; then
-        missing+=("nvcc, and so CUB, Thrust and the twin")
-    elif ! "$sources/build.sh" "$peers" >"$out/reducer.build.log" 2>&1; then
-        missing+=("CUB, Thrust or the twin, which nvcc cannot compile: $out/reducer.build.log")
-    fi
+if [ -z "${PEERS:-}" ] && command -v nvcc >/dev/null; then
+    "$sources/build.sh" "$peers" >"$out/reducer.build.log" 2>&1
 fi
-[ ! -e "$peers/peers.so" ] || args+=(--peers "$peers/peers.so")
-[ ! -e "$peers/reduce.cubin" ] || args+=(--twin "$peers/reduce.cubin")
+add() { # add FLAG FILE WHAT
+    if [ -e "$2" ]; then args+=("$1" "$2"); else missing+=("$3"); fi
+}
+add --peers "$peers/peers.so" "CUB and Thrust"
+add --twin "$peers/reduce.cubin" "the twin"
+if [ ${#missing[@]} -gt 0 ]; then
+    missing+=("$(if [ -e "$out/reducer.build.log" ]; then echo "see $out/reducer.build.log"; else echo "there is no nvcc"; fi)")
+fi
 
 for module in torch cupy; do
     # Only the quick ones: Python's peers are far behind.
@@ -39,5 +41,5 @@ done
 
 reducer --cases "$cases" "${args[@]}" --json "$out/reducer.json" | tee "$out/reducer.txt"
 status=$?
-[ ${#missing[@]} -eq 0 ] || (IFS=';'; printf 'missing: %s\n' "${missing[*]}") | tee -a "$out/reducer.txt"
+[ ${#missing[@]} -eq 0 ] || (IFS=,; printf 'missing: %s\n' "${missing[*]}") | tee -a "$out/reducer.txt"
 exit $status

@@ -18,8 +18,8 @@ pub enum DeviceError {
         text: cuda_driver::ErrorText,
     },
     /// A fault has ended the device's context: no call of this [`Device`](super::Device), nor of anything that it made, works
-    /// any more. When all of it is dropped, the primary context is given back, and [`Device::open`](super::Device::open) makes
-    /// a new one.
+    /// any more. When all of it is dropped, the primary context is given back, and [`Device::open`](super::Device::open) asks
+    /// the driver for a new one. What NVIDIA documents is that a new process gets one that works.
     #[error("cannot {action}: the device is lost, the CUDA driver returned {code}, {text}")]
     Lost {
         /// What was being done.
@@ -40,7 +40,7 @@ pub enum DeviceError {
     /// The CUDA driver cannot load a module.
     #[error("module {module} cannot be loaded: the CUDA driver returned {code}, {text}{}", after_newline(.log))]
     ModuleRefused {
-        /// The module's name, as given to [`Device::load`].
+        /// The module's name, as given to [`Device::load`](super::Device::load).
         module: String,
         /// The driver's error code, a `CUresult`.
         code: u32,
@@ -52,7 +52,7 @@ pub enum DeviceError {
     /// The simulator cannot load a module.
     #[error("module {module} cannot be loaded: {reason}")]
     NotSimulated {
-        /// The module's name, as given to [`Device::load`].
+        /// The module's name, as given to [`Device::load`](super::Device::load).
         module: String,
         /// The place in the PTX and what is wrong with it.
         reason: String,
@@ -60,7 +60,7 @@ pub enum DeviceError {
     /// A module has no kernel of that name.
     #[error("module {module} has no kernel {kernel}")]
     NoKernel {
-        /// The module's name, as given to [`Device::load`].
+        /// The module's name, as given to [`Device::load`](super::Device::load).
         module: String,
         /// The kernel's name.
         kernel: String,
@@ -89,7 +89,8 @@ pub enum DeviceError {
         /// Size of each argument in bytes.
         arguments: Vec<usize>,
     },
-    /// The simulator was told to stop in the middle of a launch; see [`Device::interrupt_by`].
+    /// The simulator was told to stop in the middle of a launch; see
+    /// [`Device::interrupt_by`](super::Device::interrupt_by).
     #[error("{kernel} was interrupted")]
     Interrupted {
         /// The kernel's name.

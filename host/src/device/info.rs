@@ -87,7 +87,8 @@ pub struct DeviceInfo {
     pub max_threads_per_block: u32,
     /// Shared memory that a block gets without asking for more, in bytes.
     pub shared_bytes_per_block: u32,
-    /// Shared memory that a block gets if it asks for it, in bytes; [`Device::launch`] asks.
+    /// Shared memory that a block gets if it asks for it, in bytes; [`Device::launch`](super::Device::launch)
+    /// asks.
     pub most_shared_bytes_per_block: u32,
     /// Size of the L2 cache in bytes. `None` where the driver does not tell, and on the simulator.
     pub l2_bytes: Option<u64>,

@@ -43,7 +43,7 @@ impl LaunchShape {
 /// One argument of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arg {
-    /// A device address, such as [`Buffer::address`].
+    /// A device address, such as [`Buffer::address`](super::Buffer::address).
     Pointer(u64),
     /// A 64-bit integer, such as a `usize` of the kernel.
     U64(u64),

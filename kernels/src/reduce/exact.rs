@@ -26,6 +26,7 @@ use self::accumulator::Accumulator;
 use self::cells::Cells;
 pub use self::cells::{NARROW_LIMBS, WIDE_LIMBS};
 use self::item::{Item, Pack};
+use core::cmp::min;
 use core::mem::MaybeUninit;
 use cuda_std::ext::{atomic, control};
 use cuda_std::{address_space, thread, warp};
@@ -76,6 +77,7 @@ pub unsafe fn exact<T: Item, const LIMBS: usize, const LOADS: usize>(
     input: *const T,
     n: usize,
     span: usize,
+    _keep: f32,
     output: *mut Raw<T::Value, LIMBS>,
     slots: *mut u64,
 ) {
@@ -146,8 +148,10 @@ unsafe fn chunk_sum<T: Item, const LIMBS: usize, const LOADS: usize>(
     // SAFETY: packs below `end` lie within the input, on a boundary; elements before `head`, and from `tail` to `n`, too.
     unsafe {
         let packed = input.add(head).cast::<Pack>();
-        let end = if block + 1 == blocks { packs } else { (block + 1) * span };
-        let mut first = block * span + tid;
+        // A block may have no packs.
+        let begin = min(block * span, packs);
+        let end = min(begin + span, packs);
+        let mut first = begin + tid;
         while first < end {
             // All loads are asked for before the first is waited for.
             let mut batch = [T::MINUS_ZEROS; LOADS];
@@ -237,7 +241,7 @@ unsafe fn warp_sum<const LIMBS: usize>(sum: Accumulator<LIMBS>) -> Accumulator<L
 #[inline(always)]
 fn elements_to_boundary<T>(input: *const T, n: usize) -> usize {
     let head = (input as usize).wrapping_neg() % size_of::<Pack>() / size_of::<T>();
-    if head < n { head } else { n }
+    min(head, n)
 }
 
 /// `body` for 0 to `count`, a constant of at most 8, written out: LLVM keeps an array in registers only if each index is a

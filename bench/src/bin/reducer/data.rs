@@ -9,7 +9,7 @@ use warpfold::device::{Buffer, Device, Pod};
 use crate::cases::{Case, Element, Operation as Op};
 
 /// Values after which the input repeats itself: odd, so that it fits no grid or vector.
-const PERIOD: usize = 1_000_003;
+const PERIOD: usize = 100_003;
 
 /// Half the distance from 1 to the next `f16`.
 const F16_ROUNDOFF: f64 = 1.0 / 2048.0;

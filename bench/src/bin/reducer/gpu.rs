@@ -8,7 +8,7 @@ use cust::{
     sys::{CUfunction, CUstream, cuLaunchKernel},
 };
 
-/// A kernel with arguments of 64 bits, ready to be launched again and again.
+/// A kernel with arguments of up to 64 bits, ready to be launched again and again.
 pub(crate) struct BareLaunch {
     // Keeps the function loaded.
     _module: Module,

@@ -82,7 +82,15 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    match run(&Args::parse()) {
+    let args = Args::parse();
+    let cases = match check(&args).and_then(|()| cases::choose(&args.cases)) {
+        Ok(cases) => cases,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(&args, &cases) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
@@ -91,10 +99,13 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(args: &Args) -> anyhow::Result<()> {
+fn check(args: &Args) -> anyhow::Result<()> {
     ensure!(args.samples > 0, "samples is 0, and at least 1 is needed");
     ensure!(args.rounds > 0, "rounds is 0, and at least 1 is needed");
-    let cases = cases::choose(&args.cases)?;
+    Ok(())
+}
+
+fn run(args: &Args, cases: &[Case]) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     if args.list {
         return Ok(cases.iter().try_for_each(|case| writeln!(out, "{case}"))?);
@@ -110,7 +121,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
     };
     let mut report = Report {
         environment: bench.environment(args)?,
-        gpu: Some(Gpu::from_name(&bench.device.info().name)),
+        gpu: (bench.device.info().kind == DeviceKind::Cuda).then(|| Gpu::from_name(&bench.device.info().name)),
         outside: args
             .outside
             .iter()
@@ -121,7 +132,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
         ..Report::default()
     };
     for round in 0..args.rounds {
-        bench.round(&cases, round, &mut report)?;
+        bench.round(cases, round, &mut report)?;
     }
     report.missing.sort_unstable();
     report.missing.dedup();

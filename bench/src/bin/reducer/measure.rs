@@ -6,7 +6,7 @@ use std::{fmt, time::Duration};
 use anyhow::Context;
 use bench::Times;
 use warpfold::{
-    device::{Arg, Buffer, Device, Graph, Kernel, LaunchShape, Stream},
+    device::{Arg, Buffer, Device, DeviceKind, Graph, Kernel, LaunchShape, Stream},
     ptx::PtxLibrary,
 };
 
@@ -121,7 +121,9 @@ impl Lab {
     pub(crate) fn new(device: &Device, library: &PtxLibrary, samples: usize) -> anyhow::Result<Self> {
         let ptx = library.find(FLUSH_KERNEL, device.info().compute_capability)?;
         let stream = device.stream()?;
-        let mut flushed = device.alloc((FLUSH_BYTES / 4) as usize)?;
+        // The simulator has no cache.
+        let flush_bytes = if device.info().kind == DeviceKind::Cuda { FLUSH_BYTES } else { 4 };
+        let mut flushed = device.alloc((flush_bytes / 4) as usize)?;
         flushed.fill_bytes(1)?;
         Ok(Self {
             stream,

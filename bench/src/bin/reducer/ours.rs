@@ -4,7 +4,8 @@ use std::cell::RefCell;
 
 use half::{bf16, f16};
 use warpfold::{
-    ArgMax, ArgMin, Dot, Max, MaxAbs, Min, MinMax, Reducer, SquaredDistance, Sum, SumAbs, SumSquares, WrappingSum,
+    ArgMax, ArgMin, Dot, Max, MaxAbs, Min, MinMax, Reducer, ReproducibleSum, SquaredDistance, Sum, SumAbs, SumSquares,
+    WrappingSum,
     device::{Arg, Buffer, Device, DeviceError, Kernel, LaunchShape, Module, RawSlice, Stream},
     reducer::{DeviceInput, Item, Operation, Pair, Single},
 };
@@ -38,7 +39,7 @@ pub(crate) fn open(device: &Device, case: &Case, twin: Option<&Module>) -> anyho
             single!(Sum: i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 f16 bf16 f32 f64)
         }
         Op::Wrapping => single!(WrappingSum: i32 u32),
-        Op::Exact => Ok(Vec::new()),
+        Op::Exact => single!(ReproducibleSum: f32 f64),
         Op::Min => single!(Min: i8 i32 f16 bf16 f32 f64),
         Op::Max => single!(Max: i8 i32 f16 bf16 f32),
         Op::ArgMin => single!(ArgMin: i8 i32 i64 f16 f32 f64),
@@ -125,6 +126,7 @@ impl<T: Item, O: Operation<T>, I: Input<T, O>> Contender for Ours<T, O, I> {
         args.extend([
             Arg::U64(call.n),
             Arg::U64(shape.span),
+            Arg::U32(shape.keep.to_bits()),
             Arg::Pointer(out.address()),
             Arg::Pointer(stream.workspace()),
         ]);

@@ -50,11 +50,12 @@ pub(crate) fn measure(
     let part = parts(case, Cache::Warm)[0];
     let call = Call { input: input.address(part.start), right: input.address(part.right), n: case.n };
     let packs = (case.n * case.element.size()).div_ceil(16);
-    let args = vec![call.input, call.n, packs, output.address(), slots.address()];
+    let keep = 1.0f32.to_bits().into();
+    let args = vec![call.input, call.n, packs, keep, output.address(), slots.address()];
     let stream = lab.stream.raw().context("a bare launch needs a GPU")?;
     let mut bare = BareLaunch::new(&ptx.text, &kernel, BLOCK, args, stream)?;
     let mut through_library = || ours.call(call, &lab.stream);
-    // SAFETY: input, number, span, output and slots are the parameters of every kernel of the reducer, and all of this
+    // SAFETY: input, number, span, keep, output and slots are the parameters of every kernel of the reducer, and all of this
     // memory outlives the last synchronisation below.
     let mut through_driver = || unsafe { bare.launch() };
     let (mut calls, mut launches) = (Vec::new(), Vec::new());

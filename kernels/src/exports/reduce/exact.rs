@@ -12,9 +12,9 @@ macro_rules! kernels {
         /// The launch's contract (see [`exact`](crate::reduce::exact)).
         #[cuda_std::kernel]
         #[allow(improper_ctypes_definitions)]
-        pub unsafe fn $name(input: *const $t, n: usize, span: usize, output: *mut Raw<$value, $limbs>, slots: *mut u64) {
+        pub unsafe fn $name(input: *const $t, n: usize, span: usize, keep: f32, output: *mut Raw<$value, $limbs>, slots: *mut u64) {
             // SAFETY: the caller's contract is the callee's.
-            unsafe { $function::<$t, $limbs, $loads>(input, n, span, output, slots) }
+            unsafe { $function::<$t, $limbs, $loads>(input, n, span, keep, output, slots) }
         }
     )*};
 }
