@@ -2,5 +2,6 @@
 
 pub mod access;
 pub mod ladder;
+#[cfg(feature = "ext")]
 pub mod reduce;
 pub mod transpose;

@@ -1,4 +1,142 @@
-//! The production kernels: what the `warpfold` library launches.
+//! The production reduction: any of fourteen types, any operation of [`op`], in one launch.
+//!
+//! # The launch's contract
+//!
+//! A kernel takes `input` (or `left` and `right`), `n`, `span`, `keep`, `output` and `slots`. A *pack* is 16 bytes of the input,
+//! the first of which begins at its first boundary of 16 bytes.
+//!
+//! - `input` holds `n` elements, at least one, and is aligned to its element; `output` has room for one raw result.
+//! - The block is one-dimensional, of whole warps. The grid has at least `ceil(packs / span)` blocks: block `b` takes the packs
+//!   from `b * span` on, and the first and the last block the elements outside of packs as well. A block may have no packs.
+//!   `span` is below 2^31 less 16 times the block.
+//! - `keep`, more than 0 and at most 1, is the fraction of the input that the second-level cache is to keep.
+//! - `slots` holds one 64-bit word for each 32 bits of the accumulator ([`words`]) and each block, all 0, aligned to 16 bytes;
+//!   they are 0 again when the launch has ended. Launches that may overlap do not share them. A grid of one block leaves them
+//!   alone.
+//! - The blocks start in the order of their numbers, or else there is room for two at a time: the last block waits for all
+//!   others, which wait for none ([`meet`]).
+//!
+//! For the same `n`, `span`, block size and alignment, the result is the same in each bit.
+//!
+//! What is written is a partial result that can be combined with others: square roots and divisions are its reader's.
 
-#[cfg(feature = "ext")]
+pub mod block;
 pub mod exact;
+pub mod grid;
+pub mod item;
+pub mod meet;
+pub mod op;
+pub mod source;
+mod unroll;
+pub mod words;
+
+use source::Source;
+use words::Words;
+
+/// What a kernel does to its elements.
+///
+/// A thread starts with [`start`](Self::start), takes packs in order of their place, and turns what it has into an
+/// accumulator; accumulators are combined in pairs, in an order that depends on the shape of the launch only.
+pub trait Reduction {
+    /// Where the elements are.
+    type Source: Source;
+    /// What a thread keeps while it reads packs.
+    type Thread: Copy;
+    /// A partial result, as it goes from thread to thread.
+    type Acc: Words;
+    /// A partial result, as it is written to memory.
+    type Raw;
+
+    /// Before the first pack.
+    fn start() -> Self::Thread;
+    /// With one more pack, whose place is its number in the block's span.
+    fn pack(thread: Self::Thread, pack: <Self::Source as Source>::Pack, place: u32) -> Self::Thread;
+    /// What the thread has; `first` is the index of the first element of the block's span.
+    fn finish(thread: Self::Thread, first: u64) -> Self::Acc;
+    /// One element, which has this index.
+    fn item(item: <Self::Source as Source>::Item, index: u64) -> Self::Acc;
+    /// What changes no accumulator.
+    fn identity() -> Self::Acc;
+    /// Two accumulators made one.
+    fn combine(a: Self::Acc, b: Self::Acc) -> Self::Acc;
+    /// What is written of the whole.
+    fn raw(acc: Self::Acc) -> Self::Raw;
+    /// The accumulators of a warp combined, in each of its lanes, if there is an instruction for that.
+    ///
+    /// # Safety
+    /// All 32 lanes call this together.
+    #[inline(always)]
+    unsafe fn redux(_acc: Self::Acc) -> Option<Self::Acc> {
+        None
+    }
+}
+
+/// A reduction whose threads keep an accumulator from the beginning.
+pub trait Fold {
+    /// See [`Reduction::Source`].
+    type Source: Source;
+    /// See [`Reduction::Acc`].
+    type Acc: Words;
+    /// See [`Reduction::Raw`].
+    type Raw;
+
+    /// See [`Reduction::identity`].
+    fn identity() -> Self::Acc;
+    /// The accumulator with all elements of a pack.
+    fn pack(acc: Self::Acc, pack: <Self::Source as Source>::Pack) -> Self::Acc;
+    /// See [`Reduction::item`].
+    fn item(item: <Self::Source as Source>::Item) -> Self::Acc;
+    /// See [`Reduction::combine`].
+    fn combine(a: Self::Acc, b: Self::Acc) -> Self::Acc;
+    /// See [`Reduction::raw`].
+    fn raw(acc: Self::Acc) -> Self::Raw;
+    /// See [`Reduction::redux`].
+    ///
+    /// # Safety
+    /// That of [`Reduction::redux`].
+    #[inline(always)]
+    unsafe fn redux(_acc: Self::Acc) -> Option<Self::Acc> {
+        None
+    }
+}
+
+impl<F: Fold> Reduction for F {
+    type Source = F::Source;
+    type Thread = F::Acc;
+    type Acc = F::Acc;
+    type Raw = F::Raw;
+
+    #[inline(always)]
+    fn start() -> F::Acc {
+        F::identity()
+    }
+    #[inline(always)]
+    fn pack(thread: F::Acc, pack: <F::Source as Source>::Pack, _place: u32) -> F::Acc {
+        F::pack(thread, pack)
+    }
+    #[inline(always)]
+    fn finish(thread: F::Acc, _first: u64) -> F::Acc {
+        thread
+    }
+    #[inline(always)]
+    fn item(item: <F::Source as Source>::Item, _index: u64) -> F::Acc {
+        F::item(item)
+    }
+    #[inline(always)]
+    fn identity() -> F::Acc {
+        F::identity()
+    }
+    #[inline(always)]
+    fn combine(a: F::Acc, b: F::Acc) -> F::Acc {
+        F::combine(a, b)
+    }
+    #[inline(always)]
+    fn raw(acc: F::Acc) -> F::Raw {
+        F::raw(acc)
+    }
+    #[inline(always)]
+    unsafe fn redux(acc: F::Acc) -> Option<F::Acc> {
+        // SAFETY: the caller's word.
+        unsafe { F::redux(acc) }
+    }
+}

@@ -1,5 +1,5 @@
 //! What a kernel's name tells: `<family><rung>_<op>_<type>[_b<block>]` of the ladder,
-//! `transpose_<variant>_b<bytes>_t<tile>`, `access_<pattern>[_<what>…]`.
+//! `transpose_<variant>_b<bytes>_t<tile>`, `access_<pattern>[_<what>…]`, `reduce_<op>_<type>` in production.
 
 use cuda_builder::{KernelTraits, NvvmArch};
 
@@ -15,6 +15,9 @@ const ELEMENTS: [&str; 6] = ["i32", "u32", "i64", "u64", "f32", "f64"];
 pub(crate) fn traits(name: &str) -> KernelTraits {
     if let Some(rest) = name.strip_prefix("access_") {
         return access(rest);
+    }
+    if let Some(rest) = name.strip_prefix("reduce_") {
+        return production(name, rest);
     }
     if let Some(transposition) = transposition(name) {
         return transposition;
@@ -43,6 +46,27 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
         block_size,
         barriers: barriers(rung, block_size),
         least_arch: least_arch(rung),
+        ..KernelTraits::default()
+    }
+}
+
+/// The traits of `reduce_<op>_<type>`: a module of its own, so that a program compiles what it uses. From sm_90 on grids can
+/// overlap, and loads can be told to leave the first-level cache alone.
+fn production(name: &str, rest: &str) -> KernelTraits {
+    let (op, element) = rest.rsplit_once('_').unwrap_or((rest, ""));
+    KernelTraits {
+        module: name.to_owned(),
+        // These are computed in double precision, whatever the element.
+        element: (!["exact", "moments", "wide"].contains(&op)).then(|| element.to_owned()),
+        op: Some(op.to_owned()),
+        // Without it ptxas makes do with 32 registers, and half of the loads wait for the others.
+        most_threads: Some(1024),
+        block_size: None,
+        // An exact sum's blocks clear their cells and add to them; they draw a ticket; the last takes the grid's cells.
+        barriers: Some(if op == "exact" { 5 } else { 1 }),
+        least_arch: None,
+        later_arch: Some(NvvmArch::Compute90),
+        without_lines: true,
     }
 }
 

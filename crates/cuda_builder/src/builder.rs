@@ -25,10 +25,16 @@ pub struct KernelTraits {
     pub op: Option<String>,
     /// The block size that the kernel is compiled for.
     pub block_size: Option<u32>,
+    /// The most threads that a block has, where ptxas is to use the registers that leaves it.
+    pub most_threads: Option<u32>,
     /// How many block-wide barriers the source has, loops unrolled where the compiler must.
     pub barriers: Option<u32>,
     /// The oldest architecture that has the instructions that the kernel is made of; `None` if any has.
     pub least_arch: Option<NvvmArch>,
+    /// A later architecture that the module is compiled for as well, because it can do better there.
+    pub later_arch: Option<NvvmArch>,
+    /// Whether the module has no line table, whatever [`CudaBuilder::generate_line_info`] says: it is most of the text.
+    pub without_lines: bool,
 }
 
 /// One compiled module.
@@ -228,21 +234,10 @@ impl CudaBuilder {
             modules.retain(|name, _| name == only);
         }
 
-        // What no kernel reaches is dropped once, and not once for each module.
+        let bounded = ir::bound_blocks(&linked, |name| self.traits(name).most_threads);
         let prepared = scratch.path().join("prepared.ll");
-        write(&prepared, ir::prepare(&linked)?)?;
-        let reduced = scratch.path().join("reduced.bc");
-        internalize(toolchain, names.iter().map(String::as_str), &reduced.with_extension("list"))?
-            .arg("-passes=internalize,globaldce")
-            .arg(&prepared)
-            .arg("-o")
-            .arg(&reduced)
-            .run("opt")?;
-
-        let compiled: Vec<CompiledModule> = modules
-            .par_iter()
-            .map(|(name, kernels)| self.compile_module(toolchain, name, kernels, &reduced, scratch.path()))
-            .collect::<Result<_, _>>()?;
+        write(&prepared, ir::prepare(&bounded)?)?;
+        let compiled = self.compile_modules(toolchain, &modules, &prepared, scratch.path())?;
 
         let findings: Vec<Finding> = compiled
             .par_iter()
@@ -254,7 +249,8 @@ impl CudaBuilder {
         }
 
         let mut kernels = Vec::new();
-        for module in &compiled {
+        // The kernels of a module are the same for each architecture.
+        for module in compiled.chunk_by(|a, b| a.name == b.name).map(|of_one| &of_one[0]) {
             let traits: BTreeMap<_, _> = modules[&module.name].iter().map(|(name, traits)| (&**name, traits)).collect();
             for entry in ptx::entries(&module.ptx) {
                 let traits = traits[entry.name];
@@ -318,20 +314,73 @@ impl CudaBuilder {
         artifacts(command, &path, ".rlib")?.ok_or_else(|| CudaBuilderError::BuildFailed(self.path.clone()))
     }
 
+    /// Compiles all modules, in order of their names, from what they have in common.
+    fn compile_modules(
+        &self,
+        toolchain: &Toolchain,
+        modules: &BTreeMap<String, Vec<(String, KernelTraits)>>,
+        prepared: &Path,
+        scratch: &Path,
+    ) -> Result<Vec<CompiledModule>, CudaBuilderError> {
+        // To read all of it for each module would take most of the time: so what no kernel reaches is dropped once, and then
+        // what no kernel of a part reaches.
+        let reduce = |from: &Path, to: &Path, kernels: &mut dyn Iterator<Item = &str>| {
+            internalize(toolchain, kernels, &to.with_extension("list"))?
+                .arg("-passes=internalize,globaldce")
+                .arg(from)
+                .arg("-o")
+                .arg(to)
+                .run("opt")
+        };
+        let modules: Vec<_> = modules.iter().collect();
+        let names = |modules: &[(&String, &'_ Vec<(String, KernelTraits)>)]| {
+            modules.iter().flat_map(|(_, kernels)| kernels.iter().map(|(name, _)| name.clone())).collect::<Vec<_>>()
+        };
+        let reduced = scratch.join("reduced.bc");
+        reduce(prepared, &reduced, &mut names(&modules).iter().map(String::as_str))?;
+
+        let parts: Vec<_> = modules.chunks(modules.len().isqrt().max(1)).enumerate().collect();
+        let compiled: Vec<Vec<CompiledModule>> = parts
+            .par_iter()
+            .map(|&(i, part)| {
+                let bitcode = scratch.join(format!("part{i}.bc"));
+                reduce(&reduced, &bitcode, &mut names(part).iter().map(String::as_str))?;
+                let targets: Vec<_> = part
+                    .iter()
+                    .flat_map(|&(name, kernels)| self.archs(kernels).into_iter().map(move |arch| (name, kernels, arch)))
+                    .collect();
+                targets
+                    .par_iter()
+                    .map(|&(name, kernels, arch)| self.compile_module(toolchain, name, arch, kernels, &bitcode, scratch))
+                    .collect()
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(compiled.into_iter().flatten().collect())
+    }
+
+    /// What a module of these kernels is compiled for, oldest first.
+    fn archs(&self, kernels: &[(String, KernelTraits)]) -> Vec<NvvmArch> {
+        let least = kernels.iter().filter_map(|(_, traits)| traits.least_arch).fold(self.arch, NvvmArch::max);
+        let later = kernels.iter().filter_map(|(_, traits)| traits.later_arch).max();
+        [least].into_iter().chain(later.filter(|&later| later > least)).collect()
+    }
+
     /// Optimises one module and prints it as PTX.
     fn compile_module(
         &self,
         toolchain: &Toolchain,
         name: &str,
+        arch: NvvmArch,
         kernels: &[(String, KernelTraits)],
         reduced: &Path,
         scratch: &Path,
     ) -> Result<CompiledModule, CudaBuilderError> {
-        let arch = kernels.iter().filter_map(|(_, traits)| traits.least_arch).fold(self.arch, NvvmArch::max);
-        let optimised = scratch.join(format!("{name}.ll"));
+        let line_info = self.line_info && !kernels.iter().any(|(_, traits)| traits.without_lines);
+        let optimised = scratch.join(format!("{name}.{arch}.ll"));
         internalize(toolchain, kernels.iter().map(|(name, _)| name.as_str()), &optimised.with_extension("list"))?
             // Without the names of Rust's blocks and values, which carry hashes, the PTX has LLVM's numbers.
             .arg("-discard-value-names")
+            .args((!line_info).then_some("-strip-debug"))
             .arg(format!("-mcpu={arch}"))
             .args(["-passes=internalize,globaldce,default<O3>", "-S"])
             .arg(reduced)
@@ -339,20 +388,22 @@ impl CudaBuilder {
             .arg(&optimised)
             .run("opt")?;
         let llvm_ir = read(&optimised)?;
-        let line_table = if self.line_info {
+        let line_table = if line_info {
             let (numbered, table) = line_info::number(&llvm_ir)?;
             write(&optimised, numbered)?;
             Some(table)
         } else {
             None
         };
-        let printed = scratch.join(format!("{name}.ptx"));
+        let printed = scratch.join(format!("{name}.{arch}.ptx"));
         tool(toolchain, "llc")
             // Loop strength reduction keeps a pointer beside each index, which costs a loop two instructions; ptxas makes
             // addresses cheaper.
             .args(["-O3", "-disable-lsr"])
+            // Comments are a fifth of a text that nobody is led through.
+            .args((!line_info).then_some("-asm-verbose=0"))
             .arg(format!("-mcpu={arch}"))
-            .arg(format!("-mattr={}", arch.ptx_feature(self.line_info)))
+            .arg(format!("-mattr={}", arch.ptx_feature(line_info)))
             .arg(&optimised)
             .arg("-o")
             .arg(&printed)

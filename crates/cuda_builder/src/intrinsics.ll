@@ -190,3 +190,207 @@ define internal void @__cuda_std_bulk_copy_to_shared(ptr %target, ptr %source, i
   call void @llvm.nvvm.cp.async.bulk.global.to.shared.cluster(ptr addrspace(7) %cluster, ptr addrspace(3) %reports, ptr addrspace(1) %global, i32 %bytes, i16 0, i64 0, i1 false, i1 false)
   ret void
 }
+
+; The architecture that the module is compiled for, times ten: LLVM's NVVMReflect pass replaces the call by the number, and
+; branches on it by the arm that is taken.
+
+@__cuda_std_arch_name = private unnamed_addr constant [12 x i8] c"__CUDA_ARCH\00"
+
+declare i32 @__nvvm_reflect(ptr)
+
+define internal i32 @__cuda_std_arch() alwaysinline nounwind {
+  %arch = call i32 @__nvvm_reflect(ptr @__cuda_std_arch_name)
+  ret i32 %arch
+}
+
+; Programmatic dependent launch: PTX ISA, "griddepcontrol". Nothing below sm_90, where grids do not overlap.
+
+declare void @llvm.nvvm.griddepcontrol.wait()
+
+define internal void @__cuda_std_grid_wait() alwaysinline nounwind {
+  %arch = call i32 @__nvvm_reflect(ptr @__cuda_std_arch_name)
+  %known = icmp uge i32 %arch, 900
+  br i1 %known, label %overlap, label %end
+overlap:
+  call void @llvm.nvvm.griddepcontrol.wait()
+  br label %end
+end:
+  ret void
+}
+
+declare void @llvm.nvvm.griddepcontrol.launch.dependents()
+
+define internal void @__cuda_std_grid_launch_dependents() alwaysinline nounwind {
+  %arch = call i32 @__nvvm_reflect(ptr @__cuda_std_arch_name)
+  %known = icmp uge i32 %arch, 900
+  br i1 %known, label %overlap, label %end
+overlap:
+  call void @llvm.nvvm.griddepcontrol.launch.dependents()
+  br label %end
+end:
+  ret void
+}
+
+; Loads of what is read once, in the order of the source: PTX ISA, "ld", "createpolicy", "prefetch". What keeps them out of the
+; first-level cache, and part of them in the second, is of PTX 7.4 and sm_80: here from sm_90 on, the next that modules are
+; compiled for.
+
+define internal i64 @__cuda_std_create_policy(float %keep) alwaysinline nounwind {
+  %arch = call i32 @__nvvm_reflect(ptr @__cuda_std_arch_name)
+  %known = icmp uge i32 %arch, 900
+  br i1 %known, label %create, label %end
+create:
+  %created = call i64 asm sideeffect "createpolicy.fractional.L2::evict_normal.L2::evict_first.b64 $0, $1;", "=l,f"(float %keep)
+  br label %end
+end:
+  %policy = phi i64 [ %created, %create ], [ 0, %0 ]
+  ret i64 %policy
+}
+
+define internal void @__cuda_std_prefetch_if(ptr %source, i1 %valid) alwaysinline nounwind {
+  %global = addrspacecast ptr %source to ptr addrspace(1)
+  call void asm sideeffect "@$1 prefetch.global.L2 [$0];", "l,b"(ptr addrspace(1) %global, i1 %valid)
+  ret void
+}
+
+define internal void @__cuda_std_load_pack(ptr %out, ptr %source, i64 %policy) alwaysinline nounwind {
+  %global = addrspacecast ptr %source to ptr addrspace(1)
+  %arch = call i32 @__nvvm_reflect(ptr @__cuda_std_arch_name)
+  %known = icmp uge i32 %arch, 900
+  br i1 %known, label %streaming, label %plain
+streaming:
+  %s = call { i32, i32, i32, i32 } asm sideeffect "ld.global.L1::no_allocate.L2::cache_hint.v4.b32 {$0, $1, $2, $3}, [$4], $5;", "=r,=r,=r,=r,l,l"(ptr addrspace(1) %global, i64 %policy)
+  br label %end
+plain:
+  %p = call { i32, i32, i32, i32 } asm sideeffect "ld.global.v4.b32 {$0, $1, $2, $3}, [$4];", "=r,=r,=r,=r,l"(ptr addrspace(1) %global)
+  br label %end
+end:
+  %pack = phi { i32, i32, i32, i32 } [ %s, %streaming ], [ %p, %plain ]
+  %word0 = extractvalue { i32, i32, i32, i32 } %pack, 0
+  %word1 = extractvalue { i32, i32, i32, i32 } %pack, 1
+  %word2 = extractvalue { i32, i32, i32, i32 } %pack, 2
+  %word3 = extractvalue { i32, i32, i32, i32 } %pack, 3
+  %out1 = getelementptr i8, ptr %out, i64 4
+  %out2 = getelementptr i8, ptr %out, i64 8
+  %out3 = getelementptr i8, ptr %out, i64 12
+  store i32 %word0, ptr %out, align 4
+  store i32 %word1, ptr %out1, align 4
+  store i32 %word2, ptr %out2, align 4
+  store i32 %word3, ptr %out3, align 4
+  ret void
+}
+
+define internal void @__cuda_std_load_pack_if(ptr %out, ptr %source, i64 %policy, i1 %valid) alwaysinline nounwind {
+  %global = addrspacecast ptr %source to ptr addrspace(1)
+  %arch = call i32 @__nvvm_reflect(ptr @__cuda_std_arch_name)
+  %known = icmp uge i32 %arch, 900
+  br i1 %known, label %streaming, label %plain
+streaming:
+  %s = call { i32, i32, i32, i32 } asm sideeffect "@$6 ld.global.L1::no_allocate.L2::cache_hint.v4.b32 {$0, $1, $2, $3}, [$4], $5;", "=r,=r,=r,=r,l,l,b"(ptr addrspace(1) %global, i64 %policy, i1 %valid)
+  br label %end
+plain:
+  %p = call { i32, i32, i32, i32 } asm sideeffect "@$5 ld.global.v4.b32 {$0, $1, $2, $3}, [$4];", "=r,=r,=r,=r,l,b"(ptr addrspace(1) %global, i1 %valid)
+  br label %end
+end:
+  %pack = phi { i32, i32, i32, i32 } [ %s, %streaming ], [ %p, %plain ]
+  %word0 = extractvalue { i32, i32, i32, i32 } %pack, 0
+  %word1 = extractvalue { i32, i32, i32, i32 } %pack, 1
+  %word2 = extractvalue { i32, i32, i32, i32 } %pack, 2
+  %word3 = extractvalue { i32, i32, i32, i32 } %pack, 3
+  %out1 = getelementptr i8, ptr %out, i64 4
+  %out2 = getelementptr i8, ptr %out, i64 8
+  %out3 = getelementptr i8, ptr %out, i64 12
+  store i32 %word0, ptr %out, align 4
+  store i32 %word1, ptr %out1, align 4
+  store i32 %word2, ptr %out2, align 4
+  store i32 %word3, ptr %out3, align 4
+  ret void
+}
+
+define internal i8 @__cuda_std_load_u8_if(ptr %source, i1 %valid) alwaysinline nounwind {
+  %global = addrspacecast ptr %source to ptr addrspace(1)
+  %value = call i16 asm sideeffect "@$2 ld.global.u8 $0, [$1];", "=h,l,b"(ptr addrspace(1) %global, i1 %valid)
+  %low = trunc i16 %value to i8
+  ret i8 %low
+}
+
+define internal i16 @__cuda_std_load_u16_if(ptr %source, i1 %valid) alwaysinline nounwind {
+  %global = addrspacecast ptr %source to ptr addrspace(1)
+  %value = call i16 asm sideeffect "@$2 ld.global.u16 $0, [$1];", "=h,l,b"(ptr addrspace(1) %global, i1 %valid)
+  ret i16 %value
+}
+
+define internal i32 @__cuda_std_load_u32_if(ptr %source, i1 %valid) alwaysinline nounwind {
+  %global = addrspacecast ptr %source to ptr addrspace(1)
+  %value = call i32 asm sideeffect "@$2 ld.global.u32 $0, [$1];", "=r,l,b"(ptr addrspace(1) %global, i1 %valid)
+  ret i32 %value
+}
+
+define internal i64 @__cuda_std_load_u64_if(ptr %source, i1 %valid) alwaysinline nounwind {
+  %global = addrspacecast ptr %source to ptr addrspace(1)
+  %value = call i64 asm sideeffect "@$2 ld.global.u64 $0, [$1];", "=l,l,b"(ptr addrspace(1) %global, i1 %valid)
+  ret i64 %value
+}
+
+; Relaxed loads and stores of the whole device: PTX ISA, "ld", "st", "Memory Consistency Model". Each 64-bit element of a
+; vector is read or written at once.
+
+define internal i64 @__cuda_std_load_relaxed(ptr %source) alwaysinline nounwind {
+  %global = addrspacecast ptr %source to ptr addrspace(1)
+  %value = call i64 asm sideeffect "ld.relaxed.gpu.global.u64 $0, [$1];", "=l,l"(ptr addrspace(1) %global)
+  ret i64 %value
+}
+
+define internal void @__cuda_std_load_relaxed_pair(ptr %out, ptr %source) alwaysinline nounwind {
+  %global = addrspacecast ptr %source to ptr addrspace(1)
+  %pair = call { i64, i64 } asm sideeffect "ld.relaxed.gpu.global.v2.u64 {$0, $1}, [$2];", "=l,=l,l"(ptr addrspace(1) %global)
+  %low = extractvalue { i64, i64 } %pair, 0
+  %high = extractvalue { i64, i64 } %pair, 1
+  %out1 = getelementptr i8, ptr %out, i64 8
+  store i64 %low, ptr %out, align 8
+  store i64 %high, ptr %out1, align 8
+  ret void
+}
+
+define internal void @__cuda_std_store_relaxed(ptr %target, i64 %value) alwaysinline nounwind {
+  %global = addrspacecast ptr %target to ptr addrspace(1)
+  call void asm sideeffect "st.relaxed.gpu.global.u64 [$0], $1;", "l,l"(ptr addrspace(1) %global, i64 %value)
+  ret void
+}
+
+define internal void @__cuda_std_store_relaxed_pair(ptr %target, i64 %low, i64 %high) alwaysinline nounwind {
+  %global = addrspacecast ptr %target to ptr addrspace(1)
+  call void asm sideeffect "st.relaxed.gpu.global.v2.u64 [$0], {$1, $2};", "l,l,l"(ptr addrspace(1) %global, i64 %low, i64 %high)
+  ret void
+}
+
+; Sums of products of packed integers: PTX ISA, "dp4a", "dp2a". Of dp2a's second operand the low two bytes count; LLVM's flag
+; asks for the high ones.
+
+declare i32 @llvm.nvvm.idp4a.s.s(i32, i32, i32)
+
+define internal i32 @__cuda_std_dp4a_signed(i32 %a, i32 %b, i32 %c) alwaysinline nounwind {
+  %sum = call i32 @llvm.nvvm.idp4a.s.s(i32 %a, i32 %b, i32 %c)
+  ret i32 %sum
+}
+
+declare i32 @llvm.nvvm.idp4a.u.u(i32, i32, i32)
+
+define internal i32 @__cuda_std_dp4a_unsigned(i32 %a, i32 %b, i32 %c) alwaysinline nounwind {
+  %sum = call i32 @llvm.nvvm.idp4a.u.u(i32 %a, i32 %b, i32 %c)
+  ret i32 %sum
+}
+
+declare i32 @llvm.nvvm.idp2a.s.s(i32, i32, i1, i32)
+
+define internal i32 @__cuda_std_dp2a_signed(i32 %a, i32 %b, i32 %c) alwaysinline nounwind {
+  %sum = call i32 @llvm.nvvm.idp2a.s.s(i32 %a, i32 %b, i1 false, i32 %c)
+  ret i32 %sum
+}
+
+declare i32 @llvm.nvvm.idp2a.u.u(i32, i32, i1, i32)
+
+define internal i32 @__cuda_std_dp2a_unsigned(i32 %a, i32 %b, i32 %c) alwaysinline nounwind {
+  %sum = call i32 @llvm.nvvm.idp2a.u.u(i32 %a, i32 %b, i1 false, i32 %c)
+  ret i32 %sum
+}

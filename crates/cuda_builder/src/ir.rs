@@ -40,6 +40,30 @@ pub fn kernel_infos(ir: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// Tells LLVM of kernels the threads that a block has at most, so that ptxas uses the registers that leaves it: PTX
+/// `.maxntid`, and `.minnctapersm 1`, without which ptxas keeps to fewer.
+pub fn bound_blocks(ir: &str, most_threads: impl Fn(&str) -> Option<u32>) -> String {
+    let mut out = String::with_capacity(ir.len());
+    for line in ir.lines() {
+        let bound = line
+            .strip_prefix("define ")
+            .filter(|_| line.contains(" ptx_kernel "))
+            .and_then(|rest| symbol(rest.split_once('@')?.1))
+            .and_then(|(name, _)| most_threads(name));
+        match bound.zip(line.rfind(')')) {
+            Some((threads, end)) => {
+                let (head, tail) = line.split_at(end + 1);
+                write!(out, "{head} \"nvvm.maxntid\"=\"{threads}\" \"nvvm.minctasm\"=\"1\"").expect("a String takes all");
+                // What may only stand before attributes says nothing of a kernel.
+                out.push_str(&tail.replacen(" unnamed_addr", "", 1));
+            }
+            None => out.push_str(line),
+        }
+        out.push('\n');
+    }
+    out
+}
+
 /// An address space of the device, as statics ask for it and as LLVM's NVPTX backend numbers it.
 struct Space {
     section: &'static str,
@@ -194,6 +218,14 @@ define internal void @helper() {
     #[test]
     fn infos_are_unescaped() {
         assert_eq!(kernel_infos(MODULE), BTreeMap::from([("k".to_owned(), "in:*const [u8; 2];n:us".to_owned())]));
+    }
+
+    #[test]
+    fn blocks_of_kernels_are_bounded() {
+        let ir = bound_blocks(MODULE, |name| (name == "k").then_some(512));
+        let bounded = "define ptx_kernel void @k(ptr %in, i64 %n) \"nvvm.maxntid\"=\"512\" \"nvvm.minctasm\"=\"1\" #0 {";
+        assert!(ir.contains(bounded), "{ir}");
+        assert_eq!(bound_blocks(MODULE, |_| None), MODULE);
     }
 
     #[test]

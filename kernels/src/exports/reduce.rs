@@ -1,4 +1,74 @@
-//! The production kernels, named `reduce_<op>_<type>`.
+//! The production kernels, named `reduce_<op>_<type>`: a module holds one.
+//!
+//! Where the bits are the same there is one kernel. Of signed integers, `sum`, `product`, `sumsq`, `dot` and `ssd` of 64 and 128
+//! bits, `wrapping`, `and`, `or`, `xor` and `count` are those of the unsigned type of their width. Of unsigned ones, `sumabs` is
+//! `sum` and `maxabs` is `max`. Of integers, `minimum` and the like are `min` and the like.
 
-#[cfg(feature = "ext")]
+use crate::reduce::meet::Polled;
+
+/// Stamps out kernels: `name: type = operation => raw result, loads in flight[, way to meet];`.
+macro_rules! unary {
+    ($($name:ident: $t:ty = $op:ty => $raw:ty, $loads:literal $(, $meet:ty)?;)*) => {$(
+        #[doc = concat!("`", stringify!($op), "`, with ", stringify!($loads), " loads in flight.")]
+        ///
+        /// # Safety
+        /// The launch's contract (see [`reduce`](crate::reduce)).
+        #[cuda_std::kernel]
+        #[allow(improper_ctypes_definitions)]
+        pub unsafe fn $name(input: *const $t, n: usize, span: usize, keep: f32, output: *mut $raw, slots: *mut u64) {
+            type Meet = $crate::exports::reduce::either!($($meet)?);
+            // SAFETY: the caller's contract is the callee's.
+            unsafe { $crate::reduce::grid::unary::<$t, $op, Meet, $loads>(input, n, span, keep, output, slots) }
+        }
+    )*};
+}
+
+/// As `unary!`, of two arrays.
+macro_rules! pairs {
+    ($($name:ident: $t:ty = $op:ty => $raw:ty, $loads:literal;)*) => {$(
+        #[doc = concat!("`", stringify!($op), "`, with ", stringify!($loads), " loads in flight of each array.")]
+        ///
+        /// # Safety
+        /// The launch's contract (see [`reduce`](crate::reduce)).
+        #[cuda_std::kernel]
+        #[allow(improper_ctypes_definitions)]
+        pub unsafe fn $name(
+            left: *const $t,
+            right: *const $t,
+            n: usize,
+            span: usize,
+            keep: f32,
+            output: *mut $raw,
+            slots: *mut u64,
+        ) {
+            // SAFETY: the caller's contract is the callee's.
+            unsafe {
+                $crate::reduce::grid::pairs::<$t, $op, $crate::exports::reduce::Polled, $loads>(
+                    (left, right),
+                    n,
+                    span,
+                    keep,
+                    output,
+                    slots,
+                )
+            }
+        }
+    )*};
+}
+
+/// The type that is given, else the usual one.
+macro_rules! either {
+    () => {
+        $crate::exports::reduce::Polled
+    };
+    ($meet:ty) => {
+        $meet
+    };
+}
+
+use either;
+
 pub mod exact;
+pub mod extremes;
+pub mod rest;
+pub mod sums;

@@ -11,12 +11,8 @@
 //!
 //! # The launch's contract
 //!
-//! - Grid and block are one-dimensional; a block has whole warps.
-//! - `input` holds `n` elements and is aligned to the element; `output` holds one [`Raw`].
-//! - Each block takes `span` packs of 16 bytes, block 0 also the elements before the first boundary of 16 bytes, and the last
-//!   block those behind the last whole pack; the grid covers all. A block takes fewer than 2^30 elements.
-//! - `slots` holds [`Cells::LEN`](cells) and one more 64-bit words in global memory, all 0. They are 0 again when the launch
-//!   has ended, and nobody else uses them meanwhile.
+//! That of the [other kernels](super), but that `n` may be 0, a block takes fewer than 2^30 elements, and `slots` holds 74 words of 64
+//! bits whatever the grid. No block waits for another.
 
 mod accumulator;
 mod cells;
@@ -25,14 +21,19 @@ pub mod item;
 use self::accumulator::Accumulator;
 use self::cells::Cells;
 pub use self::cells::{NARROW_LIMBS, WIDE_LIMBS};
-use self::item::{Item, Pack};
-use core::cmp::min;
+use self::item::Float;
+use super::source::{One, Source};
+use super::unroll::each;
 use core::mem::MaybeUninit;
-use cuda_std::ext::{atomic, control};
+use cuda_std::ext::streaming::Policy;
+use cuda_std::ext::{atomic, control, grid, target};
 use cuda_std::{address_space, thread, warp};
 
 /// Lanes of a warp.
 const WARP: u32 = 32;
+
+/// Loads that are under way at once, at most, below sm_90.
+const OLD_LOADS: usize = 2;
 
 /// What there was beside finite numbers: bits of [`Raw::flags`].
 pub mod flag {
@@ -73,14 +74,15 @@ static mut IS_LAST: [MaybeUninit<u32>; 1] = [const { MaybeUninit::uninit() }; 1]
 /// # Safety
 /// The launch's contract (see the module).
 #[inline(always)]
-pub unsafe fn exact<T: Item, const LIMBS: usize, const LOADS: usize>(
+pub unsafe fn exact<T: Float, const LIMBS: usize, const LOADS: usize>(
     input: *const T,
     n: usize,
     span: usize,
-    _keep: f32,
+    keep: f32,
     output: *mut Raw<T::Value, LIMBS>,
     slots: *mut u64,
 ) {
+    grid::launch_dependents();
     let is_last = (&raw mut IS_LAST).cast::<u32>();
     let blocks = thread::grid_dim_x();
     let tid = thread::thread_idx_x();
@@ -90,7 +92,7 @@ pub unsafe fn exact<T: Item, const LIMBS: usize, const LOADS: usize>(
         Cells::<LIMBS>::clear();
         thread::sync_threads();
 
-        let parts = warp_sum(chunk_sum::<T, LIMBS, LOADS>(input, n, span)).parts();
+        let parts = warp_sum(chunk_sum::<T, LIMBS, LOADS>(input, n, span, keep)).parts();
         if tid.is_multiple_of(WARP) {
             let mut part = 0;
             while part < 2 {
@@ -132,43 +134,50 @@ pub unsafe fn exact<T: Item, const LIMBS: usize, const LOADS: usize>(
 /// # Safety
 /// The launch's contract; the block's cells are cleared.
 #[inline(always)]
-unsafe fn chunk_sum<T: Item, const LIMBS: usize, const LOADS: usize>(
+unsafe fn chunk_sum<T: Float, const LIMBS: usize, const LOADS: usize>(
     input: *const T,
     n: usize,
     span: usize,
+    keep: f32,
 ) -> Accumulator<LIMBS> {
     let (block, blocks) = (thread::block_idx_x() as usize, thread::grid_dim_x() as usize);
-    let (tid, threads) = (thread::thread_idx_x() as usize, thread::block_dim_x() as usize);
-    let head = elements_to_boundary(input, n);
-    let lanes = Pack::lanes::<T>();
-    let packs = (n - head) / lanes;
-    let tail = head + packs * lanes;
+    let (tid, threads) = (thread::thread_idx_x(), thread::block_dim_x());
+    let source = One(input);
+    let head = source.to_boundary().min(n);
+    let packs = (n - head) / T::LANES;
+    let tail = head + packs * T::LANES;
+    // A block may have no packs.
+    let begin = (block * span).min(packs);
+    let count = (packs - begin).min(span) as u32;
+    // The text for old devices is short.
+    let loads = if target::arch() >= 900 { LOADS } else { LOADS.min(OLD_LOADS) };
 
+    let policy = Policy::keep(keep);
     let mut sum = Accumulator::EMPTY;
-    // SAFETY: packs below `end` lie within the input, on a boundary; elements before `head`, and from `tail` to `n`, too.
+    // SAFETY: packs below `count` are the block's, on a boundary; elements before `head`, and from `tail` to `n`, are there.
     unsafe {
-        let packed = input.add(head).cast::<Pack>();
-        // A block may have no packs.
-        let begin = min(block * span, packs);
-        let end = min(begin + span, packs);
-        let mut first = begin + tid;
-        while first < end {
-            // All loads are asked for before the first is waited for.
+        let part = source.skip(head + begin * T::LANES);
+        part.prefetch_if(tid as usize, tid < count);
+        grid::wait_for_dependencies();
+
+        let mut first = tid;
+        while first < count {
+            control::no_unroll();
             let mut batch = [T::MINUS_ZEROS; LOADS];
-            if first + (LOADS - 1) * threads < end {
-                each(LOADS, |load| batch[load] = *packed.add(first + load * threads));
+            let place = |load: usize| first + load as u32 * threads;
+            if place(loads - 1) < count {
+                each(loads, |load| batch[load] = part.pack(place(load) as usize, policy));
             } else {
-                each(LOADS, |load| {
-                    let pack = first + load * threads;
-                    if pack < end {
-                        batch[load] = *packed.add(pack);
-                    }
+                each(loads, |load| {
+                    let is_there = place(load) < count;
+                    let pack = part.pack_if(place(load) as usize, policy, is_there);
+                    batch[load] = if is_there { pack } else { T::MINUS_ZEROS };
                 });
             }
 
             let mut attempt = sum;
             let mut is_exact = true;
-            each(LOADS, |load| each(lanes, |lane| is_exact &= attempt.try_add(T::lane(batch[load], lane))));
+            each(loads, |load| each(T::LANES, |lane| is_exact &= attempt.try_add(T::lane(batch[load], lane))));
             if is_exact {
                 sum = attempt;
             } else {
@@ -177,16 +186,19 @@ unsafe fn chunk_sum<T: Item, const LIMBS: usize, const LOADS: usize>(
                 let mut i = 0;
                 loop {
                     control::no_unroll();
+                    // The next one is on its way while this one is added.
+                    let place = place(i / T::LANES);
+                    let is_there = i < loads * T::LANES && place < count;
+                    let next = part.item_if(place as usize * T::LANES + i % T::LANES, is_there);
                     sum.add(x);
-                    let pack = first + i / lanes * threads;
-                    if i == LOADS * lanes || pack >= end {
+                    if !is_there {
                         break;
                     }
-                    x = (*input.add(head + pack * lanes + i % lanes)).widen();
+                    x = next.widen();
                     i += 1;
                 }
             }
-            first += LOADS * threads;
+            first += loads as u32 * threads;
         }
 
         // What lies before the first and behind the last pack: a few elements each.
@@ -199,8 +211,9 @@ unsafe fn chunk_sum<T: Item, const LIMBS: usize, const LOADS: usize>(
                 break;
             }
             let (from, to, is_here) = if edge == 0 { (0, head, block == 0) } else { (tail, n, block + 1 == blocks) };
-            let is_one = is_here && tid < to - from;
-            x = if is_one { (*input.add(from + tid)).widen() } else { -0.0 };
+            let is_one = is_here && (tid as usize) < to - from;
+            let item = source.item_if(from + tid as usize, is_one);
+            x = if is_one { item.widen() } else { -0.0 };
             edge += 1;
         }
     }
@@ -235,25 +248,4 @@ unsafe fn warp_sum<const LIMBS: usize>(sum: Accumulator<LIMBS>) -> Accumulator<L
         step += 1;
     }
     sum
-}
-
-/// Elements before the first boundary of 16 bytes, at most `n`.
-#[inline(always)]
-fn elements_to_boundary<T>(input: *const T, n: usize) -> usize {
-    let head = (input as usize).wrapping_neg() % size_of::<Pack>() / size_of::<T>();
-    min(head, n)
-}
-
-/// `body` for 0 to `count`, a constant of at most 8, written out: LLVM keeps an array in registers only if each index is a
-/// constant.
-#[inline(always)]
-fn each(count: usize, mut body: impl FnMut(usize)) {
-    macro_rules! steps {
-        ($($i:literal)*) => {$(
-            if $i < count {
-                body($i);
-            }
-        )*};
-    }
-    steps!(0 1 2 3 4 5 6 7);
 }

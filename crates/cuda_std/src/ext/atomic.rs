@@ -1,4 +1,5 @@
-//! Atomic operations on global memory, relaxed and for the whole device: PTX `atom.global`, CUDA's `atomicAdd` and others.
+//! Atomic operations on global memory, relaxed and for the whole device: PTX `atom.global`, CUDA's `atomicAdd` and others,
+//! and loads and stores of that kind.
 //!
 //! They order nothing but themselves: where other memory is to be seen behind them, put a
 //! [`device_fence`](crate::thread::device_fence) on each side. (PTX ISA, "atom", "Memory Consistency Model".)
@@ -116,4 +117,74 @@ pub unsafe fn inc(target: *mut u32, last: u32) -> u32 {
     }
     // SAFETY: the caller's word.
     unsafe { __cuda_std_atomic_inc_u32(target, last) }
+}
+
+/// What is at `source`, read at once and anew at each call: PTX `ld.relaxed.gpu`.
+///
+/// # Safety
+/// `source` is global memory, aligned and initialised; threads that write it meanwhile do so atomically.
+///
+/// # Panics
+/// On the host, always.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn load_relaxed(source: *const u64) -> u64 {
+    unsafe extern "C" {
+        fn __cuda_std_load_relaxed(source: *const u64) -> u64;
+    }
+    // SAFETY: the caller's word.
+    unsafe { __cuda_std_load_relaxed(source) }
+}
+
+/// Two neighbours in one access: PTX `ld.relaxed.gpu.v2`. Each is read at once; the two may be of different times.
+///
+/// # Safety
+/// As [`load_relaxed`], for both; `source` is aligned to 16 bytes.
+///
+/// # Panics
+/// On the host, always.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn load_relaxed_pair(source: *const u64) -> [u64; 2] {
+    unsafe extern "C" {
+        fn __cuda_std_load_relaxed_pair(pair: *mut u64, source: *const u64);
+    }
+    let mut pair = [0; 2];
+    // SAFETY: the caller's word.
+    unsafe { __cuda_std_load_relaxed_pair(pair.as_mut_ptr(), source) };
+    pair
+}
+
+/// Writes `value` to `target` at once: PTX `st.relaxed.gpu`.
+///
+/// # Safety
+/// `target` is global memory, aligned; threads that use it meanwhile do so atomically.
+///
+/// # Panics
+/// On the host, always.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn store_relaxed(target: *mut u64, value: u64) {
+    unsafe extern "C" {
+        fn __cuda_std_store_relaxed(target: *mut u64, value: u64);
+    }
+    // SAFETY: the caller's word.
+    unsafe { __cuda_std_store_relaxed(target, value) }
+}
+
+/// Two neighbours in one access: PTX `st.relaxed.gpu.v2`. Each is written at once; who reads may see one before the other.
+///
+/// # Safety
+/// As [`store_relaxed`], for both; `target` is aligned to 16 bytes.
+///
+/// # Panics
+/// On the host, always.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn store_relaxed_pair(target: *mut u64, pair: [u64; 2]) {
+    unsafe extern "C" {
+        fn __cuda_std_store_relaxed_pair(target: *mut u64, low: u64, high: u64);
+    }
+    // SAFETY: the caller's word.
+    unsafe { __cuda_std_store_relaxed_pair(target, pair[0], pair[1]) }
 }

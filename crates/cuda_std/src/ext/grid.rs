@@ -1,7 +1,7 @@
-//! What all blocks of a grid do together.
+//! What all blocks of a grid do together, and how a grid follows another.
 
 use super::atomic;
-use crate::thread;
+use crate::{gpu_only, thread};
 
 /// The bit that flips when the last block arrives.
 const GENERATION: u32 = 1 << 31;
@@ -36,4 +36,43 @@ pub unsafe fn sync(barrier: *mut u32) {
         thread::device_fence();
     }
     thread::sync_threads();
+}
+
+/// Lets the next grid in the stream start its blocks as soon as all blocks of this one have said so, or have ended, if that
+/// grid was launched with programmatic stream serialization: PTX `griddepcontrol.launch_dependents`. Below sm_90, nothing.
+///
+/// What this grid writes is not visible to the next one by this; see [`wait_for_dependencies`].
+///
+/// # Panics
+/// On the host, always.
+///
+/// Source: PTX ISA, "griddepcontrol"; CUDA C++ Programming Guide, "Programmatic Dependent Launch and Synchronization".
+#[gpu_only]
+#[inline(always)]
+pub fn launch_dependents() {
+    unsafe extern "C" {
+        fn __cuda_std_grid_launch_dependents();
+    }
+    // SAFETY: no precondition.
+    unsafe { __cuda_std_grid_launch_dependents() }
+}
+
+/// Waits until the grids that this one depends on have ended and all that they wrote is visible: PTX `griddepcontrol.wait`.
+/// It returns at once in a plain launch; below sm_90, it is nothing.
+///
+/// It orders the loads and stores of [`streaming`](super::streaming) and the relaxed ones of [`atomic`](super::atomic) only:
+/// the compiler may move others across it.
+///
+/// # Panics
+/// On the host, always.
+///
+/// Source: as [`launch_dependents`].
+#[gpu_only]
+#[inline(always)]
+pub fn wait_for_dependencies() {
+    unsafe extern "C" {
+        fn __cuda_std_grid_wait();
+    }
+    // SAFETY: no precondition.
+    unsafe { __cuda_std_grid_wait() }
 }

@@ -1,4 +1,4 @@
-//! Functions of `f32` that PTX has an instruction for.
+//! Functions of floats that PTX has an instruction for.
 
 use crate::gpu_only;
 
@@ -47,4 +47,40 @@ pub fn fma(a: f32, b: f32, c: f32) -> f32 {
     }
     #[cfg(not(target_os = "cuda"))]
     a.mul_add(b, c)
+}
+
+/// Declares operations on floats that are one instruction, or a few on older devices.
+macro_rules! operations {
+    ($($(#[$doc:meta])* $name:ident($($operand:ident: $from:ty),*) -> $to:ty = $intrinsic:literal;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Panics
+        /// On the host, always.
+        #[gpu_only]
+        #[inline(always)]
+        #[must_use]
+        pub fn $name($($operand: $from),*) -> $to {
+            unsafe extern "C" {
+                #[link_name = $intrinsic]
+                fn operation($($operand: $from),*) -> $to;
+            }
+            // SAFETY: arithmetic has no precondition.
+            unsafe { operation($($operand),*) }
+        }
+    )*};
+}
+
+operations! {
+    /// The value of a half-precision number of these bits, exactly: PTX `cvt.f32.f16`.
+    f16_to_f32(bits: u16) -> f32 = "llvm.convert.from.fp16.f32";
+    /// The bits of the nearest half-precision number, ties to even: PTX `cvt.rn.f16.f32`.
+    f32_to_f16(x: f32) -> u16 = "llvm.convert.to.fp16.f32";
+    /// IEEE 754-2019 `minimum`: a NaN if either is one, and -0 below +0. PTX `min.NaN.f32`, from sm_80 on.
+    minimum_f32(a: f32, b: f32) -> f32 = "llvm.minimum.f32";
+    /// IEEE 754-2019 `maximum`: a NaN if either is one, and +0 above -0. PTX `max.NaN.f32`, from sm_80 on.
+    maximum_f32(a: f32, b: f32) -> f32 = "llvm.maximum.f32";
+    /// As [`minimum_f32`], which is three instructions here.
+    minimum_f64(a: f64, b: f64) -> f64 = "llvm.minimum.f64";
+    /// As [`maximum_f32`], which is three instructions here.
+    maximum_f64(a: f64, b: f64) -> f64 = "llvm.maximum.f64";
 }

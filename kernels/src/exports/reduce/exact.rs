@@ -1,7 +1,7 @@
 //! Exact sums.
 
-use crate::reduce::exact::item::{Bf16, F16};
 use crate::reduce::exact::{NARROW_LIMBS, Raw, WIDE_LIMBS, exact};
+use crate::reduce::item::{Bf16, F16};
 
 /// Stamps out kernels: `name = exact<type, limbs, loads> -> type of the result;`.
 macro_rules! kernels {

@@ -1,7 +1,7 @@
 //! A thread's part of the sum, in registers.
 
 use super::cells::Cells;
-use super::item::Item;
+use super::item::Float;
 
 /// The sum of a thread's elements but for what went to the block's cells: `single + high + low`, unevaluated.
 #[derive(Clone, Copy)]
@@ -20,7 +20,7 @@ impl<const LIMBS: usize> Accumulator<LIMBS> {
 
     /// Adds a number and tells whether the sum is still exact. If not, it is lost.
     #[inline(always)]
-    pub(super) fn try_add<T: Item>(&mut self, x: T) -> bool {
+    pub(super) fn try_add<T: Float>(&mut self, x: T) -> bool {
         let x = x.widen();
         if T::IS_NARROW {
             // Taking the larger of two numbers from their rounded sum is exact (T. J. Dekker 1971): it gives the other one,

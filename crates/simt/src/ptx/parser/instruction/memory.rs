@@ -1,7 +1,7 @@
 //! Moves and memory (PTX ISA 9.7.9 and 9.7.13).
 
 use super::super::super::ast::{
-    AtomOp, CacheControlOp, CacheHints, CacheOp, CvtaDirection, Eviction, Op, Ordering, Scope, Space, Type, Value,
+    AtomOp, CacheControlOp, CacheHints, CacheOp, CvtaDirection, Eviction, Imm, Op, Ordering, Scope, Space, Type, Value,
 };
 use super::super::super::diagnostic::{Error, Result};
 use super::super::Parser;
@@ -39,6 +39,10 @@ const L1: &Table<Eviction> = &[
 ];
 const L2: &Table<Eviction> =
     &[("L2::evict_normal", Eviction::Normal), ("L2::evict_first", Eviction::First), ("L2::evict_last", Eviction::Last)];
+/// What `createpolicy` does with part of the accesses, and with the others.
+const L2_PRIMARY: &Table<()> =
+    &[("L2::evict_last", ()), ("L2::evict_normal", ()), ("L2::evict_first", ()), ("L2::evict_unchanged", ())];
+const L2_SECONDARY: &Table<()> = &[("L2::evict_first", ()), ("L2::evict_unchanged", ())];
 const L2_PREFETCH: &Table<u16> = &[("L2::64B", 64), ("L2::128B", 128), ("L2::256B", 256)];
 const VECTORS: &Table<usize> = &[("v2", 2), ("v4", 4), ("v8", 8)];
 const ATOM_OPS: &Table<AtomOp> = &[
@@ -133,19 +137,25 @@ impl Parser<'_> {
     }
 
     fn finish_ld(&mut self, space: Space, ordering: Ordering, cache: CacheHints, m: &mut Modifiers<'_>) -> Result<Op> {
+        let hinted = m.take("L2::cache_hint");
         let length = m.choose(VECTORS).unwrap_or(1);
         let ty = m.ty(&STORED)?;
         m.finish()?;
         let start = self.peek().span;
         let dst = self.vector(Self::register_or_sink)?;
         check_length(dst.len(), length, start, m)?;
-        Ok(Op::Ld { space, ordering, cache, ty, dst, addr: self.address()? })
+        let addr = self.address()?;
+        if hinted {
+            self.src()?;
+        }
+        Ok(Op::Ld { space, ordering, cache, ty, dst, addr })
     }
 
     pub(super) fn st(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         let ordering = Self::access(m, STORE_SEMS)?;
         let space = m.choose(SPACES).unwrap_or(Space::Generic);
         let cache = Self::hints(m, STORE_CACHES);
+        let hinted = m.take("L2::cache_hint");
         let length = m.choose(VECTORS).unwrap_or(1);
         let ty = m.ty(&STORED)?;
         m.finish()?;
@@ -153,6 +163,9 @@ impl Parser<'_> {
         let start = self.peek_second().span;
         let src = self.vector(Self::value)?;
         check_length(src.len(), length, start, m)?;
+        if hinted {
+            self.src()?;
+        }
         Ok(Op::St { space, ordering, cache, ty, addr, src })
     }
 
@@ -188,6 +201,20 @@ impl Parser<'_> {
             }
         }
         Ok(Op::CacheControl { op, space, addr })
+    }
+
+    /// `createpolicy.fractional`: nothing here asks what a policy says, so that any number will do.
+    pub(super) fn create_policy(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
+        m.require(&[("fractional", ())])?;
+        m.require(L2_PRIMARY)?;
+        m.choose(L2_SECONDARY);
+        m.ty(&[Type::B64])?;
+        m.finish()?;
+        let dst = self.dst()?;
+        if self.commas_left() > 0 {
+            self.src()?;
+        }
+        Ok(Op::Mov { ty: Type::B64, dst, src: Value::Imm(Imm::Int(0)) })
     }
 
     /// `atom` if it returns the old value, else `red`.

@@ -75,6 +75,7 @@ impl Parser<'_> {
             "cvt" => self.cvt(&mut m),
             "isspacep" => self.isspacep(&mut m),
             "prefetch" | "prefetchu" | "applypriority" | "discard" => self.cache_control(opcode, &mut m),
+            "createpolicy" => self.create_policy(&mut m),
             "atom" => self.atom(&mut m, true),
             "red" => self.atom(&mut m, false),
 

@@ -1,0 +1,124 @@
+//! Loads of global memory that is read once: in the order of the source, so that many are under way before the first is waited
+//! for, past the first-level cache, and by a [`Policy`] for the second.
+//!
+//! Those named `…_if` are made only if `valid` is true, by a predicate and not by a branch; if one is not made, its value is
+//! any, and `source` may be any address.
+
+use crate::gpu_only;
+
+/// Which lines of what is loaded the second-level cache is to keep.
+///
+/// An array larger than that cache, read again and again, would evict itself each time. Below sm_90 a policy is nothing.
+#[derive(Clone, Copy)]
+pub struct Policy(#[cfg_attr(not(target_os = "cuda"), expect(dead_code, reason = "its users are stand-ins"))] u64);
+
+impl Policy {
+    /// Lines are kept as usual with this probability, of more than 0 and at most 1; the others are the first to be evicted. PTX
+    /// `createpolicy.fractional.L2::evict_normal.L2::evict_first`.
+    ///
+    /// # Panics
+    /// On the host, always.
+    ///
+    /// Source: PTX ISA, "createpolicy".
+    #[gpu_only]
+    #[inline(always)]
+    #[must_use]
+    pub fn keep(fraction: f32) -> Self {
+        unsafe extern "C" {
+            fn __cuda_std_create_policy(keep: f32) -> u64;
+        }
+        // SAFETY: no precondition; a policy is a hint.
+        Self(unsafe { __cuda_std_create_policy(fraction) })
+    }
+}
+
+/// Asks for the line of `source` in the second-level cache, if `valid`: PTX `prefetch.global.L2`.
+///
+/// It reads nothing: what other threads and grids write before the line is loaded is seen.
+///
+/// # Safety
+/// If `valid`, `source` is global memory.
+///
+/// # Panics
+/// On the host, always.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn prefetch_if<T>(source: *const T, valid: bool) {
+    unsafe extern "C" {
+        fn __cuda_std_prefetch_if(source: *const u8, valid: bool);
+    }
+    // SAFETY: the caller's word.
+    unsafe { __cuda_std_prefetch_if(source.cast(), valid) }
+}
+
+/// 128 bits: PTX `ld.global.L1::no_allocate.L2::cache_hint.v4.b32` (below sm_90 `ld.global.v4.b32`).
+///
+/// # Safety
+/// `source` is global memory, initialised and aligned to 16 bytes.
+///
+/// # Panics
+/// On the host, always.
+///
+/// Source: PTX ISA, "ld", "Cache Eviction Priority Hints".
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn load_pack(source: *const [u32; 4], policy: Policy) -> [u32; 4] {
+    unsafe extern "C" {
+        fn __cuda_std_load_pack(pack: *mut u32, source: *const u8, policy: u64);
+    }
+    let mut pack = [0; 4];
+    // SAFETY: the caller's word.
+    unsafe { __cuda_std_load_pack(pack.as_mut_ptr(), source.cast(), policy.0) };
+    pack
+}
+
+/// As [`load_pack`], if `valid`.
+///
+/// # Safety
+/// If `valid`, that of [`load_pack`].
+///
+/// # Panics
+/// On the host, always.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn load_pack_if(source: *const [u32; 4], policy: Policy, valid: bool) -> [u32; 4] {
+    unsafe extern "C" {
+        fn __cuda_std_load_pack_if(pack: *mut u32, source: *const u8, policy: u64, valid: bool);
+    }
+    let mut pack = [0; 4];
+    // SAFETY: the caller's word.
+    unsafe { __cuda_std_load_pack_if(pack.as_mut_ptr(), source.cast(), policy.0, valid) };
+    pack
+}
+
+macro_rules! loads {
+    ($($(#[$doc:meta])* $name:ident -> $t:ty = $definition:ident;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// If `valid`, `source` is global memory, initialised and aligned.
+        ///
+        /// # Panics
+        /// On the host, always.
+        #[gpu_only]
+        #[inline(always)]
+        pub unsafe fn $name(source: *const $t, valid: bool) -> $t {
+            unsafe extern "C" {
+                fn $definition(source: *const $t, valid: bool) -> $t;
+            }
+            // SAFETY: the caller's word.
+            unsafe { $definition(source, valid) }
+        }
+    )*};
+}
+
+loads! {
+    /// 8 bits: PTX `ld.global.u8`.
+    load_u8_if -> u8 = __cuda_std_load_u8_if;
+    /// 16 bits: PTX `ld.global.u16`.
+    load_u16_if -> u16 = __cuda_std_load_u16_if;
+    /// 32 bits: PTX `ld.global.u32`.
+    load_u32_if -> u32 = __cuda_std_load_u32_if;
+    /// 64 bits: PTX `ld.global.u64`.
+    load_u64_if -> u64 = __cuda_std_load_u64_if;
+}

@@ -1,0 +1,22 @@
+//! What the code is compiled for.
+
+use crate::gpu_only;
+
+/// The architecture that the module is compiled for, times ten: 750 for `sm_75`, 900 for `sm_90`. CUDA's `__CUDA_ARCH__`.
+///
+/// It is a constant to the compiler: of a branch on it, only the arm that is taken is left.
+///
+/// # Panics
+/// On the host, always.
+///
+/// Source: LLVM, "User Guide for NVPTX Back-end", "NVVM Reflect Pass".
+#[gpu_only]
+#[inline(always)]
+#[must_use]
+pub fn arch() -> u32 {
+    unsafe extern "C" {
+        fn __cuda_std_arch() -> u32;
+    }
+    // SAFETY: no precondition.
+    unsafe { __cuda_std_arch() }
+}

@@ -1,0 +1,67 @@
+//! The accumulators of a block made one.
+
+use super::Reduction;
+use super::unroll::each;
+use super::words::{MOST, Words};
+use core::mem::MaybeUninit;
+use cuda_std::{address_space, thread, warp};
+
+/// Lanes of a warp, and warps of a block at most.
+const WARP: u32 = 32;
+
+/// For each word of an accumulator, one of each warp.
+#[address_space(shared)]
+static mut WARPS: [MaybeUninit<u32>; MOST * WARP as usize] = [const { MaybeUninit::uninit() }; MOST * WARP as usize];
+
+/// The warp's accumulators combined; true in lane 0 only.
+///
+/// # Safety
+/// All 32 lanes call this together.
+#[inline(always)]
+unsafe fn warp_reduce<R: Reduction>(acc: R::Acc) -> R::Acc {
+    // SAFETY: the caller brings the whole warp.
+    if let Some(folded) = unsafe { R::redux(acc) } {
+        return folded;
+    }
+    let mut folded = acc;
+    each(5, |step| {
+        // SAFETY: the caller brings the whole warp; what the upper lanes get back from beyond it, nobody reads.
+        let shuffle = |word| unsafe { warp::warp_shuffle_down(u32::MAX, word, 16 >> step, WARP) }.0;
+        let words = folded.to_words();
+        folded = R::combine(folded, R::Acc::from_words(&|i| shuffle(words[i])));
+    });
+    folded
+}
+
+/// The block's accumulators combined; true in thread 0 only.
+///
+/// # Safety
+/// All threads of a one-dimensional block of whole warps call this together, once.
+#[inline(always)]
+pub unsafe fn block_reduce<R: Reduction>(acc: R::Acc) -> R::Acc {
+    let tid = thread::thread_idx_x();
+    let warps = thread::block_dim_x() / WARP;
+    let slots = (&raw mut WARPS).cast::<u32>();
+    // SAFETY: each warp writes its own slots, the barrier parts writing from reading, and only slots of warps that are there
+    // are read. The branches are taken by whole warps.
+    unsafe {
+        let folded = warp_reduce::<R>(acc);
+        if warps == 1 {
+            return folded;
+        }
+        if tid.is_multiple_of(WARP) {
+            each(R::Acc::COUNT, |i| *slots.add(i * WARP as usize + (tid / WARP) as usize) = folded.word(i));
+        }
+        thread::sync_threads();
+
+        if tid >= WARP {
+            return folded;
+        }
+        let of_warp = if tid < warps {
+            R::Acc::from_words(&|i| *slots.add(i * WARP as usize + tid as usize))
+        } else {
+            R::identity()
+        };
+        warp_reduce::<R>(of_warp)
+    }
+}

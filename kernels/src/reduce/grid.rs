@@ -1,0 +1,141 @@
+//! The skeleton of all kernels: each block takes one contiguous part of the input, without a loop over the grid.
+//!
+//! *Loads.* A thread asks for `LOADS` packs before it uses the first. What is left after such rounds is asked for at once too, under
+//! predicates; so are the elements outside of packs. So a small input costs one trip to memory, and a large one keeps it busy.
+//!
+//! *Caches.* No line is put into the first-level cache, and of the second one as much is claimed as the launch asks for
+//! ([`Policy`]): an input that exceeds it would evict itself before it is read again.
+//!
+//! *Following another grid* ([`cuda_std::ext::grid`]): the kernel lets the next grid begin at its own beginning, and touches no
+//! memory before the grids that it depends on have ended, but for a prefetch: that fetches translations and lines, and what the
+//! other grids write to those lines is seen all the same.
+
+use super::Reduction;
+use super::item::Item;
+use super::meet::Meet;
+use super::source::{Even, One, Skewed, Source, Two};
+use super::unroll::each;
+use cuda_std::ext::streaming::Policy;
+use cuda_std::ext::{control, grid, target};
+use cuda_std::thread;
+
+/// Threads of the block that read elements before packs; as many read those behind.
+const EDGE: usize = 16;
+
+/// The most packs of a round.
+const MOST_LOADS: usize = 8;
+
+/// The same below sm_90.
+const OLD_LOADS: usize = 2;
+
+/// Reduces one array.
+///
+/// # Safety
+/// The launch's contract (see [`reduce`](super)).
+#[inline(always)]
+pub unsafe fn unary<T: Item, R: Reduction<Source = One<T>>, M: Meet<R>, const LOADS: usize>(
+    input: *const T,
+    n: usize,
+    span: usize,
+    keep: f32,
+    output: *mut R::Raw,
+    slots: *mut u64,
+) {
+    grid::launch_dependents();
+    // SAFETY: the caller's contract.
+    unsafe {
+        let acc = thread_part::<R, _, LOADS>(One(input), n, span, keep);
+        M::meet(acc, output, slots);
+    }
+}
+
+/// Reduces the pairs of two arrays.
+///
+/// # Safety
+/// The launch's contract (see [`reduce`](super)).
+#[inline(always)]
+pub unsafe fn pairs<T: Item, R: Reduction<Source = Two<T, Even>>, M: Meet<R>, const LOADS: usize>(
+    (left, right): (*const T, *const T),
+    n: usize,
+    span: usize,
+    keep: f32,
+    output: *mut R::Raw,
+    slots: *mut u64,
+) {
+    grid::launch_dependents();
+    // SAFETY: the caller's contract.
+    unsafe {
+        let acc = if (left as usize ^ right as usize) % 16 == 0 {
+            thread_part::<R, _, LOADS>(Two::<T, Even>::new(left, right), n, span, keep)
+        } else {
+            thread_part::<R, _, 1>(Two::<T, Skewed>::new(left, right), n, span, keep)
+        };
+        M::meet(acc, output, slots);
+    }
+}
+
+/// The thread's part of the input.
+///
+/// # Safety
+/// The launch's contract.
+#[inline(always)]
+unsafe fn thread_part<R, S, const LOADS: usize>(source: S, n: usize, span: usize, keep: f32) -> R::Acc
+where
+    R: Reduction<Source: Source<Item = S::Item, Pack = S::Pack>>,
+    S: Source,
+{
+    let (tid, threads) = (thread::thread_idx_x(), thread::block_dim_x());
+    let block = thread::block_idx_x() as usize;
+    let is_last = block + 1 == thread::grid_dim_x() as usize;
+
+    let head = source.to_boundary().min(n);
+    let packs = (n - head) / S::LANES;
+    // A block may have no packs.
+    let begin = (block * span).min(packs);
+    let count = (packs - begin).min(span) as u32;
+    let first = head + begin * S::LANES;
+
+    // The first threads have an element before packs, the next ones an element behind.
+    let tail = head + packs * S::LANES;
+    let edge = if (tid as usize) < EDGE { tid as usize } else { tail + tid as usize - EDGE };
+    let has_edge = if (tid as usize) < EDGE { block == 0 && edge < head } else { is_last && edge < n };
+
+    let policy = Policy::keep(keep);
+    let mut kept = R::start();
+    // SAFETY: an edge is an element; packs below `count` are the block's.
+    unsafe {
+        let part = source.skip(first);
+        part.prefetch_if(tid as usize, tid < count);
+        grid::wait_for_dependencies();
+
+        let item = source.item_if(edge, has_edge);
+        let mut place = tid;
+        let mut packs = [S::Pack::default(); MOST_LOADS];
+        // For most loads the text is written twice: without predicates it is faster.
+        while LOADS == MOST_LOADS && target::arch() >= 900 && place + (LOADS as u32 - 1) * threads < count {
+            control::no_unroll();
+            each(LOADS, |k| packs[k] = part.pack((place + k as u32 * threads) as usize, policy));
+            each(LOADS, |k| kept = R::pack(kept, packs[k], place + k as u32 * threads));
+            place += LOADS as u32 * threads;
+        }
+        // The text for old devices is short.
+        let loads = if target::arch() >= 900 { LOADS } else { LOADS.min(OLD_LOADS) };
+        while place < count {
+            control::no_unroll();
+            each(loads, |k| {
+                let place = place + k as u32 * threads;
+                packs[k] = part.pack_if(place as usize, policy, place < count);
+            });
+            each(loads, |k| {
+                let place = place + k as u32 * threads;
+                if place < count {
+                    kept = R::pack(kept, packs[k], place);
+                }
+            });
+            place += loads as u32 * threads;
+        }
+
+        let acc = R::finish(kept, first as u64);
+        if has_edge { R::combine(acc, R::item(item, edge as u64)) } else { acc }
+    }
+}

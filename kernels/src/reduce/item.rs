@@ -1,0 +1,486 @@
+//! The fourteen types of elements: how 16 bytes are split into them, and in what they are compared and summed.
+
+use super::unroll::tree;
+use super::words::Words;
+use cuda_std::ext::{math, packed, redux, streaming, target};
+
+/// 16 bytes of elements, the first in the lowest bits of the first word.
+pub type Pack = [u32; 4];
+
+/// An IEEE 754 half-precision number, as its bits.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub struct F16(pub u16);
+
+/// A `bfloat16` number, the upper half of an `f32`, as its bits.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub struct Bf16(pub u16);
+
+/// A type of elements.
+pub trait Item: Copy {
+    /// How many of them a pack has.
+    const LANES: usize = size_of::<Pack>() / size_of::<Self>();
+    /// What they are compared in: the type itself, or the one of 32 bits that has all of its values.
+    type Key: Key;
+    /// What they are summed in: 64 bits for integers up to there, `f32` for halves, else the type itself.
+    type Wide: Number;
+
+    /// The element at `source`, or any value if it is not `valid`.
+    ///
+    /// # Safety
+    /// If `valid`, there is an element at `source`.
+    unsafe fn load_if(source: *const Self, valid: bool) -> Self;
+    /// An element of a pack.
+    fn lane(pack: Pack, lane: usize) -> Self;
+    /// The element as it is compared.
+    fn key(self) -> Self::Key;
+    /// The inverse of [`key`](Self::key); all NaNs become one.
+    fn of_key(key: Self::Key) -> Self;
+    /// The element as it is summed.
+    fn wide(self) -> Self::Wide;
+
+    /// The sum of a pack.
+    #[inline(always)]
+    fn sum(pack: Pack) -> Self::Wide {
+        tree(Self::LANES, |lane| Self::lane(pack, lane).wide(), Number::add)
+    }
+    /// The product of a pack.
+    #[inline(always)]
+    fn product(pack: Pack) -> Self::Wide {
+        tree(Self::LANES, |lane| Self::lane(pack, lane).wide(), Number::multiply)
+    }
+    /// The sum of the products of two packs.
+    #[inline(always)]
+    fn dot(a: Pack, b: Pack) -> Self::Wide {
+        let product = |lane| Self::lane(a, lane).wide().multiply(Self::lane(b, lane).wide());
+        tree(Self::LANES, product, Number::add)
+    }
+}
+
+/// What sums and products are made in. Integers wrap.
+pub trait Number: Words {
+    /// 0.
+    const ZERO: Self;
+    /// 1.
+    const ONE: Self;
+    /// `self + other`.
+    fn add(self, other: Self) -> Self;
+    /// `self - other`.
+    fn subtract(self, other: Self) -> Self;
+    /// `self * other`.
+    fn multiply(self, other: Self) -> Self;
+}
+
+/// What is compared. Floats are ordered as IEEE 754-2019 demands of `minimumNumber` and `minimum`: -0 is below +0.
+pub trait Key: Words {
+    /// An integer whose order is that of the keys; those of NaNs are beyond all others.
+    type Rank: Rank;
+    /// What changes no minimum: a NaN, for floats.
+    const MIN_IDENTITY: Self;
+    /// What changes no maximum: a NaN, for floats.
+    const MAX_IDENTITY: Self;
+    /// The smaller one; a number, unless both are NaN.
+    fn min(self, other: Self) -> Self;
+    /// The larger one; a number, unless both are NaN.
+    fn max(self, other: Self) -> Self;
+    /// Whether it is a NaN.
+    fn is_nan(self) -> bool;
+    /// Its rank, if it is no NaN.
+    fn rank(self) -> Self::Rank;
+    /// The inverse of [`rank`](Self::rank).
+    fn of_rank(rank: Self::Rank) -> Self;
+    /// A NaN, or for integers anything.
+    const NAN: Self;
+    /// The smallest one of a warp, in each of its lanes, if there is an instruction for that.
+    ///
+    /// # Safety
+    /// All 32 lanes call this together.
+    #[inline(always)]
+    unsafe fn redux_min(self) -> Option<Self> {
+        None
+    }
+    /// The largest one of a warp, in each of its lanes, if there is an instruction for that.
+    ///
+    /// # Safety
+    /// All 32 lanes call this together.
+    #[inline(always)]
+    unsafe fn redux_max(self) -> Option<Self> {
+        None
+    }
+}
+
+/// An integer that is compared.
+pub trait Rank: Words + PartialOrd {
+    /// The largest.
+    const MAX: Self;
+    /// The smallest.
+    const MIN: Self;
+    /// The order turned around.
+    fn reversed(self) -> Self;
+}
+
+/// Floats, in which NaN can win.
+pub trait Float: Key {
+    /// The smaller one, or a NaN if there is one.
+    fn minimum(self, other: Self) -> Self;
+    /// The larger one, or a NaN if there is one.
+    fn maximum(self, other: Self) -> Self;
+    /// What changes no minimum of numbers.
+    const INFINITY: Self;
+    /// What changes no maximum of numbers.
+    const NEG_INFINITY: Self;
+}
+
+macro_rules! integers {
+    ($($t:ty $(, $min:ident, $max:ident)?;)*) => {$(
+        impl Number for $t {
+            const ZERO: Self = 0;
+            const ONE: Self = 1;
+            #[inline(always)]
+            fn add(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+            #[inline(always)]
+            fn subtract(self, other: Self) -> Self {
+                self.wrapping_sub(other)
+            }
+            #[inline(always)]
+            fn multiply(self, other: Self) -> Self {
+                self.wrapping_mul(other)
+            }
+        }
+
+        impl Rank for $t {
+            const MAX: Self = <$t>::MAX;
+            const MIN: Self = <$t>::MIN;
+            #[inline(always)]
+            fn reversed(self) -> Self {
+                !self
+            }
+        }
+
+        impl Key for $t {
+            type Rank = Self;
+            const MIN_IDENTITY: Self = <$t>::MAX;
+            const MAX_IDENTITY: Self = <$t>::MIN;
+            const NAN: Self = 0;
+            #[inline(always)]
+            fn min(self, other: Self) -> Self {
+                if other < self { other } else { self }
+            }
+            #[inline(always)]
+            fn max(self, other: Self) -> Self {
+                if other > self { other } else { self }
+            }
+            #[inline(always)]
+            fn is_nan(self) -> bool {
+                false
+            }
+            #[inline(always)]
+            fn rank(self) -> Self {
+                self
+            }
+            #[inline(always)]
+            fn of_rank(rank: Self) -> Self {
+                rank
+            }
+            $(
+                #[inline(always)]
+                unsafe fn redux_min(self) -> Option<Self> {
+                    // SAFETY: the caller's word, and the architecture has it.
+                    if target::arch() >= 800 { Some(unsafe { redux::$min(u32::MAX, self) }) } else { None }
+                }
+                #[inline(always)]
+                unsafe fn redux_max(self) -> Option<Self> {
+                    // SAFETY: the caller's word, and the architecture has it.
+                    if target::arch() >= 800 { Some(unsafe { redux::$max(u32::MAX, self) }) } else { None }
+                }
+            )?
+        }
+    )*};
+}
+
+integers! {
+    i32, min_i32, max_i32;
+    u32, min_u32, max_u32;
+    i64;
+    u64;
+    i128;
+    u128;
+}
+
+macro_rules! floats {
+    ($($t:ident, $rank:ident, $bits:ident, $minimum:ident, $maximum:ident;)*) => {$(
+        impl Number for $t {
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+            #[inline(always)]
+            fn add(self, other: Self) -> Self {
+                self + other
+            }
+            #[inline(always)]
+            fn subtract(self, other: Self) -> Self {
+                self - other
+            }
+            #[inline(always)]
+            fn multiply(self, other: Self) -> Self {
+                self * other
+            }
+        }
+
+        // PTX `min` and `max` order the zeros and drop NaNs as demanded; Rust's promise less.
+        impl Key for $t {
+            type Rank = $rank;
+            const MIN_IDENTITY: Self = $t::NAN;
+            const MAX_IDENTITY: Self = $t::NAN;
+            const NAN: Self = $t::NAN;
+            #[inline(always)]
+            fn min(self, other: Self) -> Self {
+                $t::min(self, other)
+            }
+            #[inline(always)]
+            fn max(self, other: Self) -> Self {
+                $t::max(self, other)
+            }
+            #[inline(always)]
+            fn is_nan(self) -> bool {
+                $t::is_nan(self)
+            }
+            // Of negative numbers the bits but the sign are turned around.
+            #[inline(always)]
+            fn rank(self) -> $rank {
+                let bits = self.to_bits() as $rank;
+                bits ^ ((bits >> ($rank::BITS - 1)) as $bits >> 1) as $rank
+            }
+            #[inline(always)]
+            fn of_rank(rank: $rank) -> Self {
+                $t::from_bits((rank ^ ((rank >> ($rank::BITS - 1)) as $bits >> 1) as $rank) as $bits)
+            }
+        }
+
+        impl Float for $t {
+            const INFINITY: Self = $t::INFINITY;
+            const NEG_INFINITY: Self = $t::NEG_INFINITY;
+            #[inline(always)]
+            fn minimum(self, other: Self) -> Self {
+                math::$minimum(self, other)
+            }
+            #[inline(always)]
+            fn maximum(self, other: Self) -> Self {
+                math::$maximum(self, other)
+            }
+        }
+    )*};
+}
+
+floats! {
+    f32, i32, u32, minimum_f32, maximum_f32;
+    f64, i64, u64, minimum_f64, maximum_f64;
+}
+
+/// One byte 1 in each of the four.
+const ONES: u32 = 0x0101_0101;
+
+/// What is packed four to a word, or two.
+macro_rules! narrow {
+    ($($t:ty, $bits:ident, $load:ident, $key:ty, $wide:ty { $($item:item)* })*) => {$(
+        impl Item for $t {
+            type Key = $key;
+            type Wide = $wide;
+            #[inline(always)]
+            unsafe fn load_if(source: *const Self, valid: bool) -> Self {
+                // SAFETY: the caller's word.
+                unsafe { streaming::$load(source.cast(), valid) as Self }
+            }
+            #[inline(always)]
+            fn lane(pack: Pack, lane: usize) -> Self {
+                const IN_WORD: usize = 4 / size_of::<$t>();
+                (pack[lane / IN_WORD] >> ($bits::BITS as usize * (lane % IN_WORD))) as Self
+            }
+            #[inline(always)]
+            fn key(self) -> $key {
+                self as $key
+            }
+            #[inline(always)]
+            fn of_key(key: $key) -> Self {
+                key as Self
+            }
+            #[inline(always)]
+            fn wide(self) -> $wide {
+                self as $wide
+            }
+            $($item)*
+        }
+    )*};
+}
+
+narrow! {
+    i8, u8, load_u8_if, i32, i64 {
+        #[inline(always)]
+        fn sum(pack: Pack) -> i64 {
+            Self::dot(pack, [ONES; 4])
+        }
+        #[inline(always)]
+        fn product(pack: Pack) -> i64 {
+            let four = |word: usize| {
+                tree(4, |lane| i32::from(Self::lane(pack, 4 * word + lane)), Number::multiply).into()
+            };
+            tree(4, four, i64::multiply)
+        }
+        #[inline(always)]
+        fn dot(a: Pack, b: Pack) -> i64 {
+            let two = |i: usize, sum| packed::dp4a_signed(a[i + 1], b[i + 1], packed::dp4a_signed(a[i], b[i], sum));
+            two(2, two(0, 0)).into()
+        }
+    }
+    u8, u8, load_u8_if, u32, u64 {
+        #[inline(always)]
+        fn sum(pack: Pack) -> u64 {
+            Self::dot(pack, [ONES; 4])
+        }
+        #[inline(always)]
+        fn product(pack: Pack) -> u64 {
+            let four = |word: usize| {
+                tree(4, |lane| u32::from(Self::lane(pack, 4 * word + lane)), Number::multiply).into()
+            };
+            tree(4, four, u64::multiply)
+        }
+        #[inline(always)]
+        fn dot(a: Pack, b: Pack) -> u64 {
+            let two = |i: usize, sum| packed::dp4a_unsigned(a[i + 1], b[i + 1], packed::dp4a_unsigned(a[i], b[i], sum));
+            two(2, two(0, 0)).into()
+        }
+    }
+    i16, u16, load_u16_if, i32, i64 {
+        #[inline(always)]
+        fn sum(pack: Pack) -> i64 {
+            let two = |i: usize, sum| packed::dp2a_signed(pack[i + 1], ONES, packed::dp2a_signed(pack[i], ONES, sum));
+            two(2, two(0, 0)).into()
+        }
+        #[inline(always)]
+        fn product(pack: Pack) -> i64 {
+            let two =
+                |word: usize| (i32::from(Self::lane(pack, 2 * word)) * i32::from(Self::lane(pack, 2 * word + 1))).into();
+            tree(4, two, i64::multiply)
+        }
+    }
+    u16, u16, load_u16_if, u32, u64 {
+        #[inline(always)]
+        fn sum(pack: Pack) -> u64 {
+            let two = |i: usize, sum| packed::dp2a_unsigned(pack[i + 1], ONES, packed::dp2a_unsigned(pack[i], ONES, sum));
+            two(2, two(0, 0)).into()
+        }
+        #[inline(always)]
+        fn product(pack: Pack) -> u64 {
+            let two =
+                |word: usize| (u32::from(Self::lane(pack, 2 * word)) * u32::from(Self::lane(pack, 2 * word + 1))).into();
+            tree(4, two, u64::multiply)
+        }
+    }
+    i32, u32, load_u32_if, i32, i64 {}
+    u32, u32, load_u32_if, u32, u64 {}
+}
+
+/// What takes two words of a pack, or all.
+macro_rules! long {
+    ($($t:ty, $wide:ty, $from:expr;)*) => {$(
+        impl Item for $t {
+            type Key = Self;
+            type Wide = $wide;
+            #[inline(always)]
+            unsafe fn load_if(source: *const Self, valid: bool) -> Self {
+                // SAFETY: the caller's word.
+                let word = |i| u128::from(unsafe { streaming::load_u64_if(source.cast::<u64>().wrapping_add(i), valid) });
+                $from(if size_of::<$t>() == 8 { word(0) } else { word(0) | word(1) << 64 })
+            }
+            #[inline(always)]
+            fn lane(pack: Pack, lane: usize) -> Self {
+                let word = |i: usize| u128::from(pack[i]) << (32 * i);
+                $from((word(0) | word(1) | word(2) | word(3)) >> (64 * lane))
+            }
+            #[inline(always)]
+            fn key(self) -> Self {
+                self
+            }
+            #[inline(always)]
+            fn of_key(key: Self) -> Self {
+                key
+            }
+            #[inline(always)]
+            fn wide(self) -> $wide {
+                self
+            }
+        }
+    )*};
+}
+
+long! {
+    i64, i64, |bits| bits as i64;
+    u64, u64, |bits| bits as u64;
+    i128, i128, |bits| bits as i128;
+    u128, u128, |bits: u128| bits;
+    f64, f64, |bits| f64::from_bits(bits as u64);
+}
+
+impl Item for f32 {
+    type Key = Self;
+    type Wide = Self;
+    #[inline(always)]
+    unsafe fn load_if(source: *const Self, valid: bool) -> Self {
+        // SAFETY: the caller's word.
+        Self::from_bits(unsafe { streaming::load_u32_if(source.cast(), valid) })
+    }
+    #[inline(always)]
+    fn lane(pack: Pack, lane: usize) -> Self {
+        Self::from_bits(pack[lane])
+    }
+    #[inline(always)]
+    fn key(self) -> Self {
+        self
+    }
+    #[inline(always)]
+    fn of_key(key: Self) -> Self {
+        key
+    }
+    #[inline(always)]
+    fn wide(self) -> Self {
+        self
+    }
+}
+
+/// Halves, which are exact in `f32`: all is done there.
+macro_rules! halves {
+    ($($t:ident, $to:expr, $from:expr;)*) => {$(
+        impl Item for $t {
+            type Key = f32;
+            type Wide = f32;
+            #[inline(always)]
+            unsafe fn load_if(source: *const Self, valid: bool) -> Self {
+                // SAFETY: the caller's word.
+                Self(unsafe { streaming::load_u16_if(source.cast(), valid) })
+            }
+            #[inline(always)]
+            fn lane(pack: Pack, lane: usize) -> Self {
+                Self((pack[lane / 2] >> (16 * (lane % 2))) as u16)
+            }
+            #[inline(always)]
+            fn key(self) -> f32 {
+                $to(self.0)
+            }
+            #[inline(always)]
+            fn of_key(key: f32) -> Self {
+                Self($from(key))
+            }
+            #[inline(always)]
+            fn wide(self) -> f32 {
+                $to(self.0)
+            }
+        }
+    )*};
+}
+
+halves! {
+    F16, math::f16_to_f32, math::f32_to_f16;
+    Bf16, |bits| f32::from_bits(u32::from(bits) << 16), |value: f32| (value.to_bits() >> 16) as u16;
+}

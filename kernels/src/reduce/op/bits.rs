@@ -1,0 +1,95 @@
+//! Bitwise operations: the words of a pack are combined as they are, and elements are told apart at the end.
+
+use crate::reduce::Reduction;
+use crate::reduce::item::Item;
+use crate::reduce::item::Pack;
+use crate::reduce::source::One;
+use crate::reduce::unroll::tree;
+use core::marker::PhantomData;
+
+/// An operation on the bits of words.
+pub trait Bitwise {
+    /// What changes nothing: all ones, or all zeros.
+    const IDENTITY: u32;
+    /// The operation.
+    fn combine(a: u32, b: u32) -> u32;
+}
+
+macro_rules! bitwise {
+    ($($(#[$doc:meta])* $name:ident = $operator:tt, $identity:expr;)*) => {$(
+        $(#[$doc])*
+        pub struct $name;
+
+        impl Bitwise for $name {
+            const IDENTITY: u32 = $identity;
+            #[inline(always)]
+            fn combine(a: u32, b: u32) -> u32 {
+                a $operator b
+            }
+        }
+    )*};
+}
+
+bitwise! {
+    /// The bits that all have.
+    And = &, u32::MAX;
+    /// The bits that any has.
+    Or = |, 0;
+    /// The bits that an odd number have.
+    Xor = ^, 0;
+}
+
+/// The elements combined by `O`.
+pub struct Bits<T, O>(PhantomData<(T, O)>);
+
+impl<T: Unsigned, O: Bitwise> Reduction for Bits<T, O> {
+    type Source = One<T>;
+    type Thread = Pack;
+    type Acc = T::Key;
+    type Raw = T;
+
+    #[inline(always)]
+    fn start() -> Pack {
+        [O::IDENTITY; 4]
+    }
+    #[inline(always)]
+    fn pack(thread: Pack, pack: Pack, _place: u32) -> Pack {
+        core::array::from_fn(|i| O::combine(thread[i], pack[i]))
+    }
+    #[inline(always)]
+    fn finish(thread: Pack, _first: u64) -> T::Key {
+        tree(T::LANES, |lane| T::lane(thread, lane).key(), T::combine::<O>)
+    }
+    #[inline(always)]
+    fn item(item: T, _index: u64) -> T::Key {
+        item.key()
+    }
+    #[inline(always)]
+    fn identity() -> T::Key {
+        Self::finish(Self::start(), 0)
+    }
+    #[inline(always)]
+    fn combine(a: T::Key, b: T::Key) -> T::Key {
+        T::combine::<O>(a, b)
+    }
+    #[inline(always)]
+    fn raw(acc: T::Key) -> T {
+        T::of_key(acc)
+    }
+}
+
+/// Unsigned integers, whose keys are combined word by word.
+pub trait Unsigned: Item {
+    /// The keys combined.
+    #[inline(always)]
+    fn combine<O: Bitwise>(a: Self::Key, b: Self::Key) -> Self::Key {
+        use crate::reduce::words::Words;
+        Words::from_words(&|i| O::combine(a.word(i), b.word(i)))
+    }
+}
+
+impl Unsigned for u8 {}
+impl Unsigned for u16 {}
+impl Unsigned for u32 {}
+impl Unsigned for u64 {}
+impl Unsigned for u128 {}

@@ -1,0 +1,223 @@
+//! Count, mean and sum of squared deviations, in one pass.
+//!
+//! Two parts are made one by Chan's formula, in `f64`. What a thread has of integers up to 32 bits is exact: count, sum and sum
+//! of squares. Of others it sums differences from its first element, and their squares: that element is one of the sample, so
+//! that what cancels is at most as many times the result as the thread has elements.
+//!
+//! Source: T. F. Chan, G. H. Golub, R. J. LeVeque, "Algorithms for Computing the Sample Variance: Analysis and
+//! Recommendations", 1983.
+
+use crate::reduce::Reduction;
+use crate::reduce::item::{Bf16, F16, Item, Pack};
+use crate::reduce::source::One;
+use crate::reduce::unroll::{each, tree};
+use core::marker::PhantomData;
+
+/// The moments of elements, in memory.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct CountMeanM2 {
+    /// How many elements.
+    pub count: u64,
+    /// Their mean.
+    pub mean: f64,
+    /// The sum of the squares of their differences from the mean.
+    pub m2: f64,
+}
+
+/// The moments of the elements.
+pub struct Moments<T>(PhantomData<T>);
+
+/// What a thread keeps of elements of a type.
+pub trait Sampled: Item {
+    /// What that is.
+    type Sample: Copy;
+    /// Of nothing.
+    const NOTHING: Self::Sample;
+    /// With a pack more.
+    fn sample(sample: Self::Sample, pack: Pack) -> Self::Sample;
+    /// Count, mean and sum of squared deviations.
+    fn moments(sample: Self::Sample) -> (u64, (f64, f64));
+    /// The element, rounded to nearest.
+    fn to_f64(self) -> f64;
+}
+
+/// Count, sum and sum of squares of integers.
+#[derive(Clone, Copy)]
+pub struct Sums<S, Q> {
+    count: u32,
+    sum: S,
+    squares: Q,
+}
+
+/// The nearest number, or its neighbour.
+#[inline(always)]
+fn u128_to_f64(x: u128) -> f64 {
+    // 2^64.
+    ((x >> 64) as u64) as f64 * 18_446_744_073_709_551_616.0 + (x as u64) as f64
+}
+
+macro_rules! exact {
+    ($($t:ty, $sum:ty, $squares:ty, $square:expr;)*) => {$(
+        impl Sampled for $t {
+            type Sample = Sums<$sum, $squares>;
+            const NOTHING: Self::Sample = Sums { count: 0, sum: 0, squares: 0 };
+            #[inline(always)]
+            fn sample(sample: Self::Sample, pack: Pack) -> Self::Sample {
+                Sums {
+                    count: sample.count + Self::LANES as u32,
+                    sum: sample.sum + Self::sum(pack),
+                    squares: sample.squares + $square(pack),
+                }
+            }
+            #[inline(always)]
+            fn moments(sample: Self::Sample) -> (u64, (f64, f64)) {
+                // A thread has fewer than 2^31 elements.
+                let count = f64::from(sample.count.max(1));
+                let sum = sample.sum.unsigned_abs_or_self();
+                let m2 = u128::from(sample.count) * sample.squares as u128 - u128::from(sum) * u128::from(sum);
+                (sample.count.into(), (sample.sum as f64 / count, u128_to_f64(m2) / count))
+            }
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                self.into()
+            }
+        }
+    )*};
+}
+
+/// The absolute value of a sum.
+trait Magnitude {
+    fn unsigned_abs_or_self(self) -> u64;
+}
+
+impl Magnitude for i64 {
+    #[inline(always)]
+    fn unsigned_abs_or_self(self) -> u64 {
+        self.unsigned_abs()
+    }
+}
+
+impl Magnitude for u64 {
+    #[inline(always)]
+    fn unsigned_abs_or_self(self) -> u64 {
+        self
+    }
+}
+
+exact! {
+    i8, i64, u64, |pack| i8::dot(pack, pack) as u64;
+    u8, u64, u64, |pack| u8::dot(pack, pack);
+    i16, i64, u64, |pack| i16::dot(pack, pack) as u64;
+    u16, u64, u64, |pack| u16::dot(pack, pack);
+    i32, i64, u128, |pack| tree(4, |lane| u128::from(square(i32::lane(pack, lane).unsigned_abs())), |a, b| a + b);
+    u32, u64, u128, |pack| tree(4, |lane| u128::from(square(u32::lane(pack, lane))), |a, b| a + b);
+}
+
+#[inline(always)]
+fn square(x: u32) -> u64 {
+    u64::from(x) * u64::from(x)
+}
+
+/// Sums of differences from an element.
+#[derive(Clone, Copy)]
+pub struct Shifted {
+    count: u32,
+    from: f64,
+    sum: f64,
+    squares: f64,
+}
+
+macro_rules! shifted {
+    ($($t:ty, $to_f64:expr;)*) => {$(
+        impl Sampled for $t {
+            type Sample = Shifted;
+            const NOTHING: Shifted = Shifted { count: 0, from: 0.0, sum: 0.0, squares: 0.0 };
+            #[inline(always)]
+            fn sample(sample: Shifted, pack: Pack) -> Shifted {
+                let mut sample = sample;
+                if sample.count == 0 {
+                    let first = Self::lane(pack, 0).to_f64();
+                    sample.from = if first.is_finite() { first } else { 0.0 };
+                }
+                sample.count += Self::LANES as u32;
+                each(Self::LANES, |lane| {
+                    let difference = Self::lane(pack, lane).to_f64() - sample.from;
+                    sample.sum += difference;
+                    sample.squares += difference * difference;
+                });
+                sample
+            }
+            #[inline(always)]
+            fn moments(sample: Shifted) -> (u64, (f64, f64)) {
+                let mean = sample.sum / f64::from(sample.count.max(1));
+                let m2 = sample.squares - sample.sum * mean;
+                (sample.count.into(), (sample.from + mean, if m2 < 0.0 { 0.0 } else { m2 }))
+            }
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                $to_f64(self)
+            }
+        }
+    )*};
+}
+
+shifted! {
+    i64, |x| x as f64;
+    u64, |x| x as f64;
+    i128, |x: i128| if x < 0 { -u128_to_f64(x.unsigned_abs()) } else { u128_to_f64(x as u128) };
+    u128, u128_to_f64;
+    F16, |x: F16| f64::from(x.wide());
+    Bf16, |x: Bf16| f64::from(x.wide());
+    f32, f64::from;
+    f64, |x| x;
+}
+
+impl<T: Sampled> Reduction for Moments<T> {
+    type Source = One<T>;
+    type Thread = T::Sample;
+    type Acc = (u64, (f64, f64));
+    type Raw = CountMeanM2;
+
+    #[inline(always)]
+    fn start() -> T::Sample {
+        T::NOTHING
+    }
+    #[inline(always)]
+    fn pack(thread: T::Sample, pack: Pack, _place: u32) -> T::Sample {
+        T::sample(thread, pack)
+    }
+    #[inline(always)]
+    fn finish(thread: T::Sample, _first: u64) -> Self::Acc {
+        T::moments(thread)
+    }
+    #[inline(always)]
+    fn item(item: T, _index: u64) -> Self::Acc {
+        (1, (item.to_f64(), item.to_f64() - item.to_f64()))
+    }
+    #[inline(always)]
+    fn identity() -> Self::Acc {
+        (0, (0.0, 0.0))
+    }
+    #[inline(always)]
+    fn combine(a: Self::Acc, b: Self::Acc) -> Self::Acc {
+        let count = a.0 + b.0;
+        let part = b.0 as f64 / count.max(1) as f64;
+        let difference = b.1.0 - a.1.0;
+        // Two infinities have no difference, but a mean.
+        let mean = if difference.is_nan() { a.1.0 + b.1.0 } else { a.1.0 + difference * part };
+        let m2 = a.1.1 + b.1.1 + difference * difference * (a.0 as f64 * part);
+        let both = (count, (mean, m2));
+        if b.0 == 0 {
+            a
+        } else if a.0 == 0 {
+            b
+        } else {
+            both
+        }
+    }
+    #[inline(always)]
+    fn raw((count, (mean, m2)): Self::Acc) -> CountMeanM2 {
+        CountMeanM2 { count, mean, m2 }
+    }
+}

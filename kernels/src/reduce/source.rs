@@ -1,0 +1,193 @@
+//! Where elements come from: one array, or two of the same length.
+
+use super::item::{Item, Pack};
+use super::unroll::each;
+use core::marker::PhantomData;
+use cuda_std::ext::streaming::{self, Policy};
+
+/// Elements that are read by packs, or singly.
+pub trait Source: Copy {
+    /// An element.
+    type Item: Copy;
+    /// The elements of a pack.
+    type Pack: Copy + Default;
+    /// Elements of a pack.
+    const LANES: usize;
+
+    /// Elements before the first boundary of 16 bytes.
+    fn to_boundary(self) -> usize;
+
+    /// The source from that element on.
+    ///
+    /// # Safety
+    /// There are so many elements.
+    unsafe fn skip(self, elements: usize) -> Self;
+
+    /// The element of that index, or any value if it is not `valid`.
+    ///
+    /// # Safety
+    /// If `valid`, there is such an element.
+    unsafe fn item_if(self, index: usize, valid: bool) -> Self::Item;
+
+    /// The pack of that number.
+    ///
+    /// # Safety
+    /// There is such a pack, and the source begins at a boundary.
+    unsafe fn pack(self, index: usize, policy: Policy) -> Self::Pack;
+
+    /// The pack of that number, or any value if it is not `valid`.
+    ///
+    /// # Safety
+    /// If `valid`, that of [`pack`](Self::pack).
+    unsafe fn pack_if(self, index: usize, policy: Policy, valid: bool) -> Self::Pack;
+
+    /// Asks for the pack of that number, if it is `valid`, to be near when it is loaded.
+    ///
+    /// # Safety
+    /// That of [`pack_if`](Self::pack_if).
+    unsafe fn prefetch_if(self, index: usize, valid: bool);
+}
+
+/// Elements of one array.
+#[derive(Clone, Copy)]
+pub struct One<T>(pub *const T);
+
+impl<T: Item> Source for One<T> {
+    type Item = T;
+    type Pack = Pack;
+    const LANES: usize = T::LANES;
+
+    #[inline(always)]
+    fn to_boundary(self) -> usize {
+        (self.0 as usize).wrapping_neg() % size_of::<Pack>() / size_of::<T>()
+    }
+    #[inline(always)]
+    unsafe fn skip(self, elements: usize) -> Self {
+        // SAFETY: the caller's word.
+        Self(unsafe { self.0.add(elements) })
+    }
+    #[inline(always)]
+    unsafe fn item_if(self, index: usize, valid: bool) -> T {
+        // SAFETY: the caller's word.
+        unsafe { T::load_if(self.0.wrapping_add(index), valid) }
+    }
+    #[inline(always)]
+    unsafe fn pack(self, index: usize, policy: Policy) -> Pack {
+        // SAFETY: the caller's word.
+        unsafe { streaming::load_pack(self.0.cast::<Pack>().add(index), policy) }
+    }
+    #[inline(always)]
+    unsafe fn pack_if(self, index: usize, policy: Policy, valid: bool) -> Pack {
+        // SAFETY: the caller's word.
+        unsafe { streaming::load_pack_if(self.0.cast::<Pack>().wrapping_add(index), policy, valid) }
+    }
+    #[inline(always)]
+    unsafe fn prefetch_if(self, index: usize, valid: bool) {
+        // SAFETY: the caller's word.
+        unsafe { streaming::prefetch_if(self.0.cast::<Pack>().wrapping_add(index), valid) }
+    }
+}
+
+/// How the packs of a second array are read, which begin where those of the first do.
+pub trait Reach: Copy {
+    /// See [`Source::pack_if`].
+    ///
+    /// # Safety
+    /// If `valid`, there is a pack at `source`.
+    unsafe fn pack_if<T: Item>(source: *const T, policy: Policy, valid: bool) -> Pack;
+}
+
+/// Both arrays have their boundaries at the same elements.
+#[derive(Clone, Copy)]
+pub struct Even;
+
+impl Reach for Even {
+    #[inline(always)]
+    unsafe fn pack_if<T: Item>(source: *const T, policy: Policy, valid: bool) -> Pack {
+        // SAFETY: the caller's word.
+        unsafe { streaming::load_pack_if(source.cast(), policy, valid) }
+    }
+}
+
+/// The arrays have their boundaries at different elements, so that of the second no more is loaded at once than an element, or 32
+/// bits.
+#[derive(Clone, Copy)]
+pub struct Skewed;
+
+impl Reach for Skewed {
+    #[inline(always)]
+    unsafe fn pack_if<T: Item>(source: *const T, _policy: Policy, valid: bool) -> Pack {
+        let mut pack = [0; 4];
+        each(4, |i| {
+            let at = source.cast::<u32>().wrapping_add(i);
+            // SAFETY: the caller's word.
+            let part = |part| unsafe {
+                match size_of::<T>() {
+                    1 => u32::from(streaming::load_u8_if(at.cast::<u8>().wrapping_add(part), valid)) << (8 * part),
+                    2 => u32::from(streaming::load_u16_if(at.cast::<u16>().wrapping_add(part), valid)) << (16 * part),
+                    _ => streaming::load_u32_if(at, valid),
+                }
+            };
+            each(4usize.div_ceil(size_of::<T>()), |lane| pack[i] |= part(lane));
+        });
+        pack
+    }
+}
+
+/// Pairs of elements, one of each array.
+#[derive(Clone, Copy)]
+pub struct Two<T, R> {
+    left: *const T,
+    right: *const T,
+    reach: PhantomData<R>,
+}
+
+impl<T: Item, R: Reach> Two<T, R> {
+    /// Pairs that begin there.
+    #[inline(always)]
+    pub fn new(left: *const T, right: *const T) -> Self {
+        Self { left, right, reach: PhantomData }
+    }
+}
+
+impl<T: Item, R: Reach> Source for Two<T, R> {
+    type Item = [T; 2];
+    type Pack = [Pack; 2];
+    const LANES: usize = T::LANES;
+
+    #[inline(always)]
+    fn to_boundary(self) -> usize {
+        One(self.left).to_boundary()
+    }
+    #[inline(always)]
+    unsafe fn skip(self, elements: usize) -> Self {
+        // SAFETY: the caller's word.
+        unsafe { Self::new(self.left.add(elements), self.right.add(elements)) }
+    }
+    #[inline(always)]
+    unsafe fn item_if(self, index: usize, valid: bool) -> [T; 2] {
+        // SAFETY: the caller's word.
+        unsafe { [T::load_if(self.left.wrapping_add(index), valid), T::load_if(self.right.wrapping_add(index), valid)] }
+    }
+    #[inline(always)]
+    unsafe fn pack(self, index: usize, policy: Policy) -> [Pack; 2] {
+        // SAFETY: the caller's word.
+        unsafe { self.pack_if(index, policy, true) }
+    }
+    #[inline(always)]
+    unsafe fn pack_if(self, index: usize, policy: Policy, valid: bool) -> [Pack; 2] {
+        // SAFETY: the caller's word.
+        unsafe {
+            let left = One(self.left).pack_if(index, policy, valid);
+            [left, R::pack_if(self.right.wrapping_add(index * T::LANES), policy, valid)]
+        }
+    }
+    #[inline(always)]
+    unsafe fn prefetch_if(self, index: usize, valid: bool) {
+        // SAFETY: the caller's word; a prefetch needs no alignment.
+        unsafe {
+            One(self.left).prefetch_if(index, valid);
+            One(self.right).prefetch_if(index, valid);
+        }
+    }
+}
