@@ -63,7 +63,12 @@ fn production(name: &str, rest: &str) -> KernelTraits {
         most_threads: Some(1024),
         block_size: None,
         // An exact sum's blocks clear their cells and add to them; they draw a ticket; the last takes the grid's cells.
-        barriers: Some(if op == "exact" { 5 } else { 1 }),
+        // One in a block's combination, and one between two of them.
+        barriers: Some(match op {
+            "exact" => 5,
+            "wrapping" => 1,
+            _ => 2,
+        }),
         least_arch: None,
         later_arch: Some(NvvmArch::Compute90),
         without_lines: true,
