@@ -232,7 +232,7 @@ unsafe fn warp_sum<const LIMBS: usize>(sum: Accumulator<LIMBS>) -> Accumulator<L
     while step < 2 * WARP.ilog2() {
         control::no_unroll();
         // First the high parts, then the low ones.
-        let delta = WARP / 2 >> (step / 2);
+        let delta = (WARP / 2) >> (step / 2);
         if step.is_multiple_of(2) {
             parts = sum.parts();
         }
