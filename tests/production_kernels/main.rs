@@ -153,7 +153,8 @@ fn every_kernel_agrees_with_plain_loops() {
         integers::all(&bench, &mut random);
         floats::all(&bench, &mut random);
         let kernels = &bench.library.manifest().kernels;
-        let production = kernels.iter().filter(|kernel| kernel.name.starts_with("reduce_") && !kernel.name.contains("_exact_"));
+        let production =
+            kernels.iter().filter(|kernel| kernel.name.starts_with("reduce_") && !kernel.name.contains("_exact_"));
         let production: BTreeSet<String> = production.map(|kernel| kernel.name.clone()).collect();
         assert_eq!(*bench.launched.borrow(), production, "each kernel is launched");
     }
