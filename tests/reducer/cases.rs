@@ -12,13 +12,18 @@ const SEED_VARIABLE: &str = "WARPFOLD_TEST_SEED";
 /// The edges of warps, packs and blocks, and some sizes of several blocks.
 pub(crate) const SIZES: [usize; 15] = [1, 2, 3, 15, 31, 32, 33, 255, 257, 1000, 1023, 1024, 1025, 8193, 40_000];
 
-/// A generator with the seed of this run, which is printed when a test fails.
-pub(crate) fn rng() -> StdRng {
+/// The seed of this run, which is printed when a test fails.
+pub(crate) fn seed() -> u64 {
     let seed = env::var(SEED_VARIABLE).map_or(20_261_122, |seed| {
         seed.parse().unwrap_or_else(|_| panic!("{SEED_VARIABLE} is '{seed}': it must be a number below 2^64"))
     });
     println!("{SEED_VARIABLE}={seed}");
-    StdRng::seed_from_u64(seed)
+    seed
+}
+
+/// A generator with this seed.
+pub(crate) fn rng() -> StdRng {
+    StdRng::seed_from_u64(seed())
 }
 
 /// Elements of a buffer from some place between two multiples of 16 bytes on, with others around them that no result may

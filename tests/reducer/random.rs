@@ -3,19 +3,20 @@
 use proptest::{
     collection::vec,
     prelude::{Strategy, any, prop_assert, prop_assert_eq},
-    test_runner::{Config, TestRunner},
+    test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner},
 };
 use warpfold::{ArgMax, CheckedSum, Device, DeviceChoice, Dot, Min, MinMax, Reducer, Sum, WrappingSum};
 
-use crate::cases::Placed;
+use crate::cases::{Placed, seed};
 
 fn check<T: std::fmt::Debug>(
     strategy: impl Strategy<Value = T>,
-    test: impl Fn(&Device, T) -> Result<(), proptest::test_runner::TestCaseError>,
+    test: impl Fn(&Device, T) -> Result<(), TestCaseError>,
 ) {
     let device = Device::open(DeviceChoice::Auto).unwrap();
     let config = Config { cases: 48, failure_persistence: None, ..Config::default() };
-    let mut runner = TestRunner::new(config);
+    let seed: Vec<u8> = seed().to_le_bytes().repeat(4);
+    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
     runner.run(&strategy, |input| test(&device, input)).unwrap_or_else(|error| panic!("{error}"));
 }
 

@@ -181,6 +181,15 @@ mod tests {
     }
 
     #[test]
+    fn a_production_kernel_is_a_module() {
+        let traits = traits("reduce_sum_bf16");
+        assert_eq!((traits.module.as_str(), traits.op.as_deref()), ("reduce_sum_bf16", Some("sum")));
+        assert_eq!((traits.element.as_deref(), traits.most_threads), (Some("bf16"), Some(1024)));
+        assert_eq!((traits.least_arch, traits.later_arch), (None, Some(NvvmArch::Compute90)));
+        assert_eq!(super::traits("reduce_moments_f32").element, None);
+    }
+
+    #[test]
     fn other_names_stand_alone() {
         for name in [
             "transpose",

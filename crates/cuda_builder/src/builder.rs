@@ -351,7 +351,9 @@ impl CudaBuilder {
                     .collect();
                 targets
                     .par_iter()
-                    .map(|&(name, kernels, arch)| self.compile_module(toolchain, name, arch, kernels, &bitcode, scratch))
+                    .map(|&(name, kernels, arch)| {
+                        self.compile_module(toolchain, name, arch, kernels, &bitcode, scratch)
+                    })
                     .collect()
             })
             .collect::<Result<_, _>>()?;

@@ -53,7 +53,8 @@ pub fn bound_blocks(ir: &str, most_threads: impl Fn(&str) -> Option<u32>) -> Str
         match bound.zip(line.rfind(')')) {
             Some((threads, end)) => {
                 let (head, tail) = line.split_at(end + 1);
-                write!(out, "{head} \"nvvm.maxntid\"=\"{threads}\" \"nvvm.minctasm\"=\"1\"").expect("a String takes all");
+                write!(out, "{head} \"nvvm.maxntid\"=\"{threads}\" \"nvvm.minctasm\"=\"1\"")
+                    .expect("a String takes all");
                 // What may only stand before attributes says nothing of a kernel.
                 out.push_str(&tail.replacen(" unnamed_addr", "", 1));
             }
@@ -223,7 +224,8 @@ define internal void @helper() {
     #[test]
     fn blocks_of_kernels_are_bounded() {
         let ir = bound_blocks(MODULE, |name| (name == "k").then_some(512));
-        let bounded = "define ptx_kernel void @k(ptr %in, i64 %n) \"nvvm.maxntid\"=\"512\" \"nvvm.minctasm\"=\"1\" #0 {";
+        let bounded =
+            "define ptx_kernel void @k(ptr %in, i64 %n) \"nvvm.maxntid\"=\"512\" \"nvvm.minctasm\"=\"1\" #0 {";
         assert!(ir.contains(bounded), "{ir}");
         assert_eq!(bound_blocks(MODULE, |_| None), MODULE);
     }

@@ -5,8 +5,6 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-use bytemuck::Pod;
-
 use crate::{
     device::{Buffer, Device, Kernel, Stream},
     ptx::PtxLibrary,
@@ -86,11 +84,16 @@ impl Engine {
         &self.machine
     }
 
-    /// Lets `launch` leave a result at an address of the device, waits for it, and copies it to the host.
-    pub(super) fn with_room<R: Pod>(
+    pub(super) fn result_bytes(&self) -> usize {
+        self.result_bytes
+    }
+
+    /// Lets `launch` leave a result at an address of the device, waits for it, and passes its bytes to `read`.
+    pub(super) fn with_room<R>(
         &self,
         device: &Device,
-        launch: impl FnOnce(u64) -> Result<(), Error>,
+        launch: &dyn Fn(u64) -> Result<(), Error>,
+        read: impl FnOnce(&[u8]) -> R,
     ) -> Result<R, Error> {
         let room = lock(&self.rooms).pop();
         let room = match room {
@@ -98,11 +101,10 @@ impl Engine {
             None => device.alloc(self.result_bytes)?,
         };
         launch(room.address())?;
-        let mut result = R::zeroed();
-        room.copy_to_slice(bytemuck::bytes_of_mut(&mut result))?;
+        let bytes = room.copy_to_host()?;
         // After an error it is dropped instead, which waits for what may still write to it.
         lock(&self.rooms).push(room);
-        Ok(result)
+        Ok(read(&bytes))
     }
 
     /// What copies from the host need: that of an earlier call, or new.

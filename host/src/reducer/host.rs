@@ -3,7 +3,8 @@
 use crate::device::{Buffer, Device, DeviceError, PinnedBuffer, Stream};
 
 use super::{
-    Error, Item, Operation, Reducer,
+    Error, Item,
+    engine::Engine,
     input::{Operand, Place},
 };
 
@@ -51,6 +52,11 @@ impl<T: Item> Job<'_, T> {
         self.operands.iter().flatten().filter(|operand| !matches!(operand, Operand::Device(_))).count() as u64
     }
 
+    /// Bytes of all operands on the host.
+    fn bytes(&self) -> u64 {
+        self.n * size_of::<T>() as u64 * self.on_host()
+    }
+
     /// Elements of a part whose operands on the host take at most so many bytes: whole packs, so that each part of an operand on
     /// the device is aligned as its beginning is.
     fn part(&self, bytes: u64) -> u64 {
@@ -65,111 +71,117 @@ impl<T: Item> Job<'_, T> {
     }
 }
 
-/// The raw result of operands of which at least one is on the host; `n` is at least 1.
-pub(super) fn reduce<T: Item, O: Operation<T>>(
-    reducer: &Reducer<T, O>,
-    first: Operand<'_, T>,
-    second: Option<Operand<'_, T>>,
-    n: u64,
-    mut progress: impl FnMut(u64, u64),
-) -> Result<O::Raw, Error> {
-    let job = Job { operands: [Some(first), second], n };
-    let bytes = n * size_of::<T>() as u64 * job.on_host();
-    let limit = match reducer.memory_limit {
-        Some(limit) => limit,
-        None => reducer.device.free_memory()? / 10 * 9,
-    };
-    if bytes <= limit {
-        match whole(reducer, &job, &mut progress) {
-            // Free memory may be in pieces.
-            Err(Error::Device(DeviceError::OutOfMemory { .. })) => (),
-            result => return result,
-        }
-    }
-    in_parts(reducer, &job, limit, &mut progress)
+/// Leaves the raw result of one or two operands at an address of the device.
+pub(super) type Launch<'a, T> = dyn Fn(Place<'_, T>, Option<Place<'_, T>>, u64, &Stream) -> Result<(), Error> + 'a;
+
+/// What a reduction of elements on the host needs to know. It is the same code for all operations, which come to it as functions.
+pub(super) struct Call<'a, T> {
+    pub(super) device: &'a Device,
+    pub(super) engine: &'a Engine,
+    pub(super) memory_limit: Option<u64>,
+    pub(super) launch: &'a Launch<'a, T>,
+    /// Is told where each part begins, and the bytes of its raw result: in order, and at least once.
+    pub(super) fold: &'a mut dyn FnMut(u64, &[u8]),
+    /// See [`Reducer::reduce_with_progress`](super::Reducer::reduce_with_progress).
+    pub(super) progress: &'a mut dyn FnMut(u64, u64),
 }
 
-/// Copies the operands to the device, and reduces them by one launch.
-fn whole<T: Item, O: Operation<T>>(
-    reducer: &Reducer<T, O>,
-    job: &Job<'_, T>,
-    progress: &mut impl FnMut(u64, u64),
-) -> Result<O::Raw, Error> {
-    let mut buffers = buffers(&reducer.device, job, job.n)?;
-    if job.n * size_of::<T>() as u64 * job.on_host() <= PART_BYTES {
-        for (operand, buffer) in job.operands.iter().zip(&mut buffers) {
-            if let (Some(Operand::Host(values) | Operand::Pinned(values)), Some(buffer)) = (operand, buffer) {
-                buffer.copy_from_host(values)?;
+impl<T: Item> Call<'_, T> {
+    /// Reduces operands of `n` elements, at least one, of which at least one is on the host.
+    pub(super) fn reduce(
+        &mut self,
+        first: Operand<'_, T>,
+        second: Option<Operand<'_, T>>,
+        n: u64,
+    ) -> Result<(), Error> {
+        let job = Job { operands: [Some(first), second], n };
+        let limit = match self.memory_limit {
+            Some(limit) => limit,
+            None => self.device.free_memory()? / 10 * 9,
+        };
+        if job.bytes() <= limit {
+            match self.whole(&job) {
+                // Free memory may be in pieces.
+                Err(Error::Device(DeviceError::OutOfMemory { .. })) => (),
+                result => return result,
             }
         }
-        progress(job.n, job.n);
-    } else {
-        let mut staging = reducer.engine.take_staging(&reducer.device)?;
-        for (k, (start, len)) in job.parts(job.part(PART_BYTES)).enumerate() {
-            let lane = &mut staging.lanes[k % 2];
-            lane.stream.synchronize()?;
-            lane.copy(job, start, len, &mut buffers, start)?;
-            progress(start + len, job.n);
+        self.in_parts(&job, limit)
+    }
+
+    /// Copies the operands to the device, and reduces them by one launch.
+    fn whole(&mut self, job: &Job<'_, T>) -> Result<(), Error> {
+        let mut buffers = buffers(self.device, job, job.n)?;
+        if job.bytes() <= PART_BYTES {
+            for (operand, buffer) in job.operands.iter().zip(&mut buffers) {
+                if let (Some(Operand::Host(values) | Operand::Pinned(values)), Some(buffer)) = (operand, buffer) {
+                    buffer.copy_from_host(values)?;
+                }
+            }
+            (self.progress)(job.n, job.n);
+        } else {
+            let mut staging = self.engine.take_staging(self.device)?;
+            for (k, (start, len)) in job.parts(job.part(PART_BYTES)).enumerate() {
+                let lane = &mut staging.lanes[k % 2];
+                lane.stream.synchronize()?;
+                lane.copy(job, start, len, &mut buffers, start)?;
+                (self.progress)(start + len, job.n);
+            }
+            for lane in &staging.lanes {
+                lane.stream.synchronize()?;
+            }
+            self.engine.keep_staging(staging);
         }
+        let (first, second) = places(job, &buffers, 0, job.n);
+        let stream = self.engine.stream();
+        self.engine.with_room(self.device, &|out| (self.launch)(first, second, out, stream), |result| {
+            (self.fold)(0, result);
+        })
+    }
+
+    /// Reduces part after part, each of them on the device while the next one is copied there.
+    fn in_parts(&mut self, job: &Job<'_, T>, limit: u64) -> Result<(), Error> {
+        let (device, result_bytes) = (self.device, self.engine.result_bytes());
+        let part = job.part(PART_BYTES.min(limit / 2));
+        // Dropped after the lanes, which may still write to them.
+        let mut results = [device.alloc_pinned::<u8>(result_bytes)?, device.alloc_pinned(result_bytes)?];
+        let mut rooms = [device.alloc::<u8>(result_bytes)?, device.alloc(result_bytes)?];
+        let mut buffers = [buffers(device, job, part.min(job.n))?, buffers(device, job, part.min(job.n))?];
+        let mut staging = self.engine.take_staging(device)?;
+        // Where the part that a lane has under way begins.
+        let mut under_way: [Option<u64>; 2] = [None, None];
+        let mut finish = |lane: &Lane, result: &[u8], under_way: &mut Option<u64>| {
+            lane.stream.synchronize()?;
+            if let Some(start) = under_way.take() {
+                (self.fold)(start, result);
+            }
+            Ok::<(), Error>(())
+        };
+
         for lane in &staging.lanes {
-            lane.stream.synchronize()?;
+            // For an operand on the device, which an earlier launch may still be writing.
+            lane.stream.wait_for(self.engine.stream())?;
         }
-        reducer.engine.keep_staging(staging);
-    }
-    let [first, second] = places(job, &buffers, 0, job.n);
-    reducer.on_device(first.expect("there is a first operand"), second)
-}
-
-/// Reduces part after part, each of them on the device while the next one is copied there.
-fn in_parts<T: Item, O: Operation<T>>(
-    reducer: &Reducer<T, O>,
-    job: &Job<'_, T>,
-    limit: u64,
-    progress: &mut impl FnMut(u64, u64),
-) -> Result<O::Raw, Error> {
-    let part = job.part(PART_BYTES.min(limit / 2));
-    let device = &reducer.device;
-    // Dropped after the lanes, which may still write to them.
-    let mut results = [device.alloc_pinned::<O::Raw>(1)?, device.alloc_pinned(1)?];
-    let mut rooms = [device.alloc::<O::Raw>(1)?, device.alloc(1)?];
-    let mut buffers = [buffers(device, job, part.min(job.n))?, buffers(device, job, part.min(job.n))?];
-    let mut staging = reducer.engine.take_staging(device)?;
-    // Where the part that a lane has under way begins.
-    let mut under_way: [Option<u64>; 2] = [None, None];
-    let mut folded: Option<O::Raw> = None;
-    let mut finish = |lane: &Lane, result: &O::Raw, under_way: &mut Option<u64>| {
-        lane.stream.synchronize()?;
-        if let Some(start) = under_way.take() {
-            let raw = O::moved(*result, start);
-            folded = Some(folded.take().map_or(raw, |folded| O::combine(folded, raw)));
+        let mut parts = 0;
+        for (k, (start, len)) in job.parts(part).enumerate() {
+            let of = k % 2;
+            let (lane, room) = (&mut staging.lanes[of], &mut rooms[of]);
+            finish(lane, &results[of], &mut under_way[of])?;
+            lane.copy(job, start, len, &mut buffers[of], 0)?;
+            let (first, second) = places(job, &buffers[of], start, len);
+            (self.launch)(first, second, room.address(), &lane.stream)?;
+            // SAFETY: the result is read when the lane was waited for, and lives longer than the lane.
+            unsafe { lane.stream.copy_to_host(&*room, &mut results[of])? };
+            under_way[of] = Some(start);
+            (self.progress)(start + len, job.n);
+            parts = k + 1;
         }
-        Ok::<(), Error>(())
-    };
-
-    for lane in &staging.lanes {
-        // For an operand on the device, which an earlier launch may still be writing.
-        lane.stream.wait_for(reducer.engine.stream())?;
+        for of in [parts % 2, (parts + 1) % 2] {
+            finish(&staging.lanes[of], &results[of], &mut under_way[of])?;
+        }
+        self.engine.keep_staging(staging);
+        Ok(())
     }
-    let mut parts = 0;
-    for (k, (start, len)) in job.parts(part).enumerate() {
-        let of = k % 2;
-        let (lane, room) = (&mut staging.lanes[of], &mut rooms[of]);
-        finish(lane, &results[of][0], &mut under_way[of])?;
-        lane.copy(job, start, len, &mut buffers[of], 0)?;
-        let [first, second] = places(job, &buffers[of], start, len);
-        let first = first.expect("there is a first operand");
-        reducer.launch(first, second, room.address(), &lane.stream)?;
-        // SAFETY: the result is read when the lane was waited for, and lives longer than the lane.
-        unsafe { lane.stream.copy_to_host(&*room, &mut results[of])? };
-        under_way[of] = Some(start);
-        progress(start + len, job.n);
-        parts = k + 1;
-    }
-    for of in [parts % 2, (parts + 1) % 2] {
-        finish(&staging.lanes[of], &results[of][0], &mut under_way[of])?;
-    }
-    reducer.engine.keep_staging(staging);
-    Ok(folded.expect("there is at least one part"))
 }
 
 /// Room on the device for `len` elements of each operand that is on the host.
@@ -181,17 +193,18 @@ fn buffers<T: Item>(device: &Device, job: &Job<'_, T>, len: u64) -> Result<[Opti
     Ok([buffer(&job.operands[0])?, buffer(&job.operands[1])?])
 }
 
-/// Where `len` elements from `start` on lie: in the buffers, or where the operand itself does.
+/// Where `len` elements from `start` on of each operand lie: in its buffer, or where the operand itself does.
 fn places<'a, T: Item>(
     job: &Job<'a, T>,
     buffers: &'a [Option<Buffer<T>>; 2],
     start: u64,
     len: u64,
-) -> [Option<Place<'a, T>>; 2] {
-    [0, 1].map(|of| match (&job.operands[of], &buffers[of]) {
+) -> (Place<'a, T>, Option<Place<'a, T>>) {
+    let [first, second] = [0, 1].map(|of| match (&job.operands[of], &buffers[of]) {
         (Some(Operand::Device(place)), _) => Some(place.part(start, len)),
         (_, buffer) => buffer.as_ref().map(|buffer| buffer.view(..len as usize).into()),
-    })
+    });
+    (first.expect("there is a first operand"), second)
 }
 
 impl Lane {

@@ -6,7 +6,7 @@ use bytemuck::Pod;
 use half::{bf16, f16};
 
 /// A type that can be reduced: `i8`, `u8`, `i16`, `u16`, `i32`, `u32`, `i64`, `u64`, `i128`, `u128`, `f32`, `f64`, and
-/// [`half`]'s [`f16`] and [`bf16`]. No other type can implement it.
+/// [`f16`](struct@f16) and [`bf16`] of the crate [`half`]. No other type can implement it.
 ///
 /// ```
 /// use warpfold::reducer::Item;

@@ -167,7 +167,7 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
     /// # Errors
     ///
     /// As [`reduce`](Self::reduce).
-    pub fn reduce_with_progress<I>(&self, input: I, progress: impl FnMut(u64, u64)) -> Result<O::Output, Error>
+    pub fn reduce_with_progress<I>(&self, input: I, mut progress: impl FnMut(u64, u64)) -> Result<O::Output, Error>
     where
         I: Input<Item = T, Arity = O::Arity>,
     {
@@ -177,7 +177,7 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
             (0, _, _) => O::nothing().ok_or(Error::Empty { op: O::NAME })?,
             (_, Operand::Device(first), None) => self.on_device(first, None)?,
             (_, Operand::Device(first), Some(Operand::Device(second))) => self.on_device(first, Some(second))?,
-            (_, first, second) => host::reduce(self, first, second, n, progress)?,
+            (_, first, second) => self.on_host(first, second, n, &mut progress)?,
         };
         O::finish(raw, n)
     }
@@ -241,7 +241,7 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
     ///
     /// let device = Device::open(DeviceChoice::Simulator)?;
     /// let depth = Reducer::<f32, Sum>::new(&device)?.depth(1 << 28);
-    /// assert!((100..1000).contains(&depth));
+    /// assert!((50..500).contains(&depth), "{depth}");
     /// # Ok::<(), warpfold::Error>(())
     /// ```
     pub fn depth(&self, n: u64) -> u64 {
@@ -269,7 +269,32 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
 
     /// Reduces on the device's own stream.
     fn on_device(&self, first: Place<'_, T>, second: Option<Place<'_, T>>) -> Result<O::Raw, Error> {
-        self.engine.with_room(&self.device, |out| self.launch(first, second, out, self.engine.stream()))
+        let launch = |out| self.launch(first, second, out, self.engine.stream());
+        self.engine.with_room(&self.device, &launch, bytemuck::pod_read_unaligned)
+    }
+
+    /// Reduces operands of which at least one is on the host, and which are not empty.
+    fn on_host(
+        &self,
+        first: Operand<'_, T>,
+        second: Option<Operand<'_, T>>,
+        n: u64,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<O::Raw, Error> {
+        let mut folded: Option<O::Raw> = None;
+        let mut call = host::Call {
+            device: &self.device,
+            engine: &self.engine,
+            memory_limit: self.memory_limit,
+            launch: &|first, second, out, stream| self.launch(first, second, out, stream),
+            fold: &mut |start, bytes| {
+                let raw = O::moved(bytemuck::pod_read_unaligned(bytes), start);
+                folded = Some(folded.map_or(raw, |folded| O::combine(folded, raw)));
+            },
+            progress,
+        };
+        call.reduce(first, second, n)?;
+        Ok(folded.expect("there is at least one part"))
     }
 
     /// Gives a stream the launch that leaves the raw result at `out`, memory of the same device. Both places have the same

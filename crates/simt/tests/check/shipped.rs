@@ -181,6 +181,60 @@ fn the_access_patterns_are_clean() {
     assert_eq!(kernels, 34, "kernels in {}", folder.display());
 }
 
+/// Bytes of an element of the production kernel of this name; `None` if it is none.
+fn production(name: &str) -> Option<u64> {
+    let element = name.strip_prefix("reduce_")?.rsplit('_').next()?;
+    // `bf16` too.
+    let bits: u64 = element.trim_start_matches(|c: char| c.is_ascii_alphabetic()).parse().ok()?;
+    Some(bits / 8)
+}
+
+#[test]
+fn the_production_kernels_are_clean() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels/ptx");
+    let mut kernels = 0;
+    for entry in fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        let file = path.file_name().unwrap().to_string_lossy().into_owned();
+        if production(file.split('.').next().unwrap()).is_none() {
+            continue;
+        }
+        let module = Module::from_ptx(&file, &fs::read_to_string(&path).unwrap()).unwrap_or_else(|e| panic!("{e}"));
+        for kernel in module.kernels() {
+            let name = kernel.name();
+            let size = production(name).unwrap();
+            kernels += 1;
+            // Elements before, in and behind packs, by one block, by some, and by more than the last one has threads.
+            for (i, (n, block, span)) in [(1, 32, 1), (300, 64, 16), (600, 32, 1)].into_iter().enumerate() {
+                let memory = Memory::checked(1 << 20);
+                let start = size;
+                let input = || {
+                    let input = memory.alloc((n + 1) * size).unwrap();
+                    memory.write(input, &vec![1; ((n + 1) * size) as usize]).unwrap();
+                    Arg::Pointer(input + start)
+                };
+                let is_pair = kernel.params().len() == 7;
+                let mut args = vec![input()];
+                if is_pair {
+                    args.push(input());
+                }
+                let (output, slots) = (memory.alloc(64).unwrap(), memory.alloc(1 << 16).unwrap());
+                memory.write(slots, &[0; 1 << 16]).unwrap();
+                let keep = Arg::U32(0.5f32.to_bits());
+                args.extend([Arg::U64(n), Arg::U64(span), keep, Arg::Pointer(output), Arg::Pointer(slots)]);
+                let packs = (n * size).saturating_sub((16 - start) % 16) / 16;
+                let grid = packs.div_ceil(span).max(1) as u32;
+                let config = LaunchConfig { seed: SEEDS[i], ..LaunchConfig::new(grid, block) };
+                let checked = check(kernel, &config, &args, &memory).unwrap_or_else(|error| panic!("{name}: {error}"));
+                let text: Vec<String> = checked.reports.iter().map(ToString::to_string).collect();
+                assert!(text.is_empty(), "{name}, n = {n}, block {block}:\n{}", text.join("\n"));
+                assert_eq!(checked.fault, None, "{name}, n = {n}, block {block}");
+            }
+        }
+    }
+    assert!(kernels >= 400, "{kernels} kernels were found in {}", folder.display());
+}
+
 /// Block and tile of a transposition, by its variant, the bytes of an element, and the tile in its name.
 fn transposition(name: &str) -> Option<(&str, u64, u32, (u32, u32))> {
     let (variant, shape) = name.strip_prefix("transpose_")?.rsplit_once("_b")?;

@@ -19,7 +19,7 @@ use crate::reducer::{
 /// use warpfold::{Device, DeviceChoice, Dot};
 ///
 /// let device = Device::open(DeviceChoice::Simulator)?;
-/// assert_eq!(device.reduce((&[1, 2, 3], &[4, 5, 6]), Dot)?, 32);
+/// assert_eq!(device.reduce((&[1i32, 2, 3], &[4, 5, 6]), Dot)?, 32);
 /// assert!(device.reduce((&[1.0, 2.0], &[1.0]), Dot).is_err());
 /// # Ok::<(), warpfold::Error>(())
 /// ```

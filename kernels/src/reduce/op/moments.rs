@@ -204,8 +204,9 @@ impl<T: Sampled> Reduction for Moments<T> {
         let count = a.0 + b.0;
         let part = b.0 as f64 / count.max(1) as f64;
         let difference = b.1.0 - a.1.0;
-        // Two infinities have no difference, but a mean.
-        let mean = if difference.is_nan() { a.1.0 + b.1.0 } else { a.1.0 + difference * part };
+        // Infinities have a mean, but no difference to go by.
+        let weighted = a.1.0 * (1.0 - part) + b.1.0 * part;
+        let mean = if difference.is_finite() { a.1.0 + difference * part } else { weighted };
         let m2 = a.1.1 + b.1.1 + difference * difference * (a.0 as f64 * part);
         let both = (count, (mean, m2));
         if b.0 == 0 {
