@@ -158,7 +158,8 @@ fn nearest(magnitude: &BigInt, format: Format) -> f64 {
         let middle = below + (above - below) / 2;
         if number(middle) <= *magnitude { below = middle } else { above = middle }
     }
-    let bits = match BigInt::from(magnitude * 2).cmp(&(number(below) + number(above))) {
+    let twice: BigInt = magnitude * 2;
+    let bits = match twice.cmp(&(number(below) + number(above))) {
         Ordering::Less => below,
         Ordering::Greater => above,
         Ordering::Equal => below + below % 2,
