@@ -9,6 +9,7 @@ use num_bigint::BigInt;
 use rand::{Rng, SeedableRng, rngs::StdRng, seq::SliceRandom};
 use support::{devices, library};
 use warpfold::{
+    Reducer, ReproducibleSum,
     device::{Arg, Buffer, Device, Instrument, Kernel, LaunchShape, Seen},
     reducer::{ExactF32, ExactF64},
 };
@@ -157,7 +158,8 @@ fn nearest(magnitude: &BigInt, format: Format) -> f64 {
         let middle = below + (above - below) / 2;
         if number(middle) <= *magnitude { below = middle } else { above = middle }
     }
-    let bits = match BigInt::from(magnitude * 2).cmp(&(number(below) + number(above))) {
+    let twice: BigInt = magnitude * 2;
+    let bits = match twice.cmp(&(number(below) + number(above))) {
         Ordering::Less => below,
         Ordering::Greater => above,
         Ordering::Equal => below + below % 2,
@@ -398,6 +400,28 @@ fn zeros<K: Kind>(summer: &Summer<'_, K>) {
         summer.check("one +0", &elements::<K>(minus.clone().chain([0.0])));
         summer.check("1 and -1", &elements::<K>(minus.clone().chain([1.0, -1.0])));
         summer.check("the least number", &elements::<K>(minus.chain([K::widen(K::element(1))])));
+    }
+}
+
+/// As a user calls it: buffers, slices of the host, and those that are reduced in chunks.
+#[test]
+fn the_library_gives_the_same_bits_from_everywhere() {
+    let mut rng = StdRng::seed_from_u64(7);
+    let values: Vec<f32> = (0..9001).map(|_| f32::from_bits(rng.random())).filter(|x| x.is_finite()).collect();
+    let truth = expected(&values.iter().map(|&x| x.into()).collect::<Vec<_>>(), BINARY32) as f32;
+    let halves: Vec<half::bf16> = values.iter().map(|&x| half::bf16::from_f32(x / 4.0)).collect();
+    let half_truth = expected(&halves.iter().map(|&x| x.into()).collect::<Vec<_>>(), BINARY32) as f32;
+    for device in &devices() {
+        let reducer = Reducer::<f32, ReproducibleSum>::new(device).unwrap();
+        let buffer = device.upload(&values).unwrap();
+        assert_eq!(reducer.reduce(&buffer).unwrap().to_bits(), truth.to_bits());
+        assert_eq!(reducer.reduce(&values).unwrap().to_bits(), truth.to_bits());
+        for limit in [4096, 10_000] {
+            let chunked = reducer.clone().with_memory_limit(limit);
+            assert_eq!(chunked.reduce(&values).unwrap().to_bits(), truth.to_bits(), "{limit} bytes");
+        }
+        assert_eq!(device.reduce(&halves, ReproducibleSum).unwrap().to_bits(), half_truth.to_bits());
+        assert_eq!(device.reduce(&Vec::<f64>::new(), ReproducibleSum).unwrap().to_bits(), 0);
     }
 }
 

@@ -215,9 +215,10 @@ fn rounded<F: Rounded>(flags: u32, limbs: &[u32]) -> F {
     let leading = limb(0) << 96 | limb(1) << 64 | limb(2) << 32 | limb(3) | u128::from(is_more);
 
     // Where the leading bit is, and the result's last: the significand's, or the least of the type.
-    let leading_place = 32 * top as u32 + 31 - leading.leading_zeros();
+    let leading_bit = leading.ilog2();
+    let leading_place = 32 * top as u32 + leading_bit - 96;
     let last_place = (leading_place + 1).saturating_sub(F::PRECISION).max(F::LEAST);
-    let dropped = 127 - leading.leading_zeros() - (leading_place - last_place);
+    let dropped = leading_bit - (leading_place - last_place);
     let significand = (leading >> dropped) as u64;
     let (rest, half) = (leading << (128 - dropped), 1 << 127);
     let up = rest > half || rest == half && significand % 2 == 1;

@@ -2,12 +2,13 @@
 //!
 //! What most additions of floats lose is lost nowhere here. A thread carries its sum as an unevaluated sum of `f64`s, whose
 //! additions it either proves exact or takes the rounding error of, which is an `f64` again (D. E. Knuth, *The Art of Computer
-//! Programming*, vol. 2, 4.2.2, theorem B; O. Møller 1965). What is left over goes to the block's [long accumulator](cells),
-//! in integers. In the end the block's sums go there too, and from there to the grid's; whose block draws the last ticket
-//! passes on the carries and rounds to nearest even.
+//! Programming*, vol. 2, 4.2.2, theorem B; O. Møller 1965). What is left over goes to the block's long accumulator, in integers.
+//! In the end the block's sums go there too, and from there to the grid's; whose block draws the last ticket passes on the
+//! carries and rounds to nearest even.
 //!
-//! So ordinary data costs a few additions an element, beside which the memory stays busy; only numbers of magnitudes far
-//! apart (`f32` more than 2^29 or so, for a while; `f64`, and always, more than 2^53) cost more.
+//! So ordinary data costs a few additions an element, beside which the memory stays busy. A batch of numbers more than about 2^29
+//! apart (`f64`: 2^53) is added once more, one by one; of numbers more than 2^106 apart, the smaller ones go to the long
+//! accumulator, which costs most.
 //!
 //! # The launch's contract
 //!
@@ -232,7 +233,7 @@ unsafe fn warp_sum<const LIMBS: usize>(sum: Accumulator<LIMBS>) -> Accumulator<L
     while step < 2 * WARP.ilog2() {
         control::no_unroll();
         // First the high parts, then the low ones.
-        let delta = WARP / 2 >> (step / 2);
+        let delta = (WARP / 2) >> (step / 2);
         if step.is_multiple_of(2) {
             parts = sum.parts();
         }

@@ -1,5 +1,8 @@
 //! A thread's part of the sum, in registers.
 
+// What is exact is compared exactly, and without branches.
+#![allow(clippy::float_cmp, clippy::needless_bitwise_bool)]
+
 use super::cells::Cells;
 use super::item::Float;
 
@@ -45,8 +48,8 @@ impl<const LIMBS: usize> Accumulator<LIMBS> {
     pub(super) unsafe fn add(&mut self, x: f64) {
         let (high, error) = two_sum(self.high, x);
         let (low, lost) = two_sum(self.low, error);
-        // It is NaN, and so not itself, if the number is not finite, or the sum is not.
-        let rest = if lost - lost == 0.0 {
+        // It is NaN if the number is not finite, or the sum is not.
+        let rest = if lost.is_finite() {
             (self.high, self.low) = (high, low);
             lost
         } else {

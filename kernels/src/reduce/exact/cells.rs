@@ -27,6 +27,9 @@ const NEGATIVE_INFINITY: usize = 2;
 const NUMBERS: usize = 3;
 const COUNTS: usize = 4;
 
+/// Infinities of both signs.
+const BOTH: u32 = flag::POSITIVE_INFINITY | flag::NEGATIVE_INFINITY;
+
 /// The block's cells; the narrow types use the first of them.
 #[address_space(shared)]
 static mut CELLS: [MaybeUninit<u64>; WIDE_LIMBS + COUNTS] = [const { MaybeUninit::uninit() }; WIDE_LIMBS + COUNTS];
@@ -217,7 +220,6 @@ impl<const LIMBS: usize> Cells<LIMBS> {
             }
             (&raw mut (*output).flags).write(flags);
 
-            const BOTH: u32 = flag::POSITIVE_INFINITY | flag::NEGATIVE_INFINITY;
             let value = if flags & flag::NAN != 0 || flags & BOTH == BOTH {
                 V::from_magnitude(V::NAN, false)
             } else if flags & BOTH != 0 {
