@@ -402,8 +402,6 @@ impl CudaBuilder {
             // Loop strength reduction keeps a pointer beside each index, which costs a loop two instructions; ptxas makes
             // addresses cheaper.
             .args(["-O3", "-disable-lsr"])
-            // Comments are a fifth of a text that nobody is led through.
-            .args((!line_info).then_some("-asm-verbose=0"))
             .arg(format!("-mcpu={arch}"))
             .arg(format!("-mattr={}", arch.ptx_feature(line_info)))
             .arg(&optimised)
@@ -411,7 +409,10 @@ impl CudaBuilder {
             .arg(&printed)
             .run("llc")?;
         let printed = read(&printed)?;
-        let ptx = line_table.map_or(Ok(printed.clone()), |table| table.print(&printed))?;
+        let ptx = match line_table {
+            Some(table) => table.print(&printed)?,
+            None => without_comments(&printed),
+        };
         let llvm_ir = self.emit_llvm_ir.then_some(llvm_ir);
         Ok(CompiledModule { name: name.to_owned(), arch, ptx, llvm_ir })
     }
@@ -433,6 +434,12 @@ impl CudaBuilder {
         let folder = self.target_dir.clone().unwrap_or_else(|| self.path.join("target/cuda-builder"));
         std::path::absolute(&folder).unwrap_or(folder)
     }
+}
+
+/// The text without lines that are comments, of which LLVM puts two around each instruction of inline assembly.
+fn without_comments(ptx: &str) -> String {
+    let lines = ptx.lines().filter(|line| !line.trim_start().starts_with("//"));
+    lines.flat_map(|line| [line, "\n"]).collect()
 }
 
 /// Reads a module's PTX again and looks for what must not be in it.
@@ -606,6 +613,25 @@ mod tests {
         let expected = [Param { name: "param_0".into(), ty: "u64".into() }];
         assert_eq!(params(None, &["u64"]), expected);
         assert_eq!(params(Some("a:u8;b:u8"), &["u64"]), expected);
+    }
+
+    #[test]
+    fn a_module_is_compiled_for_what_its_kernels_need_and_for_what_they_do_better_on() {
+        let builder = CudaBuilder::new(".");
+        let archs = |least_arch, later_arch| {
+            let traits = KernelTraits { least_arch, later_arch, ..KernelTraits::default() };
+            builder.archs(&[("plain".to_owned(), KernelTraits::default()), ("k".to_owned(), traits)])
+        };
+        assert_eq!(archs(None, None), [NvvmArch::Compute75]);
+        assert_eq!(archs(None, Some(NvvmArch::Compute90)), [NvvmArch::Compute75, NvvmArch::Compute90]);
+        assert_eq!(archs(Some(NvvmArch::Compute80), None), [NvvmArch::Compute80]);
+        assert_eq!(archs(Some(NvvmArch::Compute90), Some(NvvmArch::Compute90)), [NvvmArch::Compute90]);
+    }
+
+    #[test]
+    fn whole_lines_of_comment_are_left_out() {
+        let ptx = "// by LLVM\n\t// begin inline asm\n\tret; // the end\n\t// end inline asm\n";
+        assert_eq!(without_comments(ptx), "\tret; // the end\n");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::Reduction;
 use super::unroll::each;
 use super::words::{MOST, Words};
 use core::mem::MaybeUninit;
+use cuda_std::ext::control;
 use cuda_std::{address_space, thread, warp};
 
 /// Lanes of a warp, and warps of a block at most.
@@ -24,15 +25,27 @@ unsafe fn warp_reduce<R: Reduction>(acc: R::Acc, lanes: u32) -> R::Acc {
         return folded;
     }
     let mut folded = acc;
-    each(5, |step| {
-        let distance = 16 >> step;
-        if distance < lanes {
-            // SAFETY: the caller brings the whole warp; what the upper lanes get back from beyond it, nobody reads.
-            let shuffle = |word| unsafe { warp::warp_shuffle_down(u32::MAX, word, distance, WARP) }.0;
-            let words = folded.to_words();
-            folded = R::combine(folded, R::Acc::from_words(&|i| shuffle(words[i])));
+    let mut step = |distance| {
+        // SAFETY: the caller brings the whole warp; what the upper lanes get back from beyond it, nobody reads.
+        let shuffle = |word| unsafe { warp::warp_shuffle_down(u32::MAX, word, distance, WARP) }.0;
+        let words = folded.to_words();
+        folded = R::combine(folded, R::Acc::from_words(&|i| shuffle(words[i])));
+    };
+    if R::Acc::COUNT <= 2 {
+        each(5, |i| {
+            if 16 >> i < lanes {
+                step(16 >> i);
+            }
+        });
+    } else {
+        // Written out, this would be most of the text.
+        let mut distance = control::opaque(lanes / 2);
+        while distance > 0 {
+            control::no_unroll();
+            step(distance);
+            distance /= 2;
         }
-    });
+    }
     folded
 }
 

@@ -65,7 +65,7 @@ pub unsafe fn pairs<T: Item, R: Reduction<Source = Two<T, Even>>, M: Meet<R>, co
     grid::launch_dependents();
     // SAFETY: the caller's contract.
     unsafe {
-        let acc = if (left as usize ^ right as usize) % 16 == 0 {
+        let acc = if (left as usize ^ right as usize).is_multiple_of(16) {
             thread_part::<R, _, LOADS>(Two::<T, Even>::new(left, right), n, span, keep)
         } else {
             thread_part::<R, _, 1>(Two::<T, Skewed>::new(left, right), n, span, keep)

@@ -65,10 +65,13 @@ pub trait Number: Words {
     /// 1.
     const ONE: Self;
     /// `self + other`.
+    #[must_use]
     fn add(self, other: Self) -> Self;
     /// `self - other`.
+    #[must_use]
     fn subtract(self, other: Self) -> Self;
     /// `self * other`.
+    #[must_use]
     fn multiply(self, other: Self) -> Self;
 }
 
@@ -81,8 +84,10 @@ pub trait Key: Words {
     /// What changes no maximum: a NaN, for floats.
     const MAX_IDENTITY: Self;
     /// The smaller one; a number, unless both are NaN.
+    #[must_use]
     fn min(self, other: Self) -> Self;
     /// The larger one; a number, unless both are NaN.
+    #[must_use]
     fn max(self, other: Self) -> Self;
     /// Whether it is a NaN.
     fn is_nan(self) -> bool;
@@ -117,14 +122,17 @@ pub trait Rank: Words + PartialOrd {
     /// The smallest.
     const MIN: Self;
     /// The order turned around.
+    #[must_use]
     fn reversed(self) -> Self;
 }
 
 /// Floats, in which NaN can win.
 pub trait Float: Key {
     /// The smaller one, or a NaN if there is one.
+    #[must_use]
     fn minimum(self, other: Self) -> Self;
     /// The larger one, or a NaN if there is one.
+    #[must_use]
     fn maximum(self, other: Self) -> Self;
     /// What changes no minimum of numbers.
     const INFINITY: Self;
@@ -295,8 +303,8 @@ macro_rules! narrow {
             }
             #[inline(always)]
             fn lane(pack: Pack, lane: usize) -> Self {
-                const IN_WORD: usize = 4 / size_of::<$t>();
-                (pack[lane / IN_WORD] >> ($bits::BITS as usize * (lane % IN_WORD))) as Self
+                let bit = lane * $bits::BITS as usize;
+                (pack[bit / 32] >> (bit % 32)) as Self
             }
             #[inline(always)]
             fn key(self) -> $key {

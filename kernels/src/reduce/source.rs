@@ -21,6 +21,7 @@ pub trait Source: Copy {
     ///
     /// # Safety
     /// There are so many elements.
+    #[must_use]
     unsafe fn skip(self, elements: usize) -> Self;
 
     /// The element of that index, or any value if it is not `valid`.

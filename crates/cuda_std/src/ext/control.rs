@@ -16,3 +16,17 @@ pub fn no_unroll() {
     // SAFETY: it is a directive, and does nothing when it runs.
     unsafe { core::arch::asm!(".pragma \"nounroll\";", options(nomem, nostack, preserves_flags)) };
 }
+
+/// The value, of which the compiler knows nothing: a loop that it bounds stays a loop.
+///
+/// # Panics
+/// On the host, always.
+#[gpu_only]
+#[inline(always)]
+#[must_use]
+pub fn opaque(value: u32) -> u32 {
+    let hidden: u32;
+    // SAFETY: it moves one register to another.
+    unsafe { core::arch::asm!("mov.b32 {}, {};", out(reg32) hidden, in(reg32) value, options(pure, nomem, nostack)) };
+    hidden
+}

@@ -129,8 +129,10 @@ impl<T: Item, O: Order<T::Key>> Reduction for Arg<T, O> {
         (Rank::MAX, u64::MAX)
     }
     #[inline(always)]
+    #[expect(clippy::needless_bitwise_bool, reason = "LLVM would branch, and lanes differ")]
     fn combine(a: Self::Acc, b: Self::Acc) -> Self::Acc {
-        if b.0 < a.0 || (b.0 == a.0 && b.1 < a.1) { b } else { a }
+        let better = (b.0 < a.0) | ((b.0 == a.0) & (b.1 < a.1));
+        (if better { b.0 } else { a.0 }, if better { b.1 } else { a.1 })
     }
     #[inline(always)]
     fn raw((rank, index): Self::Acc) -> Indexed<T> {

@@ -29,7 +29,8 @@ pub trait Zero: Item {
 fn fields(pack: Pack, below_highest: u32, highest_counts: bool) -> u32 {
     let mut count = 0;
     each(4, |i| {
-        let some = (pack[i] & below_highest) + below_highest | if highest_counts { pack[i] } else { 0 };
+        let highest = if highest_counts { pack[i] } else { 0 };
+        let some = ((pack[i] & below_highest) + below_highest) | highest;
         count += (some & !below_highest).count_ones();
     });
     count

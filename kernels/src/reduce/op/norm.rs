@@ -34,7 +34,8 @@ pub trait Signed: Item {
 fn abs_fields(pack: Pack, bits: u32, ones: u32) -> Pack {
     pack.map(|word| {
         let signs = word >> (bits - 1) & ones;
-        (word ^ signs * ((1 << bits) - 1)) + signs
+        let ones = signs * ((1 << bits) - 1);
+        (word ^ ones) + signs
     })
 }
 
