@@ -28,6 +28,7 @@ pub mod meet;
 pub mod op;
 pub mod source;
 mod unroll;
+pub mod warp;
 pub mod words;
 
 use source::Source;
