@@ -7,10 +7,13 @@
 #
 #   tests      every test binary, on the GPU and on the simulator
 #   peers      the ladder and the transposes beside nvcc's: ladder.json, transpose.json
+#   reducer    the production reducer beside CUB, Thrust, PyTorch, CuPy and its twin: reducer.txt, reducer.json
+#   accuracy   sums of floats beside NumPy's and CUB's, by their errors and times: accuracy.txt, accuracy.json
 #   lab        the tables of the lab, as a user gets them: lab.<command>.<format>
 #   load       what loading each module takes with an empty compiler cache: load.txt
 #   reduce     the tools themselves, from a cold start too
-#   sanitizer  compute-sanitizer over every rung, transpose and access pattern
+#   soak       ten minutes of random calls of the library from several threads at once: soak.txt
+#   sanitizer  compute-sanitizer over every rung, transpose and access pattern, and over the production reducer
 #   replay     the launches that hardware.sh records
 #
 # A short table comes last; exit status 1 if anything in it failed. nvcc and compute-sanitizer are used if they are there.
@@ -26,7 +29,7 @@ trap 'rm -rf "$bundle"; [ -z "$built_in" ] || rm -f "$built_in"' EXIT
 unpack "$archive" "$bundle" || exit 1
 out=${1:-${OUT:-out}}
 shift || true
-stages=${*:-tests peers lab load reduce sanitizer replay}
+stages=${*:-tests peers reducer accuracy lab load reduce soak sanitizer replay}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 export PATH="$bundle/bin:$PATH:/usr/local/cuda/bin"
@@ -101,6 +104,24 @@ stage_peers() {
     beside_nvcc transpose transposition
 }
 
+# CASES: quick, full, or parts of names; PEERS and CCCL as bench/peers/compare.sh and build.sh take them.
+stage_reducer() {
+    timeout 540 "$bundle/tree/bench/peers/compare.sh" "$out" "${CASES:-full}"
+    verdict "reducer" $? "$(grep -o 'missing: .*' "$out/reducer.txt" || echo "all peers"); tables in reducer.txt"
+}
+
+# PEERS and CCCL as in the stage before.
+stage_accuracy() {
+    local peers=${PEERS:-$bundle/peers} more=(--numpy "$bundle/tree/bench/peers/numpy_sum.py")
+    if [ ! -e "$peers/peers.so" ] && command -v nvcc >/dev/null; then
+        "$bundle/tree/bench/peers/build.sh" "$peers" >"$out/accuracy.build.log" 2>&1
+        verdict "build.sh" $? "CUB for the accuracy of sums"
+    fi
+    [ ! -e "$peers/peers.so" ] || more+=(--peers "$peers/peers.so")
+    timeout 540 accuracy "${more[@]}" --json "$out/accuracy.json" 2>"$out/accuracy.log" | tee "$out/accuracy.txt"
+    verdict "accuracy" "${PIPESTATUS[0]}" "tables in accuracy.txt"
+}
+
 # Runs a command of the lab and keeps what it prints.
 lab() { # lab FILE COMMAND...
     local file=$1
@@ -150,6 +171,13 @@ stage_reduce() {
     verdict "reduce" $? "all variants; the first run ever took $(grep '^real' "$out/reduce.txt" | cut -f2)"
 }
 
+# Seconds of the soak; ten minutes unless SOAK_SECONDS says otherwise.
+stage_soak() {
+    local seconds=${SOAK_SECONDS:-600}
+    timeout $((seconds + 120)) soak --device cuda --seconds "$seconds" >"$out/soak.txt" 2>&1
+    verdict "soak" $? "$(tail -1 "$out/soak.txt")"
+}
+
 stage_sanitizer() {
     if ! command -v compute-sanitizer >/dev/null; then
         say "--      compute-sanitizer: not there"
@@ -163,6 +191,9 @@ stage_sanitizer() {
     for variant in $(listed access | grep -v -e transfer -e all); do
         echo "access $variant --device cuda --n 65536 --reps 1"
     done >>"$commands"
+    # The library, all operations and types at random: racecheck follows shared memory alone and is the slowest, so that what
+    # it gets through in these seconds is a part.
+    for variant in 1 2 3 4; do echo "soak --device cuda --quick --threads 1 --seconds 30 --seed $variant"; done >>"$commands"
     count=$(wc -l <"$commands")
     # The driver is asked for one parameter too many, to learn their number: no error of ours.
     for tool in memcheck racecheck initcheck synccheck; do
@@ -193,5 +224,5 @@ cat "$out/ladder.txt" "$out/transpose.txt" >>"$summary" 2>/dev/null
 cat "$summary"
 printf '%s failed, %s s\n' "$failures" "$SECONDS" | tee -a "$summary"
 # What is only for looking into a failure.
-(cd "$out" && tar -czf logs.tar.gz --remove-files $(ls | grep -E '^(machine|tests|ladder|transpose|reduce|sanitizer|hardware)[.]t|^lab[.]log$'))
+(cd "$out" && tar -czf logs.tar.gz --remove-files $(ls | grep -E '^(machine|tests|ladder|transpose|reduce|sanitizer|hardware)[.]t|^lab[.]log$|^reducer[.]build[.]log$'))
 [ "$failures" -eq 0 ]

@@ -198,7 +198,7 @@ fn impossible_requests_are_refused_before_anything_runs() {
 #[test]
 fn whoever_is_interrupted_keeps_the_rows_that_are_done() {
     static STOP: AtomicBool = AtomicBool::new(true);
-    let mut counter = Device::simulator_with(Instrument::Count);
+    let counter = Device::simulator_with(Instrument::Count);
     counter.interrupt_by(&STOP);
     let library = library();
     let mut lab = Lab::new(&library, &counter, None, Request::default());

@@ -14,7 +14,7 @@ use warpfold::{
     launch::{DeviceLimits, Finish, Plan, PlanError, Problem, Request, plan},
     op::Op,
     ptx::PtxLibrary,
-    reduce::{Reducer, Runs},
+    reduce::{Runner, Runs},
     reference::Reference,
     variant::{Parameter, Results, Together, Variant},
 };
@@ -56,28 +56,28 @@ fn kernels() -> usize {
 
 /// The devices, each with the kernels it has loaded, and what went wrong.
 struct Bench<'a> {
-    reducers: Vec<(&'a Device, Reducer<'a>)>,
+    runners: Vec<(&'a Device, Runner<'a>)>,
     runs: usize,
     failures: Vec<String>,
 }
 
 impl<'a> Bench<'a> {
     fn new(devices: &'a [Device], library: &'a PtxLibrary) -> Self {
-        let reducers = devices.iter().map(|device| (device, Reducer::new(device, library))).collect();
-        Self { reducers, runs: 0, failures: Vec::new() }
+        let runners = devices.iter().map(|device| (device, Runner::new(device, library))).collect();
+        Self { runners, runs: 0, failures: Vec::new() }
     }
 
     /// Runs the plan on all devices.
     fn run(&mut self, plan: &Plan, values: &Values, about: &str) {
         let reference = Reference::for_plan(values, plan);
         let mut first: Option<Value> = None;
-        for (device, reducer) in &mut self.reducers {
+        for (device, runner) in &mut self.runners {
             self.runs += 1;
             let Problem { n, .. } = plan.problem;
             let shapes: Vec<_> = plan.stages.iter().map(|stage| (stage.shape.grid.x, stage.shape.block.x)).collect();
             let case =
                 format!("{} on {}: n = {n}, {about}, {} {shapes:?}", plan.kernel, device.info().name, plan.finish);
-            match reducer.reduce(plan, values, Runs::ONCE, |_| ()) {
+            match runner.reduce(plan, values, Runs::ONCE, |_| ()) {
                 Err(error) => self.failures.push(format!("{case}: {error}")),
                 Ok(outcome) => {
                     let result = outcome.result;
@@ -252,13 +252,13 @@ fn integers_wrap_on_every_rung() {
 fn a_run_changes_nothing_for_the_next() {
     let (devices, library) = (devices(), library());
     for device in &devices {
-        let mut reducer = Reducer::new(device, &library);
+        let mut runner = Runner::new(device, &library);
         for variant in Variant::all() {
             let problem = Problem { variant, op: Op::Sum, element: ElementType::U32, n: 5000 };
             let plan = plan(&problem, &Request::default(), &LIMITS).unwrap();
             let values = generate(ElementType::U32, Op::Sum, 5000, 9).unwrap();
             let mut runs = 0;
-            let outcome = reducer.reduce(&plan, &values, Runs { warm_up: 1, timed: 2 }, |_| runs += 1).unwrap();
+            let outcome = runner.reduce(&plan, &values, Runs { warm_up: 1, timed: 2 }, |_| runs += 1).unwrap();
             assert_eq!((runs, outcome.times.len()), (3, 2));
             let reference = Reference::for_plan(&values, &plan);
             assert!(reference.agrees(outcome.result), "variant {variant} on {}", device.info().name);
@@ -326,15 +326,15 @@ fn inputs_need_no_more_alignment_than_their_elements() {
 fn one_launch_gives_the_same_bits_each_time() {
     let (devices, library) = (devices(), library());
     for device in &devices {
-        let mut reducer = Reducer::new(device, &library);
+        let mut runner = Runner::new(device, &library);
         for variant in [Variant::SinglePass, Variant::Cooperative] {
             let problem = Problem { variant, op: Op::Sum, element: ElementType::F32, n: LARGE };
             // More blocks than a multiprocessor holds of a cooperative launch that nobody asked about.
-            let limits = reducer.limits(&problem, &Request::default()).unwrap();
+            let limits = runner.limits(&problem, &Request::default()).unwrap();
             let plan = plan(&problem, &Request { grid: Some(40), ..Request::default() }, &limits).unwrap();
             assert_eq!(plan.stages.len(), 1);
             let values = generate(ElementType::F32, Op::Sum, LARGE, 3).unwrap();
-            let mut results = (0..3).map(|_| reducer.reduce(&plan, &values, Runs::ONCE, |_| ()).unwrap().result);
+            let mut results = (0..3).map(|_| runner.reduce(&plan, &values, Runs::ONCE, |_| ()).unwrap().result);
             let first = results.next().unwrap();
             assert!(Reference::for_plan(&values, &plan).agrees(first));
             assert!(results.all(|result| result.is_same(first)), "variant {variant} on {}", device.info().name);
@@ -345,11 +345,11 @@ fn one_launch_gives_the_same_bits_each_time() {
 #[test]
 fn values_that_were_not_planned_for_are_refused() {
     let (devices, library) = (devices(), library());
-    let mut reducer = Reducer::new(&devices[0], &library);
+    let mut runner = Runner::new(&devices[0], &library);
     let problem = Problem { variant: Variant::Sequential, op: Op::Sum, element: ElementType::F32, n: 4 };
     let plan = plan(&problem, &Request::default(), &LIMITS).unwrap();
     for values in [Values::F32(vec![1.0; 3]), Values::I32(vec![1; 4])] {
-        let error = reducer.reduce(&plan, &values, Runs::ONCE, |_| ()).unwrap_err().to_string();
+        let error = runner.reduce(&plan, &values, Runs::ONCE, |_| ()).unwrap_err().to_string();
         assert!(error.starts_with("the plan is for 4 f32 elements, not for "), "{error}");
     }
 }

@@ -7,7 +7,7 @@ use warpfold::{
     element::{Element, Value, Values},
     launch::{DeviceLimits, Finish, Plan, Problem, Request, plan},
     op::Op,
-    reduce::{Reducer, Runs},
+    reduce::{Runner, Runs},
     reference::Reference,
     variant::Variant,
 };
@@ -36,7 +36,7 @@ fn assert_sum(plan: &Plan, values: &Values, expected: Value) {
     let library = library();
     let reference = Reference::new(values, Op::Sum, plan.depth());
     for device in devices() {
-        let outcome = Reducer::new(&device, &library).reduce(plan, values, Runs::ONCE, |_| ()).unwrap();
+        let outcome = Runner::new(&device, &library).reduce(plan, values, Runs::ONCE, |_| ()).unwrap();
         let (result, name) = (outcome.result, &device.info().name);
         assert!(result.is_same(expected), "{} on {name}: {result}, not {expected}", plan.kernel);
         assert!(reference.agrees(result), "{} on {name}: {result}", plan.kernel);

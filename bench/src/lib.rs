@@ -1,10 +1,11 @@
-//! What the benchmarks share: the statistics of repeated measurements, plans of launches to
+//! What the benchmarks share: the statistics of repeated measurements, other libraries' reductions, plans of launches to
 //! replay, edits that make mutants of kernels, and what hardware said of them.
 
 use std::time::Duration;
 
 pub mod edit;
 pub mod hardware;
+pub mod peers;
 pub mod plan;
 
 /// Order statistics of repeated measurements of one thing.

@@ -101,7 +101,7 @@ pub struct DeviceLimits {
     /// Major and minor.
     pub compute_capability: (u32, u32),
     /// Blocks of the kernel in question that a multiprocessor holds at once, which bounds a cooperative grid: see
-    /// [`Reducer::limits`](crate::reduce::Reducer::limits). Where nobody asked, one of any kernel fits.
+    /// [`Runner::limits`](crate::reduce::Runner::limits). Where nobody asked, one of any kernel fits.
     pub resident_blocks: Option<u32>,
 }
 

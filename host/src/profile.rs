@@ -11,7 +11,7 @@
 //! let problem = Problem { variant: Variant::InterleavedContiguous, op: Op::Sum, element: ElementType::I32, n: 256 };
 //! let limits = DeviceLimits::new(device.info(), device.free_memory()?);
 //! let plan = plan(&problem, &Request::default(), &limits)?;
-//! Reducer::new(&device, &library).reduce(&plan, &Values::I32(vec![1; 256]), Runs::ONCE, |_| ())?;
+//! Runner::new(&device, &library).reduce(&plan, &Values::I32(vec![1; 256]), Runs::ONCE, |_| ())?;
 //!
 //! let target = Target { gpu: "h100".parse()?, registers: Registers::Given(16), static_shared_bytes: 0 };
 //! let profiled = Profiled::new(plan, "ones".into(), target, device.take_observations()).ok_or("no launch")?;

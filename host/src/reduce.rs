@@ -77,13 +77,13 @@ pub struct Outcome {
 
 /// A device and a set of kernels, of which it keeps loaded what it used.
 #[derive(Debug)]
-pub struct Reducer<'a> {
+pub struct Runner<'a> {
     device: &'a Device,
     library: &'a PtxLibrary,
     modules: HashMap<String, Module>,
 }
 
-impl<'a> Reducer<'a> {
+impl<'a> Runner<'a> {
     /// Loads nothing yet.
     pub fn new(device: &'a Device, library: &'a PtxLibrary) -> Self {
         Self { device, library, modules: HashMap::new() }
@@ -144,7 +144,7 @@ impl<'a> Reducer<'a> {
     /// let problem = Problem { variant: Variant::Sequential, op: Op::Sum, element: ElementType::I32, n: 4 };
     /// let plan = plan(&problem, &Request::default(), &limits)?;
     /// let values = Values::I32(vec![10, 1, 8, -1]);
-    /// let outcome = Reducer::new(&device, &library).reduce(&plan, &values, Runs::ONCE, |_| ())?;
+    /// let outcome = Runner::new(&device, &library).reduce(&plan, &values, Runs::ONCE, |_| ())?;
     /// assert_eq!(outcome.result.to_string(), "18");
     /// # Ok(())
     /// # }

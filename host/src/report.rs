@@ -363,6 +363,7 @@ mod tests {
             max_threads_per_block: 1024,
             shared_bytes_per_block: 48 << 10,
             most_shared_bytes_per_block: 227 << 10,
+            l2_bytes: None,
             peak_bytes_per_second: (kind == DeviceKind::Cuda).then_some(1e12),
         }
     }

@@ -21,12 +21,14 @@
 //! What is written is a partial result that can be combined with others: square roots and divisions are its reader's.
 
 pub mod block;
+pub mod exact;
 pub mod grid;
 pub mod item;
 pub mod meet;
 pub mod op;
 pub mod source;
 mod unroll;
+pub mod warp;
 pub mod words;
 
 use source::Source;

@@ -2,8 +2,10 @@
 //! what the ladder does not, are all reported; what they were made of is not.
 //!
 //! The twins are data: a launch, and edits of its PTX (tests/data/mutants). Those of `plan.json` are also replayed on an
-//! H100 under compute-sanitizer, those of `more.json` (other types, operations and block sizes) only here.
+//! H100 under compute-sanitizer, those of `more.json` (other types, operations and block sizes) and of `reducer.json` (the
+//! production reducer) only here.
 
+mod reducer;
 mod sanitizer;
 
 use std::collections::BTreeSet;

@@ -123,16 +123,28 @@ fn clear(out: &Path) -> anyhow::Result<()> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Artifact {
+pub(crate) struct Artifact {
     executable: PathBuf,
     /// Folder of its package.
     package: PathBuf,
     is_test: bool,
 }
 
+impl Artifact {
+    /// The file.
+    pub(crate) fn executable(&self) -> &Path {
+        &self.executable
+    }
+}
+
 /// Runs `cargo test` or `cargo build` in the release profile, stripped, and returns the executables that it made, by a
 /// name that is unique among them.
-fn build(root: &Path, command: &str, flags: &[&str], packages: &[&str]) -> anyhow::Result<BTreeMap<String, Artifact>> {
+pub(crate) fn build(
+    root: &Path,
+    command: &str,
+    flags: &[&str],
+    packages: &[&str],
+) -> anyhow::Result<BTreeMap<String, Artifact>> {
     // The cargo that runs us, so that it is of the same toolchain.
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root).arg(command).args(flags);

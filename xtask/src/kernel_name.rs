@@ -57,12 +57,18 @@ fn production(name: &str, rest: &str) -> KernelTraits {
     KernelTraits {
         module: name.to_owned(),
         // These are computed in double precision, whatever the element.
-        element: (!["moments", "wide"].contains(&op)).then(|| element.to_owned()),
+        element: (!["exact", "moments", "wide"].contains(&op)).then(|| element.to_owned()),
         op: Some(op.to_owned()),
         // Without it ptxas makes do with 32 registers, and half of the loads wait for the others.
         most_threads: Some(1024),
         block_size: None,
-        barriers: Some(1),
+        // An exact sum's blocks clear their cells and add to them; they draw a ticket; the last takes the grid's cells.
+        // One in a block's combination, and one between two of them.
+        barriers: Some(match op {
+            "exact" => 5,
+            "wrapping" => 1,
+            _ => 2,
+        }),
         least_arch: None,
         later_arch: Some(NvvmArch::Compute90),
         without_lines: true,

@@ -1,5 +1,6 @@
 //! The chores of the workspace: `cargo xtask <command>`.
 
+mod bench_peers;
 mod build_ptx;
 mod bundle;
 mod check_ptx;
@@ -23,6 +24,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Time the reducer beside CUB, Thrust, PyTorch, CuPy and its twin in CUDA C++, as far as they are there.
+    BenchPeers(bench_peers::Args),
     /// Compile the kernels to PTX.
     BuildPtx(build_ptx::Args),
     /// Assemble the committed PTX with ptxas and look at the result.
@@ -33,6 +36,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::BenchPeers(args) => bench_peers::run(&args),
         Command::BuildPtx(args) => build_ptx::run(&args),
         Command::CheckPtx(args) => check_ptx::run(&args),
         Command::Bundle(args) => bundle::run(&args),

@@ -22,7 +22,7 @@ use warpfold::{
     launch::{self, Problem, Request, Stage},
     op::Op,
     ptx::PtxLibrary,
-    reduce::Reducer,
+    reduce::Runner,
     variant::{Parameter, Results, Variant},
 };
 
@@ -222,12 +222,12 @@ impl Bench<'_> {
             inputs.push(copy);
         }
         drop(values);
-        let mut reducer = Reducer::new(&self.device, &self.library);
+        let mut runner = Runner::new(&self.device, &self.library);
         let variants = self.args.variant.iter().filter(|variant| variant.allows(Op::Sum, element));
         let launches = variants.map(|&variant| {
             let problem = Problem { variant, op: Op::Sum, element, n };
             let request = Request { block: Some(self.args.block), ..Request::default() };
-            let plan = launch::plan(&problem, &request, &reducer.limits(&problem, &request)?)?;
+            let plan = launch::plan(&problem, &request, &runner.limits(&problem, &request)?)?;
             let stage = *plan.stages.first().expect("n is at least 1");
             Ok(Launch { variant, kernel: plan.kernel, stage })
         });

@@ -6,6 +6,7 @@ use crate::fault::{Fault, FaultKind, Waiting};
 use crate::grid::Grid;
 use crate::ir::{BarrierKind, Init, Op, Program};
 use crate::launch::{Dim3, MAX_SHARED_BYTES};
+use crate::livelock::Watch;
 use crate::mbarrier;
 use crate::observe::Observer;
 use crate::ptx::ast::{Axis, BarrierRedOp, SpecialReg};
@@ -79,6 +80,11 @@ pub(crate) struct Block<'a> {
     /// What its warps know of the cluster's events.
     events: u32,
     progress: Progress,
+    /// Whether it has done what another could see, or ended, since that was last asked.
+    acted: bool,
+    /// Warp instructions since then, as far as they may say that it waits.
+    calm: u64,
+    watch: Watch,
 }
 
 impl<'a> Block<'a> {
@@ -116,6 +122,9 @@ impl<'a> Block<'a> {
             random: None,
             events: 0,
             progress: Progress::Unfinished,
+            acted: false,
+            calm: 0,
+            watch: Watch::default(),
         }
     }
 
@@ -131,6 +140,8 @@ impl<'a> Block<'a> {
         self.env.ticket = ticket;
         self.events = 0;
         self.progress = Progress::Unfinished;
+        self.calm = 0;
+        self.watch = Watch::default();
         self.random = self.env.grid.config.seed.map(|seed| Random::new(seed, ticket));
         self.env.live = self.threads;
         self.env.barriers = [BarrierState::default(); 16];
@@ -169,6 +180,17 @@ impl<'a> Block<'a> {
         self.progress == Progress::Waiting
     }
 
+    /// Whether it has done what another could see, or ended, since this was last asked.
+    pub(crate) fn take_acted(&mut self) -> bool {
+        std::mem::take(&mut self.acted)
+    }
+
+    /// Whether it is known never to end unless memory changes; to be asked after each turn, with the number of changes so far.
+    pub(crate) fn is_stuck(&mut self, epoch: u64) -> bool {
+        let stride = self.env.program.local_stride();
+        self.is_finished() || self.watch.look(epoch, &self.warps, &self.env.local, stride)
+    }
+
     /// Runs about `quantum` warp instructions, or fewer if the block seems to wait, and says how many.
     pub(crate) fn run<O: Observer>(&mut self, observer: &mut O, quantum: u64) -> (Result<Progress, Box<Fault>>, u64) {
         let mut spent = 0;
@@ -177,6 +199,7 @@ impl<'a> Block<'a> {
         if let Ok(progress) = progress {
             self.progress = progress;
         }
+        self.acted |= self.env.acted || self.is_finished();
         if self.is_finished() {
             if let Some(copy) = self.env.cluster.copies.of_ended(self.env.rank) {
                 let kind = FaultKind::CopyInFlight { bytes: copy.bytes };
@@ -195,14 +218,21 @@ impl<'a> Block<'a> {
         quantum: u64,
         spent: &mut u64,
     ) -> Result<Progress, Box<Fault>> {
-        let mut last_act = 0;
         let patience = if self.env.grid.config.cooperative { TOGETHER_QUANTUM } else { WAITING_QUANTUM };
+        if self.random.is_none() {
+            self.calm = 0;
+        }
         loop {
             let mut progressed = false;
+            let began = *spent;
             let first = self.random.as_mut().map_or(0, |random| random.below(self.warps.len() as u64) as usize);
             for turn in 0..self.warps.len() {
                 let index = (first + turn) % self.warps.len();
-                let turn = self.random.as_mut().map_or(WARP_QUANTUM, |random| 1 + random.below(WARP_QUANTUM / 4));
+                let left = quantum.saturating_sub(*spent).max(1);
+                let turn = match &mut self.random {
+                    Some(random) => (1 + random.below(WARP_QUANTUM / 4)).min(left),
+                    None => WARP_QUANTUM,
+                };
                 if self.events != self.env.cluster.events {
                     self.events = self.env.cluster.events;
                     self.warps.iter_mut().for_each(Warp::wake);
@@ -224,14 +254,16 @@ impl<'a> Block<'a> {
             if !progressed {
                 return Ok(Progress::Blocked);
             }
+            self.calm += *spent - began;
+            if std::mem::take(&mut self.env.acted) {
+                self.acted = true;
+                self.calm = 0;
+            }
+            if self.calm >= patience {
+                return Ok(Progress::Waiting);
+            }
             if *spent >= quantum {
                 return Ok(Progress::Unfinished);
-            }
-            if std::mem::take(&mut self.env.acted) {
-                last_act = *spent;
-            }
-            if *spent - last_act >= patience {
-                return Ok(Progress::Waiting);
             }
         }
     }

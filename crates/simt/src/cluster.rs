@@ -219,15 +219,26 @@ impl<'a> Cluster<'a> {
                 let fault = stuck.deadlock();
                 stuck.swap(&mut self.state);
                 return (Err((stuck.ticket(), fault)), spent);
-            } else if spent >= quantum {
-                Progress::Unfinished
             } else if idle && self.blocks.iter().any(Block::seems_to_wait) {
                 Progress::Waiting
+            } else if spent >= quantum {
+                Progress::Unfinished
             } else {
                 continue;
             };
             return (Ok(progress), spent);
         }
+    }
+
+    /// Whether one of its blocks has done what another could see, or ended, since this was last asked.
+    pub(crate) fn take_acted(&mut self) -> bool {
+        self.blocks.iter_mut().fold(false, |acted, block| acted | block.take_acted())
+    }
+
+    /// Whether none of its blocks is known to end unless memory changes; to be asked after each turn, with the number of
+    /// changes so far.
+    pub(crate) fn is_stuck(&mut self, epoch: u64) -> bool {
+        self.blocks.iter_mut().fold(true, |stuck, block| stuck & block.is_stuck(epoch))
     }
 
     /// The fault of a cluster that is stopped from outside: `kind` is told where each warp of a block stands.

@@ -301,6 +301,15 @@ pub enum FaultKind {
         /// Where the block's warps stand.
         standing: Vec<Waiting>,
     },
+    /// All threads that have not exited repeat the same steps for ever: nothing that still runs changes what they wait for.
+    #[error(
+        "livelock: these threads repeat the same steps for ever, and nothing that still runs changes what they read; {}",
+        stand(standing)
+    )]
+    Livelock {
+        /// Where the block's warps stand.
+        standing: Vec<Waiting>,
+    },
     /// All threads wait for others that never come.
     #[error("deadlock: {}{}", join(waiting), exited_note(*exited))]
     Deadlock {
@@ -337,6 +346,7 @@ impl FaultKind {
             FaultKind::ExitedBlock { .. } => "exited-block",
             FaultKind::CopySize { .. } => "copy-size",
             FaultKind::CopyInFlight { .. } => "copy-in-flight",
+            FaultKind::Livelock { .. } => "livelock",
             FaultKind::Deadlock { .. } => "deadlock",
         }
     }
@@ -363,6 +373,9 @@ impl FaultKind {
             FaultKind::CopySize { .. } => Some("copy whole units of 16 bytes, and the rest by loads and stores"),
             FaultKind::CopyInFlight { .. } => Some(
                 "wait before the exit: for the phase of the mbarrier (mbarrier.try_wait), or for the group (wait_group)",
+            ),
+            FaultKind::Livelock { .. } => Some(
+                "let a thread that does not wait itself write what the others poll, and every launch begin with it unset",
             ),
             FaultKind::Deadlock { .. } => Some("let every lane that a mask names reach the instruction"),
             _ => None,

@@ -3,11 +3,13 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-use crate::block::Progress;
+use crate::block::{Progress, Random};
 use crate::cluster::Cluster;
 use crate::fault::{Fault, FaultKind, Waiting};
 use crate::launch::LaunchConfig;
+use crate::livelock::Stillness;
 use crate::memory::{Memory, MemoryError, MemoryView};
 use crate::module::Kernel;
 use crate::observe::Observer;
@@ -21,6 +23,12 @@ const BLOCK_QUANTUM: u64 = 1 << 16;
 /// within it report their own fault, which comes first; blocks that wait for what the faulted block would have done
 /// must end.
 const GRACE: u64 = 1 << 22;
+/// How long a worker whose blocks all poll rests before it looks whether anything has changed.
+const REST: Duration = Duration::from_micros(50);
+/// Blocks that a worker begins with, at most, and warp instructions of a turn, at most, as a power of two, where a seed
+/// varies the order: few enough that a block can end before one that started earlier.
+const MIXED_BLOCKS: u64 = 8;
+const MIXED_QUANTUM: u64 = 11;
 
 /// A launch in progress: what its workers share.
 #[derive(Debug)]
@@ -43,6 +51,7 @@ pub(crate) struct Grid<'a> {
     spent: AtomicU64,
     /// The lowest block that has faulted so far.
     first_fault: AtomicU64,
+    stillness: Stillness,
     fault: Mutex<Option<(u64, Box<Fault>)>>,
 }
 
@@ -70,6 +79,7 @@ impl<'a> Grid<'a> {
             tickets: AtomicU64::new(0),
             spent: AtomicU64::new(0),
             first_fault: AtomicU64::new(u64::MAX),
+            stillness: Stillness::new(workers as u64),
             fault: Mutex::new(None),
         }
     }
@@ -83,22 +93,27 @@ impl<'a> Grid<'a> {
 impl Grid<'_> {
     /// Runs clusters until none is left. Each time round, a worker starts another cluster beside those that did not end
     /// within their quantum, or as many again if all of them seem to wait: it may be for a block that has not started.
-    /// In a cooperative launch it begins with its share of all blocks, and keeps what it has started.
+    /// In a cooperative launch it begins with its share of all blocks, and keeps what it has started. With a seed it keeps
+    /// several, and their turns differ in length.
     pub(crate) fn work(&self, observer: &mut impl Observer) {
         let mut resident: Vec<Cluster<'_>> = Vec::new();
         let mut spare: Vec<Cluster<'_>> = Vec::new();
         let mut turn = 0;
         let mut all_wait = false;
         let mut grace = 0;
+        let mut random = self.config.seed.map(|seed| Random::new(seed, u64::MAX));
+        let mixed = random.as_mut().map_or(1, |random| 1 + random.below(MIXED_BLOCKS));
         let (mut first, most) = if self.config.cooperative {
             (self.clusters.div_ceil(self.workers), u64::MAX)
         } else {
             (1, (MAX_RESIDENT_BLOCKS / u64::from(self.cluster)).max(1))
         };
+        // The epoch in which all blocks were found to be stuck in this round, and the last one in which that was told.
+        let (mut stuck, mut told) = (None, None);
         loop {
             if turn == 0 {
                 let here = resident.len() as u64;
-                let more = if all_wait { here.max(1) } else { first };
+                let more = if all_wait { here.max(1) } else { first.max(mixed.saturating_sub(here)) };
                 first = 1;
                 for _ in 0..more.min(most - here) {
                     let Some(ticket) = self.next_ticket() else { break };
@@ -112,15 +127,34 @@ impl Grid<'_> {
                     }
                     resident.push(cluster);
                 }
+                if resident.len() as u64 == here
+                    && let Some(epoch) = stuck
+                {
+                    if told != stuck {
+                        self.stillness.stuck(epoch);
+                        told = stuck;
+                    }
+                    self.rest(epoch);
+                }
                 all_wait = true;
+                stuck = Some(self.stillness.epoch());
             }
             if resident.is_empty() {
+                self.stillness.leave();
                 return;
             }
             let cluster = &mut resident[turn];
             let ticket = cluster.ticket();
-            let (progress, spent) = cluster.run(observer, self.quantum());
-            all_wait &= matches!(progress, Ok(Progress::Waiting));
+            let (progress, spent) = cluster.run(observer, self.quantum(random.as_mut()));
+            if cluster.take_acted() {
+                self.stillness.end();
+            }
+            let waits = matches!(progress, Ok(Progress::Waiting));
+            all_wait &= waits;
+            stuck = stuck.filter(|epoch| waits && *epoch == self.stillness.epoch());
+            // Each is asked, so that all are watched from the same turn on.
+            let is_stuck = waits && cluster.is_stuck(self.stillness.epoch());
+            stuck = stuck.filter(|_| is_stuck);
             self.spent.fetch_add(spent, Relaxed);
             let done = match progress {
                 Ok(Progress::Finished) => true,
@@ -149,18 +183,35 @@ impl Grid<'_> {
     }
 
     /// Warp instructions of the next turn.
-    fn quantum(&self) -> u64 {
+    fn quantum(&self, random: Option<&mut Random>) -> u64 {
         let left = |budget: u64| budget.saturating_sub(self.spent.load(Relaxed)).max(1);
-        self.config.budget.map_or(BLOCK_QUANTUM, |budget| BLOCK_QUANTUM.min(left(budget)))
+        let quantum = random.map_or(BLOCK_QUANTUM, |random| {
+            let most = 1 << random.below(MIXED_QUANTUM + 1);
+            1 + random.below(most)
+        });
+        self.config.budget.map_or(quantum, |budget| quantum.min(left(budget)))
+    }
+
+    /// Waits until something has changed after `epoch`, or the launch must stop.
+    fn rest(&self, epoch: u64) {
+        while self.stillness.epoch() == epoch
+            && !self.stillness.is_still()
+            && self.first_fault.load(Relaxed) == u64::MAX
+            && self.stop().is_none()
+        {
+            std::thread::sleep(REST);
+        }
     }
 
     /// Why the launch must stop, if it must.
     fn stop(&self) -> Option<impl FnOnce(Vec<Waiting>) -> FaultKind> {
         let over = self.config.budget.filter(|budget| self.spent.load(Relaxed) >= *budget);
         let interrupted = self.config.interrupt.is_some_and(|interrupt| interrupt.load(Relaxed));
-        (over.is_some() || interrupted).then_some(move |standing| match over {
+        let livelock = self.stillness.is_livelock();
+        (over.is_some() || interrupted || livelock).then_some(move |standing| match over {
             Some(budget) => FaultKind::Budget { budget, standing },
-            None => FaultKind::Interrupted { standing },
+            None if interrupted => FaultKind::Interrupted { standing },
+            None => FaultKind::Livelock { standing },
         })
     }
 
@@ -172,17 +223,20 @@ impl Grid<'_> {
         (ticket < self.clusters).then_some(ticket)
     }
 
-    /// Whether another block's fault ends the cluster that begins at this one: at once if that block comes before it, and else once the worker
-    /// has spent its grace.
+    /// Whether another block's fault ends the cluster that begins at this one: at once if that block comes before it, and
+    /// else once the worker has spent its grace, or once no block gets on.
     fn is_cancelled(&self, ticket: u64, spent: u64, grace: &mut u64) -> bool {
         let first = self.first_fault.load(Ordering::Acquire);
         if first != u64::MAX {
             *grace += spent;
         }
-        first < ticket || *grace > GRACE
+        first < ticket || *grace > GRACE || (first != u64::MAX && self.stillness.is_still())
     }
 
     fn report(&self, ticket: u64, fault: Box<Fault>) {
+        if !matches!(fault.kind, FaultKind::Livelock { .. }) {
+            self.stillness.fault();
+        }
         let mut first = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
         if first.as_ref().is_none_or(|(other, _)| ticket < *other) {
             *first = Some((ticket, fault));

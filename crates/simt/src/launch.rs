@@ -94,7 +94,8 @@ pub struct LaunchConfig {
     pub resident_blocks: Option<u32>,
     /// Host threads to run on; `None` takes one for each core. The result does not depend on it.
     pub workers: Option<usize>,
-    /// `Some` varies the order in which the warps of a block advance. Each seed stands for one order.
+    /// `Some` varies the order in which the warps of a block advance, and how far blocks come before others have their turn: up
+    /// to 8 of them advance side by side on a worker, and the last of these may end first. Each seed stands for one order.
     pub seed: Option<u64>,
     /// Warp instructions that the whole launch may run before it is stopped by [`FaultKind::Budget`](crate::FaultKind::Budget); `None` for no
     /// end. It is looked at between turns of a block, so that a launch may run some more.
@@ -284,8 +285,10 @@ pub enum LaunchError {
 /// Runs a kernel to its end.
 ///
 /// Blocks start in increasing linear order and run in parallel on the workers; the warps of a block take turns. A
-/// block may wait for an earlier one. The results do not depend on the number of workers unless the kernel itself
-/// depends on the order of its blocks, as sums of floats by atomics do.
+/// block may wait for an earlier one, and for up to 255 later ones: a worker lays aside a block that seems to poll, and
+/// starts the next. A kernel that can never end because all its threads poll what none of them writes is stopped by
+/// [`FaultKind::Livelock`](crate::FaultKind::Livelock). The results do not depend on the number of workers unless the
+/// kernel itself depends on the order of its blocks, as sums of floats by atomics do.
 ///
 /// # Errors
 /// Everything that is wrong with the launch is said before anything runs. A [`Fault`] stops the launch; if several

@@ -70,6 +70,7 @@ mod fault;
 mod grid;
 mod ir;
 mod launch;
+mod livelock;
 mod lower;
 mod mbarrier;
 mod memory;

@@ -12,7 +12,7 @@ pub(crate) const LANES: usize = 32;
 pub(crate) const ALL: u32 = u32::MAX;
 
 /// A warp's registers.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Registers {
     pub(crate) words: Vec<[u32; LANES]>,
     pub(crate) doubles: Vec<[u64; LANES]>,

@@ -49,6 +49,13 @@ pub(crate) struct Split {
     id: u32,
 }
 
+impl Split {
+    /// Whether it has run since its warp's clock stood at `clock`.
+    pub(crate) fn ran_since(&self, clock: u64) -> bool {
+        self.ran > clock
+    }
+}
+
 /// A fault, before block, thread and place are known.
 #[derive(Debug)]
 pub(crate) struct Raised {

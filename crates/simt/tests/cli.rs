@@ -35,14 +35,14 @@ DONE:
 }
 ";
 
-/// Two kernels: one never ends, one stores what it gets into dynamic shared memory, a word for each thread at a stride.
+/// Two kernels: one counts and never ends, one stores what it gets into dynamic shared memory, a word for each thread at a stride.
 const PAIR: &str = "\
 .version 7.0
 .target sm_75
 .address_size 64
 .extern .shared .align 16 .b8 tile[];
-.visible .entry forever() {
-AGAIN:
+.visible .entry forever() { .reg .b32 %r<2>;
+AGAIN: add.u32 %r1, %r1, 1;
     bra AGAIN;
 }
 .visible .entry spread(.param .f32 value, .param .u32 stride) {

@@ -1,4 +1,4 @@
-//! Kernels that never end: a budget and an interrupt stop them, and say where their warps stand.
+//! Kernels that never end: a budget, an interrupt and the proof that they cannot stop them, and say where their warps stand.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -83,7 +83,7 @@ fn lanes_of_a_warp_wait_for_one_another() {
          spin: ld.volatile.global.u32 %r3, [%rd1]; setp.eq.u32 %p2, %r3, 0; @%p2 bra spin;\n\
          wait: bar.warp.sync -1; st.volatile.global.u32 [%rd1], 1;",
     );
-    let (_, standing) = stopped(&module, &within(50_000, 1, 32));
+    let (_, standing) = stopped(&module, &within(5_000, 1, 32));
     let lanes: Vec<u32> = standing.iter().map(|place| place.lanes).collect();
     assert_eq!(lanes, [1, !1]);
     assert_eq!(standing[1].instruction, "bar.warp.sync -1;");
@@ -92,7 +92,7 @@ fn lanes_of_a_warp_wait_for_one_another() {
 #[test]
 fn a_barrier_that_others_spin_past() {
     let module = module("setp.lt.u32 %p1, %r1, 32;\n@%p1 bra meet;\nspin: bra spin;\nmeet: bar.sync 0;");
-    let (_, standing) = stopped(&module, &within(50_000, 1, 64));
+    let (_, standing) = stopped(&module, &within(5_000, 1, 64));
     assert_eq!(places(&standing), [(0, ALL, "bar.sync 0;"), (1, ALL, "bra spin;")]);
 }
 
@@ -149,7 +149,7 @@ fn counting_has_the_same_budget() {
 #[test]
 fn an_interrupt_ends_a_loop_on_all_workers() {
     static INTERRUPT: AtomicBool = AtomicBool::new(false);
-    let module = module("self: bra self;");
+    let module = module("self: add.u32 %r3, %r3, 1; bra self;");
     std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(Duration::from_millis(20));
@@ -157,8 +157,9 @@ fn an_interrupt_ends_a_loop_on_all_workers() {
         });
         let config = LaunchConfig { workers: Some(3), interrupt: Some(&INTERRUPT), ..LaunchConfig::new(8, 32) };
         let (fault, standing) = stopped(&module, &config);
-        assert_eq!(places(&standing), [(0, ALL, "bra self;")]);
-        assert!(fault.to_string().contains(": interrupted; warp 0 lanes 0-31 at line 7 `bra self;` stand"), "{fault}");
+        let [place] = &standing[..] else { panic!("{fault}") };
+        assert_eq!((place.warp, place.lanes, place.line), (0, ALL, 7));
+        assert!(fault.to_string().contains(": interrupted; warp 0 lanes 0-31 at line 7 `"), "{fault}");
     });
 }
 
@@ -178,5 +179,18 @@ fn a_budget_spent_by_the_last_exit_is_no_fault() {
     for budget in 1..=8 {
         let config = LaunchConfig { workers: Some(1), ..within(budget, 1, 64) };
         assert!(run(&module, &config).is_ok(), "{budget}");
+    }
+}
+
+#[test]
+fn an_endless_loop_needs_no_budget() {
+    for body in ["self: bra self;", "setp.ne.u32 %p1, %r1, 33;\n@%p1 bra meet;\nself: bra self;\nmeet: bar.sync 0;"] {
+        for (workers, seed) in [(1, None), (2, None), (1, Some(1)), (3, Some(2))] {
+            let config = LaunchConfig { workers: Some(workers), seed, ..LaunchConfig::new(600, 64) };
+            let error = run(&module(body), &config).unwrap_err();
+            let LaunchError::Fault(fault) = error else { panic!("{error}") };
+            assert_eq!((fault.kind.name(), fault.block), ("livelock", Dim3::new(0, 0, 0)), "{fault}");
+            assert!(fault.to_string().contains("repeat the same steps for ever"), "{fault}");
+        }
     }
 }

@@ -86,7 +86,7 @@ pub fn open_device(choice: DeviceChoice) -> Result<Device, Failure> {
 /// # Errors
 ///
 /// As [`catch_interrupts`].
-pub fn interruptible(mut device: Device) -> Result<Device, Failure> {
+pub fn interruptible(device: Device) -> Result<Device, Failure> {
     device.interrupt_by(catch_interrupts()?);
     Ok(device)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{DeviceError, Home};
+use super::{DeviceError, home::Home};
 
 pub(super) fn open() -> Result<Arc<dyn Home>, DeviceError> {
     Err(DeviceError::NoCuda(cuda_driver::DriverError::UnsupportedHost))

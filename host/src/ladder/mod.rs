@@ -34,7 +34,7 @@ use crate::{
     launch::{DeviceLimits, Plan, PlanError, Problem, Request, plan},
     op::Op,
     ptx::{PtxError, PtxLibrary},
-    reduce::{ReduceError, Reducer, Runs},
+    reduce::{ReduceError, Runner, Runs},
     reference::Reference,
     report::Times,
     variant::Variant,
@@ -181,16 +181,16 @@ pub enum Event<'a> {
 #[derive(Debug)]
 pub struct Bench<'a> {
     device: &'a Device,
-    reducer: Reducer<'a>,
-    counter: Option<(&'a Device, Reducer<'a>)>,
+    runner: Runner<'a>,
+    counter: Option<(&'a Device, Runner<'a>)>,
 }
 
 impl<'a> Bench<'a> {
     /// Loads nothing yet. `counter` is a simulator with [`Instrument::Count`](crate::device::Instrument::Count), which runs
     /// the same launches as `device`; a `device` of that kind needs none beside it.
     pub fn new(device: &'a Device, counter: Option<&'a Device>, library: &'a PtxLibrary) -> Self {
-        let counter = counter.map(|counter| (counter, Reducer::new(counter, library)));
-        Self { device, reducer: Reducer::new(device, library), counter }
+        let counter = counter.map(|counter| (counter, Runner::new(counter, library)));
+        Self { device, runner: Runner::new(device, library), counter }
     }
 
     /// Where it measures.
@@ -205,9 +205,9 @@ impl<'a> Bench<'a> {
     /// Why it cannot run; the device's error as [`LadderError::Reduce`].
     pub fn plan(&mut self, work: &Work, contender: &Contender) -> Result<Result<Plan, Refusal>, LadderError> {
         let problem = contender.problem(work);
-        let planned = self.reducer.limits(&problem, &contender.request).and_then(|limits| {
+        let planned = self.runner.limits(&problem, &contender.request).and_then(|limits| {
             let plan = plan(&problem, &contender.request, &limits)?;
-            self.reducer.prepare(&plan)?;
+            self.runner.prepare(&plan)?;
             Ok(plan)
         });
         planned.map(Ok).or_else(|error| Refusal::of(error).map(Err)).map_err(LadderError::Reduce)
@@ -215,7 +215,7 @@ impl<'a> Bench<'a> {
 
     /// What the device allows this contender, to choose its shape; `None` if it cannot run.
     pub fn limits(&mut self, problem: &Problem, request: &Request) -> Option<DeviceLimits> {
-        self.reducer.limits(problem, request).ok()
+        self.runner.limits(problem, request).ok()
     }
 
     /// Plans them all.
@@ -248,7 +248,7 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     ///
-    /// The reducer's. [`ReduceError::Interrupted`] before the first run has ended, or the counting.
+    /// The runner's. [`ReduceError::Interrupted`] before the first run has ended, or the counting.
     pub fn run(
         &mut self,
         contender: &Contender,
@@ -260,11 +260,11 @@ impl<'a> Bench<'a> {
         // All runs on the simulator are alike, and observations add up.
         let runs = if kind == DeviceKind::Cuda { runs } else { Runs::ONCE };
         let values = references.values;
-        let outcome = self.reducer.reduce(&plan, values, runs, |_| ())?;
+        let outcome = self.runner.reduce(&plan, values, runs, |_| ())?;
         let mut observations = self.device.take_observations();
         let mut not_counted = None;
-        if let Some((counter, reducer)) = &mut self.counter {
-            match reducer.reduce(&plan, values, Runs::ONCE, |_| ()) {
+        if let Some((counter, runner)) = &mut self.counter {
+            match runner.reduce(&plan, values, Runs::ONCE, |_| ()) {
                 Ok(_) => observations = counter.take_observations(),
                 Err(error) => not_counted = Some(Refusal::of(error)?),
             }

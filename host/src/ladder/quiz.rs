@@ -12,7 +12,7 @@ use crate::{
     op::Op,
     output::{Cell, Column, Document, Table},
     ptx::PtxLibrary,
-    reduce::{ReduceError, Reducer, Runs},
+    reduce::{ReduceError, Runner, Runs},
     variant::Variant,
 };
 
@@ -91,9 +91,9 @@ pub fn quiz(device: &Device, library: &PtxLibrary, element: ElementType, n: u64)
     };
     let plans = [planned(Variant::Global)?, planned(Variant::Sequential)?];
     let values = generate(element, Op::Sum, n, 1)?;
-    let mut reducer = Reducer::new(device, library);
+    let mut runner = Runner::new(device, library);
     let mut count = |plan: Plan| {
-        reducer.reduce(&plan, &values, Runs::ONCE, |_| ()).map_err(failed)?;
+        runner.reduce(&plan, &values, Runs::ONCE, |_| ()).map_err(failed)?;
         let mut counters = Counters::default();
         for observation in device.take_observations() {
             if let Seen::Counted(profile) = observation.seen {

@@ -175,6 +175,7 @@ fn shape(problem: &Problem, tile: u32) -> Option<LaunchShape> {
         shared_bytes: 0,
         cluster: 1,
         cooperative: false,
+        overlap: false,
     })
 }
 

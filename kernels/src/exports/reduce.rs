@@ -68,6 +68,7 @@ macro_rules! either {
 
 use either;
 
+pub mod exact;
 pub mod extremes;
 pub mod rest;
 pub mod sums;

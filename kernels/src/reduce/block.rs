@@ -8,56 +8,60 @@ use cuda_std::ext::control;
 use cuda_std::{address_space, thread, warp};
 
 /// Lanes of a warp, and warps of a block at most.
-const WARP: u32 = 32;
+pub const WARP: u32 = 32;
 
 /// For each word of an accumulator, one of each warp.
 #[address_space(shared)]
 static mut WARPS: [MaybeUninit<u32>; MOST * WARP as usize] = [const { MaybeUninit::uninit() }; MOST * WARP as usize];
 
-/// The warp's accumulators combined; true in lane 0 only.
+/// The accumulators of the first `lanes` lanes of a warp combined, 8 or 32; true in lane 0 only.
 ///
 /// # Safety
-/// All 32 lanes call this together.
+/// All 32 lanes call this together, with the same `lanes`; the others have the identity.
 #[inline(always)]
-unsafe fn warp_reduce<R: Reduction>(acc: R::Acc) -> R::Acc {
+unsafe fn warp_reduce<R: Reduction>(acc: R::Acc, lanes: u32) -> R::Acc {
     // SAFETY: the caller brings the whole warp.
     if let Some(folded) = unsafe { R::redux(acc) } {
         return folded;
     }
     let mut folded = acc;
-    let mut step = |delta| {
+    let mut step = |distance| {
         // SAFETY: the caller brings the whole warp; what the upper lanes get back from beyond it, nobody reads.
-        let shuffle = |word| unsafe { warp::warp_shuffle_down(u32::MAX, word, delta, WARP) }.0;
+        let shuffle = |word| unsafe { warp::warp_shuffle_down(u32::MAX, word, distance, WARP) }.0;
         let words = folded.to_words();
         folded = R::combine(folded, R::Acc::from_words(&|i| shuffle(words[i])));
     };
     if R::Acc::COUNT <= 2 {
-        each(5, |i| step(16 >> i));
+        each(5, |i| {
+            if 16 >> i < lanes {
+                step(16 >> i);
+            }
+        });
     } else {
         // Written out, this would be most of the text.
-        let mut delta = control::opaque(WARP / 2);
-        while delta > 0 {
+        let mut distance = control::opaque(lanes / 2);
+        while distance > 0 {
             control::no_unroll();
-            step(delta);
-            delta /= 2;
+            step(distance);
+            distance /= 2;
         }
     }
     folded
 }
 
-/// The block's accumulators combined; true in thread 0 only.
+/// The accumulators of the block's first `warps` warps combined; true in thread 0 only.
 ///
 /// # Safety
-/// All threads of a one-dimensional block of whole warps call this together, once.
+/// All threads of these warps call this together, with the same `warps`: all of the block's, or 1. Between two calls for more
+/// than one warp there is a barrier.
 #[inline(always)]
-pub unsafe fn block_reduce<R: Reduction>(acc: R::Acc) -> R::Acc {
+pub unsafe fn block_reduce<R: Reduction>(acc: R::Acc, warps: u32) -> R::Acc {
     let tid = thread::thread_idx_x();
-    let warps = thread::block_dim_x() / WARP;
     let slots = (&raw mut WARPS).cast::<u32>();
     // SAFETY: each warp writes its own slots, the barrier parts writing from reading, and only slots of warps that are there
     // are read. The branches are taken by whole warps.
     unsafe {
-        let folded = warp_reduce::<R>(acc);
+        let folded = warp_reduce::<R>(acc, WARP);
         if warps == 1 {
             return folded;
         }
@@ -74,6 +78,7 @@ pub unsafe fn block_reduce<R: Reduction>(acc: R::Acc) -> R::Acc {
         } else {
             R::identity()
         };
-        warp_reduce::<R>(of_warp)
+        // Most blocks are small, and this is what the last of them is waited for.
+        warp_reduce::<R>(of_warp, if warps > 8 { WARP } else { 8 })
     }
 }

@@ -1,8 +1,9 @@
 //! The fourteen types of elements: how 16 bytes are split into them, and in what they are compared and summed.
 
 use super::unroll::tree;
+use super::warp;
 use super::words::Words;
-use cuda_std::ext::{math, packed, redux, streaming, target};
+use cuda_std::ext::{math, packed, streaming, target};
 
 /// 16 bytes of elements, the first in the lowest bits of the first word.
 pub type Pack = [u32; 4];
@@ -73,6 +74,14 @@ pub trait Number: Words {
     /// `self * other`.
     #[must_use]
     fn multiply(self, other: Self) -> Self;
+    /// The sum of a warp, in each of its lanes, if there are instructions for that.
+    ///
+    /// # Safety
+    /// All 32 lanes call this together.
+    #[inline(always)]
+    unsafe fn redux_sum(self) -> Option<Self> {
+        None
+    }
 }
 
 /// What is compared. Floats are ordered as IEEE 754-2019 demands of `minimumNumber` and `minimum`: -0 is below +0.
@@ -97,21 +106,25 @@ pub trait Key: Words {
     fn of_rank(rank: Self::Rank) -> Self;
     /// A NaN, or for integers anything.
     const NAN: Self;
-    /// The smallest one of a warp, in each of its lanes, if there is an instruction for that.
+    /// The smallest one of a warp, in each of its lanes, if there are instructions for that.
     ///
     /// # Safety
     /// All 32 lanes call this together.
     #[inline(always)]
     unsafe fn redux_min(self) -> Option<Self> {
-        None
+        let rank = if self.is_nan() { Self::Rank::MAX } else { self.rank() };
+        // SAFETY: the caller's word.
+        unsafe { rank.redux_min() }.map(Self::of_rank)
     }
-    /// The largest one of a warp, in each of its lanes, if there is an instruction for that.
+    /// The largest one of a warp, in each of its lanes, if there are instructions for that.
     ///
     /// # Safety
     /// All 32 lanes call this together.
     #[inline(always)]
     unsafe fn redux_max(self) -> Option<Self> {
-        None
+        let rank = if self.is_nan() { Self::Rank::MAX } else { self.rank().reversed() };
+        // SAFETY: the caller's word.
+        unsafe { rank.redux_min() }.map(|rank| Self::of_rank(rank.reversed()))
     }
 }
 
@@ -124,6 +137,14 @@ pub trait Rank: Words + PartialOrd {
     /// The order turned around.
     #[must_use]
     fn reversed(self) -> Self;
+    /// The smallest one of a warp, in each of its lanes, if there are instructions for that.
+    ///
+    /// # Safety
+    /// All 32 lanes call this together.
+    #[inline(always)]
+    unsafe fn redux_min(self) -> Option<Self> {
+        None
+    }
 }
 
 /// Floats, in which NaN can win.
@@ -134,6 +155,26 @@ pub trait Float: Key {
     /// The larger one, or a NaN if there is one.
     #[must_use]
     fn maximum(self, other: Self) -> Self;
+    /// The smallest one of a warp, or a NaN if there is one, in each of its lanes, if there are instructions for that.
+    ///
+    /// # Safety
+    /// All 32 lanes call this together.
+    #[inline(always)]
+    unsafe fn redux_minimum(self) -> Option<Self> {
+        let rank = if self.is_nan() { Self::Rank::MIN } else { self.rank() };
+        // SAFETY: the caller's word.
+        unsafe { rank.redux_min() }.map(Self::of_rank)
+    }
+    /// The largest one of a warp, or a NaN if there is one, in each of its lanes, if there are instructions for that.
+    ///
+    /// # Safety
+    /// All 32 lanes call this together.
+    #[inline(always)]
+    unsafe fn redux_maximum(self) -> Option<Self> {
+        let rank = if self.is_nan() { Self::Rank::MIN } else { self.rank().reversed() };
+        // SAFETY: the caller's word.
+        unsafe { rank.redux_min() }.map(|rank| Self::of_rank(rank.reversed()))
+    }
     /// What changes no minimum of numbers.
     const INFINITY: Self;
     /// What changes no maximum of numbers.
@@ -141,7 +182,7 @@ pub trait Float: Key {
 }
 
 macro_rules! integers {
-    ($($t:ty $(, $min:ident, $max:ident)?;)*) => {$(
+    ($($t:ty, $redux_sum:path, $redux_min:path;)*) => {$(
         impl Number for $t {
             const ZERO: Self = 0;
             const ONE: Self = 1;
@@ -157,6 +198,11 @@ macro_rules! integers {
             fn multiply(self, other: Self) -> Self {
                 self.wrapping_mul(other)
             }
+            #[inline(always)]
+            unsafe fn redux_sum(self) -> Option<Self> {
+                // SAFETY: the caller's word, and the architecture has it.
+                if target::arch() >= 800 { unsafe { $redux_sum(self) } } else { None }
+            }
         }
 
         impl Rank for $t {
@@ -165,6 +211,11 @@ macro_rules! integers {
             #[inline(always)]
             fn reversed(self) -> Self {
                 !self
+            }
+            #[inline(always)]
+            unsafe fn redux_min(self) -> Option<Self> {
+                // SAFETY: the caller's word, and the architecture has it.
+                if target::arch() >= 800 { unsafe { $redux_min(self) } } else { None }
             }
         }
 
@@ -193,29 +244,17 @@ macro_rules! integers {
             fn of_rank(rank: Self) -> Self {
                 rank
             }
-            $(
-                #[inline(always)]
-                unsafe fn redux_min(self) -> Option<Self> {
-                    // SAFETY: the caller's word, and the architecture has it.
-                    if target::arch() >= 800 { Some(unsafe { redux::$min(u32::MAX, self) }) } else { None }
-                }
-                #[inline(always)]
-                unsafe fn redux_max(self) -> Option<Self> {
-                    // SAFETY: the caller's word, and the architecture has it.
-                    if target::arch() >= 800 { Some(unsafe { redux::$max(u32::MAX, self) }) } else { None }
-                }
-            )?
         }
     )*};
 }
 
 integers! {
-    i32, min_i32, max_i32;
-    u32, min_u32, max_u32;
-    i64;
-    u64;
-    i128;
-    u128;
+    i32, warp::sum_i32, warp::min_i32;
+    u32, warp::sum_u32, warp::min_u32;
+    i64, warp::sum_i64, warp::min_i64;
+    u64, warp::sum_u64, warp::min_u64;
+    i128, warp::none, warp::none;
+    u128, warp::none, warp::none;
 }
 
 macro_rules! floats {

@@ -5,7 +5,7 @@
 //! time. In [`Ticket`] nobody waits.
 
 use super::Reduction;
-use super::block::block_reduce;
+use super::block::{WARP, block_reduce};
 use super::op::sum::Wrapping;
 use super::unroll::each;
 use super::words::{MOST, Words};
@@ -32,44 +32,101 @@ pub struct Polled;
 /// The tag of a word that is written.
 const TAG: u64 = 1 << 32;
 
-/// Slots that a thread reads at a time, if their accumulators have one word.
-const GROUP: u32 = 8;
+/// The most slots that a thread reads before it looks at the first, and the most words, which take two registers each.
+const MOST_SLOTS: usize = 8;
+const MOST_WORDS: usize = 16;
+
+/// The slots that a thread reads before it looks at the first.
+#[inline(always)]
+fn group<A: Words>() -> u32 {
+    // The text for old devices is short.
+    if target::arch() >= 900 { (MOST_WORDS / A::COUNT).clamp(1, MOST_SLOTS) as u32 } else { 1 }
+}
 
 impl<R: Reduction> Meet<R> for Polled {
     #[inline(always)]
     unsafe fn meet(acc: R::Acc, output: *mut R::Raw, slots: *mut u64) {
-        let (tid, threads) = (thread::thread_idx_x(), thread::block_dim_x());
+        let tid = thread::thread_idx_x();
         let (block, last) = (thread::block_idx_x(), thread::grid_dim_x() - 1);
         let slot = |block: u32| slots.wrapping_add(block as usize * R::Acc::COUNT);
-        let group = if R::Acc::COUNT <= 2 { GROUP / R::Acc::COUNT as u32 } else { 1 };
+        let mut warps = thread::block_dim_x() / WARP;
         let mut acc = acc;
-        // SAFETY: the words of a block are written by it and read by the last one; the output is written by the last one.
+        let mut own = R::identity();
+        let mut has_polled = false;
+        // SAFETY: the words of a block are written by it and read by the last one; the output is written by the last one. All
+        // branches but those by `tid` are taken by whole blocks, and those that leave are taken by whole warps.
         unsafe {
-            if block == last {
-                let mut other = tid;
-                // Many slots at a time, where there are so many.
-                while target::arch() >= 900 && group > 1 && other + (group - 1) * threads < last {
-                    control::no_unroll();
-                    acc = take::<R, { GROUP as usize }>(acc, group as usize, |i| slot(other + i as u32 * threads));
-                    other += group * threads;
+            // Once for the block itself, and in the last one once more for all others: one text for both.
+            loop {
+                control::no_unroll();
+                acc = block_reduce::<R>(acc, warps);
+                if has_polled || last == 0 {
+                    break;
                 }
-                while other < last {
-                    control::no_unroll();
-                    acc = take::<R, 1>(acc, 1, |_| slot(other));
-                    other += threads;
+                if block < last {
+                    if tid == 0 {
+                        let words = acc.to_words();
+                        write::<R::Acc>(slot(block), words.map(|word| TAG | u64::from(word)));
+                    }
+                    return;
                 }
-            }
-            acc = block_reduce::<R>(acc);
-            if tid == 0 {
-                if block == last {
-                    output.write(R::raw(acc));
+                own = acc;
+                // A warp alone spares a barrier, if it can read all slots at once.
+                if last <= WARP * group::<R::Acc>() {
+                    warps = 1;
+                    if tid >= WARP {
+                        return;
+                    }
                 } else {
-                    let words = acc.to_words();
-                    write::<R::Acc>(slot(block), words.map(|word| TAG | u64::from(word)));
+                    thread::sync_threads();
                 }
+                acc = poll::<R>(slot, last, warps * WARP);
+                has_polled = true;
+            }
+            if tid == 0 {
+                output.write(R::raw(R::combine(own, acc)));
             }
         }
     }
+}
+
+/// The accumulators of those blocks below `last` that are this thread's, one of so many. Waits until their words have been written,
+/// and sets them to 0.
+///
+/// # Safety
+/// As for [`read`], of each of these slots, and the words will come.
+#[inline(always)]
+unsafe fn poll<R: Reduction>(slot: impl Fn(u32) -> *mut u64, last: u32, threads: u32) -> R::Acc {
+    let group = group::<R::Acc>() as usize;
+    let mut acc = R::identity();
+    let mut first = thread::thread_idx_x();
+    while first < last {
+        control::no_unroll();
+        let other = |i: usize| first + i as u32 * threads;
+        // Where there are no more, the first is read again.
+        let place = |i: usize| slot(if other(i) < last { other(i) } else { first });
+        let mut words = [[0; MOST]; MOST_SLOTS];
+        // SAFETY: the slots are those of blocks below `last`.
+        unsafe {
+            loop {
+                control::no_unroll();
+                each(group, |i| words[i] = read::<R::Acc>(place(i)));
+                let mut tags = TAG;
+                each(group, |i| each(R::Acc::COUNT, |word| tags &= words[i][word]));
+                if tags != 0 {
+                    break;
+                }
+            }
+            each(group, |i| write::<R::Acc>(place(i), [0; MOST]));
+        }
+        each(group, |i| {
+            if other(i) < last {
+                acc = R::combine(acc, R::Acc::from_words(&|word| words[i][word] as u32));
+            }
+        });
+        first += group as u32 * threads;
+    }
+    acc
 }
 
 /// Reads an accumulator's words. If their number is even, each second one is aligned to 16 bytes.
@@ -108,35 +165,6 @@ unsafe fn write<A: Words>(slot: *mut u64, words: [u64; MOST]) {
     }
 }
 
-/// Waits until all words of `count` slots, at most `MOST_SLOTS`, have been written, combines them with `acc`, and sets them to 0.
-///
-/// # Safety
-/// As for [`read`], of each slot, and the words will come.
-#[inline(always)]
-unsafe fn take<R: Reduction, const MOST_SLOTS: usize>(
-    acc: R::Acc,
-    count: usize,
-    slot: impl Fn(usize) -> *mut u64,
-) -> R::Acc {
-    let mut words = [[0; MOST]; MOST_SLOTS];
-    // SAFETY: the caller's word.
-    unsafe {
-        loop {
-            control::no_unroll();
-            each(count, |i| words[i] = read::<R::Acc>(slot(i)));
-            let mut tags = TAG;
-            each(count, |i| each(R::Acc::COUNT, |word| tags &= words[i][word]));
-            if tags != 0 {
-                break;
-            }
-        }
-        each(count, |i| write::<R::Acc>(slot(i), [0; MOST]));
-    }
-    let mut acc = acc;
-    each(count, |i| acc = R::combine(acc, R::Acc::from_words(&|word| words[i][word] as u32)));
-    acc
-}
-
 /// One 64-bit word in `slots`: each block adds 1 to its lower half, which counts them, and its sum to the upper half. Who is the
 /// last has the total, and sets the word to 0. The sum of 32-bit integers alone is so short, and wraps as the word does.
 pub struct Ticket;
@@ -146,7 +174,7 @@ impl Meet<Wrapping> for Ticket {
     unsafe fn meet(acc: u32, output: *mut u32, slots: *mut u64) {
         // SAFETY: the word is used by atomics only, until the last of them is done; the output is written by one thread.
         unsafe {
-            let sum = block_reduce::<Wrapping>(acc);
+            let sum = block_reduce::<Wrapping>(acc, thread::block_dim_x() / WARP);
             if thread::thread_idx_x() > 0 {
                 return;
             }

@@ -9,7 +9,7 @@ use std::{
 
 /// Functions that need only be there.
 const PRESENT: &str = "cuDeviceGet cuDeviceGetAttribute cuDeviceGetName cuDeviceTotalMem_v2 cuDevicePrimaryCtxRetain \
-    cuDevicePrimaryCtxRelease_v2 cuCtxSetCurrent cuStreamCreateWithPriority cuStreamDestroy_v2 cuStreamSynchronize \
+    cuDevicePrimaryCtxRelease_v2 cuCtxGetCurrent cuCtxSetCurrent cuStreamCreateWithPriority cuStreamDestroy_v2 cuStreamSynchronize \
     cuEventCreate cuEventDestroy_v2 cuEventElapsedTime cuEventRecord cuEventSynchronize cuFuncGetParamInfo cuMemAlloc_v2 \
     cuMemFree_v2 cuMemGetInfo_v2 cuMemcpyDtoD_v2 cuMemcpyDtoH_v2 cuMemcpyHtoD_v2 cuMemsetD8_v2 cuModuleGetFunction \
     cuModuleLoadDataEx";

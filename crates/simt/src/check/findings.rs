@@ -45,6 +45,7 @@ impl Check {
         let other_access = MemoryAccess { access: there.access, address, bytes, owner, ..here_access };
         let atomic = info.access == Access::Atomic || there.access == Access::Atomic;
         let unwaited = there.copies && there.writes() && !info.copies;
+        let uneven = info.is_strong() && there.is_strong() && !info.is_as_wide_as(there);
         let kind = match relation {
             _ if unwaited => ReportKind::InFlight,
             Relation::SameWarp if !atomic => ReportKind::WarpSynchronous,
@@ -52,6 +53,7 @@ impl Check {
         };
         let why = match relation {
             _ if unwaited => " in an asynchronous copy, which it has not waited for",
+            _ if uneven => ", of which the two cover different bytes, as no strong accesses may",
             Relation::OtherBlock if info.is_strong() && there.is_strong() => {
                 ", but the scope of one does not hold the other's block"
             }
@@ -62,6 +64,7 @@ impl Check {
         };
         let help = match relation {
             _ if unwaited => WAIT,
+            _ if uneven => "access the bytes in one size everywhere: what belongs together in one word of 64 bits",
             Relation::OtherBlock if shared && !atomic => {
                 "put a barrier of the cluster between the two: barrier.cluster.arrive and barrier.cluster.wait (`cluster.sync()`)"
             }

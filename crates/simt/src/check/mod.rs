@@ -3,7 +3,8 @@
 //! # Data races
 //! The detector follows happens-before (Flanagan and Freund, "FastTrack", PLDI 2009), adapted to blocks of threads and to
 //! the memory model of PTX (PTX ISA, "Memory Consistency Model"). Two accesses to the same bytes conflict if at least one
-//! writes, unless both are strong (`.volatile`, `.relaxed` and stronger, atomics) with scopes that include each other.
+//! writes, unless both are strong (`.volatile`, `.relaxed` and stronger, atomics) with scopes that include each other, and
+//! cover the same bytes; each element of a vector is an access of its own.
 //! They are ordered by program order; barriers of the block, named, counted or split ones included; `bar.warp.sync`,
 //! for its members alone; the barrier of the cluster; mbarriers, whose complete phases hand on what those who arrived
 //! knew; and by fences and acquiring or releasing accesses of sufficient scope around strong accesses to

@@ -324,10 +324,11 @@ impl History {
         };
         if here.is_strong() && there.is_strong() {
             let include_each_other = relation != Relation::OtherBlock || (here.is_wide() && there.is_wide());
+            let cover_each_other = here.is_as_wide_as(there);
             // Volatile shared memory is how code that relies on lock step is written.
             let lock_step =
                 present.shared && relation == Relation::SameWarp && here.is_volatile() && there.is_volatile();
-            if include_each_other && !lock_step {
+            if include_each_other && cover_each_other && !lock_step {
                 return None;
             }
         }

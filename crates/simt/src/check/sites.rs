@@ -27,6 +27,8 @@ pub(super) struct Site {
     pub(super) access: Access,
     /// Bytes that each lane accesses.
     pub(super) bytes: u32,
+    /// Bytes of one element of a vector: each is a memory operation of its own (PTX ISA, "Vector Data-types").
+    width: u32,
     pub(super) ordering: Ordering,
     /// Whether its scope reaches beyond the block.
     wide: bool,
@@ -37,6 +39,12 @@ pub(super) struct Site {
 impl Site {
     pub(super) fn is_strong(self) -> bool {
         self.ordering != Ordering::Weak
+    }
+
+    /// Whether two strong accesses of the two sites that meet cover the same bytes, element by element: if they overlap in
+    /// part they race, however strong they are (PTX ISA, "Morally Strong Operations").
+    pub(super) fn is_as_wide_as(self, other: Site) -> bool {
+        self.width == other.width
     }
 
     pub(super) fn is_wide(self) -> bool {
@@ -100,7 +108,12 @@ impl Sites {
             // mbarriers order blocks of a cluster by their default scope, that of the block, as everybody writes them.
             let met = clusters && matches!(inst.op, Op::TryWait(_) | Op::Async(_));
             let wide = ordering.scope().is_some_and(|scope| met || is_wide(scope, clusters));
-            let site = Site { pc: pc as u32, access, bytes, ordering, wide, copies };
+            let width = match &inst.op {
+                Op::Load(load) => load.width,
+                Op::Store(store) => store.width,
+                _ => bytes,
+            };
+            let site = Site { pc: pc as u32, access, bytes, width, ordering, wide, copies };
             all.push(site);
             if copies {
                 all.push(Site { access: Access::Read, ..site });

@@ -44,7 +44,8 @@ pub struct InstructionCounters {
 }
 
 /// Runs a kernel to its end and counts what it does. The counters do not depend on the number of workers, as long as
-/// the kernel itself does the same whatever the order of its blocks; a cooperative launch is counted on one worker.
+/// the kernel itself does the same whatever the order of its blocks; a cooperative launch is counted on one worker. How
+/// often a block of another launch polls what a later or slower one writes does depend on it: ask for one worker there.
 ///
 /// # Errors
 /// Those of [`launch`](crate::launch()).

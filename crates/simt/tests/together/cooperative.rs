@@ -69,12 +69,14 @@ fn a_grid_that_cannot_be_resident_is_refused() {
 }
 
 #[test]
-fn the_budget_ends_a_barrier_that_nobody_completes() {
+fn a_barrier_that_nobody_completes_is_a_livelock() {
     let body =
         exchange(FENCE, VOLATILE, FENCE).replace("mov.u32 %r3, %nctaid.x;\n    wait", "mov.u32 %r3, 99;\n    wait");
-    let config = LaunchConfig { budget: Some(100_000), ..cooperative(4, 32) };
-    let error = run(&kernel("", &body), &config, 0).unwrap_err();
-    assert!(error.to_string().contains("the budget of 100000 warp instructions is spent"), "{error}");
+    let error = run(&kernel("", &body), &cooperative(4, 32), 0).unwrap_err().to_string();
+    assert!(error.contains("livelock: these threads repeat the same steps for ever"), "{error}");
+    let config = LaunchConfig { budget: Some(10_000), ..cooperative(4, 32) };
+    let error = run(&kernel("", &body), &config, 0).unwrap_err().to_string();
+    assert!(error.contains("the budget of 10000 warp instructions is spent"), "{error}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod cluster;
 mod cooperative;
 mod llvm;
 mod mbarrier;
+mod polling;
 
 use std::collections::BTreeSet;
 

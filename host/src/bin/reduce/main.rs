@@ -23,7 +23,7 @@ use warpfold::{
     input::{InputFile, generate},
     launch::{Problem, check, plan},
     ptx::{self, PtxLibrary},
-    reduce::{ReduceError, Reducer, Runs},
+    reduce::{ReduceError, Runner, Runs},
     reference::Reference,
     report::{Report, write_list},
 };
@@ -92,13 +92,13 @@ fn reduce(job: &Job) -> Result<(), Failure> {
         ReduceError::Interrupted => Failure::Interrupted(error.into()),
         error => failed(error),
     };
-    let mut reducer = Reducer::new(&device, &library);
+    let mut runner = Runner::new(&device, &library);
     let tuned = Tuned::load(job.no_tuned);
-    let tuned = tuned.find(device.info(), &problem, &job.request, |request| reducer.limits(&problem, request).ok());
+    let tuned = tuned.find(device.info(), &problem, &job.request, |request| runner.limits(&problem, request).ok());
     let request = tuned.map_or(job.request, |(_, request)| request);
-    let limits = reducer.limits(&problem, &request).map_err(unusable)?;
+    let limits = runner.limits(&problem, &request).map_err(unusable)?;
     let plan = plan(&problem, &request, &limits).map_err(|error| unusable(error.into()))?;
-    reducer.prepare(&plan).map_err(unusable)?;
+    runner.prepare(&plan).map_err(unusable)?;
 
     let progress = Progress::new();
     progress.say("preparing the input");
@@ -109,7 +109,7 @@ fn reduce(job: &Job) -> Result<(), Failure> {
     .map_err(refused)?;
 
     let runs = Runs::suiting(device.info(), job.reps);
-    let reduced = reducer.reduce(&plan, &values, runs, |run| {
+    let reduced = runner.reduce(&plan, &values, runs, |run| {
         progress.say(format!("run {} of {} on {}", run + 1, runs.warm_up + runs.timed, device.info().name));
     });
     let findings = job.check.then(|| Findings::new(device.take_observations()));

@@ -17,7 +17,7 @@ use warpfold::{
     op::Op,
     profile::{Comparison, Profiled, Registers, Target, registers},
     ptx::{self, PtxError, PtxLibrary},
-    reduce::{ReduceError, Reducer, Runs},
+    reduce::{ReduceError, Runner, Runs},
     reference::Reference,
     variant::Variant,
 };
@@ -192,17 +192,17 @@ impl Work {
             ReduceError::Interrupted => Failure::Interrupted(error.into()),
             error => failed(error),
         };
-        let mut reducer = Reducer::new(&device, library);
-        let limits = reducer.limits(&problem, &self.request).map_err(unusable)?;
+        let mut runner = Runner::new(&device, library);
+        let limits = runner.limits(&problem, &self.request).map_err(unusable)?;
         let limits =
             DeviceLimits { multiprocessors: gpu.multiprocessors, compute_capability: gpu.compute_capability, ..limits };
         let plan = plan(&problem, &self.request, &limits).map_err(|error| unusable(error.into()))?;
-        reducer.prepare(&plan).map_err(unusable)?;
+        runner.prepare(&plan).map_err(unusable)?;
 
         let progress = Progress::new();
         progress.say(format!("counting {}", plan.kernel));
         let values = generate(element, op, n, self.seed).map_err(refused)?;
-        let outcome = reducer.reduce(&plan, &values, Runs::ONCE, |_| ()).map_err(unusable)?;
+        let outcome = runner.reduce(&plan, &values, Runs::ONCE, |_| ()).map_err(unusable)?;
         let (result, reference) = (outcome.result, Reference::for_plan(&values, &plan));
         if !reference.agrees(result) {
             let (kernel, value) = (&plan.kernel, reference.value());

@@ -12,7 +12,7 @@ use warpfold::{
     ladder::{LadderError, References, Refusal},
     launch::{Plan, Problem},
     output::{Cell, Column, Document, Table},
-    reduce::{ReduceError, Reducer, Runs},
+    reduce::{ReduceError, Runner, Runs},
     report::Times,
     tune::{Cache, Candidate, Entry, Round, Search, Trial, candidates, search},
     variant::Variant,
@@ -76,7 +76,7 @@ pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
     let library = measure.library()?;
     let failure = |error: ReduceError| measure.failure(LadderError::Reduce(error));
 
-    let mut reducer = Reducer::new(&device, &library);
+    let mut runner = Runner::new(&device, &library);
     let problem = |&variant: &Variant| Problem { variant, op: measure.op, element: measure.element, n };
     let mut rungs = Vec::new();
     let mut notes = Vec::new();
@@ -85,7 +85,7 @@ pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
         if n == 0 {
             return Err(measure.failure(LadderError::Nothing));
         }
-        match candidates(&problem, |request| reducer.limits(&problem, request)) {
+        match candidates(&problem, |request| runner.limits(&problem, request)) {
             Ok(candidates) => rungs.push((problem, candidates)),
             Err(error) => {
                 let refusal = Refusal::of(error).map_err(failure)?;
@@ -103,7 +103,7 @@ pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
     let values = generate(measure.element, measure.op, n, measure.seed).map_err(refused)?;
     let mut trials = Trials {
         device: &device,
-        reducer,
+        runner,
         values: &values,
         references: References::new(&values, measure.op),
         runs: measure.runs,
@@ -181,7 +181,7 @@ fn open(measure: &Measure, even_simulated: bool) -> Result<Device, Failure> {
 /// What measures candidates.
 struct Trials<'a> {
     device: &'a Device,
-    reducer: Reducer<'a>,
+    runner: Runner<'a>,
     values: &'a Values,
     references: References<'a>,
     runs: Runs,
@@ -204,7 +204,7 @@ impl Trials<'_> {
             (DeviceKind::Cuda, Round::First) => Runs { timed: QUICK.timed.min(self.runs.timed), ..QUICK },
             (DeviceKind::Cuda, Round::Second) => self.runs,
         };
-        let outcome = match self.reducer.reduce(plan, self.values, runs, |_| ()) {
+        let outcome = match self.runner.reduce(plan, self.values, runs, |_| ()) {
             Err(ReduceError::Interrupted) => return Ok(Trial::Interrupted),
             // A shape that this device does not take is none of its best.
             Err(error) => {

@@ -135,6 +135,15 @@ impl<T: Item, O: Order<T::Key>> Reduction for Arg<T, O> {
         (if better { b.0 } else { a.0 }, if better { b.1 } else { a.1 })
     }
     #[inline(always)]
+    unsafe fn redux((rank, index): Self::Acc) -> Option<Self::Acc> {
+        // SAFETY: the caller's word.
+        unsafe {
+            let best = rank.redux_min()?;
+            let first = Rank::redux_min(if rank == best { index } else { u64::MAX })?;
+            Some((best, first))
+        }
+    }
+    #[inline(always)]
     fn raw((rank, index): Self::Acc) -> Indexed<T> {
         Indexed { value: T::of_key(O::key(rank)), index }
     }

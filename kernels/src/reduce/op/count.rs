@@ -1,7 +1,7 @@
 //! How many elements are not zero.
 
 use crate::reduce::Fold;
-use crate::reduce::item::{Bf16, F16, Item, Pack};
+use crate::reduce::item::{Bf16, F16, Item, Number, Pack};
 use crate::reduce::source::One;
 use crate::reduce::unroll::each;
 use core::marker::PhantomData;
@@ -89,5 +89,10 @@ impl<T: Zero> Fold for Count<T> {
     #[inline(always)]
     fn raw(acc: u64) -> u64 {
         acc
+    }
+    #[inline(always)]
+    unsafe fn redux(acc: u64) -> Option<u64> {
+        // SAFETY: the caller's word.
+        unsafe { acc.redux_sum() }
     }
 }

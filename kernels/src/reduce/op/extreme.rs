@@ -8,7 +8,7 @@ use core::marker::PhantomData;
 
 /// Operations on the elements' keys, whose result is an element.
 macro_rules! extremes {
-    ($($(#[$doc:meta])* $name:ident: $bound:path, $combine:ident, $identity:ident $(, $redux:ident)?;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident: $bound:path, $combine:ident, $identity:ident, $redux:ident;)*) => {$(
         $(#[$doc])*
         pub struct $name<T>(PhantomData<T>);
 
@@ -37,13 +37,11 @@ macro_rules! extremes {
             fn raw(acc: T::Key) -> T {
                 T::of_key(acc)
             }
-            $(
-                #[inline(always)]
-                unsafe fn redux(acc: T::Key) -> Option<T::Key> {
-                    // SAFETY: the caller's word.
-                    unsafe { acc.$redux() }
-                }
-            )?
+            #[inline(always)]
+            unsafe fn redux(acc: T::Key) -> Option<T::Key> {
+                // SAFETY: the caller's word.
+                unsafe { acc.$redux() }
+            }
         }
     )*};
 }
@@ -54,9 +52,9 @@ extremes! {
     /// The largest element: of floats IEEE 754-2019 `maximumNumber`, which drops NaNs. All NaNs give a NaN.
     Max: Key, max, MAX_IDENTITY, redux_max;
     /// The smallest float, or a NaN if there is one: IEEE 754-2019 `minimum`.
-    Minimum: Float, minimum, INFINITY;
+    Minimum: Float, minimum, INFINITY, redux_minimum;
     /// The largest float, or a NaN if there is one: IEEE 754-2019 `maximum`.
-    Maximum: Float, maximum, NEG_INFINITY;
+    Maximum: Float, maximum, NEG_INFINITY, redux_maximum;
 }
 
 /// Two extremes in memory.
@@ -92,6 +90,11 @@ impl<T: Item> Fold for MinMax<T> {
     #[inline(always)]
     fn combine(a: Self::Acc, b: Self::Acc) -> Self::Acc {
         (a.0.min(b.0), a.1.max(b.1))
+    }
+    #[inline(always)]
+    unsafe fn redux((min, max): Self::Acc) -> Option<Self::Acc> {
+        // SAFETY: the caller's word.
+        unsafe { Some((min.redux_min()?, max.redux_max()?)) }
     }
     #[inline(always)]
     fn raw((min, max): Self::Acc) -> Extremes<T> {

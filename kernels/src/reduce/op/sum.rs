@@ -4,7 +4,6 @@ use crate::reduce::Fold;
 use crate::reduce::item::{Item, Number, Pack};
 use crate::reduce::source::One;
 use core::marker::PhantomData;
-use cuda_std::ext::{redux, target};
 
 /// The sum. Integers are summed in 64 bits (those of 128 bits in 128) and wrap there: so the sum of 8-, 16- and 32-bit ones
 /// is exact for up to 2^32 elements. Halves are summed in `f32`.
@@ -34,6 +33,11 @@ impl<T: Item> Fold for Sum<T> {
     #[inline(always)]
     fn raw(acc: T::Wide) -> T::Wide {
         acc
+    }
+    #[inline(always)]
+    unsafe fn redux(acc: T::Wide) -> Option<T::Wide> {
+        // SAFETY: the caller's word.
+        unsafe { acc.redux_sum() }
     }
 }
 
@@ -67,8 +71,8 @@ impl Fold for Wrapping {
     }
     #[inline(always)]
     unsafe fn redux(acc: u32) -> Option<u32> {
-        // SAFETY: the caller's word, and the architecture has it.
-        if target::arch() >= 800 { Some(unsafe { redux::add_u32(u32::MAX, acc) }) } else { None }
+        // SAFETY: the caller's word.
+        unsafe { acc.redux_sum() }
     }
 }
 

@@ -2,11 +2,9 @@
 
 use std::{
     alloc::{self, Layout, LayoutError},
-    any::Any,
     mem,
     sync::{Arc, Mutex, OnceLock, PoisonError, atomic::AtomicBool},
     thread,
-    time::{Duration, Instant},
 };
 
 use simt::{
@@ -16,10 +14,14 @@ use simt::{
 
 use crate::host_memory;
 
+use self::stream::SimulatedStream;
+
 use super::{
-    Arg, Clock, DeviceError, DeviceInfo, DeviceKind, Home, HomeStream, Instrument, LaunchShape, LoadedKernel,
-    LoadedModule, Observation, Seen,
+    Arg, DeviceError, DeviceInfo, DeviceKind, Instrument, LaunchShape, Observation, Seen,
+    home::{Home, HomeStream, LoadedKernel, LoadedModule, Purpose},
 };
+
+mod stream;
 
 /// The most memory that the simulated device has, in bytes; less where the host has little. Pages are taken from the
 /// host only when they are written.
@@ -55,6 +57,10 @@ impl Simulator {
         };
         Self { memory, instrument, observations: Mutex::default(), interrupt: OnceLock::new() }
     }
+
+    pub(super) fn new_stream(self: &Arc<Self>) -> Box<dyn HomeStream> {
+        Box::new(SimulatedStream::new(Arc::clone(self)))
+    }
 }
 
 fn failed(action: &str) -> impl FnOnce(MemoryError) -> DeviceError {
@@ -75,6 +81,7 @@ impl Home for Simulator {
             max_threads_per_block: 1024,
             shared_bytes_per_block: 48 << 10,
             most_shared_bytes_per_block: 48 << 10,
+            l2_bytes: None,
             peak_bytes_per_second: None,
         }
     }
@@ -131,7 +138,7 @@ impl Home for Simulator {
         Ok(Arc::new(SimulatedModule { name: name.to_owned(), module: Arc::new(module), simulator: self }))
     }
 
-    fn synchronize(&self) -> Result<(), DeviceError> {
+    fn synchronize(self: Arc<Self>) -> Result<(), DeviceError> {
         Ok(())
     }
 
@@ -139,8 +146,8 @@ impl Home for Simulator {
         self.interrupt.get_or_init(|| interrupt);
     }
 
-    fn start_clock(self: Arc<Self>) -> Result<Box<dyn Clock>, DeviceError> {
-        Ok(Box::new(WallClock(Instant::now())))
+    fn holds(&self, address: u64) -> bool {
+        self.memory.read(address, &mut [0]).is_ok()
     }
 
     fn alloc_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
@@ -157,8 +164,8 @@ impl Home for Simulator {
         unsafe { alloc::dealloc(memory, layout) }
     }
 
-    fn open_stream(self: Arc<Self>) -> Result<Box<dyn HomeStream>, DeviceError> {
-        Ok(Box::new(SimulatedStream(self)))
+    fn open_stream(self: Arc<Self>, _purpose: Purpose) -> Result<Box<dyn HomeStream>, DeviceError> {
+        Ok(self.new_stream())
     }
 
     fn take_observations(&self) -> Vec<Observation> {
@@ -169,37 +176,6 @@ impl Home for Simulator {
 /// Page-locked memory of a GPU's host begins on a page.
 fn pinned_layout(bytes: usize) -> Result<Layout, LayoutError> {
     Layout::from_size_align(bytes, 4096)
-}
-
-/// Does at once what it is given.
-#[derive(Debug)]
-struct SimulatedStream(Arc<Simulator>);
-
-impl HomeStream for SimulatedStream {
-    unsafe fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.0.write(address, bytes)
-    }
-
-    unsafe fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        self.0.read(address, bytes)
-    }
-
-    fn launch(&self, kernel: &dyn LoadedKernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
-        kernel.launch_on(self, shape, args)
-    }
-
-    fn synchronize(&self) -> Result<(), DeviceError> {
-        Ok(())
-    }
-}
-
-/// A launch returns when the kernel has ended, so the host's clock does.
-struct WallClock(Instant);
-
-impl Clock for WallClock {
-    fn stop(self: Box<Self>) -> Result<Duration, DeviceError> {
-        Ok(self.0.elapsed())
-    }
 }
 
 #[derive(Debug)]
@@ -239,7 +215,10 @@ impl LoadedKernel for SimulatedKernel {
     fn check_launch(&self, _shape: LaunchShape) -> Result<(), DeviceError> {
         Ok(())
     }
+}
 
+impl SimulatedKernel {
+    /// Runs it to its end.
     fn launch(&self, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
         let kernel = self.module.module.kernel(&self.name).expect("it was found when this was made");
         let Simulator { memory, instrument, observations, interrupt } = &*self.module.simulator;
@@ -281,9 +260,5 @@ impl LoadedKernel for SimulatedKernel {
         let observation = Observation { kernel: self.name.clone(), shape, seen };
         observations.lock().unwrap_or_else(PoisonError::into_inner).push(observation);
         fault.map_or(Ok(()), |fault| Err(failed(fault.into())))
-    }
-
-    fn launch_on(&self, _stream: &dyn Any, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
-        self.launch(shape, args)
     }
 }

@@ -1,13 +1,22 @@
 //! The device interface, on every device that is there: what one home promises, the other keeps.
 
+mod faults;
+mod graphs;
+mod streams;
+#[path = "../support/mod.rs"]
 mod support;
+mod views;
 
 use std::time::Duration;
 
 use support::devices;
-use warpfold::device::{Arg, Buffer, Device, DeviceChoice, DeviceError, DeviceKind, Kernel, LaunchShape};
+use warpfold::device::{
+    Arg, Buffer, Device, DeviceChoice, DeviceError, DeviceKind, Event, Graph, Kernel, LaunchShape, Module,
+    PinnedBuffer, RawSlice, Stream, View, ViewMut, WORKSPACE_BYTES,
+};
 
-/// `add`: `data[i] += value` for `i` below `n`. `nothing`: no parameters, no work.
+/// `add`: `data[i] += value` for `i` below `n`. `nothing`: no parameters, no work. `find`: `found = 1` if one of the `n`
+/// words from `data` on is not 0. `spoil`: writes a word there, and then where nothing is.
 const PTX: &str = "
 .version 7.0
 .target sm_75
@@ -43,6 +52,43 @@ $done:
 {
     ret;
 }
+
+.visible .entry find(.param .u64 data, .param .u64 n, .param .u64 found)
+{
+    .reg .pred %p<3>;
+    .reg .b32 %r<5>;
+    .reg .b64 %rd<6>;
+
+    ld.param.u64 %rd1, [data];
+    ld.param.u64 %rd2, [n];
+    ld.param.u64 %rd3, [found];
+    mov.u32 %r1, %ctaid.x;
+    mov.u32 %r2, %ntid.x;
+    mov.u32 %r3, %tid.x;
+    mad.lo.s32 %r1, %r1, %r2, %r3;
+    cvt.u64.u32 %rd4, %r1;
+    setp.ge.u64 %p1, %rd4, %rd2;
+    @%p1 bra $done;
+    shl.b64 %rd4, %rd4, 2;
+    add.s64 %rd5, %rd1, %rd4;
+    ld.global.u32 %r4, [%rd5];
+    setp.eq.u32 %p2, %r4, 0;
+    @%p2 bra $done;
+    st.global.u32 [%rd3], 1;
+$done:
+    ret;
+}
+
+.visible .entry spoil(.param .u64 data)
+{
+    .reg .b64 %rd<3>;
+
+    ld.param.u64 %rd1, [data];
+    st.global.u32 [%rd1], 1;
+    mov.u64 %rd2, 64;
+    st.global.u32 [%rd2], 1;
+    ret;
+}
 ";
 
 fn kernel(device: &Device, name: &str) -> Kernel {
@@ -53,8 +99,35 @@ fn shape(grid: u32, block: u32) -> LaunchShape {
     LaunchShape::linear(grid, block, 0)
 }
 
+/// Whether there is anything but zeros in a workspace.
+fn is_spoilt(device: &Device, stream: &Stream, workspace: u64) -> bool {
+    let words = WORKSPACE_BYTES / 4;
+    let found = device.upload(&[0u32]).unwrap();
+    let args = [Arg::Pointer(workspace), Arg::U64(words), Arg::Pointer(found.address())];
+    stream.launch(&kernel(device, "find"), shape(words.div_ceil(256) as u32, 256), &args).unwrap();
+    found.copy_to_host().unwrap() == [1]
+}
+
 fn add_args(data: &Buffer<u32>, value: u32) -> [Arg; 3] {
     [Arg::Pointer(data.address()), Arg::U32(value), Arg::U64(data.len() as u64)]
+}
+
+#[test]
+fn any_thread_may_use_anything() {
+    fn both<T: Send + Sync + 'static>() {}
+
+    both::<Device>();
+    both::<Stream>();
+    both::<Event>();
+    both::<Graph>();
+    both::<Module>();
+    both::<Kernel>();
+    both::<Buffer<f32>>();
+    both::<PinnedBuffer<f32>>();
+    both::<RawSlice<f32>>();
+    both::<View<'static, f32>>();
+    both::<ViewMut<'static, f32>>();
+    both::<DeviceError>();
 }
 
 #[test]
@@ -299,12 +372,12 @@ fn a_flag_ends_the_simulators_work() {
         element::{ElementType, Values},
         launch::{DeviceLimits, Problem, Request, plan},
         op::Op,
-        reduce::{ReduceError, Reducer, Runs},
+        reduce::{ReduceError, Runner, Runs},
         variant::Variant,
     };
 
     static FLAG: AtomicBool = AtomicBool::new(false);
-    let mut device = Device::open(DeviceChoice::Simulator).unwrap();
+    let device = Device::open(DeviceChoice::Simulator).unwrap();
     device.interrupt_by(&FLAG);
     let library = support::library();
     let problem = Problem { variant: Variant::Sequential, op: Op::Sum, element: ElementType::I32, n: 100_000 };
@@ -315,7 +388,7 @@ fn a_flag_ends_the_simulators_work() {
         FLAG.store(false, Relaxed);
         // The launch that follows is stopped in its middle, and what it leaves is not the result.
         let stop = |run| FLAG.store(run == stop_in, Relaxed);
-        Reducer::new(&device, &library).reduce(&plan, &values, runs, stop)
+        Runner::new(&device, &library).reduce(&plan, &values, runs, stop)
     };
     for stop_in in 2..11 {
         let outcome = reduce(stop_in).unwrap();

@@ -1,78 +1,16 @@
-//! Copies and kernels that run beside each other: page-locked host memory, and streams.
+//! Streams for the time of a closure, which borrow what they copy.
 
-use std::{
-    fmt,
-    marker::PhantomData,
-    ops::{Deref, DerefMut, Range},
-    slice,
-    sync::Arc,
-};
+use std::{fmt, marker::PhantomData};
 
-use super::{Arg, Buffer, Device, DeviceError, Home, HomeStream, Kernel, LaunchShape, Pod, same_home};
-
-/// `len` values in host memory that is page-locked ("pinned"), so that the GPU can copy to and from it by itself; a slice.
-/// On the simulator it is memory like any other. Freed on drop.
-///
-/// ```
-/// use warpfold::device::{Device, DeviceChoice};
-///
-/// let device = Device::open(DeviceChoice::Auto)?;
-/// let mut pinned = device.alloc_pinned::<u32>(3)?;
-/// assert_eq!(*pinned, [0; 3]);
-/// pinned.copy_from_slice(&[1, 2, 3]);
-/// assert_eq!(device.upload(&pinned)?.copy_to_host()?, [1, 2, 3]);
-/// # Ok::<(), warpfold::device::DeviceError>(())
-/// ```
-pub struct PinnedBuffer<T> {
-    home: Arc<dyn Home>,
-    /// Dangling for no values.
-    values: *mut T,
-    len: usize,
-}
-
-// SAFETY: it owns its memory, as a `Vec<T>` does.
-unsafe impl<T: Send> Send for PinnedBuffer<T> {}
-// SAFETY: as above.
-unsafe impl<T: Sync> Sync for PinnedBuffer<T> {}
-
-impl<T> fmt::Debug for PinnedBuffer<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PinnedBuffer").field("len", &self.len).finish_non_exhaustive()
-    }
-}
-
-impl<T> Deref for PinnedBuffer<T> {
-    type Target = [T];
-
-    fn deref(&self) -> &[T] {
-        // SAFETY: `len` values that `alloc_pinned` zeroed, and any bytes are a value.
-        unsafe { slice::from_raw_parts(self.values, self.len) }
-    }
-}
-
-impl<T> DerefMut for PinnedBuffer<T> {
-    fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above, and borrowed alone.
-        unsafe { slice::from_raw_parts_mut(self.values, self.len) }
-    }
-}
-
-impl<T> Drop for PinnedBuffer<T> {
-    fn drop(&mut self) {
-        let bytes = self.len * size_of::<T>();
-        if bytes > 0 {
-            self.home.free_pinned(self.values.cast(), bytes);
-        }
-    }
-}
+use super::{Arg, Buffer, Core, Device, DeviceError, Kernel, LaunchShape, Pod, home::Purpose, stream::Lane};
 
 /// Several streams: what is given to one runs in order, what is given to different ones may run at the same time. On the
 /// simulator everything runs at once and in the order in which it is given, which is one of the orders allowed.
 ///
 /// Made by [`Device::streams`]. `'env` is what the copies borrow.
 pub struct Streams<'env> {
-    device: &'env Device,
-    open: Vec<Box<dyn HomeStream>>,
+    core: &'env Core,
+    open: Vec<Lane>,
     /// Invariant: what is borrowed for less than the whole scope must not pass for `'env`.
     env: PhantomData<&'env mut &'env ()>,
 }
@@ -84,18 +22,6 @@ impl fmt::Debug for Streams<'_> {
 }
 
 impl Device {
-    /// Allocates page-locked host memory for `len` values, all bytes 0.
-    ///
-    /// # Errors
-    ///
-    /// The driver's, also where the host has not that much memory to lock.
-    pub fn alloc_pinned<T: Pod>(&self, len: usize) -> Result<PinnedBuffer<T>, DeviceError> {
-        let requested = len as u128 * size_of::<T>() as u128;
-        let bytes = isize::try_from(requested).map_err(|_| DeviceError::OutOfHostMemory { requested })? as usize;
-        let values = if bytes == 0 { std::ptr::dangling_mut() } else { self.home.alloc_pinned(bytes)?.cast() };
-        Ok(PinnedBuffer { home: Arc::clone(&self.home), values, len })
-    }
-
     /// Opens `count` streams, lets `work` use them, and waits until all of them are done, also if it fails or panics. Only
     /// then is what the copies borrowed free again.
     ///
@@ -140,15 +66,18 @@ impl Device {
 
         impl Drop for Wait<'_> {
             fn drop(&mut self) {
-                // The error of a stream that was already waited for is reported there.
-                let _ = self.0.synchronize();
+                // No way around the wait, neither by a planned fault nor by a capture. Its error was or will be reported.
+                for lane in &self.0.open {
+                    let _ = lane.stream.synchronize();
+                }
             }
         }
 
         // What was given to the device before comes before.
         self.synchronize()?;
-        let open = (0..count).map(|_| Arc::clone(&self.home).open_stream()).collect::<Result<_, _>>()?;
-        let scope = Wait(Streams { device: self, open, env: PhantomData });
+        let core = &self.shared.core;
+        let open = (0..count).map(|_| Lane::open(core, Purpose::Work)).collect::<Result<_, _>>()?;
+        let scope = Wait(Streams { core, open, env: PhantomData });
         work(&scope.0)?;
         Ok(scope.0.synchronize()?)
     }
@@ -174,9 +103,6 @@ impl<'env> Streams<'env> {
     ) -> Result<(), DeviceError> {
         let stream = &self.open[stream];
         let address = self.place(buffer, at, values.len())?;
-        if values.is_empty() {
-            return Ok(());
-        }
         // SAFETY: the values are borrowed for `'env`, and `Device::streams` waits for the stream before that ends.
         unsafe { stream.write(address, bytemuck::cast_slice(values)) }
     }
@@ -199,9 +125,6 @@ impl<'env> Streams<'env> {
     ) -> Result<(), DeviceError> {
         let stream = &self.open[stream];
         let address = self.place(buffer, at, values.len())?;
-        if values.is_empty() {
-            return Ok(());
-        }
         // SAFETY: as above, and they are borrowed alone.
         unsafe { stream.read(address, bytemuck::cast_slice_mut(values)) }
     }
@@ -217,8 +140,8 @@ impl<'env> Streams<'env> {
     /// If there is no such stream.
     pub fn launch(&self, stream: usize, kernel: &Kernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
         let stream = &self.open[stream];
-        self.device.check_launchable(kernel, shape, args)?;
-        stream.launch(&*kernel.loaded, shape, args)
+        self.core.check_launchable(kernel, shape, args)?;
+        stream.launch(kernel, shape, args)
     }
 
     /// Waits for all streams.
@@ -228,19 +151,16 @@ impl<'env> Streams<'env> {
     /// What failed in one of them.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         // All are waited for, whatever the first says.
-        let waited: Vec<_> = self.open.iter().map(|stream| stream.synchronize()).collect();
+        let waited: Vec<_> = self.open.iter().map(Lane::synchronize).collect();
         waited.into_iter().collect()
     }
 
     /// The device address of `len` elements from `at` on.
     fn place<T: Pod>(&self, buffer: &Buffer<T>, at: usize, len: usize) -> Result<u64, DeviceError> {
-        if !same_home(&self.device.home, &buffer.home) {
-            return Err(DeviceError::OtherDevice("buffer"));
+        self.core.check_own(buffer.core(), "buffer")?;
+        if at.saturating_add(len) > buffer.len() {
+            return Err(DeviceError::Length { source_len: len, buffer_len: buffer.len().saturating_sub(at) });
         }
-        let Range { start, end } = at..at.saturating_add(len);
-        if end > buffer.len() {
-            return Err(DeviceError::Length { source_len: len, buffer_len: buffer.len().saturating_sub(start) });
-        }
-        Ok(buffer.address() + (start * size_of::<T>()) as u64)
+        Ok(buffer.view(at..at + len).address())
     }
 }

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Compiles the peers of the reducer with nvcc, for the GPU of this machine or for an architecture:
+#
+#   bench/peers/build.sh FOLDER [sm_90]
+#
+# FOLDER gets peers.so (CUB and Thrust behind plain C functions) and reduce.cubin (the production kernels in CUDA C++).
+# CUB and Thrust are those of the toolkit, or those in the folder that the variable CCCL names, such as
+# nvidia/cu13/include/cccl of the Python package nvidia-cuda-cccl: CUDA 13.0's lack two of the three determinisms.
+
+set -euo pipefail
+sources=$(cd "$(dirname "$0")" && pwd)
+folder=$1
+arch=${2:-sm_$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -1 | tr -d .)}
+compile() { nvcc -std=c++17 -O3 -arch="$arch" ${CCCL:+-I"$CCCL"} "$@"; }
+
+mkdir -p "$folder"
+objects=()
+jobs=()
+for type in i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 f16 bf16 f32 f64; do
+    objects+=("$folder/cub_$type.o")
+    compile -Xcompiler -fPIC -DTYPE=$type -c -o "$folder/cub_$type.o" "$sources/cub.cu" &
+    jobs+=($!)
+    # As many at once as there are processors.
+    [ "${#jobs[@]}" -lt "$(nproc)" ] || { wait "${jobs[0]}" && jobs=("${jobs[@]:1}"); }
+done
+for job in "${jobs[@]}"; do wait "$job"; done
+compile -Xcompiler -fPIC -shared -o "$folder/peers.so" "$sources/thrust.cu" "${objects[@]}"
+rm "${objects[@]}"
+compile -cubin -o "$folder/reduce.cubin" "$sources/reduce.cu" || echo "there is no twin: reduce.cu needs sm_90" >&2

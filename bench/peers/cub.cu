@@ -1,0 +1,268 @@
+// CUB's DeviceReduce as plain C functions, as a peer to measure warpfold's reducer against.
+//
+// Compiled once for each element type (see build.sh): nvcc -DTYPE=f32 …, TYPE being i8 u8 i16 u16 i32 u32 i64 u64 i128
+// u128 f16 bf16 f32 f64. Each function is cub_<operation>_<type>, with the protocol of CUB's own: with temp null it writes
+// the bytes that it wants there to *temp_bytes; else it starts the reduction on the stream and returns. It returns a
+// cudaError_t. right is the second input of pairs, and unused elsewhere. Inputs need no more than the element's alignment.
+//
+// Results, at out:
+//   sum        as DeviceReduce::Sum into the type that C++ gives a sum of two elements: int for 8 and 16 bits, else T
+//   sum_wide   Sum into 64 bits for 8 to 32; float for the halves, double for float
+//   min max    T
+//   argmin     T, and a 64-bit index at byte 16; argmax likewise
+//   minmax     two T
+// of floating-point types also
+//   dot ssd    sum of products, of squared differences: float for the halves and float, double
+//   sumabs sumsq  the same types
+//   maxabs     T
+// and of float and double, where this CUB has them: sum_not_guaranteed, sum_gpu_to_gpu (another determinism than the
+// default, run_to_run).
+
+#include <cub/device/device_reduce.cuh>
+#include <cub/version.cuh>
+#include <cuda/std/functional>
+#include <cuda/std/limits>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <thrust/iterator/zip_iterator.h>
+#include <thrust/zip_function.h>
+
+#include <cstdint>
+#include <new>
+#include <type_traits>
+
+#define FLOAT_f16 1
+#define FLOAT_bf16 1
+#define FLOAT_f32 2
+#define FLOAT_f64 2
+#define FLOAT_OF(type) FLOAT_##type
+#define FLOAT(type) FLOAT_OF(type)
+#define IS_FLOAT (FLOAT(TYPE) >= 1)
+// CUB's calls with an environment, which may demand a determinism, and all of the determinisms.
+#define HAS_ENVIRONMENT (FLOAT(TYPE) == 2 && CCCL_VERSION >= 3001000)
+#define HAS_NOT_GUARANTEED (FLOAT(TYPE) == 2 && CCCL_VERSION >= 3002000)
+
+#if HAS_ENVIRONMENT
+#include <cuda/__execution/determinism.h>
+#include <cuda/__execution/require.h>
+#include <cuda/__memory_resource/get_memory_resource.h>
+#include <cuda/__stream/get_stream.h>
+#include <cuda/std/__execution/env.h>
+#endif
+
+namespace {
+
+namespace types {
+using i8 = int8_t;
+using u8 = uint8_t;
+using i16 = int16_t;
+using u16 = uint16_t;
+using i32 = int32_t;
+using u32 = uint32_t;
+using i64 = int64_t;
+using u64 = uint64_t;
+using i128 = __int128;
+using u128 = unsigned __int128;
+using f16 = __half;
+using bf16 = __nv_bfloat16;
+using f32 = float;
+using f64 = double;
+} // namespace types
+
+using T = types::TYPE;
+
+constexpr bool is_half = std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>;
+
+template <bool condition, typename A, typename B>
+using either = std::conditional_t<condition, A, B>;
+
+using Word = either<std::is_signed_v<T>, int64_t, uint64_t>;
+using Wider = either<is_half, float, either<std::is_same_v<T, float>, double, either<(sizeof(T) < 8), Word, T>>>;
+using Sum = either<(sizeof(T) < 4) && !is_half, either<std::is_signed_v<T>, int32_t, uint32_t>, T>;
+
+template <typename To>
+struct Widen {
+    __host__ __device__ To operator()(T x) const { return To(x); }
+};
+
+struct Pair {
+    T min, max;
+};
+
+struct ToPair {
+    __host__ __device__ Pair operator()(T x) const { return {x, x}; }
+};
+
+struct MinMax {
+    __host__ __device__ Pair operator()(Pair a, Pair b) const {
+        return {b.min < a.min ? b.min : a.min, a.max < b.max ? b.max : a.max};
+    }
+};
+
+#if IS_FLOAT
+// What sums of products and of absolute values are kept in.
+using Wide = either<is_half, float, T>;
+
+template <typename To>
+struct Abs {
+    __host__ __device__ To operator()(T x) const { return x < T(0) ? -To(x) : To(x); }
+};
+
+struct Square {
+    __host__ __device__ Wide operator()(T x) const { return Wide(x) * Wide(x); }
+};
+
+struct Product {
+    __host__ __device__ Wide operator()(T a, T b) const { return Wide(a) * Wide(b); }
+};
+
+struct SquaredDifference {
+    __host__ __device__ Wide operator()(T a, T b) const {
+        Wide difference = Wide(a) - Wide(b);
+        return difference * difference;
+    }
+};
+#endif
+
+// Counts of 32 bits where they suffice: CUB has kernels of their own for them.
+template <typename Call>
+cudaError_t with_count(uint64_t n, Call call) {
+    return n <= UINT32_MAX ? call(static_cast<uint32_t>(n)) : call(n);
+}
+
+#if HAS_ENVIRONMENT
+// Gives CUB the memory that was made ready. CUB's calls with an environment would allocate it each time.
+struct Prepared {
+    static constexpr size_t bytes = 16 << 20;
+    void *memory;
+
+    void *allocate(cuda::stream_ref, size_t wanted, size_t = 0) const {
+        if (wanted > bytes) throw std::bad_alloc();
+        return memory;
+    }
+    void deallocate(cuda::stream_ref, void *, size_t, size_t = 0) const {}
+    void *allocate_sync(size_t wanted, size_t = 0) const { return allocate(cudaStream_t{}, wanted); }
+    void deallocate_sync(void *, size_t, size_t = 0) const {}
+    bool operator==(const Prepared &other) const { return memory == other.memory; }
+    bool operator!=(const Prepared &other) const { return memory != other.memory; }
+};
+
+template <typename Determinism>
+cudaError_t sum_with(Determinism determinism, void *temp, size_t *temp_bytes, const T *in, T *out, uint64_t n,
+                     cudaStream_t stream) {
+    if (!temp) {
+        *temp_bytes = Prepared::bytes;
+        return cudaSuccess;
+    }
+    auto environment = cuda::std::execution::env{
+        cuda::std::execution::prop{cuda::get_stream_t{}, cuda::stream_ref{stream}},
+        cuda::std::execution::prop{cuda::mr::__get_memory_resource_t{}, Prepared{temp}},
+        cuda::execution::require(determinism)};
+    try {
+        return with_count(n, [&](auto count) { return cub::DeviceReduce::Sum(in, out, count, environment); });
+    } catch (const std::bad_alloc &) {
+        return cudaErrorMemoryAllocation;
+    }
+}
+#endif
+
+} // namespace
+
+#define JOIN(operation, type) cub_##operation##_##type
+#define NAME(operation, type) JOIN(operation, type)
+#define REDUCTION(operation)                                                                                          \
+    extern "C" cudaError_t NAME(operation, TYPE)(void *temp, size_t *temp_bytes, [[maybe_unused]] const T *in,        \
+                                                 [[maybe_unused]] const T *right, void *out, uint64_t n,              \
+                                                 cudaStream_t stream)
+
+REDUCTION(sum) {
+    return with_count(n, [&](auto count) {
+        return cub::DeviceReduce::Sum(temp, *temp_bytes, in, static_cast<Sum *>(out), count, stream);
+    });
+}
+
+REDUCTION(min) {
+    return with_count(n, [&](auto count) {
+        return cub::DeviceReduce::Min(temp, *temp_bytes, in, static_cast<T *>(out), count, stream);
+    });
+}
+
+REDUCTION(max) {
+    return with_count(n, [&](auto count) {
+        return cub::DeviceReduce::Max(temp, *temp_bytes, in, static_cast<T *>(out), count, stream);
+    });
+}
+
+REDUCTION(argmin) {
+    auto index = reinterpret_cast<int64_t *>(static_cast<char *>(out) + 16);
+    return cub::DeviceReduce::ArgMin(temp, *temp_bytes, in, static_cast<T *>(out), index, int64_t(n), stream);
+}
+
+REDUCTION(argmax) {
+    auto index = reinterpret_cast<int64_t *>(static_cast<char *>(out) + 16);
+    return cub::DeviceReduce::ArgMax(temp, *temp_bytes, in, static_cast<T *>(out), index, int64_t(n), stream);
+}
+
+template <typename In, typename Out, typename Op, typename Transform, typename Init>
+static cudaError_t transform_reduce(void *temp, size_t *temp_bytes, In in, Out *out, uint64_t n, Op op,
+                                    Transform transform, Init init, cudaStream_t stream) {
+    return with_count(n, [&](auto count) {
+        return cub::DeviceReduce::TransformReduce(temp, *temp_bytes, in, out, count, op, transform, init, stream);
+    });
+}
+
+// Halves and float are not added by CUB: the halves are made floats first.
+REDUCTION(sum_wide) {
+    if constexpr (is_half) {
+        return transform_reduce(temp, temp_bytes, in, static_cast<Wider *>(out), n, cuda::std::plus<>{}, Widen<Wider>{},
+                                Wider(0), stream);
+    } else {
+        return with_count(n, [&](auto count) {
+            return cub::DeviceReduce::Sum(temp, *temp_bytes, in, static_cast<Wider *>(out), count, stream);
+        });
+    }
+}
+
+REDUCTION(minmax) {
+    Pair none{cuda::std::numeric_limits<T>::max(), cuda::std::numeric_limits<T>::lowest()};
+    return transform_reduce(temp, temp_bytes, in, static_cast<Pair *>(out), n, MinMax{}, ToPair{}, none, stream);
+}
+
+#if IS_FLOAT
+REDUCTION(sumabs) {
+    return transform_reduce(temp, temp_bytes, in, static_cast<Wide *>(out), n, cuda::std::plus<>{}, Abs<Wide>{}, Wide(0),
+                            stream);
+}
+
+REDUCTION(sumsq) {
+    return transform_reduce(temp, temp_bytes, in, static_cast<Wide *>(out), n, cuda::std::plus<>{}, Square{}, Wide(0),
+                            stream);
+}
+
+REDUCTION(maxabs) {
+    return transform_reduce(temp, temp_bytes, in, static_cast<T *>(out), n, cuda::maximum<>{}, Abs<T>{}, T(0), stream);
+}
+
+REDUCTION(dot) {
+    return transform_reduce(temp, temp_bytes, thrust::make_zip_iterator(in, right), static_cast<Wide *>(out), n,
+                            cuda::std::plus<>{}, thrust::make_zip_function(Product{}), Wide(0), stream);
+}
+
+REDUCTION(ssd) {
+    return transform_reduce(temp, temp_bytes, thrust::make_zip_iterator(in, right), static_cast<Wide *>(out), n,
+                            cuda::std::plus<>{}, thrust::make_zip_function(SquaredDifference{}), Wide(0), stream);
+}
+#endif
+
+#if HAS_ENVIRONMENT
+REDUCTION(sum_gpu_to_gpu) {
+    return sum_with(cuda::execution::determinism::gpu_to_gpu, temp, temp_bytes, in, static_cast<T *>(out), n, stream);
+}
+#endif
+
+#if HAS_NOT_GUARANTEED
+REDUCTION(sum_not_guaranteed) {
+    return sum_with(cuda::execution::determinism::not_guaranteed, temp, temp_bytes, in, static_cast<T *>(out), n,
+                    stream);
+}
+#endif

@@ -1,0 +1,72 @@
+// thrust::reduce as plain C functions, with the protocol of cub.cu: thrust_<operation>_<type>.
+//
+// thrust::reduce returns its result: so out is memory of the host, the call waits for the end, and it cannot be captured
+// into a graph. Its temporary memory is taken from temp rather than allocated in each call.
+
+#include <thrust/execution_policy.h>
+#include <thrust/functional.h>
+#include <thrust/reduce.h>
+#include <thrust/system/cuda/execution_policy.h>
+
+#include <cstdint>
+#include <exception>
+#include <limits>
+#include <new>
+#include <string>
+
+namespace {
+
+constexpr size_t PREPARED_BYTES = 16 << 20;
+
+struct Prepared {
+    using value_type = char;
+    char *memory;
+
+    char *allocate(std::ptrdiff_t bytes) {
+        if (size_t(bytes) > PREPARED_BYTES) throw std::bad_alloc();
+        return memory;
+    }
+    void deallocate(char *, size_t) {}
+};
+
+template <typename T, typename Op>
+cudaError_t reduce(void *temp, size_t *temp_bytes, const T *in, void *out, uint64_t n, cudaStream_t stream, T init,
+                   Op op) {
+    if (!temp) {
+        *temp_bytes = PREPARED_BYTES;
+        return cudaSuccess;
+    }
+    Prepared prepared{static_cast<char *>(temp)};
+    try {
+        *static_cast<T *>(out) = thrust::reduce(thrust::cuda::par_nosync(prepared).on(stream), in, in + n, init, op);
+        return cudaGetLastError();
+    } catch (const std::exception &) {
+        return cudaErrorUnknown;
+    }
+}
+
+} // namespace
+
+#define REDUCTION(operation, name, T, init, Op)                                                                       \
+    extern "C" cudaError_t thrust_##operation##_##name(void *temp, size_t *temp_bytes, const T *in, const T *,        \
+                                                       void *out, uint64_t n, cudaStream_t stream) {                  \
+        return reduce<T>(temp, temp_bytes, in, out, n, stream, init, Op<T>{});                                        \
+    }
+#define TYPE(name, T)                                                                                                 \
+    REDUCTION(sum, name, T, T(0), thrust::plus)                                                                       \
+    REDUCTION(min, name, T, std::numeric_limits<T>::max(), thrust::minimum)
+
+TYPE(i32, int32_t)
+TYPE(u32, uint32_t)
+TYPE(i64, int64_t)
+TYPE(f32, float)
+TYPE(f64, double)
+
+// What all of this library was compiled with.
+extern "C" const char *peer_versions() {
+    static const std::string versions =
+        "nvcc " + std::to_string(__CUDACC_VER_MAJOR__) + "." + std::to_string(__CUDACC_VER_MINOR__) + "." +
+        std::to_string(__CUDACC_VER_BUILD__) + ", CCCL " + std::to_string(CCCL_VERSION / 1000000) + "." +
+        std::to_string(CCCL_VERSION / 1000 % 1000) + "." + std::to_string(CCCL_VERSION % 1000);
+    return versions.c_str();
+}

@@ -1,0 +1,282 @@
+//! What is measured: operations, element types, sizes and alignments.
+
+use std::fmt;
+
+/// What is reduced to what, and the function of CUB that it is held against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    /// `Sum` beside `DeviceReduce::Sum` into the type that C++ gives a sum of two elements.
+    Sum,
+    /// `Sum` beside `DeviceReduce::Sum` into 64 bits; `float` for the halves.
+    SumWide,
+    /// `WrappingSum` beside `DeviceReduce::Sum`.
+    Wrapping,
+    /// `Sum`, which is deterministic, beside `DeviceReduce::Sum` with `not_guaranteed`.
+    AnyOrder,
+    /// `ReproducibleSum` beside `DeviceReduce::Sum` with `gpu_to_gpu`.
+    Exact,
+    /// `Min` beside `DeviceReduce::Min`, and so on.
+    Min,
+    Max,
+    ArgMin,
+    ArgMax,
+    /// Beside one `TransformReduce` of pairs.
+    MinMax,
+    /// Beside `TransformReduce` of two zipped inputs.
+    Dot,
+    SquaredDistance,
+    /// Beside `TransformReduce`.
+    SumAbs,
+    SumSquares,
+    MaxAbs,
+}
+
+use Operation as Op;
+
+impl Operation {
+    /// As it is called in names of cases.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Op::Sum => "sum",
+            Op::SumWide => "sum_wide",
+            Op::Wrapping => "wrapping",
+            Op::AnyOrder => "any_order",
+            Op::Exact => "exact",
+            Op::Min => "min",
+            Op::Max => "max",
+            Op::ArgMin => "argmin",
+            Op::ArgMax => "argmax",
+            Op::MinMax => "minmax",
+            Op::Dot => "dot",
+            Op::SquaredDistance => "ssd",
+            Op::SumAbs => "sumabs",
+            Op::SumSquares => "sumsq",
+            Op::MaxAbs => "maxabs",
+        }
+    }
+
+    /// As the peers call what they do for it: `cub_<this>_<type>`.
+    pub(crate) fn peer_name(self) -> &'static str {
+        match self {
+            Op::Wrapping => "sum",
+            Op::AnyOrder => "sum_not_guaranteed",
+            Op::Exact => "sum_gpu_to_gpu",
+            other => other.name(),
+        }
+    }
+
+    /// Whether it takes two inputs.
+    pub(crate) fn takes_pairs(self) -> bool {
+        matches!(self, Op::Dot | Op::SquaredDistance)
+    }
+}
+
+/// An element type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Element {
+    I8,
+    U8,
+    I16,
+    U16,
+    I32,
+    U32,
+    I64,
+    U64,
+    I128,
+    U128,
+    F16,
+    Bf16,
+    F32,
+    F64,
+}
+
+impl Element {
+    pub(crate) const ALL: [Self; 14] = [
+        Self::I8,
+        Self::U8,
+        Self::I16,
+        Self::U16,
+        Self::I32,
+        Self::U32,
+        Self::I64,
+        Self::U64,
+        Self::I128,
+        Self::U128,
+        Self::F16,
+        Self::Bf16,
+        Self::F32,
+        Self::F64,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::I8 => "i8",
+            Self::U8 => "u8",
+            Self::I16 => "i16",
+            Self::U16 => "u16",
+            Self::I32 => "i32",
+            Self::U32 => "u32",
+            Self::I64 => "i64",
+            Self::U64 => "u64",
+            Self::I128 => "i128",
+            Self::U128 => "u128",
+            Self::F16 => "f16",
+            Self::Bf16 => "bf16",
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+        }
+    }
+
+    /// Bytes.
+    pub(crate) fn size(self) -> u64 {
+        match self {
+            Self::I8 | Self::U8 => 1,
+            Self::I16 | Self::U16 | Self::F16 | Self::Bf16 => 2,
+            Self::I32 | Self::U32 | Self::F32 => 4,
+            Self::I64 | Self::U64 | Self::F64 => 8,
+            Self::I128 | Self::U128 => 16,
+        }
+    }
+}
+
+/// One reduction to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Case {
+    pub(crate) op: Operation,
+    pub(crate) element: Element,
+    pub(crate) n: u64,
+    /// Elements between a boundary that suits every load and the first element.
+    pub(crate) offset: u64,
+}
+
+impl Case {
+    /// Bytes that any reduction must read.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.n * self.element.size() * if self.op.takes_pairs() { 2 } else { 1 }
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}_{}_", self.op.name(), self.element.name())?;
+        if self.n.is_power_of_two() { write!(f, "2^{}", self.n.ilog2()) } else { write!(f, "{}", self.n) }?;
+        if self.offset > 0 { write!(f, "+{}", self.offset) } else { Ok(()) }
+    }
+}
+
+/// Operations, types, exponents of 2, offset.
+type Rows<'a> = &'a [(&'a [Operation], &'a [Element], &'a [u32], u64)];
+
+const LADDER: &[u32] = &[10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30];
+const WIDE_LADDER: &[u32] = &[10, 12, 14, 16, 18, 20, 22, 24, 26, 28];
+const STEPS: &[u32] = &[12, 16, 20, 24, 28];
+const LARGE: &[u32] = &[20, 24, 28];
+
+const FULL: Rows<'static> = {
+    use Element::{Bf16, F16, F32, F64, I8, I16, I32, I64, I128, U8, U16, U32, U64, U128};
+    &[
+        (&[Op::Sum], &[I32, U32, F32], LADDER, 0),
+        (&[Op::Sum], &[I64, F64], WIDE_LADDER, 0),
+        (&[Op::Sum], &[U64], LARGE, 0),
+        (&[Op::Sum], &[I8, U8, I16, U16, F16, Bf16], STEPS, 0),
+        (&[Op::Sum], &[I128, U128], &[16, 20, 24, 26], 0),
+        (&[Op::Wrapping], &[I32], LADDER, 0),
+        (&[Op::Wrapping], &[U32], STEPS, 0),
+        (&[Op::SumWide], &[I8, U8, I16, U16, I32, F16, Bf16], LARGE, 0),
+        (&[Op::AnyOrder], &[F32], LADDER, 0),
+        (&[Op::AnyOrder], &[F64], STEPS, 0),
+        (&[Op::Exact], &[F32, F64], STEPS, 0),
+        (&[Op::Min], &[F32], LADDER, 0),
+        (&[Op::Min], &[I32, F64], STEPS, 0),
+        (&[Op::Max], &[F32, I32], STEPS, 0),
+        (&[Op::Min, Op::Max], &[I8, F16, Bf16], &[28], 0),
+        (&[Op::ArgMin], &[F32, I32, F64, I64], STEPS, 0),
+        (&[Op::ArgMin], &[I8, F16], &[28], 0),
+        (&[Op::ArgMax], &[F32], STEPS, 0),
+        (&[Op::MinMax], &[F32, I32, F64], STEPS, 0),
+        (&[Op::Dot, Op::SumAbs, Op::SumSquares, Op::MaxAbs], &[F32, F64], STEPS, 0),
+        (&[Op::SquaredDistance], &[F32], STEPS, 0),
+        (&[Op::Dot], &[F16, Bf16], &[28], 0),
+        (&[Op::Sum], &[F32, I32], &[12, 16, 20, 24, 26, 28], 1),
+        (&[Op::Sum], &[I8, F16, F64], &[24, 28], 1),
+        (&[Op::Min, Op::ArgMin, Op::Dot], &[F32], &[24, 28], 1),
+    ]
+};
+
+const QUICK: Rows<'static> = {
+    use Element::{F16, F32, F64, I8, I32};
+    &[
+        (&[Op::Sum], &[I32, F32], &[10, 12, 16, 20, 22, 24, 28], 0),
+        (&[Op::Sum], &[F64], &[20, 28], 0),
+        (&[Op::Sum], &[I8, F16], &[28], 0),
+        (&[Op::Min, Op::ArgMin, Op::MinMax, Op::Dot], &[F32], &[20, 28], 0),
+        (&[Op::AnyOrder, Op::Exact, Op::SumSquares], &[F32], &[28], 0),
+        (&[Op::Sum], &[F32], &[20, 28], 1),
+    ]
+};
+
+fn expand(rows: Rows) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for &(ops, elements, exponents, offset) in rows {
+        for &op in ops {
+            for &element in elements {
+                cases.extend(exponents.iter().map(|exponent| Case { op, element, n: 1 << exponent, offset }));
+            }
+        }
+    }
+    cases
+}
+
+/// `quick`, `full`, or those of `full` whose names contain one of the words between commas, such as `argmin` or
+/// `sum_f32_2^2`; together by element type, since each type has an input of its own.
+///
+/// # Errors
+///
+/// None has such a name.
+pub(crate) fn choose(words: &str) -> anyhow::Result<Vec<Case>> {
+    let chosen = match words {
+        "quick" => expand(QUICK),
+        "full" => expand(FULL),
+        words => {
+            let named = |case: &Case| words.split(',').any(|word| case.to_string().contains(word));
+            expand(FULL).into_iter().filter(named).collect()
+        }
+    };
+    anyhow::ensure!(
+        !chosen.is_empty(),
+        "no case is called {words}: quick, full, or a part of a name such as sum_f32_2^20"
+    );
+    let of = |element| chosen.iter().copied().filter(move |case| case.element == element);
+    Ok(Element::ALL.into_iter().flat_map(of).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_all() {
+        let case = Case { op: Op::ArgMin, element: Element::Bf16, n: 1 << 20, offset: 1 };
+        assert_eq!(case.to_string(), "argmin_bf16_2^20+1");
+        assert_eq!(Case { n: 1000, offset: 0, ..case }.to_string(), "argmin_bf16_1000");
+        assert_eq!(Case { op: Op::Dot, ..case }.bytes(), 4 << 20);
+    }
+
+    #[test]
+    fn no_case_is_measured_twice_and_quick_is_part_of_full() {
+        let full = choose("full").unwrap();
+        for (index, case) in full.iter().enumerate() {
+            assert!(!full[..index].contains(case), "{case} is there twice");
+        }
+        for case in choose("quick").unwrap() {
+            assert!(full.contains(&case), "{case} is in quick alone");
+        }
+    }
+
+    #[test]
+    fn cases_are_chosen_by_parts_of_their_names() {
+        let names = |words| choose(words).unwrap().iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(names("sum_i32_2^10,sum_f64_2^10"), ["sum_i32_2^10", "sum_f64_2^10"]);
+        assert!(choose("sum_f80").unwrap_err().to_string().contains("sum_f80"));
+    }
+}

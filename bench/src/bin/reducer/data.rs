@@ -1,0 +1,375 @@
+//! The input, and what its reductions should give.
+//!
+//! The input repeats a period of random values, so that the result over any part of it is known without reading all.
+
+use anyhow::ensure;
+use half::{bf16, f16};
+use warpfold::device::{Buffer, Device, Pod};
+
+use crate::cases::{Case, Element, Operation as Op};
+
+/// Values after which the input repeats itself: odd, so that it fits no grid or vector.
+const PERIOD: usize = 100_003;
+
+/// Half the distance from 1 to the next `f16`.
+const F16_ROUNDOFF: f64 = 1.0 / 2048.0;
+
+/// A result, or a part of one: value and index are two.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Number {
+    /// Modulo 2^bits.
+    Int { value: i128, bits: u32 },
+    /// With the unit roundoff of its type.
+    Float { value: f64, roundoff: f64 },
+}
+
+/// A Rust type of elements.
+pub(crate) trait Value: Pod {
+    const ELEMENT: Element;
+    /// From 64 random bits: integers of the whole range, floats uniform in [-1, 1] with all bits of their significands.
+    fn from_random(bits: u64) -> Self;
+    fn number(self) -> Number;
+}
+
+macro_rules! int_value {
+    ($($t:ty: $element:ident),*) => {$(
+        impl Value for $t {
+            const ELEMENT: Element = Element::$element;
+            fn from_random(bits: u64) -> Self {
+                (u128::from(bits) * 0x1_0000_0001_0000_0001) as Self
+            }
+            fn number(self) -> Number {
+                Number::Int { value: self as i128, bits: Self::BITS }
+            }
+        }
+    )*};
+}
+
+int_value!(i8: I8, u8: U8, i16: I16, u16: U16, i32: I32, u32: U32, i64: I64, u64: U64, i128: I128, u128: U128);
+
+/// `-1 + 2k / 2^(digits + 1)`, exact in a type of so many binary digits.
+fn uniform(bits: u64, digits: u32) -> f64 {
+    let k = (bits >> (63 - digits)) as i64 - (1 << digits);
+    k as f64 / (1i64 << digits) as f64
+}
+
+macro_rules! float_value {
+    ($($t:ty: $element:ident, $digits:expr, $from:expr);*) => {$(
+        impl Value for $t {
+            const ELEMENT: Element = Element::$element;
+            fn from_random(bits: u64) -> Self {
+                $from(uniform(bits, $digits))
+            }
+            fn number(self) -> Number {
+                Number::Float { value: self.into(), roundoff: (-f64::from($digits)).exp2() }
+            }
+        }
+    )*};
+}
+
+float_value!(f16: F16, 11, f16::from_f64; bf16: Bf16, 8, bf16::from_f64; f32: F32, 24, |x| x as f32; f64: F64, 53, |x| x);
+
+/// Reads a number of some type from a result's bytes.
+pub(crate) fn number_at(bytes: &[u8], at: usize, element: Element) -> Number {
+    fn read<T: Value>(bytes: &[u8]) -> Number {
+        bytemuck::pod_read_unaligned::<T>(&bytes[..size_of::<T>()]).number()
+    }
+    let bytes = &bytes[at..];
+    match element {
+        Element::I8 => read::<i8>(bytes),
+        Element::U8 => read::<u8>(bytes),
+        Element::I16 => read::<i16>(bytes),
+        Element::U16 => read::<u16>(bytes),
+        Element::I32 => read::<i32>(bytes),
+        Element::U32 => read::<u32>(bytes),
+        Element::I64 => read::<i64>(bytes),
+        Element::U64 => read::<u64>(bytes),
+        Element::I128 => read::<i128>(bytes),
+        Element::U128 => read::<u128>(bytes),
+        Element::F16 => read::<f16>(bytes),
+        Element::Bf16 => read::<bf16>(bytes),
+        Element::F32 => read::<f32>(bytes),
+        Element::F64 => read::<f64>(bytes),
+    }
+}
+
+/// Where a part of a case's input begins, in elements from the start of the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// The first element.
+    pub(crate) start: u64,
+    /// The first element of the second input.
+    pub(crate) right: u64,
+}
+
+/// Device memory with a periodic input of one type.
+#[derive(Debug)]
+pub(crate) struct Input {
+    memory: Buffer<u8>,
+    element: Element,
+    period: Period,
+}
+
+#[derive(Debug)]
+enum Period {
+    Ints(Vec<i128>),
+    Floats(Vec<f64>),
+}
+
+impl Input {
+    /// `len` elements on the device.
+    pub(crate) fn new<T: Value>(device: &Device, len: u64) -> anyhow::Result<Self> {
+        // The high bits of a linear congruential generator (Knuth's MMIX).
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let random = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            T::from_random(state ^ state >> 32)
+        });
+        let values: Vec<T> = random.take(PERIOD.min(len as usize)).collect();
+        let period = device.upload(bytemuck::cast_slice::<T, u8>(&values))?;
+        let mut memory = device.alloc::<u8>(len as usize * size_of::<T>())?;
+        for start in (0..memory.len()).step_by(period.len()) {
+            let part = period.len().min(memory.len() - start);
+            memory.view_mut(start..start + part).copy_from(period.view(..part))?;
+        }
+        let ints = |value: &T| match value.number() {
+            Number::Int { value, .. } => value,
+            Number::Float { .. } => unreachable!("the type is one of integers"),
+        };
+        let floats = |value: &T| match value.number() {
+            Number::Float { value, .. } => value,
+            Number::Int { .. } => unreachable!("the type is one of floats"),
+        };
+        let period = match values[0].number() {
+            Number::Int { .. } => Period::Ints(values.iter().map(ints).collect()),
+            Number::Float { .. } => Period::Floats(values.iter().map(floats).collect()),
+        };
+        Ok(Self { memory, element: T::ELEMENT, period })
+    }
+
+    /// The device's address of an element.
+    pub(crate) fn address(&self, element: u64) -> u64 {
+        self.memory.address() + element * self.element.size()
+    }
+
+    /// What a case gives over a part.
+    pub(crate) fn expected(&self, case: &Case, part: Part) -> Expected {
+        match &self.period {
+            Period::Ints(values) => expected_ints(case, values, part),
+            Period::Floats(values) => expected_floats(case, values, part),
+        }
+    }
+}
+
+/// A result within a bound.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Expected {
+    /// Exact, or rounded to `f64`.
+    parts: Vec<Number>,
+    /// Roundings that a value may pass times the sum of all absolute values: what a unit roundoff is to be multiplied by.
+    /// 0 for results that no addition touches.
+    roundings: f64,
+}
+
+impl Expected {
+    /// # Errors
+    ///
+    /// Results that are neither equal to the expected ones nor, after floating-point additions, near enough.
+    pub(crate) fn check(&self, results: &[Number]) -> anyhow::Result<()> {
+        let is_right = |(result, part): (&Number, &Number)| match (*result, *part) {
+            (Number::Int { value, bits }, Number::Int { value: expected, .. }) => {
+                let shift = 128 - bits;
+                value << shift == expected << shift
+            }
+            (Number::Float { value, roundoff }, Number::Float { value: expected, .. }) => {
+                let bound = self.roundings * roundoff;
+                // CUB adds halves as halves, and may leave their range on the way.
+                let may_overflow = roundoff == F16_ROUNDOFF && expected.abs() + bound > f16::MAX.to_f64();
+                (value - expected).abs() <= bound || (may_overflow && value.is_infinite())
+            }
+            _ => false,
+        };
+        let same = results.len() == self.parts.len() && results.iter().zip(&self.parts).all(is_right);
+        ensure!(same, "wrong result: {results:?}, and it should be {:?}", self.parts);
+        Ok(())
+    }
+}
+
+/// All elements of a part, taken modulo the period: `each` is called with an index, a second index for pairs, and how often
+/// they occur.
+fn for_each(case: &Case, len: usize, part: Part, mut each: impl FnMut(usize, usize, u64)) {
+    let (whole, rest) = (case.n / len as u64, case.n % len as u64);
+    for k in 0..(len as u64).min(case.n) {
+        let index = |start: u64| ((start + k) % len as u64) as usize;
+        each(index(part.start), index(part.right), whole + u64::from(k < rest));
+    }
+}
+
+fn expected_ints(case: &Case, values: &[i128], part: Part) -> Expected {
+    let int = |value| Number::Int { value, bits: 128 };
+    let parts = match case.op {
+        Op::Min | Op::Max | Op::ArgMin | Op::ArgMax | Op::MinMax => {
+            let (least, greatest) = extremes(case, values, part, |a, b| a < b);
+            let at = |(index, value): (u64, i128)| vec![int(value), int(index.into())];
+            match case.op {
+                Op::Min => vec![int(least.1)],
+                Op::Max => vec![int(greatest.1)],
+                Op::ArgMin => at(least),
+                Op::ArgMax => at(greatest),
+                _ => vec![int(least.1), int(greatest.1)],
+            }
+        }
+        op => {
+            let mut sum = 0i128;
+            for_each(case, values.len(), part, |left, right, times| {
+                let (left, right) = (values[left], values[right]);
+                let term = match op {
+                    Op::Dot => left.wrapping_mul(right),
+                    Op::SquaredDistance => left.wrapping_sub(right).wrapping_pow(2),
+                    Op::SumSquares => left.wrapping_pow(2),
+                    Op::SumAbs => left.wrapping_abs(),
+                    _ => left,
+                };
+                sum = sum.wrapping_add(term.wrapping_mul(times.into()));
+            });
+            vec![int(sum)]
+        }
+    };
+    Expected { parts, roundings: 0.0 }
+}
+
+fn expected_floats(case: &Case, values: &[f64], part: Part) -> Expected {
+    let float = |value| Number::Float { value, roundoff: 0.0 };
+    let int = |index: u64| Number::Int { value: index.into(), bits: 64 };
+    let exact = |parts| Expected { parts, roundings: 0.0 };
+    match case.op {
+        Op::Min | Op::Max | Op::ArgMin | Op::ArgMax | Op::MinMax | Op::MaxAbs => {
+            let (least, greatest) = extremes(case, values, part, |a, b| a < b);
+            exact(match case.op {
+                Op::Min => vec![float(least.1)],
+                Op::Max => vec![float(greatest.1)],
+                Op::ArgMin => vec![float(least.1), int(least.0)],
+                Op::ArgMax => vec![float(greatest.1), int(greatest.0)],
+                Op::MinMax => vec![float(least.1), float(greatest.1)],
+                _ => vec![float(greatest.1.max(-least.1))],
+            })
+        }
+        op => {
+            // Neumaier's sum, whose own error is far below that of what it checks.
+            let (mut sum, mut error, mut sum_abs) = (0.0f64, 0.0f64, 0.0f64);
+            for_each(case, values.len(), part, |left, right, times| {
+                let (left, right) = (values[left], values[right]);
+                let term = match op {
+                    Op::Dot => left * right,
+                    Op::SquaredDistance => (left - right) * (left - right),
+                    Op::SumSquares => left * left,
+                    Op::SumAbs => left.abs(),
+                    _ => left,
+                } * times as f64;
+                let next = sum + term;
+                error += if sum.abs() >= term.abs() { (sum - next) + term } else { (term - next) + sum };
+                sum = next;
+                sum_abs += term.abs();
+            });
+            // N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2: at most depth roundings
+            // for each term. A full GPU has more than 2^16 threads, each adds its terms in turn, and a tree adds theirs; a
+            // term itself, a multiple and the result's type may take four.
+            let depth = case.n as f64 / 65536.0 + 64.0;
+            Expected { parts: vec![float(sum + error)], roundings: (depth + 4.0) * sum_abs }
+        }
+    }
+}
+
+/// Index within the part and value of the first least and of the first greatest element.
+fn extremes<T: Copy>(case: &Case, values: &[T], part: Part, is_less: impl Fn(T, T) -> bool) -> ((u64, T), (u64, T)) {
+    let at = |k: u64| values[((part.start + k) % values.len() as u64) as usize];
+    let (mut least, mut greatest) = ((0, at(0)), (0, at(0)));
+    for k in 1..case.n.min(values.len() as u64) {
+        let value = at(k);
+        if is_less(value, least.1) {
+            least = (k, value);
+        }
+        if is_less(greatest.1, value) {
+            greatest = (k, value);
+        }
+    }
+    (least, greatest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Five values over and over, from the second on.
+    fn case(op: Op, n: u64) -> (Case, Part) {
+        (Case { op, element: Element::F64, n, offset: 0 }, Part { start: 1, right: 3 })
+    }
+
+    #[test]
+    fn reductions_of_periodic_values_are_those_of_all_values() {
+        let period = [3.0, -1.0, 4.0, -1.0, 5.0];
+        for n in [1u64, 4, 5, 6, 23] {
+            let (left, right): (Vec<f64>, Vec<f64>) =
+                (0..n as usize).map(|k| (period[(1 + k) % 5], period[(3 + k) % 5])).unzip();
+            let float = |value| Number::Float { value, roundoff: 0.0 };
+            let check = |op, parts: Vec<Number>| {
+                let (case, part) = case(op, n);
+                let expected = expected_floats(&case, &period, part);
+                assert_eq!(expected.parts, parts, "{op:?} of {n}");
+            };
+            check(Op::Sum, vec![float(left.iter().sum())]);
+            check(Op::SumAbs, vec![float(left.iter().map(|x| x.abs()).sum())]);
+            check(Op::SumSquares, vec![float(left.iter().map(|x| x * x).sum())]);
+            check(Op::Dot, vec![float(left.iter().zip(&right).map(|(a, b)| a * b).sum())]);
+            check(Op::SquaredDistance, vec![float(left.iter().zip(&right).map(|(a, b)| (a - b) * (a - b)).sum())]);
+            let greatest = left.iter().copied().fold(f64::MIN, f64::max);
+            let index = left.iter().position(|x| x.total_cmp(&greatest).is_eq()).unwrap();
+            check(Op::ArgMax, vec![float(greatest), Number::Int { value: index as i128, bits: 64 }]);
+            check(Op::MinMax, vec![float(-1.0), float(greatest)]);
+        }
+    }
+
+    #[test]
+    fn integers_are_compared_modulo_their_width() {
+        let (case, part) = case(Op::Sum, 5);
+        let expected = expected_ints(&case, &[1 << 40, 7, -9, 0, 0], part);
+        let wrapped = |value, bits| expected.check(&[Number::Int { value, bits }]);
+        assert!(wrapped(-2, 32).is_ok() && wrapped((1 << 40) - 2, 64).is_ok());
+        assert!(wrapped(-2, 64).is_err() && wrapped(-1, 32).is_err());
+    }
+
+    #[test]
+    fn floats_must_be_near_and_extremes_equal() {
+        let period = [0.5, 0.25, 0.25];
+        let (sum, part) = case(Op::Sum, 3);
+        let near = |value, roundoff| expected_floats(&sum, &period, part).check(&[Number::Float { value, roundoff }]);
+        assert!(near(1.0 + 1e-9, f64::from(f32::EPSILON)).is_ok());
+        assert!(near(1.0 + 1e-9, f64::EPSILON).is_err());
+        assert!(near(f64::NAN, 1.0).is_err());
+        let (min, part) = case(Op::Min, 3);
+        let expected = expected_floats(&min, &period, part);
+        assert!(expected.check(&[Number::Float { value: 0.25, roundoff: 1.0 }]).is_ok());
+        assert!(expected.check(&[Number::Float { value: 0.250_000_1, roundoff: 1.0 }]).is_err());
+    }
+
+    #[test]
+    fn random_values_fill_their_types() {
+        assert_eq!((i8::from_random(0x80), u16::from_random(0xffff)), (-128, 65535));
+        assert_eq!(f32::from_random(0).to_bits(), (-1.0f32).to_bits());
+        assert!(f64::from_random(u64::MAX) <= 1.0 && f64::from_random(u64::MAX) > 0.999);
+        // Exact: nothing was rounded away.
+        let bits = 0x0123_4567_89ab_cdef;
+        assert!((f64::from(f16::from_random(bits)) - uniform(bits, 11)).abs() < f64::MIN_POSITIVE);
+        assert!((f64::from(bf16::from_random(bits)) - uniform(bits, 8)).abs() < f64::MIN_POSITIVE);
+        assert!((f64::from(f32::from_random(bits)) - uniform(bits, 24)).abs() < f64::MIN_POSITIVE);
+    }
+
+    #[test]
+    fn results_are_read_at_any_place() {
+        let mut bytes = [0; 32];
+        bytes[16..24].copy_from_slice(&77u64.to_le_bytes());
+        bytes[3..7].copy_from_slice(&1.5f32.to_le_bytes());
+        assert_eq!(number_at(&bytes, 16, Element::U64), Number::Int { value: 77, bits: 64 });
+        assert!(matches!(number_at(&bytes, 3, Element::F32), Number::Float { value: 1.5, .. }));
+    }
+}

@@ -1,0 +1,51 @@
+//! A launch through the driver itself, without anything of ours around it.
+
+use std::ffi::c_void;
+
+use anyhow::{Context, ensure};
+use cust::{
+    module::Module,
+    sys::{CUfunction, CUstream, cuLaunchKernel},
+};
+
+/// A kernel with arguments of up to 64 bits, ready to be launched again and again.
+pub(crate) struct BareLaunch {
+    // Keeps the function loaded.
+    _module: Module,
+    function: CUfunction,
+    block: u32,
+    args: Vec<u64>,
+    stream: CUstream,
+}
+
+impl BareLaunch {
+    /// One block of so many threads. The context of the stream is current.
+    pub(crate) fn new(
+        ptx: &str,
+        kernel: &str,
+        block: u32,
+        args: Vec<u64>,
+        stream: *mut c_void,
+    ) -> anyhow::Result<Self> {
+        let module = Module::from_ptx(ptx, &[]).with_context(|| format!("{kernel} cannot be loaded"))?;
+        let function = module.get_function(kernel).with_context(|| format!("there is no kernel {kernel}"))?.to_raw();
+        Ok(Self { _module: module, function, block, args, stream: stream.cast() })
+    }
+
+    /// Launches it.
+    ///
+    /// # Safety
+    ///
+    /// The arguments are those of the kernel, and the memory behind them is there until the stream has done the work.
+    pub(crate) unsafe fn launch(&mut self) -> anyhow::Result<()> {
+        let mut pointers = [std::ptr::null_mut(); 8];
+        for (pointer, arg) in pointers.iter_mut().zip(&mut self.args) {
+            *pointer = (&raw mut *arg).cast::<c_void>();
+        }
+        let (pointers, none) = (pointers.as_mut_ptr(), std::ptr::null_mut());
+        // SAFETY: a pointer for each argument, which the driver reads before it returns; the rest is the caller's word.
+        let code = unsafe { cuLaunchKernel(self.function, 1, 1, 1, self.block, 1, 1, 0, self.stream, pointers, none) };
+        ensure!(code as u32 == 0, "a bare launch failed: {}", cuda_driver::error_text(code as u32));
+        Ok(())
+    }
+}

@@ -1,0 +1,255 @@
+//! Times the reducer beside CUB, Thrust and a twin in CUDA C++: in one process, on one stream, over the same memory, in
+//! turns.
+//!
+//! Each case is measured in up to four ways: calls one by one and as graphs of ten, with the input in the L2 cache and not.
+//! Every result is checked before it is timed. The whole is done twice.
+
+use std::{
+    fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::{Instant, SystemTime},
+};
+
+use anyhow::{Context, ensure};
+use bench::peers::PeerLibrary;
+use clap::Parser;
+use half::{bf16, f16};
+use warpfold::{
+    device::{Device, DeviceChoice, DeviceKind, Module},
+    output::Format,
+    ptx::PtxLibrary,
+};
+
+use cases::{Case, Element, Operation};
+use contender::{Contender, Empty, Peer, Thrust};
+use data::Input;
+use measure::Lab;
+use report::{REFERENCE, Report};
+use targets::Gpu;
+
+mod cases;
+mod contender;
+mod data;
+#[cfg_attr(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))), path = "no_gpu.rs")]
+mod gpu;
+mod measure;
+mod ours;
+mod overhead;
+mod report;
+mod targets;
+
+/// Times the reducer beside its peers
+#[derive(Parser)]
+#[command(version)]
+struct Args {
+    /// The library that bench/peers/build.sh makes of CUB and Thrust
+    #[arg(long, value_name = "FILE")]
+    peers: Option<PathBuf>,
+
+    /// The production kernels in CUDA C++, which it also makes
+    #[arg(long, value_name = "FILE")]
+    twin: Option<PathBuf>,
+
+    /// Lines that bench/peers/peers.py printed, to be shown beside (may be given several times)
+    #[arg(long, value_name = "FILE")]
+    outside: Vec<PathBuf>,
+
+    /// quick, full, or parts of names such as sum_f32,argmin
+    #[arg(long, default_value = "full")]
+    cases: String,
+
+    /// Print the names of the cases and measure nothing
+    #[arg(long)]
+    list: bool,
+
+    /// How often the whole is done
+    #[arg(long, default_value_t = 2)]
+    rounds: usize,
+
+    /// Measurements in each way; those that take over a millisecond are made 31 times at most
+    #[arg(long, default_value_t = 101)]
+    samples: usize,
+
+    /// auto, cuda or sim
+    #[arg(long, default_value = "cuda")]
+    device: DeviceChoice,
+
+    /// Write all numbers to this file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let cases = match check(&args).and_then(|()| cases::choose(&args.cases)) {
+        Ok(cases) => cases,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(&args, &cases) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn check(args: &Args) -> anyhow::Result<()> {
+    ensure!(args.samples > 0, "samples is 0, and at least 1 is needed");
+    ensure!(args.rounds > 0, "rounds is 0, and at least 1 is needed");
+    Ok(())
+}
+
+fn run(args: &Args, cases: &[Case]) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    if args.list {
+        return Ok(cases.iter().try_for_each(|case| writeln!(out, "{case}"))?);
+    }
+    let device = Device::open(args.device)?;
+    let library = PtxLibrary::open(None)?;
+    let bench = Bench {
+        lab: Lab::new(&device, &library, args.samples)?,
+        peers: args.peers.as_deref().map(PeerLibrary::open).transpose()?,
+        twin: args.twin.as_deref().map(|file| load(&device, file)).transpose()?,
+        device,
+        library,
+    };
+    let mut report = Report {
+        environment: bench.environment(args)?,
+        gpu: (bench.device.info().kind == DeviceKind::Cuda).then(|| Gpu::from_name(&bench.device.info().name)),
+        outside: args
+            .outside
+            .iter()
+            .map(|file| report::read_outside(file))
+            .collect::<anyhow::Result<Vec<_>>>()?
+            .concat(),
+        floor: bench.lab.measure_floor(Box::new(Empty::new(&bench.device)?))?,
+        ..Report::default()
+    };
+    for round in 0..args.rounds {
+        bench.round(cases, round, &mut report)?;
+    }
+    report.missing.sort_unstable();
+    report.missing.dedup();
+    report.document().write(Format::Table, &mut out)?;
+    if let Some(file) = &args.json {
+        fs::write(file, serde_json::to_string_pretty(&report.json())? + "\n")
+            .with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(())
+}
+
+fn load(device: &Device, file: &Path) -> anyhow::Result<Module> {
+    let image = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    Ok(device.load_image(&file.display().to_string(), &image)?)
+}
+
+struct Bench {
+    device: Device,
+    library: PtxLibrary,
+    lab: Lab,
+    peers: Option<PeerLibrary>,
+    twin: Option<Module>,
+}
+
+impl Bench {
+    fn environment(&self, args: &Args) -> anyhow::Result<Vec<(String, String)>> {
+        let driver = match cuda_driver::status() {
+            Ok(driver) if self.device.info().kind == DeviceKind::Cuda => format!("CUDA {}", driver.version),
+            _ => "none".to_owned(),
+        };
+        // Where the kernel module says its own version.
+        let module = fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
+        let module = module.lines().next().unwrap_or_default().trim_start_matches("NVRM version: ").to_owned();
+        let peers = match &self.peers {
+            Some(peers) => peers.versions()?,
+            None => "none".to_owned(),
+        };
+        let entries = [
+            ("device", self.device.info().name.clone()),
+            ("driver", [driver, module].join(" ").trim_end().to_owned()),
+            ("peers", peers),
+            ("warpfold", env!("CARGO_PKG_VERSION").to_owned()),
+            ("kernels", self.library.manifest().sources_sha256.clone()),
+            ("date", humantime::format_rfc3339_seconds(SystemTime::now()).to_string()),
+            ("command", std::env::args().collect::<Vec<_>>().join(" ")),
+            ("samples", args.samples.to_string()),
+        ];
+        Ok(entries.map(|(key, value)| (key.to_owned(), value)).to_vec())
+    }
+
+    /// Measures all cases once, those of one element type together.
+    fn round(&self, cases: &[Case], round: usize, report: &mut Report) -> anyhow::Result<()> {
+        let start = Instant::now();
+        let mut measured = Vec::new();
+        for cases in cases.chunk_by(|one, other| one.element == other.element) {
+            let len = cases.iter().map(measure::elements).max().unwrap_or_default();
+            let element = cases[0].element;
+            let input = self.input(element, len)?;
+            for case in cases {
+                eprintln!("{:>4.0} s  round {}: {case}", start.elapsed().as_secs_f64(), round + 1);
+                let contenders = self.contenders(case, &mut report.missing)?;
+                measured.push((*case, self.lab.measure(case, &input, &contenders)?));
+                let is_small =
+                    (case.op, case.element, case.n, case.offset) == (Operation::Sum, Element::F32, 1 << 10, 0);
+                if is_small && self.device.info().kind == DeviceKind::Cuda {
+                    let ours = &*contenders[0];
+                    report.overhead =
+                        Some(overhead::measure(&self.device, &self.library, &self.lab, (case, &input), ours)?);
+                }
+            }
+        }
+        report.rounds.push(measured);
+        Ok(())
+    }
+
+    fn input(&self, element: Element, len: u64) -> anyhow::Result<Input> {
+        match element {
+            Element::I8 => Input::new::<i8>(&self.device, len),
+            Element::U8 => Input::new::<u8>(&self.device, len),
+            Element::I16 => Input::new::<i16>(&self.device, len),
+            Element::U16 => Input::new::<u16>(&self.device, len),
+            Element::I32 => Input::new::<i32>(&self.device, len),
+            Element::U32 => Input::new::<u32>(&self.device, len),
+            Element::I64 => Input::new::<i64>(&self.device, len),
+            Element::U64 => Input::new::<u64>(&self.device, len),
+            Element::I128 => Input::new::<i128>(&self.device, len),
+            Element::U128 => Input::new::<u128>(&self.device, len),
+            Element::F16 => Input::new::<f16>(&self.device, len),
+            Element::Bf16 => Input::new::<bf16>(&self.device, len),
+            Element::F32 => Input::new::<f32>(&self.device, len),
+            Element::F64 => Input::new::<f64>(&self.device, len),
+        }
+    }
+
+    /// Ours first, then whoever is there.
+    fn contenders<'a>(
+        &'a self,
+        case: &Case,
+        missing: &mut Vec<String>,
+    ) -> anyhow::Result<Vec<Box<dyn Contender + 'a>>> {
+        let mut contenders: Vec<Box<dyn Contender + 'a>> = Vec::new();
+        for contender in ours::open(&self.device, case, self.twin.as_ref())? {
+            contenders.push(contender);
+        }
+        if contenders.is_empty() {
+            missing.push(format!("The reducer has no {} of {}.", case.op.name(), case.element.name()));
+        }
+        let name = |library: &str| format!("{library}_{}_{}", case.op.peer_name(), case.element.name());
+        if let Some(peers) = &self.peers {
+            match peers.function(&name("cub")) {
+                Some(function) => contenders.push(Box::new(Peer::new(&self.device, REFERENCE, function, case)?)),
+                None => missing.push(format!("This CUB has no {}.", name("cub"))),
+            }
+            if let Some(function) = peers.function(&name("thrust")) {
+                contenders.push(Box::new(Thrust::new(&self.device, function, case)?));
+            }
+        }
+        Ok(contenders)
+    }
+}

@@ -1,0 +1,78 @@
+//! What an asynchronous call of the reducer costs the host, beside a bare launch of the same kernel.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use bench::Times;
+use warpfold::{device::Device, ptx::PtxLibrary};
+
+use crate::{
+    cases::Case,
+    contender::{Call, Contender},
+    data::Input,
+    gpu::BareLaunch,
+    measure::{Cache, Lab, parts},
+};
+
+/// Calls before the host waits again: far fewer than the driver's queue takes (1024).
+const CALLS: u32 = 200;
+
+/// So many times each, in turns: some 20 000 calls.
+const SAMPLES: usize = 101;
+
+/// Threads of the bare launch's one block.
+const BLOCK: u32 = 256;
+
+/// The host's times of a call.
+#[derive(Clone, Debug)]
+pub(crate) struct Overhead {
+    pub(crate) case: Case,
+    pub(crate) samples: usize,
+    pub(crate) calls: u32,
+    /// Through the library.
+    pub(crate) call: Times,
+    /// Through the driver.
+    pub(crate) launch: Times,
+}
+
+/// Measures it with a case that one block does, so that the device keeps up with the host.
+pub(crate) fn measure(
+    device: &Device,
+    library: &PtxLibrary,
+    lab: &Lab,
+    (case, input): (&Case, &Input),
+    ours: &dyn Contender,
+) -> anyhow::Result<Overhead> {
+    let kernel = format!("reduce_{}_{}", case.op.name(), case.element.name());
+    let ptx = library.find(&kernel, device.info().compute_capability)?;
+    let (output, mut slots) = (device.alloc::<u64>(8)?, device.alloc::<u64>(1 << 19)?);
+    slots.fill_bytes(0)?;
+    let part = parts(case, Cache::Warm)[0];
+    let call = Call { input: input.address(part.start), right: input.address(part.right), n: case.n };
+    let packs = (case.n * case.element.size()).div_ceil(16);
+    let keep = 1.0f32.to_bits().into();
+    let args = vec![call.input, call.n, packs, keep, output.address(), slots.address()];
+    let stream = lab.stream.raw().context("a bare launch needs a GPU")?;
+    let mut bare = BareLaunch::new(&ptx.text, &kernel, BLOCK, args, stream)?;
+    let mut through_library = || ours.call(call, &lab.stream);
+    // SAFETY: input, number, span, keep, output and slots are the parameters of every kernel of the reducer, and all of this
+    // memory outlives the last synchronisation below.
+    let mut through_driver = || unsafe { bare.launch() };
+    let (mut calls, mut launches) = (Vec::new(), Vec::new());
+    for _ in 0..SAMPLES {
+        calls.push(time_of_one(lab, &mut through_library)?);
+        launches.push(time_of_one(lab, &mut through_driver)?);
+    }
+    Ok(Overhead { case: *case, samples: SAMPLES, calls: CALLS, call: Times::of(calls), launch: Times::of(launches) })
+}
+
+fn time_of_one(lab: &Lab, call: &mut impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<Duration> {
+    lab.stream.synchronize()?;
+    let start = Instant::now();
+    for _ in 0..CALLS {
+        call()?;
+    }
+    let time = start.elapsed();
+    lab.stream.synchronize()?;
+    Ok(time / CALLS)
+}

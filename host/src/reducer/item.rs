@@ -1,0 +1,156 @@
+//! The types of the elements.
+
+use std::{cmp::Ordering, fmt};
+
+use bytemuck::Pod;
+use half::{bf16, f16};
+
+/// A type that can be reduced: `i8`, `u8`, `i16`, `u16`, `i32`, `u32`, `i64`, `u64`, `i128`, `u128`, `f32`, `f64`, and
+/// [`f16`](struct@f16) and [`bf16`] of the crate [`half`]. No other type can implement it.
+///
+/// ```
+/// use warpfold::reducer::Item;
+///
+/// fn name<T: Item>(_: &[T]) -> &'static str {
+///     T::NAME
+/// }
+/// assert_eq!(name(&[1u8]), "u8");
+/// ```
+pub trait Item: Pod + PartialEq + PartialOrd + fmt::Debug + Send + Sync + private::Scalar {
+    /// As Rust spells it.
+    const NAME: &'static str;
+    /// What it is added and multiplied in, and the type of its sum: `i64` for signed integers up to 64 bits, `u64` for
+    /// unsigned ones, `i128` and `u128` for themselves, `f32` for `f16`, `bf16` and `f32`, `f64` for itself.
+    type Wide: Item + Accumulator;
+    /// The unsigned integer of the same width for an integer, the type itself for a float: where its absolute value fits.
+    type Magnitude: Item;
+    /// The type of a sum of absolute values: `u64` for integers up to 64 bits, `u128` beyond, [`Item::Wide`] for floats.
+    type WideMagnitude: Item + Accumulator;
+}
+
+/// The types in which sums and products are accumulated: `i64`, `u64`, `i128`, `u128`, `f32` and `f64`. Integers wrap.
+pub trait Accumulator: Copy + private::Sealed {
+    /// The sum of nothing.
+    const ZERO: Self;
+    /// The product of nothing.
+    const ONE: Self;
+    /// `self + other`.
+    #[must_use]
+    fn plus(self, other: Self) -> Self;
+    /// `self * other`.
+    #[must_use]
+    fn times(self, other: Self) -> Self;
+}
+
+pub(super) mod private {
+    use super::{Ordering, Pod, fmt};
+
+    pub trait Sealed {}
+
+    /// What comparing needs.
+    pub trait Scalar: Sealed {
+        /// The bytes between a value and a `u64` that follows it, which are written by nobody.
+        type Gap: Pod + fmt::Debug + Send + Sync;
+        /// And those from there to the next value.
+        type Tail: Pod + fmt::Debug + Send + Sync;
+        fn is_nan(&self) -> bool;
+        /// Numbers in their order, -0 before +0; unspecified for a NaN.
+        fn order(&self, other: &Self) -> Ordering;
+        fn zero() -> Self;
+    }
+}
+use private::{Scalar, Sealed};
+
+macro_rules! integers {
+    ($($type:ident: $wide:ident, $unsigned:ident, $wide_unsigned:ident, $gap:literal, $tail:literal;)*) => {$(
+        impl Item for $type {
+            const NAME: &'static str = stringify!($type);
+            type Wide = $wide;
+            type Magnitude = $unsigned;
+            type WideMagnitude = $wide_unsigned;
+        }
+        impl Sealed for $type {}
+        impl Scalar for $type {
+            type Gap = [u8; $gap];
+            type Tail = [u8; $tail];
+            fn is_nan(&self) -> bool {
+                false
+            }
+            fn order(&self, other: &Self) -> Ordering {
+                self.cmp(other)
+            }
+            fn zero() -> Self {
+                0
+            }
+        }
+    )*};
+}
+
+integers! {
+    i8: i64, u8, u64, 7, 0;
+    u8: u64, u8, u64, 7, 0;
+    i16: i64, u16, u64, 6, 0;
+    u16: u64, u16, u64, 6, 0;
+    i32: i64, u32, u64, 4, 0;
+    u32: u64, u32, u64, 4, 0;
+    i64: i64, u64, u64, 0, 0;
+    u64: u64, u64, u64, 0, 0;
+    i128: i128, u128, u128, 0, 8;
+    u128: u128, u128, u128, 0, 8;
+}
+
+macro_rules! floats {
+    ($($type:ident: $wide:ident, $gap:literal, $tail:literal;)*) => {$(
+        impl Item for $type {
+            const NAME: &'static str = stringify!($type);
+            type Wide = $wide;
+            type Magnitude = $type;
+            type WideMagnitude = $wide;
+        }
+        impl Sealed for $type {}
+        impl Scalar for $type {
+            type Gap = [u8; $gap];
+            type Tail = [u8; $tail];
+            fn is_nan(&self) -> bool {
+                <$type>::is_nan(*self)
+            }
+            fn order(&self, other: &Self) -> Ordering {
+                self.total_cmp(other)
+            }
+            fn zero() -> Self {
+                bytemuck::Zeroable::zeroed()
+            }
+        }
+    )*};
+}
+
+floats! {
+    f16: f32, 6, 0;
+    bf16: f32, 6, 0;
+    f32: f32, 4, 0;
+    f64: f64, 0, 0;
+}
+
+macro_rules! accumulators {
+    ($($type:ident: $zero:literal, $one:literal, $plus:path, $times:path;)*) => {$(
+        impl Accumulator for $type {
+            const ZERO: Self = $zero;
+            const ONE: Self = $one;
+            fn plus(self, other: Self) -> Self {
+                $plus(self, other)
+            }
+            fn times(self, other: Self) -> Self {
+                $times(self, other)
+            }
+        }
+    )*};
+}
+
+accumulators! {
+    i64: 0, 1, i64::wrapping_add, i64::wrapping_mul;
+    u64: 0, 1, u64::wrapping_add, u64::wrapping_mul;
+    i128: 0, 1, i128::wrapping_add, i128::wrapping_mul;
+    u128: 0, 1, u128::wrapping_add, u128::wrapping_mul;
+    f32: 0.0, 1.0, std::ops::Add::add, std::ops::Mul::mul;
+    f64: 0.0, 1.0, std::ops::Add::add, std::ops::Mul::mul;
+}

@@ -1,0 +1,186 @@
+//! Where the least and the greatest are.
+
+use half::{bf16, f16};
+
+use crate::reducer::{
+    Error, Indexed, Item, Operation, Single,
+    operation::{kernels, private::Kernel},
+    order::{first_greatest, first_greatest_or_nan, first_least, first_least_or_nan},
+    shapes::Class,
+};
+
+/// The least element and its index, the first of equal ones. It is not defined for no elements: [`Error::Empty`].
+///
+/// Every number is less than a NaN, -0 is less than +0; nothing but NaNs gives the first.
+///
+/// ```
+/// use warpfold::{ArgMin, Device, DeviceChoice};
+///
+/// let device = Device::open(DeviceChoice::Simulator)?;
+/// let least = device.reduce(&[3, -7, 5, -7], ArgMin)?;
+/// assert_eq!((least.value, least.index), (-7, 1));
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ArgMin;
+
+kernels!(ArgMin, "argmin": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
+
+impl<T: Item> Operation<T> for ArgMin
+where
+    ArgMin: Kernel<T>,
+{
+    type Arity = Single;
+    type Raw = Indexed<T>;
+    type Output = Indexed<T>;
+    const NAME: &'static str = "index of the minimum";
+    const CLASS: Class = Class::Indexed;
+
+    fn nothing() -> Option<Self::Raw> {
+        None
+    }
+
+    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
+        first_least(first, others)
+    }
+
+    fn moved(raw: Self::Raw, start: u64) -> Self::Raw {
+        Indexed::new(raw.value, raw.index + start)
+    }
+
+    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
+        Ok(raw)
+    }
+}
+
+/// The greatest element and its index, the first of equal ones. It is not defined for no elements: [`Error::Empty`].
+///
+/// Every number is greater than a NaN, +0 is greater than -0; nothing but NaNs gives the first.
+///
+/// ```
+/// use warpfold::{ArgMax, Device, DeviceChoice};
+///
+/// let device = Device::open(DeviceChoice::Simulator)?;
+/// let greatest = device.reduce(&[f32::NAN, 2.0, 5.0, 5.0], ArgMax)?;
+/// assert_eq!((greatest.value, greatest.index), (5.0, 2));
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ArgMax;
+
+kernels!(ArgMax, "argmax": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
+
+impl<T: Item> Operation<T> for ArgMax
+where
+    ArgMax: Kernel<T>,
+{
+    type Arity = Single;
+    type Raw = Indexed<T>;
+    type Output = Indexed<T>;
+    const NAME: &'static str = "index of the maximum";
+    const CLASS: Class = Class::Indexed;
+
+    fn nothing() -> Option<Self::Raw> {
+        None
+    }
+
+    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
+        first_greatest(first, others)
+    }
+
+    fn moved(raw: Self::Raw, start: u64) -> Self::Raw {
+        Indexed::new(raw.value, raw.index + start)
+    }
+
+    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
+        Ok(raw)
+    }
+}
+
+/// The least element and its index, the first of equal ones; or the first NaN, if there is one. It is not defined for no elements: [`Error::Empty`].
+///
+/// -0 is less than +0. Integers as [`ArgMin`].
+///
+/// ```
+/// use warpfold::{ArgMinimum, Device, DeviceChoice};
+///
+/// let device = Device::open(DeviceChoice::Simulator)?;
+/// assert_eq!(device.reduce(&[3.0, f32::NAN, -7.0, f32::NAN], ArgMinimum)?.index, 1);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ArgMinimum;
+
+kernels!(ArgMinimum, "argmin": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128);
+kernels!(ArgMinimum, "argminimum": f16, bf16, f32, f64);
+
+impl<T: Item> Operation<T> for ArgMinimum
+where
+    ArgMinimum: Kernel<T>,
+{
+    type Arity = Single;
+    type Raw = Indexed<T>;
+    type Output = Indexed<T>;
+    const NAME: &'static str = "index of the minimum";
+    const CLASS: Class = Class::Indexed;
+
+    fn nothing() -> Option<Self::Raw> {
+        None
+    }
+
+    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
+        first_least_or_nan(first, others)
+    }
+
+    fn moved(raw: Self::Raw, start: u64) -> Self::Raw {
+        Indexed::new(raw.value, raw.index + start)
+    }
+
+    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
+        Ok(raw)
+    }
+}
+
+/// The greatest element and its index, the first of equal ones; or the first NaN, if there is one. It is not defined for no elements: [`Error::Empty`].
+///
+/// +0 is greater than -0. Integers as [`ArgMax`].
+///
+/// ```
+/// use warpfold::{ArgMaximum, Device, DeviceChoice};
+///
+/// let device = Device::open(DeviceChoice::Simulator)?;
+/// assert_eq!(device.reduce(&[3.0, f32::NAN, 7.0, f32::NAN], ArgMaximum)?.index, 1);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ArgMaximum;
+
+kernels!(ArgMaximum, "argmax": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128);
+kernels!(ArgMaximum, "argmaximum": f16, bf16, f32, f64);
+
+impl<T: Item> Operation<T> for ArgMaximum
+where
+    ArgMaximum: Kernel<T>,
+{
+    type Arity = Single;
+    type Raw = Indexed<T>;
+    type Output = Indexed<T>;
+    const NAME: &'static str = "index of the maximum";
+    const CLASS: Class = Class::Indexed;
+
+    fn nothing() -> Option<Self::Raw> {
+        None
+    }
+
+    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
+        first_greatest_or_nan(first, others)
+    }
+
+    fn moved(raw: Self::Raw, start: u64) -> Self::Raw {
+        Indexed::new(raw.value, raw.index + start)
+    }
+
+    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
+        Ok(raw)
+    }
+}

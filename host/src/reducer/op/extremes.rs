@@ -1,0 +1,211 @@
+//! The least and the greatest.
+
+use half::{bf16, f16};
+
+use crate::reducer::{
+    Error, Extremes, Item, Operation, Single,
+    operation::{kernels, private::Kernel},
+    order::{greater, greater_or_nan, lesser, lesser_or_nan},
+    shapes::Class,
+};
+
+/// The least element. It is not defined for no elements: [`Error::Empty`].
+///
+/// Floats by IEEE 754-2019's `minimumNumber`: NaNs are passed over, -0 is less than +0, and nothing but NaNs gives NaN. For a
+/// NaN that is not passed over, see [`Minimum`].
+///
+/// ```
+/// use warpfold::{Device, DeviceChoice, Min};
+///
+/// let device = Device::open(DeviceChoice::Simulator)?;
+/// assert_eq!(device.reduce(&[3, -7, 5], Min)?, -7);
+/// assert_eq!(device.reduce(&[2.0, f64::NAN, 1.0], Min)?, 1.0);
+/// assert!(device.reduce::<&[i32], _>(&[], Min).is_err());
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Min;
+
+kernels!(Min, "min": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
+
+impl<T: Item> Operation<T> for Min
+where
+    Min: Kernel<T>,
+{
+    type Arity = Single;
+    type Raw = T;
+    type Output = T;
+    const NAME: &'static str = "minimum";
+    const CLASS: Class = Class::Extreme;
+
+    fn nothing() -> Option<Self::Raw> {
+        None
+    }
+
+    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
+        lesser(first, others)
+    }
+
+    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
+        Ok(raw)
+    }
+}
+
+/// The greatest element. It is not defined for no elements: [`Error::Empty`].
+///
+/// Floats by IEEE 754-2019's `maximumNumber`: NaNs are passed over, +0 is greater than -0, and nothing but NaNs gives NaN. For
+/// a NaN that is not passed over, see [`Maximum`].
+///
+/// ```
+/// use warpfold::{Device, DeviceChoice, Max};
+///
+/// let device = Device::open(DeviceChoice::Simulator)?;
+/// assert_eq!(device.reduce(&[3, -7, 5], Max)?, 5);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Max;
+
+kernels!(Max, "max": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
+
+impl<T: Item> Operation<T> for Max
+where
+    Max: Kernel<T>,
+{
+    type Arity = Single;
+    type Raw = T;
+    type Output = T;
+    const NAME: &'static str = "maximum";
+    const CLASS: Class = Class::Extreme;
+
+    fn nothing() -> Option<Self::Raw> {
+        None
+    }
+
+    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
+        greater(first, others)
+    }
+
+    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
+        Ok(raw)
+    }
+}
+
+/// The least element, or NaN if there is one. It is not defined for no elements: [`Error::Empty`].
+///
+/// Floats by IEEE 754-2019's `minimum`: any NaN gives NaN, and -0 is less than +0. Integers as [`Min`].
+///
+/// ```
+/// use warpfold::{Device, DeviceChoice, Minimum};
+///
+/// let device = Device::open(DeviceChoice::Simulator)?;
+/// assert!(device.reduce(&[2.0, f64::NAN, 1.0], Minimum)?.is_nan());
+/// assert_eq!(device.reduce(&[2.0, 1.0], Minimum)?, 1.0);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Minimum;
+
+kernels!(Minimum, "min": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128);
+kernels!(Minimum, "minimum": f16, bf16, f32, f64);
+
+impl<T: Item> Operation<T> for Minimum
+where
+    Minimum: Kernel<T>,
+{
+    type Arity = Single;
+    type Raw = T;
+    type Output = T;
+    const NAME: &'static str = "minimum";
+    const CLASS: Class = Class::Extreme;
+
+    fn nothing() -> Option<Self::Raw> {
+        None
+    }
+
+    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
+        lesser_or_nan(first, others)
+    }
+
+    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
+        Ok(raw)
+    }
+}
+
+/// The greatest element, or NaN if there is one. It is not defined for no elements: [`Error::Empty`].
+///
+/// Floats by IEEE 754-2019's `maximum`: any NaN gives NaN, and +0 is greater than -0. Integers as [`Max`].
+///
+/// ```
+/// use warpfold::{Device, DeviceChoice, Maximum};
+///
+/// let device = Device::open(DeviceChoice::Simulator)?;
+/// assert!(device.reduce(&[2.0, f64::NAN, 1.0], Maximum)?.is_nan());
+/// assert_eq!(device.reduce(&[2.0, 1.0], Maximum)?, 2.0);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Maximum;
+
+kernels!(Maximum, "max": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128);
+kernels!(Maximum, "maximum": f16, bf16, f32, f64);
+
+impl<T: Item> Operation<T> for Maximum
+where
+    Maximum: Kernel<T>,
+{
+    type Arity = Single;
+    type Raw = T;
+    type Output = T;
+    const NAME: &'static str = "maximum";
+    const CLASS: Class = Class::Extreme;
+
+    fn nothing() -> Option<Self::Raw> {
+        None
+    }
+
+    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
+        greater_or_nan(first, others)
+    }
+
+    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
+        Ok(raw)
+    }
+}
+
+/// The least and the greatest element at once, as [`Min`] and [`Max`] find them. It is not defined for no elements: [`Error::Empty`].
+///
+/// ```
+/// use warpfold::{Device, DeviceChoice, Extremes, MinMax};
+///
+/// let device = Device::open(DeviceChoice::Simulator)?;
+/// assert_eq!(device.reduce(&[3, -7, 5], MinMax)?, Extremes { min: -7, max: 5 });
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct MinMax;
+
+kernels!(MinMax, "minmax": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
+
+impl<T: Item> Operation<T> for MinMax
+where
+    MinMax: Kernel<T>,
+{
+    type Arity = Single;
+    type Raw = Extremes<T>;
+    type Output = Extremes<T>;
+    const NAME: &'static str = "minimum and maximum";
+    const CLASS: Class = Class::Extreme;
+
+    fn nothing() -> Option<Self::Raw> {
+        None
+    }
+
+    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
+        Extremes { min: lesser(first.min, others.min), max: greater(first.max, others.max) }
+    }
+
+    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
+        Ok(raw)
+    }
+}

@@ -1,0 +1,66 @@
+//! What an operation is to the host.
+
+use bytemuck::Pod;
+
+use super::{Error, Item, input::Arity, shapes::Class};
+
+/// An operation over elements of type `T`: a type without data, such as [`Sum`](super::Sum).
+///
+/// It is associative and commutative (over floats: up to rounding), so the device may combine elements in any order; the one
+/// that it takes depends on the number of elements, their alignment and the device alone, so a result is the same bits in
+/// each run. The trait cannot be implemented outside this crate.
+pub trait Operation<T: Item>: Copy + Default + Send + Sync + private::Kernel<T> + 'static {
+    /// [`Single`](super::Single) for one input, [`Pair`](super::Pair) for two of the same length.
+    type Arity: Arity;
+    /// What the kernel leaves in memory: a partial result, which can be [combined](Self::combine) with others.
+    type Raw: Pod + Send + Sync;
+    /// What [`finish`](Self::finish) makes of it.
+    type Output;
+    /// As messages call it.
+    const NAME: &'static str;
+    /// What its kernel is like, for the choice of a launch.
+    const CLASS: Class;
+    /// The most elements for which the kernel is exact.
+    const MOST: u64 = u64::MAX;
+
+    /// The raw result of no elements; `None` if there is none.
+    fn nothing() -> Option<Self::Raw>;
+
+    /// The raw result of all elements, from those of the first and of the others.
+    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw;
+
+    /// The raw result of the same elements where they begin at index `start` of a longer input.
+    #[must_use]
+    fn moved(raw: Self::Raw, start: u64) -> Self::Raw {
+        let _ = start;
+        raw
+    }
+
+    /// The result for `n` elements.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Overflow`] of a [`CheckedSum`](super::CheckedSum).
+    fn finish(raw: Self::Raw, n: u64) -> Result<Self::Output, Error>;
+}
+
+pub(super) mod private {
+    /// The kernel of an operation over a type.
+    pub trait Kernel<T> {
+        const KERNEL: &'static str;
+    }
+}
+
+/// Names the kernels of an operation, `reduce_<name>_<type>`. Where the bits are the same for two types, one kernel does both:
+/// `i64 as u64`.
+macro_rules! kernels {
+    ($op:ty, $name:literal: $($type:ident $(as $same:ident)?),* $(,)?) => {$(
+        impl $crate::reducer::operation::private::Kernel<$type> for $op {
+            const KERNEL: &'static str =
+                $crate::reducer::operation::kernels!(@ $name $type $($same)?);
+        }
+    )*};
+    (@ $name:literal $type:ident) => { concat!("reduce_", $name, "_", stringify!($type)) };
+    (@ $name:literal $type:ident $same:ident) => { concat!("reduce_", $name, "_", stringify!($same)) };
+}
+pub(super) use kernels;

@@ -1,0 +1,318 @@
+//! Which launch suits an input: the one place where block sizes and chunk lengths are chosen.
+//!
+//! A kernel gives each block `span` packs of 16 bytes, one after another, and the last block combines what the blocks found.
+//! So the grid follows from the input, and what is chosen is the block and the span.
+
+use crate::device::{DeviceInfo, WORKSPACE_BYTES};
+
+/// Bytes of a pack, which a thread loads in one instruction.
+pub const PACK_BYTES: u64 = 16;
+/// The most blocks of a launch: each of them writes a result that the last one reads.
+pub const MOST_BLOCKS: u64 = 1 << 16;
+/// The most 32-bit words of a block's result, each of which takes a 64-bit word of the workspace.
+const MOST_WORDS: u64 = 8;
+const _: () = assert!(MOST_BLOCKS * MOST_WORDS * 8 <= WORKSPACE_BYTES);
+
+/// What the inner loop of a kernel is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// An addition, multiplication or bit operation for each element.
+    Sum,
+    /// A comparison.
+    Extreme,
+    /// A comparison that keeps an index.
+    Indexed,
+    /// Two inputs.
+    Pair,
+    /// Several additions for each element, such as an addition with its rounding error.
+    Compensated,
+    /// Several values of state, in `f64`.
+    Moments,
+    /// Exact sums of floats, in integers.
+    Exact,
+}
+
+/// Where an input lies in the device's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Address of the first element; of the first input of a pair.
+    pub address: u64,
+    /// Bytes of an element: 1, 2, 4, 8 or 16.
+    pub element_bytes: u64,
+    /// Number of elements.
+    pub n: u64,
+}
+
+impl Extent {
+    /// Whole packs from the first address on that is a multiple of [`PACK_BYTES`]. The elements before and behind them belong to
+    /// the first and the last block.
+    pub fn packs(&self) -> u64 {
+        let in_pack = PACK_BYTES / self.element_bytes;
+        let before = self.address.wrapping_neg() % PACK_BYTES / self.element_bytes;
+        self.n.saturating_sub(before) / in_pack
+    }
+}
+
+/// What of a device the choice depends on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Machine {
+    /// Multiprocessors.
+    pub multiprocessors: u32,
+    /// Bytes of the L2 cache.
+    pub l2_bytes: u64,
+    /// See [`DeviceInfo::peak_bytes_per_second`](crate::device::DeviceInfo::peak_bytes_per_second).
+    pub peak_bytes_per_second: Option<f64>,
+}
+
+impl Machine {
+    /// Where the driver does not tell the size of L2: an H100's.
+    const USUAL_L2_BYTES: u64 = 50 << 20;
+
+    /// Of a device.
+    pub fn new(info: &DeviceInfo) -> Self {
+        Self {
+            multiprocessors: info.multiprocessors,
+            l2_bytes: info.l2_bytes.unwrap_or(Self::USUAL_L2_BYTES),
+            peak_bytes_per_second: info.peak_bytes_per_second,
+        }
+    }
+
+    /// Whether its memory is so fast that a block should stay for several rounds: an H200's is, an H100's is not.
+    fn has_fast_memory(&self) -> bool {
+        self.peak_bytes_per_second.is_some_and(|peak| peak > 4e12)
+    }
+}
+
+/// The launch of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shape {
+    /// Number of blocks, at least 1.
+    pub grid: u32,
+    /// Threads of a block.
+    pub block: u32,
+    /// Packs of 16 bytes that a block takes.
+    pub span: u64,
+    /// The part of the input that is to stay in the L2 cache.
+    pub keep: f32,
+}
+
+impl Shape {
+    /// An upper bound on the number of operations between an element and the result, for elements of so many bytes, in whatever
+    /// order the kernel combines them.
+    ///
+    /// ```
+    /// use warpfold::reducer::shapes::Shape;
+    ///
+    /// let shape = Shape { grid: 132, block: 256, span: 2048, keep: 1.0 };
+    /// // 8 packs of 4 elements and two at the edges for a thread, its block, and the last block over all of them.
+    /// assert!((34..80).contains(&shape.depth(4)));
+    /// ```
+    pub fn depth(&self, element_bytes: u64) -> u64 {
+        let tree = |leaves: u64| u64::from(leaves.next_power_of_two().ilog2());
+        let block = u64::from(self.block);
+        let in_thread = self.span.div_ceil(block).saturating_mul(PACK_BYTES / element_bytes) + 2;
+        let of_blocks = u64::from(self.grid).div_ceil(block) + 1;
+        in_thread.saturating_add(2 * (tree(block) + 1) + of_blocks)
+    }
+}
+
+/// What is chosen for inputs up to a size.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    /// Packs of all inputs together.
+    up_to: u64,
+    threads: Threads,
+    /// Packs of a thread: of its first round, which are loaded before the first is used, or of several.
+    each: u32,
+    /// Whether the last block has no packs and only combines.
+    extra: bool,
+}
+
+/// Threads of a block.
+#[derive(Clone, Copy, Debug)]
+enum Threads {
+    Fixed(u32),
+    /// As many as one block needs for all, if each takes four packs: the power of two above, at least 64 and at most 512.
+    OneBlock,
+    /// As many as give each multiprocessor one block: the power of two above, at least 256 and at most 1024.
+    OneBlockEach,
+}
+
+const fn row(up_to: u64, threads: Threads, each: u32, extra: bool) -> Row {
+    Row { up_to, threads, each, extra }
+}
+
+/// The table for the sums of 4-byte elements, from the measurements in bench/NOTEBOOK.md (attempts 6 and 11). A single block has
+/// nothing to combine with others; a few MiB are read fastest by one block on each multiprocessor; the more blocks there are, the
+/// larger they should be.
+const STREAMING: &[Row] = &[
+    row(1 << 12, Threads::OneBlock, 8, false),
+    row(1 << 15, Threads::Fixed(128), 4, false),
+    row(1 << 17, Threads::Fixed(256), 4, false),
+    row(1 << 20, Threads::OneBlockEach, 8, false),
+    row(1 << 25, Threads::Fixed(512), 8, false),
+    row(u64::MAX, Threads::Fixed(1024), 8, true),
+];
+
+/// The same where the memory is faster (an H200): a block that stays for four rounds spares its beginnings and ends.
+const STREAMING_FAST: &[Row] = &[
+    row(1 << 12, Threads::OneBlock, 8, false),
+    row(1 << 15, Threads::Fixed(128), 4, false),
+    row(1 << 17, Threads::Fixed(256), 4, false),
+    row(1 << 20, Threads::OneBlockEach, 8, false),
+    row(1 << 23, Threads::Fixed(512), 32, false),
+    row(1 << 25, Threads::Fixed(512), 8, true),
+    row(u64::MAX, Threads::Fixed(512), 32, true),
+];
+
+/// Blocks that clear and merge a table in shared memory should be few.
+const EXACT: &[Row] = &[row(1 << 18, Threads::Fixed(256), 4, false), row(u64::MAX, Threads::Fixed(256), 16, false)];
+
+const fn rows(class: Class, fast: bool) -> &'static [Row] {
+    match class {
+        Class::Exact => EXACT,
+        Class::Sum | Class::Extreme | Class::Indexed | Class::Pair | Class::Compensated | Class::Moments => {
+            if fast {
+                STREAMING_FAST
+            } else {
+                STREAMING
+            }
+        }
+    }
+}
+
+/// The launch for an input.
+///
+/// ```
+/// use warpfold::reducer::shapes::{Class, Extent, Machine, shape};
+///
+/// let h100 = Machine { multiprocessors: 132, l2_bytes: 50 << 20, peak_bytes_per_second: Some(3.35e12) };
+/// let shape = shape(Extent { address: 4, element_bytes: 4, n: 1 << 20 }, Class::Sum, &h100);
+/// assert!(u64::from(shape.grid) * shape.span >= (1 << 18) - 1);
+/// ```
+pub fn shape(input: Extent, class: Class, machine: &Machine) -> Shape {
+    let packs = input.packs();
+    let all_packs = packs.saturating_mul(if class == Class::Pair { 2 } else { 1 });
+    let rows = rows(class, machine.has_fast_memory());
+    let row = rows.iter().find(|row| all_packs <= row.up_to).unwrap_or(&rows[rows.len() - 1]);
+
+    let above = |threads: u64, least, most| threads.next_power_of_two().clamp(least, most) as u32;
+    let block = match row.threads {
+        Threads::Fixed(threads) => threads,
+        Threads::OneBlock => above(packs.div_ceil(4), 64, 512),
+        Threads::OneBlockEach => {
+            above(packs.div_ceil(u64::from(row.each) * u64::from(machine.multiprocessors)), 256, 1024)
+        }
+    };
+    let mut span = u64::from(block) * u64::from(row.each);
+    while packs.div_ceil(span) >= MOST_BLOCKS {
+        span *= 2;
+    }
+    let grid = packs.div_ceil(span).max(1) as u32 + u32::from(row.extra);
+    Shape { grid, block, span, keep: keep(all_packs.saturating_mul(PACK_BYTES), machine.l2_bytes) }
+}
+
+/// The part of an input of so many bytes that is to stay in L2. Of an input that is larger than L2 the rest is marked to go first:
+/// otherwise it would evict its own beginning before it is read again, or what a kernel has just written of its end. GPUs know
+/// sixteenths, and round up. (bench/NOTEBOOK.md, attempts 13 and 14.)
+fn keep(bytes: u64, l2_bytes: u64) -> f32 {
+    if bytes / 4 <= l2_bytes / 5 {
+        return 1.0;
+    }
+    let sixteenths = u128::from(l2_bytes / 3) * 16 / u128::from(bytes);
+    sixteenths.max(1) as f32 / 16.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLASSES: [Class; 7] =
+        [Class::Sum, Class::Extreme, Class::Indexed, Class::Pair, Class::Compensated, Class::Moments, Class::Exact];
+
+    const H100: Machine = Machine { multiprocessors: 132, l2_bytes: 50 << 20, peak_bytes_per_second: Some(3.35e12) };
+
+    /// Each size near a power of two, and those between.
+    fn sizes() -> impl Iterator<Item = u64> {
+        let near = |power: u64| [power - 1, power, power.saturating_add(1), power.saturating_add(power / 3)];
+        (0..64).flat_map(move |bits| near(1 << bits)).chain([u64::MAX - 1, u64::MAX])
+    }
+
+    fn extents() -> impl Iterator<Item = Extent> {
+        [1u64, 2, 4, 8, 16].into_iter().flat_map(|element_bytes| {
+            let offsets = (0..PACK_BYTES).step_by(element_bytes as usize);
+            offsets.flat_map(move |offset| sizes().map(move |n| Extent { address: 256 + offset, element_bytes, n }))
+        })
+    }
+
+    #[test]
+    fn every_element_is_in_one_part() {
+        for extent in extents() {
+            let Extent { address, element_bytes, n } = extent;
+            let (n, size) = (u128::from(n), u128::from(element_bytes));
+            let packs = u128::from(extent.packs());
+            // The first element of the first pack is the first on a multiple of 16 bytes.
+            let before = (0..).find(|i| (u128::from(address) + i * size) % 16 == 0).unwrap().min(n);
+            let behind = n - before - packs * 16 / size;
+            assert!(behind < 16 / size, "{extent:?}: {behind} elements behind {packs} packs");
+            for class in CLASSES {
+                let Shape { grid, block, span, .. } = shape(extent, class, &H100);
+                let (grid, span) = (u128::from(grid), u128::from(span));
+                // Block b takes packs b * span up to (b + 1) * span: all of them, and no block but the last is without any.
+                assert!(grid * span >= packs, "{extent:?} {class:?}");
+                assert!(grid <= 2 || (grid - 2) * span < packs, "{extent:?} {class:?}");
+                assert!(block.is_multiple_of(32) && (32..=1024).contains(&block));
+            }
+        }
+    }
+
+    #[test]
+    fn grids_fit_the_workspace() {
+        for (extent, class) in extents().flat_map(|extent| CLASSES.map(|class| (extent, class))) {
+            for multiprocessors in [1, 16, 132, 1000] {
+                for peak_bytes_per_second in [None, Some(3e12), Some(5e12)] {
+                    let shape = shape(extent, class, &Machine { multiprocessors, peak_bytes_per_second, ..H100 });
+                    assert!((1..=MOST_BLOCKS).contains(&u64::from(shape.grid)), "{extent:?} {class:?}: {shape:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn tables_are_in_order_and_end_with_everything() {
+        for rows in CLASSES.into_iter().flat_map(|class| [rows(class, false), rows(class, true)]) {
+            assert!(rows.windows(2).all(|rows| rows[0].up_to < rows[1].up_to));
+            assert_eq!(rows.last().unwrap().up_to, u64::MAX);
+        }
+    }
+
+    #[test]
+    fn a_small_input_is_one_block() {
+        for n in [0, 1, 31, 1024, 4096, 16_384] {
+            let shape = shape(Extent { address: 0, element_bytes: 4, n }, Class::Sum, &H100);
+            assert_eq!((shape.grid, shape.keep), (1, 1.0), "{n}: {shape:?}");
+        }
+        assert!(shape(Extent { address: 0, element_bytes: 4, n: 16_388 }, Class::Sum, &H100).grid > 1);
+    }
+
+    #[test]
+    fn what_is_larger_than_l2_keeps_a_third_of_it() {
+        assert_eq!(keep(0, 50 << 20), 1.0);
+        assert_eq!(keep(40 << 20, 50 << 20), 1.0);
+        let sixteenths = |bytes: u64| keep(bytes, 50 << 20) * 16.0;
+        assert_eq!([64 << 20, 128 << 20, 256 << 20].map(sixteenths), [4.0, 2.0, 1.0]);
+        // At least one: the fraction must be more than 0.
+        assert_eq!([1 << 30, u64::MAX].map(sixteenths), [1.0, 1.0]);
+    }
+
+    #[test]
+    fn the_depth_is_that_of_the_longest_way() {
+        // A thread of one block takes 8 packs of 4 elements, the block has 5 levels within a warp and 5 beyond.
+        let shape = Shape { grid: 1, block: 1024, span: 8192, keep: 1.0 };
+        assert!(shape.depth(4) >= 8 * 4 + 10);
+        // Each thread of the last block takes 8 results of blocks more.
+        let shape = Shape { grid: 8192, block: 1024, span: 8192, keep: 1.0 };
+        assert!(shape.depth(4) >= 8 * 4 + 10 + 8 + 10);
+        assert!(Shape { grid: 8192, block: 32, span: u64::MAX, keep: 1.0 }.depth(1) > 1 << 60);
+    }
+}

@@ -1,0 +1,252 @@
+//! The exact sum of floats, rounded once: the same bits on every device, for any grid, in any order.
+//!
+//! What most additions of floats lose is lost nowhere here. A thread carries its sum as an unevaluated sum of `f64`s, whose
+//! additions it either proves exact or takes the rounding error of, which is an `f64` again (D. E. Knuth, *The Art of Computer
+//! Programming*, vol. 2, 4.2.2, theorem B; O. Møller 1965). What is left over goes to the block's long accumulator, in integers.
+//! In the end the block's sums go there too, and from there to the grid's; whose block draws the last ticket passes on the
+//! carries and rounds to nearest even.
+//!
+//! So ordinary data costs a few additions an element, beside which the memory stays busy. A batch of numbers more than about 2^29
+//! apart (`f64`: 2^53) is added once more, one by one; of numbers more than 2^106 apart, the smaller ones go to the long
+//! accumulator, which costs most.
+//!
+//! # The launch's contract
+//!
+//! That of the [other kernels](super), but that `n` may be 0, a block takes fewer than 2^30 elements, and `slots` holds 74 words of 64
+//! bits whatever the grid. No block waits for another.
+
+mod accumulator;
+mod cells;
+pub mod item;
+
+use self::accumulator::Accumulator;
+use self::cells::Cells;
+pub use self::cells::{NARROW_LIMBS, WIDE_LIMBS};
+use self::item::Float;
+use super::source::{One, Source};
+use super::unroll::each;
+use core::mem::MaybeUninit;
+use cuda_std::ext::streaming::Policy;
+use cuda_std::ext::{atomic, control, grid, target};
+use cuda_std::{address_space, thread, warp};
+
+/// Lanes of a warp.
+const WARP: u32 = 32;
+
+/// Loads that are under way at once, at most, below sm_90.
+const OLD_LOADS: usize = 2;
+
+/// What there was beside finite numbers: bits of [`Raw::flags`].
+pub mod flag {
+    /// A NaN.
+    pub const NAN: u32 = 1;
+    /// Positive infinity.
+    pub const POSITIVE_INFINITY: u32 = 2;
+    /// Negative infinity.
+    pub const NEGATIVE_INFINITY: u32 = 4;
+    /// Something that is not -0.
+    pub const NUMBERS: u32 = 8;
+    /// Something, and nothing but -0.
+    pub const MINUS_ZEROS: u32 = 16;
+}
+
+/// An exact sum.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Raw<V, const LIMBS: usize> {
+    /// The sum, rounded to nearest even. The sum of nothing is 0, of nothing but -0 it is -0, of a NaN or infinities of both
+    /// signs it is NaN.
+    pub value: V,
+    /// What there was, as [`flag`]s.
+    pub flags: u32,
+    /// The sum of the finite numbers in two's complement, the lowest limb first: in units of `2^-1074` for `f64`, of `2^-210`
+    /// for the others.
+    pub limbs: [u32; LIMBS],
+}
+
+/// Whether this block drew the last ticket.
+#[address_space(shared)]
+static mut IS_LAST: [MaybeUninit<u32>; 1] = [const { MaybeUninit::uninit() }; 1];
+
+/// The sum of the grid's elements in `output`.
+///
+/// `LOADS` 128-bit loads of a thread are under way at once.
+///
+/// # Safety
+/// The launch's contract (see the module).
+#[inline(always)]
+pub unsafe fn exact<T: Float, const LIMBS: usize, const LOADS: usize>(
+    input: *const T,
+    n: usize,
+    span: usize,
+    keep: f32,
+    output: *mut Raw<T::Value, LIMBS>,
+    slots: *mut u64,
+) {
+    grid::launch_dependents();
+    let is_last = (&raw mut IS_LAST).cast::<u32>();
+    let blocks = thread::grid_dim_x();
+    let tid = thread::thread_idx_x();
+    // SAFETY: the block's cells are cleared before and read after all have added to them, parted by barriers; the grid's are
+    // read behind fence, ticket and fence.
+    unsafe {
+        Cells::<LIMBS>::clear();
+        thread::sync_threads();
+
+        let parts = warp_sum(chunk_sum::<T, LIMBS, LOADS>(input, n, span, keep)).parts();
+        if tid.is_multiple_of(WARP) {
+            let mut part = 0;
+            while part < 2 {
+                control::no_unroll();
+                Cells::<LIMBS>::add(if part == 0 { parts[0] } else { parts[1] });
+                part += 1;
+            }
+            if parts[0].to_bits() != (-0.0f64).to_bits() {
+                Cells::<LIMBS>::note_numbers();
+            }
+        }
+        thread::sync_threads();
+
+        if blocks > 1 {
+            let cells = slots.add(1);
+            Cells::<LIMBS>::add_to_grid(cells);
+            thread::sync_threads();
+            if tid == 0 {
+                thread::device_fence();
+                let drawn = atomic::inc(slots.cast(), blocks - 1);
+                thread::device_fence();
+                *is_last = u32::from(drawn == blocks - 1);
+            }
+            thread::sync_threads();
+            if *is_last == 0 {
+                return;
+            }
+            Cells::<LIMBS>::take_from_grid(cells);
+            thread::sync_threads();
+        }
+        if tid == 0 {
+            Cells::<LIMBS>::finish(n, output);
+        }
+    }
+}
+
+/// The sum of the thread's elements.
+///
+/// # Safety
+/// The launch's contract; the block's cells are cleared.
+#[inline(always)]
+unsafe fn chunk_sum<T: Float, const LIMBS: usize, const LOADS: usize>(
+    input: *const T,
+    n: usize,
+    span: usize,
+    keep: f32,
+) -> Accumulator<LIMBS> {
+    let (block, blocks) = (thread::block_idx_x() as usize, thread::grid_dim_x() as usize);
+    let (tid, threads) = (thread::thread_idx_x(), thread::block_dim_x());
+    let source = One(input);
+    let head = source.to_boundary().min(n);
+    let packs = (n - head) / T::LANES;
+    let tail = head + packs * T::LANES;
+    // A block may have no packs.
+    let begin = (block * span).min(packs);
+    let count = (packs - begin).min(span) as u32;
+    // The text for old devices is short.
+    let loads = if target::arch() >= 900 { LOADS } else { LOADS.min(OLD_LOADS) };
+
+    let policy = Policy::keep(keep);
+    let mut sum = Accumulator::EMPTY;
+    // SAFETY: packs below `count` are the block's, on a boundary; elements before `head`, and from `tail` to `n`, are there.
+    unsafe {
+        let part = source.skip(head + begin * T::LANES);
+        part.prefetch_if(tid as usize, tid < count);
+        grid::wait_for_dependencies();
+
+        let mut first = tid;
+        while first < count {
+            control::no_unroll();
+            let mut batch = [T::MINUS_ZEROS; LOADS];
+            let place = |load: usize| first + load as u32 * threads;
+            if place(loads - 1) < count {
+                each(loads, |load| batch[load] = part.pack(place(load) as usize, policy));
+            } else {
+                each(loads, |load| {
+                    let is_there = place(load) < count;
+                    let pack = part.pack_if(place(load) as usize, policy, is_there);
+                    batch[load] = if is_there { pack } else { T::MINUS_ZEROS };
+                });
+            }
+
+            let mut attempt = sum;
+            let mut is_exact = true;
+            each(loads, |load| each(T::LANES, |lane| is_exact &= attempt.try_add(T::lane(batch[load], lane))));
+            if is_exact {
+                sum = attempt;
+            } else {
+                // Once more, singly. What is in a single `f64` comes first, so that a new one begins.
+                let mut x = sum.take_single();
+                let mut i = 0;
+                loop {
+                    control::no_unroll();
+                    // The next one is on its way while this one is added.
+                    let place = place(i / T::LANES);
+                    let is_there = i < loads * T::LANES && place < count;
+                    let next = part.item_if(place as usize * T::LANES + i % T::LANES, is_there);
+                    sum.add(x);
+                    if !is_there {
+                        break;
+                    }
+                    x = next.widen();
+                    i += 1;
+                }
+            }
+            first += loads as u32 * threads;
+        }
+
+        // What lies before the first and behind the last pack: a few elements each.
+        let mut x = sum.take_single();
+        let mut edge = 0;
+        loop {
+            control::no_unroll();
+            sum.add(x);
+            if edge == 2 {
+                break;
+            }
+            let (from, to, is_here) = if edge == 0 { (0, head, block == 0) } else { (tail, n, block + 1 == blocks) };
+            let is_one = is_here && (tid as usize) < to - from;
+            let item = source.item_if(from + tid as usize, is_one);
+            x = if is_one { item.widen() } else { -0.0 };
+            edge += 1;
+        }
+    }
+    sum
+}
+
+/// The sum of the warp's elements; true in lane 0 only. Nothing is in single `f64`s.
+///
+/// # Safety
+/// All 32 lanes call this together; the block's cells are cleared.
+#[inline(always)]
+unsafe fn warp_sum<const LIMBS: usize>(sum: Accumulator<LIMBS>) -> Accumulator<LIMBS> {
+    let mut sum = sum;
+    let mut parts = sum.parts();
+    let mut step = 0;
+    while step < 2 * WARP.ilog2() {
+        control::no_unroll();
+        // First the high parts, then the low ones.
+        let delta = (WARP / 2) >> (step / 2);
+        if step.is_multiple_of(2) {
+            parts = sum.parts();
+        }
+        // SAFETY: the caller brings the whole warp.
+        unsafe {
+            let x = warp::warp_shuffle_down(u32::MAX, parts[0], delta, WARP).0;
+            // Only what is wanted is added, since what is left over goes to the cells. A low part of +0 is nothing, too.
+            if thread::thread_idx_x() % WARP < delta && (step.is_multiple_of(2) || x != 0.0) {
+                sum.add(x);
+            }
+        }
+        parts[0] = parts[1];
+        step += 1;
+    }
+    sum
+}

@@ -1,0 +1,42 @@
+//! Faulty twins of the production reducer, whose blocks leave {value, tag} in words that the last block polls.
+//!
+//! Some mistakes are no race: a word that is not waited for, or not cleared. They show in what memory holds afterwards, if not
+//! in every order of the blocks; where a poll never ends, that is what is reported.
+
+use std::collections::BTreeSet;
+
+use super::{Outcome, difference, module, plan, run};
+
+/// Orders of warps and blocks.
+const ORDERS: u64 = 16;
+
+#[test]
+fn mutants_of_the_production_reducer_are_found() {
+    let plan = plan("reducer.json");
+    let mut failures = Vec::new();
+    let mut classes = BTreeSet::new();
+    for case in &plan.cases {
+        let text = module(case);
+        let outcomes: Vec<Outcome> = (0..ORDERS).map(|seed| run(case, &text, Some(seed).filter(|s| *s > 0))).collect();
+        let class = case.mutation.as_ref().map_or("clean", |mutation| &*mutation.class);
+        let base = case.mutation.as_ref().map_or(case, |mutation| {
+            plan.cases.iter().find(|base| base.name == mutation.of).expect("a mutant is one of a case")
+        });
+        let right = run(base, &module(base), None).buffers;
+        let is_as_said = |outcome: &Outcome| match class {
+            "clean" => outcome.classes().is_empty() && outcome.buffers == right,
+            "wrong-result" => outcome.classes().is_empty(),
+            class => outcome.classes().contains(class),
+        };
+        for (seed, outcome) in outcomes.iter().enumerate().filter(|(_, outcome)| !is_as_said(outcome)) {
+            let (name, difference, text) = (&case.name, difference(base, case), outcome.text());
+            failures.push(format!("{name}, seed {seed}, should be {class}:\n{difference}\n{text}"));
+        }
+        if class == "wrong-result" && outcomes.iter().all(|outcome| outcome.buffers == right) {
+            failures.push(format!("{} gives the right result in all orders", case.name));
+        }
+        classes.insert(class);
+    }
+    assert!(failures.is_empty(), "{} are not what they should be:\n\n{}", failures.len(), failures.join("\n\n"));
+    assert_eq!(classes, BTreeSet::from(["clean", "livelock", "misaligned", "out-of-bounds", "race", "wrong-result"]));
+}

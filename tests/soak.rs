@@ -1,0 +1,73 @@
+//! The soak, for seconds and on the simulator: it passes, repeats a call, and finds kernels that are wrong.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+/// The binary; on a machine without cargo, the one in the folder that `WARPFOLD_BIN_DIR` names.
+fn soak(args: &str) -> Command {
+    let binary = match env::var_os("WARPFOLD_BIN_DIR") {
+        Some(folder) => PathBuf::from(folder).join("soak"),
+        None => PathBuf::from(env!("CARGO_BIN_EXE_soak")),
+    };
+    let mut command = Command::new(binary);
+    command.args(["--device", "sim", "--quick"]).args(args.split_whitespace());
+    command
+}
+
+/// Exit status, stdout and stderr.
+fn texts(command: &mut Command) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let [stdout, stderr] = [stdout, stderr].map(|text| String::from_utf8(text).unwrap());
+    (status.code(), stdout, stderr)
+}
+
+/// The kernels with another distance in their first shuffle.
+fn faulty_kernels() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels/ptx");
+    for file in fs::read_dir(kernels).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        if name == "manifest.json" || name.starts_with("reduce_") {
+            let text = fs::read_to_string(&file).unwrap();
+            fs::write(folder.path().join(name), text.replace(", 16, 31, -1;", ", 15, 31, -1;")).unwrap();
+        }
+    }
+    folder
+}
+
+#[test]
+fn three_seconds_are_all_right() {
+    let (status, stdout, stderr) = texts(&mut soak("--seconds 3 --seed 7"));
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    let [first, last] = stdout.lines().collect::<Vec<_>>()[..] else { panic!("{stdout}") };
+    assert!(first.starts_with("device simulator") && first.ends_with("4 threads, 3 s, seed 7"), "{first}");
+    assert!(last.contains(" calls, all right; ") && !last.starts_with("0 calls"), "{last}");
+}
+
+#[test]
+fn a_wrong_result_ends_it_and_can_be_repeated() {
+    let faulty = faulty_kernels();
+    let run = |args: &str| texts(soak(args).env("WARPFOLD_PTX_DIR", faulty.path()));
+    let (status, stdout, stderr) = run("--seconds 60 --threads 2 --seed 7");
+    assert_eq!(status, Some(1), "{stdout}{stderr}");
+    let number = stderr.split("`soak --call ").nth(1).and_then(|rest| rest.split(' ').next());
+    let number = number.unwrap_or_else(|| panic!("{stderr}"));
+    assert!(stderr.contains("wrong"), "{stderr}");
+    // The same call goes wrong by itself, and not with the right kernels.
+    let (status, _, again) = run(&format!("--call {number}"));
+    assert_eq!(status, Some(1), "{again}");
+    let reason = again.trim_start_matches("error: ").trim();
+    assert!(stderr.contains(reason), "{stderr}{again}");
+    let (status, stdout, stderr) = texts(&mut soak(&format!("--call {number}")));
+    assert_eq!((status, &*stdout), (Some(0), &*format!("call {number} is right\n")), "{stderr}");
+}
+
+#[test]
+fn what_it_cannot_do_is_refused() {
+    for args in ["--threads 0", "--seconds many", "--call -1"] {
+        assert_eq!(texts(&mut soak(args)).0, Some(2), "{args}");
+    }
+}
