@@ -60,7 +60,7 @@ pub fn launch_dependents() {
 /// Waits until the grids that this one depends on have ended and all that they wrote is visible: PTX `griddepcontrol.wait`.
 /// It returns at once in a plain launch; below sm_90, it is nothing.
 ///
-/// It orders the loads and stores of [`streaming`](super::streaming) and the relaxed ones of [`atomic`](super::atomic) only:
+/// It orders the loads and stores of [`streaming`](super::streaming) and the relaxed ones of [`atomic`] only:
 /// the compiler may move others across it.
 ///
 /// # Panics
