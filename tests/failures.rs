@@ -231,10 +231,9 @@ fn a_gpu_is_lost_for_one_process() {
 }
 
 fn lose_the_device() {
-    let open = || Device::open(DeviceChoice::Cuda).unwrap();
     let lost = |error: &Error| matches!(error, Error::Device(DeviceError::Lost { .. }));
     {
-        let device = open();
+        let device = Device::open(DeviceChoice::Cuda).unwrap();
         let buffer = device.upload(&values()).unwrap();
         assert_eq!(device.reduce(&buffer, Sum).unwrap(), total());
         let stream = device.stream().unwrap();

@@ -316,11 +316,11 @@ mod tests {
     #[test]
     fn every_access_barrier_and_branch_has_a_line_in_its_rung() {
         let manifest = PtxLibrary::embedded().unwrap().manifest;
+        // The production kernels come without lines: nobody is led through them.
+        let is_led_through = |name: &str| !name.starts_with("reduce_");
         let mut kernels = 0;
         for (file, text) in EMBEDDED_FILES {
             let module = simt::ptx::parse(file, text).unwrap();
-            // The production kernels come without lines: nobody is led through them.
-            let is_led_through = |name: &str| !name.starts_with("reduce_");
             for kernel in
                 module.functions.iter().filter(|function| function.is_entry() && is_led_through(&function.name))
             {
@@ -359,7 +359,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(kernels, manifest.kernels.len());
+        assert_eq!(kernels, manifest.kernels.iter().filter(|kernel| is_led_through(&kernel.name)).count());
     }
 
     fn accesses_branches_or_waits(op: &Op) -> bool {
