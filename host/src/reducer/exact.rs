@@ -21,7 +21,7 @@ use flag::{MINUS_ZEROS, NAN, NEGATIVE_INFINITY, NUMBERS, POSITIVE_INFINITY};
 ///
 /// let device = Device::open(DeviceChoice::Simulator)?;
 /// assert_eq!(device.reduce(&[1.0f32, 1e30, -1e30], ReproducibleSum)?, 1.0);
-/// assert_eq!(device.reduce(&[1e-30, 1e300, 1e300, -1e300, -1e300], ReproducibleSum)?, 1e-30);
+/// assert_eq!(device.reduce(&[1e-30f64, 1e300, 1e300, -1e300, -1e300], ReproducibleSum)?, 1e-30);
 /// # Ok::<(), warpfold::Error>(())
 /// ```
 ///
