@@ -64,3 +64,44 @@ macro_rules! kernels {
     (@ $name:literal $type:ident $same:ident) => { concat!("reduce_", $name, "_", stringify!($same)) };
 }
 pub(super) use kernels;
+
+/// Implements an operation whose result is the raw one.
+macro_rules! operation {
+    (
+        impl<T: $bound:ident> $op:ident: $arity:ident, Class::$class:ident, $name:literal;
+        type Raw = $raw:ty;
+        fn nothing() = $nothing:expr;
+        fn combine($first:ident, $others:ident) = $combine:expr;
+        $(fn moved = $moved:path;)?
+    ) => {
+        impl<T: $bound> $crate::reducer::Operation<T> for $op
+        where
+            $op: $crate::reducer::operation::private::Kernel<T>,
+        {
+            type Arity = $arity;
+            type Raw = $raw;
+            type Output = $raw;
+            const NAME: &'static str = $name;
+            const CLASS: $crate::reducer::shapes::Class = $crate::reducer::shapes::Class::$class;
+
+            fn nothing() -> Option<$raw> {
+                $nothing
+            }
+
+            fn combine($first: $raw, $others: $raw) -> $raw {
+                $combine
+            }
+
+            $(
+                fn moved(raw: $raw, start: u64) -> $raw {
+                    $moved(raw, start)
+                }
+            )?
+
+            fn finish(raw: $raw, _n: u64) -> Result<$raw, $crate::reducer::Error> {
+                Ok(raw)
+            }
+        }
+    };
+}
+pub(super) use operation;

@@ -23,6 +23,11 @@ impl<T: Item> Indexed<T> {
     pub fn new(value: T, index: u64) -> Self {
         Self { value, index, ..Self::zeroed() }
     }
+
+    /// The same in an input that has `start` elements before this one's.
+    pub(super) fn moved(self, start: u64) -> Self {
+        Self::new(self.value, self.index + start)
+    }
 }
 
 impl<T: Item> PartialEq for Indexed<T> {

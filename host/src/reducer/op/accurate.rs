@@ -6,7 +6,7 @@ use half::{bf16, f16};
 use crate::reducer::{
     Compensated, Error, Item, Operation, Single,
     item::Accumulator,
-    operation::{kernels, private::Kernel},
+    operation::{kernels, operation, private::Kernel},
     shapes::Class,
 };
 
@@ -97,25 +97,9 @@ pub struct WideSum;
 
 kernels!(WideSum, "wide": f16, bf16, f32);
 
-impl<T: Item> Operation<T> for WideSum
-where
-    WideSum: Kernel<T>,
-{
-    type Arity = Single;
+operation! {
+    impl<T: Item> WideSum: Single, Class::Sum, "sum";
     type Raw = f64;
-    type Output = f64;
-    const NAME: &'static str = "sum";
-    const CLASS: Class = Class::Sum;
-
-    fn nothing() -> Option<Self::Raw> {
-        Some(0.0)
-    }
-
-    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
-        first + others
-    }
-
-    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
-        Ok(raw)
-    }
+    fn nothing() = Some(0.0);
+    fn combine(first, others) = first + others;
 }

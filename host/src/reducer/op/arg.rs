@@ -3,13 +3,12 @@
 use half::{bf16, f16};
 
 use crate::reducer::{
-    Error, Indexed, Item, Operation, Single,
-    operation::{kernels, private::Kernel},
+    Indexed, Item, Single,
+    operation::{kernels, operation},
     order::{first_greatest, first_greatest_or_nan, first_least, first_least_or_nan},
-    shapes::Class,
 };
 
-/// The least element and its index, the first of equal ones. It is not defined for no elements: [`Error::Empty`].
+/// The least element and its index, the first of equal ones. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
 ///
 /// Every number is less than a NaN, -0 is less than +0; nothing but NaNs gives the first.
 ///
@@ -26,34 +25,15 @@ pub struct ArgMin;
 
 kernels!(ArgMin, "argmin": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
 
-impl<T: Item> Operation<T> for ArgMin
-where
-    ArgMin: Kernel<T>,
-{
-    type Arity = Single;
+operation! {
+    impl<T: Item> ArgMin: Single, Class::Indexed, "index of the minimum";
     type Raw = Indexed<T>;
-    type Output = Indexed<T>;
-    const NAME: &'static str = "index of the minimum";
-    const CLASS: Class = Class::Indexed;
-
-    fn nothing() -> Option<Self::Raw> {
-        None
-    }
-
-    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
-        first_least(first, others)
-    }
-
-    fn moved(raw: Self::Raw, start: u64) -> Self::Raw {
-        Indexed::new(raw.value, raw.index + start)
-    }
-
-    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
-        Ok(raw)
-    }
+    fn nothing() = None;
+    fn combine(first, others) = first_least(first, others);
+    fn moved = Indexed::moved;
 }
 
-/// The greatest element and its index, the first of equal ones. It is not defined for no elements: [`Error::Empty`].
+/// The greatest element and its index, the first of equal ones. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
 ///
 /// Every number is greater than a NaN, +0 is greater than -0; nothing but NaNs gives the first.
 ///
@@ -70,34 +50,15 @@ pub struct ArgMax;
 
 kernels!(ArgMax, "argmax": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
 
-impl<T: Item> Operation<T> for ArgMax
-where
-    ArgMax: Kernel<T>,
-{
-    type Arity = Single;
+operation! {
+    impl<T: Item> ArgMax: Single, Class::Indexed, "index of the maximum";
     type Raw = Indexed<T>;
-    type Output = Indexed<T>;
-    const NAME: &'static str = "index of the maximum";
-    const CLASS: Class = Class::Indexed;
-
-    fn nothing() -> Option<Self::Raw> {
-        None
-    }
-
-    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
-        first_greatest(first, others)
-    }
-
-    fn moved(raw: Self::Raw, start: u64) -> Self::Raw {
-        Indexed::new(raw.value, raw.index + start)
-    }
-
-    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
-        Ok(raw)
-    }
+    fn nothing() = None;
+    fn combine(first, others) = first_greatest(first, others);
+    fn moved = Indexed::moved;
 }
 
-/// The least element and its index, the first of equal ones; or the first NaN, if there is one. It is not defined for no elements: [`Error::Empty`].
+/// The least element and its index, the first of equal ones; or the first NaN, if there is one. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
 ///
 /// -0 is less than +0. Integers as [`ArgMin`].
 ///
@@ -114,34 +75,15 @@ pub struct ArgMinimum;
 kernels!(ArgMinimum, "argmin": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128);
 kernels!(ArgMinimum, "argminimum": f16, bf16, f32, f64);
 
-impl<T: Item> Operation<T> for ArgMinimum
-where
-    ArgMinimum: Kernel<T>,
-{
-    type Arity = Single;
+operation! {
+    impl<T: Item> ArgMinimum: Single, Class::Indexed, "index of the minimum";
     type Raw = Indexed<T>;
-    type Output = Indexed<T>;
-    const NAME: &'static str = "index of the minimum";
-    const CLASS: Class = Class::Indexed;
-
-    fn nothing() -> Option<Self::Raw> {
-        None
-    }
-
-    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
-        first_least_or_nan(first, others)
-    }
-
-    fn moved(raw: Self::Raw, start: u64) -> Self::Raw {
-        Indexed::new(raw.value, raw.index + start)
-    }
-
-    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
-        Ok(raw)
-    }
+    fn nothing() = None;
+    fn combine(first, others) = first_least_or_nan(first, others);
+    fn moved = Indexed::moved;
 }
 
-/// The greatest element and its index, the first of equal ones; or the first NaN, if there is one. It is not defined for no elements: [`Error::Empty`].
+/// The greatest element and its index, the first of equal ones; or the first NaN, if there is one. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
 ///
 /// +0 is greater than -0. Integers as [`ArgMax`].
 ///
@@ -158,29 +100,10 @@ pub struct ArgMaximum;
 kernels!(ArgMaximum, "argmax": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128);
 kernels!(ArgMaximum, "argmaximum": f16, bf16, f32, f64);
 
-impl<T: Item> Operation<T> for ArgMaximum
-where
-    ArgMaximum: Kernel<T>,
-{
-    type Arity = Single;
+operation! {
+    impl<T: Item> ArgMaximum: Single, Class::Indexed, "index of the maximum";
     type Raw = Indexed<T>;
-    type Output = Indexed<T>;
-    const NAME: &'static str = "index of the maximum";
-    const CLASS: Class = Class::Indexed;
-
-    fn nothing() -> Option<Self::Raw> {
-        None
-    }
-
-    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
-        first_greatest_or_nan(first, others)
-    }
-
-    fn moved(raw: Self::Raw, start: u64) -> Self::Raw {
-        Indexed::new(raw.value, raw.index + start)
-    }
-
-    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
-        Ok(raw)
-    }
+    fn nothing() = None;
+    fn combine(first, others) = first_greatest_or_nan(first, others);
+    fn moved = Indexed::moved;
 }

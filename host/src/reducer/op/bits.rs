@@ -1,9 +1,8 @@
 //! Bits of integers.
 
 use crate::reducer::{
-    Error, Item, Operation, Single,
-    operation::{kernels, private::Kernel},
-    shapes::Class,
+    Item, Single,
+    operation::{kernels, operation},
 };
 
 /// An integer, bit by bit.
@@ -57,27 +56,11 @@ pub struct BitAnd;
 
 kernels!(BitAnd, "and": i8 as u8, u8, i16 as u16, u16, i32 as u32, u32, i64 as u64, u64, i128 as u128, u128);
 
-impl<T: Bits> Operation<T> for BitAnd
-where
-    BitAnd: Kernel<T>,
-{
-    type Arity = Single;
+operation! {
+    impl<T: Bits> BitAnd: Single, Class::Sum, "bitwise and";
     type Raw = T;
-    type Output = T;
-    const NAME: &'static str = "bitwise and";
-    const CLASS: Class = Class::Sum;
-
-    fn nothing() -> Option<Self::Raw> {
-        Some(T::ALL)
-    }
-
-    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
-        first.and(others)
-    }
-
-    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
-        Ok(raw)
-    }
+    fn nothing() = Some(T::ALL);
+    fn combine(first, others) = first.and(others);
 }
 
 /// The bits that are set in any element. Of nothing: none. For integers.
@@ -94,27 +77,11 @@ pub struct BitOr;
 
 kernels!(BitOr, "or": i8 as u8, u8, i16 as u16, u16, i32 as u32, u32, i64 as u64, u64, i128 as u128, u128);
 
-impl<T: Bits> Operation<T> for BitOr
-where
-    BitOr: Kernel<T>,
-{
-    type Arity = Single;
+operation! {
+    impl<T: Bits> BitOr: Single, Class::Sum, "bitwise or";
     type Raw = T;
-    type Output = T;
-    const NAME: &'static str = "bitwise or";
-    const CLASS: Class = Class::Sum;
-
-    fn nothing() -> Option<Self::Raw> {
-        Some(T::NONE)
-    }
-
-    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
-        first.or(others)
-    }
-
-    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
-        Ok(raw)
-    }
+    fn nothing() = Some(T::NONE);
+    fn combine(first, others) = first.or(others);
 }
 
 /// The bits that are set in an odd number of elements. Of nothing: none. For integers.
@@ -131,25 +98,9 @@ pub struct BitXor;
 
 kernels!(BitXor, "xor": i8 as u8, u8, i16 as u16, u16, i32 as u32, u32, i64 as u64, u64, i128 as u128, u128);
 
-impl<T: Bits> Operation<T> for BitXor
-where
-    BitXor: Kernel<T>,
-{
-    type Arity = Single;
+operation! {
+    impl<T: Bits> BitXor: Single, Class::Sum, "bitwise xor";
     type Raw = T;
-    type Output = T;
-    const NAME: &'static str = "bitwise xor";
-    const CLASS: Class = Class::Sum;
-
-    fn nothing() -> Option<Self::Raw> {
-        Some(T::NONE)
-    }
-
-    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
-        first.xor(others)
-    }
-
-    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
-        Ok(raw)
-    }
+    fn nothing() = Some(T::NONE);
+    fn combine(first, others) = first.xor(others);
 }

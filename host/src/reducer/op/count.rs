@@ -4,7 +4,7 @@ use half::{bf16, f16};
 
 use crate::reducer::{
     Error, Item, Operation, Single,
-    operation::{kernels, private::Kernel},
+    operation::{kernels, operation, private::Kernel},
     shapes::Class,
 };
 
@@ -23,27 +23,11 @@ pub struct Count;
 
 kernels!(Count, "count": i8 as u8, u8, i16 as u16, u16, i32 as u32, u32, i64 as u64, u64, i128 as u128, u128, f16, bf16, f32, f64);
 
-impl<T: Item> Operation<T> for Count
-where
-    Count: Kernel<T>,
-{
-    type Arity = Single;
+operation! {
+    impl<T: Item> Count: Single, Class::Sum, "count";
     type Raw = u64;
-    type Output = u64;
-    const NAME: &'static str = "count";
-    const CLASS: Class = Class::Sum;
-
-    fn nothing() -> Option<Self::Raw> {
-        Some(0)
-    }
-
-    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
-        first + others
-    }
-
-    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
-        Ok(raw)
-    }
+    fn nothing() = Some(0);
+    fn combine(first, others) = first + others;
 }
 
 /// Whether any element is not zero, as [`Count`] counts. Of nothing it is false.

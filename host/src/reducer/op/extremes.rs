@@ -3,13 +3,12 @@
 use half::{bf16, f16};
 
 use crate::reducer::{
-    Error, Extremes, Item, Operation, Single,
-    operation::{kernels, private::Kernel},
+    Extremes, Item, Single,
+    operation::{kernels, operation},
     order::{greater, greater_or_nan, lesser, lesser_or_nan},
-    shapes::Class,
 };
 
-/// The least element. It is not defined for no elements: [`Error::Empty`].
+/// The least element. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
 ///
 /// Floats by IEEE 754-2019's `minimumNumber`: NaNs are passed over, -0 is less than +0, and nothing but NaNs gives NaN. For a
 /// NaN that is not passed over, see [`Minimum`].
@@ -28,30 +27,14 @@ pub struct Min;
 
 kernels!(Min, "min": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
 
-impl<T: Item> Operation<T> for Min
-where
-    Min: Kernel<T>,
-{
-    type Arity = Single;
+operation! {
+    impl<T: Item> Min: Single, Class::Extreme, "minimum";
     type Raw = T;
-    type Output = T;
-    const NAME: &'static str = "minimum";
-    const CLASS: Class = Class::Extreme;
-
-    fn nothing() -> Option<Self::Raw> {
-        None
-    }
-
-    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
-        lesser(first, others)
-    }
-
-    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
-        Ok(raw)
-    }
+    fn nothing() = None;
+    fn combine(first, others) = lesser(first, others);
 }
 
-/// The greatest element. It is not defined for no elements: [`Error::Empty`].
+/// The greatest element. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
 ///
 /// Floats by IEEE 754-2019's `maximumNumber`: NaNs are passed over, +0 is greater than -0, and nothing but NaNs gives NaN. For
 /// a NaN that is not passed over, see [`Maximum`].
@@ -68,30 +51,14 @@ pub struct Max;
 
 kernels!(Max, "max": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
 
-impl<T: Item> Operation<T> for Max
-where
-    Max: Kernel<T>,
-{
-    type Arity = Single;
+operation! {
+    impl<T: Item> Max: Single, Class::Extreme, "maximum";
     type Raw = T;
-    type Output = T;
-    const NAME: &'static str = "maximum";
-    const CLASS: Class = Class::Extreme;
-
-    fn nothing() -> Option<Self::Raw> {
-        None
-    }
-
-    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
-        greater(first, others)
-    }
-
-    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
-        Ok(raw)
-    }
+    fn nothing() = None;
+    fn combine(first, others) = greater(first, others);
 }
 
-/// The least element, or NaN if there is one. It is not defined for no elements: [`Error::Empty`].
+/// The least element, or NaN if there is one. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
 ///
 /// Floats by IEEE 754-2019's `minimum`: any NaN gives NaN, and -0 is less than +0. Integers as [`Min`].
 ///
@@ -109,30 +76,14 @@ pub struct Minimum;
 kernels!(Minimum, "min": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128);
 kernels!(Minimum, "minimum": f16, bf16, f32, f64);
 
-impl<T: Item> Operation<T> for Minimum
-where
-    Minimum: Kernel<T>,
-{
-    type Arity = Single;
+operation! {
+    impl<T: Item> Minimum: Single, Class::Extreme, "minimum";
     type Raw = T;
-    type Output = T;
-    const NAME: &'static str = "minimum";
-    const CLASS: Class = Class::Extreme;
-
-    fn nothing() -> Option<Self::Raw> {
-        None
-    }
-
-    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
-        lesser_or_nan(first, others)
-    }
-
-    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
-        Ok(raw)
-    }
+    fn nothing() = None;
+    fn combine(first, others) = lesser_or_nan(first, others);
 }
 
-/// The greatest element, or NaN if there is one. It is not defined for no elements: [`Error::Empty`].
+/// The greatest element, or NaN if there is one. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
 ///
 /// Floats by IEEE 754-2019's `maximum`: any NaN gives NaN, and +0 is greater than -0. Integers as [`Max`].
 ///
@@ -150,30 +101,14 @@ pub struct Maximum;
 kernels!(Maximum, "max": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128);
 kernels!(Maximum, "maximum": f16, bf16, f32, f64);
 
-impl<T: Item> Operation<T> for Maximum
-where
-    Maximum: Kernel<T>,
-{
-    type Arity = Single;
+operation! {
+    impl<T: Item> Maximum: Single, Class::Extreme, "maximum";
     type Raw = T;
-    type Output = T;
-    const NAME: &'static str = "maximum";
-    const CLASS: Class = Class::Extreme;
-
-    fn nothing() -> Option<Self::Raw> {
-        None
-    }
-
-    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
-        greater_or_nan(first, others)
-    }
-
-    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
-        Ok(raw)
-    }
+    fn nothing() = None;
+    fn combine(first, others) = greater_or_nan(first, others);
 }
 
-/// The least and the greatest element at once, as [`Min`] and [`Max`] find them. It is not defined for no elements: [`Error::Empty`].
+/// The least and the greatest element at once, as [`Min`] and [`Max`] find them. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
 ///
 /// ```
 /// use warpfold::{Device, DeviceChoice, Extremes, MinMax};
@@ -187,25 +122,9 @@ pub struct MinMax;
 
 kernels!(MinMax, "minmax": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
 
-impl<T: Item> Operation<T> for MinMax
-where
-    MinMax: Kernel<T>,
-{
-    type Arity = Single;
+operation! {
+    impl<T: Item> MinMax: Single, Class::Extreme, "minimum and maximum";
     type Raw = Extremes<T>;
-    type Output = Extremes<T>;
-    const NAME: &'static str = "minimum and maximum";
-    const CLASS: Class = Class::Extreme;
-
-    fn nothing() -> Option<Self::Raw> {
-        None
-    }
-
-    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
-        Extremes { min: lesser(first.min, others.min), max: greater(first.max, others.max) }
-    }
-
-    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
-        Ok(raw)
-    }
+    fn nothing() = None;
+    fn combine(first, others) = Extremes { min: lesser(first.min, others.min), max: greater(first.max, others.max) };
 }

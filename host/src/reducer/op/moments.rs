@@ -4,12 +4,11 @@ use bytemuck::{Pod, Zeroable};
 use half::{bf16, f16};
 
 use crate::reducer::{
-    Error, Item, Operation, Single,
-    operation::{kernels, private::Kernel},
-    shapes::Class,
+    Item, Single,
+    operation::{kernels, operation},
 };
 
-/// Mean and variance in one pass, in `f64`. Not defined for no elements: [`Error::Empty`].
+/// Mean and variance in one pass, in `f64`. Not defined for no elements: [`Error::Empty`](crate::Error::Empty).
 ///
 /// Each thread finds mean and squared deviations of a batch in two passes over its registers, and batches are combined by the
 /// formulas of T. F. Chan, G. H. Golub and R. J. LeVeque (*Updating Formulae and a Pairwise Algorithm for Computing Sample
@@ -30,27 +29,11 @@ pub struct Moments;
 
 kernels!(Moments, "moments": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
 
-impl<T: Item> Operation<T> for Moments
-where
-    Moments: Kernel<T>,
-{
-    type Arity = Single;
+operation! {
+    impl<T: Item> Moments: Single, Class::Moments, "mean";
     type Raw = Statistics;
-    type Output = Statistics;
-    const NAME: &'static str = "mean";
-    const CLASS: Class = Class::Moments;
-
-    fn nothing() -> Option<Self::Raw> {
-        None
-    }
-
-    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
-        first.combined(others)
-    }
-
-    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
-        Ok(raw)
-    }
+    fn nothing() = None;
+    fn combine(first, others) = first.combined(others);
 }
 
 /// Number, mean and squared deviations: the raw result and the output of [`Moments`].

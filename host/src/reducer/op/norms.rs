@@ -5,7 +5,7 @@ use half::{bf16, f16};
 use crate::reducer::{
     Error, Item, Operation, Single,
     item::{Accumulator, private::Scalar},
-    operation::{kernels, private::Kernel},
+    operation::{kernels, operation, private::Kernel},
     order::greater_or_nan,
     shapes::Class,
 };
@@ -29,27 +29,11 @@ pub struct SumAbs;
 kernels!(SumAbs, "sumabs": i8, i16, i32, i64, i128, f16, bf16, f32, f64);
 kernels!(SumAbs, "sum": u8, u16, u32, u64, u128);
 
-impl<T: Item> Operation<T> for SumAbs
-where
-    SumAbs: Kernel<T>,
-{
-    type Arity = Single;
+operation! {
+    impl<T: Item> SumAbs: Single, Class::Sum, "sum of absolute values";
     type Raw = T::WideMagnitude;
-    type Output = T::WideMagnitude;
-    const NAME: &'static str = "sum of absolute values";
-    const CLASS: Class = Class::Sum;
-
-    fn nothing() -> Option<Self::Raw> {
-        Some(T::WideMagnitude::ZERO)
-    }
-
-    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
-        first.plus(others)
-    }
-
-    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
-        Ok(raw)
-    }
+    fn nothing() = Some(T::WideMagnitude::ZERO);
+    fn combine(first, others) = first.plus(others);
 }
 
 /// The sum of squares, as [`Item::Wide`]; integers wrap. Of nothing it is 0.
@@ -69,27 +53,11 @@ pub struct SumSquares;
 
 kernels!(SumSquares, "sumsq": i8, u8, i16, u16, i32, u32, i64 as u64, u64, i128 as u128, u128, f16, bf16, f32, f64);
 
-impl<T: Item> Operation<T> for SumSquares
-where
-    SumSquares: Kernel<T>,
-{
-    type Arity = Single;
+operation! {
+    impl<T: Item> SumSquares: Single, Class::Sum, "sum of squares";
     type Raw = T::Wide;
-    type Output = T::Wide;
-    const NAME: &'static str = "sum of squares";
-    const CLASS: Class = Class::Sum;
-
-    fn nothing() -> Option<Self::Raw> {
-        Some(T::Wide::ZERO)
-    }
-
-    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
-        first.plus(others)
-    }
-
-    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
-        Ok(raw)
-    }
+    fn nothing() = Some(T::Wide::ZERO);
+    fn combine(first, others) = first.plus(others);
 }
 
 /// The square root of the sum of squares, the L2 norm: of `f16`, `bf16` and `f32` as `f32`, of `f64` and of integers of 8 and
@@ -177,25 +145,9 @@ pub struct MaxAbs;
 kernels!(MaxAbs, "maxabs": i8, i16, i32, i64, i128, f16, bf16, f32, f64);
 kernels!(MaxAbs, "max": u8, u16, u32, u64, u128);
 
-impl<T: Item> Operation<T> for MaxAbs
-where
-    MaxAbs: Kernel<T>,
-{
-    type Arity = Single;
+operation! {
+    impl<T: Item> MaxAbs: Single, Class::Extreme, "greatest absolute value";
     type Raw = T::Magnitude;
-    type Output = T::Magnitude;
-    const NAME: &'static str = "greatest absolute value";
-    const CLASS: Class = Class::Extreme;
-
-    fn nothing() -> Option<Self::Raw> {
-        Some(T::Magnitude::zero())
-    }
-
-    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
-        greater_or_nan(first, others)
-    }
-
-    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
-        Ok(raw)
-    }
+    fn nothing() = Some(T::Magnitude::zero());
+    fn combine(first, others) = greater_or_nan(first, others);
 }

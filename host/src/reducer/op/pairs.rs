@@ -3,10 +3,9 @@
 use half::{bf16, f16};
 
 use crate::reducer::{
-    Error, Item, Operation, Pair,
+    Item, Pair,
     item::Accumulator,
-    operation::{kernels, private::Kernel},
-    shapes::Class,
+    operation::{kernels, operation},
 };
 
 /// The dot product of two inputs of the same length, as [`Item::Wide`]; integers wrap. Of nothing it is 0.
@@ -28,27 +27,11 @@ pub struct Dot;
 
 kernels!(Dot, "dot": i8, u8, i16, u16, i32, u32, i64 as u64, u64, i128 as u128, u128, f16, bf16, f32, f64);
 
-impl<T: Item> Operation<T> for Dot
-where
-    Dot: Kernel<T>,
-{
-    type Arity = Pair;
+operation! {
+    impl<T: Item> Dot: Pair, Class::Pair, "dot product";
     type Raw = T::Wide;
-    type Output = T::Wide;
-    const NAME: &'static str = "dot product";
-    const CLASS: Class = Class::Pair;
-
-    fn nothing() -> Option<Self::Raw> {
-        Some(T::Wide::ZERO)
-    }
-
-    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
-        first.plus(others)
-    }
-
-    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
-        Ok(raw)
-    }
+    fn nothing() = Some(T::Wide::ZERO);
+    fn combine(first, others) = first.plus(others);
 }
 
 /// The sum of the squares of the differences of two inputs of the same length, as [`Item::Wide`]; integers wrap. Of nothing it
@@ -70,25 +53,9 @@ pub struct SquaredDistance;
 
 kernels!(SquaredDistance, "ssd": i8, u8, i16, u16, i32, u32, i64 as u64, u64, i128 as u128, u128, f16, bf16, f32, f64);
 
-impl<T: Item> Operation<T> for SquaredDistance
-where
-    SquaredDistance: Kernel<T>,
-{
-    type Arity = Pair;
+operation! {
+    impl<T: Item> SquaredDistance: Pair, Class::Pair, "squared distance";
     type Raw = T::Wide;
-    type Output = T::Wide;
-    const NAME: &'static str = "squared distance";
-    const CLASS: Class = Class::Pair;
-
-    fn nothing() -> Option<Self::Raw> {
-        Some(T::Wide::ZERO)
-    }
-
-    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
-        first.plus(others)
-    }
-
-    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
-        Ok(raw)
-    }
+    fn nothing() = Some(T::Wide::ZERO);
+    fn combine(first, others) = first.plus(others);
 }

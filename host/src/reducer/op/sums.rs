@@ -6,7 +6,7 @@ use half::{bf16, f16};
 use crate::reducer::{
     Error, Int192, Item, Operation, Single,
     item::Accumulator,
-    operation::{kernels, private::Kernel},
+    operation::{kernels, operation, private::Kernel},
     shapes::Class,
 };
 
@@ -36,27 +36,11 @@ pub struct Sum;
 
 kernels!(Sum, "sum": i8, u8, i16, u16, i32, u32, i64 as u64, u64, i128 as u128, u128, f16, bf16, f32, f64);
 
-impl<T: Item> Operation<T> for Sum
-where
-    Sum: Kernel<T>,
-{
-    type Arity = Single;
+operation! {
+    impl<T: Item> Sum: Single, Class::Sum, "sum";
     type Raw = T::Wide;
-    type Output = T::Wide;
-    const NAME: &'static str = "sum";
-    const CLASS: Class = Class::Sum;
-
-    fn nothing() -> Option<Self::Raw> {
-        Some(T::Wide::ZERO)
-    }
-
-    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
-        first.plus(others)
-    }
-
-    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
-        Ok(raw)
-    }
+    fn nothing() = Some(T::Wide::ZERO);
+    fn combine(first, others) = first.plus(others);
 }
 
 /// The sum of integers in their own type, modulo 2^bits: as `wrapping_add`. The sum of nothing is 0.
@@ -240,25 +224,9 @@ pub struct Product;
 
 kernels!(Product, "product": i8, u8, i16, u16, i32, u32, i64 as u64, u64, i128 as u128, u128, f16, bf16, f32, f64);
 
-impl<T: Item> Operation<T> for Product
-where
-    Product: Kernel<T>,
-{
-    type Arity = Single;
+operation! {
+    impl<T: Item> Product: Single, Class::Sum, "product";
     type Raw = T::Wide;
-    type Output = T::Wide;
-    const NAME: &'static str = "product";
-    const CLASS: Class = Class::Sum;
-
-    fn nothing() -> Option<Self::Raw> {
-        Some(T::Wide::ONE)
-    }
-
-    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
-        first.times(others)
-    }
-
-    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
-        Ok(raw)
-    }
+    fn nothing() = Some(T::Wide::ONE);
+    fn combine(first, others) = first.times(others);
 }
