@@ -6,11 +6,24 @@
 #include <cstddef>
 #include <cstdint>
 
-// Loads that a thread has under way.
-constexpr int LOADS = 8;
 constexpr unsigned ALL = 0xffffffff;
+constexpr unsigned WARP = 32;
+// The most loads that a thread has under way.
+constexpr int MOST_LOADS = 8;
+// Threads of the block that read elements before packs; as many read those behind.
+constexpr unsigned EDGE = 16;
 // Upper half of a word that is written.
 constexpr uint64_t TAG = uint64_t(1) << 32;
+// The most slots that a thread reads before it looks at the first, and the most words, which take two registers each.
+constexpr int MOST_SLOTS = 8;
+constexpr int MOST_WORDS = 12;
+
+// Lines are kept as usual with this probability; the others are the first to be evicted.
+__device__ __forceinline__ uint64_t keep_in_l2(float fraction) {
+    uint64_t policy;
+    asm volatile("createpolicy.fractional.L2::evict_normal.L2::evict_first.b64 %0, %1;" : "=l"(policy) : "f"(fraction));
+    return policy;
+}
 
 // 16 bytes through L2's policy, and past L1.
 __device__ __forceinline__ uint4 load(const uint4 *at, uint64_t policy) {
@@ -21,69 +34,137 @@ __device__ __forceinline__ uint4 load(const uint4 *at, uint64_t policy) {
     return v;
 }
 
-__device__ __forceinline__ void store_relaxed(uint64_t *at, uint64_t word) {
-    asm volatile("st.relaxed.gpu.global.b64 [%0], %1;" ::"l"(at), "l"(word) : "memory");
+// The same by a predicate and not by a branch; any value if not valid.
+__device__ __forceinline__ uint4 load_if(const uint4 *at, uint64_t policy, bool valid) {
+    uint4 v;
+    asm volatile("{\n.reg .pred valid;\nsetp.ne.b32 valid, %6, 0;\n"
+                 "@valid ld.global.L1::no_allocate.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], %5;\n}"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(at), "l"(policy), "r"(int(valid)));
+    return v;
 }
 
-__device__ __forceinline__ uint64_t load_relaxed(const uint64_t *at) {
-    uint64_t word;
-    asm volatile("ld.relaxed.gpu.global.b64 %0, [%1];" : "=l"(word) : "l"(at) : "memory");
-    return word;
+template <typename T>
+__device__ __forceinline__ T load_if(const T *at, bool valid) {
+    unsigned bits;
+    asm volatile("{\n.reg .pred valid;\nsetp.ne.b32 valid, %2, 0;\n@valid ld.global.b32 %0, [%1];\n}"
+                 : "=r"(bits)
+                 : "l"(at), "r"(int(valid)));
+    return reinterpret_cast<const T &>(bits);
 }
 
-__device__ __forceinline__ unsigned lane_of(uint4 pack, int lane) {
-    return lane == 0 ? pack.x : lane == 1 ? pack.y : lane == 2 ? pack.z : pack.w;
+template <typename T>
+__device__ __forceinline__ T lane_of(uint4 pack, int lane) {
+    unsigned bits = lane == 0 ? pack.x : lane == 1 ? pack.y : lane == 2 ? pack.z : pack.w;
+    return reinterpret_cast<const T &>(bits);
 }
+
+// Words of a slot, in pairs if their number is even. Each word is read and written at once.
+template <int N>
+__device__ __forceinline__ void read(const uint64_t *slot, uint64_t (&words)[N]) {
+#pragma unroll
+    for (int i = 0; i < N; i += 2 - N % 2)
+        if constexpr (N % 2 == 0)
+            asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];"
+                         : "=l"(words[i]), "=l"(words[i + 1])
+                         : "l"(slot + i)
+                         : "memory");
+        else
+            asm volatile("ld.relaxed.gpu.global.b64 %0, [%1];" : "=l"(words[i]) : "l"(slot + i) : "memory");
+}
+
+template <int N>
+__device__ __forceinline__ void write(uint64_t *slot, const uint64_t (&words)[N]) {
+#pragma unroll
+    for (int i = 0; i < N; i += 2 - N % 2)
+        if constexpr (N % 2 == 0)
+            asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};" ::"l"(slot + i), "l"(words[i]),
+                         "l"(words[i + 1])
+                         : "memory");
+        else
+            asm volatile("st.relaxed.gpu.global.b64 [%0], %1;" ::"l"(slot + i), "l"(words[i]) : "memory");
+}
+
+// redux.sync knows 32 bits: 64 take two or three of them.
+
+__device__ __forceinline__ unsigned warp_sum(unsigned x) { return __reduce_add_sync(ALL, x); }
+
+// The sum of 32 times 16 bits has no carry that is lost, and the upper half may wrap.
+__device__ __forceinline__ int64_t warp_sum(int64_t x) {
+    uint64_t lowest = warp_sum(unsigned(x) & 0xffff), middle = warp_sum(unsigned(x) >> 16);
+    return lowest + (middle << 16) + (uint64_t(warp_sum(unsigned(x >> 32))) << 32);
+}
+
+// The smallest upper half, and of those that have it the smallest lower one.
+__device__ __forceinline__ uint64_t warp_min(uint64_t x) {
+    unsigned upper = unsigned(x >> 32), least = __reduce_min_sync(ALL, upper);
+    return uint64_t(least) << 32 | __reduce_min_sync(ALL, upper == least ? unsigned(x) : ~0u);
+}
+
+// Integers in the order of the numbers, NaN last. Of negative numbers the bits but the sign are turned around.
+constexpr int LAST_RANK = 0x7fffffff;
+__device__ __forceinline__ int turned(int bits) { return bits ^ int(unsigned(bits >> 31) >> 1); }
+__device__ __forceinline__ int rank(float x) { return x == x ? turned(__float_as_int(x)) : LAST_RANK; }
+__device__ __forceinline__ float of_rank(int rank) { return __int_as_float(turned(rank)); }
 
 // A reduction has the type of elements, what a thread keeps of packs, an accumulator of WORDS 32-bit words, and what it
-// leaves in memory.
+// leaves in memory. Its `warp` combines the first lanes of a warp, 8 or 32; the others have the identity. What comes
+// out is true in lane 0 only.
 
-template <typename T, typename Wide>
-struct Sum {
+// Threads keep an accumulator from the beginning, and it is written as it is.
+template <typename T, typename A>
+struct Fold {
     using Item = T;
-    using Acc = Wide;
-    using Raw = Wide;
-    struct Kept {
-        Wide lanes[4];
-    };
-    static __device__ Kept start() { return {}; }
-    static __device__ void pack(Kept &kept, uint4 pack, unsigned) {
-#pragma unroll
-        for (int lane = 0; lane < 4; lane++) {
-            unsigned bits = lane_of(pack, lane);
-            kept.lanes[lane] += reinterpret_cast<const T &>(bits);
-        }
-    }
-    static __device__ Acc finish(const Kept &kept, uint64_t) {
-        return (kept.lanes[0] + kept.lanes[1]) + (kept.lanes[2] + kept.lanes[3]);
-    }
+    using Kept = A;
+    using Acc = A;
+    using Raw = A;
+    static __device__ Acc finish(Kept kept, uint64_t) { return kept; }
     static __device__ Acc item(T x, uint64_t) { return x; }
-    static __device__ Acc identity() { return 0; }
-    static __device__ Acc combine(Acc a, Acc b) { return a + b; }
     static __device__ Raw raw(Acc acc) { return acc; }
 };
 
-struct MinF32 {
-    using Item = float;
-    using Acc = float;
-    using Raw = float;
-    struct Kept {
-        float lanes[4];
-    };
-    static __device__ float identity() { return __uint_as_float(0x7fffffff); }
-    static __device__ Kept start() { return {{identity(), identity(), identity(), identity()}}; }
-    static __device__ void pack(Kept &kept, uint4 pack, unsigned) {
+struct SumF32 : Fold<float, float> {
+    static __device__ Acc identity() { return 0; }
+    static __device__ Kept start() { return 0; }
+    static __device__ Kept pack(Kept sum, uint4 pack, unsigned) {
+        float4 x = reinterpret_cast<const float4 &>(pack);
+        return sum + ((x.x + x.y) + (x.z + x.w));
+    }
+    static __device__ Acc combine(Acc a, Acc b) { return a + b; }
+    static __device__ Acc warp(Acc acc, unsigned lanes) {
 #pragma unroll
-        for (int lane = 0; lane < 4; lane++)
-            kept.lanes[lane] = combine(kept.lanes[lane], __uint_as_float(lane_of(pack, lane)));
+        for (unsigned distance = WARP / 2; distance; distance /= 2)
+            if (distance < lanes) acc += __shfl_down_sync(ALL, acc, distance);
+        return acc;
     }
-    static __device__ Acc finish(const Kept &kept, uint64_t) {
-        return combine(combine(kept.lanes[0], kept.lanes[1]), combine(kept.lanes[2], kept.lanes[3]));
+};
+
+template <typename T, typename Wide>
+struct SumOfIntegers : Fold<T, Wide> {
+    static __device__ Wide identity() { return 0; }
+    static __device__ Wide start() { return 0; }
+    static __device__ Wide pack(Wide sum, uint4 pack, unsigned) {
+#pragma unroll
+        for (int lane = 0; lane < 4; lane++) sum += Wide(lane_of<T>(pack, lane));
+        return sum;
     }
-    static __device__ Acc item(float x, uint64_t) { return x; }
+    static __device__ Wide combine(Wide a, Wide b) { return a + b; }
+    static __device__ Wide warp(Wide acc, unsigned) { return warp_sum(acc); }
+};
+using SumI32 = SumOfIntegers<int, int64_t>;
+using WrappingU32 = SumOfIntegers<unsigned, unsigned>;
+
+struct MinF32 : Fold<float, float> {
+    static __device__ Acc identity() { return of_rank(LAST_RANK); }
+    static __device__ Kept start() { return identity(); }
+    static __device__ float of_pack(uint4 pack) {
+        float4 x = reinterpret_cast<const float4 &>(pack);
+        return combine(combine(x.x, x.y), combine(x.z, x.w));
+    }
+    static __device__ Kept pack(Kept least, uint4 pack, unsigned) { return combine(least, of_pack(pack)); }
     // min.f32 drops NaN and has -0 below +0.
     static __device__ Acc combine(Acc a, Acc b) { return fminf(a, b); }
-    static __device__ Raw raw(Acc acc) { return acc; }
+    static __device__ Acc warp(Acc acc, unsigned) { return of_rank(__reduce_min_sync(ALL, rank(acc))); }
 };
 
 struct Indexed {
@@ -91,53 +172,50 @@ struct Indexed {
     uint64_t index;
 };
 
+// A thread compares whole packs, and keeps the first one of the best. Which of its elements it was is found at the end.
 struct ArgMinF32 {
     using Item = float;
+    struct Kept {
+        int rank;
+        uint4 pack;
+        unsigned place;
+    };
     struct Acc {
         int rank;
         unsigned low, high;
     };
     using Raw = Indexed;
-    struct Kept {
-        int ranks[4];
-        unsigned places[4];
-    };
-    // Integers in the order of the numbers, NaN last.
-    static __device__ int rank(float x) {
-        int bits = __float_as_int(x);
-        return x == x ? bits ^ int(unsigned(bits >> 31) >> 1) : 0x7fffffff;
-    }
-    static __device__ Acc identity() { return {0x7fffffff, ~0u, ~0u}; }
-    static __device__ Kept start() {
-        Kept kept;
-        for (int lane = 0; lane < 4; lane++) kept.ranks[lane] = 0x7fffffff, kept.places[lane] = ~0u;
-        return kept;
-    }
-    static __device__ void pack(Kept &kept, uint4 pack, unsigned place) {
-#pragma unroll
-        for (int lane = 0; lane < 4; lane++) {
-            int here = rank(__uint_as_float(lane_of(pack, lane)));
-            bool wins = here < kept.ranks[lane] || kept.places[lane] == ~0u;
-            if (wins) kept.ranks[lane] = here, kept.places[lane] = place;
-        }
-    }
+    static constexpr unsigned NOWHERE = ~0u;
     static __device__ Acc at(int rank, uint64_t index) { return {rank, unsigned(index), unsigned(index >> 32)}; }
     static __device__ uint64_t index(Acc acc) { return uint64_t(acc.high) << 32 | acc.low; }
-    static __device__ Acc finish(const Kept &kept, uint64_t first) {
-        Acc best = identity();
-        for (int lane = 0; lane < 4; lane++)
-            if (kept.places[lane] != ~0u)
-                best = combine(best, at(kept.ranks[lane], first + uint64_t(kept.places[lane]) * 4 + lane));
-        return best;
+    static __device__ Acc identity() { return at(LAST_RANK, ~uint64_t(0)); }
+    static __device__ Kept start() { return {LAST_RANK, {}, NOWHERE}; }
+    static __device__ Kept pack(Kept kept, uint4 pack, unsigned place) {
+        int here = rank(MinF32::of_pack(pack));
+        // The first pack counts even if all of it has the last rank.
+        bool better = here < kept.rank || kept.place == NOWHERE;
+        // Field by field: nvcc would move whole structures.
+        uint4 best = {better ? pack.x : kept.pack.x, better ? pack.y : kept.pack.y, better ? pack.z : kept.pack.z,
+                      better ? pack.w : kept.pack.w};
+        return {better ? here : kept.rank, best, better ? place : kept.place};
+    }
+    static __device__ Acc finish(Kept kept, uint64_t first) {
+        int found = 0;
+        // From the last to the first, which stays.
+#pragma unroll
+        for (int lane = 3; lane >= 0; lane--)
+            if (rank(lane_of<float>(kept.pack, lane)) == kept.rank) found = lane;
+        return kept.place == NOWHERE ? identity() : at(kept.rank, first + uint64_t(kept.place) * 4 + found);
     }
     static __device__ Acc item(float x, uint64_t index) { return at(rank(x), index); }
     static __device__ Acc combine(Acc a, Acc b) {
-        return b.rank < a.rank || (b.rank == a.rank && index(b) < index(a)) ? b : a;
+        return (b.rank < a.rank) | ((b.rank == a.rank) & (index(b) < index(a))) ? b : a;
     }
-    static __device__ Raw raw(Acc acc) {
-        int bits = acc.rank == 0x7fffffff ? 0x7fffffff : acc.rank ^ int(unsigned(acc.rank >> 31) >> 1);
-        return {__int_as_float(bits), index(acc)};
+    static __device__ Acc warp(Acc acc, unsigned) {
+        int best = __reduce_min_sync(ALL, acc.rank);
+        return at(best, warp_min(acc.rank == best ? index(acc) : ~uint64_t(0)));
     }
+    static __device__ Raw raw(Acc acc) { return {of_rank(acc.rank), index(acc)}; }
 };
 
 template <typename A>
@@ -148,152 +226,186 @@ union AsWords {
     A acc;
     unsigned words[WORDS<A>];
     __device__ AsWords() {}
+    __device__ AsWords(A acc) : acc(acc) {}
 };
 
+// The accumulators of the block's first warps, all or one, combined; true in thread 0 only. Between two calls for more
+// than one warp there is a barrier.
 template <typename R>
-__device__ __forceinline__ typename R::Acc warp_reduce(typename R::Acc acc) {
-#pragma unroll
-    for (int distance = 16; distance; distance >>= 1) {
-        AsWords<typename R::Acc> mine, theirs;
-        mine.acc = acc;
-#pragma unroll
-        for (int i = 0; i < WORDS<typename R::Acc>; i++)
-            theirs.words[i] = __shfl_down_sync(ALL, mine.words[i], distance);
-        acc = R::combine(acc, theirs.acc);
-    }
-    return acc;
-}
-
-template <>
-__device__ __forceinline__ unsigned warp_reduce<Sum<unsigned, unsigned>>(unsigned acc) {
-    return __reduce_add_sync(ALL, acc);
-}
-
-// In thread 0 only.
-template <typename R>
-__device__ __forceinline__ typename R::Acc block_reduce(typename R::Acc acc) {
+__device__ __forceinline__ typename R::Acc block_reduce(typename R::Acc acc, unsigned warps) {
     using Acc = typename R::Acc;
-    __shared__ alignas(16) unsigned char of_warps[32 * sizeof(Acc)];
-    Acc *warps = reinterpret_cast<Acc *>(of_warps);
-    unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    acc = warp_reduce<R>(acc);
-    if (blockDim.x == 32) return acc;
-    if (lane == 0) warps[warp] = acc;
+    __shared__ unsigned of_warps[WORDS<Acc>][WARP];
+    unsigned tid = threadIdx.x;
+    acc = R::warp(acc, WARP);
+    if (warps == 1) return acc;
+    AsWords<Acc> mine(acc), of_warp(R::identity());
+    if (tid % WARP == 0) {
+#pragma unroll
+        for (int i = 0; i < WORDS<Acc>; i++) of_warps[i][tid / WARP] = mine.words[i];
+    }
     __syncthreads();
-    if (warp == 0) acc = warp_reduce<R>(lane < blockDim.x / 32 ? warps[lane] : R::identity());
-    return acc;
+    if (tid >= WARP) return acc;
+    if (tid < warps) {
+#pragma unroll
+        for (int i = 0; i < WORDS<Acc>; i++) of_warp.words[i] = of_warps[i][tid];
+    }
+    // Most blocks are small, and this is what the last of them is waited for.
+    return R::warp(of_warp.acc, warps > 8 ? WARP : 8);
 }
 
-// A block leaves its accumulator in tagged words. The last block reads them in order, sets them back to 0, and combines
-// them with its own threads' accumulators.
-struct TaggedWords {
+// A block leaves its accumulator in tagged words. The last block reads those of all others until they have their tags,
+// and sets them back to 0.
+struct Polled {
+    template <typename A>
+    static constexpr unsigned SLOTS = MOST_WORDS / WORDS<A> < MOST_SLOTS ? MOST_WORDS / WORDS<A> : MOST_SLOTS;
+
     template <typename R>
-    static __device__ __forceinline__ void combine(typename R::Acc acc, typename R::Raw *output, uint64_t *slots) {
+    static __device__ __forceinline__ void meet(typename R::Acc acc, typename R::Raw *output, uint64_t *slots) {
         using Acc = typename R::Acc;
-        constexpr int words = WORDS<Acc>;
-        unsigned last = gridDim.x - 1;
-        if (blockIdx.x < last) {
-            AsWords<Acc> mine;
-            mine.acc = block_reduce<R>(acc);
-            if (threadIdx.x > 0) return;
+        unsigned tid = threadIdx.x, warps = blockDim.x / WARP, last = gridDim.x - 1;
+        Acc own = R::identity();
+        // Once for the block itself, and in the last one once more for all others: one text for both.
+#pragma unroll 1
+        for (bool has_polled = false;; has_polled = true) {
+            acc = block_reduce<R>(acc, warps);
+            if (has_polled || last == 0) break;
+            if (blockIdx.x < last) {
+                if (tid > 0) return;
+                AsWords<Acc> mine(acc);
+                uint64_t words[WORDS<Acc>];
 #pragma unroll
-            for (int i = 0; i < words; i++) store_relaxed(slots + blockIdx.x * words + i, TAG | mine.words[i]);
-            return;
-        }
-        for (unsigned block = threadIdx.x; block < last; block += blockDim.x) {
-            AsWords<Acc> theirs;
-#pragma unroll
-            for (int i = 0; i < words; i++) {
-                uint64_t word;
-                do word = load_relaxed(slots + block * words + i);
-                while (word < TAG);
-                slots[block * words + i] = 0;
-                theirs.words[i] = unsigned(word);
+                for (int i = 0; i < WORDS<Acc>; i++) words[i] = TAG | mine.words[i];
+                write(slots + size_t(blockIdx.x) * WORDS<Acc>, words);
+                return;
             }
-            acc = R::combine(acc, theirs.acc);
+            own = acc;
+            // A warp alone spares a barrier, if it can read all slots at once.
+            if (last <= WARP * SLOTS<Acc>) {
+                warps = 1;
+                if (tid >= WARP) return;
+            } else {
+                __syncthreads();
+            }
+            acc = poll<R>(slots, last, warps * WARP);
         }
-        acc = block_reduce<R>(acc);
-        if (threadIdx.x == 0) *output = R::raw(acc);
+        if (tid == 0) *output = R::raw(R::combine(own, acc));
+    }
+
+    // The accumulators of those blocks below the last that are this thread's, one of so many.
+    template <typename R>
+    static __device__ __forceinline__ typename R::Acc poll(uint64_t *slots, unsigned last, unsigned threads) {
+        using Acc = typename R::Acc;
+        constexpr unsigned group = SLOTS<Acc>;
+        Acc acc = R::identity();
+#pragma unroll 1
+        for (unsigned first = threadIdx.x; first < last; first += group * threads) {
+            uint64_t *slot[group], words[group][WORDS<Acc>], tags;
+            // Where there are no more, the first is read again.
+#pragma unroll
+            for (unsigned i = 0; i < group; i++) {
+                unsigned other = first + i * threads;
+                slot[i] = slots + size_t(other < last ? other : first) * WORDS<Acc>;
+            }
+#pragma unroll 1
+            do {
+#pragma unroll
+                for (unsigned i = 0; i < group; i++) read(slot[i], words[i]);
+                tags = TAG;
+#pragma unroll
+                for (unsigned i = 0; i < group * WORDS<Acc>; i++) tags &= words[i / WORDS<Acc>][i % WORDS<Acc>];
+            } while (tags == 0);
+#pragma unroll
+            for (unsigned i = 0; i < group; i++) write<WORDS<Acc>>(slot[i], {});
+#pragma unroll
+            for (unsigned i = 0; i < group; i++) {
+                AsWords<Acc> theirs;
+#pragma unroll
+                for (int word = 0; word < WORDS<Acc>; word++) theirs.words[word] = unsigned(words[i][word]);
+                if (first + i * threads < last) acc = R::combine(acc, theirs.acc);
+            }
+        }
+        return acc;
     }
 };
 
 // One 64-bit word: blocks that came below, their sum above. Who comes last has it all.
 struct Ticket {
     template <typename R>
-    static __device__ __forceinline__ void combine(unsigned acc, unsigned *output, uint64_t *slots) {
-        acc = block_reduce<R>(acc);
+    static __device__ __forceinline__ void meet(unsigned acc, unsigned *output, uint64_t *slots) {
+        unsigned sum = block_reduce<R>(acc, blockDim.x / WARP), others = gridDim.x - 1;
         if (threadIdx.x > 0) return;
-        if (gridDim.x == 1) {
-            *output = acc;
+        if (others == 0) {
+            *output = sum;
             return;
         }
-        uint64_t mine = uint64_t(acc) << 32 | 1;
-        uint64_t before = atomicAdd(reinterpret_cast<unsigned long long *>(slots), mine);
-        if (unsigned(before) == gridDim.x - 1) {
-            *output = unsigned((before + mine) >> 32);
-            *slots = 0;
+        uint64_t before = atomicAdd(reinterpret_cast<unsigned long long *>(slots), uint64_t(sum) << 32 | 1);
+        if (unsigned(before) == others) {
+            *output = sum + unsigned(before >> 32);
+            write<1>(slots, {});
         }
     }
 };
 
-template <typename R, typename Between = TaggedWords>
+template <typename R, int LOADS, typename Meet = Polled>
 __device__ __forceinline__ void reduce(const typename R::Item *input, size_t n, size_t span, float keep,
                                        typename R::Raw *output, uint64_t *slots) {
     using Item = typename R::Item;
     constexpr size_t LANES = 16 / sizeof(Item);
-    unsigned tid = threadIdx.x, threads = blockDim.x;
-    size_t head = -reinterpret_cast<size_t>(input) % 16 / sizeof(Item);
-    if (head > n) head = n;
-    size_t packs = (n - head) / LANES, first = size_t(blockIdx.x) * span;
-    if (first > packs) first = packs;
-    unsigned count = unsigned(packs - first < span ? packs - first : span);
-    const uint4 *part = reinterpret_cast<const uint4 *>(input + head) + first;
-
-    uint64_t policy;
     asm volatile("griddepcontrol.launch_dependents;");
-    asm("createpolicy.fractional.L2::evict_normal.L2::evict_first.b64 %0, %1;" : "=l"(policy) : "f"(keep));
+    unsigned tid = threadIdx.x, threads = blockDim.x;
+    size_t head = min(-reinterpret_cast<size_t>(input) % 16 / sizeof(Item), n);
+    size_t packs = (n - head) / LANES, begin = min(blockIdx.x * span, packs);
+    unsigned count = unsigned(min(packs - begin, span));
+    const uint4 *part = reinterpret_cast<const uint4 *>(input + head) + begin;
+
+    // The first threads have an element before packs, the next ones an element behind.
+    size_t edge = tid < EDGE ? tid : head + packs * LANES + tid - EDGE;
+    bool has_edge = tid < EDGE ? blockIdx.x == 0 && edge < head : blockIdx.x == gridDim.x - 1 && edge < n;
+
+    // In a branch it is ready before the wait. A constant one takes no time.
+    uint64_t policy = keep < 1 ? keep_in_l2(keep) : keep_in_l2(1);
     // So that the address is translated by then; what is there may not be written yet.
     if (tid < count) asm volatile("prefetch.global.L2 [%0];" ::"l"(part + tid));
     asm volatile("griddepcontrol.wait;" ::: "memory");
 
+    Item item = load_if(input + edge, has_edge);
     auto kept = R::start();
     unsigned place = tid;
-    for (; place + (LOADS - 1) * threads < count; place += LOADS * threads) {
-        uint4 v[LOADS];
+    uint4 v[LOADS];
+    // For most loads the text is written twice: without predicates it is faster.
+    if constexpr (LOADS == MOST_LOADS) {
+#pragma unroll 1
+        for (; (place | (WARP - 1)) + (LOADS - 1) * threads < count; place += LOADS * threads) {
 #pragma unroll
-        for (int k = 0; k < LOADS; k++) v[k] = load(part + place + k * threads, policy);
+            for (int k = 0; k < LOADS; k++) v[k] = load(part + place + k * threads, policy);
 #pragma unroll
-        for (int k = 0; k < LOADS; k++) R::pack(kept, v[k], place + k * threads);
+            for (int k = 0; k < LOADS; k++) kept = R::pack(kept, v[k], place + k * threads);
+        }
     }
-    if (place < count) {
-        uint4 v[LOADS];
+    // Warps stay whole.
+#pragma unroll 1
+    for (; (place & ~(WARP - 1)) < count; place += LOADS * threads) {
 #pragma unroll
         for (int k = 0; k < LOADS; k++)
-            if (place + k * threads < count) v[k] = load(part + place + k * threads, policy);
+            v[k] = load_if(part + place + k * threads, policy, place + k * threads < count);
 #pragma unroll
         for (int k = 0; k < LOADS; k++)
-            if (place + k * threads < count) R::pack(kept, v[k], place + k * threads);
+            if (place + k * threads < count) kept = R::pack(kept, v[k], place + k * threads);
     }
-    auto acc = R::finish(kept, head + first * LANES);
-    // Elements before the first pack and behind the last one.
-    if (blockIdx.x == 0 && tid < head) acc = R::combine(acc, R::item(input[tid], tid));
-    size_t behind = head + packs * LANES + tid;
-    if (blockIdx.x == gridDim.x - 1 && behind < n) acc = R::combine(acc, R::item(input[behind], behind));
+    auto acc = R::finish(kept, head + begin * LANES);
+    if (has_edge) acc = R::combine(acc, R::item(item, edge));
 
-    Between::template combine<R>(acc, output, slots);
+    Meet::template meet<R>(acc, output, slots);
 }
 
 #define KERNEL(name, R, ...)                                                                                          \
     extern "C" __global__ void __launch_bounds__(1024)                                                                \
         reduce_##name(const R::Item *input, size_t n, size_t span, float keep, R::Raw *output, uint64_t *slots) {     \
-        reduce<R __VA_OPT__(, ) __VA_ARGS__>(input, n, span, keep, output, slots);                                    \
+        reduce<R, __VA_ARGS__>(input, n, span, keep, output, slots);                                                  \
     }
 
-using SumI32 = Sum<int, int64_t>;
-using SumF32 = Sum<float, float>;
-using WrappingU32 = Sum<unsigned, unsigned>;
-KERNEL(sum_i32, SumI32)
-KERNEL(sum_f32, SumF32)
-KERNEL(wrapping_u32, WrappingU32, Ticket)
-KERNEL(min_f32, MinF32)
-KERNEL(argmin_f32, ArgMinF32)
+KERNEL(sum_i32, SumI32, 8)
+KERNEL(sum_f32, SumF32, 8)
+KERNEL(wrapping_u32, WrappingU32, 8, Ticket)
+KERNEL(min_f32, MinF32, 8)
+KERNEL(argmin_f32, ArgMinF32, 4)

@@ -48,6 +48,9 @@ pub trait Reduction {
     /// A partial result, as it is written to memory.
     type Raw;
 
+    /// Whether a pack takes few instructions, so that they may be written out once more where predicates are not needed.
+    const IS_SHORT: bool = true;
+
     /// Before the first pack.
     fn start() -> Self::Thread;
     /// With one more pack, whose place is its number in the block's span.

@@ -18,10 +18,6 @@ const ARCHS: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"];
 /// nvdisasm takes four times as long as ptxas.
 const DISASSEMBLED: [&str; 2] = ["sm_75", "sm_90"];
 
-/// What a production kernel may spill, in bytes. It keeps eight loads in flight in 64 registers, so that a block may have 1024
-/// threads, and some generations are a few registers short where the last block reads what the others found.
-const MOST_SPILLS: u32 = 96;
-
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The folder of ptxas and nvdisasm; without it they are looked for on the PATH
@@ -206,7 +202,8 @@ impl Report<'_> {
         let mut fault =
             |name: &str, what: String| faults.push(format!("{name} ({}, {}): {what}", self.file, self.arch));
         for (name, entry) in &self.entries {
-            let most = if name.starts_with("reduce_") { MOST_SPILLS } else { 0 };
+            // There the last block keeps the beginning of a sum in memory while it waits for the others.
+            let most = if self.arch == "sm_120" && name.starts_with("reduce_moments_") { 24 } else { 0 };
             if entry.spill_bytes > most || entry.stack_bytes > most {
                 fault(name, format!("{} bytes of stack, {} of spills", entry.stack_bytes, entry.spill_bytes));
             }

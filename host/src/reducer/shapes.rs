@@ -16,18 +16,12 @@ const _: () = assert!(MOST_BLOCKS * MOST_WORDS * 8 <= WORKSPACE_BYTES);
 /// What the inner loop of a kernel is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// An addition, multiplication or bit operation for each element.
-    Sum,
-    /// A comparison.
-    Extreme,
-    /// A comparison that keeps an index.
-    Indexed,
+    /// A few instructions for each element, such as an addition or a comparison.
+    Plain,
+    /// A comparison that keeps an index, or two comparisons.
+    Lengthy,
     /// Two inputs.
     Pair,
-    /// Several additions for each element, such as an addition with its rounding error.
-    Compensated,
-    /// Several values of state, in `f64`.
-    Moments,
     /// Exact sums of floats, in integers.
     Exact,
 }
@@ -132,9 +126,9 @@ struct Row {
 #[derive(Clone, Copy, Debug)]
 enum Threads {
     Fixed(u32),
-    /// As many as one block needs for all, if each takes four packs: the power of two above, at least 64 and at most 512.
+    /// As many as one block needs for all: the power of two above, at least 128 and at most 512.
     OneBlock,
-    /// As many as give each multiprocessor one block: the power of two above, at least 256 and at most 1024.
+    /// As many as give each multiprocessor one block: the power of two above, at least 128 and at most 1024.
     OneBlockEach,
 }
 
@@ -142,42 +136,57 @@ const fn row(up_to: u64, threads: Threads, each: u32, extra: bool) -> Row {
     Row { up_to, threads, each, extra }
 }
 
-/// The table for the sums of 4-byte elements, from the measurements in bench/NOTEBOOK.md (attempts 6 and 11). A single block has
-/// nothing to combine with others; a few MiB are read fastest by one block on each multiprocessor; the more blocks there are, the
-/// larger they should be.
-const STREAMING: &[Row] = &[
+/// What the L2 cache holds, whatever is done with it. A single block has nothing to combine with others; else as many blocks as there
+/// are multiprocessors are best, or half as many. These tables are from the measurements in bench/NOTEBOOK.md (attempts 11 and 20).
+const CACHED: [Row; 6] = [
     row(1 << 12, Threads::OneBlock, 8, false),
+    row(1 << 14, Threads::Fixed(128), 2, false),
     row(1 << 15, Threads::Fixed(128), 4, false),
-    row(1 << 17, Threads::Fixed(256), 4, false),
+    row(1 << 17, Threads::OneBlockEach, 4, false),
+    row(1 << 18, Threads::OneBlockEach, 8, false),
+    row(1 << 19, Threads::OneBlockEach, 4, false),
+];
+
+/// More than that: the more blocks there are, the larger they should be.
+const STREAMING: [Row; 4] = [
     row(1 << 20, Threads::OneBlockEach, 8, false),
-    row(1 << 25, Threads::Fixed(512), 8, false),
+    row(1 << 22, Threads::Fixed(256), 8, false),
+    row(1 << 25, Threads::Fixed(512), 8, true),
     row(u64::MAX, Threads::Fixed(1024), 8, true),
 ];
 
 /// The same where the memory is faster (an H200): a block that stays for four rounds spares its beginnings and ends.
-const STREAMING_FAST: &[Row] = &[
-    row(1 << 12, Threads::OneBlock, 8, false),
-    row(1 << 15, Threads::Fixed(128), 4, false),
-    row(1 << 17, Threads::Fixed(256), 4, false),
+const STREAMING_FAST: [Row; 4] = [
     row(1 << 20, Threads::OneBlockEach, 8, false),
     row(1 << 23, Threads::Fixed(512), 32, false),
     row(1 << 25, Threads::Fixed(512), 8, true),
     row(u64::MAX, Threads::Fixed(512), 32, true),
 ];
 
-/// Blocks that clear and merge a table in shared memory should be few.
-const EXACT: &[Row] = &[row(1 << 18, Threads::Fixed(256), 4, false), row(u64::MAX, Threads::Fixed(256), 16, false)];
+/// What has more to do for an element, and more to combine at the end, should stay longer.
+const LENGTHY: [Row; 4] = [
+    row(1 << 20, Threads::OneBlockEach, 8, false),
+    row(1 << 22, Threads::OneBlockEach, 32, true),
+    row(1 << 24, Threads::Fixed(512), 8, true),
+    row(u64::MAX, Threads::Fixed(1024), 16, true),
+];
 
-const fn rows(class: Class, fast: bool) -> &'static [Row] {
+/// Blocks that clear and merge a table in shared memory should be few.
+const EXACT: [Row; 5] = [
+    row(1 << 16, Threads::Fixed(256), 4, false),
+    row(1 << 18, Threads::Fixed(256), 8, false),
+    row(1 << 21, Threads::Fixed(256), 16, false),
+    row(6 << 20, Threads::Fixed(512), 32, false),
+    row(u64::MAX, Threads::Fixed(256), 16, false),
+];
+
+/// The tables for a kernel, one after the other.
+const fn tables(class: Class, fast: bool) -> [&'static [Row]; 2] {
     match class {
-        Class::Exact => EXACT,
-        Class::Sum | Class::Extreme | Class::Indexed | Class::Pair | Class::Compensated | Class::Moments => {
-            if fast {
-                STREAMING_FAST
-            } else {
-                STREAMING
-            }
-        }
+        Class::Exact => [&[], &EXACT],
+        Class::Lengthy => [&CACHED, &LENGTHY],
+        Class::Plain | Class::Pair if fast => [&CACHED, &STREAMING_FAST],
+        Class::Plain | Class::Pair => [&CACHED, &STREAMING],
     }
 }
 
@@ -187,21 +196,21 @@ const fn rows(class: Class, fast: bool) -> &'static [Row] {
 /// use warpfold::reducer::shapes::{Class, Extent, Machine, shape};
 ///
 /// let h100 = Machine { multiprocessors: 132, l2_bytes: 50 << 20, peak_bytes_per_second: Some(3.35e12) };
-/// let shape = shape(Extent { address: 4, element_bytes: 4, n: 1 << 20 }, Class::Sum, &h100);
+/// let shape = shape(Extent { address: 4, element_bytes: 4, n: 1 << 20 }, Class::Plain, &h100);
 /// assert!(u64::from(shape.grid) * shape.span >= (1 << 18) - 1);
 /// ```
 pub fn shape(input: Extent, class: Class, machine: &Machine) -> Shape {
     let packs = input.packs();
     let all_packs = packs.saturating_mul(if class == Class::Pair { 2 } else { 1 });
-    let rows = rows(class, machine.has_fast_memory());
-    let row = rows.iter().find(|row| all_packs <= row.up_to).unwrap_or(&rows[rows.len() - 1]);
+    let [first, second] = tables(class, machine.has_fast_memory());
+    let row = first.iter().chain(second).find(|row| all_packs <= row.up_to).unwrap_or(&second[second.len() - 1]);
 
     let above = |threads: u64, least, most| threads.next_power_of_two().clamp(least, most) as u32;
     let block = match row.threads {
         Threads::Fixed(threads) => threads,
-        Threads::OneBlock => above(packs.div_ceil(4), 64, 512),
+        Threads::OneBlock => above(packs.div_ceil(u64::from(row.each)), 128, 512),
         Threads::OneBlockEach => {
-            above(packs.div_ceil(u64::from(row.each) * u64::from(machine.multiprocessors)), 256, 1024)
+            above(packs.div_ceil(u64::from(row.each) * u64::from(machine.multiprocessors)), 128, 1024)
         }
     };
     let mut span = u64::from(block) * u64::from(row.each);
@@ -227,8 +236,7 @@ fn keep(bytes: u64, l2_bytes: u64) -> f32 {
 mod tests {
     use super::*;
 
-    const CLASSES: [Class; 7] =
-        [Class::Sum, Class::Extreme, Class::Indexed, Class::Pair, Class::Compensated, Class::Moments, Class::Exact];
+    const CLASSES: [Class; 4] = [Class::Plain, Class::Lengthy, Class::Pair, Class::Exact];
 
     const H100: Machine = Machine { multiprocessors: 132, l2_bytes: 50 << 20, peak_bytes_per_second: Some(3.35e12) };
 
@@ -280,7 +288,8 @@ mod tests {
 
     #[test]
     fn tables_are_in_order_and_end_with_everything() {
-        for rows in CLASSES.into_iter().flat_map(|class| [rows(class, false), rows(class, true)]) {
+        for tables in CLASSES.into_iter().flat_map(|class| [tables(class, false), tables(class, true)]) {
+            let rows = tables.concat();
             assert!(rows.windows(2).all(|rows| rows[0].up_to < rows[1].up_to));
             assert_eq!(rows.last().unwrap().up_to, u64::MAX);
         }
@@ -289,10 +298,10 @@ mod tests {
     #[test]
     fn a_small_input_is_one_block() {
         for n in [0, 1, 31, 1024, 4096, 16_384] {
-            let shape = shape(Extent { address: 0, element_bytes: 4, n }, Class::Sum, &H100);
+            let shape = shape(Extent { address: 0, element_bytes: 4, n }, Class::Plain, &H100);
             assert_eq!(shape.grid, 1, "{n}: {shape:?}");
         }
-        assert!(shape(Extent { address: 0, element_bytes: 4, n: 16_388 }, Class::Sum, &H100).grid > 1);
+        assert!(shape(Extent { address: 0, element_bytes: 4, n: 16_388 }, Class::Plain, &H100).grid > 1);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! *Loads.* A thread asks for `LOADS` packs before it uses the first. What is left after such rounds is asked for at once too, under
 //! predicates; so are the elements outside of packs. So a small input costs one trip to memory, and a large one keeps it busy.
+//! Warps stay whole: where a lane's first pack is loaded without a predicate, ptxas uses it before it asks for the others.
 //!
 //! *Caches.* No line is put into the first-level cache, and of the second one as much is claimed as the launch asks for
 //! ([`Policy`]): an input that exceeds it would evict itself before it is read again.
@@ -11,6 +12,7 @@
 //! other grids write to those lines is seen all the same.
 
 use super::Reduction;
+use super::block::WARP;
 use super::item::Item;
 use super::meet::Meet;
 use super::source::{Even, One, Skewed, Source, Two};
@@ -21,6 +23,9 @@ use cuda_std::thread;
 
 /// Threads of the block that read elements before packs; as many read those behind.
 const EDGE: usize = 16;
+
+/// The bits of a lane in the number of a thread.
+const LAST_LANE: u32 = WARP - 1;
 
 /// The most packs of a round.
 const MOST_LOADS: usize = 8;
@@ -100,7 +105,8 @@ where
     let edge = if (tid as usize) < EDGE { tid as usize } else { tail + tid as usize - EDGE };
     let has_edge = if (tid as usize) < EDGE { block == 0 && edge < head } else { is_last && edge < n };
 
-    let policy = Policy::keep(keep);
+    // In a branch it is ready before the wait. A constant one takes no time.
+    let policy = if keep < 1.0 { Policy::keep(keep) } else { Policy::keep(1.0) };
     let mut kept = R::start();
     // SAFETY: an edge is an element; packs below `count` are the block's.
     unsafe {
@@ -111,8 +117,9 @@ where
         let item = source.item_if(edge, has_edge);
         let mut place = tid;
         let mut packs = [S::Pack::default(); MOST_LOADS];
-        // For most loads the text is written twice: without predicates it is faster.
-        while LOADS == MOST_LOADS && target::arch() >= 900 && place + (LOADS as u32 - 1) * threads < count {
+        // Without predicates it is faster, and worth a second text where that is short.
+        let twice = LOADS == MOST_LOADS && R::IS_SHORT && target::arch() >= 900;
+        while twice && (place | LAST_LANE) + (LOADS as u32 - 1) * threads < count {
             control::no_unroll();
             each(LOADS, |k| packs[k] = part.pack((place + k as u32 * threads) as usize, policy));
             each(LOADS, |k| kept = R::pack(kept, packs[k], place + k as u32 * threads));
@@ -120,7 +127,7 @@ where
         }
         // The text for old devices is short.
         let loads = if target::arch() >= 900 { LOADS } else { LOADS.min(OLD_LOADS) };
-        while place < count {
+        while place & !LAST_LANE < count {
             control::no_unroll();
             each(loads, |k| {
                 let place = place + k as u32 * threads;

@@ -34,7 +34,7 @@ const TAG: u64 = 1 << 32;
 
 /// The most slots that a thread reads before it looks at the first, and the most words, which take two registers each.
 const MOST_SLOTS: usize = 8;
-const MOST_WORDS: usize = 16;
+const MOST_WORDS: usize = 12;
 
 /// The slots that a thread reads before it looks at the first.
 #[inline(always)]

@@ -38,4 +38,10 @@ redux! {
     max_i32: i32 = "llvm.nvvm.redux.sync.max";
     /// The maximum over the lanes of `mask`, in each of them. CUDA's `__reduce_max_sync`.
     max_u32: u32 = "llvm.nvvm.redux.sync.umax";
+    /// The bits that all lanes of `mask` have, in each of them. CUDA's `__reduce_and_sync`.
+    and_u32: u32 = "llvm.nvvm.redux.sync.and";
+    /// The bits that any lane of `mask` has, in each of them. CUDA's `__reduce_or_sync`.
+    or_u32: u32 = "llvm.nvvm.redux.sync.or";
+    /// The bits that an odd number of lanes of `mask` have, in each of them. CUDA's `__reduce_xor_sync`.
+    xor_u32: u32 = "llvm.nvvm.redux.sync.xor";
 }

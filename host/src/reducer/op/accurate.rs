@@ -65,7 +65,7 @@ where
     type Raw = Compensated<T::Wide>;
     type Output = T::Wide;
     const NAME: &'static str = "compensated sum";
-    const CLASS: Class = Class::Compensated;
+    const CLASS: Class = Class::Plain;
 
     fn nothing() -> Option<Self::Raw> {
         Some(Zeroable::zeroed())
@@ -98,7 +98,7 @@ pub struct WideSum;
 kernels!(WideSum, "wide": f16, bf16, f32);
 
 operation! {
-    impl<T: Item> WideSum: Single, Class::Sum, "sum";
+    impl<T: Item> WideSum: Single, Class::Plain, "sum";
     type Raw = f64;
     fn nothing() = Some(0.0);
     fn combine(first, others) = first + others;

@@ -57,7 +57,7 @@ pub struct BitAnd;
 kernels!(BitAnd, "and": i8 as u8, u8, i16 as u16, u16, i32 as u32, u32, i64 as u64, u64, i128 as u128, u128);
 
 operation! {
-    impl<T: Bits> BitAnd: Single, Class::Sum, "bitwise and";
+    impl<T: Bits> BitAnd: Single, Class::Plain, "bitwise and";
     type Raw = T;
     fn nothing() = Some(T::ALL);
     fn combine(first, others) = first.and(others);
@@ -78,7 +78,7 @@ pub struct BitOr;
 kernels!(BitOr, "or": i8 as u8, u8, i16 as u16, u16, i32 as u32, u32, i64 as u64, u64, i128 as u128, u128);
 
 operation! {
-    impl<T: Bits> BitOr: Single, Class::Sum, "bitwise or";
+    impl<T: Bits> BitOr: Single, Class::Plain, "bitwise or";
     type Raw = T;
     fn nothing() = Some(T::NONE);
     fn combine(first, others) = first.or(others);
@@ -99,7 +99,7 @@ pub struct BitXor;
 kernels!(BitXor, "xor": i8 as u8, u8, i16 as u16, u16, i32 as u32, u32, i64 as u64, u64, i128 as u128, u128);
 
 operation! {
-    impl<T: Bits> BitXor: Single, Class::Sum, "bitwise xor";
+    impl<T: Bits> BitXor: Single, Class::Plain, "bitwise xor";
     type Raw = T;
     fn nothing() = Some(T::NONE);
     fn combine(first, others) = first.xor(others);

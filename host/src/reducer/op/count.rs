@@ -24,7 +24,7 @@ pub struct Count;
 kernels!(Count, "count": i8 as u8, u8, i16 as u16, u16, i32 as u32, u32, i64 as u64, u64, i128 as u128, u128, f16, bf16, f32, f64);
 
 operation! {
-    impl<T: Item> Count: Single, Class::Sum, "count";
+    impl<T: Item> Count: Single, Class::Plain, "count";
     type Raw = u64;
     fn nothing() = Some(0);
     fn combine(first, others) = first + others;
@@ -53,7 +53,7 @@ where
     type Raw = u64;
     type Output = bool;
     const NAME: &'static str = "any";
-    const CLASS: Class = Class::Sum;
+    const CLASS: Class = Class::Plain;
 
     fn nothing() -> Option<Self::Raw> {
         Some(0)
@@ -91,7 +91,7 @@ where
     type Raw = u64;
     type Output = bool;
     const NAME: &'static str = "all";
-    const CLASS: Class = Class::Sum;
+    const CLASS: Class = Class::Plain;
 
     fn nothing() -> Option<Self::Raw> {
         Some(0)

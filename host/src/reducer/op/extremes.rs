@@ -28,7 +28,7 @@ pub struct Min;
 kernels!(Min, "min": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
 
 operation! {
-    impl<T: Item> Min: Single, Class::Extreme, "minimum";
+    impl<T: Item> Min: Single, Class::Plain, "minimum";
     type Raw = T;
     fn nothing() = None;
     fn combine(first, others) = lesser(first, others);
@@ -52,7 +52,7 @@ pub struct Max;
 kernels!(Max, "max": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
 
 operation! {
-    impl<T: Item> Max: Single, Class::Extreme, "maximum";
+    impl<T: Item> Max: Single, Class::Plain, "maximum";
     type Raw = T;
     fn nothing() = None;
     fn combine(first, others) = greater(first, others);
@@ -77,7 +77,7 @@ kernels!(Minimum, "min": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128);
 kernels!(Minimum, "minimum": f16, bf16, f32, f64);
 
 operation! {
-    impl<T: Item> Minimum: Single, Class::Extreme, "minimum";
+    impl<T: Item> Minimum: Single, Class::Plain, "minimum";
     type Raw = T;
     fn nothing() = None;
     fn combine(first, others) = lesser_or_nan(first, others);
@@ -102,7 +102,7 @@ kernels!(Maximum, "max": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128);
 kernels!(Maximum, "maximum": f16, bf16, f32, f64);
 
 operation! {
-    impl<T: Item> Maximum: Single, Class::Extreme, "maximum";
+    impl<T: Item> Maximum: Single, Class::Plain, "maximum";
     type Raw = T;
     fn nothing() = None;
     fn combine(first, others) = greater_or_nan(first, others);
@@ -123,7 +123,7 @@ pub struct MinMax;
 kernels!(MinMax, "minmax": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
 
 operation! {
-    impl<T: Item> MinMax: Single, Class::Extreme, "minimum and maximum";
+    impl<T: Item> MinMax: Single, Class::Lengthy, "minimum and maximum";
     type Raw = Extremes<T>;
     fn nothing() = None;
     fn combine(first, others) = Extremes { min: lesser(first.min, others.min), max: greater(first.max, others.max) };

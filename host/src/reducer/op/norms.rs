@@ -30,7 +30,7 @@ kernels!(SumAbs, "sumabs": i8, i16, i32, i64, i128, f16, bf16, f32, f64);
 kernels!(SumAbs, "sum": u8, u16, u32, u64, u128);
 
 operation! {
-    impl<T: Item> SumAbs: Single, Class::Sum, "sum of absolute values";
+    impl<T: Item> SumAbs: Single, Class::Plain, "sum of absolute values";
     type Raw = T::WideMagnitude;
     fn nothing() = Some(T::WideMagnitude::ZERO);
     fn combine(first, others) = first.plus(others);
@@ -54,7 +54,7 @@ pub struct SumSquares;
 kernels!(SumSquares, "sumsq": i8, u8, i16, u16, i32, u32, i64 as u64, u64, i128 as u128, u128, f16, bf16, f32, f64);
 
 operation! {
-    impl<T: Item> SumSquares: Single, Class::Sum, "sum of squares";
+    impl<T: Item> SumSquares: Single, Class::Plain, "sum of squares";
     type Raw = T::Wide;
     fn nothing() = Some(T::Wide::ZERO);
     fn combine(first, others) = first.plus(others);
@@ -113,7 +113,7 @@ where
     type Raw = T::Wide;
     type Output = <T::Wide as Root>::Root;
     const NAME: &'static str = "norm";
-    const CLASS: Class = Class::Sum;
+    const CLASS: Class = Class::Plain;
 
     fn nothing() -> Option<Self::Raw> {
         Some(T::Wide::ZERO)
@@ -146,7 +146,7 @@ kernels!(MaxAbs, "maxabs": i8, i16, i32, i64, i128, f16, bf16, f32, f64);
 kernels!(MaxAbs, "max": u8, u16, u32, u64, u128);
 
 operation! {
-    impl<T: Item> MaxAbs: Single, Class::Extreme, "greatest absolute value";
+    impl<T: Item> MaxAbs: Single, Class::Plain, "greatest absolute value";
     type Raw = T::Magnitude;
     fn nothing() = Some(T::Magnitude::zero());
     fn combine(first, others) = greater_or_nan(first, others);

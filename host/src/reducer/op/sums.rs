@@ -37,7 +37,7 @@ pub struct Sum;
 kernels!(Sum, "sum": i8, u8, i16, u16, i32, u32, i64 as u64, u64, i128 as u128, u128, f16, bf16, f32, f64);
 
 operation! {
-    impl<T: Item> Sum: Single, Class::Sum, "sum";
+    impl<T: Item> Sum: Single, Class::Plain, "sum";
     type Raw = T::Wide;
     fn nothing() = Some(T::Wide::ZERO);
     fn combine(first, others) = first.plus(others);
@@ -95,7 +95,7 @@ where
     type Raw = <T as Wrapping>::Raw;
     type Output = T;
     const NAME: &'static str = "wrapping sum";
-    const CLASS: Class = Class::Sum;
+    const CLASS: Class = Class::Plain;
 
     fn nothing() -> Option<Self::Raw> {
         Some(Zeroable::zeroed())
@@ -188,7 +188,7 @@ where
     type Raw = <T as Checked>::Raw;
     type Output = T;
     const NAME: &'static str = "checked sum";
-    const CLASS: Class = Class::Sum;
+    const CLASS: Class = Class::Plain;
     const MOST: u64 = T::MOST;
 
     fn nothing() -> Option<Self::Raw> {
@@ -225,7 +225,7 @@ pub struct Product;
 kernels!(Product, "product": i8, u8, i16, u16, i32, u32, i64 as u64, u64, i128 as u128, u128, f16, bf16, f32, f64);
 
 operation! {
-    impl<T: Item> Product: Single, Class::Sum, "product";
+    impl<T: Item> Product: Single, Class::Plain, "product";
     type Raw = T::Wide;
     fn nothing() = Some(T::Wide::ONE);
     fn combine(first, others) = first.times(others);

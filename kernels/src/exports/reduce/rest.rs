@@ -8,54 +8,54 @@ use crate::reduce::op::norm::{SumAbs, SumSquares};
 use crate::reduce::op::pairs::{Dot, SquaredDistance};
 
 unary! {
-    reduce_and_u8: u8 = Bits<u8, And> => u8, 4;
-    reduce_and_u16: u16 = Bits<u16, And> => u16, 4;
-    reduce_and_u32: u32 = Bits<u32, And> => u32, 4;
-    reduce_and_u64: u64 = Bits<u64, And> => u64, 4;
+    reduce_and_u8: u8 = Bits<u8, And> => u8, 8;
+    reduce_and_u16: u16 = Bits<u16, And> => u16, 8;
+    reduce_and_u32: u32 = Bits<u32, And> => u32, 8;
+    reduce_and_u64: u64 = Bits<u64, And> => u64, 8;
     reduce_and_u128: u128 = Bits<u128, And> => u128, 4;
 
-    reduce_or_u8: u8 = Bits<u8, Or> => u8, 4;
-    reduce_or_u16: u16 = Bits<u16, Or> => u16, 4;
-    reduce_or_u32: u32 = Bits<u32, Or> => u32, 4;
-    reduce_or_u64: u64 = Bits<u64, Or> => u64, 4;
+    reduce_or_u8: u8 = Bits<u8, Or> => u8, 8;
+    reduce_or_u16: u16 = Bits<u16, Or> => u16, 8;
+    reduce_or_u32: u32 = Bits<u32, Or> => u32, 8;
+    reduce_or_u64: u64 = Bits<u64, Or> => u64, 8;
     reduce_or_u128: u128 = Bits<u128, Or> => u128, 4;
 
-    reduce_xor_u8: u8 = Bits<u8, Xor> => u8, 4;
-    reduce_xor_u16: u16 = Bits<u16, Xor> => u16, 4;
-    reduce_xor_u32: u32 = Bits<u32, Xor> => u32, 4;
-    reduce_xor_u64: u64 = Bits<u64, Xor> => u64, 4;
+    reduce_xor_u8: u8 = Bits<u8, Xor> => u8, 8;
+    reduce_xor_u16: u16 = Bits<u16, Xor> => u16, 8;
+    reduce_xor_u32: u32 = Bits<u32, Xor> => u32, 8;
+    reduce_xor_u64: u64 = Bits<u64, Xor> => u64, 8;
     reduce_xor_u128: u128 = Bits<u128, Xor> => u128, 4;
 
-    reduce_count_u8: u8 = Count<u8> => u64, 4;
-    reduce_count_u16: u16 = Count<u16> => u64, 4;
-    reduce_count_u32: u32 = Count<u32> => u64, 4;
-    reduce_count_u64: u64 = Count<u64> => u64, 4;
+    reduce_count_u8: u8 = Count<u8> => u64, 8;
+    reduce_count_u16: u16 = Count<u16> => u64, 8;
+    reduce_count_u32: u32 = Count<u32> => u64, 8;
+    reduce_count_u64: u64 = Count<u64> => u64, 8;
     reduce_count_u128: u128 = Count<u128> => u64, 4;
-    reduce_count_f16: F16 = Count<F16> => u64, 4;
-    reduce_count_bf16: Bf16 = Count<Bf16> => u64, 4;
-    reduce_count_f32: f32 = Count<f32> => u64, 4;
-    reduce_count_f64: f64 = Count<f64> => u64, 4;
+    reduce_count_f16: F16 = Count<F16> => u64, 8;
+    reduce_count_bf16: Bf16 = Count<Bf16> => u64, 8;
+    reduce_count_f32: f32 = Count<f32> => u64, 8;
+    reduce_count_f64: f64 = Count<f64> => u64, 8;
 
     reduce_sumabs_i8: i8 = SumAbs<i8> => u64, 8;
-    reduce_sumabs_i16: i16 = SumAbs<i16> => u64, 4;
+    reduce_sumabs_i16: i16 = SumAbs<i16> => u64, 8;
     reduce_sumabs_i32: i32 = SumAbs<i32> => u64, 8;
     reduce_sumabs_i64: i64 = SumAbs<i64> => u64, 8;
     reduce_sumabs_i128: i128 = SumAbs<i128> => u128, 4;
-    reduce_sumabs_f16: F16 = SumAbs<F16> => f32, 4;
-    reduce_sumabs_bf16: Bf16 = SumAbs<Bf16> => f32, 4;
+    reduce_sumabs_f16: F16 = SumAbs<F16> => f32, 8;
+    reduce_sumabs_bf16: Bf16 = SumAbs<Bf16> => f32, 8;
     reduce_sumabs_f32: f32 = SumAbs<f32> => f32, 8;
     reduce_sumabs_f64: f64 = SumAbs<f64> => f64, 8;
 
     reduce_sumsq_i8: i8 = SumSquares<i8> => i64, 8;
     reduce_sumsq_u8: u8 = SumSquares<u8> => u64, 8;
-    reduce_sumsq_i16: i16 = SumSquares<i16> => i64, 4;
-    reduce_sumsq_u16: u16 = SumSquares<u16> => u64, 4;
+    reduce_sumsq_i16: i16 = SumSquares<i16> => i64, 8;
+    reduce_sumsq_u16: u16 = SumSquares<u16> => u64, 8;
     reduce_sumsq_i32: i32 = SumSquares<i32> => i64, 8;
     reduce_sumsq_u32: u32 = SumSquares<u32> => u64, 8;
     reduce_sumsq_u64: u64 = SumSquares<u64> => u64, 8;
     reduce_sumsq_u128: u128 = SumSquares<u128> => u128, 4;
-    reduce_sumsq_f16: F16 = SumSquares<F16> => f32, 4;
-    reduce_sumsq_bf16: Bf16 = SumSquares<Bf16> => f32, 4;
+    reduce_sumsq_f16: F16 = SumSquares<F16> => f32, 8;
+    reduce_sumsq_bf16: Bf16 = SumSquares<Bf16> => f32, 8;
     reduce_sumsq_f32: f32 = SumSquares<f32> => f32, 8;
     reduce_sumsq_f64: f64 = SumSquares<f64> => f64, 8;
 }

@@ -91,6 +91,8 @@ impl<T: Item, O: Order<T::Key>> Reduction for Arg<T, O> {
     type Acc = (<T::Key as Key>::Rank, u64);
     type Raw = Indexed<T>;
 
+    const IS_SHORT: bool = false;
+
     #[inline(always)]
     fn start() -> Self::Thread {
         BestPack { rank: Rank::MAX, pack: [0; 4], place: NOWHERE }

@@ -1,11 +1,12 @@
 //! Bitwise operations: the words of a pack are combined as they are, and elements are told apart at the end.
 
 use crate::reduce::Reduction;
-use crate::reduce::item::Item;
-use crate::reduce::item::Pack;
+use crate::reduce::item::{Item, Pack};
 use crate::reduce::source::One;
 use crate::reduce::unroll::tree;
+use crate::reduce::words::Words;
 use core::marker::PhantomData;
+use cuda_std::ext::{redux, target};
 
 /// An operation on the bits of words.
 pub trait Bitwise {
@@ -13,10 +14,15 @@ pub trait Bitwise {
     const IDENTITY: u32;
     /// The operation.
     fn combine(a: u32, b: u32) -> u32;
+    /// The words of a warp combined, in each of its lanes.
+    ///
+    /// # Safety
+    /// All 32 lanes call this together, on sm_80 or later.
+    unsafe fn redux(word: u32) -> u32;
 }
 
 macro_rules! bitwise {
-    ($($(#[$doc:meta])* $name:ident = $operator:tt, $identity:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident = $operator:tt, $identity:expr, $redux:ident;)*) => {$(
         $(#[$doc])*
         pub struct $name;
 
@@ -26,17 +32,22 @@ macro_rules! bitwise {
             fn combine(a: u32, b: u32) -> u32 {
                 a $operator b
             }
+            #[inline(always)]
+            unsafe fn redux(word: u32) -> u32 {
+                // SAFETY: the caller's word.
+                unsafe { redux::$redux(u32::MAX, word) }
+            }
         }
     )*};
 }
 
 bitwise! {
     /// The bits that all have.
-    And = &, u32::MAX;
+    And = &, u32::MAX, and_u32;
     /// The bits that any has.
-    Or = |, 0;
+    Or = |, 0, or_u32;
     /// The bits that an odd number have.
-    Xor = ^, 0;
+    Xor = ^, 0, xor_u32;
 }
 
 /// The elements combined by `O`.
@@ -76,6 +87,11 @@ impl<T: Unsigned, O: Bitwise> Reduction for Bits<T, O> {
     fn raw(acc: T::Key) -> T {
         T::of_key(acc)
     }
+    #[inline(always)]
+    unsafe fn redux(acc: T::Key) -> Option<T::Key> {
+        // SAFETY: the caller's word, and the architecture has it.
+        (target::arch() >= 800).then(|| Words::from_words(&|i| unsafe { O::redux(acc.word(i)) }))
+    }
 }
 
 /// Unsigned integers, whose keys are combined word by word.
@@ -83,7 +99,6 @@ pub trait Unsigned: Item {
     /// The keys combined.
     #[inline(always)]
     fn combine<O: Bitwise>(a: Self::Key, b: Self::Key) -> Self::Key {
-        use crate::reduce::words::Words;
         Words::from_words(&|i| O::combine(a.word(i), b.word(i)))
     }
 }

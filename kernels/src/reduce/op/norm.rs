@@ -1,7 +1,7 @@
 //! Sums of absolute values and of squares, and the largest absolute value: the norms but for their square root.
 
 use crate::reduce::Fold;
-use crate::reduce::item::{Bf16, F16, Float, Item, Key, Number, Pack};
+use crate::reduce::item::{Bf16, F16, Item, Key, Number, Pack};
 use crate::reduce::source::One;
 use crate::reduce::unroll::tree;
 use core::marker::PhantomData;
@@ -10,6 +10,8 @@ use core::marker::PhantomData;
 pub trait Signed: Item {
     /// What has the absolute values: the unsigned type, or the float itself.
     type Abs: Item<Wide: Number>;
+    /// An unsigned integer that orders absolute values, NaNs above all: of floats, their bits.
+    type Magnitude: Key + Number;
 
     /// The absolute value.
     fn abs(self) -> Self::Abs;
@@ -19,13 +21,11 @@ pub trait Signed: Item {
     fn sum_abs(pack: Pack) -> <Self::Abs as Item>::Wide {
         tree(Self::LANES, |lane| Self::lane(pack, lane).abs().wide(), Number::add)
     }
-    /// The largest of a pack's absolute values, or a NaN if there is one.
-    #[inline(always)]
-    fn max_abs(pack: Pack) -> <Self::Abs as Item>::Key {
-        tree(Self::LANES, |lane| Self::lane(pack, lane).abs().key(), Self::larger)
-    }
-    /// The larger one, or a NaN if there is one.
-    fn larger(a: <Self::Abs as Item>::Key, b: <Self::Abs as Item>::Key) -> <Self::Abs as Item>::Key;
+
+    /// That of the element.
+    fn magnitude(self) -> Self::Magnitude;
+    /// The absolute value that it is of.
+    fn of_magnitude(magnitude: Self::Magnitude) -> Self::Abs;
 }
 
 /// A pack whose fields have become their absolute values: those with `sign` are turned around bit by bit, and 1 is added, which
@@ -43,16 +43,18 @@ macro_rules! signed_integers {
     ($($t:ty, $unsigned:ty $(, $ones:literal)?;)*) => {$(
         impl Signed for $t {
             type Abs = $unsigned;
+            type Magnitude = <$unsigned as Item>::Key;
             #[inline(always)]
             fn abs(self) -> $unsigned {
                 self.unsigned_abs()
             }
             #[inline(always)]
-            fn larger(
-                a: <$unsigned as Item>::Key,
-                b: <$unsigned as Item>::Key,
-            ) -> <$unsigned as Item>::Key {
-                Key::max(a, b)
+            fn magnitude(self) -> Self::Magnitude {
+                self.unsigned_abs().key()
+            }
+            #[inline(always)]
+            fn of_magnitude(magnitude: Self::Magnitude) -> $unsigned {
+                Item::of_key(magnitude)
             }
             $(
                 #[inline(always)]
@@ -73,26 +75,31 @@ signed_integers! {
 }
 
 macro_rules! signed_floats {
-    ($($t:ident, $abs:expr;)*) => {$(
+    ($($t:ident, $magnitude:ty, $bits:expr, $from:expr;)*) => {$(
         impl Signed for $t {
             type Abs = Self;
+            type Magnitude = $magnitude;
             #[inline(always)]
             fn abs(self) -> Self {
-                $abs(self)
+                Self::of_magnitude(self.magnitude())
             }
             #[inline(always)]
-            fn larger(a: Self::Key, b: Self::Key) -> Self::Key {
-                Float::maximum(a, b)
+            fn magnitude(self) -> $magnitude {
+                $bits(self)
+            }
+            #[inline(always)]
+            fn of_magnitude(magnitude: $magnitude) -> Self {
+                $from(magnitude)
             }
         }
     )*};
 }
 
 signed_floats! {
-    F16, |x: F16| F16(x.0 & 0x7fff);
-    Bf16, |x: Bf16| Bf16(x.0 & 0x7fff);
-    f32, |x: f32| f32::from_bits(x.to_bits() & (u32::MAX >> 1));
-    f64, |x: f64| f64::from_bits(x.to_bits() & (u64::MAX >> 1));
+    F16, u32, |x: F16| u32::from(x.0 & 0x7fff), |bits| F16(bits as u16);
+    Bf16, u32, |x: Bf16| u32::from(x.0 & 0x7fff), |bits| Bf16(bits as u16);
+    f32, u32, |x: f32| x.to_bits() & (u32::MAX >> 1), f32::from_bits;
+    f64, u64, |x: f64| x.to_bits() & (u64::MAX >> 1), f64::from_bits;
 }
 
 /// The sum of the absolute values, in the wide type of what has them: integers in `u64` or `u128`.
@@ -122,6 +129,11 @@ impl<T: Signed> Fold for SumAbs<T> {
     #[inline(always)]
     fn raw(acc: Self::Acc) -> Self::Acc {
         acc
+    }
+    #[inline(always)]
+    unsafe fn redux(acc: Self::Acc) -> Option<Self::Acc> {
+        // SAFETY: the caller's word.
+        unsafe { acc.redux_sum() }
     }
 }
 
@@ -153,6 +165,11 @@ impl<T: Item> Fold for SumSquares<T> {
     fn raw(acc: T::Wide) -> T::Wide {
         acc
     }
+    #[inline(always)]
+    unsafe fn redux(acc: T::Wide) -> Option<T::Wide> {
+        // SAFETY: the caller's word.
+        unsafe { acc.redux_sum() }
+    }
 }
 
 /// The largest absolute value, or a NaN if there is one. Of integers it is unsigned.
@@ -160,27 +177,32 @@ pub struct MaxAbs<T>(PhantomData<T>);
 
 impl<T: Signed> Fold for MaxAbs<T> {
     type Source = One<T>;
-    type Acc = <T::Abs as Item>::Key;
+    type Acc = T::Magnitude;
     type Raw = T::Abs;
 
     #[inline(always)]
-    fn identity() -> Self::Acc {
-        T::Abs::lane([0; 4], 0).key()
+    fn identity() -> T::Magnitude {
+        Number::ZERO
     }
     #[inline(always)]
-    fn pack(acc: Self::Acc, pack: Pack) -> Self::Acc {
-        T::larger(acc, T::max_abs(pack))
+    fn pack(acc: T::Magnitude, pack: Pack) -> T::Magnitude {
+        acc.max(tree(T::LANES, |lane| T::lane(pack, lane).magnitude(), Key::max))
     }
     #[inline(always)]
-    fn item(item: T) -> Self::Acc {
-        item.abs().key()
+    fn item(item: T) -> T::Magnitude {
+        item.magnitude()
     }
     #[inline(always)]
-    fn combine(a: Self::Acc, b: Self::Acc) -> Self::Acc {
-        T::larger(a, b)
+    fn combine(a: T::Magnitude, b: T::Magnitude) -> T::Magnitude {
+        a.max(b)
     }
     #[inline(always)]
-    fn raw(acc: Self::Acc) -> T::Abs {
-        T::Abs::of_key(acc)
+    fn raw(acc: T::Magnitude) -> T::Abs {
+        T::of_magnitude(acc)
+    }
+    #[inline(always)]
+    unsafe fn redux(acc: T::Magnitude) -> Option<T::Magnitude> {
+        // SAFETY: the caller's word.
+        unsafe { acc.redux_max() }
     }
 }

@@ -36,6 +36,11 @@ macro_rules! pair_sums {
             fn raw(acc: T::Wide) -> T::Wide {
                 acc
             }
+            #[inline(always)]
+            unsafe fn redux(acc: T::Wide) -> Option<T::Wide> {
+                // SAFETY: the caller's word.
+                unsafe { acc.redux_sum() }
+            }
         }
     )*};
 }
