@@ -1,4 +1,4 @@
-// The production reducer in CUDA C++, as a peer to measure the Rust kernels against: five of its kernels, with the names,
+// The production reducer in CUDA C++, as a peer to measure the Rust kernels against: five of its kernels, with names,
 // parameters and structure of those in kernels/src/reduce.
 //
 // nvcc -arch=sm_90 -O3 -std=c++17 -cubin -o reduce.cubin reduce.cu; then give reduce.cubin to the `reducer` benchmark.
@@ -14,9 +14,9 @@ constexpr int MOST_LOADS = 8;
 constexpr unsigned EDGE = 16;
 // Upper half of a word that is written.
 constexpr uint64_t TAG = uint64_t(1) << 32;
-// The most slots that a thread reads before it looks at the first, and the most words, which take two registers each.
+// The most slots that a thread reads before it looks at the first, and the most registers for them, in pairs.
 constexpr int MOST_SLOTS = 8;
-constexpr int MOST_WORDS = 12;
+constexpr int MOST_PAIRS = 20;
 
 // Lines are kept as usual with this probability; the others are the first to be evicted.
 __device__ __forceinline__ uint64_t keep_in_l2(float fraction) {
@@ -109,7 +109,7 @@ __device__ __forceinline__ float of_rank(int rank) { return __int_as_float(turne
 
 // A reduction has the type of elements, what a thread keeps of packs, an accumulator of WORDS 32-bit words, and what it
 // leaves in memory. Its `warp` combines the first lanes of a warp, 8 or 32; the others have the identity. What comes
-// out is true in lane 0 only.
+// out is true in lane 0 only. It is short if a pack takes few instructions.
 
 // Threads keep an accumulator from the beginning, and it is written as it is.
 template <typename T, typename A>
@@ -118,6 +118,7 @@ struct Fold {
     using Kept = A;
     using Acc = A;
     using Raw = A;
+    static constexpr bool IS_SHORT = true;
     static __device__ Acc finish(Kept kept, uint64_t) { return kept; }
     static __device__ Acc item(T x, uint64_t) { return x; }
     static __device__ Raw raw(Acc acc) { return acc; }
@@ -185,6 +186,7 @@ struct ArgMinF32 {
         unsigned low, high;
     };
     using Raw = Indexed;
+    static constexpr bool IS_SHORT = false;
     static constexpr unsigned NOWHERE = ~0u;
     static __device__ Acc at(int rank, uint64_t index) { return {rank, unsigned(index), unsigned(index >> 32)}; }
     static __device__ uint64_t index(Acc acc) { return uint64_t(acc.high) << 32 | acc.low; }
@@ -257,7 +259,9 @@ __device__ __forceinline__ typename R::Acc block_reduce(typename R::Acc acc, uns
 // and sets them back to 0.
 struct Polled {
     template <typename A>
-    static constexpr unsigned SLOTS = MOST_WORDS / WORDS<A> < MOST_SLOTS ? MOST_WORDS / WORDS<A> : MOST_SLOTS;
+    static constexpr unsigned FIT = MOST_PAIRS / (1 + WORDS<A>);
+    template <typename A>
+    static constexpr unsigned SLOTS = FIT<A> < MOST_SLOTS ? FIT<A> : MOST_SLOTS;
 
     template <typename R>
     static __device__ __forceinline__ void meet(typename R::Acc acc, typename R::Raw *output, uint64_t *slots) {
@@ -372,8 +376,8 @@ __device__ __forceinline__ void reduce(const typename R::Item *input, size_t n, 
     auto kept = R::start();
     unsigned place = tid;
     uint4 v[LOADS];
-    // For most loads the text is written twice: without predicates it is faster.
-    if constexpr (LOADS == MOST_LOADS) {
+    // Without predicates it is faster, and worth a second text where that is short. Warps stay whole.
+    if constexpr (LOADS == MOST_LOADS && R::IS_SHORT) {
 #pragma unroll 1
         for (; (place | (WARP - 1)) + (LOADS - 1) * threads < count; place += LOADS * threads) {
 #pragma unroll
@@ -382,7 +386,6 @@ __device__ __forceinline__ void reduce(const typename R::Item *input, size_t n, 
             for (int k = 0; k < LOADS; k++) kept = R::pack(kept, v[k], place + k * threads);
         }
     }
-    // Warps stay whole.
 #pragma unroll 1
     for (; (place & ~(WARP - 1)) < count; place += LOADS * threads) {
 #pragma unroll
@@ -408,4 +411,4 @@ KERNEL(sum_i32, SumI32, 8)
 KERNEL(sum_f32, SumF32, 8)
 KERNEL(wrapping_u32, WrappingU32, 8, Ticket)
 KERNEL(min_f32, MinF32, 8)
-KERNEL(argmin_f32, ArgMinF32, 4)
+KERNEL(argmin_f32, ArgMinF32, 8)

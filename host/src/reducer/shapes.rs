@@ -126,7 +126,7 @@ struct Row {
 #[derive(Clone, Copy, Debug)]
 enum Threads {
     Fixed(u32),
-    /// As many as one block needs for all: the power of two above, at least 128 and at most 512.
+    /// As many as one block needs for all, if each takes four packs: the power of two above, at least 128 and at most 512.
     OneBlock,
     /// As many as give each multiprocessor one block: the power of two above, at least 128 and at most 1024.
     OneBlockEach,
@@ -136,57 +136,56 @@ const fn row(up_to: u64, threads: Threads, each: u32, extra: bool) -> Row {
     Row { up_to, threads, each, extra }
 }
 
-/// What the L2 cache holds, whatever is done with it. A single block has nothing to combine with others; else as many blocks as there
-/// are multiprocessors are best, or half as many. These tables are from the measurements in bench/NOTEBOOK.md (attempts 11 and 20).
-const CACHED: [Row; 6] = [
+/// Up to 16 MiB, whatever is done with them. A single block has nothing to combine with others; else as many blocks as there are
+/// multiprocessors are best, or half as many. All tables are from the measurements in bench/NOTEBOOK.md (attempts 11, 23 and 24).
+const SMALL: [Row; 7] = [
     row(1 << 12, Threads::OneBlock, 8, false),
     row(1 << 14, Threads::Fixed(128), 2, false),
     row(1 << 15, Threads::Fixed(128), 4, false),
     row(1 << 17, Threads::OneBlockEach, 4, false),
     row(1 << 18, Threads::OneBlockEach, 8, false),
     row(1 << 19, Threads::OneBlockEach, 4, false),
+    row(1 << 20, Threads::OneBlockEach, 8, false),
 ];
 
 /// More than that: the more blocks there are, the larger they should be.
-const STREAMING: [Row; 4] = [
-    row(1 << 20, Threads::OneBlockEach, 8, false),
+const PLAIN: [Row; 3] = [
     row(1 << 22, Threads::Fixed(256), 8, false),
     row(1 << 25, Threads::Fixed(512), 8, true),
     row(u64::MAX, Threads::Fixed(1024), 8, true),
 ];
 
-/// The same where the memory is faster (an H200): a block that stays for four rounds spares its beginnings and ends.
-const STREAMING_FAST: [Row; 4] = [
-    row(1 << 20, Threads::OneBlockEach, 8, false),
-    row(1 << 23, Threads::Fixed(512), 32, false),
-    row(1 << 25, Threads::Fixed(512), 8, true),
+/// The same where the memory is faster (an H200): blocks that stay for some rounds spare their beginnings and ends.
+const PLAIN_FAST: [Row; 4] = [
+    row(1 << 22, Threads::Fixed(256), 8, false),
+    row(1 << 23, Threads::Fixed(512), 8, true),
+    row(1 << 26, Threads::Fixed(512), 16, true),
     row(u64::MAX, Threads::Fixed(512), 32, true),
 ];
 
-/// What has more to do for an element, and more to combine at the end, should stay longer.
-const LENGTHY: [Row; 4] = [
-    row(1 << 20, Threads::OneBlockEach, 8, false),
-    row(1 << 22, Threads::OneBlockEach, 32, true),
-    row(1 << 24, Threads::Fixed(512), 8, true),
-    row(u64::MAX, Threads::Fixed(1024), 16, true),
-];
+/// What has more to do at its end should stay longer.
+const LENGTHY: [Row; 2] = [row(1 << 24, Threads::Fixed(512), 8, true), row(u64::MAX, Threads::Fixed(1024), 16, true)];
+
+/// The same where the memory is faster.
+const LENGTHY_FAST: [Row; 1] = [row(u64::MAX, Threads::Fixed(512), 32, true)];
 
 /// Blocks that clear and merge a table in shared memory should be few.
 const EXACT: [Row; 5] = [
+    row(1 << 11, Threads::Fixed(256), 8, false),
     row(1 << 16, Threads::Fixed(256), 4, false),
     row(1 << 18, Threads::Fixed(256), 8, false),
     row(1 << 21, Threads::Fixed(256), 16, false),
-    row(6 << 20, Threads::Fixed(512), 32, false),
-    row(u64::MAX, Threads::Fixed(256), 16, false),
+    row(u64::MAX, Threads::Fixed(512), 32, false),
 ];
 
-/// The tables for a kernel, one after the other.
+/// The tables for a kernel, one behind the other.
 const fn tables(class: Class, fast: bool) -> [&'static [Row]; 2] {
     match class {
+        Class::Plain | Class::Pair if fast => [&SMALL, &PLAIN_FAST],
+        Class::Plain | Class::Pair => [&SMALL, &PLAIN],
+        Class::Lengthy if fast => [&SMALL, &LENGTHY_FAST],
+        Class::Lengthy => [&SMALL, &LENGTHY],
         Class::Exact => [&[], &EXACT],
-        Class::Lengthy => [&CACHED, &LENGTHY],
-        Class::Plain | Class::Pair if fast => [&CACHED, &STREAMING_FAST],
-        Class::Plain | Class::Pair => [&CACHED, &STREAMING],
     }
 }
 
@@ -208,7 +207,7 @@ pub fn shape(input: Extent, class: Class, machine: &Machine) -> Shape {
     let above = |threads: u64, least, most| threads.next_power_of_two().clamp(least, most) as u32;
     let block = match row.threads {
         Threads::Fixed(threads) => threads,
-        Threads::OneBlock => above(packs.div_ceil(u64::from(row.each)), 128, 512),
+        Threads::OneBlock => above(packs.div_ceil(4), 128, 512),
         Threads::OneBlockEach => {
             above(packs.div_ceil(u64::from(row.each) * u64::from(machine.multiprocessors)), 128, 1024)
         }

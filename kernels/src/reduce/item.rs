@@ -46,11 +46,6 @@ pub trait Item: Copy {
     fn sum(pack: Pack) -> Self::Wide {
         tree(Self::LANES, |lane| Self::lane(pack, lane).wide(), Number::add)
     }
-    /// `sum` and the sum of a pack.
-    #[inline(always)]
-    fn add_pack(sum: Self::Wide, pack: Pack) -> Self::Wide {
-        sum.add(Self::sum(pack))
-    }
     /// The product of a pack.
     #[inline(always)]
     fn product(pack: Pack) -> Self::Wide {
@@ -430,13 +425,7 @@ narrow! {
             tree(4, two, u64::multiply)
         }
     }
-    i32, u32, load_u32_if, i32, i64 {
-        // Half of the work goes to another pipe than the additions.
-        #[inline(always)]
-        fn add_pack(sum: i64, pack: Pack) -> i64 {
-            pack.into_iter().fold(sum, |sum, word| packed::add_wide(word as i32, sum))
-        }
-    }
+    i32, u32, load_u32_if, i32, i64 {}
     u32, u32, load_u32_if, u32, u64 {}
 }
 

@@ -32,15 +32,17 @@ pub struct Polled;
 /// The tag of a word that is written.
 const TAG: u64 = 1 << 32;
 
-/// The most slots that a thread reads before it looks at the first, and the most words, which take two registers each.
+/// The most slots that a thread reads before it looks at the first.
 const MOST_SLOTS: usize = 8;
-const MOST_WORDS: usize = 12;
+
+/// The most registers, in pairs, for their addresses and words.
+const MOST_PAIRS: usize = 20;
 
 /// The slots that a thread reads before it looks at the first.
 #[inline(always)]
 fn group<A: Words>() -> u32 {
     // The text for old devices is short.
-    if target::arch() >= 900 { (MOST_WORDS / A::COUNT).clamp(1, MOST_SLOTS) as u32 } else { 1 }
+    if target::arch() >= 900 { (MOST_PAIRS / (1 + A::COUNT)).min(MOST_SLOTS) as u32 } else { 1 }
 }
 
 impl<R: Reduction> Meet<R> for Polled {

@@ -1,4 +1,4 @@
-//! Arithmetic on integers that are narrower than their sum: PTX `dp4a` and `dp2a`, from sm_61 on, and `mad.wide`.
+//! Arithmetic on integers that are packed in a 32-bit register: PTX `dp4a` and `dp2a`, from sm_61 on.
 
 use crate::gpu_only;
 
@@ -30,25 +30,4 @@ dots! {
     dp2a_signed: i32 = __cuda_std_dp2a_signed;
     /// `c` and the two products of the halves of `a` and the low two bytes of `b`, unsigned; it wraps.
     dp2a_unsigned: u32 = __cuda_std_dp2a_unsigned;
-}
-
-/// `x + sum`, where ptxas extends the sign by a multiplication (PTX `mad.wide.s32` by 1): that is another pipe than the one for
-/// additions and shifts.
-///
-/// # Panics
-/// On the host, always.
-#[gpu_only]
-#[inline(always)]
-#[must_use]
-pub fn add_wide(x: i32, sum: i64) -> i64 {
-    let wide: i64;
-    // SAFETY: arithmetic has no precondition.
-    unsafe {
-        core::arch::asm!(
-            "mad.wide.s32 {}, {}, 1, {};",
-            out(reg64) wide, in(reg32) x, in(reg64) sum,
-            options(pure, nomem, nostack)
-        )
-    };
-    wide
 }

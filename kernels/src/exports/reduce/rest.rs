@@ -48,8 +48,8 @@ unary! {
 
     reduce_sumsq_i8: i8 = SumSquares<i8> => i64, 8;
     reduce_sumsq_u8: u8 = SumSquares<u8> => u64, 8;
-    reduce_sumsq_i16: i16 = SumSquares<i16> => i64, 8;
-    reduce_sumsq_u16: u16 = SumSquares<u16> => u64, 8;
+    reduce_sumsq_i16: i16 = SumSquares<i16> => i64, 4;
+    reduce_sumsq_u16: u16 = SumSquares<u16> => u64, 4;
     reduce_sumsq_i32: i32 = SumSquares<i32> => i64, 8;
     reduce_sumsq_u32: u32 = SumSquares<u32> => u64, 8;
     reduce_sumsq_u64: u64 = SumSquares<u64> => u64, 8;

@@ -19,10 +19,10 @@ unary! {
     reduce_sum_f32: f32 = Sum<f32> => f32, 8;
     reduce_sum_f64: f64 = Sum<f64> => f64, 8;
 
-    reduce_product_i8: i8 = Product<i8> => i64, 8;
-    reduce_product_u8: u8 = Product<u8> => u64, 8;
-    reduce_product_i16: i16 = Product<i16> => i64, 8;
-    reduce_product_u16: u16 = Product<u16> => u64, 8;
+    reduce_product_i8: i8 = Product<i8> => i64, 4;
+    reduce_product_u8: u8 = Product<u8> => u64, 4;
+    reduce_product_i16: i16 = Product<i16> => i64, 4;
+    reduce_product_u16: u16 = Product<u16> => u64, 4;
     reduce_product_i32: i32 = Product<i32> => i64, 8;
     reduce_product_u32: u32 = Product<u32> => u64, 8;
     reduce_product_u64: u64 = Product<u64> => u64, 8;
@@ -32,8 +32,8 @@ unary! {
     reduce_product_f32: f32 = Product<f32> => f32, 8;
     reduce_product_f64: f64 = Product<f64> => f64, 8;
 
-    reduce_compensated_f16: F16 = Compensated<F16> => SumAndError<f32>, 8;
-    reduce_compensated_bf16: Bf16 = Compensated<Bf16> => SumAndError<f32>, 8;
+    reduce_compensated_f16: F16 = Compensated<F16> => SumAndError<f32>, 4;
+    reduce_compensated_bf16: Bf16 = Compensated<Bf16> => SumAndError<f32>, 4;
     reduce_compensated_f32: f32 = Compensated<f32> => SumAndError<f32>, 8;
     reduce_compensated_f64: f64 = Compensated<f64> => SumAndError<f64>, 8;
 

@@ -20,7 +20,7 @@ impl<T: Item> Fold for Sum<T> {
     }
     #[inline(always)]
     fn pack(acc: T::Wide, pack: Pack) -> T::Wide {
-        T::add_pack(acc, pack)
+        acc.add(T::sum(pack))
     }
     #[inline(always)]
     fn item(item: T) -> T::Wide {
