@@ -1,5 +1,7 @@
 //! `cargo xtask check-ptx`: what ptxas makes of the committed PTX, for every generation of GPU that it can run on.
 
+mod loads;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,13 +11,14 @@ use anyhow::{Context, bail};
 use cuda_builder::manifest::{Kernel, Manifest, Module, SharedKind};
 use rayon::prelude::*;
 
+use self::loads::Round;
 use crate::root;
 
 /// One of each generation that the driver would compile the files for.
 const ARCHS: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"];
 
 /// Those whose machine code is read too. The address space of an access is PTX's choice and not the generation's, and
-/// nvdisasm takes four times as long as ptxas.
+/// nvdisasm takes half of the time as it is.
 const DISASSEMBLED: [&str; 2] = ["sm_75", "sm_90"];
 
 #[derive(Debug, clap::Args)]
@@ -39,14 +42,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let manifest = Manifest::read(&folder)?;
     let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
 
-    let jobs: Vec<(&Module, &str)> = manifest
-        .modules
+    let batches = batches(&folder, &manifest.modules)?;
+    let jobs: Vec<(&Batch<'_>, &str)> = batches
         .iter()
-        .flat_map(|module| ARCHS.into_iter().filter(|arch| runs_on(&module.arch, arch)).map(move |arch| (module, arch)))
+        .flat_map(|batch| ARCHS.into_iter().filter(|arch| runs_on(batch.target, arch)).map(move |arch| (batch, arch)))
         .collect();
     let reports: Vec<Report<'_>> = jobs
         .par_iter()
-        .map(|&(module, arch)| assemble(&tools, &folder, module, arch, scratch.path()))
+        .map(|&(batch, arch)| assemble(&tools, &folder, batch, arch, scratch.path()))
         .collect::<Result<_, _>>()?;
 
     let kernels: BTreeMap<&str, &Kernel> =
@@ -59,7 +62,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let registers = entries().map(|entry| entry.registers).max().unwrap_or(0);
         let shared = entries().filter(|entry| entry.shared_loads && entry.shared_stores).count();
         let shared = if DISASSEMBLED.contains(&arch) { shared.to_string() } else { "-".to_owned() };
-        println!("{arch:7} {:>6} {:>7} {registers:>13} {shared:>16}", of_arch.len(), entries().count());
+        let files: usize = of_arch.iter().map(|report| report.files).sum();
+        println!("{arch:7} {files:>6} {:>7} {registers:>13} {shared:>16}", entries().count());
     }
     if !faults.is_empty() {
         bail!("ptxas and the manifest disagree with what a kernel should be:\n  {}", faults.join("\n  "));
@@ -97,10 +101,40 @@ fn runs_on(target: &str, arch: &str) -> bool {
     }
 }
 
-/// What ptxas and nvdisasm say of one file.
+/// Files that are assembled together, since nvdisasm takes half a second to start and reads one cubin. No kernel's code
+/// depends on what stands beside it.
+struct Batch<'a> {
+    /// The architecture that their PTX is for.
+    target: &'a str,
+    files: Vec<&'a str>,
+}
+
+/// Enough to make starts cheap, few enough for all cores to have work.
+const FILES_TOGETHER: usize = 24;
+
+fn batches<'a>(folder: &Path, modules: &'a [Module]) -> anyhow::Result<Vec<Batch<'a>>> {
+    let mut plain: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut batches = Vec::new();
+    for Module { arch, file, .. } in modules {
+        let ptx = fs::read_to_string(folder.join(file)).with_context(|| format!("cannot read {file}"))?;
+        // ptxas takes only one table of lines.
+        if ptx.contains("\n\t.file") {
+            batches.push(Batch { target: arch, files: vec![file] });
+        } else {
+            plain.entry(arch).or_default().push(file);
+        }
+    }
+    for (target, files) in plain {
+        batches.extend(files.chunks(FILES_TOGETHER).map(|files| Batch { target, files: files.to_vec() }));
+    }
+    Ok(batches)
+}
+
+/// What ptxas and nvdisasm say of a batch.
 struct Report<'a> {
-    file: &'a str,
+    target: &'a str,
     arch: &'a str,
+    files: usize,
     entries: BTreeMap<String, Entry>,
 }
 
@@ -112,28 +146,34 @@ struct Entry {
     shared_loads: bool,
     shared_stores: bool,
     generic: bool,
+    /// Of a production kernel's code for sm_90, `None` for all else.
+    rounds: Option<Vec<Round>>,
 }
 
 fn assemble<'a>(
     tools: &Tools,
     folder: &Path,
-    module: &'a Module,
+    batch: &Batch<'a>,
     arch: &'a str,
     scratch: &Path,
 ) -> anyhow::Result<Report<'a>> {
-    let cubin = scratch.join(format!("{}.{arch}.cubin", module.file));
+    let name = batch.files[0];
+    let cubin = scratch.join(format!("{name}.{arch}.cubin"));
     let mut ptxas = Command::new(&tools.ptxas);
-    ptxas.args(["-v", "-arch", arch, "-o"]).arg(&cubin).arg(folder.join(&module.file));
-    let (_, log) = output(ptxas).with_context(|| format!("{} does not assemble for {arch}", module.file))?;
+    ptxas.args(["-v", "-arch", arch, "-o"]).arg(&cubin).args(batch.files.iter().map(|file| folder.join(file)));
+    let (_, log) = output(ptxas).with_context(|| match batch.files.len() {
+        1 => format!("{name} does not assemble for {arch}"),
+        count => format!("{name} and {} more do not assemble together for {arch}", count - 1),
+    })?;
     let mut entries = read_log(&log);
     if DISASSEMBLED.contains(&arch) {
         let mut nvdisasm = Command::new(&tools.nvdisasm);
         nvdisasm.arg("-c").arg(&cubin);
-        let (sass, _) = output(nvdisasm).with_context(|| format!("{} for {arch}", module.file))?;
-        read_sass(&sass, module.arch == "sm_90", &mut entries);
+        let (sass, _) = output(nvdisasm).with_context(|| format!("{name} for {arch}"))?;
+        read_sass(&sass, batch.target, &mut entries);
     }
     fs::remove_file(&cubin).with_context(|| format!("cannot remove {}", cubin.display()))?;
-    Ok(Report { file: &module.file, arch, entries })
+    Ok(Report { target: batch.target, arch, files: batch.files.len(), entries })
 }
 
 /// Runs a tool: what it wrote on stdout and stderr.
@@ -172,25 +212,28 @@ fn read_log(log: &str) -> BTreeMap<String, Entry> {
     entries
 }
 
-/// Reads which kinds of memory instructions each kernel's SASS has. `has_clusters` if the PTX is for an architecture where
-/// blocks reach into each other's shared memory.
-fn read_sass(sass: &str, has_clusters: bool, entries: &mut BTreeMap<String, Entry>) {
-    let mut current = None;
-    for line in sass.lines() {
-        if let Some(name) = line.strip_prefix(".text.").and_then(|name| name.strip_suffix(':')) {
-            current = entries.get_mut(name);
+/// Reads which kinds of memory instructions each kernel's SASS has, and in which order its loads are used. `target` is the
+/// architecture that the PTX is for.
+fn read_sass(sass: &str, target: &str, entries: &mut BTreeMap<String, Entry>) {
+    for section in sass.split("\n.text.").skip(1) {
+        let (name, code) = section.split_once(":\n").unwrap_or((section, ""));
+        let Some(entry) = entries.get_mut(name) else { continue };
+        for line in code.lines() {
+            // `/*0040*/  @!P0 LDS.64 R2, [R4] ;`: the first word that is no address, no predicate and no brace.
+            let words = line.split_whitespace().filter(|word| !word.starts_with(['/', '@', '{']));
+            let opcode = words.map(|word| word.trim_end_matches(';')).next().unwrap_or_default();
+            match opcode.split('.').next().unwrap_or_default() {
+                "LDS" => entry.shared_loads = true,
+                "STS" => entry.shared_stores = true,
+                // The shared memory of another block has no instruction of its own on sm_90, but is not reached through a
+                // descriptor as all else is; before, there is none.
+                "LD" | "ST" | "ATOM" => entry.generic |= target != "sm_90" || line.contains("desc["),
+                _ => {}
+            }
         }
-        let Some(entry) = current.as_deref_mut() else { continue };
-        // `/*0040*/  @!P0 LDS.64 R2, [R4] ;`: the first word that is no address, no predicate and no brace.
-        let words = line.split_whitespace().filter(|word| !word.starts_with(['/', '@', '{']));
-        let opcode = words.map(|word| word.trim_end_matches(';')).next().unwrap_or_default();
-        match opcode.split('.').next().unwrap_or_default() {
-            "LDS" => entry.shared_loads = true,
-            "STS" => entry.shared_stores = true,
-            // The shared memory of another block has no instruction of its own on sm_90, but is not reached through a
-            // descriptor as all else is; before, there is none.
-            "LD" | "ST" | "ATOM" => entry.generic |= !has_clusters || line.contains("desc["),
-            _ => {}
+        // That is what runs on sm_90, the only architecture for which such PTX is disassembled.
+        if target == "sm_90" && name.starts_with("reduce_") {
+            entry.rounds = Some(loads::rounds(code));
         }
     }
 }
@@ -200,7 +243,7 @@ impl Report<'_> {
     fn faults(&self, kernels: &BTreeMap<&str, &Kernel>) -> Vec<String> {
         let mut faults = Vec::new();
         let mut fault =
-            |name: &str, what: String| faults.push(format!("{name} ({}, {}): {what}", self.file, self.arch));
+            |name: &str, what: String| faults.push(format!("{name} ({} PTX, {}): {what}", self.target, self.arch));
         for (name, entry) in &self.entries {
             // There the last block keeps the beginning of a sum in memory while it waits for the others.
             let most = if self.arch == "sm_120" && name.starts_with("reduce_moments_") { 24 } else { 0 };
@@ -209,6 +252,17 @@ impl Report<'_> {
             }
             if entry.generic {
                 fault(name, "a generic load, store or atomic".to_owned());
+            }
+            if entry.rounds.as_ref().is_some_and(Vec::is_empty) {
+                fault(name, "no round of 128-bit loads".to_owned());
+            }
+            for (round, number) in entry.rounds.iter().flatten().zip(1..) {
+                let least = round.least_ahead(name);
+                if round.ahead < least {
+                    let Round { loads, ahead } = round;
+                    let what = format!("round {number}: the first use after {ahead} of {loads} loads, not {least}");
+                    fault(name, what);
+                }
             }
             let Some(kernel) = kernels.get(name.as_str()) else {
                 fault(name, "it is not in the manifest".to_owned());
@@ -245,7 +299,8 @@ ptxas info    : Function properties for b
     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
 ptxas info    : Used 255 registers, used 0 barriers
 ";
-    const SASS: &str = ".text.a:
+    const SASS: &str = "
+.text.a:
         /*0000*/                   LDC R1, c[0x0][0x28] ;
         /*0010*/              @!P0 LDS.64 R2, [R4+0x20] ;
         /*0020*/                   STS [R4], R0 ;
@@ -257,8 +312,8 @@ ptxas info    : Used 255 registers, used 0 barriers
 
     fn report() -> Report<'static> {
         let mut entries = read_log(LOG);
-        read_sass(SASS, false, &mut entries);
-        Report { file: "m.sm_75.ptx", arch: "sm_90", entries }
+        read_sass(SASS, "sm_75", &mut entries);
+        Report { target: "sm_75", arch: "sm_90", files: 1, entries }
     }
 
     fn kernel(name: &str, shared: SharedKind) -> Kernel {
@@ -284,6 +339,7 @@ ptxas info    : Used 255 registers, used 0 barriers
             shared_loads: true,
             shared_stores: true,
             generic: false,
+            rounds: None,
         };
         assert_eq!(report.entries["a"], a);
         assert_eq!(report.entries["b"], Entry { registers: 255, generic: true, ..Entry::default() });
@@ -293,7 +349,8 @@ ptxas info    : Used 255 registers, used 0 barriers
     fn the_shared_memory_of_another_block_is_no_generic_access() {
         for (instruction, generic) in [("LD.E R2, [R2] ;", false), ("LD.E R2, desc[UR4][R2.64] ;", true)] {
             let mut entries = read_log(LOG);
-            read_sass(&format!(".text.a:\n        /*0000*/                   {instruction}\n"), true, &mut entries);
+            let sass = format!("\n.text.a:\n        /*0000*/                   {instruction}\n");
+            read_sass(&sass, "sm_90", &mut entries);
             assert_eq!(entries["a"].generic, generic, "{instruction}");
         }
     }
@@ -304,13 +361,55 @@ ptxas info    : Used 255 registers, used 0 barriers
         assert_eq!(
             report().faults(&BTreeMap::from([("a", &a), ("b", &b)])),
             [
-                "a (m.sm_75.ptx, sm_90): 16 bytes of stack, 12 of spills",
-                "a (m.sm_75.ptx, sm_90): shared memory that the manifest does not tell of",
-                "b (m.sm_75.ptx, sm_90): a generic load, store or atomic",
-                "b (m.sm_75.ptx, sm_90): no LDS or no STS, though the kernel uses shared memory",
+                "a (sm_75 PTX, sm_90): 16 bytes of stack, 12 of spills",
+                "a (sm_75 PTX, sm_90): shared memory that the manifest does not tell of",
+                "b (sm_75 PTX, sm_90): a generic load, store or atomic",
+                "b (sm_75 PTX, sm_90): no LDS or no STS, though the kernel uses shared memory",
             ]
         );
         assert!(report().faults(&BTreeMap::new())[1].ends_with("it is not in the manifest"));
+    }
+
+    #[test]
+    fn a_round_that_waits_early_is_a_fault() {
+        let load = "        /*0000*/                   LDG.E.NA.128 R8, desc[UR4][R2.64] ;\n";
+        let uses = "        /*0010*/                   IADD3 R0, R8, R0, RZ ;\n";
+        let (good, bad) = (format!("{load}{load}{load}{uses}{load}"), format!("{load}{load}{uses}{load}{load}"));
+        let faults = |code: &str, target| {
+            let mut entries = BTreeMap::from([("reduce_sum_i32".to_owned(), Entry::default())]);
+            read_sass(&format!("\n.text.reduce_sum_i32:\n{code}"), target, &mut entries);
+            let kernel = kernel("reduce_sum_i32", SharedKind::None);
+            let kernels = BTreeMap::from([("reduce_sum_i32", &kernel)]);
+            Report { target, arch: "sm_90", files: 1, entries }.faults(&kernels)
+        };
+        assert_eq!(faults(&good, "sm_90"), [""; 0]);
+        assert_eq!(
+            faults(&format!("{good}.L_x_0:\n{bad}"), "sm_90"),
+            ["reduce_sum_i32 (sm_90 PTX, sm_90): round 2: the first use after 2 of 4 loads, not 3"]
+        );
+        assert_eq!(faults(uses, "sm_90"), ["reduce_sum_i32 (sm_90 PTX, sm_90): no round of 128-bit loads"]);
+        assert_eq!(faults(&bad, "sm_75"), [""; 0], "what does not run on sm_90");
+    }
+
+    #[test]
+    fn files_without_a_table_of_lines_go_together() {
+        let folder = tempfile::tempdir().unwrap();
+        let module = |(name, arch, text): (&str, &str, &str)| {
+            let file = format!("{name}.{arch}.ptx");
+            fs::write(folder.path().join(&file), text).unwrap();
+            Module { name: name.into(), arch: arch.into(), file, sha256: String::new() }
+        };
+        let plain = ".version 7.0\n";
+        let lines = ".version 7.2\n\t.file\t1 \"a.rs\"\n";
+        let files =
+            [("a", "sm_75", plain), ("b", "sm_75", lines), ("c", "sm_75", plain), ("c", "sm_90", plain)].map(module);
+        let batches = batches(folder.path(), &files).unwrap();
+        let batches: Vec<_> = batches.iter().map(|batch| (batch.target, batch.files.join(" "))).collect();
+        assert_eq!(
+            batches,
+            [("sm_75", "b.sm_75.ptx"), ("sm_75", "a.sm_75.ptx c.sm_75.ptx"), ("sm_90", "c.sm_90.ptx")]
+                .map(|(target, files)| (target, files.to_owned()))
+        );
     }
 
     #[test]

@@ -28,7 +28,8 @@ enum Command {
     BenchPeers(bench_peers::Args),
     /// Compile the kernels to PTX.
     BuildPtx(build_ptx::Args),
-    /// Assemble the committed PTX with ptxas and look at the result.
+    /// Assemble the committed PTX with ptxas and look at the result: registers, spills, memory instructions, and whether
+    /// a round's loads are asked for before the first is used.
     CheckPtx(check_ptx::Args),
     /// Pack tests, programs and benchmarks for a GPU machine without Rust.
     Bundle(bundle::Args),
