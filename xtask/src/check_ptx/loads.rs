@@ -3,9 +3,6 @@
 
 use std::collections::BTreeSet;
 
-/// Kernels with so much arithmetic on a vector that ptxas loads the last ones into registers of the first.
-const MIXED: [&str; 4] = ["reduce_compensated_bf16", "reduce_compensated_f16", "reduce_product_i8", "reduce_sumsq_i16"];
-
 /// A basic block with at least two 128-bit loads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Round {
@@ -16,9 +13,9 @@ pub(super) struct Round {
 }
 
 impl Round {
-    /// How many loads of such a round of `kernel` should be issued before the first use.
-    pub(super) fn least_ahead(self, kernel: &str) -> usize {
-        if MIXED.contains(&kernel) { self.loads.div_ceil(2) } else { (self.loads * 3).div_ceil(4) }
+    /// How many loads of such a round should be issued before the first use.
+    pub(super) fn least_ahead(self) -> usize {
+        (self.loads * 3).div_ceil(4)
     }
 }
 
@@ -177,9 +174,8 @@ mod tests {
     }
 
     #[test]
-    fn three_quarters_go_ahead_and_half_where_registers_are_short() {
-        let least = |loads, kernel| Round { loads, ahead: 0 }.least_ahead(kernel);
-        assert_eq!([8, 7, 4, 3, 2].map(|loads| least(loads, "reduce_sum_i32")), [6, 6, 3, 3, 2]);
-        assert_eq!(least(8, MIXED[0]), 4);
+    fn three_quarters_go_ahead() {
+        let least = |loads| Round { loads, ahead: 0 }.least_ahead();
+        assert_eq!([8, 7, 4, 3, 2].map(least), [6, 6, 3, 3, 2]);
     }
 }
