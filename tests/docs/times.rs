@@ -3,8 +3,10 @@
 //! They stand between `<!-- times: WHAT -->` and `<!-- end of times -->`, where `WHAT` is `ladder`, or the beginning of a
 //! kernel's name, such as `reduce3`, or two of them: `reduce3 over reduce2` has their speedup as well. Or it is a file
 //! of the folder and the beginning of a heading in it, `lab.access.md: Wide access`, and the table below that heading is shown.
+//! Or it is `reducer`, for the production reducer beside CUB, from the newest such run of each device.
 
 use std::{
+    collections::BTreeMap,
     fmt::Write as _,
     fs,
     path::{Path, PathBuf},
@@ -61,6 +63,51 @@ fn kept(folder: &Path, file: &str, heading: &str) -> String {
     let table = below.by_ref().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
     let table: String = table.flat_map(|line| [line, "\n"]).collect();
     if table.is_empty() { "No measurement of this is kept in `bench/results`.\n".into() } else { table }
+}
+
+/// The newest run of each device that has the production reducer, by its name.
+fn newest_reducers() -> BTreeMap<String, Json> {
+    let folders = fs::read_dir(root().join("bench/results")).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = folders.map(|folder| folder.join("reducer.json")).filter(|file| file.is_file()).collect();
+    files.sort();
+    let read = |file: &PathBuf| serde_json::from_str::<Json>(&fs::read_to_string(file).unwrap()).unwrap();
+    let device = |json: &Json| json["environment"]["device"].as_str().unwrap().trim_start_matches("NVIDIA ").to_owned();
+    files.iter().map(read).map(|json| (device(&json), json)).collect()
+}
+
+/// CUB's time over ours, and what we read a second of the largest.
+fn reducers() -> String {
+    const CASES: [(&str, &str); 8] = [
+        ("wrapping_i32", "sum of i32, wrapping"),
+        ("sum_f32", "sum of f32"),
+        ("sum_f64", "sum of f64"),
+        ("sum_i8", "sum of i8, in i64"),
+        ("min_f32", "minimum of f32"),
+        ("argmin_f32", "its index"),
+        ("dot_f32", "dot product of f32"),
+        ("sumsq_f32", "sum of squares of f32"),
+    ];
+    const EXPONENTS: [u32; 5] = [12, 16, 20, 24, 28];
+    let mut text = String::new();
+    for (device, json) in newest_reducers() {
+        let sizes = EXPONENTS.map(|exponent| format!("2^{exponent}")).join(" | ");
+        writeln!(text, "| {device} | {sizes} | GB/s at 2^28 |\n|---|---:|---:|---:|---:|---:|---:|").unwrap();
+        for (case, name) in CASES {
+            let row = |exponent: u32| {
+                let case = format!("{case}_2^{exponent}");
+                let rows = json["rows"].as_array().unwrap();
+                rows.iter().find(|row| row["case"] == *case && row["calls"] == "graph" && row["cache"] == "warm").unwrap()
+            };
+            // The worse one of two rounds.
+            let ratio = |row: &Json| row["ratios"].as_array().unwrap().iter().map(number).fold(f64::INFINITY, f64::min);
+            let ratios = EXPONENTS.map(|exponent| format!("{:.2}", ratio(row(exponent)))).join(" | ");
+            let largest = row(28);
+            let gb_per_s = number(&largest["bytes"]) / number(&largest["times"]["warpfold"][0]["median_us"]) / 1e3;
+            writeln!(text, "| {name} | {ratios} | {gb_per_s:.0} |").unwrap();
+        }
+        text.push('\n');
+    }
+    text.trim_end().to_owned() + "\n"
 }
 
 /// What stands between the marks.
@@ -126,6 +173,7 @@ fn times_are_those_of_the_results() {
             let (_, rest) = part.split_once(END).unwrap_or_else(|| panic!("{}: times without an end", page.name));
             let shown = match what.split_once(".md: ") {
                 Some((file, heading)) => kept(folder, &format!("{file}.md"), heading),
+                None if what == "reducer" => reducers(),
                 None => table(what, &results),
             };
             write!(text, "{BEGIN}{what} -->\n\n{shown}\n{END}{rest}").unwrap();

@@ -138,7 +138,7 @@ fn run(args: &Args, cases: &[Case]) -> anyhow::Result<()> {
     report.missing.dedup();
     report.document().write(Format::Table, &mut out)?;
     if let Some(file) = &args.json {
-        fs::write(file, serde_json::to_string_pretty(&report.json())? + "\n")
+        fs::write(file, serde_json::to_string(&report.json())? + "\n")
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(())
