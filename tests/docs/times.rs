@@ -96,7 +96,9 @@ fn reducers() -> String {
             let row = |exponent: u32| {
                 let case = format!("{case}_2^{exponent}");
                 let rows = json["rows"].as_array().unwrap();
-                rows.iter().find(|row| row["case"] == *case && row["calls"] == "graph" && row["cache"] == "warm").unwrap()
+                rows.iter()
+                    .find(|row| row["case"] == *case && row["calls"] == "graph" && row["cache"] == "warm")
+                    .unwrap()
             };
             // The worse one of two rounds.
             let ratio = |row: &Json| row["ratios"].as_array().unwrap().iter().map(number).fold(f64::INFINITY, f64::min);

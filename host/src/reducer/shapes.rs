@@ -18,8 +18,10 @@ const _: () = assert!(MOST_BLOCKS * MOST_WORDS * 8 <= WORKSPACE_BYTES);
 pub enum Class {
     /// A few instructions for each element, such as an addition or a comparison.
     Plain,
-    /// A comparison that keeps an index, or two comparisons.
-    Lengthy,
+    /// Two comparisons for each element.
+    Double,
+    /// A comparison that keeps an index.
+    Indexed,
     /// Two inputs.
     Pair,
     /// Exact sums of floats, in integers.
@@ -163,11 +165,14 @@ const PLAIN_FAST: [Row; 4] = [
     row(u64::MAX, Threads::Fixed(512), 32, true),
 ];
 
-/// What has more to do at its end should stay longer.
-const LENGTHY: [Row; 2] = [row(1 << 24, Threads::Fixed(512), 8, true), row(u64::MAX, Threads::Fixed(1024), 16, true)];
+/// What has more to do for an element, and more at its end, should stay longer.
+const DOUBLE: [Row; 2] = [row(1 << 24, Threads::Fixed(512), 8, true), row(u64::MAX, Threads::Fixed(1024), 16, true)];
 
-/// The same where the memory is faster.
-const LENGTHY_FAST: [Row; 1] = [row(u64::MAX, Threads::Fixed(512), 32, true)];
+/// Still longer.
+const INDEXED: [Row; 3] = [row(1 << 22, Threads::OneBlockEach, 32, true), DOUBLE[0], DOUBLE[1]];
+
+/// Both where the memory is faster.
+const DOUBLE_FAST: [Row; 1] = [row(u64::MAX, Threads::Fixed(512), 32, true)];
 
 /// Blocks that clear and merge a table in shared memory should be few.
 const EXACT: [Row; 5] = [
@@ -183,8 +188,9 @@ const fn tables(class: Class, fast: bool) -> [&'static [Row]; 2] {
     match class {
         Class::Plain | Class::Pair if fast => [&SMALL, &PLAIN_FAST],
         Class::Plain | Class::Pair => [&SMALL, &PLAIN],
-        Class::Lengthy if fast => [&SMALL, &LENGTHY_FAST],
-        Class::Lengthy => [&SMALL, &LENGTHY],
+        Class::Double | Class::Indexed if fast => [&SMALL, &DOUBLE_FAST],
+        Class::Double => [&SMALL, &DOUBLE],
+        Class::Indexed => [&SMALL, &INDEXED],
         Class::Exact => [&[], &EXACT],
     }
 }
@@ -235,7 +241,7 @@ fn keep(bytes: u64, l2_bytes: u64) -> f32 {
 mod tests {
     use super::*;
 
-    const CLASSES: [Class; 4] = [Class::Plain, Class::Lengthy, Class::Pair, Class::Exact];
+    const CLASSES: [Class; 5] = [Class::Plain, Class::Double, Class::Indexed, Class::Pair, Class::Exact];
 
     const H100: Machine = Machine { multiprocessors: 132, l2_bytes: 50 << 20, peak_bytes_per_second: Some(3.35e12) };
 

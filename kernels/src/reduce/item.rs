@@ -26,6 +26,8 @@ pub trait Item: Copy {
     type Key: Key;
     /// What they are summed in: 64 bits for integers up to there, `f32` for halves, else the type itself.
     type Wide: Number;
+    /// An unsigned integer that has room for its bits and for an index.
+    type Bits: From<u64>;
 
     /// The element at `source`, or any value if it is not `valid`.
     ///
@@ -40,6 +42,8 @@ pub trait Item: Copy {
     fn of_key(key: Self::Key) -> Self;
     /// The element as it is summed.
     fn wide(self) -> Self::Wide;
+    /// The element's bits.
+    fn bits(self) -> Self::Bits;
 
     /// The sum of a pack.
     #[inline(always)]
@@ -335,6 +339,7 @@ macro_rules! narrow {
         impl Item for $t {
             type Key = $key;
             type Wide = $wide;
+            type Bits = u64;
             #[inline(always)]
             unsafe fn load_if(source: *const Self, valid: bool) -> Self {
                 // SAFETY: the caller's word.
@@ -356,6 +361,10 @@ macro_rules! narrow {
             #[inline(always)]
             fn wide(self) -> $wide {
                 self as $wide
+            }
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                (self as $bits).into()
             }
             $($item)*
         }
@@ -431,10 +440,11 @@ narrow! {
 
 /// What takes two words of a pack, or all.
 macro_rules! long {
-    ($($t:ty, $wide:ty, $from:expr;)*) => {$(
+    ($($t:ty, $wide:ty, $bits:ty, $from:expr, $to:expr;)*) => {$(
         impl Item for $t {
             type Key = Self;
             type Wide = $wide;
+            type Bits = $bits;
             #[inline(always)]
             unsafe fn load_if(source: *const Self, valid: bool) -> Self {
                 // SAFETY: the caller's word.
@@ -458,21 +468,26 @@ macro_rules! long {
             fn wide(self) -> $wide {
                 self
             }
+            #[inline(always)]
+            fn bits(self) -> $bits {
+                $to(self)
+            }
         }
     )*};
 }
 
 long! {
-    i64, i64, |bits| bits as i64;
-    u64, u64, |bits| bits as u64;
-    i128, i128, |bits| bits as i128;
-    u128, u128, |bits: u128| bits;
-    f64, f64, |bits| f64::from_bits(bits as u64);
+    i64, i64, u64, |bits| bits as i64, |x| x as u64;
+    u64, u64, u64, |bits| bits as u64, |x| x;
+    i128, i128, u128, |bits| bits as i128, |x| x as u128;
+    u128, u128, u128, |bits: u128| bits, |x| x;
+    f64, f64, u64, |bits| f64::from_bits(bits as u64), f64::to_bits;
 }
 
 impl Item for f32 {
     type Key = Self;
     type Wide = Self;
+    type Bits = u64;
     #[inline(always)]
     unsafe fn load_if(source: *const Self, valid: bool) -> Self {
         // SAFETY: the caller's word.
@@ -494,6 +509,10 @@ impl Item for f32 {
     fn wide(self) -> Self {
         self
     }
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        self.to_bits().into()
+    }
 }
 
 /// Halves, which are exact in `f32`: all is done there.
@@ -502,6 +521,7 @@ macro_rules! halves {
         impl Item for $t {
             type Key = f32;
             type Wide = f32;
+            type Bits = u64;
             #[inline(always)]
             unsafe fn load_if(source: *const Self, valid: bool) -> Self {
                 // SAFETY: the caller's word.
@@ -522,6 +542,10 @@ macro_rules! halves {
             #[inline(always)]
             fn wide(self) -> f32 {
                 $to(self.0)
+            }
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                self.0.into()
             }
         }
     )*};

@@ -77,39 +77,39 @@ unary! {
     reduce_argmin_u8: u8 = Arg<u8, Smallest> => Indexed<u8>, 4;
     reduce_argmin_i16: i16 = Arg<i16, Smallest> => Indexed<i16>, 4;
     reduce_argmin_u16: u16 = Arg<u16, Smallest> => Indexed<u16>, 4;
-    reduce_argmin_i32: i32 = Arg<i32, Smallest> => Indexed<i32>, 8;
-    reduce_argmin_u32: u32 = Arg<u32, Smallest> => Indexed<u32>, 8;
+    reduce_argmin_i32: i32 = Arg<i32, Smallest> => Indexed<i32>, 4;
+    reduce_argmin_u32: u32 = Arg<u32, Smallest> => Indexed<u32>, 4;
     reduce_argmin_i64: i64 = Arg<i64, Smallest> => Indexed<i64>, 8;
     reduce_argmin_u64: u64 = Arg<u64, Smallest> => Indexed<u64>, 8;
     reduce_argmin_i128: i128 = Arg<i128, Smallest> => Indexed<i128>, 4;
     reduce_argmin_u128: u128 = Arg<u128, Smallest> => Indexed<u128>, 4;
     reduce_argmin_f16: F16 = Arg<F16, Smallest> => Indexed<F16>, 4;
     reduce_argmin_bf16: Bf16 = Arg<Bf16, Smallest> => Indexed<Bf16>, 4;
-    reduce_argmin_f32: f32 = Arg<f32, Smallest> => Indexed<f32>, 8;
+    reduce_argmin_f32: f32 = Arg<f32, Smallest> => Indexed<f32>, 4;
     reduce_argmin_f64: f64 = Arg<f64, Smallest> => Indexed<f64>, 8;
 
     reduce_argmax_i8: i8 = Arg<i8, Largest> => Indexed<i8>, 4;
     reduce_argmax_u8: u8 = Arg<u8, Largest> => Indexed<u8>, 4;
     reduce_argmax_i16: i16 = Arg<i16, Largest> => Indexed<i16>, 4;
     reduce_argmax_u16: u16 = Arg<u16, Largest> => Indexed<u16>, 4;
-    reduce_argmax_i32: i32 = Arg<i32, Largest> => Indexed<i32>, 8;
-    reduce_argmax_u32: u32 = Arg<u32, Largest> => Indexed<u32>, 8;
+    reduce_argmax_i32: i32 = Arg<i32, Largest> => Indexed<i32>, 4;
+    reduce_argmax_u32: u32 = Arg<u32, Largest> => Indexed<u32>, 4;
     reduce_argmax_i64: i64 = Arg<i64, Largest> => Indexed<i64>, 8;
     reduce_argmax_u64: u64 = Arg<u64, Largest> => Indexed<u64>, 8;
     reduce_argmax_i128: i128 = Arg<i128, Largest> => Indexed<i128>, 4;
     reduce_argmax_u128: u128 = Arg<u128, Largest> => Indexed<u128>, 4;
     reduce_argmax_f16: F16 = Arg<F16, Largest> => Indexed<F16>, 4;
     reduce_argmax_bf16: Bf16 = Arg<Bf16, Largest> => Indexed<Bf16>, 4;
-    reduce_argmax_f32: f32 = Arg<f32, Largest> => Indexed<f32>, 8;
+    reduce_argmax_f32: f32 = Arg<f32, Largest> => Indexed<f32>, 4;
     reduce_argmax_f64: f64 = Arg<f64, Largest> => Indexed<f64>, 8;
 
     reduce_argminimum_f16: F16 = Arg<F16, SmallestOrNan> => Indexed<F16>, 4;
     reduce_argminimum_bf16: Bf16 = Arg<Bf16, SmallestOrNan> => Indexed<Bf16>, 4;
-    reduce_argminimum_f32: f32 = Arg<f32, SmallestOrNan> => Indexed<f32>, 8;
+    reduce_argminimum_f32: f32 = Arg<f32, SmallestOrNan> => Indexed<f32>, 4;
     reduce_argminimum_f64: f64 = Arg<f64, SmallestOrNan> => Indexed<f64>, 8;
 
     reduce_argmaximum_f16: F16 = Arg<F16, LargestOrNan> => Indexed<F16>, 4;
     reduce_argmaximum_bf16: Bf16 = Arg<Bf16, LargestOrNan> => Indexed<Bf16>, 4;
-    reduce_argmaximum_f32: f32 = Arg<f32, LargestOrNan> => Indexed<f32>, 8;
+    reduce_argmaximum_f32: f32 = Arg<f32, LargestOrNan> => Indexed<f32>, 4;
     reduce_argmaximum_f64: f64 = Arg<f64, LargestOrNan> => Indexed<f64>, 8;
 }

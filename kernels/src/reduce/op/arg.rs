@@ -10,14 +10,13 @@ use crate::reduce::source::One;
 use crate::reduce::unroll::{each, tree};
 use core::marker::PhantomData;
 
-/// An element and where it is, in memory.
+/// An element and where it is, in memory, with zeros between: who copies that reads nothing that was not written.
 #[repr(C)]
-#[derive(Clone, Copy)]
-pub struct Indexed<T> {
-    /// The element; a NaN may be another one than the input's.
-    pub value: T,
+pub struct Indexed<T: Item> {
+    /// The element's bits; a NaN may be another one than the input's.
+    pub value: T::Bits,
     /// Its index.
-    pub index: u64,
+    pub index: T::Bits,
 }
 
 /// Which of two keys is better.
@@ -147,6 +146,6 @@ impl<T: Item, O: Order<T::Key>> Reduction for Arg<T, O> {
     }
     #[inline(always)]
     fn raw((rank, index): Self::Acc) -> Indexed<T> {
-        Indexed { value: T::of_key(O::key(rank)), index }
+        Indexed { value: T::of_key(O::key(rank)).bits(), index: index.into() }
     }
 }
