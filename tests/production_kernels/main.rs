@@ -77,7 +77,7 @@ struct Bench {
 
 impl Bench {
     fn new(device: Device) -> Self {
-        let output = device.upload(&vec![0u8; OUTPUT]).unwrap();
+        let output = device.upload(&[0u8; OUTPUT]).unwrap();
         let slots = device.upload(&vec![0; 1 << 15]).unwrap();
         Self { device, library: library(), output, slots: slots.into(), launched: BTreeSet::new().into() }
     }
