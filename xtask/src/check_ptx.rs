@@ -419,7 +419,7 @@ ptxas info    : Used 255 registers, used 0 barriers
         let lines = ".version 7.2\n\t.file\t1 \"a.rs\"\n";
         let files =
             [("a", "sm_75", plain), ("b", "sm_75", lines), ("c", "sm_75", plain), ("c", "sm_90", plain)].map(module);
-        let batches = batches(folder.path(), &files).unwrap();
+        let batches = batches(folder.path(), files.iter()).unwrap();
         let batches: Vec<_> = batches.iter().map(|batch| (batch.target, batch.files.join(" "))).collect();
         assert_eq!(
             batches,
