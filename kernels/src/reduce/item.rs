@@ -116,9 +116,8 @@ pub trait Key: Words {
     /// All 32 lanes call this together.
     #[inline(always)]
     unsafe fn redux_min(self) -> Option<Self> {
-        let rank = if self.is_nan() { Self::Rank::MAX } else { self.rank() };
         // SAFETY: the caller's word.
-        unsafe { rank.redux_min() }.map(Self::of_rank)
+        unsafe { self.redux_by_rank(Self::Rank::MAX, |rank| rank) }
     }
     /// The largest one of a warp, in each of its lanes, if there are instructions for that.
     ///
@@ -126,9 +125,19 @@ pub trait Key: Words {
     /// All 32 lanes call this together.
     #[inline(always)]
     unsafe fn redux_max(self) -> Option<Self> {
-        let rank = if self.is_nan() { Self::Rank::MAX } else { self.rank().reversed() };
         // SAFETY: the caller's word.
-        unsafe { rank.redux_min() }.map(|rank| Self::of_rank(rank.reversed()))
+        unsafe { self.redux_by_rank(Self::Rank::MAX, Rank::reversed) }
+    }
+    /// The one of a warp that has the smallest rank, in each of its lanes, if there are instructions for that. NaNs have the rank
+    /// `nan`, others what `turn`, its own inverse, makes of theirs.
+    ///
+    /// # Safety
+    /// All 32 lanes call this together.
+    #[inline(always)]
+    unsafe fn redux_by_rank(self, nan: Self::Rank, turn: impl Fn(Self::Rank) -> Self::Rank) -> Option<Self> {
+        let rank = if self.is_nan() { nan } else { turn(self.rank()) };
+        // SAFETY: the caller's word.
+        unsafe { rank.redux_min() }.map(|rank| Self::of_rank(turn(rank)))
     }
 }
 
@@ -165,9 +174,8 @@ pub trait Float: Key {
     /// All 32 lanes call this together.
     #[inline(always)]
     unsafe fn redux_minimum(self) -> Option<Self> {
-        let rank = if self.is_nan() { Self::Rank::MIN } else { self.rank() };
         // SAFETY: the caller's word.
-        unsafe { rank.redux_min() }.map(Self::of_rank)
+        unsafe { self.redux_by_rank(Self::Rank::MIN, |rank| rank) }
     }
     /// The largest one of a warp, or a NaN if there is one, in each of its lanes, if there are instructions for that.
     ///
@@ -175,9 +183,8 @@ pub trait Float: Key {
     /// All 32 lanes call this together.
     #[inline(always)]
     unsafe fn redux_maximum(self) -> Option<Self> {
-        let rank = if self.is_nan() { Self::Rank::MIN } else { self.rank().reversed() };
         // SAFETY: the caller's word.
-        unsafe { rank.redux_min() }.map(|rank| Self::of_rank(rank.reversed()))
+        unsafe { self.redux_by_rank(Self::Rank::MIN, Rank::reversed) }
     }
     /// What changes no minimum of numbers.
     const INFINITY: Self;
@@ -186,7 +193,7 @@ pub trait Float: Key {
 }
 
 macro_rules! integers {
-    ($($t:ty, $redux_sum:path, $redux_min:path;)*) => {$(
+    ($($t:ty $(, $redux_sum:path, $redux_min:path)?;)*) => {$(
         impl Number for $t {
             const ZERO: Self = 0;
             const ONE: Self = 1;
@@ -202,11 +209,13 @@ macro_rules! integers {
             fn multiply(self, other: Self) -> Self {
                 self.wrapping_mul(other)
             }
-            #[inline(always)]
-            unsafe fn redux_sum(self) -> Option<Self> {
-                // SAFETY: the caller's word, and the architecture has it.
-                if target::arch() >= 800 { unsafe { $redux_sum(self) } } else { None }
-            }
+            $(
+                #[inline(always)]
+                unsafe fn redux_sum(self) -> Option<Self> {
+                    // SAFETY: the caller's word, and the architecture has it.
+                    (target::arch() >= 800).then(|| unsafe { $redux_sum(self) })
+                }
+            )?
         }
 
         impl Rank for $t {
@@ -216,11 +225,13 @@ macro_rules! integers {
             fn reversed(self) -> Self {
                 !self
             }
-            #[inline(always)]
-            unsafe fn redux_min(self) -> Option<Self> {
-                // SAFETY: the caller's word, and the architecture has it.
-                if target::arch() >= 800 { unsafe { $redux_min(self) } } else { None }
-            }
+            $(
+                #[inline(always)]
+                unsafe fn redux_min(self) -> Option<Self> {
+                    // SAFETY: the caller's word, and the architecture has it.
+                    (target::arch() >= 800).then(|| unsafe { $redux_min(self) })
+                }
+            )?
         }
 
         impl Key for $t {
@@ -257,8 +268,8 @@ integers! {
     u32, warp::sum_u32, warp::min_u32;
     i64, warp::sum_i64, warp::min_i64;
     u64, warp::sum_u64, warp::min_u64;
-    i128, warp::none, warp::none;
-    u128, warp::none, warp::none;
+    i128;
+    u128;
 }
 
 macro_rules! floats {

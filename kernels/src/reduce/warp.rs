@@ -1,19 +1,10 @@
 //! Integers of a warp made one by `redux.sync` (sm_80), which knows 32 bits: those of 64 take two or three of them.
 //!
-//! All 32 lanes call these together, and each gets the result; `None` where there is no such way.
+//! All 32 lanes call these together, and each gets the result.
 
 use cuda_std::ext::redux;
 
 const ALL: u32 = u32::MAX;
-
-/// There is no way.
-///
-/// # Safety
-/// None.
-#[inline(always)]
-pub unsafe fn none<T>(_value: T) -> Option<T> {
-    None
-}
 
 macro_rules! redux_32 {
     ($($name:ident: $t:ty = $redux:ident;)*) => {$(
@@ -22,9 +13,9 @@ macro_rules! redux_32 {
         /// # Safety
         /// All 32 lanes call this together, on sm_80 or later.
         #[inline(always)]
-        pub unsafe fn $name(value: $t) -> Option<$t> {
+        pub unsafe fn $name(value: $t) -> $t {
             // SAFETY: the caller's word.
-            Some(unsafe { redux::$redux(ALL, value) })
+            unsafe { redux::$redux(ALL, value) }
         }
     )*};
 }
@@ -41,11 +32,11 @@ redux_32! {
 /// # Safety
 /// All 32 lanes call this together, on sm_80 or later.
 #[inline(always)]
-pub unsafe fn sum_u64(value: u64) -> Option<u64> {
+pub unsafe fn sum_u64(value: u64) -> u64 {
     // SAFETY: the caller's word.
     let sum = |part: u32| u64::from(unsafe { redux::add_u32(ALL, part) });
     let (lowest, middle, upper) = (value as u32 & 0xffff, value as u32 >> 16, (value >> 32) as u32);
-    Some(sum(lowest).wrapping_add(sum(middle) << 16).wrapping_add(sum(upper) << 32))
+    sum(lowest).wrapping_add(sum(middle) << 16).wrapping_add(sum(upper) << 32)
 }
 
 /// As [`sum_u64`].
@@ -53,9 +44,9 @@ pub unsafe fn sum_u64(value: u64) -> Option<u64> {
 /// # Safety
 /// Those of [`sum_u64`].
 #[inline(always)]
-pub unsafe fn sum_i64(value: i64) -> Option<i64> {
+pub unsafe fn sum_i64(value: i64) -> i64 {
     // SAFETY: the caller's word.
-    unsafe { sum_u64(value as u64) }.map(|sum| sum as i64)
+    unsafe { sum_u64(value as u64) as i64 }
 }
 
 /// The smallest one: the smallest upper half, and of those that have it the smallest lower one.
@@ -63,13 +54,13 @@ pub unsafe fn sum_i64(value: i64) -> Option<i64> {
 /// # Safety
 /// All 32 lanes call this together, on sm_80 or later.
 #[inline(always)]
-pub unsafe fn min_u64(value: u64) -> Option<u64> {
+pub unsafe fn min_u64(value: u64) -> u64 {
     let upper = (value >> 32) as u32;
     // SAFETY: the caller's word.
     unsafe {
         let least = redux::min_u32(ALL, upper);
         let lower = redux::min_u32(ALL, if upper == least { value as u32 } else { u32::MAX });
-        Some(u64::from(least) << 32 | u64::from(lower))
+        u64::from(least) << 32 | u64::from(lower)
     }
 }
 
@@ -78,8 +69,8 @@ pub unsafe fn min_u64(value: u64) -> Option<u64> {
 /// # Safety
 /// Those of [`min_u64`].
 #[inline(always)]
-pub unsafe fn min_i64(value: i64) -> Option<i64> {
+pub unsafe fn min_i64(value: i64) -> i64 {
     const SIGN: u64 = 1 << 63;
     // SAFETY: the caller's word.
-    unsafe { min_u64(value as u64 ^ SIGN) }.map(|least| (least ^ SIGN) as i64)
+    unsafe { (min_u64(value as u64 ^ SIGN) ^ SIGN) as i64 }
 }
