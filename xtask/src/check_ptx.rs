@@ -1,6 +1,7 @@
 //! `cargo xtask check-ptx`: what ptxas makes of the committed PTX, for every generation of GPU that it can run on.
 
 mod loads;
+mod sass;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,6 +13,7 @@ use cuda_builder::manifest::{Kernel, Manifest, Module, SharedKind};
 use rayon::prelude::*;
 
 use self::loads::Round;
+use self::sass::Instruction;
 use crate::root;
 
 /// One of each generation that the driver would compile the files for.
@@ -235,9 +237,7 @@ fn read_sass(sass: &str, target: &str, entries: &mut BTreeMap<String, Entry>) {
         let (name, code) = section.split_once(":\n").unwrap_or((section, ""));
         let Some(entry) = entries.get_mut(name) else { continue };
         for line in code.lines() {
-            // `/*0040*/  @!P0 LDS.64 R2, [R4] ;`: the first word that is no address, no predicate and no brace.
-            let words = line.split_whitespace().filter(|word| !word.starts_with(['/', '@', '{']));
-            let opcode = words.map(|word| word.trim_end_matches(';')).next().unwrap_or_default();
+            let Some(Instruction { opcode, .. }) = Instruction::read(line) else { continue };
             match opcode.split('.').next().unwrap_or_default() {
                 "LDS" => entry.shared_loads = true,
                 "STS" => entry.shared_stores = true,

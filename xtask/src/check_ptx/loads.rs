@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use super::sass::Instruction;
+
 /// A basic block with at least two 128-bit loads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Round {
@@ -54,7 +56,7 @@ impl Block {
             self.ahead.get_or_insert(self.loads);
         }
         let Some(written) = written else { return };
-        if instruction.is_vector_load() {
+        if is_vector_load(instruction.opcode) {
             self.loads += 1;
             self.loaded.extend(written..written + 4);
         } else {
@@ -68,26 +70,10 @@ impl Block {
     }
 }
 
-struct Instruction<'a> {
-    opcode: &'a str,
-    operands: &'a str,
-}
-
-impl<'a> Instruction<'a> {
-    /// Reads `/*0990*/  @!P4 LDG.E.NA.128 R8, desc[UR4][R40.64] ;`.
-    fn read(line: &'a str) -> Option<Self> {
-        let (_, text) = line.trim_start().strip_prefix("/*")?.split_once("*/")?;
-        let text = text.split(';').next()?.trim();
-        let text = if text.starts_with('@') { text.split_once(' ')?.1.trim_start() } else { text };
-        let (opcode, operands) = text.split_once(' ').unwrap_or((text, ""));
-        Some(Self { opcode, operands })
-    }
-
-    /// True for a load of input. Polling is strong: it waits for each load, and should.
-    fn is_vector_load(&self) -> bool {
-        let mut parts = self.opcode.split('.');
-        parts.next() == Some("LDG") && parts.clone().any(|part| part == "128") && !parts.any(|part| part == "STRONG")
-    }
+/// True for a load of input. Polling is strong: it waits for each load, and should.
+fn is_vector_load(opcode: &str) -> bool {
+    let mut parts = opcode.split('.');
+    parts.next() == Some("LDG") && parts.clone().any(|part| part == "128") && !parts.any(|part| part == "STRONG")
 }
 
 /// The number in `R8`, `-R8`, `|R8|`, `~R8.reuse` or `R8.64+0x10`; no uniform register, and not `RZ`.
