@@ -19,12 +19,26 @@ use super::{assert_file, pages, root};
 const BEGIN: &str = "<!-- times: ";
 const END: &str = "<!-- end of times -->";
 
+/// The files of this name in the results, the newest last, each with what it says.
+fn kept_runs(name: &str) -> Vec<(PathBuf, Json)> {
+    let folders = fs::read_dir(root().join("bench/results")).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = folders.map(|folder| folder.join(name)).filter(|file| file.is_file()).collect();
+    files.sort();
+    let read = |file: PathBuf| {
+        let json = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        (file, json)
+    };
+    files.into_iter().map(read).collect()
+}
+
 /// The newest run on a GPU, by the name of its folder.
 fn newest() -> (PathBuf, Json) {
-    let folders = fs::read_dir(root().join("bench/results")).unwrap().map(|entry| entry.unwrap().path());
-    let file = folders.map(|folder| folder.join("ladder.json")).filter(|file| file.is_file()).max().unwrap();
-    let json = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-    (file, json)
+    kept_runs("ladder.json").pop().unwrap()
+}
+
+/// The driver's name for a device, without its maker's.
+fn short_name(device: &Json) -> &str {
+    device.as_str().unwrap().trim_start_matches("NVIDIA ")
 }
 
 /// The kernel's rung, as in `reduce3` of `reduce3_sum_i32`.
@@ -67,12 +81,8 @@ fn kept(folder: &Path, file: &str, heading: &str) -> String {
 
 /// The newest run of each device that has the production reducer, by its name.
 fn newest_reducers() -> BTreeMap<String, Json> {
-    let folders = fs::read_dir(root().join("bench/results")).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<_> = folders.map(|folder| folder.join("reducer.json")).filter(|file| file.is_file()).collect();
-    files.sort();
-    let read = |file: &PathBuf| serde_json::from_str::<Json>(&fs::read_to_string(file).unwrap()).unwrap();
-    let device = |json: &Json| json["environment"]["device"].as_str().unwrap().trim_start_matches("NVIDIA ").to_owned();
-    files.iter().map(read).map(|json| (device(&json), json)).collect()
+    let named = |(_, json): (_, Json)| (short_name(&json["environment"]["device"]).to_owned(), json);
+    kept_runs("reducer.json").into_iter().map(named).collect()
 }
 
 /// CUB's time over ours, and what we read a second of the largest.
@@ -140,7 +150,7 @@ fn table(what: &str, results: &Json) -> String {
     let Some(rows) = measured(label) else {
         return "No time of this rung is kept in `bench/results`.\n".into();
     };
-    let device = results["device"].as_str().unwrap().trim_start_matches("NVIDIA ");
+    let device = short_name(&results["device"]);
     writeln!(text, "| {device}, sum of i32 | 2^22 | 2^24 | 2^28 |\n|---|---:|---:|---:|").unwrap();
     let mut line = |name: &str, cells: Vec<String>| writeln!(text, "| {name} | {} |", cells.join(" | ")).unwrap();
     let each = |cell: &dyn Fn(&Json) -> String| rows.iter().map(|row| cell(row)).collect();
