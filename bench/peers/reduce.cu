@@ -8,8 +8,6 @@
 
 constexpr unsigned ALL = 0xffffffff;
 constexpr unsigned WARP = 32;
-// The most loads that a thread has under way.
-constexpr int MOST_LOADS = 8;
 // Threads of the block that read elements before packs; as many read those behind.
 constexpr unsigned EDGE = 16;
 // Upper half of a word that is written.
@@ -17,6 +15,27 @@ constexpr uint64_t TAG = uint64_t(1) << 32;
 // The most slots that a thread reads before it looks at the first, and the most registers for them, in pairs.
 constexpr int MOST_SLOTS = 8;
 constexpr int MOST_PAIRS = 20;
+
+// Where an element is: the block that takes it, and its number there.
+struct Position {
+    unsigned block, number;
+};
+
+// How the input is divided: elements before the first pack, packs, packs of a block, by how many the first has fewer (so that the
+// others begin with a line), elements of a pack.
+struct Parts {
+    size_t head, packs, span, skew, lanes;
+
+    // The block's first pack. It may have none.
+    __device__ size_t begin(unsigned block) const { return min(block * span - min(block * span, skew), packs); }
+    // The index of its first element.
+    __device__ size_t first(unsigned block) const { return head + begin(block) * lanes; }
+    // There are fewer than EDGE elements before packs: those of packs are numbered from EDGE on.
+    __device__ Position position(size_t index, unsigned block) const {
+        return {block, unsigned(index + EDGE - first(block))};
+    }
+    __device__ uint64_t index(Position at) const { return first(at.block) + at.number - EDGE; }
+};
 
 // Lines are kept as usual with this probability; the others are the first to be evicted.
 __device__ __forceinline__ uint64_t keep_in_l2(float fraction) {
@@ -85,7 +104,7 @@ __device__ __forceinline__ void write(uint64_t *slot, const uint64_t (&words)[N]
             asm volatile("st.relaxed.gpu.global.b64 [%0], %1;" ::"l"(slot + i), "l"(words[i]) : "memory");
 }
 
-// redux.sync knows 32 bits: 64 take two or three of them.
+// redux.sync knows 32 bits: a sum of 64 takes three of them.
 
 __device__ __forceinline__ unsigned warp_sum(unsigned x) { return __reduce_add_sync(ALL, x); }
 
@@ -95,21 +114,32 @@ __device__ __forceinline__ int64_t warp_sum(int64_t x) {
     return lowest + (middle << 16) + (uint64_t(warp_sum(unsigned(x >> 32))) << 32);
 }
 
-// The smallest upper half, and of those that have it the smallest lower one.
-__device__ __forceinline__ uint64_t warp_min(uint64_t x) {
-    unsigned upper = unsigned(x >> 32), least = __reduce_min_sync(ALL, upper);
-    return uint64_t(least) << 32 | __reduce_min_sync(ALL, upper == least ? unsigned(x) : ~0u);
-}
-
 // Integers in the order of the numbers, NaN last. Of negative numbers the bits but the sign are turned around.
 constexpr int LAST_RANK = 0x7fffffff;
+__device__ __forceinline__ float nan() { return __int_as_float(0x7fc00000); }
 __device__ __forceinline__ int turned(int bits) { return bits ^ int(unsigned(bits >> 31) >> 1); }
 __device__ __forceinline__ int rank(float x) { return x == x ? turned(__float_as_int(x)) : LAST_RANK; }
-__device__ __forceinline__ float of_rank(int rank) { return __int_as_float(turned(rank)); }
+__device__ __forceinline__ float of_rank(int rank) {
+    float x = __int_as_float(turned(rank));
+    return x == x ? x : nan();
+}
+
+// min.f32 drops NaN and has -0 below +0.
+__device__ __forceinline__ float least_of(uint4 pack) {
+    float4 x = reinterpret_cast<const float4 &>(pack);
+    return fminf(fminf(x.x, x.y), fminf(x.z, x.w));
+}
+
+template <typename A>
+constexpr int WORDS = sizeof(A) / 4;
+
+// How many of its first words a block leaves in its slot. The others are the block's number.
+template <typename A>
+constexpr int IN_SLOT = WORDS<A>;
 
 // A reduction has the type of elements, what a thread keeps of packs, an accumulator of WORDS 32-bit words, and what it
-// leaves in memory. Its `warp` combines the first lanes of a warp, 8 or 32; the others have the identity. What comes
-// out is true in lane 0 only. It is short if a pack takes few instructions.
+// leaves in memory. Its `warp` combines the first lanes of a warp, 8 or 32, of one block or `of_blocks`; the others
+// have the identity. What comes out is true in lane 0 only.
 
 // Threads keep an accumulator from the beginning, and it is written as it is.
 template <typename T, typename A>
@@ -118,10 +148,9 @@ struct Fold {
     using Kept = A;
     using Acc = A;
     using Raw = A;
-    static constexpr bool IS_SHORT = true;
-    static __device__ Acc finish(Kept kept, uint64_t) { return kept; }
-    static __device__ Acc item(T x, uint64_t) { return x; }
-    static __device__ Raw raw(Acc acc) { return acc; }
+    static __device__ Acc finish(Kept kept, Position) { return kept; }
+    static __device__ Acc item(T x, Position) { return x; }
+    static __device__ Raw raw(Acc acc, Parts) { return acc; }
 };
 
 struct SumF32 : Fold<float, float> {
@@ -132,7 +161,7 @@ struct SumF32 : Fold<float, float> {
         return sum + ((x.x + x.y) + (x.z + x.w));
     }
     static __device__ Acc combine(Acc a, Acc b) { return a + b; }
-    static __device__ Acc warp(Acc acc, unsigned lanes) {
+    static __device__ Acc warp(Acc acc, unsigned lanes, bool) {
 #pragma unroll
         for (unsigned distance = WARP / 2; distance; distance /= 2)
             if (distance < lanes) acc += __shfl_down_sync(ALL, acc, distance);
@@ -150,78 +179,95 @@ struct SumOfIntegers : Fold<T, Wide> {
         return sum;
     }
     static __device__ Wide combine(Wide a, Wide b) { return a + b; }
-    static __device__ Wide warp(Wide acc, unsigned) { return warp_sum(acc); }
+    static __device__ Wide warp(Wide acc, unsigned, bool) { return warp_sum(acc); }
 };
 using SumI32 = SumOfIntegers<int, int64_t>;
 using WrappingU32 = SumOfIntegers<unsigned, unsigned>;
 
-struct MinF32 : Fold<float, float> {
-    static __device__ Acc identity() { return of_rank(LAST_RANK); }
-    static __device__ Kept start() { return identity(); }
-    static __device__ float of_pack(uint4 pack) {
-        float4 x = reinterpret_cast<const float4 &>(pack);
-        return combine(combine(x.x, x.y), combine(x.z, x.w));
-    }
-    static __device__ Kept pack(Kept least, uint4 pack, unsigned) { return combine(least, of_pack(pack)); }
-    // min.f32 drops NaN and has -0 below +0.
-    static __device__ Acc combine(Acc a, Acc b) { return fminf(a, b); }
-    static __device__ Acc warp(Acc acc, unsigned) { return of_rank(__reduce_min_sync(ALL, rank(acc))); }
+// The accumulator is a rank: one comparison orders numbers, zeros and NaNs, and redux.sync does it for a warp.
+struct MinF32 {
+    using Item = float;
+    using Kept = float;
+    using Acc = int;
+    using Raw = float;
+    static __device__ Acc identity() { return LAST_RANK; }
+    static __device__ Kept start() { return nan(); }
+    static __device__ Kept pack(Kept least, uint4 pack, unsigned) { return fminf(least, least_of(pack)); }
+    static __device__ Acc finish(Kept kept, Position) { return rank(kept); }
+    static __device__ Acc item(float x, Position) { return rank(x); }
+    static __device__ Acc combine(Acc a, Acc b) { return min(a, b); }
+    static __device__ Acc warp(Acc acc, unsigned, bool) { return __reduce_min_sync(ALL, acc); }
+    static __device__ Raw raw(Acc acc, Parts) { return of_rank(acc); }
 };
 
+// The element's bits, with zeros behind them, and its index.
 struct Indexed {
-    float value;
-    uint64_t index;
+    uint64_t value, index;
 };
+
+// The rank of the best element, and its position.
+struct Best {
+    int rank;
+    unsigned number, block;
+    __device__ uint64_t order() const { return uint64_t(block) << 32 | number; }
+};
+template <>
+constexpr int IN_SLOT<Best> = 2;
 
 // A thread compares whole packs, and keeps the first one of the best. Which of its elements it was is found at the end.
+// Before it has one it claims the block's first pack, with the last rank: if that is the best, all elements have it,
+// and the first one wins.
 struct ArgMinF32 {
     using Item = float;
     struct Kept {
-        int rank;
-        uint4 pack;
+        float best;
         unsigned place;
+        uint4 pack;
     };
-    struct Acc {
-        int rank;
-        unsigned low, high;
-    };
+    using Acc = Best;
     using Raw = Indexed;
-    static constexpr bool IS_SHORT = false;
-    static constexpr unsigned NOWHERE = ~0u;
-    static __device__ Acc at(int rank, uint64_t index) { return {rank, unsigned(index), unsigned(index >> 32)}; }
-    static __device__ uint64_t index(Acc acc) { return uint64_t(acc.high) << 32 | acc.low; }
-    static __device__ Acc identity() { return at(LAST_RANK, ~uint64_t(0)); }
-    static __device__ Kept start() { return {LAST_RANK, {}, NOWHERE}; }
+    static __device__ Acc identity() { return {LAST_RANK, ~0u, ~0u}; }
+    static __device__ Kept start() { return {nan(), 0, {}}; }
+    static __device__ bool same(float a, float b) { return __float_as_int(a) == __float_as_int(b); }
     static __device__ Kept pack(Kept kept, uint4 pack, unsigned place) {
-        int here = rank(MinF32::of_pack(pack));
-        // The first pack counts even if all of it has the last rank.
-        bool better = here < kept.rank || kept.place == NOWHERE;
+        float best = fminf(kept.best, least_of(pack));
+        bool taken = !same(best, kept.best);
         // Field by field: nvcc would move whole structures.
-        uint4 best = {better ? pack.x : kept.pack.x, better ? pack.y : kept.pack.y, better ? pack.z : kept.pack.z,
-                      better ? pack.w : kept.pack.w};
-        return {better ? here : kept.rank, best, better ? place : kept.place};
+        return {best,
+                taken ? place : kept.place,
+                {taken ? pack.x : kept.pack.x, taken ? pack.y : kept.pack.y, taken ? pack.z : kept.pack.z,
+                 taken ? pack.w : kept.pack.w}};
     }
-    static __device__ Acc finish(Kept kept, uint64_t first) {
-        int found = 0;
+    static __device__ Acc finish(Kept kept, Position first) {
+        unsigned found = 0;
         // From the last to the first, which stays.
 #pragma unroll
-        for (int lane = 3; lane >= 0; lane--)
-            if (rank(lane_of<float>(kept.pack, lane)) == kept.rank) found = lane;
-        return kept.place == NOWHERE ? identity() : at(kept.rank, first + uint64_t(kept.place) * 4 + found);
+        for (int lane = 3; lane >= 0; lane--) {
+            float x = lane_of<float>(kept.pack, lane);
+            if (x == x ? same(x, kept.best) : kept.best != kept.best) found = lane;
+        }
+        return {rank(kept.best), first.number + kept.place * 4 + found, first.block};
     }
-    static __device__ Acc item(float x, uint64_t index) { return at(rank(x), index); }
+    static __device__ Acc item(float x, Position at) { return {rank(x), at.number, at.block}; }
     static __device__ Acc combine(Acc a, Acc b) {
-        return (b.rank < a.rank) | ((b.rank == a.rank) & (index(b) < index(a))) ? b : a;
+        return (b.rank < a.rank) | ((b.rank == a.rank) & (b.order() < a.order())) ? b : a;
     }
-    static __device__ Acc warp(Acc acc, unsigned) {
-        int best = __reduce_min_sync(ALL, acc.rank);
-        return at(best, warp_min(acc.rank == best ? index(acc) : ~uint64_t(0)));
+    static __device__ Acc warp(Acc acc, unsigned, bool of_blocks) {
+        int rank = __reduce_min_sync(ALL, acc.rank);
+        bool is_best = acc.rank == rank;
+        unsigned block = acc.block;
+        if (of_blocks) {
+            block = __reduce_min_sync(ALL, is_best ? acc.block : ~0u);
+            is_best &= acc.block == block;
+        }
+        return {rank, __reduce_min_sync(ALL, is_best ? acc.number : ~0u), block};
     }
-    static __device__ Raw raw(Acc acc) { return {of_rank(acc.rank), index(acc)}; }
+    static __device__ Raw raw(Acc acc, Parts parts) {
+        // If the best is a NaN, all are.
+        uint64_t index = acc.rank == INT_MAX ? 0 : parts.index({acc.block, acc.number});
+        return {__float_as_uint(of_rank(acc.rank)), index};
+    }
 };
-
-template <typename A>
-constexpr int WORDS = sizeof(A) / 4;
 
 template <typename A>
 union AsWords {
@@ -231,14 +277,14 @@ union AsWords {
     __device__ AsWords(A acc) : acc(acc) {}
 };
 
-// The accumulators of the block's first warps, all or one, combined; true in thread 0 only. Between two calls for more
-// than one warp there is a barrier.
+// The accumulators of the block's first warps, all or one, combined, its own or those `of_blocks`; true in thread 0
+// only. Between two calls for more than one warp there is a barrier.
 template <typename R>
-__device__ __forceinline__ typename R::Acc block_reduce(typename R::Acc acc, unsigned warps) {
+__device__ __forceinline__ typename R::Acc block_reduce(typename R::Acc acc, unsigned warps, bool of_blocks) {
     using Acc = typename R::Acc;
     __shared__ unsigned of_warps[WORDS<Acc>][WARP];
     unsigned tid = threadIdx.x;
-    acc = R::warp(acc, WARP);
+    acc = R::warp(acc, WARP, of_blocks);
     if (warps == 1) return acc;
     AsWords<Acc> mine(acc), of_warp(R::identity());
     if (tid % WARP == 0) {
@@ -252,34 +298,38 @@ __device__ __forceinline__ typename R::Acc block_reduce(typename R::Acc acc, uns
         for (int i = 0; i < WORDS<Acc>; i++) of_warp.words[i] = of_warps[i][tid];
     }
     // Most blocks are small, and this is what the last of them is waited for.
-    return R::warp(of_warp.acc, warps > 8 ? WARP : 8);
+    return R::warp(of_warp.acc, warps > 8 ? WARP : 8, of_blocks);
 }
 
 // A block leaves its accumulator in tagged words. The last block reads those of all others until they have their tags,
 // and sets them back to 0.
 struct Polled {
     template <typename A>
-    static constexpr unsigned FIT = MOST_PAIRS / (1 + WORDS<A>);
+    static constexpr unsigned FIT = MOST_PAIRS / (1 + IN_SLOT<A>);
     template <typename A>
     static constexpr unsigned SLOTS = FIT<A> < MOST_SLOTS ? FIT<A> : MOST_SLOTS;
+    // As many or more, a power of two.
+    template <typename A>
+    static constexpr unsigned LEAVES = SLOTS<A> > 4 ? 8 : SLOTS<A> > 2 ? 4 : SLOTS<A>;
 
     template <typename R>
-    static __device__ __forceinline__ void meet(typename R::Acc acc, typename R::Raw *output, uint64_t *slots) {
+    static __device__ __forceinline__ void meet(typename R::Acc acc, typename R::Raw *output, uint64_t *slots,
+                                                Parts parts) {
         using Acc = typename R::Acc;
         unsigned tid = threadIdx.x, warps = blockDim.x / WARP, last = gridDim.x - 1;
         Acc own = R::identity();
         // Once for the block itself, and in the last one once more for all others: one text for both.
 #pragma unroll 1
         for (bool has_polled = false;; has_polled = true) {
-            acc = block_reduce<R>(acc, warps);
+            acc = block_reduce<R>(acc, warps, has_polled);
             if (has_polled || last == 0) break;
             if (blockIdx.x < last) {
                 if (tid > 0) return;
                 AsWords<Acc> mine(acc);
-                uint64_t words[WORDS<Acc>];
+                uint64_t words[IN_SLOT<Acc>];
 #pragma unroll
-                for (int i = 0; i < WORDS<Acc>; i++) words[i] = TAG | mine.words[i];
-                write(slots + size_t(blockIdx.x) * WORDS<Acc>, words);
+                for (int i = 0; i < IN_SLOT<Acc>; i++) words[i] = TAG | mine.words[i];
+                write(slots + size_t(blockIdx.x) * IN_SLOT<Acc>, words);
                 return;
             }
             own = acc;
@@ -292,23 +342,23 @@ struct Polled {
             }
             acc = poll<R>(slots, last, warps * WARP);
         }
-        if (tid == 0) *output = R::raw(R::combine(own, acc));
+        if (tid == 0) *output = R::raw(R::combine(own, acc), parts);
     }
 
     // The accumulators of those blocks below the last that are this thread's, one of so many.
     template <typename R>
     static __device__ __forceinline__ typename R::Acc poll(uint64_t *slots, unsigned last, unsigned threads) {
         using Acc = typename R::Acc;
-        constexpr unsigned group = SLOTS<Acc>;
+        constexpr unsigned group = SLOTS<Acc>, leaves = LEAVES<Acc>;
         Acc acc = R::identity();
 #pragma unroll 1
         for (unsigned first = threadIdx.x; first < last; first += group * threads) {
-            uint64_t *slot[group], words[group][WORDS<Acc>], tags;
+            uint64_t *slot[group], words[group][IN_SLOT<Acc>], tags;
             // Where there are no more, the first is read again.
 #pragma unroll
             for (unsigned i = 0; i < group; i++) {
                 unsigned other = first + i * threads;
-                slot[i] = slots + size_t(other < last ? other : first) * WORDS<Acc>;
+                slot[i] = slots + size_t(other < last ? other : first) * IN_SLOT<Acc>;
             }
 #pragma unroll 1
             do {
@@ -316,17 +366,28 @@ struct Polled {
                 for (unsigned i = 0; i < group; i++) read(slot[i], words[i]);
                 tags = TAG;
 #pragma unroll
-                for (unsigned i = 0; i < group * WORDS<Acc>; i++) tags &= words[i / WORDS<Acc>][i % WORDS<Acc>];
+                for (unsigned i = 0; i < group * IN_SLOT<Acc>; i++) tags &= words[i / IN_SLOT<Acc>][i % IN_SLOT<Acc>];
             } while (tags == 0);
 #pragma unroll
-            for (unsigned i = 0; i < group; i++) write<WORDS<Acc>>(slot[i], {});
+            for (unsigned i = 0; i < group; i++) write<IN_SLOT<Acc>>(slot[i], {});
+            Acc found[leaves];
 #pragma unroll
-            for (unsigned i = 0; i < group; i++) {
-                AsWords<Acc> theirs;
+            for (unsigned i = 0; i < leaves; i++) {
+                unsigned other = first + i * threads;
+                AsWords<Acc> theirs(R::identity());
+                if (i < group && other < last) {
 #pragma unroll
-                for (int word = 0; word < WORDS<Acc>; word++) theirs.words[word] = unsigned(words[i][word]);
-                if (first + i * threads < last) acc = R::combine(acc, theirs.acc);
+                    for (int word = 0; word < WORDS<Acc>; word++)
+                        theirs.words[word] = word < IN_SLOT<Acc> ? unsigned(words[i][word]) : other;
+                }
+                found[i] = theirs.acc;
             }
+#pragma unroll
+            for (unsigned width = 1; width < leaves; width *= 2) {
+#pragma unroll
+                for (unsigned i = 0; i < leaves; i += 2 * width) found[i] = R::combine(found[i], found[i + width]);
+            }
+            acc = R::combine(acc, found[0]);
         }
         return acc;
     }
@@ -335,8 +396,8 @@ struct Polled {
 // One 64-bit word: blocks that came below, their sum above. Who comes last has it all.
 struct Ticket {
     template <typename R>
-    static __device__ __forceinline__ void meet(unsigned acc, unsigned *output, uint64_t *slots) {
-        unsigned sum = block_reduce<R>(acc, blockDim.x / WARP), others = gridDim.x - 1;
+    static __device__ __forceinline__ void meet(unsigned acc, unsigned *output, uint64_t *slots, Parts) {
+        unsigned sum = block_reduce<R>(acc, blockDim.x / WARP, false), others = gridDim.x - 1;
         if (threadIdx.x > 0) return;
         if (others == 0) {
             *output = sum;
@@ -356,15 +417,16 @@ __device__ __forceinline__ void reduce(const typename R::Item *input, size_t n, 
     using Item = typename R::Item;
     constexpr size_t LANES = 16 / sizeof(Item);
     asm volatile("griddepcontrol.launch_dependents;");
-    unsigned tid = threadIdx.x, threads = blockDim.x;
-    size_t head = min(-reinterpret_cast<size_t>(input) % 16 / sizeof(Item), n);
-    size_t packs = (n - head) / LANES, begin = min(blockIdx.x * span, packs);
-    unsigned count = unsigned(min(packs - begin, span));
-    const uint4 *part = reinterpret_cast<const uint4 *>(input + head) + begin;
+    unsigned tid = threadIdx.x, threads = blockDim.x, block = blockIdx.x;
+    size_t head = min(-reinterpret_cast<size_t>(input) % 16 / sizeof(Item), n), packs = (n - head) / LANES;
+    Parts parts = {head, packs, span, (reinterpret_cast<size_t>(input) + 15) / 16 % 8, LANES};
+    size_t first = parts.first(block);
+    unsigned count = unsigned(parts.begin(block + 1) - parts.begin(block));
+    const uint4 *part = reinterpret_cast<const uint4 *>(input + first);
 
     // The first threads have an element before packs, the next ones an element behind.
     size_t edge = tid < EDGE ? tid : head + packs * LANES + tid - EDGE;
-    bool has_edge = tid < EDGE ? blockIdx.x == 0 && edge < head : blockIdx.x == gridDim.x - 1 && edge < n;
+    bool has_edge = tid < EDGE ? block == 0 && edge < head : block == gridDim.x - 1 && edge < n;
 
     // In a branch it is ready before the wait. A constant one takes no time.
     uint64_t policy = keep < 1 ? keep_in_l2(keep) : keep_in_l2(1);
@@ -376,29 +438,29 @@ __device__ __forceinline__ void reduce(const typename R::Item *input, size_t n, 
     auto kept = R::start();
     unsigned place = tid;
     uint4 v[LOADS];
-    // Without predicates it is faster, and worth a second text where that is short. Warps stay whole.
-    if constexpr (LOADS == MOST_LOADS && R::IS_SHORT) {
+    // Without predicates it is faster, and worth a second text. Warps stay whole.
 #pragma unroll 1
-        for (; (place | (WARP - 1)) + (LOADS - 1) * threads < count; place += LOADS * threads) {
+    for (; (place | (WARP - 1)) + (LOADS - 1) * threads < count; place += LOADS * threads) {
 #pragma unroll
-            for (int k = 0; k < LOADS; k++) v[k] = load(part + place + k * threads, policy);
+        for (int k = 0; k < LOADS; k++) v[k] = load(part + place + k * threads, policy);
 #pragma unroll
-            for (int k = 0; k < LOADS; k++) kept = R::pack(kept, v[k], place + k * threads);
-        }
+        for (int k = 0; k < LOADS; k++) kept = R::pack(kept, v[k], place + k * threads);
     }
+    // Of what is not loaded the arithmetic takes time all the same: half as many.
+    constexpr int HALF = LOADS / 2;
 #pragma unroll 1
-    for (; (place & ~(WARP - 1)) < count; place += LOADS * threads) {
+    for (; (place & ~(WARP - 1)) < count; place += HALF * threads) {
 #pragma unroll
-        for (int k = 0; k < LOADS; k++)
+        for (int k = 0; k < HALF; k++)
             v[k] = load_if(part + place + k * threads, policy, place + k * threads < count);
 #pragma unroll
-        for (int k = 0; k < LOADS; k++)
+        for (int k = 0; k < HALF; k++)
             if (place + k * threads < count) kept = R::pack(kept, v[k], place + k * threads);
     }
-    auto acc = R::finish(kept, head + begin * LANES);
-    if (has_edge) acc = R::combine(acc, R::item(item, edge));
+    auto acc = R::finish(kept, parts.position(first, block));
+    if (has_edge) acc = R::combine(acc, R::item(item, parts.position(edge, block)));
 
-    Meet::template meet<R>(acc, output, slots);
+    Meet::template meet<R>(acc, output, slots, parts);
 }
 
 #define KERNEL(name, R, ...)                                                                                          \

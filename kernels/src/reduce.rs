@@ -6,13 +6,14 @@
 //! the first of which begins at its first boundary of 16 bytes.
 //!
 //! - `input` holds `n` elements, at least one, and is aligned to its element; `output` has room for one raw result.
-//! - The block is one-dimensional, of whole warps. The grid has at least `ceil(packs / span)` blocks: block `b` takes the packs
-//!   from `b * span` on, and the first and the last block the elements outside of packs as well. A block may have no packs.
-//!   `span` is below 2^31 less 16 times the block.
+//! - The block is one-dimensional, of whole warps. The grid has at least `ceil((skew + packs) / span)` blocks: block `b` takes the
+//!   packs from `b * span - skew` on, and the first and the last block the elements outside of packs as well. A block may have no
+//!   packs. `skew` are the packs between the last boundary of 128 bytes and the first pack.
+//!   `span` is below 2^31 less 16 times the block, and has fewer than 2^32 - 32 elements.
 //! - `keep`, more than 0 and at most 1, is the fraction of the input that the second-level cache is to keep.
-//! - `slots` holds one 64-bit word for each 32 bits of the accumulator ([`words`]) and each block, all 0, aligned to 16 bytes;
-//!   they are 0 again when the launch has ended. Launches that may overlap do not share them. A grid of one block leaves them
-//!   alone.
+//! - `slots` has room for one 64-bit word for each 32 bits of the accumulator ([`words`]) and each block, all 0, aligned to 16
+//!   bytes; they are 0 again when the launch has ended. Launches that may overlap do not share them. A grid of one block leaves
+//!   them alone.
 //! - The blocks start in the order of their numbers, or else there is room for two at a time: the last block waits for all
 //!   others, which wait for none ([`meet`]).
 //!
@@ -24,6 +25,7 @@ pub mod block;
 pub mod exact;
 pub mod grid;
 pub mod item;
+pub mod key;
 pub mod meet;
 pub mod op;
 pub mod source;
@@ -33,6 +35,15 @@ pub mod words;
 
 use source::Source;
 use words::Words;
+
+/// Where an element is. Positions are in the order of the elements.
+#[derive(Clone, Copy)]
+pub struct Position {
+    /// The block that takes it.
+    pub block: u32,
+    /// Its number among the block's elements, from any.
+    pub number: u32,
+}
 
 /// What a kernel does to its elements.
 ///
@@ -48,29 +59,27 @@ pub trait Reduction {
     /// A partial result, as it is written to memory.
     type Raw;
 
-    /// Whether a pack takes few instructions, so that they may be written out once more where predicates are not needed.
-    const IS_SHORT: bool = true;
-
     /// Before the first pack.
     fn start() -> Self::Thread;
     /// With one more pack, whose place is its number in the block's span.
     fn pack(thread: Self::Thread, pack: <Self::Source as Source>::Pack, place: u32) -> Self::Thread;
-    /// What the thread has; `first` is the index of the first element of the block's span.
-    fn finish(thread: Self::Thread, first: u64) -> Self::Acc;
-    /// One element, which has this index.
-    fn item(item: <Self::Source as Source>::Item, index: u64) -> Self::Acc;
+    /// What the thread has; `first` is the position of the first pack of the block's span.
+    fn finish(thread: Self::Thread, first: Position) -> Self::Acc;
+    /// One element, and where it is.
+    fn item(item: <Self::Source as Source>::Item, position: Position) -> Self::Acc;
     /// What changes no accumulator.
     fn identity() -> Self::Acc;
     /// Two accumulators made one.
     fn combine(a: Self::Acc, b: Self::Acc) -> Self::Acc;
-    /// What is written of the whole.
-    fn raw(acc: Self::Acc) -> Self::Raw;
-    /// The accumulators of a warp combined, in each of its lanes, if there is an instruction for that.
+    /// What is written of the whole; `index` gives the index of the element at a position.
+    fn raw(acc: Self::Acc, index: impl Fn(Position) -> u64) -> Self::Raw;
+    /// The accumulators of a warp combined, in each of its lanes, if there is an instruction for that. They are threads' of one
+    /// block, or those of blocks.
     ///
     /// # Safety
     /// All 32 lanes call this together.
     #[inline(always)]
-    unsafe fn redux(_acc: Self::Acc) -> Option<Self::Acc> {
+    unsafe fn redux(_acc: Self::Acc, _of_blocks: bool) -> Option<Self::Acc> {
         None
     }
 }
@@ -119,11 +128,11 @@ impl<F: Fold> Reduction for F {
         F::pack(thread, pack)
     }
     #[inline(always)]
-    fn finish(thread: F::Acc, _first: u64) -> F::Acc {
+    fn finish(thread: F::Acc, _first: Position) -> F::Acc {
         thread
     }
     #[inline(always)]
-    fn item(item: <F::Source as Source>::Item, _index: u64) -> F::Acc {
+    fn item(item: <F::Source as Source>::Item, _position: Position) -> F::Acc {
         F::item(item)
     }
     #[inline(always)]
@@ -135,11 +144,11 @@ impl<F: Fold> Reduction for F {
         F::combine(a, b)
     }
     #[inline(always)]
-    fn raw(acc: F::Acc) -> F::Raw {
+    fn raw(acc: F::Acc, _index: impl Fn(Position) -> u64) -> F::Raw {
         F::raw(acc)
     }
     #[inline(always)]
-    unsafe fn redux(acc: F::Acc) -> Option<F::Acc> {
+    unsafe fn redux(acc: F::Acc, _of_blocks: bool) -> Option<F::Acc> {
         // SAFETY: the caller's word.
         unsafe { F::redux(acc) }
     }

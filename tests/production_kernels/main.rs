@@ -125,7 +125,8 @@ impl Bench {
             buffers.iter().zip(case.starts).map(|(buffer, start)| buffer.address() + (start * size) as u64).collect();
         let head = (addresses[0].wrapping_neg() % 16 / size as u64).min(case.n as u64);
         let packs = (case.n as u64 - head) / (16 / size as u64);
-        let grid = packs.div_ceil(case.span).max(1) as u32 + case.spare;
+        let skew = addresses[0].div_ceil(16) % 8;
+        let grid = (skew + packs).div_ceil(case.span).max(1) as u32 + case.spare;
         let mut slots = self.slots.borrow_mut();
         let mut args: Vec<Arg> = addresses.into_iter().map(Arg::Pointer).collect();
         args.extend([

@@ -125,3 +125,33 @@ fn roots_of_sums_of_squares() {
         assert_reduces!(device, &[u8::MAX; 10_000], Norm2, 25_500.0, "");
     }
 }
+
+/// Of equal elements the first is the best.
+macro_rules! equal {
+    ($($name:ident: $t:ident;)*) => {$(
+        #[test]
+        fn $name() {
+            for device in &devices() {
+                for n in [1usize, 5, 33, 1025, 70_001] {
+                    for value in [$t::MIN, 0, $t::MAX] {
+                        for from in offsets::<$t>(n) {
+                            let placed = Placed::new(device, &vec![value; n], from, $t::MIN);
+                            let x = placed.view();
+                            let at = format!("{n} times {value} from {from} on");
+                            assert_reduces!(device, x, ArgMin, Indexed::new(value, 0), at);
+                            assert_reduces!(device, x, ArgMax, Indexed::new(value, 0), at);
+                        }
+                    }
+                }
+            }
+        }
+    )*};
+}
+
+equal! {
+    the_first_of_equal_i8: i8;
+    the_first_of_equal_u16: u16;
+    the_first_of_equal_i32: i32;
+    the_first_of_equal_u64: u64;
+    the_first_of_equal_i128: i128;
+}

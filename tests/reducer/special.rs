@@ -103,6 +103,44 @@ extremes! {
     extremes_of_f64: f64, u64, 0.0f64;
 }
 
+/// Of equal elements the first is the best, and all NaNs are equal.
+macro_rules! equal {
+    ($($name:ident: $t:ident, $bits:ident;)*) => {$(
+        #[test]
+        fn $name() {
+            let mut rng = rng();
+            for device in &devices() {
+                for n in [1usize, 5, 33, 1025, 70_001] {
+                    for x in [$t::INFINITY, $t::NEG_INFINITY, $t::MAX, $t::from_bits(0), $t::NAN] {
+                        let element = |rng: &mut StdRng| {
+                            let sign = $bits::from(rng.random::<bool>()) << ($bits::BITS - 1);
+                            if x.is_nan() { $t::from_bits(x.to_bits() | sign | rng.random_range(0..99)) } else { x }
+                        };
+                        let xs: Vec<$t> = (0..n).map(|_| element(&mut rng)).collect();
+                        for from in offsets::<$t>(n) {
+                            let placed = Placed::new(device, &xs, from, $t::NEG_INFINITY);
+                            let x = placed.view();
+                            let first = Indexed::new(xs[0], 0);
+                            let at = format!("{n} times {} from {from} on", xs[0]);
+                            assert_reduces!(device, x, ArgMin, first, at);
+                            assert_reduces!(device, x, ArgMax, first, at);
+                            assert_reduces!(device, x, ArgMinimum, first, at);
+                            assert_reduces!(device, x, ArgMaximum, first, at);
+                        }
+                    }
+                }
+            }
+        }
+    )*};
+}
+
+equal! {
+    the_first_of_equal_f16: f16, u16;
+    the_first_of_equal_bf16: bf16, u16;
+    the_first_of_equal_f32: f32, u32;
+    the_first_of_equal_f64: f64, u64;
+}
+
 /// What a sum of ordinary numbers becomes by one or two that are not; so near to 1 that their product neither overflows nor
 /// underflows.
 macro_rules! not_finite {

@@ -7,6 +7,8 @@ use crate::device::{DeviceInfo, WORKSPACE_BYTES};
 
 /// Bytes of a pack, which a thread loads in one instruction.
 pub const PACK_BYTES: u64 = 16;
+/// Bytes of a line of the caches.
+pub const LINE_BYTES: u64 = 128;
 /// The most blocks of a launch: each of them writes a result that the last one reads.
 pub const MOST_BLOCKS: u64 = 1 << 16;
 /// The most 32-bit words of a block's result, each of which takes a 64-bit word of the workspace.
@@ -18,10 +20,8 @@ const _: () = assert!(MOST_BLOCKS * MOST_WORDS * 8 <= WORKSPACE_BYTES);
 pub enum Class {
     /// A few instructions for each element, such as an addition or a comparison.
     Plain,
-    /// Two comparisons for each element.
+    /// Two comparisons for each element, or one that keeps an index.
     Double,
-    /// A comparison that keeps an index.
-    Indexed,
     /// Two inputs.
     Pair,
     /// Exact sums of floats, in integers.
@@ -46,6 +46,12 @@ impl Extent {
         let in_pack = PACK_BYTES / self.element_bytes;
         let before = self.address.wrapping_neg() % PACK_BYTES / self.element_bytes;
         self.n.saturating_sub(before) / in_pack
+    }
+
+    /// Packs between the last address that is a multiple of [`LINE_BYTES`] and the first pack: by so many the first block has
+    /// fewer than its span, and the others begin with a line.
+    pub fn skew(&self) -> u64 {
+        self.address.div_ceil(PACK_BYTES) % (LINE_BYTES / PACK_BYTES)
     }
 }
 
@@ -139,7 +145,8 @@ const fn row(up_to: u64, threads: Threads, each: u32, extra: bool) -> Row {
 }
 
 /// Up to 16 MiB, whatever is done with them. A single block has nothing to combine with others; else as many blocks as there are
-/// multiprocessors are best, or half as many. All tables are from the measurements in bench/NOTEBOOK.md (attempts 11, 23 and 24).
+/// multiprocessors are best, or half as many. All tables are from the measurements in bench/NOTEBOOK.md (attempts 11, 23, 24, 28
+/// and 33).
 const SMALL: [Row; 7] = [
     row(1 << 12, Threads::OneBlock, 8, false),
     row(1 << 14, Threads::Fixed(128), 2, false),
@@ -168,11 +175,9 @@ const PLAIN_FAST: [Row; 4] = [
 /// What has more to do for an element, and more at its end, should stay longer.
 const DOUBLE: [Row; 2] = [row(1 << 24, Threads::Fixed(512), 8, true), row(u64::MAX, Threads::Fixed(1024), 16, true)];
 
-/// Still longer.
-const INDEXED: [Row; 3] = [row(1 << 22, Threads::OneBlockEach, 32, true), DOUBLE[0], DOUBLE[1]];
-
-/// Both where the memory is faster.
-const DOUBLE_FAST: [Row; 1] = [row(u64::MAX, Threads::Fixed(512), 32, true)];
+/// The same where the memory is faster.
+const DOUBLE_FAST: [Row; 2] =
+    [row(1 << 22, Threads::Fixed(512), 8, true), row(u64::MAX, Threads::Fixed(512), 32, true)];
 
 /// Blocks that clear and merge a table in shared memory should be few.
 const EXACT: [Row; 5] = [
@@ -188,9 +193,8 @@ const fn tables(class: Class, fast: bool) -> [&'static [Row]; 2] {
     match class {
         Class::Plain | Class::Pair if fast => [&SMALL, &PLAIN_FAST],
         Class::Plain | Class::Pair => [&SMALL, &PLAIN],
-        Class::Double | Class::Indexed if fast => [&SMALL, &DOUBLE_FAST],
+        Class::Double if fast => [&SMALL, &DOUBLE_FAST],
         Class::Double => [&SMALL, &DOUBLE],
-        Class::Indexed => [&SMALL, &INDEXED],
         Class::Exact => [&[], &EXACT],
     }
 }
@@ -219,10 +223,11 @@ pub fn shape(input: Extent, class: Class, machine: &Machine) -> Shape {
         }
     };
     let mut span = u64::from(block) * u64::from(row.each);
-    while packs.div_ceil(span) >= MOST_BLOCKS {
+    let reach = packs.saturating_add(input.skew());
+    while reach.div_ceil(span) >= MOST_BLOCKS {
         span *= 2;
     }
-    let grid = packs.div_ceil(span).max(1) as u32 + u32::from(row.extra);
+    let grid = reach.div_ceil(span).max(1) as u32 + u32::from(row.extra);
     Shape { grid, block, span, keep: keep(all_packs.saturating_mul(PACK_BYTES), machine.l2_bytes) }
 }
 
@@ -241,7 +246,7 @@ fn keep(bytes: u64, l2_bytes: u64) -> f32 {
 mod tests {
     use super::*;
 
-    const CLASSES: [Class; 5] = [Class::Plain, Class::Double, Class::Indexed, Class::Pair, Class::Exact];
+    const CLASSES: [Class; 4] = [Class::Plain, Class::Double, Class::Pair, Class::Exact];
 
     const H100: Machine = Machine { multiprocessors: 132, l2_bytes: 50 << 20, peak_bytes_per_second: Some(3.35e12) };
 
@@ -253,7 +258,7 @@ mod tests {
 
     fn extents() -> impl Iterator<Item = Extent> {
         [1u64, 2, 4, 8, 16].into_iter().flat_map(|element_bytes| {
-            let offsets = (0..PACK_BYTES).step_by(element_bytes as usize);
+            let offsets = (0..LINE_BYTES).step_by(element_bytes as usize);
             offsets.flat_map(move |offset| sizes().map(move |n| Extent { address: 256 + offset, element_bytes, n }))
         })
     }
@@ -264,16 +269,19 @@ mod tests {
             let Extent { address, element_bytes, n } = extent;
             let (n, size) = (u128::from(n), u128::from(element_bytes));
             let packs = u128::from(extent.packs());
-            // The first element of the first pack is the first on a multiple of 16 bytes.
+            // The first element of the first pack is the first on a multiple of 16 bytes, and so many packs behind one of 128.
+            assert!((u128::from(address).next_multiple_of(16) - 16 * u128::from(extent.skew())) % 128 == 0);
             let before = (0..16).find(|i| (u128::from(address) + i * size) % 16 == 0).unwrap().min(n);
             let behind = n - before - packs * 16 / size;
             assert!(behind < 16 / size, "{extent:?}: {behind} elements behind {packs} packs");
             for class in CLASSES {
                 let Shape { grid, block, span, .. } = shape(extent, class, &H100);
                 let (grid, span) = (u128::from(grid), u128::from(span));
-                // Block b takes packs b * span up to (b + 1) * span: all of them, and no block but the last is without any.
-                assert!(grid * span >= packs, "{extent:?} {class:?}");
-                assert!(grid <= 2 || (grid - 2) * span < packs, "{extent:?} {class:?}");
+                // Block b takes packs b * span - skew up to (b + 1) * span - skew: all of them, and no block but the last is
+                // without any.
+                let reach = (packs + u128::from(extent.skew())).min(u64::MAX.into());
+                assert!(grid * span >= reach, "{extent:?} {class:?}");
+                assert!(grid <= 2 || (grid - 2) * span < reach, "{extent:?} {class:?}");
                 assert!(block.is_multiple_of(32) && (32..=1024).contains(&block));
             }
         }

@@ -19,9 +19,9 @@ static mut WARPS: [MaybeUninit<u32>; MOST * WARP as usize] = [const { MaybeUnini
 /// # Safety
 /// All 32 lanes call this together, with the same `lanes`; the others have the identity.
 #[inline(always)]
-unsafe fn warp_reduce<R: Reduction>(acc: R::Acc, lanes: u32) -> R::Acc {
+unsafe fn warp_reduce<R: Reduction>(acc: R::Acc, lanes: u32, of_blocks: bool) -> R::Acc {
     // SAFETY: the caller brings the whole warp.
-    if let Some(folded) = unsafe { R::redux(acc) } {
+    if let Some(folded) = unsafe { R::redux(acc, of_blocks) } {
         return folded;
     }
     let mut folded = acc;
@@ -49,19 +49,19 @@ unsafe fn warp_reduce<R: Reduction>(acc: R::Acc, lanes: u32) -> R::Acc {
     folded
 }
 
-/// The accumulators of the block's first `warps` warps combined; true in thread 0 only.
+/// The accumulators of the block's first `warps` warps combined, its own or those `of_blocks`; true in thread 0 only.
 ///
 /// # Safety
 /// All threads of these warps call this together, with the same `warps`: all of the block's, or 1. Between two calls for more
 /// than one warp there is a barrier.
 #[inline(always)]
-pub unsafe fn block_reduce<R: Reduction>(acc: R::Acc, warps: u32) -> R::Acc {
+pub unsafe fn block_reduce<R: Reduction>(acc: R::Acc, warps: u32, of_blocks: bool) -> R::Acc {
     let tid = thread::thread_idx_x();
     let slots = (&raw mut WARPS).cast::<u32>();
     // SAFETY: each warp writes its own slots, the barrier parts writing from reading, and only slots of warps that are there
     // are read. The branches are taken by whole warps.
     unsafe {
-        let folded = warp_reduce::<R>(acc, WARP);
+        let folded = warp_reduce::<R>(acc, WARP, of_blocks);
         if warps == 1 {
             return folded;
         }
@@ -79,6 +79,6 @@ pub unsafe fn block_reduce<R: Reduction>(acc: R::Acc, warps: u32) -> R::Acc {
             R::identity()
         };
         // Most blocks are small, and this is what the last of them is waited for.
-        warp_reduce::<R>(of_warp, if warps > 8 { WARP } else { 8 })
+        warp_reduce::<R>(of_warp, if warps > 8 { WARP } else { 8 }, of_blocks)
     }
 }

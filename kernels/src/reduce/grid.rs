@@ -1,7 +1,8 @@
 //! The skeleton of all kernels: each block takes one contiguous part of the input, without a loop over the grid.
 //!
-//! *Loads.* A thread asks for `LOADS` packs before it uses the first. What is left after such rounds is asked for at once too, under
-//! predicates; so are the elements outside of packs. So a small input costs one trip to memory, and a large one keeps it busy.
+//! *Loads.* A thread asks for `LOADS` packs before it uses the first. What is left after such rounds is asked for by half as many,
+//! under predicates; so are the elements outside of packs. So a small input costs one trip to memory, and a large one keeps it
+//! busy.
 //! Warps stay whole: where a lane's first pack is loaded without a predicate, ptxas uses it before it asks for the others.
 //!
 //! *Caches.* No line is put into the first-level cache, and of the second one as much is claimed as the launch asks for
@@ -11,12 +12,12 @@
 //! memory before the grids that it depends on have ended, but for a prefetch: that fetches translations and lines, and what the
 //! other grids write to those lines is seen all the same.
 
-use super::Reduction;
 use super::block::WARP;
 use super::item::Item;
 use super::meet::Meet;
 use super::source::{Even, One, Skewed, Source, Two};
 use super::unroll::each;
+use super::{Position, Reduction};
 use cuda_std::ext::streaming::Policy;
 use cuda_std::ext::{control, grid, target};
 use cuda_std::thread;
@@ -32,6 +33,9 @@ const MOST_LOADS: usize = 8;
 
 /// The same below sm_90.
 const OLD_LOADS: usize = 2;
+
+/// The most threads of a block whose single round is not divided.
+const SMALL_BLOCK: u32 = 512;
 
 /// Reduces one array.
 ///
@@ -49,8 +53,9 @@ pub unsafe fn unary<T: Item, R: Reduction<Source = One<T>>, M: Meet<R>, const LO
     grid::launch_dependents();
     // SAFETY: the caller's contract.
     unsafe {
-        let acc = thread_part::<R, _, LOADS>(One(input), n, span, keep);
-        M::meet(acc, output, slots);
+        let parts = Parts::new(One(input), n, span);
+        let acc = thread_part::<R, _, LOADS>(One(input), n, parts, keep);
+        M::meet(acc, output, slots, |position| parts.index(position));
     }
 }
 
@@ -70,12 +75,60 @@ pub unsafe fn pairs<T: Item, R: Reduction<Source = Two<T, Even>>, M: Meet<R>, co
     grid::launch_dependents();
     // SAFETY: the caller's contract.
     unsafe {
+        let parts = Parts::new(Two::<T, Even>::new(left, right), n, span);
         let acc = if (left as usize ^ right as usize).is_multiple_of(16) {
-            thread_part::<R, _, LOADS>(Two::<T, Even>::new(left, right), n, span, keep)
+            thread_part::<R, _, LOADS>(Two::<T, Even>::new(left, right), n, parts, keep)
         } else {
-            thread_part::<R, _, 1>(Two::<T, Skewed>::new(left, right), n, span, keep)
+            thread_part::<R, _, 1>(Two::<T, Skewed>::new(left, right), n, parts, keep)
         };
-        M::meet(acc, output, slots);
+        M::meet(acc, output, slots, |position| parts.index(position));
+    }
+}
+
+/// How the input is divided: elements before the first pack, packs, elements behind the last one.
+#[derive(Clone, Copy)]
+struct Parts {
+    /// Elements before the first pack.
+    head: usize,
+    packs: usize,
+    /// Packs of a block.
+    span: usize,
+    /// By how many packs the first block has fewer, so that the others begin with a line: a warp off lines reads one more.
+    skew: usize,
+    /// Elements of a pack.
+    lanes: usize,
+}
+
+impl Parts {
+    #[inline(always)]
+    fn new<S: Source>(source: S, n: usize, span: usize) -> Self {
+        let head = source.to_boundary().min(n);
+        Self { head, packs: (n - head) / S::LANES, span, skew: source.packs_in_line(), lanes: S::LANES }
+    }
+
+    /// The block's first pack. It may have none.
+    #[inline(always)]
+    fn begin(self, block: u32) -> usize {
+        (block as usize * self.span).saturating_sub(self.skew).min(self.packs)
+    }
+
+    /// The index of the block's first pack's first element.
+    #[inline(always)]
+    fn first(self, block: u32) -> usize {
+        self.head + self.begin(block) * self.lanes
+    }
+
+    /// The position of the element at an index, if it is one of that block's. Since there are fewer than `EDGE` elements before
+    /// packs, those are numbered from `EDGE` on.
+    #[inline(always)]
+    fn position(self, index: usize, block: u32) -> Position {
+        Position { block, number: (index + EDGE).wrapping_sub(self.first(block)) as u32 }
+    }
+
+    /// The inverse of [`position`](Self::position).
+    #[inline(always)]
+    fn index(self, Position { block, number }: Position) -> u64 {
+        (self.first(block) as u64 + u64::from(number)).wrapping_sub(EDGE as u64)
     }
 }
 
@@ -84,21 +137,18 @@ pub unsafe fn pairs<T: Item, R: Reduction<Source = Two<T, Even>>, M: Meet<R>, co
 /// # Safety
 /// The launch's contract.
 #[inline(always)]
-unsafe fn thread_part<R, S, const LOADS: usize>(source: S, n: usize, span: usize, keep: f32) -> R::Acc
+unsafe fn thread_part<R, S, const LOADS: usize>(source: S, n: usize, parts: Parts, keep: f32) -> R::Acc
 where
     R: Reduction<Source: Source<Item = S::Item, Pack = S::Pack>>,
     S: Source,
 {
     let (tid, threads) = (thread::thread_idx_x(), thread::block_dim_x());
-    let block = thread::block_idx_x() as usize;
-    let is_last = block + 1 == thread::grid_dim_x() as usize;
+    let block = thread::block_idx_x();
+    let is_last = block + 1 == thread::grid_dim_x();
 
-    let head = source.to_boundary().min(n);
-    let packs = (n - head) / S::LANES;
-    // A block may have no packs.
-    let begin = (block * span).min(packs);
-    let count = (packs - begin).min(span) as u32;
-    let first = head + begin * S::LANES;
+    let Parts { head, packs, .. } = parts;
+    let count = (parts.begin(block + 1) - parts.begin(block)) as u32;
+    let first = parts.first(block);
 
     // The first threads have an element before packs, the next ones an element behind.
     let tail = head + packs * S::LANES;
@@ -117,16 +167,22 @@ where
         let item = source.item_if(edge, has_edge);
         let mut place = tid;
         let mut packs = [S::Pack::default(); MOST_LOADS];
-        // Without predicates it is faster, and worth a second text where that is short.
-        let twice = LOADS == MOST_LOADS && R::IS_SHORT && target::arch() >= 900;
-        while twice && (place | LAST_LANE) + (LOADS as u32 - 1) * threads < count {
+        // Without predicates it is faster and worth a second text, but for two arrays. In a large block the arithmetic of one
+        // round is hidden by the loads of another, if there is one: where it takes longer, one round is made several.
+        let is_split = LOADS < MOST_LOADS && threads > SMALL_BLOCK && count <= LOADS as u32 * threads;
+        let has_whole_rounds = target::arch() >= 900 && S::ARRAYS == 1 && !is_split;
+        while has_whole_rounds && (place | LAST_LANE) + (LOADS as u32 - 1) * threads < count {
             control::no_unroll();
             each(LOADS, |k| packs[k] = part.pack((place + k as u32 * threads) as usize, policy));
             each(LOADS, |k| kept = R::pack(kept, packs[k], place + k as u32 * threads));
             place += LOADS as u32 * threads;
         }
-        // The text for old devices is short.
-        let loads = if target::arch() >= 900 { LOADS } else { LOADS.min(OLD_LOADS) };
+        // Of what is not loaded the arithmetic takes time all the same. The text for old devices is short.
+        let loads = match (target::arch() >= 900, S::ARRAYS) {
+            (true, 1) => LOADS / 2,
+            (true, _) => LOADS,
+            (false, _) => LOADS.min(OLD_LOADS),
+        };
         while place & !LAST_LANE < count {
             control::no_unroll();
             each(loads, |k| {
@@ -142,7 +198,7 @@ where
             place += loads as u32 * threads;
         }
 
-        let acc = R::finish(kept, first as u64);
-        if has_edge { R::combine(acc, R::item(item, edge as u64)) } else { acc }
+        let acc = R::finish(kept, parts.position(first, block));
+        if has_edge { R::combine(acc, R::item(item, parts.position(edge, block))) } else { acc }
     }
 }

@@ -1,5 +1,6 @@
-//! The fourteen types of elements: how 16 bytes are split into them, and in what they are compared and summed.
+//! The fourteen types of elements: how 16 bytes are split into them, and what they are compared and summed in.
 
+use super::key::Key;
 use super::unroll::tree;
 use super::warp;
 use super::words::Words;
@@ -88,112 +89,8 @@ pub trait Number: Words {
     }
 }
 
-/// What is compared. Floats are ordered as IEEE 754-2019 demands of `minimumNumber` and `minimum`: -0 is below +0.
-pub trait Key: Words {
-    /// An integer whose order is that of the keys; those of NaNs are beyond all others.
-    type Rank: Rank;
-    /// What changes no minimum: a NaN, for floats.
-    const MIN_IDENTITY: Self;
-    /// What changes no maximum: a NaN, for floats.
-    const MAX_IDENTITY: Self;
-    /// The smaller one; a number, unless both are NaN.
-    #[must_use]
-    fn min(self, other: Self) -> Self;
-    /// The larger one; a number, unless both are NaN.
-    #[must_use]
-    fn max(self, other: Self) -> Self;
-    /// Whether it is a NaN.
-    fn is_nan(self) -> bool;
-    /// Its rank, if it is no NaN.
-    fn rank(self) -> Self::Rank;
-    /// The inverse of [`rank`](Self::rank).
-    fn of_rank(rank: Self::Rank) -> Self;
-    /// A NaN, or for integers anything.
-    const NAN: Self;
-    /// The smallest one of a warp, in each of its lanes, if there are instructions for that.
-    ///
-    /// # Safety
-    /// All 32 lanes call this together.
-    #[inline(always)]
-    unsafe fn redux_min(self) -> Option<Self> {
-        // SAFETY: the caller's word.
-        unsafe { self.redux_by_rank(Self::Rank::MAX, |rank| rank) }
-    }
-    /// The largest one of a warp, in each of its lanes, if there are instructions for that.
-    ///
-    /// # Safety
-    /// All 32 lanes call this together.
-    #[inline(always)]
-    unsafe fn redux_max(self) -> Option<Self> {
-        // SAFETY: the caller's word.
-        unsafe { self.redux_by_rank(Self::Rank::MAX, Rank::reversed) }
-    }
-    /// The one of a warp that has the smallest rank, in each of its lanes, if there are instructions for that. NaNs have the rank
-    /// `nan`, others what `turn`, its own inverse, makes of theirs.
-    ///
-    /// # Safety
-    /// All 32 lanes call this together.
-    #[inline(always)]
-    unsafe fn redux_by_rank(self, nan: Self::Rank, turn: impl Fn(Self::Rank) -> Self::Rank) -> Option<Self> {
-        let rank = if self.is_nan() { nan } else { turn(self.rank()) };
-        // SAFETY: the caller's word.
-        unsafe { rank.redux_min() }.map(|rank| Self::of_rank(turn(rank)))
-    }
-}
-
-/// An integer that is compared.
-pub trait Rank: Words + PartialOrd {
-    /// The largest.
-    const MAX: Self;
-    /// The smallest.
-    const MIN: Self;
-    /// The order turned around.
-    #[must_use]
-    fn reversed(self) -> Self;
-    /// The smallest one of a warp, in each of its lanes, if there are instructions for that.
-    ///
-    /// # Safety
-    /// All 32 lanes call this together.
-    #[inline(always)]
-    unsafe fn redux_min(self) -> Option<Self> {
-        None
-    }
-}
-
-/// Floats, in which NaN can win.
-pub trait Float: Key {
-    /// The smaller one, or a NaN if there is one.
-    #[must_use]
-    fn minimum(self, other: Self) -> Self;
-    /// The larger one, or a NaN if there is one.
-    #[must_use]
-    fn maximum(self, other: Self) -> Self;
-    /// The smallest one of a warp, or a NaN if there is one, in each of its lanes, if there are instructions for that.
-    ///
-    /// # Safety
-    /// All 32 lanes call this together.
-    #[inline(always)]
-    unsafe fn redux_minimum(self) -> Option<Self> {
-        // SAFETY: the caller's word.
-        unsafe { self.redux_by_rank(Self::Rank::MIN, |rank| rank) }
-    }
-    /// The largest one of a warp, or a NaN if there is one, in each of its lanes, if there are instructions for that.
-    ///
-    /// # Safety
-    /// All 32 lanes call this together.
-    #[inline(always)]
-    unsafe fn redux_maximum(self) -> Option<Self> {
-        // SAFETY: the caller's word.
-        unsafe { self.redux_by_rank(Self::Rank::MIN, Rank::reversed) }
-    }
-    /// What changes no minimum of numbers.
-    const INFINITY: Self;
-    /// What changes no maximum of numbers.
-    const NEG_INFINITY: Self;
-}
-
 macro_rules! integers {
-    ($($t:ty $(, $redux_sum:path, $redux_min:path)?;)*) => {$(
+    ($($t:ty $(, $redux_sum:path)?;)*) => {$(
         impl Number for $t {
             const ZERO: Self = 0;
             const ONE: Self = 1;
@@ -217,63 +114,20 @@ macro_rules! integers {
                 }
             )?
         }
-
-        impl Rank for $t {
-            const MAX: Self = <$t>::MAX;
-            const MIN: Self = <$t>::MIN;
-            #[inline(always)]
-            fn reversed(self) -> Self {
-                !self
-            }
-            $(
-                #[inline(always)]
-                unsafe fn redux_min(self) -> Option<Self> {
-                    // SAFETY: the caller's word, and the architecture has it.
-                    (target::arch() >= 800).then(|| unsafe { $redux_min(self) })
-                }
-            )?
-        }
-
-        impl Key for $t {
-            type Rank = Self;
-            const MIN_IDENTITY: Self = <$t>::MAX;
-            const MAX_IDENTITY: Self = <$t>::MIN;
-            const NAN: Self = 0;
-            #[inline(always)]
-            fn min(self, other: Self) -> Self {
-                if other < self { other } else { self }
-            }
-            #[inline(always)]
-            fn max(self, other: Self) -> Self {
-                if other > self { other } else { self }
-            }
-            #[inline(always)]
-            fn is_nan(self) -> bool {
-                false
-            }
-            #[inline(always)]
-            fn rank(self) -> Self {
-                self
-            }
-            #[inline(always)]
-            fn of_rank(rank: Self) -> Self {
-                rank
-            }
-        }
     )*};
 }
 
 integers! {
-    i32, warp::sum_i32, warp::min_i32;
-    u32, warp::sum_u32, warp::min_u32;
-    i64, warp::sum_i64, warp::min_i64;
-    u64, warp::sum_u64, warp::min_u64;
+    i32, warp::sum_i32;
+    u32, warp::sum_u32;
+    i64, warp::sum_i64;
+    u64, warp::sum_u64;
     i128;
     u128;
 }
 
 macro_rules! floats {
-    ($($t:ident, $rank:ident, $bits:ident, $minimum:ident, $maximum:ident;)*) => {$(
+    ($($t:ty)*) => {$(
         impl Number for $t {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
@@ -290,56 +144,10 @@ macro_rules! floats {
                 self * other
             }
         }
-
-        // PTX `min` and `max` order the zeros and drop NaNs as demanded; Rust's promise less.
-        impl Key for $t {
-            type Rank = $rank;
-            const MIN_IDENTITY: Self = $t::NAN;
-            const MAX_IDENTITY: Self = $t::NAN;
-            const NAN: Self = $t::NAN;
-            #[inline(always)]
-            fn min(self, other: Self) -> Self {
-                $t::min(self, other)
-            }
-            #[inline(always)]
-            fn max(self, other: Self) -> Self {
-                $t::max(self, other)
-            }
-            #[inline(always)]
-            fn is_nan(self) -> bool {
-                $t::is_nan(self)
-            }
-            // Of negative numbers the bits but the sign are turned around.
-            #[inline(always)]
-            fn rank(self) -> $rank {
-                let bits = self.to_bits() as $rank;
-                bits ^ ((bits >> ($rank::BITS - 1)) as $bits >> 1) as $rank
-            }
-            #[inline(always)]
-            fn of_rank(rank: $rank) -> Self {
-                $t::from_bits((rank ^ ((rank >> ($rank::BITS - 1)) as $bits >> 1) as $rank) as $bits)
-            }
-        }
-
-        impl Float for $t {
-            const INFINITY: Self = $t::INFINITY;
-            const NEG_INFINITY: Self = $t::NEG_INFINITY;
-            #[inline(always)]
-            fn minimum(self, other: Self) -> Self {
-                math::$minimum(self, other)
-            }
-            #[inline(always)]
-            fn maximum(self, other: Self) -> Self {
-                math::$maximum(self, other)
-            }
-        }
     )*};
 }
 
-floats! {
-    f32, i32, u32, minimum_f32, maximum_f32;
-    f64, i64, u64, minimum_f64, maximum_f64;
-}
+floats!(f32 f64);
 
 /// One byte 1 in each of the four.
 const ONES: u32 = 0x0101_0101;

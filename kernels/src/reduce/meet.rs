@@ -4,21 +4,21 @@
 //! if those get to run: where blocks start in order, as they do on all devices so far, or where two blocks are resident at a
 //! time. In [`Ticket`] nobody waits.
 
-use super::Reduction;
 use super::block::{WARP, block_reduce};
 use super::op::sum::Wrapping;
-use super::unroll::each;
+use super::unroll::{each, tree};
 use super::words::{MOST, Words};
+use super::{Position, Reduction};
 use cuda_std::ext::{atomic, control, target};
 use cuda_std::thread;
 
 /// A way for blocks to make their threads' accumulators one result.
 pub trait Meet<R: Reduction> {
-    /// Writes the result of the grid to `output`.
+    /// Writes the result of the grid to `output`. `index` is for [`Reduction::raw`].
     ///
     /// # Safety
     /// The launch's contract (see [`reduce`](super)). All threads of the grid call this, once.
-    unsafe fn meet(acc: R::Acc, output: *mut R::Raw, slots: *mut u64);
+    unsafe fn meet(acc: R::Acc, output: *mut R::Raw, slots: *mut u64, index: impl Fn(Position) -> u64);
 }
 
 /// Each block writes its accumulator as 64-bit words, 32 bits of value below and a tag above; the last block, of the highest
@@ -42,15 +42,15 @@ const MOST_PAIRS: usize = 20;
 #[inline(always)]
 fn group<A: Words>() -> u32 {
     // The text for old devices is short.
-    if target::arch() >= 900 { (MOST_PAIRS / (1 + A::COUNT)).min(MOST_SLOTS) as u32 } else { 1 }
+    if target::arch() >= 900 { (MOST_PAIRS / (1 + A::IN_SLOT)).min(MOST_SLOTS) as u32 } else { 1 }
 }
 
 impl<R: Reduction> Meet<R> for Polled {
     #[inline(always)]
-    unsafe fn meet(acc: R::Acc, output: *mut R::Raw, slots: *mut u64) {
+    unsafe fn meet(acc: R::Acc, output: *mut R::Raw, slots: *mut u64, index: impl Fn(Position) -> u64) {
         let tid = thread::thread_idx_x();
         let (block, last) = (thread::block_idx_x(), thread::grid_dim_x() - 1);
-        let slot = |block: u32| slots.wrapping_add(block as usize * R::Acc::COUNT);
+        let slot = |block: u32| slots.wrapping_add(block as usize * R::Acc::IN_SLOT);
         let mut warps = thread::block_dim_x() / WARP;
         let mut acc = acc;
         let mut own = R::identity();
@@ -61,7 +61,7 @@ impl<R: Reduction> Meet<R> for Polled {
             // Once for the block itself, and in the last one once more for all others: one text for both.
             loop {
                 control::no_unroll();
-                acc = block_reduce::<R>(acc, warps);
+                acc = block_reduce::<R>(acc, warps, has_polled);
                 if has_polled || last == 0 {
                     break;
                 }
@@ -86,7 +86,7 @@ impl<R: Reduction> Meet<R> for Polled {
                 has_polled = true;
             }
             if tid == 0 {
-                output.write(R::raw(R::combine(own, acc)));
+                output.write(R::raw(R::combine(own, acc), index));
             }
         }
     }
@@ -114,24 +114,27 @@ unsafe fn poll<R: Reduction>(slot: impl Fn(u32) -> *mut u64, last: u32, threads:
                 control::no_unroll();
                 each(group, |i| words[i] = read::<R::Acc>(place(i)));
                 let mut tags = TAG;
-                each(group, |i| each(R::Acc::COUNT, |word| tags &= words[i][word]));
+                each(group, |i| each(R::Acc::IN_SLOT, |word| tags &= words[i][word]));
                 if tags != 0 {
                     break;
                 }
             }
             each(group, |i| write::<R::Acc>(place(i), [0; MOST]));
         }
-        each(group, |i| {
-            if other(i) < last {
-                acc = R::combine(acc, R::Acc::from_words(&|word| words[i][word] as u32));
+        let found = |i: usize| {
+            if i < group && other(i) < last {
+                R::Acc::from_slot(&|word| words[i][word] as u32, other(i))
+            } else {
+                R::identity()
             }
-        });
+        };
+        acc = R::combine(acc, tree(group.next_power_of_two(), found, R::combine));
         first += group as u32 * threads;
     }
     acc
 }
 
-/// Reads an accumulator's words. If their number is even, each second one is aligned to 16 bytes.
+/// Reads a slot. If the number of its words is even, each second one is aligned to 16 bytes.
 ///
 /// # Safety
 /// There are so many words at `slot`.
@@ -140,12 +143,12 @@ unsafe fn read<A: Words>(slot: *const u64) -> [u64; MOST] {
     let mut words = [0; MOST];
     // SAFETY: the caller's word.
     unsafe {
-        if A::COUNT.is_multiple_of(2) {
-            each(A::COUNT / 2, |i| {
+        if A::IN_SLOT.is_multiple_of(2) {
+            each(A::IN_SLOT / 2, |i| {
                 [words[2 * i], words[2 * i + 1]] = atomic::load_relaxed_pair(slot.add(2 * i));
             });
         } else {
-            each(A::COUNT, |i| words[i] = atomic::load_relaxed(slot.add(i)));
+            each(A::IN_SLOT, |i| words[i] = atomic::load_relaxed(slot.add(i)));
         }
     }
     words
@@ -159,10 +162,10 @@ unsafe fn read<A: Words>(slot: *const u64) -> [u64; MOST] {
 unsafe fn write<A: Words>(slot: *mut u64, words: [u64; MOST]) {
     // SAFETY: the caller's word.
     unsafe {
-        if A::COUNT.is_multiple_of(2) {
-            each(A::COUNT / 2, |i| atomic::store_relaxed_pair(slot.add(2 * i), [words[2 * i], words[2 * i + 1]]));
+        if A::IN_SLOT.is_multiple_of(2) {
+            each(A::IN_SLOT / 2, |i| atomic::store_relaxed_pair(slot.add(2 * i), [words[2 * i], words[2 * i + 1]]));
         } else {
-            each(A::COUNT, |i| atomic::store_relaxed(slot.add(i), words[i]));
+            each(A::IN_SLOT, |i| atomic::store_relaxed(slot.add(i), words[i]));
         }
     }
 }
@@ -173,10 +176,10 @@ pub struct Ticket;
 
 impl Meet<Wrapping> for Ticket {
     #[inline(always)]
-    unsafe fn meet(acc: u32, output: *mut u32, slots: *mut u64) {
+    unsafe fn meet(acc: u32, output: *mut u32, slots: *mut u64, _index: impl Fn(Position) -> u64) {
         // SAFETY: the word is used by atomics only, until the last of them is done; the output is written by one thread.
         unsafe {
-            let sum = block_reduce::<Wrapping>(acc, thread::block_dim_x() / WARP);
+            let sum = block_reduce::<Wrapping>(acc, thread::block_dim_x() / WARP, false);
             if thread::thread_idx_x() > 0 {
                 return;
             }

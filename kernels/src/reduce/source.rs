@@ -5,6 +5,9 @@ use super::unroll::each;
 use core::marker::PhantomData;
 use cuda_std::ext::streaming::{self, Policy};
 
+/// Bytes of a line of the caches.
+const LINE: usize = 128;
+
 /// Elements that are read by packs, or singly.
 pub trait Source: Copy {
     /// An element.
@@ -13,9 +16,14 @@ pub trait Source: Copy {
     type Pack: Copy + Default;
     /// Elements of a pack.
     const LANES: usize;
+    /// Arrays.
+    const ARRAYS: usize;
 
     /// Elements before the first boundary of 16 bytes.
     fn to_boundary(self) -> usize;
+
+    /// Packs between the last boundary of a line, 128 bytes, and the first of 16.
+    fn packs_in_line(self) -> usize;
 
     /// The source from that element on.
     ///
@@ -57,10 +65,15 @@ impl<T: Item> Source for One<T> {
     type Item = T;
     type Pack = Pack;
     const LANES: usize = T::LANES;
+    const ARRAYS: usize = 1;
 
     #[inline(always)]
     fn to_boundary(self) -> usize {
         (self.0 as usize).wrapping_neg() % size_of::<Pack>() / size_of::<T>()
+    }
+    #[inline(always)]
+    fn packs_in_line(self) -> usize {
+        (self.0 as usize).div_ceil(size_of::<Pack>()) % (LINE / size_of::<Pack>())
     }
     #[inline(always)]
     unsafe fn skip(self, elements: usize) -> Self {
@@ -155,10 +168,15 @@ impl<T: Item, R: Reach> Source for Two<T, R> {
     type Item = [T; 2];
     type Pack = [Pack; 2];
     const LANES: usize = T::LANES;
+    const ARRAYS: usize = 2;
 
     #[inline(always)]
     fn to_boundary(self) -> usize {
         One(self.left).to_boundary()
+    }
+    #[inline(always)]
+    fn packs_in_line(self) -> usize {
+        One(self.left).packs_in_line()
     }
     #[inline(always)]
     unsafe fn skip(self, elements: usize) -> Self {

@@ -16,6 +16,15 @@ pub trait Words: Copy {
     /// The value whose words `get` gives. It is asked for each once, in order.
     fn from_words(get: &impl Fn(usize) -> u32) -> Self;
 
+    /// How many of its first words a block leaves in its slot. The others follow from the block's number.
+    const IN_SLOT: usize = Self::COUNT;
+
+    /// The value of which the block of that number has left what `get` gives.
+    #[inline(always)]
+    fn from_slot(get: &impl Fn(usize) -> u32, _block: u32) -> Self {
+        Self::from_words(get)
+    }
+
     /// All words; those beyond the value's are 0.
     #[inline(always)]
     fn to_words(self) -> [u32; MOST] {

@@ -1,50 +1,51 @@
 //! Extremes, and where they are.
 
 use crate::reduce::item::{Bf16, F16};
-use crate::reduce::op::arg::{Arg, Indexed, Largest, LargestOrNan, Smallest, SmallestOrNan};
-use crate::reduce::op::extreme::{Extremes, Max, Maximum, Min, MinMax, Minimum};
+use crate::reduce::key::{Largest, LargestOrNan, Smallest, SmallestOrNan};
+use crate::reduce::op::arg::{Arg, Indexed};
+use crate::reduce::op::extreme::{Extreme, Extremes, MinMax};
 use crate::reduce::op::norm::MaxAbs;
 
 unary! {
-    reduce_min_i8: i8 = Min<i8> => i8, 8;
-    reduce_min_u8: u8 = Min<u8> => u8, 8;
-    reduce_min_i16: i16 = Min<i16> => i16, 8;
-    reduce_min_u16: u16 = Min<u16> => u16, 8;
-    reduce_min_i32: i32 = Min<i32> => i32, 8;
-    reduce_min_u32: u32 = Min<u32> => u32, 8;
-    reduce_min_i64: i64 = Min<i64> => i64, 8;
-    reduce_min_u64: u64 = Min<u64> => u64, 8;
-    reduce_min_i128: i128 = Min<i128> => i128, 4;
-    reduce_min_u128: u128 = Min<u128> => u128, 4;
-    reduce_min_f16: F16 = Min<F16> => F16, 8;
-    reduce_min_bf16: Bf16 = Min<Bf16> => Bf16, 8;
-    reduce_min_f32: f32 = Min<f32> => f32, 8;
-    reduce_min_f64: f64 = Min<f64> => f64, 8;
+    reduce_min_i8: i8 = Extreme<i8, Smallest> => i8, 8;
+    reduce_min_u8: u8 = Extreme<u8, Smallest> => u8, 8;
+    reduce_min_i16: i16 = Extreme<i16, Smallest> => i16, 8;
+    reduce_min_u16: u16 = Extreme<u16, Smallest> => u16, 8;
+    reduce_min_i32: i32 = Extreme<i32, Smallest> => i32, 8;
+    reduce_min_u32: u32 = Extreme<u32, Smallest> => u32, 8;
+    reduce_min_i64: i64 = Extreme<i64, Smallest> => i64, 8;
+    reduce_min_u64: u64 = Extreme<u64, Smallest> => u64, 8;
+    reduce_min_i128: i128 = Extreme<i128, Smallest> => i128, 4;
+    reduce_min_u128: u128 = Extreme<u128, Smallest> => u128, 4;
+    reduce_min_f16: F16 = Extreme<F16, Smallest> => F16, 8;
+    reduce_min_bf16: Bf16 = Extreme<Bf16, Smallest> => Bf16, 8;
+    reduce_min_f32: f32 = Extreme<f32, Smallest> => f32, 8;
+    reduce_min_f64: f64 = Extreme<f64, Smallest> => f64, 8;
 
-    reduce_max_i8: i8 = Max<i8> => i8, 8;
-    reduce_max_u8: u8 = Max<u8> => u8, 8;
-    reduce_max_i16: i16 = Max<i16> => i16, 8;
-    reduce_max_u16: u16 = Max<u16> => u16, 8;
-    reduce_max_i32: i32 = Max<i32> => i32, 8;
-    reduce_max_u32: u32 = Max<u32> => u32, 8;
-    reduce_max_i64: i64 = Max<i64> => i64, 8;
-    reduce_max_u64: u64 = Max<u64> => u64, 8;
-    reduce_max_i128: i128 = Max<i128> => i128, 4;
-    reduce_max_u128: u128 = Max<u128> => u128, 4;
-    reduce_max_f16: F16 = Max<F16> => F16, 8;
-    reduce_max_bf16: Bf16 = Max<Bf16> => Bf16, 8;
-    reduce_max_f32: f32 = Max<f32> => f32, 8;
-    reduce_max_f64: f64 = Max<f64> => f64, 8;
+    reduce_max_i8: i8 = Extreme<i8, Largest> => i8, 8;
+    reduce_max_u8: u8 = Extreme<u8, Largest> => u8, 8;
+    reduce_max_i16: i16 = Extreme<i16, Largest> => i16, 8;
+    reduce_max_u16: u16 = Extreme<u16, Largest> => u16, 8;
+    reduce_max_i32: i32 = Extreme<i32, Largest> => i32, 8;
+    reduce_max_u32: u32 = Extreme<u32, Largest> => u32, 8;
+    reduce_max_i64: i64 = Extreme<i64, Largest> => i64, 8;
+    reduce_max_u64: u64 = Extreme<u64, Largest> => u64, 8;
+    reduce_max_i128: i128 = Extreme<i128, Largest> => i128, 4;
+    reduce_max_u128: u128 = Extreme<u128, Largest> => u128, 4;
+    reduce_max_f16: F16 = Extreme<F16, Largest> => F16, 8;
+    reduce_max_bf16: Bf16 = Extreme<Bf16, Largest> => Bf16, 8;
+    reduce_max_f32: f32 = Extreme<f32, Largest> => f32, 8;
+    reduce_max_f64: f64 = Extreme<f64, Largest> => f64, 8;
 
-    reduce_minimum_f16: F16 = Minimum<F16> => F16, 8;
-    reduce_minimum_bf16: Bf16 = Minimum<Bf16> => Bf16, 8;
-    reduce_minimum_f32: f32 = Minimum<f32> => f32, 8;
-    reduce_minimum_f64: f64 = Minimum<f64> => f64, 8;
+    reduce_minimum_f16: F16 = Extreme<F16, SmallestOrNan> => F16, 8;
+    reduce_minimum_bf16: Bf16 = Extreme<Bf16, SmallestOrNan> => Bf16, 8;
+    reduce_minimum_f32: f32 = Extreme<f32, SmallestOrNan> => f32, 8;
+    reduce_minimum_f64: f64 = Extreme<f64, SmallestOrNan> => f64, 8;
 
-    reduce_maximum_f16: F16 = Maximum<F16> => F16, 8;
-    reduce_maximum_bf16: Bf16 = Maximum<Bf16> => Bf16, 8;
-    reduce_maximum_f32: f32 = Maximum<f32> => f32, 8;
-    reduce_maximum_f64: f64 = Maximum<f64> => f64, 8;
+    reduce_maximum_f16: F16 = Extreme<F16, LargestOrNan> => F16, 8;
+    reduce_maximum_bf16: Bf16 = Extreme<Bf16, LargestOrNan> => Bf16, 8;
+    reduce_maximum_f32: f32 = Extreme<f32, LargestOrNan> => f32, 8;
+    reduce_maximum_f64: f64 = Extreme<f64, LargestOrNan> => f64, 8;
 
     reduce_minmax_i8: i8 = MinMax<i8> => Extremes<i8>, 8;
     reduce_minmax_u8: u8 = MinMax<u8> => Extremes<u8>, 8;
@@ -77,39 +78,39 @@ unary! {
     reduce_argmin_u8: u8 = Arg<u8, Smallest> => Indexed<u8>, 4;
     reduce_argmin_i16: i16 = Arg<i16, Smallest> => Indexed<i16>, 4;
     reduce_argmin_u16: u16 = Arg<u16, Smallest> => Indexed<u16>, 4;
-    reduce_argmin_i32: i32 = Arg<i32, Smallest> => Indexed<i32>, 4;
-    reduce_argmin_u32: u32 = Arg<u32, Smallest> => Indexed<u32>, 4;
-    reduce_argmin_i64: i64 = Arg<i64, Smallest> => Indexed<i64>, 8;
-    reduce_argmin_u64: u64 = Arg<u64, Smallest> => Indexed<u64>, 8;
+    reduce_argmin_i32: i32 = Arg<i32, Smallest> => Indexed<i32>, 8;
+    reduce_argmin_u32: u32 = Arg<u32, Smallest> => Indexed<u32>, 8;
+    reduce_argmin_i64: i64 = Arg<i64, Smallest> => Indexed<i64>, 4;
+    reduce_argmin_u64: u64 = Arg<u64, Smallest> => Indexed<u64>, 4;
     reduce_argmin_i128: i128 = Arg<i128, Smallest> => Indexed<i128>, 4;
     reduce_argmin_u128: u128 = Arg<u128, Smallest> => Indexed<u128>, 4;
     reduce_argmin_f16: F16 = Arg<F16, Smallest> => Indexed<F16>, 4;
     reduce_argmin_bf16: Bf16 = Arg<Bf16, Smallest> => Indexed<Bf16>, 4;
-    reduce_argmin_f32: f32 = Arg<f32, Smallest> => Indexed<f32>, 4;
-    reduce_argmin_f64: f64 = Arg<f64, Smallest> => Indexed<f64>, 8;
+    reduce_argmin_f32: f32 = Arg<f32, Smallest> => Indexed<f32>, 8;
+    reduce_argmin_f64: f64 = Arg<f64, Smallest> => Indexed<f64>, 4;
 
     reduce_argmax_i8: i8 = Arg<i8, Largest> => Indexed<i8>, 4;
     reduce_argmax_u8: u8 = Arg<u8, Largest> => Indexed<u8>, 4;
     reduce_argmax_i16: i16 = Arg<i16, Largest> => Indexed<i16>, 4;
     reduce_argmax_u16: u16 = Arg<u16, Largest> => Indexed<u16>, 4;
-    reduce_argmax_i32: i32 = Arg<i32, Largest> => Indexed<i32>, 4;
-    reduce_argmax_u32: u32 = Arg<u32, Largest> => Indexed<u32>, 4;
-    reduce_argmax_i64: i64 = Arg<i64, Largest> => Indexed<i64>, 8;
-    reduce_argmax_u64: u64 = Arg<u64, Largest> => Indexed<u64>, 8;
+    reduce_argmax_i32: i32 = Arg<i32, Largest> => Indexed<i32>, 8;
+    reduce_argmax_u32: u32 = Arg<u32, Largest> => Indexed<u32>, 8;
+    reduce_argmax_i64: i64 = Arg<i64, Largest> => Indexed<i64>, 4;
+    reduce_argmax_u64: u64 = Arg<u64, Largest> => Indexed<u64>, 4;
     reduce_argmax_i128: i128 = Arg<i128, Largest> => Indexed<i128>, 4;
     reduce_argmax_u128: u128 = Arg<u128, Largest> => Indexed<u128>, 4;
     reduce_argmax_f16: F16 = Arg<F16, Largest> => Indexed<F16>, 4;
     reduce_argmax_bf16: Bf16 = Arg<Bf16, Largest> => Indexed<Bf16>, 4;
-    reduce_argmax_f32: f32 = Arg<f32, Largest> => Indexed<f32>, 4;
-    reduce_argmax_f64: f64 = Arg<f64, Largest> => Indexed<f64>, 8;
+    reduce_argmax_f32: f32 = Arg<f32, Largest> => Indexed<f32>, 8;
+    reduce_argmax_f64: f64 = Arg<f64, Largest> => Indexed<f64>, 4;
 
     reduce_argminimum_f16: F16 = Arg<F16, SmallestOrNan> => Indexed<F16>, 4;
     reduce_argminimum_bf16: Bf16 = Arg<Bf16, SmallestOrNan> => Indexed<Bf16>, 4;
-    reduce_argminimum_f32: f32 = Arg<f32, SmallestOrNan> => Indexed<f32>, 4;
-    reduce_argminimum_f64: f64 = Arg<f64, SmallestOrNan> => Indexed<f64>, 8;
+    reduce_argminimum_f32: f32 = Arg<f32, SmallestOrNan> => Indexed<f32>, 8;
+    reduce_argminimum_f64: f64 = Arg<f64, SmallestOrNan> => Indexed<f64>, 4;
 
     reduce_argmaximum_f16: F16 = Arg<F16, LargestOrNan> => Indexed<F16>, 4;
     reduce_argmaximum_bf16: Bf16 = Arg<Bf16, LargestOrNan> => Indexed<Bf16>, 4;
-    reduce_argmaximum_f32: f32 = Arg<f32, LargestOrNan> => Indexed<f32>, 4;
-    reduce_argmaximum_f64: f64 = Arg<f64, LargestOrNan> => Indexed<f64>, 8;
+    reduce_argmaximum_f32: f32 = Arg<f32, LargestOrNan> => Indexed<f32>, 8;
+    reduce_argmaximum_f64: f64 = Arg<f64, LargestOrNan> => Indexed<f64>, 4;
 }

@@ -39,7 +39,7 @@ unary! {
 
     reduce_wide_f16: F16 = WideSum<F16> => f64, 8;
     reduce_wide_bf16: Bf16 = WideSum<Bf16> => f64, 8;
-    reduce_wide_f32: f32 = WideSum<f32> => f64, 8;
+    reduce_wide_f32: f32 = WideSum<f32> => f64, 4;
 
     reduce_checked_i64: i64 = Exact<i64> => i128, 4;
     reduce_checked_u64: u64 = Exact<u64> => u128, 4;

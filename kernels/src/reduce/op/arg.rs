@@ -1,13 +1,18 @@
 //! Where the extremes are.
 //!
-//! A thread compares whole packs: it takes a pack's extreme by the instruction for it, and keeps the words of the pack that had the
-//! best one so far. Which of the pack's elements it was is found once, at the end. What is compared is a *rank*, an integer that is
-//! smaller the better the element is; so one comparison orders numbers, zeros and NaNs.
+//! A thread has a candidate for each lane of a pack, so that neither waits for the other: the best key that it has had there, and in
+//! which pack. Where there are more than two lanes it has one for the whole pack, and keeps the pack too: which of its elements it
+//! was is found once, at the end.
+//!
+//! What is no better than the last one possible is no candidate. So if that is the best there is, all elements are equal, and the
+//! first one is the one sought.
 
-use crate::reduce::Reduction;
-use crate::reduce::item::{Float, Item, Key, Pack, Rank};
+use crate::reduce::item::{Item, Pack};
+use crate::reduce::key::{Key, Order, Rank};
 use crate::reduce::source::One;
 use crate::reduce::unroll::{each, tree};
+use crate::reduce::words::Words;
+use crate::reduce::{Position, Reduction};
 use core::marker::PhantomData;
 
 /// An element and where it is, in memory, with zeros between: who copies that reads nothing that was not written.
@@ -19,133 +24,142 @@ pub struct Indexed<T: Item> {
     pub index: T::Bits,
 }
 
-/// Which of two keys is better.
-pub trait Order<K: Key> {
-    /// The better one.
-    fn better(a: K, b: K) -> K;
-    /// Smaller for better keys.
-    fn rank(key: K) -> K::Rank;
-    /// The inverse of [`rank`](Self::rank); all NaNs become one.
-    fn key(rank: K::Rank) -> K;
-}
-
-/// Declares orders: whether large keys are better, and the rank of NaNs.
-macro_rules! orders {
-    ($($(#[$doc:meta])* $name:ident: $bound:path, $better:ident, $largest:literal, $nan:ident;)*) => {$(
-        $(#[$doc])*
-        pub struct $name;
-
-        impl<K: $bound> Order<K> for $name {
-            #[inline(always)]
-            fn better(a: K, b: K) -> K {
-                a.$better(b)
-            }
-            #[inline(always)]
-            fn rank(key: K) -> K::Rank {
-                if key.is_nan() {
-                    K::Rank::$nan
-                } else if $largest {
-                    key.rank().reversed()
-                } else {
-                    key.rank()
-                }
-            }
-            #[inline(always)]
-            fn key(rank: K::Rank) -> K {
-                let key = K::of_rank(if $largest { rank.reversed() } else { rank });
-                if key.is_nan() { K::NAN } else { key }
-            }
-        }
-    )*};
-}
-
-orders! {
-    /// The smallest number; NaNs only if there is nothing else.
-    Smallest: Key, min, false, MAX;
-    /// The largest number; NaNs only if there is nothing else.
-    Largest: Key, max, true, MAX;
-    /// A NaN, or else the smallest number.
-    SmallestOrNan: Float, minimum, false, MIN;
-    /// A NaN, or else the largest number.
-    LargestOrNan: Float, maximum, true, MIN;
-}
-
 /// The best element by the order `O`, and the smallest index that has it. -0 is below +0.
 pub struct Arg<T, O>(PhantomData<(T, O)>);
 
-/// What a thread keeps: a pack whose best element is the best so far.
+/// The most candidates of a thread.
+const MOST: usize = 2;
+
+/// What a thread keeps: for each candidate the best key and the place of its pack, and of a single one the pack.
 #[derive(Clone, Copy)]
-pub struct BestPack<R> {
-    rank: R,
+pub struct Candidates<K> {
+    best: [K; MOST],
+    place: [u32; MOST],
     pack: Pack,
-    place: u32,
 }
 
-/// The place of a pack when there was none yet.
-const NOWHERE: u32 = u32::MAX;
+/// The best of several elements: its rank and its position.
+#[derive(Clone, Copy)]
+pub struct Best<R> {
+    rank: R,
+    position: Position,
+}
 
-impl<T: Item, O: Order<T::Key>> Reduction for Arg<T, O> {
+impl<R: Rank> Words for Best<R> {
+    const COUNT: usize = R::COUNT + 2;
+    #[inline(always)]
+    fn word(self, i: usize) -> u32 {
+        let Position { block, number } = self.position;
+        (self.rank, (number, block)).word(i)
+    }
+    #[inline(always)]
+    fn from_words(get: &impl Fn(usize) -> u32) -> Self {
+        let (rank, (number, block)) = Words::from_words(get);
+        Self { rank, position: Position { block, number } }
+    }
+
+    // All but the block, which may be there to make an even number: that is read faster.
+    const IN_SLOT: usize = (R::COUNT + 1).next_multiple_of(2);
+    #[inline(always)]
+    fn from_slot(get: &impl Fn(usize) -> u32, block: u32) -> Self {
+        Self { rank: R::from_words(get), position: Position { block, number: get(R::COUNT) } }
+    }
+}
+
+impl<T: Item, O: Order> Arg<T, O> {
+    /// Whether there is one candidate for all lanes.
+    const BY_PACK: bool = T::LANES > MOST;
+}
+
+impl<T: Item, O: Order> Reduction for Arg<T, O> {
     type Source = One<T>;
-    type Thread = BestPack<<T::Key as Key>::Rank>;
-    type Acc = (<T::Key as Key>::Rank, u64);
+    type Thread = Candidates<<T::Key as Key>::Kept>;
+    type Acc = Best<<T::Key as Key>::Rank>;
     type Raw = Indexed<T>;
-
-    const IS_SHORT: bool = false;
 
     #[inline(always)]
     fn start() -> Self::Thread {
-        BestPack { rank: Rank::MAX, pack: [0; 4], place: NOWHERE }
+        Candidates { best: [T::Key::none::<O>(); MOST], place: [0; MOST], pack: [0; 4] }
     }
     #[inline(always)]
     fn pack(thread: Self::Thread, pack: Pack, place: u32) -> Self::Thread {
-        let rank = O::rank(tree(T::LANES, |lane| T::lane(pack, lane).key(), O::better));
-        // The first pack counts even if all of it has the last rank.
-        let better = rank < thread.rank || thread.place == NOWHERE;
-        // Field by field: LLVM would keep both structures in memory.
-        BestPack {
-            rank: if better { rank } else { thread.rank },
-            pack: core::array::from_fn(|i| if better { pack[i] } else { thread.pack[i] }),
-            place: if better { place } else { thread.place },
+        let key = |lane| T::lane(pack, lane).key();
+        let mut kept = thread;
+        if Self::BY_PACK {
+            let (best, taken) = T::Key::keep_all::<O>(kept.best[0], T::LANES, key);
+            kept.best[0] = best;
+            kept.place[0] = if taken { place } else { kept.place[0] };
+            kept.pack = core::array::from_fn(|i| if taken { pack[i] } else { thread.pack[i] });
+        } else {
+            each(T::LANES, |lane| {
+                let (best, taken) = T::Key::keep::<O>(kept.best[lane], key(lane));
+                kept.best[lane] = best;
+                kept.place[lane] = if taken { place } else { kept.place[lane] };
+            });
         }
+        kept
     }
     #[inline(always)]
-    fn finish(thread: Self::Thread, first: u64) -> Self::Acc {
-        let mut found = 0;
-        each(T::LANES, |i| {
-            // From the last to the first, which stays.
-            let lane = T::LANES - 1 - i;
-            if O::rank(T::lane(thread.pack, lane).key()) == thread.rank {
-                found = lane as u64;
-            }
-        });
-        let index = first + u64::from(thread.place) * T::LANES as u64 + found;
-        (thread.rank, if thread.place == NOWHERE { u64::MAX } else { index })
+    fn finish(thread: Self::Thread, first: Position) -> Self::Acc {
+        let rank = |i: usize| T::Key::rank_of_kept::<O>(thread.best[i]);
+        let number = |i: usize, lane: usize| thread.place[i] * T::LANES as u32 + lane as u32;
+        let (rank, number) = if Self::BY_PACK {
+            let rank = rank(0);
+            let mut found = 0;
+            each(T::LANES, |i| {
+                // From the last to the first, which stays.
+                let lane = T::LANES - 1 - i;
+                if T::lane(thread.pack, lane).key().is_kept::<O>(thread.best[0]) {
+                    found = lane;
+                }
+            });
+            (rank, number(0, found))
+        } else {
+            tree(T::LANES, |lane| (rank(lane), number(lane, lane)), |a, b| if is_before(b, a) { b } else { a })
+        };
+        Best { rank, position: Position { number: first.number + number, ..first } }
     }
     #[inline(always)]
-    fn item(item: T, index: u64) -> Self::Acc {
-        (O::rank(item.key()), index)
+    fn item(item: T, position: Position) -> Self::Acc {
+        Best { rank: item.key().rank::<O>(), position }
     }
     #[inline(always)]
     fn identity() -> Self::Acc {
-        (Rank::MAX, u64::MAX)
+        Best { rank: Rank::MAX, position: Position { block: u32::MAX, number: u32::MAX } }
     }
     #[inline(always)]
-    #[expect(clippy::needless_bitwise_bool, reason = "LLVM would branch, and lanes differ")]
     fn combine(a: Self::Acc, b: Self::Acc) -> Self::Acc {
-        let better = (b.0 < a.0) | ((b.0 == a.0) & (b.1 < a.1));
-        (if better { b.0 } else { a.0 }, if better { b.1 } else { a.1 })
+        let order = |Position { block, number }| u64::from(block) << 32 | u64::from(number);
+        if is_before((b.rank, order(b.position)), (a.rank, order(a.position))) { b } else { a }
     }
     #[inline(always)]
-    unsafe fn redux((rank, index): Self::Acc) -> Option<Self::Acc> {
-        // SAFETY: the caller's word.
+    unsafe fn redux(acc: Self::Acc, of_blocks: bool) -> Option<Self::Acc> {
+        // SAFETY: the caller's word, and the branch is taken by all lanes.
         unsafe {
-            let best = rank.redux_min()?;
-            let first = Rank::redux_min(if rank == best { index } else { u64::MAX })?;
-            Some((best, first))
+            let rank = acc.rank.redux_min()?;
+            let Position { block, number } = acc.position;
+            let mut is_best = acc.rank == rank;
+            let mut first = block;
+            if of_blocks {
+                first = Rank::redux_min(if is_best { block } else { u32::MAX })?;
+                is_best &= block == first;
+            }
+            let number = Rank::redux_min(if is_best { number } else { u32::MAX })?;
+            Some(Best { rank, position: Position { block: first, number } })
         }
     }
     #[inline(always)]
-    fn raw((rank, index): Self::Acc) -> Indexed<T> {
-        Indexed { value: T::of_key(O::key(rank)).bits(), index: index.into() }
+    fn raw(acc: Self::Acc, index: impl Fn(Position) -> u64) -> Indexed<T> {
+        let value = T::of_key(T::Key::of_rank::<O>(acc.rank));
+        let is_last = acc.rank == T::Key::rank_of_kept::<O>(T::Key::none::<O>());
+        let index = if is_last { 0 } else { index(acc.position) };
+        Indexed { value: value.bits(), index: index.into() }
     }
+}
+
+/// Whether a rank and a number are before others: the rank decides, and among equal ones the number.
+#[inline(always)]
+#[expect(clippy::needless_bitwise_bool, reason = "LLVM would branch, and lanes differ")]
+fn is_before<R: Rank, N: Copy + PartialOrd>(a: (R, N), b: (R, N)) -> bool {
+    (a.0 < b.0) | ((a.0 == b.0) & (a.1 < b.1))
 }

@@ -1,10 +1,10 @@
 //! Bitwise operations: the words of a pack are combined as they are, and elements are told apart at the end.
 
-use crate::reduce::Reduction;
 use crate::reduce::item::{Item, Pack};
 use crate::reduce::source::One;
 use crate::reduce::unroll::tree;
 use crate::reduce::words::Words;
+use crate::reduce::{Position, Reduction};
 use core::marker::PhantomData;
 use cuda_std::ext::{redux, target};
 
@@ -68,27 +68,27 @@ impl<T: Unsigned, O: Bitwise> Reduction for Bits<T, O> {
         core::array::from_fn(|i| O::combine(thread[i], pack[i]))
     }
     #[inline(always)]
-    fn finish(thread: Pack, _first: u64) -> T::Key {
-        tree(T::LANES, |lane| T::lane(thread, lane).key(), T::combine::<O>)
+    fn finish(thread: Pack, _first: Position) -> T::Key {
+        T::combine_lanes::<O>(thread)
     }
     #[inline(always)]
-    fn item(item: T, _index: u64) -> T::Key {
+    fn item(item: T, _position: Position) -> T::Key {
         item.key()
     }
     #[inline(always)]
     fn identity() -> T::Key {
-        Self::finish(Self::start(), 0)
+        T::combine_lanes::<O>(Self::start())
     }
     #[inline(always)]
     fn combine(a: T::Key, b: T::Key) -> T::Key {
         T::combine::<O>(a, b)
     }
     #[inline(always)]
-    fn raw(acc: T::Key) -> T {
+    fn raw(acc: T::Key, _index: impl Fn(Position) -> u64) -> T {
         T::of_key(acc)
     }
     #[inline(always)]
-    unsafe fn redux(acc: T::Key) -> Option<T::Key> {
+    unsafe fn redux(acc: T::Key, _of_blocks: bool) -> Option<T::Key> {
         // SAFETY: the caller's word, and the architecture has it.
         (target::arch() >= 800).then(|| Words::from_words(&|i| unsafe { O::redux(acc.word(i)) }))
     }
@@ -100,6 +100,11 @@ pub trait Unsigned: Item {
     #[inline(always)]
     fn combine<O: Bitwise>(a: Self::Key, b: Self::Key) -> Self::Key {
         Words::from_words(&|i| O::combine(a.word(i), b.word(i)))
+    }
+    /// The keys of a pack combined.
+    #[inline(always)]
+    fn combine_lanes<O: Bitwise>(pack: Pack) -> Self::Key {
+        tree(Self::LANES, |lane| Self::lane(pack, lane).key(), Self::combine::<O>)
     }
 }
 

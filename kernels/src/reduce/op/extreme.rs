@@ -1,60 +1,54 @@
 //! Minima and maxima.
 
-use crate::reduce::Fold;
-use crate::reduce::item::{Float, Item, Key, Pack};
+use crate::reduce::item::{Item, Pack};
+use crate::reduce::key::{Key, Largest, Order, Rank, Smallest, lower};
 use crate::reduce::source::One;
-use crate::reduce::unroll::tree;
+use crate::reduce::{Position, Reduction};
 use core::marker::PhantomData;
 
-/// Operations on the elements' keys, whose result is an element.
-macro_rules! extremes {
-    ($($(#[$doc:meta])* $name:ident: $bound:path, $combine:ident, $identity:ident, $redux:ident;)*) => {$(
-        $(#[$doc])*
-        pub struct $name<T>(PhantomData<T>);
+/// The best element: of floats IEEE 754-2019 `minimumNumber` or `maximumNumber`, where NaNs lose, `minimum` or `maximum`, where they
+/// win.
+pub struct Extreme<T, O>(PhantomData<(T, O)>);
 
-        impl<T: Item<Key: $bound>> Fold for $name<T> {
-            type Source = One<T>;
-            type Acc = T::Key;
-            type Raw = T;
+impl<T: Item, O: Order> Reduction for Extreme<T, O> {
+    type Source = One<T>;
+    type Thread = <T::Key as Key>::Kept;
+    type Acc = <T::Key as Key>::Rank;
+    type Raw = T;
 
-            #[inline(always)]
-            fn identity() -> T::Key {
-                T::Key::$identity
-            }
-            #[inline(always)]
-            fn pack(acc: T::Key, pack: Pack) -> T::Key {
-                acc.$combine(tree(T::LANES, |lane| T::lane(pack, lane).key(), T::Key::$combine))
-            }
-            #[inline(always)]
-            fn item(item: T) -> T::Key {
-                item.key()
-            }
-            #[inline(always)]
-            fn combine(a: T::Key, b: T::Key) -> T::Key {
-                a.$combine(b)
-            }
-            #[inline(always)]
-            fn raw(acc: T::Key) -> T {
-                T::of_key(acc)
-            }
-            #[inline(always)]
-            unsafe fn redux(acc: T::Key) -> Option<T::Key> {
-                // SAFETY: the caller's word.
-                unsafe { acc.$redux() }
-            }
-        }
-    )*};
-}
-
-extremes! {
-    /// The smallest element: of floats IEEE 754-2019 `minimumNumber`, which drops NaNs. All NaNs give a NaN.
-    Min: Key, min, MIN_IDENTITY, redux_min;
-    /// The largest element: of floats IEEE 754-2019 `maximumNumber`, which drops NaNs. All NaNs give a NaN.
-    Max: Key, max, MAX_IDENTITY, redux_max;
-    /// The smallest float, or a NaN if there is one: IEEE 754-2019 `minimum`.
-    Minimum: Float, minimum, INFINITY, redux_minimum;
-    /// The largest float, or a NaN if there is one: IEEE 754-2019 `maximum`.
-    Maximum: Float, maximum, NEG_INFINITY, redux_maximum;
+    #[inline(always)]
+    fn start() -> Self::Thread {
+        T::Key::none::<O>()
+    }
+    #[inline(always)]
+    fn pack(thread: Self::Thread, pack: Pack, _place: u32) -> Self::Thread {
+        T::Key::keep_all::<O>(thread, T::LANES, |lane| T::lane(pack, lane).key()).0
+    }
+    #[inline(always)]
+    fn finish(thread: Self::Thread, _first: Position) -> Self::Acc {
+        T::Key::rank_of_kept::<O>(thread)
+    }
+    #[inline(always)]
+    fn item(item: T, _position: Position) -> Self::Acc {
+        item.key().rank::<O>()
+    }
+    #[inline(always)]
+    fn identity() -> Self::Acc {
+        Rank::MAX
+    }
+    #[inline(always)]
+    fn combine(a: Self::Acc, b: Self::Acc) -> Self::Acc {
+        lower(a, b)
+    }
+    #[inline(always)]
+    unsafe fn redux(acc: Self::Acc, _of_blocks: bool) -> Option<Self::Acc> {
+        // SAFETY: the caller's word.
+        unsafe { acc.redux_min() }
+    }
+    #[inline(always)]
+    fn raw(acc: Self::Acc, _index: impl Fn(Position) -> u64) -> T {
+        T::of_key(T::Key::of_rank::<O>(acc))
+    }
 }
 
 /// Two extremes in memory.
@@ -67,37 +61,51 @@ pub struct Extremes<T> {
     pub max: T,
 }
 
-/// [`Min`] and [`Max`] at once.
+/// The smallest and the largest element at once.
 pub struct MinMax<T>(PhantomData<T>);
 
-impl<T: Item> Fold for MinMax<T> {
+/// The smallest element.
+type Min<T> = Extreme<T, Smallest>;
+/// The largest element.
+type Max<T> = Extreme<T, Largest>;
+
+impl<T: Item> Reduction for MinMax<T> {
     type Source = One<T>;
-    type Acc = (T::Key, T::Key);
+    type Thread = (<T::Key as Key>::Kept, <T::Key as Key>::Kept);
+    type Acc = (<T::Key as Key>::Rank, <T::Key as Key>::Rank);
     type Raw = Extremes<T>;
 
     #[inline(always)]
+    fn start() -> Self::Thread {
+        (Min::<T>::start(), Max::<T>::start())
+    }
+    #[inline(always)]
+    fn pack((min, max): Self::Thread, pack: Pack, place: u32) -> Self::Thread {
+        (Min::<T>::pack(min, pack, place), Max::<T>::pack(max, pack, place))
+    }
+    #[inline(always)]
+    fn finish((min, max): Self::Thread, first: Position) -> Self::Acc {
+        (Min::<T>::finish(min, first), Max::<T>::finish(max, first))
+    }
+    #[inline(always)]
+    fn item(item: T, position: Position) -> Self::Acc {
+        (Min::<T>::item(item, position), Max::<T>::item(item, position))
+    }
+    #[inline(always)]
     fn identity() -> Self::Acc {
-        (T::Key::MIN_IDENTITY, T::Key::MAX_IDENTITY)
-    }
-    #[inline(always)]
-    fn pack((min, max): Self::Acc, pack: Pack) -> Self::Acc {
-        (Min::<T>::pack(min, pack), Max::<T>::pack(max, pack))
-    }
-    #[inline(always)]
-    fn item(item: T) -> Self::Acc {
-        (item.key(), item.key())
+        (Rank::MAX, Rank::MAX)
     }
     #[inline(always)]
     fn combine(a: Self::Acc, b: Self::Acc) -> Self::Acc {
-        (a.0.min(b.0), a.1.max(b.1))
+        (lower(a.0, b.0), lower(a.1, b.1))
     }
     #[inline(always)]
-    unsafe fn redux((min, max): Self::Acc) -> Option<Self::Acc> {
+    unsafe fn redux((min, max): Self::Acc, _of_blocks: bool) -> Option<Self::Acc> {
         // SAFETY: the caller's word.
-        unsafe { Some((min.redux_min()?, max.redux_max()?)) }
+        unsafe { Some((min.redux_min()?, max.redux_min()?)) }
     }
     #[inline(always)]
-    fn raw((min, max): Self::Acc) -> Extremes<T> {
-        Extremes { min: T::of_key(min), max: T::of_key(max) }
+    fn raw((min, max): Self::Acc, index: impl Fn(Position) -> u64) -> Extremes<T> {
+        Extremes { min: Min::<T>::raw(min, &index), max: Max::<T>::raw(max, &index) }
     }
 }

@@ -7,10 +7,10 @@
 //! Source: T. F. Chan, G. H. Golub, R. J. LeVeque, "Algorithms for Computing the Sample Variance: Analysis and
 //! Recommendations", 1983.
 
-use crate::reduce::Reduction;
 use crate::reduce::item::{Bf16, F16, Item, Pack};
 use crate::reduce::source::One;
 use crate::reduce::unroll::{each, tree};
+use crate::reduce::{Position, Reduction};
 use core::marker::PhantomData;
 
 /// The moments of elements, in memory.
@@ -188,11 +188,11 @@ impl<T: Sampled> Reduction for Moments<T> {
         T::sample(thread, pack)
     }
     #[inline(always)]
-    fn finish(thread: T::Sample, _first: u64) -> Self::Acc {
+    fn finish(thread: T::Sample, _first: Position) -> Self::Acc {
         T::moments(thread)
     }
     #[inline(always)]
-    fn item(item: T, _index: u64) -> Self::Acc {
+    fn item(item: T, _position: Position) -> Self::Acc {
         (1, (item.to_f64(), item.to_f64() - item.to_f64()))
     }
     #[inline(always)]
@@ -218,7 +218,7 @@ impl<T: Sampled> Reduction for Moments<T> {
         }
     }
     #[inline(always)]
-    fn raw((count, (mean, m2)): Self::Acc) -> CountMeanM2 {
+    fn raw((count, (mean, m2)): Self::Acc, _index: impl Fn(Position) -> u64) -> CountMeanM2 {
         CountMeanM2 { count, mean, m2 }
     }
 }

@@ -1,9 +1,10 @@
 //! Sums of absolute values and of squares, and the largest absolute value: the norms but for their square root.
 
-use crate::reduce::Fold;
-use crate::reduce::item::{Bf16, F16, Item, Key, Number, Pack};
+use crate::reduce::item::{Bf16, F16, Item, Number, Pack};
+use crate::reduce::key::{Key, Largest, Rank, lower};
 use crate::reduce::source::One;
 use crate::reduce::unroll::tree;
+use crate::reduce::{Fold, Position, Reduction};
 use core::marker::PhantomData;
 
 /// A type that has negative numbers.
@@ -11,7 +12,7 @@ pub trait Signed: Item {
     /// What has the absolute values: the unsigned type, or the float itself.
     type Abs: Item<Wide: Number>;
     /// An unsigned integer that orders absolute values, NaNs above all: of floats, their bits.
-    type Magnitude: Key + Number;
+    type Magnitude: Key;
 
     /// The absolute value.
     fn abs(self) -> Self::Abs;
@@ -175,34 +176,43 @@ impl<T: Item> Fold for SumSquares<T> {
 /// The largest absolute value, or a NaN if there is one. Of integers it is unsigned.
 pub struct MaxAbs<T>(PhantomData<T>);
 
-impl<T: Signed> Fold for MaxAbs<T> {
+impl<T: Signed> Reduction for MaxAbs<T> {
     type Source = One<T>;
-    type Acc = T::Magnitude;
+    type Thread = <T::Magnitude as Key>::Kept;
+    type Acc = <T::Magnitude as Key>::Rank;
     type Raw = T::Abs;
 
     #[inline(always)]
-    fn identity() -> T::Magnitude {
-        Number::ZERO
+    fn start() -> Self::Thread {
+        T::Magnitude::none::<Largest>()
     }
     #[inline(always)]
-    fn pack(acc: T::Magnitude, pack: Pack) -> T::Magnitude {
-        acc.max(tree(T::LANES, |lane| T::lane(pack, lane).magnitude(), Key::max))
+    fn pack(thread: Self::Thread, pack: Pack, _place: u32) -> Self::Thread {
+        T::Magnitude::keep_all::<Largest>(thread, T::LANES, |lane| T::lane(pack, lane).magnitude()).0
     }
     #[inline(always)]
-    fn item(item: T) -> T::Magnitude {
-        item.magnitude()
+    fn finish(thread: Self::Thread, _first: Position) -> Self::Acc {
+        T::Magnitude::rank_of_kept::<Largest>(thread)
     }
     #[inline(always)]
-    fn combine(a: T::Magnitude, b: T::Magnitude) -> T::Magnitude {
-        a.max(b)
+    fn item(item: T, _position: Position) -> Self::Acc {
+        item.magnitude().rank::<Largest>()
     }
     #[inline(always)]
-    fn raw(acc: T::Magnitude) -> T::Abs {
-        T::of_magnitude(acc)
+    fn identity() -> Self::Acc {
+        Rank::MAX
     }
     #[inline(always)]
-    unsafe fn redux(acc: T::Magnitude) -> Option<T::Magnitude> {
+    fn combine(a: Self::Acc, b: Self::Acc) -> Self::Acc {
+        lower(a, b)
+    }
+    #[inline(always)]
+    unsafe fn redux(acc: Self::Acc, _of_blocks: bool) -> Option<Self::Acc> {
         // SAFETY: the caller's word.
-        unsafe { acc.redux_max() }
+        unsafe { acc.redux_min() }
+    }
+    #[inline(always)]
+    fn raw(acc: Self::Acc, _index: impl Fn(Position) -> u64) -> T::Abs {
+        T::of_magnitude(T::Magnitude::of_rank::<Largest>(acc))
     }
 }

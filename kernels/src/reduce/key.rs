@@ -1,0 +1,226 @@
+//! How elements are compared.
+//!
+//! A thread compares floats by PTX `min` and `max`. Accumulators are *ranks*: integers that are smaller the better the key is, by
+//! whatever order. So one comparison orders numbers, zeros and NaNs, and `redux.sync` does it for a warp.
+
+use super::unroll::{each, tree};
+use super::warp;
+use super::words::{MOST, Words};
+use cuda_std::ext::{math, target};
+
+/// Which of two keys is better. Floats are ordered as IEEE 754-2019 demands of `minimum` and its kin: -0 is below +0.
+pub trait Order {
+    /// The larger one, else the smaller one.
+    const LARGEST: bool;
+    /// NaN before all numbers, else behind all.
+    const NAN_WINS: bool;
+}
+
+macro_rules! orders {
+    ($($(#[$doc:meta])* $name:ident: $largest:literal, $nan_wins:literal;)*) => {$(
+        $(#[$doc])*
+        pub struct $name;
+
+        impl Order for $name {
+            const LARGEST: bool = $largest;
+            const NAN_WINS: bool = $nan_wins;
+        }
+    )*};
+}
+
+orders! {
+    /// The smallest number; a NaN only if there is nothing else.
+    Smallest: false, false;
+    /// The largest number; a NaN only if there is nothing else.
+    Largest: true, false;
+    /// A NaN, or else the smallest number.
+    SmallestOrNan: false, true;
+    /// A NaN, or else the largest number.
+    LargestOrNan: true, true;
+}
+
+/// What is compared.
+pub trait Key: Words {
+    /// An integer that orders keys.
+    type Rank: Rank;
+    /// The best key so far, as a thread keeps it.
+    type Kept: Copy;
+
+    /// Smaller for better keys. All NaNs have the same.
+    fn rank<O: Order>(self) -> Self::Rank;
+    /// The inverse of [`rank`](Self::rank). There is one NaN only.
+    fn of_rank<O: Order>(rank: Self::Rank) -> Self;
+
+    /// As bad as a key can be.
+    fn none<O: Order>() -> Self::Kept;
+    /// The better one, the kept one if they are equal; and whether it is the other one.
+    fn keep<O: Order>(kept: Self::Kept, key: Self) -> (Self::Kept, bool);
+    /// The better one of two.
+    #[must_use]
+    fn better<O: Order>(self, other: Self) -> Self;
+    /// As [`keep`](Self::keep) with the best of `count` keys, a power of two up to 16.
+    #[inline(always)]
+    fn keep_all<O: Order>(kept: Self::Kept, count: usize, get: impl Fn(usize) -> Self) -> (Self::Kept, bool) {
+        Self::keep::<O>(kept, tree(count, get, Self::better::<O>))
+    }
+    /// Whether it is the kept one, or as good.
+    fn is_kept<O: Order>(self, kept: Self::Kept) -> bool;
+    /// Its rank.
+    fn rank_of_kept<O: Order>(kept: Self::Kept) -> Self::Rank;
+}
+
+/// An integer that is compared.
+pub trait Rank: Words + PartialOrd {
+    /// The largest.
+    const MAX: Self;
+    /// The smallest one of a warp, in each of its lanes, if there are instructions for that.
+    ///
+    /// # Safety
+    /// All 32 lanes call this together.
+    #[inline(always)]
+    unsafe fn redux_min(self) -> Option<Self> {
+        None
+    }
+}
+
+/// The smaller one.
+#[inline(always)]
+pub fn lower<R: Rank>(a: R, b: R) -> R {
+    if b < a { b } else { a }
+}
+
+/// What integers are kept as. So LLVM compares once and picks words; of whole ones it would make a minimum and compare again.
+type InWords = [u32; MOST];
+
+/// Those of `key` if it is taken.
+#[inline(always)]
+fn pick<W: Words>(taken: bool, key: W, kept: InWords) -> InWords {
+    let key = key.to_words();
+    let mut picked = [0; MOST];
+    each(W::COUNT, |i| picked[i] = if taken { key[i] } else { kept[i] });
+    picked
+}
+
+macro_rules! integers {
+    ($($t:ty $(, $redux_min:path)?;)*) => {$(
+        impl Rank for $t {
+            const MAX: Self = <$t>::MAX;
+            $(
+                #[inline(always)]
+                unsafe fn redux_min(self) -> Option<Self> {
+                    // SAFETY: the caller's word, and the architecture has it.
+                    (target::arch() >= 800).then(|| unsafe { $redux_min(self) })
+                }
+            )?
+        }
+
+        impl Key for $t {
+            type Rank = Self;
+            type Kept = InWords;
+
+            #[inline(always)]
+            fn rank<O: Order>(self) -> Self {
+                if O::LARGEST { !self } else { self }
+            }
+            #[inline(always)]
+            fn of_rank<O: Order>(rank: Self) -> Self {
+                rank.rank::<O>()
+            }
+            #[inline(always)]
+            fn none<O: Order>() -> InWords {
+                Self::of_rank::<O>(Rank::MAX).to_words()
+            }
+            #[inline(always)]
+            fn better<O: Order>(self, other: Self) -> Self {
+                if O::LARGEST { self.max(other) } else { self.min(other) }
+            }
+            #[inline(always)]
+            fn keep<O: Order>(kept: InWords, key: Self) -> (InWords, bool) {
+                let best = Self::from_words(&|i| kept[i]);
+                let taken = if O::LARGEST { key > best } else { key < best };
+                (pick(taken, key, kept), taken)
+            }
+            #[inline(always)]
+            fn is_kept<O: Order>(self, kept: InWords) -> bool {
+                self == Self::from_words(&|i| kept[i])
+            }
+            #[inline(always)]
+            fn rank_of_kept<O: Order>(kept: InWords) -> Self {
+                Self::from_words(&|i| kept[i]).rank::<O>()
+            }
+        }
+    )*};
+}
+
+integers! {
+    i32, warp::min_i32;
+    u32, warp::min_u32;
+    i64, warp::min_i64;
+    u64, warp::min_u64;
+    i128;
+    u128;
+}
+
+macro_rules! floats {
+    ($($t:ident, $rank:ident, $minimum:ident, $maximum:ident;)*) => {$(
+        impl Key for $t {
+            type Rank = $rank;
+            type Kept = Self;
+
+            // Their bits, those but the sign turned around if it is set.
+            #[inline(always)]
+            fn rank<O: Order>(self) -> $rank {
+                let bits = self.to_bits().cast_signed();
+                let rank = bits ^ (bits >> ($rank::BITS - 1) & $rank::MAX);
+                match (self.is_nan(), O::NAN_WINS) {
+                    (false, _) => rank.rank::<O>(),
+                    (true, false) => $rank::MAX,
+                    (true, true) => $rank::MIN,
+                }
+            }
+            #[inline(always)]
+            fn of_rank<O: Order>(rank: $rank) -> Self {
+                let rank = rank.rank::<O>();
+                let bits = rank ^ (rank >> ($rank::BITS - 1) & $rank::MAX);
+                let key = Self::from_bits(bits.cast_unsigned());
+                if key.is_nan() { Self::NAN } else { key }
+            }
+            #[inline(always)]
+            fn none<O: Order>() -> Self {
+                match (O::LARGEST, O::NAN_WINS) {
+                    (_, false) => Self::NAN,
+                    (false, true) => Self::INFINITY,
+                    (true, true) => Self::NEG_INFINITY,
+                }
+            }
+            // PTX `min` and `max` order the zeros and drop NaNs as demanded; Rust's promise less. They make all NaNs one.
+            #[inline(always)]
+            fn better<O: Order>(self, other: Self) -> Self {
+                match (O::LARGEST, O::NAN_WINS) {
+                    (false, false) => self.min(other),
+                    (true, false) => self.max(other),
+                    (false, true) => math::$minimum(self, other),
+                    (true, true) => math::$maximum(self, other),
+                }
+            }
+            #[inline(always)]
+            fn keep<O: Order>(kept: Self, key: Self) -> (Self, bool) {
+                let best = kept.better::<O>(key);
+                (best, best.to_bits() != kept.to_bits())
+            }
+            #[inline(always)]
+            fn is_kept<O: Order>(self, kept: Self) -> bool {
+                if self.is_nan() { kept.is_nan() } else { self.to_bits() == kept.to_bits() }
+            }
+            #[inline(always)]
+            fn rank_of_kept<O: Order>(kept: Self) -> $rank {
+                kept.rank::<O>()
+            }
+        }
+    )*};
+}
+
+floats! {
+    f32, i32, minimum_f32, maximum_f32;
+    f64, i64, minimum_f64, maximum_f64;
+}
