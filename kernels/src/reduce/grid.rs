@@ -34,7 +34,7 @@ const MOST_LOADS: usize = 8;
 /// The same below sm_90.
 const OLD_LOADS: usize = 2;
 
-/// The most threads of a block whose single round is not divided.
+/// The most threads of a block whose single round is not divided (bench/NOTEBOOK.md, attempt 30).
 const SMALL_BLOCK: u32 = 512;
 
 /// Reduces one array.

@@ -6,31 +6,59 @@ use crate::reduce::source::One;
 use crate::reduce::{Position, Reduction};
 use core::marker::PhantomData;
 
-/// The best element: of floats IEEE 754-2019 `minimumNumber` or `maximumNumber`, where NaNs lose, `minimum` or `maximum`, where they
-/// win.
-pub struct Extreme<T, O>(PhantomData<(T, O)>);
+/// What of an element is compared.
+pub trait Measure<T> {
+    /// As what it is compared.
+    type Key: Key;
+    /// As what it is written to memory.
+    type Raw;
+    /// That of the element.
+    fn key(item: T) -> Self::Key;
+    /// The result that has this key.
+    fn raw(key: Self::Key) -> Self::Raw;
+}
 
-impl<T: Item, O: Order> Reduction for Extreme<T, O> {
-    type Source = One<T>;
-    type Thread = <T::Key as Key>::Kept;
-    type Acc = <T::Key as Key>::Rank;
+/// All of it.
+pub struct Itself;
+
+impl<T: Item> Measure<T> for Itself {
+    type Key = T::Key;
     type Raw = T;
+    #[inline(always)]
+    fn key(item: T) -> T::Key {
+        item.key()
+    }
+    #[inline(always)]
+    fn raw(key: T::Key) -> T {
+        T::of_key(key)
+    }
+}
+
+/// The best element by the order `O`: of floats IEEE 754-2019 `minimumNumber` or `maximumNumber`, where NaNs lose, `minimum` or
+/// `maximum`, where they win.
+pub struct Extreme<T, O, M = Itself>(PhantomData<(T, O, M)>);
+
+impl<T: Item, O: Order, M: Measure<T>> Reduction for Extreme<T, O, M> {
+    type Source = One<T>;
+    type Thread = <M::Key as Key>::Kept;
+    type Acc = <M::Key as Key>::Rank;
+    type Raw = M::Raw;
 
     #[inline(always)]
     fn start() -> Self::Thread {
-        T::Key::none::<O>()
+        M::Key::none::<O>()
     }
     #[inline(always)]
     fn pack(thread: Self::Thread, pack: Pack, _place: u32) -> Self::Thread {
-        T::Key::keep_all::<O>(thread, T::LANES, |lane| T::lane(pack, lane).key()).0
+        M::Key::keep_all::<O>(thread, T::LANES, |lane| M::key(T::lane(pack, lane))).0
     }
     #[inline(always)]
     fn finish(thread: Self::Thread, _first: Position) -> Self::Acc {
-        T::Key::rank_of_kept::<O>(thread)
+        M::Key::rank_of_kept::<O>(thread)
     }
     #[inline(always)]
     fn item(item: T, _position: Position) -> Self::Acc {
-        item.key().rank::<O>()
+        M::key(item).rank::<O>()
     }
     #[inline(always)]
     fn identity() -> Self::Acc {
@@ -46,8 +74,8 @@ impl<T: Item, O: Order> Reduction for Extreme<T, O> {
         unsafe { acc.redux_min() }
     }
     #[inline(always)]
-    fn raw(acc: Self::Acc, _index: impl Fn(Position) -> u64) -> T {
-        T::of_key(T::Key::of_rank::<O>(acc))
+    fn raw(acc: Self::Acc, _index: impl Fn(Position) -> u64) -> M::Raw {
+        M::raw(M::Key::of_rank::<O>(acc))
     }
 }
 

@@ -1,10 +1,11 @@
 //! Sums of absolute values and of squares, and the largest absolute value: the norms but for their square root.
 
+use crate::reduce::Fold;
 use crate::reduce::item::{Bf16, F16, Item, Number, Pack};
-use crate::reduce::key::{Key, Largest, Rank, lower};
+use crate::reduce::key::{Key, Largest};
+use crate::reduce::op::extreme::{Extreme, Measure};
 use crate::reduce::source::One;
 use crate::reduce::unroll::tree;
-use crate::reduce::{Fold, Position, Reduction};
 use core::marker::PhantomData;
 
 /// A type that has negative numbers.
@@ -174,45 +175,20 @@ impl<T: Item> Fold for SumSquares<T> {
 }
 
 /// The largest absolute value, or a NaN if there is one. Of integers it is unsigned.
-pub struct MaxAbs<T>(PhantomData<T>);
+pub type MaxAbs<T> = Extreme<T, Largest, Magnitude>;
 
-impl<T: Signed> Reduction for MaxAbs<T> {
-    type Source = One<T>;
-    type Thread = <T::Magnitude as Key>::Kept;
-    type Acc = <T::Magnitude as Key>::Rank;
+/// The absolute value of an element.
+pub struct Magnitude;
+
+impl<T: Signed> Measure<T> for Magnitude {
+    type Key = T::Magnitude;
     type Raw = T::Abs;
-
     #[inline(always)]
-    fn start() -> Self::Thread {
-        T::Magnitude::none::<Largest>()
+    fn key(item: T) -> T::Magnitude {
+        item.magnitude()
     }
     #[inline(always)]
-    fn pack(thread: Self::Thread, pack: Pack, _place: u32) -> Self::Thread {
-        T::Magnitude::keep_all::<Largest>(thread, T::LANES, |lane| T::lane(pack, lane).magnitude()).0
-    }
-    #[inline(always)]
-    fn finish(thread: Self::Thread, _first: Position) -> Self::Acc {
-        T::Magnitude::rank_of_kept::<Largest>(thread)
-    }
-    #[inline(always)]
-    fn item(item: T, _position: Position) -> Self::Acc {
-        item.magnitude().rank::<Largest>()
-    }
-    #[inline(always)]
-    fn identity() -> Self::Acc {
-        Rank::MAX
-    }
-    #[inline(always)]
-    fn combine(a: Self::Acc, b: Self::Acc) -> Self::Acc {
-        lower(a, b)
-    }
-    #[inline(always)]
-    unsafe fn redux(acc: Self::Acc, _of_blocks: bool) -> Option<Self::Acc> {
-        // SAFETY: the caller's word.
-        unsafe { acc.redux_min() }
-    }
-    #[inline(always)]
-    fn raw(acc: Self::Acc, _index: impl Fn(Position) -> u64) -> T::Abs {
-        T::of_magnitude(T::Magnitude::of_rank::<Largest>(acc))
+    fn raw(key: T::Magnitude) -> T::Abs {
+        T::of_magnitude(key)
     }
 }
