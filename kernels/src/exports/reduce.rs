@@ -6,9 +6,11 @@
 
 use crate::reduce::meet::Polled;
 
-/// Stamps out kernels: `name: type = operation => raw result, loads in flight[, way to meet];`.
+/// Stamps out kernels: `name: type = operation => raw result, loads in flight [then loads behind whole rounds][, way to
+/// meet];`. If it does not say how many are behind whole rounds, they are half as many. Where ptxas used the first of a whole round
+/// before it asked for the last, they are all.
 macro_rules! unary {
-    ($($name:ident: $t:ty = $op:ty => $raw:ty, $loads:literal $(, $meet:ty)?;)*) => {$(
+    ($($name:ident: $t:ty = $op:ty => $raw:ty, $loads:literal $(then $rest:literal)? $(, $meet:ty)?;)*) => {$(
         #[doc = concat!("`", stringify!($op), "`, with ", stringify!($loads), " loads in flight.")]
         ///
         /// # Safety
@@ -18,7 +20,10 @@ macro_rules! unary {
         pub unsafe fn $name(input: *const $t, n: usize, span: usize, keep: f32, output: *mut $raw, slots: *mut u64) {
             type Meet = $crate::exports::reduce::either!($($meet)?);
             // SAFETY: the caller's contract is the callee's.
-            unsafe { $crate::reduce::grid::unary::<$t, $op, Meet, $loads>(input, n, span, keep, output, slots) }
+            unsafe {
+                const REST: usize = $crate::exports::reduce::behind!($loads $(then $rest)?);
+                $crate::reduce::grid::unary::<$t, $op, Meet, $loads, REST>(input, n, span, keep, output, slots)
+            }
         }
     )*};
 }
@@ -66,6 +71,17 @@ macro_rules! either {
     };
 }
 
+/// The number of loads behind whole rounds.
+macro_rules! behind {
+    ($loads:literal) => {
+        $loads / 2
+    };
+    ($loads:literal then $rest:literal) => {
+        $rest
+    };
+}
+
+use behind;
 use either;
 
 pub mod exact;

@@ -1,6 +1,6 @@
 //! The skeleton of all kernels: each block takes one contiguous part of the input, without a loop over the grid.
 //!
-//! *Loads.* A thread asks for `LOADS` packs before it uses the first. What is left after such rounds is asked for by half as many,
+//! *Loads.* A thread asks for `LOADS` packs before it uses the first. What is left after such rounds is asked for by `REST` at once,
 //! under predicates; so are the elements outside of packs. So a small input costs one trip to memory, and a large one keeps it
 //! busy.
 //! Warps stay whole: where a lane's first pack is loaded without a predicate, ptxas uses it before it asks for the others.
@@ -42,7 +42,7 @@ const SMALL_BLOCK: u32 = 512;
 /// # Safety
 /// The launch's contract (see [`reduce`](super)).
 #[inline(always)]
-pub unsafe fn unary<T: Item, R: Reduction<Source = One<T>>, M: Meet<R>, const LOADS: usize>(
+pub unsafe fn unary<T: Item, R: Reduction<Source = One<T>>, M: Meet<R>, const LOADS: usize, const REST: usize>(
     input: *const T,
     n: usize,
     span: usize,
@@ -54,7 +54,7 @@ pub unsafe fn unary<T: Item, R: Reduction<Source = One<T>>, M: Meet<R>, const LO
     // SAFETY: the caller's contract.
     unsafe {
         let parts = Parts::new(One(input), n, span);
-        let acc = thread_part::<R, _, LOADS>(One(input), n, parts, keep);
+        let acc = thread_part::<R, _, LOADS, REST>(One(input), n, parts, keep);
         M::meet(acc, output, slots, |position| parts.index(position));
     }
 }
@@ -77,9 +77,9 @@ pub unsafe fn pairs<T: Item, R: Reduction<Source = Two<T, Even>>, M: Meet<R>, co
     unsafe {
         let parts = Parts::new(Two::<T, Even>::new(left, right), n, span);
         let acc = if (left as usize ^ right as usize).is_multiple_of(16) {
-            thread_part::<R, _, LOADS>(Two::<T, Even>::new(left, right), n, parts, keep)
+            thread_part::<R, _, LOADS, LOADS>(Two::<T, Even>::new(left, right), n, parts, keep)
         } else {
-            thread_part::<R, _, 1>(Two::<T, Skewed>::new(left, right), n, parts, keep)
+            thread_part::<R, _, 1, 1>(Two::<T, Skewed>::new(left, right), n, parts, keep)
         };
         M::meet(acc, output, slots, |position| parts.index(position));
     }
@@ -137,7 +137,12 @@ impl Parts {
 /// # Safety
 /// The launch's contract.
 #[inline(always)]
-unsafe fn thread_part<R, S, const LOADS: usize>(source: S, n: usize, parts: Parts, keep: f32) -> R::Acc
+unsafe fn thread_part<R, S, const LOADS: usize, const REST: usize>(
+    source: S,
+    n: usize,
+    parts: Parts,
+    keep: f32,
+) -> R::Acc
 where
     R: Reduction<Source: Source<Item = S::Item, Pack = S::Pack>>,
     S: Source,
@@ -178,11 +183,7 @@ where
             place += LOADS as u32 * threads;
         }
         // Of what is not loaded the arithmetic takes time all the same. The text for old devices is short.
-        let loads = match (target::arch() >= 900, S::ARRAYS) {
-            (true, 1) => LOADS / 2,
-            (true, _) => LOADS,
-            (false, _) => LOADS.min(OLD_LOADS),
-        };
+        let loads = if target::arch() >= 900 { REST } else { REST.min(OLD_LOADS) };
         while place & !LAST_LANE < count {
             control::no_unroll();
             each(loads, |k| {

@@ -59,7 +59,7 @@ unary! {
     reduce_minmax_u128: u128 = MinMax<u128> => Extremes<u128>, 4;
     reduce_minmax_f16: F16 = MinMax<F16> => Extremes<F16>, 8;
     reduce_minmax_bf16: Bf16 = MinMax<Bf16> => Extremes<Bf16>, 8;
-    reduce_minmax_f32: f32 = MinMax<f32> => Extremes<f32>, 8;
+    reduce_minmax_f32: f32 = MinMax<f32> => Extremes<f32>, 8 then 8;
     reduce_minmax_f64: f64 = MinMax<f64> => Extremes<f64>, 4;
 
     reduce_maxabs_i8: i8 = MaxAbs<i8> => u8, 4;
