@@ -12,19 +12,17 @@ constexpr unsigned WARP = 32;
 constexpr unsigned EDGE = 16;
 // Upper half of a word that is written.
 constexpr uint64_t TAG = uint64_t(1) << 32;
-// The most slots that a thread reads before it looks at the first, and the most registers for them, in pairs.
-constexpr int MOST_SLOTS = 8;
-constexpr int MOST_PAIRS = 20;
 
-// Where an element is: the block that takes it, and its number there.
+// Where an element is: the block that takes it, and its index if that has 32 bits, else its number there.
 struct Position {
     unsigned block, number;
 };
 
 // How the input is divided: elements before the first pack, packs, packs of a block, by how many the first has fewer (so that the
-// others begin with a line), elements of a pack.
+// others begin with a line), elements of a pack, and whether indices may have more than 32 bits.
 struct Parts {
     size_t head, packs, span, skew, lanes;
+    bool is_long;
 
     // The block's first pack. It may have none.
     __device__ size_t begin(unsigned block) const { return min(block * span - min(block * span, skew), packs); }
@@ -32,9 +30,11 @@ struct Parts {
     __device__ size_t first(unsigned block) const { return head + begin(block) * lanes; }
     // There are fewer than EDGE elements before packs: those of packs are numbered from EDGE on.
     __device__ Position position(size_t index, unsigned block) const {
-        return {block, unsigned(index + EDGE - first(block))};
+        return {block, unsigned(is_long ? index + EDGE - first(block) : index)};
     }
-    __device__ uint64_t index(Position at) const { return first(at.block) + at.number - EDGE; }
+    __device__ uint64_t index(Position at) const {
+        return is_long ? first(at.block) + at.number - EDGE : at.number;
+    }
 };
 
 // Lines are kept as usual with this probability; the others are the first to be evicted.
@@ -138,8 +138,9 @@ template <typename A>
 constexpr int IN_SLOT = WORDS<A>;
 
 // A reduction has the type of elements, what a thread keeps of packs, an accumulator of WORDS 32-bit words, and what it
-// leaves in memory. Its `warp` combines the first lanes of a warp, 8 or 32, of one block or `of_blocks`; the others
-// have the identity. What comes out is true in lane 0 only.
+// leaves in memory. Its `warp` combines the first lanes of a warp, 8 or 32, by the blocks of their positions or by numbers
+// alone; the others have the identity. What comes out is true in lane 0 only. Its `append` combines where all elements of
+// the first come before those of the second.
 
 // Threads keep an accumulator from the beginning, and it is written as it is.
 template <typename T, typename A>
@@ -151,6 +152,8 @@ struct Fold {
     static __device__ Acc finish(Kept kept, Position) { return kept; }
     static __device__ Acc item(T x, Position) { return x; }
     static __device__ Raw raw(Acc acc, Parts) { return acc; }
+    // Whether an accumulator combined with itself is the same.
+    static constexpr bool IS_IDEMPOTENT = false;
 };
 
 struct SumF32 : Fold<float, float> {
@@ -161,6 +164,7 @@ struct SumF32 : Fold<float, float> {
         return sum + ((x.x + x.y) + (x.z + x.w));
     }
     static __device__ Acc combine(Acc a, Acc b) { return a + b; }
+    static __device__ Acc append(Acc a, Acc b) { return a + b; }
     static __device__ Acc warp(Acc acc, unsigned lanes, bool) {
 #pragma unroll
         for (unsigned distance = WARP / 2; distance; distance /= 2)
@@ -179,6 +183,7 @@ struct SumOfIntegers : Fold<T, Wide> {
         return sum;
     }
     static __device__ Wide combine(Wide a, Wide b) { return a + b; }
+    static __device__ Wide append(Wide a, Wide b) { return a + b; }
     static __device__ Wide warp(Wide acc, unsigned, bool) { return warp_sum(acc); }
 };
 using SumI32 = SumOfIntegers<int, int64_t>;
@@ -196,6 +201,8 @@ struct MinF32 {
     static __device__ Acc finish(Kept kept, Position) { return rank(kept); }
     static __device__ Acc item(float x, Position) { return rank(x); }
     static __device__ Acc combine(Acc a, Acc b) { return min(a, b); }
+    static __device__ Acc append(Acc a, Acc b) { return min(a, b); }
+    static constexpr bool IS_IDEMPOTENT = true;
     static __device__ Acc warp(Acc acc, unsigned, bool) { return __reduce_min_sync(ALL, acc); }
     static __device__ Raw raw(Acc acc, Parts) { return of_rank(acc); }
 };
@@ -252,11 +259,13 @@ struct ArgMinF32 {
     static __device__ Acc combine(Acc a, Acc b) {
         return (b.rank < a.rank) | ((b.rank == a.rank) & (b.order() < a.order())) ? b : a;
     }
-    static __device__ Acc warp(Acc acc, unsigned, bool of_blocks) {
+    static __device__ Acc append(Acc a, Acc b) { return b.rank < a.rank ? b : a; }
+    static constexpr bool IS_IDEMPOTENT = true;
+    static __device__ Acc warp(Acc acc, unsigned, bool by_block) {
         int rank = __reduce_min_sync(ALL, acc.rank);
         bool is_best = acc.rank == rank;
         unsigned block = acc.block;
-        if (of_blocks) {
+        if (by_block) {
             block = __reduce_min_sync(ALL, is_best ? acc.block : ~0u);
             is_best &= acc.block == block;
         }
@@ -277,14 +286,14 @@ union AsWords {
     __device__ AsWords(A acc) : acc(acc) {}
 };
 
-// The accumulators of the block's first warps, all or one, combined, its own or those `of_blocks`; true in thread 0
-// only. Between two calls for more than one warp there is a barrier.
+// The accumulators of the block's first warps, all or one, combined; true in thread 0 only. Between two calls for more than
+// one warp there is a barrier.
 template <typename R>
-__device__ __forceinline__ typename R::Acc block_reduce(typename R::Acc acc, unsigned warps, bool of_blocks) {
+__device__ __forceinline__ typename R::Acc block_reduce(typename R::Acc acc, unsigned warps, bool by_block) {
     using Acc = typename R::Acc;
     __shared__ unsigned of_warps[WORDS<Acc>][WARP];
     unsigned tid = threadIdx.x;
-    acc = R::warp(acc, WARP, of_blocks);
+    acc = R::warp(acc, WARP, by_block);
     if (warps == 1) return acc;
     AsWords<Acc> mine(acc), of_warp(R::identity());
     if (tid % WARP == 0) {
@@ -298,19 +307,16 @@ __device__ __forceinline__ typename R::Acc block_reduce(typename R::Acc acc, uns
         for (int i = 0; i < WORDS<Acc>; i++) of_warp.words[i] = of_warps[i][tid];
     }
     // Most blocks are small, and this is what the last of them is waited for.
-    return R::warp(of_warp.acc, warps > 8 ? WARP : 8, of_blocks);
+    return R::warp(of_warp.acc, warps > 8 ? WARP : 8, by_block);
 }
 
 // A block leaves its accumulator in tagged words. The last block reads those of all others until they have their tags,
 // and sets them back to 0.
 struct Polled {
+    // The most slots that a thread reads before it looks at the first, and the same if one warp reads all slots.
     template <typename A>
-    static constexpr unsigned FIT = MOST_PAIRS / (1 + IN_SLOT<A>);
-    template <typename A>
-    static constexpr unsigned SLOTS = FIT<A> < MOST_SLOTS ? FIT<A> : MOST_SLOTS;
-    // As many or more, a power of two.
-    template <typename A>
-    static constexpr unsigned LEAVES = SLOTS<A> > 4 ? 8 : SLOTS<A> > 2 ? 4 : SLOTS<A>;
+    static constexpr unsigned GROUP = IN_SLOT<A> == 1 ? 8 : 6;
+    static constexpr unsigned SMALL_GROUP = 5;
 
     template <typename R>
     static __device__ __forceinline__ void meet(typename R::Acc acc, typename R::Raw *output, uint64_t *slots,
@@ -321,7 +327,7 @@ struct Polled {
         // Once for the block itself, and in the last one once more for all others: one text for both.
 #pragma unroll 1
         for (bool has_polled = false;; has_polled = true) {
-            acc = block_reduce<R>(acc, warps, has_polled);
+            acc = block_reduce<R>(acc, warps, has_polled && parts.is_long);
             if (has_polled || last == 0) break;
             if (blockIdx.x < last) {
                 if (tid > 0) return;
@@ -334,31 +340,33 @@ struct Polled {
             }
             own = acc;
             // A warp alone spares a barrier, if it can read all slots at once.
-            if (last <= WARP * SLOTS<Acc>) {
+            if (last <= WARP * SMALL_GROUP) {
                 warps = 1;
                 if (tid >= WARP) return;
+                acc = poll<R, SMALL_GROUP>(slots, last, WARP);
             } else {
                 __syncthreads();
+                acc = poll<R, GROUP<Acc>>(slots, last, warps * WARP);
             }
-            acc = poll<R>(slots, last, warps * WARP);
         }
-        if (tid == 0) *output = R::raw(R::combine(own, acc), parts);
+        if (tid == 0) *output = R::raw(R::append(acc, own), parts);
     }
 
     // The accumulators of those blocks below the last that are this thread's, one of so many.
-    template <typename R>
+    template <typename R, unsigned group>
     static __device__ __forceinline__ typename R::Acc poll(uint64_t *slots, unsigned last, unsigned threads) {
         using Acc = typename R::Acc;
-        constexpr unsigned group = SLOTS<Acc>, leaves = LEAVES<Acc>;
+        constexpr unsigned leaves = 8;
         Acc acc = R::identity();
 #pragma unroll 1
         for (unsigned first = threadIdx.x; first < last; first += group * threads) {
             uint64_t *slot[group], words[group][IN_SLOT<Acc>], tags;
             // Where there are no more, the first is read again.
+            unsigned other[group];
 #pragma unroll
             for (unsigned i = 0; i < group; i++) {
-                unsigned other = first + i * threads;
-                slot[i] = slots + size_t(other < last ? other : first) * IN_SLOT<Acc>;
+                other[i] = first + i * threads < last ? first + i * threads : first;
+                slot[i] = slots + size_t(other[i]) * IN_SLOT<Acc>;
             }
 #pragma unroll 1
             do {
@@ -373,21 +381,20 @@ struct Polled {
             Acc found[leaves];
 #pragma unroll
             for (unsigned i = 0; i < leaves; i++) {
-                unsigned other = first + i * threads;
                 AsWords<Acc> theirs(R::identity());
-                if (i < group && other < last) {
+                if (i < group && (R::IS_IDEMPOTENT || first + i * threads < last)) {
 #pragma unroll
                     for (int word = 0; word < WORDS<Acc>; word++)
-                        theirs.words[word] = word < IN_SLOT<Acc> ? unsigned(words[i][word]) : other;
+                        theirs.words[word] = word < IN_SLOT<Acc> ? unsigned(words[i][word]) : other[i];
                 }
                 found[i] = theirs.acc;
             }
 #pragma unroll
             for (unsigned width = 1; width < leaves; width *= 2) {
 #pragma unroll
-                for (unsigned i = 0; i < leaves; i += 2 * width) found[i] = R::combine(found[i], found[i + width]);
+                for (unsigned i = 0; i < leaves; i += 2 * width) found[i] = R::append(found[i], found[i + width]);
             }
-            acc = R::combine(acc, found[0]);
+            acc = R::append(acc, found[0]);
         }
         return acc;
     }
@@ -419,7 +426,7 @@ __device__ __forceinline__ void reduce(const typename R::Item *input, size_t n, 
     asm volatile("griddepcontrol.launch_dependents;");
     unsigned tid = threadIdx.x, threads = blockDim.x, block = blockIdx.x;
     size_t head = min(-reinterpret_cast<size_t>(input) % 16 / sizeof(Item), n), packs = (n - head) / LANES;
-    Parts parts = {head, packs, span, (reinterpret_cast<size_t>(input) + 15) / 16 % 8, LANES};
+    Parts parts = {head, packs, span, (reinterpret_cast<size_t>(input) + 15) / 16 % 8, LANES, n > 0xffffffff};
     size_t first = parts.first(block);
     unsigned count = unsigned(parts.begin(block + 1) - parts.begin(block));
     const uint4 *part = reinterpret_cast<const uint4 *>(input + first);
@@ -446,15 +453,15 @@ __device__ __forceinline__ void reduce(const typename R::Item *input, size_t n, 
 #pragma unroll
         for (int k = 0; k < LOADS; k++) kept = R::pack(kept, v[k], place + k * threads);
     }
-    // Of what is not loaded the arithmetic takes time all the same: half as many.
-    constexpr int HALF = LOADS / 2;
+    // Of what is not loaded the arithmetic takes time all the same: fewer at once.
+    constexpr int REST = 4;
 #pragma unroll 1
-    for (; (place & ~(WARP - 1)) < count; place += HALF * threads) {
+    for (; (place & ~(WARP - 1)) < count; place += REST * threads) {
 #pragma unroll
-        for (int k = 0; k < HALF; k++)
+        for (int k = 0; k < REST; k++)
             v[k] = load_if(part + place + k * threads, policy, place + k * threads < count);
 #pragma unroll
-        for (int k = 0; k < HALF; k++)
+        for (int k = 0; k < REST; k++)
             if (place + k * threads < count) kept = R::pack(kept, v[k], place + k * threads);
     }
     auto acc = R::finish(kept, parts.position(first, block));

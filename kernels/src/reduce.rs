@@ -36,12 +36,13 @@ pub mod words;
 use source::Source;
 use words::Words;
 
-/// Where an element is. Positions are in the order of the elements.
+/// Where an element is. Positions are in the order of the elements, by block and then by number.
 #[derive(Clone, Copy)]
 pub struct Position {
     /// The block that takes it.
     pub block: u32,
-    /// Its number among the block's elements, from any.
+    /// Its index, if all indices have 32 bits, so that numbers alone are in order; else its number among the block's elements, from
+    /// any.
     pub number: u32,
 }
 
@@ -71,15 +72,22 @@ pub trait Reduction {
     fn identity() -> Self::Acc;
     /// Two accumulators made one.
     fn combine(a: Self::Acc, b: Self::Acc) -> Self::Acc;
+    /// The same, where all elements of `a` come before those of `b`.
+    #[inline(always)]
+    fn append(a: Self::Acc, b: Self::Acc) -> Self::Acc {
+        Self::combine(a, b)
+    }
+    /// Whether an accumulator combined with itself is the same.
+    const IS_IDEMPOTENT: bool = false;
     /// What is written of the whole; `index` gives the index of the element at a position.
     fn raw(acc: Self::Acc, index: impl Fn(Position) -> u64) -> Self::Raw;
-    /// The accumulators of a warp combined, in each of its lanes, if there is an instruction for that. They are threads' of one
-    /// block, or those of blocks.
+    /// The accumulators of a warp combined, in each of its lanes, if there is an instruction for that. Unless they are to be
+    /// ordered `by_block`, the numbers of their positions are in order.
     ///
     /// # Safety
     /// All 32 lanes call this together.
     #[inline(always)]
-    unsafe fn redux(_acc: Self::Acc, _of_blocks: bool) -> Option<Self::Acc> {
+    unsafe fn redux(_acc: Self::Acc, _by_block: bool) -> Option<Self::Acc> {
         None
     }
 }
@@ -148,7 +156,7 @@ impl<F: Fold> Reduction for F {
         F::raw(acc)
     }
     #[inline(always)]
-    unsafe fn redux(acc: F::Acc, _of_blocks: bool) -> Option<F::Acc> {
+    unsafe fn redux(acc: F::Acc, _by_block: bool) -> Option<F::Acc> {
         // SAFETY: the caller's word.
         unsafe { F::redux(acc) }
     }

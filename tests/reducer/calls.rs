@@ -11,7 +11,7 @@ use warpfold::{
     reducer::Statistics,
 };
 
-use crate::support::devices;
+use crate::support::{devices, note_once};
 
 #[test]
 fn reducers_go_between_threads() {
@@ -311,6 +311,41 @@ fn what_does_not_fit_is_refused() {
         device.reduce(long, CheckedSum).unwrap_err().to_string(),
         "a checked sum of u32 takes at most 4294967296 elements at once, not 4294967297"
     );
+}
+
+/// Indices of 33 bits, where the numbers by which blocks order their elements repeat, and the last ones of 32.
+#[test]
+fn indices_may_have_more_than_32_bits() {
+    const LIMIT: usize = 1 << 32;
+    for device in devices().into_iter().filter(|device| device.info().kind == DeviceKind::Cuda) {
+        let mut elements = match device.alloc::<i8>(LIMIT + 1000) {
+            Ok(elements) => elements,
+            Err(error) => {
+                note_once(format_args!("the test of 2^32 elements did not run: {error}"));
+                continue;
+            }
+        };
+        let mut check = |from: usize, n: usize, least: &[usize]| {
+            elements.fill_bytes(5).unwrap();
+            for &index in least {
+                elements.view_mut(from + index..=from + index).copy_from_host(&[-3]).unwrap();
+            }
+            let found = device.reduce(elements.view(from..from + n), ArgMin).unwrap();
+            assert_eq!(
+                (found.value, found.index),
+                (-3, least[0] as u64),
+                "{n} from {from}, and the minimum at {least:?}"
+            );
+        };
+        for from in [0, 1, 13] {
+            check(from, LIMIT + 900, &[LIMIT + 7]);
+            check(from, LIMIT + 900, &[LIMIT + 7, LIMIT + 899]);
+            check(from, LIMIT + 900, &[12, LIMIT + 12]);
+            check(from, LIMIT + 900, &[LIMIT - 1, LIMIT]);
+            check(from, LIMIT, &[LIMIT - 1]);
+            check(from, LIMIT - 1, &[LIMIT - 2]);
+        }
+    }
 }
 
 /// Every kernel that an operation names is there.

@@ -44,7 +44,7 @@ pub(crate) fn devices() -> Vec<Device> {
 
 /// Writes a line to stderr once, also where the test harness captures what tests print: a part that did not run is not to
 /// pass unseen.
-fn note_once(text: fmt::Arguments<'_>) {
+pub(crate) fn note_once(text: fmt::Arguments<'_>) {
     static NOTE: Once = Once::new();
     NOTE.call_once(|| {
         // In one piece: the harness writes between pieces.

@@ -20,8 +20,10 @@ const _: () = assert!(MOST_BLOCKS * MOST_WORDS * 8 <= WORKSPACE_BYTES);
 pub enum Class {
     /// A few instructions for each element, such as an addition or a comparison.
     Plain,
-    /// Two comparisons for each element, or one that keeps an index.
-    Double,
+    /// A comparison that keeps an index.
+    Indexed,
+    /// The smallest and the largest element at once.
+    Extremes,
     /// Two inputs.
     Pair,
     /// Exact sums of floats, in integers.
@@ -124,8 +126,7 @@ struct Row {
     /// Packs of all inputs together.
     up_to: u64,
     threads: Threads,
-    /// Packs of a thread: of its first round, which are loaded before the first is used, or of several.
-    each: u32,
+    packs: Packs,
     /// Whether the last block has no packs and only combines.
     extra: bool,
 }
@@ -140,44 +141,81 @@ enum Threads {
     OneBlockEach,
 }
 
-const fn row(up_to: u64, threads: Threads, each: u32, extra: bool) -> Row {
-    Row { up_to, threads, each, extra }
+/// Packs of a block.
+#[derive(Clone, Copy, Debug)]
+enum Packs {
+    /// So many for each thread.
+    OfThread(u32),
+    /// As many as give each multiprocessor one block.
+    OneBlockEach,
 }
 
-/// Up to 16 MiB, whatever is done with them. A single block has nothing to combine with others; else as many blocks as there are
-/// multiprocessors are best, or half as many. All tables are from the measurements in bench/NOTEBOOK.md (attempts 11, 23, 24, 28
-/// and 33).
-const SMALL: [Row; 7] = [
+const fn row(up_to: u64, threads: Threads, each: u32, extra: bool) -> Row {
+    Row { up_to, threads, packs: Packs::OfThread(each), extra }
+}
+
+/// Blocks of so many threads, one for each multiprocessor. None is left over then: the blocks of the next launch, which are given
+/// out while these are busy, would gather there, two or more on one multiprocessor, and all would wait for them.
+const fn one_each(up_to: u64, threads: u32) -> Row {
+    Row { up_to, threads: Threads::Fixed(threads), packs: Packs::OneBlockEach, extra: false }
+}
+
+/// Up to 2 MiB, whatever is done with them. A single block has nothing to combine with others; else about as many blocks as there
+/// are multiprocessors are best, or half as many. All tables are from the measurements in bench/NOTEBOOK.md (attempts 11, 23, 24,
+/// 28, 33, 37 and 38).
+const SMALL: [Row; 5] = [
     row(1 << 12, Threads::OneBlock, 8, false),
     row(1 << 14, Threads::Fixed(128), 2, false),
     row(1 << 15, Threads::Fixed(128), 4, false),
-    row(1 << 17, Threads::OneBlockEach, 4, false),
-    row(1 << 18, Threads::OneBlockEach, 8, false),
-    row(1 << 19, Threads::OneBlockEach, 4, false),
-    row(1 << 20, Threads::OneBlockEach, 8, false),
+    row(1 << 16, Threads::OneBlockEach, 4, false),
+    row(1 << 17, Threads::OneBlockEach, 8, false),
 ];
 
-/// More than that: the more blocks there are, the larger they should be.
-const PLAIN: [Row; 3] = [
+/// More than that: where the input is no longer in the cache, the more blocks there are, the larger they should be.
+const PLAIN: [Row; 4] = [
+    one_each(1 << 21, 512),
     row(1 << 22, Threads::Fixed(256), 8, false),
     row(1 << 25, Threads::Fixed(512), 8, true),
     row(u64::MAX, Threads::Fixed(1024), 8, true),
 ];
 
 /// The same where the memory is faster (an H200): blocks that stay for some rounds spare their beginnings and ends.
-const PLAIN_FAST: [Row; 4] = [
+const PLAIN_FAST: [Row; 5] = [
+    one_each(1 << 20, 512),
     row(1 << 22, Threads::Fixed(256), 8, false),
     row(1 << 23, Threads::Fixed(512), 8, true),
     row(1 << 26, Threads::Fixed(512), 16, true),
     row(u64::MAX, Threads::Fixed(512), 32, true),
 ];
 
+/// Two inputs where the memory is faster.
+const PAIR_FAST: [Row; 5] = [one_each(1 << 21, 512), PLAIN_FAST[1], PLAIN_FAST[2], PLAIN_FAST[3], PLAIN_FAST[4]];
+
 /// What has more to do for an element, and more at its end, should stay longer.
-const DOUBLE: [Row; 2] = [row(1 << 24, Threads::Fixed(512), 8, true), row(u64::MAX, Threads::Fixed(1024), 16, true)];
+const DOUBLE: [Row; 4] = [
+    one_each(1 << 20, 512),
+    one_each(1 << 21, 1024),
+    row(1 << 24, Threads::Fixed(512), 8, true),
+    row(u64::MAX, Threads::Fixed(1024), 16, true),
+];
 
 /// The same where the memory is faster.
-const DOUBLE_FAST: [Row; 2] =
-    [row(1 << 22, Threads::Fixed(512), 8, true), row(u64::MAX, Threads::Fixed(512), 32, true)];
+const DOUBLE_FAST: [Row; 3] =
+    [one_each(1 << 20, 512), one_each(1 << 22, 1024), row(u64::MAX, Threads::Fixed(512), 32, true)];
+
+/// Both extremes of 64 bits, and whatever is done with 128: so much arithmetic wants all the warps there are, and the last one to
+/// read no more than 128 results, which are long.
+const WIDE: [Row; 6] = [
+    row(1 << 18, Threads::OneBlockEach, 8, false),
+    row(1 << 19, Threads::OneBlockEach, 4, false),
+    row(1 << 20, Threads::OneBlockEach, 8, false),
+    one_each(1 << 22, 1024),
+    DOUBLE[2],
+    DOUBLE[3],
+];
+
+/// The same where the memory is faster.
+const WIDE_FAST: [Row; 5] = [WIDE[0], WIDE[1], WIDE[2], WIDE[3], DOUBLE_FAST[2]];
 
 /// Blocks that clear and merge a table in shared memory should be few.
 const EXACT: [Row; 5] = [
@@ -189,14 +227,20 @@ const EXACT: [Row; 5] = [
 ];
 
 /// The tables for a kernel, one behind the other.
-const fn tables(class: Class, fast: bool) -> [&'static [Row]; 2] {
-    match class {
-        Class::Plain | Class::Pair if fast => [&SMALL, &PLAIN_FAST],
-        Class::Plain | Class::Pair => [&SMALL, &PLAIN],
-        Class::Double if fast => [&SMALL, &DOUBLE_FAST],
-        Class::Double => [&SMALL, &DOUBLE],
-        Class::Exact => [&[], &EXACT],
-    }
+const fn tables(class: Class, element_bytes: u64, is_fast: bool) -> [&'static [Row]; 2] {
+    let is_wide = element_bytes >= if matches!(class, Class::Extremes) { 8 } else { 16 };
+    let small: &[Row] = if matches!(class, Class::Exact) { &[] } else { &SMALL };
+    let large: &[Row] = match (class, is_fast) {
+        (Class::Exact, _) => &EXACT,
+        (_, false) if is_wide => &WIDE,
+        (_, true) if is_wide => &WIDE_FAST,
+        (Class::Plain | Class::Pair, false) => &PLAIN,
+        (Class::Plain, true) => &PLAIN_FAST,
+        (Class::Pair, true) => &PAIR_FAST,
+        (Class::Indexed | Class::Extremes, false) => &DOUBLE,
+        (Class::Indexed | Class::Extremes, true) => &DOUBLE_FAST,
+    };
+    [small, large]
 }
 
 /// The launch for an input.
@@ -211,19 +255,23 @@ const fn tables(class: Class, fast: bool) -> [&'static [Row]; 2] {
 pub fn shape(input: Extent, class: Class, machine: &Machine) -> Shape {
     let packs = input.packs();
     let all_packs = packs.saturating_mul(if class == Class::Pair { 2 } else { 1 });
-    let [first, second] = tables(class, machine.has_fast_memory());
-    let row = first.iter().chain(second).find(|row| all_packs <= row.up_to).unwrap_or(&second[second.len() - 1]);
+    let [small, large] = tables(class, input.element_bytes, machine.has_fast_memory());
+    let row = small.iter().chain(large).find(|row| all_packs <= row.up_to).unwrap_or(&large[large.len() - 1]);
 
+    let reach = packs.saturating_add(input.skew());
+    let multiprocessors = u64::from(machine.multiprocessors);
     let above = |threads: u64, least, most| threads.next_power_of_two().clamp(least, most) as u32;
-    let block = match row.threads {
+    let block_for = |each: u32| match row.threads {
         Threads::Fixed(threads) => threads,
         Threads::OneBlock => above(packs.div_ceil(4), 128, 512),
-        Threads::OneBlockEach => {
-            above(packs.div_ceil(u64::from(row.each) * u64::from(machine.multiprocessors)), 128, 1024)
+        Threads::OneBlockEach => above(packs.div_ceil(u64::from(each) * multiprocessors), 128, 1024),
+    };
+    let (block, mut span) = match row.packs {
+        Packs::OfThread(each) => (block_for(each), u64::from(block_for(each)) * u64::from(each)),
+        Packs::OneBlockEach => {
+            (block_for(1), reach.div_ceil(multiprocessors).next_multiple_of(LINE_BYTES / PACK_BYTES))
         }
     };
-    let mut span = u64::from(block) * u64::from(row.each);
-    let reach = packs.saturating_add(input.skew());
     while reach.div_ceil(span) >= MOST_BLOCKS {
         span *= 2;
     }
@@ -246,7 +294,7 @@ fn keep(bytes: u64, l2_bytes: u64) -> f32 {
 mod tests {
     use super::*;
 
-    const CLASSES: [Class; 4] = [Class::Plain, Class::Double, Class::Pair, Class::Exact];
+    const CLASSES: [Class; 5] = [Class::Plain, Class::Indexed, Class::Extremes, Class::Pair, Class::Exact];
 
     const H100: Machine = Machine { multiprocessors: 132, l2_bytes: 50 << 20, peak_bytes_per_second: Some(3.35e12) };
 
@@ -301,10 +349,15 @@ mod tests {
 
     #[test]
     fn tables_are_in_order_and_end_with_everything() {
-        for tables in CLASSES.into_iter().flat_map(|class| [tables(class, false), tables(class, true)]) {
-            let rows = tables.concat();
-            assert!(rows.windows(2).all(|rows| rows[0].up_to < rows[1].up_to));
-            assert_eq!(rows.last().unwrap().up_to, u64::MAX);
+        for class in CLASSES {
+            for (element_bytes, is_fast) in [4, 8, 16].into_iter().flat_map(|bytes| [(bytes, false), (bytes, true)]) {
+                let rows = tables(class, element_bytes, is_fast).concat();
+                assert!(
+                    rows.windows(2).all(|rows| rows[0].up_to < rows[1].up_to),
+                    "{class:?} {element_bytes} {is_fast}"
+                );
+                assert_eq!(rows.last().unwrap().up_to, u64::MAX);
+            }
         }
     }
 
@@ -315,6 +368,20 @@ mod tests {
             assert_eq!(shape.grid, 1, "{n}: {shape:?}");
         }
         assert!(shape(Extent { address: 0, element_bytes: 4, n: 16_388 }, Class::Plain, &H100).grid > 1);
+    }
+
+    #[test]
+    fn a_middling_input_gives_each_multiprocessor_a_block() {
+        for n in [600_000, 1 << 20, 1_234_567, 1 << 22] {
+            for (class, address) in
+                [(Class::Plain, 256), (Class::Indexed, 260), (Class::Extremes, 380), (Class::Pair, 256)]
+            {
+                let shape = shape(Extent { address, element_bytes: 4, n }, class, &H100);
+                assert!((128..=132).contains(&shape.grid), "{n}: {shape:?}");
+                // All blocks but the first begin with a line.
+                assert!(shape.span.is_multiple_of(LINE_BYTES / PACK_BYTES));
+            }
+        }
     }
 
     #[test]

@@ -7,8 +7,8 @@
 use crate::reduce::meet::Polled;
 
 /// Stamps out kernels: `name: type = operation => raw result, loads in flight [then loads behind whole rounds][, way to
-/// meet];`. If it does not say how many are behind whole rounds, they are half as many. Where ptxas used the first of a whole round
-/// before it asked for the last, they are all.
+/// meet];`. Behind whole rounds there are four loads at once, if it does not say how many: six where ptxas would use the first of a
+/// whole round before it asked for the last, and two where the arithmetic of one should be hidden by the other.
 macro_rules! unary {
     ($($name:ident: $t:ty = $op:ty => $raw:ty, $loads:literal $(then $rest:literal)? $(, $meet:ty)?;)*) => {$(
         #[doc = concat!("`", stringify!($op), "`, with ", stringify!($loads), " loads in flight.")]
@@ -74,7 +74,7 @@ macro_rules! either {
 /// The number of loads behind whole rounds.
 macro_rules! behind {
     ($loads:literal) => {
-        $loads / 2
+        4
     };
     ($loads:literal then $rest:literal) => {
         $rest

@@ -14,14 +14,15 @@ pub const WARP: u32 = 32;
 #[address_space(shared)]
 static mut WARPS: [MaybeUninit<u32>; MOST * WARP as usize] = [const { MaybeUninit::uninit() }; MOST * WARP as usize];
 
-/// The accumulators of the first `lanes` lanes of a warp combined, 8 or 32; true in lane 0 only.
+/// The accumulators of the first `lanes` lanes of a warp combined, 8 or 32; true in lane 0 only. `by_block` is for
+/// [`Reduction::redux`].
 ///
 /// # Safety
 /// All 32 lanes call this together, with the same `lanes`; the others have the identity.
 #[inline(always)]
-unsafe fn warp_reduce<R: Reduction>(acc: R::Acc, lanes: u32, of_blocks: bool) -> R::Acc {
+unsafe fn warp_reduce<R: Reduction>(acc: R::Acc, lanes: u32, by_block: bool) -> R::Acc {
     // SAFETY: the caller brings the whole warp.
-    if let Some(folded) = unsafe { R::redux(acc, of_blocks) } {
+    if let Some(folded) = unsafe { R::redux(acc, by_block) } {
         return folded;
     }
     let mut folded = acc;
@@ -49,19 +50,19 @@ unsafe fn warp_reduce<R: Reduction>(acc: R::Acc, lanes: u32, of_blocks: bool) ->
     folded
 }
 
-/// The accumulators of the block's first `warps` warps combined, its own or those `of_blocks`; true in thread 0 only.
+/// The accumulators of the block's first `warps` warps combined; true in thread 0 only. `by_block` is for [`Reduction::redux`].
 ///
 /// # Safety
 /// All threads of these warps call this together, with the same `warps`: all of the block's, or 1. Between two calls for more
 /// than one warp there is a barrier.
 #[inline(always)]
-pub unsafe fn block_reduce<R: Reduction>(acc: R::Acc, warps: u32, of_blocks: bool) -> R::Acc {
+pub unsafe fn block_reduce<R: Reduction>(acc: R::Acc, warps: u32, by_block: bool) -> R::Acc {
     let tid = thread::thread_idx_x();
     let slots = (&raw mut WARPS).cast::<u32>();
     // SAFETY: each warp writes its own slots, the barrier parts writing from reading, and only slots of warps that are there
     // are read. The branches are taken by whole warps.
     unsafe {
-        let folded = warp_reduce::<R>(acc, WARP, of_blocks);
+        let folded = warp_reduce::<R>(acc, WARP, by_block);
         if warps == 1 {
             return folded;
         }
@@ -79,6 +80,6 @@ pub unsafe fn block_reduce<R: Reduction>(acc: R::Acc, warps: u32, of_blocks: boo
             R::identity()
         };
         // Most blocks are small, and this is what the last of them is waited for.
-        warp_reduce::<R>(of_warp, if warps > 8 { WARP } else { 8 }, of_blocks)
+        warp_reduce::<R>(of_warp, if warps > 8 { WARP } else { 8 }, by_block)
     }
 }

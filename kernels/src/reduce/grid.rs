@@ -55,7 +55,7 @@ pub unsafe fn unary<T: Item, R: Reduction<Source = One<T>>, M: Meet<R>, const LO
     unsafe {
         let parts = Parts::new(One(input), n, span);
         let acc = thread_part::<R, _, LOADS, REST>(One(input), n, parts, keep);
-        M::meet(acc, output, slots, |position| parts.index(position));
+        M::meet(acc, output, slots, parts.is_long, |position| parts.index(position));
     }
 }
 
@@ -81,7 +81,7 @@ pub unsafe fn pairs<T: Item, R: Reduction<Source = Two<T, Even>>, M: Meet<R>, co
         } else {
             thread_part::<R, _, 1, 1>(Two::<T, Skewed>::new(left, right), n, parts, keep)
         };
-        M::meet(acc, output, slots, |position| parts.index(position));
+        M::meet(acc, output, slots, parts.is_long, |position| parts.index(position));
     }
 }
 
@@ -97,13 +97,22 @@ struct Parts {
     skew: usize,
     /// Elements of a pack.
     lanes: usize,
+    /// Whether indices may have more than 32 bits.
+    is_long: bool,
 }
 
 impl Parts {
     #[inline(always)]
     fn new<S: Source>(source: S, n: usize, span: usize) -> Self {
         let head = source.to_boundary().min(n);
-        Self { head, packs: (n - head) / S::LANES, span, skew: source.packs_in_line(), lanes: S::LANES }
+        Self {
+            head,
+            packs: (n - head) / S::LANES,
+            span,
+            skew: source.packs_in_line(),
+            lanes: S::LANES,
+            is_long: n > u32::MAX as usize,
+        }
     }
 
     /// The block's first pack. It may have none.
@@ -118,17 +127,19 @@ impl Parts {
         self.head + self.begin(block) * self.lanes
     }
 
-    /// The position of the element at an index, if it is one of that block's. Since there are fewer than `EDGE` elements before
-    /// packs, those are numbered from `EDGE` on.
+    /// The position of the element at an index, if it is one of that block's. Numbers are indices, if those have 32 bits. Else they
+    /// count from `EDGE` on, since there are fewer elements than that before packs.
     #[inline(always)]
     fn position(self, index: usize, block: u32) -> Position {
-        Position { block, number: (index + EDGE).wrapping_sub(self.first(block)) as u32 }
+        let number = if self.is_long { (index + EDGE).wrapping_sub(self.first(block)) } else { index };
+        Position { block, number: number as u32 }
     }
 
     /// The inverse of [`position`](Self::position).
     #[inline(always)]
     fn index(self, Position { block, number }: Position) -> u64 {
-        (self.first(block) as u64 + u64::from(number)).wrapping_sub(EDGE as u64)
+        let number = u64::from(number);
+        if self.is_long { (self.first(block) as u64 + number).wrapping_sub(EDGE as u64) } else { number }
     }
 }
 
@@ -174,11 +185,12 @@ where
         let mut packs = [S::Pack::default(); MOST_LOADS];
         // Without predicates it is faster and worth a second text, but for two arrays. In a large block the arithmetic of one
         // round is hidden by the loads of another, if there is one: where it takes longer, one round is made several.
-        let is_split = LOADS < MOST_LOADS && threads > SMALL_BLOCK && count <= LOADS as u32 * threads;
+        let is_split = REST < LOADS && LOADS < MOST_LOADS && threads > SMALL_BLOCK && count <= LOADS as u32 * threads;
         let has_whole_rounds = target::arch() >= 900 && S::ARRAYS == 1 && !is_split;
         while has_whole_rounds && (place | LAST_LANE) + (LOADS as u32 - 1) * threads < count {
             control::no_unroll();
-            each(LOADS, |k| packs[k] = part.pack((place + k as u32 * threads) as usize, policy));
+            let here = part.skip(place as usize * S::LANES);
+            each(LOADS, |k| packs[k] = here.pack(k * threads as usize, policy));
             each(LOADS, |k| kept = R::pack(kept, packs[k], place + k as u32 * threads));
             place += LOADS as u32 * threads;
         }

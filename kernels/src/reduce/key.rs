@@ -203,9 +203,25 @@ macro_rules! floats {
                     (true, true) => math::$maximum(self, other),
                 }
             }
+            // For doubles these are seven instructions; PTX `min` is eight, and to see what it chose takes more. Where neither is
+            // below the other, as with zeros, the signs decide, which are in the upper words.
             #[inline(always)]
+            #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "a NaN that is kept is worse than any number")]
             fn keep<O: Order>(kept: Self, key: Self) -> (Self, bool) {
-                let best = kept.better::<O>(key);
+                let upper = |x: Self| (x.to_bits() >> ($rank::BITS - 32)) as u32 as i32;
+                let is_better = if O::LARGEST {
+                    !(kept >= key) | ((upper(key) > upper(kept)) & (key >= kept))
+                } else {
+                    !(kept <= key) | ((upper(key) < upper(kept)) & (key <= kept))
+                };
+                let loses = if O::NAN_WINS { kept } else { key };
+                let taken = is_better & !loses.is_nan();
+                let picked = pick(taken, key, kept.to_words());
+                (Self::from_words(&|i| picked[i]), taken)
+            }
+            #[inline(always)]
+            fn keep_all<O: Order>(kept: Self, count: usize, get: impl Fn(usize) -> Self) -> (Self, bool) {
+                let best = kept.better::<O>(tree(count, get, Self::better::<O>));
                 (best, best.to_bits() != kept.to_bits())
             }
             #[inline(always)]

@@ -14,15 +14,15 @@ use cuda_std::thread;
 
 /// A way for blocks to make their threads' accumulators one result.
 pub trait Meet<R: Reduction> {
-    /// Writes the result of the grid to `output`. `index` is for [`Reduction::raw`].
+    /// Writes the result of the grid to `output`. `by_block` is for [`Reduction::redux`], and `index` for [`Reduction::raw`].
     ///
     /// # Safety
     /// The launch's contract (see [`reduce`](super)). All threads of the grid call this, once.
-    unsafe fn meet(acc: R::Acc, output: *mut R::Raw, slots: *mut u64, index: impl Fn(Position) -> u64);
+    unsafe fn meet(acc: R::Acc, output: *mut R::Raw, slots: *mut u64, by_block: bool, index: impl Fn(Position) -> u64);
 }
 
-/// Each block writes its accumulator as 64-bit words, 32 bits of value below and a tag above; the last block, of the highest
-/// number, reads those words until they have their tags, and sets them back to 0.
+/// Each block writes its accumulator as 64-bit words, 32 or 48 bits of value below and a tag above; the last block, of the
+/// highest number, reads those words until they have their tags, and sets them back to 0.
 ///
 /// Value and tag are one 64-bit access, which is made at once (PTX ISA, "Memory Consistency Model": a vector is as many scalar
 /// accesses), so that who sees the tag has the value; and no other memory is to be ordered by it: relaxed accesses are enough.
@@ -30,27 +30,41 @@ pub trait Meet<R: Reduction> {
 pub struct Polled;
 
 /// The tag of a word that is written.
-const TAG: u64 = 1 << 32;
+const TAG: u64 = 1 << 48;
 
 /// The most slots that a thread reads before it looks at the first.
-const MOST_SLOTS: usize = 8;
+const MOST_SLOTS: usize = 5;
 
-/// The most registers, in pairs, for their addresses and words.
-const MOST_PAIRS: usize = 20;
-
-/// The slots that a thread reads before it looks at the first.
+/// The slots that a thread reads before it looks at the first: so many that a warp reads those of 160 blocks, if there are registers
+/// for their addresses and words. The text for old devices is short.
 #[inline(always)]
-fn group<A: Words>() -> u32 {
-    // The text for old devices is short.
-    if target::arch() >= 900 { (MOST_PAIRS / (1 + A::IN_SLOT)).min(MOST_SLOTS) as u32 } else { 1 }
+fn group<A: Words>() -> usize {
+    match slot_words::<A>() {
+        _ if target::arch() < 900 => 1,
+        1 | 2 => 5,
+        3 | 4 => 4,
+        _ => 2,
+    }
+}
+
+/// 64-bit words of a slot. Of an odd number of 32-bit words the last one's halves are beside the first two.
+#[inline(always)]
+fn slot_words<A: Words>() -> usize {
+    if has_halves::<A>() { A::IN_SLOT - 1 } else { A::IN_SLOT }
+}
+
+/// Whether there are such halves.
+#[inline(always)]
+fn has_halves<A: Words>() -> bool {
+    A::IN_SLOT > 1 && !A::IN_SLOT.is_multiple_of(2)
 }
 
 impl<R: Reduction> Meet<R> for Polled {
     #[inline(always)]
-    unsafe fn meet(acc: R::Acc, output: *mut R::Raw, slots: *mut u64, index: impl Fn(Position) -> u64) {
+    unsafe fn meet(acc: R::Acc, output: *mut R::Raw, slots: *mut u64, by_block: bool, index: impl Fn(Position) -> u64) {
         let tid = thread::thread_idx_x();
         let (block, last) = (thread::block_idx_x(), thread::grid_dim_x() - 1);
-        let slot = |block: u32| slots.wrapping_add(block as usize * R::Acc::IN_SLOT);
+        let slot = |block: u32| slots.wrapping_add(block as usize * slot_words::<R::Acc>());
         let mut warps = thread::block_dim_x() / WARP;
         let mut acc = acc;
         let mut own = R::identity();
@@ -61,20 +75,19 @@ impl<R: Reduction> Meet<R> for Polled {
             // Once for the block itself, and in the last one once more for all others: one text for both.
             loop {
                 control::no_unroll();
-                acc = block_reduce::<R>(acc, warps, has_polled);
+                acc = block_reduce::<R>(acc, warps, by_block && has_polled);
                 if has_polled || last == 0 {
                     break;
                 }
                 if block < last {
                     if tid == 0 {
-                        let words = acc.to_words();
-                        write::<R::Acc>(slot(block), words.map(|word| TAG | u64::from(word)));
+                        write::<R::Acc>(slot(block), tagged(acc));
                     }
                     return;
                 }
                 own = acc;
                 // A warp alone spares a barrier, if it can read all slots at once.
-                if last <= WARP * group::<R::Acc>() {
+                if last <= WARP * group::<R::Acc>() as u32 {
                     warps = 1;
                     if tid >= WARP {
                         return;
@@ -86,27 +99,49 @@ impl<R: Reduction> Meet<R> for Polled {
                 has_polled = true;
             }
             if tid == 0 {
-                output.write(R::raw(R::combine(own, acc), index));
+                output.write(R::raw(R::append(acc, own), index));
             }
         }
     }
 }
 
-/// The accumulators of those blocks below `last` that are this thread's, one of so many. Waits until their words have been written,
-/// and sets them to 0.
+/// An accumulator as a slot's words.
+#[inline(always)]
+fn tagged<A: Words>(acc: A) -> [u64; MOST] {
+    let words = acc.to_words().map(u64::from);
+    let mut slot = words.map(|word| TAG | word);
+    if has_halves::<A>() {
+        let last = words[A::IN_SLOT - 1];
+        slot[0] |= (last & 0xffff) << 32;
+        slot[1] |= (last >> 16) << 32;
+    }
+    slot
+}
+
+/// The accumulator that the block of that number has left in its slot.
+#[inline(always)]
+fn untagged<A: Words>(slot: [u64; MOST], block: u32) -> A {
+    let half = |i: usize| (slot[i] >> 32) as u32 & 0xffff;
+    let word = |i| if has_halves::<A>() && i == A::IN_SLOT - 1 { half(1) << 16 | half(0) } else { slot[i] as u32 };
+    A::from_slot(&word, block)
+}
+
+/// The accumulators of those blocks below `last` that are this thread's, one of so many, made one. Waits until their
+/// words have been written, and sets them to 0.
 ///
 /// # Safety
 /// As for [`read`], of each of these slots, and the words will come.
 #[inline(always)]
 unsafe fn poll<R: Reduction>(slot: impl Fn(u32) -> *mut u64, last: u32, threads: u32) -> R::Acc {
-    let group = group::<R::Acc>() as usize;
+    let group = group::<R::Acc>();
     let mut acc = R::identity();
     let mut first = thread::thread_idx_x();
     while first < last {
         control::no_unroll();
-        let other = |i: usize| first + i as u32 * threads;
+        let is_there = |i: usize| first + (i as u32 * threads) < last;
         // Where there are no more, the first is read again.
-        let place = |i: usize| slot(if other(i) < last { other(i) } else { first });
+        let other = |i: usize| if is_there(i) { first + i as u32 * threads } else { first };
+        let place = |i: usize| slot(other(i));
         let mut words = [[0; MOST]; MOST_SLOTS];
         // SAFETY: the slots are those of blocks below `last`.
         unsafe {
@@ -114,7 +149,7 @@ unsafe fn poll<R: Reduction>(slot: impl Fn(u32) -> *mut u64, last: u32, threads:
                 control::no_unroll();
                 each(group, |i| words[i] = read::<R::Acc>(place(i)));
                 let mut tags = TAG;
-                each(group, |i| each(R::Acc::IN_SLOT, |word| tags &= words[i][word]));
+                each(group, |i| each(slot_words::<R::Acc>(), |word| tags &= words[i][word]));
                 if tags != 0 {
                     break;
                 }
@@ -122,13 +157,9 @@ unsafe fn poll<R: Reduction>(slot: impl Fn(u32) -> *mut u64, last: u32, threads:
             each(group, |i| write::<R::Acc>(place(i), [0; MOST]));
         }
         let found = |i: usize| {
-            if i < group && other(i) < last {
-                R::Acc::from_slot(&|word| words[i][word] as u32, other(i))
-            } else {
-                R::identity()
-            }
+            if i < group && (R::IS_IDEMPOTENT || is_there(i)) { untagged(words[i], other(i)) } else { R::identity() }
         };
-        acc = R::combine(acc, tree(group.next_power_of_two(), found, R::combine));
+        acc = R::append(acc, tree(group.next_power_of_two(), found, R::append));
         first += group as u32 * threads;
     }
     acc
@@ -143,12 +174,12 @@ unsafe fn read<A: Words>(slot: *const u64) -> [u64; MOST] {
     let mut words = [0; MOST];
     // SAFETY: the caller's word.
     unsafe {
-        if A::IN_SLOT.is_multiple_of(2) {
-            each(A::IN_SLOT / 2, |i| {
+        if slot_words::<A>().is_multiple_of(2) {
+            each(slot_words::<A>() / 2, |i| {
                 [words[2 * i], words[2 * i + 1]] = atomic::load_relaxed_pair(slot.add(2 * i));
             });
         } else {
-            each(A::IN_SLOT, |i| words[i] = atomic::load_relaxed(slot.add(i)));
+            each(slot_words::<A>(), |i| words[i] = atomic::load_relaxed(slot.add(i)));
         }
     }
     words
@@ -162,10 +193,12 @@ unsafe fn read<A: Words>(slot: *const u64) -> [u64; MOST] {
 unsafe fn write<A: Words>(slot: *mut u64, words: [u64; MOST]) {
     // SAFETY: the caller's word.
     unsafe {
-        if A::IN_SLOT.is_multiple_of(2) {
-            each(A::IN_SLOT / 2, |i| atomic::store_relaxed_pair(slot.add(2 * i), [words[2 * i], words[2 * i + 1]]));
+        if slot_words::<A>().is_multiple_of(2) {
+            each(slot_words::<A>() / 2, |i| {
+                atomic::store_relaxed_pair(slot.add(2 * i), [words[2 * i], words[2 * i + 1]]);
+            });
         } else {
-            each(A::IN_SLOT, |i| atomic::store_relaxed(slot.add(i), words[i]));
+            each(slot_words::<A>(), |i| atomic::store_relaxed(slot.add(i), words[i]));
         }
     }
 }
@@ -176,7 +209,7 @@ pub struct Ticket;
 
 impl Meet<Wrapping> for Ticket {
     #[inline(always)]
-    unsafe fn meet(acc: u32, output: *mut u32, slots: *mut u64, _index: impl Fn(Position) -> u64) {
+    unsafe fn meet(acc: u32, output: *mut u32, slots: *mut u64, _by_block: bool, _index: impl Fn(Position) -> u64) {
         // SAFETY: the word is used by atomics only, until the last of them is done; the output is written by one thread.
         unsafe {
             let sum = block_reduce::<Wrapping>(acc, thread::block_dim_x() / WARP, false);

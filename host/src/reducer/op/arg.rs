@@ -26,7 +26,7 @@ pub struct ArgMin;
 kernels!(ArgMin, "argmin": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
 
 operation! {
-    impl<T: Item> ArgMin: Single, Class::Double, "index of the minimum";
+    impl<T: Item> ArgMin: Single, Class::Indexed, "index of the minimum";
     type Raw = Indexed<T>;
     fn nothing() = None;
     fn combine(first, others) = first_least(first, others);
@@ -51,7 +51,7 @@ pub struct ArgMax;
 kernels!(ArgMax, "argmax": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
 
 operation! {
-    impl<T: Item> ArgMax: Single, Class::Double, "index of the maximum";
+    impl<T: Item> ArgMax: Single, Class::Indexed, "index of the maximum";
     type Raw = Indexed<T>;
     fn nothing() = None;
     fn combine(first, others) = first_greatest(first, others);
@@ -76,7 +76,7 @@ kernels!(ArgMinimum, "argmin": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128)
 kernels!(ArgMinimum, "argminimum": f16, bf16, f32, f64);
 
 operation! {
-    impl<T: Item> ArgMinimum: Single, Class::Double, "index of the minimum";
+    impl<T: Item> ArgMinimum: Single, Class::Indexed, "index of the minimum";
     type Raw = Indexed<T>;
     fn nothing() = None;
     fn combine(first, others) = first_least_or_nan(first, others);
@@ -101,7 +101,7 @@ kernels!(ArgMaximum, "argmax": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128)
 kernels!(ArgMaximum, "argmaximum": f16, bf16, f32, f64);
 
 operation! {
-    impl<T: Item> ArgMaximum: Single, Class::Double, "index of the maximum";
+    impl<T: Item> ArgMaximum: Single, Class::Indexed, "index of the maximum";
     type Raw = Indexed<T>;
     fn nothing() = None;
     fn combine(first, others) = first_greatest_or_nan(first, others);

@@ -123,7 +123,7 @@ pub struct MinMax;
 kernels!(MinMax, "minmax": i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
 
 operation! {
-    impl<T: Item> MinMax: Single, Class::Double, "minimum and maximum";
+    impl<T: Item> MinMax: Single, Class::Extremes, "minimum and maximum";
     type Raw = Extremes<T>;
     fn nothing() = None;
     fn combine(first, others) = Extremes { min: lesser(first.min, others.min), max: greater(first.max, others.max) };

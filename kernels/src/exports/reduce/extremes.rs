@@ -53,14 +53,14 @@ unary! {
     reduce_minmax_u16: u16 = MinMax<u16> => Extremes<u16>, 8;
     reduce_minmax_i32: i32 = MinMax<i32> => Extremes<i32>, 8;
     reduce_minmax_u32: u32 = MinMax<u32> => Extremes<u32>, 8;
-    reduce_minmax_i64: i64 = MinMax<i64> => Extremes<i64>, 4;
-    reduce_minmax_u64: u64 = MinMax<u64> => Extremes<u64>, 4;
-    reduce_minmax_i128: i128 = MinMax<i128> => Extremes<i128>, 4;
-    reduce_minmax_u128: u128 = MinMax<u128> => Extremes<u128>, 4;
+    reduce_minmax_i64: i64 = MinMax<i64> => Extremes<i64>, 4 then 2;
+    reduce_minmax_u64: u64 = MinMax<u64> => Extremes<u64>, 4 then 2;
+    reduce_minmax_i128: i128 = MinMax<i128> => Extremes<i128>, 4 then 2;
+    reduce_minmax_u128: u128 = MinMax<u128> => Extremes<u128>, 4 then 2;
     reduce_minmax_f16: F16 = MinMax<F16> => Extremes<F16>, 8;
     reduce_minmax_bf16: Bf16 = MinMax<Bf16> => Extremes<Bf16>, 8;
-    reduce_minmax_f32: f32 = MinMax<f32> => Extremes<f32>, 8 then 8;
-    reduce_minmax_f64: f64 = MinMax<f64> => Extremes<f64>, 4;
+    reduce_minmax_f32: f32 = MinMax<f32> => Extremes<f32>, 8 then 6;
+    reduce_minmax_f64: f64 = MinMax<f64> => Extremes<f64>, 4 then 2;
 
     reduce_maxabs_i8: i8 = MaxAbs<i8> => u8, 4;
     reduce_maxabs_i16: i16 = MaxAbs<i16> => u16, 4;

@@ -10,7 +10,7 @@ unary! {
     reduce_sum_u8: u8 = Sum<u8> => u64, 8;
     reduce_sum_i16: i16 = Sum<i16> => i64, 8;
     reduce_sum_u16: u16 = Sum<u16> => u64, 8;
-    reduce_sum_i32: i32 = Sum<i32> => i64, 8 then 8;
+    reduce_sum_i32: i32 = Sum<i32> => i64, 8;
     reduce_sum_u32: u32 = Sum<u32> => u64, 8;
     reduce_sum_u64: u64 = Sum<u64> => u64, 8;
     reduce_sum_u128: u128 = Sum<u128> => u128, 8;
@@ -39,7 +39,7 @@ unary! {
 
     reduce_wide_f16: F16 = WideSum<F16> => f64, 8;
     reduce_wide_bf16: Bf16 = WideSum<Bf16> => f64, 8;
-    reduce_wide_f32: f32 = WideSum<f32> => f64, 8 then 8;
+    reduce_wide_f32: f32 = WideSum<f32> => f64, 8 then 6;
 
     reduce_checked_i64: i64 = Exact<i64> => i128, 4;
     reduce_checked_u64: u64 = Exact<u64> => u128, 4;

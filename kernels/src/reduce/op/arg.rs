@@ -58,8 +58,8 @@ impl<R: Rank> Words for Best<R> {
         Self { rank, position: Position { block, number } }
     }
 
-    // All but the block, which may be there to make an even number: that is read faster.
-    const IN_SLOT: usize = (R::COUNT + 1).next_multiple_of(2);
+    // All but the block.
+    const IN_SLOT: usize = R::COUNT + 1;
     #[inline(always)]
     fn from_slot(get: &impl Fn(usize) -> u32, block: u32) -> Self {
         Self { rank: R::from_words(get), position: Position { block, number: get(R::COUNT) } }
@@ -133,14 +133,19 @@ impl<T: Item, O: Order> Reduction for Arg<T, O> {
         if is_before((b.rank, order(b.position)), (a.rank, order(a.position))) { b } else { a }
     }
     #[inline(always)]
-    unsafe fn redux(acc: Self::Acc, of_blocks: bool) -> Option<Self::Acc> {
+    fn append(a: Self::Acc, b: Self::Acc) -> Self::Acc {
+        if b.rank < a.rank { b } else { a }
+    }
+    const IS_IDEMPOTENT: bool = true;
+    #[inline(always)]
+    unsafe fn redux(acc: Self::Acc, by_block: bool) -> Option<Self::Acc> {
         // SAFETY: the caller's word, and the branch is taken by all lanes.
         unsafe {
             let rank = acc.rank.redux_min()?;
             let Position { block, number } = acc.position;
             let mut is_best = acc.rank == rank;
             let mut first = block;
-            if of_blocks {
+            if by_block {
                 first = Rank::redux_min(if is_best { block } else { u32::MAX })?;
                 is_best &= block == first;
             }

@@ -88,7 +88,7 @@ impl<T: Unsigned, O: Bitwise> Reduction for Bits<T, O> {
         T::of_key(acc)
     }
     #[inline(always)]
-    unsafe fn redux(acc: T::Key, _of_blocks: bool) -> Option<T::Key> {
+    unsafe fn redux(acc: T::Key, _by_block: bool) -> Option<T::Key> {
         // SAFETY: the caller's word, and the architecture has it.
         (target::arch() >= 800).then(|| Words::from_words(&|i| unsafe { O::redux(acc.word(i)) }))
     }

@@ -68,8 +68,9 @@ impl<T: Item, O: Order, M: Measure<T>> Reduction for Extreme<T, O, M> {
     fn combine(a: Self::Acc, b: Self::Acc) -> Self::Acc {
         lower(a, b)
     }
+    const IS_IDEMPOTENT: bool = true;
     #[inline(always)]
-    unsafe fn redux(acc: Self::Acc, _of_blocks: bool) -> Option<Self::Acc> {
+    unsafe fn redux(acc: Self::Acc, _by_block: bool) -> Option<Self::Acc> {
         // SAFETY: the caller's word.
         unsafe { acc.redux_min() }
     }
@@ -127,8 +128,9 @@ impl<T: Item> Reduction for MinMax<T> {
     fn combine(a: Self::Acc, b: Self::Acc) -> Self::Acc {
         (lower(a.0, b.0), lower(a.1, b.1))
     }
+    const IS_IDEMPOTENT: bool = true;
     #[inline(always)]
-    unsafe fn redux((min, max): Self::Acc, _of_blocks: bool) -> Option<Self::Acc> {
+    unsafe fn redux((min, max): Self::Acc, _by_block: bool) -> Option<Self::Acc> {
         // SAFETY: the caller's word.
         unsafe { Some((min.redux_min()?, max.redux_min()?)) }
     }
