@@ -162,7 +162,7 @@ const fn one_each(up_to: u64, threads: u32) -> Row {
 
 /// Up to 2 MiB, whatever is done with them. A single block has nothing to combine with others; else about as many blocks as there
 /// are multiprocessors are best, or half as many. All tables are from the measurements in bench/NOTEBOOK.md (attempts 11, 23, 24,
-/// 28, 33, 37 and 38).
+/// 28, 33 and 38).
 const SMALL: [Row; 5] = [
     row(1 << 12, Threads::OneBlock, 8, false),
     row(1 << 14, Threads::Fixed(128), 2, false),
