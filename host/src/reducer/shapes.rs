@@ -125,10 +125,19 @@ impl Shape {
 struct Row {
     /// Packs of all inputs together.
     up_to: u64,
-    threads: Threads,
-    packs: Packs,
+    cut: Cut,
     /// Whether the last block has no packs and only combines.
     extra: bool,
+}
+
+/// How an input is cut into blocks.
+#[derive(Clone, Copy, Debug)]
+enum Cut {
+    /// So many threads, and packs for each of them.
+    PacksEach(Threads, u32),
+    /// Blocks of so many threads, one for each multiprocessor. None is left over then: the blocks of the next launch, which are
+    /// given out while these are busy, would gather there, two or more on one multiprocessor, and all would wait for them.
+    OneBlockEach(u32),
 }
 
 /// Threads of a block.
@@ -141,23 +150,12 @@ enum Threads {
     OneBlockEach,
 }
 
-/// Packs of a block.
-#[derive(Clone, Copy, Debug)]
-enum Packs {
-    /// So many for each thread.
-    OfThread(u32),
-    /// As many as give each multiprocessor one block.
-    OneBlockEach,
-}
-
 const fn row(up_to: u64, threads: Threads, each: u32, extra: bool) -> Row {
-    Row { up_to, threads, packs: Packs::OfThread(each), extra }
+    Row { up_to, cut: Cut::PacksEach(threads, each), extra }
 }
 
-/// Blocks of so many threads, one for each multiprocessor. None is left over then: the blocks of the next launch, which are given
-/// out while these are busy, would gather there, two or more on one multiprocessor, and all would wait for them.
 const fn one_each(up_to: u64, threads: u32) -> Row {
-    Row { up_to, threads: Threads::Fixed(threads), packs: Packs::OneBlockEach, extra: false }
+    Row { up_to, cut: Cut::OneBlockEach(threads), extra: false }
 }
 
 /// Up to 2 MiB, whatever is done with them. A single block has nothing to combine with others; else about as many blocks as there
@@ -171,51 +169,41 @@ const SMALL: [Row; 5] = [
     row(1 << 17, Threads::OneBlockEach, 8, false),
 ];
 
-/// More than that: where the input is no longer in the cache, the more blocks there are, the larger they should be.
-const PLAIN: [Row; 4] = [
-    one_each(1 << 21, 512),
+/// Up to 16 or 32 MiB, and up to 64 where there is more to do for an element: a block for each multiprocessor.
+const MIDDLE: [Row; 1] = [one_each(1 << 21, 512)];
+const MIDDLE_PLAIN_FAST: [Row; 1] = [one_each(1 << 20, 512)];
+const MIDDLE_DOUBLE: [Row; 2] = [one_each(1 << 20, 512), one_each(1 << 21, 1024)];
+const MIDDLE_DOUBLE_FAST: [Row; 2] = [one_each(1 << 20, 512), one_each(1 << 22, 1024)];
+
+/// Both extremes of 64 bits, and whatever is done with 128: so much arithmetic wants all the warps there are, and the last one to
+/// read no more than 128 results, which are long.
+const MIDDLE_WIDE: [Row; 4] = [
+    row(1 << 18, Threads::OneBlockEach, 8, false),
+    row(1 << 19, Threads::OneBlockEach, 4, false),
+    row(1 << 20, Threads::OneBlockEach, 8, false),
+    one_each(1 << 22, 1024),
+];
+
+/// More than that: the more blocks there are, the larger they should be.
+const PLAIN: [Row; 3] = [
     row(1 << 22, Threads::Fixed(256), 8, false),
     row(1 << 25, Threads::Fixed(512), 8, true),
     row(u64::MAX, Threads::Fixed(1024), 8, true),
 ];
 
 /// The same where the memory is faster (an H200): blocks that stay for some rounds spare their beginnings and ends.
-const PLAIN_FAST: [Row; 5] = [
-    one_each(1 << 20, 512),
+const PLAIN_FAST: [Row; 4] = [
     row(1 << 22, Threads::Fixed(256), 8, false),
     row(1 << 23, Threads::Fixed(512), 8, true),
     row(1 << 26, Threads::Fixed(512), 16, true),
     row(u64::MAX, Threads::Fixed(512), 32, true),
 ];
 
-/// Two inputs where the memory is faster.
-const PAIR_FAST: [Row; 5] = [one_each(1 << 21, 512), PLAIN_FAST[1], PLAIN_FAST[2], PLAIN_FAST[3], PLAIN_FAST[4]];
-
 /// What has more to do for an element, and more at its end, should stay longer.
-const DOUBLE: [Row; 4] = [
-    one_each(1 << 20, 512),
-    one_each(1 << 21, 1024),
-    row(1 << 24, Threads::Fixed(512), 8, true),
-    row(u64::MAX, Threads::Fixed(1024), 16, true),
-];
+const DOUBLE: [Row; 2] = [row(1 << 24, Threads::Fixed(512), 8, true), row(u64::MAX, Threads::Fixed(1024), 16, true)];
 
 /// The same where the memory is faster.
-const DOUBLE_FAST: [Row; 3] =
-    [one_each(1 << 20, 512), one_each(1 << 22, 1024), row(u64::MAX, Threads::Fixed(512), 32, true)];
-
-/// Both extremes of 64 bits, and whatever is done with 128: so much arithmetic wants all the warps there are, and the last one to
-/// read no more than 128 results, which are long.
-const WIDE: [Row; 6] = [
-    row(1 << 18, Threads::OneBlockEach, 8, false),
-    row(1 << 19, Threads::OneBlockEach, 4, false),
-    row(1 << 20, Threads::OneBlockEach, 8, false),
-    one_each(1 << 22, 1024),
-    DOUBLE[2],
-    DOUBLE[3],
-];
-
-/// The same where the memory is faster.
-const WIDE_FAST: [Row; 5] = [WIDE[0], WIDE[1], WIDE[2], WIDE[3], DOUBLE_FAST[2]];
+const DOUBLE_FAST: [Row; 1] = [row(u64::MAX, Threads::Fixed(512), 32, true)];
 
 /// Blocks that clear and merge a table in shared memory should be few.
 const EXACT: [Row; 5] = [
@@ -227,20 +215,18 @@ const EXACT: [Row; 5] = [
 ];
 
 /// The tables for a kernel, one behind the other.
-const fn tables(class: Class, element_bytes: u64, is_fast: bool) -> [&'static [Row]; 2] {
+const fn tables(class: Class, element_bytes: u64, is_fast: bool) -> [&'static [Row]; 3] {
     let is_wide = element_bytes >= if matches!(class, Class::Extremes) { 8 } else { 16 };
-    let small: &[Row] = if matches!(class, Class::Exact) { &[] } else { &SMALL };
-    let large: &[Row] = match (class, is_fast) {
-        (Class::Exact, _) => &EXACT,
-        (_, false) if is_wide => &WIDE,
-        (_, true) if is_wide => &WIDE_FAST,
-        (Class::Plain | Class::Pair, false) => &PLAIN,
-        (Class::Plain, true) => &PLAIN_FAST,
-        (Class::Pair, true) => &PAIR_FAST,
-        (Class::Indexed | Class::Extremes, false) => &DOUBLE,
-        (Class::Indexed | Class::Extremes, true) => &DOUBLE_FAST,
-    };
-    [small, large]
+    match (class, is_fast) {
+        (Class::Exact, _) => [&[], &[], &EXACT],
+        (_, false) if is_wide => [&SMALL, &MIDDLE_WIDE, &DOUBLE],
+        (_, true) if is_wide => [&SMALL, &MIDDLE_WIDE, &DOUBLE_FAST],
+        (Class::Plain | Class::Pair, false) => [&SMALL, &MIDDLE, &PLAIN],
+        (Class::Plain, true) => [&SMALL, &MIDDLE_PLAIN_FAST, &PLAIN_FAST],
+        (Class::Pair, true) => [&SMALL, &MIDDLE, &PLAIN_FAST],
+        (Class::Indexed | Class::Extremes, false) => [&SMALL, &MIDDLE_DOUBLE, &DOUBLE],
+        (Class::Indexed | Class::Extremes, true) => [&SMALL, &MIDDLE_DOUBLE_FAST, &DOUBLE_FAST],
+    }
 }
 
 /// The launch for an input.
@@ -255,22 +241,22 @@ const fn tables(class: Class, element_bytes: u64, is_fast: bool) -> [&'static [R
 pub fn shape(input: Extent, class: Class, machine: &Machine) -> Shape {
     let packs = input.packs();
     let all_packs = packs.saturating_mul(if class == Class::Pair { 2 } else { 1 });
-    let [small, large] = tables(class, input.element_bytes, machine.has_fast_memory());
-    let row = small.iter().chain(large).find(|row| all_packs <= row.up_to).unwrap_or(&large[large.len() - 1]);
+    let tables @ [.., large] = tables(class, input.element_bytes, machine.has_fast_memory());
+    let row = tables.into_iter().flatten().find(|row| all_packs <= row.up_to).unwrap_or(&large[large.len() - 1]);
 
     let reach = packs.saturating_add(input.skew());
     let multiprocessors = u64::from(machine.multiprocessors);
-    let above = |threads: u64, least, most| threads.next_power_of_two().clamp(least, most) as u32;
-    let block_for = |each: u32| match row.threads {
-        Threads::Fixed(threads) => threads,
-        Threads::OneBlock => above(packs.div_ceil(4), 128, 512),
-        Threads::OneBlockEach => above(packs.div_ceil(u64::from(each) * multiprocessors), 128, 1024),
-    };
-    let (block, mut span) = match row.packs {
-        Packs::OfThread(each) => (block_for(each), u64::from(block_for(each)) * u64::from(each)),
-        Packs::OneBlockEach => {
-            (block_for(1), reach.div_ceil(multiprocessors).next_multiple_of(LINE_BYTES / PACK_BYTES))
+    let (block, mut span) = match row.cut {
+        Cut::PacksEach(threads, each) => {
+            let above = |threads: u64, least, most| threads.next_power_of_two().clamp(least, most) as u32;
+            let block = match threads {
+                Threads::Fixed(threads) => threads,
+                Threads::OneBlock => above(packs.div_ceil(4), 128, 512),
+                Threads::OneBlockEach => above(packs.div_ceil(u64::from(each) * multiprocessors), 128, 1024),
+            };
+            (block, u64::from(block) * u64::from(each))
         }
+        Cut::OneBlockEach(block) => (block, reach.div_ceil(multiprocessors).next_multiple_of(LINE_BYTES / PACK_BYTES)),
     };
     while reach.div_ceil(span) >= MOST_BLOCKS {
         span *= 2;

@@ -19,11 +19,9 @@ macro_rules! unary {
         #[allow(improper_ctypes_definitions)]
         pub unsafe fn $name(input: *const $t, n: usize, span: usize, keep: f32, output: *mut $raw, slots: *mut u64) {
             type Meet = $crate::exports::reduce::either!($($meet)?);
+            const REST: usize = $crate::exports::reduce::behind!($($rest)?);
             // SAFETY: the caller's contract is the callee's.
-            unsafe {
-                const REST: usize = $crate::exports::reduce::behind!($loads $(then $rest)?);
-                $crate::reduce::grid::unary::<$t, $op, Meet, $loads, REST>(input, n, span, keep, output, slots)
-            }
+            unsafe { $crate::reduce::grid::unary::<$t, $op, Meet, $loads, REST>(input, n, span, keep, output, slots) }
         }
     )*};
 }
@@ -71,12 +69,12 @@ macro_rules! either {
     };
 }
 
-/// The number of loads behind whole rounds.
+/// The number of loads behind whole rounds: the one given, or [the usual one](unary).
 macro_rules! behind {
-    ($loads:literal) => {
+    () => {
         4
     };
-    ($loads:literal then $rest:literal) => {
+    ($rest:literal) => {
         $rest
     };
 }

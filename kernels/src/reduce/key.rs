@@ -1,6 +1,6 @@
 //! How elements are compared.
 //!
-//! A thread compares floats by PTX `min` and `max`. Accumulators are *ranks*: integers that are smaller the better the key is, by
+//! A thread compares floats by PTX `min` and `max`, and doubles whose index it keeps by comparisons. Accumulators are *ranks*: integers that are smaller the better the key is, by
 //! whatever order. So one comparison orders numbers, zeros and NaNs, and `redux.sync` does it for a warp.
 
 use super::unroll::{each, tree};
@@ -219,6 +219,7 @@ macro_rules! floats {
                 let picked = pick(taken, key, kept.to_words());
                 (Self::from_words(&|i| picked[i]), taken)
             }
+            // As `min` finds the best of the pack, it finds the better one of that and the kept one too.
             #[inline(always)]
             fn keep_all<O: Order>(kept: Self, count: usize, get: impl Fn(usize) -> Self) -> (Self, bool) {
                 let best = kept.better::<O>(tree(count, get, Self::better::<O>));

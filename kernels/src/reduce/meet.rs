@@ -41,7 +41,7 @@ const MOST_SLOTS: usize = 5;
 fn group<A: Words>() -> usize {
     match slot_words::<A>() {
         _ if target::arch() < 900 => 1,
-        1 | 2 => 5,
+        1 | 2 => MOST_SLOTS,
         3 | 4 => 4,
         _ => 2,
     }
