@@ -11,7 +11,7 @@ use std::{
 use cuda_builder::manifest::{FILE_NAME, Module, sha256_hex};
 use serde_json::Value as Json;
 use support::{Run, Sandbox, device_flag};
-use warpfold::{
+use warpfold_lab::{
     device::{Device, DeviceChoice},
     ptx::PtxLibrary,
 };

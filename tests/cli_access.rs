@@ -7,7 +7,7 @@ use std::fs;
 use cuda_builder::manifest::{FILE_NAME, Module, sha256_hex};
 use serde_json::Value as Json;
 use support::{Run, Sandbox, device_flag};
-use warpfold::{access::Pattern, ptx::PtxLibrary};
+use warpfold_lab::{access::Pattern, ptx::PtxLibrary};
 
 fn access(line: &str) -> Run {
     Sandbox::new().tool("access", line.split_whitespace())

@@ -5,7 +5,7 @@ mod support;
 use cuda_builder::manifest::{FILE_NAME, sha256_hex};
 use serde_json::Value as Json;
 use support::{Run, Sandbox};
-use warpfold::{ptx::PtxLibrary, variant::Variant};
+use warpfold_lab::{ptx::PtxLibrary, variant::Variant};
 
 /// A kernel's module, changed, in a fresh sandbox.
 fn with_ptx(kernel: &str, change: impl Fn(&str) -> String) -> Sandbox {

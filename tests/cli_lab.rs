@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use cuda_builder::manifest::{FILE_NAME as MANIFEST, sha256_hex};
 use serde_json::{Value as Json, json};
 use support::{Run, Sandbox, device_flag};
-use warpfold::{
+use warpfold_lab::{
     device::{Device, DeviceChoice},
     ladder::HISTORY,
     ptx::PtxLibrary,

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use cuda_builder::manifest::{FILE_NAME, sha256_hex};
 use serde_json::{Value as Json, json};
 use support::{Run, Sandbox};
-use warpfold::{element::ElementType, op::Op, ptx::PtxLibrary, variant::Variant};
+use warpfold_lab::{element::ElementType, op::Op, ptx::PtxLibrary, variant::Variant};
 
 fn json(run: &Run) -> Json {
     assert_eq!(run.status, Some(0), "{run}");

@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::Value as Json;
 use support::{Run, Sandbox, device_flag};
-use warpfold::transpose::Variant;
+use warpfold_lab::transpose::Variant;
 
 fn json(run: &Run) -> Json {
     assert_eq!(run.status, Some(0), "{run}");

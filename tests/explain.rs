@@ -8,7 +8,7 @@ use cuda_builder::manifest::{FILE_NAME, sha256_hex};
 use roxmltree::{Document, Node};
 use serde_json::Value as Json;
 use support::{Run, Sandbox};
-use warpfold::{
+use warpfold_lab::{
     element::{Element, ElementType, Values},
     explain::{Array, LECTURE_VALUES, Picture, Request, Step, explain, parse_values},
     op::Op,

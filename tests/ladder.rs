@@ -6,8 +6,8 @@ mod support;
 use std::env;
 
 use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
-use support::{devices, library};
-use warpfold::{
+use support::{Launch, devices, library};
+use warpfold_lab::{
     device::{Arg, Device},
     element::{Element, ElementType, Value, Values},
     input::generate,
@@ -292,7 +292,7 @@ fn sum_at<T: Element>(device: &Device, library: &PtxLibrary, variant: Variant, o
     let args: Vec<Arg> = variant.parameters().iter().map(argument).collect();
     let ptx = library.find(&plan.kernel, device.info().compute_capability).unwrap();
     let kernel = device.load(&ptx.file, &ptx.text).unwrap().kernel(&plan.kernel).unwrap();
-    device.launch(&kernel, stage.shape, &args).unwrap();
+    device.start(&kernel, stage.shape, &args).unwrap();
     output.copy_to_host().unwrap().into_iter().fold(zero, |sum, left| sum.combine(Op::Sum, left)).value()
 }
 

@@ -1,6 +1,6 @@
 //! The compiler must not optimise the lesson away: what each rung teaches is still in its PTX.
 
-use warpfold::{
+use warpfold_lab::{
     element::ElementType,
     op::Op,
     ptx::PtxLibrary,

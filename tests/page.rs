@@ -11,7 +11,7 @@ use std::{env, fs, path::Path};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chromium::Chromium;
 use serde_json::{Value as Json, json};
-use warpfold::{
+use warpfold_lab::{
     element::{ElementType, Values},
     explain::{LECTURE_VALUES, Request, explain, parse_values},
     op::Op,

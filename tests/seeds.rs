@@ -3,7 +3,7 @@
 mod support;
 
 use support::{devices, library};
-use warpfold::{
+use warpfold_lab::{
     element::{Element, Value, Values},
     launch::{DeviceLimits, Finish, Plan, Problem, Request, plan},
     op::Op,

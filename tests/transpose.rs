@@ -4,7 +4,7 @@
 mod support;
 
 use support::{devices, library};
-use warpfold::{
+use warpfold_lab::{
     device::{Device, DeviceKind, Instrument, Seen},
     reduce::Runs,
     transpose::{ElementType, Matrix, Moves, Plan, Problem, Transposer, Variant, plan},

@@ -78,7 +78,7 @@ pub trait Element: Pod + PartialEq + PartialOrd + fmt::Debug + Send + Sync {
     /// minimumNumber and maximumNumber, for which a number wins over a NaN and -0 is less than +0.
     ///
     /// ```
-    /// use warpfold::{element::Element, op::Op};
+    /// use warpfold_lab::{element::Element, op::Op};
     /// assert_eq!(i32::MAX.combine(Op::Sum, 1), i32::MIN);
     /// assert_eq!(f32::NAN.combine(Op::Min, 3.0), 3.0);
     /// ```

@@ -118,11 +118,11 @@ pub enum InputError {
 ///   of the type.
 ///
 /// ```
-/// use warpfold::{element::{ElementType, Values}, input::generate, op::Op};
+/// use warpfold_lab::{element::{ElementType, Values}, input::generate, op::Op};
 ///
 /// let Values::F32(values) = generate(ElementType::F32, Op::Sum, 1000, 7)? else { unreachable!() };
 /// assert!(values.iter().all(|x| (-1.0..1.0).contains(x)));
-/// # Ok::<(), warpfold::input::InputError>(())
+/// # Ok::<(), warpfold_lab::input::InputError>(())
 /// ```
 ///
 /// # Errors
@@ -214,7 +214,7 @@ impl InputFile {
     /// Opens a `.npy` file (by its name, or by its first bytes) or a file of raw little-endian elements.
     ///
     /// ```
-    /// use warpfold::{element::{ElementType, Values}, input::InputFile};
+    /// use warpfold_lab::{element::{ElementType, Values}, input::InputFile};
     ///
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("two");

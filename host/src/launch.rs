@@ -364,7 +364,7 @@ pub fn check(problem: &Problem, request: &Request) -> Result<(), PlanError> {
 /// allocated to find out.
 ///
 /// ```
-/// use warpfold::{element::ElementType, launch::*, op::Op, variant::Variant};
+/// use warpfold_lab::{element::ElementType, launch::*, op::Op, variant::Variant};
 ///
 /// let problem = Problem { variant: Variant::CompletelyUnrolled, op: Op::Sum, element: ElementType::I32, n: 1 << 22 };
 /// let limits = DeviceLimits {

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 /// An associative, commutative operation (on floats: up to rounding).
 ///
 /// ```
-/// use warpfold::op::Op;
+/// use warpfold_lab::op::Op;
 /// assert_eq!("prod".parse(), Ok(Op::Prod));
 /// assert_eq!("mean".parse::<Op>().unwrap_err().to_string(), "unknown operation 'mean': it is one of sum, min, max, prod");
 /// ```

@@ -4,7 +4,7 @@
 //! All launches of a reduction are summed: those that combine the partial results of earlier ones count as well.
 //!
 //! ```
-//! use warpfold::{device::*, element::*, launch::*, op::Op, profile::*, ptx::PtxLibrary, reduce::*, variant::Variant};
+//! use warpfold_lab::{device::*, element::*, launch::*, op::Op, profile::*, ptx::PtxLibrary, reduce::*, variant::Variant};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let (library, device) = (PtxLibrary::embedded()?, Device::simulator_with(Instrument::Count));

@@ -23,9 +23,9 @@ pub fn folder(given: Option<&Path>) -> Option<PathBuf> {
 /// from `kernels/src/`. `None` for all other files.
 ///
 /// ```
-/// let rung = warpfold::ptx::source("kernels/src/ladder/reduce3.rs").expect("it is in the repository");
+/// let rung = warpfold_lab::ptx::source("kernels/src/ladder/reduce3.rs").expect("it is in the repository");
 /// assert!(rung.starts_with("//! Rung 3: sequential addressing."));
-/// assert_eq!(warpfold::ptx::source("core/src/ptr/mut_ptr.rs"), None);
+/// assert_eq!(warpfold_lab::ptx::source("core/src/ptr/mut_ptr.rs"), None);
 /// ```
 pub fn source(file: &str) -> Option<&'static str> {
     EMBEDDED_SOURCES.iter().find(|(name, _)| *name == file).map(|(_, text)| *text)
@@ -164,11 +164,11 @@ impl PtxLibrary {
     /// The PTX that holds a kernel, of the highest architecture that a device of this compute capability takes.
     ///
     /// ```
-    /// use warpfold::ptx::PtxLibrary;
+    /// use warpfold_lab::ptx::PtxLibrary;
     ///
     /// let ptx = PtxLibrary::embedded()?.find("reduce3_sum_i32", (9, 0))?;
     /// assert!(ptx.text.contains(".visible .entry reduce3_sum_i32("));
-    /// # Ok::<(), warpfold::ptx::PtxError>(())
+    /// # Ok::<(), warpfold_lab::ptx::PtxError>(())
     /// ```
     ///
     /// # Errors

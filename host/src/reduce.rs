@@ -135,7 +135,7 @@ impl<'a> Runner<'a> {
     /// See [`ReduceError`].
     ///
     /// ```
-    /// use warpfold::{device::*, element::*, launch::*, op::Op, ptx::PtxLibrary, reduce::*, variant::Variant};
+    /// use warpfold_lab::{device::*, element::*, launch::*, op::Op, ptx::PtxLibrary, reduce::*, variant::Variant};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let device = Device::open(DeviceChoice::Simulator)?;
@@ -264,7 +264,9 @@ impl<T: Element> Room<T> {
         for (index, stage) in plan.stages.iter().enumerate() {
             let target = self.results[index % 2].address();
             let args = self.arguments(plan.problem.variant, stage, source, target);
-            device.launch(kernel, stage.shape, &args)?;
+            // SAFETY: the kernel reads the elements of the stage from `source`, which holds them, and writes
+            // its outputs to `target`, which has room for them, as the plan has computed.
+            unsafe { device.launch(kernel, stage.shape, &args)? };
             source = target;
         }
         Ok(())

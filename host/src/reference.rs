@@ -65,7 +65,7 @@ impl Reference {
     /// The reference for `values` reduced by `op` in a tree of the given depth. No values give the identity.
     ///
     /// ```
-    /// use warpfold::{element::{Value, Values}, op::Op, reference::Reference};
+    /// use warpfold_lab::{element::{Value, Values}, op::Op, reference::Reference};
     ///
     /// let reference = Reference::new(&Values::F32(vec![1e8, 1.0, -1e8]), Op::Sum, 2);
     /// assert_eq!(reference.value().as_float(), Some(1.0));
@@ -86,7 +86,7 @@ impl Reference {
     /// The reference for `values` reduced as planned: [`Self::new`], and what the atomics of an `f32` sum flush.
     ///
     /// ```
-    /// use warpfold::{element::*, launch::*, op::Op, reference::Reference, variant::Variant};
+    /// use warpfold_lab::{element::*, launch::*, op::Op, reference::Reference, variant::Variant};
     ///
     /// let limits = DeviceLimits {
     ///     multiprocessors: 132,

@@ -36,7 +36,7 @@ impl Times {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use warpfold::report::Times;
+    /// use warpfold_lab::report::Times;
     ///
     /// let times = Times::new(&[5, 1, 3].map(Duration::from_micros)).unwrap();
     /// assert_eq!((times.median, times.reps), (Duration::from_micros(3), 3));
@@ -357,6 +357,7 @@ mod tests {
         DeviceInfo {
             name: "Test device".into(),
             kind,
+            ordinal: None,
             compute_capability: (9, 0),
             memory_bytes: 1 << 30,
             multiprocessors: 132,

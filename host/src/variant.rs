@@ -537,7 +537,7 @@ impl Variant {
     /// The name of its kernel for an operation, a type and a block size.
     ///
     /// ```
-    /// use warpfold::{element::ElementType, op::Op, variant::Variant};
+    /// use warpfold_lab::{element::ElementType, op::Op, variant::Variant};
     /// assert_eq!(Variant::Sequential.kernel(Op::Max, ElementType::F64, 128), "reduce3_max_f64");
     /// assert_eq!(Variant::CompletelyUnrolled.kernel(Op::Sum, ElementType::I32, 256), "reduce6_sum_i32_b256");
     /// ```

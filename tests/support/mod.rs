@@ -7,50 +7,17 @@ use std::{
     env,
     ffi::OsStr,
     fmt,
-    io::{self, Write as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    sync::Once,
 };
 
-use warpfold::{
-    device::{Device, DeviceChoice},
-    ptx::{self, DIR_VARIABLE, PtxLibrary},
-};
+use warpfold_lab::ptx::{self, DIR_VARIABLE, PtxLibrary};
 
-/// The variable that forces one device.
-pub(crate) const DEVICE_VARIABLE: &str = "WARPFOLD_DEVICE";
+#[allow(unused_imports, reason = "each test binary uses a part of it")]
+pub(crate) use on::{DEVICE_VARIABLE, Launch, devices, note_once};
 
-/// The devices to test on: the simulator, and the GPU if there is one; or what `WARPFOLD_DEVICE` names (`both` is the two
-/// of them), which must then be there.
-pub(crate) fn devices() -> Vec<Device> {
-    let open =
-        |choice| Device::open(choice).unwrap_or_else(|error| panic!("{DEVICE_VARIABLE} demands {choice}: {error}"));
-    match env::var(DEVICE_VARIABLE).as_deref() {
-        Ok("cuda") => vec![open(DeviceChoice::Cuda)],
-        Ok("sim") => vec![open(DeviceChoice::Simulator)],
-        Ok("both") => vec![open(DeviceChoice::Simulator), open(DeviceChoice::Cuda)],
-        Ok(other) => panic!("{DEVICE_VARIABLE} is '{other}': it must be cuda, sim or both"),
-        Err(_) => {
-            let mut devices = vec![open(DeviceChoice::Simulator)];
-            match Device::open(DeviceChoice::Cuda) {
-                Ok(gpu) => devices.push(gpu),
-                Err(error) => note_once(format_args!("the tests on a GPU did not run: {error}")),
-            }
-            devices
-        }
-    }
-}
-
-/// Writes a line to stderr once, also where the test harness captures what tests print: a part that did not run is not to
-/// pass unseen.
-pub(crate) fn note_once(text: fmt::Arguments<'_>) {
-    static NOTE: Once = Once::new();
-    NOTE.call_once(|| {
-        // In one piece: the harness writes between pieces.
-        let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
-    });
-}
+#[path = "../../crates/warpfold/tests/support/mod.rs"]
+mod on;
 
 /// The `--device` of tests that need any one device.
 pub(crate) fn device_flag() -> String {

@@ -16,7 +16,7 @@ use anyhow::{Context, ensure};
 use bench::{Times, gb_per_s};
 use clap::Parser;
 use serde_json::{Value as Json, json};
-use warpfold::{
+use warpfold_lab::{
     device::{Arg, Buffer, Device, DeviceChoice, DeviceKind, Kernel, LaunchShape, Pod},
     element::ElementType,
     launch::{self, Problem, Request, Stage},
@@ -310,7 +310,8 @@ impl Bench<'_> {
             Parameter::Counter => Arg::Pointer(buffers.counter.address()),
         };
         let args: Vec<Arg> = launch.variant.parameters().iter().map(argument).collect();
-        Ok(self.device.launch(kernel, launch.stage.shape, &args)?)
+        // SAFETY: the buffers are as long as the stage of the plan asks for.
+        Ok(unsafe { self.device.launch(kernel, launch.stage.shape, &args)? })
     }
 
     /// Runs the kernel once and adds what it leaves.

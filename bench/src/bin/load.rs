@@ -6,7 +6,7 @@ use std::{path::PathBuf, time::Instant};
 
 use anyhow::Context;
 use clap::Parser;
-use warpfold::{
+use warpfold_lab::{
     device::{Device, DeviceChoice},
     ptx::PtxLibrary,
 };

@@ -15,7 +15,7 @@ use anyhow::{Context, ensure};
 use bench::{Times, gb_per_s};
 use clap::Parser;
 use serde_json::{Value as Json, json};
-use warpfold::{
+use warpfold_lab::{
     device::{Arg, Buffer, Device, DeviceChoice, DeviceError, DeviceKind, Dim3, Kernel, Module},
     ptx::PtxLibrary,
     transpose::{ElementType, Matrix, Moves, Plan, Problem, Variant, plan},
@@ -264,10 +264,12 @@ impl Bench<'_> {
         let shape = plan.shape.expect("the matrix is not empty");
         let (rows, cols) = (Arg::U32(plan.problem.rows as u32), Arg::U32(plan.problem.cols as u32));
         if plan.problem.variant.facts().moves == Moves::TransposesInPlace {
-            return self.device.launch(kernel, shape, &[Arg::Pointer(output.address()), rows]);
+            // SAFETY: the buffer holds the square matrix that the kernel transposes.
+            return unsafe { self.device.launch(kernel, shape, &[Arg::Pointer(output.address()), rows]) };
         }
         let args = [Arg::Pointer(input.address()), Arg::Pointer(output.address()), rows, cols];
-        self.device.launch(kernel, shape, &args)
+        // SAFETY: both buffers hold the elements of the whole matrix.
+        unsafe { self.device.launch(kernel, shape, &args) }
     }
 
     /// The times of a copy, and of each contender and its twin.

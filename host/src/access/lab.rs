@@ -9,7 +9,7 @@ use super::{
     words::{check, sums},
 };
 use crate::{
-    device::{Arg, Buffer, Device, Kernel, LaunchShape, Module, Seen},
+    device::{Arg, Buffer, Device, DeviceError, Kernel, LaunchShape, Module, Seen},
     ptx::PtxLibrary,
     reduce::Runs,
     report::Times,
@@ -248,7 +248,7 @@ impl<'a> Site<'a> {
         let kernel = self.kernel(name)?;
         let Some(runs) = self.runs else {
             self.device.take_observations();
-            self.device.launch(&kernel, shape, args)?;
+            self.launch(&kernel, shape, args)?;
             let mut counters = Counters::default();
             for observation in self.device.take_observations() {
                 if let Seen::Counted(profile) = observation.seen {
@@ -258,9 +258,9 @@ impl<'a> Site<'a> {
             return Ok(Ran { counters, time: None });
         };
         for _ in 0..runs.warm_up {
-            self.device.launch(&kernel, shape, args)?;
+            self.launch(&kernel, shape, args)?;
         }
-        let time = |_| self.device.time(|| self.device.launch(&kernel, shape, args));
+        let time = |_| self.device.time(|| self.launch(&kernel, shape, args));
         let times = (0..runs.timed).map(time).collect::<Result<Vec<_>, _>>()?;
         Ok(Ran { counters: Counters::default(), time: Times::new(&times).map(|times| times.median) })
     }
@@ -283,8 +283,15 @@ impl<'a> Site<'a> {
         let buffer = self.device.alloc::<u32>(len as usize)?;
         let kernel = self.kernel("access_fill")?;
         let args = [Arg::Pointer(buffer.address()), Arg::U64(len), Arg::U32(self.seed)];
-        self.device.launch(&kernel, self.shape(len, 1), &args)?;
+        self.launch(&kernel, self.shape(len, 1), &args)?;
         Ok(buffer)
+    }
+
+    /// Launches one of this lab's kernels.
+    fn launch(&self, kernel: &Kernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
+        // SAFETY: each experiment gives its kernel the buffers that it has made for it, with the number of
+        // elements that the kernel may touch.
+        unsafe { self.device.launch(kernel, shape, args) }
     }
 
     /// `len` words, all 0.

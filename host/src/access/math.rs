@@ -23,7 +23,7 @@ const COUNTED_ROUNDS: u32 = 16;
 /// How far `found` is from `exact`, in units of the last place that an `f32` of its size has.
 ///
 /// ```
-/// use warpfold::access::ulps;
+/// use warpfold_lab::access::ulps;
 /// assert_eq!(ulps(1.0 + f32::EPSILON, 1.0), 1.0);
 /// assert_eq!(ulps(f32::from_bits(1), 0.0), 1.0);
 /// ```

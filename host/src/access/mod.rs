@@ -5,8 +5,8 @@
 //! times are measured on a GPU, if there is one, and are left out where there is none. Each result is checked on the CPU.
 //!
 //! ```
-//! use warpfold::access::{Lab, Pattern, Request, Sweep};
-//! use warpfold::{device::*, ptx::PtxLibrary};
+//! use warpfold_lab::access::{Lab, Pattern, Request, Sweep};
+//! use warpfold_lab::{device::*, ptx::PtxLibrary};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let library = PtxLibrary::embedded()?;
@@ -16,7 +16,7 @@
 //! // Words 4 bytes apart: 32 lanes ask for 4 sectors of 32 bytes. 8 bytes apart: 8 sectors, half of each for nothing.
 //! let sectors = section.tables[0].rows.iter().map(|row| row[1].clone());
 //! assert_eq!(sectors.collect::<Vec<_>>(), [Cell::number(4.0, 2), Cell::number(8.0, 2)]);
-//! # use warpfold::output::Cell;
+//! # use warpfold_lab::output::Cell;
 //! # Ok(())
 //! # }
 //! ```

@@ -221,10 +221,13 @@ fn constant_words(library: &PtxLibrary, distinct: u32) -> Result<(u64, u64), Acc
     let no_kernel = || DeviceError::NoKernel { module: ptx.file.clone(), kernel: CONSTANT_KERNEL.to_owned() };
     let kernel = module.kernel(CONSTANT_KERNEL).ok_or_else(no_kernel)?;
     let memory = Memory::new(1 << 20);
-    let no_memory = |cause| DeviceError::SimulatedMemory { action: "allocate 128 bytes".to_owned(), cause };
+    let no_memory = |cause: simt::MemoryError| DeviceError::SimulatedMemory {
+        action: "allocate 128 bytes".to_owned(),
+        reason: cause.to_string(),
+    };
     let output = memory.alloc(128).map_err(no_memory)?;
     let args = [simt::Arg::Pointer(output), simt::Arg::U32(distinct), simt::Arg::U32(COUNTED_ROUNDS)];
-    let failed = |error| DeviceError::Fault(Box::new(error));
+    let failed = |error: simt::LaunchError| DeviceError::Fault(error.into());
     let trace =
         simt::trace(kernel, &LaunchConfig::new(1, 32), &args, &memory, &TraceOptions::default()).map_err(failed)?;
     let phases = trace.blocks.iter().flat_map(|block| &block.phases);

@@ -106,7 +106,7 @@ pub fn written(result: io::Result<()>) -> Result<(), Failure> {
 /// A whole number from 0: digits, with `_` between them if wanted, or a power such as `2^22`. `flag` and `example` are for the message.
 ///
 /// ```
-/// # use warpfold::cli::whole;
+/// # use warpfold_lab::cli::whole;
 /// assert_eq!(whole("--n", "4_194_304", "2^22").unwrap(), whole("--n", "2^22", "2^22").unwrap());
 /// assert!(whole("--n", "-1", "2^22").is_err());
 /// ```

@@ -5,7 +5,7 @@
 //! kernel gives a wrong picture.
 //!
 //! ```
-//! use warpfold::{element::Values, explain::{Request, explain}, op::Op, ptx::PtxLibrary, variant::Variant};
+//! use warpfold_lab::{element::Values, explain::{Request, explain}, op::Op, ptx::PtxLibrary, variant::Variant};
 //!
 //! let values = Values::I32(vec![3, 1, 4, 1]);
 //! let request = Request { variant: Variant::Sequential, op: Op::Sum, block: None };
@@ -25,6 +25,7 @@ use std::fmt;
 use simt::{LaunchConfig, Memory, Module, PhaseEnd, TraceOptions};
 
 use crate::{
+    device::Dim3,
     element::{Element, ElementType, Value, Values, with_slice},
     launch::{self, DeviceLimits, Finish, Plan, PlanError, Problem},
     op::Op,
@@ -259,10 +260,10 @@ pub struct Picture {
 /// Reads values, with spaces or commas between them.
 ///
 /// ```
-/// use warpfold::{element::ElementType, explain::parse_values};
+/// use warpfold_lab::{element::ElementType, explain::parse_values};
 /// assert_eq!(parse_values("1, -2 3", ElementType::I32)?.len(), 3);
 /// assert_eq!(parse_values("1.5", ElementType::I32).unwrap_err().to_string(), "value '1.5': it must be a number that i32 holds");
-/// # Ok::<(), warpfold::explain::ExplainError>(())
+/// # Ok::<(), warpfold_lab::explain::ExplainError>(())
 /// ```
 ///
 /// # Errors
@@ -334,7 +335,7 @@ fn explain_slice<T: Element>(
         let config = LaunchConfig {
             dynamic_shared_bytes: stage.shape.shared_bytes,
             budget: Some(BUDGET),
-            ..LaunchConfig::new(stage.shape.grid, stage.shape.block)
+            ..LaunchConfig::new(of_simulator(stage.shape.grid), of_simulator(stage.shape.block))
         };
         let args = [simt::Arg::Pointer(source), simt::Arg::Pointer(target), simt::Arg::U64(stage.inputs)];
         let before = read(source, stage.inputs)?;
@@ -396,4 +397,9 @@ fn plan<T: Element>(request: &Request, n: usize) -> Result<Plan, ExplainError> {
     let block = block.unwrap_or_else(|| needed.clamp(blocks.min.into(), blocks.max.into()));
     let request = launch::Request { block: Some(block), grid: None, finish: Finish::Relaunch };
     Ok(launch::plan(&problem, &request, &LIMITS)?)
+}
+
+/// An extent as the simulator's crate spells it.
+fn of_simulator(Dim3 { x, y, z }: Dim3) -> simt::Dim3 {
+    simt::Dim3::new(x, y, z)
 }

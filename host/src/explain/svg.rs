@@ -78,7 +78,7 @@ impl Picture {
     /// `id` names it in a [`Document`](output::Document).
     ///
     /// ```
-    /// use warpfold::{element::Values, explain::{Request, explain}, op::Op, ptx::PtxLibrary, variant::Variant};
+    /// use warpfold_lab::{element::Values, explain::{Request, explain}, op::Op, ptx::PtxLibrary, variant::Variant};
     ///
     /// let request = Request { variant: Variant::Sequential, op: Op::Sum, block: None };
     /// let explained = explain(&PtxLibrary::embedded()?, &request, &Values::I32(vec![3, 1, 4, 1]))?;

@@ -5,7 +5,7 @@
 //! figures are times; on the simulator, whose times say nothing about a GPU, they are counters beside the model's ideal.
 //!
 //! ```
-//! use warpfold::{device::*, element::ElementType, ladder::*, op::Op, ptx::PtxLibrary, reduce::Runs, variant::Variant};
+//! use warpfold_lab::{device::*, element::ElementType, ladder::*, op::Op, ptx::PtxLibrary, reduce::Runs, variant::Variant};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let (library, device) = (PtxLibrary::embedded()?, Device::simulator_with(Instrument::Count));

@@ -67,7 +67,7 @@ impl Side {
 /// See [`LadderError`]; the device's interruption is [`ReduceError::Interrupted`].
 ///
 /// ```
-/// use warpfold::{device::*, element::ElementType, ladder::quiz, ptx::PtxLibrary};
+/// use warpfold_lab::{device::*, element::ElementType, ladder::quiz, ptx::PtxLibrary};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let device = Device::simulator_with(Instrument::Count);

@@ -7,6 +7,7 @@ fn h100() -> DeviceInfo {
     DeviceInfo {
         name: "NVIDIA H100 80GB HBM3".into(),
         kind: DeviceKind::Cuda,
+        ordinal: Some(0),
         compute_capability: (9, 0),
         memory_bytes: 80 << 30,
         multiprocessors: 132,

@@ -1,7 +1,7 @@
 //! What a command shows that has more than one result: one [`Document`], in six [`Format`]s.
 //!
 //! ```
-//! use warpfold::output::{Axis, Cell, Chart, Column, Document, Format, Kind, Series, Table};
+//! use warpfold_lab::output::{Axis, Cell, Chart, Column, Document, Format, Kind, Series, Table};
 //!
 //! let columns = vec![Column::new("rung", "rung"), Column::new("gb_per_s", "bandwidth").in_unit("GB/s")];
 //! let mut table = Table::new("ladder", "The ladder", columns);

@@ -82,7 +82,7 @@ impl Column {
     /// A column without a unit.
     ///
     /// ```
-    /// use warpfold::output::Column;
+    /// use warpfold_lab::output::Column;
     /// assert_eq!(Column::new("time_us", "median").in_unit("us").head(), "median (us)");
     /// ```
     pub fn new(key: impl Into<String>, heading: impl Into<String>) -> Self {
@@ -108,7 +108,7 @@ impl Cell {
     /// A number that is shown with some decimals.
     ///
     /// ```
-    /// use warpfold::output::Cell;
+    /// use warpfold_lab::output::Cell;
     /// assert_eq!(Cell::number(10_234.567, 1).show(), "10 234.6");
     /// assert_eq!(Cell::number(f64::NAN, 1).show(), "");
     /// ```

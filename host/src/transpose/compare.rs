@@ -29,7 +29,7 @@ const TILES: u64 = 128;
 /// warp's accesses are as long and as aligned.
 ///
 /// ```
-/// use warpfold::transpose::counted_extent;
+/// use warpfold_lab::transpose::counted_extent;
 /// assert_eq!([1, 1024, 4000, 4096, 4097].map(counted_extent), [1, 1024, 544, 512, 513]);
 /// ```
 pub fn counted_extent(extent: u64) -> u64 {

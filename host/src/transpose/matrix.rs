@@ -103,7 +103,7 @@ impl Matrix {
     /// If there are not as many bytes as the matrix has.
     ///
     /// ```
-    /// use warpfold::transpose::{ElementType, Matrix, Moves};
+    /// use warpfold_lab::transpose::{ElementType, Matrix, Moves};
     ///
     /// let matrix = Matrix::new(ElementType::U8, 2, 2, vec![1, 2, 3, 4]);
     /// assert_eq!(matrix.difference(Moves::Transposes, &[1, 3, 2, 4]), None);

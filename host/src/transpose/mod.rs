@@ -7,7 +7,7 @@
 //! A transposition moves elements and computes nothing, so it depends on their width alone: 1, 2, 4, 8 or 16 bytes.
 //!
 //! ```
-//! use warpfold::{device::*, ptx::PtxLibrary, reduce::Runs, transpose::*};
+//! use warpfold_lab::{device::*, ptx::PtxLibrary, reduce::Runs, transpose::*};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let device = Device::open(DeviceChoice::Simulator)?;

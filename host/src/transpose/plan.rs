@@ -130,7 +130,7 @@ pub fn check(problem: &Problem, tile: Option<u64>) -> Result<u32, PlanError> {
 /// for, `memory` the bytes that are free on the device.
 ///
 /// ```
-/// use warpfold::transpose::*;
+/// use warpfold_lab::transpose::*;
 ///
 /// let problem = Problem { variant: Variant::SharedCopy, element: ElementType::F32, rows: 4000, cols: 4096 };
 /// let plan = plan(&problem, None, 80 << 30)?;

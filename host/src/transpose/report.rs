@@ -201,6 +201,7 @@ mod tests {
         DeviceInfo {
             name: "Test device".into(),
             kind,
+            ordinal: None,
             compute_capability: (9, 0),
             memory_bytes: 1 << 40,
             multiprocessors: 132,

@@ -248,7 +248,7 @@ impl Variant {
     /// The name of its kernel.
     ///
     /// ```
-    /// use warpfold::transpose::{ElementType, Variant};
+    /// use warpfold_lab::transpose::{ElementType, Variant};
     /// assert_eq!(Variant::SharedCopy.kernel(ElementType::F32, 32), "transpose_shared_copy_b4_t32");
     /// ```
     pub fn kernel(self, element: ElementType, tile: u32) -> String {

@@ -168,7 +168,7 @@ impl Cache {
     ///
     /// ```
     /// let folder = tempfile::tempdir()?;
-    /// let cache = warpfold::tune::Cache::in_folder(folder.path());
+    /// let cache = warpfold_lab::tune::Cache::in_folder(folder.path());
     /// assert!(cache.load()?.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

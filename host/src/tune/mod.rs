@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use warpfold::{element::ElementType, launch::*, op::Op, tune::*, variant::Variant};
+//! use warpfold_lab::{element::ElementType, launch::*, op::Op, tune::*, variant::Variant};
 //!
 //! let problem = Problem { variant: Variant::MultipleElements, op: Op::Sum, element: ElementType::I32, n: 1 << 24 };
 //! let limits = DeviceLimits {

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail, ensure};
 use rand::{Rng, SeedableRng, rngs::StdRng, seq::SliceRandom};
-use warpfold::{element::Values, op::Op, reference::Reference};
+use warpfold_lab::{element::Values, op::Op, reference::Reference};
 
 /// Numbers are held in units of `2^-64` while they are made.
 const UNIT: i32 = -64;

@@ -15,7 +15,7 @@ use bench::{Times, gb_per_s, peers::PeerLibrary};
 use clap::Parser;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
-use warpfold::{
+use warpfold_lab::{
     device::{Buffer, Device, DeviceChoice, Stream},
     output::{Cell, Column, Document, Format, Table},
 };

@@ -33,12 +33,13 @@ impl<O: Operation<f32, Arity = Single, Output: Into<f64>>> Method for Ours<O> {
     }
 
     fn start(&self, input: &Buffer<f32>, stream: &Stream) -> anyhow::Result<()> {
-        Ok(self.reducer.reduce_into(input, &mut *self.out.borrow_mut(), stream)?)
+        self.reducer.reduce_into(input, &mut *self.out.borrow_mut(), stream)?;
+        Ok(())
     }
 
     fn result(&self, n: usize) -> anyhow::Result<f64> {
         let raw = self.out.borrow().copy_to_host()?[0];
-        Ok(Reducer::<f32, O>::finish(raw, n as u64)?.into())
+        Ok(O::finish(raw, n as u64)?.into())
     }
 }
 
@@ -46,7 +47,7 @@ fn ours<O: Operation<f32, Arity = Single, Output: Into<f64>>>(
     device: &Device,
     name: &'static str,
 ) -> anyhow::Result<Box<dyn Method>> {
-    Ok(Box::new(Ours::<O> { name, reducer: Reducer::new(device)?, out: RefCell::new(device.alloc(1)?) }))
+    Ok(Box::new(Ours::<O> { name, reducer: device.reducer(O::default())?, out: RefCell::new(device.alloc(1)?) }))
 }
 
 /// The reducer's own, the default first.

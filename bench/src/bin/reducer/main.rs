@@ -16,7 +16,7 @@ use anyhow::{Context, ensure};
 use bench::peers::PeerLibrary;
 use clap::Parser;
 use half::{bf16, f16};
-use warpfold::{
+use warpfold_lab::{
     device::{Device, DeviceChoice, DeviceKind, Module},
     output::Format,
     ptx::PtxLibrary,
@@ -199,8 +199,7 @@ impl Bench {
                     (case.op, case.element, case.n, case.offset) == (Operation::Sum, Element::F32, 1 << 10, 0);
                 if is_small && self.device.info().kind == DeviceKind::Cuda {
                     let ours = &*contenders[0];
-                    report.overhead =
-                        Some(overhead::measure(&self.device, &self.library, &self.lab, (case, &input), ours)?);
+                    report.overhead = Some(overhead::measure(&self.device, &self.lab, (case, &input), ours)?);
                 }
             }
         }

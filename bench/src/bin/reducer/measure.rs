@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 
 use anyhow::Context;
 use bench::Times;
-use warpfold::{
+use warpfold_lab::{
     device::{Arg, Buffer, Device, DeviceKind, Graph, Kernel, LaunchShape, Stream},
     ptx::PtxLibrary,
 };
@@ -141,7 +141,8 @@ impl Lab {
             Arg::Pointer(self.flush_output.address()),
             Arg::U64(self.flushed.len() as u64),
         ];
-        Ok(self.stream.launch(&self.flush, LaunchShape::linear(FLUSH_BLOCKS, 256, 1024), &args)?)
+        // SAFETY: the kernel reads as many elements as it is told, and writes one for each block.
+        Ok(unsafe { self.stream.launch(&self.flush, LaunchShape::linear(FLUSH_BLOCKS, 256, 1024), &args)? })
     }
 
     /// Checks the contenders' results, then measures all of them.
@@ -196,8 +197,10 @@ impl Lab {
 
     /// Ten calls, one for each part, or all for the one that there is.
     fn capture(&self, contender: &dyn Contender, calls: &[Call]) -> anyhow::Result<Graph> {
-        self.device
-            .capture(|stream| calls.iter().cycle().take(GRAPH_CALLS).try_for_each(|call| contender.call(*call, stream)))
+        let (graph, ()) = self.device.capture(|stream| {
+            calls.iter().cycle().take(GRAPH_CALLS).try_for_each(|call| contender.call(*call, stream))
+        })?;
+        Ok(graph)
     }
 
     /// The times of one call, for each contender: none for those that have no graph, if graphs are measured.

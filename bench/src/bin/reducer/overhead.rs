@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use bench::Times;
-use warpfold::{device::Device, ptx::PtxLibrary};
+use warpfold::{device::Device, testing::kernels};
 
 use crate::{
     cases::Case,
@@ -38,13 +38,14 @@ pub(crate) struct Overhead {
 /// Measures it with a case that one block does, so that the device keeps up with the host.
 pub(crate) fn measure(
     device: &Device,
-    library: &PtxLibrary,
     lab: &Lab,
     (case, input): (&Case, &Input),
     ours: &dyn Contender,
 ) -> anyhow::Result<Overhead> {
     let kernel = format!("reduce_{}_{}", case.op.name(), case.element.name());
-    let ptx = library.find(&kernel, device.info().compute_capability)?;
+    let embedded = kernels().find(|embedded| embedded.name() == kernel);
+    let ptx = embedded.and_then(|embedded| embedded.text(device.info().compute_capability));
+    let ptx = ptx.with_context(|| format!("there is no kernel {kernel} for this device"))?;
     let (output, mut slots) = (device.alloc::<u64>(8)?, device.alloc::<u64>(1 << 19)?);
     slots.fill_bytes(0)?;
     let part = parts(case, Cache::Warm)[0];
@@ -53,7 +54,7 @@ pub(crate) fn measure(
     let keep = 1.0f32.to_bits().into();
     let args = vec![call.input, call.n, packs, keep, output.address(), slots.address()];
     let stream = lab.stream.raw().context("a bare launch needs a GPU")?;
-    let mut bare = BareLaunch::new(&ptx.text, &kernel, BLOCK, args, stream)?;
+    let mut bare = BareLaunch::new(&ptx, &kernel, BLOCK, args, stream)?;
     let mut through_library = || ours.call(call, &lab.stream);
     // SAFETY: input, number, span, keep, output and slots are the parameters of every kernel of the reducer, and all of this
     // memory outlives the last synchronisation below.

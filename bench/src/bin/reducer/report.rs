@@ -6,7 +6,7 @@ use anyhow::Context;
 use bench::{Times, gb_per_s};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
-use warpfold::output::{Cell, Column, Document, Table};
+use warpfold_lab::output::{Cell, Column, Document, Table};
 
 use crate::{
     cases::Case,

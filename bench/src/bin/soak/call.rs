@@ -7,9 +7,9 @@ use half::{bf16, f16};
 use rand::{Rng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use warpfold::{
-    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, CheckedSum, CompensatedSum, Count, Device,
-    Dot, Error, Input, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, Norm2, Operation, Product, RawSlice,
-    Reducer, SquaredDistance, Stream, Sum, SumAbs, SumSquares, View, WideSum, WrappingSum,
+    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, CheckedSum, CompensatedSum, CountNonzero,
+    Device, Dot, Error, Input, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, Norm2, Operation, Product,
+    RawSlice, Reducer, SquaredDistance, Stream, Sum, SumAbs, SumSquares, View, WideSum, WrappingSum,
     reducer::{Arity, DeviceInput, Pair, Single},
 };
 
@@ -54,7 +54,7 @@ kinds! {
     ArgMax: i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 f16 bf16 f32 f64;
     ArgMinimum: i32 f16 bf16 f32 f64;
     ArgMaximum: i32 f16 bf16 f32 f64;
-    Count: i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 f16 bf16 f32 f64;
+    CountNonzero: i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 f16 bf16 f32 f64;
     Any: i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 f16 bf16 f32 f64;
     All: i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 f16 bf16 f32 f64;
     BitAnd: i8 u8 i16 u16 i32 u32 i64 u64 i128 u128;
@@ -163,7 +163,7 @@ where
     O: Expect<T, Arity: Route<T>>,
 {
     let len = length(lane.most_bits, rng);
-    let reducer = Reducer::<T, O>::new(lane.device)?;
+    let reducer = lane.device.reducer::<T, _>(O::default())?;
     let a = Elements::<T>::draw::<O>(lane.device, len, rng)?;
     let b = Elements::<T>::draw::<O>(lane.device, len, rng)?;
     let test = Test { lane, reducer, a, b };
@@ -197,7 +197,7 @@ where
 
     fn judge(&self, part: &Part, result: &Result<O::Output, Error>) -> anyhow::Result<()> {
         let (a, b) = (&self.a.integers[part.first.clone()], &self.b.integers[part.second.clone()]);
-        let agrees = if a.is_empty() && O::nothing().is_none() {
+        let agrees = if a.is_empty() && O::identity().is_none() {
             matches!(result, Err(Error::Empty { .. }))
         } else {
             O::agrees(result, a, b)
@@ -225,7 +225,7 @@ where
     /// Parts that have a result, and room for it.
     fn parts(&self, rng: &mut ChaCha8Rng) -> Vec<Part> {
         let parts = (0..rng.random_range(1..=4)).map(|_| Part::draw(self.len(), rng));
-        parts.filter(|part| !part.first.is_empty() || O::nothing().is_some()).collect()
+        parts.filter(|part| !part.first.is_empty() || O::identity().is_some()).collect()
     }
 
     fn judge_all(&self, parts: &[Part], raws: Vec<O::Raw>) -> anyhow::Result<()> {
@@ -251,7 +251,7 @@ where
             return Ok(());
         }
         let mut rooms = self.lane.device.alloc::<O::Raw>(parts.len())?;
-        let graph = self.lane.device.capture(|stream| {
+        let (graph, ()) = self.lane.device.capture(|stream| {
             for (i, part) in parts.iter().enumerate() {
                 self.reducer.reduce_into(self.input(part), rooms.view_mut(i..=i), stream)?;
             }

@@ -1,8 +1,8 @@
 //! What each operation must give for small integers, in plain Rust.
 
 use warpfold::{
-    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, CheckedSum, CompensatedSum, Count, Dot,
-    Error, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, Norm2, Operation, Product, SquaredDistance, Sum,
+    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, CheckedSum, CompensatedSum, CountNonzero,
+    Dot, Error, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, Norm2, Operation, Product, SquaredDistance, Sum,
     SumAbs, SumSquares, WideSum, WrappingSum,
 };
 
@@ -71,7 +71,7 @@ exact! {
     ArgMaximum [, Output = warpfold::Indexed<T>]: |found, a, b| {
         found.value.exact() == wide(a).max() && Some(found.index) == first_index(a, a.iter().max())
     };
-    Count [, Output = u64]: |count, a, b| *count == a.iter().filter(|value| **value != 0).count() as u64;
+    CountNonzero [, Output = u64]: |count, a, b| *count == a.iter().filter(|value| **value != 0).count() as u64;
     Any [, Output = bool]: |any, a, b| *any == a.iter().any(|value| *value != 0);
     All [, Output = bool]: |all, a, b| *all == a.iter().all(|value| *value != 0);
     BitAnd [, Output = T]: |bits, a, b| bits.exact() == cut::<T>(wide(a).fold(-1, |x, y| x & y));

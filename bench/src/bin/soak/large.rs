@@ -3,7 +3,7 @@
 use anyhow::ensure;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use warpfold::{ArgMax, Buffer, Count, Device, MinMax, Reducer, Sum};
+use warpfold::{ArgMax, Buffer, CountNonzero, Device, MinMax, Sum};
 
 use crate::{
     call::Lane,
@@ -65,7 +65,7 @@ impl<T: Sample> Repeating<T> {
         Sum: warpfold::Operation<T, Output = T::Wide, Arity = warpfold::reducer::Single>,
         MinMax: warpfold::Operation<T, Output = warpfold::Extremes<T>, Arity = warpfold::reducer::Single>,
         ArgMax: warpfold::Operation<T, Output = warpfold::Indexed<T>, Arity = warpfold::reducer::Single>,
-        Count: warpfold::Operation<T, Output = u64, Arity = warpfold::reducer::Single>,
+        CountNonzero: warpfold::Operation<T, Output = u64, Arity = warpfold::reducer::Single>,
     {
         let len = self.buffer.len();
         let start = rng.random_range(0..self.period);
@@ -80,21 +80,21 @@ impl<T: Sample> Repeating<T> {
         let greatest = self.period as i128 - 1 + self.least;
         let (op, right) = match rng.random_range(0..4) {
             0 => {
-                let sum = Reducer::<T, Sum>::new(lane.device)?.reduce(view)?;
+                let sum = lane.device.reducer::<T, _>(Sum)?.reduce(view)?;
                 ("Sum", sum.exact() == Some(total(&|x| x)))
             }
             1 => {
-                let both = Reducer::<T, MinMax>::new(lane.device)?.reduce(view)?;
+                let both = lane.device.reducer::<T, _>(MinMax)?.reduce(view)?;
                 ("MinMax", both.min.exact() == Some(self.least) && both.max.exact() == Some(greatest))
             }
             2 => {
-                let found = Reducer::<T, ArgMax>::new(lane.device)?.reduce(view)?;
+                let found = lane.device.reducer::<T, _>(ArgMax)?.reduce(view)?;
                 let first = (0..self.period).find(|i| value(*i) == greatest);
                 ("ArgMax", found.value.exact() == Some(greatest) && Some(found.index as usize) == first)
             }
             _ => {
-                let count = Reducer::<T, Count>::new(lane.device)?.reduce(view)?;
-                ("Count", i128::from(count) == total(&|x| i128::from(x != 0)))
+                let count = lane.device.reducer::<T, _>(CountNonzero)?.reduce(view)?;
+                ("CountNonzero", i128::from(count) == total(&|x| i128::from(x != 0)))
             }
         };
         ensure!(

@@ -22,10 +22,10 @@ use clap::Parser;
 use rand::{Rng, RngCore, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use warpfold::{
-    Buffer, Device, DeviceChoice,
-    cli::{self, Failure, failed},
-    device::DeviceKind,
+    Buffer, Device,
+    device::{DeviceChoice, DeviceKind},
 };
+use warpfold_lab::cli::{self, Failure, failed};
 
 use call::{KINDS, Lane};
 use large::Large;
@@ -85,6 +85,10 @@ impl Sizes {
 }
 
 fn run(args: &Args) -> Result<(), Failure> {
+    if let Some(folder) = warpfold_lab::ptx::folder(None) {
+        // SAFETY: whoever names a folder of kernels to be soaked wants to see what becomes of them.
+        unsafe { warpfold::testing::use_kernels_of(&folder) };
+    }
     let open = || Device::open(args.device).map_err(failed);
     let device = open()?;
     if let Some(note) = device.fallback_note() {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
-use warpfold::{
+use warpfold_lab::{
     access::{Pattern, Request, Sweep},
     cli::{EXIT_STATUS, GenerateArgs, Output, OutputArgs, whole},
     device::DeviceChoice,

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::anyhow;
 use clap::{CommandFactory, Parser};
-use warpfold::{
+use warpfold_lab::{
     access::{AccessError, Lab, Pattern},
     cli::{Failure, Progress, exit, failed, interruptible, note, open_device, refused, written},
     device::{Device, DeviceKind, Instrument},

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
-use warpfold::{
+use warpfold_lab::{
     cli::{EXIT_STATUS, GenerateArgs, whole},
     device::DeviceChoice,
     element::ElementType,

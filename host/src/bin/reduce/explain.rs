@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, anyhow};
 use clap::Args;
-use warpfold::{
+use warpfold_lab::{
     cli::{Failure, failed, refused, whole, written},
     element::ElementType,
     explain::{self, ExplainError, LECTURE_VALUES, MAX_VALUES, explain as follow, parse_values},

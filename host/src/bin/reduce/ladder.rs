@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use clap::Args;
-use warpfold::{
+use warpfold_lab::{
     cli::{Failure, Output, OutputArgs, Progress, failed, refused, whole},
     device::DeviceKind,
     element::ElementType,

@@ -16,7 +16,7 @@ use std::{
 
 use anyhow::anyhow;
 use clap::{CommandFactory as _, Parser};
-use warpfold::{
+use warpfold_lab::{
     cli::{Failure, Findings, Progress, exit, failed, interruptible, open_device, refused, written},
     device::{Device, Instrument},
     element::{ElementType, Values},

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use warpfold::{
+use warpfold_lab::{
     cli::{Failure, failed, interruptible, note, open_device, refused, whole},
     device::{Device, DeviceChoice, DeviceInfo, DeviceKind, Instrument},
     element::ElementType,

@@ -1,6 +1,6 @@
 //! The explain pictures of a page.
 
-use warpfold::{
+use warpfold_lab::{
     element::ElementType,
     explain::{LECTURE_VALUES, Request, explain, parse_values},
     op::Op,

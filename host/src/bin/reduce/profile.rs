@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use simt::occupancy::Gpu;
-use warpfold::{
+use warpfold_lab::{
     cli::{Failure, Progress, failed, interruptible, refused, whole, written},
     device::{Device, Instrument},
     element::ElementType,

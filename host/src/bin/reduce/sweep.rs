@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use warpfold::{
+use warpfold_lab::{
     cli::{Failure, Output, OutputArgs, Progress, note, refused, whole},
     device::DeviceKind,
     ladder::{Bench, Climb, Event, LadderError, climb, sweep_document},

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use clap::Args;
-use warpfold::{
+use warpfold_lab::{
     cli::{Failure, Output, OutputArgs, Progress, failed, note, open_device, refused, whole},
     device::{Device, DeviceChoice, DeviceKind},
     element::Values,

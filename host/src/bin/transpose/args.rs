@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
-use warpfold::{
+use warpfold_lab::{
     cli::{EXIT_STATUS, GenerateArgs, whole},
     device::DeviceChoice,
     transpose::{ElementType, Variant},

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use warpfold::{
+use warpfold_lab::{
     cli::{Failure, OutputArgs, Progress, failed, open_device, refused},
     reduce::Runs,
     transpose::{CompareError, Comparison, TransposeError},
@@ -56,10 +56,10 @@ pub(crate) struct CompareArgs {
 pub(crate) fn compare(args: CompareArgs) -> Result<(), Failure> {
     let rows = extent("--rows", Some(&args.rows)).map_err(refused)?.unwrap_or_default();
     let cols = extent("--cols", args.cols.as_deref()).map_err(refused)?.unwrap_or(rows);
-    let element = args.element.parse().map_err(|error: warpfold::transpose::UnknownType| refused(error))?;
+    let element = args.element.parse().map_err(|error: warpfold_lab::transpose::UnknownType| refused(error))?;
     let tile = tile(args.tile.as_deref()).map_err(refused)?;
     let reps = reps(args.reps.as_deref()).map_err(refused)?;
-    let choice = args.device.parse().map_err(|error: warpfold::device::UnknownDevice| refused(error))?;
+    let choice = args.device.parse().map_err(|error: warpfold_lab::device::UnknownDevice| refused(error))?;
     let output = args.output.resolve().map_err(refused)?;
     if rows == 0 || cols == 0 {
         return Err(refused(CompareError::Nothing { rows, cols }));

@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::anyhow;
 use clap::{CommandFactory, Parser};
-use warpfold::{
+use warpfold_lab::{
     cli::{Failure, Findings, Progress, exit, failed, interruptible, open_device, refused, written},
     device::{Device, Instrument},
     ptx::{self, PtxError, PtxLibrary},

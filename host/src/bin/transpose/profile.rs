@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 use clap::Args;
-use warpfold::{
+use warpfold_lab::{
     cli::{Failure, OutputArgs, Progress, failed, interruptible, refused, whole},
     device::{Device, Instrument, Seen},
     output::{Column, Document, Table},

@@ -1,0 +1,75 @@
+//! Embeds the committed PTX of the production kernels, compressed: writes a module with one static
+//! for each kernel, which `src/ptx.rs` includes.
+//!
+//! A file is called `reduce_<op>_<type>.<arch>.ptx` and holds the kernel `reduce_<op>_<type>`. Its
+//! static is `<op>::<type>`. Each kernel is a static of its own, because the linker then leaves out
+//! the kernels that a program never names.
+
+use std::{
+    collections::BTreeMap,
+    env,
+    error::Error,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// The level of compression. Level 6 takes two seconds in a build script without optimisation; the
+/// levels above it gain less than one percent.
+const LEVEL: u8 = 6;
+
+/// The architectures of one kernel, each with the file that holds its PTX.
+type Images = BTreeMap<u32, PathBuf>;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("ptx");
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+
+    let mut operations: BTreeMap<String, BTreeMap<String, Images>> = BTreeMap::new();
+    for entry in fs::read_dir(&folder)? {
+        let path = entry?.path();
+        if path.extension().is_none_or(|extension| extension != "ptx") {
+            continue;
+        }
+        let (operation, element, arch) =
+            parse(&path).ok_or_else(|| format!("{}: a name of no kernel", path.display()))?;
+        operations.entry(operation).or_default().entry(element).or_default().insert(arch, path);
+    }
+
+    let mut source = String::new();
+    let mut all = String::new();
+    for (operation, elements) in operations {
+        writeln!(source, "#[allow(non_upper_case_globals)]\npub(crate) mod {operation} {{")?;
+        for (element, images) in elements {
+            writeln!(source, "    pub(crate) static {element}: super::EmbeddedKernel = super::EmbeddedKernel {{")?;
+            writeln!(source, "        name: \"reduce_{operation}_{element}\",\n        images: &[")?;
+            for (arch, path) in images {
+                let text = fs::read(&path)?;
+                let packed = out.join(format!("{operation}_{element}.{arch}"));
+                fs::write(&packed, miniz_oxide::deflate::compress_to_vec(&text, LEVEL))?;
+                writeln!(
+                    source,
+                    "            super::Image {{ capability: ({}, {}), text_bytes: {}, packed: include_bytes!({:?}) }},",
+                    arch / 10,
+                    arch % 10,
+                    text.len(),
+                    packed.display().to_string()
+                )?;
+            }
+            writeln!(source, "        ],\n    }};")?;
+            writeln!(all, "    &{operation}::{element},")?;
+        }
+        writeln!(source, "}}")?;
+    }
+    writeln!(source, "#[cfg(feature = \"testing\")]\npub(crate) static ALL: &[&EmbeddedKernel] = &[\n{all}];")?;
+    fs::write(out.join("embedded.rs"), source)?;
+    Ok(())
+}
+
+/// Operation, element and architecture of `reduce_<op>_<type>.sm_<arch>.ptx`.
+fn parse(path: &Path) -> Option<(String, String, u32)> {
+    let (kernel, arch) = path.file_stem()?.to_str()?.rsplit_once('.')?;
+    let (operation, element) = kernel.strip_prefix("reduce_")?.rsplit_once('_')?;
+    Some((operation.to_owned(), element.to_owned(), arch.strip_prefix("sm_")?.parse().ok()?))
+}

@@ -1,0 +1,133 @@
+//! Memory of the device, owned.
+
+use std::{marker::PhantomData, ops::RangeBounds, sync::Arc};
+
+use super::{Core, DeviceError, Pod, View, ViewMut, allocation::Allocation, view::bounds};
+
+/// `len` values of type `T` in the device's global memory. `Send` and `Sync` where `T` is.
+///
+/// When the buffer is dropped its memory is freed, after the work that was given to the device
+/// before, on whichever stream. A [`Graph`](super::Graph) that reads or writes the buffer by a safe
+/// call keeps the memory until the graph itself is dropped.
+///
+/// ```
+/// use warpfold::Device;
+///
+/// let device = Device::simulator();
+/// let mut buffer = device.upload(&[1u32, 2, 3, 4])?;
+/// assert_eq!(buffer.view(1..3).copy_to_host()?, [2, 3]);
+/// buffer.view_mut(2..).copy_from_host(&[7, 8])?;
+/// assert_eq!(buffer.copy_to_host()?, [1, 2, 7, 8]);
+/// # Ok::<(), warpfold::DeviceError>(())
+/// ```
+#[derive(Debug)]
+pub struct Buffer<T> {
+    allocation: Arc<Allocation>,
+    len: usize,
+    element: PhantomData<T>,
+}
+
+impl<T: Pod> Buffer<T> {
+    pub(super) fn new(core: &Arc<Core>, len: usize) -> Result<Self, DeviceError> {
+        let allocation = Allocation::new(core, len as u128 * size_of::<T>() as u128)?;
+        Ok(Self { allocation, len, element: PhantomData })
+    }
+
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no values.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Device address of the first value, for [`Arg::Pointer`](super::Arg::Pointer), a multiple of 256; 0 for an empty
+    /// buffer.
+    pub fn address(&self) -> u64 {
+        self.allocation.address()
+    }
+
+    /// Some of the values, from any element on.
+    ///
+    /// # Panics
+    ///
+    /// If the range does not lie within the buffer, as for slices.
+    pub fn view(&self, range: impl RangeBounds<usize>) -> View<'_, T> {
+        let range = bounds(range, self.len);
+        View::new(&self.allocation, self.address() + (range.start * size_of::<T>()) as u64, range.len())
+    }
+
+    /// Some of the values, to be overwritten.
+    ///
+    /// # Panics
+    ///
+    /// As [`view`](Self::view).
+    pub fn view_mut(&mut self, range: impl RangeBounds<usize>) -> ViewMut<'_, T> {
+        let range = bounds(range, self.len);
+        ViewMut::new(&self.allocation, self.address() + (range.start * size_of::<T>()) as u64, range.len())
+    }
+
+    /// Waits for all earlier work and copies the values to the host.
+    ///
+    /// # Errors
+    ///
+    /// A fault of an earlier launch; the driver's.
+    pub fn copy_to_host(&self) -> Result<Vec<T>, DeviceError> {
+        self.view(..).copy_to_host()
+    }
+
+    /// Waits for all earlier work and copies the values into `values`, page-locked or not.
+    ///
+    /// # Errors
+    ///
+    /// A length that differs from this buffer's; a fault of an earlier launch; the driver's.
+    pub fn copy_to_slice(&self, values: &mut [T]) -> Result<(), DeviceError> {
+        self.view(..).copy_to_slice(values)
+    }
+
+    /// Overwrites the whole buffer with `values`.
+    ///
+    /// # Errors
+    ///
+    /// A length that differs from this buffer's; the driver's.
+    pub fn copy_from_host(&mut self, values: &[T]) -> Result<(), DeviceError> {
+        self.view_mut(..).copy_from_host(values)
+    }
+
+    /// Overwrites the whole buffer with the values of `source`, without passing through the host.
+    ///
+    /// # Errors
+    ///
+    /// A length that differs from this buffer's; a buffer of another device; the driver's.
+    pub fn copy_from(&mut self, source: &Self) -> Result<(), DeviceError> {
+        self.view_mut(..).copy_from(source)
+    }
+
+    /// Sets every byte of the buffer.
+    ///
+    /// # Errors
+    ///
+    /// The driver's.
+    pub fn fill_bytes(&mut self, byte: u8) -> Result<(), DeviceError> {
+        self.view_mut(..).fill_bytes(byte)
+    }
+
+    /// The core of the device that the buffer belongs to.
+    pub(super) fn core(&self) -> &Arc<Core> {
+        self.allocation.core()
+    }
+}
+
+impl<'a, T: Pod> From<&'a Buffer<T>> for View<'a, T> {
+    fn from(buffer: &'a Buffer<T>) -> Self {
+        buffer.view(..)
+    }
+}
+
+impl<'a, T: Pod> From<&'a mut Buffer<T>> for ViewMut<'a, T> {
+    fn from(buffer: &'a mut Buffer<T>) -> Self {
+        buffer.view_mut(..)
+    }
+}

@@ -1,0 +1,317 @@
+//! The CUDA backend: the first GPU. `cust` finds it, allocates, copies and loads modules; streams, events, graphs and launches
+//! go to the driver directly, as `cust` lacks some of it and knows only the error codes of CUDA 11.
+//!
+//! The primary context is made current before each call, so that any thread may use a device. Streams are ordered with the
+//! legacy default stream, on which the plain copies run.
+
+use std::{
+    cell::Cell,
+    ffi::{c_int, c_uint, c_void},
+    ptr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use cuda_driver::DriverError;
+use cust::{
+    context::{Context, CurrentContext},
+    device::{self, DeviceAttribute},
+    error::CudaError,
+    memory::{
+        CopyDestination, DevicePointer, DeviceSlice, cuda_free, cuda_free_locked, cuda_malloc, cuda_malloc_locked,
+        mem_get_info,
+    },
+};
+
+use self::{
+    driver::failed,
+    stream::{GpuEvent, GpuStream, LEGACY_STREAM, SpareEvent},
+};
+
+use super::{
+    DeviceError, DeviceInfo, DeviceKind,
+    backend::{Backend, BackendEvent as _, BackendStream, LoadedModule, Purpose},
+};
+
+mod driver;
+mod module;
+mod stream;
+
+pub(super) fn open(ordinal: u32) -> Result<Arc<dyn Backend>, DeviceError> {
+    let devices = count()?;
+    if ordinal >= devices {
+        let reason = format!("there is no device {ordinal}: the driver counts {devices}, from 0");
+        return Err(DeviceError::NoCuda { reason });
+    }
+    let gpu = Gpu::new(ordinal).map_err(failed(format!("set up CUDA device {ordinal}")))?;
+    Ok(Arc::new(gpu))
+}
+
+/// The number of devices, at least 1.
+pub(super) fn count() -> Result<u32, DeviceError> {
+    cuda_driver::status().map(|driver| driver.devices).map_err(|error| {
+        let reason = error.to_string();
+        match error {
+            DriverError::UnsupportedHost | DriverError::LibraryNotFound { .. } | DriverError::NoDevice { .. } => {
+                DeviceError::NoCuda { reason }
+            }
+            _ => DeviceError::DriverUnusable { reason },
+        }
+    })
+}
+
+#[derive(Debug)]
+struct Gpu {
+    info: DeviceInfo,
+    /// Whether the driver has `cuLaunchKernelEx`.
+    launches_ex: bool,
+    /// Never the same for two contexts of a process, which may well have the same address one after the other.
+    generation: u64,
+    /// At most as many as were used at a time.
+    events: Mutex<Vec<SpareEvent>>,
+    context: Context,
+}
+
+impl Drop for Gpu {
+    fn drop(&mut self) {
+        if self.make_current().is_ok() {
+            for SpareEvent(event) in self.events().drain(..) {
+                // SAFETY: made by `GpuEvent`, and used by nobody any more.
+                let _ = unsafe { driver::cuEventDestroy_v2(event) };
+            }
+        }
+    }
+}
+
+impl Gpu {
+    fn new(ordinal: u32) -> Result<Self, CudaError> {
+        static GENERATIONS: AtomicU64 = AtomicU64::new(1);
+
+        let device = device::Device::get_device(ordinal)?;
+        let context = Context::new(device)?;
+        CurrentContext::set_current(&context)?;
+        Ok(Self {
+            info: info(ordinal, device)?,
+            launches_ex: cuda_driver::has("cuLaunchKernelEx"),
+            generation: GENERATIONS.fetch_add(1, Relaxed),
+            events: Mutex::default(),
+            context,
+        })
+    }
+
+    /// Makes the context that of this thread. Asking whether it is costs less than setting it.
+    fn make_current(&self) -> Result<(), DeviceError> {
+        thread_local! {
+            static LAST: Cell<u64> = const { Cell::new(0) };
+        }
+        // What this thread set last may be gone and its address taken again; what it has now, other code may have set.
+        if LAST.get() == self.generation {
+            let mut current = ptr::null_mut();
+            // SAFETY: the pointer is to a live variable.
+            let code = unsafe { driver::cuCtxGetCurrent(&raw mut current) };
+            if code == 0 && current == self.context.as_raw().cast() {
+                return Ok(());
+            }
+        }
+        CurrentContext::set_current(&self.context).map_err(failed("select the CUDA device"))?;
+        LAST.set(self.generation);
+        Ok(())
+    }
+
+    fn events(&self) -> MutexGuard<'_, Vec<SpareEvent>> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether launches may [overlap](super::LaunchShape::overlap).
+    fn overlaps(&self) -> bool {
+        self.launches_ex && self.info.compute_capability >= (9, 0)
+    }
+
+    /// `len` bytes from `address` on.
+    ///
+    /// # Safety
+    ///
+    /// They are one allocation, or part of one, and stay so as long as the slice is used.
+    unsafe fn slice(address: u64, len: usize) -> DeviceSlice<u8> {
+        // SAFETY: the caller's promise; bytes have no alignment.
+        unsafe { DeviceSlice::from_raw_parts_mut(DevicePointer::from_raw(address), len) }
+    }
+}
+
+fn info(ordinal: u32, device: device::Device) -> Result<DeviceInfo, CudaError> {
+    let attribute = |attribute| device.get_attribute(attribute).map(i32::unsigned_abs);
+    let clock_khz = attribute(DeviceAttribute::MemoryClockRate).unwrap_or(0);
+    let bus_bits = attribute(DeviceAttribute::GlobalMemoryBusWidth).unwrap_or(0);
+    Ok(DeviceInfo {
+        name: device.name()?,
+        kind: DeviceKind::Cuda,
+        ordinal: Some(ordinal),
+        compute_capability: (
+            attribute(DeviceAttribute::ComputeCapabilityMajor)?,
+            attribute(DeviceAttribute::ComputeCapabilityMinor)?,
+        ),
+        memory_bytes: device.total_memory()? as u64,
+        multiprocessors: attribute(DeviceAttribute::MultiprocessorCount)?,
+        max_threads_per_block: attribute(DeviceAttribute::MaxThreadsPerBlock)?,
+        shared_bytes_per_block: attribute(DeviceAttribute::MaxSharedMemoryPerBlock)?,
+        most_shared_bytes_per_block: most_shared_bytes(device)
+            .unwrap_or(0)
+            .max(attribute(DeviceAttribute::MaxSharedMemoryPerBlock)?),
+        l2_bytes: attribute(DeviceAttribute::L2CacheSize).ok().filter(|&bytes| bytes > 0).map(u64::from),
+        peak_bytes_per_second: peak(clock_khz, bus_bits),
+    })
+}
+
+/// Shared memory that a block may ask for: an attribute that `cust` does not name.
+fn most_shared_bytes(device: device::Device) -> Option<u32> {
+    /// `CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN`.
+    const MOST_SHARED_BYTES: c_uint = 97;
+
+    let mut bytes = 0;
+    // SAFETY: the pointer is to a live variable.
+    let code = unsafe { driver::cuDeviceGetAttribute(&raw mut bytes, MOST_SHARED_BYTES, device.as_raw()) };
+    (code == 0).then_some(bytes.unsigned_abs())
+}
+
+/// Two transfers a clock, `bus_bits` wide. Drivers that no longer tell the clock report 0.
+fn peak(clock_khz: u32, bus_bits: u32) -> Option<f64> {
+    (clock_khz > 0 && bus_bits > 0).then(|| f64::from(clock_khz) * 1e3 * 2.0 * f64::from(bus_bits) / 8.0)
+}
+
+impl Backend for Gpu {
+    fn info(&self) -> DeviceInfo {
+        self.info.clone()
+    }
+
+    fn free_memory(&self) -> Result<u64, DeviceError> {
+        self.make_current()?;
+        let (free, _total) = mem_get_info().map_err(failed("ask for the free memory"))?;
+        Ok(free as u64)
+    }
+
+    fn alloc(&self, bytes: u64) -> Result<Option<u64>, DeviceError> {
+        self.make_current()?;
+        // SAFETY: the memory is freed by `free` alone, which `Buffer` calls once.
+        match unsafe { cuda_malloc::<u8>(bytes as usize) } {
+            Ok(pointer) => Ok(Some(pointer.as_raw())),
+            Err(CudaError::OutOfMemory) => Ok(None),
+            Err(error) => Err(failed(format!("allocate {bytes} bytes"))(error)),
+        }
+    }
+
+    fn free(&self, address: u64) {
+        if self.make_current().is_ok() {
+            // SAFETY: `address` came from `alloc`, and `Buffer` gives it back once. An error is that of an earlier
+            // launch, which the next call reports as well.
+            let _ = unsafe { cuda_free(DevicePointer::<u8>::from_raw(address)) };
+        }
+    }
+
+    fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.make_current()?;
+        // SAFETY: `Backend`'s contract: the range lies within one live allocation.
+        let mut slice = unsafe { Self::slice(address, bytes.len()) };
+        slice.copy_from(bytes).map_err(failed("copy to the device"))
+    }
+
+    fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.make_current()?;
+        // SAFETY: `Backend`'s contract: the range lies within one live allocation.
+        let slice = unsafe { Self::slice(address, bytes.len()) };
+        slice.copy_to(bytes).map_err(failed("copy from the device"))
+    }
+
+    fn copy(&self, from: u64, to: u64, bytes: u64) -> Result<(), DeviceError> {
+        self.make_current()?;
+        // SAFETY: `Backend`'s contract: both ranges lie within live allocations.
+        let (source, mut target) = unsafe { (Self::slice(from, bytes as usize), Self::slice(to, bytes as usize)) };
+        target.copy_from(&source).map_err(failed("copy on the device"))
+    }
+
+    fn fill(&self, address: u64, bytes: u64, byte: u8) -> Result<(), DeviceError> {
+        self.make_current()?;
+        // SAFETY: `Backend`'s contract: the range lies within one live allocation.
+        let mut slice = unsafe { Self::slice(address, bytes as usize) };
+        slice.set_8(byte).map_err(failed("fill memory of the device"))
+    }
+
+    fn load(self: Arc<Self>, name: &str, image: &[u8]) -> Result<Arc<dyn LoadedModule>, DeviceError> {
+        module::load(self, name, image)
+    }
+
+    fn synchronize(self: Arc<Self>) -> Result<(), DeviceError> {
+        // What is given to the legacy stream waits for all others. Waiting for the context instead would disturb a capture
+        // in another thread.
+        let event = GpuEvent::new(&self)?;
+        event.record(LEGACY_STREAM)?;
+        event.synchronize()
+    }
+
+    fn alloc_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
+        self.make_current()?;
+        // SAFETY: the memory is freed by `free_pinned` alone, which `PinnedBuffer` calls once; it is as long as it says.
+        unsafe {
+            let memory = match cuda_malloc_locked::<u8>(bytes) {
+                Ok(memory) => memory,
+                Err(CudaError::OutOfMemory) => {
+                    return Err(DeviceError::OutOfHostMemory { requested: bytes as u128 });
+                }
+                Err(error) => return Err(failed(format!("lock {bytes} bytes of host memory"))(error)),
+            };
+            memory.write_bytes(0, bytes);
+            Ok(memory)
+        }
+    }
+
+    fn free_pinned(&self, memory: *mut u8, _bytes: usize) {
+        if self.make_current().is_ok() {
+            // SAFETY: `memory` came from `alloc_pinned`, and is given back once. Errors as in `free`.
+            let _ = unsafe { cuda_free_locked(memory) };
+        }
+    }
+
+    fn open_stream(self: Arc<Self>, purpose: Purpose) -> Result<Box<dyn BackendStream>, DeviceError> {
+        Ok(Box::new(GpuStream::open(self, purpose)?))
+    }
+
+    unsafe fn adopt_stream(self: Arc<Self>, stream: *mut c_void) -> Result<Box<dyn BackendStream>, DeviceError> {
+        // SAFETY: the caller's promise.
+        Ok(Box::new(unsafe { GpuStream::adopt(self, stream)? }))
+    }
+
+    fn holds(&self, address: u64) -> bool {
+        /// `CU_POINTER_ATTRIBUTE_CONTEXT` and `CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL`.
+        const CONTEXT: c_uint = 1;
+        const DEVICE_ORDINAL: c_uint = 9;
+
+        if self.make_current().is_err() {
+            return false;
+        }
+        let (mut context, mut device): (*mut c_void, c_int) = (ptr::null_mut(), -1);
+        // SAFETY: the one attribute is a pointer, the other an int, and the variables live.
+        let codes = unsafe {
+            [
+                driver::cuPointerGetAttribute((&raw mut context).cast(), CONTEXT, address),
+                driver::cuPointerGetAttribute((&raw mut device).cast(), DEVICE_ORDINAL, address),
+            ]
+        };
+        // Memory of a pool is of no context, or the driver does not tell of which.
+        let ours = codes[0] != 0 || context.is_null() || context == self.context.as_raw().cast();
+        ours && codes[1] == 0 && u32::try_from(device).ok() == self.info.ordinal
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::peak;
+
+    #[test]
+    fn the_peak_of_an_h100() {
+        // H100 SXM5 80GB: HBM3 at 2619 MHz on a bus of 5120 bits; NVIDIA's data sheet says 3.35 TB/s.
+        assert_eq!(peak(2_619_000, 5120), Some(3_352.32e9));
+        assert_eq!(peak(0, 5120), None);
+        assert_eq!(peak(2_619_000, 0), None);
+    }
+}

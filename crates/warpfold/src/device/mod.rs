@@ -1,0 +1,573 @@
+//! One interface to the machine that runs the kernels, with two backends: a CUDA GPU, reached through `cust`, and the
+//! built-in SIMT simulator.
+//!
+//! A [`Device`] allocates [`Buffer`]s, loads PTX into [`Module`]s, launches their [`Kernel`]s and times what it did.
+//! Work is ordered as on one CUDA stream: each call sees the effects of all earlier ones, and a launch may return
+//! before the kernel has ended. Copies to the host wait for it. [`Stream`]s are beside that: what they are given runs beside
+//! each other, and a [`Graph`] is what one of them was given, launched again and again.
+//!
+//! All of this module's objects are `Send` and `Sync`, and keep what they need of the device alive.
+//!
+//! ```
+//! use warpfold::device::{Arg, Device, DeviceError, LaunchShape};
+//!
+//! const FILL: &str = "
+//!     .version 7.0
+//!     .target sm_75
+//!     .address_size 64
+//!     .visible .entry fill(.param .u64 data, .param .u32 value) {
+//!         .reg .b32 %r<3>;
+//!         .reg .b64 %rd<4>;
+//!         ld.param.u64 %rd1, [data];
+//!         cvta.to.global.u64 %rd1, %rd1;
+//!         ld.param.u32 %r1, [value];
+//!         mov.u32 %r2, %tid.x;
+//!         mul.wide.u32 %rd2, %r2, 4;
+//!         add.s64 %rd3, %rd1, %rd2;
+//!         st.global.u32 [%rd3], %r1;
+//!         ret;
+//!     }";
+//!
+//! let device = Device::auto()?;
+//! let data = device.alloc::<u32>(256)?;
+//! let kernel = device.load("fill.ptx", FILL)?.kernel("fill")?;
+//! let args = [Arg::Pointer(data.address()), Arg::U32(7)];
+//! // SAFETY: each of the 256 threads writes one of the 256 values of a live buffer.
+//! unsafe { device.launch(&kernel, LaunchShape::linear(1, 256, 0), &args)? };
+//! assert_eq!(data.copy_to_host()?, [7; 256]);
+//! # Ok::<(), DeviceError>(())
+//! ```
+
+use std::{
+    any::Any,
+    ffi::c_void,
+    fmt,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use self::{
+    backend::{Backend, BackendStream, Purpose},
+    core::Core,
+    faults::{Call, Injector},
+    stream::Queue,
+};
+
+pub use bytemuck::Pod;
+
+mod allocation;
+mod backend;
+mod buffer;
+mod class;
+mod clean;
+mod core;
+#[cfg(feature = "cuda")]
+mod cuda;
+mod error;
+mod event;
+pub(crate) mod faults;
+mod graph;
+mod info;
+#[cfg(all(feature = "simulator", feature = "testing"))]
+pub(crate) mod instrument;
+mod module;
+mod pinned;
+mod scope;
+#[cfg(feature = "simulator")]
+mod simulator;
+mod stream;
+mod sync;
+#[cfg(feature = "testing")]
+mod testing;
+mod view;
+
+pub use buffer::Buffer;
+pub use class::DeviceClass;
+#[cfg(feature = "simulator")]
+pub use error::SimulatorFault;
+pub use error::{DeviceError, ErrorText};
+pub use event::Event;
+pub use graph::Graph;
+pub use info::{DeviceChoice, DeviceInfo, DeviceKind, UnknownDevice};
+pub use module::{Arg, Dim3, Kernel, LaunchShape, Module};
+pub use pinned::PinnedBuffer;
+pub use scope::Streams;
+pub use stream::{Stream, WORKSPACE_BYTES};
+pub use view::{RawSlice, RawSliceMut, View, ViewMut};
+
+/// A GPU or the simulator, ready to work. `Send` and `Sync`; a clone is another handle of the same device.
+///
+/// Streams, graphs, buffers, modules and kernels keep alive what they need of the device. When the last of them is dropped, a GPU's
+/// primary context is given back.
+#[derive(Clone)]
+pub struct Device {
+    shared: Arc<Shared>,
+    class: DeviceClass,
+}
+
+/// What all handles of a device have in common.
+struct Shared {
+    core: Arc<Core>,
+    /// The device's own stream.
+    queue: Arc<Queue>,
+    /// What another module of this crate keeps with the device; see [`Device::attached`].
+    attached: OnceLock<Box<dyn Any + Send + Sync>>,
+    fallback_note: Option<String>,
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Device").field("info", self.info()).finish_non_exhaustive()
+    }
+}
+
+impl Device {
+    /// The first GPU if there is one, else the simulator, which leaves a [note](Self::fallback_note).
+    ///
+    /// The simulator is taken where there is no CUDA driver or no device. A driver or device that is there
+    /// and does not work is an error, because a program that silently runs a thousand times slower helps
+    /// nobody.
+    ///
+    /// ```
+    /// use warpfold::Device;
+    ///
+    /// let device = Device::auto()?;
+    /// assert_eq!(device.upload(&[1, 2, 3])?.copy_to_host()?, [1, 2, 3]);
+    /// # Ok::<(), warpfold::DeviceError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::DriverUnusable`]; the driver's, for example for a GPU that another process holds alone;
+    /// [`DeviceError::NoCuda`] if this crate was built without the feature `simulator`.
+    pub fn auto() -> Result<Self, DeviceError> {
+        match Self::cuda(0) {
+            #[cfg(feature = "simulator")]
+            Err(DeviceError::NoCuda { reason }) => {
+                Ok(Self::simulated(simulator::Simulator::new(), Some(format!("using the simulator, because {reason}"))))
+            }
+            opened => opened,
+        }
+    }
+
+    /// The GPU of this ordinal, counted from 0 as the driver counts.
+    ///
+    /// All devices of one ordinal share the GPU's primary context, with each other and with other
+    /// libraries of the process that use it.
+    ///
+    /// ```no_run
+    /// use warpfold::Device;
+    ///
+    /// let second = Device::cuda(1)?;
+    /// println!("{}", second.info().name);
+    /// # Ok::<(), warpfold::DeviceError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::NoCuda`] if there is no driver or no such device, [`DeviceError::DriverUnusable`], the
+    /// driver's if the device cannot be set up.
+    pub fn cuda(ordinal: u32) -> Result<Self, DeviceError> {
+        #[cfg(feature = "cuda")]
+        {
+            let backend = cuda::open(ordinal)?;
+            let own = Arc::clone(&backend).open_stream(Purpose::Work)?;
+            Ok(Self::new(backend, own, None, None))
+        }
+        #[cfg(not(feature = "cuda"))]
+        {
+            let _ = ordinal;
+            Err(DeviceError::NoCuda { reason: "this program was built without the feature `cuda` of warpfold".into() })
+        }
+    }
+
+    /// The simulator: a device of its own each time, with memory of its own.
+    ///
+    /// ```
+    /// use warpfold::{Device, Sum};
+    ///
+    /// let device = Device::simulator();
+    /// assert_eq!(device.reduce(&[1.5f32, 2.0], Sum)?, 3.5);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    #[cfg(feature = "simulator")]
+    pub fn simulator() -> Self {
+        Self::simulated(simulator::Simulator::new(), None)
+    }
+
+    /// All GPUs of this host, by their ordinals; none where there is no driver.
+    ///
+    /// ```
+    /// use warpfold::{Device, device::DeviceKind};
+    ///
+    /// for device in Device::all()? {
+    ///     println!("{:?}: {}", device.info().ordinal, device.info().name);
+    ///     assert_eq!(device.info().kind, DeviceKind::Cuda);
+    /// }
+    /// # Ok::<(), warpfold::DeviceError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::cuda`] for a driver or a device that is there and does not work.
+    pub fn all() -> Result<Vec<Self>, DeviceError> {
+        match Self::count()? {
+            0 => Ok(Vec::new()),
+            count => (0..count).map(Self::cuda).collect(),
+        }
+    }
+
+    /// The number of GPUs that the driver sees; 0 where there is no driver.
+    fn count() -> Result<u32, DeviceError> {
+        #[cfg(feature = "cuda")]
+        match cuda::count() {
+            Err(DeviceError::NoCuda { .. }) => Ok(0),
+            counted => counted,
+        }
+        #[cfg(not(feature = "cuda"))]
+        Ok(0)
+    }
+
+    /// Opens the chosen device.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::auto`] and [`Device::cuda`].
+    pub fn open(choice: DeviceChoice) -> Result<Self, DeviceError> {
+        match choice {
+            DeviceChoice::Auto => Self::auto(),
+            DeviceChoice::Cuda => Self::cuda(0),
+            #[cfg(feature = "simulator")]
+            DeviceChoice::Simulator => Ok(Self::simulator()),
+            #[cfg(not(feature = "simulator"))]
+            DeviceChoice::Simulator => Err(DeviceError::NotBuilt("simulator")),
+        }
+    }
+
+    #[cfg(feature = "simulator")]
+    fn simulated(simulator: simulator::Simulator, fallback_note: Option<String>) -> Self {
+        let backend = Arc::new(simulator);
+        let own = backend.new_stream();
+        Self::new(backend, own, None, fallback_note)
+    }
+
+    /// `own` is the device's own stream.
+    fn new(
+        backend: Arc<dyn Backend>,
+        own: Box<dyn BackendStream>,
+        injector: Option<Injector>,
+        fallback_note: Option<String>,
+    ) -> Self {
+        let core = Core::new(backend, injector);
+        let queue = Arc::new(Queue::new(&core, own, Purpose::Work));
+        let class = DeviceClass::of(&core.info);
+        Self { shared: Arc::new(Shared { core, queue, attached: OnceLock::new(), fallback_note }), class }
+    }
+
+    /// Lets a flag end the work on this device, such as one that Ctrl-C sets: once it is true, the simulator
+    /// stops in the middle of a launch ([`DeviceError::Interrupted`]). A GPU ends what it has begun.
+    ///
+    /// The first flag stays.
+    pub fn interrupt_by(&self, interrupt: &'static AtomicBool) {
+        let Core { backend, interrupt: first, .. } = &*self.shared.core;
+        backend.interrupt_by(first.get_or_init(|| interrupt));
+    }
+
+    /// Whether its flag is set; see [`Device::interrupt_by`].
+    pub fn is_interrupted(&self) -> bool {
+        self.shared.core.interrupt.get().is_some_and(|interrupt| interrupt.load(Ordering::Relaxed))
+    }
+
+    /// Why [`DeviceChoice::Auto`] took the simulator, in one line; `None` if it did not.
+    pub fn fallback_note(&self) -> Option<&str> {
+        self.shared.fallback_note.as_deref()
+    }
+
+    /// The facts about this device.
+    pub fn info(&self) -> &DeviceInfo {
+        &self.shared.core.info
+    }
+
+    /// What decides in which order the reductions of this handle combine floats.
+    pub fn class(&self) -> DeviceClass {
+        self.class
+    }
+
+    /// Another handle of the same device, whose reductions combine floats in the order of this class: they
+    /// give the bits that a device of the class gives. Buffers, streams and loaded kernels are shared with
+    /// this handle.
+    ///
+    /// A class other than the device's own may be slower, because launches are then shaped for another
+    /// device.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::ClassTooNew`] if the device cannot run the kernels of the class.
+    pub fn with_class(&self, class: DeviceClass) -> Result<Self, DeviceError> {
+        let capability = self.info().compute_capability;
+        if class.capability() > capability {
+            return Err(DeviceError::ClassTooNew { least: class.capability(), capability });
+        }
+        Ok(Self { shared: Arc::clone(&self.shared), class })
+    }
+
+    /// Free global memory, in bytes.
+    ///
+    /// # Errors
+    ///
+    /// The driver's.
+    pub fn free_memory(&self) -> Result<u64, DeviceError> {
+        let core = &self.shared.core;
+        core.enter(Call::Other, || "ask for the free memory".to_owned())?;
+        core.backend.free_memory()
+    }
+
+    /// Allocates `len` values and leaves their bytes as they are (whatever was there; `T: Pod`, so any bytes are
+    /// valid). A length of 0 allocates nothing.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory, with the bytes that were asked for and those that are free.
+    pub fn alloc<T: Pod>(&self, len: usize) -> Result<Buffer<T>, DeviceError> {
+        Buffer::new(&self.shared.core, len)
+    }
+
+    /// Allocates page-locked host memory for `len` values, all bytes 0.
+    ///
+    /// # Errors
+    ///
+    /// The driver's, also where the host has not that much memory to lock.
+    pub fn alloc_pinned<T: Pod>(&self, len: usize) -> Result<PinnedBuffer<T>, DeviceError> {
+        PinnedBuffer::new(&self.shared.core, len)
+    }
+
+    /// Allocates and fills a buffer.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::alloc`], and the driver's for the copy.
+    pub fn upload<T: Pod>(&self, values: &[T]) -> Result<Buffer<T>, DeviceError> {
+        let mut buffer = self.alloc(values.len())?;
+        buffer.copy_from_host(values)?;
+        Ok(buffer)
+    }
+
+    /// Loads PTX: the driver compiles it, or the simulator parses and validates it. `name` is for messages.
+    ///
+    /// # Errors
+    ///
+    /// PTX that is refused, with the driver's JIT log or the simulator's diagnostic.
+    pub fn load(&self, name: &str, ptx: &str) -> Result<Module, DeviceError> {
+        self.load_image(name, ptx.as_bytes())
+    }
+
+    /// Loads machine code (a cubin made for this GPU), as another compiler writes it; or PTX. The simulator knows only PTX.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::load`].
+    pub fn load_image(&self, name: &str, image: &[u8]) -> Result<Module, DeviceError> {
+        let core = &self.shared.core;
+        core.enter(Call::Other, || format!("load module {name}"))?;
+        let loaded = Arc::clone(&core.backend).load(name, image)?;
+        Ok(Module { core: Arc::clone(core), loaded })
+    }
+
+    /// Starts a kernel after all earlier work of the device's own stream. On a GPU the call may return before
+    /// the kernel ends, and a fault in the kernel then shows in a later call, at the latest in
+    /// [`Device::synchronize`].
+    ///
+    /// `args` must fit the kernel's parameters in number and width.
+    ///
+    /// # Safety
+    ///
+    /// What the kernel does with these arguments in this shape is allowed: it reads and writes live memory
+    /// of this device alone, which nobody else overwrites meanwhile, nor uses where the kernel writes. The
+    /// simulator reports an access outside of all allocations; a GPU may report it, or overwrite other
+    /// memory of this process.
+    ///
+    /// # Errors
+    ///
+    /// A shape that the device does not allow, arguments that do not fit, a fault of the kernel.
+    pub unsafe fn launch(&self, kernel: &Kernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
+        let Shared { core, queue, .. } = &*self.shared;
+        core.refuse_in_capture("launch on another stream")?;
+        core.check_launchable(kernel, shape, args)?;
+        // SAFETY: the caller's promise.
+        unsafe { queue.launch(kernel, shape, args) }
+    }
+
+    /// How many blocks of `threads` threads, with so much dynamic shared memory each, a multiprocessor holds at once; times
+    /// the multiprocessors, that is the largest grid of a cooperative launch. On the simulator, as an H100 would with 32
+    /// registers for each thread.
+    ///
+    /// # Errors
+    ///
+    /// The driver's.
+    pub fn resident_blocks(&self, kernel: &Kernel, threads: u32, shared_bytes: u32) -> Result<u32, DeviceError> {
+        self.shared.core.check_own(&kernel.core, "kernel")?;
+        kernel.loaded.resident_blocks(threads, shared_bytes)
+    }
+
+    /// Whether the device can launch a kernel in this way at all: clusters and cooperative launches are not everywhere.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::DriverLacks`].
+    pub fn check_launch(&self, kernel: &Kernel, shape: LaunchShape) -> Result<(), DeviceError> {
+        self.shared.core.check_own(&kernel.core, "kernel")?;
+        kernel.loaded.check_launch(shape)
+    }
+
+    /// Waits for all work, of all streams; of [adopted](Self::adopt_stream) ones unless they were made with
+    /// `CU_STREAM_NON_BLOCKING`.
+    ///
+    /// # Errors
+    ///
+    /// A fault of an earlier launch.
+    pub fn synchronize(&self) -> Result<(), DeviceError> {
+        self.shared.core.synchronize()
+    }
+
+    /// The time from the start to the end of the work that `work` gives to the device: by events on the GPU, by the
+    /// wall clock on the simulator. It waits for the end. Nothing is warmed up here: that is the caller's.
+    ///
+    /// # Errors
+    ///
+    /// What `work` returns, and the driver's.
+    pub fn time<R, E: From<DeviceError>>(&self, work: impl FnOnce() -> Result<R, E>) -> Result<Duration, E> {
+        self.shared.queue.time(work)
+    }
+
+    /// Opens a [`Stream`], with a workspace of its own.
+    ///
+    /// # Errors
+    ///
+    /// Out of memory; the driver's.
+    pub fn stream(&self) -> Result<Stream, DeviceError> {
+        Stream::new(Arc::new(Queue::open(&self.shared.core, Purpose::Work)?))
+    }
+
+    /// The device's own stream, on which [`Device::launch`] works. It gets its workspace when this is first called.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::stream`].
+    ///
+    /// ```
+    /// use warpfold::Device;
+    ///
+    /// let device = Device::simulator();
+    /// let mut buffer = device.alloc::<u8>(3)?;
+    /// device.own_stream()?.fill_bytes(&mut buffer, 7)?;
+    /// assert_eq!(buffer.copy_to_host()?, [7; 3]);
+    /// # Ok::<(), warpfold::device::DeviceError>(())
+    /// ```
+    pub fn own_stream(&self) -> Result<Stream, DeviceError> {
+        Stream::new(Arc::clone(&self.shared.queue))
+    }
+
+    /// Makes a stream of one that other code has made, such as `cust`: what is given to it is ordered with what that code
+    /// gives it. The result has a workspace of its own, and leaves `stream` as it is when it is dropped.
+    ///
+    /// # Safety
+    ///
+    /// `stream` is a `CUstream` of the device's primary context, or null for the legacy default stream. It lives until the
+    /// result is dropped, and is not capturing.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::NotCuda`] on the simulator; a stream of another context; as [`Device::stream`].
+    pub unsafe fn adopt_stream(&self, stream: *mut c_void) -> Result<Stream, DeviceError> {
+        const ACTION: &str = "adopt a CUDA stream";
+        let core = &self.shared.core;
+        core.refuse_in_capture(ACTION)?;
+        core.enter(Call::Other, || ACTION.to_owned())?;
+        // SAFETY: the caller's promise.
+        let stream = unsafe { Arc::clone(&core.backend).adopt_stream(stream)? };
+        Stream::new(Arc::new(Queue::new(core, stream, Purpose::Work)))
+    }
+
+    /// Records what `work` gives to a stream of its own, for a [`Graph`], and returns the graph beside what
+    /// `work` returns. Nothing runs meanwhile.
+    ///
+    /// Launches, copies within the device and fills can be recorded. What would happen once and not in each replay is
+    /// refused while `work` runs, to this thread and on this stream ([`DeviceError::Capturing`]): allocations, plain copies,
+    /// copies to and from the host, waits, events, launches by [`Device::launch`] and of graphs. What else this thread gives
+    /// to other streams, and all that other threads do, happens as ever.
+    ///
+    /// # Errors
+    ///
+    /// What `work` returns; [`DeviceError::DriverLacks`]; the driver's. Nothing of the capture is left then.
+    ///
+    /// ```
+    /// use warpfold::device::{Device, DeviceError};
+    ///
+    /// let device = Device::simulator();
+    /// let mut buffer = device.upload(&[1u8; 3])?;
+    /// let (graph, ()) = device.capture(|stream| {
+    ///     assert!(matches!(device.synchronize(), Err(DeviceError::Capturing { .. })));
+    ///     stream.fill_bytes(&mut buffer, 7)
+    /// })?;
+    /// assert_eq!(buffer.copy_to_host()?, [1; 3]);
+    /// graph.launch(&device.stream()?)?;
+    /// assert_eq!(buffer.copy_to_host()?, [7; 3]);
+    /// # Ok::<(), DeviceError>(())
+    /// ```
+    pub fn capture<R, E: From<DeviceError>>(
+        &self,
+        work: impl FnOnce(&Stream) -> Result<R, E>,
+    ) -> Result<(Graph, R), E> {
+        Graph::capture(&self.shared.core, work)
+    }
+
+    /// Refuses an address that is of another device, of another context than the primary one, or of nobody.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::OtherDevice`].
+    ///
+    /// ```
+    /// use warpfold::Device;
+    ///
+    /// let device = Device::simulator();
+    /// let buffer = device.upload(&[1u8, 2, 3])?;
+    /// device.check_address(buffer.address() + 2)?;
+    /// assert!(device.check_address(buffer.address() + 3).is_err());
+    /// # Ok::<(), warpfold::device::DeviceError>(())
+    /// ```
+    pub fn check_address(&self, address: u64) -> Result<(), DeviceError> {
+        let core = &self.shared.core;
+        if core.backend.holds(address) { Ok(()) } else { Err(DeviceError::OtherDevice("memory")) }
+    }
+
+    /// What another module keeps with all handles of this device, made when it is first asked for. It may
+    /// hold buffers, streams and kernels of the device, because these keep the device's core alive
+    /// and not what is attached to it; it must not hold a [`Device`].
+    ///
+    /// # Panics
+    ///
+    /// If a value of another type is attached: there is room for one type.
+    pub(crate) fn attached<T: Any + Default + Send + Sync>(&self) -> &T {
+        let attached = self.shared.attached.get_or_init(|| Box::<T>::default());
+        attached.downcast_ref().expect("one type is attached to devices")
+    }
+
+    /// Whether a buffer or a view is of this device.
+    ///
+    /// ```
+    /// use warpfold::Device;
+    ///
+    /// let device = Device::simulator();
+    /// let other = Device::simulator();
+    /// let buffer = device.upload(&[1, 2, 3])?;
+    /// assert!(device.owns(&buffer) && device.clone().owns(&buffer) && !other.owns(&buffer));
+    /// # Ok::<(), warpfold::device::DeviceError>(())
+    /// ```
+    pub fn owns<'a, T: Pod>(&self, view: impl Into<View<'a, T>>) -> bool {
+        self.shared.core.is(view.into().core())
+    }
+}

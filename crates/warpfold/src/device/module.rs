@@ -1,0 +1,231 @@
+//! Modules, their kernels, and how a kernel is launched.
+
+use std::{fmt, sync::Arc};
+
+use half::{bf16, f16};
+
+use super::{
+    Core, DeviceError,
+    backend::{LoadedKernel, LoadedModule},
+};
+
+/// The extent of a grid or of a block, along its three dimensions.
+///
+/// ```
+/// use warpfold::device::Dim3;
+///
+/// assert_eq!(Dim3::new(4, 2, 1).count(), 8);
+/// assert_eq!(Dim3::from(256), Dim3::new(256, 1, 1));
+/// assert_eq!(Dim3::from((4, 2)).to_string(), "(4,2,1)");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Dim3 {
+    /// Extent along x.
+    pub x: u32,
+    /// Extent along y.
+    pub y: u32,
+    /// Extent along z.
+    pub z: u32,
+}
+
+impl Dim3 {
+    /// The extent along each dimension.
+    pub const fn new(x: u32, y: u32, z: u32) -> Self {
+        Self { x, y, z }
+    }
+
+    /// The number of blocks or threads: the product of the extents.
+    pub const fn count(self) -> u128 {
+        self.x as u128 * self.y as u128 * self.z as u128
+    }
+}
+
+impl From<u32> for Dim3 {
+    /// One dimension, along x.
+    fn from(x: u32) -> Self {
+        Self { x, y: 1, z: 1 }
+    }
+}
+
+impl From<(u32, u32)> for Dim3 {
+    /// Two dimensions, along x and y.
+    fn from((x, y): (u32, u32)) -> Self {
+        Self { x, y, z: 1 }
+    }
+}
+
+impl From<(u32, u32, u32)> for Dim3 {
+    fn from((x, y, z): (u32, u32, u32)) -> Self {
+        Self { x, y, z }
+    }
+}
+
+impl fmt::Display for Dim3 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({},{},{})", self.x, self.y, self.z)
+    }
+}
+
+/// Grid, block and dynamic shared memory of a launch, and what binds its blocks together.
+///
+/// ```
+/// use warpfold::device::{Dim3, LaunchShape};
+///
+/// let shape = LaunchShape { overlap: true, ..LaunchShape::linear(132, 256, 0) };
+/// assert_eq!((shape.grid, shape.cluster, shape.cooperative), (Dim3::new(132, 1, 1), 1, false));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LaunchShape {
+    /// Blocks along each dimension, at least 1.
+    pub grid: Dim3,
+    /// Threads of a block along each dimension, at least 1.
+    pub block: Dim3,
+    /// Dynamic shared memory of each block, in bytes.
+    pub shared_bytes: u32,
+    /// Blocks of a thread-block cluster, along x; 1 is a launch without clusters.
+    pub cluster: u32,
+    /// Whether all blocks are to be resident at once, so that they can wait for each other.
+    pub cooperative: bool,
+    /// Whether the kernel may begin before earlier launches of its stream have ended (programmatic dependent launch, from
+    /// compute capability 9.0 on): it must then wait for them itself, by `griddepcontrol.wait` before its first access to
+    /// memory. Devices and drivers that cannot do so ignore it.
+    pub overlap: bool,
+}
+
+impl LaunchShape {
+    /// `grid` blocks of `block` threads in one dimension, without clusters, neither cooperative nor overlapping.
+    pub fn linear(grid: u32, block: u32, shared_bytes: u32) -> Self {
+        Self { grid: grid.into(), block: block.into(), shared_bytes, cluster: 1, cooperative: false, overlap: false }
+    }
+}
+
+/// One argument of a kernel: a value of any scalar type that a kernel may have as a parameter.
+///
+/// ```
+/// use warpfold::device::Arg;
+///
+/// assert_eq!(Arg::from(1.5f32), Arg::F32(1.5));
+/// assert_eq!((Arg::U8(7).size(), Arg::Pointer(256).size()), (1, 8));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Arg {
+    /// A device address, such as [`Buffer::address`](super::Buffer::address).
+    Pointer(u64),
+    /// An 8-bit integer without a sign.
+    U8(u8),
+    /// A 16-bit integer without a sign.
+    U16(u16),
+    /// A 32-bit integer without a sign.
+    U32(u32),
+    /// A 64-bit integer without a sign, such as a `usize` of the kernel.
+    U64(u64),
+    /// An 8-bit integer.
+    I8(i8),
+    /// A 16-bit integer.
+    I16(i16),
+    /// A 32-bit integer.
+    I32(i32),
+    /// A 64-bit integer, such as an `isize` of the kernel.
+    I64(i64),
+    /// A 16-bit float of IEEE 754.
+    F16(f16),
+    /// A 16-bit float with the exponent of `f32`.
+    Bf16(bf16),
+    /// A 32-bit float.
+    F32(f32),
+    /// A 64-bit float.
+    F64(f64),
+}
+
+impl Arg {
+    /// The size of the argument, in bytes.
+    pub const fn size(self) -> usize {
+        match self {
+            Self::U8(_) | Self::I8(_) => 1,
+            Self::U16(_) | Self::I16(_) | Self::F16(_) | Self::Bf16(_) => 2,
+            Self::U32(_) | Self::I32(_) | Self::F32(_) => 4,
+            Self::Pointer(_) | Self::U64(_) | Self::I64(_) | Self::F64(_) => 8,
+        }
+    }
+
+    /// The argument's bits, in the low bytes of a word.
+    pub(super) fn bits(self) -> u64 {
+        match self {
+            Self::Pointer(bits) | Self::U64(bits) => bits,
+            Self::U8(value) => value.into(),
+            Self::U16(value) => value.into(),
+            Self::U32(value) => value.into(),
+            Self::I8(value) => value.cast_unsigned().into(),
+            Self::I16(value) => value.cast_unsigned().into(),
+            Self::I32(value) => value.cast_unsigned().into(),
+            Self::I64(value) => value.cast_unsigned(),
+            Self::F16(value) => value.to_bits().into(),
+            Self::Bf16(value) => value.to_bits().into(),
+            Self::F32(value) => value.to_bits().into(),
+            Self::F64(value) => value.to_bits(),
+        }
+    }
+}
+
+macro_rules! from_scalars {
+    ($($type:ty => $variant:ident),* $(,)?) => {$(
+        impl From<$type> for Arg {
+            fn from(value: $type) -> Self {
+                Self::$variant(value)
+            }
+        }
+    )*};
+}
+
+from_scalars! {
+    u8 => U8, u16 => U16, u32 => U32, u64 => U64, i8 => I8, i16 => I16, i32 => I32, i64 => I64,
+    f16 => F16, bf16 => Bf16, f32 => F32, f64 => F64,
+}
+
+/// PTX that the device has accepted. `Send` and `Sync`.
+///
+/// ```
+/// use warpfold::device::{Device, LaunchShape};
+///
+/// let device = Device::simulator();
+/// let ptx = ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry nothing() { ret; }";
+/// let module = device.load("nothing.ptx", ptx)?;
+/// // SAFETY: the kernel does nothing.
+/// unsafe { device.launch(&module.kernel("nothing")?, LaunchShape::linear(1, 32, 0), &[])? };
+/// let error = module.kernel("something").unwrap_err();
+/// assert_eq!(error.to_string(), "module nothing.ptx has no kernel something");
+/// # Ok::<(), warpfold::device::DeviceError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Module {
+    pub(super) core: Arc<Core>,
+    pub(super) loaded: Arc<dyn LoadedModule>,
+}
+
+/// A kernel of a [`Module`], which it keeps loaded. `Send` and `Sync`.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    pub(super) core: Arc<Core>,
+    pub(super) name: Arc<str>,
+    pub(super) loaded: Arc<dyn LoadedKernel>,
+}
+
+impl Module {
+    /// The kernel of that name.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    pub fn kernel(&self, name: &str) -> Result<Kernel, DeviceError> {
+        let loaded = Arc::clone(&self.loaded).kernel(name)?;
+        Ok(Kernel { core: Arc::clone(&self.core), name: name.into(), loaded })
+    }
+}
+
+impl Kernel {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}

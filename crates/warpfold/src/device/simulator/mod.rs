@@ -1,0 +1,284 @@
+//! The simulator's backend: `simt`, on the cores of the host.
+
+use std::{
+    alloc::{self, Layout, LayoutError},
+    sync::{Arc, OnceLock, atomic::AtomicBool},
+    thread,
+};
+
+use simt::{
+    FaultKind, LaunchConfig, LaunchError, Memory, MemoryError,
+    occupancy::{Gpu, occupancy},
+};
+
+use crate::host_memory;
+
+use self::stream::SimulatedStream;
+
+#[cfg(feature = "testing")]
+use super::instrument::{Instrument, Observation, Watch};
+use super::{
+    Arg, DeviceError, DeviceInfo, DeviceKind, Dim3, LaunchShape, SimulatorFault,
+    backend::{Backend, BackendStream, LoadedKernel, LoadedModule, Purpose},
+};
+
+mod stream;
+
+/// The most memory that the simulated device has, in bytes; less where the host has little. Pages are taken from the
+/// host only when they are written.
+const MOST_MEMORY: u64 = 16 << 30;
+
+/// What the simulated device has where the host does not tell how much memory is free, in bytes.
+const UNKNOWN_MEMORY: u64 = 4 << 30;
+
+/// The multiprocessors that planning sees. Not the cores of the host: a grid that followed them would add floats in
+/// another order, and so give other bits, on each host.
+const MULTIPROCESSORS: u32 = 16;
+
+/// The GPU whose multiprocessor the simulated one is like, and the registers of a thread, where it matters how many blocks
+/// are resident at once.
+const OCCUPANCY_OF: &str = "h100";
+const REGISTERS: u32 = 32;
+
+#[derive(Debug)]
+pub(super) struct Simulator {
+    memory: Memory,
+    #[cfg(feature = "testing")]
+    watch: Option<Watch>,
+    interrupt: OnceLock<&'static AtomicBool>,
+}
+
+impl Simulator {
+    pub(super) fn new() -> Self {
+        Self {
+            memory: Memory::new(capacity()),
+            #[cfg(feature = "testing")]
+            watch: None,
+            interrupt: OnceLock::new(),
+        }
+    }
+
+    #[cfg(feature = "testing")]
+    pub(super) fn with_instrument(instrument: Instrument) -> Self {
+        let memory = match instrument {
+            Instrument::Check => Memory::checked(capacity()),
+            Instrument::Count => Memory::new(capacity()),
+        };
+        Self { memory, watch: Some(Watch::new(instrument)), interrupt: OnceLock::new() }
+    }
+
+    pub(super) fn new_stream(self: &Arc<Self>) -> Box<dyn BackendStream> {
+        Box::new(SimulatedStream::new(Arc::clone(self)))
+    }
+}
+
+/// The memory of a simulated device, in bytes. What lies on the device lies on the host as well, before
+/// or after, so the device has less than half of what the host can spare.
+fn capacity() -> u64 {
+    host_memory::available().map_or(UNKNOWN_MEMORY, |bytes| bytes / 5 * 2).min(MOST_MEMORY)
+}
+
+fn failed(action: &str) -> impl FnOnce(MemoryError) -> DeviceError {
+    move |cause| DeviceError::SimulatedMemory { action: action.to_owned(), reason: cause.to_string() }
+}
+
+impl Backend for Simulator {
+    fn info(&self) -> DeviceInfo {
+        let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+        DeviceInfo {
+            name: format!("simulator (32-lane warps, {cores} {})", if cores == 1 { "core" } else { "cores" }),
+            kind: DeviceKind::Simulator,
+            ordinal: None,
+            // It runs whatever PTX it knows, whichever target the PTX names; `Module` selection asks for the highest
+            // that a device takes.
+            compute_capability: (9, 0),
+            memory_bytes: self.memory.capacity(),
+            multiprocessors: MULTIPROCESSORS,
+            max_threads_per_block: 1024,
+            shared_bytes_per_block: 48 << 10,
+            most_shared_bytes_per_block: 48 << 10,
+            l2_bytes: None,
+            peak_bytes_per_second: None,
+        }
+    }
+
+    fn free_memory(&self) -> Result<u64, DeviceError> {
+        Ok(self.memory.capacity() - self.memory.used())
+    }
+
+    fn alloc(&self, bytes: u64) -> Result<Option<u64>, DeviceError> {
+        match self.memory.alloc(bytes) {
+            Ok(address) => Ok(Some(address)),
+            Err(MemoryError::OutOfMemory { .. }) => Ok(None),
+            Err(error) => Err(failed(&format!("allocate {bytes} bytes"))(error)),
+        }
+    }
+
+    fn free(&self, address: u64) {
+        self.memory.free(address).expect("a buffer's address is that of one live allocation");
+    }
+
+    fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.memory.write(address, bytes).map_err(failed("copy to the device"))
+    }
+
+    fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.memory.read(address, bytes).map_err(failed("copy from the device"))
+    }
+
+    fn copy(&self, from: u64, to: u64, bytes: u64) -> Result<(), DeviceError> {
+        /// Bytes that pass through the host at a time.
+        const CHUNK: u64 = 1 << 20;
+        let mut chunk = vec![0; bytes.min(CHUNK) as usize];
+        for start in (0..bytes).step_by(CHUNK as usize) {
+            let chunk = &mut chunk[..(bytes - start).min(CHUNK) as usize];
+            self.read(from + start, chunk)?;
+            self.write(to + start, chunk)?;
+        }
+        Ok(())
+    }
+
+    fn fill(&self, address: u64, bytes: u64, byte: u8) -> Result<(), DeviceError> {
+        const CHUNK: u64 = 1 << 20;
+        let chunk = vec![byte; bytes.min(CHUNK) as usize];
+        for start in (0..bytes).step_by(CHUNK as usize) {
+            self.write(address + start, &chunk[..(bytes - start).min(CHUNK) as usize])?;
+        }
+        Ok(())
+    }
+
+    fn load(self: Arc<Self>, name: &str, image: &[u8]) -> Result<Arc<dyn LoadedModule>, DeviceError> {
+        let not_simulated = |reason: String| DeviceError::NotSimulated { module: name.to_owned(), reason };
+        let ptx = std::str::from_utf8(image).map_err(|_| not_simulated("it is not PTX, which is text".to_owned()))?;
+        let module = simt::Module::from_ptx(name, ptx).map_err(|error| not_simulated(error.to_string()))?;
+        Ok(Arc::new(SimulatedModule { name: name.to_owned(), module: Arc::new(module), simulator: self }))
+    }
+
+    fn synchronize(self: Arc<Self>) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn interrupt_by(&self, interrupt: &'static AtomicBool) {
+        self.interrupt.get_or_init(|| interrupt);
+    }
+
+    fn holds(&self, address: u64) -> bool {
+        self.memory.read(address, &mut [0]).is_ok()
+    }
+
+    fn alloc_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
+        let out_of_memory = DeviceError::OutOfHostMemory { requested: bytes as u128 };
+        let Ok(layout) = pinned_layout(bytes) else { return Err(out_of_memory) };
+        // SAFETY: the layout is not of zero bytes.
+        let memory = unsafe { alloc::alloc_zeroed(layout) };
+        if memory.is_null() { Err(out_of_memory) } else { Ok(memory) }
+    }
+
+    fn free_pinned(&self, memory: *mut u8, bytes: usize) {
+        let layout = pinned_layout(bytes).expect("it was allocated with this layout");
+        // SAFETY: `PinnedBuffer` gives back what `alloc_pinned` gave it for so many bytes, once.
+        unsafe { alloc::dealloc(memory, layout) }
+    }
+
+    fn open_stream(self: Arc<Self>, _purpose: Purpose) -> Result<Box<dyn BackendStream>, DeviceError> {
+        Ok(self.new_stream())
+    }
+
+    #[cfg(feature = "testing")]
+    fn take_observations(&self) -> Vec<Observation> {
+        self.watch.as_ref().map(Watch::take).unwrap_or_default()
+    }
+}
+
+/// Page-locked memory of a GPU's host begins on a page.
+fn pinned_layout(bytes: usize) -> Result<Layout, LayoutError> {
+    Layout::from_size_align(bytes, 4096)
+}
+
+#[derive(Debug)]
+struct SimulatedModule {
+    name: String,
+    module: Arc<simt::Module>,
+    simulator: Arc<Simulator>,
+}
+
+impl LoadedModule for SimulatedModule {
+    fn kernel(self: Arc<Self>, name: &str) -> Result<Arc<dyn LoadedKernel>, DeviceError> {
+        let Some(kernel) = self.module.kernel(name) else {
+            return Err(DeviceError::NoKernel { module: self.name.clone(), kernel: name.to_owned() });
+        };
+        let parameters = kernel.params().iter().map(|param| param.size as usize).collect();
+        Ok(Arc::new(SimulatedKernel { name: name.to_owned(), parameters, module: self }))
+    }
+}
+
+#[derive(Debug)]
+struct SimulatedKernel {
+    name: String,
+    parameters: Vec<usize>,
+    module: Arc<SimulatedModule>,
+}
+
+impl LoadedKernel for SimulatedKernel {
+    fn parameters(&self) -> &[usize] {
+        &self.parameters
+    }
+
+    fn resident_blocks(&self, threads: u32, shared_bytes: u32) -> Result<u32, DeviceError> {
+        let gpu: Gpu = OCCUPANCY_OF.parse().expect("simt knows this GPU");
+        Ok(occupancy(&gpu, threads, shared_bytes, Some(REGISTERS)).blocks_per_sm)
+    }
+
+    fn check_launch(&self, _shape: LaunchShape) -> Result<(), DeviceError> {
+        Ok(())
+    }
+}
+
+impl SimulatedKernel {
+    /// Runs the kernel to its end.
+    fn launch(&self, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
+        let kernel = self.module.module.kernel(&self.name).expect("it was found when this was made");
+        let simulator = &*self.module.simulator;
+        let config = LaunchConfig {
+            dynamic_shared_bytes: shape.shared_bytes,
+            cluster: shape.cluster,
+            cooperative: shape.cooperative,
+            interrupt: simulator.interrupt.get().copied(),
+            ..LaunchConfig::new(dim3(shape.grid), dim3(shape.block))
+        };
+        let args: Vec<_> = args.iter().copied().map(simulated).collect();
+        let failed = |error| match error {
+            LaunchError::Fault(fault) if matches!(fault.kind, FaultKind::Interrupted { .. }) => {
+                DeviceError::Interrupted { kernel: self.name.clone() }
+            }
+            error => DeviceError::Fault(SimulatorFault(Box::new(error))),
+        };
+        #[cfg(feature = "testing")]
+        if let Some(watch) = &simulator.watch {
+            return watch.launch((&self.name, shape), kernel, &config, &args, &simulator.memory).map_err(failed);
+        }
+        simt::launch(kernel, &config, &args, &simulator.memory).map_err(failed)
+    }
+}
+
+fn dim3(Dim3 { x, y, z }: Dim3) -> simt::Dim3 {
+    simt::Dim3::new(x, y, z)
+}
+
+fn simulated(arg: Arg) -> simt::Arg {
+    match arg {
+        Arg::Pointer(address) => simt::Arg::Pointer(address),
+        Arg::U8(value) => simt::Arg::U8(value),
+        Arg::U16(value) => simt::Arg::U16(value),
+        Arg::U32(value) => simt::Arg::U32(value),
+        Arg::U64(value) => simt::Arg::U64(value),
+        Arg::I8(value) => simt::Arg::I8(value),
+        Arg::I16(value) => simt::Arg::I16(value),
+        Arg::I32(value) => simt::Arg::I32(value),
+        Arg::I64(value) => simt::Arg::I64(value),
+        Arg::F16(value) => simt::Arg::U16(value.to_bits()),
+        Arg::Bf16(value) => simt::Arg::U16(value.to_bits()),
+        Arg::F32(value) => simt::Arg::F32(value),
+        Arg::F64(value) => simt::Arg::F64(value),
+    }
+}

@@ -1,0 +1,159 @@
+//! Streams of the simulator, which do at once what they are given; or record it.
+
+use std::{
+    any::Any,
+    mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use super::{
+    super::{
+        Arg, DeviceError, LaunchShape,
+        backend::{Backend, BackendEvent, BackendGraph, BackendStream, LoadedKernel},
+    },
+    SimulatedKernel, Simulator,
+};
+
+#[derive(Debug)]
+pub(super) struct SimulatedStream {
+    simulator: Arc<Simulator>,
+    /// Held while something runs, so that what two threads give to it comes one after the other. What was recorded, while it
+    /// captures.
+    turn: Mutex<Option<Vec<Command>>>,
+}
+
+/// What can be recorded.
+#[derive(Debug)]
+enum Command {
+    Copy { from: u64, to: u64, bytes: u64 },
+    Fill { address: u64, bytes: u64, byte: u8 },
+    Launch { kernel: Arc<dyn LoadedKernel>, shape: LaunchShape, args: Vec<Arg> },
+}
+
+impl Command {
+    fn run(&self, simulator: &Simulator) -> Result<(), DeviceError> {
+        match self {
+            &Self::Copy { from, to, bytes } => simulator.copy(from, to, bytes),
+            &Self::Fill { address, bytes, byte } => simulator.fill(address, bytes, byte),
+            Self::Launch { kernel, shape, args } => launch(&**kernel, *shape, args),
+        }
+    }
+}
+
+fn launch(kernel: &dyn LoadedKernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
+    let kernel: &SimulatedKernel = (kernel as &dyn Any).downcast_ref().expect("the kernels of a simulator are its own");
+    kernel.launch(shape, args)
+}
+
+impl SimulatedStream {
+    pub(super) fn new(simulator: Arc<Simulator>) -> Self {
+        Self { simulator, turn: Mutex::default() }
+    }
+
+    fn turn(&self) -> MutexGuard<'_, Option<Vec<Command>>> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs a command, or records it.
+    fn give(&self, command: Command) -> Result<(), DeviceError> {
+        match &mut *self.turn() {
+            Some(recorded) => {
+                recorded.push(command);
+                Ok(())
+            }
+            None => command.run(&self.simulator),
+        }
+    }
+}
+
+impl BackendStream for SimulatedStream {
+    unsafe fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        let _turn = self.turn();
+        self.simulator.write(address, bytes)
+    }
+
+    unsafe fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        let _turn = self.turn();
+        self.simulator.read(address, bytes)
+    }
+
+    fn copy(&self, from: u64, to: u64, bytes: u64) -> Result<(), DeviceError> {
+        self.give(Command::Copy { from, to, bytes })
+    }
+
+    fn fill(&self, address: u64, bytes: u64, byte: u8) -> Result<(), DeviceError> {
+        self.give(Command::Fill { address, bytes, byte })
+    }
+
+    unsafe fn launch(
+        &self,
+        kernel: &Arc<dyn LoadedKernel>,
+        shape: LaunchShape,
+        args: &[Arg],
+    ) -> Result<(), DeviceError> {
+        self.give(Command::Launch { kernel: Arc::clone(kernel), shape, args: args.to_vec() })
+    }
+
+    fn synchronize(&self) -> Result<(), DeviceError> {
+        // For what another thread gave it.
+        drop(self.turn());
+        Ok(())
+    }
+
+    fn new_event(&self) -> Result<Box<dyn BackendEvent>, DeviceError> {
+        Ok(Box::new(SimulatedEvent(Instant::now())))
+    }
+
+    fn record(&self, event: &mut dyn BackendEvent) -> Result<(), DeviceError> {
+        let event: &mut SimulatedEvent =
+            (event as &mut dyn Any).downcast_mut().expect("the events of a simulator are its own");
+        let _turn = self.turn();
+        event.0 = Instant::now();
+        Ok(())
+    }
+
+    fn wait(&self, _event: &dyn BackendEvent) -> Result<(), DeviceError> {
+        // It has come.
+        Ok(())
+    }
+
+    fn begin_capture(&self) -> Result<(), DeviceError> {
+        *self.turn() = Some(Vec::new());
+        Ok(())
+    }
+
+    fn end_capture(&self) -> Result<Box<dyn BackendGraph>, DeviceError> {
+        Ok(Box::new(SimulatedGraph { commands: Mutex::new(mem::take(&mut *self.turn()).unwrap_or_default()) }))
+    }
+
+    fn launch_graph(&self, graph: &dyn BackendGraph) -> Result<(), DeviceError> {
+        let graph: &SimulatedGraph = (graph as &dyn Any).downcast_ref().expect("the graphs of a simulator are its own");
+        let _turn = self.turn();
+        let commands = graph.commands.lock().unwrap_or_else(PoisonError::into_inner);
+        commands.iter().try_for_each(|command| command.run(&self.simulator))
+    }
+}
+
+/// When all before it had been done.
+#[derive(Debug)]
+struct SimulatedEvent(Instant);
+
+impl BackendEvent for SimulatedEvent {
+    fn synchronize(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn elapsed_since(&self, earlier: &dyn BackendEvent) -> Result<Duration, DeviceError> {
+        let earlier: &Self = (earlier as &dyn Any).downcast_ref().expect("the events of a simulator are its own");
+        Ok(self.0.saturating_duration_since(earlier.0))
+    }
+}
+
+/// The lock is held while it runs: its launches come one after another.
+#[derive(Debug)]
+struct SimulatedGraph {
+    commands: Mutex<Vec<Command>>,
+}
+
+impl BackendGraph for SimulatedGraph {}

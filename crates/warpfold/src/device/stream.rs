@@ -1,0 +1,501 @@
+//! Streams: work in order, beside that of other streams.
+
+use std::{
+    ffi::c_void,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Duration,
+};
+
+use super::{
+    Arg, Core, DeviceError, Event, Kernel, LaunchShape, Pod, View, ViewMut,
+    allocation::Allocation,
+    backend::{BackendEvent, BackendGraph, BackendStream, LoadedKernel, Purpose},
+    clean::CleanMark,
+    faults::Call,
+    view::check_len,
+};
+
+/// Bytes of a [stream's workspace](Stream::workspace).
+pub const WORKSPACE_BYTES: u64 = 4 << 20;
+
+/// Work that runs in the order in which it is given, beside that of other streams. Made by
+/// [`Device::stream`](super::Device::stream). `Send` and `Sync`; it keeps its device alive.
+///
+/// # What comes before what
+///
+/// Launches and copies of one stream come one after another. Those of two streams may run at the same time, unless one
+/// [waits](Self::wait_for) for the other. The plain copies of [`Buffer`](super::Buffer)s come after everything that was
+/// given to any stream before, and before everything that is given later; so no buffer is read too early, and none is freed
+/// too early either. A stream that was [adopted](super::Device::adopt_stream) may be without that order, if it was made
+/// with `CU_STREAM_NON_BLOCKING`.
+///
+/// Dropping a stream waits for its work. On the simulator, everything has been done when its call returns.
+///
+/// ```
+/// use warpfold::device::{Arg, Device, DeviceError, LaunchShape};
+/// # const FILL: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/device/fill.ptx"));
+///
+/// let device = Device::auto()?;
+/// let data = device.alloc::<u32>(256)?;
+/// let kernel = device.load("fill.ptx", FILL)?.kernel("fill")?;
+/// let stream = device.stream()?;
+/// let args = [Arg::Pointer(data.address()), Arg::U32(7)];
+/// // SAFETY: each of the 256 threads writes one of the 256 values of a live buffer.
+/// unsafe { stream.launch(&kernel, LaunchShape::linear(1, 256, 0), &args)? };
+/// stream.synchronize()?;
+/// assert_eq!(data.copy_to_host()?, [7; 256]);
+/// # Ok::<(), DeviceError>(())
+/// ```
+#[derive(Debug)]
+pub struct Stream {
+    pub(super) queue: Arc<Queue>,
+    workspace: u64,
+}
+
+/// What a [`Stream`] is a handle of.
+#[derive(Debug)]
+pub(super) struct Queue {
+    pub(super) stream: Box<dyn BackendStream>,
+    pub(super) core: Arc<Core>,
+    /// The address of the workspace. Nothing is allocated for a queue that needs none.
+    workspace: OnceLock<u64>,
+    clean: CleanMark,
+    /// What the recorded work needs; `None` for a queue that works.
+    recorded: Option<Mutex<Needs>>,
+}
+
+/// What recorded work needs to be launched again: its kernels, and the memory whose addresses safe
+/// calls have recorded.
+#[derive(Debug, Default)]
+pub(super) struct Needs {
+    kernels: Vec<Arc<dyn LoadedKernel>>,
+    allocations: Vec<Arc<Allocation>>,
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        // What comes after a stream's work must not come before it because the stream is gone, and the workspace is part of
+        // that work. An error is that of an earlier launch, which the next call reports as well.
+        let _ = self.stream.synchronize();
+        if let Some(&workspace) = self.workspace.get() {
+            self.core.free(workspace);
+        }
+    }
+}
+
+impl Queue {
+    /// Without a workspace, until a [`Stream`] is made of it.
+    pub(super) fn new(core: &Arc<Core>, stream: Box<dyn BackendStream>, purpose: Purpose) -> Self {
+        Self {
+            stream,
+            core: Arc::clone(core),
+            workspace: OnceLock::new(),
+            clean: CleanMark::default(),
+            recorded: (purpose == Purpose::Capture).then(Mutex::default),
+        }
+    }
+
+    /// Opens a stream of the device for it.
+    pub(super) fn open(core: &Arc<Core>, purpose: Purpose) -> Result<Self, DeviceError> {
+        const ACTION: &str = "open a stream";
+        core.refuse_in_capture(ACTION)?;
+        core.enter(Call::Other, || ACTION.to_owned())?;
+        Ok(Self::new(core, Arc::clone(&core.backend).open_stream(purpose)?, purpose))
+    }
+
+    /// The address of the workspace. If there is none yet, it is allocated, and the stream is given the work of zeroing it.
+    fn prepare_workspace(&self) -> Result<u64, DeviceError> {
+        if let Some(&address) = self.workspace.get() {
+            return Ok(address);
+        }
+        let address = self.core.alloc(WORKSPACE_BYTES.into())?;
+        if let Err(error) = self.fill(address, WORKSPACE_BYTES, 0) {
+            self.core.free(address);
+            return Err(error);
+        }
+        let first = *self.workspace.get_or_init(|| address);
+        if first != address {
+            // Another thread was faster.
+            self.core.free(address);
+        }
+        Ok(first)
+    }
+
+    /// Zeroes the workspace of `owner`, which is this queue or that of a graph, and waits for it: after
+    /// all earlier work, because a launch on another stream may still use the workspace. This happens
+    /// only after a failure.
+    fn zero_workspace(&self, owner: &Self) -> Result<(), DeviceError> {
+        let Some(&workspace) = owner.workspace.get() else { return Ok(()) };
+        if self.recorded.is_some() {
+            // Nothing that was recorded has run, so the workspace is as clean as when it was made.
+            return Ok(());
+        }
+        Arc::clone(&self.core.backend).synchronize()?;
+        self.stream.synchronize()?;
+        self.fill(workspace, WORKSPACE_BYTES, 0)?;
+        self.stream.synchronize()
+    }
+
+    /// A launch whose shape and arguments were checked.
+    ///
+    /// # Safety
+    ///
+    /// As [`Stream::launch`].
+    pub(super) unsafe fn launch(&self, kernel: &Kernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
+        self.core.enter(Call::Launch, || format!("launch {}", kernel.name()))?;
+        if let Some(mut needs) = self.needs() {
+            needs.kernels.push(Arc::clone(&kernel.loaded));
+        }
+        self.clean.launch(
+            || self.zero_workspace(self),
+            || {
+                // SAFETY: the caller's promise.
+                unsafe { self.stream.launch(&kernel.loaded, shape, args) }
+            },
+        )
+    }
+
+    /// Replays a graph, whose workspace is that of `owner`.
+    pub(super) fn launch_graph(&self, graph: &dyn BackendGraph, owner: &Self) -> Result<(), DeviceError> {
+        const ACTION: &str = "launch a graph";
+        self.refuse_if_captured(ACTION)?;
+        self.core.enter(Call::Launch, || ACTION.to_owned())?;
+        owner.clean.launch(|| self.zero_workspace(owner), || self.stream.launch_graph(graph))
+    }
+
+    /// Lets a graph that is being recorded keep the memory that a call of it uses.
+    pub(super) fn retain(&self, allocation: &Arc<Allocation>) {
+        if let Some(mut needs) = self.needs() {
+            needs.allocations.push(Arc::clone(allocation));
+        }
+    }
+
+    fn needs(&self) -> Option<MutexGuard<'_, Needs>> {
+        self.recorded.as_ref().map(|needs| needs.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn fill(&self, address: u64, bytes: u64, byte: u8) -> Result<(), DeviceError> {
+        self.core.enter(Call::Copy, || "fill memory of the device".to_owned())?;
+        if bytes == 0 { Ok(()) } else { self.stream.fill(address, bytes, byte) }
+    }
+
+    pub(super) fn synchronize(&self) -> Result<(), DeviceError> {
+        const ACTION: &str = "wait for a stream";
+        self.refuse_if_captured(ACTION)?;
+        self.core.refuse_in_capture(ACTION)?;
+        self.core.enter(Call::Other, || ACTION.to_owned())?;
+        self.stream.synchronize()
+    }
+
+    pub(super) fn record(&self) -> Result<Event, DeviceError> {
+        let mut event = self.stream.new_event()?;
+        self.record_in(&mut *event)?;
+        Ok(Event { event, core: Arc::clone(&self.core) })
+    }
+
+    fn record_in(&self, event: &mut dyn BackendEvent) -> Result<(), DeviceError> {
+        const ACTION: &str = "record an event";
+        self.refuse_if_captured(ACTION)?;
+        self.core.enter(Call::Other, || ACTION.to_owned())?;
+        self.stream.record(event)
+    }
+
+    /// Time between the begin and the end of what `work` gives to the stream.
+    pub(super) fn time<R, E: From<DeviceError>>(&self, work: impl FnOnce() -> Result<R, E>) -> Result<Duration, E> {
+        // Both are made before: on a GPU, making one may take as long as a short kernel.
+        let [mut start, mut end] = [self.stream.new_event()?, self.stream.new_event()?];
+        self.record_in(&mut *start)?;
+        work()?;
+        self.record_in(&mut *end)?;
+        Ok(end.elapsed_since(&*start)?)
+    }
+
+    /// Refuses what cannot be recorded, whichever thread asks for it.
+    fn refuse_if_captured(&self, action: &'static str) -> Result<(), DeviceError> {
+        if self.recorded.is_some() { Err(DeviceError::Capturing { action }) } else { Ok(()) }
+    }
+
+    /// What the recorded work needs.
+    pub(super) fn take_needs(&self) -> Needs {
+        self.needs().map(|mut needs| std::mem::take(&mut *needs)).unwrap_or_default()
+    }
+}
+
+impl Stream {
+    /// A handle of the queue, which has a workspace from now on.
+    pub(super) fn new(queue: Arc<Queue>) -> Result<Self, DeviceError> {
+        let workspace = queue.prepare_workspace()?;
+        Ok(Self { queue, workspace })
+    }
+
+    /// Device address of this stream's own workspace, of [`WORKSPACE_BYTES`]: zeroed before the first launch, and left alone
+    /// otherwise. A kernel that uses it leaves it zeroed. If a launch fails or is interrupted, it is zeroed again before the
+    /// next one.
+    ///
+    /// No other stream and no graph has the same, so that what two streams run at the same time never shares it.
+    ///
+    /// ```
+    /// use warpfold::Device;
+    ///
+    /// let device = Device::simulator();
+    /// let (one, other) = (device.stream()?, device.stream()?);
+    /// assert_ne!(one.workspace(), other.workspace());
+    /// assert_eq!(device.own_stream()?.workspace(), device.own_stream()?.workspace());
+    /// # Ok::<(), warpfold::device::DeviceError>(())
+    /// ```
+    pub fn workspace(&self) -> u64 {
+        self.workspace
+    }
+
+    /// Gives the stream a launch, as [`Device::launch`](super::Device::launch) gives one to the device's own
+    /// stream. The host does not wait, and allocates nothing for kernels of up to 16 parameters.
+    ///
+    /// # Safety
+    ///
+    /// As [`Device::launch`](super::Device::launch). If the stream captures, the promise holds for each launch
+    /// of the graph: what the kernel reads and writes must live as long as the graph is launched, because
+    /// a graph cannot know which memory raw addresses mean.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::launch`](super::Device::launch).
+    pub unsafe fn launch(&self, kernel: &Kernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
+        self.queue.core.check_launchable(kernel, shape, args)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.queue.launch(kernel, shape, args) }
+    }
+
+    /// Refuses what a graph that this stream records could not keep alive.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn refuse_in_capture(&self, action: &'static str) -> Result<(), DeviceError> {
+        self.queue.refuse_if_captured(action)
+    }
+
+    /// Lets a graph that this stream records keep the memory of a view.
+    pub(crate) fn retain<T: Pod>(&self, view: View<'_, T>) {
+        self.queue.retain(view.allocation());
+    }
+
+    /// Gives it a copy within the device, of a buffer or a view.
+    ///
+    /// # Errors
+    ///
+    /// Lengths that differ; a buffer of another device; the driver's.
+    ///
+    /// ```
+    /// use warpfold::Device;
+    ///
+    /// let device = Device::simulator();
+    /// let stream = device.stream()?;
+    /// let source = device.upload(&[1u32, 2, 3])?;
+    /// let mut target = device.alloc::<u32>(2)?;
+    /// stream.copy(source.view(1..), &mut target)?;
+    /// assert_eq!(target.copy_to_host()?, [2, 3]);
+    /// # Ok::<(), warpfold::device::DeviceError>(())
+    /// ```
+    pub fn copy<'a, 'b, T: Pod>(
+        &self,
+        source: impl Into<View<'a, T>>,
+        target: impl Into<ViewMut<'b, T>>,
+    ) -> Result<(), DeviceError> {
+        let (source, target) = (source.into(), target.into());
+        check_len(source.len(), target.len())?;
+        let core = &self.queue.core;
+        core.check_own(source.core(), "buffer")?;
+        core.check_own(target.core(), "buffer")?;
+        core.enter(Call::Copy, || "copy on the device".to_owned())?;
+        match source.bytes() {
+            0 => Ok(()),
+            bytes => {
+                self.queue.retain(source.allocation());
+                self.queue.retain(target.allocation());
+                self.queue.stream.copy(source.address(), target.address(), bytes)
+            }
+        }
+    }
+
+    /// Gives it the work of setting every byte of a buffer or a view.
+    ///
+    /// # Errors
+    ///
+    /// A buffer of another device; the driver's.
+    ///
+    /// ```
+    /// use warpfold::Device;
+    ///
+    /// let device = Device::simulator();
+    /// let stream = device.stream()?;
+    /// let mut buffer = device.alloc::<u8>(3)?;
+    /// let time = stream.time(|| stream.fill_bytes(&mut buffer, 7))?;
+    /// println!("{time:?}");
+    /// assert_eq!(buffer.copy_to_host()?, [7; 3]);
+    /// # Ok::<(), warpfold::device::DeviceError>(())
+    /// ```
+    pub fn fill_bytes<'a, T: Pod>(&self, target: impl Into<ViewMut<'a, T>>, byte: u8) -> Result<(), DeviceError> {
+        let target = target.into();
+        self.queue.core.check_own(target.core(), "buffer")?;
+        self.queue.retain(target.allocation());
+        self.queue.fill(target.address(), target.as_view().bytes(), byte)
+    }
+
+    /// Gives it a copy from the host. Page-locked values ([`PinnedBuffer`](super::PinnedBuffer)) are copied while the host goes
+    /// on; others the driver copies to page-locked memory first.
+    ///
+    /// # Safety
+    ///
+    /// Until [`synchronize`](Self::synchronize) has returned, or a [wait for an event](Event::synchronize) recorded after
+    /// this, the values stay where they are and nobody overwrites them.
+    ///
+    /// # Errors
+    ///
+    /// Lengths that differ; a buffer of another device; the driver's; a stream that captures.
+    ///
+    /// ```
+    /// use warpfold::Device;
+    ///
+    /// let device = Device::simulator();
+    /// let stream = device.stream()?;
+    /// let mut pinned = device.alloc_pinned::<u32>(2)?;
+    /// pinned.copy_from_slice(&[1, 2]);
+    /// let mut buffer = device.alloc::<u32>(3)?;
+    /// // SAFETY: the values stay until the stream is done.
+    /// unsafe { stream.copy_from_host(&pinned, buffer.view_mut(1..))? };
+    /// stream.synchronize()?;
+    /// assert_eq!(buffer.view(1..).copy_to_host()?, [1, 2]);
+    /// # Ok::<(), warpfold::device::DeviceError>(())
+    /// ```
+    pub unsafe fn copy_from_host<'a, T: Pod>(
+        &self,
+        values: &[T],
+        target: impl Into<ViewMut<'a, T>>,
+    ) -> Result<(), DeviceError> {
+        let target = target.into();
+        check_len(values.len(), target.len())?;
+        self.queue.core.check_own(target.core(), "buffer")?;
+        // SAFETY: the caller's promise.
+        unsafe { self.queue.write(target.address(), bytemuck::cast_slice(values)) }
+    }
+
+    /// Gives it a copy to the host. Page-locked memory is written while the host goes on; for other memory the driver may
+    /// wait.
+    ///
+    /// # Safety
+    ///
+    /// Until [`synchronize`](Self::synchronize) has returned, or a [wait for an event](Event::synchronize) recorded after
+    /// this, the memory of `values` stays where it is and nobody else reads or writes it.
+    ///
+    /// # Errors
+    ///
+    /// As [`copy_from_host`](Self::copy_from_host).
+    pub unsafe fn copy_to_host<'a, T: Pod>(
+        &self,
+        source: impl Into<View<'a, T>>,
+        values: &mut [T],
+    ) -> Result<(), DeviceError> {
+        let source = source.into();
+        check_len(source.len(), values.len())?;
+        self.queue.core.check_own(source.core(), "buffer")?;
+        // SAFETY: the caller's promise.
+        unsafe { self.queue.read(source.address(), bytemuck::cast_slice_mut(values)) }
+    }
+
+    /// Waits for all of its work.
+    ///
+    /// # Errors
+    ///
+    /// A fault of an earlier launch; the driver's; a stream that captures, or any while this thread captures.
+    pub fn synchronize(&self) -> Result<(), DeviceError> {
+        self.queue.synchronize()
+    }
+
+    /// What is given to this stream from now on waits for all that was given to `other` before. The host does not wait.
+    ///
+    /// # Errors
+    ///
+    /// A stream of another device; the driver's; a stream that captures.
+    ///
+    /// ```
+    /// use warpfold::Device;
+    ///
+    /// let device = Device::simulator();
+    /// let (producer, consumer) = (device.stream()?, device.stream()?);
+    /// let (mut buffer, mut copy) = (device.alloc::<u8>(4)?, device.alloc::<u8>(4)?);
+    /// producer.fill_bytes(&mut buffer, 7)?;
+    /// consumer.wait_for(&producer)?;
+    /// consumer.copy(&buffer, &mut copy)?;
+    /// assert_eq!(copy.copy_to_host()?, [7; 4]);
+    /// # Ok::<(), warpfold::device::DeviceError>(())
+    /// ```
+    pub fn wait_for(&self, other: &Self) -> Result<(), DeviceError> {
+        self.queue.core.check_own(&other.queue.core, "stream")?;
+        self.wait_for_event(&other.record()?)
+    }
+
+    /// What is given to this stream from now on waits for the event.
+    ///
+    /// # Errors
+    ///
+    /// An event of another device; the driver's; a stream that captures.
+    pub fn wait_for_event(&self, event: &Event) -> Result<(), DeviceError> {
+        const ACTION: &str = "wait for another stream";
+        self.queue.refuse_if_captured(ACTION)?;
+        self.queue.core.check_own(&event.core, "event")?;
+        self.queue.core.enter(Call::Other, || ACTION.to_owned())?;
+        self.queue.stream.wait(&*event.event)
+    }
+
+    /// Marks the end of what was given to it so far.
+    ///
+    /// # Errors
+    ///
+    /// The driver's; a stream that captures.
+    pub fn record(&self) -> Result<Event, DeviceError> {
+        self.queue.record()
+    }
+
+    /// The time from the start to the end of the work that `work` gives to this stream: by events on the GPU, by the wall
+    /// clock on the simulator. It waits for the end.
+    ///
+    /// # Errors
+    ///
+    /// What `work` returns, and the driver's.
+    pub fn time<R, E: From<DeviceError>>(&self, work: impl FnOnce() -> Result<R, E>) -> Result<Duration, E> {
+        self.queue.time(work)
+    }
+
+    /// Its `CUstream`, for other code that gives it work, valid as long as this stream; `None` on the simulator.
+    ///
+    /// ```
+    /// use warpfold::Device;
+    ///
+    /// assert!(Device::simulator().stream()?.raw().is_none());
+    /// # Ok::<(), warpfold::device::DeviceError>(())
+    /// ```
+    pub fn raw(&self) -> Option<*mut c_void> {
+        self.queue.stream.raw()
+    }
+}
+
+impl Queue {
+    /// # Safety
+    ///
+    /// As [`BackendStream::write`].
+    pub(super) unsafe fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        const ACTION: &str = "copy to the device";
+        self.refuse_if_captured(ACTION)?;
+        self.core.enter(Call::Copy, || ACTION.to_owned())?;
+        // SAFETY: the caller's promise.
+        if bytes.is_empty() { Ok(()) } else { unsafe { self.stream.write(address, bytes) } }
+    }
+
+    /// # Safety
+    ///
+    /// As [`BackendStream::read`].
+    pub(super) unsafe fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        const ACTION: &str = "copy from the device";
+        self.refuse_if_captured(ACTION)?;
+        self.core.enter(Call::Copy, || ACTION.to_owned())?;
+        // SAFETY: the caller's promise.
+        if bytes.is_empty() { Ok(()) } else { unsafe { self.stream.read(address, bytes) } }
+    }
+}

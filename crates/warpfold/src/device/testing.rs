@@ -1,0 +1,86 @@
+//! What a device offers to tests alone: failures on demand, an account of its memory, instruments.
+
+use std::sync::Arc;
+
+use super::{
+    Device, DeviceError, Shared,
+    backend::Purpose,
+    faults::{Faults, Injector},
+};
+
+#[cfg(feature = "simulator")]
+use super::{
+    instrument::{Instrument, Observation},
+    simulator::Simulator,
+};
+
+impl Device {
+    /// The same device with a plan of what is to fail ([`Faults`]). To the new device, what the device made
+    /// before belongs to another device.
+    ///
+    /// # Errors
+    ///
+    /// The driver's.
+    pub fn with_faults(self, faults: Faults) -> Result<Self, DeviceError> {
+        let Shared { core, fallback_note, .. } = &*self.shared;
+        let backend = Arc::clone(&core.backend);
+        let own = Arc::clone(&backend).open_stream(Purpose::Work)?;
+        let device = Self::new(backend, own, Some(Injector::new(faults)), fallback_note.clone());
+        if let Some(interrupt) = core.interrupt.get() {
+            device.interrupt_by(interrupt);
+        }
+        Ok(device)
+    }
+
+    /// How many allocations are alive: the memory of buffers that are not empty, page-locked or on the
+    /// device, and the workspaces of streams and graphs.
+    ///
+    /// ```
+    /// use warpfold::Device;
+    ///
+    /// let device = Device::simulator();
+    /// let buffer = device.upload(&[1, 2, 3])?;
+    /// let stream = device.stream()?;
+    /// assert_eq!(device.live_allocations(), 2);
+    /// drop((buffer, stream));
+    /// assert_eq!(device.live_allocations(), 0);
+    /// # Ok::<(), warpfold::DeviceError>(())
+    /// ```
+    pub fn live_allocations(&self) -> u64 {
+        self.shared.core.live_allocations()
+    }
+}
+
+#[cfg(feature = "simulator")]
+impl Device {
+    /// The simulator, with an instrument that watches every launch; see [`Device::take_observations`]. GPUs
+    /// have no instruments.
+    ///
+    /// ```
+    /// use warpfold::{
+    ///     device::{Arg, Device, DeviceError, LaunchShape},
+    ///     testing::{Instrument, Seen},
+    /// };
+    /// # const FILL: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/device/fill.ptx"));
+    ///
+    /// let device = Device::simulator_with(Instrument::Count);
+    /// let data = device.alloc::<u32>(256)?;
+    /// let kernel = device.load("fill.ptx", FILL)?.kernel("fill")?;
+    /// let args = [Arg::Pointer(data.address()), Arg::U32(7)];
+    /// // SAFETY: each of the 256 threads writes one of the 256 values of a live buffer.
+    /// unsafe { device.launch(&kernel, LaunchShape::linear(1, 256, 0), &args)? };
+    /// let observations = device.take_observations();
+    /// let Seen::Counted(profile) = &observations[0].seen else { panic!("it counts") };
+    /// assert_eq!(profile.counters.global.store.sectors, 256 * 4 / 32);
+    /// # Ok::<(), DeviceError>(())
+    /// ```
+    pub fn simulator_with(instrument: Instrument) -> Self {
+        Self::simulated(Simulator::with_instrument(instrument), None)
+    }
+
+    /// What the instrument saw of each launch since the last call, in the order of the launches; nothing
+    /// if there is no instrument.
+    pub fn take_observations(&self) -> Vec<Observation> {
+        self.shared.core.backend.take_observations()
+    }
+}

@@ -1,0 +1,358 @@
+//! Memory of the device, borrowed: parts of buffers, and what other code has allocated.
+
+use std::{
+    fmt,
+    marker::PhantomData,
+    ops::{Bound, Range, RangeBounds},
+    sync::Arc,
+};
+
+use super::{Core, DeviceError, Pod, allocation::Allocation};
+
+/// Some values of a [`Buffer`](super::Buffer), from any element on; a shared slice of the device's memory. `Copy`, and
+/// `Send` and `Sync` where `T` is `Sync`.
+///
+/// ```
+/// use warpfold::device::{Device, View};
+///
+/// let device = Device::simulator();
+/// let buffer = device.upload(&[1u16, 2, 3, 4, 5])?;
+/// let odd = buffer.view(1..);
+/// assert_eq!((odd.len(), odd.address()), (4, buffer.address() + 2));
+/// assert_eq!(odd.view(..=1).copy_to_host()?, [2, 3]);
+/// # Ok::<(), warpfold::device::DeviceError>(())
+/// ```
+pub struct View<'a, T> {
+    allocation: &'a Arc<Allocation>,
+    address: u64,
+    len: usize,
+    values: PhantomData<&'a [T]>,
+}
+
+/// Some values of a [`Buffer`](super::Buffer), to be overwritten; an exclusive slice of the device's memory. `Send` and
+/// `Sync` where `T` is.
+///
+/// ```
+/// use warpfold::Device;
+///
+/// let device = Device::simulator();
+/// let mut buffer = device.upload(&[1u32, 2, 3])?;
+/// buffer.view_mut(..2).fill_bytes(0)?;
+/// assert_eq!(buffer.copy_to_host()?, [0, 0, 3]);
+/// # Ok::<(), warpfold::device::DeviceError>(())
+/// ```
+pub struct ViewMut<'a, T> {
+    allocation: &'a Arc<Allocation>,
+    address: u64,
+    len: usize,
+    values: PhantomData<&'a mut [T]>,
+}
+
+impl<T> Clone for View<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for View<'_, T> {}
+
+impl<T> fmt::Debug for View<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("View").field("address", &self.address).field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for ViewMut<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ViewMut").field("address", &self.address).field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+impl<'a, T: Pod> View<'a, T> {
+    pub(super) fn new(allocation: &'a Arc<Allocation>, address: u64, len: usize) -> Self {
+        Self { allocation, address, len, values: PhantomData }
+    }
+
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no values.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Device address of the first value, a multiple of the size of `T` (for sizes that are powers of two up to 256).
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Some of these values.
+    ///
+    /// # Panics
+    ///
+    /// If the range does not lie within the view, as for slices.
+    #[must_use]
+    pub fn view(&self, range: impl RangeBounds<usize>) -> Self {
+        let range = bounds(range, self.len);
+        Self::new(self.allocation, self.address + (range.start * size_of::<T>()) as u64, range.len())
+    }
+
+    /// Waits for all earlier work and copies the values to the host.
+    ///
+    /// # Errors
+    ///
+    /// A fault of an earlier launch; the driver's.
+    pub fn copy_to_host(&self) -> Result<Vec<T>, DeviceError> {
+        let mut values = vec![T::zeroed(); self.len];
+        self.copy_to_slice(&mut values)?;
+        Ok(values)
+    }
+
+    /// Waits for all earlier work and copies the values into `values`, page-locked or not.
+    ///
+    /// # Errors
+    ///
+    /// A length that differs from this view's; a fault of an earlier launch; the driver's.
+    pub fn copy_to_slice(&self, values: &mut [T]) -> Result<(), DeviceError> {
+        check_len(values.len(), self.len)?;
+        self.core().read(self.address, bytemuck::cast_slice_mut(values))
+    }
+
+    /// The core of the device that the values belong to.
+    pub(super) fn core(&self) -> &'a Arc<Core> {
+        self.allocation.core()
+    }
+
+    /// The allocation in which the values lie.
+    pub(super) fn allocation(&self) -> &'a Arc<Allocation> {
+        self.allocation
+    }
+
+    /// Its length in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.len as u64 * size_of::<T>() as u64
+    }
+}
+
+impl<'a, T: Pod> ViewMut<'a, T> {
+    pub(super) fn new(allocation: &'a Arc<Allocation>, address: u64, len: usize) -> Self {
+        Self { allocation, address, len, values: PhantomData }
+    }
+
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no values.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Device address of the first value, as [`View::address`].
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// The same values, to be read.
+    pub fn as_view(&self) -> View<'_, T> {
+        View::new(self.allocation, self.address, self.len)
+    }
+
+    /// Overwrites all of them with `values`.
+    ///
+    /// # Errors
+    ///
+    /// A length that differs from this view's; the driver's.
+    pub fn copy_from_host(&mut self, values: &[T]) -> Result<(), DeviceError> {
+        check_len(values.len(), self.len)?;
+        self.core().write(self.address, bytemuck::cast_slice(values))
+    }
+
+    /// Overwrites all of them with the values of `source`, a buffer or a view, without passing through the host.
+    ///
+    /// # Errors
+    ///
+    /// A length that differs from this view's; a buffer of another device; the driver's.
+    pub fn copy_from<'b>(&mut self, source: impl Into<View<'b, T>>) -> Result<(), DeviceError>
+    where
+        T: 'b,
+    {
+        let source = source.into();
+        check_len(source.len, self.len)?;
+        self.core().check_own(source.core(), "buffer")?;
+        self.core().copy(source.address, self.address, source.bytes())
+    }
+
+    /// Sets every byte of them.
+    ///
+    /// # Errors
+    ///
+    /// The driver's.
+    pub fn fill_bytes(&mut self, byte: u8) -> Result<(), DeviceError> {
+        self.core().fill(self.address, self.as_view().bytes(), byte)
+    }
+
+    /// The core of the device that the values belong to.
+    pub(super) fn core(&self) -> &'a Arc<Core> {
+        self.allocation.core()
+    }
+
+    /// The allocation in which the values lie.
+    pub(super) fn allocation(&self) -> &'a Arc<Allocation> {
+        self.allocation
+    }
+}
+
+/// Slices of device memory that other code has allocated.
+macro_rules! raw_slices {
+    ($($(#[$doc:meta])* $name:ident { $(#[$new:meta])* new })*) => {$(
+        $(#[$doc])*
+        pub struct $name<T> {
+            address: u64,
+            len: usize,
+            values: PhantomData<fn() -> T>,
+        }
+
+        impl<T> Clone for $name<T> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        impl<T> Copy for $name<T> {}
+
+        impl<T> fmt::Debug for $name<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($name)).field("address", &self.address).field("len", &self.len).finish()
+            }
+        }
+
+        impl<T: Pod> $name<T> {
+            $(#[$new])*
+            pub const unsafe fn new(address: u64, len: usize) -> Self {
+                Self { address, len, values: PhantomData }
+            }
+
+            /// Device address of the first value.
+            pub const fn address(&self) -> u64 {
+                self.address
+            }
+
+            /// Number of values.
+            pub const fn len(&self) -> usize {
+                self.len
+            }
+
+            /// Whether there are no values.
+            pub const fn is_empty(&self) -> bool {
+                self.len == 0
+            }
+        }
+    )*};
+}
+
+raw_slices! {
+    /// `len` values in device memory that other code has allocated: an address that passes for a slice.
+    /// `Copy`, `Send` and `Sync`.
+    ///
+    /// ```
+    /// use warpfold::{Device, RawSlice, Sum};
+    ///
+    /// let device = Device::simulator();
+    /// let buffer = device.upload(&[1.0f32, 2.0])?;
+    /// // SAFETY: the buffer lives as long as the slice, and holds two values of this type.
+    /// let raw = unsafe { RawSlice::<f32>::new(buffer.address(), buffer.len()) };
+    /// assert_eq!(device.reduce(raw, Sum)?, 3.0);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    RawSlice {
+        /// `len` values from `address` on.
+        ///
+        /// # Safety
+        ///
+        /// As long as this slice or a copy of it is used, and until the work that was given it has ended,
+        /// replays of a graph included: the values lie within one live allocation of the device that the
+        /// slice is used with (on a GPU in its primary context), all of them were written, and nothing
+        /// overwrites them. `address` is a multiple of the size of `T`.
+        new
+    }
+
+    /// `len` values in device memory that other code has allocated, to be overwritten: an address that
+    /// passes for an exclusive slice. `Copy`, `Send` and `Sync`.
+    ///
+    /// ```
+    /// use warpfold::{Device, RawSliceMut, Sum};
+    ///
+    /// let device = Device::simulator();
+    /// let (input, output) = (device.upload(&[1.0f32, 2.0])?, device.alloc::<f32>(1)?);
+    /// // SAFETY: the buffer lives until the work is done, and nobody else uses it meanwhile.
+    /// let raw = unsafe { RawSliceMut::<f32>::new(output.address(), 1) };
+    /// let stream = device.stream()?;
+    /// device.reducer::<f32, _>(Sum)?.reduce_into(&input, raw, &stream)?;
+    /// stream.synchronize()?;
+    /// assert_eq!(output.copy_to_host()?, [3.0]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    RawSliceMut {
+        /// `len` values from `address` on.
+        ///
+        /// # Safety
+        ///
+        /// As long as this slice or a copy of it is used, and until the work that was given it has ended,
+        /// replays of a graph included: the values lie within one live allocation of the device that the
+        /// slice is used with (on a GPU in its primary context), and nothing else reads or writes them.
+        /// `address` is a multiple of the size of `T`.
+        new
+    }
+}
+
+/// A range of `len` values, checked.
+pub(super) fn bounds(range: impl RangeBounds<usize>, len: usize) -> Range<usize> {
+    let start = match range.start_bound() {
+        Bound::Included(&start) => start,
+        Bound::Excluded(&before) => before.saturating_add(1),
+        Bound::Unbounded => 0,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&last) => last.saturating_add(1),
+        Bound::Excluded(&end) => end,
+        Bound::Unbounded => len,
+    };
+    assert!(start <= end && end <= len, "range {start}..{end} of {len} values");
+    start..end
+}
+
+pub(super) fn check_len(source_len: usize, buffer_len: usize) -> Result<(), DeviceError> {
+    if source_len == buffer_len { Ok(()) } else { Err(DeviceError::Length { source_len, buffer_len }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bounds;
+
+    #[test]
+    fn ranges_are_those_of_slices() {
+        let values = [0; 5];
+        for (range, len) in [(0..5, 5), (2..2, 0), (5..5, 0), (1..4, 3)] {
+            assert_eq!(bounds(range.clone(), 5), range);
+            assert_eq!(values[range].len(), len);
+        }
+        assert_eq!(bounds(.., 5), 0..5);
+        assert_eq!(bounds(..=2, 5), 0..3);
+        assert_eq!(bounds(3.., 5), 3..5);
+        assert_eq!(bounds(.., 0), 0..0);
+    }
+
+    #[test]
+    fn ranges_outside_are_refused() {
+        for (start, end) in [(0, 6), (6, 6), (3, 2), (0, usize::MAX), (usize::MAX, usize::MAX)] {
+            let refused = std::panic::catch_unwind(|| bounds(start..end, 5));
+            assert!(refused.is_err(), "{start}..{end}");
+        }
+        assert!(std::panic::catch_unwind(|| bounds(0..=usize::MAX, usize::MAX)).is_ok());
+        assert!(std::panic::catch_unwind(|| bounds(0..=5, 5)).is_err());
+    }
+}

@@ -1,0 +1,36 @@
+//! GPU reductions in pure Rust: on CUDA, or on a built-in SIMT simulator where there is no GPU.
+//!
+//! ```
+//! use warpfold::{Device, Sum};
+//!
+//! let gpu = Device::auto()?; // a GPU if there is one, else the simulator
+//! # let (buffer, mut out, stream) = (gpu.upload(&[1.5f32, 2.0, -0.25])?, gpu.alloc(1)?, gpu.stream()?);
+//! let total: f32 = gpu.reduce(&buffer, Sum)?; // any number of elements, of 14 types
+//! let plan = gpu.reducer::<f32, _>(Sum)?; // reusable: the kernel is loaded, the scratch allocated
+//! plan.reduce_into(&buffer, &mut out, &stream)?; // asynchronous, without allocation, graph-capturable
+//! # stream.synchronize()?;
+//! # assert_eq!((total, out.copy_to_host()?), (3.25, vec![3.25]));
+//! # Ok::<(), warpfold::Error>(())
+//! ```
+//!
+//! [`reducer`] has the operations and says what holds for all of them; [`device`] has buffers,
+//! streams and graphs.
+
+#[cfg(not(any(feature = "cuda", feature = "simulator")))]
+compile_error!("warpfold needs a device to run on: one of the features `cuda` and `simulator`");
+
+pub mod device;
+pub mod host_memory;
+mod ptx;
+pub mod reducer;
+#[cfg(feature = "testing")]
+pub mod testing;
+
+pub use device::{
+    Buffer, Device, DeviceChoice, DeviceError, Graph, PinnedBuffer, RawSlice, RawSliceMut, Stream, View, ViewMut,
+};
+pub use reducer::{
+    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, CheckedSum, CompensatedSum, CountNonzero,
+    Dot, Error, Extremes, Indexed, Input, Item, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, Norm2, Operation,
+    Product, Reducer, ReproducibleSum, SquaredDistance, Statistics, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
+};

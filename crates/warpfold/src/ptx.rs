@@ -1,0 +1,111 @@
+//! The production kernels, as the build script has embedded them: compressed PTX, one static for
+//! each kernel, so that the linker leaves out what a program never names.
+//!
+//! A kernel is `ptx::<operation>::<type>`, for example `ptx::sum::f32`, and its name in the PTX is
+//! `reduce_<operation>_<type>`.
+
+include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+
+/// One kernel, compiled for one or several architectures.
+#[derive(Debug)]
+pub struct EmbeddedKernel {
+    name: &'static str,
+    images: &'static [Image],
+}
+
+/// The PTX of a kernel for one architecture.
+#[derive(Debug)]
+struct Image {
+    /// The least compute capability that runs the PTX, major and minor.
+    capability: (u32, u32),
+    /// The length of the text.
+    text_bytes: usize,
+    /// The text, compressed by deflate.
+    packed: &'static [u8],
+}
+
+impl EmbeddedKernel {
+    /// The name of the kernel's entry.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The least compute capability that runs this kernel, major and minor.
+    pub fn least_capability(&self) -> (u32, u32) {
+        self.images.iter().map(|image| image.capability).min().expect("the build script writes no kernel without PTX")
+    }
+
+    /// The PTX for a device of this compute capability: that of the highest architecture which the
+    /// device runs. `None` if the device is too old.
+    pub fn text(&self, capability: (u32, u32)) -> Option<String> {
+        #[cfg(feature = "testing")]
+        if let Some(folder) = crate::testing::kernel_folder() {
+            return replaced(folder, self.name, capability);
+        }
+        let runs = self.images.iter().filter(|image| image.capability <= capability);
+        runs.max_by_key(|image| image.capability).map(Image::text)
+    }
+}
+
+impl Image {
+    fn text(&self) -> String {
+        let bytes = miniz_oxide::inflate::decompress_to_vec_with_limit(self.packed, self.text_bytes);
+        // The build script compressed a text of this length, and the program cannot change since.
+        String::from_utf8(bytes.expect("embedded PTX inflates")).expect("embedded PTX is text")
+    }
+}
+
+/// The PTX of a kernel in a folder of files such as `reduce_sum_f32.sm_90.ptx`.
+#[cfg(feature = "testing")]
+fn replaced(folder: &std::path::Path, name: &str, capability: (u32, u32)) -> Option<String> {
+    let prefix = format!("{name}.sm_");
+    let files = std::fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    let runs = files.filter_map(|path| {
+        let arch: u32 = path.file_name()?.to_str()?.strip_prefix(&prefix)?.strip_suffix(".ptx")?.parse().ok()?;
+        ((arch / 10, arch % 10) <= capability).then_some((arch, path))
+    });
+    let (_, path) = runs.max_by_key(|(arch, _)| *arch)?;
+    std::fs::read_to_string(path).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EmbeddedKernel, sum};
+
+    const KERNEL: &EmbeddedKernel = &sum::f32;
+
+    #[test]
+    fn a_kernel_is_what_the_folder_holds() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("ptx");
+        for (capability, arch) in [((7, 5), 75), ((8, 9), 75), ((9, 0), 90), ((12, 1), 90)] {
+            let file = folder.join(format!("reduce_sum_f32.sm_{arch}.ptx"));
+            let expected = std::fs::read_to_string(file).unwrap();
+            assert!(expected.contains(&format!(".visible .entry {}(", KERNEL.name())));
+            assert_eq!(KERNEL.text(capability), Some(expected), "{capability:?}");
+        }
+    }
+
+    #[test]
+    fn a_device_that_is_too_old_gets_no_text() {
+        assert_eq!(KERNEL.least_capability(), (7, 5));
+        assert_eq!(KERNEL.text((7, 0)), None);
+    }
+
+    #[test]
+    #[cfg(feature = "testing")]
+    fn every_kernel_inflates_to_its_own_entry() {
+        let mut texts = 0;
+        for kernel in crate::testing::kernels() {
+            for image in kernel.images {
+                let text = image.text();
+                assert_eq!(text.len(), image.text_bytes);
+                assert_eq!(text.matches(&format!(".visible .entry {}(", kernel.name)).count(), 1, "{}", kernel.name);
+                texts += 1;
+            }
+        }
+        let files = std::fs::read_dir(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("ptx")).unwrap();
+        let files =
+            files.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|ending| ending == "ptx"));
+        assert_eq!(texts, files.count());
+    }
+}

@@ -1,0 +1,117 @@
+//! The part of a reducer that does not depend on types: a loaded kernel, and outputs for its results.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use crate::{
+    device::{Buffer, Device, Kernel, Stream},
+    ptx::EmbeddedKernel,
+};
+
+use super::{Error, host::Staging};
+
+/// The engines that a device has made, by the name of their kernel and the generation of its PTX.
+#[derive(Debug, Default)]
+pub(super) struct Cache {
+    engines: Mutex<HashMap<(&'static str, (u32, u32)), Arc<Engine>>>,
+}
+
+impl Cache {
+    /// The engine for a kernel whose raw results take so many bytes. The kernel is inflated and
+    /// loaded the first time.
+    pub(super) fn engine(
+        &self,
+        device: &Device,
+        kernel: &'static EmbeddedKernel,
+        result_bytes: usize,
+    ) -> Result<Arc<Engine>, Error> {
+        let generation = device.class().capability();
+        let mut engines = lock(&self.engines);
+        if let Some(engine) = engines.get(&(kernel.name(), generation)) {
+            return Ok(Arc::clone(engine));
+        }
+        let capability = device.info().compute_capability;
+        let Some(text) = kernel.text(generation.min(capability)) else {
+            return Err(Error::DeviceTooOld { capability, least: kernel.least_capability() });
+        };
+        let loaded = device.load(kernel.name(), &text)?.kernel(kernel.name())?;
+        let engine = Arc::new(Engine::new(device, loaded, result_bytes)?);
+        engines.insert((kernel.name(), generation), Arc::clone(&engine));
+        Ok(engine)
+    }
+}
+
+/// A kernel on a device. It must not hold the [`Device`], which holds it.
+#[derive(Debug)]
+pub(super) struct Engine {
+    kernel: Kernel,
+    /// The device's own.
+    stream: Stream,
+    /// Operations with the same kernel have results of the same size.
+    result_bytes: usize,
+    /// Outputs that no call is using, each for one raw result.
+    outputs: Mutex<Vec<Buffer<u8>>>,
+    /// What copies from the host need, if no call is using it.
+    staging: Mutex<Option<Staging>>,
+}
+
+impl Engine {
+    fn new(device: &Device, kernel: Kernel, result_bytes: usize) -> Result<Self, Error> {
+        Ok(Self {
+            kernel,
+            stream: device.own_stream()?,
+            result_bytes,
+            outputs: Mutex::new(vec![device.alloc(result_bytes)?]),
+            staging: Mutex::default(),
+        })
+    }
+
+    pub(super) fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    pub(super) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    pub(super) fn result_bytes(&self) -> usize {
+        self.result_bytes
+    }
+
+    /// Lets `launch` leave a raw result at an address of the device, waits for it, and passes its bytes to
+    /// `read`.
+    pub(super) fn with_output<R>(
+        &self,
+        device: &Device,
+        launch: &dyn Fn(u64) -> Result<(), Error>,
+        read: impl FnOnce(&[u8]) -> R,
+    ) -> Result<R, Error> {
+        let output = lock(&self.outputs).pop();
+        let output = match output {
+            Some(output) => output,
+            None => device.alloc(self.result_bytes)?,
+        };
+        launch(output.address())?;
+        let bytes = output.copy_to_host()?;
+        // After an error the output is dropped instead, which waits for what may still write to it.
+        lock(&self.outputs).push(output);
+        Ok(read(&bytes))
+    }
+
+    /// What copies from the host need: that of an earlier call, or new.
+    pub(super) fn take_staging(&self, device: &Device) -> Result<Staging, Error> {
+        let staging = lock(&self.staging).take();
+        staging.map_or_else(|| Staging::new(device), Ok)
+    }
+
+    /// Keeps it for a later call.
+    pub(super) fn keep_staging(&self, staging: Staging) {
+        *lock(&self.staging) = Some(staging);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

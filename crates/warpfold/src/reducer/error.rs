@@ -1,0 +1,63 @@
+//! Why there is no result.
+
+use crate::device::DeviceError;
+
+use super::Int192;
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No elements, and the operation has no value for them: the least element of none, for example.
+    #[error("the {op} of no elements is not defined")]
+    Empty {
+        /// The operation's [name](super::Operation::NAME).
+        op: &'static str,
+    },
+    /// A [`CheckedSum`](super::CheckedSum) that its type does not hold.
+    #[error("the sum is {exact}, which no {item} holds")]
+    Overflow {
+        /// The sum.
+        exact: Int192,
+        /// The type of the elements.
+        item: &'static str,
+    },
+    /// A pair of inputs of different lengths.
+    #[error("the first input has {first} elements and the second {second}: both must have the same number")]
+    Lengths {
+        /// Elements of the first.
+        first: u64,
+        /// Elements of the second.
+        second: u64,
+    },
+    /// An output that does not hold exactly one value.
+    #[error("the result is 1 value, and the output has {len}")]
+    Output {
+        /// The number of values that the output holds.
+        len: u64,
+    },
+    /// More elements than the kernel of this operation is exact for.
+    #[error("a {op} of {item} takes at most {most} elements at once, not {n}")]
+    TooLong {
+        /// The operation's [name](super::Operation::NAME).
+        op: &'static str,
+        /// The type of the elements.
+        item: &'static str,
+        /// Elements of the input.
+        n: u64,
+        /// The most that are allowed.
+        most: u64,
+    },
+    /// The device refused or failed. A buffer, stream or view of another device is
+    /// [`DeviceError::OtherDevice`].
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The device is older than the kernels, which are built for compute capability 7.5 and later.
+    #[error("the device has compute capability {}.{}, and {}.{} is the least", capability.0, capability.1, least.0, least.1)]
+    DeviceTooOld {
+        /// The device's compute capability, major and minor.
+        capability: (u32, u32),
+        /// The least that the kernel runs on.
+        least: (u32, u32),
+    },
+}

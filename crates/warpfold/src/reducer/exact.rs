@@ -1,0 +1,228 @@
+//! Sums of floats without any error but the last rounding.
+
+use std::fmt;
+
+use bytemuck::{Pod, Zeroable};
+use half::{bf16, f16};
+
+use super::{Error, Operation, Single, operation::kernels, shapes::KernelClass};
+use flag::{MINUS_ZEROS, NAN, NEGATIVE_INFINITY, NUMBERS, POSITIVE_INFINITY};
+
+/// The exact sum of floats, rounded once, to nearest even: `f32` for `f16`, `bf16` and `f32`, `f64` for `f64`. Of nothing it is
+/// 0.
+///
+/// The error is at most half a unit in the last place, however ill-conditioned the sum is; and the same elements give the
+/// same bits on every device, in whatever order they are. Subnormal numbers count in full. Only the exact sum can overflow,
+/// not what was summed on the way. A NaN, or infinities of both signs, make it NaN (always the same: quiet, positive, without
+/// a payload), an infinity makes it infinite. The sum of nothing but -0 is -0; every other sum that is 0 is +0.
+///
+/// ```
+/// use warpfold::{Device, ReproducibleSum};
+///
+/// let device = Device::simulator();
+/// assert_eq!(device.reduce(&[1.0f32, 1e30, -1e30], ReproducibleSum)?, 1.0);
+/// assert_eq!(device.reduce(&[1e-30f64, 1e300, 1e300, -1e300, -1e300], ReproducibleSum)?, 1e-30);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+///
+/// Each addition is proven exact, or its rounding error is kept (D. E. Knuth, *The Art of Computer Programming*, vol. 2, 4.2.2);
+/// what two `f64`s do not hold goes to a long accumulator (U. Kulisch, *Computer Arithmetic and Validity*, 2013), in integers.
+/// So the time depends on the elements: least where their magnitudes differ by less than 2^20 or so (`f64`: 2^50), several
+/// times more where they differ so that most of them go to the long accumulator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ReproducibleSum;
+
+kernels!(ReproducibleSum, exact: f16, bf16, f32, f64);
+
+macro_rules! operations {
+    ($($item:ident: $raw:ident -> $output:ident;)*) => {$(
+        impl Operation<$item> for ReproducibleSum {
+            type Arity = Single;
+            type Raw = $raw;
+            type Output = $output;
+            const NAME: &'static str = "reproducible sum";
+            const CLASS: KernelClass = KernelClass::Exact;
+
+            fn identity() -> Option<$raw> {
+                Some($raw::NOTHING)
+            }
+
+            fn combine(first: $raw, others: $raw) -> $raw {
+                first.combine(&others)
+            }
+
+            fn finish(raw: $raw, _n: u64) -> Result<$output, Error> {
+                Ok(raw.value())
+            }
+        }
+    )*};
+}
+
+operations! {
+    f16: ExactF32 -> f32;
+    bf16: ExactF32 -> f32;
+    f32: ExactF32 -> f32;
+    f64: ExactF64 -> f64;
+}
+
+/// Bits of [`Exact::flags`].
+mod flag {
+    /// There is a NaN.
+    pub(super) const NAN: u32 = 1;
+    /// There is positive infinity.
+    pub(super) const POSITIVE_INFINITY: u32 = 2;
+    /// There is negative infinity.
+    pub(super) const NEGATIVE_INFINITY: u32 = 4;
+    /// There is something other than -0.
+    pub(super) const NUMBERS: u32 = 8;
+    /// There is something, and nothing but -0.
+    pub(super) const MINUS_ZEROS: u32 = 16;
+}
+
+/// The exact sum of `f16`, `bf16` or `f32`.
+pub type ExactF32 = Exact<f32, 13>;
+/// The exact sum of `f64`.
+pub type ExactF64 = Exact<f64, 69>;
+
+/// An exact sum of floats, and what it is rounded to nearest even: the [raw result](super::Operation::Raw) of
+/// [`ReproducibleSum`](super::ReproducibleSum). Equal sums are equal bytes.
+///
+/// In memory: the rounded value; 4 bytes of flags; and the sum of the finite elements, a fixed-point number in two's
+/// complement of `LIMBS` words of 32 bits, the lowest first. Its last bit is worth `2^-210`, or `2^-1074` for `f64`, and it
+/// has room for the sum of 2^64 elements of any size.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Exact<F, const LIMBS: usize> {
+    value: F,
+    /// Among the elements.
+    flags: u32,
+    limbs: [u32; LIMBS],
+}
+
+// SAFETY: zero bytes are a value of each field.
+unsafe impl Zeroable for ExactF32 {}
+// SAFETY: each field is `Pod`, and 4 + 4 + 13 * 4 bytes are a multiple of the alignment, 4: there is no padding.
+unsafe impl Pod for ExactF32 {}
+// SAFETY: zero bytes are a value of each field.
+unsafe impl Zeroable for ExactF64 {}
+// SAFETY: each field is `Pod`, and 8 + 4 + 69 * 4 bytes are a multiple of the alignment, 8: there is no padding.
+unsafe impl Pod for ExactF64 {}
+
+impl<F: Rounded, const LIMBS: usize> Exact<F, LIMBS> {
+    /// The sum of nothing: 0.
+    pub const NOTHING: Self = Self { value: F::ZERO, flags: 0, limbs: [0; LIMBS] };
+
+    /// The sum, rounded to nearest even; infinite if it is too large.
+    ///
+    /// NaN if there is a NaN among the elements, or infinities of both signs; else an infinity that is among them. If the
+    /// finite elements cancel, 0; -0 only if all of them are -0.
+    pub fn value(&self) -> F {
+        self.value
+    }
+
+    /// The sum of the elements of both.
+    #[must_use]
+    pub fn combine(&self, other: &Self) -> Self {
+        let mut carry = 0;
+        let mut limbs = [0; LIMBS];
+        for (limb, (&a, &b)) in limbs.iter_mut().zip(self.limbs.iter().zip(&other.limbs)) {
+            let sum = u64::from(a) + u64::from(b) + carry;
+            *limb = sum as u32;
+            carry = sum >> 32;
+        }
+        let mut flags = self.flags | other.flags;
+        if flags & NUMBERS != 0 {
+            flags &= !MINUS_ZEROS;
+        }
+        Self { value: rounded(flags, &limbs), flags, limbs }
+    }
+}
+
+impl<F: fmt::Debug, const LIMBS: usize> fmt::Debug for Exact<F, LIMBS> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exact").field("value", &self.value).finish_non_exhaustive()
+    }
+}
+
+/// The float type that a sum is rounded to: `f32` or `f64`.
+pub trait Rounded: Copy + private::Format {
+    #[doc(hidden)]
+    const ZERO: Self;
+}
+
+impl Rounded for f32 {
+    const ZERO: Self = 0.0;
+}
+
+impl Rounded for f64 {
+    const ZERO: Self = 0.0;
+}
+
+mod private {
+    /// What rounding needs to know of a type.
+    pub trait Format {
+        /// Bits of a significand, the leading one included.
+        const PRECISION: u32;
+        /// The place of the least positive number's bit in the limbs.
+        const LEAST: u32;
+        const INFINITY: u64;
+        fn from_magnitude(bits: u64, is_negative: bool) -> Self;
+    }
+
+    impl Format for f32 {
+        const PRECISION: u32 = Self::MANTISSA_DIGITS;
+        const LEAST: u32 = 210 - 149;
+        const INFINITY: u64 = Self::INFINITY.to_bits() as u64;
+        fn from_magnitude(bits: u64, is_negative: bool) -> Self {
+            Self::from_bits(bits as u32 | u32::from(is_negative) << 31)
+        }
+    }
+
+    impl Format for f64 {
+        const PRECISION: u32 = Self::MANTISSA_DIGITS;
+        const LEAST: u32 = 0;
+        const INFINITY: u64 = Self::INFINITY.to_bits();
+        fn from_magnitude(bits: u64, is_negative: bool) -> Self {
+            Self::from_bits(bits | u64::from(is_negative) << 63)
+        }
+    }
+}
+
+/// The value of a sum.
+fn rounded<F: Rounded>(flags: u32, limbs: &[u32]) -> F {
+    let infinities = flags & (POSITIVE_INFINITY | NEGATIVE_INFINITY);
+    if flags & NAN != 0 || infinities == POSITIVE_INFINITY | NEGATIVE_INFINITY {
+        // The quiet NaN without a payload, as the kernels write it.
+        return F::from_magnitude(F::INFINITY | 1 << (F::PRECISION - 2), false);
+    }
+    if infinities != 0 {
+        return F::from_magnitude(F::INFINITY, infinities == NEGATIVE_INFINITY);
+    }
+    let is_negative = limbs.last().is_some_and(|&limb| limb >> 31 == 1);
+    let mut magnitude = limbs.to_vec();
+    if is_negative {
+        let mut carry = true;
+        for limb in &mut magnitude {
+            (*limb, carry) = (!*limb).overflowing_add(u32::from(carry));
+        }
+    }
+    let Some(top) = magnitude.iter().rposition(|&limb| limb != 0) else {
+        return F::from_magnitude(0, flags == MINUS_ZEROS);
+    };
+    // Four limbs hold at least 97 bits of the magnitude, so one bit for all that is below them is enough to round right.
+    let limb = |below: usize| top.checked_sub(below).map_or(0, |i| u128::from(magnitude[i]));
+    let is_more = magnitude[..top.saturating_sub(3)].iter().any(|&limb| limb != 0);
+    let leading = limb(0) << 96 | limb(1) << 64 | limb(2) << 32 | limb(3) | u128::from(is_more);
+
+    // Where the leading bit is, and the result's last: the significand's, or the least of the type.
+    let leading_bit = leading.ilog2();
+    let leading_place = 32 * top as u32 + leading_bit - 96;
+    let last_place = (leading_place + 1).saturating_sub(F::PRECISION).max(F::LEAST);
+    let dropped = leading_bit - (leading_place - last_place);
+    let significand = (leading >> dropped) as u64;
+    let (rest, half) = (leading << (128 - dropped), 1 << 127);
+    let up = rest > half || rest == half && significand % 2 == 1;
+    // A significand's leading bit, and its carry, add 1 to the exponent above.
+    let bits = (u64::from(last_place - F::LEAST) << (F::PRECISION - 1)) + significand + u64::from(up);
+    F::from_magnitude(bits.min(F::INFINITY), is_negative)
+}

@@ -1,0 +1,239 @@
+//! What can be reduced.
+
+use crate::device::{Buffer, PinnedBuffer, RawSlice, View};
+
+use super::Item;
+
+/// One input or two.
+pub trait Arity: private::Sealed {}
+
+/// One input.
+#[derive(Clone, Copy, Debug)]
+pub enum Single {}
+
+/// Two inputs of the same length, as a tuple.
+#[derive(Clone, Copy, Debug)]
+pub enum Pair {}
+
+impl private::Sealed for Single {}
+impl private::Sealed for Pair {}
+impl Arity for Single {}
+impl Arity for Pair {}
+
+/// What can be reduced: elements in the memory of the device or of the host, and pairs of them.
+///
+/// | | |
+/// |---|---|
+/// | [`&Buffer<T>`](Buffer), [`View<T>`](View) | in the device's memory, from any element on |
+/// | [`RawSlice<T>`](RawSlice) | at an address of the device (which is `unsafe` to make) |
+/// | `&cust::memory::DeviceBuffer<T>`, `&cust::memory::DeviceSlice<T>` | in the memory of the same GPU, on Linux |
+/// | `&[T]`, `&[T; N]`, `&Vec<T>`, [`&PinnedBuffer<T>`](PinnedBuffer) | on the host: copied to the device |
+/// | `(a, b)` of any of these | a pair of the same length |
+///
+/// What is on the host is copied to the device whole if it fits, else in chunks; see [`Reducer`](super::Reducer).
+pub trait Input: private::Operands<Self::Item> {
+    /// The type of the elements.
+    type Item: Item;
+    /// [`Single`] or [`Pair`].
+    type Arity: Arity;
+}
+
+/// An [`Input`] in the device's memory: what [`reduce_into`](super::Reducer::reduce_into) takes.
+pub trait DeviceInput: Input + private::Places<Self::Item> {}
+
+pub(super) mod private {
+    use super::{Operand, Place};
+
+    pub trait Sealed {}
+
+    pub trait Operands<T> {
+        /// The first operand, and the second of a pair.
+        fn operands(&self) -> (Operand<'_, T>, Option<Operand<'_, T>>);
+    }
+
+    pub trait Places<T> {
+        /// As `operands`.
+        fn places(&self) -> (Place<'_, T>, Option<Place<'_, T>>);
+    }
+}
+use private::{Operands, Places};
+
+/// Elements in the device's memory.
+#[derive(Debug)]
+pub struct Place<'a, T> {
+    pub(super) address: u64,
+    pub(super) len: u64,
+    pub(super) owner: Owner<'a, T>,
+}
+
+/// Whose memory it is.
+#[derive(Debug)]
+pub(super) enum Owner<'a, T> {
+    /// A device's of ours.
+    Ours(View<'a, T>),
+    /// Somebody vouches for it.
+    Vouched,
+    /// `cust` allocated it on some GPU.
+    #[cfg(feature = "cuda")]
+    Cust,
+}
+
+impl<T> Clone for Place<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Place<'_, T> {}
+
+impl<T> Clone for Owner<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Owner<'_, T> {}
+
+impl<T: Item> Place<'_, T> {
+    /// `len` elements from `start` on.
+    pub(super) fn part(self, start: u64, len: u64) -> Self {
+        Self { address: self.address + start * size_of::<T>() as u64, len, owner: self.owner }
+    }
+}
+
+/// Elements anywhere.
+#[derive(Debug)]
+pub enum Operand<'a, T> {
+    /// In the device's memory.
+    Device(Place<'a, T>),
+    /// On the host.
+    Host(&'a [T]),
+    /// On the host, page-locked.
+    Pinned(&'a [T]),
+}
+
+impl<T> Clone for Operand<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Operand<'_, T> {}
+
+impl<T> Operand<'_, T> {
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Self::Device(place) => place.len,
+            Self::Host(values) | Self::Pinned(values) => values.len() as u64,
+        }
+    }
+}
+
+impl<'a, T: Item> From<View<'a, T>> for Place<'a, T> {
+    fn from(view: View<'a, T>) -> Self {
+        Self { address: view.address(), len: view.len() as u64, owner: Owner::Ours(view) }
+    }
+}
+
+/// An input in the device's memory.
+macro_rules! device_input {
+    ($(#[$attribute:meta])* [$($generics:tt)*] $type:ty, $self:ident => $place:expr) => {
+        $(#[$attribute])*
+        impl<$($generics)*> Input for $type {
+            type Item = T;
+            type Arity = Single;
+        }
+        $(#[$attribute])*
+        impl<$($generics)*> DeviceInput for $type {}
+        $(#[$attribute])*
+        impl<$($generics)*> Places<T> for $type {
+            fn places(&$self) -> (Place<'_, T>, Option<Place<'_, T>>) {
+                ($place, None)
+            }
+        }
+        $(#[$attribute])*
+        impl<$($generics)*> Operands<T> for $type {
+            fn operands(&$self) -> (Operand<'_, T>, Option<Operand<'_, T>>) {
+                (Operand::Device($place), None)
+            }
+        }
+    };
+}
+
+device_input!([T: Item] &Buffer<T>, self => self.view(..).into());
+device_input!([T: Item] View<'_, T>, self => (*self).into());
+device_input!([T: Item] &View<'_, T>, self => (**self).into());
+device_input!(
+    [T: Item] RawSlice<T>,
+    self => Place { address: self.address(), len: self.len() as u64, owner: Owner::Vouched }
+);
+
+#[cfg(feature = "cuda")]
+mod of_cust {
+    use cust::memory::{DeviceBuffer, DeviceCopy, DeviceSlice};
+
+    use super::{DeviceInput, Input, Item, Operand, Operands, Owner, Place, Places, Single};
+
+    fn place<T: DeviceCopy>(slice: &DeviceSlice<T>) -> Place<'_, T> {
+        Place { address: slice.as_device_ptr().as_raw(), len: slice.len() as u64, owner: Owner::Cust }
+    }
+
+    device_input!([T: Item + DeviceCopy] &DeviceBuffer<T>, self => place(self));
+    device_input!([T: Item + DeviceCopy] &DeviceSlice<T>, self => place(self));
+}
+
+/// An input on the host.
+macro_rules! host_input {
+    ([$($generics:tt)*] $type:ty, $operand:ident) => {
+        impl<$($generics)*> Input for $type {
+            type Item = T;
+            type Arity = Single;
+        }
+        impl<$($generics)*> Operands<T> for $type {
+            fn operands(&self) -> (Operand<'_, T>, Option<Operand<'_, T>>) {
+                (Operand::$operand(&self[..]), None)
+            }
+        }
+    };
+}
+
+host_input!([T: Item] &[T], Host);
+host_input!([T: Item, const N: usize] &[T; N], Host);
+host_input!([T: Item] &Vec<T>, Host);
+host_input!([T: Item] &PinnedBuffer<T>, Pinned);
+
+impl<A, B> Input for (A, B)
+where
+    A: Input<Arity = Single>,
+    B: Input<Item = A::Item, Arity = Single>,
+{
+    type Item = A::Item;
+    type Arity = Pair;
+}
+
+impl<A, B> Operands<A::Item> for (A, B)
+where
+    A: Input<Arity = Single>,
+    B: Input<Item = A::Item, Arity = Single>,
+{
+    fn operands(&self) -> (Operand<'_, A::Item>, Option<Operand<'_, A::Item>>) {
+        (self.0.operands().0, Some(self.1.operands().0))
+    }
+}
+
+impl<A, B> DeviceInput for (A, B)
+where
+    A: DeviceInput<Arity = Single>,
+    B: DeviceInput<Item = A::Item, Arity = Single>,
+{
+}
+
+impl<A, B> Places<A::Item> for (A, B)
+where
+    A: DeviceInput<Arity = Single>,
+    B: DeviceInput<Item = A::Item, Arity = Single>,
+{
+    fn places(&self) -> (Place<'_, A::Item>, Option<Place<'_, A::Item>>) {
+        (self.0.places().0, Some(self.1.places().0))
+    }
+}

@@ -1,0 +1,109 @@
+//! Where the least and the greatest are.
+
+use half::{bf16, f16};
+
+use crate::reducer::{
+    Indexed, Item, Single,
+    operation::{kernels, operation},
+    order::{first_greatest, first_greatest_or_nan, first_least, first_least_or_nan},
+};
+
+/// The least element and its index, the first of equal ones. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
+///
+/// Every number is less than a NaN, -0 is less than +0; nothing but NaNs gives the first.
+///
+/// ```
+/// use warpfold::{ArgMin, Device};
+///
+/// let device = Device::simulator();
+/// let least = device.reduce(&[3, -7, 5, -7], ArgMin)?;
+/// assert_eq!((least.value, least.index), (-7, 1));
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ArgMin;
+
+kernels!(ArgMin, argmin: i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
+
+operation! {
+    impl<T: Item> ArgMin: Single, KernelClass::Indexed, "index of the minimum";
+    type Raw = Indexed<T>;
+    fn identity() = None;
+    fn combine(first, others) = first_least(first, others);
+    fn moved = Indexed::moved;
+}
+
+/// The greatest element and its index, the first of equal ones. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
+///
+/// Every number is greater than a NaN, +0 is greater than -0; nothing but NaNs gives the first.
+///
+/// ```
+/// use warpfold::{ArgMax, Device};
+///
+/// let device = Device::simulator();
+/// let greatest = device.reduce(&[f32::NAN, 2.0, 5.0, 5.0], ArgMax)?;
+/// assert_eq!((greatest.value, greatest.index), (5.0, 2));
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ArgMax;
+
+kernels!(ArgMax, argmax: i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
+
+operation! {
+    impl<T: Item> ArgMax: Single, KernelClass::Indexed, "index of the maximum";
+    type Raw = Indexed<T>;
+    fn identity() = None;
+    fn combine(first, others) = first_greatest(first, others);
+    fn moved = Indexed::moved;
+}
+
+/// The least element and its index, the first of equal ones; or the first NaN, if there is one. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
+///
+/// -0 is less than +0. Integers as [`ArgMin`].
+///
+/// ```
+/// use warpfold::{ArgMinimum, Device};
+///
+/// let device = Device::simulator();
+/// assert_eq!(device.reduce(&[3.0, f32::NAN, -7.0, f32::NAN], ArgMinimum)?.index, 1);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ArgMinimum;
+
+kernels!(ArgMinimum, argmin: i8, u8, i16, u16, i32, u32, i64, u64, i128, u128);
+kernels!(ArgMinimum, argminimum: f16, bf16, f32, f64);
+
+operation! {
+    impl<T: Item> ArgMinimum: Single, KernelClass::Indexed, "index of the minimum";
+    type Raw = Indexed<T>;
+    fn identity() = None;
+    fn combine(first, others) = first_least_or_nan(first, others);
+    fn moved = Indexed::moved;
+}
+
+/// The greatest element and its index, the first of equal ones; or the first NaN, if there is one. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
+///
+/// +0 is greater than -0. Integers as [`ArgMax`].
+///
+/// ```
+/// use warpfold::{ArgMaximum, Device};
+///
+/// let device = Device::simulator();
+/// assert_eq!(device.reduce(&[3.0, f32::NAN, 7.0, f32::NAN], ArgMaximum)?.index, 1);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ArgMaximum;
+
+kernels!(ArgMaximum, argmax: i8, u8, i16, u16, i32, u32, i64, u64, i128, u128);
+kernels!(ArgMaximum, argmaximum: f16, bf16, f32, f64);
+
+operation! {
+    impl<T: Item> ArgMaximum: Single, KernelClass::Indexed, "index of the maximum";
+    type Raw = Indexed<T>;
+    fn identity() = None;
+    fn combine(first, others) = first_greatest_or_nan(first, others);
+    fn moved = Indexed::moved;
+}

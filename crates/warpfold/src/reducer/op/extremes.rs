@@ -1,0 +1,130 @@
+//! The least and the greatest.
+
+use half::{bf16, f16};
+
+use crate::reducer::{
+    Extremes, Item, Single,
+    operation::{kernels, operation},
+    order::{greater, greater_or_nan, lesser, lesser_or_nan},
+};
+
+/// The least element. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
+///
+/// Floats by IEEE 754-2019's `minimumNumber`: NaNs are passed over, -0 is less than +0, and nothing but NaNs gives NaN. For a
+/// NaN that is not passed over, see [`Minimum`].
+///
+/// ```
+/// use warpfold::{Device, Min};
+///
+/// let device = Device::simulator();
+/// assert_eq!(device.reduce(&[3, -7, 5], Min)?, -7);
+/// assert_eq!(device.reduce(&[2.0, f64::NAN, 1.0], Min)?, 1.0);
+/// assert!(device.reduce::<&[i32], _>(&[], Min).is_err());
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Min;
+
+kernels!(Min, min: i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
+
+operation! {
+    impl<T: Item> Min: Single, KernelClass::Plain, "minimum";
+    type Raw = T;
+    fn identity() = None;
+    fn combine(first, others) = lesser(first, others);
+}
+
+/// The greatest element. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
+///
+/// Floats by IEEE 754-2019's `maximumNumber`: NaNs are passed over, +0 is greater than -0, and nothing but NaNs gives NaN. For
+/// a NaN that is not passed over, see [`Maximum`].
+///
+/// ```
+/// use warpfold::{Device, Max};
+///
+/// let device = Device::simulator();
+/// assert_eq!(device.reduce(&[3, -7, 5], Max)?, 5);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Max;
+
+kernels!(Max, max: i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
+
+operation! {
+    impl<T: Item> Max: Single, KernelClass::Plain, "maximum";
+    type Raw = T;
+    fn identity() = None;
+    fn combine(first, others) = greater(first, others);
+}
+
+/// The least element, or NaN if there is one. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
+///
+/// Floats by IEEE 754-2019's `minimum`: any NaN gives NaN, and -0 is less than +0. Integers as [`Min`].
+///
+/// ```
+/// use warpfold::{Device, Minimum};
+///
+/// let device = Device::simulator();
+/// assert!(device.reduce(&[2.0, f64::NAN, 1.0], Minimum)?.is_nan());
+/// assert_eq!(device.reduce(&[2.0, 1.0], Minimum)?, 1.0);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Minimum;
+
+kernels!(Minimum, min: i8, u8, i16, u16, i32, u32, i64, u64, i128, u128);
+kernels!(Minimum, minimum: f16, bf16, f32, f64);
+
+operation! {
+    impl<T: Item> Minimum: Single, KernelClass::Plain, "minimum";
+    type Raw = T;
+    fn identity() = None;
+    fn combine(first, others) = lesser_or_nan(first, others);
+}
+
+/// The greatest element, or NaN if there is one. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
+///
+/// Floats by IEEE 754-2019's `maximum`: any NaN gives NaN, and +0 is greater than -0. Integers as [`Max`].
+///
+/// ```
+/// use warpfold::{Device, Maximum};
+///
+/// let device = Device::simulator();
+/// assert!(device.reduce(&[2.0, f64::NAN, 1.0], Maximum)?.is_nan());
+/// assert_eq!(device.reduce(&[2.0, 1.0], Maximum)?, 2.0);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Maximum;
+
+kernels!(Maximum, max: i8, u8, i16, u16, i32, u32, i64, u64, i128, u128);
+kernels!(Maximum, maximum: f16, bf16, f32, f64);
+
+operation! {
+    impl<T: Item> Maximum: Single, KernelClass::Plain, "maximum";
+    type Raw = T;
+    fn identity() = None;
+    fn combine(first, others) = greater_or_nan(first, others);
+}
+
+/// The least and the greatest element at once, as [`Min`] and [`Max`] find them. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
+///
+/// ```
+/// use warpfold::{Device, Extremes, MinMax};
+///
+/// let device = Device::simulator();
+/// assert_eq!(device.reduce(&[3, -7, 5], MinMax)?, Extremes { min: -7, max: 5 });
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct MinMax;
+
+kernels!(MinMax, minmax: i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
+
+operation! {
+    impl<T: Item> MinMax: Single, KernelClass::Extremes, "minimum and maximum";
+    type Raw = Extremes<T>;
+    fn identity() = None;
+    fn combine(first, others) = Extremes { min: lesser(first.min, others.min), max: greater(first.max, others.max) };
+}

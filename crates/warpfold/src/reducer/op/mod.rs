@@ -1,0 +1,21 @@
+//! The operations, a file for each idea.
+
+mod accurate;
+mod arg;
+mod bits;
+mod count;
+mod extremes;
+mod moments;
+mod norms;
+mod pairs;
+mod sums;
+
+pub use accurate::{CompensatedSum, WideSum};
+pub use arg::{ArgMax, ArgMaximum, ArgMin, ArgMinimum};
+pub use bits::{BitAnd, BitOr, BitXor};
+pub use count::{All, Any, CountNonzero};
+pub use extremes::{Max, Maximum, Min, MinMax, Minimum};
+pub use moments::{Moments, Statistics};
+pub use norms::{MaxAbs, Norm2, SumAbs, SumSquares};
+pub use pairs::{Dot, SquaredDistance};
+pub use sums::{CheckedSum, Product, Sum, WrappingSum};

@@ -1,0 +1,89 @@
+//! Mean and variance.
+
+use bytemuck::{Pod, Zeroable};
+use half::{bf16, f16};
+
+use crate::reducer::{
+    Item, Single,
+    operation::{kernels, operation},
+};
+
+/// Mean and variance in one pass, in `f64`. Not defined for no elements: [`Error::Empty`](crate::Error::Empty).
+///
+/// Each thread finds mean and squared deviations of a batch in two passes over its registers, and batches are combined by the
+/// formulas of T. F. Chan, G. H. Golub and R. J. LeVeque (*Updating Formulae and a Pairwise Algorithm for Computing Sample
+/// Variances*, 1979), so that a mean that is large beside the deviation costs no digits as it does in `E[x^2] - E[x]^2`.
+/// Of elements that are not all finite, the mean is not finite and the squared deviations are NaN.
+///
+/// ```
+/// use warpfold::{Device, Moments};
+///
+/// let device = Device::simulator();
+/// let statistics = device.reduce(&[1e9f64 + 1.0, 1e9 + 2.0, 1e9 + 3.0], Moments)?;
+/// assert_eq!(statistics.mean(), 1e9 + 2.0);
+/// assert_eq!(statistics.sample_variance(), Some(1.0));
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Moments;
+
+kernels!(Moments, moments: i8, u8, i16, u16, i32, u32, i64, u64, i128, u128, f16, bf16, f32, f64);
+
+operation! {
+    impl<T: Item> Moments: Single, KernelClass::Plain, "mean";
+    type Raw = Statistics;
+    fn identity() = None;
+    fn combine(first, others) = first.combined(others);
+}
+
+/// Number, mean and squared deviations: the raw result and the output of [`Moments`].
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Statistics {
+    /// Number of elements.
+    pub count: u64,
+    mean: f64,
+    squared_deviations: f64,
+}
+
+impl Statistics {
+    /// The mean.
+    pub fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// The sum of the squared deviations from the mean.
+    pub fn squared_deviations(&self) -> f64 {
+        self.squared_deviations
+    }
+
+    /// The mean of the squared deviations from the mean, of the elements as a whole population.
+    pub fn variance(&self) -> f64 {
+        self.squared_deviations / self.count as f64
+    }
+
+    /// The variance of what the elements are a sample of, with `count - 1` as the divisor; `None` for one element.
+    pub fn sample_variance(&self) -> Option<f64> {
+        (self.count > 1).then(|| self.squared_deviations / (self.count - 1) as f64)
+    }
+
+    /// The square root of the [variance](Self::variance).
+    pub fn standard_deviation(&self) -> f64 {
+        self.variance().sqrt()
+    }
+
+    fn combined(self, others: Self) -> Self {
+        if self.count == 0 || others.count == 0 {
+            return if self.count == 0 { others } else { self };
+        }
+        let count = self.count + others.count;
+        let share = others.count as f64 / count as f64;
+        let difference = others.mean - self.mean;
+        let between = difference * difference * self.count as f64 * share;
+        Self {
+            count,
+            mean: difference.mul_add(share, self.mean),
+            squared_deviations: self.squared_deviations + others.squared_deviations + between,
+        }
+    }
+}

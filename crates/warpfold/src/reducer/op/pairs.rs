@@ -1,0 +1,61 @@
+//! Reductions of two inputs.
+
+use half::{bf16, f16};
+
+use crate::reducer::{
+    Item, Pair,
+    item::Accumulator,
+    operation::{kernels, operation},
+};
+
+/// The dot product of two inputs of the same length, as [`Item::Wide`]; integers wrap. Of nothing it is 0.
+///
+/// Floats: a product rounds once more than an addition, so that the error is at most
+/// `((1 + u)^(d + 1) - 1) * sum |x_i * y_i|`, with `u` and `d` as for [`Sum`](super::Sum), as long as products neither overflow
+/// nor underflow (Higham, section 3.1). Products of `f16` and `bf16` are exact.
+///
+/// ```
+/// use warpfold::{Device, Dot};
+///
+/// let device = Device::simulator();
+/// assert_eq!(device.reduce((&[1i32, 2, 3], &[4, 5, 6]), Dot)?, 32);
+/// assert!(device.reduce((&[1.0, 2.0], &[1.0]), Dot).is_err());
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Dot;
+
+kernels!(Dot, dot: i8, u8, i16, u16, i32, u32, i64 as u64, u64, i128 as u128, u128, f16, bf16, f32, f64);
+
+operation! {
+    impl<T: Item> Dot: Pair, KernelClass::Pair, "dot product";
+    type Raw = T::Wide;
+    fn identity() = Some(T::Wide::ZERO);
+    fn combine(first, others) = first.plus(others);
+}
+
+/// The sum of the squares of the differences of two inputs of the same length, as [`Item::Wide`]; integers wrap. Of nothing it
+/// is 0.
+///
+/// Floats: the difference and its square round too, so that the error is at most
+/// `((1 + u)^(d + 3) - 1) * sum (x_i - y_i)^2`, with `u` and `d` as for [`Sum`](super::Sum), as long as nothing overflows or
+/// underflows.
+///
+/// ```
+/// use warpfold::{Device, SquaredDistance};
+///
+/// let device = Device::simulator();
+/// assert_eq!(device.reduce((&[1u8, 5], &[4, 1]), SquaredDistance)?, 25);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SquaredDistance;
+
+kernels!(SquaredDistance, ssd: i8, u8, i16, u16, i32, u32, i64 as u64, u64, i128 as u128, u128, f16, bf16, f32, f64);
+
+operation! {
+    impl<T: Item> SquaredDistance: Pair, KernelClass::Pair, "squared distance";
+    type Raw = T::Wide;
+    fn identity() = Some(T::Wide::ZERO);
+    fn combine(first, others) = first.plus(others);
+}

@@ -1,0 +1,232 @@
+//! Sums and products.
+
+use bytemuck::{Pod, Zeroable};
+use half::{bf16, f16};
+
+use crate::reducer::{
+    Error, Int192, Item, Operation, Single,
+    item::Accumulator,
+    operation::{kernels, operation, private::Kernel},
+    shapes::KernelClass,
+};
+
+/// The sum, as [`Item::Wide`]: of `i8`, `i16`, `i32` and `i64` as `i64`, of unsigned integers as `u64`, of `i128` and `u128`
+/// as themselves, of `f16`, `bf16` and `f32` as `f32`, of `f64` as `f64`. The sum of nothing is 0.
+///
+/// **Integers** wrap modulo 2^64 (2^128 for 128-bit elements), so sums of elements of 8, 16 and 32 bits are exact up to 2^32
+/// elements. [`CheckedSum`] tells whether a sum fits.
+///
+/// **Floats**: the error is at most `((1 + u)^d - 1) * sum |x_i|`, with `u` = 2^-24 for `f32` and 2^-53 for `f64`, and `d` the
+/// [depth](crate::Reducer::depth) of the tree of additions, as long as no partial sum overflows (N. J. Higham, *Accuracy and
+/// Stability of Numerical Algorithms*, 2nd ed., section 4.2). The conversion of `f16` and `bf16` to `f32` is exact. A NaN, or
+/// infinities of both signs, give NaN.
+///
+/// ```
+/// use warpfold::{Device, Sum};
+///
+/// let device = Device::simulator();
+/// let total: i64 = device.reduce(&[i32::MAX; 3], Sum)?;
+/// assert_eq!(total, 3 * i64::from(i32::MAX));
+/// let total: f32 = device.reduce(&[0.5f32, 0.25, -1.0], Sum)?;
+/// assert_eq!(total, -0.25);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Sum;
+
+kernels!(Sum, sum: i8, u8, i16, u16, i32, u32, i64 as u64, u64, i128 as u128, u128, f16, bf16, f32, f64);
+
+operation! {
+    impl<T: Item> Sum: Single, KernelClass::Plain, "sum";
+    type Raw = T::Wide;
+    fn identity() = Some(T::Wide::ZERO);
+    fn combine(first, others) = first.plus(others);
+}
+
+/// The sum of integers in their own type, modulo 2^bits: as `wrapping_add`. The sum of nothing is 0.
+///
+/// ```
+/// use warpfold::{Device, WrappingSum};
+///
+/// let device = Device::simulator();
+/// let total: i32 = device.reduce(&[i32::MAX, 1], WrappingSum)?;
+/// assert_eq!(total, i32::MIN);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct WrappingSum;
+
+// 32-bit sums that are not widened are faster; for narrower types there is nothing to win.
+kernels!(WrappingSum, sum: i8, u8, i16, u16, i64 as u64, u64, i128 as u128, u128);
+kernels!(WrappingSum, wrapping: i32 as u32, u32);
+
+/// What the kernel leaves of a [`WrappingSum`], and how it is cut to the type of the elements.
+pub trait Wrapping: Item {
+    /// The raw result.
+    type Raw: Item;
+    /// The sum of two raw results.
+    #[must_use]
+    fn plus(first: Self::Raw, others: Self::Raw) -> Self::Raw;
+    /// The lowest bits.
+    fn cut(raw: Self::Raw) -> Self;
+}
+
+macro_rules! wrapping {
+    ($($type:ident: $raw:ident),*) => {$(
+        impl Wrapping for $type {
+            type Raw = $raw;
+            fn plus(first: $raw, others: $raw) -> $raw {
+                first.wrapping_add(others)
+            }
+            fn cut(raw: $raw) -> Self {
+                raw as Self
+            }
+        }
+    )*};
+}
+
+wrapping!(i8: i64, u8: u64, i16: i64, u16: u64, i32: i32, u32: u32, i64: i64, u64: u64, i128: i128, u128: u128);
+
+impl<T: Wrapping> Operation<T> for WrappingSum
+where
+    WrappingSum: Kernel<T>,
+{
+    type Arity = Single;
+    type Raw = <T as Wrapping>::Raw;
+    type Output = T;
+    const NAME: &'static str = "wrapping sum";
+    const CLASS: KernelClass = KernelClass::Plain;
+
+    fn identity() -> Option<Self::Raw> {
+        Some(Zeroable::zeroed())
+    }
+
+    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
+        T::plus(first, others)
+    }
+
+    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
+        Ok(T::cut(raw))
+    }
+}
+
+/// The sum of integers in their own type, or [`Error::Overflow`] with the exact sum if the type does not hold it. Only the sum
+/// of all elements counts: partial sums may leave the type. The sum of nothing is 0.
+///
+/// The kernels add 32-bit elements in 64 bits, so these are limited to 2^32 elements ([`Error::TooLong`]); the sums of 64-bit
+/// elements are exact in 128 bits, those of 128-bit elements in 192.
+///
+/// ```
+/// use warpfold::{CheckedSum, Device, Error};
+///
+/// let device = Device::simulator();
+/// let total: i32 = device.reduce(&[i32::MAX, 1, -2], CheckedSum)?;
+/// assert_eq!(total, i32::MAX - 1);
+/// match device.reduce(&[u64::MAX, 2], CheckedSum) {
+///     Err(Error::Overflow { exact, .. }) => assert_eq!(exact.to_string(), "18446744073709551617"),
+///     other => panic!("{other:?}"),
+/// }
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CheckedSum;
+
+kernels!(CheckedSum, sum: i8, u8, i16, u16, i32, u32);
+kernels!(CheckedSum, checked: i64, u64, i128, u128);
+
+/// What the kernel leaves of a [`CheckedSum`], and how it is narrowed to the type of the elements.
+pub trait Checked: Item {
+    /// The raw result: the exact sum of up to [`Self::MOST`] elements.
+    type Raw: Pod + Send + Sync;
+    /// 2^(64 - bits), so that 64 bits hold the sum; no limit where 128 or more do.
+    const MOST: u64;
+    /// The sum of two raw results.
+    #[must_use]
+    fn plus(first: Self::Raw, others: Self::Raw) -> Self::Raw;
+    /// All bits of it.
+    fn exact(raw: Self::Raw) -> Int192;
+    /// The sum, if it fits.
+    fn narrowed(exact: Int192) -> Option<Self>;
+}
+
+macro_rules! checked {
+    ($($type:ident: $raw:ident, $widest:ident, $plus:path;)*) => {$(
+        impl Checked for $type {
+            type Raw = $raw;
+            const MOST: u64 = if $type::BITS < 64 { 1 << (64 - $type::BITS % 64) } else { u64::MAX };
+            fn plus(first: $raw, others: $raw) -> $raw {
+                $plus(first, others)
+            }
+            fn exact(raw: $raw) -> Int192 {
+                raw.into()
+            }
+            fn narrowed(exact: Int192) -> Option<Self> {
+                $widest::try_from(exact).ok()?.try_into().ok()
+            }
+        }
+    )*};
+}
+
+checked! {
+    i8: i64, i128, i64::wrapping_add;
+    u8: u64, u128, u64::wrapping_add;
+    i16: i64, i128, i64::wrapping_add;
+    u16: u64, u128, u64::wrapping_add;
+    i32: i64, i128, i64::wrapping_add;
+    u32: u64, u128, u64::wrapping_add;
+    i64: i128, i128, i128::wrapping_add;
+    u64: u128, u128, u128::wrapping_add;
+    i128: Int192, i128, std::ops::Add::add;
+    u128: Int192, u128, std::ops::Add::add;
+}
+
+impl<T: Checked> Operation<T> for CheckedSum
+where
+    CheckedSum: Kernel<T>,
+{
+    type Arity = Single;
+    type Raw = <T as Checked>::Raw;
+    type Output = T;
+    const NAME: &'static str = "checked sum";
+    const CLASS: KernelClass = KernelClass::Plain;
+    const MOST: u64 = T::MOST;
+
+    fn identity() -> Option<Self::Raw> {
+        Some(Zeroable::zeroed())
+    }
+
+    fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw {
+        T::plus(first, others)
+    }
+
+    fn finish(raw: Self::Raw, _n: u64) -> Result<Self::Output, Error> {
+        let exact = T::exact(raw);
+        T::narrowed(exact).ok_or(Error::Overflow { exact, item: T::NAME })
+    }
+}
+
+/// The product, as [`Item::Wide`], the type of the [`Sum`]. The product of nothing is 1.
+///
+/// **Integers** wrap modulo 2^64 (2^128 for 128-bit elements). **Floats**: the error is at most
+/// `((1 + u)^(n - 1) - 1) * |product|`, whatever the order, with `u` = 2^-24 for `f32` and 2^-53 for `f64`, as long as no
+/// partial product leaves the range of normal numbers (Higham, Lemma 3.1). A NaN, or an infinity and a zero, give NaN.
+///
+/// ```
+/// use warpfold::{Device, Product};
+///
+/// let device = Device::simulator();
+/// let product: u64 = device.reduce(&[200u8, 100, 50], Product)?;
+/// assert_eq!(product, 1_000_000);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Product;
+
+kernels!(Product, product: i8, u8, i16, u16, i32, u32, i64 as u64, u64, i128 as u128, u128, f16, bf16, f32, f64);
+
+operation! {
+    impl<T: Item> Product: Single, KernelClass::Plain, "product";
+    type Raw = T::Wide;
+    fn identity() = Some(T::Wide::ONE);
+    fn combine(first, others) = first.times(others);
+}

@@ -1,0 +1,120 @@
+//! The dirty mark of a workspace, in every order of the steps of two or three threads (loom): no launch
+//! finds the workspace dirty.
+
+#[path = "../src/device/clean.rs"]
+mod clean;
+
+/// The locks that `clean` takes here.
+mod sync {
+    pub(super) use std::sync::PoisonError;
+
+    pub(super) use loom::sync::Mutex;
+}
+
+use clean::CleanMark;
+use loom::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
+    thread,
+};
+
+/// A workspace, with its mark.
+#[derive(Default)]
+struct Workspace {
+    mark: CleanMark,
+    is_dirty: AtomicBool,
+}
+
+/// A launch that fails leaves words behind.
+const FAILS: bool = true;
+const WORKS: bool = false;
+
+impl Workspace {
+    fn launch(&self, fails: bool) -> Result<(), ()> {
+        self.mark.launch(
+            || {
+                self.is_dirty.store(false, SeqCst);
+                Ok(())
+            },
+            || {
+                assert!(!self.is_dirty.load(SeqCst), "a launch finds a dirty workspace");
+                self.is_dirty.store(fails, SeqCst);
+                if fails { Err(()) } else { Ok(()) }
+            },
+        )
+    }
+}
+
+/// Lets each thread give away its launches, in every order, and one launch more afterwards.
+fn check(threads: &'static [&'static [bool]]) {
+    loom::model(move || {
+        let workspace = Arc::new(Workspace::default());
+        let running: Vec<_> = threads
+            .iter()
+            .map(|launches| {
+                let workspace = Arc::clone(&workspace);
+                thread::spawn(move || {
+                    for &fails in *launches {
+                        assert_eq!(workspace.launch(fails).is_err(), fails);
+                    }
+                })
+            })
+            .collect();
+        running.into_iter().for_each(|thread| thread.join().unwrap());
+        workspace.launch(WORKS).unwrap();
+        assert!(!workspace.is_dirty.load(SeqCst));
+    });
+}
+
+#[test]
+fn a_launch_never_finds_what_a_failed_one_has_left() {
+    check(&[&[FAILS], &[WORKS]]);
+    check(&[&[FAILS, WORKS], &[FAILS, WORKS]]);
+    check(&[&[FAILS], &[WORKS], &[FAILS]]);
+}
+
+#[test]
+fn a_workspace_that_could_not_be_cleaned_is_cleaned_later() {
+    loom::model(|| {
+        let workspace = Workspace::default();
+        workspace.launch(FAILS).unwrap_err();
+        workspace.mark.launch(|| Err(()), || panic!("a launch on a dirty workspace")).unwrap_err();
+        workspace.launch(WORKS).unwrap();
+    });
+}
+
+/// The test must be able to fail: a mark that is looked at and taken away in two steps loses the race.
+#[test]
+#[should_panic(expected = "a launch finds a dirty workspace")]
+fn the_model_sees_the_race_of_a_mark_without_a_lock() {
+    #[derive(Default)]
+    struct Racy {
+        mark: AtomicBool,
+        is_dirty: AtomicBool,
+    }
+
+    impl Racy {
+        fn launch(&self, fails: bool) {
+            if self.mark.swap(false, SeqCst) {
+                thread::yield_now();
+                self.is_dirty.store(false, SeqCst);
+            }
+            assert!(!self.is_dirty.load(SeqCst), "a launch finds a dirty workspace");
+            self.is_dirty.store(fails, SeqCst);
+            if fails {
+                self.mark.store(true, SeqCst);
+            }
+        }
+    }
+
+    loom::model(|| {
+        let workspace = Arc::new(Racy::default());
+        workspace.launch(FAILS);
+        let other = Arc::clone(&workspace);
+        let thread = thread::spawn(move || other.launch(WORKS));
+        workspace.launch(WORKS);
+        thread.join().unwrap();
+    });
+}

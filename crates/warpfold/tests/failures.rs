@@ -1,0 +1,261 @@
+//! Failures on demand, at every step of the production reducer: each gives a typed error, leaks nothing, and the next call
+//! works; and a GPU that is really lost.
+
+#![allow(clippy::float_cmp, reason = "sums of these small integers are exact")]
+
+mod support;
+
+use std::{env, process::Command};
+
+use support::{Launch, Record, devices};
+use warpfold::{
+    Device, DeviceError, Dot, Error, Sum,
+    device::{Arg, DeviceKind, LaunchShape},
+    testing::Faults,
+};
+
+/// Enough for several blocks.
+const N: usize = 50_000;
+
+fn values() -> Vec<f32> {
+    (0..N).map(|i| (i % 7) as f32 - 3.0).collect()
+}
+
+fn total() -> f32 {
+    values().iter().sum()
+}
+
+type Work = fn(&Device) -> Result<(), Error>;
+
+/// What programs do, each from nothing to a checked result.
+const WORKS: [(&str, Work); 6] = [
+    ("a new reducer", |device| device.reducer::<f32, _>(Sum).map(drop)),
+    ("a buffer", |device| {
+        let buffer = device.upload(&values())?;
+        assert_eq!(device.reduce(&buffer, Sum)?, total());
+        Ok(())
+    }),
+    ("a pair", |device| {
+        let buffer = device.upload(&values())?;
+        let squares: f32 = values().iter().map(|x| x * x).sum();
+        assert_eq!(device.reduce((&buffer, buffer.view(..)), Dot)?, squares);
+        Ok(())
+    }),
+    ("a stream", |device| {
+        let reducer = device.reducer::<f32, _>(Sum)?;
+        let (buffer, mut rooms) = (device.upload(&values())?, device.alloc::<f32>(2)?);
+        let stream = device.stream()?;
+        reducer.reduce_into(&buffer, rooms.view_mut(..1), &stream)?;
+        reducer.reduce_into(buffer.view(1..), rooms.view_mut(1..), &stream)?;
+        stream.synchronize()?;
+        assert_eq!(rooms.copy_to_host()?, [total(), total() - values()[0]]);
+        Ok(())
+    }),
+    ("a graph", |device| {
+        let reducer = device.reducer::<f32, _>(Sum)?;
+        let (buffer, mut room) = (device.upload(&values())?, device.alloc::<f32>(1)?);
+        let graph = device.record(|stream| {
+            reducer.reduce_into(&buffer, &mut room, stream)?;
+            reducer.reduce_into(&buffer, &mut room, stream)
+        })?;
+        let stream = device.stream()?;
+        graph.launch(&stream)?;
+        graph.launch(&stream)?;
+        stream.synchronize()?;
+        assert_eq!(room.copy_to_host()?, [total()]);
+        Ok(())
+    }),
+    ("the host, in chunks", |device| {
+        let reducer = device.reducer::<f32, _>(Sum)?.with_memory_limit(N as u64);
+        assert_eq!(reducer.reduce(&values())?, total());
+        Ok(())
+    }),
+];
+
+/// A kind of failure, the plan that makes call `k` fail, and the error that tells of it.
+type Kind = (&'static str, fn(u64) -> Faults, fn(&DeviceError) -> bool);
+
+const KINDS: [Kind; 4] = [
+    (
+        "allocation",
+        |k| Faults::none().alloc(k),
+        |error| matches!(error, DeviceError::OutOfMemory { .. } | DeviceError::OutOfHostMemory { .. }),
+    ),
+    ("launch", |k| Faults::none().launch(k), |error| matches!(error, DeviceError::Driver { code: 701, .. })),
+    ("copy", |k| Faults::none().copy(k), |error| matches!(error, DeviceError::Driver { code: 999, .. })),
+    ("device", |k| Faults::none().lost(k), |error| matches!(error, DeviceError::Lost { .. })),
+];
+
+fn open(kind: DeviceKind, faults: Faults) -> Device {
+    let device = match kind {
+        DeviceKind::Cuda => Device::cuda(0).unwrap(),
+        DeviceKind::Simulator => Device::simulator(),
+    };
+    device.with_faults(faults).unwrap()
+}
+
+/// What a device keeps for later calls once all this work has been done.
+fn kept(kind: DeviceKind, work: Work) -> u64 {
+    let device = open(kind, Faults::none());
+    work(&device).unwrap();
+    let kept = device.live_allocations();
+    work(&device).unwrap();
+    assert_eq!(device.live_allocations(), kept, "a second time needs no more");
+    kept
+}
+
+/// Lets call 0, 1, 2 and so on fail, until there is none; returns how many did.
+fn fail_each(kind: DeviceKind, (what, work): (&str, Work), (failure, plan, is_it): Kind) -> u64 {
+    let kept = kept(kind, work);
+    let (mut failures, mut in_a_row) = (0, 0);
+    // One that does not matter is no end: without page-locked memory or room for all there may be another way.
+    for k in 0.. {
+        let device = open(kind, plan(k));
+        let context = format!("{what}, {failure} {k}, {kind:?}");
+        let done = work(&device);
+        let live = device.live_allocations();
+        assert!(live <= kept, "{context}: {live} allocations are left, and without a failure {kept}");
+        match done {
+            // The plan is still to come, or there was another way.
+            Ok(()) => in_a_row += 1,
+            Err(Error::Device(error)) => {
+                assert!(is_it(&error), "{context}: {error:?}");
+                (failures, in_a_row) = (failures + 1, 0);
+                if failure == "device" {
+                    // A reducer that was made before asks the device for nothing.
+                    for (again, work) in &WORKS[1..] {
+                        let error = work(&device).expect_err("a lost device stays lost");
+                        let lost = matches!(error, Error::Device(DeviceError::Lost { .. }));
+                        assert!(lost, "{context}, {again}: {error:?}");
+                    }
+                    assert!(device.live_allocations() <= live, "{context}: what is dropped is given back");
+                } else {
+                    work(&device).unwrap_or_else(|error| panic!("{context}: the next call gives {error}"));
+                    assert_eq!(device.live_allocations(), kept, "{context}: after the next call");
+                }
+            }
+            Err(error) => panic!("{context}: {error:?}"),
+        }
+        if in_a_row == 3 {
+            break;
+        }
+    }
+    failures
+}
+
+#[test]
+fn each_call_may_fail() {
+    for device in devices() {
+        for work in WORKS {
+            let failures = KINDS.map(|kind| fail_each(device.info().kind, work, kind));
+            let [allocations, launches, copies, calls] = failures;
+            assert!(allocations > 0 && calls >= allocations, "{}: {failures:?}", work.0);
+            // A new reducer neither launches nor copies results; the workspace may be zeroed.
+            assert!(work.0 == "a new reducer" || (launches > 0 && copies > 0), "{}: {failures:?}", work.0);
+        }
+    }
+}
+
+/// A kernel that leaves its stream's workspace full, and traps.
+const SPOIL: &str = "
+.version 7.0
+.target sm_75
+.address_size 64
+
+.visible .entry spoil(.param .u64 workspace)
+{
+    .reg .b32 %r<3>;
+    .reg .b64 %rd<4>;
+
+    ld.param.u64 %rd1, [workspace];
+    cvta.to.global.u64 %rd1, %rd1;
+    mov.u32 %r1, %tid.x;
+    mul.wide.u32 %rd2, %r1, 8;
+    add.s64 %rd3, %rd1, %rd2;
+    st.global.u64 [%rd3], -1;
+    bar.sync 0;
+    trap;
+}
+";
+
+/// Launches it.
+fn spoil(device: &Device, stream: &warpfold::Stream) -> Result<(), DeviceError> {
+    let kernel = device.load("spoil.ptx", SPOIL)?.kernel("spoil")?;
+    stream.start(&kernel, LaunchShape::linear(1, 1024, 0), &[Arg::Pointer(stream.workspace())])?;
+    stream.synchronize()
+}
+
+/// On the simulator a launch that faults is over, and the device is as before: but for the workspace that it left.
+#[test]
+fn a_launch_that_dies_half_way_does_not_spoil_the_next() {
+    let device = Device::simulator();
+    let reducer = device.reducer::<f32, _>(Sum).unwrap();
+    let (buffer, mut room) = (device.upload(&values()).unwrap(), device.alloc::<f32>(1).unwrap());
+    assert!(reducer.shape(&buffer).grid > 2, "several blocks leave words in the workspace");
+    let stream = device.stream().unwrap();
+    for _ in 0..2 {
+        let error = spoil(&device, &stream).unwrap_err().to_string();
+        assert!(error.contains("trap"), "{error}");
+        for _ in 0..2 {
+            reducer.reduce_into(&buffer, &mut room, &stream).unwrap();
+            stream.synchronize().unwrap();
+            assert_eq!(room.copy_to_host().unwrap(), [total()]);
+        }
+    }
+    // Other streams have workspaces of their own.
+    let error = spoil(&device, &stream).unwrap_err().to_string();
+    assert!(error.contains("trap"), "{error}");
+    assert_eq!(device.reduce(&buffer, Sum).unwrap(), total());
+}
+
+const LOSE: &str = "WARPFOLD_LOSE_THE_DEVICE";
+
+/// A trap ends the process' context on a GPU, so another process has it.
+#[test]
+fn a_gpu_is_lost_for_one_process() {
+    if env::var_os(LOSE).is_some() {
+        return lose_the_device();
+    }
+    if devices().iter().all(|device| device.info().kind != DeviceKind::Cuda) {
+        return;
+    }
+    let test = "a_gpu_is_lost_for_one_process";
+    let mut child = Command::new(env::current_exe().unwrap());
+    let output = child.args(["--exact", test, "--nocapture"]).env(LOSE, "1").output().unwrap();
+    let [out, err] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
+    assert!(output.status.success() && out.contains("said so"), "{out}\n{err}");
+    for device in devices() {
+        for (what, work) in WORKS {
+            work(&device).unwrap_or_else(|error| panic!("{what}: {error}"));
+        }
+    }
+}
+
+fn lose_the_device() {
+    let lost = |error: &Error| matches!(error, Error::Device(DeviceError::Lost { .. }));
+    {
+        let device = Device::cuda(0).unwrap();
+        let buffer = device.upload(&values()).unwrap();
+        assert_eq!(device.reduce(&buffer, Sum).unwrap(), total());
+        let stream = device.stream().unwrap();
+        let error = spoil(&device, &stream).map_err(Error::from).unwrap_err();
+        assert!(lost(&error), "{error:?}");
+        // Everything that asks the device for something says so, on any thread.
+        for (what, work) in &WORKS[1..] {
+            let error = std::thread::scope(|scope| scope.spawn(|| work(&device).unwrap_err()).join().unwrap());
+            assert!(lost(&error), "{what}: {error:?}");
+        }
+        assert!(lost(&buffer.copy_to_host().map_err(Error::from).unwrap_err()));
+        assert!(lost(&stream.synchronize().map_err(Error::from).unwrap_err()));
+    }
+    // A driver may or may not give the process another context, but never one that only seems to work.
+    match Device::cuda(0) {
+        Ok(device) => {
+            for (what, work) in WORKS {
+                work(&device).unwrap_or_else(|error| panic!("{what}: {error}"));
+            }
+        }
+        Err(error) => assert!(matches!(error, DeviceError::Lost { .. }), "{error:?}"),
+    }
+    println!("said so");
+}

@@ -1,0 +1,179 @@
+//! The production kernels on every device that is there, launched by hand: each operation and type, at the edges of packs, rounds,
+//! warps and blocks, from aligned and misaligned starts, against plain loops over the same elements.
+
+mod floats;
+mod integers;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::{cell::RefCell, collections::BTreeSet, env};
+
+use rand::{SeedableRng, rngs::StdRng};
+use support::{Launch, devices, production_kernel};
+use warpfold::{
+    device::{Arg, Buffer, Device, Kernel, LaunchShape, Pod},
+    testing::kernels,
+};
+
+/// Another sample of elements.
+const SEED_VARIABLE: &str = "WARPFOLD_TEST_SEED";
+
+fn seeded() -> StdRng {
+    let seed = env::var(SEED_VARIABLE).map_or(1, |seed| seed.parse().expect("a number"));
+    eprintln!("{SEED_VARIABLE}={seed}");
+    StdRng::seed_from_u64(seed)
+}
+
+/// A launch: elements, where the first array and the second begin in their buffers, and the shape.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    n: usize,
+    starts: [usize; 2],
+    block: u32,
+    span: u64,
+    /// Blocks beyond those that have packs.
+    spare: u32,
+}
+
+const fn case(n: usize, starts: [usize; 2], block: u32, span: u64, spare: u32) -> Case {
+    Case { n, starts, block, span, spare }
+}
+
+/// One block and many, blocks of one warp and of all, more blocks than the last one has threads, and eight times as many; packs
+/// that are too few for a round, just enough, and one too many; two arrays that are aligned alike, and not.
+const CASES: [Case; 15] = [
+    // The first ones are small.
+    case(1, [0, 0], 32, 1, 0),
+    case(1, [1, 1], 64, 8, 1),
+    case(15, [3, 2], 32, 4, 0),
+    case(31, [0, 1], 32, 2, 0),
+    case(32, [1, 1], 32, 1, 0),
+    case(33, [3, 0], 64, 1000, 0),
+    case(1023, [0, 0], 128, 64, 2),
+    case(1024, [2, 2], 256, 100, 0),
+    case(1025, [1, 1], 32, 3, 0),
+    case(1025, [5, 1], 1024, 1000, 0),
+    case(4096, [0, 0], 32, 256, 0),
+    case(4097, [0, 0], 32, 256, 1),
+    case(4099, [1, 3], 64, 33, 0),
+    case(5001, [0, 2], 32, 2, 0),
+    case(9000, [7, 7], 128, 1024, 0),
+];
+
+/// The elements that the longest case takes, from any start.
+const ELEMENTS: usize = 9016;
+
+/// Bytes of the largest raw result, with room.
+const OUTPUT: usize = 64;
+
+/// A device with what the launches share.
+struct Bench {
+    device: Device,
+    output: Buffer<u8>,
+    slots: RefCell<Buffer<u64>>,
+    launched: RefCell<BTreeSet<String>>,
+}
+
+impl Bench {
+    fn new(device: Device) -> Self {
+        let output = device.upload(&[0u8; OUTPUT]).unwrap();
+        let slots = device.upload(&vec![0; 1 << 15]).unwrap();
+        Self { device, output, slots: slots.into(), launched: BTreeSet::new().into() }
+    }
+
+    fn kernel(&self, name: &str) -> Kernel {
+        self.launched.borrow_mut().insert(name.to_owned());
+        production_kernel(&self.device, name)
+    }
+
+    /// Launches a kernel over one array, or two, in all cases, each twice. `check` gets the elements and the raw result, and says
+    /// what is wrong with it.
+    fn run<T: Pod, const ARRAYS: usize>(
+        &self,
+        kernel: &str,
+        arrays: [&[T]; ARRAYS],
+        check: impl Fn([&[T]; ARRAYS], &[u8]) -> Result<(), String>,
+    ) {
+        self.run_cases(&CASES, kernel, arrays, check);
+    }
+
+    fn run_cases<T: Pod, const ARRAYS: usize>(
+        &self,
+        cases: &[Case],
+        kernel: &str,
+        arrays: [&[T]; ARRAYS],
+        check: impl Fn([&[T]; ARRAYS], &[u8]) -> Result<(), String>,
+    ) {
+        let loaded = self.kernel(kernel);
+        for &case in cases {
+            // Nothing lies behind the last element.
+            let parts: [_; ARRAYS] = std::array::from_fn(|i| &arrays[i][..case.starts[i] + case.n]);
+            let buffers = parts.map(|part| self.device.upload(part).unwrap());
+            let bits: [_; 2] = std::array::from_fn(|_| self.launch(&loaded, case, &buffers));
+            let device = &self.device.info().name;
+            assert_eq!(bits[0], bits[1], "{kernel} on {device}, {case:?}: the second launch");
+            let elements = std::array::from_fn(|i| &parts[i][case.starts[i]..]);
+            check(elements, &bits[0]).unwrap_or_else(|wrong| panic!("{kernel} on {device}, {case:?}: {wrong}"));
+        }
+    }
+
+    fn launch<T: Pod>(&self, kernel: &Kernel, case: Case, buffers: &[Buffer<T>]) -> Vec<u8> {
+        let size = size_of::<T>();
+        let addresses: Vec<u64> =
+            buffers.iter().zip(case.starts).map(|(buffer, start)| buffer.address() + (start * size) as u64).collect();
+        let head = (addresses[0].wrapping_neg() % 16 / size as u64).min(case.n as u64);
+        let packs = (case.n as u64 - head) / (16 / size as u64);
+        let skew = addresses[0].div_ceil(16) % 8;
+        let grid = (skew + packs).div_ceil(case.span).max(1) as u32 + case.spare;
+        let mut slots = self.slots.borrow_mut();
+        let mut args: Vec<Arg> = addresses.into_iter().map(Arg::Pointer).collect();
+        args.extend([
+            Arg::U64(case.n as u64),
+            Arg::U64(case.span),
+            Arg::U32(0.5f32.to_bits()),
+            Arg::Pointer(self.output.address()),
+            Arg::Pointer(slots.address()),
+        ]);
+        self.device.start(kernel, LaunchShape::linear(grid, case.block, 0), &args).unwrap();
+        let left = slots.copy_to_host().unwrap();
+        if left.iter().any(|&word| word != 0) {
+            slots.fill_bytes(0).unwrap();
+            panic!("{case:?}: the slots are not 0 again");
+        }
+        self.output.copy_to_host().unwrap()
+    }
+}
+
+/// An error unless the raw result begins with these bytes.
+fn same(raw: &[u8], expected: &[u8]) -> Result<(), String> {
+    let found = &raw[..expected.len()];
+    if found == expected { Ok(()) } else { Err(format!("{found:02x?} instead of {expected:02x?}")) }
+}
+
+/// The value at an offset of the raw result.
+fn at<T: Pod>(raw: &[u8], offset: usize) -> T {
+    bytemuck::pod_read_unaligned(&raw[offset..][..size_of::<T>()])
+}
+
+/// Runs `all` on each device, and sees that it launched each kernel whose name ends so.
+fn on_each_device(all: impl Fn(&Bench, &mut StdRng), is_element: impl Fn(&str) -> bool) {
+    for device in devices() {
+        let bench = Bench::new(device);
+        all(&bench, &mut seeded());
+        // The exact sums have a test of their own.
+        let names = kernels().map(|kernel| kernel.name()).filter(|name| !name.starts_with("reduce_exact_"));
+        let expected: BTreeSet<String> =
+            names.filter(|name| is_element(name.rsplit('_').next().unwrap())).map(str::to_owned).collect();
+        assert_eq!(*bench.launched.borrow(), expected, "each kernel is launched");
+    }
+}
+
+#[test]
+fn kernels_of_integers_agree_with_plain_loops() {
+    on_each_device(integers::all, |element| !element.contains('f'));
+}
+
+#[test]
+fn kernels_of_floats_agree_with_plain_loops() {
+    on_each_device(floats::all, |element| element.contains('f'));
+}
