@@ -56,41 +56,32 @@ pub mod args;
 pub mod occupancy;
 pub mod ptx;
 
-mod access;
-mod address;
 mod alu;
-mod atomic;
-mod block;
-mod bulk;
-mod check;
-mod cluster;
-mod collective;
-mod count;
+mod dim;
+mod exec;
 mod fault;
-mod grid;
 mod ir;
-mod launch;
-mod livelock;
+mod limits;
 mod lower;
-mod mbarrier;
-mod memory;
 mod module;
 mod observe;
 mod registers;
-mod trace;
-mod warp;
 
-pub use check::{Checked, MemoryAccess, Party, Report, ReportKind, check};
-pub use count::{
+pub use dim::Dim3;
+pub use exec::config::LaunchConfig;
+pub use exec::launch::{Arg, LaunchError, launch, launch_named};
+pub use exec::memory::{Memory, MemoryError};
+pub use fault::{Access, Fault, FaultKind, Nearest, Space, Waiting};
+pub use ir::param::Param;
+pub use limits::{MAX_BLOCK, MAX_CLUSTER, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK};
+pub use lower::LoadError;
+pub use module::{Kernel, Module};
+pub use observe::check::{Checked, MemoryAccess, Party, Report, ReportKind, check};
+pub use observe::count::{
     Banks, Cluster, Copies, Counters, Global, InstructionCounters, Local, Mbarriers, Profile, Requests, Shared,
     Traffic, count,
 };
-pub use fault::{Access, Fault, FaultKind, Nearest, Space, Waiting};
-pub use launch::{
-    Arg, Dim3, LaunchConfig, LaunchError, MAX_BLOCK, MAX_CLUSTER, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK,
-    launch, launch_named,
+pub use observe::trace::{
+    BlockTrace, LaneAccess, Phase, PhaseEnd, Trace, TraceOptions, TracedAccess, TracedInstruction, trace,
 };
-pub use memory::{Memory, MemoryError};
-pub use module::{Kernel, LoadError, Module, Param};
 pub use ptx::ast::Frame;
-pub use trace::{BlockTrace, LaneAccess, Phase, PhaseEnd, Trace, TraceOptions, TracedAccess, TracedInstruction, trace};

@@ -4,46 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use thiserror::Error;
-
+use crate::dim::Dim3;
+use crate::ir::param::{Param, lay_out};
 use crate::ir::{Place, Program};
-use crate::launch::Dim3;
-use crate::lower;
-use crate::memory::{Memory, MemoryError};
+use crate::lower::{self, LoadError};
 use crate::ptx::ast::Frame;
 use crate::ptx::{self, ast};
-
-/// Why a PTX text was refused.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum LoadError {
-    /// It is not PTX, or not PTX that the parser knows.
-    #[error(transparent)]
-    Syntax(#[from] ptx::Diagnostic),
-    /// It is PTX that cannot be simulated.
-    #[error("{module}:{line}:{column}: {reason}: `{instruction}`")]
-    Unsupported {
-        /// The module's name, usually its file.
-        module: String,
-        /// The line, from 1.
-        line: u32,
-        /// The column in characters, from 1.
-        column: u32,
-        /// The instruction or declaration as written.
-        instruction: String,
-        /// What about it is not known.
-        reason: String,
-    },
-}
 
 /// What the kernels of a module share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    /// Tells modules apart in [`Memory`].
-    id: u64,
+    /// Tells modules apart in [`Memory`](crate::Memory).
+    pub(crate) id: u64,
     name: String,
     source: Arc<str>,
-    variables: Vec<ast::Variable>,
+    pub(crate) variables: Vec<ast::Variable>,
     files: Vec<ast::SourceFile>,
     locations: Vec<ast::Location>,
 }
@@ -126,35 +101,6 @@ impl Module {
     }
 }
 
-/// A parameter of a kernel.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Param {
-    /// Its name in the PTX.
-    pub name: String,
-    /// Its type in the PTX; for a structure that of its elements, usually `b8`.
-    pub ty: ast::Type,
-    /// In bytes.
-    pub size: u64,
-    /// In bytes.
-    pub align: u32,
-    /// Where it begins in the parameter space, in bytes.
-    pub offset: u64,
-}
-
-/// Lays out parameters one after another, each aligned, and says how many bytes they take.
-pub(crate) fn lay_out(params: &[ast::Param]) -> (Vec<Param>, u64) {
-    let mut end = 0;
-    let laid_out = params
-        .iter()
-        .map(|param| {
-            let offset = u64::next_multiple_of(end, u64::from(param.align.max(1)));
-            end = offset + param.size();
-            Param { name: param.name.clone(), ty: param.ty, size: param.size(), align: param.align, offset }
-        })
-        .collect();
-    (laid_out, end)
-}
-
 #[derive(Debug)]
 struct KernelData {
     module: Arc<Shared>,
@@ -170,6 +116,11 @@ struct KernelData {
 pub struct Kernel(Arc<KernelData>);
 
 impl Kernel {
+    /// What it shares with the other kernels of its module.
+    pub(crate) fn module(&self) -> &Shared {
+        &self.0.module
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.0.name
@@ -236,44 +187,5 @@ impl Kernel {
     pub(crate) fn frames(&self, place: Place) -> Vec<Frame> {
         let Shared { files, locations, .. } = &*self.0.module;
         place.location.map_or_else(Vec::new, |location| ast::frames(files, locations, location))
-    }
-
-    /// The device addresses of the module's variables, which are placed when the module first runs on `memory`.
-    pub(crate) fn variables(&self, memory: &Memory) -> Result<Arc<[u64]>, MemoryError> {
-        let module = &self.0.module;
-        memory.module_variables(module.id, || {
-            let in_memory = |variable: &ast::Variable| {
-                matches!(variable.space, ast::Space::Global | ast::Space::Const) && variable.size() > 0
-            };
-            let mut addresses = Vec::with_capacity(module.variables.len());
-            for variable in &module.variables {
-                let placed = if in_memory(variable) { memory.alloc(variable.size()) } else { Ok(0) };
-                match placed {
-                    Ok(address) => addresses.push(address),
-                    Err(error) => {
-                        // Nothing is kept of a module that does not fit.
-                        for address in addresses.into_iter().filter(|address| *address != 0) {
-                            memory.free(address)?;
-                        }
-                        return Err(error);
-                    }
-                }
-            }
-            for (variable, &address) in module.variables.iter().zip(&addresses) {
-                // Without an initialiser they are zero (PTX ISA, "Initializers").
-                memory.assume_written_at(address);
-                let Some(init) = variable.init.as_ref().filter(|_| in_memory(variable)) else {
-                    continue;
-                };
-                let mut bytes = init.bytes.clone();
-                for relocation in &init.relocations {
-                    let value = addresses[relocation.variable as usize].wrapping_add_signed(relocation.addend);
-                    let at = relocation.offset as usize;
-                    bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
-                }
-                memory.write(address, &bytes)?;
-            }
-            Ok(addresses)
-        })
     }
 }

@@ -21,7 +21,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::launch::MAX_THREADS_PER_BLOCK;
+use crate::limits::MAX_THREADS_PER_BLOCK;
 use crate::registers::LANES;
 
 /// A GPU, as far as occupancy depends on it.

@@ -26,6 +26,12 @@ impl Registers {
         let old = &mut self.predicates[register as usize];
         *old = (*old & !mask) | (value & mask);
     }
+
+    /// Writes one value to the lanes of `mask` of a word.
+    pub(crate) fn put_word(&mut self, register: u32, mask: u32, value: u32) {
+        let register = &mut self.words[register as usize];
+        (0..LANES).filter(|lane| mask >> lane & 1 == 1).for_each(|lane| register[lane] = value);
+    }
 }
 
 /// The registers of an [`AluFn`]: destination `d`, sources `a` to `c`, and `x`, a source register or a plain

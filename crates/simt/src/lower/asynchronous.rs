@@ -2,8 +2,8 @@
 
 use super::{Frame, Lowering, Result, index, predicate, target};
 use crate::alu::bits;
+use crate::ir::layout::{COUNT_BITS, PENDING_SHIFT};
 use crate::ir::{Arrive, Async, BulkCopy, ClusterStep, MemoryOperand, Op, PhaseWait};
-use crate::mbarrier::{COUNT_BITS, PENDING_SHIFT};
 use crate::ptx::ast::{self, Address, Imm, Space, Type, Value};
 
 impl<'a> Lowering<'a> {

@@ -2,10 +2,10 @@
 
 use super::steps::element;
 use super::{Frame, Lowering, Register, Result, index, predicate, target};
-use crate::address::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::alu::half::Flavour;
 use crate::alu::{bits, compare, cvt, float, half, int};
 use crate::fault::FaultKind;
+use crate::ir::layout::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::ir::{self, Barrier, BarrierKind, Collective, Op, Space};
 use crate::ptx::ast::{
     self, CarryOp, CmpOp, CvtRounding, CvtaDirection, Imm, IntBinaryOp, LogicOp, MulPart, PredicateOperand, RegId,

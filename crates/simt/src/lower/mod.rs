@@ -2,14 +2,15 @@
 //! recursion is refused. Parameters and results of inlined functions live in local memory.
 
 mod asynchronous;
+mod error;
 mod instruction;
 mod steps;
 
 use std::collections::HashMap;
 
 use crate::fault::FaultKind;
+use crate::ir::param::{Param, lay_out};
 use crate::ir::{Guard, Init, Inst, Op, Place, Program, Slot, Space};
-use crate::module::{LoadError, Param, lay_out};
 use crate::ptx::ast::{
     self, CallArg, CallReturn, Function, FunctionId, LocationId, RegId, SpecialReg, Type, Value, VarRef,
 };
@@ -27,6 +28,8 @@ const MAX_STATIC_SHARED: u64 = 227 * 1024;
 const MAX_LOCAL: u64 = 512 * 1024;
 /// Dynamic shared memory begins at a multiple of this.
 const DYNAMIC_SHARED_ALIGN: u64 = 16;
+
+pub use error::LoadError;
 
 type Result<T> = std::result::Result<T, LoadError>;
 

@@ -5,8 +5,8 @@
 
 use half::{bf16, f16};
 
-use crate::alu::compare::floats;
 use crate::alu::float::two_sum;
+use crate::alu::relation::floats;
 use crate::ptx::ast::{CmpOp, FloatBinaryOp, FloatUnaryOp, Rounding, Type};
 use crate::registers::{AluFn, LANES, Lane, Registers, alu};
 

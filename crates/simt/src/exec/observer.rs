@@ -1,0 +1,131 @@
+//! What an interpreter loop may tell while it runs. Chosen at compile time, so that plain running pays nothing.
+
+use crate::exec::access::Request;
+use crate::exec::copies::{Copy, SharedCell};
+use crate::exec::env::Env;
+use crate::ptx::ast::{FenceSem, Ordering, Scope};
+use crate::registers::LANES;
+
+/// An instruction of a warp of the block at hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct At {
+    /// The warp's number in the block.
+    pub(crate) warp: u32,
+    pub(crate) pc: u32,
+}
+
+/// What a thread did to an mbarrier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MbarrierChange {
+    Init,
+    Arrive(Ordering),
+    /// A count of bytes, or its end.
+    Other,
+}
+
+/// Is told what the blocks of one worker do, one block at a time. The defaults do nothing.
+///
+/// What happens to memory is told once it has happened. Lanes are masks, bit i for lane i.
+pub(crate) trait Observer {
+    /// Whether it takes note of what is written (see [`Memory::checked`](crate::Memory::checked)). A launch whose observer
+    /// does not counts as having written everything.
+    const NOTES_WRITES: bool = false;
+
+    /// Another block runs from here on: that of `env`.
+    #[inline(always)]
+    fn resume(&mut self, _env: &Env<'_>) {}
+
+    /// An instruction runs in the lanes of `active`, which may be none.
+    #[inline(always)]
+    fn instruction(&mut self, _at: At, _active: u32) {}
+
+    /// A branch is taken by the lanes of `taken`, of those in `mask`.
+    #[inline(always)]
+    fn branch(&mut self, _at: At, _taken: u32, _mask: u32) {}
+
+    /// Memory was accessed. An instruction with generic addresses may access several spaces, one after another.
+    #[inline(always)]
+    fn access(&mut self, _env: &Env<'_>, _at: At, _request: &Request) {}
+
+    /// A store; `same` says whether two lanes store the same value.
+    #[inline(always)]
+    fn store(&mut self, env: &Env<'_>, at: At, request: &Request, _same: impl Fn(usize, usize) -> bool) {
+        self.access(env, at, request);
+    }
+
+    /// A fence.
+    #[inline(always)]
+    fn fence(&mut self, _env: &Env<'_>, _at: At, _lanes: u32, _sem: FenceSem, _scope: Scope) {}
+
+    /// Lanes arrived at barrier `id` of the block, and wait there or not.
+    #[inline(always)]
+    fn arrive(&mut self, _env: &Env<'_>, _at: At, _lanes: u32, _id: u32, _waits: bool) {}
+
+    /// Barrier `id` is complete: those who wait there (warp and lanes) go on.
+    #[inline(always)]
+    fn barrier(&mut self, _env: &Env<'_>, _id: u32, _waiting: impl Iterator<Item = (u32, u32)>) {}
+
+    /// Lanes arrived at the cluster's barrier; `releases`: what they did before is for those who wait.
+    #[inline(always)]
+    fn cluster_arrive(&mut self, _env: &Env<'_>, _at: At, _lanes: u32, _releases: bool) {}
+
+    /// The phase of the cluster's barrier is complete.
+    #[inline(always)]
+    fn cluster_barrier(&mut self, _env: &Env<'_>) {}
+
+    /// The wait of lanes at the cluster's barrier is over.
+    #[inline(always)]
+    fn cluster_wait(&mut self, _env: &Env<'_>, _at: At, _lanes: u32) {}
+
+    /// A thread changed an mbarrier: it arrived there, or made it.
+    #[inline(always)]
+    fn mbarrier(&mut self, _env: &Env<'_>, _at: At, _lane: u32, _cell: SharedCell, _change: MbarrierChange) {}
+
+    /// A phase of an mbarrier is complete.
+    #[inline(always)]
+    fn mbarrier_phase(&mut self, _env: &Env<'_>, _cell: SharedCell) {}
+
+    /// A thread saw that a phase of an mbarrier is complete.
+    #[inline(always)]
+    fn mbarrier_wait(&mut self, _env: &Env<'_>, _at: At, _lane: u32, _cell: SharedCell, _ordering: Ordering) {}
+
+    /// A thread began an asynchronous copy.
+    #[inline(always)]
+    fn copy_begin(&mut self, _env: &Env<'_>, _at: At, _copy: &Copy) {}
+
+    /// The source of an asynchronous copy has been read before its bytes arrive.
+    #[inline(always)]
+    fn copy_read(&mut self, _env: &Env<'_>, _copy: &Copy) {}
+
+    /// The bytes of an asynchronous copy have arrived.
+    #[inline(always)]
+    fn copy_end(&mut self, _env: &Env<'_>, _copy: &Copy) {}
+
+    /// A fence between the threads' accesses and asynchronous ones.
+    #[inline(always)]
+    fn proxy_fence(&mut self, _env: &Env<'_>, _at: At, _lanes: u32) {}
+
+    /// The wait of `lanes` at a `bar.warp.sync` is over. Each lane has its own member mask; `alive` has not exited.
+    /// Lanes that met at different instructions are told one instruction after another.
+    #[inline(always)]
+    fn warp_sync(&mut self, _env: &Env<'_>, _at: At, _lanes: u32, _members: &[u32; LANES], _alive: u32) {}
+
+    /// A collective ran in `lanes`; `strays` are those whose result is undefined.
+    #[inline(always)]
+    fn collective(&mut self, _env: &Env<'_>, _at: At, _lanes: u32, _members: &[u32; LANES], _alive: u32, _strays: u32) {
+    }
+
+    /// Lanes exit.
+    #[inline(always)]
+    fn exit(&mut self, _env: &Env<'_>, _warp: u32, _lanes: u32) {}
+
+    /// The block of `env` has ended.
+    #[inline(always)]
+    fn end(&mut self, _env: &Env<'_>) {}
+}
+
+/// Runs, and tells nothing.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Plain;
+
+impl Observer for Plain {}

@@ -1,0 +1,10 @@
+//! Observation: what can be told of a launch beside its results.
+//!
+//! Each module implements the trait [`Observer`](crate::exec::observer::Observer), which the interpreter calls: [`count`]
+//! counts, [`check`] looks for races and other mistakes, [`trace`] records accesses and the contents of memory.
+
+pub(crate) mod check;
+pub(crate) mod count;
+pub(crate) mod trace;
+
+mod hardware;
