@@ -65,6 +65,7 @@ mod limits;
 mod lower;
 mod module;
 mod observe;
+mod random;
 mod registers;
 
 pub use dim::Dim3;

@@ -1,4 +1,4 @@
-//! Addresses: which memory a generic or a cluster's address speaks of, and where there.
+//! Addresses: which memory a generic address or a cluster address names, and which offset there.
 
 use crate::exec::mapped;
 use crate::ir::layout::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
@@ -9,14 +9,16 @@ use crate::registers::{LANES, Registers};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Position {
     Global,
-    /// In shared memory of the block at hand, or of the block of this rank.
+    /// In the shared memory of the block of this rank, or of the block that runs if the rank is
+    /// `None`.
     Shared(Option<u32>),
     Local,
     Param,
 }
 
 impl Position {
-    /// Where an address of `space` lies for the block of rank `own`, and at which offset (or device address) there.
+    /// Where an address of `space` lies, seen from the block of rank `own`, and the offset (or the
+    /// device address) there.
     #[inline]
     pub(crate) fn of(space: Space, address: u64, own: u32) -> (Position, u64) {
         let low = address & 0xffff_ffff;
@@ -39,7 +41,7 @@ impl Position {
         }
     }
 
-    /// The space that accesses there go to.
+    /// The space of an access to this position.
     pub(crate) const fn space(self) -> Space {
         match self {
             Position::Global => Space::Global,
@@ -50,7 +52,7 @@ impl Position {
     }
 }
 
-/// The lanes whose generic address lies in `space`, for the block of rank `own`.
+/// The lanes whose generic address lies in `space`, seen from the block of rank `own`.
 pub(crate) fn is_space(space: Space, addresses: &[u64; LANES], own: u32) -> u32 {
     let inside = |address: u64| match (space, Position::of(Space::Generic, address, own).0) {
         (Space::Cluster, Position::Shared(_)) => true,

@@ -3,8 +3,9 @@
 use crate::alu::{float, half};
 use crate::ptx::ast::{AtomOp, Type};
 
-/// The new value for `old`, both in the low bits. `b` is what [`AtomOp::Cas`] stores. In global memory `add.f32` flushes
-/// subnormals to zero, in shared memory it does not (PTX ISA, "atom").
+/// The value that replaces `old`; both are in the low bits. `b` is the value that [`AtomOp::Cas`]
+/// stores. `add.f32` flushes subnormals to zero in global memory, and does not in shared memory
+/// (PTX ISA, "atom").
 pub(crate) fn apply(op: AtomOp, ty: Type, global: bool, old: u64, a: u64, b: u64) -> u64 {
     let wide = ty.size() == 8;
     match op {

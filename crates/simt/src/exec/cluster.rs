@@ -1,8 +1,9 @@
-//! Clusters: blocks that live together, reach each other's shared memory and meet at a barrier of their own. A launch
-//! without clusters has clusters of one block.
+//! Clusters: blocks that are resident together, access each other's shared memory, and meet at a
+//! barrier of their own. A launch without clusters has clusters of one block.
 //!
-//! The blocks of a cluster take turns on one worker. What they share moves into the [`Env`] of the block whose turn it
-//! is, so that a block's own shared memory is at hand as if it were alone.
+//! The blocks of a cluster take turns on one worker. What they share moves into the
+//! [`Env`](crate::exec::env::Env) of the block whose turn it is, so that the block accesses its own
+//! shared memory as if it were alone.
 
 use crate::exec::block::{Block, Progress};
 use crate::exec::cluster_state::ClusterState;
@@ -11,12 +12,12 @@ use crate::exec::observer::Observer;
 use crate::exec::random::Random;
 use crate::fault::{Fault, FaultKind, Waiting};
 
-/// A cluster on a worker. It is reused for cluster after cluster.
+/// A cluster on a worker. The worker reuses the object for one cluster after another.
 #[derive(Debug)]
 pub(crate) struct Cluster<'a> {
     blocks: Vec<Block<'a>>,
     state: ClusterState,
-    /// Varies which block runs first.
+    /// The generator that chooses which block runs first, if the launch has a seed.
     random: Option<Random>,
 }
 
@@ -28,7 +29,7 @@ impl<'a> Cluster<'a> {
         Cluster { blocks, state: ClusterState { size: job.cluster, shared, ..ClusterState::default() }, random: None }
     }
 
-    /// Becomes the cluster with linear index `index`.
+    /// Makes this the cluster with linear index `index`, before its first instruction.
     pub(crate) fn start(&mut self, index: u64) {
         let size = self.blocks.len() as u64;
         self.state.start(self.blocks[0].threads());
@@ -40,13 +41,13 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// The linear index of its first block.
+    /// The linear index of the cluster's first block.
     pub(crate) fn ticket(&self) -> u64 {
         self.blocks[0].ticket()
     }
 
-    /// Runs about `quantum` warp instructions, or fewer if all blocks seem to wait, and says how many; a fault comes with
-    /// its block.
+    /// Runs about `quantum` warp instructions, or fewer if all blocks seem to wait, and returns how
+    /// many ran. A fault comes with the index of its block.
     pub(crate) fn run<O: Observer>(
         &mut self,
         observer: &mut O,
@@ -94,18 +95,20 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Whether one of its blocks has done what another could see, or ended, since this was last asked.
+    /// Returns whether a block has done something that others can see, or has ended, since the last
+    /// call.
     pub(crate) fn take_acted(&mut self) -> bool {
         self.blocks.iter_mut().fold(false, |acted, block| acted | block.take_acted())
     }
 
-    /// Whether none of its blocks is known to end unless memory changes; to be asked after each turn, with the number of
-    /// changes so far.
+    /// Returns whether all blocks are known never to end unless memory changes. The caller asks
+    /// after each turn, and `epoch` is the number of changes to memory so far.
     pub(crate) fn is_stuck(&mut self, epoch: u64) -> bool {
         self.blocks.iter_mut().fold(true, |stuck, block| stuck & block.is_stuck(epoch))
     }
 
-    /// The fault of a cluster that is stopped from outside: `kind` is told where each warp of a block stands.
+    /// The fault of a cluster that is stopped from outside. `kind` receives the places where the
+    /// warps of one block stand.
     pub(crate) fn stopped(&self, kind: impl FnOnce(Vec<Waiting>) -> FaultKind) -> Box<Fault> {
         let running = self.blocks.iter().find(|block| !block.is_finished());
         running.unwrap_or(&self.blocks[0]).stopped(kind)

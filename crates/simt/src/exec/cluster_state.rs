@@ -5,21 +5,23 @@ use crate::exec::copies::Copies;
 /// What the blocks of a cluster share.
 #[derive(Debug, Default)]
 pub(crate) struct ClusterState {
-    /// Blocks of the cluster.
+    /// How many blocks the cluster has.
     pub(crate) size: u32,
-    /// Shared memory by rank; that of the block whose turn it is is in its [`Env`].
+    /// The shared memory of each block, by rank. The entry of the block that runs is empty, because
+    /// its shared memory is in its [`Env`](crate::exec::env::Env).
     pub(crate) shared: Vec<Vec<u8>>,
-    /// Blocks that have ended, bit r for rank r.
+    /// The blocks that have ended: bit r is set for rank r.
     pub(crate) ended: u32,
-    /// Threads that have not exited.
+    /// How many threads of all blocks have not exited.
     pub(crate) live: u32,
-    /// Of these, threads that have arrived in the barrier's present phase.
+    /// How many of the live threads have arrived in the current phase of the cluster's barrier.
     pub(crate) arrived: u32,
-    /// The parity of that phase, in all bits.
+    /// The parity of the current phase, repeated in all bits.
     pub(crate) phase: u32,
-    /// Grows whenever something happens that a thread may wait for: a phase of a barrier is complete, or could be.
+    /// A counter that grows whenever something happens for which a thread may wait: a phase of a
+    /// barrier is complete, or could be.
     pub(crate) events: u32,
-    /// Asynchronous copies.
+    /// The asynchronous copies in flight.
     pub(crate) copies: Copies,
 }
 
@@ -29,7 +31,8 @@ impl ClusterState {
         *self = ClusterState { size, shared, live: threads * size, ..ClusterState::default() };
     }
 
-    /// Ends the phase of the cluster's barrier if all threads have arrived, and says whether it did.
+    /// Ends the phase of the cluster's barrier if all live threads have arrived, and returns
+    /// whether it did.
     pub(crate) fn complete(&mut self) -> bool {
         let complete = self.arrived > 0 && self.arrived >= self.live;
         if complete {

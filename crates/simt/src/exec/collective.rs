@@ -4,8 +4,9 @@ use crate::ir::{Collective, Slot};
 use crate::ptx::ast::{MatchMode, ReduxOp, ShflMode, VoteMode};
 use crate::registers::{LANES, Lane, Registers};
 
-/// Executes a collective in the lanes of `mask`, all of which are there; `members` is each lane's member mask. Returns
-/// the lanes that a shuffle gave an undefined value, because the lane they read does not take part.
+/// Executes a collective in the lanes of `mask`, which have all arrived; `members` holds the member
+/// mask of each lane. Returns the lanes to which a shuffle gave an undefined value, because the
+/// lane that they read does not take part.
 pub(crate) fn execute(collective: &Collective, registers: &mut Registers, mask: u32, members: &[u32; LANES]) -> u32 {
     let mut strays = 0;
     let lanes = || (0..LANES).filter(move |lane| mask >> lane & 1 == 1);
@@ -97,10 +98,11 @@ pub(crate) fn execute(collective: &Collective, registers: &mut Registers, mask: 
     strays
 }
 
-/// `shfl.sync` by the formulas of the PTX ISA (9.7.9.6): the values, whether each source lane was in its segment, and
-/// whether it was one that does not take part.
+/// `shfl.sync` by the formulas of the PTX ISA (9.7.9.6). Returns the values, the lanes whose source
+/// lane is in their segment, and the lanes whose source lane does not take part.
 ///
-/// Reading a lane that does not take part is undefined on hardware. Here it yields the reading lane's own value.
+/// A read from a lane that does not take part is undefined on hardware. Here the reading lane gets
+/// its own value.
 fn shuffle(
     mode: ShflMode,
     a: &[u32; LANES],

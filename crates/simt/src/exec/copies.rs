@@ -1,4 +1,4 @@
-//! Asynchronous copies that have begun and not ended.
+//! Asynchronous copies that have begun and have not ended.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,7 +9,7 @@ pub(crate) struct SharedCell {
     pub(crate) offset: u32,
 }
 
-/// An end of a copy.
+/// One end of a copy: its source or its destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Global(u64),
@@ -28,25 +28,25 @@ impl End {
 /// A copy in flight.
 #[derive(Debug, Clone)]
 pub(crate) struct Copy {
-    /// Who began it: rank, thread in the block and instruction.
+    /// The block (by its rank) whose thread began the copy, the thread, and the instruction.
     pub(crate) rank: u32,
     pub(crate) thread: u32,
     pub(crate) pc: u32,
     pub(crate) to: End,
     pub(crate) from: End,
-    /// Bytes at the destination.
+    /// How many bytes are written at the destination.
     pub(crate) bytes: u32,
-    /// Bytes that are read; the others become zero.
+    /// How many bytes are read from the source; the rest of the destination becomes zero.
     pub(crate) read: u32,
-    /// Where its end is told.
+    /// The mbarrier that the copy signals when it ends.
     pub(crate) mbarrier: Option<SharedCell>,
-    /// Whether it is a bulk copy, not a `cp.async` of a thread's few bytes.
+    /// Whether this is a bulk copy (`cp.async.bulk`), and not a `cp.async` of a few bytes.
     pub(crate) bulk: bool,
-    /// Its bytes, once they have been read before they are written.
+    /// The bytes, if they have been read and not yet written.
     pub(super) data: Option<Vec<u8>>,
 }
 
-/// The copies of a thread that it waits for in groups.
+/// The copies of one thread that belong to its groups.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     pub(super) open: Vec<Copy>,
@@ -59,18 +59,18 @@ impl Groups {
     }
 }
 
-/// What is in flight in a cluster.
+/// All copies in flight in a cluster.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
-    /// Those that tell an mbarrier.
+    /// The copies that signal an mbarrier.
     pub(super) told: Vec<Copy>,
-    /// By rank, thread, and whether they are bulk copies.
+    /// The groups of each thread, by rank, thread, and whether they hold bulk copies.
     pub(super) groups: BTreeMap<(u32, u32, bool), Groups>,
 }
 
 impl Copies {
-    /// A copy that needs shared memory of the block of rank `rank`, which has ended. One whose source has been read needs
-    /// none.
+    /// A copy that still needs the shared memory of the block of rank `rank`. A copy whose source
+    /// was already read does not need the source any more.
     pub(crate) fn of_ended(&self, rank: u32) -> Option<&Copy> {
         let touches = |copy: &&Copy| {
             let source = copy.data.is_none() && copy.from.rank() == Some(rank);

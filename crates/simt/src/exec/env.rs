@@ -1,54 +1,57 @@
-//! A block's surroundings: all that its warps share, and what it shares with its cluster.
+//! The environment of a block: what its warps share with each other, and with the blocks of its
+//! cluster.
 
 use crate::exec::cluster_state::ClusterState;
 use crate::exec::job::Job;
 use crate::fault::FaultKind;
 use crate::ir::Program;
 
-/// A barrier of a block while threads arrive.
+/// The state of a barrier of the block while threads arrive.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct BarrierState {
-    /// Whether anyone has arrived.
+    /// Whether any thread has arrived.
     pub(crate) pending: bool,
-    /// The thread count given; `None` means all threads that have not exited.
+    /// The thread count that the instruction gives; `None` means all threads that have not exited.
     pub(crate) expected: Option<u32>,
-    /// Threads that have arrived.
+    /// How many threads have arrived.
     pub(crate) arrived: u32,
-    /// Threads whose predicate was reduced, and how many of them held.
+    /// How many threads brought a predicate to reduce, and for how many it was true.
     pub(crate) counted: u32,
     pub(crate) holds: u32,
 }
 
-/// What the warps of a block share.
+/// What the warps of a block share with each other.
 #[derive(Debug)]
 pub(crate) struct Env<'a> {
     pub(crate) job: &'a Job<'a>,
     pub(crate) program: &'a Program,
     /// The block's linear index.
     pub(crate) ticket: u64,
-    /// Its rank in its cluster.
+    /// The block's rank in its cluster.
     pub(crate) rank: u32,
-    /// What it shares with its cluster, in its turn.
+    /// What the block shares with its cluster; it is here only during the block's turn.
     pub(crate) cluster: ClusterState,
     pub(crate) shared: Vec<u8>,
-    /// Local memory, thread after thread.
+    /// The local memory of all threads, one thread after another.
     pub(crate) local: Vec<u8>,
     pub(crate) barriers: [BarrierState; 16],
-    /// Threads that have not exited.
+    /// How many threads have not exited.
     pub(crate) live: u32,
-    /// Where the last global access found its allocation.
+    /// The number of the allocation that the last global access found; the next search begins
+    /// there.
     pub(crate) hint: usize,
-    /// Whether a thread has done what another could see: changed memory, passed a barrier or exited.
+    /// Whether a thread has done something that others can see: changed memory, passed a barrier,
+    /// or exited.
     pub(crate) acted: bool,
 }
 
 impl Env<'_> {
-    /// The rank of a block, or the own one.
+    /// The rank that `peer` names, or the rank of this block for `None`.
     pub(crate) fn rank_of(&self, peer: Option<u32>) -> u32 {
         peer.unwrap_or(self.rank)
     }
 
-    /// The shared memory of the block, or of another one of its cluster.
+    /// The shared memory of this block, or of another block of the cluster.
     #[inline(always)]
     pub(crate) fn shared_of(&self, peer: Option<u32>) -> &[u8] {
         match peer {
@@ -58,7 +61,7 @@ impl Env<'_> {
         }
     }
 
-    /// [`Self::shared_of`] to write to.
+    /// [`Self::shared_of`], to write to.
     #[inline(always)]
     pub(crate) fn shared_of_mut(&mut self, peer: Option<u32>) -> &mut [u8] {
         match peer {
@@ -68,12 +71,13 @@ impl Env<'_> {
         }
     }
 
-    /// The linear index of the block of a rank.
+    /// The linear index of the cluster's block of this rank.
     pub(crate) fn ticket_of(&self, rank: u32) -> u64 {
         self.ticket - u64::from(self.rank) + u64::from(rank)
     }
 
-    /// What is wrong with an access to shared memory of the block of rank `rank`, if anything is.
+    /// The fault of an access to the shared memory of the block of rank `rank`; `None` if the
+    /// access is allowed.
     pub(crate) fn refuses_peer(&self, rank: u32) -> Option<FaultKind> {
         let size = self.cluster.size;
         if rank >= size {

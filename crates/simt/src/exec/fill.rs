@@ -1,4 +1,5 @@
-//! The values that registers hold before a block runs: constants, special registers and addresses of variables.
+//! The values that registers hold before a block runs: constants, special registers and addresses
+//! of variables.
 
 use crate::dim::Dim3;
 use crate::exec::job::Job;
@@ -7,7 +8,7 @@ use crate::limits::MAX_SHARED_BYTES;
 use crate::ptx::ast::{Axis, SpecialReg};
 use crate::registers::{LANES, Registers};
 
-/// The registers of a warp, with those that nothing writes filled in.
+/// The registers of a warp. Those that no instruction writes hold their values already.
 pub(super) fn registers(job: &Job<'_>, program: &Program, warp: u32) -> Registers {
     let mut registers = Registers {
         words: vec![[0; LANES]; program.words],
@@ -28,7 +29,7 @@ pub(super) fn registers(job: &Job<'_>, program: &Program, warp: u32) -> Register
     registers
 }
 
-/// Zeroes the registers that a lane may read before it writes them.
+/// Sets the registers to zero that a lane may read before it writes them.
 pub(super) fn zero(registers: &mut Registers, program: &Program) {
     for &register in &program.zeroed_words {
         registers.words[register as usize] = [0; LANES];
@@ -41,7 +42,8 @@ pub(super) fn zero(registers: &mut Registers, program: &Program) {
     }
 }
 
-/// A special register that holds a part of a block's position, in clusters of `cluster` blocks.
+/// The value of a special register that tells a part of the block's position, in clusters of
+/// `cluster` blocks; `None` for every other register.
 pub(super) fn positional(special: SpecialReg, position: Dim3, cluster: u32) -> Option<u32> {
     let Dim3 { x, y, z } = position;
     let axis = |dim: Dim3, axis: Axis| match axis {
@@ -58,7 +60,8 @@ pub(super) fn positional(special: SpecialReg, position: Dim3, cluster: u32) -> O
     }
 }
 
-/// A special register that does not change while a block runs. (The block's position is filled in later.)
+/// The value of a special register that does not change while a block runs. Those that tell the
+/// block's position are set later.
 pub(super) fn special_value(special: SpecialReg, job: &Job<'_>, warp: u32, lane: u32) -> u32 {
     let block = job.config.block;
     let axis = |dim: Dim3, axis: Axis| match axis {
@@ -87,9 +90,10 @@ pub(super) fn special_value(special: SpecialReg, job: &Job<'_>, warp: u32, lane:
         SpecialReg::LaneMaskGt => !(u32::MAX >> (31 - lane)),
         SpecialReg::TotalSmemSize => job.kernel.static_shared_bytes() + job.config.dynamic_shared_bytes,
         SpecialReg::DynamicSmemSize => job.config.dynamic_shared_bytes,
-        // None is reserved: it would begin behind all that a block can have.
+        // No shared memory is reserved. A reserved part would begin after everything that a block
+        // can have.
         SpecialReg::ReservedSmemOffset => MAX_SHARED_BYTES,
-        // One multiprocessor, one grid; clocks are instructions of their own.
+        // There is one multiprocessor and one grid. Clocks are read by instructions of their own.
         SpecialReg::Ctaid(_)
         | SpecialReg::ClusterId(_)
         | SpecialReg::ClusterCtaid(_)

@@ -13,39 +13,41 @@ use crate::exec::random::Random;
 use crate::exec::stillness::Stillness;
 use crate::fault::{Fault, FaultKind, Waiting};
 
-/// Blocks that one worker keeps in flight, at most, when blocks wait for others and do not end. A cooperative launch
-/// keeps all of its blocks.
+/// A worker keeps at most this many blocks in flight when blocks wait for others and do not end. In
+/// a cooperative launch it keeps all of its blocks.
 const MAX_RESIDENT_BLOCKS: u64 = 256;
-/// Warp instructions a block may run before the worker looks at its other blocks.
+/// A block runs this many warp instructions before the worker turns to its other blocks.
 const BLOCK_QUANTUM: u64 = 1 << 16;
-/// Warp instructions that a worker may still spend on earlier blocks once a later one has faulted. Blocks that end
-/// within it report their own fault, which comes first; blocks that wait for what the faulted block would have done
-/// must end.
+/// Once a block has faulted, a worker spends at most this many warp instructions on earlier blocks.
+/// An earlier block that ends within the limit reports its own fault, which has priority; an
+/// earlier block that waits for the faulted block would never end, and is stopped.
 const GRACE: u64 = 1 << 22;
-/// How long a worker whose blocks all poll rests before it looks whether anything has changed.
+/// How long a worker rests if all its blocks poll, before it looks again whether anything has
+/// changed.
 const REST: Duration = Duration::from_micros(50);
-/// Blocks that a worker begins with, at most, and warp instructions of a turn, at most, as a power of two, where a seed
-/// varies the order: few enough that a block can end before one that started earlier.
+/// With a seed, a worker begins with at most this many blocks, and a turn has at most this many
+/// warp instructions (as a power of two). Both are small, so that a block can end before one that
+/// started earlier.
 const MIXED_BLOCKS: u64 = 8;
 const MIXED_QUANTUM: u64 = 11;
 
-/// A launch in progress: what its workers share.
+/// A launch in progress, as its workers share it.
 #[derive(Debug)]
 pub(crate) struct Grid<'a> {
     job: &'a Job<'a>,
     clusters: u64,
     workers: u64,
     tickets: AtomicU64,
-    /// Warp instructions run so far, as far as turns have ended.
+    /// How many warp instructions have run in turns that have ended.
     spent: AtomicU64,
-    /// The lowest block that has faulted so far.
+    /// The lowest index of a block that has faulted so far.
     first_fault: AtomicU64,
     stillness: Stillness,
     fault: Mutex<Option<(u64, Box<Fault>)>>,
 }
 
 impl<'a> Grid<'a> {
-    /// A launch by `workers` workers.
+    /// A launch on `workers` workers.
     pub(crate) fn new(job: &'a Job<'a>, workers: u64) -> Grid<'a> {
         Grid {
             job,
@@ -59,17 +61,18 @@ impl<'a> Grid<'a> {
         }
     }
 
-    /// The fault of the first block that had one.
+    /// The fault of the block with the lowest index among those that faulted.
     pub(crate) fn into_fault(self) -> Option<Box<Fault>> {
         self.fault.into_inner().unwrap_or_else(PoisonError::into_inner).map(|(_, fault)| fault)
     }
 }
 
 impl Grid<'_> {
-    /// Runs clusters until none is left. Each time round, a worker starts another cluster beside those that did not end
-    /// within their quantum, or as many again if all of them seem to wait: it may be for a block that has not started.
-    /// In a cooperative launch it begins with its share of all blocks, and keeps what it has started. With a seed it keeps
-    /// several, and their turns differ in length.
+    /// Runs clusters until none is left. In each round, a worker starts another cluster beside
+    /// those that did not end within their quantum. If all of them seem to wait, it starts as many
+    /// again, because they may wait for a block that has not started. In a cooperative launch, a
+    /// worker begins with its share of all blocks. With a seed it keeps several clusters, whose
+    /// turns differ in length.
     pub(crate) fn work(&self, observer: &mut impl Observer) {
         let mut resident: Vec<Cluster<'_>> = Vec::new();
         let mut spare: Vec<Cluster<'_>> = Vec::new();
@@ -83,7 +86,8 @@ impl Grid<'_> {
         } else {
             (1, (MAX_RESIDENT_BLOCKS / u64::from(self.job.cluster)).max(1))
         };
-        // The epoch in which all blocks were found to be stuck in this round, and the last one in which that was told.
+        // `stuck` is the epoch in which all blocks were found to be stuck in this round; `told` is
+        // the last such epoch that was reported.
         let (mut stuck, mut told) = (None, None);
         loop {
             if turn == 0 {
@@ -94,7 +98,8 @@ impl Grid<'_> {
                     let Some(ticket) = self.next_ticket() else { break };
                     let mut cluster = spare.pop().unwrap_or_else(|| Cluster::new(self.job));
                     cluster.start(ticket);
-                    // Blocks that end within a turn are stopped here: the launch as a whole may not end.
+                    // Blocks that end within one turn are stopped only here, and a launch of such
+                    // blocks must be stoppable too.
                     if let Some(kind) = self.stop() {
                         self.report(cluster.ticket(), cluster.stopped(kind));
                         spare.push(cluster);
@@ -127,7 +132,7 @@ impl Grid<'_> {
             let waits = matches!(progress, Ok(Progress::Waiting));
             all_wait &= waits;
             stuck = stuck.filter(|epoch| waits && *epoch == self.stillness.epoch());
-            // Each is asked, so that all are watched from the same turn on.
+            // Every cluster is asked, so that all are watched from the same turn on.
             let is_stuck = waits && cluster.is_stuck(self.stillness.epoch());
             stuck = stuck.filter(|_| is_stuck);
             self.spent.fetch_add(spent, Relaxed);
@@ -157,7 +162,7 @@ impl Grid<'_> {
         }
     }
 
-    /// Warp instructions of the next turn.
+    /// How many warp instructions the next turn has.
     fn quantum(&self, random: Option<&mut Random>) -> u64 {
         let left = |budget: u64| budget.saturating_sub(self.spent.load(Relaxed)).max(1);
         let quantum = random.map_or(BLOCK_QUANTUM, |random| {
@@ -178,7 +183,7 @@ impl Grid<'_> {
         }
     }
 
-    /// Why the launch must stop, if it must.
+    /// The fault that stops the launch, if it must stop; it receives the places where warps stand.
     fn stop(&self) -> Option<impl FnOnce(Vec<Waiting>) -> FaultKind> {
         let over = self.job.config.budget.filter(|budget| self.spent.load(Relaxed) >= *budget);
         let interrupted = self.job.config.interrupt.is_some_and(|interrupt| interrupt.load(Relaxed));
@@ -198,8 +203,9 @@ impl Grid<'_> {
         (ticket < self.clusters).then_some(ticket)
     }
 
-    /// Whether another block's fault ends the cluster that begins at this one: at once if that block comes before it, and
-    /// else once the worker has spent its grace, or once no block gets on.
+    /// Returns whether the fault of another block ends the cluster whose first block is `ticket`:
+    /// at once if the faulted block has a lower index, and otherwise when the worker has spent its
+    /// grace or no block makes progress.
     fn is_cancelled(&self, ticket: u64, spent: u64, grace: &mut u64) -> bool {
         let first = self.first_fault.load(Ordering::Acquire);
         if first != u64::MAX {

@@ -1,6 +1,7 @@
 //! Lowering of what clusters and asynchronous copies need.
 
-use super::{Frame, Lowering, Result, index, predicate, target};
+use super::frame::{Frame, index, predicate, target};
+use super::lowering::{Lowering, Result};
 use crate::alu::bits;
 use crate::ir::layout::{COUNT_BITS, PENDING_SHIFT};
 use crate::ir::{Arrive, Async, BulkCopy, ClusterStep, MemoryOperand, Op, PhaseWait};

@@ -1,7 +1,8 @@
 //! Lowering of single instructions.
 
+use super::frame::{Frame, Register, index, predicate, target, unsigned};
+use super::lowering::{Lowering, Result};
 use super::steps::element;
-use super::{Frame, Lowering, Register, Result, index, predicate, target};
 use crate::alu::half::Flavour;
 use crate::alu::{bits, compare, cvt, float, half, int};
 use crate::fault::FaultKind;
@@ -166,7 +167,7 @@ impl<'a> Lowering<'a> {
                 self.alu(frame, Some(bits::lop3()), (dst, ty), &[(a, ty), (b, ty), (c, ty)], u32::from(lut))
             }
             A::Shift { op, ty, dst, a, amount } => {
-                let ty = if op == ShiftOp::Left { super::unsigned(ty) } else { ty };
+                let ty = if op == ShiftOp::Left { unsigned(ty) } else { ty };
                 self.alu(frame, bits::shift(op, ty), (dst, ty), &[(a, ty), (amount, Type::U32)], 0)
             }
             A::Shf { op, mode, dst, lo, hi, amount } => {

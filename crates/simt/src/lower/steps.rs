@@ -1,6 +1,7 @@
 //! Lowering of operands, and of instructions that take several steps.
 
-use super::{Frame, Lowering, Result, index, predicate, storage, target};
+use super::frame::{Frame, index, predicate, storage, target};
+use super::lowering::{Lowering, Result};
 use crate::alu::{bits, compare, half, int};
 use crate::ir::{self, Init, Op, Slot, Space};
 use crate::ptx::ast::{

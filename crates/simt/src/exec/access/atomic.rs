@@ -14,7 +14,7 @@ use crate::fault::Access;
 use crate::ir::{Atomic, Slot, Space};
 use crate::registers::{LANES, Lane, Registers};
 
-/// Executes an atomic, and says whether it changed anything.
+/// Executes an atomic, and returns whether any value in memory changed.
 pub(crate) fn atomic<O: Observer>(
     atomic: &Atomic,
     env: &mut Env<'_>,

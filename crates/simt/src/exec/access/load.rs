@@ -50,7 +50,8 @@ fn load_width<const WIDTH: usize, O: Observer>(
             observer.access(env, at, request);
             return Ok(());
         }
-        // The addresses are known by now, so that a target may be the base.
+        // All addresses were computed before, because a target register may also be the base
+        // register.
         for (element, target) in load.targets.iter().enumerate() {
             let mut values = [0; LANES];
             let skip = element * WIDTH;
@@ -87,8 +88,9 @@ fn load_width<const WIDTH: usize, O: Observer>(
     })
 }
 
-/// Loads one run of bytes to a register as wide as its elements, which is what most loads do. Anything else, faults
-/// included, is left to others.
+/// Loads one run of bytes into a register that is as wide as the elements. Most loads have this
+/// form. The function returns `None` for every other form and for faults, which the general path
+/// handles.
 #[inline(always)]
 fn load_run<const WIDTH: usize>(
     request: &Request,
@@ -113,7 +115,8 @@ fn load_run<const WIDTH: usize>(
     }
 }
 
-/// Writes all lanes of a register that is as wide as the elements.
+/// Writes all lanes of a register that is as wide as the elements; `None` if the register has
+/// another width.
 #[inline(always)]
 fn put_run<const WIDTH: usize>(
     registers: &mut Registers,

@@ -8,21 +8,23 @@ use crate::fault::{self, Access, FaultKind, Nearest};
 use crate::ir::{Address, Slot, Space};
 use crate::registers::{ALL, LANES, Registers};
 
-/// One access of the lanes of `mask`, all to one space, which is never [`Space::Generic`] or [`Space::Cluster`].
+/// One access by the lanes of `mask`. All lanes access the same space, and the space is never
+/// [`Space::Generic`] or [`Space::Cluster`].
 pub(crate) struct Request {
     pub(crate) access: Access,
     pub(crate) space: Space,
-    /// Device addresses, or offsets into the other spaces; lanes outside the mask have the first active lane's.
+    /// The address of each lane: a device address in global memory, an offset in other spaces.
+    /// Lanes outside the mask hold the first active lane's address.
     pub(crate) addresses: [u64; LANES],
     pub(crate) mask: u32,
-    /// Bytes of each lane's elements together.
+    /// How many bytes each lane accesses, all vector elements together.
     pub(crate) total: u64,
-    /// The rank of the block whose shared memory it is, if it is not the one at hand.
+    /// The rank of the block whose shared memory is accessed; `None` for the block that runs.
     pub(crate) peer: Option<u32>,
 }
 
 impl Request {
-    /// The access of the lanes of `mask` to what may be several spaces.
+    /// An access by the lanes of `mask` that may go to several spaces.
     #[inline(always)]
     pub(super) fn new(
         access: Access,
@@ -64,7 +66,7 @@ impl Request {
     }
 }
 
-/// Calls `each` with the access, once for each space that generic addresses fall into.
+/// Calls `each` once for each space that the addresses fall into, with the lanes that access it.
 #[inline(always)]
 pub(super) fn by_space(
     mut request: Request,
@@ -103,11 +105,13 @@ impl Request {
         self.addresses.iter().fold((u64::MAX, 0), |(low, high), address| (low.min(*address), high.max(*address)))
     }
 
-    /// Whether all addresses are aligned, and whether all accesses lie in the `bytes` bytes from `base`.
+    /// Whether all addresses are aligned, and whether all accesses lie in the `bytes` bytes from
+    /// `base`.
     #[inline(always)]
     pub(super) fn fits(&self, base: u64, bytes: u64) -> (bool, bool) {
         let Some(last) = bytes.checked_sub(self.total) else { return (self.misaligned().is_none(), false) };
-        // No space is as large as 2^63 bytes: a difference's top bit says that it would be negative.
+        // No space is as large as 2^63 bytes, so the top bit of a difference says that the
+        // difference is negative.
         let (mut low_bits, mut outside) = (0, 0);
         for address in self.addresses {
             let offset = address.wrapping_sub(base);
@@ -117,7 +121,8 @@ impl Request {
         (low_bits & (self.total - 1) == 0, outside >> 63 == 0)
     }
 
-    /// Where the access begins, if the whole warp accesses one run of bytes, aligned and lane after lane.
+    /// The first address, if all 32 lanes access one aligned run of bytes in the order of the
+    /// lanes.
     #[inline(always)]
     pub(super) fn run(&self) -> Option<u64> {
         let first = self.addresses[0];
@@ -140,7 +145,7 @@ impl Request {
         Some(Box::new((lane as u32, kind)))
     }
 
-    /// Checks an access to a space of `size` bytes for each thread.
+    /// Checks an access to a space in which each address is an offset below `size`.
     pub(super) fn check_small(&self, size: u64) -> Result<(), LaneFault> {
         let (aligned, inside) = self.fits(0, size);
         if !aligned {
@@ -163,7 +168,7 @@ impl Request {
         Err(Box::new((lane as u32, kind)))
     }
 
-    /// The allocation that all lanes access, if it is one.
+    /// The allocation that holds the accesses of all lanes; `None` if no single allocation does.
     #[inline(always)]
     pub(super) fn place<'a>(&self, env: &mut Env<'a>) -> Result<Option<&'a Allocation>, LaneFault> {
         let first = self.addresses[self.mask.trailing_zeros() as usize];
@@ -177,7 +182,8 @@ impl Request {
         Ok(found.map(|found| &**found).filter(|_| inside))
     }
 
-    /// Runs `each` with every lane's allocation and byte offset in it, lane after lane.
+    /// Calls `each` for one lane after another, with the lane's allocation and the byte offset in
+    /// that allocation.
     #[inline(always)]
     pub(super) fn global<'a>(
         &self,
@@ -201,7 +207,8 @@ impl Request {
         Ok(())
     }
 
-    /// Checks an access to the block's shared or local memory, or to shared memory of another block of its cluster.
+    /// Checks an access to the block's shared or local memory, or to the shared memory of another
+    /// block of the cluster.
     #[inline(always)]
     pub(super) fn check_block(&self, env: &Env<'_>) -> Result<(), LaneFault> {
         if let Some(rank) = self.peer {
@@ -216,7 +223,7 @@ impl Request {
         env.refuses_peer(rank).map_or(Ok(()), |kind| Err(Box::new((self.mask.trailing_zeros(), kind))))
     }
 
-    /// The shared or local memory that it goes to.
+    /// The bytes of the shared or local memory that the request accesses.
     #[inline(always)]
     pub(super) fn memory<'a>(&self, env: &'a mut Env<'_>) -> &'a mut [u8] {
         match (self.space, self.peer) {
@@ -226,15 +233,15 @@ impl Request {
         }
     }
 
-    /// The fault of an access that would change a parameter.
+    /// Refuses an access that would change a kernel parameter.
     pub(super) fn refuse_parameter(&self) -> Result<(), LaneFault> {
         let lane = self.mask.trailing_zeros();
         let (access, address) = (self.access, self.addresses[lane as usize]);
         Err(Box::new((lane, FaultKind::ReadOnly { space: fault::Space::Param, access, address })))
     }
 
-    /// Where in the memory of the space a lane's own begins: 0 for spaces that the block shares. `stride` is from one
-    /// thread's local memory to the next one's.
+    /// Where a lane's own part of the space begins, in bytes: 0 for a space that the whole block
+    /// shares. `stride` is the distance between the local memories of two neighbouring threads.
     #[inline(always)]
     pub(super) fn lane_base(&self, stride: usize, warp: u32, lane: usize) -> usize {
         if self.space == Space::Local { (warp as usize * LANES + lane) * stride } else { 0 }

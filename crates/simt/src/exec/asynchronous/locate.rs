@@ -7,11 +7,11 @@ use crate::fault::{Access, FaultKind, Nearest, Space};
 use crate::ir::MemoryOperand;
 use crate::registers::Registers;
 
-/// Bulk copies begin, end and are sized in units of so many bytes.
+/// The unit of bulk copies in bytes: their addresses and their sizes are multiples of it.
 pub(super) const UNIT: u64 = 16;
 
-/// Where a lane's shared memory operand lies, of which it accesses `bytes` bytes; an mbarrier is aligned to its size, a
-/// copy to its unit.
+/// Where a lane's operand in shared memory lies, if the lane accesses `bytes` bytes there. An
+/// mbarrier must be aligned to its size, and a copy to its unit.
 pub(super) fn locate(
     operand: &MemoryOperand,
     env: &Env<'_>,
@@ -41,7 +41,7 @@ pub(super) fn locate(
     Ok(SharedCell { rank: env.rank_of(peer), offset: offset as u32 })
 }
 
-/// Where a lane's end of a copy lies.
+/// Where one end (the source or the destination) of a lane's copy lies.
 pub(super) fn end(
     operand: &MemoryOperand,
     env: &mut Env<'_>,

@@ -1,8 +1,9 @@
-//! mbarriers: barriers in shared memory that count arrivals and bytes (PTX ISA, "Asynchronous Barrier").
+//! mbarriers: barriers in shared memory that count arrivals and bytes (PTX ISA, "Asynchronous
+//! Barrier").
 //!
-//! An mbarrier is opaque to programs, and is kept in its eight bytes of shared memory in a form of our own, so that what
-//! overwrites it breaks it here as well. [`wait`] never gives up: hardware's `try_wait` may, after a time that no
-//! program can rely on.
+//! An mbarrier is opaque to programs. The simulator keeps it in its eight bytes of shared memory,
+//! in a form of its own, so that a program that overwrites these bytes breaks the mbarrier, as on
+//! hardware.
 
 use crate::exec::copies::SharedCell;
 use crate::exec::env::Env;
@@ -14,19 +15,20 @@ const COUNT: u64 = (1 << COUNT_BITS) - 1;
 const BYTES_SHIFT: u32 = 40;
 const BYTES_BITS: u32 = 22;
 pub(super) const PARITY: u64 = 1 << 62;
-/// Set in what is an mbarrier.
+/// This bit is set in every initialised mbarrier.
 const VALID: u64 = 1 << 63;
 
 /// What an mbarrier holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mbarrier {
-    /// Arrivals of a phase.
+    /// How many arrivals each phase needs.
     expected: u32,
-    /// Arrivals that the present phase still waits for.
+    /// How many arrivals the current phase still waits for.
     pub(crate) pending: u32,
-    /// Bytes that it still waits for; below zero if copies ended before they were announced.
+    /// How many bytes the current phase still waits for; negative if copies ended before their
+    /// bytes were announced.
     pub(crate) bytes: i32,
-    /// The parity of the present phase.
+    /// The parity of the current phase.
     pub(super) parity: bool,
 }
 
@@ -51,7 +53,8 @@ impl Mbarrier {
         })
     }
 
-    /// Begins the next phase if nothing is left to wait for, and says whether it did.
+    /// Begins the next phase if the current one waits for nothing any more, and returns whether it
+    /// did.
     fn settle(&mut self) -> bool {
         let complete = self.pending == 0 && self.bytes == 0;
         if complete {
@@ -62,7 +65,7 @@ impl Mbarrier {
     }
 }
 
-/// The mbarrier of a cell.
+/// The mbarrier at a place in shared memory.
 pub(crate) fn load(env: &Env<'_>, cell: SharedCell) -> Result<Mbarrier, FaultKind> {
     let bytes = &env.shared_of(Some(cell.rank))[cell.offset as usize..][..MBARRIER_BYTES as usize];
     let word = bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
@@ -73,7 +76,8 @@ fn store(env: &mut Env<'_>, cell: SharedCell, word: u64) {
     env.shared_of_mut(Some(cell.rank))[cell.offset as usize..][..MBARRIER_BYTES as usize]
         .copy_from_slice(&word.to_le_bytes());
     env.acted = true;
-    // Whoever waits may go on, or may find copies that only it has waited for.
+    // A waiting thread may be able to continue now, or copies may end for which only the mbarrier
+    // waited.
     env.cluster.events += 1;
 }
 
@@ -97,21 +101,21 @@ pub(crate) fn invalidate(env: &mut Env<'_>, cell: SharedCell) -> Result<(), Faul
     Ok(())
 }
 
-/// What changes the counts of an mbarrier.
+/// A change to the counts of an mbarrier.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Change {
-    /// Arrivals.
+    /// How many arrivals are counted.
     pub(crate) arrivals: u32,
-    /// They are the last of their threads: later phases wait for fewer.
+    /// Whether the arriving threads leave the mbarrier: later phases then need fewer arrivals.
     pub(crate) drop: bool,
-    /// The phase may not end by them.
+    /// Whether it is an error if the phase ends by these arrivals.
     pub(crate) no_complete: bool,
-    /// Bytes to wait for besides, and bytes that have come.
+    /// How many more bytes the phase waits for, and how many bytes have arrived.
     pub(crate) expect: u32,
     pub(crate) complete: u32,
 }
 
-/// Changes an mbarrier, and returns its state before.
+/// Changes an mbarrier, and returns the state that it had before.
 pub(crate) fn change<O: Observer>(
     env: &mut Env<'_>,
     observer: &mut O,

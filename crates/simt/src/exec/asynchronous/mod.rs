@@ -1,9 +1,11 @@
-//! Asynchronous copies, and instructions that speak of them without waiting.
+//! Asynchronous copies, and the instructions on them that do not wait.
 //!
-//! A copy ends as late as it may: one that tells an mbarrier when a thread looks at the phase that only waits for
-//! copies, one of a group when its thread waits for the group. What is copied is what lies at the source then. So a kernel
-//! that does not wait finds the old bytes at the destination, and one that reuses the source too early copies the new ones.
-//! (`cp.async.mbarrier.arrive` ends the copies of its thread at once.)
+//! A copy ends as late as PTX allows, because that shows whether the kernel waits for it. A copy
+//! that signals an mbarrier ends when a thread looks at a phase that waits for nothing but copies;
+//! a copy of a group ends when its thread waits for the group. The bytes are read from the source
+//! at that moment. A kernel that does not wait therefore finds the old bytes at the destination,
+//! and a kernel that reuses the source too early copies the new bytes. (`cp.async.mbarrier.arrive`
+//! ends the copies of its thread at once.)
 
 mod locate;
 mod mbarrier;
@@ -120,7 +122,7 @@ fn execute_lane<O: Observer>(
     Ok(())
 }
 
-/// Begins a bulk copy, or one for each block of a multicast.
+/// Begins a bulk copy. A multicast begins one copy for each destination block.
 fn begin_bulk<O: Observer>(
     copy: &BulkCopy,
     env: &mut Env<'_>,

@@ -1,6 +1,7 @@
 //! Waits for the phases of mbarriers.
 //!
-//! [`wait`] never gives up: hardware's `try_wait` may, after a time that no program can rely on.
+//! [`wait`] waits without a limit of time. Hardware's `try_wait` may return early, but after a time
+//! on which no program can rely.
 
 use super::locate::locate;
 use super::mbarrier::{PARITY, load};
@@ -14,8 +15,8 @@ use crate::ir::layout::MBARRIER_BYTES;
 use crate::ir::{PhaseWait, Slot};
 use crate::registers::{LANES, Registers};
 
-/// Whether the phase that a lane names is complete. Copies that are all the phase still waits for end now, which is as
-/// late as they can.
+/// Returns whether the phase that a lane names is complete. If the phase waits for nothing but
+/// copies, the copies end now, because that is as late as they can end.
 fn is_complete<O: Observer>(
     env: &mut Env<'_>,
     observer: &mut O,
@@ -32,7 +33,8 @@ fn is_complete<O: Observer>(
     Ok(load(env, cell)?.parity != parity)
 }
 
-/// Looks at the phases that lanes wait for, and gives the lanes whose phase is complete.
+/// Looks at the phases for which the lanes of `mask` wait, and returns the lanes whose phase is
+/// complete.
 fn look<O: Observer>(
     wait: &PhaseWait,
     env: &mut Env<'_>,
@@ -58,7 +60,7 @@ fn look<O: Observer>(
     Ok(over)
 }
 
-/// `mbarrier.try_wait`: the lanes of `mask` that go on.
+/// `mbarrier.try_wait`: returns the lanes of `mask` that continue.
 #[inline(never)]
 pub(crate) fn wait<O: Observer>(
     wait: &PhaseWait,
@@ -87,7 +89,8 @@ pub(crate) fn test<O: Observer>(
     Ok(())
 }
 
-/// Why the phase that a lane waits for does not end: what it still waits for.
+/// What the phase for which a lane waits still needs: arrivals, bytes, and the bytes of copies in
+/// flight to the mbarrier.
 pub(crate) fn stuck(wait: &PhaseWait, env: &Env<'_>, registers: &Registers, lane: u32) -> Option<(u32, i32, i64)> {
     let cell = locate(&wait.mbarrier, env, registers, lane, Access::Atomic, u64::from(MBARRIER_BYTES)).ok()?;
     let mbarrier = load(env, cell).ok()?;

@@ -7,13 +7,13 @@ use crate::exec::memory::{self, MergedStores};
 use crate::exec::observer::{At, Observer};
 use crate::fault::FaultKind;
 
-/// Bytes of copies that will be told to an mbarrier.
+/// How many bytes are in flight in copies that will signal this mbarrier.
 pub(crate) fn in_flight(env: &Env<'_>, cell: SharedCell) -> i64 {
     let told = env.cluster.copies.told.iter().filter(|copy| copy.mbarrier == Some(cell));
     told.map(|copy| i64::from(copy.bytes)).sum()
 }
 
-/// Ends the copies that an mbarrier is told of.
+/// Ends the copies that signal this mbarrier.
 pub(crate) fn deliver<O: Observer>(env: &mut Env<'_>, observer: &mut O, cell: SharedCell) -> Result<(), FaultKind> {
     let told = std::mem::take(&mut env.cluster.copies.told);
     let (done, others) = told.into_iter().partition(|copy| copy.mbarrier == Some(cell));
@@ -37,7 +37,8 @@ fn finish<O: Observer>(env: &mut Env<'_>, observer: &mut O, copy: &Copy) {
             env.shared_of_mut(Some(cell.rank))[cell.offset as usize..][..data.len()].copy_from_slice(&data);
         }
         End::Global(address) => {
-            // It was found when the copy began, and a launch keeps what it can see.
+            // The allocation was found when the copy began, and a launch keeps every allocation
+            // that it can see.
             let mut hint = 0;
             if let Some(found) = env.job.memory.find(address, data.len() as u64, &mut hint) {
                 let offset = (address - found.base) as usize;
@@ -53,7 +54,7 @@ fn finish<O: Observer>(env: &mut Env<'_>, observer: &mut O, copy: &Copy) {
     observer.copy_end(env, copy);
 }
 
-/// What lies at the source of a copy.
+/// The bytes at the source of a copy, followed by zeros up to the copy's size.
 fn read(env: &Env<'_>, copy: &Copy) -> Vec<u8> {
     let mut data = match copy.from {
         End::Shared(cell) => env.shared_of(Some(cell.rank))[cell.offset as usize..][..copy.read as usize].to_vec(),
@@ -80,15 +81,15 @@ pub(super) fn begin<O: Observer>(env: &mut Env<'_>, observer: &mut O, at: At, co
     let copies = &mut env.cluster.copies;
     if copy.mbarrier.is_some() {
         copies.told.push(copy);
-        // Whoever waits for its end can have it now.
+        // A thread that waits for this copy may let it end from now on.
         env.cluster.events += 1;
     } else {
         copies.groups.entry((copy.rank, copy.thread, copy.bulk)).or_default().open.push(copy);
     }
 }
 
-/// Ends all groups of a thread but the last `keep`, or everything that it has begun. `read`: only their sources have to be
-/// read.
+/// Ends all groups of a thread except the last `keep`; without `keep`, everything that the thread
+/// has begun. With `only_read`, only the sources are read, and the copies stay in flight.
 pub(super) fn wait_groups<O: Observer>(
     env: &mut Env<'_>,
     observer: &mut O,
@@ -117,7 +118,8 @@ pub(super) fn wait_groups<O: Observer>(
     }
 }
 
-/// Ends the copies of the block at hand, which has ended, that no longer need its shared memory.
+/// Ends the copies of a block that has ended. None of them needs the block's shared memory any
+/// more.
 pub(crate) fn finish_block<O: Observer>(env: &mut Env<'_>, observer: &mut O) {
     let rank = env.rank;
     let threads: Vec<_> =

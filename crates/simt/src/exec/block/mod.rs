@@ -1,4 +1,4 @@
-//! A block: its warps, what they share, and the turns they take.
+//! A block: its warps, and the turns that they take.
 
 mod stop;
 
@@ -18,45 +18,48 @@ use crate::ir::{BarrierKind, Init, Op};
 use crate::ptx::ast::{BarrierRedOp, SpecialReg};
 use crate::registers::LANES;
 
-/// Warp instructions of one turn.
+/// How many instructions a warp runs in one turn.
 const WARP_QUANTUM: u64 = 1024;
-/// Warp instructions without an effect on others, after which a block may be waiting for another one.
+/// After so many warp instructions without an effect on others, a block may be waiting for another
+/// block.
 const WAITING_QUANTUM: u64 = 4096;
-/// The same in cooperative launches, whose blocks are made to wait for each other.
+/// The same number for cooperative launches. It is smaller because their blocks often wait for each
+/// other.
 const TOGETHER_QUANTUM: u64 = 512;
 
-/// How far a block came.
+/// The state of a block at the end of its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
     Finished,
     Unfinished,
-    /// Unfinished, and for a while nothing has happened in it that others could see.
+    /// The block is unfinished, and for a while it has done nothing that other blocks could see.
     Waiting,
-    /// All its threads wait: it can go on only by what another block of its cluster does.
+    /// All its threads wait. Only another block of the cluster can make it continue.
     Blocked,
 }
 
-/// A block on a worker. It is reused for block after block.
+/// A block on a worker. The worker reuses the object for one block after another.
 #[derive(Debug)]
 pub(crate) struct Block<'a> {
     env: Env<'a>,
     warps: Vec<Warp>,
     threads: u32,
-    /// Registers that hold parts of the block's position.
+    /// The registers that hold parts of the block's position.
     position: Vec<(u32, SpecialReg)>,
     random: Option<Random>,
-    /// What its warps know of the cluster's events.
+    /// How many events of the cluster had happened when the warps were last woken.
     events: u32,
     progress: Progress,
-    /// Whether it has done what another could see, or ended, since that was last asked.
+    /// Whether the block has done something that others can see, or has ended, since
+    /// [`Block::take_acted`] was last called.
     acted: bool,
-    /// Warp instructions since then, as far as they may say that it waits.
+    /// How many warp instructions have run since the block last did something that others can see.
     calm: u64,
     watch: Watch,
 }
 
 impl<'a> Block<'a> {
-    /// A block that has rank `rank` in its cluster.
+    /// A block of rank `rank` in its cluster.
     pub(crate) fn new(job: &'a Job<'a>, rank: u32) -> Block<'a> {
         let program = job.kernel.program();
         let threads = job.config.block.count() as u32;
@@ -96,14 +99,14 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Takes over what the cluster shares, or gives it back: at the beginning and at the end of a turn.
+    /// Takes what the cluster shares at the beginning of a turn, and gives it back at the end.
     pub(crate) fn swap(&mut self, state: &mut ClusterState) {
         std::mem::swap(&mut self.env.cluster, state);
         let ClusterState { shared, .. } = if state.shared.is_empty() { &mut self.env.cluster } else { state };
         std::mem::swap(&mut self.env.shared, &mut shared[self.env.rank as usize]);
     }
 
-    /// Becomes the block with linear index `ticket`.
+    /// Makes this the block with linear index `ticket`, before its first instruction.
     pub(crate) fn start(&mut self, ticket: u64) {
         self.env.ticket = ticket;
         self.events = 0;
@@ -130,12 +133,12 @@ impl<'a> Block<'a> {
         self.env.ticket
     }
 
-    /// The launch's seed.
+    /// The seed of the launch.
     pub(crate) fn seed(&self) -> Option<u64> {
         self.env.job.config.seed
     }
 
-    /// Its threads.
+    /// How many threads the block has.
     pub(crate) fn threads(&self) -> u32 {
         self.threads
     }
@@ -148,18 +151,21 @@ impl<'a> Block<'a> {
         self.progress == Progress::Waiting
     }
 
-    /// Whether it has done what another could see, or ended, since this was last asked.
+    /// Returns whether the block has done something that others can see, or has ended, since the
+    /// last call.
     pub(crate) fn take_acted(&mut self) -> bool {
         std::mem::take(&mut self.acted)
     }
 
-    /// Whether it is known never to end unless memory changes; to be asked after each turn, with the number of changes so far.
+    /// Returns whether the block is known never to end unless memory changes. The caller asks after
+    /// each turn, and `epoch` is the number of changes to memory so far.
     pub(crate) fn is_stuck(&mut self, epoch: u64) -> bool {
         let stride = self.env.program.local_stride();
         self.is_finished() || self.watch.look(epoch, &self.warps, &self.env.local, stride)
     }
 
-    /// Runs about `quantum` warp instructions, or fewer if the block seems to wait, and says how many.
+    /// Runs about `quantum` warp instructions, or fewer if the block seems to wait, and returns how
+    /// many ran.
     pub(crate) fn run<O: Observer>(&mut self, observer: &mut O, quantum: u64) -> (Result<Progress, Box<Fault>>, u64) {
         let mut spent = 0;
         observer.resume(&self.env);
@@ -236,7 +242,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Lets go the threads at barriers that are complete.
+    /// Releases the threads that wait at barriers that are complete.
     fn release_barriers<O: Observer>(&mut self, observer: &mut O) {
         if self.env.cluster.complete() {
             self.env.acted = true;

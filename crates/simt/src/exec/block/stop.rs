@@ -1,4 +1,5 @@
-//! The faults of a block: who caused one, and who waits where when a launch stops.
+//! The faults of a block: which thread caused a fault, and where every warp stands when a launch
+//! stops.
 
 use super::Block;
 use crate::exec::asynchronous::phase;
@@ -14,7 +15,7 @@ impl Block<'_> {
         self.fault_of(self.env.rank, (warp * LANES) as u32 + lane, pc, kind)
     }
 
-    /// A fault of a thread of the block of rank `rank`.
+    /// A fault caused by a thread of the block of rank `rank`.
     pub(super) fn fault_of(&self, rank: u32, thread: u32, pc: u32, kind: FaultKind) -> Box<Fault> {
         let kernel = self.env.job.kernel;
         let place = self.env.program.places[pc as usize];
@@ -30,7 +31,7 @@ impl Block<'_> {
         })
     }
 
-    /// All splits, warp by warp.
+    /// All splits in the order of the warps.
     fn splits(&self) -> Vec<(&Warp, &Split)> {
         let mut splits: Vec<_> =
             self.warps.iter().flat_map(|warp| warp.splits.iter().map(move |split| (warp, split))).collect();
@@ -47,7 +48,8 @@ impl Block<'_> {
         standing.collect()
     }
 
-    /// The fault of a block that is stopped from outside: `kind` is told where each warp stands.
+    /// The fault of a block that is stopped from outside. `kind` receives the places where the
+    /// warps stand.
     pub(crate) fn stopped(&self, kind: impl FnOnce(Vec<Waiting>) -> FaultKind) -> Box<Fault> {
         let splits = self.splits();
         let kind = kind(self.standing(&splits));
@@ -55,12 +57,13 @@ impl Block<'_> {
         self.fault(warp.index as usize, Raised { pc: split.pc, lane: split.mask.trailing_zeros(), kind })
     }
 
-    /// Says who waits where, now that nobody can run.
+    /// The fault of a block of which no thread can run any more. It lists where each thread waits.
     pub(crate) fn deadlock(&self) -> Box<Fault> {
         let splits = self.splits();
         let waiting = self.standing(&splits);
         let exited = self.threads - self.env.live;
-        // The first thread at a barrier of the block stands for the fault, or else the first that waits.
+        // The fault names the first thread at a barrier of the block. If no thread is at a barrier,
+        // it names the first thread that waits.
         let barrier =
             splits.iter().find_map(|(warp, split)| match (&self.env.program.code[split.pc as usize].op, split.state) {
                 (_, State::Barrier(id)) => Some((warp, split, id)),

@@ -1,4 +1,4 @@
-//! Small enough for Miri: `cargo +nightly miri test -p simt --lib memory`.
+//! Small enough for Miri: `cargo +nightly miri test -p warpfold-simt --lib memory`.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
