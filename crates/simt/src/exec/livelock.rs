@@ -1,22 +1,25 @@
-//! Livelock: threads that run and can never get on, such as those that poll a word that nobody will write.
+//! Livelocks: threads run and can never make progress, for example because they poll a word that
+//! nobody will write.
 //!
-//! While memory does not change, what a warp does next follows from its own state alone: the places of its lanes, their
-//! registers and their local memory. So a warp that comes back to a state in which it has been goes round for ever, and if
-//! all warps of a launch that have not ended do, with no change to memory from before the first state to after the last,
-//! the launch never ends. Cycles are found as by Brent ("An improved Monte Carlo factorization algorithm", BIT 20, 1980):
-//! states are compared with one that is replaced at each power of two.
+//! While memory does not change, the next step of a warp follows from its own state alone: the
+//! program counters of its lanes, their registers and their local memory. A warp that returns to an
+//! earlier state therefore repeats its steps for ever. If all warps that have not ended return to
+//! earlier states, and memory does not change from before the first of these states to after the
+//! last, the launch never ends. Cycles are found by Brent's method ("An improved Monte Carlo
+//! factorization algorithm", BIT 20, 1980): each state is compared with a saved one, and the saved
+//! state is replaced after a number of turns that is a power of two.
 //!
-//! A warp that reads a clock never comes back, and is left to the budget. So is one that counts its rounds: it may mean to
-//! end.
+//! A warp that reads a clock never returns to an earlier state, and neither does a warp that counts
+//! its rounds. Such a warp may be meant to end, so only the budget stops it.
 
 use crate::exec::split::{Split, State};
 use crate::exec::warp::Warp;
 use crate::registers::{LANES, Registers};
 
-/// Turns without an effect on others before a block's state is looked at.
+/// A block's state is looked at after this many turns without an effect on others.
 const CALM: u64 = 8;
 
-/// A warp at the end of a turn.
+/// The state of a warp at the end of a turn.
 #[derive(Debug)]
 struct Snapshot {
     splits: Vec<(u32, u32, State)>,
@@ -35,7 +38,7 @@ impl Snapshot {
         }
     }
 
-    /// Whether the warp is in the same state again, and all its lanes that can run have.
+    /// Returns whether the warp is in this state again, and all lanes that can run have run since.
     fn returned(&self, warp: &Warp, local: &[u8]) -> bool {
         let same = |(split, then): (&Split, &(u32, u32, State))| {
             (split.pc, split.mask, split.state) == *then && (split.state != State::Ready || split.ran_since(self.clock))
@@ -50,16 +53,17 @@ impl Snapshot {
 /// Watches a block that seems to wait.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
-    /// The changes to memory that there had been when it began.
+    /// How many changes to memory had happened when the watch began.
     epoch: u64,
     turns: u64,
-    /// By warp; none for one that has come back.
+    /// The saved state of each warp; `None` for a warp that has returned to its state.
     then: Vec<Option<Snapshot>>,
 }
 
 impl Watch {
-    /// Looks at a block after a turn in which it changed nothing, `epoch` changes to memory having been made by anyone, and
-    /// says whether its warps are known to go round for ever unless there is another.
+    /// Looks at a block after a turn in which it changed nothing. `epoch` is the number of changes
+    /// to memory that anyone has made. Returns whether all warps of the block are known to repeat
+    /// their steps for ever unless memory changes.
     pub(crate) fn look(&mut self, epoch: u64, warps: &[Warp], local: &[u8], stride: usize) -> bool {
         if self.epoch != epoch {
             *self = Watch { epoch, ..Watch::default() };

@@ -3,14 +3,16 @@
 use crate::ir::Slot;
 use crate::registers::{LANES, Registers};
 
-/// A `.shared::cluster` address is an offset into the block's own shared memory, or this bit, the rank of a block in
-/// the bits below and an offset into that block's shared memory in the lowest 24.
+/// This bit marks a `.shared::cluster` address that names a block: the bits below hold the rank of
+/// the block, and the lowest 24 bits an offset into the block's shared memory. Without the bit, the
+/// address is an offset into the shared memory of the block that runs.
 const MAPPED: u32 = 1 << 31;
 const RANK_SHIFT: u32 = 24;
 const RANKS: u32 = 0x7f;
 const OFFSET: u32 = (1 << RANK_SHIFT) - 1;
 
-/// The rank of the block that an address names, and the offset there; `None` for the block at hand.
+/// The rank of the block that an address names, and the offset there. The rank is `None` for the
+/// block that runs, whose rank is `own`.
 pub(crate) const fn resolve(address: u32, own: u32) -> (Option<u32>, u32) {
     if address & MAPPED == 0 {
         return (None, address);
@@ -19,14 +21,15 @@ pub(crate) const fn resolve(address: u32, own: u32) -> (Option<u32>, u32) {
     (if rank == own { None } else { Some(rank) }, address & OFFSET)
 }
 
-/// The address that the block of rank `rank` has for what `address` is in any block (`mapa`).
+/// The address of the same variable in the block of rank `rank` (`mapa`): `address` may name the
+/// variable in any block.
 const fn map(address: u32, rank: u32, own: u32) -> u32 {
     let offset = if address & MAPPED == 0 { address } else { address & OFFSET };
     let known = if rank < RANKS { rank } else { RANKS };
     if rank == own { offset } else { MAPPED | known << RANK_SHIFT | offset & OFFSET }
 }
 
-/// `mapa` in the lanes of `mask`. The bits that tell generic addresses apart stay.
+/// `mapa` in the lanes of `mask`. A generic address keeps its upper bits, which name the window.
 #[inline(never)]
 pub(crate) fn map_rank(own: u32, registers: &mut Registers, mask: u32, target: Slot, address: Slot, rank: u32) {
     let ranks = registers.words[rank as usize];
@@ -67,7 +70,8 @@ mod tests {
         for rank in 0..8 {
             let expected = if rank == 3 { None } else { Some(rank) };
             assert_eq!(resolve(map(0x1234, rank, 3), 3), (expected, 0x1234));
-            // From any block's address to any other's, and an offset added afterwards.
+            // An address of any block maps to an address of any other block, also with an offset
+            // added later.
             let again = map(map(0x1234, rank, 3), 5, 3);
             assert_eq!(resolve(again + 8, 3), (Some(5), 0x123c));
         }

@@ -1,11 +1,13 @@
 //! Execution: what runs a kernel.
 //!
-//! [`launch`] checks a launch and starts workers. Each worker runs the clusters of a [`grid`], a [`cluster`] gives its
-//! [`block`]s turns, a block gives its [`warp`]s turns, and a warp interprets instructions. Each layer calls the one
-//! below. What several layers need to see is in small modules beside them: [`job`] is what a launch fixes, [`env`] is
-//! what the warps of a block share, [`memory`] is the device's memory.
+//! [`launch`] checks a launch and starts workers. Each worker runs the clusters of a [`grid`], a
+//! [`cluster`] gives its [`block`]s turns, a block gives its [`warp`]s turns, and a warp interprets
+//! instructions. Each layer calls the one below. What several layers need to see is in small
+//! modules beside them: [`job`] is what a launch fixes, [`env`] is what the warps of a block share,
+//! [`memory`] is the device's memory.
 //!
-//! This module knows nothing of who observes a launch: it calls the trait [`observer::Observer`].
+//! This module knows nothing of who observes a launch: it calls the trait
+//! [`Observer`](observer::Observer), and the modules of `observe` implement the trait.
 
 pub(crate) mod access;
 pub(crate) mod copies;

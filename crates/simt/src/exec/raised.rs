@@ -2,7 +2,7 @@
 
 use crate::fault::FaultKind;
 
-/// A fault, before block, thread and place are known.
+/// A fault for which block, thread and source line are not known yet.
 #[derive(Debug)]
 pub(crate) struct Raised {
     pub(crate) pc: u32,
@@ -10,5 +10,5 @@ pub(crate) struct Raised {
     pub(crate) kind: FaultKind,
 }
 
-/// A fault of one lane of the instruction at hand.
+/// A fault of one lane of the instruction that runs.
 pub(crate) type LaneFault = Box<(u32, FaultKind)>;

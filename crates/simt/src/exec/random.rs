@@ -2,7 +2,7 @@
 
 use crate::random::SplitMix64;
 
-/// A generator of its own for each block of a launch.
+/// A generator of random numbers. Each block of a launch has its own.
 #[derive(Debug)]
 pub(crate) struct Random(SplitMix64);
 

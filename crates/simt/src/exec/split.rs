@@ -1,14 +1,15 @@
-//! A split: lanes of a warp that stand at one instruction.
+//! Splits: sets of lanes of a warp that stand at one instruction.
 
-/// Why a split does not run.
+/// Whether a split can run, and if not, for what it waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     Ready,
-    /// At an instruction that needs lanes of the warp that are elsewhere.
+    /// The split stands at an instruction that needs lanes of the warp that have not arrived.
     Converge,
-    /// Has arrived at this barrier of the block.
+    /// The split has arrived at the barrier of the block with this number.
     Barrier(u32),
-    /// At an instruction that waits for an event of the cluster: it is tried again after each.
+    /// The split stands at an instruction that waits for an event of the cluster. The instruction
+    /// is tried again after each event.
     Event,
 }
 
@@ -18,13 +19,13 @@ pub(crate) struct Split {
     pub(crate) pc: u32,
     pub(crate) mask: u32,
     pub(crate) state: State,
-    /// When it last ran, in the warp's clock.
+    /// The value of the warp's clock when the split last ran.
     pub(super) ran: u64,
     pub(super) id: u32,
 }
 
 impl Split {
-    /// Whether it has run since its warp's clock stood at `clock`.
+    /// Whether the split has run since its warp's clock had the value `clock`.
     pub(crate) fn ran_since(&self, clock: u64) -> bool {
         self.ran > clock
     }

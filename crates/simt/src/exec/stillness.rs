@@ -7,10 +7,10 @@ use std::sync::{Mutex, PoisonError};
 /// What the workers of a launch know of each other.
 #[derive(Debug)]
 pub(crate) struct Stillness {
-    /// Turns that changed something.
+    /// How many turns have changed something.
     epoch: AtomicU64,
-    /// Workers that still have blocks; of these, those that know that theirs never end unless memory changes from what it
-    /// was in an epoch.
+    /// How many workers still have blocks, and how many of these know that their blocks never end
+    /// unless memory changes.
     counts: Mutex<Counts>,
     still: AtomicBool,
     faulted: AtomicBool,
@@ -30,7 +30,7 @@ impl Stillness {
         Stillness { epoch: AtomicU64::new(0), counts, still: no(), faulted: no() }
     }
 
-    /// Something may have changed for others.
+    /// A turn has ended that may have changed something for others.
     pub(crate) fn end(&self) {
         self.epoch.fetch_add(1, Release);
     }
@@ -39,12 +39,13 @@ impl Stillness {
         self.epoch.load(Acquire)
     }
 
-    /// Whether all blocks that have not ended never will.
+    /// Whether all blocks that have not ended never will end.
     pub(crate) fn is_still(&self) -> bool {
         self.still.load(Acquire)
     }
 
-    /// Whether that is their own fault: they do not wait for a block that has faulted.
+    /// Whether the launch never ends and no block has faulted: the blocks then do not wait for a
+    /// faulted block.
     pub(crate) fn is_livelock(&self) -> bool {
         self.is_still() && !self.faulted.load(Acquire)
     }
@@ -54,14 +55,15 @@ impl Stillness {
         self.faulted.store(true, Release);
     }
 
-    /// None of a worker's blocks gets on, and it can start no other, unless something changes after `epoch`. To be said once
-    /// for each epoch.
+    /// None of a worker's blocks makes progress, and the worker can start no other block, unless
+    /// something changes after `epoch`. Each worker calls this once for each epoch.
     pub(crate) fn stuck(&self, epoch: u64) {
         self.count(|counts| {
             if epoch > counts.epoch {
                 *counts = Counts { stuck: 0, epoch, ..*counts };
             }
-            // An older epoch is over: the worker will see that for itself.
+            // If the worker's epoch is older, something has changed since, and the worker will see
+            // that.
             counts.stuck += u64::from(epoch == counts.epoch);
         });
     }
@@ -74,7 +76,8 @@ impl Stillness {
     fn count(&self, change: impl FnOnce(&mut Counts)) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut counts);
-        // Whoever changes something is not among those that are stuck in the newest epoch, nor has it left.
+        // A worker that still changes something is neither stuck in the newest epoch nor has it
+        // left, so the two numbers differ.
         if counts.stuck > 0 && counts.stuck == counts.workers && counts.epoch == self.epoch() {
             self.still.store(true, Release);
         }

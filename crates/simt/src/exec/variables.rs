@@ -6,7 +6,8 @@ use crate::exec::memory::{Memory, MemoryError};
 use crate::module::Kernel;
 use crate::ptx::ast;
 
-/// The device addresses of the variables of a kernel's module. They are placed when the module first runs on `memory`.
+/// The device addresses of the variables of a kernel's module. They are placed when the module
+/// first runs on `memory`.
 pub(crate) fn place(kernel: &Kernel, memory: &Memory) -> Result<Arc<[u64]>, MemoryError> {
     let module = kernel.module();
     memory.module_variables(module.id, || {
@@ -19,7 +20,7 @@ pub(crate) fn place(kernel: &Kernel, memory: &Memory) -> Result<Arc<[u64]>, Memo
             match placed {
                 Ok(address) => addresses.push(address),
                 Err(error) => {
-                    // Nothing is kept of a module that does not fit.
+                    // A module that does not fit keeps none of its variables.
                     for address in addresses.into_iter().filter(|address| *address != 0) {
                         memory.free(address)?;
                     }
@@ -28,7 +29,7 @@ pub(crate) fn place(kernel: &Kernel, memory: &Memory) -> Result<Arc<[u64]>, Memo
             }
         }
         for (variable, &address) in module.variables.iter().zip(&addresses) {
-            // Without an initialiser they are zero (PTX ISA, "Initializers").
+            // A variable without an initialiser is zero (PTX ISA, "Initializers").
             memory.assume_written_at(address);
             let Some(init) = variable.init.as_ref().filter(|_| in_memory(variable)) else {
                 continue;

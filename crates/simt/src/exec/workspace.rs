@@ -4,14 +4,15 @@ use crate::exec::config::LaunchConfig;
 use crate::exec::memory::{Memory, MemoryError};
 use crate::module::Kernel;
 
-/// What a cooperative launch gives `cooperative_groups::grid_group`: the words of the grid's barrier.
+/// The words of the grid's barrier, which `cooperative_groups::grid_group` uses in a cooperative
+/// launch.
 pub(crate) struct Workspace<'a>(Option<(&'a Memory, u64)>);
 
 impl<'a> Workspace<'a> {
-    /// A structure that begins with its size; the barrier's word follows.
+    /// The size of the structure in bytes. It begins with its size, and the barrier's word follows.
     const BYTES: u32 = 8;
 
-    /// None if the kernel does not ask for it.
+    /// Allocates the words if the launch is cooperative and the kernel reads their address.
     pub(crate) fn new(
         kernel: &Kernel,
         config: &LaunchConfig,
@@ -26,7 +27,7 @@ impl<'a> Workspace<'a> {
         Ok(Workspace(Some((memory, address))))
     }
 
-    /// The address, or 0.
+    /// The device address, or 0 if nothing was allocated.
     pub(crate) fn address(&self) -> u64 {
         self.0.map_or(0, |(_, address)| address)
     }
@@ -35,7 +36,7 @@ impl<'a> Workspace<'a> {
 impl Drop for Workspace<'_> {
     fn drop(&mut self) {
         if let Some((memory, address)) = self.0 {
-            // It is there: nobody else knows the address.
+            // The allocation exists, because nobody else knows its address.
             let _ = memory.free(address);
         }
     }

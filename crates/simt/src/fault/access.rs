@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A state space an access went to, after generic addresses were resolved.
+/// The state space to which an access went, after generic addresses were resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Space {
     /// Device memory, `.const` included.
@@ -47,15 +47,16 @@ impl fmt::Display for Access {
     }
 }
 
-/// The allocation that an out-of-bounds access came closest to.
+/// The allocation that is nearest to an out-of-bounds access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Nearest {
-    /// Its first address.
+    /// The first address of the allocation.
     pub base: u64,
-    /// Its size in bytes.
+    /// The size of the allocation in bytes.
     pub bytes: u64,
-    /// How many bytes beyond the allocation the access reaches (past its end) or begins (before its start).
+    /// How many bytes the access reaches past the end of the allocation, or begins before its
+    /// start.
     pub missed_by: u64,
-    /// Whether it missed past the end, not before the start.
+    /// Whether the access lies past the end of the allocation; otherwise it lies before the start.
     pub past_end: bool,
 }

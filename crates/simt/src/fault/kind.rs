@@ -5,36 +5,37 @@ use thiserror::Error;
 use super::access::{Access, Nearest, Space};
 use super::waiting::{Waiting, exited_note, join, stand};
 
-/// The reason of a [`Fault`].
+/// The reason for a [`Fault`](crate::Fault).
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FaultKind {
     /// An access outside everything that is allocated.
     #[error("out-of-bounds {space} {access} of {bytes} bytes at {address:#x}, {}", describe(*nearest, *space))]
     OutOfBounds {
-        /// Where.
+        /// The space of the access.
         space: Space,
-        /// What.
+        /// What the access does.
         access: Access,
-        /// Bytes of one element of the access.
+        /// How many bytes one element of the access has.
         bytes: u64,
-        /// First address; for other spaces than global an offset into the space.
+        /// The first address; in a space other than global, an offset into the space.
         address: u64,
-        /// The allocation (for other spaces: the whole space) that it missed; `None` if there is none at all.
+        /// The allocation that is nearest to the access (in a space other than global, the whole
+        /// space); `None` if nothing is allocated.
         nearest: Option<Nearest>,
     },
-    /// An address that is no multiple of what the access needs.
+    /// An address that is not aligned as the access requires.
     #[error("misaligned {space} {access} of {bytes} bytes at {address:#x}, which must be a multiple of {align}")]
     Misaligned {
-        /// Where.
+        /// The space of the access.
         space: Space,
-        /// What.
+        /// What the access does.
         access: Access,
-        /// Bytes of the whole access, all vector elements together.
+        /// How many bytes the whole access has, all vector elements together.
         bytes: u64,
-        /// First address.
+        /// The first address of the access.
         address: u64,
-        /// What the address must be a multiple of.
+        /// The address must be a multiple of this number.
         align: u64,
     },
     /// An access to freed memory.
@@ -42,35 +43,35 @@ pub enum FaultKind {
         "{access} of {bytes} bytes at {address:#x} in freed memory: the allocation of {length} bytes at {base:#x} was freed"
     )]
     Freed {
-        /// What.
+        /// What the access does.
         access: Access,
-        /// Bytes of one element of the access.
+        /// How many bytes one element of the access has.
         bytes: u64,
-        /// First address.
+        /// The first address of the access.
         address: u64,
-        /// Where the freed allocation began.
+        /// The first address of the freed allocation.
         base: u64,
-        /// Its size in bytes.
+        /// The size of the freed allocation in bytes.
         length: u64,
     },
-    /// An access through a null pointer, or close to it.
+    /// An access through a null pointer, or through an address near null.
     #[error("{access} of {bytes} bytes through a null pointer ({address:#x})")]
     Null {
-        /// What.
+        /// What the access does.
         access: Access,
-        /// Bytes of one element of the access.
+        /// How many bytes one element of the access has.
         bytes: u64,
-        /// First address.
+        /// The first address of the access.
         address: u64,
     },
     /// A write to a space that can only be read.
     #[error("{access} to the read-only {space} space at {address:#x}")]
     ReadOnly {
-        /// Where.
+        /// The space of the access.
         space: Space,
-        /// What.
+        /// What the access does.
         access: Access,
-        /// First address.
+        /// The first address of the access.
         address: u64,
     },
     /// An integer division or remainder by zero.
@@ -93,14 +94,15 @@ pub enum FaultKind {
     /// A barrier operand that PTX does not allow.
     #[error("{what} {value}: {allowed}")]
     BarrierOperand {
-        /// Which operand.
+        /// The name of the operand.
         what: &'static str,
-        /// Its value.
+        /// The value of the operand.
         value: u32,
-        /// What it may be.
+        /// The rule that the operand must obey.
         allowed: &'static str,
     },
-    /// A warp-level `.sync` instruction executed by a lane that its own mask leaves out.
+    /// A lane executes a warp-level `.sync` instruction whose member mask does not contain the
+    /// lane.
     #[error("the member mask {mask:#010x} leaves out the executing lane {lane}")]
     NotInMask {
         /// The mask.
@@ -113,7 +115,7 @@ pub enum FaultKind {
     Barrier {
         /// The barrier's number.
         id: u32,
-        /// Who waits, there and elsewhere.
+        /// All threads that wait, at this barrier and elsewhere.
         waiting: Vec<Waiting>,
         /// How many threads of the block have exited.
         exited: u32,
@@ -125,69 +127,70 @@ pub enum FaultKind {
         exited_note(*exited)
     )]
     Mbarrier {
-        /// Arrivals that the phase waits for.
+        /// How many arrivals the phase waits for.
         arrivals: u32,
-        /// Bytes that it waits for; below zero if more came than were announced.
+        /// How many bytes the phase waits for; negative if more bytes arrived than were announced.
         bytes: i32,
-        /// Bytes of copies that will be told to it.
+        /// How many bytes are in flight in copies that will signal the mbarrier.
         in_flight: i64,
-        /// Who waits, there and elsewhere.
+        /// All threads that wait, at this barrier and elsewhere.
         waiting: Vec<Waiting>,
         /// How many threads of the block have exited.
         exited: u32,
     },
-    /// An mbarrier instruction where no mbarrier is.
+    /// An mbarrier instruction on memory that holds no mbarrier.
     #[error("there is no mbarrier at {address:#x} of shared memory: it was not initialised, or overwritten")]
     NoMbarrier {
-        /// Offset into shared memory.
+        /// The offset into shared memory.
         address: u64,
     },
-    /// A generic address that should be one of shared memory.
+    /// A generic address that must name shared memory, and does not.
     #[error("the address {address:#x} is not one of shared memory")]
     NotShared {
         /// The address.
         address: u64,
     },
-    /// An arrival at the cluster's barrier without a wait since the last one, or a wait without an arrival.
+    /// An arrival at the cluster's barrier without a wait since the last one, or a wait without an
+    /// arrival.
     #[error("{}", if *arrives {
         "second arrival at the barrier of the cluster without a wait since the first"
     } else {
         "wait at the barrier of the cluster without an arrival before"
     })]
     ClusterBarrier {
-        /// Whether it is an arrival.
+        /// Whether the instruction is an arrival.
         arrives: bool,
     },
-    /// An access to shared memory of a block that the cluster does not have.
+    /// An access to the shared memory of a block that the cluster does not have.
     #[error("there is no block of rank {rank} in a cluster of {size}")]
     ClusterRank {
-        /// The rank asked for; 127 stands for all above.
+        /// The rank that the address names; 127 stands for 127 and all larger ranks.
         rank: u32,
-        /// Blocks of the cluster.
+        /// How many blocks the cluster has.
         size: u32,
     },
-    /// An access to shared memory of a block of the cluster that has exited.
+    /// An access to the shared memory of a block of the cluster that has exited.
     #[error("shared memory of the block of rank {rank} in the cluster is gone: the block has exited")]
     ExitedBlock {
         /// The block's rank.
         rank: u32,
     },
-    /// A bulk copy of a size that PTX does not allow.
+    /// A bulk copy whose size PTX does not allow.
     #[error("bulk copy of {bytes} bytes: the size must be a multiple of 16")]
     CopySize {
         /// The size in bytes.
         bytes: u32,
     },
-    /// A block that exits before a copy from or to its shared memory is over.
+    /// A block exits before a copy from or to its shared memory has ended.
     #[error("the block exits while this copy of {bytes} bytes is in flight from or to its shared memory")]
     CopyInFlight {
         /// The size in bytes.
         bytes: u32,
     },
-    /// The launch has run as many warp instructions as it may.
+    /// The launch has run as many warp instructions as its budget allows.
     #[error("the budget of {budget} warp instructions is spent; {}", stand(standing))]
     Budget {
-        /// [`LaunchConfig::budget`](crate::LaunchConfig::budget).
+        /// The [`LaunchConfig::budget`](crate::LaunchConfig::budget).
         budget: u64,
         /// Where the block's warps stand.
         standing: Vec<Waiting>,
@@ -198,7 +201,8 @@ pub enum FaultKind {
         /// Where the block's warps stand.
         standing: Vec<Waiting>,
     },
-    /// All threads that have not exited repeat the same steps for ever: nothing that still runs changes what they wait for.
+    /// All threads that have not exited repeat the same steps for ever, because nothing that still
+    /// runs changes the memory that they read.
     #[error(
         "livelock: these threads repeat the same steps for ever, and nothing that still runs changes what they read; {}",
         stand(standing)
@@ -207,10 +211,10 @@ pub enum FaultKind {
         /// Where the block's warps stand.
         standing: Vec<Waiting>,
     },
-    /// All threads wait for others that never come.
+    /// All threads wait for others that never arrive.
     #[error("deadlock: {}{}", join(waiting), exited_note(*exited))]
     Deadlock {
-        /// Who waits where.
+        /// The places where threads wait.
         waiting: Vec<Waiting>,
         /// How many threads of the block have exited.
         exited: u32,
@@ -218,7 +222,7 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// Its class, as reports name it.
+    /// The class of the fault, as reports name it.
     pub const fn name(&self) -> &'static str {
         match self {
             FaultKind::OutOfBounds { .. } => "out-of-bounds",
@@ -248,7 +252,7 @@ impl FaultKind {
         }
     }
 
-    /// What to try next, where there is something to say.
+    /// What the author of the kernel should try next; `None` if there is no advice.
     pub(super) const fn help(&self) -> Option<&'static str> {
         match self {
             FaultKind::OutOfBounds { .. } => Some("compare the index with the length before the access"),

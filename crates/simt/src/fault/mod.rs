@@ -1,4 +1,4 @@
-//! What stops a launch: the faults a simulated kernel can raise, and where.
+//! Faults: what a simulated kernel did that stops its launch, and where.
 
 mod access;
 mod kind;
@@ -24,23 +24,25 @@ pub struct Fault {
     pub kernel: String,
     /// The module's name, usually its file.
     pub module: String,
-    /// The block.
+    /// The block of the thread.
     pub block: Dim3,
-    /// The thread in its block; the first one, where several faulted together.
+    /// The position of the thread in its block; of the first thread, if several faulted together.
     pub thread: Dim3,
     /// The line of the PTX text, from 1.
     pub line: u32,
     /// The instruction as written.
     pub instruction: String,
-    /// The source that it was compiled from, innermost first; empty where the PTX does not say.
+    /// The source lines from which the instruction was compiled, innermost first; empty if the PTX
+    /// does not tell them.
     pub frames: Vec<Frame>,
-    /// What went wrong.
+    /// The reason for the fault.
     pub kind: FaultKind,
 }
 
 impl Fault {
-    /// The fault as compilers print errors: class and sentence, the place in the source and in the PTX, and what to try
-    /// next; in several lines, the last one without its end.
+    /// The fault in several lines, as compilers print errors: its class and one sentence, the place
+    /// in the source and in the PTX, and what to try next. The last line does not end with a
+    /// newline.
     ///
     /// ```
     /// use simt::{Arg, LaunchConfig, Memory, Module, check};

@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::ptx::ast::Frame;
 
-/// Prints where something is, in the source, if that is known, and in the PTX: whole lines.
+/// Prints the place of an instruction in whole lines: in the source, if it is known, and in the
+/// PTX.
 pub(crate) struct SourceLines<'a> {
     pub(crate) module: &'a str,
     pub(crate) frames: &'a [Frame],

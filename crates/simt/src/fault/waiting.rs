@@ -52,7 +52,7 @@ pub(super) fn stand(standing: &[Waiting]) -> String {
     list(standing, ["stands", "stand"])
 }
 
-/// The first places, and the verb for one thread or several.
+/// The first places, with the verb in singular or plural.
 fn list(waiting: &[Waiting], [one, many]: [&str; 2]) -> String {
     const SHOWN: usize = 8;
     let shown: Vec<String> = waiting.iter().take(SHOWN).map(ToString::to_string).collect();

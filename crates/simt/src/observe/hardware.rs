@@ -1,29 +1,34 @@
-//! What the memory hardware makes of one access of a warp: sectors and wavefronts.
+//! The cost of one access of a warp in the memory hardware: sectors and wavefronts.
 //!
-//! The rules are those that reproduce what Nsight Compute counts on an H100 (`tests/data/h100_one_warp_access.csv`):
+//! The rules reproduce what Nsight Compute counts on an H100
+//! (`tests/data/h100_one_warp_access.csv`):
 //!
-//! - A global load or store touches the distinct 32-byte sectors of its lanes. A global atomic serves lanes with the
-//!   same address in separate rounds, and touches the distinct sectors of each.
-//! - Shared memory has 32 banks of 4-byte words. Up to 4 bytes a lane, the warp is served at once; 8 bytes are served
-//!   in halves of the warp, 16 bytes in quarters. Each takes as many wavefronts as the busiest bank has distinct words.
-//! - Loads of 8 and 16 bytes serve two neighbouring parts together if each lane's address is also that of its
-//!   neighbour, if that is active (`n ^ 1` for all, or `n ^ 2` for all).
+//! - A global load or store touches the distinct 32-byte sectors of its lanes. A global atomic
+//!   serves lanes with the same address in separate rounds, and touches the distinct sectors of
+//!   each.
+//! - Shared memory has 32 banks of 4-byte words. A warp with up to 4 bytes a lane is served at
+//!   once, with 8 bytes in halves of the warp, with 16 bytes in quarters. Each part takes as many
+//!   wavefronts as the busiest bank has distinct words.
+//! - A load of 8 or 16 bytes serves two neighbouring parts together if each active lane's address
+//!   equals the address of its neighbour, where the neighbour is active (lane `n ^ 1` for all
+//!   lanes, or `n ^ 2` for all lanes).
 //! - A shared atomic takes as many wavefronts as the busiest bank has lanes.
 //!
-//! Lanes outside an access carry the address of one inside, so that distinct addresses need no mask.
+//! Lanes outside an access hold the address of a lane inside, so that distinct addresses can be
+//! counted without a mask.
 
 use crate::exec::access::Request;
 use crate::fault::Access;
 use crate::registers::LANES;
 
-/// Bytes of a sector.
+/// A sector has this many bytes.
 const SECTOR: u64 = 32;
-/// Banks of shared memory.
+/// Shared memory has this many banks.
 const BANKS: usize = 32;
-/// Bytes of a bank's word.
+/// A word of a bank has this many bytes.
 const WORD: u64 = 4;
 
-/// Sectors of a global load or store.
+/// How many sectors a global load or store touches.
 fn sectors(addresses: &[u64; LANES]) -> u64 {
     distinct(addresses.map(|address| address / SECTOR))
 }
@@ -36,9 +41,10 @@ fn distinct<const N: usize>(mut values: [u64; N]) -> u64 {
     1 + values.windows(2).filter(|pair| pair[0] != pair[1]).count() as u64
 }
 
-/// Sectors of a global atomic or reduction by the lanes of `mask`.
+/// How many sectors a global atomic or reduction by the lanes of `mask` touches.
 fn atomic_sectors(addresses: &[u64; LANES], mask: u32) -> u64 {
-    // In each round one lane of each address is served: an address with k lanes takes part in the first k rounds.
+    // In each round one lane of each address is served: an address with k lanes takes part in the
+    // first k rounds.
     let mut rounds: [(u64, u64); LANES] = std::array::from_fn(|lane| {
         let before = mask & ((1 << lane) - 1);
         let same = lanes(before).filter(|&other| addresses[other] == addresses[lane]).count() as u64;
@@ -58,16 +64,16 @@ fn lanes(mask: u32) -> impl Iterator<Item = usize> + Clone {
     (0..LANES).filter(move |lane| mask >> lane & 1 == 1)
 }
 
-/// What shared memory takes to serve an access.
+/// What shared memory needs to serve an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Service {
     pub(crate) wavefronts: u64,
-    /// Wavefronts beyond what the access would take if no bank were asked twice.
+    /// How many wavefronts the access takes more than it would without bank conflicts.
     pub(crate) conflicts: u64,
 }
 
 impl Request {
-    /// Sectors of an access to global memory.
+    /// How many sectors an access to global memory touches.
     #[inline]
     pub(crate) fn sectors(&self) -> u64 {
         match self.access {
@@ -76,7 +82,7 @@ impl Request {
         }
     }
 
-    /// What an access to shared memory takes.
+    /// What shared memory needs to serve this access.
     #[inline]
     pub(crate) fn service(&self) -> Service {
         match self.access {
@@ -86,7 +92,7 @@ impl Request {
     }
 }
 
-/// A shared load (`load`) or store of `bytes` bytes by each lane of `mask`.
+/// A shared load (`load`) or store; each lane of `mask` accesses `bytes` bytes.
 fn shared(load: bool, addresses: &[u64; LANES], mask: u32, bytes: u64) -> Service {
     let parts = (bytes / WORD).clamp(1, 4) as usize;
     let mut lanes_of_part = LANES / parts;
@@ -108,7 +114,7 @@ fn shared(load: bool, addresses: &[u64; LANES], mask: u32, bytes: u64) -> Servic
     service
 }
 
-/// The most distinct words in one bank; each lane asks for `words` neighbouring ones.
+/// The number of distinct words in the busiest bank; each lane accesses `words` neighbouring words.
 fn part_wavefronts(addresses: &[u64], mask: u32, words: u64) -> u64 {
     let active = lanes(mask).map(|lane| addresses[lane] / WORD);
     let (low, high) = active.clone().fold((u64::MAX, 0), |(low, high), word| (low.min(word), high.max(word)));

@@ -1,7 +1,8 @@
-//! Observation: what can be told of a launch beside its results.
+//! Observation: what a launch did on the way to its results.
 //!
-//! Each module implements the trait [`Observer`](crate::exec::observer::Observer), which the interpreter calls: [`count`]
-//! counts, [`check`] looks for races and other mistakes, [`trace`] records accesses and the contents of memory.
+//! Each module implements the trait [`Observer`](crate::exec::observer::Observer), which the
+//! interpreter calls: [`count`] counts, [`check`] looks for races and other mistakes, [`trace`]
+//! records accesses and the contents of memory.
 
 pub(crate) mod check;
 pub(crate) mod count;

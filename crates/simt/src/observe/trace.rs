@@ -1,4 +1,5 @@
-//! Tracing: what a small launch did to memory, phase by phase, and what memory held in between.
+//! Traces: what a small launch did to memory, phase by phase, and what memory held after each
+//! phase.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,19 +18,20 @@ use crate::observe::hardware::Service;
 use crate::ptx::ast::Frame;
 use crate::registers::LANES;
 
-/// What [`trace()`] records, and how much of it at most.
+/// What [`trace()`] records, and the limits of its record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceOptions {
-    /// Ranges of device addresses whose bytes are kept after each phase. Each lies inside one allocation.
+    /// Ranges of device addresses whose bytes are recorded after each phase. Each range lies inside
+    /// one allocation.
     pub ranges: Vec<Range<u64>>,
-    /// Accesses of warps, at most.
+    /// The greatest number of warps' accesses.
     pub max_accesses: usize,
-    /// Bytes of memory kept after the phases, at most, all phases together.
+    /// The greatest number of bytes of memory that are recorded, all phases together.
     pub max_snapshot_bytes: usize,
 }
 
 impl Default for TraceOptions {
-    /// No ranges, 65536 accesses, 64 MiB.
+    /// No ranges, at most 65536 accesses, at most 64 MiB.
     fn default() -> TraceOptions {
         TraceOptions { ranges: Vec::new(), max_accesses: 1 << 16, max_snapshot_bytes: 64 << 20 }
     }
@@ -40,50 +42,53 @@ impl Default for TraceOptions {
 pub struct Trace {
     /// The kernel's name.
     pub kernel: String,
-    /// Its blocks that ran, in linear order.
+    /// The blocks that ran, in linear order.
     pub blocks: Vec<BlockTrace>,
-    /// The PTX instructions that accessed memory, in the text's order; [`TracedAccess::instruction`] counts in here.
+    /// The PTX instructions that accessed memory, in the order of the text.
+    /// [`TracedAccess::instruction`] is an index into this list.
     pub instructions: Vec<TracedInstruction>,
-    /// Whether a limit of [`TraceOptions`] was reached. The launch ran on, but nothing was recorded from the phase on
-    /// that reached it.
+    /// Whether a limit of [`TraceOptions`] was reached. The launch continued, but nothing was
+    /// recorded from the phase on that reached the limit.
     pub truncated: bool,
-    /// What stopped the launch, if it did not come to its end. The phases up to then are there.
+    /// The fault that stopped the launch, if there was one. The phases before it are recorded.
     pub fault: Option<Box<Fault>>,
 }
 
 /// A PTX instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracedInstruction {
-    /// Its line in the PTX text, from 1.
+    /// The line of the instruction in the PTX text, from 1.
     pub line: u32,
-    /// As written.
+    /// The instruction as written.
     pub text: String,
-    /// The source that it was compiled from, innermost first; empty where the PTX does not say.
+    /// The source lines from which the instruction was compiled, innermost first; empty if the PTX
+    /// does not tell them.
     pub frames: Vec<Frame>,
 }
 
 /// What one block did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockTrace {
-    /// Its position in the grid.
+    /// The position of the block in the grid.
     pub block: Dim3,
-    /// From one synchronisation to the next, in the order of time.
+    /// The phases of the block, from one synchronisation to the next, in the order of time.
     pub phases: Vec<Phase>,
 }
 
 /// What happened in a block up to a synchronisation, and what memory held then.
 ///
-/// A phase ends for the whole block wherever any of its threads synchronise: a `bar.warp.sync` of one warp cuts the
-/// time of the others too, though it orders nothing there.
+/// A phase ends for the whole block when any of its threads synchronise. A `bar.warp.sync` of one
+/// warp therefore ends a phase of the other warps too, although it does not order their accesses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Phase {
-    /// How it ended.
+    /// How the phase ended.
     pub end: PhaseEnd,
-    /// In the order in which they happened.
+    /// The accesses, in the order in which they happened.
     pub accesses: Vec<TracedAccess>,
-    /// The block's shared memory at its end.
+    /// The block's shared memory at the end of the phase.
     pub shared: Vec<u8>,
-    /// The [`TraceOptions::ranges`] at its end. Other blocks may have written there as well.
+    /// The bytes of the [`TraceOptions::ranges`] at the end of the phase. Other blocks may have
+    /// written there as well.
     pub ranges: Vec<Vec<u8>>,
 }
 
@@ -92,10 +97,10 @@ pub struct Phase {
 pub enum PhaseEnd {
     /// A barrier of the block was complete.
     Barrier {
-        /// Its number.
+        /// The number of the barrier.
         id: u32,
     },
-    /// Lanes of a warp went on from a `bar.warp.sync`.
+    /// Lanes of a warp continued after a `bar.warp.sync`.
     WarpSync {
         /// The warp's number in the block.
         warp: u32,
@@ -104,7 +109,7 @@ pub enum PhaseEnd {
     },
     /// All threads have exited.
     Exit,
-    /// The launch was stopped by [`Trace::fault`]; memory is as it was when the trace ended.
+    /// The launch was stopped by [`Trace::fault`]. Memory is shown as it was when the trace ended.
     Stopped,
 }
 
@@ -113,23 +118,24 @@ pub enum PhaseEnd {
 pub struct TracedAccess {
     /// The warp's number in the block.
     pub warp: u32,
-    /// Position in [`Trace::instructions`].
+    /// The index of the instruction in [`Trace::instructions`].
     pub instruction: usize,
-    /// `ld`, `st`, or `atom` and `red`.
+    /// What the access does: `ld`, `st`, or `atom` and `red`.
     pub access: Access,
-    /// Where.
+    /// The space of the access.
     pub space: Space,
-    /// The rank of the block of the cluster whose shared memory it is; `None` for the block's own, and elsewhere.
+    /// The rank of the block whose shared memory is accessed, if it is another block of the
+    /// cluster; otherwise `None`.
     pub peer: Option<u32>,
-    /// Bytes that each lane accesses, vector elements together.
+    /// How many bytes each lane accesses, all vector elements together.
     pub bytes: u32,
-    /// What each lane that took part did, lowest lane first.
+    /// The accesses of the lanes that took part, lowest lane first.
     pub lanes: Vec<LaneAccess>,
     /// Sectors of 32 bytes, as an H100 counts them; 0 outside global memory.
     pub sectors: u64,
-    /// Times that the banks of shared memory were asked, as an H100 counts them; 0 elsewhere.
+    /// Wavefronts of shared memory, as an H100 counts them; 0 in other spaces.
     pub wavefronts: u64,
-    /// Wavefronts beyond those that an access without conflicts would take.
+    /// How many wavefronts the access takes more than it would without bank conflicts.
     pub bank_conflicts: u64,
 }
 
@@ -138,20 +144,23 @@ pub struct TracedAccess {
 pub struct LaneAccess {
     /// The thread's linear number in its block.
     pub thread: u32,
-    /// A device address, or an offset in bytes into the block's shared or the thread's local memory.
+    /// A device address, or an offset in bytes into the block's shared or the thread's local
+    /// memory.
     pub address: u64,
-    /// What memory held there right after the access: what was read or, unless another lane wrote there too, written.
+    /// The bytes that memory held there right after the access: the bytes that were read or
+    /// written, unless another lane wrote there too.
     pub value: Vec<u8>,
 }
 
-/// Runs a kernel to its end, on one worker, and records what its threads do to memory from one synchronisation to the
-/// next, and what memory holds in between. Meant for small launches: see the limits in [`TraceOptions`].
+/// Runs a kernel to its end on one worker. Records what its threads do to memory from one
+/// synchronisation to the next, and what memory holds after each. Traces are meant for small
+/// launches: see the limits in [`TraceOptions`].
 ///
-/// A fault ends the trace and is part of it ([`Trace::fault`]). Asynchronous copies are no accesses of a thread here, but
-/// what they brought is in the memory that is kept; barriers of clusters end no phase.
+/// A fault ends the trace and is part of it ([`Trace::fault`]). Asynchronous copies are not traced
+/// as accesses, but their bytes are in the recorded memory. Barriers of clusters end no phase.
 ///
 /// # Errors
-/// Those of [`launch`](crate::launch()) but for faults, and [`LaunchError::TraceRange`].
+/// The errors of [`launch`](crate::launch()) except faults, and [`LaunchError::TraceRange`].
 ///
 /// ```
 /// use simt::{Access, Arg, LaunchConfig, Memory, Module, PhaseEnd, TraceOptions, trace};
@@ -211,10 +220,10 @@ pub fn trace(
     Ok(tracer.finish(kernel, &config, memory, fault))
 }
 
-/// Traces for the one worker.
+/// The observer of the one worker.
 struct Tracer<'a> {
     options: &'a TraceOptions,
-    /// By linear index.
+    /// The blocks by linear index.
     blocks: BTreeMap<u64, Open>,
     accesses: usize,
     snapshot_bytes: usize,
@@ -225,10 +234,11 @@ struct Tracer<'a> {
 #[derive(Default)]
 struct Open {
     phases: Vec<Phase>,
-    /// [`TracedAccess::instruction`] is a program counter as yet.
+    /// The accesses since the last synchronisation. Until the trace ends,
+    /// [`TracedAccess::instruction`] is a program counter.
     accesses: Vec<TracedAccess>,
     ended: bool,
-    /// Shared memory as its accesses left it, for a block that is stopped.
+    /// The shared memory as the accesses left it, in case the block is stopped.
     shared: Vec<u8>,
 }
 
@@ -260,7 +270,8 @@ impl Tracer<'_> {
             if !open.ended && !self.truncated && fault.is_some() {
                 let range = |range: &Range<u64>| {
                     let mut bytes = vec![0; length(range)];
-                    // The range was there when the launch began; the caller may have freed it meanwhile.
+                    // The range was allocated when the launch began. If the caller has freed it
+                    // since, it reads as zeros.
                     let _ = memory.read(range.start, &mut bytes);
                     bytes
                 };
@@ -362,12 +373,12 @@ impl Observer for Tracer<'_> {
     }
 }
 
-/// Bytes of a range, none if it ends before it starts.
+/// How many bytes a range has; 0 if it ends before it starts.
 fn length(range: &Range<u64>) -> usize {
     range.end.saturating_sub(range.start) as usize
 }
 
-/// What memory holds where a lane's access went.
+/// The bytes that memory holds at the place of a lane's access.
 fn value(env: &Env<'_>, warp: u32, request: &Request, lane: usize) -> Vec<u8> {
     let (address, bytes) = (request.addresses[lane], request.total as usize);
     let slice = |memory: &[u8], start: usize| memory[start..start + bytes].to_vec();
@@ -381,7 +392,7 @@ fn value(env: &Env<'_>, warp: u32, request: &Request, lane: usize) -> Vec<u8> {
     }
 }
 
-/// Bytes of global memory, which a launch that is running has.
+/// Bytes of global memory, read through the running launch's view of memory.
 fn global_bytes(env: &Env<'_>, address: u64, bytes: usize) -> Vec<u8> {
     let found = env.job.memory.find(address, bytes as u64, &mut 0);
     let byte = |at: usize| found.map_or(0, |found| memory::load(&found.words, (address - found.base) as usize + at, 1));

@@ -16,12 +16,12 @@ pub enum Arg {
     F64(f64),
     /// A device address.
     Pointer(u64),
-    /// A structure, as the bytes that the device sees.
+    /// A structure, given as the bytes that the device sees.
     Bytes(Vec<u8>),
 }
 
 impl Arg {
-    /// Its bytes as the device sees them, little-endian.
+    /// The bytes of the value as the device sees them, little-endian.
     pub fn to_bytes(&self) -> Vec<u8> {
         match self {
             Arg::U8(v) => v.to_le_bytes().to_vec(),

@@ -7,7 +7,7 @@ use crate::exec::memory::MemoryError;
 use crate::fault::Fault;
 use crate::limits::{MAX_BLOCK, MAX_CLUSTER, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK};
 
-/// Why a launch was refused or stopped.
+/// The reason for which a launch was refused or stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LaunchError {
@@ -48,9 +48,9 @@ pub enum LaunchError {
     ArgumentCount {
         /// The kernel.
         kernel: String,
-        /// Its number of parameters.
+        /// How many parameters the kernel has.
         expected: usize,
-        /// Arguments given.
+        /// How many arguments were given.
         given: usize,
     },
     /// An argument that is not as large as its parameter.
@@ -58,7 +58,7 @@ pub enum LaunchError {
     ArgumentSize {
         /// The kernel.
         kernel: String,
-        /// Position of the argument, from 0.
+        /// The position of the argument, from 0.
         index: usize,
         /// The parameter's name.
         param: String,
@@ -74,13 +74,13 @@ pub enum LaunchError {
     SharedMemory {
         /// The kernel.
         kernel: String,
-        /// Static and dynamic bytes together.
+        /// The static and dynamic bytes together.
         asked: u64,
     },
     /// A cluster of no blocks or of too many.
     #[error("a cluster of {cluster} blocks is not allowed: it must have 1 to {MAX_CLUSTER}")]
     ClusterSize {
-        /// Blocks of the cluster asked for.
+        /// The number of blocks asked for.
         cluster: u32,
     },
     /// A grid that does not consist of whole clusters.
@@ -88,13 +88,13 @@ pub enum LaunchError {
     ClusterGrid {
         /// The grid asked for.
         grid: Dim3,
-        /// Blocks of a cluster.
+        /// How many blocks a cluster has.
         cluster: u32,
     },
     /// A cluster that the kernel's `.reqnctapercluster` or `.maxclusterrank` does not allow.
     #[error("a cluster of {cluster} blocks is not allowed: kernel `{kernel}` was compiled for {rule}")]
     ClusterForKernel {
-        /// Blocks of the cluster asked for.
+        /// The number of blocks asked for.
         cluster: u32,
         /// The kernel.
         kernel: String,
@@ -104,26 +104,26 @@ pub enum LaunchError {
     /// A cooperative launch whose blocks cannot all be resident at once.
     #[error("a cooperative launch of {blocks} blocks is too large: at most {resident} can be resident at once")]
     CooperativeTooLarge {
-        /// Blocks of the grid.
+        /// How many blocks the grid has.
         blocks: u64,
-        /// Blocks that the device holds at once.
+        /// How many blocks the device holds at once.
         resident: u32,
     },
-    /// `workers: Some(0)`.
+    /// The launch was given `workers: Some(0)`.
     #[error("a launch needs at least 1 worker")]
     NoWorkers,
-    /// The module's own variables found no place in device memory.
+    /// Device memory has no space for the module's own variables.
     #[error("the variables of module `{module}` could not be placed: {source}")]
     Variables {
         /// The module's name.
         module: String,
-        /// Why.
+        /// The reason.
         source: MemoryError,
     },
-    /// A range that [`trace`](crate::trace()) was to keep is not there.
+    /// A range whose bytes [`trace`](crate::trace()) should keep is not allocated.
     #[error("a range to trace cannot be read: {0}")]
     TraceRange(MemoryError),
-    /// The kernel faulted. What its blocks wrote so far has been written.
+    /// The kernel faulted. What its blocks had written before stays in memory.
     #[error(transparent)]
     Fault(#[from] Box<Fault>),
 }

@@ -1,4 +1,4 @@
-//! Launching: what is checked before a kernel runs, and the workers that run its blocks.
+//! Launches: they are checked first, then workers run the blocks.
 
 mod arg;
 mod error;
@@ -20,15 +20,17 @@ use validate::{check, cluster_size};
 
 /// Runs a kernel to its end.
 ///
-/// Blocks start in increasing linear order and run in parallel on the workers; the warps of a block take turns. A
-/// block may wait for an earlier one, and for up to 255 later ones: a worker lays aside a block that seems to poll, and
-/// starts the next. A kernel that can never end because all its threads poll what none of them writes is stopped by
-/// [`FaultKind::Livelock`](crate::FaultKind::Livelock). The results do not depend on the number of workers unless the
-/// kernel itself depends on the order of its blocks, as sums of floats by atomics do.
+/// Blocks start in increasing linear order and run in parallel on the workers; the warps of a block
+/// take turns. A block may wait for an earlier block, and for up to 255 later blocks, because a
+/// worker that finds a block polling starts the next one beside it. If a kernel can never end
+/// because all its threads poll what none of them writes,
+/// [`FaultKind::Livelock`](crate::FaultKind::Livelock) stops it. The results do not depend on the
+/// number of workers, unless the kernel itself depends on the order of its blocks, as float sums by
+/// atomics do.
 ///
 /// # Errors
-/// Everything that is wrong with the launch is said before anything runs. A [`Fault`] stops the launch; if several
-/// blocks fault, the first one's fault is reported.
+/// A launch that is not allowed is refused before any block runs. A [`Fault`] stops the launch. If
+/// several blocks fault, the fault of the block with the lowest index is returned.
 ///
 /// ```
 /// use simt::{Arg, LaunchConfig, Memory, Module, launch};
@@ -66,7 +68,8 @@ pub fn launch(kernel: &Kernel, config: &LaunchConfig, args: &[Arg], memory: &Mem
     fault.map_or(Ok(()), |fault| Err(fault.into()))
 }
 
-/// Runs a kernel under observation: each worker makes its own observer. Returns them with the first block's fault.
+/// Runs a kernel under observation. Each worker makes its own observer; the observers are returned
+/// together with the fault of the lowest block that faulted.
 pub(crate) fn run<O: Observer + Send>(
     kernel: &Kernel,
     config: &LaunchConfig,
@@ -112,7 +115,7 @@ pub(crate) fn run<O: Observer + Send>(
     Ok((observers, grid.into_fault()))
 }
 
-/// [`launch`] of a kernel by its name.
+/// Runs the kernel of this name, as [`launch`] does.
 ///
 /// # Errors
 /// [`LaunchError::UnknownKernel`], and those of [`launch`].

@@ -8,7 +8,7 @@ use crate::limits::{MAX_BLOCK, MAX_CLUSTER, MAX_GRID, MAX_SHARED_BYTES, MAX_THRE
 use crate::module::Kernel;
 use crate::occupancy::{Gpu, occupancy};
 
-/// Checks the launch and lays out the parameters' bytes.
+/// Checks the launch, and returns the bytes of the parameters.
 pub(super) fn check(kernel: &Kernel, config: &LaunchConfig, args: &[Arg]) -> Result<Vec<u8>, LaunchError> {
     let within = |dim: Dim3, max: Dim3| {
         (1..=max.x).contains(&dim.x) && (1..=max.y).contains(&dim.y) && (1..=max.z).contains(&dim.z)
@@ -54,7 +54,7 @@ pub(super) fn check(kernel: &Kernel, config: &LaunchConfig, args: &[Arg]) -> Res
     Ok(bytes)
 }
 
-/// Blocks of a cluster of the launch, once it has been checked.
+/// How many blocks a cluster of the launch has, if the kernel and the grid allow the number.
 pub(super) fn cluster_size(kernel: &Kernel, config: &LaunchConfig) -> Result<u32, LaunchError> {
     let limits = kernel.limits();
     let refuse =
@@ -79,7 +79,7 @@ pub(super) fn cluster_size(kernel: &Kernel, config: &LaunchConfig) -> Result<u32
     Ok(cluster)
 }
 
-/// Refuses a cooperative launch that cannot be resident.
+/// Refuses a cooperative launch whose blocks cannot all be resident at once.
 fn check_cooperative(kernel: &Kernel, config: &LaunchConfig) -> Result<(), LaunchError> {
     let on_h100 = || {
         let shared_bytes = kernel.program().dynamic_base + config.dynamic_shared_bytes;

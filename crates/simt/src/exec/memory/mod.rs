@@ -1,10 +1,11 @@
 //! Simulated device memory: one flat 64-bit address space of allocations, backed by host memory.
 //!
-//! Every word is an [`AtomicU64`] and nothing else ever touches it, so that a data race in a simulated kernel stays a
-//! race of the *kernel*: it may read either value, but it is no undefined behaviour of the simulator. Narrower loads
-//! extract from the word. Narrower stores replace their bytes with a compare-and-swap (Rust does not define atomics of
-//! different sizes that race), except where the lanes of one store instruction cover a whole word together, which is
-//! what coalesced stores do; those are plain stores.
+//! Every word is an [`AtomicU64`](std::sync::atomic::AtomicU64), and all accesses go through it. A
+//! data race in a simulated kernel therefore stays a race of the *kernel*, which may read either
+//! value; it is never undefined behaviour of the simulator. Loads of fewer bytes extract them from
+//! the word. Stores of fewer bytes replace them by a compare-and-swap, because Rust does not define
+//! races of atomics of different sizes. Where the lanes of one store instruction cover a whole word
+//! together, as coalesced stores do, the word is stored at once.
 
 mod allocation;
 mod error;
@@ -24,15 +25,18 @@ pub(crate) use written::Written;
 
 use words::zeroed_words;
 
-/// Where the first allocation starts. Below it lies nothing, so that small integers and null are never addresses.
+/// The address of the first allocation. Nothing lies below, so that null and small integers are
+/// never valid addresses.
 const FIRST_ADDRESS: u64 = 0x1_0000_0000;
-/// Every allocation starts at a multiple of this, like `cuMemAlloc`'s.
+/// Every allocation starts at a multiple of this many bytes, as with `cuMemAlloc`.
 const ALIGNMENT: u64 = 256;
-/// Unmapped bytes after each allocation, so that an access that misses by less is a fault and not a neighbour's data.
+/// How many bytes after each allocation stay unmapped, so that an access that misses the allocation
+/// by less is a fault and does not reach the next allocation.
 const GUARD: u64 = 1 << 20;
-/// Allocations end below this address: above lie the generic windows of the other state spaces.
+/// Allocations end below this address, because the generic windows of the other state spaces lie
+/// above.
 const END_ADDRESS: u64 = 0x7000_0000_0000;
-/// How many freed ranges are remembered by name.
+/// How many freed ranges are remembered, so that an access to one is reported as a use after free.
 const REMEMBERED_FREED: usize = if cfg!(test) { 16 } else { 4096 };
 
 #[derive(Debug)]
@@ -45,8 +49,9 @@ struct State {
 
 /// The memory of a simulated device.
 ///
-/// Fresh allocations read as zero, and their host pages are not touched before they are used. A freed address range is
-/// not handed out again, so that a use after free is found and named.
+/// Fresh allocations read as zero, and the host provides their pages only when they are used. A
+/// freed address range is not given to another allocation, so that a use after free is found and
+/// reported as such.
 ///
 /// ```
 /// let memory = simt::Memory::new(1 << 20);
@@ -64,7 +69,8 @@ pub struct Memory {
     capacity: u64,
     notes_writes: bool,
     state: RwLock<State>,
-    /// Addresses of the `.global` and `.const` variables of the modules that have run on this memory.
+    /// The addresses of the `.global` and `.const` variables of all modules that have run on this
+    /// memory, by the number of the module.
     variables: Mutex<HashMap<u64, Arc<[u64]>>>,
 }
 
@@ -75,9 +81,10 @@ impl Memory {
         Memory { capacity: capacity_bytes, notes_writes: false, state: RwLock::new(state), variables: Mutex::default() }
     }
 
-    /// As [`Memory::new`], and takes note which bytes the host or a kernel has written, so that [`check`](crate::check())
-    /// finds reads of those that nothing wrote. A launch that is not checked counts as having written everything. Takes
-    /// an eighth more of the host's memory.
+    /// An empty device memory that also records which bytes the host or a kernel has written, so
+    /// that [`check`](crate::check()) finds reads of bytes that nothing has written. A launch that
+    /// is not checked counts as having written everything. The record takes an eighth more of the
+    /// host's memory.
     ///
     /// ```
     /// use simt::{Arg, LaunchConfig, Memory, Module, ReportKind, check};
@@ -109,10 +116,12 @@ impl Memory {
         Memory { notes_writes: true, ..Memory::new(capacity_bytes) }
     }
 
-    /// Reserves `bytes` zeroed bytes and returns their device address, a multiple of 256.
+    /// Allocates `bytes` bytes of zeros, and returns their device address, which is a multiple of
+    /// 256.
     ///
     /// # Errors
-    /// [`MemoryError::OutOfMemory`] beyond the capacity, [`MemoryError::ZeroBytes`], [`MemoryError::HostOutOfMemory`].
+    /// [`MemoryError::OutOfMemory`] beyond the capacity, [`MemoryError::ZeroBytes`],
+    /// [`MemoryError::HostOutOfMemory`].
     pub fn alloc(&self, bytes: u64) -> Result<u64, MemoryError> {
         if bytes == 0 {
             return Err(MemoryError::ZeroBytes);
@@ -131,10 +140,11 @@ impl Memory {
         Ok(base)
     }
 
-    /// Gives an allocation back. A launch that is running keeps what it can see until it ends.
+    /// Frees an allocation. A launch that is running can access it until the launch ends.
     ///
     /// # Errors
-    /// [`MemoryError::NotAnAllocation`] if `address` is not what [`Memory::alloc`] returned, or was freed before.
+    /// [`MemoryError::NotAnAllocation`] if `address` is not what [`Memory::alloc`] returned, or was
+    /// freed before.
     pub fn free(&self, address: u64) -> Result<(), MemoryError> {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let allocation = state.live.remove(&address).ok_or(MemoryError::NotAnAllocation { address })?;
@@ -149,7 +159,8 @@ impl Memory {
     /// Copies `bytes` to device address `address`.
     ///
     /// # Errors
-    /// [`MemoryError::OutOfBounds`] unless the whole range lies inside one live allocation; nothing is written then.
+    /// [`MemoryError::OutOfBounds`] unless the whole range lies inside one live allocation; nothing
+    /// is written then.
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), MemoryError> {
         let Some((allocation, offset)) = self.host_range(address, bytes.len())? else {
             return Ok(());
@@ -199,17 +210,18 @@ impl Memory {
         Ok(())
     }
 
-    /// Bytes in live allocations.
+    /// How many bytes all live allocations have together.
     pub fn used(&self) -> u64 {
         self.state.read().unwrap_or_else(PoisonError::into_inner).used
     }
 
-    /// Bytes that all live allocations together may have.
+    /// How many bytes all live allocations may have together.
     pub fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// The allocation that a host copy lies in, and its offset there; `None` for nothing at all.
+    /// The allocation that holds a range of the host's copies, and the offset of the range there;
+    /// `None` if `bytes` is 0.
     pub(crate) fn host_range(
         &self,
         address: u64,
@@ -229,7 +241,8 @@ impl Memory {
         }
     }
 
-    /// The addresses of module `id`'s variables, placed by `place` when the module first runs on this memory.
+    /// The addresses of module `id`'s variables, placed by `place` when the module first runs on
+    /// this memory.
     pub(crate) fn module_variables(
         &self,
         id: u64,
@@ -244,20 +257,20 @@ impl Memory {
         Ok(placed)
     }
 
-    /// Takes it that all that is allocated was written.
+    /// Treats all allocated bytes as written.
     pub(crate) fn assume_written(&self) {
         if self.notes_writes {
             self.state.read().unwrap_or_else(PoisonError::into_inner).live.values().for_each(|a| a.assume_written());
         }
     }
 
-    /// Takes it that the allocation at `base` was written.
+    /// Treats all bytes of the allocation at `base` as written.
     pub(crate) fn assume_written_at(&self, base: u64) {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         state.live.get(&base).into_iter().for_each(|a| a.assume_written());
     }
 
-    /// What a launch that starts now can reach.
+    /// The allocations that a launch can reach if it starts now.
     pub(crate) fn view(&self) -> MemoryView {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         MemoryView { live: state.live.values().cloned().collect(), freed: state.freed.clone() }

@@ -14,12 +14,15 @@ pub(crate) struct MemoryView {
 }
 
 impl MemoryView {
-    /// How many allocations there are: `hint` of [`MemoryView::find`] is below once it has found one.
+    /// How many allocations there are. After [`MemoryView::find`] has found one, its `hint` is
+    /// below this number.
     pub(crate) fn allocations(&self) -> usize {
         self.live.len()
     }
 
-    /// The allocation that holds `bytes` bytes at `address`; `hint` is where the last call found its own.
+    /// The allocation that holds `bytes` bytes at `address`. `hint` is the number of the allocation
+    /// that the last call found; the search begins there, because accesses often stay in one
+    /// allocation.
     #[inline]
     pub(crate) fn find(&self, address: u64, bytes: u64, hint: &mut usize) -> Option<&Arc<Allocation>> {
         let holds = |a: &Allocation| address.wrapping_sub(a.base) < a.bytes && bytes <= a.bytes - (address - a.base);
@@ -33,7 +36,7 @@ impl MemoryView {
         }
     }
 
-    /// Says what is wrong with an access that [`MemoryView::find`] could not place.
+    /// The fault of an access for which [`MemoryView::find`] finds no allocation.
     pub(crate) fn explain(&self, access: Access, address: u64, bytes: u64) -> FaultKind {
         if address < 4096 {
             return FaultKind::Null { access, bytes, address };

@@ -11,24 +11,26 @@ pub(super) fn zeroed_words(bytes: u64) -> Result<Box<[AtomicU64]>, MemoryError> 
     let failed = MemoryError::HostOutOfMemory { asked: bytes };
     let words = usize::try_from(bytes.div_ceil(8)).map_err(|_| failed.clone())?;
     let layout = Layout::array::<AtomicU64>(words).map_err(|_| failed.clone())?;
-    // SAFETY: the layout has a size above zero, as `alloc` refuses zero bytes.
+    // SAFETY: the layout's size is above zero, because `Memory::alloc` refuses zero bytes.
     let start = unsafe { alloc_zeroed(layout) }.cast::<AtomicU64>();
     if start.is_null() {
         return Err(failed);
     }
-    // SAFETY: `start` was just allocated by the global allocator with the layout of `[AtomicU64; words]`, nobody else
-    // has it, and all-zero bytes are valid `AtomicU64`s.
+    // SAFETY: the global allocator just returned `start` for the layout of `[AtomicU64; words]`, no
+    // other pointer to that memory exists, and all-zero bytes are valid `AtomicU64`s.
     Ok(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(start, words)) })
 }
 
-/// Loads `width` (1, 2, 4 or 8) bytes at byte `offset`, a multiple of `width`, zero-extended.
+/// Loads `width` (1, 2, 4 or 8) bytes at byte `offset`, which is a multiple of `width`. The value
+/// is zero-extended.
 #[inline(always)]
 pub(crate) fn load(words: &[AtomicU64], offset: usize, width: u32) -> u64 {
     let word = words[offset / 8].load(Relaxed);
     if width == 8 { word } else { (word >> (offset % 8 * 8)) & ((1 << (width * 8)) - 1) }
 }
 
-/// Applies `change` atomically to `width` (1, 2, 4 or 8) bytes at byte `offset`, a multiple of `width`, and returns what was there.
+/// Applies `change` atomically to `width` (1, 2, 4 or 8) bytes at byte `offset`, which is a
+/// multiple of `width`. Returns the old value.
 #[inline]
 pub(crate) fn update(words: &[AtomicU64], offset: usize, width: u32, change: impl Fn(u64) -> u64) -> u64 {
     let shift = offset % 8 * 8;
@@ -45,8 +47,8 @@ pub(crate) fn update(words: &[AtomicU64], offset: usize, width: u32, change: imp
     }
 }
 
-/// Collects the stores of one instruction, so that neighbours that fill a word together need one plain store.
-/// Later stores to the same bytes win.
+/// Collects the stores of one instruction, so that neighbours that fill a word together need one
+/// plain store. Later stores to the same bytes win.
 #[derive(Debug, Default)]
 pub(crate) struct MergedStores {
     index: usize,
@@ -55,7 +57,8 @@ pub(crate) struct MergedStores {
 }
 
 impl MergedStores {
-    /// Adds a store of the low `width` (1, 2, 4 or 8) bytes of `value` at byte `offset`, a multiple of `width`.
+    /// Adds a store of the low `width` (1, 2, 4 or 8) bytes of `value` at byte `offset`, which is a
+    /// multiple of `width`.
     #[inline(always)]
     pub(crate) fn push(&mut self, words: &[AtomicU64], offset: usize, value: u64, width: u32) {
         let index = offset / 8;
@@ -74,7 +77,7 @@ impl MergedStores {
         self.mask |= mask;
     }
 
-    /// Writes what has been collected.
+    /// Writes the stores that have been collected.
     #[inline(always)]
     pub(crate) fn flush(&mut self, words: &[AtomicU64]) {
         if self.mask == u64::MAX {

@@ -1,4 +1,4 @@
-//! How the lanes of a warp arrive at barriers, and which of them go on.
+//! Arrivals of a warp's lanes at barriers, and the lanes that may continue.
 
 use super::state::Warp;
 use crate::exec::env::{BarrierState, Env};
@@ -24,7 +24,7 @@ impl Warp {
         Ok(())
     }
 
-    /// `barrier.cluster.wait` in the lanes of `mask`: those that go on.
+    /// `barrier.cluster.wait` in the lanes of `mask`. Returns the lanes that continue.
     #[inline(never)]
     pub(super) fn leave_cluster(&mut self, mask: u32, env: &Env<'_>) -> Result<u32, LaneFault> {
         let stray = mask & !self.arrived;
@@ -36,7 +36,8 @@ impl Warp {
         Ok(over)
     }
 
-    /// Counts the lanes of `mask` at a barrier. Returns its number, and whether they wait there.
+    /// Counts the lanes of `mask` at a barrier. Returns the number of the barrier, and whether the
+    /// lanes wait there.
     pub(super) fn arrive(&self, barrier: &Barrier, mask: u32, env: &mut Env<'_>) -> Result<(u32, bool), LaneFault> {
         let lane = mask.trailing_zeros();
         let word = |register: u32| self.registers.words[register as usize][lane as usize];
@@ -58,7 +59,8 @@ impl Warp {
             *state = BarrierState { pending: true, expected: threads, ..Default::default() };
         }
         state.arrived += mask.count_ones();
-        // A count is of whole warps: the last lanes of a warp to arrive bring those that have exited or never existed.
+        // A thread count means whole warps. When the last live lanes of a warp arrive, the lanes
+        // that have exited or never existed are counted too.
         let waits = |split: &&Split| split.state == State::Barrier(id);
         let there = self.splits.iter().filter(waits).fold(mask, |there, split| there | split.mask);
         if threads.is_some() && there == self.alive {
@@ -76,8 +78,8 @@ impl Warp {
         Ok((id, true))
     }
 
-    /// `bar.warp.sync`: the lanes of `mask` (in split `index`) arrive. Returns those that may go on, and lets go those
-    /// of other splits whose wait is over.
+    /// `bar.warp.sync`: the lanes of `mask` (in split `index`) arrive. Returns the lanes of `mask`
+    /// that may continue, and releases the lanes of other splits whose wait is over.
     pub(super) fn warp_sync<O: Observer>(
         &mut self,
         members: u32,
@@ -118,8 +120,8 @@ impl Warp {
     }
 }
 
-/// The lanes of `mask` whose members have all arrived. Members that have exited, or never had a thread, are not
-/// waited for.
+/// The lanes of `mask` whose members have all arrived. A member that has exited or never had a
+/// thread counts as arrived.
 pub(super) fn complete_lanes(members: &[u32; LANES], mask: u32, alive: u32, arrived: u32) -> Result<u32, LaneFault> {
     let first = mask.trailing_zeros();
     let uniform = members[first as usize];

@@ -1,4 +1,5 @@
-//! The interpreter's loop: it runs the instructions of one split until the split waits, ends or has had its turn.
+//! The interpreter's loop: it runs the instructions of one split until the split waits, ends or has
+//! had its turn.
 
 use std::sync::atomic::{Ordering, fence};
 
@@ -14,10 +15,10 @@ use crate::ir::{ClusterStep, Guard, Inst, Op, Slot};
 use crate::ptx::ast::FenceSem;
 use crate::registers::{LANES, Registers};
 
-/// Why [`Warp::run`] came back.
+/// The reason for which [`Warp::run`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// No split can run: the lanes wait, or all of them have exited.
+    /// No split can run, because all lanes wait or have exited.
     Blocked,
     /// The quantum is spent.
     Paused,
@@ -25,13 +26,13 @@ pub(crate) enum Outcome {
     Changed,
 }
 
-/// Why a split stopped.
+/// The reason for which a split stopped.
 enum Stop {
-    /// Quantum spent, met another split, or branched beside others.
+    /// The quantum is spent, the split met another one, or it branched while there are others.
     Paused,
-    /// Waits; its state says for what.
+    /// The split waits; its state says for what.
     Waits,
-    /// Arrived at a barrier or exited.
+    /// Lanes arrived at a barrier or exited.
     Changed,
 }
 
@@ -77,7 +78,7 @@ impl Warp {
             let Inst { guard, op } = &program.code[pc as usize];
             let active = active(*guard, mask, &self.registers);
             let at = At { warp: self.index, pc };
-            // What waits for lanes that are elsewhere has run once it no longer waits.
+            // An instruction that waits for others is told to the observer when its wait is over.
             if active == 0 || !op.waits() {
                 observer.instruction(at, active);
             }
@@ -130,7 +131,8 @@ impl Warp {
                 Op::Exit => {
                     env.live -= active.count_ones();
                     env.cluster.live -= active.count_ones();
-                    // Who has exited is not waited for: an arrival of theirs counts no more.
+                    // A thread that has exited is not waited for, so its arrival is not counted any
+                    // more.
                     let stood = self.arrived & active & !(self.arrived_phase ^ env.cluster.phase);
                     env.cluster.arrived -= stood.count_ones();
                     env.acted = true;

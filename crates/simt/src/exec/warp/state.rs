@@ -3,28 +3,31 @@
 use crate::exec::split::{Split, State};
 use crate::registers::Registers;
 
-/// Warp instructions after which a split that could run gets its turn.
+/// After this many warp instructions, a split that can run gets its turn.
 const SPLIT_QUANTUM: u64 = 1024;
 
-/// A warp's state.
+/// A warp.
 #[derive(Debug)]
 pub(crate) struct Warp {
-    /// Its number in the block.
+    /// The number of the warp in the block.
     pub(crate) index: u32,
-    /// Lanes that have a thread.
+    /// The lanes that have a thread.
     pub(crate) existing: u32,
-    /// Lanes that have not exited.
+    /// The lanes that have not exited.
     pub(crate) alive: u32,
     pub(crate) splits: Vec<Split>,
     pub(crate) registers: Registers,
-    /// Lanes that have arrived at the cluster's barrier and not waited there since, and the parity of their phase.
+    /// The lanes that have arrived at the cluster's barrier and have not waited there since, and
+    /// the parity of the phase in which each arrived.
     pub(super) arrived: u32,
     pub(super) arrived_phase: u32,
-    /// Instructions executed.
+    /// How many instructions the warp has executed.
     pub(crate) clock: u64,
-    /// A split that runs though another has a lower counter, and until when.
+    /// The number of a split that runs although another has a lower counter, and the value of the
+    /// clock until which it may.
     burst: Option<(u32, u64)>,
-    /// The split that ran last got nothing from an atomic: it may spin for a lock that another split holds.
+    /// Whether an atomic of the split that ran last changed nothing. The split may then wait for a
+    /// lock that another split holds.
     pub(super) yields: bool,
     next_id: u32,
 }
@@ -46,7 +49,7 @@ impl Warp {
         }
     }
 
-    /// Puts all lanes at the kernel's start.
+    /// Puts all lanes at the first instruction of the kernel.
     pub(crate) fn start(&mut self) {
         self.alive = self.existing;
         self.arrived = 0;
@@ -63,7 +66,8 @@ impl Warp {
         self.next_id += 1;
     }
 
-    /// Joins splits that have met, and chooses the one to run and until when.
+    /// Joins splits that have met. Returns the split to run next, and the value of the clock until
+    /// which it may run.
     pub(super) fn pick(&mut self) -> Option<(usize, u64)> {
         let yields = std::mem::take(&mut self.yields);
         if let [only] = &self.splits[..] {
@@ -116,7 +120,7 @@ impl Warp {
         }
     }
 
-    /// Removes the lanes of `mask`, which have exited. Who waited for them looks again.
+    /// Removes the lanes of `mask`, which have exited. Splits that waited for them can run again.
     pub(super) fn exit(&mut self, mask: u32) {
         self.alive &= !mask;
         for split in &mut self.splits {
@@ -126,14 +130,15 @@ impl Warp {
         }
     }
 
-    /// Lets the lanes that wait for an event look again.
+    /// Makes the splits that wait for an event ready to run.
     pub(crate) fn wake(&mut self) {
         for split in self.splits.iter_mut().filter(|split| split.state == State::Event) {
             split.state = State::Ready;
         }
     }
 
-    /// Lets the lanes that wait at barrier `id` go on; `release` is called with each split before it moves.
+    /// Releases the splits that wait at barrier `id`; `release` is called for each split before it
+    /// continues.
     pub(crate) fn release(&mut self, id: u32, mut release: impl FnMut(&mut Registers, &Split)) {
         for split in &mut self.splits {
             if split.state == State::Barrier(id) {

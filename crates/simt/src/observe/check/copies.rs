@@ -1,8 +1,10 @@
-//! mbarriers and asynchronous copies, and the end of blocks that others reach.
+//! What the detector does for mbarriers and asynchronous copies, and at the end of blocks whose
+//! shared memory others access.
 //!
-//! A copy counts as an access of its thread where it begins, and its bytes as written where it ends. In between, whoever
-//! touches them is reported; afterwards they are known to those who know its end, by the phase of an mbarrier or by the
-//! wait of the copy's own thread for its group. A barrier of the block alone does not make them known.
+//! A copy counts as an access of its thread when it begins, and its bytes count as written when it
+//! ends. A thread that touches them in between is reported. Afterwards the bytes are known to the
+//! threads that know the end of the copy, by the phase of an mbarrier or by the wait of the copy's
+//! own thread for its group. A barrier of the block alone does not make them known.
 
 use std::collections::HashMap;
 
@@ -24,7 +26,7 @@ use crate::ir::Space;
 use crate::ir::layout::MBARRIER_BYTES;
 use crate::registers::LANES;
 
-/// The access of one lane to shared memory, or to global memory.
+/// The access of one lane to one end of a copy, or to an mbarrier.
 fn request(env: &Env<'_>, access: Access, end: End, lane: u32, total: u64) -> Request {
     let (space, address, peer) = match end {
         End::Global(address) => (Space::Global, address, None),
@@ -63,7 +65,7 @@ impl Check {
         Some((log, order.phases.entry(u64::from(cell.offset)).or_default()))
     }
 
-    /// The releases so far are those of complete phases.
+    /// A phase is complete: all releases so far belong to complete phases.
     pub(super) fn end_phase(&mut self, env: &Env<'_>, cell: SharedCell) {
         let Some((log, _)) = self.mbarrier_log(env, cell) else { return };
         let len = self.history.logs.len(log);
@@ -72,7 +74,7 @@ impl Check {
         }
     }
 
-    /// A thread has seen a complete phase.
+    /// A thread has seen that a phase is complete.
     pub(super) fn learn_phase(&mut self, env: &Env<'_>, at: At, lane: u32, cell: SharedCell) {
         let wide = self.clusters;
         if let Some((log, &mut len)) = self.mbarrier_log(env, cell) {
@@ -102,7 +104,7 @@ impl Check {
         self.tick();
     }
 
-    /// What a copy reads or writes, by its thread.
+    /// Watches the reads or the writes of a copy, as accesses of its thread.
     fn touch_end(&mut self, env: &Env<'_>, at: At, copy: &Copy, site: u16, end: End, bytes: u32) {
         let lane = copy.thread % LANES as u32;
         let access = self.history.sites[site as usize].access;
@@ -122,7 +124,7 @@ impl Check {
         }
     }
 
-    /// One unit of what a copy reads or writes.
+    /// Watches one unit of the bytes that a copy reads or writes.
     fn touch_site(&mut self, env: &Env<'_>, at: At, request: &Request, site: u16) {
         let lane = request.mask.trailing_zeros();
         let (thread, address) = (at.warp * LANES as u32 + lane, request.addresses[lane as usize]);
@@ -170,7 +172,7 @@ impl Check {
         }
     }
 
-    /// The bytes of a copy have arrived: they are there for those who know its end.
+    /// The bytes of a copy have arrived. The threads that know the end of the copy may read them.
     pub(super) fn end_copy(&mut self, env: &Env<'_>, copy: &Copy) {
         let site = self.site_of[copy.pc as usize];
         if site == UNWATCHED || self.exhausted() {
@@ -185,7 +187,8 @@ impl Check {
         }
         self.tick();
         let stamp = self.order().now;
-        // What was copied by a thread of another block stays as it was where the copy began.
+        // If a thread of another block began the copy, the write keeps the stamp from the copy's
+        // beginning.
         let own = copy.rank == env.rank;
         self.write_end(env, copy, site, own.then_some(stamp));
         if let (Some(cell), Some(row)) = (copy.mbarrier, row) {
@@ -204,7 +207,7 @@ impl Check {
         self.tick();
     }
 
-    /// Takes note of what a copy wrote, as done by its thread at `stamp`.
+    /// Records the bytes that a copy wrote, as a write by its thread at `stamp`.
     fn write_end(&mut self, env: &Env<'_>, copy: &Copy, site: u16, stamp: Option<u32>) {
         let bytes = copy.bytes as usize;
         match copy.to {
@@ -236,7 +239,8 @@ impl Check {
         }
     }
 
-    /// Reports lanes that access what a copy is still about to write, or write what it is about to read.
+    /// Reports lanes that access bytes which a copy will still write, or write bytes which a copy
+    /// will still read.
     pub(super) fn in_flight(&mut self, env: &Env<'_>, at: At, request: &Request, home: Home) {
         let block = if let Home::Peer(ticket) = home { ticket } else { env.ticket };
         let found = request.lanes().find_map(|lane| {
@@ -266,7 +270,8 @@ impl Check {
         self.reports.add(env, &Found { kind: ReportKind::InFlight, pcs: (at.pc, flight.pc), times: 1, tell: &tell });
     }
 
-    /// Reports accesses of other blocks to the shared memory of one that ends, which nothing made it wait for.
+    /// Reports accesses of other blocks to the shared memory of a block that ends, if nothing made
+    /// the block wait for them.
     pub(super) fn early_exit(&mut self, env: &Env<'_>) {
         let Check { block, history, reports, .. } = self;
         let Some(block) = block.as_deref() else { return };

@@ -1,4 +1,4 @@
-//! The detector: what it keeps of a launch while it watches.
+//! The detector's state while it watches a launch.
 
 use std::collections::HashMap;
 
@@ -12,28 +12,29 @@ use crate::exec::env::Env;
 use crate::exec::memory::Written;
 use crate::module::Kernel;
 
-/// Watches all blocks of a launch.
+/// The observer that watches all blocks of a launch.
 #[derive(Debug)]
 pub(super) struct Check {
-    /// By program counter.
+    /// The site of each instruction, by program counter.
     pub(super) site_of: Vec<u16>,
     pub(super) history: History,
-    /// The last stamp given.
+    /// The last stamp that was given.
     pub(super) stamp: u32,
-    /// The block that runs, and those that have not ended.
+    /// The block that runs, and the other blocks that have begun and not ended.
     pub(super) block: Option<Box<Block>>,
     pub(super) others: HashMap<u64, Box<Block>>,
-    /// Shadows of blocks that have ended.
+    /// Shadows of blocks that have ended, for reuse.
     pub(super) spare: Vec<Shared>,
-    /// By the number of the allocation.
+    /// The shadow of each allocation, by its number.
     pub(super) global: Vec<Pages>,
-    /// Where the last global access found its allocation.
+    /// The number of the allocation that the last global access found.
     pub(super) hint: usize,
     /// The releases that strong reads of global memory see, by address.
     pub(super) heads: HashMap<u64, u32>,
     /// Whether blocks are launched in clusters.
     pub(super) clusters: bool,
-    /// The releases of each cluster's barrier, by its first block, and how many there were at its last complete phase.
+    /// The log of each cluster's barrier, by the cluster's first block, and how many releases it
+    /// had at the last complete phase.
     pub(super) meetings: HashMap<u64, (u32, u32)>,
     pub(super) flights: Flights,
     pub(super) reports: Reports,
@@ -42,7 +43,7 @@ pub(super) struct Check {
 #[derive(Debug)]
 pub(super) struct Block {
     pub(super) order: BlockOrder,
-    /// Its first stamp.
+    /// The first stamp of the block.
     pub(super) first: u32,
     pub(super) shared: Shared,
 }
@@ -75,7 +76,7 @@ impl Check {
         }
     }
 
-    /// A block that has done nothing yet.
+    /// A block before its first instruction.
     pub(super) fn begin(&mut self, env: &Env<'_>, ticket: u64) -> Box<Block> {
         let shared = self.spare.pop().unwrap_or_else(|| {
             let bytes = env.shared.len();
@@ -91,7 +92,7 @@ impl Check {
         &mut self.block.as_mut().expect("a block runs whenever something is observed").order
     }
 
-    /// Lets time pass: what follows is not known to whom what came before is.
+    /// Begins a new stamp: a thread that knows what came before does not yet know what follows.
     pub(super) fn tick(&mut self) {
         self.stamp = self.stamp.saturating_add(1);
         let stamp = self.stamp;

@@ -1,4 +1,4 @@
-//! What the detector does at each event that the interpreter tells.
+//! What the detector does at each event of the interpreter.
 
 use super::detector::Check;
 use super::known::{Known, Observed, is_wide, learn};
@@ -32,7 +32,8 @@ impl Observer for Check {
             order.run_start = order.now;
             return;
         }
-        // The others of its cluster may be reached before they first run.
+        // The shared memory of the cluster's other blocks may be accessed before these blocks first
+        // run.
         for rank in (0..env.cluster.size).filter(|rank| *rank != env.rank) {
             let block = self.begin(env, env.ticket_of(rank));
             self.others.insert(block.order.ticket, block);

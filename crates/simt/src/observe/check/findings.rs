@@ -1,4 +1,4 @@
-//! What is said about what was found.
+//! The reports: what the detector says about each finding.
 
 use super::detector::Check;
 use super::report::{Found, MemoryAccess, Party, ReportKind, conflict_message, name};
@@ -12,7 +12,8 @@ use crate::fault::{Access, Lanes};
 use crate::ir::Space;
 use crate::registers::LANES;
 
-/// Lanes that read what nothing wrote, and how many bytes of the first one's.
+/// The lanes that read bytes which nothing has written, and how many such bytes the first of these
+/// lanes reads.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Unwritten {
     pub(super) lanes: u32,
@@ -26,7 +27,7 @@ pub(super) fn access_of(env: &Env<'_>, request: &Request, lane: usize) -> Memory
     MemoryAccess { access, space, address: request.addresses[lane], bytes: request.total, owner }
 }
 
-/// What helps against touching what a copy has not finished with.
+/// The advice for an access to bytes that a copy still uses.
 pub(super) const WAIT: &str = "wait for the copy first: for the phase of its mbarrier (mbarrier.try_wait), or for its group (wait_group), with a barrier of the block before other threads use it";
 
 impl Check {
@@ -36,7 +37,8 @@ impl Check {
         let lane = thread as usize % LANES;
         let here_access = access_of(env, request, lane);
         let bytes = u64::from(there.bytes);
-        // The word's address, and from it that of the earlier access, which is aligned. No access has more than 32 bytes.
+        // The earlier access is aligned, so its address follows from the word's address. No access
+        // has more than 32 bytes.
         let word = (here_access.address & !31) + word as u64 * 4 % 32;
         let address = if bytes < 4 { word + u64::from(earlier.byte) } else { word & !(bytes - 1) };
         let shared = request.space == Space::Shared;
@@ -122,7 +124,8 @@ impl Check {
         self.reports.add(env, &Found { kind, pcs: (at.pc, at.pc), times, tell: &tell });
     }
 
-    /// Lanes of one store that write different values to one address. Returns the lanes whose values do not stay.
+    /// Reports lanes of one store that write different values to one address. Returns the lanes
+    /// whose values are overwritten.
     pub(super) fn collisions(
         &mut self,
         env: &Env<'_>,
@@ -171,7 +174,7 @@ impl Check {
         overwritten
     }
 
-    /// Members of a warp-level instruction that never come.
+    /// Reports members of a warp-level instruction that never arrive.
     pub(super) fn absent(&mut self, env: &Env<'_>, at: At, mask: u32, members: &[u32; LANES], alive: u32) {
         let Some(lane) = lanes(mask).find(|lane| members[*lane as usize] & !alive != 0) else {
             return;

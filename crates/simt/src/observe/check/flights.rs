@@ -1,4 +1,4 @@
-//! Asynchronous copies in flight, as far as they touch shared memory.
+//! Asynchronous copies in flight that read or write shared memory.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,21 @@ use super::row::Row;
 use crate::exec::copies::{Copy, End};
 use crate::exec::env::Env;
 
-/// An end of a copy in flight in shared memory.
+/// One end of a copy in flight, if that end is in shared memory.
 #[derive(Debug, Clone)]
 pub(super) struct Flight {
     pub(super) start: u32,
     pub(super) end: u32,
-    /// Whether the copy writes here.
+    /// Whether the copy writes these bytes; otherwise it reads them.
     pub(super) writes: bool,
     pub(super) pc: u32,
     pub(super) ticket: u64,
     pub(super) thread: u32,
-    /// What the thread knew when it began.
+    /// What the thread knew when it began the copy.
     pub(super) row: Row,
 }
 
-/// Copies in flight from and to shared memory, by block and first byte; and what the threads of others knew.
+/// The ends of all copies in flight, by the block whose shared memory it is and the first byte.
 #[derive(Debug, Default)]
 pub(super) struct Flights(pub(super) BTreeMap<(u64, u32), Flight>);
 
@@ -36,7 +36,7 @@ impl Flights {
         }
     }
 
-    /// The flight that shares bytes with those from `start` to `end`.
+    /// The copy in flight that uses one of the bytes from `start` to `end`.
     pub(super) fn at(&self, block: u64, start: u32, end: u32) -> Option<&Flight> {
         let (_, flight) = self.0.range((block, 0)..(block, end)).next_back()?;
         (flight.end > start).then_some(flight)

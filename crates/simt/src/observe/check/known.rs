@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::ptx::ast::Scope;
 
-/// Whether a scope reaches beyond the block; in clusters, that of the cluster does.
+/// Whether a scope reaches beyond the block. In a launch with clusters, the cluster's scope does.
 pub(super) const fn is_wide(scope: Scope, clusters: bool) -> bool {
     match scope {
         Scope::Cta => false,
@@ -14,7 +14,7 @@ pub(super) const fn is_wide(scope: Scope, clusters: bool) -> bool {
     }
 }
 
-/// The first `len` releases of a log; only those of the same block unless `wide`.
+/// The first `len` releases of a log. Unless `wide`, only those of the same block are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Known {
     pub(super) log: u32,
@@ -22,15 +22,15 @@ pub(super) struct Known {
     pub(super) wide: bool,
 }
 
-/// Releases that a strong read saw.
+/// The releases that a strong read has seen.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Observed {
     pub(super) known: Known,
-    /// It was an atomic that saw them.
+    /// Whether an atomic has seen them.
     pub(super) by_atomic: bool,
 }
 
-/// Adds what is known of one log.
+/// Adds to a list what is known of one log.
 pub(super) fn learn(list: &mut Arc<Vec<Known>>, new: Known) {
     match list.iter().position(|old| old.log == new.log && old.wide == new.wide) {
         Some(i) if list[i].len >= new.len => {}
@@ -39,7 +39,7 @@ pub(super) fn learn(list: &mut Arc<Vec<Known>>, new: Known) {
     }
 }
 
-/// Adds all of `other`.
+/// Adds everything in `other` to a list.
 pub(super) fn merge(list: &mut Arc<Vec<Known>>, other: &Arc<Vec<Known>>) {
     if list.is_empty() {
         *list = Arc::clone(other);
@@ -48,7 +48,7 @@ pub(super) fn merge(list: &mut Arc<Vec<Known>>, other: &Arc<Vec<Known>>) {
     }
 }
 
-/// Notes a strong read.
+/// Adds what a strong read has seen.
 pub(super) fn observe(list: &mut Vec<Observed>, new: Observed) {
     let same = |old: &&mut Observed| old.known.log == new.known.log && old.known.wide == new.known.wide;
     match list.iter_mut().find(same) {
@@ -65,8 +65,8 @@ pub(super) fn observe(list: &mut Vec<Observed>, new: Observed) {
 pub(super) struct Arrived(pub(super) Arc<Vec<Known>>);
 
 impl Arrived {
-    /// Adds what `thread` brings: what it knows, and what its atomics have seen. That a barrier stands for the acquiring
-    /// fence is what "the last block finishes" is built on everywhere.
+    /// Adds what `thread` knows, and what its atomics have seen. The barrier takes the place of the
+    /// acquiring fence, because programs rely on that everywhere ("the last block finishes").
     pub(super) fn arrive(
         &mut self,
         thread: u32,

@@ -1,37 +1,45 @@
-//! Checking: what a launch does that its author cannot have meant.
+//! Checks: what a launch does that its author cannot have meant.
 //!
 //! # Data races
-//! The detector follows happens-before (Flanagan and Freund, "FastTrack", PLDI 2009), adapted to blocks of threads and to
-//! the memory model of PTX (PTX ISA, "Memory Consistency Model"). Two accesses to the same bytes conflict if at least one
-//! writes, unless both are strong (`.volatile`, `.relaxed` and stronger, atomics) with scopes that include each other, and
-//! cover the same bytes; each element of a vector is an access of its own.
-//! They are ordered by program order; barriers of the block, named, counted or split ones included; `bar.warp.sync`,
-//! for its members alone; the barrier of the cluster; mbarriers, whose complete phases hand on what those who arrived
-//! knew; and by fences and acquiring or releasing accesses of sufficient scope around strong accesses to
-//! a third location. Shuffles and votes order nothing. The end of a launch orders everything.
+//! The detector follows happens-before (Flanagan and Freund, "FastTrack", PLDI 2009), adapted to
+//! blocks of threads and to the memory model of PTX (PTX ISA, "Memory Consistency Model"). Two
+//! accesses to the same bytes conflict if at least one writes, unless both are strong (`.volatile`,
+//! `.relaxed` and stronger, atomics), their scopes include each other, and they cover the same
+//! bytes; each element of a vector is an access of its own. The following order two accesses:
+//! program order; barriers of the block, with names, counts or split arrivals too; `bar.warp.sync`,
+//! for its members alone; the barrier of the cluster; mbarriers, whose complete phases pass on what
+//! the arriving threads knew; fences, and acquiring or releasing accesses, of sufficient scope
+//! around strong accesses to a third location. Shuffles and votes order nothing. The end of a
+//! launch orders everything.
 //!
-//! Time is not simulated: what is reported does not hang on how the warps happened to take turns, as long as the
-//! accesses happen at all. One host thread runs all blocks.
+//! Time is not simulated. A report does not depend on the order in which the warps took turns, as
+//! long as the accesses happen at all. One host thread runs all blocks.
 //!
-//! What goes beyond the letter of PTX, so that what everybody relies on is not reported:
-//! - An atomic that saw a release needs no fence of its own if a barrier of the block follows ("the last block finishes").
-//! - What threads have fenced before a barrier of the block, any of them may publish after it (grid-wide barriers).
+//! The detector accepts more than the letter of PTX in these cases, because programs rely on them
+//! everywhere:
+//! - An atomic that has seen a release needs no fence of its own if a barrier of the block follows
+//!   ("the last block finishes").
+//! - After a barrier of the block, any thread may publish what other threads have fenced before the
+//!   barrier (grid-wide barriers).
 //! - Threads that have exited count as arrived at later barriers.
 //! - Lanes that store the same value to the same address in one instruction do not race.
 //!
-//! What may be missed, since memory is limited and no report may be wrong:
-//! - Of each word, the last write and at most two reads since are remembered; of reads by several blocks, the first.
-//!   Accesses to parts of a word replace what was known of its other parts.
-//! - Where a part of a warp arrives at a counted barrier, all of the warp counts as having arrived.
+//! The detector may miss errors, because memory is limited and no report may be wrong:
+//! - For each word it remembers the last write and at most two reads since; if several blocks read,
+//!   only the first read. An access to a part of a word replaces what was known of the other parts.
+//! - If a part of a warp arrives at a counted barrier, the whole warp counts as arrived.
 //! - A weak write does not end the log of releases of its location.
-//! - Scopes of clusters reach as far as those of the device, and mbarriers of clusters order by any scope.
-//! - A thread that began a copy, and does not wait for it, is found only until another thread has waited.
-//! - Fences between proxies are not asked for. Global memory is not watched while a copy writes to it.
-//! - Local memory is not watched, and no more than 4096 memory instructions of a kernel.
-//! - After 2^32 events that order something, nothing more is watched.
+//! - A cluster's scope counts as the device's scope, and mbarriers of clusters order by any scope.
+//! - If the thread that began a copy does not wait for it, this is found only until another thread
+//!   has waited.
+//! - Fences between proxies are not required. Global memory is not watched while a copy writes to
+//!   it.
+//! - Local memory is not watched, and of a kernel's memory instructions only the first 4096 are.
+//! - After 2^32 events that order something, nothing is watched any more.
 //!
-//! A lane that spins on a volatile flag in shared memory until another lane of its own warp sets it is reported as
-//! [`ReportKind::WarpSynchronous`] though it would work: use `ld.relaxed` or an atomic.
+//! A lane that spins on a volatile flag in shared memory until another lane of its own warp sets
+//! the flag is reported as [`ReportKind::WarpSynchronous`], although the program would work: use
+//! `ld.relaxed` or an atomic instead.
 
 mod copies;
 mod detector;
@@ -57,21 +65,23 @@ use crate::fault::Fault;
 use crate::module::Kernel;
 use detector::Check;
 
-/// What was found in a launch.
+/// The findings of a checked launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
-    /// One for each class and pair of places, in the order in which they were found; the first 100.
+    /// One report for each class and pair of places, in the order in which they were found; at most
+    /// 100.
     pub reports: Vec<Report>,
-    /// What stopped the launch, if anything did.
+    /// The fault that stopped the launch, if there was one.
     pub fault: Option<Box<Fault>>,
 }
 
-/// Runs a kernel to its end and watches what it does, on one host thread.
+/// Runs a kernel to its end on one host thread, and reports races and other mistakes.
 ///
-/// Reads of global memory that nothing wrote are found in memory made by [`Memory::checked`].
+/// Reads of global memory that nothing has written are found if the memory was made by
+/// [`Memory::checked`].
 ///
 /// # Errors
-/// Those of [`launch`](crate::launch()), but for faults, which are part of the result.
+/// The errors of [`launch`](crate::launch()) except faults, which are part of the result.
 ///
 /// ```
 /// use simt::{Arg, LaunchConfig, Memory, Module, ReportKind, check};

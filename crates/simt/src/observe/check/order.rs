@@ -1,8 +1,9 @@
-//! What the threads of a block know of each other's accesses: the order that barriers and warp syncs make.
+//! What the threads of a block know of each other's accesses, by barriers and warp syncs.
 //!
-//! Time is counted in stamps, one number for the whole launch that grows at each event that may order something. A
-//! stamp therefore belongs to one block, and an access is known by its thread and stamp. Thread t knows the accesses of
-//! thread u of its block up to the stamp that [`BlockOrder::knows`] compares with.
+//! Time is counted in stamps: one number for the whole launch that grows at each event that may
+//! order something. A stamp therefore belongs to one block, and its thread and its stamp identify
+//! an access. Thread t knows the accesses of thread u of its block up to the stamp with which
+//! [`BlockOrder::knows`] compares.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use super::row::Row;
 use super::threads::{WARPS, lane_of, lanes, warp_of};
 use crate::registers::LANES;
 
-/// Up to which stamp each of 32 knows each of 32: rows know columns.
+/// For 32 warps or lanes: the stamp up to which the one of the row knows the one of the column.
 type Matrix = Box<[[u32; 32]; 32]>;
 
 fn matrix() -> Matrix {
@@ -22,60 +23,63 @@ fn matrix() -> Matrix {
 
 #[derive(Debug, Default)]
 struct WarpOrder {
-    /// All its lanes know of each other up to here.
+    /// All lanes of the warp know each other's accesses up to this stamp.
     floor: u32,
-    /// Its lanes among each other, once a sync took in some of them only.
+    /// What single lanes know of each other, once a sync had only some of them as members.
     pairs: Option<Matrix>,
-    /// Lanes that have not exited.
+    /// The lanes that have not exited.
     alive: u32,
 }
 
-/// A barrier while threads arrive.
+/// The arrivals at a barrier of the block.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
-    /// What those who arrived know of each warp, themselves included.
+    /// What the threads that have arrived know of each warp, their own included.
     row: [u32; WARPS],
     known: Arrived,
     /// The first arrival that waits: its warp, lane and program counter.
     pub(super) first: Option<(u32, u32, u32)>,
 }
 
-/// A phase of the cluster's barrier, as far as it concerns a block.
+/// One block's arrivals in a phase of the cluster's barrier.
 #[derive(Debug)]
 struct Meeting {
-    /// What the arrivals that release know of each warp, themselves included; of all of the block, up to the floor.
+    /// What the releasing arrivals know of each warp, their own included, and up to which stamp
+    /// they know the whole block.
     row: [u32; WARPS],
     floor: u32,
     known: Arrived,
 }
 
-/// The order among the threads of a block.
+/// What the threads of a block know of each other.
 #[derive(Debug)]
 pub(super) struct BlockOrder {
     pub(super) ticket: u64,
-    /// The stamp of what happens now.
+    /// The current stamp.
     pub(super) now: u32,
-    /// All stamps from here to `now` are this block's.
+    /// All stamps from this one to `now` belong to this block.
     pub(super) run_start: u32,
-    /// All threads know of each other up to here. Before the block's first stamp, if there was no barrier yet.
+    /// All threads know each other's accesses up to this stamp. It is below the block's first stamp
+    /// until the first barrier.
     pub(super) floor: u32,
     warps: Vec<WarpOrder>,
-    /// What warps know of each other by barriers of a part of the block.
+    /// What warps know of each other by barriers of which only a part of the block took part.
     pairs: Option<Matrix>,
     pub(super) arrivals: Box<[Arrivals; 16]>,
     pub(super) fences: Fences,
-    /// What all threads know of releases, and what single threads do.
+    /// The releases that all threads know, and those that single threads know.
     pub(super) known: Arc<Vec<Known>>,
     pub(super) own_known: HashMap<u32, Arc<Vec<Known>>>,
-    /// Releases that threads have seen, but not yet acquired.
+    /// The releases that threads have seen and not yet acquired.
     pub(super) observed: HashMap<u32, Vec<Observed>>,
-    /// What was fenced before the last barrier.
+    /// What the threads had fenced before the last barrier.
     pub(super) published: Option<Arc<Published>>,
     /// The releases that strong reads of shared memory see, by address.
     pub(super) heads: HashMap<u64, u32>,
-    /// How many of them an mbarrier's last complete phase took in, by address.
+    /// How many of these releases the last complete phase of an mbarrier includes, by address.
     pub(super) phases: HashMap<u64, u32>,
-    /// Arrivals at the cluster's barrier; those of its last complete phase, and how many threads have left that.
+    /// The arrivals at the cluster's barrier, what the arrivals of the last complete phase knew,
+    /// and how many threads have left that phase.
     meeting: Option<Meeting>,
     met: [u32; WARPS],
     left: u32,
@@ -109,7 +113,8 @@ impl BlockOrder {
         }
     }
 
-    /// Whether thread `t` knows of what thread `u` of this block did at `stamp`, by barriers and warp syncs.
+    /// Whether thread `t` knows, by barriers and warp syncs, what thread `u` of this block did at
+    /// `stamp`.
     pub(super) fn knows(&self, t: u32, u: u32, stamp: u32) -> bool {
         if t == u || stamp <= self.floor {
             return true;
@@ -146,7 +151,7 @@ impl BlockOrder {
         self.warps[warp as usize].alive &= !lanes;
     }
 
-    /// Takes note that lanes have arrived at a barrier.
+    /// Lanes have arrived at a barrier.
     pub(super) fn arrive(&mut self, id: u32, warp: u32, mask: u32) {
         let arrivals = &mut self.arrivals[id as usize];
         if let Some(pairs) = &self.pairs {
@@ -160,8 +165,8 @@ impl BlockOrder {
         }
     }
 
-    /// Barrier `id` is complete, and lets go the lanes of `waiting`. `whole` says that these are all threads. The caller
-    /// lets time pass.
+    /// Barrier `id` is complete and releases the lanes of `waiting`; `whole` says that these are
+    /// all threads. The caller begins a new stamp afterwards.
     pub(super) fn barrier(&mut self, id: u32, waiting: &[(u32, u32)], whole: bool) {
         let arrivals = std::mem::take(&mut self.arrivals[id as usize]);
         if whole {
@@ -187,7 +192,8 @@ impl BlockOrder {
         }
     }
 
-    /// Lanes arrive at the cluster's barrier, and release what they know. The caller lets time pass.
+    /// Lanes arrive at the cluster's barrier and release what they know. The caller begins a new
+    /// stamp afterwards.
     pub(super) fn arrive_at_cluster(&mut self, warp: u32, mask: u32) {
         let floor = self.floor;
         let meeting = self.meeting.get_or_insert_with(|| Meeting { row: [0; WARPS], floor, known: Arrived::default() });
@@ -203,14 +209,15 @@ impl BlockOrder {
         }
     }
 
-    /// The phase of the cluster's barrier is complete: what those who arrived in this block know.
+    /// The phase of the cluster's barrier is complete. Returns what the arrived threads of this
+    /// block know.
     pub(super) fn meet_cluster(&mut self) -> Option<Row> {
         self.left = 0;
         self.met = [0; WARPS];
         let Meeting { row, floor, known } = self.meeting.take()?;
         self.met = row;
         Some(Row {
-            // No thread's own; the stamp tells phases apart.
+            // The row belongs to no thread; the stamp tells phases apart.
             thread: u32::MAX,
             stamp: self.now,
             floor,
@@ -221,8 +228,8 @@ impl BlockOrder {
         })
     }
 
-    /// Lanes leave the cluster's barrier and know what `known` says. Once all `live` threads have, they know of each
-    /// other what they did before.
+    /// Lanes leave the cluster's barrier and learn `known`. When all `live` threads have left, they
+    /// know what all of them did before the barrier.
     pub(super) fn leave_cluster(&mut self, warp: u32, mask: u32, known: Known, live: u32) {
         for thread in lanes(mask).map(|lane| warp * LANES as u32 + lane) {
             learn(self.own_known.entry(thread).or_default(), known);
@@ -237,7 +244,8 @@ impl BlockOrder {
         self.floor = self.floor.max(alive.min().unwrap_or(0));
     }
 
-    /// A warp sync of `mask`, whose lanes each wait for their members. The caller lets time pass.
+    /// A warp sync of the lanes of `mask`, each of which waits for its members. The caller begins a
+    /// new stamp afterwards.
     pub(super) fn warp_sync(&mut self, warp: u32, mask: u32, members: &[u32; LANES]) {
         if !self.own_known.is_empty() {
             let first = warp * LANES as u32;

@@ -1,8 +1,9 @@
-//! The order that fences, strong accesses and atomics make, within a block and across blocks.
+//! What fences, strong accesses and atomics make known, within a block and across blocks.
 //!
-//! A strong write or atomic that follows a fence in its thread, or releases by itself, publishes what its thread knew
-//! at the fence: it is entered in the log of the location. Atomics extend the log, other strong writes begin a new one.
-//! A strong read notes how much of the log it saw, and an acquiring fence turns such notes into knowledge.
+//! A strong write or atomic that follows a fence in its thread, or that releases by itself,
+//! publishes what its thread knew at the fence: an entry is added to the log of the location. An
+//! atomic extends the log; another strong write begins a new one. A strong read records how much of
+//! the log it saw, and an acquiring fence turns these records into knowledge.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +11,8 @@ use std::sync::Arc;
 use super::known::Known;
 use super::row::Row;
 
-/// The last releasing fence of each thread: of any scope, and of one that reaches beyond the block.
+/// The last releasing fence of each thread: the last of any scope, and the last whose scope reaches
+/// beyond the block.
 #[derive(Debug, Default)]
 pub(super) struct Fences {
     last: HashMap<u32, [Option<Row>; 2]>,
@@ -31,12 +33,12 @@ impl Fences {
         last[0] = Some(row);
     }
 
-    /// The rows that a strong write of `thread` publishes within the block and beyond.
+    /// What a strong write of `thread` publishes within the block, and beyond it.
     pub(super) fn of(&self, thread: u32) -> [Option<Row>; 2] {
         self.last.get(&thread).cloned().unwrap_or_default()
     }
 
-    /// What all threads had fenced, if there is anything new.
+    /// What all threads have fenced, if anything is new.
     pub(super) fn published(&mut self, known: &Arc<Vec<Known>>) -> Option<Arc<Published>> {
         if !std::mem::take(&mut self.changed) {
             return None;
@@ -46,8 +48,8 @@ impl Fences {
     }
 }
 
-/// What the threads of a block had fenced before a barrier: any of them may publish it after the barrier, which is how
-/// grid-wide barriers are written.
+/// What the threads of a block had fenced before a barrier. After the barrier any of them may
+/// publish it, because grid-wide barriers are written that way.
 #[derive(Debug)]
 pub(super) struct Published {
     rows: Vec<Row>,
@@ -58,14 +60,15 @@ pub(super) struct Published {
 #[derive(Debug)]
 pub(super) struct Release {
     pub(super) ticket: u64,
-    /// What it publishes within the block, and beyond.
+    /// What the release publishes within the block, and beyond it.
     pub(super) near: Option<Row>,
     pub(super) far: Option<Row>,
     pub(super) published: Option<Arc<Published>>,
 }
 
 impl Release {
-    /// Whether the next release of a log adds nothing to this one: the same thread has not fenced again.
+    /// Whether the next release of a log adds nothing to this one, because the same thread has not
+    /// fenced again.
     fn repeats(&self, next: &Release) -> bool {
         let same_row = |a: &Option<Row>, b: &Option<Row>| match (a, b) {
             (Some(a), Some(b)) => a.is_moment_of(b),
@@ -89,7 +92,7 @@ impl Release {
             || self.published.as_ref().is_some_and(|all| all.rows.iter().any(|row| row.covers(thread, stamp)))
     }
 
-    /// What its thread knew of other releases.
+    /// What the thread of this release knew of other releases.
     fn known(&self, near: bool) -> impl Iterator<Item = &Arc<Vec<Known>>> {
         let row = if near { &self.near } else { &self.far };
         let row = row.iter().flat_map(|row| &row.known);
@@ -101,7 +104,7 @@ impl Release {
 struct Log {
     releases: Vec<Release>,
     by_block: HashMap<u64, Vec<u32>>,
-    /// Those whose threads knew of other releases.
+    /// The releases whose threads knew of other releases.
     informed: Vec<u32>,
 }
 
@@ -114,7 +117,7 @@ impl Logs {
         self.0.is_empty()
     }
 
-    /// Begins a log.
+    /// Begins a log, and returns its number.
     pub(super) fn start(&mut self) -> u32 {
         self.0.push(Log::default());
         self.0.len() as u32 - 1
@@ -137,19 +140,21 @@ impl Logs {
         self.0[log as usize].releases.len() as u32
     }
 
-    /// Whether one of the releases that `known` names took in what `thread` of block `ticket` did at `stamp`.
+    /// Whether one of the releases in `known` includes what `thread` of block `ticket` did at
+    /// `stamp`.
     pub(super) fn publishes(&self, holder: u64, known: &Known, (ticket, thread, stamp): (u64, u32, u32)) -> bool {
         let log = &self.0[known.log as usize];
         if ticket != holder && !known.wide {
             return false;
         }
         let Some(of_block) = log.by_block.get(&ticket) else { return false };
-        // The last ones took in most.
+        // The last releases include the most, so they are asked first.
         let visible = &of_block[..of_block.partition_point(|index| *index < known.len)];
         visible.iter().rev().any(|index| log.releases[*index as usize].covers(ticket == holder, thread, stamp))
     }
 
-    /// Whether a thread of block `holder` that knows `lists` knows, perhaps by way of others, what `thread` of block `ticket` did at `stamp`.
+    /// Whether a thread of block `holder` that knows `lists` knows what `thread` of block `ticket`
+    /// did at `stamp`, directly or through other releases.
     pub(super) fn knows(
         &self,
         holder: u64,
@@ -159,7 +164,8 @@ impl Logs {
         let mut seen: HashMap<(u32, bool, u64), u32> = HashMap::new();
         let mut stack: Vec<(u64, &Known)> = lists.iter().flat_map(|list| list.iter().map(|k| (holder, k))).collect();
         while let Some((holder, known)) = stack.pop() {
-            // Who holds what reaches beyond the block matters only where the holder is the block that is asked about.
+            // The block of the holder matters only for releases that do not reach beyond their
+            // block.
             let as_whom = if known.wide && holder != ticket { u64::MAX } else { holder };
             let most = seen.entry((known.log, known.wide, as_whom)).or_default();
             let before = std::mem::replace(most, known.len.max(*most));

@@ -1,4 +1,4 @@
-//! What checks find, and how it reads.
+//! Reports: what checks find, in words.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,36 +8,38 @@ use crate::exec::env::Env;
 use crate::fault::{Access, SourceLines, Space};
 use crate::ptx::ast::Frame;
 
-/// Reports of a launch, at most.
+/// A launch gives at most this many reports.
 const MAX_REPORTS: usize = 100;
 
 /// The class of a [`Report`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum ReportKind {
-    /// Two threads access the same bytes, at least one of them writes, and nothing orders the two. (PTX ISA, "Memory
-    /// Consistency Model": a data race, or accesses that are not morally strong.)
+    /// Two threads access the same bytes, at least one of them writes, and nothing orders the two.
+    /// (PTX ISA, "Memory Consistency Model": a data race, or accesses that are not morally strong.)
     Race,
-    /// The same between lanes of one warp, which do not run in lock step. Volatile accesses to shared memory count, as
-    /// code that relies on lock step is written with them.
+    /// A race between lanes of one warp, which do not run in lock step. Volatile accesses to shared
+    /// memory count too, because code that relies on lock step uses them.
     WarpSynchronous,
     /// A read of bytes that neither host nor kernel has written.
     UninitializedRead,
     /// Threads of one block wait for each other at different barrier instructions.
     DivergentBarrier,
-    /// The member mask of a warp-level instruction names lanes that have exited or never had a thread.
+    /// The member mask of a warp-level instruction names lanes that have exited or never had a
+    /// thread.
     AbsentLanes,
     /// A shuffle reads a lane that does not take part in it.
     StrayShuffle,
-    /// An access to bytes that an asynchronous copy has not written yet, or still reads, as far as the thread knows: it did
-    /// not wait for the copy.
+    /// An access to bytes that an asynchronous copy has not written yet, or still reads: the thread
+    /// did not wait for the copy.
     InFlight,
-    /// A block of a cluster accesses shared memory of another one, which nothing keeps from exiting before.
+    /// A block of a cluster accesses the shared memory of another block, and nothing keeps that
+    /// block from exiting before the access.
     EarlyExit,
 }
 
 impl ReportKind {
-    /// Its name in reports.
+    /// The name of the class in reports.
     pub const fn name(self) -> &'static str {
         match self {
             ReportKind::Race => "race",
@@ -61,15 +63,15 @@ impl fmt::Display for ReportKind {
 /// An access to memory by one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryAccess {
-    /// What it does.
+    /// What the access does.
     pub access: Access,
-    /// Where.
+    /// The space of the access.
     pub space: Space,
-    /// First address; for other spaces than global an offset into the space.
+    /// The first address; in a space other than global, an offset into the space.
     pub address: u64,
-    /// Bytes, all vector elements together.
+    /// How many bytes the access has, all vector elements together.
     pub bytes: u64,
-    /// The block whose shared memory it is, if that is another one of the cluster.
+    /// The block whose shared memory is accessed, if it is another block of the cluster.
     pub owner: Option<Dim3>,
 }
 
@@ -104,20 +106,21 @@ impl fmt::Display for MemoryAccess {
     }
 }
 
-/// One side of what was found: a thread at an instruction.
+/// One party of a finding: a thread at an instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Party {
-    /// The block.
+    /// The block of the thread.
     pub block: Dim3,
-    /// The thread in its block.
+    /// The position of the thread in its block.
     pub thread: Dim3,
-    /// Its access, if it is about memory.
+    /// The access of the thread, if the finding is about memory.
     pub access: Option<MemoryAccess>,
     /// The line of the PTX text, from 1.
     pub line: u32,
     /// The instruction as written.
     pub instruction: String,
-    /// The source that it was compiled from, innermost first; empty where the PTX does not say.
+    /// The source lines from which the instruction was compiled, innermost first; empty if the PTX
+    /// does not tell them.
     pub frames: Vec<Frame>,
 }
 
@@ -140,13 +143,14 @@ impl Party {
     }
 }
 
-/// What was found at one place, or between two.
+/// A finding at one place, or between two places.
 ///
-/// It prints as compilers print errors: class and sentence, place, the other party's place, and what to try next.
+/// A report prints as compilers print errors: the class and one sentence, the place, the other
+/// party's place, and what to try next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
-    /// Its class.
+    /// The class of the finding.
     pub kind: ReportKind,
     /// The kernel's name.
     pub kernel: String,
@@ -154,13 +158,13 @@ pub struct Report {
     pub module: String,
     /// One sentence, without a full stop.
     pub message: String,
-    /// Who did it.
+    /// The thread that did it.
     pub here: Party,
-    /// With whom it is in conflict: who came earlier in this run.
+    /// The other thread of the conflict, which came earlier in this run.
     pub other: Option<Party>,
-    /// What to try next.
+    /// What the author of the kernel should try next.
     pub help: &'static str,
-    /// How often it was found at these places.
+    /// How often the finding occurred at these places.
     pub count: u64,
 }
 
@@ -192,7 +196,8 @@ pub(super) struct Reports {
     known: HashMap<(ReportKind, u32, u32), usize>,
 }
 
-/// One thing found: its class, the program counters of both parties, and what tells the rest if it is new.
+/// One finding: its class, the program counters of both parties, and a function that gives the rest
+/// if the finding is new.
 pub(super) struct Found<'a> {
     pub(super) kind: ReportKind,
     pub(super) pcs: (u32, u32),
@@ -223,7 +228,7 @@ pub(super) fn name(env: &Env<'_>, ticket: u64, thread: u32) -> String {
     format!("thread {} of block {}", config.block.position(u64::from(thread)), config.grid.position(ticket))
 }
 
-/// The sentence about two accesses that are in conflict; `why` ends it.
+/// The sentence about two accesses in conflict; it ends with `why`.
 pub(super) fn conflict_message(
     env: &Env<'_>,
     (thread, here): (u32, &MemoryAccess),

@@ -1,4 +1,4 @@
-//! What a thread knew of its block at some moment.
+//! What a thread knew of its block at one moment.
 
 use std::sync::Arc;
 
@@ -6,29 +6,30 @@ use super::known::Known;
 use super::threads::{WARPS, lane_of, warp_of};
 use crate::registers::LANES;
 
-/// What a thread knew of its block at some moment.
+/// What a thread knew of its block at one moment.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
     pub(super) thread: u32,
-    /// Its own accesses up to here.
+    /// The thread's own accesses up to this stamp are included.
     pub(super) stamp: u32,
     pub(super) floor: u32,
     pub(super) warp_floor: u32,
-    /// Of warps and of the lanes of its own, if there were syncs of parts.
+    /// The stamps for each warp and for each lane of the thread's own warp, if only parts of the
+    /// block or of the warp took part in a sync.
     pub(super) finer: Option<Arc<([u32; WARPS], [u32; LANES])>>,
-    /// The stamp of the bytes of an asynchronous copy of its thread.
+    /// The stamp of the bytes of an asynchronous copy that the thread began.
     pub(super) copied: Option<u32>,
-    /// Of other blocks, and of its own by other ways than barriers.
+    /// What the thread knew by releases: of other blocks, and of its own block.
     pub(super) known: [Arc<Vec<Known>>; 2],
 }
 
 impl Row {
-    /// Whether both are of one thread at one time.
+    /// Whether both rows are of the same thread at the same moment.
     pub(super) fn is_moment_of(&self, other: &Row) -> bool {
         (self.thread, self.stamp, self.copied) == (other.thread, other.stamp, other.copied)
     }
 
-    /// Whether it took in the access of `thread` at `stamp`.
+    /// Whether the row includes the access of `thread` at `stamp`.
     pub(super) fn covers(&self, thread: u32, stamp: u32) -> bool {
         let (warp, lane) = (warp_of(thread), lane_of(thread));
         let same_warp = warp == warp_of(self.thread);
@@ -43,7 +44,7 @@ impl Row {
 }
 
 impl Row {
-    /// It also takes in the bytes of a copy, which arrived at `stamp`.
+    /// The row that also includes the bytes of a copy, which arrived at `stamp`.
     pub(super) fn with_copy(self, stamp: u32) -> Row {
         Row { copied: Some(stamp), ..self }
     }

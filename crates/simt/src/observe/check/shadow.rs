@@ -1,4 +1,4 @@
-//! What is remembered of each word of memory: the last write, and up to two of the reads since.
+//! The shadow of memory: the last write to each word, and up to two of the reads since.
 
 use std::collections::HashMap;
 
@@ -7,21 +7,23 @@ use super::publish::Logs;
 use super::sites::{MAX_SITES, Site};
 use super::threads::warp_of;
 
-/// Words of a page of global shadow: 16 KiB of memory.
+/// How many words one page of global shadow covers: 16 KiB of memory.
 const PAGE: usize = 1 << 12;
 
-/// The last write and the reads since, in 16 bytes. A stamp of 0 stands for none.
+/// The last write to a word and the reads since, in 16 bytes. A stamp of 0 means that there is
+/// none.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cell {
     write_stamp: u32,
     read_stamp: u32,
-    /// Bits 0 to 9: thread; 10 to 21: site; 22 and 23: byte in the word.
+    /// Bits 0 to 9: the thread. Bits 10 to 21: the site. Bits 22 and 23: the byte in the word.
     write: u32,
-    /// Bits 0 to 9 and 10 to 19: threads, perhaps the same; 20 to 31: their sites' pair.
+    /// Bits 0 to 9 and 10 to 19: two threads, which may be the same. Bits 20 to 31: the pair of
+    /// their sites.
     read: u32,
 }
 
-/// Where in `write` the byte in the word of the reads is.
+/// The position in `write` of the reads' byte in the word.
 const READ_BYTE: u32 = 24;
 
 impl Cell {
@@ -54,22 +56,24 @@ pub(super) struct Earlier {
     pub(super) byte: u32,
 }
 
-/// The access at hand.
+/// The access that happens now.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Present {
     pub(super) site: u32,
     pub(super) info: Site,
-    /// Stamps from here up to the block's floor are ordered before it.
+    /// Accesses with stamps from this one up to the block's floor are ordered before the present
+    /// access.
     pub(super) settled_from: u32,
-    /// Stamps from here on are the block's own.
+    /// All stamps from this one on are the block's own.
     pub(super) own_from: u32,
-    /// What is older is nothing: shared shadow is reused by block after block.
+    /// Records with older stamps are void, because one block after another uses the same shared
+    /// shadow.
     pub(super) born: u32,
-    /// Whether it went to shared memory.
+    /// Whether the access goes to shared memory.
     pub(super) shared: bool,
 }
 
-/// What the conflicting accesses are to each other.
+/// How the threads of two conflicting accesses are related.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relation {
     SameWarp,
@@ -88,12 +92,12 @@ pub(super) struct Conflict {
     pub(super) relation: Relation,
 }
 
-/// Which stamps belong to which block: the first stamp of each run of one block's.
+/// Which stamps belong to which block: for each run of stamps of one block, the first stamp.
 #[derive(Debug, Default)]
 pub(super) struct Runs(Vec<(u32, u64)>);
 
 impl Runs {
-    /// A stamp of block `ticket`, larger than all before.
+    /// Adds a stamp of block `ticket`; it is larger than all stamps before.
     pub(super) fn push(&mut self, stamp: u32, ticket: u64) {
         if self.0.last().is_none_or(|(_, last)| *last != ticket) {
             self.0.push((stamp, ticket));
@@ -106,7 +110,8 @@ impl Runs {
     }
 }
 
-/// Pairs of sites that have read the same words; those of a site with itself are numbered as the sites.
+/// Pairs of sites that have read the same words. The pair of a site with itself has the site's
+/// number.
 #[derive(Debug)]
 pub(super) struct Pairs {
     all: Vec<(u32, u32)>,
@@ -118,7 +123,7 @@ impl Pairs {
         Pairs { all: (0..sites as u32).map(|site| (site, site)).collect(), known: HashMap::new() }
     }
 
-    /// The pair's number, unless there are too many.
+    /// The number of the pair; `None` if there are too many pairs.
     fn number(&mut self, pair: (u32, u32)) -> Option<u32> {
         if pair.0 == pair.1 {
             return Some(pair.0);
@@ -136,7 +141,7 @@ impl Pairs {
     }
 }
 
-/// What it takes to say whether accesses are ordered and what they were.
+/// The facts from which the detector decides whether accesses are ordered.
 #[derive(Debug)]
 pub(super) struct History {
     pub(super) sites: Vec<Site>,
@@ -146,7 +151,8 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Looks at an access of `thread` to a word, remembers it, and gives the earlier access that it conflicts with.
+    /// Looks at an access of `thread` to a word and remembers it. Returns an earlier access that
+    /// conflicts with it.
     #[inline(always)]
     pub(super) fn touch(
         &mut self,
@@ -177,8 +183,9 @@ impl History {
         conflict.map(|(earlier, ticket, relation)| Conflict { thread, word, earlier, ticket, relation })
     }
 
-    /// Whether a strong write follows a weak one of the same thread to the same bytes, and nothing that orders came
-    /// between: the weak one is in conflict with more, and stays.
+    /// Whether a strong write follows a weak write of the same thread to the same bytes, with
+    /// nothing between that orders. The weak write then stays in the record, because it conflicts
+    /// with more.
     fn adds_nothing(&self, cell: &Cell, present: &Present, now: u32, thread: u32, byte: u32) -> bool {
         if !present.info.is_strong() || cell.write_stamp != now || cell.write & 0x3ff != thread {
             return false;
@@ -218,14 +225,14 @@ impl History {
         conflict
     }
 
-    /// The last write of a word and the reads since: stamp, thread and site.
+    /// The stamp, thread and site of the last write to a word and of the reads since.
     pub(super) fn accesses(&self, cell: &Cell) -> impl Iterator<Item = (u32, u32, u32)> + use<> {
         let write = (cell.write_stamp, cell.write & 0x3ff, cell.write >> 10 & 0xfff);
         let reads = self.readers(cell).map(|read| (read.stamp, read.thread, read.site));
         [write, reads[0], reads[1]].into_iter().filter(|(stamp, ..)| *stamp != 0)
     }
 
-    /// The block that `stamp` is of, seen from the one at hand.
+    /// The block to which `stamp` belongs, seen from the block that runs.
     pub(super) fn owner(&self, order: &BlockOrder, stamp: u32) -> u64 {
         self.block_of(order, stamp)
     }
@@ -237,7 +244,8 @@ impl History {
         [(a, first), (b, second)].map(|(thread, site)| Earlier { stamp, thread, site, byte })
     }
 
-    /// A read that every later write must be ordered after. Two unordered ones are kept of one block, else the first.
+    /// Remembers a read, which every later write must follow in order. If one block reads, two
+    /// unordered reads are kept; otherwise only the first.
     fn remember_read(
         &mut self,
         order: &BlockOrder,
@@ -252,14 +260,15 @@ impl History {
             return;
         };
         let ticket = self.block_of(order, a.stamp);
-        // Whether others handed on what they knew is not asked here: it takes long, and reads are many.
+        // The logs are not asked whether the older read is known, because that takes long and there
+        // are many reads.
         let before = |read: Earlier| {
             let whom = (ticket, read.thread, read.stamp);
             (ticket == order.ticket && order.knows(thread, read.thread, read.stamp))
                 || order.lists(thread).flat_map(|list| list.iter()).any(|k| self.logs.publishes(order.ticket, k, whom))
         };
         let same_block = ticket == order.ticket;
-        // A weak read is in conflict with more than a strong one.
+        // A weak read conflicts with more accesses than a strong read, so it is kept.
         let weaker = |read: Earlier| {
             same_block
                 && read.thread == thread
@@ -276,7 +285,8 @@ impl History {
         if !same_block || byte != a.byte || a.thread == thread || b.thread == thread {
             return;
         }
-        // Rather one of each of two warps: a sync of one warp then does not hide the other.
+        // Reads of two different warps are preferred, because a sync of one warp then does not hide
+        // the other's read.
         let alone = a.thread == b.thread;
         if (alone || (warp_of(a.thread) == warp_of(b.thread) && warp_of(thread) != warp_of(a.thread)))
             && let Some(pair) = self.pairs.number((a.site, present.site))
@@ -300,7 +310,7 @@ impl History {
         self.logs.knows(order.ticket, &lists, (ticket, earlier.thread, earlier.stamp))
     }
 
-    /// Whether two accesses to a word are in conflict, and how they stand to each other.
+    /// How the threads of two accesses to a word are related, if the accesses conflict.
     fn conflict(
         &self,
         order: &BlockOrder,
@@ -326,7 +336,7 @@ impl History {
         if here.is_strong() && there.is_strong() {
             let include_each_other = relation != Relation::OtherBlock || (here.is_wide() && there.is_wide());
             let cover_each_other = here.is_as_wide_as(there);
-            // Volatile shared memory is how code that relies on lock step is written.
+            // Code that relies on lock step uses volatile shared memory.
             let lock_step =
                 present.shared && relation == Relation::SameWarp && here.is_volatile() && there.is_volatile();
             if include_each_other && cover_each_other && !lock_step {
@@ -337,8 +347,9 @@ impl History {
     }
 }
 
-/// [`History::touch`] for a whole warp whose lanes access neighbouring words, `1 << shift` each, if none of them was
-/// touched by others since the last barrier. Says whether that is so; if not, nothing has been done.
+/// [`History::touch`] for a whole warp whose lanes access neighbouring words, `1 << shift` words
+/// each, if no other thread has touched these words since the last barrier. Returns whether that is
+/// the case; if not, nothing has been recorded.
 #[inline]
 #[expect(clippy::needless_bitwise_bool, reason = "without branches the loop is vectorised")]
 pub(super) fn touch_row(
@@ -359,7 +370,8 @@ pub(super) fn touch_row(
         let own_read = (cell.read_stamp >= own_from) & (cell.read & 0xf_ffff == thread | thread << 10);
         free &= (settled(cell.write_stamp) | own_write) & (settled(cell.read_stamp) | own_read);
     }
-    // What a thread's own weak accesses are to its strong ones is looked at one by one.
+    // A weak access followed by a strong access of the same thread needs the slow path for each
+    // word.
     if !free || present.info.is_strong() {
         return false;
     }
@@ -375,12 +387,12 @@ pub(super) fn touch_row(
     true
 }
 
-/// The shadow of an allocation, page by page as it is touched.
+/// The shadow of an allocation. Pages are added when they are first touched.
 #[derive(Debug, Default)]
 pub(super) struct Pages(Vec<Box<[Cell]>>);
 
 impl Pages {
-    /// The cells of `count` words from `index` on, if they lie in one page.
+    /// The cells of `count` words from word `index` on, if they all lie in one page.
     #[inline]
     pub(super) fn row(&mut self, index: usize, count: usize, words: usize) -> Option<&mut [Cell]> {
         self.cell(index, words);

@@ -1,4 +1,4 @@
-//! The memory instructions of a kernel, numbered for the shadow's records.
+//! Sites: the memory instructions of a kernel, with numbers that fit the shadow's records.
 
 use crate::fault::Access;
 use crate::ir::layout::MBARRIER_BYTES;
@@ -7,15 +7,16 @@ use crate::ptx::ast::{self, Ordering, Scope};
 
 use super::known::is_wide;
 
-/// A site that is not watched: no access, a constant or parameter, or one too many.
+/// The site of an instruction that is not watched, because it does not access memory, accesses a
+/// constant or a parameter, or comes after [`MAX_SITES`] others.
 pub(super) const UNWATCHED: u16 = u16::MAX;
-/// Sites that a record has room for. Accesses at the sites beyond are not watched.
+/// How many sites the records can number. Accesses at further sites are not watched.
 pub(super) const MAX_SITES: usize = 1 << 12;
 
-/// Bytes in units of which bulk copies are watched.
+/// Bulk copies are watched in units of this many bytes.
 pub(super) const BULK: u32 = 16;
 
-/// The same without its acquiring.
+/// The ordering without its acquiring part.
 fn relaxed(ordering: Ordering) -> Ordering {
     ordering.scope().map_or(ordering, Ordering::Relaxed)
 }
@@ -25,14 +26,15 @@ fn relaxed(ordering: Ordering) -> Ordering {
 pub(super) struct Site {
     pub(super) pc: u32,
     pub(super) access: Access,
-    /// Bytes that each lane accesses.
+    /// How many bytes each lane accesses.
     pub(super) bytes: u32,
-    /// Bytes of one element of a vector: each is a memory operation of its own (PTX ISA, "Vector Data-types").
+    /// How many bytes one element of a vector has. Each element is a memory operation of its own
+    /// (PTX ISA, "Vector Data-types").
     width: u32,
     pub(super) ordering: Ordering,
-    /// Whether its scope reaches beyond the block.
+    /// Whether the scope of the access reaches beyond the block.
     wide: bool,
-    /// Whether it is an end of an asynchronous copy.
+    /// Whether the site is one end of an asynchronous copy.
     pub(super) copies: bool,
 }
 
@@ -41,8 +43,9 @@ impl Site {
         self.ordering != Ordering::Weak
     }
 
-    /// Whether two strong accesses of the two sites that meet cover the same bytes, element by element: if they overlap in
-    /// part they race, however strong they are (PTX ISA, "Morally Strong Operations").
+    /// Whether two strong accesses at the two sites cover the same bytes if they overlap, element
+    /// by element. Accesses that overlap only in part race, however strong they are (PTX ISA,
+    /// "Morally Strong Operations").
     pub(super) fn is_as_wide_as(self, other: Site) -> bool {
         self.width == other.width
     }
@@ -59,7 +62,7 @@ impl Site {
         self.access != Access::Read
     }
 
-    /// The bytes of a word that an access with offset `offset` in it covers.
+    /// The bytes of a word that an access covers, if the access begins at `offset` in the word.
     pub(super) fn bytes_of_word(self, offset: u32) -> u32 {
         0xf >> (4 - self.bytes.min(4)) << offset
     }
@@ -68,8 +71,8 @@ impl Site {
 /// The sites of a kernel.
 #[derive(Debug)]
 pub(super) struct Sites {
-    /// By program counter: a number, or [`UNWATCHED`]. A copy has the site of its writes here and that of its reads after
-    /// it.
+    /// By program counter: the number of the site, or [`UNWATCHED`]. For a copy this is the site of
+    /// its writes, and the next number is the site of its reads.
     pub(super) of: Vec<u16>,
     pub(super) all: Vec<Site>,
 }
@@ -83,7 +86,8 @@ impl Sites {
                 Op::Load(load) => (Access::Read, load.width * load.targets.len() as u32, load.ordering, false),
                 Op::Store(store) => (Access::Write, store.width * store.sources.len() as u32, store.ordering, false),
                 Op::Atomic(atomic) => (Access::Atomic, atomic.ty.size(), atomic.ordering, false),
-                // A wait's acquiring is told apart: only a complete phase releases.
+                // The acquiring part of a wait is handled separately, because only a complete phase
+                // releases.
                 Op::TryWait(wait) => (Access::Read, MBARRIER_BYTES, relaxed(wait.ordering), false),
                 Op::Async(op) => match &**op {
                     Async::TestWait(wait) => (Access::Read, MBARRIER_BYTES, relaxed(wait.ordering), false),
@@ -105,7 +109,8 @@ impl Sites {
             if number + usize::from(copies) >= MAX_SITES {
                 return UNWATCHED;
             }
-            // mbarriers order blocks of a cluster by their default scope, that of the block, as everybody writes them.
+            // mbarriers count as ordering the blocks of a cluster even with their default scope,
+            // which is the block's, because all programs write them that way.
             let met = clusters && matches!(inst.op, Op::TryWait(_) | Op::Async(_));
             let wide = ordering.scope().is_some_and(|scope| met || is_wide(scope, clusters));
             let width = match &inst.op {

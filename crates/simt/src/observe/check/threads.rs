@@ -1,8 +1,8 @@
-//! Threads of a block by number: their warps and lanes.
+//! The warps and lanes of a block's threads.
 
 use crate::registers::LANES;
 
-/// Warps of a block, at most.
+/// A block has at most this many warps.
 pub(super) const WARPS: usize = 32;
 
 pub(super) const fn warp_of(thread: u32) -> usize {

@@ -1,4 +1,4 @@
-//! Accesses to memory, as the interpreter tells of them: through the shadow, the logs and what has been written.
+//! Accesses to memory: each goes through the shadow, the logs and the record of written bytes.
 
 use super::detector::{Check, Shared};
 use super::findings::Unwritten;
@@ -15,13 +15,13 @@ use crate::fault::Access;
 use crate::ir::Space;
 use crate::registers::LANES;
 
-/// Whose memory an access goes to.
+/// The owner of the memory that is accessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Home {
     Global,
-    /// Shared memory of the block at hand.
+    /// Shared memory of the block that runs.
     Own,
-    /// Shared memory of another block.
+    /// Shared memory of the block with this linear index.
     Peer(u64),
 }
 
@@ -44,10 +44,11 @@ impl Home {
 }
 
 impl Check {
-    /// What an access of the block at hand at a site is.
+    /// The facts about an access at a site by the block that runs.
     pub(super) fn present(&self, site: u16, home: Home) -> Present {
         let block = self.block.as_ref().expect("a block runs whenever something is observed");
-        // In a cluster other blocks leave their marks in a block's shared shadow, which begins empty.
+        // In a cluster, other blocks write records into a block's shared shadow, so the shadow is
+        // emptied before each block.
         let (settled_from, own_from, born) = match home {
             Home::Own if !self.clusters => (0, block.first, block.first),
             _ => (block.order.run_start, block.order.run_start, 0),
@@ -56,7 +57,7 @@ impl Check {
         Present { site: u32::from(site), info, settled_from, own_from, born, shared: home.is_shared() }
     }
 
-    /// Looks at the lanes of `mask`.
+    /// Watches the accesses of the lanes of `mask`.
     pub(super) fn touch(&mut self, env: &Env<'_>, at: At, request: &Request, mask: u32) {
         let site = self.site_of[at.pc as usize];
         if site == UNWATCHED || self.exhausted() {
@@ -114,7 +115,7 @@ impl Check {
                     });
                 }
             } else {
-                // The lanes lie in several allocations: one after another.
+                // The lanes access several allocations, so each lane is watched alone.
                 for lane in lanes(mask) {
                     let address = request.addresses[lane as usize];
                     let one = Request { addresses: [address; LANES], mask: 1 << lane, ..*request };
@@ -139,7 +140,7 @@ impl Check {
         }
     }
 
-    /// Follows a strong access in the logs.
+    /// Follows a strong access through the logs.
     fn publish(&mut self, thread: u32, info: Site, address: u64, home: Home) {
         let Check { block, others, history, heads, .. } = self;
         let order = &mut block.as_mut().expect("a block runs whenever something is observed").order;
@@ -197,7 +198,8 @@ impl Check {
     }
 }
 
-/// Looks up what a request reads, and takes note of what it writes.
+/// Looks up whether the bytes that a request reads were written, and marks the bytes that it
+/// writes.
 #[inline]
 fn note_written(written: &Written, request: &Request, info: Site, base: u64, unwritten: &mut Unwritten) {
     let bytes = request.total as usize;
@@ -224,7 +226,7 @@ fn note_written(written: &Written, request: &Request, info: Site, base: u64, unw
     }
 }
 
-/// Neighbouring words that a whole warp accesses, `1 << shift` by each lane.
+/// Neighbouring words that a whole warp accesses; each lane accesses `1 << shift` of them.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     /// The first address.
@@ -233,7 +235,7 @@ struct Row {
     shift: u32,
 }
 
-/// The row that a request is, if it is one.
+/// The request as a row of neighbouring words, if it has that form.
 #[inline]
 fn row(request: &Request, mask: u32) -> Option<Row> {
     let Request { addresses, total, .. } = request;
@@ -246,7 +248,8 @@ fn row(request: &Request, mask: u32) -> Option<Row> {
     (strays == 0).then(|| Row { start, words: words * LANES, shift: words.ilog2() })
 }
 
-/// Calls `each` with lane, word and byte in the word for all that the lanes of `mask` access.
+/// Calls `each` for each word that a lane of `mask` accesses, with the lane, the word and the byte
+/// in the word.
 #[inline(always)]
 fn for_words(request: &Request, mask: u32, base: u64, mut each: impl FnMut(u32, usize, u32)) {
     let words = (request.total as usize / 4).max(1);

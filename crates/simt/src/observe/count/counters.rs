@@ -1,4 +1,4 @@
-//! What is counted, and under which names.
+//! The counters and their names.
 
 use std::ops::AddAssign;
 
@@ -26,7 +26,7 @@ macro_rules! counters {
     };
 }
 
-/// Names of nested counters.
+/// The names of nested counters.
 trait Entries {
     fn push(&self, name: &str, entries: &mut Vec<(String, u64)>);
 }
@@ -44,11 +44,11 @@ fn join(outer: &str, inner: &str) -> String {
 counters! {
     /// Accesses to device memory of one kind.
     Traffic {
-        /// Warp instructions with a lane that took part.
+        /// Warp instructions in which at least one lane took part.
         requests: u64,
         /// Sectors of 32 bytes.
         sectors: u64,
-        /// Bytes that the lanes asked for.
+        /// Bytes that the lanes accessed.
         bytes: u64,
     }
 }
@@ -70,13 +70,13 @@ counters! {
 counters! {
     /// Accesses to shared memory of one kind.
     Banks {
-        /// Warp instructions with a lane that took part.
+        /// Warp instructions in which at least one lane took part.
         requests: u64,
-        /// Times that the banks were asked.
+        /// Wavefronts: how often the banks served a part of an access.
         wavefronts: u64,
         /// Wavefronts beyond those that an access without conflicts would take.
         bank_conflicts: u64,
-        /// Bytes that the lanes asked for.
+        /// Bytes that the lanes accessed.
         bytes: u64,
     }
 }
@@ -96,9 +96,9 @@ counters! {
 counters! {
     /// Accesses to a space whose traffic is not modelled.
     Requests {
-        /// Warp instructions with a lane that took part.
+        /// Warp instructions in which at least one lane took part.
         requests: u64,
-        /// Bytes that the lanes asked for.
+        /// Bytes that the lanes accessed.
         bytes: u64,
     }
 }
@@ -114,8 +114,8 @@ counters! {
 }
 
 counters! {
-    /// What the blocks of a cluster do with each other. Hardware sends it from multiprocessor to multiprocessor, and
-    /// what that takes is not modelled.
+    /// What the blocks of a cluster do with each other. Hardware sends these accesses from one
+    /// multiprocessor to another; the cost of that is not modelled.
     Cluster {
         /// `barrier.cluster.arrive` and `barrier.cluster.wait`, by warps.
         barriers: u64,
@@ -129,12 +129,13 @@ counters! {
 }
 
 counters! {
-    /// Asynchronous copies, each begun by one thread. What they read and write is counted nowhere else: bulk copies do not
-    /// pass through the pipes whose requests and sectors hardware counts as global and shared accesses.
+    /// Asynchronous copies, each begun by one thread. Their reads and writes are counted nowhere
+    /// else, because bulk copies do not pass through the pipes whose requests and sectors hardware
+    /// counts as global and shared accesses.
     Copies {
-        /// Copies that were begun.
+        /// Copies that have begun.
         copies: u64,
-        /// Bytes at their destinations.
+        /// Bytes at the destinations of the copies.
         bytes: u64,
     }
 }
@@ -142,20 +143,21 @@ counters! {
 counters! {
     /// Barriers in shared memory.
     Mbarriers {
-        /// `mbarrier` instructions, by warps; a wait once it is over.
+        /// `mbarrier` instructions, by warps; a wait is counted when it is over.
         operations: u64,
     }
 }
 
 counters! {
-    /// What a launch, or one of its instructions, did.
+    /// The counters of a launch, or of one of its instructions.
     ///
-    /// Requests, sectors, wavefronts and bank conflicts are what the hardware counts too. All other figures are those
-    /// of the PTX as written: ptxas may unroll, predicate, merge or remove what they count.
+    /// Hardware counts requests, sectors, wavefronts and bank conflicts in the same way. All other
+    /// figures are those of the PTX as written: ptxas may unroll, predicate, merge or remove the
+    /// instructions.
     Counters {
         /// Instructions of warps.
         warp_instructions: u64,
-        /// Instructions of threads: for each warp instruction the lanes that took part.
+        /// Instructions of threads: each warp instruction counts once for each lane that took part.
         thread_instructions: u64,
         /// `bra` and `brx`, by warps.
         branches: u64,
@@ -191,7 +193,7 @@ counters! {
 }
 
 impl Counters {
-    /// All figures under their names, such as `global.load.sectors`, in a fixed order.
+    /// All figures with their names, such as `global.load.sectors`, in a fixed order.
     ///
     /// ```
     /// let entries = simt::Counters::default().entries();
@@ -204,7 +206,7 @@ impl Counters {
         entries
     }
 
-    /// The share of lanes that took part in instructions, from 0 to 1; `None` where nothing ran.
+    /// The share of lanes that took part in instructions, from 0 to 1; `None` if nothing ran.
     pub fn lane_efficiency(&self) -> Option<f64> {
         let lanes = self.warp_instructions * LANES as u64;
         (lanes > 0).then(|| self.thread_instructions as f64 / lanes as f64)
@@ -215,7 +217,7 @@ impl Counters {
         self.global.atomic.requests + self.global.reduction.requests + self.shared.atomic.requests
     }
 
-    /// Bytes that device memory moved: all sectors.
+    /// Bytes that device memory moved, which are all sectors.
     pub fn bytes_moved(&self) -> u64 {
         let Global { load, store, atomic, reduction } = self.global;
         32 * (load.sectors + store.sectors + atomic.sectors + reduction.sectors)

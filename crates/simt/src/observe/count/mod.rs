@@ -1,4 +1,4 @@
-//! Counting: what a launch did, as a whole and instruction by instruction.
+//! Counts: how often a launch did what, as a whole and for each instruction.
 
 mod counters;
 
@@ -18,36 +18,39 @@ use crate::module::Kernel;
 use crate::observe::hardware::Service;
 use crate::ptx::ast::{self, Frame};
 
-/// What a launch did.
+/// The counts of a launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
     /// The kernel's name.
     pub kernel: String,
-    /// The whole launch.
+    /// The counters of the whole launch.
     pub counters: Counters,
-    /// Its instructions, in the order of the PTX text. One that was inlined at several places stands here once.
+    /// The kernel's instructions, in the order of the PTX text. An instruction that was inlined at
+    /// several places is listed once.
     pub instructions: Vec<InstructionCounters>,
 }
 
-/// What one PTX instruction did in a launch.
+/// The counts of one PTX instruction in a launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstructionCounters {
-    /// Its line in the PTX text, from 1.
+    /// The line of the instruction in the PTX text, from 1.
     pub line: u32,
-    /// As written.
+    /// The instruction as written.
     pub text: String,
-    /// The source that it was compiled from, innermost first; empty where the PTX does not say.
+    /// The source lines from which the instruction was compiled, innermost first; empty if the PTX
+    /// does not tell them.
     pub frames: Vec<Frame>,
-    /// Its share of the launch's counters.
+    /// The instruction's share of the launch's counters.
     pub counters: Counters,
 }
 
-/// Runs a kernel to its end and counts what it does. The counters do not depend on the number of workers, as long as
-/// the kernel itself does the same whatever the order of its blocks; a cooperative launch is counted on one worker. How
-/// often a block of another launch polls what a later or slower one writes does depend on it: ask for one worker there.
+/// Runs a kernel to its end and counts what it does. The counters do not depend on the number of
+/// workers, as long as the kernel does the same whatever the order of its blocks; a cooperative
+/// launch is counted on one worker. In another launch, the number of times that a block polls for a
+/// later or slower block does depend on the workers: ask for one worker there.
 ///
 /// # Errors
-/// Those of [`launch`](crate::launch()).
+/// The errors of [`launch`](crate::launch()).
 ///
 /// ```
 /// use simt::{Arg, LaunchConfig, Memory, Module, count};
@@ -81,7 +84,7 @@ pub struct InstructionCounters {
 /// ```
 pub fn count(kernel: &Kernel, config: &LaunchConfig, args: &[Arg], memory: &Memory) -> Result<Profile, LaunchError> {
     let program = kernel.program();
-    // How often a loop that waits for another block goes round depends on the workers.
+    // The number of rounds of a loop that waits for another block depends on the workers.
     let workers =
         if config.cooperative { config.workers.map(|workers| workers.min(1)).or(Some(1)) } else { config.workers };
     let config = &LaunchConfig { workers, ..*config };
@@ -98,7 +101,7 @@ pub fn count(kernel: &Kernel, config: &LaunchConfig, args: &[Arg], memory: &Memo
     Ok(profile(kernel, &tallies))
 }
 
-/// Counts of one lowered instruction, of whatever kind it is.
+/// The counts of one lowered instruction, whatever its kind.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
     executions: u64,
@@ -106,9 +109,9 @@ struct Tally {
     divergent: u64,
     global: Traffic,
     shared: Banks,
-    /// Local memory and parameters.
+    /// Accesses to local memory and parameters.
     other: Requests,
-    /// Shared memory of other blocks.
+    /// Accesses to the shared memory of other blocks.
     peer: Requests,
     copies: Copies,
 }
@@ -126,10 +129,10 @@ impl Tally {
     }
 }
 
-/// Counts for one worker.
+/// The observer that counts for one worker.
 #[derive(Debug)]
 struct Count {
-    /// By program counter.
+    /// The counts of each instruction, by program counter.
     tallies: Vec<Tally>,
 }
 
@@ -175,7 +178,7 @@ impl Observer for Count {
     }
 }
 
-/// Sums up what the lowered instructions did, by the PTX instructions they came from.
+/// Sums the counts of the lowered instructions for each PTX instruction from which they came.
 fn profile(kernel: &Kernel, tallies: &[Tally]) -> Profile {
     let program = kernel.program();
     let mut instructions: BTreeMap<u32, (Place, Counters)> = BTreeMap::new();
@@ -199,12 +202,12 @@ fn profile(kernel: &Kernel, tallies: &[Tally]) -> Profile {
     Profile { kernel: kernel.name().to_owned(), counters: sum, instructions }
 }
 
-/// What a tally means for an instruction of its kind.
+/// The counters that a tally stands for, given the kind of the instruction.
 fn counters_of(op: &Op, tally: &Tally) -> Counters {
     let mut counters = Counters::default();
     let Tally { executions, divergent, global, shared, other, peer, copies, .. } = *tally;
     match op {
-        // What calls and returns became are no branches of the PTX text.
+        // Branches that were calls and returns in the PTX text do not count as branches.
         Op::Bra { written: false, .. } => {}
         Op::Bra { .. } | Op::BrxIdx { .. } => {
             counters.branches = executions;
