@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Three dimensions of a grid or a block, or a position in one.
+/// The three dimensions of a grid or a block, or a position in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names say it all")]
 pub struct Dim3 {
@@ -17,12 +17,12 @@ impl Dim3 {
         Dim3 { x, y, z }
     }
 
-    /// How many points it spans.
+    /// How many positions there are: the product of the dimensions.
     pub const fn count(self) -> u128 {
         self.x as u128 * self.y as u128 * self.z as u128
     }
 
-    /// The position of linear index `index`, x fastest.
+    /// The position of linear index `index`; x varies fastest.
     pub(crate) const fn position(self, index: u64) -> Dim3 {
         let (x, y) = (self.x as u64, self.y as u64);
         Dim3 { x: (index % x) as u32, y: (index / x % y) as u32, z: (index / x / y) as u32 }

@@ -14,7 +14,7 @@ use crate::ptx::{self, ast};
 /// What the kernels of a module share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    /// Tells modules apart in [`Memory`](crate::Memory).
+    /// The number by which [`Memory`](crate::Memory) tells modules apart.
     pub(crate) id: u64,
     name: String,
     source: Arc<str>,
@@ -31,15 +31,17 @@ pub struct Module {
 }
 
 impl Module {
-    /// Parses, validates and lowers PTX. `name` is what messages call it, usually the file's name.
+    /// Parses, validates and lowers a PTX text. `name` is the module's name in messages, usually
+    /// the file's name.
     ///
     /// # Errors
-    /// [`LoadError`], with the line and the instruction, for everything that is not known.
+    /// [`LoadError`], with the line and the instruction, for everything that the parser or the
+    /// simulator does not know.
     pub fn from_ptx(name: &str, text: &str) -> Result<Module, LoadError> {
         Module::from_ast(&ptx::parse(name, text)?)
     }
 
-    /// [`Module::from_ptx`] of a file's bytes.
+    /// Parses, validates and lowers the bytes of a PTX file, as [`Module::from_ptx`] does.
     ///
     /// ```
     /// let error = simt::Module::from_bytes("elf.ptx", b"\x7fELF\x02\x01\x01\xff").unwrap_err();
@@ -47,7 +49,7 @@ impl Module {
     /// ```
     ///
     /// # Errors
-    /// [`LoadError`]; [`LoadError::Syntax`] for bytes that are not UTF-8.
+    /// [`LoadError`]. Bytes that are not UTF-8 are a [`LoadError::Syntax`].
     pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Module, LoadError> {
         Module::from_ptx(name, ptx::decode(name, bytes)?)
     }
@@ -55,7 +57,8 @@ impl Module {
     /// Lowers a parsed module.
     ///
     /// # Errors
-    /// [`LoadError::Unsupported`]
+    /// [`LoadError::Unsupported`], with the line and the instruction, for everything that the
+    /// simulator does not know.
     pub fn from_ast(module: &ast::Module) -> Result<Module, LoadError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let shared = Arc::new(Shared {
@@ -85,17 +88,17 @@ impl Module {
         Ok(Module { shared, kernels })
     }
 
-    /// The name it was loaded under.
+    /// The name under which the module was loaded.
     pub fn name(&self) -> &str {
         &self.shared.name
     }
 
-    /// Its kernels, in the text's order.
+    /// The kernels of the module, in the order of the text.
     pub fn kernels(&self) -> &[Kernel] {
         &self.kernels
     }
 
-    /// The kernel of this name.
+    /// The kernel of this name; `None` if the module has no such kernel.
     pub fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.kernels.iter().find(|kernel| kernel.name() == name)
     }
@@ -116,37 +119,38 @@ struct KernelData {
 pub struct Kernel(Arc<KernelData>);
 
 impl Kernel {
-    /// What it shares with the other kernels of its module.
+    /// What the kernel shares with the other kernels of its module.
     pub(crate) fn module(&self) -> &Shared {
         &self.0.module
     }
 
-    /// Its name.
+    /// The name of the kernel.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// The name of the module it is from.
+    /// The name of the kernel's module.
     pub fn module_name(&self) -> &str {
         &self.0.module.name
     }
 
-    /// Its parameters, in order.
+    /// The parameters of the kernel, in order.
     pub fn params(&self) -> &[Param] {
         &self.0.params
     }
 
-    /// Bytes of shared memory that its own `.shared` variables take in each block.
+    /// How many bytes of shared memory the kernel's own `.shared` variables take in each block.
     pub fn static_shared_bytes(&self) -> u32 {
         self.0.program.static_shared
     }
 
-    /// Whether it names dynamic shared memory, whose size comes with the launch.
+    /// Whether the kernel uses dynamic shared memory, whose size comes with the launch.
     pub fn uses_dynamic_shared(&self) -> bool {
         self.0.uses_dynamic_shared
     }
 
-    /// Most threads a block may have by its `.maxntid` or `.reqntid`, if it has one.
+    /// The greatest number of threads that the kernel's `.maxntid` or `.reqntid` allows in a block;
+    /// `None` if the kernel has neither.
     pub fn max_threads_per_block(&self) -> Option<u32> {
         let limits = &self.0.limits;
         limits.required_threads.or(limits.max_threads).map(|n| n.iter().product())
@@ -156,7 +160,7 @@ impl Kernel {
         &self.0.limits
     }
 
-    /// Whether its directives say that it is launched in clusters.
+    /// Whether the kernel's directives require a launch in clusters.
     pub(crate) fn wants_cluster(&self) -> bool {
         self.0.limits.explicit_cluster || self.0.limits.required_cluster.is_some()
     }
@@ -165,7 +169,7 @@ impl Kernel {
         &self.0.program
     }
 
-    /// The rule of the kernel's directives that `block` breaks.
+    /// The rule of the kernel's directives that `block` breaks, in words; `None` if there is none.
     pub(crate) fn refuses_block(&self, block: Dim3) -> Option<String> {
         let limits = &self.0.limits;
         if let Some([x, y, z]) = limits.required_threads {
@@ -177,13 +181,13 @@ impl Kernel {
         (block.count() > most).then(|| format!("blocks of at most {most} threads"))
     }
 
-    /// The text and line of a place in this kernel's module.
+    /// The text at a place of this kernel's module, in one line.
     pub(crate) fn text(&self, place: Place) -> String {
         let text = self.0.module.source.get(place.start as usize..place.end as usize).unwrap_or_default();
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// The source that a place was compiled from.
+    /// The source lines from which a place was compiled, innermost first.
     pub(crate) fn frames(&self, place: Place) -> Vec<Frame> {
         let Shared { files, locations, .. } = &*self.0.module;
         place.location.map_or_else(Vec::new, |location| ast::frames(files, locations, location))

@@ -11,22 +11,22 @@ use crate::random::SplitMix64;
 /// What a buffer holds before the kernel runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fill {
-    /// Nothing: it is allocated and not written.
+    /// Nothing: the buffer is allocated and not written.
     Uninitialised,
     /// Zeros.
     Zero,
     /// 0, 1, 2, …
     Iota,
-    /// Random values by this seed.
+    /// Random values of this seed.
     Random(u64),
-    /// A file's bytes.
+    /// The bytes of a file.
     File(PathBuf),
 }
 
 impl FromStr for Fill {
     type Err = ArgError;
 
-    /// Reads what stands after `=`.
+    /// Reads the text after `=`.
     fn from_str(text: &str) -> Result<Fill, ArgError> {
         let unknown = || ArgError::Fill { fill: text.to_owned() };
         Ok(match text {
@@ -54,7 +54,7 @@ impl BufferSpec {
     /// A buffer of `len` values.
     ///
     /// # Errors
-    /// [`ArgError::Len`] for none, and for more than addresses can hold.
+    /// [`ArgError::Len`] for a length of 0, and for a length beyond what addresses can hold.
     pub fn new(element: ScalarType, len: u64, fill: Fill) -> Result<BufferSpec, ArgError> {
         let most = i64::MAX as u64 / element.size();
         if !(1..=most).contains(&len) {
@@ -63,28 +63,28 @@ impl BufferSpec {
         Ok(BufferSpec { element, len, fill })
     }
 
-    /// The type of its values.
+    /// The type of the buffer's values.
     pub fn element(&self) -> ScalarType {
         self.element
     }
 
-    /// How many values it has, at least 1.
+    /// How many values the buffer has, at least 1.
     #[expect(clippy::len_without_is_empty, reason = "no buffer is empty")]
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Its size in bytes.
+    /// The size of the buffer in bytes.
     pub fn size(&self) -> u64 {
         self.len * self.element.size()
     }
 
-    /// How it is filled.
+    /// How the buffer is filled.
     pub fn fill(&self) -> &Fill {
         &self.fill
     }
 
-    /// The bytes it begins with, little-endian; `None` if nothing is to be written.
+    /// The bytes with which the buffer begins, little-endian; `None` if nothing is written.
     ///
     /// # Errors
     /// A file that cannot be read or does not have [`size`](BufferSpec::size) bytes.
@@ -99,7 +99,7 @@ impl BufferSpec {
             }
             Fill::File(file) => {
                 let failed = |cause| ArgError::File { file: file.clone(), cause };
-                // Asked first, so that a file far too large is not read.
+                // The size is compared first, so that a file that is far too large is not read.
                 let has = fs::metadata(file).map_err(failed)?.len();
                 let takes = self.size();
                 if has != takes {
@@ -110,7 +110,7 @@ impl BufferSpec {
         })
     }
 
-    /// The bytes of values that each stand in the first bytes of eight.
+    /// The bytes of values, each of which is in the first of eight bytes.
     fn values(&self, values: impl Iterator<Item = [u8; 8]>) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.size() as usize);
         for value in values {
@@ -123,7 +123,7 @@ impl BufferSpec {
 impl FromStr for BufferSpec {
     type Err = ArgError;
 
-    /// Reads what stands after `buffer:`.
+    /// Reads the text after `buffer:`.
     fn from_str(text: &str) -> Result<BufferSpec, ArgError> {
         let (shape, fill) = match text.split_once('=') {
             Some((shape, fill)) => (shape, fill.parse()?),

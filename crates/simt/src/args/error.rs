@@ -8,11 +8,11 @@ use thiserror::Error;
 use super::scalar::ScalarType;
 use crate::exec::memory::MemoryError;
 
-/// Why a description was not understood, or could not be followed.
+/// The reason for which a description was not understood or could not be followed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ArgError {
-    /// It does not begin with a kind of argument.
+    /// The description does not begin with a kind of argument.
     #[error("`{text}` is not an argument: it must begin with buffer:, ptr:, bytes: or a type ({})", ScalarType::list())]
     Kind {
         /// The description.
@@ -43,13 +43,13 @@ pub enum ArgError {
     Len {
         /// The length.
         len: String,
-        /// The greatest that addresses can hold.
+        /// The greatest length that addresses can hold.
         most: u64,
     },
     /// An unknown way to fill a buffer.
     #[error("`={fill}` does not fill a buffer: write =zero, =iota, =random, =random:SEED or =@FILE")]
     Fill {
-        /// What came after `=`.
+        /// The text after `=`.
         fill: String,
     },
     /// A file that cannot be read.
@@ -57,7 +57,7 @@ pub enum ArgError {
     File {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The reason.
         cause: io::Error,
     },
     /// A file that does not fit its buffer.
@@ -65,12 +65,12 @@ pub enum ArgError {
     FileSize {
         /// The file.
         file: PathBuf,
-        /// Its size in bytes.
+        /// The size of the file in bytes.
         has: u64,
         /// The buffer's size in bytes.
         takes: u64,
     },
-    /// A buffer that found no place.
+    /// Device memory has no space for a buffer.
     #[error(transparent)]
     Memory(#[from] MemoryError),
 }

@@ -13,9 +13,10 @@
 //!
 //! Types are `u8`, `u16`, `u32`, `u64`, `i8`, `i16`, `i32`, `i64`, `f16`, `bf16`, `f32` and `f64`.
 //!
-//! Random values come from SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014),
-//! one draw for each, so that they are the same everywhere and for good: integers are its low bits, `f16`, `bf16`, `f32`
-//! and `f64` its top 11, 8, 24 and 53 bits as a fraction in [0, 1).
+//! Random values come from SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
+//! generators", 2014), with one draw for each value, so that they are the same on every machine and
+//! in every version. Integers are the low bits of a draw; `f16`, `bf16`, `f32` and `f64` are its
+//! top 11, 8, 24 and 53 bits as a fraction in [0, 1).
 //!
 //! ```
 //! use simt::{Arg, Memory, args::ArgSpec};
@@ -48,7 +49,7 @@ use crate::exec::launch::Arg;
 use crate::exec::memory::Memory;
 use scalar::integer;
 
-/// An argument as it was described: a value, or a buffer to be made.
+/// The description of an argument: a value, or a buffer to be made.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ArgSpec {
     /// A value, an address or a structure.
@@ -58,10 +59,10 @@ pub enum ArgSpec {
 }
 
 impl ArgSpec {
-    /// Makes the buffer, if it is one, and returns what the kernel gets.
+    /// Makes the buffer, if the argument is one, and returns the argument for the kernel.
     ///
     /// # Errors
-    /// No memory for the buffer, or a file that cannot fill it.
+    /// The memory has no space for the buffer, or a file cannot fill it.
     pub fn place(&self, memory: &Memory) -> Result<Arg, ArgError> {
         match self {
             ArgSpec::Value(arg) => Ok(arg.clone()),
@@ -217,7 +218,8 @@ mod tests {
 
     #[test]
     fn random_values_are_splitmix64s() {
-        // The generator's first outputs for seed 1234567, as its reference implementation gives them.
+        // The generator's first outputs for seed 1234567, as its reference implementation gives
+        // them.
         let expected: [u64; 3] = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
         let wide = initial("buffer:u64:3=random:1234567");
         assert_eq!(wide, expected.map(u64::to_le_bytes).concat());

@@ -1,4 +1,4 @@
-//! The types of values, and the values that texts, counts and random bits make of them.
+//! The types of values, and how values are made from texts, indices and random bits.
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,13 +26,13 @@ pub enum ScalarType {
 }
 
 impl ScalarType {
-    /// All of them.
+    /// All types.
     pub const ALL: [ScalarType; 12] = {
         use ScalarType::{BF16, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
         [U8, U16, U32, U64, I8, I16, I32, I64, F16, BF16, F32, F64]
     };
 
-    /// As descriptions spell it.
+    /// The name of the type in descriptions.
     pub const fn name(self) -> &'static str {
         match self {
             ScalarType::U8 => "u8",
@@ -50,7 +50,7 @@ impl ScalarType {
         }
     }
 
-    /// Bytes of one value.
+    /// The size of one value in bytes.
     pub const fn size(self) -> u64 {
         match self {
             ScalarType::U8 | ScalarType::I8 => 1,
@@ -101,7 +101,7 @@ impl ScalarType {
 
     /// The bytes of a value made from 64 random bits.
     pub(super) fn random(self, bits: u64) -> [u8; 8] {
-        // As many bits as the type's significand has, so that nothing is rounded.
+        // The fraction has as many bits as the type's significand, so that nothing is rounded.
         let fraction = |digits: u32| (bits >> (64 - digits)) as f64 / (1u64 << digits) as f64;
         match self {
             ScalarType::F16 => widen(f16::from_f64(fraction(11)).to_bits()),
@@ -122,7 +122,7 @@ impl fmt::Display for ScalarType {
 /// An integer in decimal, or in hexadecimal after `0x`.
 pub(super) fn integer<T: TryFrom<i128>>(text: &str) -> Option<T> {
     let value = match text.strip_prefix("0x") {
-        // `from_str_radix` would take a sign here.
+        // A sign is refused, which `from_str_radix` would accept here.
         Some(digits) if digits.starts_with(|c: char| c.is_ascii_hexdigit()) => i128::from_str_radix(digits, 16).ok()?,
         Some(_) => return None,
         None => text.parse().ok()?,

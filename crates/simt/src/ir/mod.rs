@@ -1,4 +1,5 @@
-//! What the interpreter executes: a flat list of instructions over numbered registers, with calls inlined.
+//! The code that the interpreter executes: a flat list of instructions on numbered registers, with
+//! all calls inlined.
 
 pub(crate) mod layout;
 pub(crate) mod param;
@@ -14,22 +15,22 @@ use crate::registers::{AluFn, Operands};
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) code: Vec<Inst>,
-    /// For each instruction where it comes from: a span's byte range and line.
+    /// The place in the PTX text of each instruction.
     pub(crate) places: Vec<Place>,
-    /// Sizes of the register files.
+    /// The sizes of the register files.
     pub(crate) words: usize,
     pub(crate) doubles: usize,
     pub(crate) predicates: usize,
-    /// Registers that nothing writes and their values.
+    /// The registers that nothing writes, and their values.
     pub(crate) word_values: Vec<(u32, Init)>,
     pub(crate) double_values: Vec<(u32, Init)>,
-    /// Registers that a lane may read before it writes them: they begin as zero in each block.
+    /// The registers that a lane may read before it writes them. They begin as zero in each block.
     pub(crate) zeroed_words: Vec<u32>,
     pub(crate) zeroed_doubles: Vec<u32>,
     pub(crate) zeroed_predicates: Vec<u32>,
     /// Bytes of statically sized shared memory.
     pub(crate) static_shared: u32,
-    /// Where dynamic shared memory begins, after it.
+    /// The offset of dynamic shared memory, after the static part.
     pub(crate) dynamic_base: u32,
     /// Bytes of local memory of each thread.
     pub(crate) local: u32,
@@ -38,12 +39,12 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Whether it reads what the driver tells its own code in `%envreg`.
+    /// Whether the kernel reads `%envreg`, in which the driver passes values to its own code.
     pub(crate) fn reads_environment(&self) -> bool {
         self.word_values.iter().any(|(_, init)| matches!(init, Init::Special(SpecialReg::EnvReg(_))))
     }
 
-    /// From one thread's local memory to the next one's, in bytes.
+    /// The distance between the local memories of two neighbouring threads in bytes.
     pub(crate) fn local_stride(&self) -> usize {
         self.local.next_multiple_of(16) as usize
     }
@@ -55,9 +56,10 @@ pub(crate) struct Place {
     pub(crate) start: u32,
     pub(crate) end: u32,
     pub(crate) line: u32,
-    /// The source that the PTX was compiled from.
+    /// The source line from which the PTX was compiled.
     pub(crate) location: Option<LocationId>,
-    /// Whether this is the first of what its PTX instruction became: the one that stands for it in counts.
+    /// Whether this is the first of the instructions to which its PTX instruction was lowered.
+    /// Counts use the first one for the PTX instruction.
     pub(crate) first: bool,
 }
 
@@ -70,7 +72,7 @@ pub(crate) enum Init {
     Variable(u32, i64),
 }
 
-/// A predicate that decides, lane by lane, whether an instruction acts.
+/// A predicate that decides for each lane whether an instruction acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Guard {
     pub(crate) register: u32,
@@ -102,13 +104,13 @@ pub(crate) struct Address {
     pub(crate) offset: i64,
 }
 
-/// Where an access goes, as far as the instruction says.
+/// The state space of an access, as far as the instruction tells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Space {
     Generic,
     Global,
     Shared,
-    /// Shared memory of any block of the cluster: the address says whose.
+    /// Shared memory of any block of the cluster; the address names the block.
     Cluster,
     Local,
     Param,
@@ -118,7 +120,7 @@ pub(crate) enum Space {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target {
     pub(crate) slot: Slot,
-    /// Bits of the declared register; the rest of a word stays zero.
+    /// The width of the declared register in bits; the rest of a word stays zero.
     pub(crate) bits: u32,
 }
 
@@ -126,13 +128,14 @@ pub(crate) struct Target {
 pub(crate) struct Load {
     pub(crate) space: Space,
     pub(crate) address: Address,
-    /// Bytes of one element: 1, 2, 4 or 8.
+    /// The size of one element in bytes: 1, 2, 4 or 8.
     pub(crate) width: u32,
     pub(crate) signed: bool,
     pub(crate) ordering: Ordering,
-    /// The space that the PTX names: parameters of calls lie in local memory here, constants in global memory.
+    /// The space that the PTX names. It may differ from `space`, because parameters of calls are in
+    /// local memory here, and constants in global memory.
     pub(crate) written: ast::Space,
-    /// One for each element; `None` drops it.
+    /// The target of each element; `None` drops the element.
     pub(crate) targets: Vec<Option<Target>>,
 }
 
@@ -154,7 +157,8 @@ pub(crate) struct Atomic {
     pub(crate) op: AtomOp,
     pub(crate) ty: Type,
     pub(crate) ordering: Ordering,
-    /// Where the old value goes. Without one it is a reduction, to the hardware too.
+    /// The register for the old value. Without one, the instruction is a reduction, on hardware
+    /// too.
     pub(crate) target: Option<Slot>,
     pub(crate) a: Slot,
     pub(crate) b: Option<Slot>,
@@ -165,7 +169,7 @@ pub(crate) struct Atomic {
 pub(crate) struct Barrier {
     pub(crate) kind: BarrierKind,
     pub(crate) aligned: bool,
-    /// Words.
+    /// Registers of the words file: the barrier's number and the thread count.
     pub(crate) id: u32,
     pub(crate) threads: Option<u32>,
 }
@@ -173,7 +177,8 @@ pub(crate) struct Barrier {
 #[derive(Debug)]
 pub(crate) enum BarrierKind {
     Plain(BarrierOp),
-    /// The reduced predicate (and whether it is negated) and the destination: a word for `popc`, else a predicate.
+    /// The reduced predicate (and whether it is negated) and the destination: a word for `popc`,
+    /// else a predicate.
     Reduce {
         op: BarrierRedOp,
         source: u32,
@@ -196,8 +201,8 @@ pub(crate) enum ClusterStep {
     Wait,
 }
 
-/// A wait for a phase of an mbarrier. `phase` is a word with its parity, or a double with a state of that phase; `target`
-/// is a predicate.
+/// A wait for a phase of an mbarrier. `phase` is a word that holds the parity of the phase, or a
+/// double that holds a state of the phase; `target` is a predicate.
 #[derive(Debug)]
 pub(crate) struct PhaseWait {
     pub(crate) mbarrier: MemoryOperand,
@@ -206,19 +211,21 @@ pub(crate) struct PhaseWait {
     pub(crate) target: u32,
 }
 
-/// A bulk copy. Its sizes and masks are words.
+/// A bulk copy. Its size and its mask are words.
 #[derive(Debug)]
 pub(crate) struct BulkCopy {
     pub(crate) to: MemoryOperand,
     pub(crate) from: MemoryOperand,
     pub(crate) size: u32,
-    /// Where its end is told; else it belongs to the thread's bulk group.
+    /// The mbarrier that the copy signals. Without one, the copy belongs to the thread's bulk
+    /// group.
     pub(crate) mbarrier: Option<MemoryOperand>,
     /// The blocks of a multicast.
     pub(crate) mask: Option<u32>,
 }
 
-/// What goes on beside the threads, and what speaks to it without waiting. Operands are words.
+/// Asynchronous copies, and the instructions on copies and mbarriers that do not wait. Operands are
+/// words.
 #[derive(Debug)]
 pub(crate) enum Async {
     Init {
@@ -237,7 +244,8 @@ pub(crate) enum Async {
     },
     TestWait(PhaseWait),
     Bulk(BulkCopy),
-    /// `cp.async`: the first `read` bytes are copied, if that is said, and the rest is zero.
+    /// `cp.async`: if `read` is given, only so many bytes are copied, and the rest of the
+    /// destination becomes zero.
     Copy {
         to: MemoryOperand,
         from: MemoryOperand,
@@ -252,7 +260,8 @@ pub(crate) enum Async {
     Commit {
         bulk: bool,
     },
-    /// Until at most the last `groups` are in flight, or none at all, not even what was not committed.
+    /// Waits until at most the last `groups` groups are in flight. With `None`, waits for all
+    /// copies of the thread, even those not committed.
     Wait {
         bulk: bool,
         groups: Option<u32>,
@@ -260,7 +269,8 @@ pub(crate) enum Async {
     },
 }
 
-/// An arrival at an mbarrier. `operand` is a number of arrivals, or of bytes (`expects`); `target` is a double.
+/// An arrival at an mbarrier. `operand` is a number of arrivals or, if `expects`, of bytes;
+/// `target` is a double.
 #[derive(Debug)]
 pub(crate) struct Arrive {
     pub(crate) mbarrier: MemoryOperand,
@@ -272,7 +282,7 @@ pub(crate) struct Arrive {
     pub(crate) operand: Option<u32>,
 }
 
-/// What crosses lanes.
+/// Instructions that move values across lanes.
 #[derive(Debug)]
 pub(crate) enum Collective {
     Shuffle {
@@ -314,14 +324,14 @@ pub(crate) enum Op {
         f: AluFn,
         operands: Operands,
     },
-    /// Faults in lanes where the divisor is zero.
+    /// Faults if the divisor is zero in an active lane.
     CheckDivisor {
         divisor: Slot,
         bits: u32,
     },
     Bra {
         target: u32,
-        /// Whether the PTX has a branch here, and not a call or a return.
+        /// Whether the PTX has a branch here; otherwise it has a call or a return.
         written: bool,
     },
     BrxIdx {
@@ -346,13 +356,13 @@ pub(crate) enum Op {
         scope: Scope,
     },
     ProxyFence,
-    /// The address that the block of rank `rank`, a word, has for what `address` is here.
+    /// The address of the same variable in the block of rank `rank`, a word.
     MapRank {
         target: Slot,
         address: Slot,
         rank: u32,
     },
-    /// The rank of the block whose shared memory an address lies in.
+    /// The rank of the block in whose shared memory an address lies.
     RankOf {
         target: u32,
         address: Slot,
@@ -375,7 +385,7 @@ pub(crate) enum Op {
     ActiveMask {
         target: u32,
     },
-    /// A clock of the warp, shifted right, into a register.
+    /// Writes a clock of the warp, shifted right, to a register.
     Clock {
         target: Slot,
         shift: u32,
@@ -384,7 +394,7 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    /// Whether it may wait for others: it has run once it no longer waits.
+    /// Whether the instruction may wait for others. It counts as run when its wait is over.
     #[inline(always)]
     pub(crate) const fn waits(&self) -> bool {
         matches!(

@@ -5,19 +5,21 @@ use crate::ptx::ast;
 /// A parameter of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Param {
-    /// Its name in the PTX.
+    /// The name of the parameter in the PTX.
     pub name: String,
-    /// Its type in the PTX; for a structure that of its elements, usually `b8`.
+    /// The type of the parameter in the PTX. For a structure this is the type of its elements,
+    /// usually `b8`.
     pub ty: ast::Type,
     /// In bytes.
     pub size: u64,
     /// In bytes.
     pub align: u32,
-    /// Where it begins in the parameter space, in bytes.
+    /// The offset in the parameter space, in bytes.
     pub offset: u64,
 }
 
-/// Lays out parameters one after another, each aligned, and says how many bytes they take.
+/// Lays out parameters one after another, each aligned. Also returns how many bytes they take
+/// together.
 pub(crate) fn lay_out(params: &[ast::Param]) -> (Vec<Param>, u64) {
     let mut end = 0;
     let laid_out = params

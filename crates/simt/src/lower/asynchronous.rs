@@ -1,4 +1,4 @@
-//! Lowering of what clusters and asynchronous copies need.
+//! Lowering of the instructions for clusters, mbarriers and asynchronous copies.
 
 use super::frame::{Frame, index, predicate, target};
 use super::lowering::{Lowering, Result};
@@ -73,7 +73,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// What does not wait.
+    /// Lowers an asynchronous instruction that does not wait.
     fn beside(&mut self, frame: &Frame<'a>, op: &'a ast::Op) -> Result<Async> {
         use ast::Op as A;
         Ok(match *op {

@@ -6,15 +6,16 @@ use crate::fault::FaultKind;
 use crate::ir::{Guard, Op, Space};
 use crate::ptx::ast::{CallArg, CallReturn, FunctionId};
 
-/// Instructions of a kernel after inlining, at most.
+/// A kernel has at most this many instructions after inlining.
 const MAX_INSTRUCTIONS: usize = 1 << 22;
-/// Registers of a kernel with what it calls: a warp has up to 256 bytes for each.
+/// A kernel and the functions that it calls have at most this many registers. Each takes up to 256
+/// bytes in a warp.
 const MAX_REGISTERS: usize = 1 << 20;
-/// Calls inside one another.
+/// Calls nest at most this deep.
 const MAX_CALL_DEPTH: usize = 256;
 
 impl<'a> Lowering<'a> {
-    /// Lowers a function's body; `ret` goes to its end.
+    /// Lowers a function's body; `ret` becomes a branch to its end.
     pub(super) fn body(&mut self, frame: &mut Frame<'a>) -> Result<()> {
         let mut starts = Vec::with_capacity(frame.function.body.len() + 1);
         let outer = std::mem::take(&mut self.pending);
@@ -86,7 +87,7 @@ impl<'a> Lowering<'a> {
                 CallReturn::Reg(_) => (Space::Local, self.place_local(param.size(), u64::from(param.align))?),
             });
         }
-        // A guarded call jumps over the inlined body.
+        // A guarded call branches over the inlined body where the guard is false.
         let skip = (guard != Guard::ALWAYS).then(|| {
             self.guard = Guard { negated: !guard.negated, ..guard };
             self.emit(Op::Bra { target: 0, written: false });

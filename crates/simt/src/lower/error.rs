@@ -4,14 +4,14 @@ use thiserror::Error;
 
 use crate::ptx;
 
-/// Why a PTX text was refused.
+/// The reason for which a PTX text was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// It is not PTX, or not PTX that the parser knows.
+    /// The text is not PTX, or not PTX that the parser knows.
     #[error(transparent)]
     Syntax(#[from] ptx::Diagnostic),
-    /// It is PTX that cannot be simulated.
+    /// The text is PTX that cannot be simulated.
     #[error("{module}:{line}:{column}: {reason}: `{instruction}`")]
     Unsupported {
         /// The module's name, usually its file.
@@ -22,7 +22,7 @@ pub enum LoadError {
         column: u32,
         /// The instruction or declaration as written.
         instruction: String,
-        /// What about it is not known.
+        /// What the simulator does not know about it.
         reason: String,
     },
 }

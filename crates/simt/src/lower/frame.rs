@@ -14,14 +14,14 @@ pub(super) enum Register {
 pub(super) struct Frame<'a> {
     pub(super) function: &'a Function,
     pub(super) registers: Vec<Register>,
-    /// Where the function's variables lie in local or shared memory.
+    /// The offsets of the function's variables in local or shared memory.
     pub(super) variables: Vec<u64>,
     pub(super) params: Vec<(Space, u64)>,
     pub(super) returns: Vec<(Space, u64)>,
     pub(super) is_kernel: bool,
 }
 
-/// Where a variable with an offset in shared, local or parameter space lies.
+/// The space and the offset of a variable in shared, local or parameter space.
 pub(super) fn storage(frame: &Frame<'_>, var: VarRef) -> (Space, u64) {
     match var {
         VarRef::Param(index) => frame.params[index as usize],
@@ -35,7 +35,7 @@ pub(super) fn storage(frame: &Frame<'_>, var: VarRef) -> (Space, u64) {
     }
 }
 
-/// The same width, without sign.
+/// The untyped type of the same width.
 pub(super) fn unsigned(ty: Type) -> Type {
     match ty.size() {
         1 => Type::B8,
@@ -55,7 +55,7 @@ pub(super) fn index(slot: Slot) -> u32 {
     }
 }
 
-/// A declared value register. The validator has seen to it that it is no predicate.
+/// The slot of a declared register that holds a value. The validator has refused predicates here.
 pub(super) fn target(frame: &Frame<'_>, reg: RegId) -> Slot {
     match frame.registers[reg.index()] {
         Register::Value(slot) => slot,
@@ -63,7 +63,7 @@ pub(super) fn target(frame: &Frame<'_>, reg: RegId) -> Slot {
     }
 }
 
-/// A declared predicate.
+/// The number of a declared predicate.
 pub(super) fn predicate(frame: &Frame<'_>, reg: RegId) -> u32 {
     match frame.registers[reg.index()] {
         Register::Predicate(predicate) => predicate,

@@ -95,7 +95,8 @@ impl<'a> Lowering<'a> {
                 self.emit(Op::Store(Box::new(store)));
                 Ok(())
             }
-            // A launch begins when those before it have ended.
+            // A launch begins when the launches before it have ended, so there is nothing to wait
+            // for.
             A::CacheControl { .. } | A::Nanosleep { .. } | A::Pmevent { .. } | A::GridDependency => {
                 self.emit(Op::Nop);
                 Ok(())
@@ -357,7 +358,7 @@ impl<'a> Lowering<'a> {
                 let (space, address) = self.address(frame, space, addr)?;
                 let a = self.value(frame, a, ty)?;
                 let b = b.map(|b| self.value(frame, b, ty)).transpose()?;
-                // A result that nothing reads is none, for ptxas as well.
+                // A result that nothing reads counts as no result, for ptxas as well.
                 let read = |dst: &RegId| frame.function.registers[dst.index()].mentions > 1;
                 let target = dst.filter(read).map(|dst| target(frame, dst));
                 let atomic = ir::Atomic { space, address, op, ty, ordering, target, a, b };
@@ -367,7 +368,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Emits a branch to indices into the body at hand.
+    /// Emits a branch whose targets are indices into the body that is being lowered.
     fn branch(&mut self, op: Op) {
         self.pending.push(self.code.len());
         self.emit(op);

@@ -1,4 +1,4 @@
-//! What lowering keeps of a kernel, and the instructions that it emits.
+//! The state of lowering, and the instructions that it emits.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use crate::ir::{Guard, Init, Inst, Op, Place, Program};
 use crate::ptx::ast::{self, Function, FunctionId, LocationId};
 use crate::registers::{AluFn, Operands};
 
-/// Dynamic shared memory begins at a multiple of this.
+/// The offset of dynamic shared memory is a multiple of this many bytes.
 const DYNAMIC_SHARED_ALIGN: u64 = 16;
 
 pub(super) type Result<T> = std::result::Result<T, LoadError>;
@@ -30,21 +30,25 @@ pub(super) struct Lowering<'a> {
     /// Offsets of the shared variables declared inside functions: one for all inlined instances.
     pub(super) function_shared: HashMap<(&'a str, usize), u64>,
     pub(super) shared_end: u64,
-    /// Constants that stand for dynamic shared memory and get their offset at the end: (wide, register, addend).
+    /// Constants that are addresses of dynamic shared memory, and get their values at the end:
+    /// (wide, register, addend).
     pub(super) dynamic: Vec<(bool, u32, i64)>,
-    /// The end of the local memory in use by the frames at hand, and the most it was.
+    /// The end of the local memory that the frames on the stack use, and the greatest value that it
+    /// had.
     pub(super) local_top: u64,
     pub(super) local_end: u64,
     /// The carry flag.
     pub(super) carry: Option<u32>,
-    /// Branches of the function at hand, whose targets are still indices into its body.
+    /// The branches of the function that is being lowered. Their targets are still indices into its
+    /// body.
     pub(super) pending: Vec<usize>,
     /// Functions being inlined.
     pub(super) stack: Vec<FunctionId>,
-    /// What is being lowered, and the source it was compiled from.
+    /// The place of the instruction that is being lowered, and the source line from which it was
+    /// compiled.
     pub(super) span: ast::Span,
     pub(super) location: Option<LocationId>,
-    /// Whether nothing of it has been emitted yet.
+    /// Whether nothing has been emitted for this instruction yet.
     pub(super) fresh: bool,
     pub(super) guard: Guard,
 }
@@ -98,7 +102,7 @@ impl<'a> Lowering<'a> {
         self.places.push(Place { start, end, line, location, first });
     }
 
-    /// Emits arithmetic, or refuses the instruction if there is none.
+    /// Emits arithmetic, or refuses the instruction if no function computes it.
     pub(super) fn emit_alu(&mut self, f: Option<AluFn>, operands: Operands) -> Result<()> {
         match f {
             Some(f) => {

@@ -1,5 +1,6 @@
-//! Lowering: from the syntax tree of a kernel to a [`Program`]. Calls are inlined, so that a warp needs no call stack;
-//! recursion is refused. Parameters and results of inlined functions live in local memory.
+//! Lowering: from the syntax tree of a kernel to a [`Program`]. Calls are inlined, so that a warp
+//! needs no call stack; recursion is refused. Parameters and results of inlined functions live in
+//! local memory.
 
 mod asynchronous;
 mod body;
@@ -18,7 +19,7 @@ use crate::ir::{Program, Space};
 use crate::ptx::ast::{self, Function};
 use lowering::{Lowering, Result};
 
-/// Lowers a kernel, and says whether it names dynamic shared memory.
+/// Lowers a kernel. Also returns whether it uses dynamic shared memory.
 pub(crate) fn lower(module: &ast::Module, kernel: &Function) -> Result<(Program, bool)> {
     let (params, param_bytes) = lay_out(&kernel.params);
     let mut lowering = Lowering::new(module, kernel);

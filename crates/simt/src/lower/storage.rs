@@ -5,9 +5,9 @@ use super::lowering::{Lowering, Result};
 use crate::ir::{Slot, Space};
 use crate::ptx::ast::{self, Function, Type};
 
-/// Static shared memory of a kernel in bytes, at most.
+/// The greatest size of a kernel's static shared memory in bytes.
 const MAX_STATIC_SHARED: u64 = 227 * 1024;
-/// Local memory of a thread in bytes, at most.
+/// The greatest size of a thread's local memory in bytes.
 const MAX_LOCAL: u64 = 512 * 1024;
 
 impl<'a> Lowering<'a> {

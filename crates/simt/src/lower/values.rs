@@ -24,7 +24,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The register that holds a value nothing writes.
+    /// The register that holds a constant value, which no instruction writes.
     pub(super) fn known(&mut self, wide: bool, init: Init) -> Slot {
         if let Some(&register) = self.known.get(&(wide, init)) {
             return slot(wide, register);
@@ -108,7 +108,8 @@ impl<'a> Lowering<'a> {
         Ok(fresh)
     }
 
-    /// Emits arithmetic into a declared register. If that is wider than the result's type, it is extended.
+    /// Emits arithmetic into a declared register. If the register is wider than the result, the
+    /// result is extended.
     pub(super) fn alu(
         &mut self,
         frame: &Frame<'a>,

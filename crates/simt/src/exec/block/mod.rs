@@ -166,6 +166,7 @@ impl<'a> Block<'a> {
 
     /// Runs about `quantum` warp instructions, or fewer if the block seems to wait, and returns how
     /// many ran.
+    #[inline]
     pub(crate) fn run<O: Observer>(&mut self, observer: &mut O, quantum: u64) -> (Result<Progress, Box<Fault>>, u64) {
         let mut spent = 0;
         observer.resume(&self.env);
@@ -186,6 +187,7 @@ impl<'a> Block<'a> {
         (progress, spent)
     }
 
+    #[inline]
     fn run_counted<O: Observer>(
         &mut self,
         observer: &mut O,
@@ -243,6 +245,7 @@ impl<'a> Block<'a> {
     }
 
     /// Releases the threads that wait at barriers that are complete.
+    #[inline]
     fn release_barriers<O: Observer>(&mut self, observer: &mut O) {
         if self.env.cluster.complete() {
             self.env.acted = true;

@@ -38,6 +38,7 @@ enum Stop {
 
 impl Warp {
     /// Runs up to `quantum` instructions.
+    #[inline]
     pub(crate) fn run<O: Observer>(
         &mut self,
         env: &mut Env<'_>,
@@ -59,6 +60,7 @@ impl Warp {
         }
     }
 
+    #[inline]
     fn run_split<O: Observer>(
         &mut self,
         index: usize,

@@ -131,6 +131,7 @@ impl Warp {
     }
 
     /// Makes the splits that wait for an event ready to run.
+    #[inline]
     pub(crate) fn wake(&mut self) {
         for split in self.splits.iter_mut().filter(|split| split.state == State::Event) {
             split.state = State::Ready;
@@ -139,6 +140,7 @@ impl Warp {
 
     /// Releases the splits that wait at barrier `id`; `release` is called for each split before it
     /// continues.
+    #[inline]
     pub(crate) fn release(&mut self, id: u32, mut release: impl FnMut(&mut Registers, &Split)) {
         for split in &mut self.splits {
             if split.state == State::Barrier(id) {

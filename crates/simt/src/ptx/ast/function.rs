@@ -18,11 +18,11 @@ pub enum FunctionKind {
 /// A kernel or a device function.
 #[derive(Debug, Clone)]
 pub struct Function {
-    /// Its name.
+    /// The name, as written.
     pub name: String,
-    /// Kernel or device function.
+    /// Whether it is a kernel or a device function.
     pub kind: FunctionKind,
-    /// How it links.
+    /// The linkage.
     pub linkage: Linkage,
     /// Parameters, in order.
     pub params: Vec<Param>,
@@ -32,18 +32,20 @@ pub struct Function {
     pub limits: Limits,
     /// `.noreturn`
     pub noreturn: bool,
-    /// Declared registers. `%r<5>` declares five.
+    /// The declared registers. `%r<5>` declares five.
     pub registers: Vec<Register>,
     /// Variables declared in the body: `.local`, `.shared`, and the `.param` scratch of calls.
     pub variables: Vec<Variable>,
-    /// Whether a body was given. Without, it is a prototype and `body` is empty.
+    /// Whether the function has a body. Otherwise it is a prototype, and `body` is empty.
     pub defined: bool,
-    /// Instructions. A defined body is never empty and ends with one that does not fall through: where the text has
-    /// none, the parser adds a `ret` with the span of the closing brace.
+    /// The instructions. A defined body is never empty, and its last instruction does not fall
+    /// through: if the text has none at the end, the parser adds a `ret` with the span of the
+    /// closing brace.
     pub body: Vec<Instruction>,
-    /// Labels, in order of appearance. For reports; branches carry their target.
+    /// The labels, in order of appearance. They are for reports only, because branches hold their
+    /// targets.
     pub labels: Vec<Label>,
-    /// The header.
+    /// The place of the function's header.
     pub span: Span,
 }
 
@@ -60,7 +62,7 @@ impl Function {
     /// The declared type of a register.
     ///
     /// # Panics
-    /// If the register is of another function.
+    /// Panics if the register belongs to another function.
     pub fn reg_type(&self, reg: RegId) -> Type {
         self.registers[reg.index()].ty
     }
@@ -70,7 +72,7 @@ impl Function {
         self.kind == FunctionKind::Entry
     }
 
-    /// Whether it is the system's `__assertfail`, which has no body and can be called all the same.
+    /// Whether it is the system's `__assertfail`, which has no body and can be called nevertheless.
     pub fn is_assert_fail(&self) -> bool {
         !self.defined && self.name == "__assertfail"
     }
@@ -79,7 +81,7 @@ impl Function {
 /// A parameter of a function: storage in the `.param` space.
 #[derive(Debug, Clone)]
 pub struct Param {
-    /// Its name.
+    /// The name, as written.
     pub name: String,
     /// Element type.
     pub ty: Type,
@@ -87,9 +89,9 @@ pub struct Param {
     pub count: Option<u64>,
     /// In bytes, a power of two.
     pub align: u32,
-    /// `.ptr`: the parameter is a pointer, with what it points to.
+    /// `.ptr`: the parameter is a pointer, and the directive says to what it points.
     pub pointer: Option<PointerInfo>,
-    /// The declaration.
+    /// The place of the declaration.
     pub span: Span,
 }
 
@@ -103,9 +105,9 @@ impl Param {
 /// `.ptr .space .align n` on a kernel parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PointerInfo {
-    /// Where it points; [`Space::Generic`] if not said.
+    /// The space to which the pointer points; [`Space::Generic`] if the directive does not say.
     pub space: Space,
-    /// Alignment of what it points to, in bytes; 4 if not said.
+    /// The alignment of the pointed-to memory in bytes; 4 if the directive does not say.
     pub align: u32,
 }
 
@@ -120,31 +122,31 @@ pub struct Limits {
     pub min_blocks_per_sm: Option<u32>,
     /// `.maxnreg`
     pub max_registers: Option<u32>,
-    /// `.explicitcluster`: it is launched in clusters.
+    /// `.explicitcluster`: the kernel must be launched in clusters.
     pub explicit_cluster: bool,
     /// `.reqnctapercluster`: a cluster must have this shape.
     pub required_cluster: Option<[u32; 3]>,
-    /// `.maxclusterrank`: blocks of a cluster, at most.
+    /// `.maxclusterrank`: the greatest number of blocks of a cluster.
     pub max_cluster_rank: Option<u32>,
 }
 
 /// A declared register.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Register {
-    /// With its percent sign, as written.
+    /// The name, as written, with its percent sign.
     pub name: String,
-    /// Its type. Registers are scalar.
+    /// The type. Registers are scalar.
     pub ty: Type,
-    /// How many operands and guards name it.
+    /// How many operands and guards name the register.
     pub mentions: u32,
 }
 
 /// A label and the instruction it stands before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
-    /// As written.
+    /// The name, as written.
     pub name: String,
-    /// The instruction after it.
+    /// The instruction after the label.
     pub target: Target,
 }
 
@@ -153,10 +155,10 @@ pub struct Label {
 pub struct Instruction {
     /// `@%p` or `@!%p`.
     pub guard: Option<PredicateOperand>,
-    /// What it does.
+    /// What the instruction does.
     pub op: Op,
     /// The text from the guard or opcode to the semicolon.
     pub span: Span,
-    /// The source line it was compiled from.
+    /// The source line from which the instruction was compiled.
     pub location: Option<LocationId>,
 }

@@ -1,13 +1,15 @@
-//! Places in the text, and numbers that stand for registers, functions, source locations and branch targets.
+//! Places in the text, and numbers that stand for registers, functions, source locations and branch
+//! targets.
 
-/// A place in the PTX text: byte offsets into [`Module::source`] and the line they begin on.
+/// A place in the PTX text: byte offsets into [`Module::source`](super::Module::source), and the
+/// line on which they begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct Span {
-    /// First byte.
+    /// The first byte.
     pub start: u32,
     /// One past the last byte.
     pub end: u32,
-    /// Line, from 1.
+    /// The line, from 1.
     pub line: u32,
 }
 
@@ -18,7 +20,7 @@ macro_rules! ids {
         pub struct $name(pub u32);
 
         impl $name {
-            /// As an index.
+            /// The number as an index.
             pub const fn index(self) -> usize {
                 self.0 as usize
             }
@@ -27,12 +29,14 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A register of the function at hand: an index into [`Function::registers`].
+    /// A register of one function: an index into
+    /// [`Function::registers`](super::Function::registers).
     RegId,
-    /// An index into [`Module::functions`].
+    /// A function: an index into [`Module::functions`](super::Module::functions).
     FunctionId,
-    /// An index into [`Module::locations`].
+    /// A source location: an index into [`Module::locations`](super::Module::locations).
     LocationId,
-    /// A branch target: an index into [`Function::body`], always less than its length.
+    /// A branch target: an index into [`Function::body`](super::Function::body), always less than
+    /// its length.
     Target,
 }

@@ -11,9 +11,9 @@ use super::variable::{VarRef, Variable};
 /// A whole PTX file.
 #[derive(Debug, Clone)]
 pub struct Module {
-    /// The name that diagnostics show, usually the file's.
+    /// The name in diagnostics, usually the name of the file.
     pub name: String,
-    /// The text that was parsed; spans point into it.
+    /// The text that was parsed. Spans are offsets into it.
     pub source: Arc<str>,
     /// `.version`: major, minor.
     pub version: (u32, u32),
@@ -23,11 +23,12 @@ pub struct Module {
     pub address_size: u32,
     /// Variables at module scope.
     pub variables: Vec<Variable>,
-    /// Kernels and device functions, declared or defined; a name occurs once.
+    /// Kernels and device functions, declared or defined. Each name occurs once.
     pub functions: Vec<Function>,
     /// `.file` entries, in order of appearance.
     pub files: Vec<SourceFile>,
-    /// Distinct `.loc` places, referred to by [`Instruction::location`].
+    /// Distinct `.loc` places, to which [`Instruction::location`](super::Instruction::location)
+    /// refers.
     pub locations: Vec<Location>,
 }
 
@@ -49,7 +50,8 @@ impl Module {
         Some((FunctionId(index as u32), &self.functions[index]))
     }
 
-    /// The variable that a reference names, seen from `function`. `None` for parameters (see [`Function::param`]).
+    /// The variable that a reference names, seen from `function`. `None` for parameters (see
+    /// [`Function::param`]).
     pub fn variable<'a>(&'a self, function: &'a Function, var: VarRef) -> Option<&'a Variable> {
         match var {
             VarRef::Module(index) => self.variables.get(index as usize),
@@ -58,7 +60,7 @@ impl Module {
         }
     }
 
-    /// The state space that a symbol lives in, seen from `function`.
+    /// The state space of a symbol, seen from `function`.
     pub fn space_of(&self, function: &Function, var: VarRef) -> Space {
         self.variable(function, var).map_or(Space::Param, |variable| variable.space)
     }

@@ -5,7 +5,7 @@ use super::special::SpecialReg;
 use super::types::Type;
 use super::variable::VarRef;
 
-/// A predicate register, perhaps negated.
+/// A predicate register, which may be negated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PredicateOperand {
     /// A register of type `.pred`.
@@ -41,8 +41,8 @@ pub enum Imm {
 impl Imm {
     /// The bits that an instruction of this type sees, zero-extended to 64.
     ///
-    /// Integers are cut to the type's width, and converted for float types. Floats are converted between precisions,
-    /// and keep their bits for other types.
+    /// Integers are cut to the type's width, and converted for float types. Floats are converted
+    /// between precisions, and keep their bits for other types.
     pub fn bits(self, ty: Type) -> u64 {
         let raw = match (self, ty) {
             (Self::Int(value), Type::F32) => u64::from((value as i64 as f32).to_bits()),
@@ -62,7 +62,7 @@ impl Imm {
 pub struct Address {
     /// What the offset is added to.
     pub base: AddressBase,
-    /// In bytes.
+    /// The offset in bytes.
     pub offset: i64,
 }
 
@@ -73,6 +73,6 @@ pub enum AddressBase {
     Reg(RegId),
     /// A variable.
     Var(VarRef),
-    /// None: the offset is the whole address.
+    /// There is no base: the offset is the whole address.
     Absolute,
 }

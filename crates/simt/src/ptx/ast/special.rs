@@ -46,11 +46,12 @@ pub enum SpecialReg {
     GlobalTimerHi,
     TotalSmemSize,
     DynamicSmemSize,
-    /// `%reserved_smem_offset_begin`, `_end`, `_0`, `_1`: shared memory that the system keeps for itself.
+    /// `%reserved_smem_offset_begin`, `_end`, `_0`, `_1`: shared memory that the system keeps for
+    /// itself.
     ReservedSmemOffset,
-    /// `%reserved_smem_offset_cap`: how much of that there is.
+    /// `%reserved_smem_offset_cap`: how much shared memory the system keeps for itself.
     ReservedSmemCap,
-    /// `%envreg<32>`: what the driver says to its own code.
+    /// `%envreg<32>`: values that the driver passes to its own code.
     EnvReg(u8),
 }
 

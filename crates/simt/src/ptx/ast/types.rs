@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-/// A fundamental type (PTX ISA 5.2) or an alternate float format (5.2.3), which instructions know and registers do not:
-/// `bf16` lies in registers of `b16`, `bf16x2` in `b32`. What is `x2` holds two values, the first in the low half.
+/// A fundamental type (PTX ISA 5.2), or an alternate float format (5.2.3). Registers cannot have
+/// alternate formats: `bf16` values are in registers of type `b16`, and `bf16x2` values in `b32`.
+/// An `x2` type holds two values, the first in the low half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names say it all")]
 pub enum Type {
@@ -29,7 +30,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// Size in bytes; a predicate counts as 1.
+    /// The size in bytes; 1 for a predicate.
     pub const fn size(self) -> u32 {
         match self {
             Self::Pred | Self::B8 | Self::U8 | Self::S8 => 1,
@@ -39,7 +40,7 @@ impl Type {
         }
     }
 
-    /// Size in bits; a predicate has 1.
+    /// The size in bits; 1 for a predicate.
     pub const fn bits(self) -> u32 {
         match self {
             Self::Pred => 1,
@@ -47,42 +48,42 @@ impl Type {
         }
     }
 
-    /// Of any width, packed ones included.
+    /// Whether it is a float type of any width, packed types included.
     pub const fn is_float(self) -> bool {
         matches!(self, Self::F32 | Self::F64) || self.is_half()
     }
 
-    /// `f16`, `bf16`, or two of them.
+    /// Whether it is `f16`, `bf16`, or two of them.
     pub const fn is_half(self) -> bool {
         matches!(self, Self::F16 | Self::F16x2 | Self::Bf16 | Self::Bf16x2)
     }
 
-    /// `f16x2` or `bf16x2`.
+    /// Whether it is `f16x2` or `bf16x2`.
     pub const fn is_packed(self) -> bool {
         matches!(self, Self::F16x2 | Self::Bf16x2)
     }
 
-    /// `s8` to `s64`.
+    /// Whether it is one of `s8` to `s64`.
     pub const fn is_signed(self) -> bool {
         matches!(self, Self::S8 | Self::S16 | Self::S32 | Self::S64)
     }
 
-    /// `u8` to `u64`.
+    /// Whether it is one of `u8` to `u64`.
     pub const fn is_unsigned(self) -> bool {
         matches!(self, Self::U8 | Self::U16 | Self::U32 | Self::U64)
     }
 
-    /// `b8` to `b64`.
+    /// Whether it is one of `b8` to `b64`.
     pub const fn is_untyped(self) -> bool {
         matches!(self, Self::B8 | Self::B16 | Self::B32 | Self::B64)
     }
 
-    /// Signed or unsigned, not untyped.
+    /// Whether it is a signed or unsigned integer, not an untyped one.
     pub const fn is_integer(self) -> bool {
         self.is_signed() || self.is_unsigned()
     }
 
-    /// As PTX spells it, without the dot.
+    /// The name in PTX, without the dot.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pred => "pred",
@@ -117,24 +118,24 @@ impl fmt::Display for Type {
 /// A state space (PTX ISA 5.1). Registers and special registers are operands of their own kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Space {
-    /// No space written: the address says which.
+    /// No space is written: the address tells the space.
     Generic,
     /// `.global`
     Global,
-    /// `.shared`, which is `.shared::cta`: that of the block.
+    /// `.shared`, which is `.shared::cta`: the shared memory of the block.
     Shared,
-    /// `.shared::cluster`: that of the blocks of the cluster, its own among them.
+    /// `.shared::cluster`: the shared memory of all blocks of the cluster, including the own one.
     SharedCluster,
     /// `.local`
     Local,
     /// `.const`
     Const,
-    /// `.param`: of a kernel, of a device function, or of a call at hand.
+    /// `.param`: the parameters of a kernel, of a device function, or of a call.
     Param,
 }
 
 impl Space {
-    /// As PTX spells it, without the dot; `generic` for none.
+    /// The name in PTX, without the dot; `generic` if no space is written.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Generic => "generic",

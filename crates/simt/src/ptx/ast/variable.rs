@@ -6,42 +6,44 @@ use super::types::{Space, Type};
 /// A symbol that names storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum VarRef {
-    /// [`Module::variables`].
+    /// A variable of the module: an index into [`Module::variables`](super::Module::variables).
     Module(u32),
-    /// [`Function::variables`].
+    /// A variable of the function: an index into
+    /// [`Function::variables`](super::Function::variables).
     Function(u32),
-    /// [`Function::params`].
+    /// A parameter of the function: an index into [`Function::params`](super::Function::params).
     Param(u32),
-    /// [`Function::returns`].
+    /// A return parameter: an index into [`Function::returns`](super::Function::returns).
     Return(u32),
 }
 
 /// A variable with storage.
 #[derive(Debug, Clone)]
 pub struct Variable {
-    /// Its name.
+    /// The name, as written.
     pub name: String,
     /// `.global`, `.const`, `.shared`, `.local`, or `.param` (the scratch of a call sequence).
     pub space: Space,
-    /// How it links.
+    /// The linkage.
     pub linkage: Linkage,
-    /// Element type.
+    /// The type of one element.
     pub ty: Type,
-    /// 1, 2 or 4: `.v2`, `.v4`.
+    /// The length of the element's vector: 1, 2 (`.v2`) or 4 (`.v4`).
     pub vector: u8,
-    /// `None`: a scalar. `Some(n)`: an array of n elements over all its dimensions. `Some(0)`: `extern ... x[]`, whose
-    /// size comes with the launch.
+    /// `None`: a scalar. `Some(n)`: an array of n elements over all its dimensions. `Some(0)`:
+    /// `extern ... x[]`, whose size comes with the launch.
     pub count: Option<u64>,
-    /// In bytes, a power of two.
+    /// The alignment in bytes, a power of two.
     pub align: u32,
-    /// The first contents; without it, storage begins zeroed (`.global`, `.const`) or undefined (others).
+    /// The initial contents. Without them, storage begins as zeros (`.global`, `.const`) or
+    /// undefined (other spaces).
     pub init: Option<Initializer>,
-    /// The declaration.
+    /// The place of the declaration.
     pub span: Span,
 }
 
 impl Variable {
-    /// Size in bytes; 0 for the unsized `extern x[]`.
+    /// The size in bytes; 0 for the unsized `extern x[]`.
     pub fn size(&self) -> u64 {
         u64::from(self.ty.size()) * u64::from(self.vector) * self.count.unwrap_or(1)
     }
@@ -52,32 +54,34 @@ impl Variable {
     }
 }
 
-/// The first contents of a variable.
+/// The initial contents of a variable.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Initializer {
-    /// Little-endian, exactly [`Variable::size`] bytes.
+    /// The bytes, little-endian: exactly [`Variable::size`] of them.
     pub bytes: Vec<u8>,
-    /// Addresses to add into `bytes`, 8 bytes each.
+    /// The addresses that are added to `bytes`, 8 bytes each.
     pub relocations: Vec<Relocation>,
 }
 
 /// The address of a variable inside an initialiser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relocation {
-    /// Where in the bytes.
+    /// The offset in the bytes.
     pub offset: u64,
-    /// Whose address, an index into [`Module::variables`].
+    /// The variable whose address it is: an index into
+    /// [`Module::variables`](super::Module::variables).
     pub variable: u32,
-    /// What to add to it.
+    /// The number to add to the address.
     pub addend: i64,
-    /// `generic(x)`: the generic address, not the one in the variable's own space.
+    /// `generic(x)`: whether it is the generic address, and not the address in the variable's own
+    /// space.
     pub generic: bool,
 }
 
 /// How a symbol links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Linkage {
-    /// Seen in this module alone.
+    /// The symbol is visible in this module alone.
     #[default]
     Internal,
     /// `.visible`
