@@ -3,7 +3,7 @@
 //! [`launch`] checks a launch and starts workers. Each worker runs the clusters of a [`grid`], a
 //! [`cluster`] gives its [`block`]s turns, a block gives its [`warp`]s turns, and a warp interprets
 //! instructions. Each layer calls the one below. What several layers need to see is in small
-//! modules beside them: [`job`] is what a launch fixes, [`env`] is what the warps of a block share,
+//! modules beside them: [`job`] is what a launch fixes, [`mod@env`] is what the warps of a block share,
 //! [`memory`] is the device's memory.
 //!
 //! This module knows nothing of who observes a launch: it calls the trait

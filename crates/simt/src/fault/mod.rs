@@ -19,6 +19,7 @@ use crate::ptx::ast::Frame;
 /// A fault of a simulated kernel: what went wrong, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("kernel `{kernel}`, block {block}, thread {thread}, {module}:{line} `{instruction}`: {kind}")]
+#[non_exhaustive]
 pub struct Fault {
     /// The kernel's name.
     pub kernel: String,

@@ -13,6 +13,7 @@ use super::ast::Span;
 /// assert_eq!(error.message, "unknown directive `.adress_size`");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Diagnostic {
     /// The name that was given to the parser.
     pub file: String,
@@ -68,7 +69,8 @@ impl Error {
     /// Adds the name of the file and the text of the line. Tabs become single spaces, so that the
     /// caret stands under its column.
     pub(super) fn locate(self, file: &str, source: &str) -> Diagnostic {
-        let start = source.floor_char_boundary(self.span.start as usize);
+        let at = (self.span.start as usize).min(source.len());
+        let start = (0..=at).rev().find(|index| source.is_char_boundary(*index)).unwrap_or(0);
         let line_start = source[..start].rfind('\n').map_or(0, |index| index + 1);
         let line_end = source[start..].find('\n').map_or(source.len(), |index| start + index);
         Diagnostic {

@@ -3,6 +3,7 @@
 /// The value of a kernel's parameter.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "the names say it all")]
+#[non_exhaustive]
 pub enum Arg {
     U8(u8),
     U16(u16),

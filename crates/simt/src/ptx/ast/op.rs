@@ -14,6 +14,7 @@ use super::{
 /// rules allow. A destination of type `Option` is `None` for the sink `_`.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "each variant says what its operands are")]
+#[non_exhaustive]
 pub enum Op {
     /// `mov` of one value; also the address of a variable.
     Mov { ty: Type, dst: RegId, src: Value },
