@@ -1,4 +1,4 @@
-"""Numba's CUDA simulator on two of the kernels that `cargo bench -p simt` runs.
+"""Numba's CUDA simulator on two of the kernels that `cargo bench -p warpfold-simt` runs.
 
     pip install numba==0.68.1
     python3 bench/peers/numba_cudasim.py

@@ -20,7 +20,7 @@ const BINARIES: [&str; 3] = ["reduce", "transpose", "access"];
 /// Commands that are not run here, by how they begin, and why.
 const ELSEWHERE: [(&str, &str); 10] = [
     ("cargo xtask ", "the tests of xtask parse it"),
-    ("cargo run -p simt -- ", "the tests of simt run it"),
+    ("cargo run -p warpfold-simt -- ", "the tests of simt run it"),
     ("cargo run -p bench --bin soak ", "the tests of bench run it"),
     ("cargo test", "this is a part of it"),
     ("cargo doc ", "it builds what rustdoc's own step of CI builds"),

@@ -28,10 +28,10 @@ use serde_json::Value as Json;
 use crate::root;
 
 /// The packages whose tests run kernels, or what kernels run on. The others need Rust where they are tested.
-const TESTED: [&str; 4] = ["bench", "cuda_driver", "simt", "warpfold"];
+const TESTED: [&str; 4] = ["bench", "cuda_driver", "warpfold", "warpfold-simt"];
 
 /// The packages whose programs go along.
-const PROGRAMS: [&str; 3] = ["bench", "simt", "warpfold"];
+const PROGRAMS: [&str; 3] = ["bench", "warpfold", "warpfold-simt"];
 
 /// More than this is refused, in bytes: the bundle is meant to be copied around.
 const MOST_BYTES: u64 = 60 << 20;

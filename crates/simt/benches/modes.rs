@@ -1,4 +1,4 @@
-//! Warp instructions per second on one core in each mode, and on more cores: `cargo bench -p simt`.
+//! Warp instructions per second on one core in each mode, and on more cores: `cargo bench -p warpfold-simt`.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use simt::{Arg, LaunchConfig, LaunchError, Memory, Module, check, count, launch};

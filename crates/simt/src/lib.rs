@@ -1,9 +1,13 @@
-//! A simulator of PTX: parses, validates and runs the kernels that compilers print for NVIDIA GPUs, without one.
+//! A simulator of PTX. It parses, validates and runs the kernels that compilers emit for NVIDIA
+//! GPUs, on a machine without a GPU.
 //!
-//! [`Module::from_ptx`] loads a module and refuses whatever it does not know, with line and instruction; [`Memory`] is
-//! the device's memory; [`launch()`] runs a kernel, whose faults come back as a [`Fault`] with block, thread, line and
-//! address; [`count()`] also counts what it does, and [`check()`] finds its races, its reads of what nothing wrote, its
-//! divergent barriers and wrong masks, each a [`Report`] that reads like a compiler's error. [`ptx`] is the parser by itself. The crate knows nothing of what kernels compute.
+//! [`Module::from_ptx`] loads a module, and refuses everything that it does not know, with line and
+//! instruction. [`Memory`] is the device's memory. [`launch()`] runs a kernel; a fault is returned
+//! as a [`Fault`] with block, thread, line and address. [`count()`] also counts what the kernel
+//! does. [`check()`] finds races, reads of bytes that nothing has written, divergent barriers and
+//! wrong masks; each is a [`Report`] that reads like a compiler's error. [`trace()`] records each
+//! access of a small launch. [`ptx`] is the parser alone. The crate knows nothing of what kernels
+//! compute.
 //!
 //! ```
 //! use simt::{Arg, LaunchConfig, Memory, Module, launch};
@@ -33,21 +37,28 @@
 //!
 //! # What it does where PTX leaves a choice
 //!
-//! - Warps have 32 lanes. Lanes that diverge join again where their program counters meet; none is left waiting for
-//!   good, so lanes may wait for each other, and blocks for earlier ones; and for later ones, as long as no worker has to
-//!   keep more than 256 blocks in flight. All blocks of a cooperative launch or of a cluster may wait for each other. A loop that waits for what never comes runs without end, as on hardware.
-//! - Integer division by zero is a fault. Shared and local memory, registers and fresh allocations begin as zero.
-//! - A shuffle that reads a lane which does not take part yields the reading lane's own value. Members of a warp-level
-//!   `.sync` that have exited, or never had a thread, are not waited for; members that stay away are a fault.
-//! - `bar.sync` in divergent code waits for the whole warp, and is a fault if that can never come together.
-//! - Float arithmetic with a rounding is exact to the bit; approximations (`ex2.approx` and the like) are closer to the
-//!   true value than hardware's, not equal to them.
-//! - Asynchronous copies end as late as they may, and `mbarrier.try_wait` waits without a limit of time.
+//! - A warp has 32 lanes. Lanes that diverge join again where their program counters meet. No lane
+//!   is left waiting for good, so lanes of a warp may wait for each other. A block may wait for
+//!   earlier blocks, and for later ones as long as no worker has to keep more than 256 blocks in
+//!   flight. All blocks of a cooperative launch or of a cluster may wait for each other. A loop
+//!   that waits for something that never happens runs without end, as on hardware, unless the
+//!   simulator can tell (see [`FaultKind::Livelock`]).
+//! - Integer division by zero is a fault. Shared and local memory, registers and fresh allocations
+//!   begin as zero.
+//! - A shuffle that reads from a lane that does not take part yields the reading lane's own value.
+//!   A warp-level `.sync` does not wait for members that have exited or never had a thread; members
+//!   that run and never arrive are a fault.
+//! - `bar.sync` in divergent code waits for the whole warp, and is a fault if the warp can never
+//!   come together.
+//! - Float arithmetic with a rounding is exact to the bit. Approximations (such as `ex2.approx`)
+//!   are closer to the true value than hardware's results, and not equal to them.
+//! - Asynchronous copies end as late as PTX allows, and `mbarrier.try_wait` waits without a limit
+//!   of time.
 //! - Clocks count the warp's instructions; there is one multiprocessor.
 //! - Calls are inlined; recursion and indirect calls are refused.
 //!
-//! The result of a launch does not depend on the number of host threads it ran on, unless the kernel itself depends on
-//! the order of its blocks.
+//! The result of a launch does not depend on the number of host threads that run it, unless the
+//! kernel itself depends on the order of its blocks.
 
 #![allow(clippy::inline_always, reason = "loops over lanes vectorise only when all of their body is inlined")]
 #![allow(clippy::needless_range_loop, reason = "a lane number indexes several arrays and masks at once")]
@@ -56,41 +67,33 @@ pub mod args;
 pub mod occupancy;
 pub mod ptx;
 
-mod access;
-mod address;
 mod alu;
-mod atomic;
-mod block;
-mod bulk;
-mod check;
-mod cluster;
-mod collective;
-mod count;
+mod dim;
+mod exec;
 mod fault;
-mod grid;
 mod ir;
-mod launch;
-mod livelock;
+mod limits;
 mod lower;
-mod mbarrier;
-mod memory;
 mod module;
 mod observe;
+mod random;
 mod registers;
-mod trace;
-mod warp;
 
-pub use check::{Checked, MemoryAccess, Party, Report, ReportKind, check};
-pub use count::{
+pub use dim::Dim3;
+pub use exec::config::LaunchConfig;
+pub use exec::launch::{Arg, LaunchError, launch, launch_named};
+pub use exec::memory::{Memory, MemoryError};
+pub use fault::{Access, Fault, FaultKind, Nearest, Space, Waiting};
+pub use ir::param::Param;
+pub use limits::{MAX_BLOCK, MAX_CLUSTER, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK};
+pub use lower::LoadError;
+pub use module::{Kernel, Module};
+pub use observe::check::{Checked, MemoryAccess, Party, Report, ReportKind, check};
+pub use observe::count::{
     Banks, Cluster, Copies, Counters, Global, InstructionCounters, Local, Mbarriers, Profile, Requests, Shared,
     Traffic, count,
 };
-pub use fault::{Access, Fault, FaultKind, Nearest, Space, Waiting};
-pub use launch::{
-    Arg, Dim3, LaunchConfig, LaunchError, MAX_BLOCK, MAX_CLUSTER, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK,
-    launch, launch_named,
+pub use observe::trace::{
+    BlockTrace, LaneAccess, Phase, PhaseEnd, Trace, TraceOptions, TracedAccess, TracedInstruction, trace,
 };
-pub use memory::{Memory, MemoryError};
-pub use module::{Kernel, LoadError, Module, Param};
 pub use ptx::ast::Frame;
-pub use trace::{BlockTrace, LaneAccess, Phase, PhaseEnd, Trace, TraceOptions, TracedAccess, TracedInstruction, trace};

@@ -1,9 +1,11 @@
-//! How many blocks of a launch a multiprocessor holds at once: CUDA's occupancy, for a GPU that need not be there.
+//! How many blocks of a launch a multiprocessor holds at once: CUDA's occupancy, computed without
+//! the GPU.
 //!
-//! The limits are those of the CUDA C++ Programming Guide ("Compute Capabilities", technical specifications); that
-//! registers are given to warps in units of 256, within a quarter of the multiprocessor, and shared memory in units of
-//! 128 or 256 bytes, is what NVIDIA's occupancy calculator does. Shared memory is taken to be as large as the
-//! multiprocessor can make it, at the cost of its L1 cache.
+//! The limits are those of the CUDA C++ Programming Guide ("Compute Capabilities", technical
+//! specifications). As NVIDIA's occupancy calculator does, registers are given to warps in units of
+//! 256 within a quarter of the multiprocessor, and shared memory is given in units of 128 or 256
+//! bytes. Shared memory is assumed to be as large as the multiprocessor can make it, at the cost of
+//! its L1 cache.
 //!
 //! ```
 //! use simt::occupancy::{Gpu, Limit, occupancy};
@@ -21,52 +23,53 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::launch::MAX_THREADS_PER_BLOCK;
+use crate::limits::MAX_THREADS_PER_BLOCK;
 use crate::registers::LANES;
 
-/// A GPU, as far as occupancy depends on it.
+/// The properties of a GPU on which occupancy depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gpu {
     /// A short name, such as `h100` or `rtx4090`.
     pub name: &'static str,
-    /// Major and minor.
+    /// The compute capability: major and minor.
     pub compute_capability: (u32, u32),
-    /// Multiprocessors (SMs) of the whole GPU.
+    /// How many multiprocessors (SMs) the GPU has.
     pub multiprocessors: u32,
-    /// What one multiprocessor holds.
+    /// The limits of one multiprocessor.
     pub sm: Multiprocessor,
 }
 
-/// What a multiprocessor holds, by compute capability.
+/// The limits of a multiprocessor, which depend on the compute capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Multiprocessor {
-    /// Resident blocks, at most.
+    /// The greatest number of resident blocks.
     pub blocks: u32,
-    /// Resident warps of 32 threads, at most.
+    /// The greatest number of resident warps of 32 threads.
     pub warps: u32,
-    /// Registers of 32 bits.
+    /// How many registers of 32 bits there are.
     pub registers: u32,
-    /// Registers are given to a warp in units of so many.
+    /// Registers are given to a warp in units of this many.
     pub register_unit: u32,
-    /// Shared memory of all blocks together in bytes, at most.
+    /// The greatest shared memory of all blocks together, in bytes.
     pub shared_bytes: u32,
-    /// Shared memory that one block may ask for in bytes, at most.
+    /// The greatest shared memory of one block, in bytes.
     pub shared_bytes_per_block: u32,
-    /// Shared memory is given in units of so many bytes.
+    /// Shared memory is given in units of this many bytes.
     pub shared_unit: u32,
-    /// Shared memory that the system takes for itself in each block, in bytes.
+    /// The shared memory that the system reserves for itself in each block, in bytes.
     pub reserved_shared_bytes: u32,
 }
 
-/// Registers that a thread can have.
+/// The greatest number of registers of a thread.
 const MAX_REGISTERS: u32 = 255;
-/// Parts of a multiprocessor, each with a scheduler and its share of the registers.
+/// A multiprocessor has this many parts, each with a scheduler and its share of the registers.
 const PARTITIONS: u32 = 4;
 
 const KIB: u32 = 1024;
 
 const fn sm(blocks: u32, warps: u32, shared_kib: u32) -> Multiprocessor {
-    // From 8.0 on the system takes 1 KiB of each block, and a block may have all the rest.
+    // From compute capability 8.0 on, the system reserves 1 KiB in each block, and one block may
+    // have all the rest.
     Multiprocessor {
         blocks,
         warps,
@@ -101,7 +104,8 @@ const fn gpu(name: &'static str, compute_capability: (u32, u32), multiprocessors
     Gpu { name, compute_capability, multiprocessors, sm }
 }
 
-/// Where a name stands for several products, the one for SXM sockets, or the larger.
+/// If a name stands for several products, the table holds the one for SXM sockets, or else the
+/// largest.
 const GPUS: [Gpu; 12] = [
     gpu("v100", (7, 0), 80, SM_70),
     gpu("t4", (7, 5), 40, SM_75),
@@ -118,7 +122,7 @@ const GPUS: [Gpu; 12] = [
 ];
 
 impl Gpu {
-    /// All that are known by name, by compute capability.
+    /// All GPUs that are known by name, in the order of compute capabilities.
     pub const fn all() -> &'static [Gpu] {
         &GPUS
     }
@@ -130,7 +134,7 @@ impl fmt::Display for Gpu {
     }
 }
 
-/// Not the name of a GPU in [`Gpu::all`].
+/// A name that no GPU in [`Gpu::all`] has.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("unknown GPU '{0}': it is one of {names}", names = GPUS.map(|gpu| gpu.name).join(", "))]
 pub struct UnknownGpu(pub String);
@@ -138,7 +142,7 @@ pub struct UnknownGpu(pub String);
 impl FromStr for Gpu {
     type Err = UnknownGpu;
 
-    /// Case, spaces, `-` and `_` make no difference.
+    /// Reads the name of a GPU. Upper and lower case, spaces, `-` and `_` make no difference.
     fn from_str(text: &str) -> Result<Gpu, UnknownGpu> {
         let plain: String = text.chars().filter(|c| !matches!(c, ' ' | '-' | '_')).collect();
         let gpu = GPUS.into_iter().find(|gpu| gpu.name.eq_ignore_ascii_case(&plain));
@@ -146,16 +150,16 @@ impl FromStr for Gpu {
     }
 }
 
-/// What keeps another block from a multiprocessor.
+/// The limit that keeps another block from a multiprocessor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     /// The number of warps, and so of threads.
     Warps,
     /// The number of blocks.
     Blocks,
-    /// Registers.
+    /// The number of registers.
     Registers,
-    /// Shared memory.
+    /// The size of shared memory.
     Shared,
 }
 
@@ -170,24 +174,25 @@ impl fmt::Display for Limit {
     }
 }
 
-/// What a multiprocessor holds of a launch.
+/// How much of a launch a multiprocessor holds at once.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Occupancy {
-    /// Resident blocks; 0 if not even one fits.
+    /// The number of resident blocks; 0 if not even one fits.
     pub blocks_per_sm: u32,
-    /// Resident warps.
+    /// The number of resident warps.
     pub warps_per_sm: u32,
-    /// Resident warps as a percentage of the most that there can be.
+    /// The resident warps in percent of the greatest number that the multiprocessor allows.
     pub percent: f64,
-    /// What keeps another block out; the first in the order of [`Limit`] if there are several.
+    /// The limit that keeps another block out. If several do, the first in the order of [`Limit`].
     pub limited_by: Limit,
 }
 
-/// How many blocks of `threads` threads a multiprocessor of `gpu` holds, if each has `shared_bytes` bytes of shared
-/// memory (static and dynamic together) and each thread `registers` registers. `None` leaves registers out: the result
-/// is then the most that there can be.
+/// How many blocks of `threads` threads a multiprocessor of `gpu` holds at once, if each block has
+/// `shared_bytes` bytes of shared memory (static and dynamic together) and each thread has
+/// `registers` registers. With `None`, registers are left out, and the result is an upper bound.
 ///
-/// No block fits if it has no threads or more than 1024, or if its threads have more than 255 registers.
+/// No block fits if a block has no threads or more than 1024, or if a thread has more than 255
+/// registers.
 pub fn occupancy(gpu: &Gpu, threads: u32, shared_bytes: u32, registers: Option<u32>) -> Occupancy {
     let sm = &gpu.sm;
     let warps = threads.div_ceil(LANES as u32).max(1);
@@ -215,7 +220,7 @@ fn blocks_by_registers(sm: &Multiprocessor, warps: u32, registers: u32) -> u32 {
         return 0;
     }
     let of_warp = (registers * LANES as u32).next_multiple_of(sm.register_unit).max(1);
-    // A launch is checked as if each partition had as many warps as the fullest.
+    // The driver checks a launch as if each part had as many warps as the fullest part.
     if of_warp * warps.next_multiple_of(PARTITIONS) > sm.registers {
         return 0;
     }
@@ -238,8 +243,8 @@ mod tests {
         occupancy(&gpu.parse().unwrap(), threads, shared_bytes, registers)
     }
 
-    /// Blocks as `cudaOccMaxActiveBlocksPerMultiprocessor` of CUDA 13's `cuda_occupancy.h` gives them, with as much
-    /// shared memory as there can be.
+    /// Blocks as `cudaOccMaxActiveBlocksPerMultiprocessor` of CUDA 13's `cuda_occupancy.h` gives
+    /// them, with as much shared memory as there can be.
     #[test]
     fn it_agrees_with_nvidias_calculator() {
         #[rustfmt::skip]

@@ -1,17 +1,18 @@
-//! The register file of a warp, and how arithmetic is lifted over its 32 lanes.
+//! The registers of a warp, and how arithmetic on one value becomes arithmetic on 32 lanes.
 //!
-//! A register holds one value per lane. There are three files: words of 32 bits (which also hold narrower values,
-//! zero-extended), doubles of 64 bits, and predicates, one bit per lane. Constants and special registers live in
-//! registers as well, so that every operand is an index.
+//! A register holds one value for each lane. There are three register files: words of 32 bits
+//! (which also hold narrower values, zero-extended), doubles of 64 bits, and predicates, with one
+//! bit for each lane. Constants and special registers are kept in registers too, so that every
+//! operand is an index.
 
 use half::{bf16, f16};
 
-/// Lanes of a warp.
+/// A warp has this many lanes.
 pub(crate) const LANES: usize = 32;
 /// The mask of all lanes.
 pub(crate) const ALL: u32 = u32::MAX;
 
-/// A warp's registers.
+/// The registers of one warp.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Registers {
     pub(crate) words: Vec<[u32; LANES]>,
@@ -26,10 +27,16 @@ impl Registers {
         let old = &mut self.predicates[register as usize];
         *old = (*old & !mask) | (value & mask);
     }
+
+    /// Writes one value to the lanes of `mask` of a word.
+    pub(crate) fn put_word(&mut self, register: u32, mask: u32, value: u32) {
+        let register = &mut self.words[register as usize];
+        (0..LANES).filter(|lane| mask >> lane & 1 == 1).for_each(|lane| register[lane] = value);
+    }
 }
 
-/// The registers of an [`AluFn`]: destination `d`, sources `a` to `c`, and `x`, a source register or a plain
-/// number, as the function sees fit.
+/// The operands of an [`AluFn`]: the destination register `d`, the source registers `a` to `c`, and
+/// `x`, which is a source register or a plain number, as the function requires.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Operands {
     pub(crate) d: u32,
@@ -39,14 +46,15 @@ pub(crate) struct Operands {
     pub(crate) x: u32,
 }
 
-/// Arithmetic without effects but on the destination lanes in the mask.
+/// A function that computes one arithmetic instruction. It writes only those lanes of the
+/// destination that are in the mask.
 pub(crate) type AluFn = fn(&mut Registers, u32, &Operands);
 
 /// A Rust type as the value of one lane.
 pub(crate) trait Lane: Copy {
-    /// What the register file holds.
+    /// The type of the values in the register file.
     type Raw: Copy + Default;
-    /// The file that holds it.
+    /// The register file that holds values of this type.
     fn file(registers: &Registers) -> &[[Self::Raw; LANES]];
     /// Writes the lanes of `mask`.
     fn put(registers: &mut Registers, register: u32, mask: u32, values: [Self::Raw; LANES]);
@@ -70,7 +78,8 @@ macro_rules! lane {
                 if mask == ALL && size_of::<$raw>() < 8 {
                     *old = values;
                 } else if mask == ALL {
-                    // In halves, which are copied by a few moves; all at once would be a call of memcpy.
+                    // The copy is split in two, because each half becomes a few moves; a single
+                    // copy would become a call of memcpy.
                     let (low, high) = old.split_at_mut(LANES / 2);
                     low.copy_from_slice(&values[..LANES / 2]);
                     high.copy_from_slice(&values[LANES / 2..]);
@@ -110,9 +119,10 @@ lane! {
 
 /// Lifts an expression over lane values to an [`AluFn`].
 ///
-/// `alu!(|a: i32, b: i32| -> i32 { a.wrapping_add(b) })` reads registers `a` and `b` and writes `d`. One to three
-/// sources; the destination `bool` writes a predicate. A second bracket `[p: pred]` gives the lane's bit of predicate
-/// register `x`, and `[n: number]` the plain number `x`.
+/// `alu!(|a: i32, b: i32| -> i32 { a.wrapping_add(b) })` reads registers `a` and `b` and writes
+/// `d`. There may be one to three sources. The result type `bool` writes a predicate. A second
+/// bracket `[p: pred]` gives the lane's bit of predicate register `x`, and `[n: number]` gives the
+/// plain number `x`.
 macro_rules! alu {
     (|$($arg:ident: $ty:ty),+| -> bool $body:block) => {{
         fn lifted(registers: &mut $crate::registers::Registers, mask: u32, operands: &$crate::registers::Operands) {

@@ -17,7 +17,7 @@ fn its_commands_run_and_print_what_is_shown() {
     let mut count = 0;
     for command in &commands {
         let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
-        let ["cargo", "run", "-p", "simt", "--", args @ ..] = words.as_slice() else {
+        let ["cargo", "run", "-p", "warpfold-simt", "--", args @ ..] = words.as_slice() else {
             continue;
         };
         let binary = env::var_os("SIMT_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_simt").into());

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use proptest::prelude::*;
+use proptest::test_runner::{FailurePersistence, FileFailurePersistence};
 use simt::ptx::{ast::Op, parse};
 use simt::{LoadError, Module};
 
@@ -236,8 +237,15 @@ fn numbers_that_are_too_large() {
     assert_eq!((line, column, message.len()), (4, 14, digits.len() + 18));
 }
 
+/// The file that keeps the seeds of failed cases. It is named here because proptest derives a name
+/// only for tests in a folder with a `main.rs`.
+#[expect(clippy::unnecessary_wraps, reason = "the type is that of the configuration's field")]
+fn kept() -> Option<Box<dyn FailurePersistence>> {
+    Some(Box::new(FileFailurePersistence::Direct("tests/proptest-regressions/ptx_robust.txt")))
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: kept(), ..ProptestConfig::default() })]
 
     #[test]
     fn damaged_files(file in 0usize..2, edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..40, 0..PIECES.len()), 1..4)) {

@@ -8,7 +8,7 @@ pub(crate) fn copy(wide: bool) -> AluFn {
     if wide { alu!(|a: u64| -> u64 { a }) } else { alu!(|a: u32| -> u32 { a }) }
 }
 
-/// A value of `from` as the `to` that has the same value, or the low bits.
+/// A value of type `from` in a register of `to_bits` bits: the same value, or its low bits.
 pub(crate) fn resize(from: Type, to_bits: u32) -> AluFn {
     match (from, to_bits) {
         (Type::S8, 16) => alu!(|a: i8| -> i16 { a.into() }),
@@ -33,7 +33,7 @@ pub(crate) fn resize(from: Type, to_bits: u32) -> AluFn {
     }
 }
 
-/// `and or xor`. Narrow values are zero-extended, and stay so.
+/// `and or xor`. Narrow values are zero-extended, and their results are too.
 pub(crate) fn logic(op: LogicOp, wide: bool) -> AluFn {
     match (op, wide) {
         (LogicOp::And, false) => alu!(|a: u32, b: u32| -> u32 { a & b }),
@@ -187,7 +187,8 @@ pub(crate) fn permute(mode: PrmtMode) -> AluFn {
     }
 }
 
-/// `bfe`: `c` bits of `a` from bit `b`, sign-extended from the field's (or the value's) last bit for signed types.
+/// `bfe`: `c` bits of `a` from bit `b`, sign-extended from the field's (or the value's) last bit
+/// for signed types.
 pub(crate) fn extract(ty: Type) -> Option<AluFn> {
     fn field(a: u64, position: u32, length: u32, width: u32, signed: bool) -> u64 {
         let (position, length) = (position & 0xff, length & 0xff);

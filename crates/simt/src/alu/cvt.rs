@@ -25,7 +25,7 @@ macro_rules! integer {
 
 pub(crate) use integer;
 
-/// An `f64` rounded to an integral one.
+/// An `f64` rounded to an integral `f64`.
 #[inline(always)]
 pub(crate) fn integral(value: f64, rounding: Rounding) -> f64 {
     match rounding {
@@ -119,8 +119,8 @@ fn from_integer(to: Type, from: Type, rounding: Rounding, sat: bool) -> Option<A
     Some(if to == Type::F32 { integer!(from, single) } else { integer!(from, double) })
 }
 
-/// Values outside the type's range become its nearest end, as `as` has it. NaN becomes 0 too, but from or to 64 bits the
-/// top bit alone.
+/// Values outside the type's range become the nearest end of the range, as Rust's `as` converts.
+/// NaN becomes 0; where the source or the result has 64 bits, NaN becomes the top bit alone.
 fn to_integer(to: Type, from: Type, rounding: Rounding, ftz: bool) -> Option<AluFn> {
     macro_rules! rounded {
         ($to:ident, $from:ident, $flush:expr) => {
@@ -152,7 +152,7 @@ fn to_integer(to: Type, from: Type, rounding: Rounding, ftz: bool) -> Option<Alu
 }
 
 fn between_floats(to: Type, from: Type, rounding: Option<CvtRounding>, ftz: bool, sat: bool) -> Option<AluFn> {
-    /// Applies the flavours to an expression of `f32` argument `a`.
+    /// Applies `.ftz` and `.sat` to an expression of the `f32` argument `a`.
     macro_rules! single {
         ($body:expr) => {
             match (ftz, sat) {

@@ -2,24 +2,26 @@
 //!
 //! `add sub mul div fma sqrt rcp` with a rounding are exact to the bit, as an H100 computes them.
 //!
-//! The bits of a NaN the ISA leaves open. Here arithmetic in `f32` knows one, `0x7fffffff`; in `f64` the first NaN among
-//! the operands is kept, made quiet, and an invalid operation gives `0xfff8000000000000`. An H100 does the same where at
-//! most one operand is a NaN; among several it chooses otherwise, and so does it in `abs`, `neg` and `cvt`.
+//! The ISA does not define the bits of a NaN. Here `f32` arithmetic gives only `0x7fffffff`. `f64`
+//! arithmetic keeps the first NaN among the operands and makes it quiet; an invalid operation gives
+//! `0xfff8000000000000`. An H100 does the same if at most one operand is a NaN. If several are, the
+//! H100 chooses differently, as it does in `abs`, `neg` and `cvt`.
 //!
-//! The `.approx` and `.full` forms, and `ex2 lg2 sin cos tanh rsqrt`, are computed in `f64` and rounded: they are closer
-//! to the true value than hardware, not bit-equal to it.
+//! The `.approx` and `.full` forms, and `ex2 lg2 sin cos tanh rsqrt`, are computed in `f64` and
+//! rounded. They are closer to the true value than hardware's results, and not bit-equal to them.
 
 use crate::ptx::ast::{FloatBinaryOp, FloatTest, FloatUnaryOp, MinMaxMode, Precision, Rounding, Type};
 use crate::registers::{AluFn, alu};
 
-/// Any NaN as the one that hardware makes. Told by its bits: to the optimiser all NaNs of float arithmetic are one.
+/// Replaces any NaN by the one that hardware makes. The bits are compared, because to the optimiser
+/// all NaNs of float arithmetic are the same.
 #[inline(always)]
 pub(crate) fn canonical32(value: f32) -> f32 {
     let bits = value.to_bits();
     f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { 0x7fff_ffff } else { bits })
 }
 
-/// The result of an operation: a NaN as hardware makes it from these operands.
+/// The result of an operation. A NaN gets the bits that hardware makes of these operands.
 #[inline(always)]
 pub(crate) fn propagate64(result: f64, operands: &[f64]) -> f64 {
     const QUIET: u64 = 1 << 51;
@@ -30,20 +32,20 @@ pub(crate) fn propagate64(result: f64, operands: &[f64]) -> f64 {
     f64::from_bits(nan.map_or(0xfff8_0000_0000_0000, |nan| nan.to_bits() | QUIET))
 }
 
-/// Subnormals as zero of the same sign, if `FTZ`.
+/// If `FTZ`, a subnormal becomes zero of the same sign.
 #[inline(always)]
 pub(crate) fn flush<const FTZ: bool>(value: f32) -> f32 {
     if FTZ && value.to_bits() & 0x7f80_0000 == 0 { f32::from_bits(value.to_bits() & 0x8000_0000) } else { value }
 }
 
-/// `value` in 0 to 1, NaN as 0, if `SAT`.
+/// If `SAT`, the value is limited to 0 to 1, and NaN becomes 0.
 #[inline(always)]
 pub(crate) fn saturate<const SAT: bool>(value: f32) -> f32 {
-    // `max` takes the other operand for NaN; the sum turns -0 into +0.
+    // For NaN, `max` takes the other operand. The sum turns -0 into +0.
     if SAT { value.max(0.0).min(1.0) + 0.0 } else { value }
 }
 
-/// `value` in 0 to 1, NaN as 0, if `SAT`.
+/// If `SAT`, the value is limited to 0 to 1, and NaN becomes 0.
 #[inline(always)]
 pub(crate) fn saturate64<const SAT: bool>(value: f64) -> f64 {
     if SAT { value.max(0.0).min(1.0) + 0.0 } else { value }
@@ -73,11 +75,13 @@ pub(crate) fn round32(value: f64, rest: f64, rounding: Rounding) -> f32 {
     }
 }
 
-/// `result`, to which `value + rest` was rounded, as zero if it is tiny, if `FTZ`.
+/// If `FTZ` and `result`, to which `value + rest` was rounded, is tiny, returns zero; otherwise
+/// `result`.
 ///
-/// A result is tiny if it is below the normal numbers once it is rounded as if exponents had no end: so what rounds up
-/// to the least normal number only because subnormals are far apart is flushed, and what would in any case is not.
-/// (Measured on an H100; the ISA does not say.)
+/// A result is tiny if it lies below the normal numbers after rounding with an unlimited exponent
+/// range. A value that rounds up to the least normal number only because subnormals are far apart
+/// is therefore flushed; a value that rounds up to it in any case is not. (This was measured on an
+/// H100; the ISA does not say.)
 #[inline(always)]
 pub(crate) fn settle<const FTZ: bool>(result: f32, value: f64, rest: f64, rounding: Rounding) -> f32 {
     const UP: f64 = (1u64 << 32) as f64;
@@ -88,12 +92,12 @@ pub(crate) fn settle<const FTZ: bool>(result: f32, value: f64, rest: f64, roundi
     flush::<FTZ>(result)
 }
 
-/// Rounds `value + rest` to `f32`, and flushes what is tiny, if `FTZ`.
+/// Rounds `value + rest` to `f32`. If `FTZ`, a tiny result becomes zero.
 pub(crate) fn round_settled<const FTZ: bool>(value: f64, rest: f64, rounding: Rounding) -> f32 {
     settle::<FTZ>(round32(value, rest, rounding), value, rest, rounding)
 }
 
-/// `a + b` in `f64`, and what rounding left out.
+/// The sum `a + b` in `f64`, and the rest that rounding lost.
 pub(crate) fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     let b_part = sum - a;
@@ -110,14 +114,15 @@ fn add32<const FTZ: bool>(a: f64, b: f64, rounding: Rounding) -> f32 {
     round_settled::<FTZ>(sum, rest, rounding)
 }
 
-/// A quotient in `f64` and the sign of what rounding left out.
+/// The quotient in `f64`, and the sign of the rest that rounding lost.
 fn divide(a: f64, b: f64) -> (f64, f64) {
     let quotient = a / b;
     let rest = f64::mul_add(-quotient, b, a) * b.signum();
     (quotient, if rest.is_finite() { rest } else { 0.0 })
 }
 
-/// One expression in the flavours of `.ftz` and `.sat`. The expression may ask for the constant `FTZ`.
+/// One expression in all combinations of `.ftz` and `.sat`. The expression may use the constant
+/// `FTZ`.
 macro_rules! f32_op {
     ($ftz:expr, $sat:expr, |$($arg:ident),+| $body:expr) => {
         match ($ftz, $sat) {
@@ -208,7 +213,8 @@ pub(crate) fn binary(op: FloatBinaryOp, ty: Type, ftz: bool, sat: bool) -> Optio
     })
 }
 
-/// IEEE 754-2019 minimumNumber: the other operand for NaN, and -0 below +0.
+/// IEEE 754-2019 minimumNumber or maximumNumber: if one operand is NaN, the result is the other; -0
+/// is below +0.
 #[inline(always)]
 fn minimum32(a: f32, b: f32) -> f32 {
     if a < b || b.is_nan() || (a == b && a.is_sign_negative()) { a } else { b }
@@ -219,7 +225,7 @@ fn maximum32(a: f32, b: f32) -> f32 {
     -minimum32(-a, -b)
 }
 
-/// `.NaN`: NaN if an operand is one.
+/// `.NaN`: the result is NaN if an operand is NaN.
 #[inline(always)]
 fn with_nan(a: f32, b: f32, result: f32) -> f32 {
     if a.is_nan() || b.is_nan() { f32::NAN } else { result }
@@ -231,7 +237,8 @@ fn with_signs(a: f32, b: f32, magnitude: f32) -> f32 {
     f32::from_bits(magnitude.to_bits() | (a.to_bits() ^ b.to_bits()) & (1 << 31))
 }
 
-/// IEEE 754-2019 minimumNumber: the other operand for NaN, and -0 below +0.
+/// IEEE 754-2019 minimumNumber or maximumNumber: if one operand is NaN, the result is the other; -0
+/// is below +0.
 #[inline(always)]
 fn minimum64(a: f64, b: f64) -> f64 {
     if a < b || b.is_nan() || (a == b && a.is_sign_negative()) { a } else { b }
@@ -256,7 +263,7 @@ pub(crate) fn fma(ty: Type, rounding: Rounding, ftz: bool, sat: bool) -> Option<
 pub(crate) fn unary(op: FloatUnaryOp, ty: Type, ftz: bool) -> Option<AluFn> {
     use FloatUnaryOp::{Abs, Cos, Ex2, Lg2, Neg, Rcp, Rsqrt, Sin, Sqrt, Tanh};
     const NEAREST: Precision = Precision::Rounded(Rounding::NearestEven);
-    /// An approximation through `f64`.
+    /// Computes an approximation in `f64`.
     fn through(a: f32, f: impl Fn(f64) -> f64) -> f32 {
         f(a.into()) as f32
     }

@@ -36,7 +36,8 @@ macro_rules! wide {
     };
 }
 
-/// `add sub mul div rem min max`. Division by zero yields all ones; it is checked before.
+/// `add sub mul div rem min max`. Division by zero yields all ones here; a separate instruction
+/// before it faults.
 pub(crate) fn binary(op: IntBinaryOp, ty: Type, saturate: bool) -> Option<AluFn> {
     if saturate {
         return match (op, ty) {
@@ -108,7 +109,7 @@ pub(crate) fn mad(part: MulPart, ty: Type, saturate: bool) -> Option<AluFn> {
         MulPart::Wide => {
             wide!(ty, |a: narrow, b: narrow, c: wide| as W { W::from(a).wrapping_mul(W::from(b)).wrapping_add(c) })
         }
-        // The others are rare, and are lowered as a product and a sum.
+        // The other forms are rare, and are lowered as a product and a sum.
         MulPart::Hi | MulPart::Lo24 | MulPart::Hi24 => return None,
     })
 }
@@ -158,8 +159,9 @@ pub(crate) fn dot_product(part: DotPart, a_signed: bool, b_signed: bool) -> AluF
 
 /// `addc` and `subc`, with the carry in predicate `x`.
 ///
-/// Subtraction adds the complement: it borrows if the carry is clear, and sets the carry if it does not borrow. The ISA
-/// leaves open how the two mix; this is what `ptxas` makes of them, and what `nvcc`'s 128-bit division counts on.
+/// Subtraction adds the complement: it borrows if the carry is clear, and sets the carry if it does
+/// not borrow. The ISA does not define how `addc` and `subc` mix. This is what `ptxas` makes of
+/// them, and what the 128-bit division of `nvcc` relies on.
 pub(crate) fn with_carry(subtract: bool, wide: bool) -> AluFn {
     match (subtract, wide) {
         (false, false) => alu!(|a: u32, b: u32| [cc: pred] -> u32 { a.wrapping_add(b).wrapping_add(u32::from(cc)) }),
@@ -169,8 +171,9 @@ pub(crate) fn with_carry(subtract: bool, wide: bool) -> AluFn {
     }
 }
 
-/// The carry out of an addition or subtraction into predicate `d`, from `a`, `b` and the result `c`: with a carry in,
-/// the result alone does not tell, so it is derived from the top bits.
+/// Writes the carry out of an addition or subtraction to predicate `d`, from `a`, `b` and the
+/// result `c`. With a carry in, the result alone does not tell the carry out, so it is derived from
+/// the top bits.
 pub(crate) fn carry_out(subtract: bool, wide: bool) -> AluFn {
     match (subtract, wide) {
         (false, false) => alu!(|a: u32, b: u32, c: u32| -> bool { (a & b | (a | b) & !c) >> 31 == 1 }),

@@ -12,3 +12,4 @@ pub(crate) mod cvt;
 pub(crate) mod float;
 pub(crate) mod half;
 pub(crate) mod int;
+mod relation;

@@ -1,9 +1,10 @@
-//! Lowering of what clusters and asynchronous copies need.
+//! Lowering of the instructions for clusters, mbarriers and asynchronous copies.
 
-use super::{Frame, Lowering, Result, index, predicate, target};
+use super::frame::{Frame, index, predicate, target};
+use super::lowering::{Lowering, Result};
 use crate::alu::bits;
+use crate::ir::layout::{COUNT_BITS, PENDING_SHIFT};
 use crate::ir::{Arrive, Async, BulkCopy, ClusterStep, MemoryOperand, Op, PhaseWait};
-use crate::mbarrier::{COUNT_BITS, PENDING_SHIFT};
 use crate::ptx::ast::{self, Address, Imm, Space, Type, Value};
 
 impl<'a> Lowering<'a> {
@@ -72,7 +73,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// What does not wait.
+    /// Lowers an asynchronous instruction that does not wait.
     fn beside(&mut self, frame: &Frame<'a>, op: &'a ast::Op) -> Result<Async> {
         use ast::Op as A;
         Ok(match *op {

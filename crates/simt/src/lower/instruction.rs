@@ -1,11 +1,12 @@
 //! Lowering of single instructions.
 
+use super::frame::{Frame, Register, index, predicate, target, unsigned};
+use super::lowering::{Lowering, Result};
 use super::steps::element;
-use super::{Frame, Lowering, Register, Result, index, predicate, target};
-use crate::address::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::alu::half::Flavour;
 use crate::alu::{bits, compare, cvt, float, half, int};
 use crate::fault::FaultKind;
+use crate::ir::layout::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::ir::{self, Barrier, BarrierKind, Collective, Op, Space};
 use crate::ptx::ast::{
     self, CarryOp, CmpOp, CvtRounding, CvtaDirection, Imm, IntBinaryOp, LogicOp, MulPart, PredicateOperand, RegId,
@@ -94,7 +95,8 @@ impl<'a> Lowering<'a> {
                 self.emit(Op::Store(Box::new(store)));
                 Ok(())
             }
-            // A launch begins when those before it have ended.
+            // A launch begins when the launches before it have ended, so there is nothing to wait
+            // for.
             A::CacheControl { .. } | A::Nanosleep { .. } | A::Pmevent { .. } | A::GridDependency => {
                 self.emit(Op::Nop);
                 Ok(())
@@ -166,7 +168,7 @@ impl<'a> Lowering<'a> {
                 self.alu(frame, Some(bits::lop3()), (dst, ty), &[(a, ty), (b, ty), (c, ty)], u32::from(lut))
             }
             A::Shift { op, ty, dst, a, amount } => {
-                let ty = if op == ShiftOp::Left { super::unsigned(ty) } else { ty };
+                let ty = if op == ShiftOp::Left { unsigned(ty) } else { ty };
                 self.alu(frame, bits::shift(op, ty), (dst, ty), &[(a, ty), (amount, Type::U32)], 0)
             }
             A::Shf { op, mode, dst, lo, hi, amount } => {
@@ -356,7 +358,7 @@ impl<'a> Lowering<'a> {
                 let (space, address) = self.address(frame, space, addr)?;
                 let a = self.value(frame, a, ty)?;
                 let b = b.map(|b| self.value(frame, b, ty)).transpose()?;
-                // A result that nothing reads is none, for ptxas as well.
+                // A result that nothing reads counts as no result, for ptxas as well.
                 let read = |dst: &RegId| frame.function.registers[dst.index()].mentions > 1;
                 let target = dst.filter(read).map(|dst| target(frame, dst));
                 let atomic = ir::Atomic { space, address, op, ty, ordering, target, a, b };
@@ -366,7 +368,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Emits a branch to indices into the body at hand.
+    /// Emits a branch whose targets are indices into the body that is being lowered.
     fn branch(&mut self, op: Op) {
         self.pending.push(self.code.len());
         self.emit(op);

@@ -1,6 +1,7 @@
 //! Lowering of operands, and of instructions that take several steps.
 
-use super::{Frame, Lowering, Result, index, predicate, storage, target};
+use super::frame::{Frame, index, predicate, storage, target};
+use super::lowering::{Lowering, Result};
 use crate::alu::{bits, compare, half, int};
 use crate::ir::{self, Init, Op, Slot, Space};
 use crate::ptx::ast::{
@@ -9,7 +10,7 @@ use crate::ptx::ast::{
 use crate::registers::{AluFn, Operands};
 
 impl<'a> Lowering<'a> {
-    /// A memory operand, in the space that is known of it.
+    /// A memory operand, and the space that is known for it.
     pub(super) fn address(
         &mut self,
         frame: &Frame<'a>,
@@ -117,7 +118,7 @@ impl<'a> Lowering<'a> {
         self.alu_slots(frame, Some(bits::copy(wide)), (dst, ty), Operands { a: c, ..Operands::default() })
     }
 
-    /// A predicate operand. Constants are compared into being.
+    /// A predicate operand. A constant becomes a predicate by a comparison.
     pub(super) fn predicate_value(&mut self, frame: &Frame<'a>, value: Value) -> Result<u32> {
         match value {
             Value::Reg(reg) => Ok(predicate(frame, reg)),
@@ -226,7 +227,8 @@ impl<'a> Lowering<'a> {
         } else {
             (holds, true)
         };
-        // Both results are computed before either is written: each may be a source, or the guard.
+        // Both results are computed before either is written, because a destination may also be a
+        // source or the guard.
         let mut results = Vec::new();
         for (dst, (holds, negated)) in [(dst, (holds, false)), (complement, second)] {
             let Some(dst) = dst else { continue };

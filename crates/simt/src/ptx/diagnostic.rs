@@ -1,10 +1,11 @@
-//! Why a PTX file was refused, and where.
+//! Diagnostics: the reason for which a PTX file was refused, and the place.
 
 use std::fmt;
 
 use super::ast::Span;
 
-/// One error in a PTX file: the place, the line itself, one sentence, and sometimes what to write instead.
+/// One error in a PTX file: the place, the line itself, one sentence, and sometimes what to write
+/// instead.
 ///
 /// ```
 /// let error = simt::ptx::parse("a.ptx", ".version 8.0\n.target sm_75\n.adress_size 64\n").unwrap_err();
@@ -12,18 +13,19 @@ use super::ast::Span;
 /// assert_eq!(error.message, "unknown directive `.adress_size`");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Diagnostic {
     /// The name that was given to the parser.
     pub file: String,
-    /// Line, from 1.
+    /// The line, from 1.
     pub line: u32,
-    /// Column in characters, from 1.
+    /// The column in characters, from 1.
     pub column: u32,
-    /// That line.
+    /// The text of that line.
     pub source_line: String,
     /// One sentence, without a full stop.
     pub message: String,
-    /// What would be right.
+    /// What to write instead, if the parser can tell.
     pub help: Option<String>,
 }
 
@@ -46,7 +48,7 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// An error before it knows its file.
+/// An error whose file and line are not known yet.
 #[derive(Debug, Clone)]
 pub(super) struct Error {
     pub(super) span: Span,
@@ -64,9 +66,11 @@ impl Error {
         self
     }
 
-    /// Adds the file's name and the line. Tabs become single spaces, so that the caret stands under its column.
+    /// Adds the name of the file and the text of the line. Tabs become single spaces, so that the
+    /// caret stands under its column.
     pub(super) fn locate(self, file: &str, source: &str) -> Diagnostic {
-        let start = source.floor_char_boundary(self.span.start as usize);
+        let at = (self.span.start as usize).min(source.len());
+        let start = (0..=at).rev().find(|index| source.is_char_boundary(*index)).unwrap_or(0);
         let line_start = source[..start].rfind('\n').map_or(0, |index| index + 1);
         let line_end = source[start..].find('\n').map_or(source.len(), |index| start + index);
         Diagnostic {

@@ -3,7 +3,7 @@
 use super::ast::{Imm, Span};
 use super::diagnostic::{Error, Result};
 
-/// What a token is. Its text is under its span.
+/// The kind of a token. The text of the token is at its span.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum TokenKind {
     /// A name: opcode, register, label, symbol, or `_`.
@@ -26,7 +26,7 @@ pub(super) struct Token {
     pub(super) span: Span,
 }
 
-/// All tokens of a text, closed by [`TokenKind::End`].
+/// All tokens of a text. The last is [`TokenKind::End`].
 pub(super) fn lex(source: &str) -> Result<Vec<Token>> {
     if u32::try_from(source.len()).is_err() {
         return Err(Error::new(Span { start: 0, end: 0, line: 1 }, "the file is larger than 4 GiB"));
@@ -137,7 +137,8 @@ impl Lexer<'_> {
         Ok(Token { kind, span: self.span_from(start) })
     }
 
-    /// Reads an integer (decimal, `0x`, `0b`, octal, with an optional `U`) or a float (`0f`, `0d`, decimal).
+    /// Reads an integer (decimal, `0x`, `0b`, octal, with an optional `U`) or a float (`0f`, `0d`,
+    /// decimal).
     fn number(&mut self) -> Result<Imm> {
         let start = self.at;
         self.skip_while(is_word);

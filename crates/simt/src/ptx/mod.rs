@@ -1,7 +1,7 @@
 //! PTX text: syntax tree, lexer, parser, validator.
 //!
-//! [`parse`] is the way in. It refuses what it does not know, at once and with the place, so that nothing unknown is
-//! met while a kernel runs.
+//! [`parse`] is the entry point. It refuses everything that it does not know, with the place, so
+//! that a running kernel never meets an unknown instruction.
 
 pub mod ast;
 mod diagnostic;
@@ -20,7 +20,7 @@ pub use diagnostic::Diagnostic;
 /// ```
 ///
 /// # Errors
-/// The first byte that is not UTF-8.
+/// A [`Diagnostic`] for the first byte that is not UTF-8.
 pub fn decode<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, Diagnostic> {
     std::str::from_utf8(bytes).map_err(|error| {
         let at = error.valid_up_to();
@@ -30,7 +30,7 @@ pub fn decode<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, Diagnostic> {
     })
 }
 
-/// Parses and validates a PTX file. `name` is what diagnostics call it.
+/// Parses and validates a PTX file. `name` is the file's name in diagnostics.
 ///
 /// ```
 /// let module = simt::ptx::parse(
@@ -54,7 +54,8 @@ pub fn decode<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, Diagnostic> {
 /// ```
 ///
 /// # Errors
-/// The first thing that is not PTX as known here, or that breaks a rule of the PTX ISA.
+/// A [`Diagnostic`] for the first thing that the parser does not know or that breaks a rule of the
+/// PTX ISA.
 pub fn parse(name: &str, text: &str) -> Result<ast::Module, Diagnostic> {
     let module = parser::parse(name, text)?;
     validate::validate(&module)?;

@@ -1,12 +1,12 @@
 //! Floats of 16 bits: `f16`, `bf16`, and two of them in a word.
 //!
-//! A result is computed in `f64`, together with what that leaves out, and rounded once. The NaN that these instructions
-//! make is `0x7fff` in both formats (PTX ISA 9.7.4).
+//! A result is computed in `f64` together with the rest that `f64` cannot hold, and is rounded
+//! once. The NaN that these instructions make is `0x7fff` in both formats (PTX ISA 9.7.4).
 
 use half::{bf16, f16};
 
-use crate::alu::compare::floats;
 use crate::alu::float::two_sum;
+use crate::alu::relation::floats;
 use crate::ptx::ast::{CmpOp, FloatBinaryOp, FloatUnaryOp, Rounding, Type};
 use crate::registers::{AluFn, LANES, Lane, Registers, alu};
 
@@ -16,18 +16,18 @@ pub(crate) use convert::{convert, convert_pair};
 
 /// A float of 16 bits.
 pub(crate) trait Half: Copy {
-    /// Bits of the significand, with the one that is not stored.
+    /// How many bits the significand has, including the one that is not stored.
     const DIGITS: i32;
     /// The exponent of the least normal number.
     const MIN_EXPONENT: i32;
     /// The bits of infinity.
     const INFINITY: u16;
-    /// Whether `cvt.ftz` from `f32` flushes. By the ISA it always does; on an H100 it does not to `f16`, which the
-    /// roundings away from zero show.
+    /// Whether `cvt.ftz` from `f32` flushes subnormals. By the ISA it always does. An H100 does not
+    /// in conversions to `f16`, as the roundings away from zero show.
     const FLUSHES_SINGLE: bool;
     fn new(bits: u16) -> Self;
     fn bits(self) -> u16;
-    /// The same value; exact.
+    /// The same value as an `f64`, which is exact.
     fn widen(self) -> f64;
 }
 
@@ -72,7 +72,8 @@ fn is_nan<H: Half>(value: H) -> bool {
     value.bits() & !SIGN > H::INFINITY
 }
 
-/// The modifiers of an instruction, which it carries as the plain number of its operands.
+/// The modifiers of an instruction. The instruction carries them as the plain number of its
+/// operands.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Flavour(u32);
 
@@ -95,7 +96,7 @@ impl Flavour {
         zero.with(Self::DOWN, rounding == Rounding::Down).with(Self::UP, rounding == Rounding::Up)
     }
 
-    /// With the modifiers of `min` and `max`.
+    /// These modifiers with those of `min` and `max` added.
     pub(crate) fn of(self, op: FloatBinaryOp) -> Flavour {
         match op {
             FloatBinaryOp::Min(mode) | FloatBinaryOp::Max(mode) => {
@@ -105,7 +106,7 @@ impl Flavour {
         }
     }
 
-    /// As an operand.
+    /// The modifiers as the plain number of an instruction's operands.
     pub(crate) fn number(self) -> u32 {
         self.0
     }
@@ -131,24 +132,24 @@ impl Flavour {
         if self.has(Self::FTZ) && value.bits() & H::INFINITY == 0 { H::new(value.bits() & SIGN) } else { value }
     }
 
-    /// An operand as the instruction sees it.
+    /// The value of an operand after `.ftz` was applied.
     fn take<H: Half>(self, value: H) -> f64 {
         self.flush(value).widen()
     }
 
-    /// The result that `value + rest` becomes.
+    /// The result of an instruction whose exact result is `value + rest`.
     fn give<H: Half>(self, (value, rest): (f64, f64)) -> H {
         let rounded: H = round((value, rest), self.rounding(), self.has(Self::FTZ));
         if self.has(Self::SAT) {
-            // NaN becomes +0, and so does -0.
+            // Both NaN and -0 become +0.
             return if value > 0.0 { round((rounded.widen().min(1.0), 0.0), NEAREST, false) } else { H::new(0) };
         }
         if self.has(Self::RELU) && !is_nan(rounded) && rounded.bits() & SIGN != 0 { H::new(0) } else { rounded }
     }
 }
 
-/// Rounds `value + rest`, where `rest` is less than the spacing of `f64` at `value`, once. If `ftz`, a result that is tiny
-/// becomes zero: tiny as [`settle`](crate::alu::float::settle) has it.
+/// Rounds `value + rest` once, where `rest` is less than the spacing of `f64` at `value`. If `ftz`,
+/// a tiny result becomes zero; [`settle`](crate::alu::float::settle) says what is tiny.
 fn round<H: Half>((value, rest): (f64, f64), rounding: Rounding, ftz: bool) -> H {
     let sign = if value.is_sign_negative() { SIGN } else { 0 };
     if value.is_nan() {
@@ -159,8 +160,9 @@ fn round<H: Half>((value, rest): (f64, f64), rounding: Rounding, ftz: bool) -> H
     }
     let mut exact = value.abs().to_bits();
     if rest != 0.0 {
-        // The exact value lies beside this one. Its last bit becomes the mark of that: rounded to odd, the value is on the
-        // right side of every number and every midpoint of the narrower format.
+        // The exact value lies beside `value`. Setting the last bit records that: the value is
+        // rounded to odd, so that it lies on the right side of every number and every midpoint of
+        // the narrower format.
         exact -= u64::from((rest < 0.0) != (value < 0.0));
         exact |= 1;
     }
@@ -191,7 +193,7 @@ fn round<H: Half>((value, rest): (f64, f64), rounding: Rounding, ftz: bool) -> H
             return H::new(sign);
         }
     }
-    // The first bit of a normal number, which is not stored, adds to the exponent's field.
+    // The first bit of a normal number is not stored; it adds 1 to the exponent's field.
     let bits = ((lowest - H::MIN_EXPONENT) as u64) << (H::DIGITS - 1);
     let bits = bits + kept(lowest - (H::DIGITS - 1));
     if bits < H::INFINITY.into() {
@@ -250,7 +252,7 @@ fn extreme<H: Half>(flavour: Flavour, a: H, b: H, greatest: bool) -> H {
         sign = Some((a.bits() ^ b.bits()) & SIGN);
         (a, b) = (H::new(a.bits() & !SIGN), H::new(b.bits() & !SIGN));
     }
-    // In the order of the values.
+    // These integers are in the order of the values.
     let key = |value: H| {
         let magnitude = i32::from(value.bits() & !SIGN);
         if value.bits() & SIGN == 0 { magnitude } else { -1 - magnitude }
@@ -289,7 +291,7 @@ pub(crate) fn unary(op: FloatUnaryOp, ty: Type) -> Option<AluFn> {
     })
 }
 
-/// The sum that `atom.add.noftz` leaves, one or two values in the low bits.
+/// The sum that `atom.add.noftz` stores: one or two values in the low bits.
 pub(crate) fn atomic_sum(ty: Type, a: u32, b: u32) -> u32 {
     fn one<H: Half>(a: u32, b: u32) -> u32 {
         let sum: H = round(two_sum(H::new(a as u16).widen(), H::new(b as u16).widen()), NEAREST, false);
@@ -329,7 +331,8 @@ impl<H: Half> Lane for High<H> {
     }
 }
 
-/// `setp`: whether `a cmp b`, of the first or the second of two values if `ty` is packed.
+/// `setp`: whether `a cmp b`. If `ty` is packed, `high` selects the second of the two values,
+/// otherwise the first.
 pub(crate) fn compare(op: CmpOp, ty: Type, ftz: bool, high: bool) -> Option<AluFn> {
     fn flush<const FTZ: bool, H: Half>(value: H) -> H {
         Flavour(if FTZ { Flavour::FTZ } else { 0 }).flush(value)

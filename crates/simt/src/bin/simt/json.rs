@@ -73,7 +73,7 @@ fn party(party: &Party) -> Json {
     })
 }
 
-/// All of it; bytes are in hexadecimal, in the order of their addresses.
+/// The whole trace. Bytes are in hexadecimal, in the order of their addresses.
 pub(crate) fn trace(trace: &Trace) -> Json {
     let block = |block: &BlockTrace| json!({ "block": dim(block.block), "phases": block.phases.iter().map(|of| phase(trace, of)).collect::<Vec<_>>() });
     json!({ "truncated": trace.truncated, "blocks": trace.blocks.iter().map(block).collect::<Vec<_>>() })

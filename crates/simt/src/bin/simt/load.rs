@@ -1,4 +1,4 @@
-//! From a file's name to its kernels.
+//! Loading: from the name of a file to its kernels.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use simt::{Kernel, Module};
 
 use crate::{Failure, refused};
 
-/// Kernels that an error names, at most.
+/// An error names at most this many kernels.
 const NAMED: usize = 6;
 
 /// Reads, parses and validates a PTX file.

@@ -1,7 +1,8 @@
 //! The command `simt`: runs, counts and checks kernels of any PTX file.
 //!
-//! Exit status: 0 if all went well, 1 if the kernel faulted or a check reported something, 2 for arguments and PTX that
-//! cannot be used. Results go to stdout, and what is wrong to stderr; with `--json` both go to stdout.
+//! Exit status: 0 if all went well, 1 if the kernel faulted or a check reported something, 2 for
+//! arguments and PTX that cannot be used. Results go to stdout, and what is wrong to stderr; with
+//! `--json` both go to stdout.
 
 mod json;
 mod list;
@@ -37,13 +38,13 @@ enum Command {
     Parse(list::Args),
 }
 
-/// What ends the command early, and the exit status that it asks for.
+/// The reason for which the command ends early, and its exit status.
 enum Failure {
     /// The arguments or the PTX cannot be used: 2.
     Refused(Error),
     /// The run failed: 1.
     Failed(Error),
-    /// It failed and that has been said: 1.
+    /// The run failed, and the reason has been printed: 1.
     Reported,
 }
 
@@ -64,13 +65,14 @@ fn main() -> ExitCode {
         Err(Failure::Reported) => (None, 1),
     };
     if let Some(error) = error {
-        // `{:#}` puts causes behind the sentence. A closed stderr is no reason to panic.
+        // `{:#}` prints the causes after the sentence. A closed stderr must not cause a panic.
         let _ = writeln!(io::stderr(), "error: {error:#}");
     }
     ExitCode::from(status)
 }
 
-/// Writes results to stdout. Whoever closed the pipe has read enough.
+/// Writes results to stdout. If the reader has closed the pipe, the rest is dropped without an
+/// error.
 fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

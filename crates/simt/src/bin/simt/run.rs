@@ -18,7 +18,7 @@ use simt::{
 
 use crate::{Failure, json, load, print, refused, tables, traces};
 
-/// What the module's own variables may take, in bytes.
+/// How much device memory the module's own variables may take, in bytes.
 const VARIABLES: u64 = 1 << 30;
 
 const EXAMPLES: &str = "\
@@ -80,7 +80,8 @@ pub(crate) struct Args {
     #[arg(long)]
     count: bool,
 
-    /// Look for races, reads of memory that nothing wrote, barriers and collectives that not all threads reach
+    /// Look for races, reads of memory that nothing wrote, barriers and collectives that not all
+    /// threads reach
     #[arg(long)]
     check: bool,
 
@@ -109,7 +110,7 @@ pub(crate) struct Args {
     seed: Option<u64>,
 }
 
-/// Up to three dimensions, parted by commas.
+/// Reads up to three dimensions, separated by commas.
 fn extent(text: &str) -> Result<Dim3, String> {
     let sides: Option<Vec<u32>> = text.split(',').map(|side| side.parse().ok()).collect();
     match sides.as_deref() {
@@ -137,7 +138,7 @@ impl FromStr for Dump {
     }
 }
 
-/// What one run of the kernel is for.
+/// The purpose of one run of the kernel.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Plain,
@@ -147,7 +148,7 @@ enum Mode {
 }
 
 impl Args {
-    /// The runs that are asked for, each from the same start.
+    /// The runs that were requested. Each begins with the same memory.
     fn modes(&self) -> Vec<Mode> {
         let asked = [(self.check, Mode::Check), (self.count, Mode::Count), (self.trace, Mode::Trace)];
         let modes: Vec<Mode> = asked.into_iter().filter(|(asked, _)| *asked).map(|(_, mode)| mode).collect();
@@ -155,7 +156,7 @@ impl Args {
     }
 }
 
-/// What came of the runs.
+/// The results of the runs.
 #[derive(Default)]
 struct Outcome {
     profile: Option<Profile>,
@@ -209,7 +210,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         print(&format!("{:#}\n", as_json(args, kernel, &outcome)))?;
     } else {
         print(&as_text(args, kernel, &outcome))?;
-        // As compilers do; a closed stderr is no reason to panic.
+        // Faults go to stderr, as compilers print errors. A closed stderr must not cause a panic.
         let mut err = io::stderr().lock();
         for report in &outcome.reports {
             let _ = writeln!(err, "{report}\n");
@@ -240,7 +241,7 @@ fn launch(args: &Args, kernel: &Kernel) -> Result<Outcome, Failure> {
             Err(LaunchError::Fault(fault)) => outcome.fault = Some(fault),
             Err(error) => return Err(refused(error)),
         }
-        // All runs begin alike, so that the first one's buffers are those of any.
+        // All runs begin with the same buffers, so the buffers of the first run are dumped.
         for dump in args.dumps.iter().filter(|_| index == 0) {
             write_dump(dump, args, &values, &memory)?;
         }
@@ -251,14 +252,14 @@ fn launch(args: &Args, kernel: &Kernel) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
-/// A memory with the arguments' buffers in it, and what the kernel gets.
+/// A memory that holds the arguments' buffers, and the arguments for the kernel.
 fn place(args: &Args, mode: Mode) -> Result<(Memory, Vec<Arg>), Failure> {
     let sizes = args.specs.iter().map(|arg| match arg {
         ArgSpec::Buffer(buffer) => buffer.size(),
         ArgSpec::Value(_) => 0,
     });
     let capacity = sizes.fold(VARIABLES, u64::saturating_add);
-    // Only checks need to know what was written.
+    // Only checks need the record of written bytes.
     let memory = if mode == Mode::Check { Memory::checked(capacity) } else { Memory::new(capacity) };
     let place = |(index, arg): (usize, &ArgSpec)| {
         arg.place(&memory).with_context(|| format!("argument {index}")).map_err(refused)
@@ -267,12 +268,12 @@ fn place(args: &Args, mode: Mode) -> Result<(Memory, Vec<Arg>), Failure> {
     Ok((memory, values))
 }
 
-/// Set by Ctrl-C, which a second time ends the process.
+/// A flag that Ctrl-C sets. A second Ctrl-C ends the process.
 fn interrupt() -> Result<&'static AtomicBool, Failure> {
     static INTERRUPT: AtomicBool = AtomicBool::new(false);
     let handler = || {
         if INTERRUPT.swap(true, Relaxed) {
-            // As a shell reports a process that SIGINT ended.
+            // A shell reports this status for a process that SIGINT has ended.
             process::exit(130);
         }
     };

@@ -5,10 +5,10 @@ use std::cmp::Reverse;
 use comfy_table::{CellAlignment, Table, presets};
 use simt::{Banks, Copies, Counters, Profile, Requests, Traffic};
 
-/// Memory accesses that are shown, at most: those that cost most.
+/// A table shows at most this many memory accesses: those with the highest cost.
 const SHOWN: usize = 12;
 
-/// An empty table with numbers on the right of their columns, all but those of `text`.
+/// An empty table. All columns except those in `text` are right-aligned, because they hold numbers.
 pub(crate) fn new(head: &[&str], text: &[usize]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(head);
@@ -21,7 +21,7 @@ pub(crate) fn new(head: &[&str], text: &[usize]) -> Table {
     table
 }
 
-/// The table's lines, without blanks at their ends.
+/// The lines of the table, without spaces at their ends.
 pub(crate) fn text(table: &Table) -> String {
     table.lines().fold(String::new(), |text, line| text + line.trim_end() + "\n")
 }

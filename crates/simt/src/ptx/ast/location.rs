@@ -13,23 +13,24 @@ pub struct SourceFile {
     pub path: String,
 }
 
-/// A place in the source the PTX was compiled from (`.loc`).
+/// A place in the source from which the PTX was compiled (`.loc`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Location {
-    /// Position in [`Module::files`].
+    /// The index of the file in [`Module::files`].
     pub file: u32,
     /// Line, from 1; 0 means the compiler gave none.
     pub line: u32,
     /// Column, from 1; 0 means the compiler gave none.
     pub column: u32,
-    /// Where this was inlined, with the inlined function's name.
+    /// The place at which this code was inlined, with the name of the inlined function.
     pub inlined_at: Option<InlinedAt>,
 }
 
 /// The call site of inlined code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct InlinedAt {
-    /// The inlined function's name as the compiler wrote it, where the debug strings give it: nvcc's are mangled.
+    /// The name of the inlined function as the compiler wrote it, if the debug strings tell it.
+    /// nvcc writes mangled names.
     pub function: Option<String>,
     /// The call site.
     pub location: LocationId,
@@ -44,7 +45,7 @@ pub struct Frame {
     pub line: u32,
     /// Column, from 1; 0 means the compiler gave none.
     pub column: u32,
-    /// The function that the place is in, where the line table tells: only for what was inlined.
+    /// The function that contains the place. Line tables tell it only for inlined code.
     pub function: Option<String>,
 }
 
@@ -56,8 +57,8 @@ impl fmt::Display for Frame {
 }
 
 impl Module {
-    /// The place of an instruction, followed by those that it was inlined at: innermost first. Places for which the
-    /// compiler gave no line are left out.
+    /// The place of an instruction, followed by the places at which it was inlined, innermost
+    /// first. Places for which the compiler gave no line are left out.
     ///
     /// ```
     /// let module = simt::ptx::parse(
@@ -90,7 +91,7 @@ impl Module {
     }
 }
 
-/// [`Module::frames`] of a module's tables.
+/// [`Module::frames`], given the tables of a module.
 pub(crate) fn frames(files: &[SourceFile], locations: &[Location], location: LocationId) -> Vec<Frame> {
     let mut frames = Vec::new();
     let mut next = Some(location);
@@ -101,7 +102,7 @@ pub(crate) fn frames(files: &[SourceFile], locations: &[Location], location: Loc
             let function = inlined_at.as_ref().and_then(|inlined| inlined.function.clone());
             frames.push(Frame { file, line, column, function });
         }
-        // A call site is always numbered before what is inlined there.
+        // A call site always has a lower number than the code that is inlined there.
         next = inlined_at.as_ref().map(|inlined| inlined.location);
     }
     frames

@@ -24,17 +24,18 @@ pub enum Ordering {
 }
 
 impl Ordering {
-    /// Whether later accesses stay after it.
+    /// Whether later accesses stay after this one.
     pub const fn acquires(self) -> bool {
         matches!(self, Ordering::Acquire(_) | Ordering::AcqRel(_))
     }
 
-    /// Whether earlier accesses stay before it.
+    /// Whether earlier accesses stay before this one.
     pub const fn releases(self) -> bool {
         matches!(self, Ordering::Release(_) | Ordering::AcqRel(_))
     }
 
-    /// Whom a strong access is made for; `None` for a weak one (PTX ISA 8.4, "volatile" is relaxed with system scope).
+    /// The threads that observe a strong access; `None` for a weak access. (PTX ISA 8.4: "volatile"
+    /// is relaxed with system scope.)
     pub const fn scope(self) -> Option<Scope> {
         match self {
             Ordering::Weak => None,
@@ -47,7 +48,7 @@ impl Ordering {
     }
 }
 
-/// Whom an ordering concerns.
+/// The threads that an ordering concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// The block.
@@ -60,7 +61,7 @@ pub enum Scope {
     Sys,
 }
 
-/// What an access says about caches. It changes time, never values.
+/// The cache hints of an access. They change its time, never its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct CacheHints {
     /// `.ca` and the like.
@@ -99,7 +100,7 @@ pub enum Eviction {
     NoAllocate,
 }
 
-/// Instructions that speak to caches alone.
+/// Instructions that act on caches alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are those of the PTX ISA")]
 pub enum CacheControlOp {
@@ -191,7 +192,7 @@ pub enum ShiftOp {
     Right,
 }
 
-/// What amounts beyond the width do.
+/// The effect of shift amounts beyond the width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are those of the PTX ISA")]
 pub enum ShfMode {
@@ -226,7 +227,7 @@ pub enum Rounding {
     Up,
 }
 
-/// How close a result is to the true one.
+/// The precision of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Precision {
     /// `.approx`
@@ -254,9 +255,10 @@ pub enum FloatBinaryOp {
 /// Modifiers of float `min` and `max`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct MinMaxMode {
-    /// `.NaN`: a NaN operand makes the result NaN. Without, the other operand wins.
+    /// `.NaN`: a NaN operand makes the result NaN. Without it, the result is the other operand.
     pub nan: bool,
-    /// `.xorsign.abs`: of magnitudes, with the signs' xor.
+    /// `.xorsign.abs`: the operation compares magnitudes, and the sign of the result is the xor of
+    /// the signs.
     pub xorsign_abs: bool,
 }
 
@@ -276,7 +278,7 @@ pub enum FloatUnaryOp {
     Tanh,
 }
 
-/// What `testp` asks.
+/// The property for which `testp` tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are those of the PTX ISA")]
 pub enum FloatTest {
@@ -303,7 +305,7 @@ pub enum CmpOp {
     Gt,
     /// `.ge`, and `.hs` of unsigned types.
     Ge,
-    /// `.equ`: equal or unordered. This and what follows, floats only.
+    /// `.equ`: equal or unordered. This comparison and the following ones are for floats only.
     Equ,
     /// `.neu`
     Neu,
@@ -324,9 +326,9 @@ pub enum CmpOp {
 /// `.and`, `.or`, `.xor` of `setp` and `set` with a further predicate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Combine {
-    /// How.
+    /// The operation.
     pub op: LogicOp,
-    /// With what.
+    /// The predicate with which the result is combined.
     pub with: PredicateOperand,
 }
 
@@ -348,7 +350,7 @@ pub enum CallArg {
     Value(Value),
 }
 
-/// Where a call's result goes.
+/// The destination of a call's result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallReturn {
     /// A `.param` variable of the caller.
@@ -360,20 +362,20 @@ pub enum CallReturn {
 /// Barriers without a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BarrierOp {
-    /// Wait for the others.
+    /// Arrive, and wait for the others.
     Sync,
-    /// Count as arrived, do not wait. `threads` is always given.
+    /// Arrive, and do not wait. `threads` is always given.
     Arrive,
 }
 
 /// What `bar.red` computes over the threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BarrierRedOp {
-    /// How many predicates hold, into a 32-bit register.
+    /// How many predicates are true, into a 32-bit register.
     Popc,
-    /// Whether all hold, into a predicate.
+    /// Whether all predicates are true, into a predicate.
     And,
-    /// Whether one holds, into a predicate.
+    /// Whether at least one predicate is true, into a predicate.
     Or,
 }
 
@@ -384,7 +386,7 @@ pub enum FenceSem {
     Acquire,
     Release,
     AcqRel,
-    /// Also what `membar` means.
+    /// `.sc`, which is also the meaning of `membar`.
     Sc,
 }
 

@@ -9,15 +9,17 @@ use super::{
 
 /// What an instruction does, with typed modifiers and operands.
 ///
-/// Naming: `dst` is written, `a`, `b`, `c` are read in the PTX order. `ty` is the instruction's type; operands may be
-/// registers of any type of the same width as the validator's rules allow. A destination of `Option` may be the sink
-/// `_`.
+/// `dst` is written; `a`, `b` and `c` are read, in the order of the PTX text. `ty` is the type of
+/// the instruction. Operands may be registers of any type of the same width that the validator's
+/// rules allow. A destination of type `Option` is `None` for the sink `_`.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "each variant says what its operands are")]
+#[non_exhaustive]
 pub enum Op {
     /// `mov` of one value; also the address of a variable.
     Mov { ty: Type, dst: RegId, src: Value },
-    /// `mov.bN dst, {a, b, ..}`: the first element goes to the low bits. 2 or 4 elements of equal width.
+    /// `mov.bN dst, {a, b, ..}`: the first element goes to the low bits. 2 or 4 elements of equal
+    /// width.
     Pack { ty: Type, dst: RegId, src: Vec<Value> },
     /// `mov.bN {a, b, ..}, src`: the first element takes the low bits.
     Unpack { ty: Type, dst: Vec<Option<RegId>>, src: Value },
@@ -25,25 +27,29 @@ pub enum Op {
     Cvta { direction: CvtaDirection, space: Space, ty: Type, dst: RegId, src: Value },
     /// `isspacep`: whether a generic address lies in `space`. `dst` is a predicate.
     Isspacep { space: Space, dst: RegId, src: Value },
-    /// `mapa`: the address that the block of rank `rank` has for what `src` is here. `space` is generic or
+    /// `mapa`: the address of the same variable in the block of rank `rank`. `space` is generic or
     /// `.shared::cluster`.
     Mapa { space: Space, ty: Type, dst: RegId, src: Value, rank: Value },
-    /// `getctarank`: the rank of the block whose shared memory an address of type `ty` lies in. `dst` is 32 bits.
+    /// `getctarank`: the rank of the block in whose shared memory an address of type `ty` lies.
+    /// `dst` is 32 bits.
     GetCtaRank { space: Space, ty: Type, dst: RegId, src: Value },
-    /// `ld`. `dst` has 1, 2, 4 or 8 elements of `ty`. Registers may be wider than `ty`: the value is sign-extended for
-    /// signed types and zero-extended for others.
+    /// `ld`. `dst` has 1, 2, 4 or 8 elements of `ty`. Registers may be wider than `ty`: the value
+    /// is sign-extended for signed types and zero-extended for others.
     Ld { space: Space, ordering: Ordering, cache: CacheHints, ty: Type, dst: Vec<Option<RegId>>, addr: Address },
-    /// `st`. `src` has 1, 2, 4 or 8 elements. Registers may be wider than `ty`: the low bits are stored.
+    /// `st`. `src` has 1, 2, 4 or 8 elements. Registers may be wider than `ty`: the low bits are
+    /// stored.
     St { space: Space, ordering: Ordering, cache: CacheHints, ty: Type, addr: Address, src: Vec<Value> },
-    /// `prefetch`, `prefetchu`, `applypriority`, `discard`: no effect on values, except that `discard` makes the 128
-    /// bytes undefined.
+    /// `prefetch`, `prefetchu`, `applypriority`, `discard`: no effect on values, except that
+    /// `discard` makes the 128 bytes undefined.
     CacheControl { op: CacheControlOp, space: Space, addr: Address },
 
-    /// `add sub mul div rem min max` on integers. For [`IntBinaryOp::MulWide`] `dst` is twice as wide as `ty`.
+    /// `add sub mul div rem min max` on integers. For [`IntBinaryOp::MulWide`] `dst` is twice as
+    /// wide as `ty`.
     IntBinary { op: IntBinaryOp, ty: Type, saturate: bool, dst: RegId, a: Value, b: Value },
     /// `add.cc addc sub.cc subc`, with the carry flag of the thread.
     Carry { op: CarryOp, ty: Type, carry_in: bool, carry_out: bool, dst: RegId, a: Value, b: Value },
-    /// `mad` and `madc` on integers: `a * b + c`. For [`MulPart::Wide`] `c` and `dst` are twice as wide as `ty`.
+    /// `mad` and `madc` on integers: `a * b + c`. For [`MulPart::Wide`] `c` and `dst` are twice as
+    /// wide as `ty`.
     Mad {
         part: MulPart,
         ty: Type,
@@ -57,7 +63,8 @@ pub enum Op {
     },
     /// `sad`: `c + |a - b|`.
     Sad { ty: Type, dst: RegId, a: Value, b: Value, c: Value },
-    /// `dp4a`, `dp2a`: `c` plus the products of bytes of `b` with bytes or halves of `a`. All are 32 bits.
+    /// `dp4a`, `dp2a`: `c` plus the products of bytes of `b` with bytes or halves of `a`. All are
+    /// 32 bits.
     DotProduct { part: DotPart, a_signed: bool, b_signed: bool, dst: RegId, a: Value, b: Value, c: Value },
     /// `abs neg popc clz brev` and others on integers. For `popc`, `clz`, `bfind` `dst` is 32 bits.
     IntUnary { op: IntUnaryOp, ty: Type, dst: RegId, a: Value },
@@ -67,8 +74,8 @@ pub enum Op {
     Not { ty: Type, dst: RegId, a: Value },
     /// `lop3.b32` with its truth table.
     Lop3 { lut: u8, dst: RegId, a: Value, b: Value, c: Value },
-    /// `shl`, `shr`. `amount` is 32 bits; amounts beyond the width clamp to it. `shr` fills with the sign for signed
-    /// types.
+    /// `shl`, `shr`. `amount` is 32 bits; amounts beyond the width clamp to it. `shr` fills with
+    /// the sign for signed types.
     Shift { op: ShiftOp, ty: Type, dst: RegId, a: Value, amount: Value },
     /// `shf`: shifts `hi:lo` and takes the upper (left) or lower (right) 32 bits.
     Shf { op: ShiftOp, mode: ShfMode, dst: RegId, lo: Value, hi: Value, amount: Value },
@@ -85,7 +92,8 @@ pub enum Op {
 
     /// `add sub mul div min max copysign` on floats.
     FloatBinary { op: FloatBinaryOp, ty: Type, ftz: bool, saturate: bool, dst: RegId, a: Value, b: Value },
-    /// `fma`, and `mad` on floats, which rounds once as well. `relu`: `.relu`, negative results become 0.
+    /// `fma`, and `mad` on floats, which also rounds once. `relu`: with `.relu`, negative results
+    /// become 0.
     Fma {
         ty: Type,
         rounding: Rounding,
@@ -102,8 +110,9 @@ pub enum Op {
     /// `testp`. `dst` is a predicate.
     Testp { test: FloatTest, ty: Type, dst: RegId, a: Value },
 
-    /// `setp`. `dst` takes `t = (a cmp b) [bool c]`, `complement` takes `!(a cmp b) [bool c]`. Of packed types `dst` takes
-    /// the comparison of the low halves, and `complement` that of the high ones, not negated.
+    /// `setp`. `dst` takes `t = (a cmp b) [bool c]`, `complement` takes `!(a cmp b) [bool c]`. Of
+    /// packed types `dst` takes the comparison of the low halves, and `complement` that of the high
+    /// ones, not negated.
     Setp {
         cmp: CmpOp,
         ty: Type,
@@ -120,7 +129,8 @@ pub enum Op {
     Selp { ty: Type, dst: RegId, a: Value, b: Value, pred: RegId },
     /// `slct`: `a` if `c >= 0`, else `b`. `c_ty` is `.s32` or `.f32`.
     Slct { ty: Type, c_ty: Type, ftz: bool, dst: RegId, a: Value, b: Value, c: Value },
-    /// `cvt`. Registers may be wider than the types; a destination is then extended as the destination type says.
+    /// `cvt`. Registers may be wider than the types; a destination is then extended as the
+    /// destination type says.
     Cvt {
         dst_ty: Type,
         src_ty: Type,
@@ -170,8 +180,8 @@ pub enum Op {
     Fence { sem: FenceSem, scope: Scope },
     /// `fence.proxy`, `fence.mbarrier_init`: between memory proxies.
     ProxyFence,
-    /// `shfl.sync.mode.b32 dst|pred, a, lane, clamp, mask`. `lane` is PTX's b, `clamp` its c: the clamp value in bits
-    /// 0 to 4 and the segment mask in bits 8 to 12.
+    /// `shfl.sync.mode.b32 dst|pred, a, lane, clamp, mask`. `lane` is PTX's b, `clamp` its c: the
+    /// clamp value in bits 0 to 4 and the segment mask in bits 8 to 12.
     Shfl { mode: ShflMode, dst: RegId, pred: Option<RegId>, a: Value, lane: Value, clamp: Value, mask: Value },
     /// `vote.sync`. `dst` is a predicate, or 32 bits for `ballot`.
     Vote { mode: VoteMode, dst: RegId, pred: PredicateOperand, mask: Value },
@@ -184,8 +194,8 @@ pub enum Op {
     /// `elect.sync`: `pred` holds in one lane, whose number goes to `dst`.
     Elect { dst: Option<RegId>, pred: RegId, mask: Value },
 
-    /// `atom` and `red`. `dst` is `None` for `red` and for the sink. `b` is there for [`AtomOp::Cas`] alone:
-    /// `a` is compared, `b` stored.
+    /// `atom` and `red`. `dst` is `None` for `red` and for the sink. `b` is there for
+    /// [`AtomOp::Cas`] alone: `a` is compared, `b` stored.
     Atom {
         op: AtomOp,
         ordering: Ordering,
@@ -201,8 +211,9 @@ pub enum Op {
     MbarrierInit { space: Space, addr: Address, count: Value },
     /// `mbarrier.inval`
     MbarrierInval { space: Space, addr: Address },
-    /// `mbarrier.arrive` and `mbarrier.arrive_drop` (`drop`). `operand` is the transaction count with `.expect_tx`
-    /// (`expects`), else the number of arrivals. `dst` takes the state before it, in 64 bits.
+    /// `mbarrier.arrive` and `mbarrier.arrive_drop` (`drop`). `operand` is the transaction count
+    /// with `.expect_tx` (`expects`), else the number of arrivals. `dst` takes the state before it,
+    /// in 64 bits.
     MbarrierArrive {
         drop: bool,
         expects: bool,
@@ -215,8 +226,8 @@ pub enum Op {
     },
     /// `mbarrier.expect_tx`, `mbarrier.complete_tx` (`completes`).
     MbarrierTx { completes: bool, space: Space, addr: Address, count: Value },
-    /// `mbarrier.test_wait`, `mbarrier.try_wait` (`blocks`): whether the phase is complete that a state (64 bits) or a
-    /// parity (32 bits) names, into a predicate.
+    /// `mbarrier.test_wait`, `mbarrier.try_wait` (`blocks`): whether the phase is complete that a
+    /// state (64 bits) or a parity (32 bits) names, into a predicate.
     MbarrierWait {
         blocks: bool,
         parity: bool,
@@ -229,8 +240,9 @@ pub enum Op {
     },
     /// `mbarrier.pending_count`: the arrivals that a state still waited for.
     MbarrierPending { dst: RegId, state: Value },
-    /// `cp.async.bulk`: `size` bytes, whose end an mbarrier (`.mbarrier::complete_tx::bytes`) or else the thread's bulk
-    /// group is told. `mask` names the blocks of `.multicast::cluster`.
+    /// `cp.async.bulk` of `size` bytes. The end of the copy is signalled to an mbarrier
+    /// (`.mbarrier::complete_tx::bytes`), or else belongs to the thread's bulk group. `mask` names
+    /// the blocks of `.multicast::cluster`.
     BulkCopy {
         to: Space,
         from: Space,
@@ -240,16 +252,17 @@ pub enum Op {
         mbarrier: Option<Address>,
         mask: Option<Value>,
     },
-    /// `cp.async` from global to shared memory: 4, 8 or 16 bytes, of which the first `from` are copied and the others
-    /// set to zero.
+    /// `cp.async` from global to shared memory: 4, 8 or 16 bytes, of which the first `from` are
+    /// copied and the others set to zero.
     AsyncCopy { bytes: u32, dst: Address, src: Address, from: Option<Value> },
-    /// `cp.async.mbarrier.arrive`: arrives when the thread's copies before it are done. `counted`: `.noinc`, the arrival is
-    /// among those that the mbarrier waits for already.
+    /// `cp.async.mbarrier.arrive`: arrives when the thread's earlier copies have ended. `counted`
+    /// (`.noinc`): the mbarrier already waits for this arrival.
     AsyncArrive { counted: bool, space: Space, addr: Address },
     /// `cp.async.commit_group`, `cp.async.bulk.commit_group` (`bulk`).
     CommitGroup { bulk: bool },
-    /// `cp.async.wait_group`, `cp.async.wait_all` (no `groups`), `cp.async.bulk.wait_group` (`bulk`): until at most the last
-    /// `groups` are in flight. `read`: until their sources have been read.
+    /// `cp.async.wait_group`, `cp.async.wait_all` (no `groups`), `cp.async.bulk.wait_group`
+    /// (`bulk`): until at most the last `groups` are in flight. `read`: until their sources have
+    /// been read.
     WaitGroup { bulk: bool, groups: Option<u32>, read: bool },
 
     /// `nanosleep.u32`

@@ -111,7 +111,7 @@ impl Parser<'_> {
         self.expect(b';').map(drop)
     }
 
-    /// `name:`, perhaps with a table of branch targets after it.
+    /// `name:`, which may be followed by a table of branch targets.
     fn label(&mut self) -> Result<()> {
         let (name, span) = self.ident("a label")?;
         self.expect(b':')?;

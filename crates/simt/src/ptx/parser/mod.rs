@@ -1,7 +1,8 @@
-//! From tokens to the syntax tree, names resolved.
+//! The parser: from tokens to a syntax tree with resolved names.
 //!
-//! One pass, by recursive descent: this file reads what stands at module scope, `body` a function's statements,
-//! `instruction` and its children one instruction each, `names` keeps the scopes.
+//! The parser works in one pass, by recursive descent. This file and `module` read the declarations
+//! at module scope, `body` a function's statements, `instruction` and its children one instruction
+//! each; `names` keeps the scopes.
 
 mod body;
 mod instruction;
@@ -21,10 +22,10 @@ use names::{Scope, Symbol};
 
 /// Parses a text without validating it: names are resolved, types and state spaces not yet checked.
 ///
-/// For tools that look at PTX, not for execution; [`crate::ptx::parse`] validates as well.
+/// This is for tools that inspect PTX, not for execution; [`crate::ptx::parse`] also validates.
 ///
 /// # Errors
-/// The first thing in the text that is not PTX as known here.
+/// A [`Diagnostic`] for the first thing in the text that the parser does not know.
 pub fn parse(name: &str, text: &str) -> std::result::Result<Module, Diagnostic> {
     let parsed = lex(text).and_then(|tokens| Parser::new(name, text, tokens).module());
     parsed.map_err(|error| error.locate(name, text))
@@ -36,19 +37,20 @@ struct Parser<'a> {
     at: usize,
     module: Module,
     globals: HashMap<&'a str, Symbol>,
-    /// The function being read, and its scopes from the outermost in.
+    /// The function that is being read, and its scopes, the outermost first.
     function: Function,
     scopes: Vec<Scope<'a>>,
     location: Option<LocationId>,
     location_ids: HashMap<Location, LocationId>,
-    /// The function's latest location of each (file, line, column), which `inlined_at` refers to.
+    /// The function's latest location for each (file, line, column); `inlined_at` refers to these.
     call_sites: HashMap<(u32, u32, u32), LocationId>,
-    /// The bytes of `.debug_str`, and where its labels stand in them.
+    /// The bytes of `.debug_str`, and the offsets of its labels.
     debug_bytes: Vec<u8>,
     debug_labels: HashMap<&'a str, usize>,
-    /// Whether the next operand is an instruction's first, with no comma before it.
+    /// Whether the next operand is the first of an instruction, which has no comma before it.
     first_operand: bool,
-    /// How much of what a few words can ask for has been asked for so far, in all functions and variables.
+    /// How many registers, initialised bytes and branch targets all functions and variables have
+    /// asked for so far. A short text could ask for very many, so there are limits.
     registers: usize,
     branch_targets: usize,
     initialized: u64,
@@ -95,7 +97,7 @@ impl<'a> Parser<'a> {
         self.tokens[(self.at + 1).min(self.tokens.len() - 1)]
     }
 
-    /// Takes a token; the end of the text stays.
+    /// Takes a token; the end of the text is not taken.
     fn bump(&mut self) -> Token {
         let token = self.peek();
         if token.kind != TokenKind::End {
@@ -108,7 +110,7 @@ impl<'a> Parser<'a> {
         &self.source[span.start as usize..span.end as usize]
     }
 
-    /// How a message calls the token at hand.
+    /// The name of the next token in messages.
     fn found(&self) -> String {
         let token = self.peek();
         match token.kind {

@@ -9,9 +9,10 @@ use super::variables::operand_type_named;
 /// Pairs of a spelling and its meaning.
 pub(super) type Table<T> = [(&'static str, T)];
 
-/// What is left of an instruction's modifiers. Each word asked for is noted, so that an error can say what is known.
+/// The modifiers of an instruction that have not been taken. Each word that was asked for is
+/// remembered, so that an error can list the known words.
 pub(super) struct Modifiers<'a> {
-    /// The whole of opcode and modifiers.
+    /// The opcode with all its modifiers.
     pub(super) text: &'a str,
     pub(super) span: Span,
     left: Vec<(&'a str, Span)>,
@@ -23,7 +24,7 @@ impl<'a> Modifiers<'a> {
         Self { text, span, left: words, known: RefCell::default() }
     }
 
-    /// Takes a word if it is there.
+    /// Takes a word if it is among the modifiers, and returns whether it was.
     pub(super) fn take(&mut self, word: &'static str) -> bool {
         self.known.borrow_mut().push(word);
         let found = self.left.iter().position(|&(left, _)| left == word);
@@ -40,7 +41,7 @@ impl<'a> Modifiers<'a> {
         Some(value)
     }
 
-    /// As [`Self::choose`], for a word that must be there.
+    /// Like [`Self::choose`], but the word is required.
     pub(super) fn require<T: Copy>(&mut self, table: &Table<T>) -> Result<T> {
         let tables = || table.iter().map(|&(word, _)| word);
         self.choose(table).ok_or_else(|| self.lacking(tables()))
@@ -68,7 +69,7 @@ impl<'a> Modifiers<'a> {
         Error::new(self.span, format!("`{}` lacks one of {}", self.text, list(words)))
     }
 
-    /// Whether all were understood.
+    /// Refuses modifiers that nothing has taken.
     pub(super) fn finish(&self) -> Result<()> {
         let Some(&(word, span)) = self.left.first() else {
             return Ok(());
@@ -87,7 +88,7 @@ fn list(words: impl Iterator<Item = &'static str>) -> String {
     words.map(|word| format!(".{word}")).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a word is a type, be it one that is not supported, such as `.e4m3x2`.
+/// Whether a word is a type, including unsupported types such as `.e4m3x2`.
 fn looks_like_type(word: &str) -> bool {
     let rest = word.trim_start_matches(|c: char| c.is_ascii_alphabetic());
     let letters = &word[..word.len() - rest.len()];

@@ -121,7 +121,7 @@ impl<'a> Parser<'a> {
         Ok(SourceFile { index, path })
     }
 
-    /// Collects what `.loc` refers to: nvcc writes it after the functions.
+    /// Collects the tables to which `.loc` refers, because nvcc writes them after the functions.
     fn line_tables(&mut self) -> Result<()> {
         for at in 0..self.tokens.len() {
             let token = self.tokens[at];
@@ -206,7 +206,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Keeps a debug section if it is that of the strings, which name inlined functions.
+    /// Keeps the debug section of strings, because they name inlined functions; skips every other.
     fn debug_strings(&mut self) -> Result<()> {
         self.at += 1;
         if !self.eat_dot("debug_str") {
@@ -226,7 +226,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The string at `label + offset` of the debug strings, which a zero ends.
+    /// The string at `label + offset` in the debug strings, up to the next zero byte.
     fn debug_string(&self, label: &str, offset: i64) -> Option<String> {
         let start = self.debug_labels.get(label)?.checked_add_signed(offset as isize)?;
         let bytes = self.debug_bytes.get(start..)?.split(|&byte| byte == 0).next()?;
@@ -274,7 +274,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The id of the function at hand. A prototype and its definition share one.
+    /// The id of the function that is being read. A prototype and its definition share one.
     fn register_function(&mut self, name: &'a str, span: Span) -> Result<FunctionId> {
         let function = &self.function;
         let Some(&symbol) = self.globals.get(name) else {

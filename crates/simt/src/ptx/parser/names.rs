@@ -9,7 +9,7 @@ use super::Parser;
 /// A function may declare this many registers; ptxas itself gives up earlier.
 const MAX_REGISTERS: usize = 1 << 20;
 const MAX_MODULE_REGISTERS: usize = 1 << 22;
-/// Targets of all `brx.idx` together.
+/// All `brx.idx` together have at most this many targets.
 const MAX_BRANCH_TARGETS: usize = 1 << 20;
 
 #[derive(Debug, Clone, Copy)]
@@ -19,11 +19,11 @@ pub(super) enum Symbol {
     Function(FunctionId),
 }
 
-/// What a pair of braces encloses.
+/// A scope: what a pair of braces encloses.
 #[derive(Debug, Default)]
 pub(super) struct Scope<'a> {
     names: HashMap<&'a str, Symbol>,
-    /// `%r<5>`: the prefix, with the first id and the count.
+    /// Register families such as `%r<5>`: the prefix, with the first id and the count.
     families: HashMap<&'a str, (u32, u32)>,
     pub(super) labels: HashMap<&'a str, Target>,
     /// `.branchtargets` lists.
@@ -40,7 +40,7 @@ struct Fixup<'a> {
 }
 
 impl<'a> Parser<'a> {
-    /// Innermost scope. There is always one while a function is read.
+    /// The innermost scope. There is always one while a function is read.
     pub(super) fn scope(&mut self) -> &mut Scope<'a> {
         if self.scopes.is_empty() {
             self.scopes.push(Scope::default());
@@ -86,7 +86,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// What `name` stands for where an operand mentions it.
+    /// The symbol that `name` stands for in an operand.
     pub(super) fn lookup(&mut self, name: &str) -> Option<Symbol> {
         let in_scopes = self.scopes.iter().rev().find_map(|scope| scope.lookup(name));
         if let Some(Symbol::Reg(register)) = in_scopes {
@@ -101,7 +101,8 @@ impl<'a> Parser<'a> {
         self.scope().fixups.push(Fixup { instruction, label, span });
     }
 
-    /// Leaves a scope: branches to its labels are settled, others wait for the scope around it.
+    /// Leaves a scope. Branches to its labels get their targets; the other branches pass to the
+    /// enclosing scope.
     pub(super) fn close_scope(&mut self) -> Result<()> {
         let Some(scope) = self.scopes.pop() else { return Ok(()) };
         let Scope { labels, tables, fixups, .. } = scope;
@@ -151,7 +152,8 @@ impl Scope<'_> {
         if let Some(&symbol) = self.names.get(name) {
             return Some(symbol);
         }
-        // A family's prefix may itself end in digits, so each split before a digit is tried, the longest number first.
+        // A family's prefix may itself end in digits, so each split before a digit is tried, the
+        // longest number first.
         let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
         (name.len() - digits..name.len()).find_map(|split| {
             let (prefix, number) = name.split_at(split);

@@ -5,11 +5,11 @@ use super::super::diagnostic::{Error, Result};
 use super::names::Symbol;
 use super::{Parser, TokenKind};
 
-/// Elements of a vector operand.
+/// A vector operand has at most this many elements.
 const MAX_VECTOR: usize = 8;
 
 impl Parser<'_> {
-    /// The comma before every operand but the first.
+    /// Takes the comma before every operand except the first.
     fn separator(&mut self) -> Result<()> {
         if std::mem::take(&mut self.first_operand) || self.eat(b',') {
             return Ok(());
@@ -107,7 +107,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `{a, b, ..}` of what `element` reads, or one element alone.
+    /// `{a, b, ..}`, where `element` reads each element, or one element alone.
     pub(super) fn vector<T>(&mut self, mut element: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
         self.separator()?;
         if !self.eat(b'{') {
@@ -149,7 +149,8 @@ impl Parser<'_> {
         Ok(Address { base, offset })
     }
 
-    /// A `.param` variable, without a comma before it; `None` if the name is something else or none.
+    /// A `.param` variable, without a comma before it; `None` if the next token is not the name of
+    /// one.
     pub(super) fn param_variable(&mut self) -> Option<VarRef> {
         let token = self.peek();
         let Some(Symbol::Var(var)) = (token.kind == TokenKind::Ident).then(|| self.lookup(self.text(token.span)))?

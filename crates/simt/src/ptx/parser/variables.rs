@@ -5,13 +5,14 @@ use super::super::diagnostic::{Error, Result};
 use super::names::Symbol;
 use super::{Parser, TokenKind};
 
-/// Initialisers are spelled out in text, so larger ones are a slip. Bytes of one variable, and of all of a module's.
+/// The greatest number of initialised bytes of one variable, and of all variables of a module.
+/// Initialisers are written out in the text, so a larger one is a mistake.
 const MAX_INITIALIZED: u64 = 16 << 20;
 const MAX_MODULE_INITIALIZED: u64 = 256 << 20;
 const MAX_VARIABLE: u64 = 1 << 40;
 const MAX_BRACES: u32 = 16;
 
-/// Types of registers, parameters and variables.
+/// The types of registers, parameters and variables.
 pub(super) const TYPES: [Type; 17] = [
     Type::Pred,
     Type::B8,

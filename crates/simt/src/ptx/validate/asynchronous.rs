@@ -1,14 +1,14 @@
-//! Rules of clusters, mbarriers and asynchronous copies.
+//! The rules for clusters, mbarriers and asynchronous copies.
 
 use super::super::ast::{Imm, Op, Space, Type, Value};
 use super::super::diagnostic::Result;
 use super::Checker;
 
-/// Bytes of an mbarrier.
+/// An mbarrier has this many bytes.
 const MBARRIER: u64 = 8;
-/// Bulk copies move units of so many bytes.
+/// Bulk copies move units of this many bytes.
 const BULK_UNIT: u64 = 16;
-/// Arrivals and bytes that an mbarrier can wait for.
+/// An mbarrier can wait for at most this many arrivals and bytes.
 const MAX_COUNT: u64 = (1 << 20) - 1;
 
 impl Checker<'_> {
@@ -27,7 +27,8 @@ impl Checker<'_> {
         }
     }
 
-    /// An address of shared memory as a value. Only where the space is written can a variable stand for it.
+    /// Checks an address of shared memory that is given as a value. A variable is allowed only if
+    /// the space is written.
     fn shared_address(&self, space: Space, value: Value, ty: Type) -> Result<()> {
         if let Value::Address(var, _) = value {
             let own = self.module.space_of(self.function, var);
@@ -84,7 +85,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A number of arrivals or bytes.
+    /// Checks a number of arrivals or bytes.
     fn count(&self, value: Value, least: u64) -> Result<()> {
         self.value(value, Type::U32)?;
         match value {

@@ -1,4 +1,4 @@
-//! Rules of whole instructions.
+//! The rules for whole instructions.
 
 use super::super::ast::{
     BarrierOp, BarrierRedOp, CallArg, CallReturn, Imm, IntBinaryOp, IntUnaryOp, MulPart, Op, Ordering, Param, Space,
@@ -7,7 +7,7 @@ use super::super::ast::{
 use super::super::diagnostic::Result;
 use super::Checker;
 
-/// Named barriers of a block.
+/// A block has this many named barriers.
 const BARRIERS: u64 = 16;
 const WARP: u64 = 32;
 
@@ -139,7 +139,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The size of an access in bytes.
+    /// Checks an access, and returns its size in bytes.
     fn access(&self, space: Space, ordering: Ordering, ty: Type, count: usize) -> Result<u64> {
         if ordering != Ordering::Weak
             && matches!(space, Space::Const | Space::Param | Space::Local)
@@ -391,7 +391,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// A `.param` variable of the caller handed over as a parameter.
+    /// Checks a `.param` variable of the caller that is passed as a parameter.
     fn passed(&self, var: VarRef, param: &Param) -> Result<()> {
         let name = self.module.name_of(self.function, var);
         let variable = matches!(var, VarRef::Function(_)).then(|| self.module.variable(self.function, var)).flatten();

@@ -1,7 +1,8 @@
-//! The rules of the PTX ISA that the grammar does not hold: types, state spaces, sizes, calls.
+//! The rules of the PTX ISA that the grammar does not express: types, state spaces, sizes, calls.
 //!
-//! A module that passes can be lowered and run without a further look at any of these. What the parser has settled is
-//! not repeated: names are declared, labels exist, modifiers and types fit the opcode.
+//! A module that passes can be lowered and run without further checks of these rules. The validator
+//! does not repeat what the parser has checked: names are declared, labels exist, modifiers and
+//! types fit the opcode.
 
 mod asynchronous;
 mod instruction;
@@ -10,13 +11,13 @@ mod operand;
 use super::ast::{Function, Instruction, Linkage, Module, Space, Span, Type};
 use super::diagnostic::{Diagnostic, Error, Result};
 
-/// Bytes of parameters that a kernel can have.
+/// A kernel has at most this many bytes of parameters.
 const MAX_KERNEL_PARAMS: u64 = 32764;
 
 /// Checks a parsed module.
 ///
 /// # Errors
-/// The first rule that is broken, in the order of the text.
+/// A [`Diagnostic`] for the first broken rule, in the order of the text.
 pub fn validate(module: &Module) -> std::result::Result<(), Diagnostic> {
     let checked = variables(module).and_then(|()| {
         module.functions.iter().try_for_each(|function| {
@@ -60,7 +61,7 @@ fn params(function: &Function) -> Result<()> {
     Ok(())
 }
 
-/// One instruction in its surroundings.
+/// The checker of one instruction, with its function and module.
 struct Checker<'a> {
     module: &'a Module,
     function: &'a Function,

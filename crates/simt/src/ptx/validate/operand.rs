@@ -1,4 +1,4 @@
-//! Rules of single operands (PTX ISA 9.2 and 9.4).
+//! The rules for single operands (PTX ISA 9.2 and 9.4).
 
 use super::super::ast::{Address, AddressBase, Imm, PredicateOperand, RegId, Space, Type, Value, VarRef};
 use super::super::diagnostic::Result;
@@ -14,7 +14,7 @@ fn fits(ty: Type, reg: Type) -> bool {
     (agree || alike) && ty.bits() == reg.bits()
 }
 
-/// As [`fits`] for `ld`, `st` and `cvt`, where integer registers may be wider than the type.
+/// Like [`fits`], for `ld`, `st` and `cvt`: integer registers may be wider than the type.
 fn fits_relaxed(ty: Type, reg: Type) -> bool {
     if ty == Type::Pred || reg == Type::Pred {
         return false;
@@ -45,7 +45,7 @@ impl Checker<'_> {
         self.reg(operand.reg, Type::Pred)
     }
 
-    /// A source operand of the instruction's type.
+    /// Checks a source operand of the instruction's type.
     pub(super) fn value(&self, value: Value, ty: Type) -> Result<()> {
         match value {
             Value::Reg(reg) => self.reg(reg, ty),
@@ -64,7 +64,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A source operand that is no register.
+    /// Checks a source operand that is not a register.
     fn constant(&self, value: Value, ty: Type) -> Result<()> {
         match value {
             Value::Imm(_) if ty.is_half() => self.fail(format!("a number stands where a register with {ty} is needed")),
@@ -78,7 +78,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The address of a variable as a value.
+    /// Checks the address of a variable that is used as a value.
     fn symbol(&self, var: VarRef, ty: Type) -> Result<()> {
         let space = self.module.space_of(self.function, var);
         let is_wide = ty.bits() == 64 || ty.bits() == 32 && space != Space::Global;
@@ -89,7 +89,7 @@ impl Checker<'_> {
         self.fail(format!("the address of `{name}` does not fit {ty}"))
     }
 
-    /// The address of an access of `size` bytes in all.
+    /// Checks the address of an access of `size` bytes in all.
     pub(super) fn address(&self, addr: Address, space: Space, size: u64, writes: bool) -> Result<()> {
         if writes && space == Space::Const {
             return self.fail("the .const space cannot be written");
@@ -118,7 +118,7 @@ impl Checker<'_> {
         }
     }
 
-    /// An access to a parameter by name stays inside of it.
+    /// Checks that an access to a parameter by name stays inside the parameter.
     fn param_access(&self, var: VarRef, offset: i64, size: u64, writes: bool) -> Result<()> {
         let name = self.module.name_of(self.function, var);
         if writes && matches!(var, VarRef::Param(_)) {

@@ -8,7 +8,7 @@ use super::{INTEGERS, UNTYPED, WORDS};
 
 const CARRIED: [Type; 4] = [Type::U32, Type::S32, Type::U64, Type::S64];
 const HALVES: [Type; 4] = [Type::U16, Type::U32, Type::S16, Type::S32];
-/// Of `mul24`, `mad24` and dot products.
+/// The types of `mul24`, `mad24` and dot products.
 const MUL_24: [Type; 2] = [Type::U32, Type::S32];
 const SIGNED: [Type; 3] = [Type::S16, Type::S32, Type::S64];
 const PARTS: &Table<MulPart> = &[("lo", MulPart::Lo), ("hi", MulPart::Hi), ("wide", MulPart::Wide)];

@@ -1,14 +1,14 @@
-//! Asynchronous copies and what waits for them (PTX ISA 9.7.9.25 and 9.7.13.15).
+//! Asynchronous copies, and waits for them (PTX ISA 9.7.9.25 and 9.7.13.15).
 
 use super::super::super::ast::{Op, Ordering, Scope, Space, Type};
 use super::super::super::diagnostic::{Error, Result};
 use super::super::Parser;
 use super::super::modifiers::{Modifiers, Table};
 
-/// Where mbarriers lie, and where bulk copies of shared memory end.
+/// The spaces of mbarriers, and of the destinations of bulk copies in shared memory.
 const SHARED: &Table<Space> =
     &[("shared", Space::Shared), ("shared::cta", Space::Shared), ("shared::cluster", Space::SharedCluster)];
-/// Where bulk copies begin and end.
+/// The spaces of the sources and destinations of bulk copies.
 const ENDS: &Table<Space> =
     &[("global", Space::Global), ("shared::cta", Space::Shared), ("shared::cluster", Space::SharedCluster)];
 const NEAR: &Table<Scope> = &[("cta", Scope::Cta), ("cluster", Scope::Cluster)];
@@ -55,7 +55,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The space and the type `.b64`, which end the modifiers.
+    /// Takes the space and the type `.b64`, which are the last modifiers.
     fn mbarrier_type(m: &mut Modifiers<'_>) -> Result<Space> {
         let space = m.choose(SHARED).unwrap_or(Space::Generic);
         m.ty(&BITS)?;
@@ -70,7 +70,7 @@ impl Parser<'_> {
         let scope = m.choose(NEAR).unwrap_or(Scope::Cta);
         let ordering = if releases { Ordering::Release(scope) } else { Ordering::Relaxed(scope) };
         let space = Self::mbarrier_type(m)?;
-        // Older spellings have no destination where the state is not wanted.
+        // Older spellings leave out the destination if the state is not used.
         let dst = if self.at_punct(b'[') { None } else { self.dst_or_sink()? };
         let addr = self.address()?;
         let operand = if self.has_more() || expects || no_complete { Some(self.src()?) } else { None };
@@ -169,7 +169,7 @@ impl Parser<'_> {
             let known = if around_l1 { "16" } else { "4, 8 or 16" };
             return Err(Error::new(span, format!("`{}` copies {known} bytes, not {bytes}", m.text)));
         }
-        // A cache policy comes last.
+        // A cache policy is the last operand.
         let from = if self.commas_left() > usize::from(hinted) { Some(self.src()?) } else { None };
         if hinted {
             self.src()?;

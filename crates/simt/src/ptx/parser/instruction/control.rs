@@ -17,7 +17,7 @@ const FENCES: &Table<FenceSem> = &[
 ];
 const MEMBARS: &Table<Scope> = &[("cta", Scope::Cta), ("gl", Scope::Gpu), ("sys", Scope::Sys)];
 
-/// Replaced when the label is met.
+/// The target of a branch until its label is found.
 const UNRESOLVED: Target = Target(u32::MAX);
 
 impl Parser<'_> {
@@ -40,7 +40,7 @@ impl Parser<'_> {
         Ok(Op::BrxIdx { uniform, index, targets: Vec::new() })
     }
 
-    /// `call (ret), name, (args)`, of which the first and the last may be missing.
+    /// `call (ret), name, (args)`; `(ret)` and `(args)` may be missing.
     pub(super) fn call(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         let uniform = m.take("uni");
         m.finish()?;
@@ -95,7 +95,7 @@ impl Parser<'_> {
         Ok(Op::Pmevent { mask: self.src()? })
     }
 
-    /// `bar`, which is aligned, or `barrier`, which says.
+    /// `bar`, which is always aligned, or `barrier`, which says whether it is.
     pub(super) fn barrier(&mut self, is_bar: bool, m: &mut Modifiers<'_>) -> Result<Op> {
         m.take("cta");
         let aligned = is_bar || m.take("aligned");
@@ -119,7 +119,7 @@ impl Parser<'_> {
         Ok(Op::Barrier { op, aligned, id, threads })
     }
 
-    /// Commas before the next semicolon.
+    /// How many commas there are before the next semicolon.
     pub(super) fn commas_left(&self) -> usize {
         let rest = self.tokens[self.at..].iter().map(|token| token.kind);
         rest.take_while(|&kind| !matches!(kind, super::TokenKind::Punct(b';') | super::TokenKind::End))

@@ -25,14 +25,14 @@ const TESTS: &Table<FloatTest> = &[
     ("subnormal", FloatTest::Subnormal),
 ];
 
-/// Modifiers at hand that some float types do not have.
+/// The modifiers of an instruction that some float types do not have.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// What of `.f32` and `.f64` the first alone has, such as `.approx`.
+    /// Whether there is a modifier that `.f32` has and `.f64` has not, such as `.approx`.
     single: bool,
-    /// `.ftz` or `.sat`, which `.f64` and `.bf16` lack.
+    /// Whether there is `.ftz` or `.sat`, which `.f64` and `.bf16` do not have.
     ftz_or_sat: bool,
-    /// What `.f32` and `.f64` lack.
+    /// Whether there is a modifier that `.f32` and `.f64` do not have.
     half: bool,
 }
 
@@ -46,7 +46,7 @@ impl Limits {
         }
     }
 
-    /// Takes the type, which must be one that has all modifiers there are.
+    /// Takes the type, which must be one that has all these modifiers.
     fn ty(self, m: &mut Modifiers<'_>, types: &[&[Type]]) -> Result<Type> {
         let allowed: Vec<Type> = types.concat().into_iter().filter(|&ty| self.allow(ty)).collect();
         m.ty(&allowed)
@@ -93,7 +93,7 @@ impl Parser<'_> {
         Ok(m.take("xorsign") && m.require(&[("abs", true)])?)
     }
 
-    /// `.approx`, `.full` or a rounding, one of which must be there.
+    /// Takes `.approx`, `.full` or a rounding; one of them is required.
     fn precision(m: &mut Modifiers<'_>, has_full: bool) -> Result<Precision> {
         if let Some(rounding) = m.choose(ROUNDINGS) {
             return Ok(Precision::Rounded(rounding));
@@ -102,7 +102,7 @@ impl Parser<'_> {
         m.require(&table[..if has_full { 2 } else { 1 }])
     }
 
-    /// `fma`, or `mad`, which halves do not have.
+    /// `fma`, or `mad`, which does not exist for halves.
     pub(super) fn fma(&mut self, is_fma: bool, m: &mut Modifiers<'_>) -> Result<Op> {
         let rounding = m.require(ROUNDINGS)?;
         let ftz = m.take("ftz");
@@ -125,7 +125,8 @@ impl Parser<'_> {
         let (op, single) = match opcode {
             "sqrt" | "rcp" => {
                 let precision = Self::precision(m, false)?;
-                // `rcp.approx.ftz.f64` exists, as a seed for iteration; no compiler prints it for these kernels.
+                // `rcp.approx.ftz.f64` exists, as a seed for iteration; no compiler prints it for
+                // these kernels.
                 let single = precision == Precision::Approx;
                 (if opcode == "sqrt" { FloatUnaryOp::Sqrt(precision) } else { FloatUnaryOp::Rcp(precision) }, single)
             }
@@ -158,7 +159,7 @@ impl Parser<'_> {
     ) -> Result<Op> {
         let ftz = op != FloatUnaryOp::Tanh && m.take("ftz");
         let ty = match op {
-            // `.ftz` is the only mode of some forms, and of others there is none.
+            // Some forms exist only with `.ftz`, and others only without.
             FloatUnaryOp::Rsqrt => m.ty(&FLOATS)?,
             FloatUnaryOp::Ex2 if ftz => m.ty(&[Type::F32, Type::Bf16, Type::Bf16x2])?,
             _ => Limits { single, ftz_or_sat: ftz, half: false }.ty(m, types)?,
@@ -225,7 +226,7 @@ fn relu_fits(rounding: Option<CvtRounding>, dst: Type, src: Type, saturate: bool
     rounds && !saturate && src == Type::F32 && dst.is_half()
 }
 
-/// PTX wants a rounding where a conversion can be inexact, and none elsewhere.
+/// PTX requires a rounding if a conversion can be inexact, and refuses one otherwise.
 fn check_rounding(rounding: Option<CvtRounding>, dst: Type, src: Type) -> std::result::Result<(), &'static str> {
     match (dst.is_float(), src.is_float(), rounding) {
         (false, true, Some(CvtRounding::Integer(_)))
@@ -244,7 +245,7 @@ fn check_rounding(rounding: Option<CvtRounding>, dst: Type, src: Type) -> std::r
     }
 }
 
-/// Whether a float type does not hold all values of another.
+/// Whether a float type cannot hold all values of another.
 fn narrows(dst: Type, src: Type) -> bool {
     dst != src && (dst.size() < src.size() || dst.is_half() && src.is_half())
 }

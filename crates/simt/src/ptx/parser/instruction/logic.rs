@@ -118,7 +118,8 @@ impl Parser<'_> {
         Ok(Op::Szext { mode, ty, dst: self.dst()?, a: self.src()?, width: self.src()? })
     }
 
-    /// Comparison, `.ftz` and the operation with a further predicate, whose operand comes last.
+    /// Takes the comparison, `.ftz`, and the operation with a further predicate, which is the last
+    /// operand.
     fn comparison(m: &mut Modifiers<'_>) -> Result<(CmpOp, Option<LogicOp>, bool)> {
         Ok((m.require(COMPARISONS)?, m.choose(LOGIC), m.take("ftz")))
     }
@@ -169,12 +170,12 @@ impl Parser<'_> {
     }
 }
 
-/// What `setp` and `set` compare.
+/// The types that `setp` and `set` compare.
 fn compared() -> Vec<Type> {
     [NUMBERS.as_slice(), &HALVES].concat()
 }
 
-/// Whether `set` has this result of a comparison of `ty`.
+/// Whether `set` can give this result type for a comparison of `ty`.
 fn set_fits(dst: Type, ty: Type) -> bool {
     match dst {
         Type::U32 | Type::S32 => true,

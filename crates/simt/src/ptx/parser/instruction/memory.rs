@@ -8,7 +8,7 @@ use super::super::Parser;
 use super::super::modifiers::{Modifiers, Table};
 use super::{HALVES, NUMBERS, SCOPES, SPACES};
 
-/// What `ld` and `st` move: integers, bits, `.f32` and `.f64`.
+/// The types that `ld` and `st` move: integers, bits, `.f32` and `.f64`.
 const STORED: [Type; 14] = [
     Type::B8,
     Type::B16,
@@ -39,7 +39,7 @@ const L1: &Table<Eviction> = &[
 ];
 const L2: &Table<Eviction> =
     &[("L2::evict_normal", Eviction::Normal), ("L2::evict_first", Eviction::First), ("L2::evict_last", Eviction::Last)];
-/// What `createpolicy` does with part of the accesses, and with the others.
+/// The priorities that `createpolicy` gives to a part of the accesses, and to the others.
 const L2_PRIMARY: &Table<()> =
     &[("L2::evict_last", ()), ("L2::evict_normal", ()), ("L2::evict_first", ()), ("L2::evict_unchanged", ())];
 const L2_SECONDARY: &Table<()> = &[("L2::evict_first", ()), ("L2::evict_unchanged", ())];
@@ -203,7 +203,8 @@ impl Parser<'_> {
         Ok(Op::CacheControl { op, space, addr })
     }
 
-    /// `createpolicy.fractional`: nothing here asks what a policy says, so that any number will do.
+    /// `createpolicy.fractional`. The simulator ignores policies, so the result is an arbitrary
+    /// number.
     pub(super) fn create_policy(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         m.require(&[("fractional", ())])?;
         m.require(L2_PRIMARY)?;

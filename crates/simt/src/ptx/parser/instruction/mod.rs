@@ -19,7 +19,7 @@ const UNTYPED: [Type; 3] = [Type::B16, Type::B32, Type::B64];
 const FLOATS: [Type; 2] = [Type::F32, Type::F64];
 const HALVES: [Type; 4] = [Type::F16, Type::F16x2, Type::Bf16, Type::Bf16x2];
 const WORDS: [Type; 2] = [Type::B32, Type::B64];
-/// Everything that `setp`, `selp` and `mov` move about, but predicates.
+/// All types of `setp`, `selp` and `mov` except predicates.
 const NUMBERS: [Type; 11] = [
     Type::B16,
     Type::B32,
@@ -55,7 +55,7 @@ const SCOPES: &Table<Scope> =
 const LOGIC: &Table<LogicOp> = &[("and", LogicOp::And), ("or", LogicOp::Or), ("xor", LogicOp::Xor)];
 
 impl Parser<'_> {
-    /// From the opcode to the last operand; the semicolon stays.
+    /// Reads from the opcode to the last operand; the semicolon stays.
     pub(super) fn op(&mut self) -> Result<Op> {
         let (opcode, mut span) = self.ident("an instruction")?;
         let mut words = Vec::new();

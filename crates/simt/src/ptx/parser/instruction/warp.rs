@@ -1,4 +1,4 @@
-//! What lanes of a warp do together (PTX ISA 9.7.9.6, 9.7.13).
+//! Instructions that lanes of a warp execute together (PTX ISA 9.7.9.6, 9.7.13).
 
 use super::super::super::ast::{MatchMode, Op, ReduxOp, ShflMode, Type, VoteMode};
 use super::super::super::diagnostic::Result;

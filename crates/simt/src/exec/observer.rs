@@ -1,0 +1,138 @@
+//! The events that the interpreter tells an observer. The observer is chosen at compile time, so
+//! that a launch without one pays nothing.
+
+use crate::exec::access::Request;
+use crate::exec::copies::{Copy, SharedCell};
+use crate::exec::env::Env;
+use crate::ptx::ast::{FenceSem, Ordering, Scope};
+use crate::registers::LANES;
+
+/// An instruction of a warp, in the block that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct At {
+    /// The warp's number in the block.
+    pub(crate) warp: u32,
+    pub(crate) pc: u32,
+}
+
+/// What a thread did to an mbarrier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MbarrierChange {
+    Init,
+    Arrive(Ordering),
+    /// It changed the count of bytes, or invalidated the mbarrier.
+    Other,
+}
+
+/// An observer of the blocks of one worker. One block runs at a time. The default methods do
+/// nothing.
+///
+/// Each method is called after the event has happened. Masks of lanes have bit i for lane i.
+pub(crate) trait Observer {
+    /// Whether the observer records which bytes are written (see
+    /// [`Memory::checked`](crate::Memory::checked)). If it does not, the launch counts as having
+    /// written everything.
+    const NOTES_WRITES: bool = false;
+
+    /// Another block runs from now on: the block of `env`.
+    #[inline(always)]
+    fn resume(&mut self, _env: &Env<'_>) {}
+
+    /// An instruction runs in the lanes of `active`; there may be none.
+    #[inline(always)]
+    fn instruction(&mut self, _at: At, _active: u32) {}
+
+    /// Of the lanes in `mask`, those in `taken` take a branch.
+    #[inline(always)]
+    fn branch(&mut self, _at: At, _taken: u32, _mask: u32) {}
+
+    /// Memory was accessed. An instruction with generic addresses may access several spaces; there
+    /// is one call for each.
+    #[inline(always)]
+    fn access(&mut self, _env: &Env<'_>, _at: At, _request: &Request) {}
+
+    /// Memory was written; `same` says whether two lanes store the same value.
+    #[inline(always)]
+    fn store(&mut self, env: &Env<'_>, at: At, request: &Request, _same: impl Fn(usize, usize) -> bool) {
+        self.access(env, at, request);
+    }
+
+    /// A fence ran.
+    #[inline(always)]
+    fn fence(&mut self, _env: &Env<'_>, _at: At, _lanes: u32, _sem: FenceSem, _scope: Scope) {}
+
+    /// Lanes arrived at barrier `id` of the block; `waits` says whether they wait there.
+    #[inline(always)]
+    fn arrive(&mut self, _env: &Env<'_>, _at: At, _lanes: u32, _id: u32, _waits: bool) {}
+
+    /// Barrier `id` is complete, and the lanes that wait there continue; `waiting` gives warps and
+    /// lanes.
+    #[inline(always)]
+    fn barrier(&mut self, _env: &Env<'_>, _id: u32, _waiting: impl Iterator<Item = (u32, u32)>) {}
+
+    /// Lanes arrived at the cluster's barrier. If `releases`, what they did before becomes visible
+    /// to those who wait.
+    #[inline(always)]
+    fn cluster_arrive(&mut self, _env: &Env<'_>, _at: At, _lanes: u32, _releases: bool) {}
+
+    /// The phase of the cluster's barrier is complete.
+    #[inline(always)]
+    fn cluster_barrier(&mut self, _env: &Env<'_>) {}
+
+    /// The wait of lanes at the cluster's barrier is over.
+    #[inline(always)]
+    fn cluster_wait(&mut self, _env: &Env<'_>, _at: At, _lanes: u32) {}
+
+    /// A thread changed an mbarrier.
+    #[inline(always)]
+    fn mbarrier(&mut self, _env: &Env<'_>, _at: At, _lane: u32, _cell: SharedCell, _change: MbarrierChange) {}
+
+    /// A phase of an mbarrier is complete.
+    #[inline(always)]
+    fn mbarrier_phase(&mut self, _env: &Env<'_>, _cell: SharedCell) {}
+
+    /// A thread saw that a phase of an mbarrier is complete.
+    #[inline(always)]
+    fn mbarrier_wait(&mut self, _env: &Env<'_>, _at: At, _lane: u32, _cell: SharedCell, _ordering: Ordering) {}
+
+    /// A thread began an asynchronous copy.
+    #[inline(always)]
+    fn copy_begin(&mut self, _env: &Env<'_>, _at: At, _copy: &Copy) {}
+
+    /// The source of an asynchronous copy has been read, and its bytes have not arrived yet.
+    #[inline(always)]
+    fn copy_read(&mut self, _env: &Env<'_>, _copy: &Copy) {}
+
+    /// The bytes of an asynchronous copy have arrived.
+    #[inline(always)]
+    fn copy_end(&mut self, _env: &Env<'_>, _copy: &Copy) {}
+
+    /// A fence between the threads' accesses and asynchronous accesses ran.
+    #[inline(always)]
+    fn proxy_fence(&mut self, _env: &Env<'_>, _at: At, _lanes: u32) {}
+
+    /// The wait of `lanes` at a `bar.warp.sync` is over. `members` holds the member mask of each
+    /// lane, and `alive` the lanes that have not exited. If lanes met at different instructions,
+    /// there is one call for each instruction.
+    #[inline(always)]
+    fn warp_sync(&mut self, _env: &Env<'_>, _at: At, _lanes: u32, _members: &[u32; LANES], _alive: u32) {}
+
+    /// A collective ran in `lanes`; the results of the lanes in `strays` are undefined.
+    #[inline(always)]
+    fn collective(&mut self, _env: &Env<'_>, _at: At, _lanes: u32, _members: &[u32; LANES], _alive: u32, _strays: u32) {
+    }
+
+    /// Lanes exit.
+    #[inline(always)]
+    fn exit(&mut self, _env: &Env<'_>, _warp: u32, _lanes: u32) {}
+
+    /// The block of `env` has ended.
+    #[inline(always)]
+    fn end(&mut self, _env: &Env<'_>) {}
+}
+
+/// An observer that ignores everything.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Plain;
+
+impl Observer for Plain {}

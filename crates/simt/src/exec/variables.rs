@@ -1,0 +1,47 @@
+//! The `.global` and `.const` variables of modules, and their places in device memory.
+
+use std::sync::Arc;
+
+use crate::exec::memory::{Memory, MemoryError};
+use crate::module::Kernel;
+use crate::ptx::ast;
+
+/// The device addresses of the variables of a kernel's module. They are placed when the module
+/// first runs on `memory`.
+pub(crate) fn place(kernel: &Kernel, memory: &Memory) -> Result<Arc<[u64]>, MemoryError> {
+    let module = kernel.module();
+    memory.module_variables(module.id, || {
+        let in_memory = |variable: &ast::Variable| {
+            matches!(variable.space, ast::Space::Global | ast::Space::Const) && variable.size() > 0
+        };
+        let mut addresses = Vec::with_capacity(module.variables.len());
+        for variable in &module.variables {
+            let placed = if in_memory(variable) { memory.alloc(variable.size()) } else { Ok(0) };
+            match placed {
+                Ok(address) => addresses.push(address),
+                Err(error) => {
+                    // A module that does not fit keeps none of its variables.
+                    for address in addresses.into_iter().filter(|address| *address != 0) {
+                        memory.free(address)?;
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        for (variable, &address) in module.variables.iter().zip(&addresses) {
+            // A variable without an initialiser is zero (PTX ISA, "Initializers").
+            memory.assume_written_at(address);
+            let Some(init) = variable.init.as_ref().filter(|_| in_memory(variable)) else {
+                continue;
+            };
+            let mut bytes = init.bytes.clone();
+            for relocation in &init.relocations {
+                let value = addresses[relocation.variable as usize].wrapping_add_signed(relocation.addend);
+                let at = relocation.offset as usize;
+                bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+            }
+            memory.write(address, &bytes)?;
+        }
+        Ok(addresses)
+    })
+}

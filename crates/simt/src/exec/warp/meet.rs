@@ -1,0 +1,140 @@
+//! Arrivals of a warp's lanes at barriers, and the lanes that may continue.
+
+use super::state::Warp;
+use crate::exec::env::{BarrierState, Env};
+use crate::exec::observer::{At, Observer};
+use crate::exec::raised::LaneFault;
+use crate::exec::split::{Split, State};
+use crate::fault::FaultKind;
+use crate::ir::{Barrier, BarrierKind, Op};
+use crate::ptx::ast::BarrierOp;
+use crate::registers::LANES;
+
+impl Warp {
+    /// `barrier.cluster.arrive` in the lanes of `mask`.
+    #[inline(never)]
+    pub(super) fn arrive_at_cluster(&mut self, mask: u32, env: &mut Env<'_>) -> Result<(), LaneFault> {
+        let again = self.arrived & mask;
+        if again != 0 {
+            return Err(Box::new((again.trailing_zeros(), FaultKind::ClusterBarrier { arrives: true })));
+        }
+        self.arrived |= mask;
+        self.arrived_phase = self.arrived_phase & !mask | env.cluster.phase & mask;
+        env.cluster.arrived += mask.count_ones();
+        Ok(())
+    }
+
+    /// `barrier.cluster.wait` in the lanes of `mask`. Returns the lanes that continue.
+    #[inline(never)]
+    pub(super) fn leave_cluster(&mut self, mask: u32, env: &Env<'_>) -> Result<u32, LaneFault> {
+        let stray = mask & !self.arrived;
+        if stray != 0 {
+            return Err(Box::new((stray.trailing_zeros(), FaultKind::ClusterBarrier { arrives: false })));
+        }
+        let over = mask & (self.arrived_phase ^ env.cluster.phase);
+        self.arrived &= !over;
+        Ok(over)
+    }
+
+    /// Counts the lanes of `mask` at a barrier. Returns the number of the barrier, and whether the
+    /// lanes wait there.
+    pub(super) fn arrive(&self, barrier: &Barrier, mask: u32, env: &mut Env<'_>) -> Result<(u32, bool), LaneFault> {
+        let lane = mask.trailing_zeros();
+        let word = |register: u32| self.registers.words[register as usize][lane as usize];
+        let refuse = |what, value, allowed| Box::new((lane, FaultKind::BarrierOperand { what, value, allowed }));
+        let id = word(barrier.id);
+        if id > 15 {
+            return Err(refuse("barrier number", id, "it must be 0 to 15"));
+        }
+        let threads = barrier.threads.map(word);
+        if let Some(value) = threads.filter(|n| *n == 0 || n % 32 != 0) {
+            return Err(refuse("barrier thread count", value, "it must be a positive multiple of 32"));
+        }
+        let state = &mut env.barriers[id as usize];
+        if state.pending && state.expected != threads {
+            let value = threads.unwrap_or(0);
+            return Err(refuse("barrier thread count", value, "all threads at one barrier must give the same"));
+        }
+        if !state.pending {
+            *state = BarrierState { pending: true, expected: threads, ..Default::default() };
+        }
+        state.arrived += mask.count_ones();
+        // A thread count means whole warps. When the last live lanes of a warp arrive, the lanes
+        // that have exited or never existed are counted too.
+        let waits = |split: &&Split| split.state == State::Barrier(id);
+        let there = self.splits.iter().filter(waits).fold(mask, |there, split| there | split.mask);
+        if threads.is_some() && there == self.alive {
+            state.arrived += (!self.alive).count_ones();
+        }
+        match &barrier.kind {
+            BarrierKind::Plain(BarrierOp::Arrive) => return Ok((id, false)),
+            BarrierKind::Plain(BarrierOp::Sync) => {}
+            BarrierKind::Reduce { source, negated, .. } => {
+                let bits = self.registers.predicates[*source as usize] ^ if *negated { u32::MAX } else { 0 };
+                state.holds += (bits & mask).count_ones();
+                state.counted += mask.count_ones();
+            }
+        }
+        Ok((id, true))
+    }
+
+    /// `bar.warp.sync`: the lanes of `mask` (in split `index`) arrive. Returns the lanes of `mask`
+    /// that may continue, and releases the lanes of other splits whose wait is over.
+    pub(super) fn warp_sync<O: Observer>(
+        &mut self,
+        members: u32,
+        mask: u32,
+        index: usize,
+        env: &Env<'_>,
+        observer: &mut O,
+    ) -> Result<u32, LaneFault> {
+        let waits = |split: &Split| match env.program.code[split.pc as usize].op {
+            Op::WarpSync { mask } if split.state == State::Converge => Some(mask),
+            _ => None,
+        };
+        let others: Vec<(usize, u32)> =
+            (0..self.splits.len()).filter(|i| *i != index).filter_map(|i| Some((i, waits(&self.splits[i])?))).collect();
+        let arrived = others.iter().fold(mask, |arrived, (i, _)| arrived | self.splits[*i].mask);
+        let own = complete_lanes(&self.registers.words[members as usize], mask, self.alive, arrived)?;
+        let warp = self.index;
+        let mut tell = |pc, lanes: u32, members: &[u32; LANES], alive| {
+            if lanes != 0 {
+                observer.instruction(At { warp, pc }, lanes);
+                observer.warp_sync(env, At { warp, pc }, lanes, members, alive);
+            }
+        };
+        tell(self.splits[index].pc, own, &self.registers.words[members as usize], self.alive);
+        for (i, members) in others {
+            let split = self.splits[i];
+            let members = &self.registers.words[members as usize];
+            let over = complete_lanes(members, split.mask, self.alive, arrived)?;
+            tell(split.pc, over, members, self.alive);
+            if over == split.mask {
+                self.splits[i] = Split { pc: split.pc + 1, state: State::Ready, ran: self.clock, ..split };
+            } else if over != 0 {
+                self.splits[i].mask &= !over;
+                self.push(split.pc + 1, over, State::Ready);
+            }
+        }
+        Ok(own)
+    }
+}
+
+/// The lanes of `mask` whose members have all arrived. A member that has exited or never had a
+/// thread counts as arrived.
+pub(super) fn complete_lanes(members: &[u32; LANES], mask: u32, alive: u32, arrived: u32) -> Result<u32, LaneFault> {
+    let first = mask.trailing_zeros();
+    let uniform = members[first as usize];
+    if (0..LANES).all(|lane| mask >> lane & 1 == 0 || members[lane] == uniform) && uniform & mask == mask {
+        return Ok(if uniform & alive & !arrived == 0 { mask } else { 0 });
+    }
+    let mut complete = 0;
+    for lane in (0..LANES as u32).filter(|lane| mask >> lane & 1 == 1) {
+        let members = members[lane as usize];
+        if members >> lane & 1 == 0 {
+            return Err(Box::new((lane, FaultKind::NotInMask { mask: members, lane })));
+        }
+        complete |= u32::from(members & alive & !arrived == 0) << lane;
+    }
+    Ok(complete)
+}

@@ -1,0 +1,14 @@
+//! Layouts on which lowered code and the simulated memory must agree.
+
+/// The windows of shared memory, local memory and parameters among the generic addresses. Each is 4
+/// GiB and lies above all device memory. Every other generic address is a device address.
+pub(crate) const SHARED_WINDOW: u64 = 0x7fff_0000_0000;
+pub(crate) const LOCAL_WINDOW: u64 = 0x7ffe_0000_0000;
+pub(crate) const PARAM_WINDOW: u64 = 0x7ffd_0000_0000;
+
+/// In the state of an mbarrier, a count of arrivals has `COUNT_BITS` bits, and the count of pending
+/// arrivals begins at bit `PENDING_SHIFT`.
+pub(crate) const COUNT_BITS: u32 = 20;
+pub(crate) const PENDING_SHIFT: u32 = 20;
+/// An mbarrier has this many bytes.
+pub(crate) const MBARRIER_BYTES: u32 = 8;

@@ -1,0 +1,113 @@
+//! Bodies of functions: their instructions in order, and calls, which are inlined.
+
+use super::frame::{Frame, predicate, storage};
+use super::lowering::{Lowering, Result};
+use crate::fault::FaultKind;
+use crate::ir::{Guard, Op, Space};
+use crate::ptx::ast::{CallArg, CallReturn, FunctionId};
+
+/// A kernel has at most this many instructions after inlining.
+const MAX_INSTRUCTIONS: usize = 1 << 22;
+/// A kernel and the functions that it calls have at most this many registers. Each takes up to 256
+/// bytes in a warp.
+const MAX_REGISTERS: usize = 1 << 20;
+/// Calls nest at most this deep.
+const MAX_CALL_DEPTH: usize = 256;
+
+impl<'a> Lowering<'a> {
+    /// Lowers a function's body; `ret` becomes a branch to its end.
+    pub(super) fn body(&mut self, frame: &mut Frame<'a>) -> Result<()> {
+        let mut starts = Vec::with_capacity(frame.function.body.len() + 1);
+        let outer = std::mem::take(&mut self.pending);
+        for instruction in &frame.function.body {
+            if self.code.len() > MAX_INSTRUCTIONS {
+                return self.refuse(format!("more than {MAX_INSTRUCTIONS} instructions after inlining"));
+            }
+            starts.push(self.code.len() as u32);
+            (self.span, self.location, self.fresh) = (instruction.span, instruction.location, true);
+            self.guard = match instruction.guard {
+                Some(guard) => Guard { register: predicate(frame, guard.reg), negated: guard.negated },
+                None => Guard::ALWAYS,
+            };
+            self.instruction(frame, &instruction.op)?;
+        }
+        starts.push(self.code.len() as u32);
+        for branch in std::mem::replace(&mut self.pending, outer) {
+            match &mut self.code[branch].op {
+                Op::Bra { target, .. } => *target = starts[*target as usize],
+                Op::BrxIdx { targets, .. } => targets.iter_mut().for_each(|target| *target = starts[*target as usize]),
+                _ => unreachable!("only branches are pending"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Inlines a call.
+    pub(super) fn call(
+        &mut self,
+        frame: &Frame<'a>,
+        callee: FunctionId,
+        returns: &[CallReturn],
+        args: &[CallArg],
+    ) -> Result<()> {
+        let function = &self.module.functions[callee.index()];
+        if function.is_assert_fail() {
+            self.emit(Op::Trap { kind: FaultKind::Assertion });
+            return Ok(());
+        }
+        if !function.defined {
+            return self.refuse(format!("`{}` is called but not defined in this module", function.name));
+        }
+        if self.stack.contains(&callee) {
+            return self.refuse(format!("`{}` calls itself, and recursion is not simulated", function.name));
+        }
+        if self.stack.len() >= MAX_CALL_DEPTH {
+            return self.refuse(format!("calls nest at most {MAX_CALL_DEPTH} deep"));
+        }
+        let registers = self.words as usize + self.doubles as usize + self.predicates as usize;
+        if registers + function.registers.len() > MAX_REGISTERS {
+            return self.refuse(format!("more than {MAX_REGISTERS} registers after inlining"));
+        }
+        let (span, location, guard, top) = (self.span, self.location, self.guard, self.local_top);
+        let mut params = Vec::new();
+        for (arg, param) in args.iter().zip(&function.params) {
+            params.push(match arg {
+                CallArg::Param(var) => storage(frame, *var),
+                CallArg::Value(value) => {
+                    let at = self.place_local(param.size(), u64::from(param.align))?;
+                    self.local_store(frame, *value, param.ty, at)?;
+                    (Space::Local, at)
+                }
+            });
+        }
+        let mut results = Vec::new();
+        for (result, param) in returns.iter().zip(&function.returns) {
+            results.push(match result {
+                CallReturn::Param(var) => storage(frame, *var),
+                CallReturn::Reg(_) => (Space::Local, self.place_local(param.size(), u64::from(param.align))?),
+            });
+        }
+        // A guarded call branches over the inlined body where the guard is false.
+        let skip = (guard != Guard::ALWAYS).then(|| {
+            self.guard = Guard { negated: !guard.negated, ..guard };
+            self.emit(Op::Bra { target: 0, written: false });
+            self.code.len() - 1
+        });
+        self.stack.push(callee);
+        let mut inner = self.frame(function, params, results.clone())?;
+        self.body(&mut inner)?;
+        self.stack.pop();
+        let end = self.code.len() as u32;
+        if let Some(skip) = skip {
+            self.code[skip].op = Op::Bra { target: end, written: false };
+        }
+        (self.span, self.location, self.guard, self.local_top) = (span, location, guard, top);
+        self.fresh = false;
+        for ((result, param), (_, at)) in returns.iter().zip(&function.returns).zip(results) {
+            if let CallReturn::Reg(reg) = result {
+                self.local_load(frame, *reg, param.ty, at);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! The state of lowering, and the instructions that it emits.
+
+use std::collections::HashMap;
+
+use super::error::LoadError;
+use crate::ir::{Guard, Init, Inst, Op, Place, Program};
+use crate::ptx::ast::{self, Function, FunctionId, LocationId};
+use crate::registers::{AluFn, Operands};
+
+/// The offset of dynamic shared memory is a multiple of this many bytes.
+const DYNAMIC_SHARED_ALIGN: u64 = 16;
+
+pub(super) type Result<T> = std::result::Result<T, LoadError>;
+
+pub(super) struct Lowering<'a> {
+    pub(super) module: &'a ast::Module,
+    pub(super) code: Vec<Inst>,
+    pub(super) places: Vec<Place>,
+    pub(super) words: u32,
+    pub(super) doubles: u32,
+    pub(super) predicates: u32,
+    pub(super) word_values: Vec<(u32, Init)>,
+    pub(super) double_values: Vec<(u32, Init)>,
+    pub(super) known: HashMap<(bool, Init), u32>,
+    pub(super) zeroed_words: Vec<u32>,
+    pub(super) zeroed_doubles: Vec<u32>,
+    pub(super) zeroed_predicates: Vec<u32>,
+    /// Offsets of the module's shared variables that the kernel names.
+    pub(super) shared: HashMap<u32, u64>,
+    /// Offsets of the shared variables declared inside functions: one for all inlined instances.
+    pub(super) function_shared: HashMap<(&'a str, usize), u64>,
+    pub(super) shared_end: u64,
+    /// Constants that are addresses of dynamic shared memory, and get their values at the end:
+    /// (wide, register, addend).
+    pub(super) dynamic: Vec<(bool, u32, i64)>,
+    /// The end of the local memory that the frames on the stack use, and the greatest value that it
+    /// had.
+    pub(super) local_top: u64,
+    pub(super) local_end: u64,
+    /// The carry flag.
+    pub(super) carry: Option<u32>,
+    /// The branches of the function that is being lowered. Their targets are still indices into its
+    /// body.
+    pub(super) pending: Vec<usize>,
+    /// Functions being inlined.
+    pub(super) stack: Vec<FunctionId>,
+    /// The place of the instruction that is being lowered, and the source line from which it was
+    /// compiled.
+    pub(super) span: ast::Span,
+    pub(super) location: Option<LocationId>,
+    /// Whether nothing has been emitted for this instruction yet.
+    pub(super) fresh: bool,
+    pub(super) guard: Guard,
+}
+
+impl<'a> Lowering<'a> {
+    pub(super) fn new(module: &'a ast::Module, kernel: &'a Function) -> Lowering<'a> {
+        Lowering {
+            module,
+            code: Vec::new(),
+            places: Vec::new(),
+            words: 0,
+            doubles: 0,
+            predicates: 0,
+            word_values: Vec::new(),
+            double_values: Vec::new(),
+            known: HashMap::new(),
+            zeroed_words: Vec::new(),
+            zeroed_doubles: Vec::new(),
+            zeroed_predicates: Vec::new(),
+            shared: HashMap::new(),
+            function_shared: HashMap::new(),
+            shared_end: 0,
+            dynamic: Vec::new(),
+            local_top: 0,
+            local_end: 0,
+            carry: None,
+            pending: Vec::new(),
+            stack: Vec::new(),
+            span: kernel.span,
+            location: None,
+            fresh: true,
+            guard: Guard::ALWAYS,
+        }
+    }
+
+    pub(super) fn refuse<T>(&self, reason: impl Into<String>) -> Result<T> {
+        let text = self.module.text(self.span);
+        Err(LoadError::Unsupported {
+            module: self.module.name.clone(),
+            line: self.span.line,
+            column: self.module.column(self.span),
+            instruction: text.lines().next().unwrap_or_default().trim().to_owned(),
+            reason: reason.into(),
+        })
+    }
+
+    pub(super) fn emit(&mut self, op: Op) {
+        let ast::Span { start, end, line } = self.span;
+        self.code.push(Inst { guard: self.guard, op });
+        let (location, first) = (self.location, std::mem::take(&mut self.fresh));
+        self.places.push(Place { start, end, line, location, first });
+    }
+
+    /// Emits arithmetic, or refuses the instruction if no function computes it.
+    pub(super) fn emit_alu(&mut self, f: Option<AluFn>, operands: Operands) -> Result<()> {
+        match f {
+            Some(f) => {
+                self.emit(Op::Alu { f, operands });
+                Ok(())
+            }
+            None => self.refuse("this form of the instruction is not simulated"),
+        }
+    }
+
+    pub(super) fn finish(mut self, param_bytes: u64, kernel: &Function) -> Result<(Program, bool)> {
+        let uses_dynamic = !self.dynamic.is_empty();
+        let static_shared = self.shared_end;
+        let dynamic_base =
+            if uses_dynamic { static_shared.next_multiple_of(DYNAMIC_SHARED_ALIGN) } else { static_shared };
+        for (wide, register, addend) in std::mem::take(&mut self.dynamic) {
+            let init = Init::Const(dynamic_base.wrapping_add_signed(addend));
+            if wide { &mut self.double_values } else { &mut self.word_values }.push((register, init));
+        }
+        self.span = kernel.span;
+        if self.code.is_empty() {
+            return self.refuse("a kernel without instructions");
+        }
+        let program = Program {
+            code: self.code,
+            places: self.places,
+            words: self.words as usize,
+            doubles: self.doubles as usize,
+            predicates: self.predicates as usize,
+            word_values: self.word_values,
+            double_values: self.double_values,
+            zeroed_words: self.zeroed_words,
+            zeroed_doubles: self.zeroed_doubles,
+            zeroed_predicates: self.zeroed_predicates,
+            static_shared: static_shared as u32,
+            dynamic_base: dynamic_base as u32,
+            local: self.local_end as u32,
+            params: param_bytes as u32,
+        };
+        Ok((program, uses_dynamic))
+    }
+}

@@ -1,0 +1,108 @@
+//! The detector's state while it watches a launch.
+
+use std::collections::HashMap;
+
+use super::flights::Flights;
+use super::order::BlockOrder;
+use super::publish::Logs;
+use super::report::Reports;
+use super::shadow::{Cell, History, Pages, Pairs, Runs};
+use super::sites::Sites;
+use crate::exec::env::Env;
+use crate::exec::memory::Written;
+use crate::module::Kernel;
+
+/// The observer that watches all blocks of a launch.
+#[derive(Debug)]
+pub(super) struct Check {
+    /// The site of each instruction, by program counter.
+    pub(super) site_of: Vec<u16>,
+    pub(super) history: History,
+    /// The last stamp that was given.
+    pub(super) stamp: u32,
+    /// The block that runs, and the other blocks that have begun and not ended.
+    pub(super) block: Option<Box<Block>>,
+    pub(super) others: HashMap<u64, Box<Block>>,
+    /// Shadows of blocks that have ended, for reuse.
+    pub(super) spare: Vec<Shared>,
+    /// The shadow of each allocation, by its number.
+    pub(super) global: Vec<Pages>,
+    /// The number of the allocation that the last global access found.
+    pub(super) hint: usize,
+    /// The releases that strong reads of global memory see, by address.
+    pub(super) heads: HashMap<u64, u32>,
+    /// Whether blocks are launched in clusters.
+    pub(super) clusters: bool,
+    /// The log of each cluster's barrier, by the cluster's first block, and how many releases it
+    /// had at the last complete phase.
+    pub(super) meetings: HashMap<u64, (u32, u32)>,
+    pub(super) flights: Flights,
+    pub(super) reports: Reports,
+}
+
+#[derive(Debug)]
+pub(super) struct Block {
+    pub(super) order: BlockOrder,
+    /// The first stamp of the block.
+    pub(super) first: u32,
+    pub(super) shared: Shared,
+}
+
+/// The shadow of a block's shared memory.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) cells: Box<[Cell]>,
+    pub(super) written: Written,
+}
+
+impl Check {
+    pub(super) fn new(kernel: &Kernel, clusters: bool) -> Check {
+        let Sites { of, all } = Sites::new(kernel.program(), clusters);
+        let pairs = Pairs::new(all.len());
+        Check {
+            site_of: of,
+            history: History { sites: all, pairs, runs: Runs::default(), logs: Logs::default() },
+            stamp: 0,
+            block: None,
+            others: HashMap::new(),
+            spare: Vec::new(),
+            global: Vec::new(),
+            hint: 0,
+            heads: HashMap::new(),
+            clusters,
+            meetings: HashMap::new(),
+            flights: Flights::default(),
+            reports: Reports::default(),
+        }
+    }
+
+    /// A block before its first instruction.
+    pub(super) fn begin(&mut self, env: &Env<'_>, ticket: u64) -> Box<Block> {
+        let shared = self.spare.pop().unwrap_or_else(|| {
+            let bytes = env.shared.len();
+            let cells = vec![Cell::default(); bytes.div_ceil(4)].into_boxed_slice();
+            Shared { cells, written: Written::none_of_block(bytes) }
+        });
+        let first = self.stamp.saturating_add(1);
+        let order = BlockOrder::new(ticket, env.job.config.block.count() as u32, first);
+        Box::new(Block { order, first, shared })
+    }
+
+    pub(super) fn order(&mut self) -> &mut BlockOrder {
+        &mut self.block.as_mut().expect("a block runs whenever something is observed").order
+    }
+
+    /// Begins a new stamp: a thread that knows what came before does not yet know what follows.
+    pub(super) fn tick(&mut self) {
+        self.stamp = self.stamp.saturating_add(1);
+        let stamp = self.stamp;
+        let order = self.order();
+        order.now = stamp;
+        let ticket = order.ticket;
+        self.history.runs.push(stamp, ticket);
+    }
+
+    pub(super) fn exhausted(&self) -> bool {
+        self.stamp == u32::MAX
+    }
+}

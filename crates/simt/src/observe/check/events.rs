@@ -1,0 +1,209 @@
+//! What the detector does at each event of the interpreter.
+
+use super::detector::Check;
+use super::known::{Known, Observed, is_wide, learn};
+use super::order::BlockOrder;
+use super::publish::Release;
+use super::report::{Found, Party, ReportKind, name};
+use super::shadow::Cell;
+use super::threads::lanes;
+use crate::exec::access::Request;
+use crate::exec::copies::{Copy, SharedCell};
+use crate::exec::env::Env;
+use crate::exec::observer::{At, MbarrierChange, Observer};
+use crate::ir::Op;
+use crate::ptx::ast::{FenceSem, Ordering, Scope};
+use crate::registers::LANES;
+
+impl Observer for Check {
+    const NOTES_WRITES: bool = true;
+
+    fn resume(&mut self, env: &Env<'_>) {
+        if self.block.as_ref().is_some_and(|block| block.order.ticket == env.ticket) {
+            return;
+        }
+        if let Some(block) = self.block.take() {
+            self.others.insert(block.order.ticket, block);
+        }
+        if let Some(block) = self.others.remove(&env.ticket) {
+            self.block = Some(block);
+            self.tick();
+            let order = self.order();
+            order.run_start = order.now;
+            return;
+        }
+        // The shared memory of the cluster's other blocks may be accessed before these blocks first
+        // run.
+        for rank in (0..env.cluster.size).filter(|rank| *rank != env.rank) {
+            let block = self.begin(env, env.ticket_of(rank));
+            self.others.insert(block.order.ticket, block);
+        }
+        self.block = Some(self.begin(env, env.ticket));
+        self.tick();
+    }
+
+    fn access(&mut self, env: &Env<'_>, at: At, request: &Request) {
+        self.touch(env, at, request, request.mask);
+    }
+
+    fn store(&mut self, env: &Env<'_>, at: At, request: &Request, same: impl Fn(usize, usize) -> bool) {
+        let overwritten = self.collisions(env, at, request, same);
+        self.touch(env, at, request, request.mask & !overwritten);
+    }
+
+    fn fence(&mut self, _env: &Env<'_>, at: At, mask: u32, sem: FenceSem, scope: Scope) {
+        let wide = is_wide(scope, self.clusters);
+        let order = self.order();
+        for thread in lanes(mask).map(|lane| at.warp * LANES as u32 + lane) {
+            if sem != FenceSem::Release
+                && let Some(seen) = order.observed.remove(&thread)
+            {
+                let known = order.own_known.entry(thread).or_default();
+                for Observed { known: new, .. } in seen {
+                    learn(known, Known { wide: new.wide && wide, ..new });
+                }
+            }
+            if sem != FenceSem::Acquire {
+                let row = order.row(thread);
+                order.fences.fence(thread, row, wide);
+            }
+        }
+        self.tick();
+    }
+
+    fn arrive(&mut self, env: &Env<'_>, at: At, mask: u32, id: u32, waits: bool) {
+        let order = self.order();
+        order.arrive(id, at.warp, mask);
+        let here = (at.warp, mask.trailing_zeros(), at.pc);
+        let whole = matches!(&env.program.code[at.pc as usize].op, Op::Barrier(barrier) if barrier.threads.is_none());
+        let mut divergent = None;
+        if waits && whole {
+            let first = *order.arrivals[id as usize].first.get_or_insert(here);
+            let start = |pc: u32| env.program.places[pc as usize].start;
+            divergent = (start(first.2) != start(at.pc)).then_some(first);
+        }
+        if let Some(first) = divergent {
+            let [a, b] = [here, first].map(|(warp, lane, _)| warp * LANES as u32 + lane);
+            let tell = || {
+                let message = format!(
+                    "{} waits at barrier {id} while thread {} waits at another of its instructions",
+                    name(env, env.ticket, a),
+                    env.job.config.block.position(u64::from(b))
+                );
+                let party = |thread, pc| Party::new(env, env.ticket, thread, pc, None);
+                let help = "let all threads of the block reach the same barrier: move it out of the branch";
+                (message, party(a, at.pc), Some(party(b, first.2)), help)
+            };
+            let (kind, pcs) = (ReportKind::DivergentBarrier, (at.pc, first.2));
+            self.reports.add(env, &Found { kind, pcs, times: 1, tell: &tell });
+        }
+        if !waits {
+            self.tick();
+        }
+    }
+
+    fn barrier(&mut self, env: &Env<'_>, id: u32, waiting: impl Iterator<Item = (u32, u32)>) {
+        let waiting: Vec<(u32, u32)> = waiting.collect();
+        let whole = waiting.iter().map(|(_, mask)| mask.count_ones()).sum::<u32>() == env.live;
+        self.order().barrier(id, &waiting, whole);
+        self.tick();
+    }
+
+    fn warp_sync(&mut self, env: &Env<'_>, at: At, mask: u32, members: &[u32; LANES], alive: u32) {
+        self.absent(env, at, mask, members, alive);
+        self.order().warp_sync(at.warp, mask, members);
+        self.tick();
+    }
+
+    fn collective(&mut self, env: &Env<'_>, at: At, mask: u32, members: &[u32; LANES], alive: u32, strays: u32) {
+        self.absent(env, at, mask, members, alive);
+        if strays != 0 {
+            let thread = at.warp * LANES as u32 + strays.trailing_zeros();
+            let tell = || {
+                let message =
+                    format!("{} reads by a shuffle from a lane that does not take part", name(env, env.ticket, thread));
+                let here = Party::new(env, env.ticket, thread, at.pc, None);
+                (message, here, None, "what it gets is undefined: bring the source lane to the shuffle too")
+            };
+            let times = u64::from(strays.count_ones());
+            self.reports.add(env, &Found { kind: ReportKind::StrayShuffle, pcs: (at.pc, at.pc), times, tell: &tell });
+        }
+    }
+
+    fn cluster_arrive(&mut self, _env: &Env<'_>, at: At, mask: u32, releases: bool) {
+        if releases {
+            self.order().arrive_at_cluster(at.warp, mask);
+        }
+        self.tick();
+    }
+
+    fn cluster_barrier(&mut self, env: &Env<'_>) {
+        let first = env.ticket_of(0);
+        let log = self.meetings.get(&first).map_or_else(|| self.history.logs.start(), |(log, _)| *log);
+        for rank in 0..env.cluster.size {
+            let ticket = env.ticket_of(rank);
+            let order = if rank == env.rank {
+                Some(&mut self.block.as_mut().expect("a block runs whenever something is observed").order)
+            } else {
+                self.others.get_mut(&ticket).map(|block| &mut block.order)
+            };
+            if let Some(row) = order.and_then(BlockOrder::meet_cluster) {
+                self.history
+                    .logs
+                    .append(log, Release { ticket, near: Some(row.clone()), far: Some(row), published: None });
+            }
+        }
+        self.meetings.insert(first, (log, self.history.logs.len(log)));
+    }
+
+    fn cluster_wait(&mut self, env: &Env<'_>, at: At, mask: u32) {
+        if let Some(&(log, len)) = self.meetings.get(&env.ticket_of(0)) {
+            self.order().leave_cluster(at.warp, mask, Known { log, len, wide: true }, env.live);
+        }
+    }
+
+    fn mbarrier(&mut self, env: &Env<'_>, at: At, lane: u32, cell: SharedCell, _change: MbarrierChange) {
+        self.touch_mbarrier(env, at, lane, cell);
+    }
+
+    fn mbarrier_phase(&mut self, env: &Env<'_>, cell: SharedCell) {
+        self.end_phase(env, cell);
+    }
+
+    fn mbarrier_wait(&mut self, env: &Env<'_>, at: At, lane: u32, cell: SharedCell, ordering: Ordering) {
+        self.touch_mbarrier(env, at, lane, cell);
+        if ordering.acquires() {
+            self.learn_phase(env, at, lane, cell);
+        }
+    }
+
+    fn copy_begin(&mut self, env: &Env<'_>, at: At, copy: &Copy) {
+        self.begin_copy(env, at, copy);
+    }
+
+    fn copy_read(&mut self, env: &Env<'_>, copy: &Copy) {
+        self.flights.has_read(env, copy);
+    }
+
+    fn copy_end(&mut self, env: &Env<'_>, copy: &Copy) {
+        self.end_copy(env, copy);
+    }
+
+    fn exit(&mut self, _env: &Env<'_>, warp: u32, mask: u32) {
+        self.order().exit(warp, mask);
+    }
+
+    fn end(&mut self, env: &Env<'_>) {
+        if self.clusters {
+            self.early_exit(env);
+        }
+        if let Some(block) = self.block.take() {
+            let mut shared = block.shared;
+            shared.written.clear();
+            if self.clusters {
+                shared.cells.fill(Cell::default());
+            }
+            self.spare.push(shared);
+        }
+    }
+}

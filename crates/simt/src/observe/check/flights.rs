@@ -1,0 +1,44 @@
+//! Asynchronous copies in flight that read or write shared memory.
+
+use std::collections::BTreeMap;
+
+use super::row::Row;
+use crate::exec::copies::{Copy, End};
+use crate::exec::env::Env;
+
+/// One end of a copy in flight, if that end is in shared memory.
+#[derive(Debug, Clone)]
+pub(super) struct Flight {
+    pub(super) start: u32,
+    pub(super) end: u32,
+    /// Whether the copy writes these bytes; otherwise it reads them.
+    pub(super) writes: bool,
+    pub(super) pc: u32,
+    pub(super) ticket: u64,
+    pub(super) thread: u32,
+    /// What the thread knew when it began the copy.
+    pub(super) row: Row,
+}
+
+/// The ends of all copies in flight, by the block whose shared memory it is and the first byte.
+#[derive(Debug, Default)]
+pub(super) struct Flights(pub(super) BTreeMap<(u64, u32), Flight>);
+
+impl Flights {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The source of a copy has been read.
+    pub(super) fn has_read(&mut self, env: &Env<'_>, copy: &Copy) {
+        if let End::Shared(cell) = copy.from {
+            self.0.remove(&(env.ticket_of(cell.rank), cell.offset));
+        }
+    }
+
+    /// The copy in flight that uses one of the bytes from `start` to `end`.
+    pub(super) fn at(&self, block: u64, start: u32, end: u32) -> Option<&Flight> {
+        let (_, flight) = self.0.range((block, 0)..(block, end)).next_back()?;
+        (flight.end > start).then_some(flight)
+    }
+}

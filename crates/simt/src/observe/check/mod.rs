@@ -1,0 +1,121 @@
+//! Checks: what a launch does that its author cannot have meant.
+//!
+//! # Data races
+//! The detector follows happens-before (Flanagan and Freund, "FastTrack", PLDI 2009), adapted to
+//! blocks of threads and to the memory model of PTX (PTX ISA, "Memory Consistency Model"). Two
+//! accesses to the same bytes conflict if at least one writes, unless both are strong (`.volatile`,
+//! `.relaxed` and stronger, atomics), their scopes include each other, and they cover the same
+//! bytes; each element of a vector is an access of its own. The following order two accesses:
+//! program order; barriers of the block, with names, counts or split arrivals too; `bar.warp.sync`,
+//! for its members alone; the barrier of the cluster; mbarriers, whose complete phases pass on what
+//! the arriving threads knew; fences, and acquiring or releasing accesses, of sufficient scope
+//! around strong accesses to a third location. Shuffles and votes order nothing. The end of a
+//! launch orders everything.
+//!
+//! Time is not simulated. A report does not depend on the order in which the warps took turns, as
+//! long as the accesses happen at all. One host thread runs all blocks.
+//!
+//! The detector accepts more than the letter of PTX in these cases, because programs rely on them
+//! everywhere:
+//! - An atomic that has seen a release needs no fence of its own if a barrier of the block follows
+//!   ("the last block finishes").
+//! - After a barrier of the block, any thread may publish what other threads have fenced before the
+//!   barrier (grid-wide barriers).
+//! - Threads that have exited count as arrived at later barriers.
+//! - Lanes that store the same value to the same address in one instruction do not race.
+//!
+//! The detector may miss errors, because memory is limited and no report may be wrong:
+//! - For each word it remembers the last write and at most two reads since; if several blocks read,
+//!   only the first read. An access to a part of a word replaces what was known of the other parts.
+//! - If a part of a warp arrives at a counted barrier, the whole warp counts as arrived.
+//! - A weak write does not end the log of releases of its location.
+//! - A cluster's scope counts as the device's scope, and mbarriers of clusters order by any scope.
+//! - If the thread that began a copy does not wait for it, this is found only until another thread
+//!   has waited.
+//! - Fences between proxies are not required. Global memory is not watched while a copy writes to
+//!   it.
+//! - Local memory is not watched, and of a kernel's memory instructions only the first 4096 are.
+//! - After 2^32 events that order something, nothing is watched any more.
+//!
+//! A lane that spins on a volatile flag in shared memory until another lane of its own warp sets
+//! the flag is reported as [`ReportKind::WarpSynchronous`], although the program would work: use
+//! `ld.relaxed` or an atomic instead.
+
+mod copies;
+mod detector;
+mod events;
+mod findings;
+mod flights;
+mod known;
+mod order;
+mod publish;
+mod report;
+mod row;
+mod shadow;
+mod sites;
+mod threads;
+mod watch;
+
+pub use report::{MemoryAccess, Party, Report, ReportKind};
+
+use crate::exec::config::LaunchConfig;
+use crate::exec::launch::{Arg, LaunchError, run};
+use crate::exec::memory::Memory;
+use crate::fault::Fault;
+use crate::module::Kernel;
+use detector::Check;
+
+/// The findings of a checked launch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    /// One report for each class and pair of places, in the order in which they were found; at most
+    /// 100.
+    pub reports: Vec<Report>,
+    /// The fault that stopped the launch, if there was one.
+    pub fault: Option<Box<Fault>>,
+}
+
+/// Runs a kernel to its end on one host thread, and reports races and other mistakes.
+///
+/// Reads of global memory that nothing has written are found if the memory was made by
+/// [`Memory::checked`].
+///
+/// # Errors
+/// The errors of [`launch`](crate::launch()) except faults, which are part of the result.
+///
+/// ```
+/// use simt::{Arg, LaunchConfig, Memory, Module, ReportKind, check};
+///
+/// // Each thread adds 1 to the same word, without an atomic.
+/// let module = Module::from_ptx(
+///     "count.ptx",
+///     ".version 7.0
+///      .target sm_75
+///      .address_size 64
+///      .visible .entry count(.param .u64 total) {
+///          .reg .b32 %r<2>;
+///          .reg .b64 %rd<2>;
+///          ld.param.u64 %rd1, [total];
+///          ld.global.u32 %r1, [%rd1];
+///          add.u32 %r1, %r1, 1;
+///          st.global.u32 [%rd1], %r1;
+///          ret;
+///      }",
+/// )?;
+/// let memory = Memory::new(1 << 20);
+/// let total = memory.alloc(4)?;
+/// let kernel = module.kernel("count").ok_or("no such kernel")?;
+/// let checked = check(kernel, &LaunchConfig::new(2, 1), &[Arg::Pointer(total)], &memory)?;
+/// assert_eq!(checked.reports[0].kind, ReportKind::Race);
+/// let text = checked.reports[0].to_string();
+/// assert!(text.starts_with("error[race]: thread (0,0,0) of block (1,0,0) reads 4 bytes of global memory"), "{text}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn check(kernel: &Kernel, config: &LaunchConfig, args: &[Arg], memory: &Memory) -> Result<Checked, LaunchError> {
+    let workers = config.workers.map(|workers| workers.min(1)).or(Some(1));
+    let config = LaunchConfig { workers, ..*config };
+    let clusters = config.cluster > 1 || kernel.wants_cluster();
+    let (checks, fault) = run(kernel, &config, args, memory, || Check::new(kernel, clusters))?;
+    let reports = checks.into_iter().flat_map(|check| check.reports.all).collect();
+    Ok(Checked { reports, fault })
+}

@@ -1,0 +1,244 @@
+//! Reports: what checks find, in words.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use crate::dim::Dim3;
+use crate::exec::env::Env;
+use crate::fault::{Access, SourceLines, Space};
+use crate::ptx::ast::Frame;
+
+/// A launch gives at most this many reports.
+const MAX_REPORTS: usize = 100;
+
+/// The class of a [`Report`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum ReportKind {
+    /// Two threads access the same bytes, at least one of them writes, and nothing orders the two.
+    /// (PTX ISA, "Memory Consistency Model": a data race, or accesses that are not morally strong.)
+    Race,
+    /// A race between lanes of one warp, which do not run in lock step. Volatile accesses to shared
+    /// memory count too, because code that relies on lock step uses them.
+    WarpSynchronous,
+    /// A read of bytes that neither host nor kernel has written.
+    UninitializedRead,
+    /// Threads of one block wait for each other at different barrier instructions.
+    DivergentBarrier,
+    /// The member mask of a warp-level instruction names lanes that have exited or never had a
+    /// thread.
+    AbsentLanes,
+    /// A shuffle reads a lane that does not take part in it.
+    StrayShuffle,
+    /// An access to bytes that an asynchronous copy has not written yet, or still reads: the thread
+    /// did not wait for the copy.
+    InFlight,
+    /// A block of a cluster accesses the shared memory of another block, and nothing keeps that
+    /// block from exiting before the access.
+    EarlyExit,
+}
+
+impl ReportKind {
+    /// The name of the class in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ReportKind::Race => "race",
+            ReportKind::WarpSynchronous => "warp-synchronous",
+            ReportKind::UninitializedRead => "uninitialized-read",
+            ReportKind::DivergentBarrier => "divergent-barrier",
+            ReportKind::AbsentLanes => "absent-lanes",
+            ReportKind::StrayShuffle => "stray-shuffle",
+            ReportKind::InFlight => "in-flight",
+            ReportKind::EarlyExit => "early-exit",
+        }
+    }
+}
+
+impl fmt::Display for ReportKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// An access to memory by one thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryAccess {
+    /// What the access does.
+    pub access: Access,
+    /// The space of the access.
+    pub space: Space,
+    /// The first address; in a space other than global, an offset into the space.
+    pub address: u64,
+    /// How many bytes the access has, all vector elements together.
+    pub bytes: u64,
+    /// The block whose shared memory is accessed, if it is another block of the cluster.
+    pub owner: Option<Dim3>,
+}
+
+impl MemoryAccess {
+    fn verb(&self) -> &'static str {
+        match self.access {
+            Access::Read => "reads",
+            Access::Write => "writes",
+            Access::Atomic => "updates",
+        }
+    }
+
+    fn past(&self) -> &'static str {
+        match self.access {
+            Access::Read => "read",
+            Access::Write => "wrote",
+            Access::Atomic => "updated by an atomic",
+        }
+    }
+}
+
+impl fmt::Display for MemoryAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let MemoryAccess { space, address, bytes, owner, .. } = self;
+        let s = if *bytes == 1 { "" } else { "s" };
+        write!(f, "{} {bytes} byte{s} of {space} memory ", self.verb())?;
+        if let Some(owner) = owner {
+            write!(f, "of block {owner} ")?;
+        }
+        write!(f, "at {address:#x}")?;
+        if self.access == Access::Atomic { f.write_str(" by an atomic") } else { Ok(()) }
+    }
+}
+
+/// One party of a finding: a thread at an instruction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Party {
+    /// The block of the thread.
+    pub block: Dim3,
+    /// The position of the thread in its block.
+    pub thread: Dim3,
+    /// The access of the thread, if the finding is about memory.
+    pub access: Option<MemoryAccess>,
+    /// The line of the PTX text, from 1.
+    pub line: u32,
+    /// The instruction as written.
+    pub instruction: String,
+    /// The source lines from which the instruction was compiled, innermost first; empty if the PTX
+    /// does not tell them.
+    pub frames: Vec<Frame>,
+}
+
+impl Party {
+    pub(super) fn new(env: &Env<'_>, ticket: u64, thread: u32, pc: u32, access: Option<MemoryAccess>) -> Party {
+        let kernel = env.job.kernel;
+        let place = env.program.places[pc as usize];
+        Party {
+            block: env.job.config.grid.position(ticket),
+            thread: env.job.config.block.position(u64::from(thread)),
+            access,
+            line: place.line,
+            instruction: kernel.text(place),
+            frames: kernel.frames(place),
+        }
+    }
+
+    fn place<'a>(&'a self, module: &'a str) -> SourceLines<'a> {
+        SourceLines { module, frames: &self.frames, line: self.line, instruction: &self.instruction }
+    }
+}
+
+/// A finding at one place, or between two places.
+///
+/// A report prints as compilers print errors: the class and one sentence, the place, the other
+/// party's place, and what to try next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Report {
+    /// The class of the finding.
+    pub kind: ReportKind,
+    /// The kernel's name.
+    pub kernel: String,
+    /// The module's name, usually its file.
+    pub module: String,
+    /// One sentence, without a full stop.
+    pub message: String,
+    /// The thread that did it.
+    pub here: Party,
+    /// The other thread of the conflict, which came earlier in this run.
+    pub other: Option<Party>,
+    /// What the author of the kernel should try next.
+    pub help: &'static str,
+    /// How often the finding occurred at these places.
+    pub count: u64,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "error[{}]: {}", self.kind, self.message)?;
+        write!(f, "{}", self.here.place(&self.module))?;
+        if let Some(other) = &self.other {
+            write!(f, "other: thread {} of block {}", other.thread, other.block)?;
+            match other.access {
+                Some(access) => writeln!(f, " {access}")?,
+                None => writeln!(f, " waits here")?,
+            }
+            write!(f, "{}", other.place(&self.module))?;
+        }
+        write!(f, "help: {}", self.help)?;
+        match self.count {
+            0 | 1 => Ok(()),
+            2 => write!(f, "\nnote: found once more at the same place"),
+            n => write!(f, "\nnote: found {} times more at the same place", n - 1),
+        }
+    }
+}
+
+/// The reports of a launch, one for each class and pair of places.
+#[derive(Debug, Default)]
+pub(super) struct Reports {
+    pub(super) all: Vec<Report>,
+    known: HashMap<(ReportKind, u32, u32), usize>,
+}
+
+/// One finding: its class, the program counters of both parties, and a function that gives the rest
+/// if the finding is new.
+pub(super) struct Found<'a> {
+    pub(super) kind: ReportKind,
+    pub(super) pcs: (u32, u32),
+    pub(super) times: u64,
+    pub(super) tell: &'a dyn Fn() -> (String, Party, Option<Party>, &'static str),
+}
+
+impl Reports {
+    pub(super) fn add(&mut self, env: &Env<'_>, found: &Found<'_>) {
+        let start = |pc: u32| env.program.places[pc as usize].start;
+        let (a, b) = (start(found.pcs.0), start(found.pcs.1));
+        let key = (found.kind, a.min(b), a.max(b));
+        if let Some(&index) = self.known.get(&key) {
+            self.all[index].count += found.times;
+        } else if self.all.len() < MAX_REPORTS {
+            self.known.insert(key, self.all.len());
+            let (message, here, other, help) = (found.tell)();
+            let kernel = env.job.kernel;
+            let (kernel, module) = (kernel.name().to_owned(), kernel.module_name().to_owned());
+            self.all.push(Report { kind: found.kind, kernel, module, message, here, other, help, count: found.times });
+        }
+    }
+}
+
+/// `thread (1,0,0) of block (0,0,0)`.
+pub(super) fn name(env: &Env<'_>, ticket: u64, thread: u32) -> String {
+    let config = env.job.config;
+    format!("thread {} of block {}", config.block.position(u64::from(thread)), config.grid.position(ticket))
+}
+
+/// The sentence about two accesses in conflict; it ends with `why`.
+pub(super) fn conflict_message(
+    env: &Env<'_>,
+    (thread, here): (u32, &MemoryAccess),
+    (ticket, other_thread, earlier): (u64, u32, &MemoryAccess),
+    why: &str,
+) -> String {
+    let who = if ticket == env.ticket {
+        format!("thread {}", env.job.config.block.position(u64::from(other_thread)))
+    } else {
+        name(env, ticket, other_thread)
+    };
+    format!("{} {here} that {who} {}{why}", name(env, env.ticket, thread), earlier.past())
+}

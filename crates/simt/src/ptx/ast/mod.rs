@@ -1,0 +1,31 @@
+//! The syntax tree of a PTX module.
+//!
+//! Names are resolved before this tree exists: a register is a [`RegId`] with a declared type, a variable a [`VarRef`],
+//! a function a [`FunctionId`], a label an index into [`Function::body`]. What [`crate::ptx::parse`] returns has passed
+//! the validator, so whoever lowers it may index by these ids without checks.
+//!
+//! An instruction is an [`Op`]: one variant for each form that differs in operands, with its modifiers as types. The
+//! names follow the PTX ISA, sections 5 to 10.
+
+mod function;
+mod id;
+mod location;
+mod modifiers;
+mod module;
+mod op;
+mod operand;
+mod special;
+mod types;
+mod variable;
+
+pub use function::{Function, FunctionKind, Instruction, Label, Limits, Param, PointerInfo, Register};
+pub use id::{FunctionId, LocationId, RegId, Span, Target};
+pub(crate) use location::frames;
+pub use location::{Frame, InlinedAt, Location, SourceFile};
+pub use modifiers::*;
+pub use module::Module;
+pub use op::Op;
+pub use operand::{Address, AddressBase, Imm, PredicateOperand, Value};
+pub use special::{Axis, SpecialReg};
+pub use types::{Space, Type};
+pub use variable::{Initializer, Linkage, Relocation, VarRef, Variable};

@@ -1,0 +1,78 @@
+//! The operands of instructions.
+
+use super::id::RegId;
+use super::special::SpecialReg;
+use super::types::Type;
+use super::variable::VarRef;
+
+/// A predicate register, which may be negated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PredicateOperand {
+    /// A register of type `.pred`.
+    pub reg: RegId,
+    /// `!`
+    pub negated: bool,
+}
+
+/// A source operand that yields one value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Value {
+    /// A register.
+    Reg(RegId),
+    /// A number.
+    Imm(Imm),
+    /// A special register.
+    Special(SpecialReg),
+    /// The address of a variable in its own state space, plus bytes.
+    Address(VarRef, i64),
+}
+
+/// A number in the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Imm {
+    /// An integer, as 64 bits of two's complement.
+    Int(u64),
+    /// `0f` and eight digits: the bits of an `f32`.
+    F32(u32),
+    /// `0d` and sixteen digits, or a decimal fraction: the bits of an `f64`.
+    F64(u64),
+}
+
+impl Imm {
+    /// The bits that an instruction of this type sees, zero-extended to 64.
+    ///
+    /// Integers are cut to the type's width, and converted for float types. Floats are converted
+    /// between precisions, and keep their bits for other types.
+    pub fn bits(self, ty: Type) -> u64 {
+        let raw = match (self, ty) {
+            (Self::Int(value), Type::F32) => u64::from((value as i64 as f32).to_bits()),
+            (Self::Int(value), Type::F64) => (value as i64 as f64).to_bits(),
+            (Self::Int(value), _) => value,
+            (Self::F32(bits), Type::F64) => f64::from(f32::from_bits(bits)).to_bits(),
+            (Self::F32(bits), _) => u64::from(bits),
+            (Self::F64(bits), Type::F32) => u64::from((f64::from_bits(bits) as f32).to_bits()),
+            (Self::F64(bits), _) => bits,
+        };
+        if ty.bits() == 64 { raw } else { raw & ((1 << ty.bits()) - 1) }
+    }
+}
+
+/// A memory operand: `[base+offset]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Address {
+    /// What the offset is added to.
+    pub base: AddressBase,
+    /// The offset in bytes.
+    pub offset: i64,
+}
+
+/// The base of a memory operand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AddressBase {
+    /// A register of 64 bits, or of 32 for spaces other than generic and global.
+    Reg(RegId),
+    /// A variable.
+    Var(VarRef),
+    /// There is no base: the offset is the whole address.
+    Absolute,
+}

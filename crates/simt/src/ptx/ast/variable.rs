@@ -1,0 +1,95 @@
+//! Variables: declared storage, and what it begins with.
+
+use super::id::Span;
+use super::types::{Space, Type};
+
+/// A symbol that names storage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum VarRef {
+    /// A variable of the module: an index into [`Module::variables`](super::Module::variables).
+    Module(u32),
+    /// A variable of the function: an index into
+    /// [`Function::variables`](super::Function::variables).
+    Function(u32),
+    /// A parameter of the function: an index into [`Function::params`](super::Function::params).
+    Param(u32),
+    /// A return parameter: an index into [`Function::returns`](super::Function::returns).
+    Return(u32),
+}
+
+/// A variable with storage.
+#[derive(Debug, Clone)]
+pub struct Variable {
+    /// The name, as written.
+    pub name: String,
+    /// `.global`, `.const`, `.shared`, `.local`, or `.param` (the scratch of a call sequence).
+    pub space: Space,
+    /// The linkage.
+    pub linkage: Linkage,
+    /// The type of one element.
+    pub ty: Type,
+    /// The length of the element's vector: 1, 2 (`.v2`) or 4 (`.v4`).
+    pub vector: u8,
+    /// `None`: a scalar. `Some(n)`: an array of n elements over all its dimensions. `Some(0)`:
+    /// `extern ... x[]`, whose size comes with the launch.
+    pub count: Option<u64>,
+    /// The alignment in bytes, a power of two.
+    pub align: u32,
+    /// The initial contents. Without them, storage begins as zeros (`.global`, `.const`) or
+    /// undefined (other spaces).
+    pub init: Option<Initializer>,
+    /// The place of the declaration.
+    pub span: Span,
+}
+
+impl Variable {
+    /// The size in bytes; 0 for the unsized `extern x[]`.
+    pub fn size(&self) -> u64 {
+        u64::from(self.ty.size()) * u64::from(self.vector) * self.count.unwrap_or(1)
+    }
+
+    /// Whether it is dynamic shared memory: `.extern .shared x[]`.
+    pub fn is_dynamic_shared(&self) -> bool {
+        self.space == Space::Shared && self.linkage == Linkage::Extern && self.count == Some(0)
+    }
+}
+
+/// The initial contents of a variable.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Initializer {
+    /// The bytes, little-endian: exactly [`Variable::size`] of them.
+    pub bytes: Vec<u8>,
+    /// The addresses that are added to `bytes`, 8 bytes each.
+    pub relocations: Vec<Relocation>,
+}
+
+/// The address of a variable inside an initialiser.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Relocation {
+    /// The offset in the bytes.
+    pub offset: u64,
+    /// The variable whose address it is: an index into
+    /// [`Module::variables`](super::Module::variables).
+    pub variable: u32,
+    /// The number to add to the address.
+    pub addend: i64,
+    /// `generic(x)`: whether it is the generic address, and not the address in the variable's own
+    /// space.
+    pub generic: bool,
+}
+
+/// How a symbol links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Linkage {
+    /// The symbol is visible in this module alone.
+    #[default]
+    Internal,
+    /// `.visible`
+    Visible,
+    /// `.extern`
+    Extern,
+    /// `.weak`
+    Weak,
+    /// `.common`
+    Common,
+}

@@ -1,0 +1,14 @@
+//! Random numbers that are the same on every machine and for good.
+
+/// SplitMix64 (Steele, Lea and Flood, 2014): a counter with a step of 2^64 over the golden ratio, mixed.
+#[derive(Debug)]
+pub(crate) struct SplitMix64(pub(crate) u64);
+
+impl SplitMix64 {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
