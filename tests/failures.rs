@@ -90,7 +90,7 @@ fn open(kind: DeviceKind, faults: Faults) -> Device {
         DeviceKind::Cuda => DeviceChoice::Cuda,
         DeviceKind::Simulator => DeviceChoice::Simulator,
     };
-    Device::open(choice).unwrap().with_faults(faults).unwrap()
+    support::open(choice).unwrap().with_faults(faults).unwrap()
 }
 
 /// What a device keeps for later calls once all this work has been done.
@@ -233,7 +233,7 @@ fn a_gpu_is_lost_for_one_process() {
 fn lose_the_device() {
     let lost = |error: &Error| matches!(error, Error::Device(DeviceError::Lost { .. }));
     {
-        let device = Device::open(DeviceChoice::Cuda).unwrap();
+        let device = support::open(DeviceChoice::Cuda).unwrap();
         let buffer = device.upload(&values()).unwrap();
         assert_eq!(device.reduce(&buffer, Sum).unwrap(), total());
         let stream = device.stream().unwrap();
@@ -248,7 +248,7 @@ fn lose_the_device() {
         assert!(lost(&stream.synchronize().map_err(Error::from).unwrap_err()));
     }
     // A driver may or may not give the process another context, but never one that only seems to work.
-    match Device::open(DeviceChoice::Cuda) {
+    match support::open(DeviceChoice::Cuda) {
         Ok(device) => {
             for (what, work) in WORKS {
                 work(&device).unwrap_or_else(|error| panic!("{what}: {error}"));

@@ -338,15 +338,15 @@ fn a_fault_of_a_simulated_kernel_says_where() {
 
 #[test]
 fn auto_takes_a_device_and_says_why_it_is_the_simulator() {
-    let device = Device::open(DeviceChoice::Auto).unwrap();
+    let device = support::open(DeviceChoice::Auto).unwrap();
     match device.info().kind {
         DeviceKind::Cuda => assert_eq!(device.fallback_note(), None),
         DeviceKind::Simulator => {
             let note = device.fallback_note().unwrap();
-            let why = cuda_driver::status().unwrap_err().to_string();
+            let why = cuda_driver::load().unwrap_err().to_string();
             assert_eq!(note, format!("using the simulator, because {why}"));
             assert!(!note.contains('\n'));
-            let refused = Device::open(DeviceChoice::Cuda).unwrap_err();
+            let refused = support::open(DeviceChoice::Cuda).unwrap_err();
             assert_eq!(refused.to_string(), format!("there is no CUDA device: {why}"));
         }
     }

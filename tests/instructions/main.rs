@@ -66,6 +66,7 @@ fn gpu() -> Option<Device> {
         Ok(other) => panic!("WARPFOLD_DEVICE is '{other}': it must be cuda, sim or both"),
         Err(_) => false,
     };
+    warpfold::cli::choose_driver();
     match Device::open(DeviceChoice::Cuda) {
         Ok(gpu) => Some(gpu),
         Err(DeviceError::NoCuda(why)) if !demanded => {

@@ -7,13 +7,16 @@ use proptest::{
 };
 use warpfold::{ArgMax, CheckedSum, Device, DeviceChoice, Dot, Min, MinMax, Reducer, Sum, WrappingSum};
 
-use crate::cases::{Placed, seed};
+use crate::{
+    cases::{Placed, seed},
+    support,
+};
 
 fn check<T: std::fmt::Debug>(
     strategy: impl Strategy<Value = T>,
     test: impl Fn(&Device, T) -> Result<(), TestCaseError>,
 ) {
-    let device = Device::open(DeviceChoice::Auto).unwrap();
+    let device = support::open(DeviceChoice::Auto).unwrap();
     let config = Config { cases: 48, failure_persistence: None, ..Config::default() };
     let seed: Vec<u8> = seed().to_le_bytes().repeat(4);
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));

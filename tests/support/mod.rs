@@ -14,7 +14,8 @@ use std::{
 };
 
 use warpfold::{
-    device::{Device, DeviceChoice},
+    cli,
+    device::{Device, DeviceChoice, DeviceError},
     ptx::{self, DIR_VARIABLE, PtxLibrary},
 };
 
@@ -24,22 +25,27 @@ pub(crate) const DEVICE_VARIABLE: &str = "WARPFOLD_DEVICE";
 /// The devices to test on: the simulator, and the GPU if there is one; or what `WARPFOLD_DEVICE` names (`both` is the two
 /// of them), which must then be there.
 pub(crate) fn devices() -> Vec<Device> {
-    let open =
-        |choice| Device::open(choice).unwrap_or_else(|error| panic!("{DEVICE_VARIABLE} demands {choice}: {error}"));
+    let demand = |choice| open(choice).unwrap_or_else(|error| panic!("{DEVICE_VARIABLE} demands {choice}: {error}"));
     match env::var(DEVICE_VARIABLE).as_deref() {
-        Ok("cuda") => vec![open(DeviceChoice::Cuda)],
-        Ok("sim") => vec![open(DeviceChoice::Simulator)],
-        Ok("both") => vec![open(DeviceChoice::Simulator), open(DeviceChoice::Cuda)],
+        Ok("cuda") => vec![demand(DeviceChoice::Cuda)],
+        Ok("sim") => vec![demand(DeviceChoice::Simulator)],
+        Ok("both") => vec![demand(DeviceChoice::Simulator), demand(DeviceChoice::Cuda)],
         Ok(other) => panic!("{DEVICE_VARIABLE} is '{other}': it must be cuda, sim or both"),
         Err(_) => {
-            let mut devices = vec![open(DeviceChoice::Simulator)];
-            match Device::open(DeviceChoice::Cuda) {
+            let mut devices = vec![demand(DeviceChoice::Simulator)];
+            match open(DeviceChoice::Cuda) {
                 Ok(gpu) => devices.push(gpu),
                 Err(error) => note_once(format_args!("the tests on a GPU did not run: {error}")),
             }
             devices
         }
     }
+}
+
+/// Opens a device, with the driver's library that the environment names.
+pub(crate) fn open(choice: DeviceChoice) -> Result<Device, DeviceError> {
+    cli::choose_driver();
+    Device::open(choice)
 }
 
 /// Writes a line to stderr once, also where the test harness captures what tests print: a part that did not run is not to

@@ -28,7 +28,7 @@ use serde_json::Value as Json;
 use crate::root;
 
 /// The packages whose tests run kernels, or what kernels run on. The others need Rust where they are tested.
-const TESTED: [&str; 4] = ["bench", "cuda_driver", "simt", "warpfold"];
+const TESTED: [&str; 5] = ["bench", "simt", "warpfold", "warpfold-cuda-driver", "warpfold-cust"];
 
 /// The packages whose programs go along.
 const PROGRAMS: [&str; 3] = ["bench", "simt", "warpfold"];

@@ -48,7 +48,6 @@ pub use simt::Dim3;
 
 mod buffer;
 mod core;
-#[cfg_attr(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))), path = "no_cuda.rs")]
 mod cuda;
 mod error;
 mod event;

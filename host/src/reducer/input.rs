@@ -26,7 +26,7 @@ impl Arity for Pair {}
 /// |---|---|
 /// | [`&Buffer<T>`](Buffer), [`View<T>`](View) | in the device's memory, from any element on |
 /// | [`RawSlice<T>`](RawSlice) | at an address of the device (which is `unsafe` to make) |
-/// | `&cust::memory::DeviceBuffer<T>`, `&cust::memory::DeviceSlice<T>` | in the memory of the same GPU, on Linux |
+/// | `&cust::memory::DeviceBuffer<T>`, `&cust::memory::DeviceSlice<T>` | in the memory of the same GPU |
 /// | `&[T]`, `&[T; N]`, `&Vec<T>`, [`&PinnedBuffer<T>`](PinnedBuffer) | on the host: copied to the device |
 /// | `(a, b)` of any of these | a pair of the same length |
 ///
@@ -74,7 +74,6 @@ pub(super) enum Owner<'a, T> {
     /// Somebody vouches for it.
     Vouched,
     /// `cust` allocated it on some GPU.
-    #[cfg_attr(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))), expect(dead_code))]
     Cust,
 }
 
@@ -168,7 +167,6 @@ device_input!(
     self => Place { address: self.address(), len: self.len() as u64, owner: Owner::Vouched }
 );
 
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod of_cust {
     use cust::memory::{DeviceBuffer, DeviceCopy, DeviceSlice};
 

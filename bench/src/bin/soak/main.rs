@@ -85,6 +85,7 @@ impl Sizes {
 }
 
 fn run(args: &Args) -> Result<(), Failure> {
+    cli::choose_driver();
     let open = || Device::open(args.device).map_err(failed);
     let device = open()?;
     if let Some(note) = device.fallback_note() {
