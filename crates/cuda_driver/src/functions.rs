@@ -1,4 +1,5 @@
-//! The driver's functions, each with its signature of cuda.h, in the one table from which all else is made.
+//! The driver's functions, each with its signature of cuda.h, in the one table from which all else
+//! is made.
 
 use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 
@@ -8,9 +9,9 @@ use crate::{DriverError, Version};
 
 /// Hands the table to a macro. Every function returns a [`CUresult`].
 ///
-/// All of the first group must be there, or the driver is refused; each of them is in every driver that is not [too
-/// old](crate::OLDEST). Of the second group a driver may lack any, because NVIDIA has replaced or deprecated it, or because
-/// a stand-in for the driver may well do without.
+/// All of the first group must be there, or the driver is refused; each of them is in every driver
+/// that is not [too old](crate::OLDEST). Of the second group a driver may lack any, because NVIDIA
+/// has replaced or deprecated it, or because a stand-in for the driver may well do without.
 macro_rules! functions {
     ($callback:ident) => {
         $callback! {
@@ -244,11 +245,13 @@ macro_rules! define_driver {
         required { $(fn $required:ident($($required_arg:ident: $required_type:ty),* $(,)?);)* }
         optional { $(fn $optional:ident($($optional_arg:ident: $optional_type:ty),* $(,)?);)* }
     ) => {
-        /// A driver that is loaded, initialised, and has a device: its functions, each by its name in the library.
+        /// A driver that is loaded, initialised, and has a device: its functions, each by its name
+        /// in the library.
         ///
-        /// A function that the library must have is a method. One that it may lack is a field besides, `None` where it is
-        /// missing; its method then returns
-        /// [`CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER`](crate::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER) and does nothing else.
+        /// A function that the library must have is a method. One that it may lack is a field
+        /// besides, `None` where it is missing; its method then returns
+        /// [`CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER`](crate::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER)
+        /// and does nothing else.
         ///
         /// A call is one indirect call: whoever calls often keeps the `&'static Driver`.
         ///
@@ -278,7 +281,8 @@ macro_rules! define_driver {
         }
 
         impl Driver {
-            /// The functions of a library, which stays loaded for the rest of the process. `get` looks one up.
+            /// The functions of a library, which stays loaded for the rest of the process. `get`
+            /// looks one up.
             ///
             /// # Safety
             ///

@@ -1,22 +1,23 @@
 //! The CUDA driver, found at run time, so that one binary runs with and without a GPU.
 //!
-//! [`load`] opens the system's library, `libcuda.so.1` or `nvcuda.dll`, and gives its functions as the methods of a
-//! [`Driver`], each by its name and with its signature in cuda.h. Nothing is linked, nothing needs a CUDA toolkit, and this
-//! crate defines no C symbol, so that other users of the driver in the same process are left alone. It reads no environment
-//! variable.
+//! [`load`] opens the system's library, `libcuda.so.1` or `nvcuda.dll`, and gives its functions as
+//! the methods of a [`Driver`], each by its name and with its signature in cuda.h. Nothing is
+//! linked, nothing needs a CUDA toolkit, and this crate defines no C symbol, so that other users of
+//! the driver in the same process are left alone. It reads no environment variable.
 //!
 //! ```
 //! match cuda_driver::load() {
-//!     Ok(driver) => println!("CUDA {} from {}: {} device(s)", driver.version, driver.library, driver.devices),
+//!     Ok(driver) => println!("CUDA {} with {} device(s)", driver.version, driver.devices),
 //!     Err(why) => println!("no CUDA: {why}"),
 //! }
 //! ```
 //!
-//! Results are [numbers](CUresult) and never a Rust enum, because a driver may return codes that no version of this crate
-//! knows; [`error_text`] asks the driver what it calls them.
+//! Results are [numbers](CUresult) and never a Rust enum, because a driver may return codes that no
+//! version of this crate knows; [`error_text`] asks the driver what it calls them.
 //!
-//! x86-64 Linux is tested on GPUs. On AArch64 Linux and Windows this crate has been compiled and never been run with a
-//! driver. For other hosts NVIDIA has no driver: there [`load`] is [`DriverError::UnsupportedHost`].
+//! x86-64 Linux is tested on GPUs. On AArch64 Linux and Windows this crate has been compiled and
+//! never been run with a driver. For other hosts NVIDIA has no driver: there [`load`] is
+//! [`DriverError::UnsupportedHost`].
 
 #![allow(non_camel_case_types, non_snake_case, reason = "functions, types and fields have their names in cuda.h")]
 
@@ -36,8 +37,8 @@ pub use types::*;
 /// The driver's library, as the system's loader knows it.
 pub const LIBRARY: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
 
-/// The oldest driver that is taken: the first with `cuFuncGetParamInfo`, by which the arguments of a launch are
-/// checked. Such drivers exist for every GPU from compute capability 5.0 on.
+/// The oldest driver that is taken: the first with `cuFuncGetParamInfo`, by which the arguments of
+/// a launch are checked. Such drivers exist for every GPU from compute capability 5.0 on.
 pub const OLDEST: Version = Version(12_040);
 
 /// A version of CUDA, as `cuDriverGetVersion` encodes it: 1000 × major + 10 × minor.
@@ -163,8 +164,9 @@ impl Attempt {
     }
 }
 
-/// The driver of this process. The first call opens the system's library ([`LIBRARY`]) unless [`load_from`] has opened
-/// another one; every later call says the same as the first. The library stays loaded until the process ends.
+/// The driver of this process. The first call opens the system's library ([`LIBRARY`]) unless
+/// [`load_from`] has opened another one; every later call says the same as the first. The library
+/// stays loaded until the process ends.
 ///
 /// # Errors
 ///
@@ -180,14 +182,16 @@ pub fn load() -> Result<&'static Driver, DriverError> {
     first_attempt(LIBRARY.as_ref()).outcome()
 }
 
-/// As [`load`], with another file than the system's library: for tools that let their users choose one.
+/// As [`load`], with another file than the system's library: for tools that let their users choose
+/// one.
 ///
-/// The first attempt of a process, successful or not, is its only one. So a tool calls this before anything else asks for
-/// the driver, and may ignore an error, which every later [`load`] repeats.
+/// The first attempt of a process, successful or not, is its only one. So a tool calls this before
+/// anything else asks for the driver, and may ignore an error, which every later [`load`] repeats.
 ///
 /// # Errors
 ///
-/// Those of [`load`], and [`DriverError::AnotherWasFirst`] if the process has tried a library of another name or path.
+/// Those of [`load`], and [`DriverError::AnotherWasFirst`] if the process has tried a library of
+/// another name or path.
 ///
 /// # Examples
 ///
@@ -207,7 +211,8 @@ pub fn load_from(library: impl AsRef<OsStr>) -> Result<&'static Driver, DriverEr
     attempt.outcome()
 }
 
-/// The driver, if [`load`] or [`load_from`] has been called with success. It loads nothing, and costs less than they do.
+/// The driver, if [`load`] or [`load_from`] has been called with success. It loads nothing, and
+/// costs less than they do.
 ///
 /// ```
 /// if let Some(driver) = cuda_driver::loaded() {
@@ -219,7 +224,8 @@ pub fn loaded() -> Option<&'static Driver> {
     FIRST.get()?.outcome.as_ref().ok()
 }
 
-/// Why [`load`] or [`load_from`] has failed; `None` if neither was called, or with success. It loads nothing.
+/// Why [`load`] or [`load_from`] has failed; `None` if neither was called, or with success. It
+/// loads nothing.
 ///
 /// ```
 /// if let Some(why) = cuda_driver::failure() {
@@ -230,7 +236,7 @@ pub fn failure() -> Option<&'static DriverError> {
     FIRST.get()?.outcome.as_ref().err()
 }
 
-/// The [loaded](loaded) driver's name and text for an error code. It loads nothing.
+/// The [`loaded`] driver's name and text for an error code. It loads nothing.
 ///
 /// ```
 /// let unknown = cuda_driver::error_text(123_456);

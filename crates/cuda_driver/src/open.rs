@@ -27,8 +27,8 @@ pub(crate) fn open(file: &OsStr) -> Result<Driver, DriverError> {
     };
     // An old driver lacks some functions, so its version is judged before they are looked for.
     let version = version(name, find)?;
-    // SAFETY: functions of these names have cuda.h's signatures in every library that is a CUDA driver, and cuda.h gives a
-    // new name to a function whose signature changes.
+    // SAFETY: functions of these names have cuda.h's signatures in every library that is a CUDA
+    // driver, and cuda.h gives a new name to a function whose signature changes.
     let mut driver = unsafe { Driver::new(name, find)? };
     driver.version = version;
     driver.devices = devices(&driver)?;
@@ -39,7 +39,8 @@ pub(crate) fn open(file: &OsStr) -> Result<Driver, DriverError> {
 
 #[cfg(not(windows))]
 fn load(file: &OsStr) -> Result<Library, libloading::Error> {
-    // SAFETY: this runs the library's initialisers. It is the system's driver, or a file that the caller named.
+    // SAFETY: this runs the library's initialisers. It is the system's driver, or a file that the
+    // caller named.
     unsafe { Library::new(file) }
 }
 

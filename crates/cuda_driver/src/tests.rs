@@ -336,7 +336,8 @@ fn libraries_that_are_no_driver_are_named() {
     }
 }
 
-/// Compiles C that includes cuda.h, if `WARPFOLD_CUDA_INCLUDE` names a folder with one; says on stderr if it does not.
+/// Compiles C that includes cuda.h, if `WARPFOLD_CUDA_INCLUDE` names a folder with one; says on
+/// stderr if it does not.
 fn compile_with_cuda_h(code: &str) {
     let Some(include) = env::var_os("WARPFOLD_CUDA_INCLUDE") else {
         let note = "not compared with cuda.h, because WARPFOLD_CUDA_INCLUDE names no folder that has it";

@@ -123,7 +123,8 @@ pub struct CUlaunchAttributeClusterDim {
     pub z: c_uint,
 }
 
-/// The value of an attribute of a launch: one of the fields, which the [identifier](CUlaunchAttribute::id) chooses.
+/// The value of an attribute of a launch: one of the fields, which the
+/// [identifier](CUlaunchAttribute::id) chooses.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union CUlaunchAttributeValue {
@@ -133,8 +134,8 @@ pub union CUlaunchAttributeValue {
     pub cooperative: c_int,
     /// For [`CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`].
     pub clusterDim: CUlaunchAttributeClusterDim,
-    /// For [`CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`]: not 0 for a grid that may start before the one
-    /// before it in the stream has ended.
+    /// For [`CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`]: not 0 for a grid that may
+    /// start before the one before it in the stream has ended.
     pub programmaticStreamSerializationAllowed: c_int,
     /// For [`CU_LAUNCH_ATTRIBUTE_PRIORITY`].
     pub priority: c_int,
@@ -271,8 +272,8 @@ pub struct CUgraphExecUpdateResultInfo {
     pub errorFromNode: CUgraphNode,
 }
 
-// On 64-bit hosts, and CUDA has no other. `layouts_are_those_of_cuda_h` compares each field with a cuda.h, where there is
-// one.
+// On 64-bit hosts, and CUDA has no other. `layouts_are_those_of_cuda_h` compares each field with a
+// cuda.h, where there is one.
 const _: () = {
     assert!(size_of::<CUuuid>() == 16 && align_of::<CUuuid>() == 1);
     assert!(size_of::<CUlaunchAttributeClusterDim>() == 12 && align_of::<CUlaunchAttributeClusterDim>() == 4);
@@ -283,7 +284,8 @@ const _: () = {
     assert!(size_of::<CUgraphExecUpdateResultInfo>() == 24 && align_of::<CUgraphExecUpdateResultInfo>() == 8);
 };
 
-/// Constants of cuda.h, which `constants_are_those_of_cuda_h` compares with a cuda.h, where there is one.
+/// Constants of cuda.h, which `constants_are_those_of_cuda_h` compares with a cuda.h, where there
+/// is one.
 macro_rules! constants {
     ($($(#[$doc:meta])* $name:ident: $type:ty = $value:expr;)*) => {
         $(

@@ -127,7 +127,7 @@ attributes! {
 /// for device in Device::devices()? {
 ///     let device = device?;
 ///     let multiprocessors = device.get_attribute(DeviceAttribute::MultiprocessorCount)?;
-///     println!("{}: {multiprocessors} multiprocessors, {} bytes", device.name()?, device.total_memory()?);
+///     println!("{}: {multiprocessors} multiprocessors", device.name()?);
 /// }
 /// # Ok::<(), cust::error::CudaError>(())
 /// ```
@@ -153,7 +153,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`CudaError::InvalidDevice`](crate::error::CudaError::InvalidDevice) if there are not so many.
+    /// [`CudaError::InvalidDevice`](crate::error::CudaError::InvalidDevice) if there are not so
+    /// many.
     pub fn get_device(ordinal: u32) -> CudaResult<Device> {
         let mut device = 0;
         // SAFETY: the pointer is to a live variable.
@@ -189,7 +190,8 @@ impl Device {
     /// The driver's.
     pub fn name(self) -> CudaResult<String> {
         let mut name = [0u8; 256];
-        // SAFETY: the buffer is one byte longer than it is said to be, so that it ends with a NUL whatever is written.
+        // SAFETY: the buffer is one byte longer than it is said to be, so that it ends with a NUL
+        // whatever is written.
         unsafe { call!(cuDeviceGetName(name.as_mut_ptr().cast::<c_char>(), name.len() as c_int - 1, self.device)) }?;
         Ok(CStr::from_bytes_until_nul(&name).unwrap_or_default().to_string_lossy().into_owned())
     }

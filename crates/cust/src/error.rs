@@ -6,8 +6,8 @@ use crate::sys::{self, CUresult, DriverError};
 
 /// An error of the driver, or of this crate.
 ///
-/// It is the driver's own number. The codes that rust-cuda knows are constants by rust-cuda's names; any other is carried as
-/// it is. `Display` has the driver's name and text for it.
+/// It is the driver's own number. The codes that rust-cuda knows are constants by rust-cuda's
+/// names; any other is carried as it is. `Display` has the driver's name and text for it.
 ///
 /// ```
 /// use cust::error::CudaError;

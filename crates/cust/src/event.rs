@@ -106,8 +106,8 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// [`CudaError::NotReady`] if one of them has not happened, [`CudaError::InvalidHandle`] if one was not recorded or has
-    /// no time.
+    /// [`CudaError::NotReady`] if one of them has not happened, [`CudaError::InvalidHandle`] if one
+    /// was not recorded or has no time.
     pub fn elapsed_time_f32(&self, start: &Self) -> CudaResult<f32> {
         let mut milliseconds = 0.0;
         // SAFETY: both live, and the pointer is to a live variable.
@@ -136,7 +136,8 @@ impl Event {
     /// The driver's, with the event.
     pub fn drop(event: Event) -> DropResult<Event> {
         let event = ManuallyDrop::new(event);
-        // SAFETY: made by this object. What was recorded with it may still be to come; the driver sees to that.
+        // SAFETY: made by this object. What was recorded with it may still be to come; the driver
+        // sees to that.
         unsafe { call!(cuEventDestroy_v2(event.0)) }.map_err(|error| (error, ManuallyDrop::into_inner(event)))
     }
 }

@@ -189,7 +189,8 @@ impl Function<'_> {
         self.inner
     }
 
-    /// How much dynamic shared memory a block can have, in bytes, so that a multiprocessor still holds so many blocks.
+    /// How much dynamic shared memory a block can have, in bytes, so that a multiprocessor still
+    /// holds so many blocks.
     ///
     /// # Errors
     ///
@@ -206,7 +207,8 @@ impl Function<'_> {
         Ok(bytes)
     }
 
-    /// Blocks that a multiprocessor holds at once, each with so many bytes of dynamic shared memory.
+    /// Blocks that a multiprocessor holds at once, each with so many bytes of dynamic shared
+    /// memory.
     ///
     /// # Errors
     ///
@@ -225,7 +227,8 @@ impl Function<'_> {
         Ok(blocks.unsigned_abs())
     }
 
-    /// The least number of blocks and the number of threads of each that fill the device. A `block_size_limit` of 0 is none.
+    /// The least number of blocks and the number of threads of each that fill the device. A
+    /// `block_size_limit` of 0 is none.
     ///
     /// # Errors
     ///
@@ -237,7 +240,8 @@ impl Function<'_> {
     ) -> CudaResult<(u32, u32)> {
         let limit = block_size_limit.count()?;
         let (mut blocks, mut threads) = (0, 0);
-        // SAFETY: the kernel is loaded, the pointers are to live variables, and there is no callback.
+        // SAFETY: the kernel is loaded, the pointers are to live variables, and there is no
+        // callback.
         unsafe {
             call!(cuOccupancyMaxPotentialBlockSize(
                 &raw mut blocks,
@@ -258,17 +262,20 @@ pub fn argument<T: DeviceCopy>(value: &T) -> *mut c_void {
     ptr::from_ref(value).cast_mut().cast()
 }
 
-/// Launches a kernel: `launch!(kernel<<<grid, block, shared, stream>>>(arguments…))`, as CUDA C++ writes it.
+/// Launches a kernel: `launch!(kernel<<<grid, block, shared, stream>>>(arguments…))`, as CUDA C++
+/// writes it.
 ///
-/// `kernel` is a [`Function`] or `module.name`; `grid` and `block` are whatever [`GridSize`] and [`BlockSize`] can be made
-/// from; `shared` is bytes of dynamic shared memory; `stream` is a [`Stream`](crate::stream::Stream). The arguments are
-/// [`DeviceCopy`](trait@crate::memory::DeviceCopy). It is an expression of type [`CudaResult<()>`](crate::error::CudaResult),
-/// and may come back before the kernel has run.
+/// `kernel` is a [`Function`] or `module.name`; `grid` and `block` are whatever [`GridSize`] and
+/// [`BlockSize`] can be made from; `shared` is bytes of dynamic shared memory; `stream` is a
+/// [`Stream`](crate::stream::Stream). The arguments are
+/// [`DeviceCopy`](trait@crate::memory::DeviceCopy). It is an expression of type
+/// [`CudaResult<()>`](crate::error::CudaResult), and may come back before the kernel has run.
 ///
 /// # Safety
 ///
-/// It needs an `unsafe` block. The arguments are those of the kernel in number, order and size; what the kernel does with
-/// addresses stays within memory that is there until it has ended, and races with nothing.
+/// It needs an `unsafe` block. The arguments are those of the kernel in number, order and size;
+/// what the kernel does with addresses stays within memory that is there until it has ended, and
+/// races with nothing.
 ///
 /// # Examples
 ///
@@ -281,10 +288,11 @@ pub fn argument<T: DeviceCopy>(value: &T) -> *mut c_void {
 /// let stream = Stream::new(StreamFlags::DEFAULT, None)?;
 /// let numbers = [1.0f32; 1000].as_dbuf()?;
 /// let scale = module.get_function("scale")?;
-/// // SAFETY: the kernel takes an address, a length and a factor, and accesses so many numbers there.
+/// let (address, len) = (numbers.as_device_ptr(), numbers.len());
+/// // SAFETY: the kernel takes an address, a length and a factor, and stays within the numbers.
 /// unsafe {
-///     launch!(scale<<<4, 256, 0, stream>>>(numbers.as_device_ptr(), numbers.len(), 2.5f32))?;
-///     launch!(module.scale<<<(2, 2), (16, 16), 0, stream>>>(numbers.as_device_ptr(), numbers.len(), 2.5f32))?;
+///     launch!(scale<<<4, 256, 0, stream>>>(address, len, 2.5f32))?;
+///     launch!(module.scale<<<(2, 2), (16, 16), 0, stream>>>(address, len, 2.5f32))?;
 /// }
 /// stream.synchronize()
 /// # }

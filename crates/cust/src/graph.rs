@@ -1,5 +1,5 @@
-//! Graphs: work that a stream was given once, launched again and again. rust-cuda's main branch has this module, and keeps it
-//! to itself.
+//! Graphs: work that a stream was given once, launched again and again. rust-cuda's main branch has
+//! this module, and keeps it to itself.
 
 use std::{ffi::CString, mem::ManuallyDrop, path::Path, ptr};
 
@@ -18,7 +18,8 @@ bitflags::bitflags! {
     }
 }
 
-/// Which calls, made while a stream captures, end the capture: calls that a graph cannot hold, such as an allocation.
+/// Which calls, made while a stream captures, end the capture: calls that a graph cannot hold, such
+/// as an allocation.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CaptureMode {
@@ -132,8 +133,9 @@ impl GraphNodeType {
 /// let numbers = [1.0f32; 1024].as_dbuf()?;
 ///
 /// stream.begin_capture(CaptureMode::ThreadLocal)?;
+/// let (address, len) = (numbers.as_device_ptr(), numbers.len());
 /// // SAFETY: the kernel takes an address and a length, and accesses so many numbers there.
-/// unsafe { launch!(module.double<<<4, 256, 0, stream>>>(numbers.as_device_ptr(), numbers.len()))? };
+/// unsafe { launch!(module.double<<<4, 256, 0, stream>>>(address, len))? };
 /// let graph = stream.end_capture()?.instantiate()?;
 ///
 /// for _ in 0..10 {
@@ -206,7 +208,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// The driver's; also where an edge is more than that, as programmatic dependent launches make it.
+    /// The driver's; also where an edge is more than that, as programmatic dependent launches make
+    /// it.
     pub fn edges(&mut self) -> CudaResult<Vec<(GraphNode, GraphNode)>> {
         let mut count = self.num_edges()?;
         let (mut from, mut to) = (vec![ptr::null_mut(); count], vec![ptr::null_mut(); count]);
@@ -304,14 +307,15 @@ impl GraphExec {
     ///
     /// # Safety
     ///
-    /// All memory that the captured work uses is there until the launch has ended, and nothing races with it. The modules of its
-    /// kernels are loaded.
+    /// All memory that the captured work uses is there until the launch has ended, and nothing
+    /// races with it. The modules of its kernels are loaded.
     pub unsafe fn launch(&self, stream: &Stream) -> CudaResult<()> {
         // SAFETY: the caller's promise; both live.
         unsafe { call!(cuGraphLaunch(self.raw, stream.as_inner())) }
     }
 
-    /// Gives the nodes the arguments and shapes of a graph of the same form. Launches that have begun go on as they were.
+    /// Gives the nodes the arguments and shapes of a graph of the same form. Launches that have
+    /// begun go on as they were.
     ///
     /// # Errors
     ///

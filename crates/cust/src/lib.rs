@@ -1,9 +1,10 @@
 //! rust-cuda's host API, over a CUDA driver that is found at run time.
 //!
-//! Names and signatures are those of `cust` on the main branch of [rust-cuda], so that its programs come over by changing one
-//! line of `Cargo.toml`. What is under it differs: [`sys`] looks the driver's functions up when a program first asks for
-//! them. No CUDA toolkit is needed to build, nothing is linked, and a program starts on a machine without a GPU, where
-//! [`init`] returns [`CudaError::NoDevice`](error::CudaError::NoDevice).
+//! Names and signatures are those of `cust` on the main branch of [rust-cuda], so that its programs
+//! come over by changing one line of `Cargo.toml`. What is under it differs: [`sys`] looks the
+//! driver's functions up when a program first asks for them. No CUDA toolkit is needed to build,
+//! nothing is linked, and a program starts on a machine without a GPU, where [`init`] returns
+//! [`CudaError::NoDevice`](error::CudaError::NoDevice).
 //!
 //! ```no_run
 //! use cust::prelude::*;
@@ -17,7 +18,11 @@
 //! let doubled = DeviceBuffer::<f32>::zeroed(1024)?;
 //! // SAFETY: the kernel takes two addresses and a length, and accesses so many numbers at each.
 //! unsafe {
-//!     launch!(module.double<<<4, 256, 0, stream>>>(numbers.as_device_ptr(), doubled.as_device_ptr(), numbers.len()))?;
+//!     launch!(module.double<<<4, 256, 0, stream>>>(
+//!         numbers.as_device_ptr(),
+//!         doubled.as_device_ptr(),
+//!         numbers.len()
+//!     ))?;
 //! }
 //! stream.synchronize()?;
 //! assert_eq!(doubled.as_host_vec()?, [2.0; 1024]);
@@ -27,18 +32,21 @@
 //!
 //! # What differs from rust-cuda's main branch
 //!
-//! - [`CudaError`](error::CudaError) is a number with constants for the known codes, not an enum: a driver may return codes
-//!   that no crate knows. Matching `CudaError::OutOfMemory` works; `error as u32` is
-//!   [`error.as_raw()`](error::CudaError::as_raw).
+//! - [`CudaError`] is a number with constants for the known codes, not an enum: a
+//!   driver may return codes that no crate knows. Matching `CudaError::OutOfMemory` works, and
+//!   [`as_raw`](error::CudaError::as_raw) replaces `as u32`.
 //! - [`init`] may be left out, because the first call loads and initialises the driver.
-//! - [`sys`] is `cuda_driver`: handles have their usual names (`sys::CUstream`), functions are methods of a loaded driver.
+//! - [`sys`] is `cuda_driver`: handles have their usual names (`sys::CUstream`), functions are
+//!   methods of a loaded driver.
 //! - An empty [`DeviceSlice`](memory::DeviceSlice) is no null reference. A callback given to
-//!   [`Stream::add_callback`](stream::Stream::add_callback) must be `'static`. Names and PTX with a NUL inside are errors
-//!   and not panics. Page-locked and unified memory that is not aligned for its type is an error.
-//! - [`Module::get_global`](module::Module::get_global) refuses a variable that is smaller than the type.
-//! - The legacy [`context`] API has the stack and no contexts of its own. Textures, surfaces, arrays, external memory, the
-//!   linker, hints for unified memory, the deprecated ways to load PTX, and the conversions for glam, vek, mint and num-complex
-//!   are missing.
+//!   [`Stream::add_callback`](stream::Stream::add_callback) must be `'static`. Names and PTX with a
+//!   NUL inside are errors and not panics. Page-locked and unified memory that is not aligned for
+//!   its type is an error.
+//! - [`Module::get_global`](module::Module::get_global) refuses a variable that is smaller than the
+//!   type.
+//! - The legacy [`context`] API has the stack and no contexts of its own. Textures, surfaces,
+//!   arrays, external memory, the linker, hints for unified memory, the deprecated ways to load
+//!   PTX, and the conversions for glam, vek, mint and num-complex are missing.
 //! - [`graph`] is public, and has no kernel nodes: graphs are captured from streams.
 //!
 //! [rust-cuda]: https://github.com/Rust-GPU/rust-cuda
@@ -51,7 +59,8 @@ use crate::{
     error::{CudaError, CudaResult},
 };
 
-/// Calls a function of the driver, and makes a [`CudaResult`] of its code. The call is inside an `unsafe` block.
+/// Calls a function of the driver, and makes a [`CudaResult`] of its code. The call is inside an
+/// `unsafe` block.
 macro_rules! call {
     ($function:ident($($arg:expr),* $(,)?)) => {
         match crate::driver() {
@@ -107,8 +116,8 @@ fn load() -> CudaResult<&'static sys::Driver> {
 ///
 /// # Errors
 ///
-/// [`CudaError::NoDevice`] where there is no driver or no device; its text says which. The driver's own error if it does not
-/// work.
+/// [`CudaError::NoDevice`] where there is no driver or no device; its text says which. The driver's
+/// own error if it does not work.
 ///
 /// # Examples
 ///

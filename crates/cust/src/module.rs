@@ -91,7 +91,8 @@ pub enum ModuleJitOption {
 }
 
 impl ModuleJitOption {
-    /// Two arrays of one length, as `cuModuleLoadDataEx` takes them: a value is passed in the place of a pointer to it.
+    /// Two arrays of one length, as `cuModuleLoadDataEx` takes them: a value is passed in the place
+    /// of a pointer to it.
     pub fn into_raw(opts: &[Self]) -> (Vec<CUjit_option>, Vec<*mut c_void>) {
         let option = |option: &Self| match *option {
             Self::MaxRegisters(count) => (sys::CU_JIT_MAX_REGISTERS, count),
@@ -129,7 +130,8 @@ impl Module {
         Self::from_cubin(bytes, options)
     }
 
-    /// Loads machine code that was compiled for this device. The driver learns its length from the code itself.
+    /// Loads machine code that was compiled for this device. The driver learns its length from the
+    /// code itself.
     ///
     /// # Errors
     ///
@@ -169,7 +171,8 @@ impl Module {
         let (mut keys, mut values) = ModuleJitOption::into_raw(options);
         let (count, keys, values) = (keys.len() as c_uint, keys.as_mut_ptr(), values.as_mut_ptr());
         let mut inner = ptr::null_mut();
-        // SAFETY: the caller's promise; both arrays have so many entries and live as long as the call.
+        // SAFETY: the caller's promise; both arrays have so many entries and live as long as the
+        // call.
         unsafe { call!(cuModuleLoadDataEx(&raw mut inner, image, count, keys, values)) }?;
         Ok(Module { inner })
     }
@@ -178,10 +181,12 @@ impl Module {
     ///
     /// # Errors
     ///
-    /// [`CudaError::NotFound`] if there is none of this name, [`CudaError::InvalidValue`] if it is smaller than a `T`.
+    /// [`CudaError::NotFound`] if there is none of this name, [`CudaError::InvalidValue`] if it is
+    /// smaller than a `T`.
     pub fn get_global<'a, T: DeviceCopy>(&'a self, name: &CStr) -> CudaResult<Symbol<'a, T>> {
         let (mut address, mut bytes): (CUdeviceptr, usize) = (0, 0);
-        // SAFETY: the module is loaded, the name ends with a NUL, and the pointers are to live variables.
+        // SAFETY: the module is loaded, the name ends with a NUL, and the pointers are to live
+        // variables.
         unsafe { call!(cuModuleGetGlobal_v2(&raw mut address, &raw mut bytes, self.inner, name.as_ptr())) }?;
         if bytes < size_of::<T>() {
             return Err(CudaError::InvalidValue);
@@ -197,7 +202,8 @@ impl Module {
     pub fn get_function<T: AsRef<str>>(&self, name: T) -> CudaResult<Function<'_>> {
         let name = CString::new(name.as_ref()).map_err(|_| CudaError::NotFound)?;
         let mut function = ptr::null_mut();
-        // SAFETY: the module is loaded, the name ends with a NUL, and the pointer is to a live variable.
+        // SAFETY: the module is loaded, the name ends with a NUL, and the pointer is to a live
+        // variable.
         unsafe { call!(cuModuleGetFunction(&raw mut function, self.inner, name.as_ptr())) }?;
         Ok(Function::new(function, self))
     }

@@ -34,7 +34,8 @@ bitflags::bitflags! {
     }
 }
 
-/// Work in order, beside that of other streams. It is destroyed when it is dropped, once its work is done.
+/// Work in order, beside that of other streams. It is destroyed when it is dropped, once its work
+/// is done.
 ///
 /// ```no_run
 /// use cust::prelude::*;
@@ -58,8 +59,9 @@ unsafe impl Sync for Stream {}
 impl Stream {
     /// A stream with this priority, or with the usual one. A smaller number is more urgent.
     ///
-    /// The plain copies of this crate run on the legacy default stream, so a stream that has nothing to do with that one would
-    /// let safe code read what a kernel still writes; therefore [`StreamFlags::NON_BLOCKING`] is ignored.
+    /// The plain copies of this crate run on the legacy default stream, so a stream that has
+    /// nothing to do with that one would let safe code read what a kernel still writes; therefore
+    /// [`StreamFlags::NON_BLOCKING`] is ignored.
     ///
     /// # Errors
     ///
@@ -96,8 +98,8 @@ impl Stream {
         Ok(priority)
     }
 
-    /// Calls a function on a thread of the driver when the stream comes to it, with the result of the work before it. The
-    /// function calls nothing of CUDA. If it panics, the panic ends there.
+    /// Calls a function on a thread of the driver when the stream comes to it, with the result of
+    /// the work before it. The function calls nothing of CUDA. If it panics, the panic ends there.
     ///
     /// # Errors
     ///
@@ -117,7 +119,8 @@ impl Stream {
         T: FnOnce(CudaResult<()>) + Send + 'static,
     {
         let callback = Box::into_raw(callback);
-        // SAFETY: the driver calls the function at most once, with the pointer that it is given here.
+        // SAFETY: the driver calls the function at most once, with the pointer that it is given
+        // here.
         let result = unsafe { call!(cuStreamAddCallback(self.inner, Some(call_back::<T>), callback.cast(), 0)) };
         if result.is_err() {
             // SAFETY: made above, and the driver has not taken it.
@@ -146,7 +149,8 @@ impl Stream {
         unsafe { call!(cuStreamWaitEvent(self.inner, event.as_inner(), flags.bits())) }
     }
 
-    /// Launches a kernel whose arguments are at these addresses. [`launch!`](crate::launch!) is easier to use right.
+    /// Launches a kernel whose arguments are at these addresses. [`launch!`](crate::launch!) is
+    /// easier to use right.
     ///
     /// # Errors
     ///
@@ -154,8 +158,9 @@ impl Stream {
     ///
     /// # Safety
     ///
-    /// There is an address for each argument of the kernel, of a value of its size. What the kernel does with addresses among
-    /// the values stays within memory that is there until it has ended, and races with nothing.
+    /// There is an address for each argument of the kernel, of a value of its size. What the kernel
+    /// does with addresses among the values stays within memory that is there until it has ended,
+    /// and races with nothing.
     pub unsafe fn launch<G, B>(
         &self,
         func: &Function<'_>,
@@ -169,7 +174,8 @@ impl Stream {
         B: Into<BlockSize>,
     {
         let (grid, block): (GridSize, BlockSize) = (grid_size.into(), block_size.into());
-        // SAFETY: the caller's promise. The driver reads the values before it returns, and writes to none of the arrays.
+        // SAFETY: the caller's promise. The driver reads the values before it returns, and writes
+        // to none of the arrays.
         unsafe {
             call!(cuLaunchKernel(
                 func.to_raw(),
@@ -220,7 +226,8 @@ where
 {
     // SAFETY: the caller's promise.
     let callback = unsafe { Box::from_raw(callback.cast::<T>()) };
-    // A panic must not reach the driver. Its own payload may panic when it is dropped, so it is leaked.
+    // A panic must not reach the driver. Its own payload may panic when it is dropped, so it is
+    // leaked.
     if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| callback(status.to_result()))) {
         std::mem::forget(payload);
     }

@@ -4,7 +4,8 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Data, DeriveInput, Field, parse_macro_input, parse_quote};
 
-/// Implements `cust::memory::DeviceCopy` for a type all of whose fields are `DeviceCopy`. Type parameters must be so too.
+/// Implements `cust::memory::DeviceCopy` for a type all of whose fields are `DeviceCopy`. Type
+/// parameters must be so too.
 #[proc_macro_derive(DeviceCopy)]
 pub fn device_copy(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     expand(parse_macro_input!(input as DeriveInput)).into()

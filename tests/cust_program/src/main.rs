@@ -1,5 +1,6 @@
-//! A program for rust-cuda, of what its main branch, crates.io's `cust` 0.3.2 and this workspace's `cust` have in common. It
-//! scales numbers on the first GPU and checks the result; without a GPU it says so and ends well.
+//! A program for rust-cuda, of what its main branch, crates.io's `cust` 0.3.2 and this workspace's
+//! `cust` have in common. It scales numbers on the first GPU and checks the result; without a GPU
+//! it says so and ends well.
 //!
 //! ```console
 //! $ cargo run --manifest-path tests/cust_program/Cargo.toml --features ours
@@ -143,7 +144,8 @@ fn run() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// crates.io's `DeviceBox::as_host_value` wants a `Default`, which a value of the device need not have.
+/// crates.io's `DeviceBox::as_host_value` wants a `Default`, which a value of the device need not
+/// have.
 trait HostValue<T> {
     fn as_host_value_of(&self) -> Result<T, CudaError>;
 }

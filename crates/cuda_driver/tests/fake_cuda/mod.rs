@@ -15,8 +15,8 @@ pub(crate) struct Answers {
     pub(crate) devices: u32,
 }
 
-/// The path of a library that answers as told and has these functions as well, in C, in `folder`; `None`, said on stderr,
-/// where there is no C compiler.
+/// The path of a library that answers as told and has these functions as well, in C, in `folder`;
+/// `None`, said on stderr, where there is no C compiler.
 pub(crate) fn build(folder: &Path, answers: Answers, functions: &str) -> Option<String> {
     let Answers { version, init, devices } = answers;
     let source = folder.join("fake_cuda.c");

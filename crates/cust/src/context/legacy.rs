@@ -31,13 +31,15 @@ impl UnownedContext {
     /// The driver's, also if the context is gone.
     pub fn get_api_version(&self) -> CudaResult<CudaApiVersion> {
         let mut version = 0;
-        // SAFETY: the driver refuses a handle that it does not know; the pointer is to a live variable.
+        // SAFETY: the driver refuses a handle that it does not know; the pointer is to a live
+        // variable.
         unsafe { call!(cuCtxGetApiVersion(self.inner, &raw mut version)) }?;
         Ok(CudaApiVersion { version: version as i32 })
     }
 }
 
-/// The stack of contexts of the thread that calls. The uppermost is the [current](super::CurrentContext) one.
+/// The stack of contexts of the thread that calls. The uppermost is the
+/// [current](super::CurrentContext) one.
 ///
 /// ```no_run
 /// use cust::context::{Context, legacy::ContextStack};

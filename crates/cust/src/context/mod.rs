@@ -1,4 +1,5 @@
-//! Contexts: what a process has of a device. This crate uses the primary context, as CUDA's runtime and all libraries on it do.
+//! Contexts: what a process has of a device. This crate uses the primary context, as CUDA's runtime
+//! and all libraries on it do.
 
 use std::{ffi::c_uint, mem::ManuallyDrop, ptr};
 
@@ -113,7 +114,8 @@ bitflags::bitflags! {
     }
 }
 
-/// The primary context of a device. All of a process share it; it lives as long as anybody in the process holds it.
+/// The primary context of a device. All of a process share it; it lives as long as anybody in the
+/// process holds it.
 ///
 /// ```no_run
 /// use cust::{context::{Context, CurrentContext}, device::Device};

@@ -61,9 +61,11 @@ impl<T: DeviceCopy> DeviceBox<T> {
     ///
     /// # Safety
     ///
-    /// The value stays where it is until then, and the box is used on this stream, or elsewhere after that.
+    /// The value stays where it is until then, and the box is used on this stream, or elsewhere
+    /// after that.
     pub unsafe fn new_async(val: &T, stream: &Stream) -> CudaResult<Self> {
-        // SAFETY: written below before it is read, on the same stream; the rest is the caller's promise.
+        // SAFETY: written below before it is read, on the same stream; the rest is the caller's
+        // promise.
         unsafe {
             let mut new = Self::uninitialized_async(stream)?;
             new.async_copy_from(val, stream)?;
@@ -124,7 +126,8 @@ impl<T: DeviceCopy> DeviceBox<T> {
     ///
     /// # Safety
     ///
-    /// The value is not read before it is written, and is used on this stream, or elsewhere once the stream has come to it.
+    /// The value is not read before it is written, and is used on this stream, or elsewhere once
+    /// the stream has come to it.
     pub unsafe fn uninitialized_async(stream: &Stream) -> CudaResult<Self> {
         if size_of::<T>() == 0 {
             return Ok(Self { ptr: DevicePointer::null() });
@@ -137,7 +140,8 @@ impl<T: DeviceCopy> DeviceBox<T> {
     ///
     /// # Safety
     ///
-    /// It came from [`into_device`](Self::into_device) or [`cuda_malloc`], and nobody else frees it. A `T` is there.
+    /// It came from [`into_device`](Self::into_device) or [`cuda_malloc`], and nobody else frees
+    /// it. A `T` is there.
     pub unsafe fn from_raw(ptr: CUdeviceptr) -> Self {
         Self { ptr: DevicePointer::from_raw(ptr) }
     }

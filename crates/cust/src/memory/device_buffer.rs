@@ -13,8 +13,8 @@ use crate::{
     stream::Stream,
 };
 
-/// Many values in the memory of a device, of a fixed number. It is a [`DeviceSlice`] that owns its memory; without bytes it
-/// takes none, and its address is null.
+/// Many values in the memory of a device, of a fixed number. It is a [`DeviceSlice`] that owns its
+/// memory; without bytes it takes none, and its address is null.
 ///
 /// ```no_run
 /// use cust::memory::{CopyDestination, DeviceBuffer};
@@ -44,8 +44,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     ///
     /// # Errors
     ///
-    /// The driver's; [`InvalidMemoryAllocation`](crate::error::CudaError::InvalidMemoryAllocation) if the bytes cannot be
-    /// counted.
+    /// The driver's; [`InvalidMemoryAllocation`](crate::error::CudaError::InvalidMemoryAllocation)
+    /// if the bytes cannot be counted.
     ///
     /// # Safety
     ///
@@ -68,8 +68,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     ///
     /// # Safety
     ///
-    /// The values are not read before they are written, and are used on this stream, or elsewhere once the stream has come to
-    /// it.
+    /// The values are not read before they are written, and are used on this stream, or elsewhere
+    /// once the stream has come to it.
     pub unsafe fn uninitialized_async(size: usize, stream: &Stream) -> CudaResult<Self> {
         let buf = if size > 0 && size_of::<T>() > 0 {
             // SAFETY: as above.
@@ -98,8 +98,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     ///
     /// # Safety
     ///
-    /// So many values are there, and nobody else frees them. They were allocated by [`cuda_malloc`] or a function beside it;
-    /// values without bytes are at the null pointer.
+    /// So many values are there, and nobody else frees them. They were allocated by [`cuda_malloc`]
+    /// or a function beside it; values without bytes are at the null pointer.
     pub unsafe fn from_raw_parts(ptr: DevicePointer<T>, capacity: usize) -> DeviceBuffer<T> {
         Self { buf: ptr, len: capacity }
     }
@@ -138,9 +138,11 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     ///
     /// # Safety
     ///
-    /// The values stay where they are until then, and the buffer is used on this stream, or elsewhere after that.
+    /// The values stay where they are until then, and the buffer is used on this stream, or
+    /// elsewhere after that.
     pub unsafe fn from_slice_async(slice: &[T], stream: &Stream) -> CudaResult<Self> {
-        // SAFETY: written below before they are read, on the same stream; the rest is the caller's promise.
+        // SAFETY: written below before they are read, on the same stream; the rest is the caller's
+        // promise.
         unsafe {
             let mut new = Self::uninitialized_async(slice.len(), stream)?;
             new.write_async(slice, stream)?;
@@ -177,7 +179,8 @@ impl<T: DeviceCopy + Zeroable> DeviceBuffer<T> {
     ///
     /// The buffer is used on this stream, or elsewhere once the stream has come to it.
     pub unsafe fn zeroed_async(size: usize, stream: &Stream) -> CudaResult<Self> {
-        // SAFETY: written below before they are read, on the same stream; the rest is the caller's promise.
+        // SAFETY: written below before they are read, on the same stream; the rest is the caller's
+        // promise.
         unsafe {
             let mut new = Self::uninitialized_async(size, stream)?;
             new.set_zero_async(stream)?;
@@ -200,7 +203,8 @@ impl<A: DeviceCopy + Pod> DeviceBuffer<A> {
     ///
     /// # Errors
     ///
-    /// The values would not be aligned, or their bytes would not be those of a whole number of values.
+    /// The values would not be aligned, or their bytes would not be those of a whole number of
+    /// values.
     pub fn try_cast<B: Pod + DeviceCopy>(self) -> Result<DeviceBuffer<B>, PodCastError> {
         let len = cast_len::<A, B>(self.buf.as_raw(), self.len)?;
         let this = ManuallyDrop::new(self);

@@ -8,8 +8,9 @@ use std::{
 
 /// A type whose values may be copied to a device and back, byte by byte.
 ///
-/// Derive it for types of one's own: `#[derive(Clone, Copy, cust::DeviceCopy)]`, which compiles if all fields are
-/// `DeviceCopy`. Types with padding may be; what the padding holds on the device is not defined.
+/// Derive it for types of one's own: `#[derive(Clone, Copy, cust::DeviceCopy)]`, which compiles if
+/// all fields are `DeviceCopy`. Types with padding may be; what the padding holds on the device is
+/// not defined.
 ///
 /// ```
 /// use cust::memory::DeviceCopy;
@@ -26,8 +27,8 @@ use std::{
 ///
 /// # Safety
 ///
-/// A value holds no reference to memory of the host, and is still one after its bytes have been copied. A raw pointer may be
-/// copied; where it may be used is up to the code that uses it.
+/// A value holds no reference to memory of the host, and is still one after its bytes have been
+/// copied. A raw pointer may be copied; where it may be used is up to the code that uses it.
 pub unsafe trait DeviceCopy: Copy {}
 
 macro_rules! device_copy {

@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{error::CudaResult, stream::Stream, sys::CUdeviceptr};
 
-/// Values in the memory of a device, borrowed from a [`DeviceBuffer`]: only `&DeviceSlice<T>` and `&mut DeviceSlice<T>` exist.
-/// A part of one is `&slice[3..7]`.
+/// Values in the memory of a device, borrowed from a [`DeviceBuffer`]: only `&DeviceSlice<T>` and
+/// `&mut DeviceSlice<T>` exist. A part of one is `&slice[3..7]`.
 ///
 /// ```no_run
 /// use cust::prelude::*;
@@ -30,15 +30,16 @@ use crate::{error::CudaResult, stream::Stream, sys::CUdeviceptr};
 /// assert_eq!(numbers.as_host_vec()?, [1, 8, 9, 4]);
 /// # Ok::<(), cust::error::CudaError>(())
 /// ```
-// A reference to it is the address on the device and the number of values. It covers no memory of the host, because units
-// have no bytes, so that nothing can follow it.
+// A reference to it is the address on the device and the number of values. It covers no memory of
+// the host, because units have no bytes, so that nothing can follow it.
 #[repr(transparent)]
 pub struct DeviceSlice<T: DeviceCopy> {
     values: PhantomData<T>,
     units: [()],
 }
 
-/// The address of no values at the null pointer, because references are not null. No allocation is there.
+/// The address of no values at the null pointer, because references are not null. No allocation is
+/// there.
 const NOWHERE: usize = 1;
 
 impl<T: DeviceCopy> fmt::Debug for DeviceSlice<T> {
@@ -280,7 +281,8 @@ impl<T: DeviceCopy + Zeroable> DeviceSlice<T> {
     }
 }
 
-/// What a [`DeviceSlice`] can be indexed with: a number or a range. A number gives a slice of one value.
+/// What a [`DeviceSlice`] can be indexed with: a number or a range. A number gives a slice of one
+/// value.
 pub trait DeviceSliceIndex<T: DeviceCopy> {
     /// The part.
     ///

@@ -5,7 +5,8 @@ use std::ops::{Deref, DerefMut};
 use super::{CopyDestination as _, DeviceBox, DeviceCopy, DevicePointer};
 use crate::error::CudaResult;
 
-/// One value with two copies, on the host and on the device. A program says when one is copied to the other.
+/// One value with two copies, on the host and on the device. A program says when one is copied to
+/// the other.
 ///
 /// ```no_run
 /// use cust::prelude::*;

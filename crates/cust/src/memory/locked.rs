@@ -71,7 +71,8 @@ impl<T: DeviceCopy> LockedBox<T> {
     ///
     /// # Safety
     ///
-    /// It came from [`into_raw`](Self::into_raw), or from [`cuda_malloc_locked`] and was written; nobody else frees it.
+    /// It came from [`into_raw`](Self::into_raw), or from [`cuda_malloc_locked`] and was written;
+    /// nobody else frees it.
     pub unsafe fn from_raw(ptr: *mut T) -> Self {
         Self { ptr }
     }
@@ -107,7 +108,8 @@ impl<T: DeviceCopy> DerefMut for LockedBox<T> {
     }
 }
 
-/// Many values in page-locked memory of the host, of a fixed number. Copies to and from it may be asynchronous.
+/// Many values in page-locked memory of the host, of a fixed number. Copies to and from it may be
+/// asynchronous.
 ///
 /// ```no_run
 /// use cust::memory::{CopyDestination, DeviceBuffer, LockedBuffer};
@@ -191,8 +193,8 @@ impl<T: DeviceCopy> LockedBuffer<T> {
     ///
     /// # Safety
     ///
-    /// They came from [`cuda_malloc_locked`] and were written, or have no bytes and are at an address that is not null and
-    /// aligned. Nobody else frees them.
+    /// They came from [`cuda_malloc_locked`] and were written, or have no bytes and are at an
+    /// address that is not null and aligned. Nobody else frees them.
     pub unsafe fn from_raw_parts(ptr: *mut T, size: usize) -> LockedBuffer<T> {
         Self { buf: ptr, capacity: size }
     }

@@ -24,7 +24,8 @@ fn bytes_of<T>(count: usize) -> CudaResult<usize> {
 ///
 /// # Errors
 ///
-/// [`CudaError::InvalidMemoryAllocation`] for no bytes or more than can be counted, [`CudaError::OutOfMemory`], the driver's.
+/// [`CudaError::InvalidMemoryAllocation`] for no bytes or more than can be counted,
+/// [`CudaError::OutOfMemory`], the driver's.
 ///
 /// # Safety
 ///
@@ -59,7 +60,8 @@ pub unsafe fn cuda_malloc<T: DeviceCopy>(count: usize) -> CudaResult<DevicePoint
 ///
 /// # Safety
 ///
-/// The memory is used on this stream, or elsewhere once the stream has come to it; else as [`cuda_malloc`].
+/// The memory is used on this stream, or elsewhere once the stream has come to it; else as
+/// [`cuda_malloc`].
 pub unsafe fn cuda_malloc_async<T: DeviceCopy>(stream: &Stream, count: usize) -> CudaResult<DevicePointer<T>> {
     let bytes = bytes_of::<T>(count)?;
     let mut address = 0;
@@ -76,7 +78,8 @@ pub unsafe fn cuda_malloc_async<T: DeviceCopy>(stream: &Stream, count: usize) ->
 ///
 /// # Safety
 ///
-/// The memory came from [`cuda_malloc_async`] or [`cuda_malloc`], is freed once, and nobody uses it any more.
+/// The memory came from [`cuda_malloc_async`] or [`cuda_malloc`], is freed once, and nobody uses it
+/// any more.
 pub unsafe fn cuda_free_async<T: DeviceCopy>(stream: &Stream, p: DevicePointer<T>) -> CudaResult<()> {
     if size_of::<T>() == 0 {
         return Err(CudaError::InvalidMemoryAllocation);
@@ -109,7 +112,8 @@ pub unsafe fn cuda_malloc_unified<T: DeviceCopy>(count: usize) -> CudaResult<Uni
     Ok(unsafe { UnifiedPointer::wrap(memory) })
 }
 
-/// Allocates `height` rows of `width` values. The number that comes with the address is the bytes from one row to the next.
+/// Allocates `height` rows of `width` values. The number that comes with the address is the bytes
+/// from one row to the next.
 ///
 /// # Errors
 ///
@@ -138,7 +142,8 @@ pub unsafe fn cuda_malloc_pitched<T: DeviceCopy>(width: usize, height: usize) ->
 ///
 /// # Safety
 ///
-/// The memory came from [`cuda_malloc`] or a function beside it, is freed once, and nobody uses it any more.
+/// The memory came from [`cuda_malloc`] or a function beside it, is freed once, and nobody uses it
+/// any more.
 pub unsafe fn cuda_free<T: DeviceCopy>(ptr: DevicePointer<T>) -> CudaResult<()> {
     if ptr.is_null() {
         return Err(CudaError::InvalidMemoryAllocation);

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | [`DeviceBox`], [`DeviceVariable`] | one value | device |
 //! | [`DeviceBuffer`], [`DeviceSlice`] | many values | device |
-//! | [`LockedBox`], [`LockedBuffer`] | one value, many values | host, page-locked, so that copies may be asynchronous |
+//! | [`LockedBox`], [`LockedBuffer`] | one value, many values | host, page-locked for asynchronous copies |
 //! | [`UnifiedBox`], [`UnifiedBuffer`] | one value, many values | both: the driver moves them |
 //!
 //! Values are copied by [`CopyDestination`], or on a stream by [`AsyncCopyDestination`].
@@ -105,7 +105,8 @@ pub trait AsyncCopyDestination<O: ?Sized>: crate::private::Sealed {
     ///
     /// # Safety
     ///
-    /// Until the stream has copied, both stay where they are, nobody writes to the source, and nobody uses the destination.
+    /// Until the stream has copied, both stay where they are, nobody writes to the source, and
+    /// nobody uses the destination.
     unsafe fn async_copy_from(&mut self, source: &O, stream: &Stream) -> CudaResult<()>;
 
     /// Lets the stream copy this to `dest`.
@@ -360,7 +361,8 @@ fn width_in_bytes<T>(width: usize) -> CudaResult<usize> {
     width.checked_mul(size_of::<T>()).ok_or(CudaError::InvalidMemoryAllocation)
 }
 
-/// Copies `height` rows of `width` values from the host to the device. A pitch is the bytes from one row to the next.
+/// Copies `height` rows of `width` values from the host to the device. A pitch is the bytes from
+/// one row to the next.
 ///
 /// # Errors
 ///
@@ -392,7 +394,8 @@ pub unsafe fn memcpy_2d_htod<T: DeviceCopy>(
     unsafe { call!(cuMemcpy2D_v2(&raw const copy)) }
 }
 
-/// Copies `height` rows of `width` values from the device to the host. A pitch is the bytes from one row to the next.
+/// Copies `height` rows of `width` values from the device to the host. A pitch is the bytes from
+/// one row to the next.
 ///
 /// # Errors
 ///

@@ -5,7 +5,8 @@ use std::{ffi::c_void, fmt, marker::PhantomData, ptr};
 use super::DeviceCopy;
 use crate::sys::CUdeviceptr;
 
-/// An address of the device. Only the device can use it; it is as large as a pointer of a kernel, and is passed for one.
+/// An address of the device. Only the device can use it; it is as large as a pointer of a kernel,
+/// and is passed for one.
 ///
 /// ```
 /// use cust::memory::DevicePointer;

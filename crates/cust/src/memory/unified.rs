@@ -1,7 +1,7 @@
 //! Values in memory that host and device share.
 //!
-//! The driver moves their pages to whoever uses them. Launching a kernel is `unsafe`, and who does it sees to it that the host
-//! leaves the values alone until the kernel has ended.
+//! The driver moves their pages to whoever uses them. Launching a kernel is `unsafe`, and who does
+//! it sees to it that the host leaves the values alone until the kernel has ended.
 
 use std::{
     borrow::{Borrow, BorrowMut},
@@ -67,7 +67,8 @@ impl<T: DeviceCopy> UnifiedBox<T> {
     ///
     /// # Safety
     ///
-    /// The value is written, through [`as_unified_ptr`](Self::as_unified_ptr), before it is used in any other way.
+    /// The value is written, through [`as_unified_ptr`](Self::as_unified_ptr), before it is used in
+    /// any other way.
     pub unsafe fn uninitialized() -> CudaResult<Self> {
         if size_of::<T>() == 0 {
             return Ok(Self { ptr: nowhere() });
@@ -80,8 +81,8 @@ impl<T: DeviceCopy> UnifiedBox<T> {
     ///
     /// # Safety
     ///
-    /// It came from [`into_unified`](Self::into_unified), or from [`cuda_malloc_unified`] and was written; nobody else frees
-    /// it.
+    /// It came from [`into_unified`](Self::into_unified), or from [`cuda_malloc_unified`] and was
+    /// written; nobody else frees it.
     pub unsafe fn from_raw(ptr: *mut T) -> Self {
         // SAFETY: the caller's promise.
         Self { ptr: unsafe { UnifiedPointer::wrap(ptr) } }
@@ -307,8 +308,8 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
     ///
     /// # Safety
     ///
-    /// They came from [`cuda_malloc_unified`] and were written, or have no bytes and are at an address that is not null and
-    /// aligned. Nobody else frees them.
+    /// They came from [`cuda_malloc_unified`] and were written, or have no bytes and are at an
+    /// address that is not null and aligned. Nobody else frees them.
     pub unsafe fn from_raw_parts(ptr: UnifiedPointer<T>, capacity: usize) -> UnifiedBuffer<T> {
         Self { buf: ptr, capacity }
     }
