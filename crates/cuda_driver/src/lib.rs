@@ -59,8 +59,8 @@ impl fmt::Display for Version {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriverError {
-    /// Neither Linux nor Windows.
-    #[error("this build has no CUDA: NVIDIA's driver exists for Linux and Windows")]
+    /// Neither Linux nor Windows, or not of 64 bits.
+    #[error("this build has no CUDA: NVIDIA's driver exists for 64-bit Linux and Windows")]
     UnsupportedHost,
     /// The library could not be opened.
     #[error("the driver's library {library} cannot be opened ({reason})")]
@@ -148,7 +148,7 @@ static FIRST: OnceLock<Attempt> = OnceLock::new();
 /// The attempt with this library, unless there was one before.
 fn first_attempt(library: &OsStr) -> &'static Attempt {
     FIRST.get_or_init(|| {
-        let supported = cfg!(any(target_os = "linux", windows));
+        let supported = cfg!(all(target_pointer_width = "64", any(target_os = "linux", windows)));
         let outcome = if supported { open::open(library) } else { Err(DriverError::UnsupportedHost) };
         Attempt { library: library.to_owned(), outcome }
     })

@@ -274,6 +274,7 @@ pub struct CUgraphExecUpdateResultInfo {
 
 // On 64-bit hosts, and CUDA has no other. `layouts_are_those_of_cuda_h` compares each field with a
 // cuda.h, where there is one.
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     assert!(size_of::<CUuuid>() == 16 && align_of::<CUuuid>() == 1);
     assert!(size_of::<CUlaunchAttributeClusterDim>() == 12 && align_of::<CUlaunchAttributeClusterDim>() == 4);
