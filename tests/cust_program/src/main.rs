@@ -20,9 +20,7 @@ use cust::{
     device::{Device, DeviceAttribute},
     error::CudaError,
     function::{BlockSize, FunctionAttribute, GridSize},
-    memory::{
-        AsyncCopyDestination, DeviceBox, DeviceMemory, LockedBuffer, cuda_free, cuda_malloc, mem_get_info,
-    },
+    memory::{AsyncCopyDestination, DeviceBox, DeviceMemory, LockedBuffer, cuda_free, cuda_malloc, mem_get_info},
     module::{ModuleJitOption, OptLevel},
     prelude::*,
 };
