@@ -11,10 +11,7 @@ use std::{
 use cuda_builder::manifest::{FILE_NAME, Module, sha256_hex};
 use serde_json::Value as Json;
 use support::{Run, Sandbox, device_flag};
-use warpfold_lab::{
-    device::{Device, DeviceChoice},
-    ptx::PtxLibrary,
-};
+use warpfold_lab::{device::DeviceChoice, ptx::PtxLibrary};
 
 fn json(run: &Run) -> Json {
     assert_eq!(run.status, Some(0), "{run}");
@@ -249,7 +246,7 @@ fn unknown_flags_are_refused() {
 
 #[test]
 fn a_demanded_gpu_must_be_there() {
-    if Device::open(DeviceChoice::Cuda).is_ok() {
+    if support::open(DeviceChoice::Cuda).is_ok() {
         let _ = writeln!(io::stderr(), "there is a GPU: its absence was not tested");
         return;
     }
@@ -263,7 +260,7 @@ fn a_demanded_gpu_must_be_there() {
 fn auto_says_why_it_simulates() {
     let run = Sandbox::new().reduce_line("--variant 6 --n 10");
     assert_eq!(run.status, Some(0), "{run}");
-    if Device::open(DeviceChoice::Cuda).is_err() {
+    if support::open(DeviceChoice::Cuda).is_err() {
         assert_eq!(run.stderr.lines().filter(|line| line.starts_with("note: ")).count(), 1, "{run}");
         assert!(run.stdout.contains("simulator"), "{run}");
     }

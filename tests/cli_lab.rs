@@ -7,13 +7,7 @@ use std::fmt::Write as _;
 use cuda_builder::manifest::{FILE_NAME as MANIFEST, sha256_hex};
 use serde_json::{Value as Json, json};
 use support::{Run, Sandbox, device_flag};
-use warpfold_lab::{
-    device::{Device, DeviceChoice},
-    ladder::HISTORY,
-    ptx::PtxLibrary,
-    tune::FILE_NAME,
-    variant::Variant,
-};
+use warpfold_lab::{device::DeviceChoice, ladder::HISTORY, ptx::PtxLibrary, tune::FILE_NAME, variant::Variant};
 
 fn json(run: &Run) -> Json {
     assert_eq!(run.status, Some(0), "{run}");
@@ -389,7 +383,7 @@ fn the_quiz_is_exact_for_any_n() {
 
 #[test]
 fn without_a_gpu_there_is_nothing_to_tune() {
-    if Device::open(DeviceChoice::Cuda).is_ok() {
+    if support::open(DeviceChoice::Cuda).is_ok() {
         eprintln!("there is a GPU: its absence was not tested");
         return;
     }

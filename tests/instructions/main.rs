@@ -66,6 +66,7 @@ fn gpu() -> Option<Device> {
         Ok(other) => panic!("WARPFOLD_DEVICE is '{other}': it must be cuda, sim or both"),
         Err(_) => false,
     };
+    warpfold_lab::cli::choose_driver();
     match Device::cuda(0) {
         Ok(gpu) => Some(gpu),
         Err(DeviceError::NoCuda { reason }) if !demanded => {

@@ -11,13 +11,23 @@ use std::{
     process::{Command, Stdio},
 };
 
-use warpfold_lab::ptx::{self, DIR_VARIABLE, PtxLibrary};
+use warpfold_lab::{
+    cli,
+    device::{Device, DeviceChoice, DeviceError},
+    ptx::{self, DIR_VARIABLE, PtxLibrary},
+};
 
 #[allow(unused_imports, reason = "each test binary uses a part of it")]
 pub(crate) use on::{DEVICE_VARIABLE, Launch, devices, note_once};
 
 #[path = "../../crates/warpfold/tests/support/mod.rs"]
 mod on;
+
+/// Opens a device, with the driver's library that the environment names.
+pub(crate) fn open(choice: DeviceChoice) -> Result<Device, DeviceError> {
+    cli::choose_driver();
+    Device::open(choice)
+}
 
 /// The `--device` of tests that need any one device.
 pub(crate) fn device_flag() -> String {

@@ -28,7 +28,8 @@ use serde_json::Value as Json;
 use crate::root;
 
 /// The packages whose tests run kernels, or what kernels run on. The others need Rust where they are tested.
-const TESTED: [&str; 4] = ["bench", "cuda_driver", "warpfold", "warpfold-simt"];
+const TESTED: [&str; 6] =
+    ["bench", "warpfold", "warpfold-cuda-driver", "warpfold-cust", "warpfold-lab", "warpfold-simt"];
 
 /// The packages whose programs go along.
 const PROGRAMS: [&str; 3] = ["bench", "warpfold", "warpfold-simt"];

@@ -17,6 +17,7 @@ use bench::{Times, gb_per_s};
 use clap::Parser;
 use serde_json::{Value as Json, json};
 use warpfold_lab::{
+    cli,
     device::{Arg, Buffer, Device, DeviceChoice, DeviceKind, Kernel, LaunchShape, Pod},
     element::ElementType,
     launch::{self, Problem, Request, Stage},
@@ -80,6 +81,7 @@ fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     ensure!(args.samples > 0, "samples is 0, and at least 1 is needed");
     ensure!(!args.n.contains(&0), "n is 0, and at least 1 is needed");
+    cli::choose_driver();
     let device = Device::open(args.device)?;
     let bench = Bench {
         library: PtxLibrary::open(args.ptx_dir.as_deref())?,

@@ -7,6 +7,7 @@ use std::{path::PathBuf, time::Instant};
 use anyhow::Context;
 use clap::Parser;
 use warpfold_lab::{
+    cli,
     device::{Device, DeviceChoice},
     ptx::PtxLibrary,
 };
@@ -27,6 +28,7 @@ struct Args {
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let start = Instant::now();
+    cli::choose_driver();
     let device = Device::open(args.device)?;
     println!("{:>8.1} ms  to open {}", start.elapsed().as_secs_f64() * 1e3, device.info().name);
 

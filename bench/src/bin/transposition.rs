@@ -16,6 +16,7 @@ use bench::{Times, gb_per_s};
 use clap::Parser;
 use serde_json::{Value as Json, json};
 use warpfold_lab::{
+    cli,
     device::{Arg, Buffer, Device, DeviceChoice, DeviceError, DeviceKind, Dim3, Kernel, Module},
     ptx::PtxLibrary,
     transpose::{ElementType, Matrix, Moves, Plan, Problem, Variant, plan},
@@ -110,6 +111,7 @@ fn main() -> anyhow::Result<()> {
     if args.variant.is_empty() {
         args.variant = Variant::all().collect();
     }
+    cli::choose_driver();
     let device = Device::open(args.device)?;
     let bench = Bench {
         library: PtxLibrary::open(args.ptx_dir.as_deref())?,

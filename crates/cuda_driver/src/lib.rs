@@ -1,40 +1,51 @@
 //! The CUDA driver, found at run time, so that one binary runs with and without a GPU.
 //!
-//! `cust` is linked against `libcuda`, which exists only where NVIDIA's driver is installed. This crate defines the
-//! functions that `cust` needs itself: trampolines through a table, which [`status`] fills from `libcuda.so.1`. Until
-//! then, and where there is no driver, each of them returns `CUDA_ERROR_NO_DEVICE`. For the linker's `-lcuda`, the
-//! folder `link` holds an empty archive of that name; `.cargo/config.toml` points `CUDA_LIBRARY_PATH` there.
-//!
-//! A program that uses `cust` calls [`status`] first:
+//! [`load`] opens the system's library, `libcuda.so.1` or `nvcuda.dll`, and gives its functions as
+//! the methods of a [`Driver`], each by its name and with its signature in cuda.h. Nothing is
+//! linked, nothing needs a CUDA toolkit, and this crate defines no C symbol, so that other users of
+//! the driver in the same process are left alone. It reads no environment variable.
 //!
 //! ```
-//! match cuda_driver::status() {
-//!     Ok(driver) => println!("CUDA {} from {}: {} device(s)", driver.version, driver.library, driver.devices),
+//! match cuda_driver::load() {
+//!     Ok(driver) => println!("CUDA {} with {} device(s)", driver.version, driver.devices),
 //!     Err(why) => println!("no CUDA: {why}"),
 //! }
 //! ```
 //!
-//! x86-64 Linux is tested. AArch64 Linux has its trampolines, never run. On every other host there is no table, `cust`
-//! must not be linked, and [`status`] is [`DriverError::UnsupportedHost`].
+//! Results are [numbers](CUresult) and never a Rust enum, because a driver may return codes that no
+//! version of this crate knows; [`error_text`] asks the driver what it calls them.
+//!
+//! x86-64 Linux is tested on GPUs. On AArch64 Linux and Windows this crate has been compiled and
+//! never been run with a driver. For other hosts NVIDIA has no driver: there [`load`] is
+//! [`DriverError::UnsupportedHost`].
 
-use std::fmt;
+#![allow(non_camel_case_types, non_snake_case, reason = "functions, types and fields have their names in cuda.h")]
 
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod load;
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod table;
+use std::{
+    ffi::{CStr, OsStr, OsString, c_char},
+    fmt,
+    sync::OnceLock,
+};
 
-/// The environment variable that names another file than [`LIBRARY`] to be loaded as the driver.
-pub const LIBRARY_VARIABLE: &str = "WARPFOLD_LIBCUDA";
+mod functions;
+mod open;
+mod types;
+
+pub use functions::Driver;
+pub use types::*;
 
 /// The driver's library, as the system's loader knows it.
-pub const LIBRARY: &str = "libcuda.so.1";
+pub const LIBRARY: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
 
-/// The oldest driver that is taken: the first with `cuFuncGetParamInfo`, by which the arguments of a launch are
-/// checked. Such drivers exist for every GPU from compute capability 5.0 on.
+/// The oldest driver that is taken: the first with `cuFuncGetParamInfo`, by which the arguments of
+/// a launch are checked. Such drivers exist for every GPU from compute capability 5.0 on.
 pub const OLDEST: Version = Version(12_040);
 
 /// A version of CUDA, as `cuDriverGetVersion` encodes it: 1000 × major + 10 × minor.
+///
+/// ```
+/// assert_eq!(cuda_driver::Version(12_040).to_string(), "12.4");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(pub u32);
 
@@ -44,23 +55,12 @@ impl fmt::Display for Version {
     }
 }
 
-/// A driver that is loaded, initialised, and has a device.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Driver {
-    /// The file, as it was asked for.
-    pub library: String,
-    /// The newest CUDA that it supports.
-    pub version: Version,
-    /// Number of devices, at least 1.
-    pub devices: u32,
-}
-
 /// Why there is no usable CUDA driver.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriverError {
-    /// Neither x86-64 nor AArch64 Linux.
-    #[error("this build has no CUDA: it exists for Linux on x86-64 and AArch64")]
+    /// Neither Linux nor Windows, or not of 64 bits.
+    #[error("this build has no CUDA: NVIDIA's driver exists for 64-bit Linux and Windows")]
     UnsupportedHost,
     /// The library could not be opened.
     #[error("the driver's library {library} cannot be opened ({reason})")]
@@ -104,6 +104,14 @@ pub enum DriverError {
         /// The driver's name and text for it.
         text: ErrorText,
     },
+    /// [`load_from`] came after the process had tried another library.
+    #[error("the driver {library} cannot be loaded: this process has tried {first} before, and keeps to it")]
+    AnotherWasFirst {
+        /// Name or path of the library that was asked for.
+        library: String,
+        /// Name or path of the library that was tried first.
+        first: String,
+    },
 }
 
 /// How the driver calls and explains one of its error codes.
@@ -115,62 +123,148 @@ pub struct ErrorText {
     pub text: String,
 }
 
+impl ErrorText {
+    /// For a code that nobody explains.
+    fn unknown(code: u32) -> Self {
+        Self { name: format!("error {code}"), text: "the driver has no text for it".to_owned() }
+    }
+}
+
 impl fmt::Display for ErrorText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.name, self.text)
     }
 }
 
-/// Loads the driver on the first call, and says what became of it on every call.
-///
-/// The library is [`LIBRARY`], or the file that the environment variable [`LIBRARY_VARIABLE`] names. It stays loaded
-/// until the process ends.
+/// The first attempt to load a driver. There is no second.
+#[derive(Debug)]
+struct Attempt {
+    library: OsString,
+    outcome: Result<Driver, DriverError>,
+}
+
+static FIRST: OnceLock<Attempt> = OnceLock::new();
+
+/// The attempt with this library, unless there was one before.
+fn first_attempt(library: &OsStr) -> &'static Attempt {
+    FIRST.get_or_init(|| {
+        let supported = cfg!(all(target_pointer_width = "64", any(target_os = "linux", windows)));
+        let outcome = if supported { open::open(library) } else { Err(DriverError::UnsupportedHost) };
+        Attempt { library: library.to_owned(), outcome }
+    })
+}
+
+impl Attempt {
+    #[inline]
+    fn outcome(&'static self) -> Result<&'static Driver, DriverError> {
+        match &self.outcome {
+            Ok(driver) => Ok(driver),
+            Err(error) => Err(error.clone()),
+        }
+    }
+}
+
+/// The driver of this process. The first call opens the system's library ([`LIBRARY`]) unless
+/// [`load_from`] has opened another one; every later call says the same as the first. The library
+/// stays loaded until the process ends.
 ///
 /// # Errors
 ///
-/// Why there is no usable driver; the same on every call.
-pub fn status() -> Result<Driver, DriverError> {
-    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-    {
-        load::status()
-    }
-    #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-    {
-        Err(DriverError::UnsupportedHost)
-    }
-}
-
-/// Whether the driver that [`status`] has loaded has a function that not every driver has. `false` before it is loaded,
-/// where there is none, and for a name that the table does not know.
+/// Why there is no usable driver or device; the same on every call.
+///
+/// # Examples
 ///
 /// ```
-/// assert!(!cuda_driver::has("cuMakeCoffee"));
+/// let first = cuda_driver::load().map(|driver| driver.devices);
+/// assert_eq!(cuda_driver::load().map(|driver| driver.devices), first);
 /// ```
-pub fn has(function: &str) -> bool {
-    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-    {
-        table::has(function)
-    }
-    #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-    {
-        let _ = function;
-        false
-    }
+pub fn load() -> Result<&'static Driver, DriverError> {
+    first_attempt(LIBRARY.as_ref()).outcome()
 }
 
-/// The driver's name and text for an error code.
+/// As [`load`], with another file than the system's library: for tools that let their users choose
+/// one.
+///
+/// The first attempt of a process, successful or not, is its only one. So a tool calls this before
+/// anything else asks for the driver, and may ignore an error, which every later [`load`] repeats.
+///
+/// # Errors
+///
+/// Those of [`load`], and [`DriverError::AnotherWasFirst`] if the process has tried a library of
+/// another name or path.
+///
+/// # Examples
+///
+/// ```
+/// let why = cuda_driver::load_from("no/such/driver.so").unwrap_err();
+/// assert_eq!(cuda_driver::load().unwrap_err(), why);
+/// ```
+pub fn load_from(library: impl AsRef<OsStr>) -> Result<&'static Driver, DriverError> {
+    let library = library.as_ref();
+    let attempt = first_attempt(library);
+    if attempt.library != library && !matches!(attempt.outcome, Err(DriverError::UnsupportedHost)) {
+        return Err(DriverError::AnotherWasFirst {
+            library: library.to_string_lossy().into_owned(),
+            first: attempt.library.to_string_lossy().into_owned(),
+        });
+    }
+    attempt.outcome()
+}
+
+/// The driver, if [`load`] or [`load_from`] has been called with success. It loads nothing, and
+/// costs less than they do.
+///
+/// ```
+/// if let Some(driver) = cuda_driver::loaded() {
+///     println!("CUDA {}", driver.version);
+/// }
+/// ```
+#[inline]
+pub fn loaded() -> Option<&'static Driver> {
+    FIRST.get()?.outcome.as_ref().ok()
+}
+
+/// Why [`load`] or [`load_from`] has failed; `None` if neither was called, or with success. It
+/// loads nothing.
+///
+/// ```
+/// if let Some(why) = cuda_driver::failure() {
+///     println!("no CUDA: {why}");
+/// }
+/// ```
+pub fn failure() -> Option<&'static DriverError> {
+    FIRST.get()?.outcome.as_ref().err()
+}
+
+/// The [`loaded`] driver's name and text for an error code. It loads nothing.
 ///
 /// ```
 /// let unknown = cuda_driver::error_text(123_456);
-/// assert!(!unknown.name.is_empty() && !unknown.text.is_empty());
+/// assert_eq!(unknown.to_string(), "error 123456 (the driver has no text for it)");
 /// ```
-pub fn error_text(code: u32) -> ErrorText {
-    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-    {
-        load::error_text(code)
-    }
-    #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-    {
-        ErrorText { name: format!("error {code}"), text: DriverError::UnsupportedHost.to_string() }
+pub fn error_text(code: CUresult) -> ErrorText {
+    loaded().map_or_else(|| ErrorText::unknown(code), |driver| error_text_of(driver, code))
+}
+
+fn error_text_of(driver: &Driver, code: CUresult) -> ErrorText {
+    let ask = |get: &dyn Fn(*mut *const c_char) -> CUresult| {
+        let mut text = std::ptr::null();
+        let known = get(&raw mut text) == CUDA_SUCCESS && !text.is_null();
+        // SAFETY: the driver has written a pointer to a static text that ends with a NUL.
+        known.then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+    };
+    let ErrorText { name, text } = ErrorText::unknown(code);
+    ErrorText {
+        // SAFETY: both functions write one pointer, null for a code that they do not know.
+        name: ask(&|text| unsafe { driver.cuGetErrorName(code, text) }).unwrap_or(name),
+        // SAFETY: as above.
+        text: ask(&|text| unsafe { driver.cuGetErrorString(code, text) }).unwrap_or(text),
     }
 }
+
+#[cfg(test)]
+#[path = "../tests/fake_cuda/mod.rs"]
+mod fake_cuda;
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! What warpfold's command-line tools share: numbers as arguments, the device, progress, Ctrl-C, results in a format,
 //! completions and manual pages, errors with their exit status.
 
+mod driver;
 mod findings;
 mod generate;
 mod interrupt;
@@ -17,6 +18,7 @@ use anyhow::{Context, Error};
 
 use crate::device::{Device, DeviceChoice};
 
+pub use driver::{DRIVER_VARIABLE, choose_driver};
 pub use findings::Findings;
 pub use generate::GenerateArgs;
 pub use interrupt::{INTERRUPTED, catch_interrupts, interrupted};
@@ -68,12 +70,14 @@ pub fn note(text: impl Display) {
     let _ = writeln!(io::stderr(), "note: {text}");
 }
 
-/// Opens a device that Ctrl-C interrupts, and says why if it is the simulator where a GPU might have been.
+/// Opens a device that Ctrl-C interrupts, and says why if it is the simulator where a GPU might have been. The driver's library
+/// is [the one that the environment names](choose_driver).
 ///
 /// # Errors
 ///
 /// [`Failure::Failed`] if there is no such device.
 pub fn open_device(choice: DeviceChoice) -> Result<Device, Failure> {
+    choose_driver();
     let device = interruptible(Device::open(choice).map_err(failed)?)?;
     if let Some(reason) = device.fallback_note() {
         note(reason);

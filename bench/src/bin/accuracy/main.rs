@@ -16,6 +16,7 @@ use clap::Parser;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use warpfold_lab::{
+    cli,
     device::{Buffer, Device, DeviceChoice, Stream},
     output::{Cell, Column, Document, Format, Table},
 };
@@ -86,6 +87,7 @@ struct Row {
 
 fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let n = args.n as usize;
+    cli::choose_driver();
     let device = Device::open(args.device)?;
     let stream = device.stream()?;
     let peers = args.peers.as_deref().map(PeerLibrary::open).transpose()?;

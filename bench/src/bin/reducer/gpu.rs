@@ -3,13 +3,12 @@
 use std::ffi::c_void;
 
 use anyhow::{Context, ensure};
-use cust::{
-    module::Module,
-    sys::{CUfunction, CUstream, cuLaunchKernel},
-};
+use cuda_driver::{CUfunction, CUstream, Driver};
+use cust::module::Module;
 
 /// A kernel with arguments of up to 64 bits, ready to be launched again and again.
 pub(crate) struct BareLaunch {
+    driver: &'static Driver,
     // Keeps the function loaded.
     _module: Module,
     function: CUfunction,
@@ -27,9 +26,10 @@ impl BareLaunch {
         args: Vec<u64>,
         stream: *mut c_void,
     ) -> anyhow::Result<Self> {
+        let driver = cuda_driver::load()?;
         let module = Module::from_ptx(ptx, &[]).with_context(|| format!("{kernel} cannot be loaded"))?;
         let function = module.get_function(kernel).with_context(|| format!("there is no kernel {kernel}"))?.to_raw();
-        Ok(Self { _module: module, function, block, args, stream: stream.cast() })
+        Ok(Self { driver, _module: module, function, block, args, stream: stream.cast() })
     }
 
     /// Launches it.
@@ -44,8 +44,10 @@ impl BareLaunch {
         }
         let (pointers, none) = (pointers.as_mut_ptr(), std::ptr::null_mut());
         // SAFETY: a pointer for each argument, which the driver reads before it returns; the rest is the caller's word.
-        let code = unsafe { cuLaunchKernel(self.function, 1, 1, 1, self.block, 1, 1, 0, self.stream, pointers, none) };
-        ensure!(code as u32 == 0, "a bare launch failed: {}", cuda_driver::error_text(code as u32));
+        let code = unsafe {
+            self.driver.cuLaunchKernel(self.function, 1, 1, 1, self.block, 1, 1, 0, self.stream, pointers, none)
+        };
+        ensure!(code == 0, "a bare launch failed: {}", cuda_driver::error_text(code));
         Ok(())
     }
 }

@@ -17,6 +17,7 @@ use bench::peers::PeerLibrary;
 use clap::Parser;
 use half::{bf16, f16};
 use warpfold_lab::{
+    cli,
     device::{Device, DeviceChoice, DeviceKind, Module},
     output::Format,
     ptx::PtxLibrary,
@@ -32,7 +33,6 @@ use targets::Gpu;
 mod cases;
 mod contender;
 mod data;
-#[cfg_attr(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))), path = "no_gpu.rs")]
 mod gpu;
 mod measure;
 mod ours;
@@ -110,6 +110,7 @@ fn run(args: &Args, cases: &[Case]) -> anyhow::Result<()> {
     if args.list {
         return Ok(cases.iter().try_for_each(|case| writeln!(out, "{case}"))?);
     }
+    cli::choose_driver();
     let device = Device::open(args.device)?;
     let library = PtxLibrary::open(None)?;
     let bench = Bench {
@@ -159,7 +160,7 @@ struct Bench {
 
 impl Bench {
     fn environment(&self, args: &Args) -> anyhow::Result<Vec<(String, String)>> {
-        let driver = match cuda_driver::status() {
+        let driver = match cuda_driver::load() {
             Ok(driver) if self.device.info().kind == DeviceKind::Cuda => format!("CUDA {}", driver.version),
             _ => "none".to_owned(),
         };

@@ -20,7 +20,7 @@ pub(crate) struct Gpu {
 
 impl Gpu {
     pub(crate) fn open() -> anyhow::Result<Gpu> {
-        cuda_driver::status()?;
+        cuda_driver::load()?;
         let context = Context::new(Device::get_device(0)?)?;
         CurrentContext::set_current(&context)?;
         Ok(Gpu { stream: Stream::new(StreamFlags::DEFAULT, None)?, _context: context })
@@ -57,6 +57,6 @@ impl Gpu {
         let launched =
             unsafe { self.stream.launch(&function, shape(case.grid), shape(case.block), case.shared, &pointers) };
         let end = launched.and_then(|()| self.stream.synchronize());
-        Ok(end.map_err(|error: CudaError| cuda_driver::error_text(error as u32).to_string()))
+        Ok(end.map_err(|error: CudaError| cuda_driver::error_text(error.as_raw()).to_string()))
     }
 }

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use bench::plan::Plan;
 use clap::Parser;
+use warpfold_lab::cli;
 
-#[cfg_attr(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))), path = "no_gpu.rs")]
 mod gpu;
 
 /// Launches each case of a plan once on the GPU
@@ -42,6 +42,7 @@ fn main() -> anyhow::Result<()> {
         }
         return Ok(());
     }
+    cli::choose_driver();
     let gpu = gpu::Gpu::open()?;
     let mut lost = false;
     for case in &plan.cases {

@@ -85,6 +85,7 @@ impl Sizes {
 }
 
 fn run(args: &Args) -> Result<(), Failure> {
+    cli::choose_driver();
     if let Some(folder) = warpfold_lab::ptx::folder(None) {
         // SAFETY: whoever names a folder of kernels to be soaked wants to see what becomes of them.
         unsafe { warpfold::testing::use_kernels_of(&folder) };

@@ -1,7 +1,17 @@
 /* A library with the driver's function names and none of its function, for tests.
-   VERSION, INIT and DEVICES are what it answers; OMIT leaves one function out. */
+   VERSION, INIT and DEVICES are what it answers. FUNCTIONS stands for those that only write down how they were called. */
 #include <stddef.h>
 #include <stdint.h>
+
+/* The last call: its name, and its arguments as 64-bit words. */
+const char *fake_name;
+uint64_t fake_arguments[16];
+
+static unsigned fake_called(const char *name, unsigned count, const uint64_t *arguments) {
+    fake_name = name;
+    for (unsigned i = 0; i < count; i++) fake_arguments[i] = arguments[i];
+    return 5000 + count;
+}
 
 unsigned cuDriverGetVersion(int *version) { *version = VERSION; return 0; }
 unsigned cuInit(unsigned flags) { return flags ? 1 : INIT; }
@@ -16,15 +26,4 @@ unsigned cuGetErrorString(unsigned code, const char **text) {
     return *text ? 0 : 1;
 }
 
-/* The only one with many arguments: it accepts 1, 2, ... 11, of which the last five travel on the stack. */
-unsigned cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                        unsigned shared, void *stream, void **params, void **extra) {
-    return (uintptr_t)function == 1 && gx == 2 && gy == 3 && gz == 4 && bx == 5 && by == 6 && bz == 7 && shared == 8 &&
-           (uintptr_t)stream == 9 && (uintptr_t)params == 10 && (uintptr_t)extra == 11 ? 0 : 1;
-}
-
-#define PRESENT(name) unsigned name(void) { return 801; }
-PRESENTS
-#ifndef OMIT
-PRESENT(cuModuleUnload)
-#endif
+FUNCTIONS

@@ -26,7 +26,7 @@ impl Arity for Pair {}
 /// |---|---|
 /// | [`&Buffer<T>`](Buffer), [`View<T>`](View) | in the device's memory, from any element on |
 /// | [`RawSlice<T>`](RawSlice) | at an address of the device (which is `unsafe` to make) |
-/// | `&cust::memory::DeviceBuffer<T>`, `&cust::memory::DeviceSlice<T>` | in the memory of the same GPU, on Linux |
+/// | `&cust::memory::DeviceBuffer<T>`, `&cust::memory::DeviceSlice<T>` | in the memory of the same GPU |
 /// | `&[T]`, `&[T; N]`, `&Vec<T>`, [`&PinnedBuffer<T>`](PinnedBuffer) | on the host: copied to the device |
 /// | `(a, b)` of any of these | a pair of the same length |
 ///

@@ -343,7 +343,7 @@ fn auto_takes_a_device_and_says_why_it_is_the_simulator() {
         DeviceKind::Cuda => assert_eq!(device.fallback_note(), None),
         DeviceKind::Simulator => {
             let note = device.fallback_note().unwrap();
-            let why = cuda_driver::status().unwrap_err().to_string();
+            let why = cuda_driver::load().unwrap_err().to_string();
             assert_eq!(note, format!("using the simulator, because {why}"));
             assert!(!note.contains('\n'));
             let refused = Device::cuda(0).unwrap_err();

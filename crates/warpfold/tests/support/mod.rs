@@ -20,7 +20,13 @@ pub(crate) const DEVICE_VARIABLE: &str = "WARPFOLD_DEVICE";
 
 /// The devices to test on: the simulator, and the GPU if there is one; or what `WARPFOLD_DEVICE`
 /// names (`both` is the two of them), which must then be there.
+///
+/// The driver is the file that `WARPFOLD_LIBCUDA` names, or else the system's.
 pub(crate) fn devices() -> Vec<Device> {
+    if let Some(library) = env::var_os("WARPFOLD_LIBCUDA").filter(|library| !library.is_empty()) {
+        // What is wrong with the file is said when a GPU is opened, because a process keeps its first attempt.
+        let _ = cuda_driver::load_from(library);
+    }
     let gpu = || Device::cuda(0).unwrap_or_else(|error| panic!("{DEVICE_VARIABLE} demands a GPU: {error}"));
     match env::var(DEVICE_VARIABLE).as_deref() {
         Ok("cuda") => vec![gpu()],

@@ -1,116 +1,8 @@
-//! The driver's functions that are called directly, and what their results mean.
-
-use std::ffi::{c_int, c_uint, c_void};
+//! What the results of the driver's functions mean.
 
 use cust::error::CudaError;
 
 use super::super::{DeviceError, ErrorText};
-
-/// `CUlaunchConfig`.
-#[repr(C)]
-pub(super) struct LaunchConfig {
-    pub(super) grid: [c_uint; 3],
-    pub(super) block: [c_uint; 3],
-    pub(super) shared_bytes: c_uint,
-    pub(super) stream: *mut c_void,
-    pub(super) attributes: *const LaunchAttribute,
-    pub(super) attribute_count: c_uint,
-}
-
-/// `CUlaunchAttribute`, of which the values that are used here are words.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(super) struct LaunchAttribute {
-    id: c_uint,
-    pad: c_uint,
-    value: [c_uint; 16],
-}
-
-// cuda.h: the value is a union of 64 bytes, 8 bytes from the beginning.
-const _: () = assert!(size_of::<LaunchAttribute>() == 72 && size_of::<LaunchConfig>() == 56);
-
-impl LaunchAttribute {
-    pub(super) const IGNORE: c_uint = 0;
-    pub(super) const COOPERATIVE: c_uint = 2;
-    pub(super) const CLUSTER_DIMENSION: c_uint = 4;
-    pub(super) const PROGRAMMATIC_STREAM_SERIALIZATION: c_uint = 6;
-
-    pub(super) const fn new(id: c_uint, [x, y, z]: [c_uint; 3]) -> Self {
-        Self { id, pad: 0, value: [x, y, z, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0] }
-    }
-}
-
-// As in cuda.h. Not as in `cust::sys`, whose results are an enum: a code that it does not know must not become one.
-unsafe extern "C" {
-    pub(super) fn cuCtxGetCurrent(context: *mut *mut c_void) -> c_uint;
-    pub(super) fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_uint, device: c_int) -> c_uint;
-    pub(super) fn cuPointerGetAttribute(value: *mut c_void, attribute: c_uint, address: u64) -> c_uint;
-
-    pub(super) fn cuModuleLoadDataEx(
-        module: *mut *mut c_void,
-        image: *const c_void,
-        option_count: c_uint,
-        options: *const c_uint,
-        values: *const *mut c_void,
-    ) -> c_uint;
-    pub(super) fn cuModuleUnload(module: *mut c_void) -> c_uint;
-    pub(super) fn cuFuncGetParamInfo(
-        function: *mut c_void,
-        index: usize,
-        offset: *mut usize,
-        size: *mut usize,
-    ) -> c_uint;
-    pub(super) fn cuFuncSetAttribute(function: *mut c_void, attribute: c_uint, value: c_int) -> c_uint;
-    pub(super) fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
-        blocks: *mut c_int,
-        function: *mut c_void,
-        threads: c_int,
-        shared_bytes: usize,
-    ) -> c_uint;
-
-    pub(super) fn cuLaunchKernel(
-        function: *mut c_void,
-        grid_x: c_uint,
-        grid_y: c_uint,
-        grid_z: c_uint,
-        block_x: c_uint,
-        block_y: c_uint,
-        block_z: c_uint,
-        shared_bytes: c_uint,
-        stream: *mut c_void,
-        parameters: *const *mut c_void,
-        extra: *const *mut c_void,
-    ) -> c_uint;
-    pub(super) fn cuLaunchKernelEx(
-        config: *const LaunchConfig,
-        function: *mut c_void,
-        parameters: *const *mut c_void,
-        extra: *const *mut c_void,
-    ) -> c_uint;
-
-    pub(super) fn cuStreamCreateWithPriority(stream: *mut *mut c_void, flags: c_uint, priority: c_int) -> c_uint;
-    pub(super) fn cuStreamDestroy_v2(stream: *mut c_void) -> c_uint;
-    pub(super) fn cuStreamSynchronize(stream: *mut c_void) -> c_uint;
-    pub(super) fn cuStreamGetCtx(stream: *mut c_void, context: *mut *mut c_void) -> c_uint;
-    pub(super) fn cuStreamWaitEvent(stream: *mut c_void, event: *mut c_void, flags: c_uint) -> c_uint;
-    pub(super) fn cuMemcpyHtoDAsync_v2(to: u64, from: *const c_void, bytes: usize, stream: *mut c_void) -> c_uint;
-    pub(super) fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: u64, bytes: usize, stream: *mut c_void) -> c_uint;
-    pub(super) fn cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: *mut c_void) -> c_uint;
-    pub(super) fn cuMemsetD8Async(address: u64, byte: u8, bytes: usize, stream: *mut c_void) -> c_uint;
-
-    pub(super) fn cuEventCreate(event: *mut *mut c_void, flags: c_uint) -> c_uint;
-    pub(super) fn cuEventDestroy_v2(event: *mut c_void) -> c_uint;
-    pub(super) fn cuEventRecord(event: *mut c_void, stream: *mut c_void) -> c_uint;
-    pub(super) fn cuEventSynchronize(event: *mut c_void) -> c_uint;
-    pub(super) fn cuEventElapsedTime(milliseconds: *mut f32, start: *mut c_void, end: *mut c_void) -> c_uint;
-
-    pub(super) fn cuStreamBeginCapture_v2(stream: *mut c_void, mode: c_uint) -> c_uint;
-    pub(super) fn cuStreamEndCapture(stream: *mut c_void, graph: *mut *mut c_void) -> c_uint;
-    pub(super) fn cuGraphInstantiateWithFlags(exec: *mut *mut c_void, graph: *mut c_void, flags: u64) -> c_uint;
-    pub(super) fn cuGraphLaunch(exec: *mut c_void, stream: *mut c_void) -> c_uint;
-    pub(super) fn cuGraphExecDestroy(exec: *mut c_void) -> c_uint;
-    pub(super) fn cuGraphDestroy(graph: *mut c_void) -> c_uint;
-}
 
 /// The driver's name and text for an error code.
 pub(super) fn error_text(code: u32) -> ErrorText {
@@ -162,7 +54,7 @@ pub(super) fn check_with(code: u32, action: impl FnOnce() -> String) -> Result<(
 
 /// Turns the error of `cust` into ours.
 pub(super) fn failed(action: impl Into<String>) -> impl FnOnce(CudaError) -> DeviceError {
-    move |cause| error(action.into(), cause as u32)
+    move |cause| error(action.into(), cause.as_raw())
 }
 
 #[cfg(test)]

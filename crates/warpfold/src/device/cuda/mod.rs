@@ -1,12 +1,12 @@
-//! The CUDA backend: the first GPU. `cust` finds it, allocates, copies and loads modules; streams, events, graphs and launches
-//! go to the driver directly, as `cust` lacks some of it and knows only the error codes of CUDA 11.
+//! The CUDA backend. `cust` finds the GPU, allocates, copies and loads modules; streams, events, graphs and
+//! launches go to the driver's table directly, because `cust` lacks some of it.
 //!
 //! The primary context is made current before each call, so that any thread may use a device. Streams are ordered with the
 //! legacy default stream, on which the plain copies run.
 
 use std::{
     cell::Cell,
-    ffi::{c_int, c_uint, c_void},
+    ffi::{c_int, c_void},
     ptr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -14,7 +14,10 @@ use std::{
     },
 };
 
-use cuda_driver::DriverError;
+use cuda_driver::{
+    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, CU_POINTER_ATTRIBUTE_CONTEXT,
+    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CUcontext, Driver, DriverError,
+};
 use cust::{
     context::{Context, CurrentContext},
     device::{self, DeviceAttribute},
@@ -40,18 +43,24 @@ mod module;
 mod stream;
 
 pub(super) fn open(ordinal: u32) -> Result<Arc<dyn Backend>, DeviceError> {
-    let devices = count()?;
+    let driver = load()?;
+    let devices = driver.devices;
     if ordinal >= devices {
         let reason = format!("there is no device {ordinal}: the driver counts {devices}, from 0");
         return Err(DeviceError::NoCuda { reason });
     }
-    let gpu = Gpu::new(ordinal).map_err(failed(format!("set up CUDA device {ordinal}")))?;
+    let gpu = Gpu::new(driver, ordinal).map_err(failed(format!("set up CUDA device {ordinal}")))?;
     Ok(Arc::new(gpu))
 }
 
 /// The number of devices, at least 1.
 pub(super) fn count() -> Result<u32, DeviceError> {
-    cuda_driver::status().map(|driver| driver.devices).map_err(|error| {
+    load().map(|driver| driver.devices)
+}
+
+/// The driver's table of functions.
+fn load() -> Result<&'static Driver, DeviceError> {
+    cuda_driver::load().map_err(|error| {
         let reason = error.to_string();
         match error {
             DriverError::UnsupportedHost | DriverError::LibraryNotFound { .. } | DriverError::NoDevice { .. } => {
@@ -65,8 +74,8 @@ pub(super) fn count() -> Result<u32, DeviceError> {
 #[derive(Debug)]
 struct Gpu {
     info: DeviceInfo,
-    /// Whether the driver has `cuLaunchKernelEx`.
-    launches_ex: bool,
+    /// Its functions, at hand without a look at what the process has loaded.
+    driver: &'static Driver,
     /// Never the same for two contexts of a process, which may well have the same address one after the other.
     generation: u64,
     /// At most as many as were used at a time.
@@ -79,22 +88,22 @@ impl Drop for Gpu {
         if self.make_current().is_ok() {
             for SpareEvent(event) in self.events().drain(..) {
                 // SAFETY: made by `GpuEvent`, and used by nobody any more.
-                let _ = unsafe { driver::cuEventDestroy_v2(event) };
+                let _ = unsafe { self.driver.cuEventDestroy_v2(event) };
             }
         }
     }
 }
 
 impl Gpu {
-    fn new(ordinal: u32) -> Result<Self, CudaError> {
+    fn new(driver: &'static Driver, ordinal: u32) -> Result<Self, CudaError> {
         static GENERATIONS: AtomicU64 = AtomicU64::new(1);
 
         let device = device::Device::get_device(ordinal)?;
         let context = Context::new(device)?;
         CurrentContext::set_current(&context)?;
         Ok(Self {
-            info: info(ordinal, device)?,
-            launches_ex: cuda_driver::has("cuLaunchKernelEx"),
+            info: info(driver, ordinal, device)?,
+            driver,
             generation: GENERATIONS.fetch_add(1, Relaxed),
             events: Mutex::default(),
             context,
@@ -110,8 +119,8 @@ impl Gpu {
         if LAST.get() == self.generation {
             let mut current = ptr::null_mut();
             // SAFETY: the pointer is to a live variable.
-            let code = unsafe { driver::cuCtxGetCurrent(&raw mut current) };
-            if code == 0 && current == self.context.as_raw().cast() {
+            let code = unsafe { self.driver.cuCtxGetCurrent(&raw mut current) };
+            if code == 0 && current == self.context.as_raw() {
                 return Ok(());
             }
         }
@@ -126,7 +135,7 @@ impl Gpu {
 
     /// Whether launches may [overlap](super::LaunchShape::overlap).
     fn overlaps(&self) -> bool {
-        self.launches_ex && self.info.compute_capability >= (9, 0)
+        self.driver.cuLaunchKernelEx.is_some() && self.info.compute_capability >= (9, 0)
     }
 
     /// `len` bytes from `address` on.
@@ -134,13 +143,13 @@ impl Gpu {
     /// # Safety
     ///
     /// They are one allocation, or part of one, and stay so as long as the slice is used.
-    unsafe fn slice(address: u64, len: usize) -> DeviceSlice<u8> {
+    unsafe fn slice<'a>(address: u64, len: usize) -> &'a mut DeviceSlice<u8> {
         // SAFETY: the caller's promise; bytes have no alignment.
         unsafe { DeviceSlice::from_raw_parts_mut(DevicePointer::from_raw(address), len) }
     }
 }
 
-fn info(ordinal: u32, device: device::Device) -> Result<DeviceInfo, CudaError> {
+fn info(driver: &Driver, ordinal: u32, device: device::Device) -> Result<DeviceInfo, CudaError> {
     let attribute = |attribute| device.get_attribute(attribute).map(i32::unsigned_abs);
     let clock_khz = attribute(DeviceAttribute::MemoryClockRate).unwrap_or(0);
     let bus_bits = attribute(DeviceAttribute::GlobalMemoryBusWidth).unwrap_or(0);
@@ -156,7 +165,7 @@ fn info(ordinal: u32, device: device::Device) -> Result<DeviceInfo, CudaError> {
         multiprocessors: attribute(DeviceAttribute::MultiprocessorCount)?,
         max_threads_per_block: attribute(DeviceAttribute::MaxThreadsPerBlock)?,
         shared_bytes_per_block: attribute(DeviceAttribute::MaxSharedMemoryPerBlock)?,
-        most_shared_bytes_per_block: most_shared_bytes(device)
+        most_shared_bytes_per_block: most_shared_bytes(driver, device)
             .unwrap_or(0)
             .max(attribute(DeviceAttribute::MaxSharedMemoryPerBlock)?),
         l2_bytes: attribute(DeviceAttribute::L2CacheSize).ok().filter(|&bytes| bytes > 0).map(u64::from),
@@ -165,13 +174,16 @@ fn info(ordinal: u32, device: device::Device) -> Result<DeviceInfo, CudaError> {
 }
 
 /// Shared memory that a block may ask for: an attribute that `cust` does not name.
-fn most_shared_bytes(device: device::Device) -> Option<u32> {
-    /// `CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN`.
-    const MOST_SHARED_BYTES: c_uint = 97;
-
+fn most_shared_bytes(driver: &Driver, device: device::Device) -> Option<u32> {
     let mut bytes = 0;
     // SAFETY: the pointer is to a live variable.
-    let code = unsafe { driver::cuDeviceGetAttribute(&raw mut bytes, MOST_SHARED_BYTES, device.as_raw()) };
+    let code = unsafe {
+        driver.cuDeviceGetAttribute(
+            &raw mut bytes,
+            CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+            device.as_raw(),
+        )
+    };
     (code == 0).then_some(bytes.unsigned_abs())
 }
 
@@ -212,7 +224,7 @@ impl Backend for Gpu {
     fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
         self.make_current()?;
         // SAFETY: `Backend`'s contract: the range lies within one live allocation.
-        let mut slice = unsafe { Self::slice(address, bytes.len()) };
+        let slice = unsafe { Self::slice(address, bytes.len()) };
         slice.copy_from(bytes).map_err(failed("copy to the device"))
     }
 
@@ -226,14 +238,14 @@ impl Backend for Gpu {
     fn copy(&self, from: u64, to: u64, bytes: u64) -> Result<(), DeviceError> {
         self.make_current()?;
         // SAFETY: `Backend`'s contract: both ranges lie within live allocations.
-        let (source, mut target) = unsafe { (Self::slice(from, bytes as usize), Self::slice(to, bytes as usize)) };
-        target.copy_from(&source).map_err(failed("copy on the device"))
+        let (source, target) = unsafe { (Self::slice(from, bytes as usize), Self::slice(to, bytes as usize)) };
+        target.copy_from(&*source).map_err(failed("copy on the device"))
     }
 
     fn fill(&self, address: u64, bytes: u64, byte: u8) -> Result<(), DeviceError> {
         self.make_current()?;
         // SAFETY: `Backend`'s contract: the range lies within one live allocation.
-        let mut slice = unsafe { Self::slice(address, bytes as usize) };
+        let slice = unsafe { Self::slice(address, bytes as usize) };
         slice.set_8(byte).map_err(failed("fill memory of the device"))
     }
 
@@ -278,27 +290,27 @@ impl Backend for Gpu {
 
     unsafe fn adopt_stream(self: Arc<Self>, stream: *mut c_void) -> Result<Box<dyn BackendStream>, DeviceError> {
         // SAFETY: the caller's promise.
-        Ok(Box::new(unsafe { GpuStream::adopt(self, stream)? }))
+        Ok(Box::new(unsafe { GpuStream::adopt(self, stream.cast())? }))
     }
 
     fn holds(&self, address: u64) -> bool {
-        /// `CU_POINTER_ATTRIBUTE_CONTEXT` and `CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL`.
-        const CONTEXT: c_uint = 1;
-        const DEVICE_ORDINAL: c_uint = 9;
-
         if self.make_current().is_err() {
             return false;
         }
-        let (mut context, mut device): (*mut c_void, c_int) = (ptr::null_mut(), -1);
+        let (mut context, mut device): (CUcontext, c_int) = (ptr::null_mut(), -1);
         // SAFETY: the one attribute is a pointer, the other an int, and the variables live.
         let codes = unsafe {
             [
-                driver::cuPointerGetAttribute((&raw mut context).cast(), CONTEXT, address),
-                driver::cuPointerGetAttribute((&raw mut device).cast(), DEVICE_ORDINAL, address),
+                self.driver.cuPointerGetAttribute((&raw mut context).cast(), CU_POINTER_ATTRIBUTE_CONTEXT, address),
+                self.driver.cuPointerGetAttribute(
+                    (&raw mut device).cast(),
+                    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                    address,
+                ),
             ]
         };
         // Memory of a pool is of no context, or the driver does not tell of which.
-        let ours = codes[0] != 0 || context.is_null() || context == self.context.as_raw().cast();
+        let ours = codes[0] != 0 || context.is_null() || context == self.context.as_raw();
         ours && codes[1] == 0 && u32::try_from(device).ok() == self.info.ordinal
     }
 }

@@ -1,10 +1,7 @@
 //! Modules and kernels.
-//!
-//! `cust` knows the error codes of CUDA 11; newer ones arrive as `CUDA_ERROR_UNKNOWN`. Module loading, where they matter
-//! most, asks the driver directly.
 
 use std::{
-    ffi::{c_int, c_uint, c_void},
+    ffi::{c_int, c_void},
     mem, ptr,
     sync::{
         Arc,
@@ -12,6 +9,10 @@ use std::{
     },
 };
 
+use cuda_driver::{
+    CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+    CUfunction, Driver,
+};
 use cust::{error::CudaError, function::Function, module};
 
 use super::{
@@ -20,37 +21,35 @@ use super::{
         backend::{LoadedKernel, LoadedModule},
     },
     Gpu,
-    driver::{self, check_with, error_text, failed},
+    driver::{check_with, error_text, failed},
 };
 
 pub(super) fn load(gpu: Arc<Gpu>, name: &str, image: &[u8]) -> Result<Arc<dyn LoadedModule>, DeviceError> {
     gpu.make_current()?;
     // It takes PTX as well as machine code.
-    let module = module::Module::from_cubin(image, &[]).map_err(|error| refused(name, image, error))?;
+    let module = module::Module::from_cubin(image, &[]).map_err(|error| refused(gpu.driver, name, image, error))?;
     Ok(Arc::new(GpuModule { name: name.to_owned(), module, gpu }))
 }
 
 /// Loads the image that `cust` could not load once more, this time with a buffer for the compiler's messages.
-fn refused(module: &str, image: &[u8], error: CudaError) -> DeviceError {
-    /// `CU_JIT_ERROR_LOG_BUFFER` and `CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES`.
-    const OPTIONS: [c_uint; 2] = [5, 6];
-
+fn refused(driver: &Driver, module: &str, image: &[u8], error: CudaError) -> DeviceError {
+    let mut options = [CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
     let mut image = image.to_vec();
     image.push(0);
     let mut log = vec![0u8; 16 << 10];
     // Values that fit a pointer are passed in its place.
-    let values = [log.as_mut_ptr().cast::<c_void>(), ptr::without_provenance_mut(log.len())];
+    let mut values = [log.as_mut_ptr().cast::<c_void>(), ptr::without_provenance_mut(log.len())];
     let mut loaded = ptr::null_mut();
     // SAFETY: the image ends with a NUL; both arrays have two entries; the buffer is as long as it is said to be and
     // outlives the call.
     let mut code = unsafe {
-        driver::cuModuleLoadDataEx(&raw mut loaded, image.as_ptr().cast(), 2, OPTIONS.as_ptr(), values.as_ptr())
+        driver.cuModuleLoadDataEx(&raw mut loaded, image.as_ptr().cast(), 2, options.as_mut_ptr(), values.as_mut_ptr())
     };
     if code == 0 {
         // It was refused only a moment ago, so the reason was not the image.
         // SAFETY: loaded by the call above and used by nobody.
-        let _ = unsafe { driver::cuModuleUnload(loaded) };
-        code = error as u32;
+        let _ = unsafe { driver.cuModuleUnload(loaded) };
+        code = error.as_raw();
     }
     let log = String::from_utf8_lossy(log.split(|&byte| byte == 0).next().unwrap_or_default()).trim().to_owned();
     DeviceError::ModuleRefused { module: module.to_owned(), code, text: error_text(code), log }
@@ -75,15 +74,15 @@ impl LoadedModule for GpuModule {
     fn kernel(self: Arc<Self>, name: &str) -> Result<Arc<dyn LoadedKernel>, DeviceError> {
         self.gpu.make_current()?;
         let no_kernel = || DeviceError::NoKernel { module: self.name.clone(), kernel: name.to_owned() };
-        // `cust` panics on a NUL inside a name, and the driver calls an empty one an invalid value.
-        if name.is_empty() || name.contains('\0') {
+        // The driver calls an empty name an invalid value.
+        if name.is_empty() {
             return Err(no_kernel());
         }
         let function = self.module.get_function(name).map_err(|error| match error {
             CudaError::NotFound => no_kernel(),
             error => failed(format!("look up kernel {name}"))(error),
         })?;
-        let parameters = parameter_sizes(function.to_raw().cast());
+        let parameters = parameter_sizes(self.gpu.driver, function.to_raw());
         // SAFETY: the lifetime is that of the module, which is kept beside the function and dropped after it.
         let function = unsafe { mem::transmute::<Function<'_>, Function<'static>>(function) };
         let allowed_shared = AtomicU32::new(self.gpu.info.shared_bytes_per_block);
@@ -91,11 +90,11 @@ impl LoadedModule for GpuModule {
     }
 }
 
-fn parameter_sizes(function: *mut c_void) -> Vec<usize> {
+fn parameter_sizes(driver: &Driver, function: CUfunction) -> Vec<usize> {
     let mut sizes = Vec::new();
     let (mut offset, mut size) = (0, 0);
     // SAFETY: the function is loaded; the pointers are to live variables. Past the last parameter it returns an error.
-    while unsafe { driver::cuFuncGetParamInfo(function, sizes.len(), &raw mut offset, &raw mut size) } == 0 {
+    while unsafe { driver.cuFuncGetParamInfo(function, sizes.len(), &raw mut offset, &raw mut size) } == 0 {
         sizes.push(size);
     }
     sizes
@@ -112,20 +111,23 @@ pub(super) struct GpuKernel {
 }
 
 impl GpuKernel {
-    pub(super) fn function(&self) -> *mut c_void {
-        self.function.to_raw().cast()
+    pub(super) fn function(&self) -> CUfunction {
+        self.function.to_raw()
     }
 
     /// Lets a block have more dynamic shared memory than it gets without asking.
     pub(super) fn allow_shared(&self, bytes: u32) -> Result<(), DeviceError> {
-        /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
-        const MAX_DYNAMIC_SHARED_BYTES: c_uint = 8;
-
         if bytes <= self.allowed_shared.load(Relaxed) {
             return Ok(());
         }
         // SAFETY: the function is loaded.
-        let code = unsafe { driver::cuFuncSetAttribute(self.function(), MAX_DYNAMIC_SHARED_BYTES, bytes as c_int) };
+        let code = unsafe {
+            self.module.gpu.driver.cuFuncSetAttribute(
+                self.function(),
+                CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                bytes as c_int,
+            )
+        };
         check_with(code, || format!("launch {}", self.name))?;
         self.allowed_shared.fetch_max(bytes, Relaxed);
         Ok(())
@@ -138,12 +140,13 @@ impl LoadedKernel for GpuKernel {
     }
 
     fn resident_blocks(&self, threads: u32, shared_bytes: u32) -> Result<u32, DeviceError> {
+        let Gpu { driver, .. } = &*self.module.gpu;
         self.module.gpu.make_current()?;
         let mut blocks = 0;
         let (threads, shared_bytes) = (threads as c_int, shared_bytes as usize);
         // SAFETY: the function is loaded; the pointer is to a live variable.
         let code = unsafe {
-            driver::cuOccupancyMaxActiveBlocksPerMultiprocessor(&raw mut blocks, self.function(), threads, shared_bytes)
+            driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(&raw mut blocks, self.function(), threads, shared_bytes)
         };
         check_with(code, || format!("ask for the occupancy of {}", self.name))?;
         Ok(blocks.unsigned_abs())
@@ -155,7 +158,7 @@ impl LoadedKernel for GpuKernel {
             (_, true) => "a cooperative launch",
             _ => return Ok(()),
         };
-        if self.module.gpu.launches_ex {
+        if self.module.gpu.driver.cuLaunchKernelEx.is_some() {
             return Ok(());
         }
         let action = format!("launch {}", self.name);

@@ -8,6 +8,10 @@ use std::{
     time::Duration,
 };
 
+use cuda_driver::{
+    CU_STREAM_CAPTURE_MODE_RELAXED, CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING, CUevent, CUgraphExec, CUlaunchAttribute,
+    CUlaunchConfig, CUresult, CUstream,
+};
 use smallvec::SmallVec;
 
 use super::{
@@ -16,7 +20,7 @@ use super::{
         backend::{BackendEvent, BackendGraph, BackendStream, LoadedKernel, Purpose},
     },
     Gpu,
-    driver::{self, LaunchAttribute, LaunchConfig, check, check_with},
+    driver::{check, check_with},
     module::GpuKernel,
 };
 
@@ -24,11 +28,11 @@ use super::{
 const INLINE_ARGS: usize = 16;
 
 /// The stream of the plain copies, which waits for all that is not `CU_STREAM_NON_BLOCKING` and is waited for by it.
-pub(super) const LEGACY_STREAM: *mut c_void = ptr::null_mut();
+pub(super) const LEGACY_STREAM: CUstream = ptr::null_mut();
 
 #[derive(Debug)]
 pub(super) struct GpuStream {
-    raw: *mut c_void,
+    raw: CUstream,
     /// Whether it is destroyed with this.
     owned: bool,
     gpu: Arc<Gpu>,
@@ -43,59 +47,65 @@ impl Drop for GpuStream {
     fn drop(&mut self) {
         if self.owned && self.gpu.make_current().is_ok() {
             // SAFETY: made by `open`, and used by nobody any more.
-            let _ = unsafe { driver::cuStreamDestroy_v2(self.raw) };
+            let _ = unsafe { self.gpu.driver.cuStreamDestroy_v2(self.raw) };
         }
     }
 }
 
 impl GpuStream {
     pub(super) fn open(gpu: Arc<Gpu>, purpose: Purpose) -> Result<Self, DeviceError> {
-        /// `CU_STREAM_DEFAULT` and `CU_STREAM_NON_BLOCKING`.
-        const FLAGS: [c_uint; 2] = [0, 1];
-
         // A stream that captures must have nothing to do with the legacy stream, or the plain copies of other threads
         // would end the capture.
-        let flags = FLAGS[usize::from(purpose == Purpose::Capture)];
+        let flags = if purpose == Purpose::Capture { CU_STREAM_NON_BLOCKING } else { CU_STREAM_DEFAULT };
         gpu.make_current()?;
         let mut raw = ptr::null_mut();
         // SAFETY: the pointer is to a live variable.
-        check(unsafe { driver::cuStreamCreateWithPriority(&raw mut raw, flags, 0) }, "open a stream")?;
+        check(unsafe { gpu.driver.cuStreamCreateWithPriority(&raw mut raw, flags, 0) }, "open a stream")?;
         Ok(Self { raw, owned: true, gpu })
     }
 
     /// # Safety
     ///
     /// `raw` is a stream that outlives the result.
-    pub(super) unsafe fn adopt(gpu: Arc<Gpu>, raw: *mut c_void) -> Result<Self, DeviceError> {
+    pub(super) unsafe fn adopt(gpu: Arc<Gpu>, raw: CUstream) -> Result<Self, DeviceError> {
         gpu.make_current()?;
         let mut context = ptr::null_mut();
         // SAFETY: the caller's promise; the pointer is to a live variable.
-        check(unsafe { driver::cuStreamGetCtx(raw, &raw mut context) }, "adopt a CUDA stream")?;
-        if context != gpu.context.as_raw().cast() {
+        check(unsafe { gpu.driver.cuStreamGetCtx(raw, &raw mut context) }, "adopt a CUDA stream")?;
+        if context != gpu.context.as_raw() {
             return Err(DeviceError::OtherDevice("stream"));
         }
         Ok(Self { raw, owned: false, gpu })
     }
 
     /// A launch that is more than a grid of blocks.
-    fn launch_with_attributes(&self, kernel: &GpuKernel, shape: LaunchShape, parameters: &[*mut c_void]) -> c_uint {
-        let attribute =
-            |wanted, id, words| LaunchAttribute::new(if wanted { id } else { LaunchAttribute::IGNORE }, words);
-        let attributes = [
-            attribute(shape.cooperative, LaunchAttribute::COOPERATIVE, [1, 0, 0]),
-            attribute(shape.cluster > 1, LaunchAttribute::CLUSTER_DIMENSION, [shape.cluster, 1, 1]),
-            attribute(shape.overlap, LaunchAttribute::PROGRAMMATIC_STREAM_SERIALIZATION, [1, 0, 0]),
+    fn launch_with_attributes(
+        &self,
+        kernel: &GpuKernel,
+        shape: LaunchShape,
+        parameters: &mut [*mut c_void],
+    ) -> CUresult {
+        let attribute = |wanted, attribute| if wanted { attribute } else { CUlaunchAttribute::ignored() };
+        let mut attributes = [
+            attribute(shape.cooperative, CUlaunchAttribute::cooperative(true)),
+            attribute(shape.cluster > 1, CUlaunchAttribute::cluster_dimension(shape.cluster, 1, 1)),
+            attribute(shape.overlap, CUlaunchAttribute::programmatic_stream_serialization(true)),
         ];
-        let config = LaunchConfig {
-            grid: [shape.grid.x, shape.grid.y, shape.grid.z],
-            block: [shape.block.x, shape.block.y, shape.block.z],
-            shared_bytes: shape.shared_bytes,
-            stream: self.raw,
-            attributes: attributes.as_ptr(),
-            attribute_count: attributes.len() as c_uint,
+        let config = CUlaunchConfig {
+            gridDimX: shape.grid.x,
+            gridDimY: shape.grid.y,
+            gridDimZ: shape.grid.z,
+            blockDimX: shape.block.x,
+            blockDimY: shape.block.y,
+            blockDimZ: shape.block.z,
+            sharedMemBytes: shape.shared_bytes,
+            hStream: self.raw,
+            attrs: attributes.as_mut_ptr(),
+            numAttrs: attributes.len() as c_uint,
         };
+        let (function, parameters) = (kernel.function(), parameters.as_mut_ptr());
         // SAFETY: as for a plain launch; the configuration and its attributes outlive the call.
-        unsafe { driver::cuLaunchKernelEx(&raw const config, kernel.function(), parameters.as_ptr(), ptr::null()) }
+        unsafe { self.gpu.driver.cuLaunchKernelEx(&raw const config, function, parameters, ptr::null_mut()) }
     }
 }
 
@@ -103,28 +113,30 @@ impl BackendStream for GpuStream {
     unsafe fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
         self.gpu.make_current()?;
         // SAFETY: `Backend`'s contract for the range, and the caller's for the bytes.
-        let code = unsafe { driver::cuMemcpyHtoDAsync_v2(address, bytes.as_ptr().cast(), bytes.len(), self.raw) };
+        let code =
+            unsafe { self.gpu.driver.cuMemcpyHtoDAsync_v2(address, bytes.as_ptr().cast(), bytes.len(), self.raw) };
         check(code, "copy to the device")
     }
 
     unsafe fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
         self.gpu.make_current()?;
         // SAFETY: as above.
-        let code = unsafe { driver::cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), address, bytes.len(), self.raw) };
+        let code =
+            unsafe { self.gpu.driver.cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), address, bytes.len(), self.raw) };
         check(code, "copy from the device")
     }
 
     fn copy(&self, from: u64, to: u64, bytes: u64) -> Result<(), DeviceError> {
         self.gpu.make_current()?;
         // SAFETY: `Backend`'s contract for both ranges.
-        let code = unsafe { driver::cuMemcpyDtoDAsync_v2(to, from, bytes as usize, self.raw) };
+        let code = unsafe { self.gpu.driver.cuMemcpyDtoDAsync_v2(to, from, bytes as usize, self.raw) };
         check(code, "copy on the device")
     }
 
     fn fill(&self, address: u64, bytes: u64, byte: u8) -> Result<(), DeviceError> {
         self.gpu.make_current()?;
         // SAFETY: `Backend`'s contract for the range.
-        let code = unsafe { driver::cuMemsetD8Async(address, byte, bytes as usize, self.raw) };
+        let code = unsafe { self.gpu.driver.cuMemsetD8Async(address, byte, bytes as usize, self.raw) };
         check(code, "fill memory of the device")
     }
 
@@ -138,19 +150,19 @@ impl BackendStream for GpuStream {
         self.gpu.make_current()?;
         // Little-endian, as every host with CUDA: a narrower value is the first bytes of the wider one.
         let mut values: SmallVec<[u64; INLINE_ARGS]> = args.iter().map(|arg| arg.bits()).collect();
-        let pointers: SmallVec<[*mut c_void; INLINE_ARGS]> =
+        let mut pointers: SmallVec<[*mut c_void; INLINE_ARGS]> =
             values.iter_mut().map(|value| ptr::from_mut(value).cast()).collect();
         kernel.allow_shared(shape.shared_bytes)?;
         shape.overlap &= self.gpu.overlaps();
         let code = if shape.cooperative || shape.cluster > 1 || shape.overlap {
-            self.launch_with_attributes(kernel, shape, &pointers)
+            self.launch_with_attributes(kernel, shape, &mut pointers)
         } else {
             let LaunchShape { grid, block, shared_bytes, .. } = shape;
             // SAFETY: there is one pointer for each parameter, to at least as many bytes as it takes (`Device` has checked
             // both), and the driver reads them before it returns. What the kernel does with addresses stays within the
             // memory of the GPU.
             unsafe {
-                driver::cuLaunchKernel(
+                self.gpu.driver.cuLaunchKernel(
                     kernel.function(),
                     grid.x,
                     grid.y,
@@ -160,8 +172,8 @@ impl BackendStream for GpuStream {
                     block.z,
                     shared_bytes,
                     self.raw,
-                    pointers.as_ptr(),
-                    ptr::null(),
+                    pointers.as_mut_ptr(),
+                    ptr::null_mut(),
                 )
             }
         };
@@ -171,7 +183,7 @@ impl BackendStream for GpuStream {
     fn synchronize(&self) -> Result<(), DeviceError> {
         self.gpu.make_current()?;
         // SAFETY: the stream lives.
-        check(unsafe { driver::cuStreamSynchronize(self.raw) }, "finish the work on the device")
+        check(unsafe { self.gpu.driver.cuStreamSynchronize(self.raw) }, "finish the work on the device")
     }
 
     fn new_event(&self) -> Result<Box<dyn BackendEvent>, DeviceError> {
@@ -187,35 +199,39 @@ impl BackendStream for GpuStream {
         let event: &GpuEvent = (event as &dyn Any).downcast_ref().expect("the events of a GPU are its own");
         self.gpu.make_current()?;
         // SAFETY: both live.
-        check(unsafe { driver::cuStreamWaitEvent(self.raw, event.raw, 0) }, "wait for another stream")
+        check(unsafe { self.gpu.driver.cuStreamWaitEvent(self.raw, event.raw, 0) }, "wait for another stream")
     }
 
     fn begin_capture(&self) -> Result<(), DeviceError> {
-        /// `CU_STREAM_CAPTURE_MODE_RELAXED`: the driver refuses nothing else meanwhile. What cannot be recorded is refused
-        /// before it comes here, and what is dropped meanwhile must be freed.
-        const RELAXED: c_uint = 2;
-        const FUNCTIONS: [&str; 4] =
-            ["cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuGraphInstantiateWithFlags", "cuGraphLaunch"];
-
-        if let Some(function) = FUNCTIONS.into_iter().find(|function| !cuda_driver::has(function)) {
+        let driver = self.gpu.driver;
+        let functions = [
+            ("cuStreamBeginCapture_v2", driver.cuStreamBeginCapture_v2.is_some()),
+            ("cuStreamEndCapture", driver.cuStreamEndCapture.is_some()),
+            ("cuGraphInstantiateWithFlags", driver.cuGraphInstantiateWithFlags.is_some()),
+            ("cuGraphLaunch", driver.cuGraphLaunch.is_some()),
+        ];
+        if let Some((function, _)) = functions.into_iter().find(|(_, there)| !there) {
             let action = "capture a graph".to_owned();
             return Err(DeviceError::DriverLacks { action, what: "CUDA graphs", function });
         }
         self.gpu.make_current()?;
+        // The driver refuses nothing else meanwhile: what cannot be recorded is refused before it comes here, and what is
+        // dropped meanwhile must be freed.
         // SAFETY: the stream lives.
-        check(unsafe { driver::cuStreamBeginCapture_v2(self.raw, RELAXED) }, "capture a graph")
+        let code = unsafe { driver.cuStreamBeginCapture_v2(self.raw, CU_STREAM_CAPTURE_MODE_RELAXED) };
+        check(code, "capture a graph")
     }
 
     fn end_capture(&self) -> Result<Box<dyn BackendGraph>, DeviceError> {
         self.gpu.make_current()?;
         let mut graph = ptr::null_mut();
         // SAFETY: the stream captures; the pointer is to a live variable.
-        check(unsafe { driver::cuStreamEndCapture(self.raw, &raw mut graph) }, "capture a graph")?;
+        check(unsafe { self.gpu.driver.cuStreamEndCapture(self.raw, &raw mut graph) }, "capture a graph")?;
         let mut exec = ptr::null_mut();
         // SAFETY: the graph was made by the call above; the pointer is to a live variable.
-        let code = unsafe { driver::cuGraphInstantiateWithFlags(&raw mut exec, graph, 0) };
+        let code = unsafe { self.gpu.driver.cuGraphInstantiateWithFlags(&raw mut exec, graph, 0) };
         // SAFETY: made above, and used by nobody: what was instantiated has a copy.
-        let _ = unsafe { driver::cuGraphDestroy(graph) };
+        let _ = unsafe { self.gpu.driver.cuGraphDestroy(graph) };
         check(code, "instantiate a graph")?;
         Ok(Box::new(GpuGraph { exec: Mutex::new(Exec(exec)), gpu: Arc::clone(&self.gpu) }))
     }
@@ -225,24 +241,24 @@ impl BackendStream for GpuStream {
         self.gpu.make_current()?;
         let exec = graph.exec.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: both live, and no other thread uses the graph.
-        check(unsafe { driver::cuGraphLaunch(exec.0, self.raw) }, "launch a graph")
+        check(unsafe { self.gpu.driver.cuGraphLaunch(exec.0, self.raw) }, "launch a graph")
     }
 
     fn raw(&self) -> Option<*mut c_void> {
-        Some(self.raw)
+        Some(self.raw.cast())
     }
 }
 
 /// A `CUevent` that nobody uses.
 #[derive(Debug)]
-pub(super) struct SpareEvent(pub(super) *mut c_void);
+pub(super) struct SpareEvent(pub(super) CUevent);
 
 // SAFETY: as for streams.
 unsafe impl Send for SpareEvent {}
 
 #[derive(Debug)]
 pub(super) struct GpuEvent {
-    raw: *mut c_void,
+    raw: CUevent,
     gpu: Arc<Gpu>,
 }
 
@@ -267,15 +283,15 @@ impl GpuEvent {
         } else {
             gpu.make_current()?;
             // SAFETY: the pointer is to a live variable.
-            check(unsafe { driver::cuEventCreate(&raw mut raw, 0) }, "make an event")?;
+            check(unsafe { gpu.driver.cuEventCreate(&raw mut raw, 0) }, "make an event")?;
         }
         Ok(Self { raw, gpu: Arc::clone(gpu) })
     }
 
-    pub(super) fn record(&self, stream: *mut c_void) -> Result<(), DeviceError> {
+    pub(super) fn record(&self, stream: CUstream) -> Result<(), DeviceError> {
         self.gpu.make_current()?;
         // SAFETY: both live, and belong to the same context.
-        check(unsafe { driver::cuEventRecord(self.raw, stream) }, "record an event")
+        check(unsafe { self.gpu.driver.cuEventRecord(self.raw, stream) }, "record an event")
     }
 }
 
@@ -283,7 +299,7 @@ impl BackendEvent for GpuEvent {
     fn synchronize(&self) -> Result<(), DeviceError> {
         self.gpu.make_current()?;
         // SAFETY: it lives.
-        check(unsafe { driver::cuEventSynchronize(self.raw) }, "finish the work on the device")
+        check(unsafe { self.gpu.driver.cuEventSynchronize(self.raw) }, "finish the work on the device")
     }
 
     fn elapsed_since(&self, earlier: &dyn BackendEvent) -> Result<Duration, DeviceError> {
@@ -292,7 +308,7 @@ impl BackendEvent for GpuEvent {
         self.synchronize()?;
         let mut milliseconds = 0.0;
         // SAFETY: both live and have been recorded with their times; the pointer is to a live variable.
-        let code = unsafe { driver::cuEventElapsedTime(&raw mut milliseconds, earlier.raw, self.raw) };
+        let code = unsafe { self.gpu.driver.cuEventElapsedTime(&raw mut milliseconds, earlier.raw, self.raw) };
         check(code, "read the clock of the device")?;
         // Negative for an event that came before.
         Ok(Duration::try_from_secs_f64(f64::from(milliseconds) / 1e3).unwrap_or_default())
@@ -301,7 +317,7 @@ impl BackendEvent for GpuEvent {
 
 /// A `CUgraphExec`.
 #[derive(Debug)]
-struct Exec(*mut c_void);
+struct Exec(CUgraphExec);
 
 // SAFETY: any thread may use one, though not two at once: it is behind a mutex.
 unsafe impl Send for Exec {}
@@ -319,7 +335,7 @@ impl Drop for GpuGraph {
         if self.gpu.make_current().is_ok() {
             let exec = self.exec.get_mut().unwrap_or_else(PoisonError::into_inner);
             // SAFETY: made by `end_capture`, and used by nobody any more. Launches that are under way end first.
-            let _ = unsafe { driver::cuGraphExecDestroy(exec.0) };
+            let _ = unsafe { self.gpu.driver.cuGraphExecDestroy(exec.0) };
         }
     }
 }

@@ -1,0 +1,14 @@
+//! What most programs use, for `use cust::prelude::*`.
+
+pub use crate::{
+    CudaFlags,
+    context::{Context, ContextFlags},
+    device::Device,
+    event::{Event, EventFlags, EventStatus},
+    function::Function,
+    launch,
+    memory::{CopyDestination, DeviceBuffer, DevicePointer, DeviceSlice, DeviceVariable, UnifiedBuffer},
+    module::Module,
+    stream::{Stream, StreamFlags},
+    util::*,
+};

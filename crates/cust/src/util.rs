@@ -1,0 +1,73 @@
+//! Shorter ways to bring values to a device.
+
+use crate::{
+    error::CudaResult,
+    memory::{DeviceBox, DeviceBuffer, DeviceCopy, UnifiedBuffer},
+};
+
+/// For a value.
+///
+/// ```no_run
+/// use cust::prelude::*;
+///
+/// let _context = cust::quick_init()?;
+/// assert_eq!(5u64.as_dbox()?.as_host_value()?, 5);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
+pub trait DeviceCopyExt: DeviceCopy {
+    /// A copy in the memory of the device.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`DeviceBox::new`].
+    fn as_dbox(&self) -> CudaResult<DeviceBox<Self>> {
+        DeviceBox::new(self)
+    }
+}
+
+impl<T: DeviceCopy> DeviceCopyExt for T {}
+
+/// For slices and arrays.
+///
+/// ```no_run
+/// use cust::prelude::*;
+///
+/// let _context = cust::quick_init()?;
+/// assert_eq!([1, 2, 3].as_dbuf()?.as_host_vec()?, [1, 2, 3]);
+/// # Ok::<(), cust::error::CudaError>(())
+/// ```
+pub trait SliceExt<T: DeviceCopy> {
+    /// A copy in the memory of the device.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`DeviceBuffer::from_slice`].
+    fn as_dbuf(&self) -> CudaResult<DeviceBuffer<T>>;
+
+    /// A copy in memory that host and device share.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`UnifiedBuffer::from_slice`].
+    fn as_unified_buf(&self) -> CudaResult<UnifiedBuffer<T>>;
+}
+
+impl<T: DeviceCopy> SliceExt<T> for &[T] {
+    fn as_dbuf(&self) -> CudaResult<DeviceBuffer<T>> {
+        DeviceBuffer::from_slice(self)
+    }
+
+    fn as_unified_buf(&self) -> CudaResult<UnifiedBuffer<T>> {
+        UnifiedBuffer::from_slice(self)
+    }
+}
+
+impl<T: DeviceCopy, const N: usize> SliceExt<T> for [T; N] {
+    fn as_dbuf(&self) -> CudaResult<DeviceBuffer<T>> {
+        DeviceBuffer::from_slice(self)
+    }
+
+    fn as_unified_buf(&self) -> CudaResult<UnifiedBuffer<T>> {
+        UnifiedBuffer::from_slice(self)
+    }
+}
