@@ -1,9 +1,10 @@
 //! Integer division and modulo, against shift and mask.
 
 use super::{
-    AccessError, Section,
-    draw::{bars, categories, chart, micros},
-    lab::{Lab, Ran, Site, threads},
+    draw::{Section, bars, categories, chart, micros},
+    error::AccessError,
+    lab::Lab,
+    site::{Ran, Site, threads},
     words::check,
 };
 use crate::{

@@ -2,8 +2,17 @@
 
 use std::time::Duration;
 
-use super::lab::{Lab, Ran};
-use crate::output::{Axis, Cell, Chart, Column, Kind, Reference, Series};
+use super::{lab::Lab, site::Ran};
+use crate::output::{Axis, Cell, Chart, Column, Kind, Reference, Series, Table};
+
+/// What a pattern shows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Section {
+    /// Figures.
+    pub tables: Vec<Table>,
+    /// The same, drawn.
+    pub charts: Vec<Chart>,
+}
 
 /// A column of times and one of bandwidths, for `what`: `read`, or nothing.
 pub(super) fn time_columns(what: &str) -> [Column; 2] {

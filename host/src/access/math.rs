@@ -1,9 +1,10 @@
 //! Fast and precise functions: how fast, and how precise.
 
 use super::{
-    AccessError, Section,
-    draw::{bars, categories, chart, micros},
-    lab::{Lab, Ran, Site},
+    draw::{Section, bars, categories, chart, micros},
+    error::AccessError,
+    lab::Lab,
+    site::{Ran, Site},
     words::word,
 };
 use crate::{

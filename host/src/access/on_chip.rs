@@ -5,9 +5,11 @@ use std::collections::HashSet;
 use simt::{LaunchConfig, Memory, Module, TraceOptions};
 
 use super::{
-    AccessError, Pattern, Section,
-    draw::{chart, each, line, micros},
-    lab::{BLOCK, Lab, Ran, Site, threads},
+    draw::{Section, chart, each, line, micros},
+    error::AccessError,
+    lab::Lab,
+    pattern::Pattern,
+    site::{BLOCK, Ran, Site, threads},
     words::{check, word},
 };
 use crate::{

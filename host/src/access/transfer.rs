@@ -3,9 +3,11 @@
 use std::time::{Duration, Instant};
 
 use super::{
-    AccessError, Pattern, Section,
-    draw::{chart, line, time_cells, time_columns},
-    lab::{BLOCK, Lab, Site},
+    draw::{Section, chart, line, time_cells, time_columns},
+    error::AccessError,
+    lab::Lab,
+    pattern::Pattern,
+    site::{BLOCK, Site},
     words::{check, word},
 };
 use crate::{

@@ -1,6 +1,6 @@
 //! What is in the arrays, and what the kernels must make of it.
 
-use super::AccessError;
+use super::error::AccessError;
 
 /// The word at index `i` of an array that `access_fill` filled.
 pub(super) const fn word(i: u32, seed: u32) -> u32 {

@@ -7,7 +7,7 @@ use clap::{Args, Command, ValueEnum};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use super::{Failure, refused, written};
+use super::failure::{Failure, refused, written};
 
 /// The arguments of a tool's subcommand `generate`.
 #[derive(Args, Debug)]

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 
 use clap::Args;
 
-use super::{Failure, refused, written};
+use super::failure::{Failure, refused, written};
 use crate::output::{Document, Format, OutputError};
 
 /// The arguments that choose how results are written.

@@ -1,6 +1,13 @@
 //! A climb as tables and charts.
 
-use super::{Climb, Counted, History, Measured, Rung, Work, history, peers};
+use super::{
+    climb::Climb,
+    counted::Counted,
+    history::{self, History},
+    peers::peers,
+    rung::{Measured, Rung},
+    work::Work,
+};
 use crate::{
     device::{DeviceInfo, DeviceKind},
     output::{Axis, Cell, Chart, Column, Document, Kind, Reference, Series, Table},

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::Work;
+use super::work::Work;
 use crate::device::DeviceInfo;
 
 /// A measurement of another library; `data/peers.json` holds them.

@@ -3,7 +3,7 @@
 
 use simt::Counters;
 
-use super::{LadderError, Refusal};
+use super::{bench::LadderError, rung::Refusal};
 use crate::{
     device::{Device, Seen},
     element::ElementType,

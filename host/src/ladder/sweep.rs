@@ -1,8 +1,9 @@
 //! Several climbs, over size.
 
 use super::{
-    Climb, Measured,
+    climb::Climb,
     document::{Figures, bandwidth_references, environment, figures_notes, rung_notes, shape_cells, verdict},
+    rung::Measured,
 };
 use crate::{
     output::{Axis, Chart, Column, Document, Kind, Series, Table},

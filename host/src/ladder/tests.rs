@@ -1,7 +1,17 @@
 use std::time::Duration;
 
 use super::*;
-use crate::{device::Instrument, element::Element, launch::Request};
+use crate::{
+    device::{Device, DeviceInfo, DeviceKind, Instrument},
+    element::{Element, ElementType},
+    launch::{DeviceLimits, PlanError, Request, plan},
+    op::Op,
+    ptx::PtxLibrary,
+    reduce::Runs,
+    reference::Reference,
+    report::Times,
+    variant::Variant,
+};
 
 fn h100() -> DeviceInfo {
     DeviceInfo {

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    Profiled,
     figures::{Figure, empty_table, figures},
+    profiled::Profiled,
     waste,
 };
 

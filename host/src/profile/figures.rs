@@ -5,11 +5,11 @@ use std::fmt;
 use comfy_table::{CellAlignment, Table, presets};
 use simt::{Banks, Counters, InstructionCounters, Traffic};
 
-use super::{Profiled, waste::is_predicated};
-use crate::{launch::Plan, output::grouped};
-
-/// Bytes of a sector of global memory.
-pub(super) const SECTOR: u64 = 32;
+use super::{
+    measures::{SECTOR, instructions_per_32_elements, is_predicated, sectors},
+    profiled::Profiled,
+};
+use crate::output::grouped;
 
 /// How near to the hardware a figure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,21 +103,6 @@ fn active_lane_efficiency(instructions: &[InstructionCounters]) -> f64 {
     let plain = instructions.iter().filter(|instruction| !is_predicated(&instruction.text));
     plain.for_each(|instruction| counters += instruction.counters);
     counters.lane_efficiency().unwrap_or(1.0)
-}
-
-/// Sectors of all kinds, those of asynchronous copies included: they move what they copy past the loads and stores.
-pub(crate) fn sectors(counters: &Counters) -> u64 {
-    counters.bytes_moved() / SECTOR + (counters.async_copy.bytes + counters.bulk.bytes).div_ceil(SECTOR)
-}
-
-/// Sectors of global memory (32 bytes) that hold the input and a result.
-pub fn ideal_sectors(plan: &Plan) -> u64 {
-    (plan.problem.n * u64::from(plan.problem.element.size())).div_ceil(SECTOR) + 1
-}
-
-/// Warp instructions over the warps' worth of elements.
-pub(crate) fn instructions_per_32_elements(plan: &Plan, counters: &Counters) -> f64 {
-    counters.warp_instructions as f64 / (plan.problem.n as f64 / 32.0)
 }
 
 fn ideal(name: &str, counters: &Counters) -> Option<u64> {

@@ -3,7 +3,12 @@
 use serde_json::{Map, Value as Json, json};
 use simt::Counters;
 
-use super::{Launch, Level, Profiled, figures::figures, lines, listing::sectors_per_request};
+use super::{
+    figures::{Level, figures},
+    lines::lines,
+    listing::sectors_per_request,
+    profiled::{Launch, Profiled},
+};
 
 impl Profiled {
     /// The profile as one JSON object, without lines if `with_lines` is false.

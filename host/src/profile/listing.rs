@@ -8,7 +8,7 @@ use std::{
 
 use simt::Counters;
 
-use super::{Profiled, figures::sectors, lines};
+use super::{lines::lines, measures::sectors, profiled::Profiled};
 use crate::ptx::PtxLibrary;
 
 /// The sources that are shown; what else is inlined belongs to the device API and to `core`.

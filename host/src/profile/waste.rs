@@ -4,7 +4,7 @@ use std::fmt;
 
 use simt::{Counters, InstructionCounters};
 
-use super::figures::{ideal_sectors, instructions_per_32_elements, sectors};
+use super::measures::{ideal_sectors, instructions_per_32_elements, is_predicated, sectors};
 use crate::{launch::Plan, output::grouped};
 
 /// Issue slots of a wavefront of shared memory. A multiprocessor issues four warp instructions a cycle, one from each of
@@ -230,11 +230,6 @@ fn idle_lanes(instructions: &[InstructionCounters]) -> u64 {
     counters
         .map(|instruction| 32 * instruction.counters.warp_instructions - instruction.counters.thread_instructions)
         .sum()
-}
-
-/// Whether a PTX instruction has a predicate.
-pub(super) fn is_predicated(text: &str) -> bool {
-    text.starts_with('@')
 }
 
 /// Whether a PTX instruction is an integer division or remainder by what is no constant: those by constants become

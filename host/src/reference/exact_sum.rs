@@ -1,5 +1,7 @@
 //! An exact sum of `f64`s: one long fixed-point number that every finite `f64` fits into.
 
+use super::scale::power_of_two;
+
 /// Bits of a digit; kept in the low half of an `i64`, whose high half collects carries.
 const DIGIT_BITS: u32 = 32;
 /// From 2^-1074, the least bit of an `f64`, to beyond 2^1088: the sum of 2^64 of the largest numbers.
@@ -81,7 +83,7 @@ impl ExactSum {
         let exponent = exponent + i64::from(DIGIT_BITS) * lowest as i64 - 1074;
         // In two steps, as 2^-1074 is no normal number. Neither rounds: a subnormal sum has few enough bits.
         let half = exponent / 2;
-        let value = magnitude * super::power_of_two(half) * super::power_of_two(exponent - half);
+        let value = magnitude * power_of_two(half) * power_of_two(exponent - half);
         if negative { -value } else { value }
     }
 }
