@@ -23,6 +23,7 @@ pub mod access;
 pub mod cli;
 pub mod device;
 pub mod element;
+pub mod experiment;
 pub mod explain;
 mod host_memory;
 pub mod input;

@@ -41,7 +41,7 @@ use crate::{
     op::Op,
 };
 
-pub use verdict::Reference;
+pub use verdict::{Reference, WrongResult};
 
 impl Reference {
     /// The reference for `values` reduced by `op` in a tree of the given depth. No values give the identity.

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use super::{lab::Lab, site::Ran};
-use crate::output::{Axis, Cell, Chart, Column, Kind, Reference, Series, Table};
+use crate::{
+    experiment::gb_per_s,
+    output::{Axis, Cell, Chart, Column, Kind, Reference, Series, Table},
+};
 
 /// What a pattern shows.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,17 +29,12 @@ pub(super) fn time_columns(what: &str) -> [Column; 2] {
 
 /// Their cells, for so many bytes that the threads asked for.
 pub(super) fn time_cells(time: Option<Duration>, bytes: u64) -> [Cell; 2] {
-    [micros(time), time.map_or(Cell::Missing, |time| Cell::number(gb_per_s(bytes, time), 1))]
+    [micros(time), time.map_or(Cell::Missing, |time| Cell::number(gb_per_s(bytes as f64, time), 1))]
 }
 
 /// A time in microseconds.
 pub(super) fn micros(time: Option<Duration>) -> Cell {
     time.map_or(Cell::Missing, |time| Cell::number(time.as_secs_f64() * 1e6, 2))
-}
-
-/// Bytes in this time, in 10^9 a second.
-pub(super) fn gb_per_s(bytes: u64, time: Duration) -> f64 {
-    bytes as f64 / time.as_secs_f64() / 1e9
 }
 
 /// What each request took, or was.

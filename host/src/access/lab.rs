@@ -7,7 +7,7 @@ use super::{
     pattern::{Pattern, Sweep},
     site::{BLOCK, BLOCKS_PER_MULTIPROCESSOR, Ran, Site},
 };
-use crate::{device::Device, ptx::PtxLibrary, reduce::Runs};
+use crate::{device::Device, experiment::Runs, ptx::PtxLibrary};
 
 /// Accesses of the launches that are counted, unless fewer or more are asked for: whole warps, so that what a request
 /// takes is that of any larger launch.
@@ -95,7 +95,7 @@ impl<'a> Lab<'a> {
     }
 
     pub(super) fn library(&self) -> &'a PtxLibrary {
-        self.counter.library
+        self.counter.library()
     }
 
     /// Whether there is a GPU, and so times.

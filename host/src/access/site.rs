@@ -1,6 +1,6 @@
 //! One device that runs the patterns' kernels.
 
-use std::{collections::HashMap, time::Duration};
+use std::time::Duration;
 
 use simt::Counters;
 
@@ -9,10 +9,9 @@ use super::{
     words::{check, sums},
 };
 use crate::{
-    device::{Arg, Buffer, Device, Kernel, LaunchShape, Module, Seen},
+    device::{Arg, Buffer, Device, Kernel, LaunchShape},
+    experiment::{Runner, Runs, Times, counters},
     ptx::PtxLibrary,
-    reduce::Runs,
-    report::Times,
 };
 
 /// Threads of a block.
@@ -21,11 +20,10 @@ pub(super) const BLOCK: u32 = 256;
 /// Blocks for each multiprocessor, where threads take several elements each: as many as fill it.
 pub(super) const BLOCKS_PER_MULTIPROCESSOR: u32 = 8;
 
-/// A device and the modules that it has loaded.
+/// A device with its kernels, and what it is for: to count, or to take times.
 pub(super) struct Site<'a> {
     pub(super) device: &'a Device,
-    pub(super) library: &'a PtxLibrary,
-    modules: HashMap<String, Module>,
+    runner: Runner<'a>,
     runs: Option<Runs>,
     pub(super) seed: u32,
 }
@@ -42,7 +40,7 @@ pub(super) struct Ran {
 impl<'a> Site<'a> {
     /// A device that counts if there are no runs to be timed.
     pub(super) fn new(device: &'a Device, library: &'a PtxLibrary, runs: Option<Runs>, seed: u32) -> Self {
-        Self { device, library, modules: HashMap::new(), runs, seed }
+        Self { device, runner: Runner::new(device, library), runs, seed }
     }
 
     /// Whether it takes times, and does not count.
@@ -50,13 +48,12 @@ impl<'a> Site<'a> {
         self.runs.is_some()
     }
 
+    pub(super) fn library(&self) -> &'a PtxLibrary {
+        self.runner.library()
+    }
+
     pub(super) fn kernel(&mut self, name: &str) -> Result<Kernel, AccessError> {
-        let ptx = self.library.find(name, self.device.info().compute_capability)?;
-        if !self.modules.contains_key(&ptx.file) {
-            let module = self.device.load(&ptx.file, &ptx.text)?;
-            self.modules.insert(ptx.file.clone(), module);
-        }
-        Ok(self.modules[&ptx.file].kernel(name)?)
+        self.runner.kernel(name)
     }
 
     /// Launches a kernel: once to count, or as often as is timed.
@@ -65,13 +62,7 @@ impl<'a> Site<'a> {
         let Some(runs) = self.runs else {
             self.device.take_observations();
             self.device.launch(&kernel, shape, args)?;
-            let mut counters = Counters::default();
-            for observation in self.device.take_observations() {
-                if let Seen::Counted(profile) = observation.seen {
-                    counters += profile.counters;
-                }
-            }
-            return Ok(Ran { counters, time: None });
+            return Ok(Ran { counters: counters(self.device).unwrap_or_default(), time: None });
         };
         for _ in 0..runs.warm_up {
             self.device.launch(&kernel, shape, args)?;

@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{
     device::{Arg, LaunchShape, PinnedBuffer},
+    experiment::Times,
     output::{Axis, Cell, Column, Kind, Table},
-    report::Times,
 };
 
 const WHY: &str = "the simulator's memory is the host's, so that nothing is sent and nothing can be overlapped";

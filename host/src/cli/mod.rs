@@ -1,6 +1,7 @@
-//! What warpfold's command-line tools share: numbers as arguments, the device, progress, Ctrl-C, results in a format,
+//! What warpfold's command-line tools share: arguments, the device, one run and its report, progress, Ctrl-C, results in a format,
 //! completions and manual pages, errors with their exit status.
 
+mod args;
 mod device;
 mod exit;
 mod failure;
@@ -9,14 +10,16 @@ mod generate;
 mod interrupt;
 mod output;
 mod progress;
+mod report;
 mod whole;
 
+pub use args::{CheckArgs, DeviceArgs, MAX_REPS, PtxArgs, SeedArgs, parse, reps};
 pub use device::{interruptible, open_device};
 pub use exit::{EXIT_STATUS, exit};
 pub use failure::{Failure, failed, note, refused, written};
-pub use findings::Findings;
 pub use generate::GenerateArgs;
 pub use interrupt::{INTERRUPTED, catch_interrupts, interrupted};
-pub use output::{Output, OutputArgs};
+pub use output::OutputArgs;
 pub use progress::Progress;
-pub use whole::whole;
+pub use report::{Finished, describe_run};
+pub use whole::{number, whole};

@@ -28,6 +28,14 @@ pub fn whole(flag: &str, text: &str, example: &str) -> anyhow::Result<u64> {
     value.with_context(|| format!("{flag} '{text}': it must be a whole number from 0 to 2^64 - 1, such as {example}"))
 }
 
+/// [`whole`] as a parser of an argument's value.
+pub fn number(
+    flag: &'static str,
+    example: &'static str,
+) -> impl Fn(&str) -> anyhow::Result<u64> + Clone + Send + Sync + 'static {
+    move |text| whole(flag, text, example)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,13 +10,12 @@ use super::{
 use crate::{
     device::{Device, DeviceKind},
     element::{ElementType, Values},
+    experiment::{RunError, Runner, Runs, Times},
     input::InputError,
-    launch::{DeviceLimits, Plan, Problem, Request, plan},
+    launch::{DeviceLimits, Plan, PlanError, Problem, Request, plan},
     op::Op,
     ptx::PtxLibrary,
-    reduce::{ReduceError, Runner, Runs},
     reference::Reference,
-    report::Times,
 };
 
 /// Why nothing, or not all, was measured.
@@ -33,7 +32,13 @@ pub enum LadderError {
     Input(#[from] InputError),
     /// A run failed.
     #[error(transparent)]
-    Reduce(ReduceError),
+    Run(#[from] RunError),
+}
+
+impl From<PlanError> for LadderError {
+    fn from(error: PlanError) -> Self {
+        Self::Refused(Refusal::Plan(error))
+    }
 }
 
 /// A device that measures rungs, and if wanted a simulator beside it that counts what they do.
@@ -61,15 +66,21 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     ///
-    /// Why it cannot run; the device's error as [`LadderError::Reduce`].
+    /// Why it cannot run; the device's error as [`LadderError::Run`].
     pub fn plan(&mut self, work: &Work, contender: &Contender) -> Result<Result<Plan, Refusal>, LadderError> {
         let problem = contender.problem(work);
-        let planned = self.runner.limits(&problem, &contender.request).and_then(|limits| {
-            let plan = plan(&problem, &contender.request, &limits)?;
-            self.runner.prepare(&plan)?;
-            Ok(plan)
-        });
-        planned.map(Ok).or_else(|error| Refusal::of(error).map(Err)).map_err(LadderError::Reduce)
+        let limits = match self.runner.limits(&problem, &contender.request) {
+            Ok(limits) => limits,
+            Err(error) => return Ok(Err(Refusal::of(error)?)),
+        };
+        let plan = match plan(&problem, &contender.request, &limits) {
+            Ok(plan) => plan,
+            Err(error) => return Ok(Err(Refusal::Plan(error))),
+        };
+        match self.runner.prepare(&plan) {
+            Ok(()) => Ok(Ok(plan)),
+            Err(error) => Ok(Err(Refusal::of(error)?)),
+        }
     }
 
     /// What the device allows this contender, to choose its shape; `None` if it cannot run.
@@ -107,14 +118,14 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     ///
-    /// The runner's. [`ReduceError::Interrupted`] before the first run has ended, or the counting.
+    /// The runner's. [`RunError::Interrupted`] before the first run has ended, or the counting.
     pub fn run(
         &mut self,
         contender: &Contender,
         plan: Plan,
         references: &mut References<'_>,
         runs: Runs,
-    ) -> Result<Measured, ReduceError> {
+    ) -> Result<Measured, RunError> {
         let kind = self.device.info().kind;
         // All runs on the simulator are alike, and observations add up.
         let runs = if kind == DeviceKind::Cuda { runs } else { Runs::ONCE };

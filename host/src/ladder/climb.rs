@@ -7,9 +7,9 @@ use super::{
 };
 use crate::{
     device::DeviceInfo,
+    experiment::{RunError, Runs},
     input::generate,
     launch::Plan,
-    reduce::{ReduceError, Runs},
 };
 
 /// What [`climb`] tells while it climbs.
@@ -95,8 +95,8 @@ pub fn climb(
                 on(Event::Begins(&plan));
                 match bench.run(contender, plan, &mut references, runs) {
                     Ok(measured) => Ok(measured),
-                    Err(ReduceError::Interrupted) => break,
-                    Err(error) => Err(Refusal::of(error).map_err(LadderError::Reduce)?),
+                    Err(RunError::Interrupted) => break,
+                    Err(error) => Err(Refusal::of(error)?),
                 }
             }
         };

@@ -10,9 +10,9 @@ use super::{
 };
 use crate::{
     device::{DeviceInfo, DeviceKind},
+    experiment::Runs,
     output::{Axis, Cell, Chart, Column, Document, Kind, Reference, Series, Table},
     profile::CURRENCY,
-    reduce::Runs,
     variant::Variant,
 };
 

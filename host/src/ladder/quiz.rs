@@ -3,16 +3,16 @@
 
 use simt::Counters;
 
-use super::{bench::LadderError, rung::Refusal};
+use super::bench::LadderError;
 use crate::{
-    device::{Device, Seen},
+    device::Device,
     element::ElementType,
+    experiment::{RunError, Runner, Runs, counters},
     input::generate,
     launch::{DeviceLimits, Plan, Problem, Request, plan},
     op::Op,
     output::{Cell, Column, Document, Table},
     ptx::PtxLibrary,
-    reduce::{ReduceError, Runner, Runs},
     variant::Variant,
 };
 
@@ -64,7 +64,7 @@ impl Side {
 ///
 /// # Errors
 ///
-/// See [`LadderError`]; the device's interruption is [`ReduceError::Interrupted`].
+/// See [`LadderError`]; the device's interruption is [`RunError::Interrupted`].
 ///
 /// ```
 /// use warpfold::{device::*, element::ElementType, ladder::quiz, ptx::PtxLibrary};
@@ -81,26 +81,19 @@ pub fn quiz(device: &Device, library: &PtxLibrary, element: ElementType, n: u64)
     if n == 0 {
         return Err(LadderError::Nothing);
     }
-    let failed = |error: ReduceError| LadderError::Reduce(error);
     let planned = |variant| {
-        let free = device.free_memory().map_err(|error| failed(error.into()))?;
+        let free = device.free_memory().map_err(RunError::from)?;
         let limits = DeviceLimits::new(device.info(), free);
         let request = Request { block: Some(UDACITY_BLOCK.into()), ..Request::default() };
         let problem = Problem { variant, op: Op::Sum, element, n };
-        plan(&problem, &request, &limits).map_err(|error| LadderError::Refused(Refusal::Plan(error)))
+        Ok::<_, LadderError>(plan(&problem, &request, &limits)?)
     };
     let plans = [planned(Variant::Global)?, planned(Variant::Sequential)?];
     let values = generate(element, Op::Sum, n, 1)?;
     let mut runner = Runner::new(device, library);
     let mut count = |plan: Plan| {
-        runner.reduce(&plan, &values, Runs::ONCE, |_| ()).map_err(failed)?;
-        let mut counters = Counters::default();
-        for observation in device.take_observations() {
-            if let Seen::Counted(profile) = observation.seen {
-                counters += profile.counters;
-            }
-        }
-        Ok::<_, LadderError>(Side { plan, counters })
+        runner.reduce(&plan, &values, Runs::ONCE, |_| ()).map_err(LadderError::Run)?;
+        Ok::<_, LadderError>(Side { plan, counters: counters(device).unwrap_or_default() })
     };
     let [global, shared] = plans;
     Ok(Quiz { global: count(global)?, shared: count(shared)? })

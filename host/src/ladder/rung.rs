@@ -4,11 +4,10 @@ use super::counted::Counted;
 use crate::{
     device::DeviceError,
     element::Value,
+    experiment::{RunError, Times},
     launch::{Plan, PlanError},
     ptx::PtxError,
-    reduce::ReduceError,
     reference::Reference,
-    report::Times,
     variant::Variant,
 };
 
@@ -62,7 +61,7 @@ impl Measured {
     pub fn gb_per_s(&self) -> Option<f64> {
         let problem = &self.plan.problem;
         let bytes = problem.n as f64 * f64::from(problem.element.size());
-        self.seconds().map(|seconds| bytes / seconds / 1e9)
+        self.times.map(|times| times.gb_per_s(bytes))
     }
 }
 
@@ -86,11 +85,10 @@ impl Refusal {
     /// # Errors
     ///
     /// The error, if it is none.
-    pub fn of(error: ReduceError) -> Result<Self, ReduceError> {
+    pub fn of(error: RunError) -> Result<Self, RunError> {
         match error {
-            ReduceError::Plan(error) => Ok(Self::Plan(error)),
-            ReduceError::Ptx(error) => Ok(Self::Ptx(error)),
-            ReduceError::Device(
+            RunError::Ptx(error) => Ok(Self::Ptx(error)),
+            RunError::Device(
                 error @ (DeviceError::NotSimulated { .. }
                 | DeviceError::ModuleRefused { .. }
                 | DeviceError::NoKernel { .. }

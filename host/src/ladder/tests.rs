@@ -4,27 +4,20 @@ use super::*;
 use crate::{
     device::{Device, DeviceInfo, DeviceKind, Instrument},
     element::{Element, ElementType},
+    experiment::{Runs, Times, test_device},
     launch::{DeviceLimits, PlanError, Request, plan},
     op::Op,
     ptx::PtxLibrary,
-    reduce::Runs,
     reference::Reference,
-    report::Times,
     variant::Variant,
 };
 
 fn h100() -> DeviceInfo {
     DeviceInfo {
         name: "NVIDIA H100 80GB HBM3".into(),
-        kind: DeviceKind::Cuda,
-        compute_capability: (9, 0),
         memory_bytes: 80 << 30,
-        multiprocessors: 132,
-        max_threads_per_block: 1024,
-        shared_bytes_per_block: 48 << 10,
-        most_shared_bytes_per_block: 227 << 10,
-        l2_bytes: None,
         peak_bytes_per_second: Some(3e12),
+        ..test_device(DeviceKind::Cuda)
     }
 }
 

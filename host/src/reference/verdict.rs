@@ -29,7 +29,28 @@ pub(super) enum Rule {
     SignOrNan,
 }
 
+/// A result that disagrees with its reference.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("wrong result: {kernel} gave {result}, and the reference is {value}")]
+pub struct WrongResult {
+    kernel: String,
+    result: Value,
+    value: Value,
+}
+
 impl Reference {
+    /// Refuses a kernel's result that is wrong.
+    ///
+    /// # Errors
+    ///
+    /// The result, if it does not [agree](Self::agrees).
+    pub fn check(&self, kernel: &str, result: Value) -> Result<(), WrongResult> {
+        if self.agrees(result) {
+            return Ok(());
+        }
+        Err(WrongResult { kernel: kernel.to_owned(), result, value: self.value })
+    }
+
     pub(super) fn exact(value: Value) -> Self {
         Self { value, error_bound: 0.0, rule: Rule::Same }
     }

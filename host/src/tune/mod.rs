@@ -17,11 +17,12 @@
 //!     compute_capability: (9, 0),
 //!     resident_blocks: None,
 //! };
-//! let candidates = candidates::<PlanError>(&problem, |_| Ok(limits)).unwrap();
+//! let candidates = candidates(&problem, &limits, |_| Some(limits))?;
 //! // A GPU that likes small blocks.
 //! let measure = |plan: &Plan, _: Round| Ok::<_, ()>(Trial::Took(Duration::from_micros(100 + u64::from(plan.block))));
 //! let found = search(&candidates, measure).unwrap();
 //! assert_eq!(found.winner().unwrap().plan.block, 64);
+//! # Ok::<(), PlanError>(())
 //! ```
 
 mod cache;

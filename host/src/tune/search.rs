@@ -97,22 +97,24 @@ impl Choice {
     }
 }
 
-/// The shapes of a rung that differ, the default first. Which blocks and grids a rung takes is for [`plan`] to say, and for
-/// `limits`, what the device allows a request: how many blocks can wait for each other depends on their size.
+/// The shapes of a rung that differ, the default first. Which blocks and grids a rung takes is for [`plan`] to say, within
+/// what the device allows: `default` for the default request, and `limits` for each other one, because how many blocks can
+/// wait for each other depends on their size. A request without limits is left out.
 ///
 /// # Errors
 ///
 /// Why the rung has no plan with its default shape.
-pub fn candidates<E: From<PlanError>>(
+pub fn candidates(
     problem: &Problem,
-    mut limits: impl FnMut(&Request) -> Result<DeviceLimits, E>,
-) -> Result<Vec<Candidate>, E> {
-    let default = plan(problem, &Request::default(), &limits(&Request::default())?)?;
+    default: &DeviceLimits,
+    mut limits: impl FnMut(&Request) -> Option<DeviceLimits>,
+) -> Result<Vec<Candidate>, PlanError> {
+    let default = plan(problem, &Request::default(), default)?;
     let choice = Choice { block: default.block, blocks_per_multiprocessor: None };
     let mut candidates = vec![Candidate { choice, plan: default }];
     let bounds = problem.variant.facts().blocks;
     for block in (0..=bounds.max.ilog2()).map(|log| 1 << log).filter(|&block| block >= bounds.min.max(WARP)) {
-        let Ok(limits) = limits(&Request { block: Some(block.into()), ..Request::default() }) else {
+        let Some(limits) = limits(&Request { block: Some(block.into()), ..Request::default() }) else {
             continue;
         };
         for blocks in [None].into_iter().chain(BLOCKS_PER_MULTIPROCESSOR.map(Some)) {
@@ -209,7 +211,7 @@ mod tests {
     };
 
     fn all(problem: &Problem) -> Result<Vec<Candidate>, PlanError> {
-        candidates(problem, |_| Ok(LIMITS))
+        candidates(problem, &LIMITS, |_| Some(LIMITS))
     }
 
     fn problem(variant: Variant, n: u64) -> Problem {
