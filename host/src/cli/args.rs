@@ -11,8 +11,8 @@ use super::{
     whole::number,
 };
 use crate::{
-    device::{Device, DeviceChoice, Instrument},
-    experiment::RunError,
+    device::{Device, DeviceChoice, DeviceInfo, Instrument},
+    experiment::{RunError, Runs},
     ptx::{self, PtxLibrary},
 };
 
@@ -59,6 +59,37 @@ pub struct SeedArgs {
     /// Seed of the generated elements, a whole number
     #[arg(long, default_value = "1", allow_hyphen_values = true, value_parser = number("--seed", "1"))]
     pub seed: u64,
+}
+
+/// Where one plan runs, how often, and over what.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct RunArgs {
+    #[command(flatten)]
+    device: DeviceArgs,
+
+    /// Timed runs [default: 20 on a GPU, after 3 to warm up; 1 on the simulator]
+    #[arg(long, value_name = "R", allow_hyphen_values = true, value_parser = reps)]
+    reps: Option<u32>,
+
+    #[command(flatten)]
+    seed: SeedArgs,
+}
+
+impl RunArgs {
+    /// The device.
+    pub fn device(self) -> DeviceChoice {
+        self.device.device
+    }
+
+    /// The seed of the generated elements.
+    pub fn seed(self) -> u64 {
+        self.seed.seed
+    }
+
+    /// As many runs as were asked for, or as suit the device.
+    pub fn runs(self, device: &DeviceInfo) -> Runs {
+        Runs::suiting(device, self.reps)
+    }
 }
 
 /// Which kernels to run.

@@ -13,7 +13,7 @@ mod progress;
 mod report;
 mod whole;
 
-pub use args::{CheckArgs, DeviceArgs, MAX_REPS, PtxArgs, SeedArgs, parse, reps};
+pub use args::{CheckArgs, DeviceArgs, MAX_REPS, PtxArgs, RunArgs, SeedArgs, parse, reps};
 pub use device::{interruptible, open_device};
 pub use exit::{EXIT_STATUS, exit};
 pub use failure::{Failure, failed, note, refused, written};

@@ -1,6 +1,7 @@
 //! Plans at their limits.
 
 use super::*;
+use crate::{element::ElementType, op::Op, variant::Variant};
 
 const H100: DeviceLimits = DeviceLimits {
     multiprocessors: 132,

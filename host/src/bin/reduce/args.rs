@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::{Parser, Subcommand};
 use warpfold::{
-    cli::{CheckArgs, DeviceArgs, EXIT_STATUS, Failure, GenerateArgs, PtxArgs, SeedArgs, number, refused, reps},
+    cli::{CheckArgs, EXIT_STATUS, Failure, GenerateArgs, PtxArgs, RunArgs, number, refused},
     element::ElementType,
     launch::{Finish, Request},
     op::Op,
@@ -60,14 +60,7 @@ pub(crate) struct Args {
     finish: Finish,
 
     #[command(flatten)]
-    device: DeviceArgs,
-
-    /// Timed runs [default: 20 on a GPU, after 3 to warm up; 1 on the simulator]
-    #[arg(long, value_name = "R", allow_hyphen_values = true, value_parser = reps)]
-    reps: Option<u32>,
-
-    #[command(flatten)]
-    seed: SeedArgs,
+    run: RunArgs,
 
     /// Reduce the elements of a file: .npy, or raw little-endian
     #[arg(long, value_name = "FILE")]
@@ -133,9 +126,7 @@ pub(crate) struct Job {
     pub(crate) element: Option<ElementType>,
     pub(crate) source: Source,
     pub(crate) request: Request,
-    pub(crate) device: DeviceArgs,
-    /// `None` for as many as suit the device.
-    pub(crate) reps: Option<u32>,
+    pub(crate) run: RunArgs,
     pub(crate) no_tuned: NoTunedArgs,
     pub(crate) ptx: PtxArgs,
     pub(crate) check: CheckArgs,
@@ -164,12 +155,12 @@ impl Args {
         })?;
         let source = match (self.input, self.n) {
             (Some(path), n) => Source::File { path, n },
-            (None, Some(n)) => Source::Seed { n, seed: self.seed.seed },
+            (None, Some(n)) => Source::Seed { n, seed: self.run.seed() },
             (None, None) => {
                 return Err(missing("--n is missing: it is the number of elements, such as 4194304 or 2^22"));
             }
         };
-        self.check.refuse_gpu(self.device.device)?;
+        self.check.refuse_gpu(self.run.device())?;
         let ShapeArgs { block, grid } = self.shape;
         Ok(Command::Reduce(Job {
             variant,
@@ -177,8 +168,7 @@ impl Args {
             element: self.element,
             source,
             request: Request { block, grid, finish: self.finish },
-            device: self.device,
-            reps: self.reps,
+            run: self.run,
             no_tuned: self.no_tuned,
             ptx: self.ptx,
             check: self.check,

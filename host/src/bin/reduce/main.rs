@@ -17,7 +17,7 @@ use clap::CommandFactory as _;
 use warpfold::{
     cli::{Failure, Finished, Progress, describe_run, exit, parse, refused, written},
     element::{ElementType, Values},
-    experiment::{Runner, Runs},
+    experiment::Runner,
     input::{InputFile, generate},
     launch::{Problem, check, plan},
     reference::Reference,
@@ -75,7 +75,7 @@ fn reduce(job: &Job) -> Result<(), Failure> {
     check(&problem, &job.request).map_err(refused)?;
 
     let library = job.ptx.open()?;
-    let device = job.check.open(job.device.device)?;
+    let device = job.check.open(job.run.device())?;
     // What the device cannot do it says before any work.
     let mut runner = Runner::new(&device, &library);
     let tuned = Tuned::load(job.no_tuned);
@@ -93,7 +93,7 @@ fn reduce(job: &Job) -> Result<(), Failure> {
     }
     .map_err(refused)?;
 
-    let runs = Runs::suiting(device.info(), job.reps);
+    let runs = job.run.runs(device.info());
     let reduced = runner.reduce(&plan, &values, runs, |run| progress.say(describe_run(run, runs, device.info())));
     let finished = Finished::new(&plan.kernel, &device, job.check);
     let outcome = match reduced {

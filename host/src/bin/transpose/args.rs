@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::{Parser, Subcommand};
 use warpfold::{
-    cli::{CheckArgs, DeviceArgs, EXIT_STATUS, Failure, GenerateArgs, PtxArgs, SeedArgs, number, refused, reps},
+    cli::{CheckArgs, EXIT_STATUS, Failure, GenerateArgs, PtxArgs, RunArgs, number, refused},
     transpose::{ElementType, Variant},
 };
 
@@ -51,14 +51,7 @@ pub(crate) struct Args {
     in_place: bool,
 
     #[command(flatten)]
-    device: DeviceArgs,
-
-    /// Timed runs [default: 20 on a GPU, after 3 to warm up; 1 on the simulator]
-    #[arg(long, value_name = "R", allow_hyphen_values = true, value_parser = reps)]
-    reps: Option<u32>,
-
-    #[command(flatten)]
-    seed: SeedArgs,
+    run: RunArgs,
 
     /// Transpose the matrix of a .npy file
     #[arg(long, value_name = "FILE")]
@@ -103,9 +96,7 @@ pub(crate) struct Job {
     pub(crate) element: Option<ElementType>,
     pub(crate) source: Source,
     pub(crate) tile: Option<u64>,
-    pub(crate) device: DeviceArgs,
-    /// `None` for as many as suit the device.
-    pub(crate) reps: Option<u32>,
+    pub(crate) run: RunArgs,
     pub(crate) ptx: PtxArgs,
     pub(crate) check: CheckArgs,
 }
@@ -138,20 +129,19 @@ impl Args {
                 return Err(missing("--variant is missing: it is a name that --list prints, such as padded"));
             }
         };
-        let (rows, cols, seed) = (self.rows, self.cols, self.seed.seed);
+        let (rows, cols, seed) = (self.rows, self.cols, self.run.seed());
         let source = match (self.input, rows) {
             (Some(path), rows) => Source::File { path, rows, cols },
             (None, Some(rows)) => Source::Seed { rows, cols: cols.unwrap_or(rows), seed },
             (None, None) => return Err(missing("--rows is missing: it is the number of rows, such as 4000 or 2^12")),
         };
-        self.check.refuse_gpu(self.device.device)?;
+        self.check.refuse_gpu(self.run.device())?;
         Ok(Command::Transpose(Job {
             variant,
             element: self.element,
             source,
             tile: self.tile,
-            device: self.device,
-            reps: self.reps,
+            run: self.run,
             ptx: self.ptx,
             check: self.check,
         }))

@@ -11,7 +11,7 @@ use anyhow::anyhow;
 use clap::CommandFactory;
 use warpfold::{
     cli::{Failure, Finished, Progress, describe_run, exit, failed, parse, refused, written},
-    experiment::{Runner, Runs},
+    experiment::Runner,
     ptx::PtxLibrary,
     transpose::{ElementType, Matrix, MatrixFile, Plan, Problem, Report, check, plan, write_list},
 };
@@ -60,7 +60,7 @@ fn transpose(job: &Job) -> Result<(), Failure> {
     check(&problem, job.tile).map_err(refused)?;
 
     let library = job.ptx.open()?;
-    let device = job.check.open(job.device.device)?;
+    let device = job.check.open(job.run.device())?;
     let plan = plan(&problem, job.tile, device.free_memory().map_err(failed)?).map_err(refused)?;
 
     let progress = Progress::new();
@@ -69,7 +69,7 @@ fn transpose(job: &Job) -> Result<(), Failure> {
         Pending::Seed(seed) => Matrix::generate(element, rows, cols, seed).map_err(refused)?,
         Pending::File(file) => file.read().map_err(refused)?,
     };
-    let runs = Runs::suiting(device.info(), job.reps);
+    let runs = job.run.runs(device.info());
     let transposed = Runner::new(&device, &library).transpose(&plan, &matrix, runs, |run| {
         progress.say(describe_run(run, runs, device.info()));
     });
