@@ -1,4 +1,5 @@
-//! From a problem to launches: grid, block and shared memory of each stage. Pure functions; no device needed.
+//! From a problem to launches: grid, block and shared memory of each stage. Pure functions; no
+//! device needed.
 
 mod error;
 mod plan;
@@ -15,7 +16,8 @@ pub use request::{DeviceLimits, Finish, Problem, Request, UnknownFinish};
 pub use shape::Stage;
 pub(crate) use shape::{choose_block, shared_bytes};
 
-/// Refuses what no device could run: what [`plan`] would refuse on any of them, as far as that can be told without one.
+/// Refuses what no device could run: what [`plan`] would refuse on any of them, as far as that can
+/// be told without one.
 ///
 /// # Errors
 ///
@@ -43,8 +45,8 @@ pub fn check(problem: &Problem, request: &Request) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Plans a reduction, or says why there is none. Refuses what the device has no memory for, so that nothing need be
-/// allocated to find out.
+/// Plans a reduction, or says why there is none. Refuses what the device has no memory for, so that
+/// nothing need be allocated to find out.
 ///
 /// ```
 /// use warpfold::{element::ElementType, launch::*, op::Op, variant::Variant};
@@ -125,8 +127,9 @@ fn plan_stages(
             }
             stages.push(stage(partials, 1)?);
         }
-        // Each stage leaves fewer than it reads, as a block takes at least two elements; a grid-stride rung, whose first
-        // grid is the caller's, never gets more blocks than it needs in the later ones.
+        // Each stage leaves fewer than it reads, as a block takes at least two elements; a
+        // grid-stride rung, whose first grid is the caller's, never gets more blocks than it needs
+        // in the later ones.
         Finish::Relaunch => {
             while partials > 1 {
                 let next = stage(partials, default_grid(variant, element, block, partials, limits))?;

@@ -1,7 +1,8 @@
-//! What a reduction does, counted on the simulator: figures beside their ideals, shares of the source's lines, and what
-//! is wasted.
+//! What a reduction does, counted on the simulator: figures beside their ideals, shares of the
+//! source's lines, and what is wasted.
 //!
-//! All launches of a reduction are summed: those that combine the partial results of earlier ones count as well.
+//! All launches of a reduction are summed: those that combine the partial results of earlier ones
+//! count as well.
 //!
 //! ```
 //! use warpfold::{device::*, element::*, launch::*, op::Op, profile::*, ptx::PtxLibrary, reduce::*, variant::Variant};

@@ -14,8 +14,9 @@ use crate::{
 pub use crate::experiment::{Outcome, RunError, Runner, Runs};
 
 impl Runner<'_> {
-    /// What the device allows, for planning this problem. Of a rung whose blocks wait for each other, that is also how many
-    /// of its blocks are resident at once, for which its kernel is loaded.
+    /// What the device allows, for planning this problem. Of a rung whose blocks wait for each
+    /// other, that is also how many of its blocks are resident at once, for which its kernel is
+    /// loaded.
     ///
     /// # Errors
     ///
@@ -52,9 +53,10 @@ impl Runner<'_> {
 
     /// Reduces `values` as planned. `before_run` is called before each run with its number, from 0.
     ///
-    /// The input is copied to the device once; a kernel that overwrites its input gets a fresh copy for each run.
-    /// The order of the operations, and so every bit of the result, depends on the plan alone; only sums of floats by
-    /// atomics ([`Results::Atomic`]) come in the order of their arrival.
+    /// The input is copied to the device once; a kernel that overwrites its input gets a fresh copy
+    /// for each run. The order of the operations, and so every bit of the result, depends on the
+    /// plan alone; only sums of floats by atomics ([`Results::Atomic`]) come in the order of their
+    /// arrival.
     ///
     /// # Errors
     ///
@@ -113,8 +115,8 @@ struct Reduction<'a, T> {
     results: [Buffer<T>; 2],
     /// What the first result is before the launch, if that matters.
     identity: Option<Buffer<T>>,
-    /// The partial results that a launch combines itself, and the counter by which it knows when; the counter comes back
-    /// to where it began.
+    /// The partial results that a launch combines itself, and the counter by which it knows when;
+    /// the counter comes back to where it began.
     workspace: Option<(Buffer<T>, Buffer<u32>)>,
 }
 
@@ -193,8 +195,8 @@ impl<T: Element> Experiment for Reduction<'_, T> {
 
 /// Combines what the stages left, from the first to the last.
 ///
-/// The minimum and the maximum begin with the identity: not every rung pads a full block with it, and the extreme of
-/// nothing but NaNs is to be the identity on all of them.
+/// The minimum and the maximum begin with the identity: not every rung pads a full block with it,
+/// and the extreme of nothing but NaNs is to be the identity on all of them.
 fn combine_on_host<T: Element>(op: Op, partials: &[T]) -> T {
     let combine = |folded: T, &partial: &T| folded.combine(op, partial);
     match (op, partials) {

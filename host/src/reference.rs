@@ -1,29 +1,32 @@
 //! What the result should be, computed on the CPU, and how far from it a right result may be.
 //!
-//! Integers, and the minimum and maximum of any type, are exact. The sum and the product of floats depend on the order
-//! of the operations, which differs from rung to rung; so they are compared with the exact value, and the bound on the
-//! difference follows from the number of roundings (N. J. Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd
-//! ed., Lemma 3.1 and section 4.2), with `u` the unit roundoff, 2^-24 for `f32` and 2^-53 for `f64`:
+//! Integers, and the minimum and maximum of any type, are exact. The sum and the product of floats
+//! depend on the order of the operations, which differs from rung to rung; so they are compared
+//! with the exact value, and the bound on the difference follows from the number of roundings (N.
+//! J. Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., Lemma 3.1 and section
+//! 4.2), with `u` the unit roundoff, 2^-24 for `f32` and 2^-53 for `f64`:
 //!
 //! - **Sum**: each element passes through at most `d` additions, the depth of the whole tree
-//!   ([`Plan::depth`](crate::launch::Plan::depth)), so the error is at most `((1 + u)^d - 1) * sum |x_i|`. Sums that
-//!   underflow are exact.
-//! - **Product**: every one of the `n - 1` multiplications rounds the one result, whatever the shape of the tree, so the
-//!   error is at most `((1 + u)^(n-1) - 1) * |product|`. This holds while no intermediate product can leave the range of
-//!   normal numbers.
+//!   ([`Plan::depth`](crate::launch::Plan::depth)), so the error is at most
+//!   `((1 + u)^d - 1) * sum |x_i|`. Sums that underflow are exact.
+//! - **Product**: every one of the `n - 1` multiplications rounds the one result, whatever the
+//!   shape of the tree, so the error is at most `((1 + u)^(n-1) - 1) * |product|`. This holds while
+//!   no intermediate product can leave the range of normal numbers.
 //!
-//! Atomic additions come in the order of their arrival, and the depth is that of the worst order. On an `f32` in global
-//! memory they also flush subnormal numbers to zero (PTX ISA, "atom"): what is added and what comes out, less than `2^-126`
-//! each time, which [`Reference::for_plan`] adds to the bound.
+//! Atomic additions come in the order of their arrival, and the depth is that of the worst order.
+//! On an `f32` in global memory they also flush subnormal numbers to zero (PTX ISA, "atom"): what
+//! is added and what comes out, less than `2^-126` each time, which [`Reference::for_plan`] adds to
+//! the bound.
 //!
-//! `(1 + u)^k - 1` is at most Higham's `γ_k = k u / (1 - k u)`, and holds for any `k`. The reference is itself rounded
-//! to `f64`, so `2^-53` of its magnitude (`2^-51` for a product) is added.
+//! `(1 + u)^k - 1` is at most Higham's `γ_k = k u / (1 - k u)`, and holds for any `k`. The
+//! reference is itself rounded to `f64`, so `2^-53` of its magnitude (`2^-51` for a product) is
+//! added.
 //!
-//! **NaN and infinities.** A sum with a NaN, or with infinities of both signs, is NaN, as is a product with a NaN, or with
-//! an infinity and a zero. Else an infinity makes a sum infinite, and an infinity or a zero decides a product. Where
-//! finite elements are so large that partial results may overflow in some order (or, in a product, underflow), no order
-//! is wrong: a sum may then come out infinite or NaN; of a product only the sign is checked, and its error bound is
-//! infinite.
+//! **NaN and infinities.** A sum with a NaN, or with infinities of both signs, is NaN, as is a
+//! product with a NaN, or with an infinity and a zero. Else an infinity makes a sum infinite, and
+//! an infinity or a zero decides a product. Where finite elements are so large that partial results
+//! may overflow in some order (or, in a product, underflow), no order is wrong: a sum may then come
+//! out infinite or NaN; of a product only the sign is checked, and its error bound is infinite.
 
 mod exact_sum;
 mod float;
@@ -44,7 +47,8 @@ use crate::{
 pub use verdict::{Reference, WrongResult};
 
 impl Reference {
-    /// The reference for `values` reduced by `op` in a tree of the given depth. No values give the identity.
+    /// The reference for `values` reduced by `op` in a tree of the given depth. No values give the
+    /// identity.
     ///
     /// ```
     /// use warpfold::{element::{Value, Values}, op::Op, reference::Reference};
@@ -65,7 +69,8 @@ impl Reference {
         }
     }
 
-    /// The reference for `values` reduced as planned: [`Self::new`], and what the atomics of an `f32` sum flush.
+    /// The reference for `values` reduced as planned: [`Self::new`], and what the atomics of an
+    /// `f32` sum flush.
     ///
     /// ```
     /// use warpfold::{element::*, launch::*, op::Op, reference::Reference, variant::Variant};

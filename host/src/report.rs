@@ -108,8 +108,9 @@ impl experiment::Report for Report<'_> {
         }
     }
 
-    /// Integers are numbers, exactly. Floats are the numbers that they are (an `f32` is widened exactly); those that are
-    /// not finite are the strings `"inf"`, `"-inf"`, `"nan"`. `tuned` says whether [tuning](crate::tune) chose the shape.
+    /// Integers are numbers, exactly. Floats are the numbers that they are (an `f32` is widened
+    /// exactly); those that are not finite are the strings `"inf"`, `"-inf"`, `"nan"`. `tuned` says
+    /// whether [tuning](crate::tune) chose the shape.
     fn to_json(&self) -> Json {
         let Plan { problem, kernel, block, finish, stages, .. } = self.plan;
         let first = stages.first().map(|stage| stage.shape);

@@ -27,7 +27,7 @@ pub(super) fn time_columns(what: &str) -> [Column; 2] {
     ]
 }
 
-/// Their cells, for so many bytes that the threads asked for.
+/// The cells of these two columns. `bytes` is what the threads asked for.
 pub(super) fn time_cells(time: Option<Duration>, bytes: u64) -> [Cell; 2] {
     [micros(time), time.map_or(Cell::Missing, |time| Cell::number(gb_per_s(bytes as f64, time), 1))]
 }
@@ -42,7 +42,7 @@ pub(super) fn work_cells(time: Option<Duration>, done: u64) -> [Cell; 2] {
     [micros(time), time.map_or(Cell::Missing, |time| Cell::number(gb_per_s(done as f64, time), 1))]
 }
 
-/// What each request took, or was.
+/// A count divided by the number of requests; missing where there are no requests.
 pub(super) fn each(count: u64, requests: u64) -> Cell {
     if requests == 0 { Cell::Missing } else { Cell::number(count as f64 / requests as f64, 2) }
 }
@@ -95,8 +95,9 @@ pub(super) fn chart(
     Chart { id, title, description, kind, x, y, series, references: Vec::new() }
 }
 
-/// The charts of a table whose first two columns name a piece of work, whose third is its PTX instructions, and whose last
-/// is how many of `what` are done in a second, if it has times: `speed` names it and says what is seen.
+/// The charts of a table whose first two columns name a piece of work, whose third is its PTX
+/// instructions, and whose last is how many of `what` are done in a second, if it has times:
+/// `speed` names it and says what is seen.
 pub(super) fn work_charts(
     table: &Table,
     title: &str,

@@ -1,4 +1,5 @@
-//! What is asked, and the two sites that answer: the simulator, which counts, and a GPU, which takes time.
+//! What is asked, and the two sites that answer: the simulator, which counts, and a GPU, which
+//! takes time.
 
 use std::fmt;
 
@@ -9,8 +10,8 @@ use super::{
 };
 use crate::{device::Device, experiment::Runs, ptx::PtxLibrary};
 
-/// Accesses of the launches that are counted, unless fewer or more are asked for: whole warps, so that what a request
-/// takes is that of any larger launch.
+/// Accesses of the launches that are counted, unless fewer or more are asked for: whole warps, so
+/// that what a request takes is that of any larger launch.
 const COUNTED: u64 = 1 << 14;
 
 /// What is asked of a [`Lab`].
@@ -54,8 +55,8 @@ pub(super) struct Sizes {
 }
 
 impl<'a> Lab<'a> {
-    /// A lab that counts on `counter`, a simulator with [`Instrument::Count`](crate::device::Instrument::Count), and
-    /// measures times on `gpu`.
+    /// A lab that counts on `counter`, a simulator with
+    /// [`Instrument::Count`](crate::device::Instrument::Count), and measures times on `gpu`.
     pub fn new(library: &'a PtxLibrary, counter: &'a Device, gpu: Option<&'a Device>, request: Request) -> Self {
         let site = |device, runs| Site::new(device, library, runs, request.seed);
         Self {

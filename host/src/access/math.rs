@@ -70,8 +70,9 @@ const FUNCTIONS: [Function; 4] = [
         kernel: "access_math_exp_fast",
         exact: f64::exp,
         most: 10.0,
-        // PTX ISA, "ex2": a relative error of 2^-22. That of x log2(e) comes before it: half an ulp from the constant and
-        // half from the product, or |x| 2^-23 of the result. An ulp is at least 2^-24 of it.
+        // PTX ISA, "ex2": a relative error of 2^-22. That of x log2(e) comes before it: half an ulp
+        // from the constant and half from the product, or |x| 2^-23 of the result. An ulp is at
+        // least 2^-24 of it.
         within: |x, ulps, _| ulps <= (f64::from(x.abs()) * (-23_f64).exp2() + (-22_f64).exp2()) * 24_f64.exp2(),
     },
     Function {

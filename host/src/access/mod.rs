@@ -1,8 +1,9 @@
-//! The lecture's slides on memory access and on instructions, live: a table for each, over the parameter that the slide
-//! turns.
+//! The lecture's slides on memory access and on instructions, live: a table for each, over the
+//! parameter that the slide turns.
 //!
-//! A [`Lab`] runs the kernels of a [`Pattern`]. Requests, sectors, wavefronts and conflicts are counted on the simulator;
-//! times are measured on a GPU, if there is one, and are left out where there is none. Each result is checked on the CPU.
+//! A [`Lab`] runs the kernels of a [`Pattern`]. Requests, sectors, wavefronts and conflicts are
+//! counted on the simulator; times are measured on a GPU, if there is one, and are left out where
+//! there is none. Each result is checked on the CPU.
 //!
 //! ```
 //! use warpfold::access::{Lab, Pattern, Request, Sweep};

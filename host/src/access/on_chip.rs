@@ -213,8 +213,8 @@ pub(super) fn constant(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
     Ok(Section { tables: vec![table], charts })
 }
 
-/// The different words of all requests of a warp, and the requests: from a trace on the simulator, whose counters know
-/// requests alone.
+/// The different words of all requests of a warp, and the requests: from a trace on the simulator,
+/// whose counters know requests alone.
 fn constant_words(library: &PtxLibrary, distinct: u32) -> Result<(u64, u64), AccessError> {
     let ptx = library.find(CONSTANT_KERNEL, (9, 0))?;
     let refused =

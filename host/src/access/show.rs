@@ -1,11 +1,12 @@
-//! Which pattern is shown by whom.
+//! Which function shows which pattern.
 
 use super::{
     arithmetic, draw::Section, error::AccessError, global, lab::Lab, math, on_chip, pattern::Pattern, transfer,
 };
 
 impl Lab<'_> {
-    /// Shows a pattern. If the device is interrupted ([`Device::interrupt_by`]), the rows end there.
+    /// Shows a pattern. If the device is interrupted ([`Device::interrupt_by`]), the rows end
+    /// there.
     ///
     /// # Errors
     ///

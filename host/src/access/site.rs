@@ -101,8 +101,9 @@ impl<'a> Site<'a> {
         Ok(buffer)
     }
 
-    /// Runs a kernel that reads `input` and leaves a sum for each thread, and checks the sums: `value` is what a thread
-    /// takes in its turn for `i` below `turns`. `args` are those behind the two pointers.
+    /// Runs a kernel that reads `input` and leaves a sum for each thread, and checks the sums:
+    /// `value` is what a thread takes in its turn for `i` below `turns`. `args` are those behind
+    /// the two pointers.
     pub(super) fn read(
         &mut self,
         what: What<'_>,

@@ -213,7 +213,8 @@ mod tests {
         assert_eq!(77_u32.wrapping_mul(factor).wrapping_add(term), one(one(one(77))));
     }
 
-    /// The simulator shows nothing of it, but it can do it: chunks that do not divide the array, more streams than chunks.
+    /// The simulator shows nothing of it, but it can do it: chunks that do not divide the array,
+    /// more streams than chunks.
     #[test]
     fn chunks_on_streams_come_back_right() {
         let device = Device::simulator_with(Instrument::Count);

@@ -19,8 +19,9 @@ use crate::{
 /// The most timed runs that can be asked for.
 pub const MAX_REPS: u64 = 1_000_000;
 
-/// Reads the arguments of a tool. A value that cannot be used is refused in the one sentence of its parser, because every
-/// refusal of these tools is one sentence. For the rest clap speaks, and ends the tool.
+/// Reads the arguments of a tool. A value that cannot be used is refused in the one sentence of its
+/// parser, because every refusal of these tools is one sentence. For the rest clap speaks, and ends
+/// the tool.
 ///
 /// # Errors
 ///
@@ -110,8 +111,8 @@ impl PtxArgs {
         PtxLibrary::open(self.ptx_dir.as_deref()).map_err(|error| self.no_ptx(error))
     }
 
-    /// Why there are no kernels. A folder that was named is an input like others, and is refused; the embedded kernels are
-    /// not the user's, and fail.
+    /// Why there are no kernels. A folder that was named is an input like others, and is refused;
+    /// the embedded kernels are not the user's, and fail.
     pub fn no_ptx(&self, error: impl Into<anyhow::Error>) -> Failure {
         if ptx::folder(self.ptx_dir.as_deref()).is_some() { refused(error) } else { failed(error) }
     }
@@ -129,8 +130,8 @@ impl PtxArgs {
 /// How one run is watched and shown.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct CheckArgs {
-    /// Watch the kernel for data races, reads of what nobody wrote, and barriers that threads miss; on the simulator, which
-    /// is taken then
+    /// Watch the kernel for data races, reads of what nobody wrote, and barriers that threads miss;
+    /// on the simulator, which is taken then
     #[arg(long)]
     pub check: bool,
 

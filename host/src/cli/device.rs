@@ -6,7 +6,8 @@ use super::{
 };
 use crate::device::{Device, DeviceChoice};
 
-/// Opens a device that Ctrl-C interrupts, and says why if it is the simulator where a GPU might have been.
+/// Opens a device that Ctrl-C interrupts, and says why if it is the simulator where a GPU might
+/// have been.
 ///
 /// # Errors
 ///

@@ -12,7 +12,8 @@ use anyhow::{Context, Error};
 pub enum Failure {
     /// The arguments or the input cannot be used: 2.
     Refused(Error),
-    /// The run failed, the result is wrong, or a demanded device is missing: 1; or 130 after Ctrl-C, which is why then.
+    /// The run failed, the result is wrong, or a demanded device is missing: 1; or 130 after
+    /// Ctrl-C, which is why then.
     Failed(Error),
     /// Ctrl-C ended it, and this is what was done until then: 130.
     Interrupted(Error),

@@ -37,7 +37,8 @@ impl OutputArgs {
     ///
     /// # Errors
     ///
-    /// [`Failure::Refused`] for a table or a chart that it does not have, [`Failure::Failed`] for stdout's errors.
+    /// [`Failure::Refused`] for a table or a chart that it does not have, [`Failure::Failed`] for
+    /// stdout's errors.
     pub fn write(&self, mut document: Document) -> Result<(), Failure> {
         if let Some(table) = &self.table {
             document.put_table_first(table).map_err(refused)?;

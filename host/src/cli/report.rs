@@ -28,7 +28,8 @@ impl<'a> Finished<'a> {
         Self { kernel, json, findings: check.then(|| Findings::new(device.take_observations())) }
     }
 
-    /// The error of a run that failed: `error`, or what was found, which is written and is why then.
+    /// The error of a run that failed: `error`, or what was found, which is written and is why
+    /// then.
     pub fn failure(&self, error: Failure) -> Failure {
         let Some((findings, found)) = self.findings.as_ref().zip(self.found()) else { return error };
         match written(findings.write_alone(self.kernel, self.json, &mut io::stdout().lock())) {
@@ -41,7 +42,8 @@ impl<'a> Finished<'a> {
     ///
     /// # Errors
     ///
-    /// A wrong result, findings, and [`Failure::Interrupted`] where fewer runs were `made` than were asked for.
+    /// A wrong result, findings, and [`Failure::Interrupted`] where fewer runs were `made` than
+    /// were asked for.
     pub fn write(&self, report: &impl Report, made: usize, asked: u32) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         written(if self.json {

@@ -2,7 +2,8 @@
 
 use anyhow::Context;
 
-/// A whole number from 0: digits, with `_` between them if wanted, or a power such as `2^22`. `flag` and `example` are for the message.
+/// A whole number from 0: digits, with `_` between them if wanted, or a power such as `2^22`.
+/// `flag` and `example` are for the message.
 ///
 /// ```
 /// # use warpfold::cli::whole;

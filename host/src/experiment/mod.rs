@@ -1,7 +1,9 @@
-//! What every experiment of the lab does: a plan is launched again and again on a device, timed, checked and reported.
+//! What every experiment of the lab does: a plan is launched again and again on a device, timed,
+//! checked and reported.
 //!
-//! The ladder and transposition are two such experiments. Each plans by itself, and each says how one run goes and what the
-//! run leaves ([`Experiment`]). A [`Runner`] keeps the kernels and repeats the runs.
+//! The ladder and transposition are two such experiments. Each plans by itself, and each says how
+//! one run goes and what the run leaves ([`Experiment`]). A [`Runner`] keeps the kernels and
+//! repeats the runs.
 
 mod counted;
 mod report;

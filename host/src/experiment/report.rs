@@ -26,8 +26,9 @@ pub trait Report {
 
 /// The last fields of every report's JSON.
 ///
-/// `time_us` and `gb_per_s` are `null` if nothing was launched. `time_kind` says whose times they are: on the simulator
-/// (`"simulation"`) both are of the host's wall clock, and say nothing about a GPU.
+/// `time_us` and `gb_per_s` are `null` if nothing was launched. `time_kind` says whose times they
+/// are: on the simulator (`"simulation"`) both are of the host's wall clock, and say nothing about
+/// a GPU.
 #[derive(Serialize)]
 pub(crate) struct JsonSpeed {
     time_us: Option<JsonTimes>,
@@ -47,7 +48,8 @@ impl JsonSpeed {
     }
 }
 
-/// A device for tests of reports and plans: with the figures of an H100, and a peak of 1000 GB/s if it is a GPU.
+/// A device for tests of reports and plans: with the figures of an H100, and a peak of 1000 GB/s if
+/// it is a GPU.
 #[cfg(test)]
 pub(crate) fn test_device(kind: crate::device::DeviceKind) -> DeviceInfo {
     DeviceInfo {

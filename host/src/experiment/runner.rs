@@ -33,8 +33,8 @@ pub trait Experiment {
 pub struct Outcome<T> {
     /// What the last run left.
     pub result: T,
-    /// The time of each timed run: all launches of the plan from start to end, without copies and without what the host
-    /// adds. Empty if there was nothing to launch.
+    /// The time of each timed run: all launches of the plan from start to end, without copies and
+    /// without what the host adds. Empty if there was nothing to launch.
     pub times: Vec<Duration>,
 }
 
@@ -60,7 +60,8 @@ pub enum RunError {
     },
 }
 
-/// A device and a library of kernels. A module is loaded when its first kernel is asked for, and is kept from then on.
+/// A device and a library of kernels. A module is loaded when its first kernel is asked for, and is
+/// kept from then on.
 #[derive(Debug)]
 pub struct Runner<'a> {
     device: &'a Device,
@@ -100,7 +101,8 @@ impl<'a> Runner<'a> {
 
     /// Repeats an experiment. `before_run` is called before each run with its number, from 0.
     ///
-    /// A device that is [told to stop](Device::interrupt_by) makes no more runs: the outcome is that of the runs it ended.
+    /// A device that is [told to stop](Device::interrupt_by) makes no more runs: the outcome is
+    /// that of the runs it ended.
     ///
     /// # Errors
     ///
@@ -111,8 +113,8 @@ impl<'a> Runner<'a> {
         runs: Runs,
         mut before_run: impl FnMut(u32),
     ) -> Result<Outcome<E::Output>, RunError> {
-        // A launch of the simulator can be stopped in its middle, and then leaves no result. So the result of each run is
-        // kept there.
+        // A launch of the simulator can be stopped in its middle, and then leaves no result. So the
+        // result of each run is kept there.
         let keeps_each = self.device.info().kind == DeviceKind::Simulator;
         let mut kept = None;
         let mut times = Vec::with_capacity(runs.timed as usize);

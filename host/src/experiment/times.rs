@@ -43,8 +43,8 @@ impl Times {
         gb_per_s(bytes, self.median)
     }
 
-    /// `median 20.0 us of 4 runs (10.0 us to 30.0 us), 20.0 GB/s, 2.0 % of the memory's peak`, for so many bytes; on the
-    /// simulator it says that the time is of the host's wall clock.
+    /// `median 20.0 us of 4 runs (10.0 us to 30.0 us), 20.0 GB/s, 2.0 % of the memory's peak`, for
+    /// so many bytes; on the simulator it says that the time is of the host's wall clock.
     pub(crate) fn describe(&self, device: &DeviceInfo, bytes: f64) -> String {
         let gb_per_s = self.gb_per_s(bytes);
         let Self { median, min, max, reps } = *self;

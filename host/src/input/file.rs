@@ -27,7 +27,8 @@ pub struct InputFile {
 }
 
 impl InputFile {
-    /// Opens a `.npy` file (by its name, or by its first bytes) or a file of raw little-endian elements.
+    /// Opens a `.npy` file (by its name, or by its first bytes) or a file of raw little-endian
+    /// elements.
     ///
     /// ```
     /// use warpfold::{element::{ElementType, Values}, input::InputFile};
@@ -41,8 +42,8 @@ impl InputFile {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// The dtype of a `.npy` file is the type of its elements, and if a type is asked for, it must be the same. Raw
-    /// elements are of the type that is asked for, or `i32`.
+    /// The dtype of a `.npy` file is the type of its elements, and if a type is asked for, it must
+    /// be the same. Raw elements are of the type that is asked for, or `i32`.
     ///
     /// # Errors
     ///
@@ -113,8 +114,8 @@ impl InputFile {
     }
 }
 
-/// Compares the header of a `.npy` file of so many bytes with the file and with what is asked for. Returns the type of
-/// the elements, their byte order and where they begin.
+/// Compares the header of a `.npy` file of so many bytes with the file and with what is asked for.
+/// Returns the type of the elements, their byte order and where they begin.
 fn check_npy(
     path: &Path,
     beginning: &[u8],

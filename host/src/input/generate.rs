@@ -11,14 +11,13 @@ use crate::{
     op::Op,
 };
 
-/// Generates `n` elements from a seed, the same on every machine: from the bytes of ChaCha8 with that seed
-/// (`seed_from_u64` of `rand`).
+/// Generates `n` elements from a seed, the same on every machine: from the bytes of ChaCha8 with
+/// that seed (`seed_from_u64` of `rand`).
 ///
-/// - Integers: uniform over the whole range of the type, so sums wrap; for a product uniform over the odd numbers, as
-///   even ones would soon make it 0.
-/// - Floats: uniform in [-1, 1), multiples of 2^-23 (`f32`) or 2^-52 (`f64`); for a product `±(1 + t)` with `t` uniform in
-///   [-w, w), `w` being the lesser of 1/2 and 64/n (`f32`) or 512/n (`f64`), so that no partial product leaves the range
-///   of the type.
+/// - Integers: uniform over the whole range of the type, so sums wrap; for a product uniform over
+///   the odd numbers, as even ones would soon make it 0.
+/// - Floats: uniform in
+///   [-1, 1), multiples of 2^-23 (`f32`) or 2^-52 (`f64`); for a product `±(1 + t)` with `t` uniform in [-w, w), `w` being the lesser of 1/2 and 64/n (`f32`) or 512/n (`f64`), so that no partial product leaves the range of the type.
 ///
 /// ```
 /// use warpfold::{element::{ElementType, Values}, input::generate, op::Op};

@@ -1,4 +1,4 @@
-//! What plans and measures single rungs.
+//! A bench plans and measures single rungs on one device.
 
 use std::collections::HashMap;
 
@@ -50,8 +50,9 @@ pub struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    /// Loads nothing yet. `counter` is a simulator with [`Instrument::Count`](crate::device::Instrument::Count), which runs
-    /// the same launches as `device`; a `device` of that kind needs none beside it.
+    /// Loads nothing yet. `counter` is a simulator with
+    /// [`Instrument::Count`](crate::device::Instrument::Count), which runs the same launches as
+    /// `device`; a `device` of that kind needs none beside it.
     pub fn new(device: &'a Device, counter: Option<&'a Device>, library: &'a PtxLibrary) -> Self {
         let counter = counter.map(|counter| (counter, Runner::new(counter, library)));
         Self { device, runner: Runner::new(device, library), counter }

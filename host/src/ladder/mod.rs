@@ -1,8 +1,9 @@
 //! The ladder at a glance: many rungs at the same work, one table.
 //!
-//! A [`Bench`] measures rungs on one device, each checked against the CPU; [`climb`] takes it up the ladder at one size, and
-//! several climbs are a sweep. [`Climb::document`] and [`sweep_document`] make tables and charts of them. On a GPU the
-//! figures are times; on the simulator, whose times say nothing about a GPU, they are counters beside the model's ideal.
+//! A [`Bench`] measures rungs on one device, each checked against the CPU; [`climb`] takes it up
+//! the ladder at one size, and several climbs are a sweep. [`Climb::document`] and
+//! [`sweep_document`] make tables and charts of them. On a GPU the figures are times; on the
+//! simulator, whose times say nothing about a GPU, they are counters beside the model's ideal.
 //!
 //! ```
 //! use warpfold::{device::*, element::ElementType, ladder::*, op::Op, ptx::PtxLibrary, reduce::Runs, variant::Variant};

@@ -1,5 +1,5 @@
-//! Udacity's quiz: "The global memory version uses how many times as much memory bandwidth as the shared memory version?
-//! Round to the nearest integer."
+//! Udacity's quiz: "The global memory version uses how many times as much memory bandwidth as the
+//! shared memory version? Round to the nearest integer."
 
 use simt::Counters;
 
@@ -59,8 +59,8 @@ impl Side {
     }
 }
 
-/// Runs both versions on a simulator that counts, `device`, over `n` elements of a type with blocks of
-/// [`UDACITY_BLOCK`], and as many stages as `n` takes.
+/// Runs both versions on a simulator that counts, `device`, over `n` elements of a type with blocks
+/// of [`UDACITY_BLOCK`], and as many stages as `n` takes.
 ///
 /// # Errors
 ///
@@ -100,7 +100,8 @@ pub fn quiz(device: &Device, library: &PtxLibrary, element: ElementType, n: u64)
 }
 
 impl Quiz {
-    /// Bytes that the threads of `global` read and write over those of the shared version, as a fraction in lowest terms.
+    /// Bytes that the threads of `global` read and write over those of the shared version, as a
+    /// fraction in lowest terms.
     pub fn ratio_of_bytes(&self) -> (u64, u64) {
         fraction(self.global.bytes(), self.shared.bytes())
     }
@@ -226,7 +227,8 @@ mod tests {
     use super::*;
     use crate::device::Instrument;
 
-    /// Elements that a block with `m` of them reads and writes in global memory: the lecture's loop, as it is written.
+    /// Elements that a block with `m` of them reads and writes in global memory: the lecture's
+    /// loop, as it is written.
     fn global_block(m: u64) -> u64 {
         let (mut accesses, mut s) = (0, u64::from(UDACITY_BLOCK) / 2);
         while s > 0 {

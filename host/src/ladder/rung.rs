@@ -1,4 +1,4 @@
-//! What came of one rung.
+//! The outcome of one rung: what was measured, or why it was refused.
 
 use super::counted::Counted;
 use crate::{
@@ -80,7 +80,8 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The refusal that an error is: it is about this rung on this device, and others may still run.
+    /// The refusal that an error is: it is about this rung on this device, and others may still
+    /// run.
     ///
     /// # Errors
     ///

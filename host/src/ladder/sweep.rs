@@ -10,8 +10,8 @@ use crate::{
     variant::Variant,
 };
 
-/// Climbs at growing sizes of otherwise the same work, as one table and as lines over n, one series a rung. `asked` sizes
-/// were asked for. `None` of no climbs.
+/// Climbs at growing sizes of otherwise the same work, as one table and as lines over n, one series
+/// a rung. `asked` sizes were asked for. `None` of no climbs.
 pub fn sweep_document(climbs: &[Climb], asked: usize) -> Option<Document> {
     let (first, last) = (climbs.first()?, climbs.last()?);
     let figures = Figures::of(&first.device, climbs.iter().flat_map(Climb::measured));

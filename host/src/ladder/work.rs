@@ -1,4 +1,4 @@
-//! What is to be done by whom.
+//! The work that every rung does, and the rungs that are to do it.
 
 use crate::{
     element::ElementType,

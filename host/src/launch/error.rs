@@ -81,7 +81,8 @@ pub enum PlanError {
         /// Blocks.
         grid: u64,
     },
-    /// A grid that does not cover the input exactly, for a rung whose blocks take a fixed part of it.
+    /// A grid that does not cover the input exactly, for a rung whose blocks take a fixed part of
+    /// it.
     #[error("grid {grid}: variant {variant} needs exactly {needed} blocks of {block} threads for n = {n}")]
     Grid {
         /// What was asked for.

@@ -1,4 +1,4 @@
-//! The launches of a reduction.
+//! All launches of one reduction, and what follows from them.
 
 use super::{
     request::{Finish, Problem},
@@ -30,8 +30,8 @@ impl Plan {
         self.stages.last().map_or(0, |stage| stage.outputs)
     }
 
-    /// Depth of the whole tree: the longest chain of operations from an element to the result, those of the host
-    /// included.
+    /// Depth of the whole tree: the longest chain of operations from an element to the result,
+    /// those of the host included.
     pub fn depth(&self) -> u64 {
         self.stages.iter().map(|stage| stage.depth).sum::<u64>() + self.partials().saturating_sub(1)
     }
@@ -43,8 +43,9 @@ impl Plan {
         if variant.facts().results == Results::Atomic { blocks * u64::from(atomics(variant, self.block)) } else { 0 }
     }
 
-    /// Bytes of device memory: the input, a second copy of it if the kernel overwrites it, the partial results of the
-    /// first two stages (later stages use these two in turn), and what the first stage works with beside them.
+    /// Bytes of device memory: the input, a second copy of it if the kernel overwrites it, the
+    /// partial results of the first two stages (later stages use these two in turn), and what the
+    /// first stage works with beside them.
     pub fn device_bytes(&self) -> u128 {
         let facts = self.problem.variant.facts();
         let copies = if facts.destroys_input { 2 } else { 1 };

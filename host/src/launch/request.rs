@@ -86,8 +86,9 @@ pub struct DeviceLimits {
     pub memory_bytes: u64,
     /// Major and minor.
     pub compute_capability: (u32, u32),
-    /// Blocks of the kernel in question that a multiprocessor holds at once, which bounds a cooperative grid: see
-    /// [`Runner::limits`](crate::reduce::Runner::limits). Where nobody asked, one of any kernel fits.
+    /// Blocks of the kernel in question that a multiprocessor holds at once, which bounds a
+    /// cooperative grid: see [`Runner::limits`](crate::reduce::Runner::limits). Where nobody asked,
+    /// one of any kernel fits.
     pub resident_blocks: Option<u32>,
 }
 

@@ -24,7 +24,8 @@ pub struct Stage {
     pub workspace: u64,
     /// Grid, block, shared memory.
     pub shape: LaunchShape,
-    /// The longest chain of operations between an element that it reads and a result that it writes.
+    /// The longest chain of operations between an element that it reads and a result that it
+    /// writes.
     pub depth: u64,
 }
 
@@ -126,7 +127,8 @@ pub(super) fn stage(
     Ok(Stage { inputs, outputs, workspace, shape, depth })
 }
 
-/// The most elements that one thread of so large a grid combines in a chain, beginning with the identity.
+/// The most elements that one thread of so large a grid combines in a chain, beginning with the
+/// identity.
 fn chain(step: Step, element: ElementType, block: u32, grid: u64, inputs: u64) -> u64 {
     let threads = u64::from(block) * grid;
     let lanes = LOAD_BYTES / u64::from(element.size());

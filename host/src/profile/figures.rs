@@ -16,7 +16,8 @@ use crate::output::grouped;
 pub enum Level {
     /// What the hardware counts too.
     Hardware,
-    /// What the PTX does as it is written: ptxas may unroll, predicate, merge or remove what this counts.
+    /// What the PTX does as it is written: ptxas may unroll, predicate, merge or remove what this
+    /// counts.
     Ptx,
 }
 
@@ -29,7 +30,8 @@ impl Level {
         }
     }
 
-    /// That of a counter: the hardware knows accesses to global and shared memory as the simulator does.
+    /// That of a counter: the hardware knows accesses to global and shared memory as the simulator
+    /// does.
     pub(super) fn of(name: &str) -> Self {
         if name.starts_with("global.") || name.starts_with("shared.") { Self::Hardware } else { Self::Ptx }
     }
@@ -68,12 +70,15 @@ enum Unit {
 
 /// The counters of a reduction, and what follows from them, beside their ideals:
 ///
-/// - `global.*.sectors`: as many as the bytes that the lanes asked for fill, and one for each request at least;
-/// - `bytes_moved`, all sectors: the input read once, and one result written, whatever the kernel asked for;
-/// - `shared.*.wavefronts`: what the same requests take if no bank is asked twice; `shared.*.bank_conflicts`: 0;
+/// - `global.*.sectors`: as many as the bytes that the lanes asked for fill, and one for each
+///   request at least;
+/// - `bytes_moved`, all sectors: the input read once, and one result written, whatever the kernel
+///   asked for;
+/// - `shared.*.wavefronts`: what the same requests take if no bank is asked twice;
+///   `shared.*.bank_conflicts`: 0;
 /// - `divergent_branches`: 0;
-/// - `active_lane_efficiency`, the share of lanes that took part in the instructions without a predicate (which may switch off all
-///   of them): 1;
+/// - `active_lane_efficiency`, the share of lanes that took part in the instructions without a
+///   predicate (which may switch off all of them): 1;
 /// - `warp_instructions_per_32_elements`: a load and an operation.
 pub fn figures(profiled: &Profiled) -> Vec<Figure> {
     let Profiled { plan, counters, instructions, .. } = profiled;
@@ -131,7 +136,8 @@ impl Figure {
         }
     }
 
-    /// Whether there is something to show: kinds of access that a kernel does not make are left out for people.
+    /// Whether there is something to show: kinds of access that a kernel does not make are left out
+    /// for people.
     pub(super) fn is_used(&self, figures: &[Figure]) -> bool {
         let has_requests = |kind: &str| {
             let requests = format!("{kind}.requests");

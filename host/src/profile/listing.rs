@@ -70,7 +70,8 @@ fn write_source(whole: &Counters, lines: &BTreeMap<u32, Counters>, text: &str, o
     Ok(())
 }
 
-/// The lines of each function, from its signature to its closing brace. The text is as rustfmt leaves it.
+/// The lines of each function, from its signature to its closing brace. The text is as rustfmt
+/// leaves it.
 fn functions(source: &[&str]) -> Vec<RangeInclusive<u32>> {
     let indent = |text: &str| text.len() - text.trim_start().len();
     let begins = |text: &str| {

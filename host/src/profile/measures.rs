@@ -1,4 +1,4 @@
-//! What figures and wastes are made of.
+//! The quantities that both the figures and the wastes are computed from.
 
 use simt::Counters;
 
@@ -7,7 +7,8 @@ use crate::launch::Plan;
 /// Bytes of a sector of global memory.
 pub(super) const SECTOR: u64 = 32;
 
-/// Sectors of all kinds, those of asynchronous copies included: they move what they copy past the loads and stores.
+/// Sectors of all kinds, those of asynchronous copies included: they move what they copy past the
+/// loads and stores.
 pub(crate) fn sectors(counters: &Counters) -> u64 {
     counters.bytes_moved() / SECTOR + (counters.async_copy.bytes + counters.bulk.bytes).div_ceil(SECTOR)
 }

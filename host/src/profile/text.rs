@@ -13,8 +13,8 @@ use super::{
 use crate::{ptx::PtxLibrary, report::describe_launches};
 
 impl Profiled {
-    /// Writes it for people: the figures, the source (or the PTX, where `library` has no source for it) with what each
-    /// line does, and what is wasted.
+    /// Writes it for people: the figures, the source (or the PTX, where `library` has no source for
+    /// it) with what each line does, and what is wasted.
     ///
     /// # Errors
     ///

@@ -98,8 +98,8 @@ pub(super) fn sum(values: impl Iterator<Item = f64>, depth: u64, format: &Format
 pub(super) fn product(values: impl Iterator<Item = f64>, format: &Format) -> Reference {
     let mut specials = Specials::default();
     let (mut n, mut zero, mut negative) = (0u64, false, false);
-    // How far the elements above 1, and those below 1, would take a product by themselves, as powers of 2: any partial
-    // product lies between the two.
+    // How far the elements above 1, and those below 1, would take a product by themselves, as
+    // powers of 2: any partial product lies between the two.
     let (mut up, mut down) = (0.0f64, 0.0f64);
     let mut product = Product::ONE;
     for x in values {
@@ -115,7 +115,8 @@ pub(super) fn product(values: impl Iterator<Item = f64>, format: &Format) -> Ref
     }
     let roundings = n.saturating_sub(1);
     let relative = format.relative_error(roundings);
-    // Rounding moves a partial product by a factor of (1 + u) each time; log2 and its sums are good to far below 1e-12.
+    // Rounding moves a partial product by a factor of (1 + u) each time; log2 and its sums are good
+    // to far below 1e-12.
     let slack = relative.ln_1p() / std::f64::consts::LN_2 + (up + down) * 1e-12;
     let may_overflow = up + slack >= format.overflow_exponent;
     let may_underflow = down + slack > format.underflow_exponent;

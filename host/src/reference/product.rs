@@ -2,8 +2,9 @@
 
 use super::scale::{power_of_two, split};
 
-/// A product of positive numbers in twice the precision of `f64` and with an exponent that does not overflow: the value
-/// is `(high + low) * 2^exponent`, and `high` lies in `[0.5, 1]`. Each step errs by less than 2^-102 of the value.
+/// A product of positive numbers in twice the precision of `f64` and with an exponent that does not
+/// overflow: the value is `(high + low) * 2^exponent`, and `high` lies in `[0.5, 1]`. Each step
+/// errs by less than 2^-102 of the value.
 pub(super) struct Product {
     high: f64,
     low: f64,
@@ -31,7 +32,8 @@ impl Product {
 
     /// Rounded to `f64`.
     pub(super) fn value(&self) -> f64 {
-        // Beyond these exponents the value is infinite, or 0; within them half of one is an `f64`'s.
+        // Beyond these exponents the value is infinite, or 0; within them half of one is an
+        // `f64`'s.
         let exponent = self.exponent.clamp(-1200, 1200);
         let half = exponent / 2;
         self.high * power_of_two(half) * power_of_two(exponent - half)

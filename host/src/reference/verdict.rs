@@ -55,13 +55,14 @@ impl Reference {
         Self { value, error_bound: 0.0, rule: Rule::Same }
     }
 
-    /// The exact value; the sum or product of floats is rounded to `f64`, whatever the type of the elements.
+    /// The exact value; the sum or product of floats is rounded to `f64`, whatever the type of the
+    /// elements.
     pub fn value(&self) -> Value {
         self.value
     }
 
-    /// How far from the [value](Self::value) a right result may be: 0 where it must be the same, infinite where no bound
-    /// is known because partial results may leave the range of the type.
+    /// How far from the [value](Self::value) a right result may be: 0 where it must be the same,
+    /// infinite where no bound is known because partial results may leave the range of the type.
     pub fn error_bound(&self) -> f64 {
         self.error_bound
     }
@@ -72,7 +73,8 @@ impl Reference {
             return self.value.is_same(result);
         };
         let same = || number.to_bits() == value.to_bits() || number.is_nan() && value.is_nan();
-        // A finite result of an infinite value is wrong by what it lacks to the largest number, at least.
+        // A finite result of an infinite value is wrong by what it lacks to the largest number, at
+        // least.
         let near = || abs_diff_eq!(number, value.clamp(-f64::MAX, f64::MAX), epsilon = self.error_bound);
         let sign = || !number.is_nan() && number.is_sign_negative() == value.is_sign_negative();
         match self.rule {

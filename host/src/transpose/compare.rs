@@ -24,8 +24,8 @@ const COUNTED_LARGE: u64 = 512;
 /// A multiple of all tiles.
 const TILES: u64 = 128;
 
-/// The rows, or columns, of the matrix that is counted in place of one with so many: the same beyond whole tiles, so that a
-/// warp's accesses are as long and as aligned.
+/// The rows, or columns, of the matrix that is counted in place of one with so many: the same
+/// beyond whole tiles, so that a warp's accesses are as long and as aligned.
 ///
 /// ```
 /// use warpfold::transpose::counted_extent;
@@ -62,9 +62,10 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Runs all variants that can do the work: on a GPU they take turns, with a copy from device to device among them, and
-    /// the median of each one's times counts. What they do is counted on a simulator, with [`counted_extent`] rows and
-    /// columns. Each result is checked. `before` is told what is done next.
+    /// Runs all variants that can do the work: on a GPU they take turns, with a copy from device to
+    /// device among them, and the median of each one's times counts. What they do is counted on a
+    /// simulator, with [`counted_extent`] rows and columns. Each result is checked. `before` is
+    /// told what is done next.
     ///
     /// A variant without a tile of that size takes its own.
     ///

@@ -1,11 +1,12 @@
 //! Matrix transposition on a device: the lecture's variants, each a lesson on what memory wants.
 //!
 //! [`Variant`] is the table of kernels, [`plan`] turns a matrix and a variant into a launch, a
-//! [`Runner`](crate::experiment::Runner) runs it, and a [`Matrix`] says where the result differs from what it must be, bit
-//! for bit. [`Comparison`] puts all variants side by side, with their times on a
-//! GPU and what they do on the simulator.
+//! [`Runner`](crate::experiment::Runner) runs it, and a [`Matrix`] says where the result differs
+//! from what it must be, bit for bit. [`Comparison`] puts all variants side by side, with their
+//! times on a GPU and what they do on the simulator.
 //!
-//! A transposition moves elements and computes nothing, so it depends on their width alone: 1, 2, 4, 8 or 16 bytes.
+//! A transposition moves elements and computes nothing, so it depends on their width alone: 1, 2,
+//! 4, 8 or 16 bytes.
 //!
 //! ```
 //! use warpfold::{device::*, experiment::{Runner, Runs}, ptx::PtxLibrary, transpose::*};

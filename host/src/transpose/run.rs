@@ -8,12 +8,13 @@ use crate::{
     experiment::{Experiment, Outcome, RunError, Runner, Runs},
 };
 
-/// What an output holds before a kernel writes it, so that what was not written is seen.
+/// The byte that fills an output before a kernel writes it, so that the check sees an element that
+/// no thread wrote.
 const UNWRITTEN: u8 = 0xa5;
 
 impl Runner<'_> {
-    /// Transposes `matrix` as planned. The result is the bytes of the matrix that the last run left, row by row.
-    /// `before_run` is called before each run with its number, from 0.
+    /// Transposes `matrix` as planned. The result is the bytes of the matrix that the last run
+    /// left, row by row. `before_run` is called before each run with its number, from 0.
     ///
     /// The matrix is copied to the device once; in place, each run gets a fresh copy.
     ///

@@ -1,8 +1,9 @@
 //! The launch shape that suits a GPU best, found by trying and kept for later runs.
 //!
-//! [`candidates`] are the shapes of a rung that differ: block sizes, and blocks for each multiprocessor where the rung
-//! leaves the grid open, and with it the elements of a thread. [`search`] tries them with whatever measures, and a
-//! [`Cache`] keeps what it found, an [`Entry`] for each GPU, rung, operation and type.
+//! [`candidates`] are the shapes of a rung that differ: block sizes, and blocks for each
+//! multiprocessor where the rung leaves the grid open, and with it the elements of a thread.
+//! [`search`] tries them with whatever measures, and a [`Cache`] keeps what it found, an [`Entry`]
+//! for each GPU, rung, operation and type.
 //!
 //! ```
 //! use std::time::Duration;

@@ -12,8 +12,9 @@ const WARP: u32 = 32;
 const NEAR: f64 = 1.05;
 /// Candidates of the second round, beside the default.
 const FINALISTS: usize = 5;
-/// How much less than the default's time a gain is. In the ladder that `bench/results/2026-11-22-h100` keeps, quartiles of
-/// the same launch are within 0.7 % of their median.
+/// How much less than the default's time a gain is. In the ladder that
+/// `bench/results/2026-11-22-h100` keeps, quartiles of the same launch are within 0.7 % of their
+/// median.
 const GAIN: f64 = 0.99;
 
 /// The shape of a rung's first launch, as far as it can be chosen.
@@ -21,7 +22,8 @@ const GAIN: f64 = 0.99;
 pub struct Choice {
     /// Threads of a block.
     pub block: u32,
-    /// Blocks for each multiprocessor, if the input needs that many; `None` for what the rung takes by itself.
+    /// Blocks for each multiprocessor, if the input needs that many; `None` for what the rung takes
+    /// by itself.
     pub blocks_per_multiprocessor: Option<u32>,
 }
 
@@ -65,8 +67,8 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// The best candidate: the default, unless another is faster by more than measurements differ. `None` if none was
-    /// measured, or not all.
+    /// The best candidate: the default, unless another is faster by more than measurements differ.
+    /// `None` if none was measured, or not all.
     pub fn winner(&self) -> Option<&'a Candidate> {
         self.winner.map(|winner| self.tried[winner].0)
     }
@@ -97,9 +99,10 @@ impl Choice {
     }
 }
 
-/// The shapes of a rung that differ, the default first. Which blocks and grids a rung takes is for [`plan`] to say, within
-/// what the device allows: `default` for the default request, and `limits` for each other one, because how many blocks can
-/// wait for each other depends on their size. A request without limits is left out.
+/// The shapes of a rung that differ, the default first. Which blocks and grids a rung takes is for
+/// [`plan`] to say, within what the device allows: `default` for the default request, and `limits`
+/// for each other one, because how many blocks can wait for each other depends on their size. A
+/// request without limits is left out.
 ///
 /// # Errors
 ///

@@ -64,9 +64,11 @@ pub enum Shared {
 /// What a launch leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Results {
-    /// A partial result of each block (or, for rung 0, of each pair; for a cluster, of each cluster).
+    /// A partial result of each block (or, for rung 0, of each pair; for a cluster, of each
+    /// cluster).
     Partials,
-    /// The result itself, by way of room for the partial results and a counter that is 0 before the first launch.
+    /// The result itself. The launch needs memory for the partial results, and a counter that is 0
+    /// before the first launch.
     Combined,
     /// The result itself, combined atomically with the identity that must be there before.
     Atomic,
@@ -114,7 +116,8 @@ pub enum Together {
     Apart,
     /// A barrier for the whole grid: a cooperative launch.
     Grid,
-    /// Each other's shared memory, in clusters of so many blocks at most: the largest power of two that divides the grid.
+    /// Each other's shared memory, in clusters of so many blocks at most: the largest power of two
+    /// that divides the grid.
     Clusters(u32),
 }
 
@@ -127,7 +130,7 @@ pub enum Parameter {
     Output,
     /// The number of elements, 64 bits.
     Count,
-    /// The address of room for a partial result of each block.
+    /// The address of the memory for a partial result of each block.
     Partials,
     /// The address of a 32-bit counter.
     Counter,
@@ -162,13 +165,14 @@ pub struct Facts {
     pub block_in_name: bool,
     /// Whether it overwrites its input.
     pub destroys_input: bool,
-    /// Whether the lanes of a warp combine their values in registers, where memory shows nothing of it.
+    /// Whether the lanes of a warp combine their values in registers, where memory shows nothing of
+    /// it.
     pub shuffles: bool,
-    /// What a launch leaves.
+    /// What a launch writes to its output.
     pub results: Results,
-    /// What it exists for.
+    /// The operations and types that it exists for.
     pub operands: Operands,
-    /// How its blocks are launched.
+    /// What its blocks share beside global memory, which decides how they are launched.
     pub together: Together,
     /// Blocks for each multiprocessor where nothing is said, if any grid does.
     pub blocks_per_multiprocessor: u32,

@@ -35,8 +35,8 @@ const BASE: Facts = Facts {
     results: Results::Partials,
     operands: Operands::All,
     together: Together::Apart,
-    // 8 blocks of 256 threads fill the 2048 threads that a multiprocessor of sm_80 and sm_90 holds (CUDA C++ Programming
-    // Guide, Technical Specifications per Compute Capability).
+    // 8 blocks of 256 threads fill the 2048 threads that a multiprocessor of sm_80 and sm_90 holds
+    // (CUDA C++ Programming Guide, Technical Specifications per Compute Capability).
     blocks_per_multiprocessor: 8,
     capability: BASELINE,
 };

@@ -8,8 +8,9 @@ use warpfold::{
     experiment::Runs,
 };
 
-/// See how memory wants to be read: each slide of the lecture as a table over what it turns. What a request takes is
-/// counted on the simulator; times are measured on a GPU, if there is one. All results are checked on the CPU.
+/// See how memory wants to be read: each slide of the lecture as a table over what it turns. What a
+/// request takes is counted on the simulator; times are measured on a GPU, if there is one. All
+/// results are checked on the CPU.
 #[derive(Parser)]
 #[command(name = "access", version, args_conflicts_with_subcommands = true, after_help = EXIT_STATUS)]
 pub(crate) struct Args {
@@ -55,12 +56,13 @@ enum Written {
 
 #[derive(clap::Args)]
 struct PatternArgs {
-    /// Accesses, or threads where each makes many, as in 4194304 or 2^22 [default: what suits pattern and device]
+    /// Accesses, or threads where each makes many, as in 4194304 or 2^22
+    /// [default: what suits pattern and device]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = number("--n", "4194304 or 2^22"))]
     n: Option<u64>,
 
-    /// The parameter's values, from the first to the last, as in 0..32; for offset, stride, shared-stride,
-    /// shared-offset and constant [default: the slide's]
+    /// The parameter's values, from the first to the last, as in 0..32; for offset, stride,
+    /// shared-stride, shared-offset and constant [default: the slide's]
     #[arg(long, value_name = "A..B", allow_hyphen_values = true, value_parser = range)]
     range: Option<Sweep>,
 

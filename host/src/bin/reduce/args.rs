@@ -21,8 +21,9 @@ use crate::{
     tune::TuneArgs,
 };
 
-/// Reduce an array on a GPU, or on the built-in simulator, with one rung of the reduction ladder; check the result
-/// against the CPU and time it. Or see all rungs at a glance, and why one is slow, with one of the commands.
+/// Reduce an array on a GPU, or on the built-in simulator, with one rung of the reduction ladder;
+/// check the result against the CPU and time it. Or see all rungs at a glance, and why one is slow,
+/// with one of the commands.
 #[derive(Parser)]
 #[command(
     name = "reduce",
@@ -40,22 +41,24 @@ pub(crate) struct Args {
     #[arg(long, allow_hyphen_values = true)]
     variant: Option<Variant>,
 
-    /// Number of elements to generate, as in 4194304, 4_194_304 or 2^22; with --input, how many it must hold
+    /// Number of elements to generate, as in 4194304, 4_194_304 or 2^22; with --input, how many it
+    /// must hold
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = number("--n", "4194304 or 2^22"))]
     n: Option<u64>,
 
     #[command(flatten)]
     op: OpArgs,
 
-    /// Type of the elements: i32, u32, i64, u64, f32 or f64 [default: i32, or what a .npy file holds]
+    /// Type of the elements: i32, u32, i64, u64, f32 or f64
+    /// [default: i32, or what a .npy file holds]
     #[arg(long = "type", value_name = "TYPE")]
     element: Option<ElementType>,
 
     #[command(flatten)]
     shape: ShapeArgs,
 
-    /// How partial results become one: relaunch the kernel until one is left, combine them on the host, or launch a
-    /// single block more
+    /// How partial results become one: relaunch the kernel until one is left, combine them on the
+    /// host, or launch a single block more
     #[arg(long, default_value = "relaunch")]
     finish: Finish,
 

@@ -24,7 +24,8 @@ pub(crate) struct ExplainArgs {
     #[arg(long, allow_hyphen_values = true)]
     variant: Variant,
 
-    /// The values to reduce, at most 64, with spaces or commas between them [default: the lecture's sixteen]
+    /// The values to reduce, at most 64, with spaces or commas between them
+    /// [default: the lecture's sixteen]
     #[arg(long, value_name = "VALUES", default_value = LECTURE_VALUES, hide_default_value = true, allow_hyphen_values = true)]
     values: String,
 

@@ -1,4 +1,5 @@
-//! The command-line tool `reduce`: one rung of the ladder over one input, checked and timed; or many of them.
+//! The command-line tool `reduce`: one rung of the ladder over one input, checked and timed; or
+//! many of them.
 
 mod args;
 mod explain;

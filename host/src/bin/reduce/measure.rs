@@ -19,7 +19,8 @@ use crate::options::{ElementArgs, NoTunedArgs, no_plan};
 /// The arguments of a command that measures several rungs.
 #[derive(Args)]
 pub(crate) struct MeasureArgs {
-    /// The rungs, with commas between them: 1,3,7 or sequential, or 1..7 for all from one to the other [default: all]
+    /// The rungs, with commas between them: 1,3,7 or sequential, or 1..7 for all from one to the
+    /// other [default: all]
     #[arg(long, value_name = "LIST", value_parser = rungs)]
     variants: Option<Rungs>,
 
@@ -151,8 +152,8 @@ impl Tuned {
         Self(entries)
     }
 
-    /// The entry and the request for a problem whose shape is left open, if there are any. `limits` is what the device
-    /// allows a request.
+    /// The entry and the request for a problem whose shape is left open, if there are any. `limits`
+    /// is what the device allows a request.
     pub(crate) fn find(
         &self,
         device: &DeviceInfo,

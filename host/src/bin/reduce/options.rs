@@ -34,7 +34,8 @@ pub(crate) struct ShapeArgs {
     #[arg(long, value_name = "B", allow_hyphen_values = true, value_parser = number("--block", "256"))]
     pub(crate) block: Option<u64>,
 
-    /// Blocks of the first launch; from variant 7 on any number, before it what --n asks for [default: chosen]
+    /// Blocks of the first launch; from variant 7 on any number, before it what --n asks for
+    /// [default: chosen]
     #[arg(long, value_name = "G", allow_hyphen_values = true, value_parser = number("--grid", "1024"))]
     pub(crate) grid: Option<u64>,
 }
@@ -42,7 +43,8 @@ pub(crate) struct ShapeArgs {
 /// The block of rungs that tuning may know.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct TunedBlockArgs {
-    /// Threads of a block, a power of two [default: what tuning found, or 256; 1024 for variant global]
+    /// Threads of a block, a power of two
+    /// [default: what tuning found, or 256; 1024 for variant global]
     #[arg(long, value_name = "B", allow_hyphen_values = true, value_parser = number("--block", "256"))]
     pub(crate) block: Option<u64>,
 }

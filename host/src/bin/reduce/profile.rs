@@ -67,12 +67,13 @@ struct WorkArgs {
     #[command(flatten)]
     seed: SeedArgs,
 
-    /// The GPU to plan the launches for, and whose occupancy to tell: v100, t4, a100, a10, rtx3090, l4, l40s, rtx4090,
-    /// h100, h200, b200 or rtx5090
+    /// The GPU to plan the launches for, and whose occupancy to tell: v100, t4, a100, a10, rtx3090,
+    /// l4, l40s, rtx4090, h100, h200, b200 or rtx5090
     #[arg(long, default_value = "h100")]
     gpu: Gpu,
 
-    /// Registers of a thread, for the occupancy [default: what ptxas says, if it is on the PATH or PTXAS names it]
+    /// Registers of a thread, for the occupancy
+    /// [default: what ptxas says, if it is on the PATH or PTXAS names it]
     #[arg(long, value_name = "R", allow_hyphen_values = true, value_parser = registers_of)]
     registers: Option<u32>,
 

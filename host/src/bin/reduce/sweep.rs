@@ -24,12 +24,13 @@ const MAX_SIZES: usize = 1000;
 /// The arguments of `reduce sweep`.
 #[derive(Args)]
 pub(crate) struct SweepArgs {
-    /// Numbers of elements, from the least to the greatest, as in 2^10..2^28, or with commas between them
-    /// [default: 2^10..2^28 on a GPU, 2^10..2^20 on the simulator]
+    /// Numbers of elements, from the least to the greatest, as in 2^10..2^28, or with commas
+    /// between them [default: 2^10..2^28 on a GPU, 2^10..2^20 on the simulator]
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true, value_parser = sizes)]
     sizes: Option<Sizes>,
 
-    /// How many times as large the next size of a range is [default: 2 on a GPU, 4 on the simulator]
+    /// How many times as large the next size of a range is
+    /// [default: 2 on a GPU, 4 on the simulator]
     #[arg(long, value_name = "FACTOR", allow_hyphen_values = true, value_parser = step)]
     step: Option<u64>,
 

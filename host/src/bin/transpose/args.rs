@@ -11,8 +11,8 @@ use warpfold::{
 
 use crate::{compare::CompareArgs, profile::ProfileArgs};
 
-/// Transpose a matrix on a GPU, or on the built-in simulator; check the result against the CPU and time it. Or see why a
-/// variant is slow, with one of the commands.
+/// Transpose a matrix on a GPU, or on the built-in simulator; check the result against the CPU and
+/// time it. Or see why a variant is slow, with one of the commands.
 #[derive(Parser)]
 #[command(
     name = "transpose",
@@ -37,8 +37,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = number("--cols", "4000 or 2^12"))]
     cols: Option<u64>,
 
-    /// Type of the elements: u8, i8, u16, i16, f16, bf16, u32, i32, f32, u64, i64, f64, c64, u128, i128 or c128 [default:
-    /// f32, or what a .npy file holds]
+    /// Type of the elements: u8, i8, u16, i16, f16, bf16, u32, i32, f32, u64, i64, f64, c64, u128,
+    /// i128 or c128 [default: f32, or what a .npy file holds]
     #[arg(long = "type", value_name = "TYPE")]
     element: Option<ElementType>,
 

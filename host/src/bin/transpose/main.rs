@@ -1,4 +1,5 @@
-//! The command-line tool `transpose`: one variant over one matrix, checked and timed; or all of them side by side.
+//! The command-line tool `transpose`: one variant over one matrix, checked and timed; or all of
+//! them side by side.
 
 mod args;
 mod compare;
