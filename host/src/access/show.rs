@@ -5,8 +5,8 @@ use super::{
 };
 
 impl Lab<'_> {
-    /// Shows a pattern. If the device is interrupted ([`Device::interrupt_by`]), the rows end
-    /// there.
+    /// Shows a pattern. If the device is interrupted
+    /// ([`Device::interrupt_by`](crate::device::Device::interrupt_by)), the rows end there.
     ///
     /// # Errors
     ///

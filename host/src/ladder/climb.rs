@@ -66,7 +66,8 @@ impl Climb {
 
 /// Measures each contender at the same work, one after the other, each checked against the CPU.
 /// Those that the device, the type or the operation does not allow are refused; the others go on. A
-/// device that is [interrupted](Device::interrupt_by) ends it with what was measured so far.
+/// device that is [interrupted](crate::device::Device::interrupt_by) ends it with what was measured
+/// so far.
 ///
 /// # Errors
 ///
