@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use support::{devices, library};
 use warpfold_lab::{
     access::{AccessError, EXP_ULPS, Lab, Pattern, Request, SIN_ULPS, Section, Sweep},
-    device::{Arg, Device, DeviceChoice, DeviceError, DeviceKind, Instrument, LaunchShape},
+    device::{Arg, Device, DeviceError, DeviceKind, Instrument, LaunchShape},
     output::{Cell, Table},
     ptx::PtxLibrary,
     reduce::Runs,
@@ -282,7 +282,7 @@ fn streams_send_compute_and_fetch_chunks() {
 #[test]
 fn streams_refuse_what_does_not_fit() {
     for device in devices() {
-        let other = Device::open(DeviceChoice::Simulator).unwrap();
+        let other = Device::simulator();
         let (buffer, foreign) = (device.alloc::<u32>(4).unwrap(), other.alloc::<u32>(4).unwrap());
         let values = [1_u32, 2, 3];
         let mut fetched = [0_u32; 5];

@@ -8,7 +8,7 @@ use warpfold_lab::{
     element::{ElementType, Values},
     launch::{DeviceLimits, Problem, Request, plan},
     op::Op,
-    reduce::{ReduceError, Runner, Runs},
+    reduce::{RunError, Runner, Runs},
     variant::Variant,
 };
 
@@ -36,7 +36,7 @@ fn a_flag_ends_the_simulators_work() {
     }
     assert_eq!(reduce(11).unwrap().times.len(), 10);
     for stop_in in [0, 1] {
-        assert!(matches!(reduce(stop_in), Err(ReduceError::Interrupted)));
+        assert!(matches!(reduce(stop_in), Err(RunError::Interrupted)));
     }
     assert!(device.is_interrupted());
 }

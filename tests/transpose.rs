@@ -6,8 +6,8 @@ mod support;
 use support::{devices, library};
 use warpfold_lab::{
     device::{Device, DeviceKind, Instrument, Seen},
-    reduce::Runs,
-    transpose::{ElementType, Matrix, Moves, Plan, Problem, Transposer, Variant, plan},
+    experiment::{Runner, Runs},
+    transpose::{ElementType, Matrix, Moves, Plan, Problem, Variant, plan},
 };
 
 /// One type for each width.
@@ -55,30 +55,30 @@ fn expected(matrix: &Matrix, moves: Moves) -> Vec<u8> {
 }
 
 /// Runs a plan on all devices.
-fn run(transposers: &mut [(&Device, Transposer)], plan: &Plan) {
+fn run(runners: &mut [(&Device, Runner)], plan: &Plan) {
     let Problem { variant, element, rows, cols } = plan.problem;
     let matrix = Matrix::generate(element, rows, cols, rows ^ cols << 7).unwrap();
     let expected = expected(&matrix, variant.facts().moves);
-    for (device, transposer) in transposers {
+    for (device, runner) in runners {
         let case = format!("{} of {rows} x {cols} on {}", plan.kernel, device.info().name);
-        let outcome = transposer.transpose(plan, &matrix, Runs::ONCE, |_| ()).unwrap_or_else(|e| panic!("{case}: {e}"));
-        assert!(outcome.output == expected, "{case}: wrong result");
+        let outcome = runner.transpose(plan, &matrix, Runs::ONCE, |_| ()).unwrap_or_else(|e| panic!("{case}: {e}"));
+        assert!(outcome.result == expected, "{case}: wrong result");
         assert_eq!(outcome.times.len(), usize::from(rows * cols > 0), "{case}");
-        assert_eq!(matrix.difference(variant.facts().moves, &outcome.output), None, "{case}");
+        assert_eq!(matrix.difference(variant.facts().moves, &outcome.result), None, "{case}");
     }
 }
 
 #[test]
 fn every_variant_width_tile_and_shape_is_exact() {
     let (devices, library) = (devices(), library());
-    let mut transposers: Vec<_> = devices.iter().map(|device| (device, Transposer::new(device, &library))).collect();
+    let mut runners: Vec<_> = devices.iter().map(|device| (device, Runner::new(device, &library))).collect();
     let mut runs = 0;
     for variant in Variant::all() {
         for element in WIDTHS {
             for tile in variant.tiles(element) {
                 for (rows, cols) in SHAPES {
                     let cols = if variant.facts().moves == Moves::TransposesInPlace { rows } else { cols };
-                    run(&mut transposers, &plan_of(variant, element, (rows, cols), tile));
+                    run(&mut runners, &plan_of(variant, element, (rows, cols), tile));
                     runs += 1;
                 }
             }
@@ -91,13 +91,13 @@ fn every_variant_width_tile_and_shape_is_exact() {
 #[test]
 fn millions_of_rows_or_columns_are_not_too_many() {
     let (devices, library) = (devices(), library());
-    let mut transposers: Vec<_> = devices.iter().map(|device| (device, Transposer::new(device, &library))).collect();
+    let mut runners: Vec<_> = devices.iter().map(|device| (device, Runner::new(device, &library))).collect();
     for (variant, extent) in
         [(Variant::Copy, (1_048_600, 2)), (Variant::NaiveLoad, (1, 1_048_601)), (Variant::Padded, (1, 2_097_153))]
     {
         let plan = plan_of(variant, ElementType::U8, extent, 16);
         assert_eq!(plan.shape.map(|shape| shape.grid.z), Some(2));
-        run(&mut transposers, &plan);
+        run(&mut runners, &plan);
     }
 }
 
@@ -106,14 +106,14 @@ fn millions_of_rows_or_columns_are_not_too_many() {
 fn the_lectures_sizes_are_exact() {
     let (devices, library) = (devices(), library());
     for device in &devices {
-        let mut transposers = [(device, Transposer::new(device, &library))];
+        let mut runners = [(device, Runner::new(device, &library))];
         let variants: Vec<_> = match device.info().kind {
             DeviceKind::Cuda => Variant::all().flat_map(|variant| [(variant, 4000), (variant, 4096)]).collect(),
             DeviceKind::Simulator => vec![(Variant::Padded, 4000), (Variant::Best, 4000), (Variant::Best, 4096)],
         };
         for (variant, n) in variants {
             let tile = variant.tiles(ElementType::F32).pop().unwrap();
-            run(&mut transposers, &plan_of(variant, ElementType::F32, (n, n), tile));
+            run(&mut runners, &plan_of(variant, ElementType::F32, (n, n), tile));
         }
     }
 }
@@ -126,7 +126,7 @@ fn count(variant: Variant, element: ElementType, tile: u32) -> Counted {
     let (device, library) = (Device::simulator_with(Instrument::Count), library());
     let plan = plan_of(variant, element, (256, 256), tile);
     let matrix = Matrix::generate(element, 256, 256, 1).unwrap();
-    Transposer::new(&device, &library).transpose(&plan, &matrix, Runs::ONCE, |_| ()).unwrap();
+    Runner::new(&device, &library).transpose(&plan, &matrix, Runs::ONCE, |_| ()).unwrap();
     let Some(Seen::Counted(profile)) = device.take_observations().pop().map(|seen| seen.seen) else {
         panic!("{}: nothing was counted", plan.kernel)
     };
@@ -245,7 +245,7 @@ fn odd_extents_are_coalesced_too() {
     let (device, library) = (Device::simulator_with(Instrument::Count), library());
     let plan = plan_of(Variant::Best, ElementType::F32, (127, 129), 64);
     let matrix = Matrix::generate(ElementType::F32, 127, 129, 1).unwrap();
-    Transposer::new(&device, &library).transpose(&plan, &matrix, Runs::ONCE, |_| ()).unwrap();
+    Runner::new(&device, &library).transpose(&plan, &matrix, Runs::ONCE, |_| ()).unwrap();
     let Some(Seen::Counted(profile)) = device.take_observations().pop().map(|seen| seen.seen) else {
         panic!("nothing was counted")
     };
@@ -260,6 +260,6 @@ fn a_plan_is_for_one_matrix() {
     let (device, library) = (Device::simulator_with(Instrument::Count), library());
     let plan = plan_of(Variant::Padded, ElementType::F32, (2, 3), 32);
     let matrix = Matrix::generate(ElementType::F32, 3, 2, 1).unwrap();
-    let error = Transposer::new(&device, &library).transpose(&plan, &matrix, Runs::ONCE, |_| ()).unwrap_err();
+    let error = Runner::new(&device, &library).transpose(&plan, &matrix, Runs::ONCE, |_| ()).unwrap_err();
     assert_eq!(error.to_string(), "the plan is for 2 x 3 f32 elements, not for 3 x 2 f32");
 }

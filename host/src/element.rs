@@ -70,12 +70,13 @@ pub trait Element: Pod + PartialEq + PartialOrd + fmt::Debug + Send + Sync {
     /// Its name at run time.
     const TYPE: ElementType;
 
-    /// The value that changes nothing: 0 for a sum, 1 for a product, the largest value (`+inf`) for a minimum, the
-    /// smallest (`-inf`) for a maximum.
+    /// The value that changes nothing: 0 for a sum, 1 for a product, the largest value (`+inf`) for
+    /// a minimum, the smallest (`-inf`) for a maximum.
     fn identity(op: Op) -> Self;
 
-    /// `op` on two values, as the kernels define it: integers wrap; the minimum and maximum of floats are IEEE 754-2019
-    /// minimumNumber and maximumNumber, for which a number wins over a NaN and -0 is less than +0.
+    /// `op` on two values, as the kernels define it: integers wrap; the minimum and maximum of
+    /// floats are IEEE 754-2019 minimumNumber and maximumNumber, for which a number wins over a NaN
+    /// and -0 is less than +0.
     ///
     /// ```
     /// use warpfold_lab::{element::Element, op::Op};
@@ -213,7 +214,8 @@ impl Value {
 }
 
 impl fmt::Display for Value {
-    /// The shortest decimal that reads back as the same value; floats far from 1 in scientific notation.
+    /// The shortest decimal that reads back as the same value; floats far from 1 in scientific
+    /// notation.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::I32(value) => value.fmt(f),

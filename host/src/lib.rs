@@ -8,7 +8,9 @@
 
 pub mod access;
 pub mod cli;
+pub mod device;
 pub mod element;
+pub mod experiment;
 pub mod explain;
 pub mod input;
 pub mod ladder;
@@ -25,14 +27,6 @@ pub mod tune;
 pub mod variant;
 
 pub use warpfold::host_memory;
-
-/// The devices of [`warpfold`], and the simulator's instruments.
-pub mod device {
-    pub use warpfold::{
-        device::*,
-        testing::{Instrument, Observation, Seen},
-    };
-}
 
 /// The README's examples are tests.
 #[cfg(doctest)]

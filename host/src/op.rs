@@ -35,8 +35,8 @@ impl Op {
         }
     }
 
-    /// Whether nothing at all can be reduced: the empty sum is 0 and the empty product 1, but there is no least or
-    /// greatest of no values.
+    /// Whether nothing at all can be reduced: the empty sum is 0 and the empty product 1, but there
+    /// is no least or greatest of no values.
     pub const fn is_defined_for_nothing(self) -> bool {
         matches!(self, Self::Sum | Self::Prod)
     }

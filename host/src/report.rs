@@ -1,92 +1,19 @@
 //! What came of a reduction, for people and for programs.
 
-use std::{
-    io::{self, Write},
-    time::Duration,
-};
+use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::{Number, Value as Json};
 
 use crate::{
-    device::{DeviceInfo, DeviceKind, LaunchShape},
+    device::{DeviceInfo, LaunchShape},
     element::Value,
+    experiment::{self, JsonSpeed, Outcome, Times},
     launch::{Finish, Plan, Stage},
-    reduce::Outcome,
     reference::Reference,
     tune::Entry,
     variant::{Operands, Variant},
 };
-
-/// Median and extremes of the timed runs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Times {
-    /// The middle time, or the mean of the two in the middle.
-    pub median: Duration,
-    /// The shortest.
-    pub min: Duration,
-    /// The longest.
-    pub max: Duration,
-    /// Number of runs.
-    pub reps: usize,
-}
-
-impl Times {
-    /// `None` for no times.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use warpfold_lab::report::Times;
-    ///
-    /// let times = Times::new(&[5, 1, 3].map(Duration::from_micros)).unwrap();
-    /// assert_eq!((times.median, times.reps), (Duration::from_micros(3), 3));
-    /// ```
-    pub fn new(times: &[Duration]) -> Option<Self> {
-        let mut sorted = times.to_vec();
-        sorted.sort_unstable();
-        let (min, max) = (*sorted.first()?, *sorted.last()?);
-        let reps = sorted.len();
-        let median = (sorted[(reps - 1) / 2] + sorted[reps / 2]) / 2;
-        Some(Self { median, min, max, reps })
-    }
-
-    /// `median 20.0 us of 4 runs (10.0 us to 30.0 us), 20.0 GB/s, 2.0 % of the memory's peak`; on the simulator it says that
-    /// the time is of the host's wall clock.
-    pub(crate) fn describe(&self, device: &DeviceInfo, gb_per_s: f64) -> String {
-        let Self { median, min, max, reps } = *self;
-        let time = match reps {
-            1 => duration(median),
-            _ => format!("median {} of {reps} runs ({} to {})", duration(median), duration(min), duration(max)),
-        };
-        match device.kind {
-            DeviceKind::Cuda => {
-                let peak = device.peak_bytes_per_second.map_or_else(String::new, |peak| {
-                    format!(", {:.1} % of the memory's peak", gb_per_s * 1e9 / peak * 100.0)
-                });
-                format!("{time}, {gb_per_s:.1} GB/s{peak}")
-            }
-            DeviceKind::Simulator => {
-                format!("simulated in {time}, {gb_per_s:.3} GB/s of simulation (wall clock here, not a GPU's speed)")
-            }
-        }
-    }
-}
-
-/// [`Times`] as the reports' JSON has them, in microseconds.
-#[derive(Serialize)]
-pub(crate) struct JsonTimes {
-    median: f64,
-    min: f64,
-    max: f64,
-    reps: usize,
-}
-
-impl From<Times> for JsonTimes {
-    fn from(Times { median, min, max, reps }: Times) -> Self {
-        let micros = |time: Duration| time.as_secs_f64() * 1e6;
-        Self { median: micros(median), min: micros(min), max: micros(max), reps }
-    }
-}
 
 /// A reduction and its check.
 #[derive(Clone, Debug)]
@@ -109,7 +36,13 @@ pub struct Report<'a> {
 
 impl<'a> Report<'a> {
     /// Puts together what is known.
-    pub fn new(device: &'a DeviceInfo, plan: &'a Plan, input: String, outcome: &Outcome, reference: Reference) -> Self {
+    pub fn new(
+        device: &'a DeviceInfo,
+        plan: &'a Plan,
+        input: String,
+        outcome: &Outcome<Value>,
+        reference: Reference,
+    ) -> Self {
         Self { device, plan, input, result: outcome.result, reference, times: Times::new(&outcome.times), tuned: None }
     }
 
@@ -118,18 +51,32 @@ impl<'a> Report<'a> {
         self.reference.agrees(self.result)
     }
 
-    /// The bytes of the input, read once, over the median time, in 10^9 bytes per second.
-    fn gb_per_s(&self) -> Option<f64> {
-        let bytes = self.plan.problem.n as f64 * f64::from(self.plan.problem.element.size());
-        self.times.map(|times| bytes / times.median.as_secs_f64() / 1e9)
+    /// The bytes of the input, read once.
+    fn bytes(&self) -> f64 {
+        self.plan.problem.n as f64 * f64::from(self.plan.problem.element.size())
     }
 
-    /// Writes it for people; the last line says where, with which shape, how long and how fast.
-    ///
-    /// # Errors
-    ///
-    /// The writer's.
-    pub fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
+    fn describe_agreement(&self) -> String {
+        let bound = self.reference.error_bound();
+        match (self.agrees(), self.result.as_float().zip(self.reference.value().as_float())) {
+            (true, _) if bound.is_infinite() => {
+                "agrees in sign; partial products may leave the range of the type".into()
+            }
+            (true, Some((result, _))) if bound > 0.0 && !result.is_finite() => {
+                "agrees: partial sums may leave the range of the type".into()
+            }
+            (true, Some((result, value))) if bound > 0.0 => {
+                format!("agrees: the difference is {:.1e}, the bound {bound:.1e}", (result - value).abs())
+            }
+            (true, _) => "agrees exactly".into(),
+            (false, Some(_)) if bound > 0.0 => format!("DISAGREES: the bound of the error is {bound:.1e}"),
+            (false, _) => "DISAGREES: it must be the same".into(),
+        }
+    }
+}
+
+impl experiment::Report for Report<'_> {
+    fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
         let Plan { problem, kernel, stages, finish, .. } = self.plan;
         let facts = problem.variant.facts();
         writeln!(out, "device     {}", self.device.name)?;
@@ -154,42 +101,17 @@ impl<'a> Report<'a> {
                     out,
                     "{}: {shape}, finish {finish}: {}",
                     self.device.name,
-                    times.describe(self.device, self.gb_per_s().unwrap_or_default())
+                    times.describe(self.device, self.bytes())
                 )
             }
             _ => writeln!(out, "{}: nothing to reduce, nothing launched", self.device.name),
         }
     }
 
-    fn describe_agreement(&self) -> String {
-        let bound = self.reference.error_bound();
-        match (self.agrees(), self.result.as_float().zip(self.reference.value().as_float())) {
-            (true, _) if bound.is_infinite() => {
-                "agrees in sign; partial products may leave the range of the type".into()
-            }
-            (true, Some((result, _))) if bound > 0.0 && !result.is_finite() => {
-                "agrees: partial sums may leave the range of the type".into()
-            }
-            (true, Some((result, value))) if bound > 0.0 => {
-                format!("agrees: the difference is {:.1e}, the bound {bound:.1e}", (result - value).abs())
-            }
-            (true, _) => "agrees exactly".into(),
-            (false, Some(_)) if bound > 0.0 => format!("DISAGREES: the bound of the error is {bound:.1e}"),
-            (false, _) => "DISAGREES: it must be the same".into(),
-        }
-    }
-
-    /// The report as one JSON object.
-    ///
-    /// Integers are numbers, exactly. Floats are the numbers that they are (an `f32` is widened exactly); those that are
-    /// not finite are the strings `"inf"`, `"-inf"`, `"nan"`. `time_us` and `gb_per_s` are `null` if nothing was launched.
-    /// `tuned` says whether [tuning](crate::tune) chose the shape. `time_kind` says whose times they are: on the simulator (`"simulation"`) both are of the host's wall clock, and say
-    /// nothing about a GPU.
-    ///
-    /// # Panics
-    ///
-    /// Never: numbers and strings always make JSON.
-    pub fn to_json(&self) -> Json {
+    /// Integers are numbers, exactly. Floats are the numbers that they are (an `f32` is widened
+    /// exactly); those that are not finite are the strings `"inf"`, `"-inf"`, `"nan"`. `tuned` says
+    /// whether [tuning](crate::tune) chose the shape.
+    fn to_json(&self) -> Json {
         let Plan { problem, kernel, block, finish, stages, .. } = self.plan;
         let first = stages.first().map(|stage| stage.shape);
         let object = JsonReport {
@@ -211,12 +133,13 @@ impl<'a> Report<'a> {
             reference: json_value(self.reference.value()),
             agree: self.agrees(),
             error_bound: json_float(self.reference.error_bound()),
-            time_us: self.times.map(JsonTimes::from),
-            time_kind: self.device.kind.time_kind(),
-            gb_per_s: self.gb_per_s(),
-            peak_gb_per_s: self.device.peak_bytes_per_second.map(|peak| peak / 1e9),
+            speed: JsonSpeed::new(self.device, self.times, self.bytes()),
         };
         serde_json::to_value(object).expect("numbers and strings are JSON")
+    }
+
+    fn wrong(&self) -> Option<String> {
+        self.reference.check(&self.plan.kernel, self.result).err().map(|wrong| wrong.to_string())
     }
 }
 
@@ -241,10 +164,8 @@ struct JsonReport<'a> {
     reference: Json,
     agree: bool,
     error_bound: Json,
-    time_us: Option<JsonTimes>,
-    time_kind: &'a str,
-    gb_per_s: Option<f64>,
-    peak_gb_per_s: Option<f64>,
+    #[serde(flatten)]
+    speed: JsonSpeed,
 }
 
 pub(crate) fn json_value(value: Value) -> Json {
@@ -302,22 +223,6 @@ fn describe_grid(tuned: &Entry) -> String {
     tuned.blocks_per_multiprocessor.map_or_else(String::new, blocks)
 }
 
-/// Three or four digits and a unit.
-fn duration(time: Duration) -> String {
-    let seconds = time.as_secs_f64();
-    let (value, unit) = match seconds {
-        s if s < 1e-3 => (s * 1e6, "us"),
-        s if s < 1.0 => (s * 1e3, "ms"),
-        s => (s, "s"),
-    };
-    let decimals = match value {
-        v if v < 10.0 => 2,
-        v if v < 1000.0 => 1,
-        _ => 0,
-    };
-    format!("{value:.decimals$} {unit}")
-}
-
 /// Writes the rungs, one paragraph each.
 ///
 /// # Errors
@@ -342,39 +247,23 @@ pub fn write_list(out: &mut impl Write) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::{
+        device::DeviceKind,
         element::Values,
+        experiment::{Report as _, test_device},
         launch::{DeviceLimits, Problem, Request, plan},
         op::Op,
     };
 
-    const fn micros(count: u64) -> Duration {
-        Duration::from_micros(count)
-    }
-
-    fn info(kind: DeviceKind) -> DeviceInfo {
-        DeviceInfo {
-            name: "Test device".into(),
-            kind,
-            ordinal: None,
-            compute_capability: (9, 0),
-            memory_bytes: 1 << 30,
-            multiprocessors: 132,
-            max_threads_per_block: 1024,
-            shared_bytes_per_block: 48 << 10,
-            most_shared_bytes_per_block: 227 << 10,
-            l2_bytes: None,
-            peak_bytes_per_second: (kind == DeviceKind::Cuda).then_some(1e12),
-        }
-    }
-
     fn with_report(kind: DeviceKind, values: &Values, op: Op, result: Value, check: impl FnOnce(&Report)) {
-        let info = info(kind);
+        let info = test_device(kind);
         let n = values.len() as u64;
         let problem = Problem { variant: Variant::CompletelyUnrolled, op, element: values.element(), n };
         let plan = plan(&problem, &Request::default(), &DeviceLimits::new(&info, 1 << 30)).unwrap();
-        let times = if n == 0 { vec![] } else { vec![micros(30), micros(10), micros(20), micros(20)] };
+        let times = if n == 0 { vec![] } else { [30, 10, 20, 20].map(Duration::from_micros).to_vec() };
         let reference = Reference::new(values, op, plan.depth());
         check(&Report::new(&info, &plan, "seed 1".into(), &Outcome { result, times }, reference));
     }
@@ -383,23 +272,6 @@ mod tests {
         let mut text = Vec::new();
         report.write_text(&mut text).unwrap();
         String::from_utf8(text).unwrap()
-    }
-
-    #[test]
-    fn times_are_summed_up() {
-        assert_eq!(Times::new(&[]), None);
-        let odd = Times::new(&[micros(5), micros(1), micros(3)]).unwrap();
-        assert_eq!((odd.median, odd.min, odd.max, odd.reps), (micros(3), micros(1), micros(5), 3));
-        assert_eq!(Times::new(&[micros(4), micros(2)]).unwrap().median, micros(3));
-    }
-
-    #[test]
-    fn durations_read_well() {
-        for (nanos, text) in
-            [(9_310, "9.31 us"), (93_100, "93.1 us"), (1_500_000, "1.50 ms"), (2_000_000_000, "2.00 s")]
-        {
-            assert_eq!(duration(Duration::from_nanos(nanos)), text);
-        }
     }
 
     #[test]

@@ -26,7 +26,7 @@ mod on;
 /// Opens a device, with the driver's library that the environment names.
 pub(crate) fn open(choice: DeviceChoice) -> Result<Device, DeviceError> {
     cli::choose_driver();
-    Device::open(choice)
+    choice.open()
 }
 
 /// The `--device` of tests that need any one device.

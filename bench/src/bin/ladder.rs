@@ -82,7 +82,7 @@ fn main() -> anyhow::Result<()> {
     ensure!(args.samples > 0, "samples is 0, and at least 1 is needed");
     ensure!(!args.n.contains(&0), "n is 0, and at least 1 is needed");
     cli::choose_driver();
-    let device = Device::open(args.device)?;
+    let device = args.device.open()?;
     let bench = Bench {
         library: PtxLibrary::open(args.ptx_dir.as_deref())?,
         peer: args.peer.as_deref().map(|file| load_peer(&device, file)).transpose()?,

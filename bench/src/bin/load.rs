@@ -6,11 +6,7 @@ use std::{path::PathBuf, time::Instant};
 
 use anyhow::Context;
 use clap::Parser;
-use warpfold_lab::{
-    cli,
-    device::{Device, DeviceChoice},
-    ptx::PtxLibrary,
-};
+use warpfold_lab::{cli, device::DeviceChoice, ptx::PtxLibrary};
 
 /// Loads each module of PTX and says how long that took
 #[derive(Parser)]
@@ -29,7 +25,7 @@ fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let start = Instant::now();
     cli::choose_driver();
-    let device = Device::open(args.device)?;
+    let device = args.device.open()?;
     println!("{:>8.1} ms  to open {}", start.elapsed().as_secs_f64() * 1e3, device.info().name);
 
     let library = PtxLibrary::open(args.ptx_dir.as_deref())?;

@@ -112,7 +112,7 @@ fn main() -> anyhow::Result<()> {
         args.variant = Variant::all().collect();
     }
     cli::choose_driver();
-    let device = Device::open(args.device)?;
+    let device = args.device.open()?;
     let bench = Bench {
         library: PtxLibrary::open(args.ptx_dir.as_deref())?,
         peer: args.peer.as_deref().map(|file| load_peer(&device, file)).transpose()?,

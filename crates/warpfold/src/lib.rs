@@ -26,9 +26,7 @@ pub mod reducer;
 #[cfg(feature = "testing")]
 pub mod testing;
 
-pub use device::{
-    Buffer, Device, DeviceChoice, DeviceError, Graph, PinnedBuffer, RawSlice, RawSliceMut, Stream, View, ViewMut,
-};
+pub use device::{Buffer, Device, DeviceError, Graph, PinnedBuffer, RawSlice, RawSliceMut, Stream, View, ViewMut};
 pub use reducer::{
     All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, CheckedSum, CompensatedSum, CountNonzero,
     Dot, Error, Extremes, Indexed, Input, Item, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, Norm2, Operation,

@@ -1,14 +1,15 @@
 //! Integer division and modulo, against shift and mask.
 
 use super::{
-    AccessError, Section,
-    draw::{bars, categories, chart, micros},
-    lab::{Lab, Ran, Site, threads},
+    draw::{Section, work_cells, work_charts},
+    error::AccessError,
+    lab::Lab,
+    site::{Ran, Site, threads},
     words::check,
 };
 use crate::{
     device::Arg,
-    output::{Axis, Cell, Column, Table},
+    output::{Cell, Column, Table},
 };
 
 /// Operations of a thread where they are timed, and where they are counted.
@@ -84,9 +85,7 @@ pub(super) fn divide(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
                 Cell::number(ran.counters.warp_instructions as f64 / done as f64, 2),
             ];
             if is_timed {
-                row.push(micros(ran.time));
-                let done = sizes.timed as f64 * f64::from(TIMED_ROUNDS);
-                row.push(ran.time.map_or(Cell::Missing, |time| Cell::number(done / time.as_secs_f64() / 1e9, 1)));
+                row.extend(work_cells(ran.time, sizes.timed * u64::from(TIMED_ROUNDS)));
             }
             table.push(row);
             Ok(())
@@ -98,18 +97,9 @@ pub(super) fn divide(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
          division; the GPU has none, and runs many in its place: those show in the time alone."
             .into(),
     );
-    let mut charts = Vec::new();
-    let (title, axes) = ("Division against shift and mask", |y| [Axis::linear("operation"), Axis::linear(y)]);
-    if is_timed {
-        let series = vec![bars("operations", &table.rows, 4)];
-        let description = "Shifts and masks are many times as fast as divisions.";
-        let kind = categories(&table.rows, &[0, 1]);
-        charts.push(chart("divide-speed", title, description, kind, axes("10^9 operations/s"), series));
-    }
-    let series = vec![bars("instructions", &table.rows, 2)];
-    let description = "PTX instructions of each operation, in which a division is one.";
-    let kind = categories(&table.rows, &[0, 1]);
-    charts.push(chart("divide-instructions", title, description, kind, axes("PTX instructions"), series));
+    let speed = is_timed.then_some(("operations", "Shifts and masks are many times as fast as divisions."));
+    let instructions = "PTX instructions of each operation, in which a division is one.";
+    let charts = work_charts(&table, "Division against shift and mask", "operation", speed, instructions);
     Ok(Section { tables: vec![table], charts })
 }
 

@@ -2,8 +2,20 @@
 
 use std::time::Duration;
 
-use super::lab::{Lab, Ran};
-use crate::output::{Axis, Cell, Chart, Column, Kind, Reference, Series};
+use super::{lab::Lab, site::Ran};
+use crate::{
+    experiment::gb_per_s,
+    output::{Axis, Cell, Chart, Column, Kind, Reference, Series, Table},
+};
+
+/// What a pattern shows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Section {
+    /// Figures.
+    pub tables: Vec<Table>,
+    /// The same, drawn.
+    pub charts: Vec<Chart>,
+}
 
 /// A column of times and one of bandwidths, for `what`: `read`, or nothing.
 pub(super) fn time_columns(what: &str) -> [Column; 2] {
@@ -15,9 +27,9 @@ pub(super) fn time_columns(what: &str) -> [Column; 2] {
     ]
 }
 
-/// Their cells, for so many bytes that the threads asked for.
+/// The cells of these two columns. `bytes` is what the threads asked for.
 pub(super) fn time_cells(time: Option<Duration>, bytes: u64) -> [Cell; 2] {
-    [micros(time), time.map_or(Cell::Missing, |time| Cell::number(gb_per_s(bytes, time), 1))]
+    [micros(time), time.map_or(Cell::Missing, |time| Cell::number(gb_per_s(bytes as f64, time), 1))]
 }
 
 /// A time in microseconds.
@@ -25,12 +37,12 @@ pub(super) fn micros(time: Option<Duration>) -> Cell {
     time.map_or(Cell::Missing, |time| Cell::number(time.as_secs_f64() * 1e6, 2))
 }
 
-/// Bytes in this time, in 10^9 a second.
-pub(super) fn gb_per_s(bytes: u64, time: Duration) -> f64 {
-    bytes as f64 / time.as_secs_f64() / 1e9
+/// The cells of a time, and of so many pieces of work over it, in 10^9 a second.
+pub(super) fn work_cells(time: Option<Duration>, done: u64) -> [Cell; 2] {
+    [micros(time), time.map_or(Cell::Missing, |time| Cell::number(gb_per_s(done as f64, time), 1))]
 }
 
-/// What each request took, or was.
+/// A count divided by the number of requests; missing where there are no requests.
 pub(super) fn each(count: u64, requests: u64) -> Cell {
     if requests == 0 { Cell::Missing } else { Cell::number(count as f64 / requests as f64, 2) }
 }
@@ -81,6 +93,28 @@ pub(super) fn chart(
     let [x, y] = axes;
     let (id, title, description) = (id.to_owned(), title.to_owned(), description.to_owned());
     Chart { id, title, description, kind, x, y, series, references: Vec::new() }
+}
+
+/// The charts of a table whose first two columns name a piece of work, whose third is its PTX
+/// instructions, and whose last is how many of `what` are done in a second, if it has times:
+/// `speed` names it and says what is seen.
+pub(super) fn work_charts(
+    table: &Table,
+    title: &str,
+    what: &str,
+    speed: Option<(&str, &str)>,
+    instructions: &str,
+) -> Vec<Chart> {
+    let draw = |id: &str, description: &str, y: &str, series: Series| {
+        let (id, axes) = (format!("{}-{id}", table.id), [Axis::linear(what), Axis::linear(y)]);
+        chart(&id, title, description, categories(&table.rows, &[0, 1]), axes, vec![series])
+    };
+    let speed = speed.map(|(name, description)| {
+        let series = bars(name, &table.rows, table.columns.len() - 1);
+        draw("speed", description, &format!("10^9 {name}/s"), series)
+    });
+    let instructions = draw("instructions", instructions, "PTX instructions", bars("instructions", &table.rows, 2));
+    speed.into_iter().chain([instructions]).collect()
 }
 
 impl Lab<'_> {

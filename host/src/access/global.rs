@@ -6,9 +6,11 @@ use rand_chacha::{
 };
 
 use super::{
-    AccessError, Pattern, Section,
-    draw::{bars, categories, chart, each, line, time_cells, time_columns},
-    lab::{Lab, Ran, Site, What},
+    draw::{Section, bars, categories, chart, each, line, time_cells, time_columns},
+    error::AccessError,
+    lab::Lab,
+    pattern::Pattern,
+    site::{Ran, Site, What},
     words::word,
 };
 use crate::{

@@ -1,28 +1,17 @@
-//! Where patterns run: the simulator, which counts, and a GPU, which takes time.
+//! What is asked, and the two sites that answer: the simulator, which counts, and a GPU, which
+//! takes time.
 
-use std::{collections::HashMap, fmt, time::Duration};
-
-use simt::Counters;
+use std::fmt;
 
 use super::{
-    AccessError, Pattern, Section, Sweep, arithmetic, global, math, on_chip, transfer,
-    words::{check, sums},
+    error::AccessError,
+    pattern::{Pattern, Sweep},
+    site::{BLOCK, BLOCKS_PER_MULTIPROCESSOR, Ran, Site},
 };
-use crate::{
-    device::{Arg, Buffer, Device, DeviceError, Kernel, LaunchShape, Module, Seen},
-    ptx::PtxLibrary,
-    reduce::Runs,
-    report::Times,
-};
+use crate::{device::Device, experiment::Runs, ptx::PtxLibrary};
 
-/// Threads of a block.
-pub(super) const BLOCK: u32 = 256;
-
-/// Blocks for each multiprocessor, where threads take several elements each: as many as fill it.
-const BLOCKS_PER_MULTIPROCESSOR: u32 = 8;
-
-/// Accesses of the launches that are counted, unless fewer or more are asked for: whole warps, so that what a request
-/// takes is that of any larger launch.
+/// Accesses of the launches that are counted, unless fewer or more are asked for: whole warps, so
+/// that what a request takes is that of any larger launch.
 const COUNTED: u64 = 1 << 14;
 
 /// What is asked of a [`Lab`].
@@ -58,24 +47,6 @@ impl fmt::Debug for Lab<'_> {
     }
 }
 
-/// A device and the modules that it has loaded.
-pub(super) struct Site<'a> {
-    pub(super) device: &'a Device,
-    library: &'a PtxLibrary,
-    modules: HashMap<String, Module>,
-    runs: Option<Runs>,
-    pub(super) seed: u32,
-}
-
-/// What is known of a kernel's run at one site, or at both.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Ran {
-    /// What it did, on the simulator.
-    pub(super) counters: Counters,
-    /// The median, on a GPU.
-    pub(super) time: Option<Duration>,
-}
-
 /// How many elements are taken where.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
@@ -84,8 +55,8 @@ pub(super) struct Sizes {
 }
 
 impl<'a> Lab<'a> {
-    /// A lab that counts on `counter`, a simulator with [`Instrument::Count`](crate::device::Instrument::Count), and
-    /// measures times on `gpu`.
+    /// A lab that counts on `counter`, a simulator with
+    /// [`Instrument::Count`](crate::device::Instrument::Count), and measures times on `gpu`.
     pub fn new(library: &'a PtxLibrary, counter: &'a Device, gpu: Option<&'a Device>, request: Request) -> Self {
         let site = |device, runs| Site::new(device, library, runs, request.seed);
         Self {
@@ -119,34 +90,13 @@ impl<'a> Lab<'a> {
         Err(AccessError::Range { pattern, asked, least, most })
     }
 
-    /// Shows a pattern. If the device is interrupted ([`Device::interrupt_by`]), the rows end there.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Lab::check`]; a result that is wrong; [`AccessError::NeedsGpu`]; the devices'.
-    pub fn run(&mut self, pattern: Pattern) -> Result<Section, AccessError> {
-        Self::check(pattern, &self.request)?;
-        match pattern {
-            Pattern::Offset => global::offset(self),
-            Pattern::Stride => global::stride(self),
-            Pattern::Permuted => global::permuted(self),
-            Pattern::Width => global::width(self),
-            Pattern::Unroll => global::unroll(self),
-            Pattern::SharedStride | Pattern::SharedOffset | Pattern::Broadcast => on_chip::shared(self, pattern),
-            Pattern::Constant => on_chip::constant(self),
-            Pattern::Divide => arithmetic::divide(self),
-            Pattern::Math => math::math(self),
-            Pattern::Transfer => transfer::transfer(self),
-        }
-    }
-
     /// Whether it was told to stop.
     pub fn is_interrupted(&self) -> bool {
         self.counter.device.is_interrupted() || self.gpu.as_ref().is_some_and(|gpu| gpu.device.is_interrupted())
     }
 
     pub(super) fn library(&self) -> &'a PtxLibrary {
-        self.counter.library
+        self.counter.library()
     }
 
     /// Whether there is a GPU, and so times.
@@ -221,114 +171,4 @@ impl<'a> Lab<'a> {
         };
         Ok(Ran { counters, time })
     }
-}
-
-impl<'a> Site<'a> {
-    /// A device that counts if there are no runs to be timed.
-    pub(super) fn new(device: &'a Device, library: &'a PtxLibrary, runs: Option<Runs>, seed: u32) -> Self {
-        Self { device, library, modules: HashMap::new(), runs, seed }
-    }
-
-    /// Whether it takes times, and does not count.
-    pub(super) fn is_timed(&self) -> bool {
-        self.runs.is_some()
-    }
-
-    pub(super) fn kernel(&mut self, name: &str) -> Result<Kernel, AccessError> {
-        let ptx = self.library.find(name, self.device.info().compute_capability)?;
-        if !self.modules.contains_key(&ptx.file) {
-            let module = self.device.load(&ptx.file, &ptx.text)?;
-            self.modules.insert(ptx.file.clone(), module);
-        }
-        Ok(self.modules[&ptx.file].kernel(name)?)
-    }
-
-    /// Launches a kernel: once to count, or as often as is timed.
-    pub(super) fn run(&mut self, name: &str, shape: LaunchShape, args: &[Arg]) -> Result<Ran, AccessError> {
-        let kernel = self.kernel(name)?;
-        let Some(runs) = self.runs else {
-            self.device.take_observations();
-            self.launch(&kernel, shape, args)?;
-            let mut counters = Counters::default();
-            for observation in self.device.take_observations() {
-                if let Seen::Counted(profile) = observation.seen {
-                    counters += profile.counters;
-                }
-            }
-            return Ok(Ran { counters, time: None });
-        };
-        for _ in 0..runs.warm_up {
-            self.launch(&kernel, shape, args)?;
-        }
-        let time = |_| self.device.time(|| self.launch(&kernel, shape, args));
-        let times = (0..runs.timed).map(time).collect::<Result<Vec<_>, _>>()?;
-        Ok(Ran { counters: Counters::default(), time: Times::new(&times).map(|times| times.median) })
-    }
-
-    /// The launch of a loop over `elements`, of which a thread takes `each` or more.
-    pub(super) fn shape(&self, elements: u64, each: u64) -> LaunchShape {
-        let most = self.device.info().multiprocessors * BLOCKS_PER_MULTIPROCESSOR;
-        let blocks = elements.div_ceil(u64::from(BLOCK) * each).clamp(1, u64::from(most));
-        LaunchShape::linear(blocks as u32, BLOCK, 0)
-    }
-
-    /// The launch of a thread for each element.
-    pub(super) fn shape_of_threads(threads: u64, shared_bytes: u32) -> LaunchShape {
-        // At most 2^30, which `Lab::check` saw to.
-        LaunchShape::linear(threads.div_ceil(u64::from(BLOCK)) as u32, BLOCK, shared_bytes)
-    }
-
-    /// `len` words as `access_fill` writes them.
-    pub(super) fn filled(&mut self, len: u64) -> Result<Buffer<u32>, AccessError> {
-        let buffer = self.device.alloc::<u32>(len as usize)?;
-        let kernel = self.kernel("access_fill")?;
-        let args = [Arg::Pointer(buffer.address()), Arg::U64(len), Arg::U32(self.seed)];
-        self.launch(&kernel, self.shape(len, 1), &args)?;
-        Ok(buffer)
-    }
-
-    /// Launches one of this lab's kernels.
-    fn launch(&self, kernel: &Kernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
-        // SAFETY: each experiment gives its kernel the buffers that it has made for it, with the number of
-        // elements that the kernel may touch.
-        unsafe { self.device.launch(kernel, shape, args) }
-    }
-
-    /// `len` words, all 0.
-    pub(super) fn zeros(&self, len: u64) -> Result<Buffer<u32>, AccessError> {
-        let mut buffer = self.device.alloc::<u32>(len as usize)?;
-        buffer.fill_bytes(0)?;
-        Ok(buffer)
-    }
-
-    /// Runs a kernel that reads `input` and leaves a sum for each thread, and checks the sums: `value` is what a thread
-    /// takes in its turn for `i` below `turns`. `args` are those behind the two pointers.
-    pub(super) fn read(
-        &mut self,
-        what: What<'_>,
-        shape: LaunchShape,
-        input: u64,
-        args: &[Arg],
-        turns: u64,
-        value: impl Fn(u64) -> u32,
-    ) -> Result<Ran, AccessError> {
-        let threads = threads(shape);
-        let output = self.zeros(threads as u64)?;
-        let ran =
-            self.run(what.kernel, shape, &[&[Arg::Pointer(input), Arg::Pointer(output.address())], args].concat())?;
-        check(what.kernel, what.parameter, &output.copy_to_host()?, sums(threads, turns, value))?;
-        Ok(ran)
-    }
-}
-
-/// A kernel and what it is launched with, for messages.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct What<'a> {
-    pub(super) kernel: &'a str,
-    pub(super) parameter: &'a str,
-}
-
-/// Threads of a launch in one dimension.
-pub(super) fn threads(shape: LaunchShape) -> usize {
-    shape.grid.x as usize * shape.block.x as usize
 }

@@ -1,14 +1,15 @@
 //! Fast and precise functions: how fast, and how precise.
 
 use super::{
-    AccessError, Section,
-    draw::{bars, categories, chart, micros},
-    lab::{Lab, Ran, Site},
+    draw::{Section, work_cells, work_charts},
+    error::AccessError,
+    lab::Lab,
+    site::{Ran, Site},
     words::word,
 };
 use crate::{
     device::Arg,
-    output::{Axis, Cell, Column, Table},
+    output::{Cell, Column, Table},
 };
 
 /// The most that the kernels' precise sine is off, for arguments up to 2^17, in [`ulps`].
@@ -69,8 +70,9 @@ const FUNCTIONS: [Function; 4] = [
         kernel: "access_math_exp_fast",
         exact: f64::exp,
         most: 10.0,
-        // PTX ISA, "ex2": a relative error of 2^-22. That of x log2(e) comes before it: half an ulp from the constant and
-        // half from the product, or |x| 2^-23 of the result. An ulp is at least 2^-24 of it.
+        // PTX ISA, "ex2": a relative error of 2^-22. That of x log2(e) comes before it: half an ulp
+        // from the constant and half from the product, or |x| 2^-23 of the result. An ulp is at
+        // least 2^-24 of it.
         within: |x, ulps, _| ulps <= (f64::from(x.abs()) * (-23_f64).exp2() + (-22_f64).exp2()) * 24_f64.exp2(),
     },
     Function {
@@ -128,9 +130,7 @@ pub(super) fn math(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
                 format!("{:.1e}", errors.absolute).into(),
             ];
             if timed {
-                row.push(micros(ran.time));
-                let done = sizes.timed as f64 * f64::from(TIMED_ROUNDS);
-                row.push(ran.time.map_or(Cell::Missing, |time| Cell::number(done / time.as_secs_f64() / 1e9, 1)));
+                row.extend(work_cells(ran.time, sizes.timed * u64::from(TIMED_ROUNDS)));
             }
             table.push(row);
             Ok(())
@@ -143,19 +143,9 @@ pub(super) fn math(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
             "The simulator computes sin.approx and ex2.approx in f64: a GPU's fast functions are less precise.".into(),
         );
     }
-    let mut charts = Vec::new();
-    let axes = |y| [Axis::linear("function"), Axis::linear(y)];
-    let title = "Fast and precise functions";
-    if is_timed {
-        let series = vec![bars("values", &table.rows, 6)];
-        let description = "The fast versions are several times as fast as the precise ones.";
-        let kind = categories(&table.rows, &[0, 1]);
-        charts.push(chart("math-speed", title, description, kind, axes("10^9 values/s"), series));
-    }
-    let series = vec![bars("instructions", &table.rows, 2)];
-    let description = "The fast versions are a few instructions each, the precise ones some twenty.";
-    let kind = categories(&table.rows, &[0, 1]);
-    charts.push(chart("math-instructions", title, description, kind, axes("PTX instructions"), series));
+    let speed = is_timed.then_some(("values", "The fast versions are several times as fast as the precise ones."));
+    let instructions = "The fast versions are a few instructions each, the precise ones some twenty.";
+    let charts = work_charts(&table, "Fast and precise functions", "function", speed, instructions);
     Ok(Section { tables: vec![table], charts })
 }
 

@@ -5,9 +5,11 @@ use std::collections::HashSet;
 use simt::{LaunchConfig, Memory, Module, TraceOptions};
 
 use super::{
-    AccessError, Pattern, Section,
-    draw::{chart, each, line, micros},
-    lab::{BLOCK, Lab, Ran, Site, threads},
+    draw::{Section, chart, each, line, micros},
+    error::AccessError,
+    lab::Lab,
+    pattern::Pattern,
+    site::{BLOCK, Ran, Site, threads},
     words::{check, word},
 };
 use crate::{
@@ -211,8 +213,8 @@ pub(super) fn constant(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
     Ok(Section { tables: vec![table], charts })
 }
 
-/// The different words of all requests of a warp, and the requests: from a trace on the simulator, whose counters know
-/// requests alone.
+/// The different words of all requests of a warp, and the requests: from a trace on the simulator,
+/// whose counters know requests alone.
 fn constant_words(library: &PtxLibrary, distinct: u32) -> Result<(u64, u64), AccessError> {
     let ptx = library.find(CONSTANT_KERNEL, (9, 0))?;
     let refused =

@@ -31,7 +31,7 @@ pub enum Pattern {
     Transfer,
 }
 
-/// What is known of a pattern.
+/// The facts of a pattern.
 struct Facts {
     name: &'static str,
     slide: &'static str,

@@ -3,15 +3,17 @@
 use std::time::{Duration, Instant};
 
 use super::{
-    AccessError, Pattern, Section,
-    draw::{chart, line, time_cells, time_columns},
-    lab::{BLOCK, Lab, Site},
+    draw::{Section, chart, line, time_cells, time_columns},
+    error::AccessError,
+    lab::Lab,
+    pattern::Pattern,
+    site::{BLOCK, Site},
     words::{check, word},
 };
 use crate::{
     device::{Arg, LaunchShape, PinnedBuffer},
+    experiment::Times,
     output::{Axis, Cell, Column, Kind, Table},
-    report::Times,
 };
 
 const WHY: &str = "the simulator's memory is the host's, so that nothing is sent and nothing can be overlapped";
@@ -208,7 +210,8 @@ mod tests {
         assert_eq!(77_u32.wrapping_mul(factor).wrapping_add(term), one(one(one(77))));
     }
 
-    /// The simulator shows nothing of it, but it can do it: chunks that do not divide the array, more streams than chunks.
+    /// The simulator shows nothing of it, but it can do it: chunks that do not divide the array,
+    /// more streams than chunks.
     #[test]
     fn chunks_on_streams_come_back_right() {
         let device = Device::simulator_with(Instrument::Count);

@@ -1,13 +1,14 @@
-//! What is in the arrays, and what the kernels must make of it.
+//! The contents of the arrays, and the results that the kernels must compute from them.
 
-use super::AccessError;
+use super::error::AccessError;
 
 /// The word at index `i` of an array that `access_fill` filled.
 pub(super) const fn word(i: u32, seed: u32) -> u32 {
     i.wrapping_mul(0x9E37_79B9).wrapping_add(seed)
 }
 
-/// What each of `threads` threads sums if thread `t` takes `value(i)` for `i = t`, `t + threads` and so on below `n`.
+/// What each of `threads` threads sums if thread `t` takes `value(i)` for `i = t`, `t + threads`
+/// and so on below `n`.
 pub(super) fn sums(threads: usize, n: u64, value: impl Fn(u64) -> u32) -> Vec<u32> {
     let mut sums = vec![0_u32; threads];
     for first in (0..n).step_by(threads) {

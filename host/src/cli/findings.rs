@@ -8,7 +8,7 @@ use simt::{Dim3, Fault, Frame, Party, Report};
 
 /// What was found in all launches, in their order.
 #[derive(Debug)]
-pub struct Findings {
+pub(super) struct Findings {
     launches: usize,
     reports: Vec<Report>,
     faults: Vec<Fault>,
@@ -16,7 +16,7 @@ pub struct Findings {
 
 impl Findings {
     /// Of what [`Instrument::Check`](crate::device::Instrument::Check) saw.
-    pub fn new(observations: Vec<Observation>) -> Self {
+    pub(super) fn new(observations: Vec<Observation>) -> Self {
         let launches = observations.len();
         let (mut reports, mut faults) = (Vec::new(), Vec::new());
         for observation in observations {
@@ -29,7 +29,7 @@ impl Findings {
     }
 
     /// `1 report and 1 fault`; `None` if there is neither.
-    pub fn summary(&self) -> Option<String> {
+    pub(super) fn summary(&self) -> Option<String> {
         let counted = |count: usize, what: &str| match count {
             0 => None,
             1 => Some(format!("1 {what}")),
@@ -46,7 +46,7 @@ impl Findings {
     /// # Errors
     ///
     /// The writer's.
-    pub fn write_alone(&self, kernel: &str, as_json: bool, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn write_alone(&self, kernel: &str, as_json: bool, out: &mut impl Write) -> io::Result<()> {
         if !as_json {
             return self.write_text(out);
         }
@@ -60,7 +60,7 @@ impl Findings {
     /// # Errors
     ///
     /// The writer's.
-    pub fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
         for report in &self.reports {
             writeln!(out, "\n{report}")?;
         }
@@ -75,7 +75,7 @@ impl Findings {
     }
 
     /// Adds `reports` and `faults` to an object.
-    pub fn add_to(&self, json: &mut Json) {
+    pub(super) fn add_to(&self, json: &mut Json) {
         json["reports"] = self.reports.iter().map(report).collect();
         json["faults"] = self.faults.iter().map(fault).collect();
     }

@@ -7,7 +7,7 @@ use clap::{Args, Command, ValueEnum};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use super::{Failure, refused, written};
+use super::failure::{Failure, refused, written};
 
 /// The arguments of a tool's subcommand `generate`.
 #[derive(Args, Debug)]
@@ -50,8 +50,8 @@ impl GenerateArgs {
     ///
     /// # Errors
     ///
-    /// [`Failure::Refused`] for a subcommand that the tool does not have or that is no matter here, [`Failure::Failed`] for
-    /// stdout's errors.
+    /// [`Failure::Refused`] for a subcommand that the tool does not have or that is no matter here,
+    /// [`Failure::Failed`] for stdout's errors.
     pub fn run(&self, mut tool: Command) -> Result<(), Failure> {
         let mut bytes = Vec::new();
         match (self.kind.shell(), &self.subcommand) {

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 
-use super::Failure;
+use super::failure::Failure;
 
 /// The exit status of a tool that Ctrl-C ended: 128 and the number of SIGINT, as shells report it.
 pub const INTERRUPTED: u8 = 130;

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 
 use clap::Args;
 
-use super::{Failure, refused, written};
+use super::failure::{Failure, refused, written};
 use crate::output::{Document, Format, OutputError};
 
 /// The arguments that choose how results are written.
@@ -12,7 +12,7 @@ use crate::output::{Document, Format, OutputError};
 pub struct OutputArgs {
     /// table, markdown, csv, json, svg or html
     #[arg(long, value_name = "FORMAT", default_value = "table")]
-    format: String,
+    format: Format,
 
     /// Write one JSON object, as --format json
     #[arg(long, conflicts_with = "format")]
@@ -27,33 +27,18 @@ pub struct OutputArgs {
     chart: Option<String>,
 }
 
-/// How results are written.
-#[derive(Clone, Debug)]
-pub struct Output {
-    /// The format.
-    pub format: Format,
-    table: Option<String>,
-    chart: Option<String>,
-}
-
 impl OutputArgs {
-    /// What they mean.
-    ///
-    /// # Errors
-    ///
-    /// An unknown format.
-    pub fn resolve(self) -> anyhow::Result<Output> {
-        let format = if self.json { Format::Json } else { self.format.parse()? };
-        Ok(Output { format, table: self.table, chart: self.chart })
+    /// The format.
+    pub fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
     }
-}
 
-impl Output {
     /// Writes a document to stdout.
     ///
     /// # Errors
     ///
-    /// [`Failure::Refused`] for a table or a chart that it does not have, [`Failure::Failed`] for stdout's errors.
+    /// [`Failure::Refused`] for a table or a chart that it does not have, [`Failure::Failed`] for
+    /// stdout's errors.
     pub fn write(&self, mut document: Document) -> Result<(), Failure> {
         if let Some(table) = &self.table {
             document.put_table_first(table).map_err(refused)?;
@@ -62,7 +47,7 @@ impl Output {
             document.put_chart_first(chart).map_err(refused)?;
         }
         let mut bytes = Vec::new();
-        match document.write(self.format, &mut bytes) {
+        match document.write(self.format(), &mut bytes) {
             Err(OutputError::Io(error)) => written(Err(error)),
             Err(error) => Err(refused(error)),
             Ok(()) => {

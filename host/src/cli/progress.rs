@@ -17,7 +17,8 @@ impl Progress {
         Self::show_late(ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()))
     }
 
-    /// For so many pieces of work: a bar, how many are done, and what is being done. Shows nothing yet.
+    /// For so many pieces of work: a bar, how many are done, and what is being done. Shows nothing
+    /// yet.
     ///
     /// # Panics
     ///

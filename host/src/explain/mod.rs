@@ -1,8 +1,8 @@
-//! The lectures' picture of a rung, drawn from a run of its PTX on the simulator: the values before, and for each step
-//! which thread reads which cells and writes which, and the values after.
+//! The lectures' picture of a rung, drawn from a run of its PTX on the simulator: the values
+//! before, and for each step which thread reads which cells and writes which, and the values after.
 //!
-//! Everything is taken from a trace of the launch (`simt::trace`), nothing from what the rung is meant to do: a wrong
-//! kernel gives a wrong picture.
+//! Everything is taken from a trace of the launch (`simt::trace`), nothing from what the rung is
+//! meant to do: a wrong kernel gives a wrong picture.
 //!
 //! ```
 //! use warpfold_lab::{element::Values, explain::{Request, explain}, op::Op, ptx::PtxLibrary, variant::Variant};
@@ -62,7 +62,8 @@ pub struct Request {
     pub variant: Variant,
     /// The operation.
     pub op: Op,
-    /// Threads of a block; `None` for the fewest that the rung allows and with which one block takes all values.
+    /// Threads of a block; `None` for the fewest that the rung allows and with which one block
+    /// takes all values.
     pub block: Option<u64>,
 }
 
@@ -148,7 +149,8 @@ pub struct Cell {
     pub index: u64,
 }
 
-/// The values of an array at one time, from its beginning; what holds nothing but the identity may be left out.
+/// The values of an array at one time, from its beginning; what holds nothing but the identity may
+/// be left out.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// The array.
@@ -218,9 +220,11 @@ pub struct Step {
     pub before: Option<Row>,
     /// Distances in cells between what a thread reads, or reads and writes, in one array.
     pub strides: Vec<u64>,
-    /// Who does what, in the order of the cells that are written; only what touches no cell beyond those shown.
+    /// Who does what, in the order of the cells that are written; only what touches no cell beyond
+    /// those shown.
     pub work: Vec<Work>,
-    /// Threads whose work is not among it: they read or write cells beyond those shown, where the identity is.
+    /// Threads whose work is not among it: they read or write cells beyond those shown, where the
+    /// identity is.
     pub beyond: Vec<u32>,
     /// The array that is written, at the end.
     pub after: Row,
@@ -376,7 +380,8 @@ fn explain_slice<T: Element>(
     })
 }
 
-/// Plans the launches; the block is that of the request, or the smallest that takes everything at once.
+/// Plans the launches; the block is that of the request, or the smallest that takes everything at
+/// once.
 fn plan<T: Element>(request: &Request, n: usize) -> Result<Plan, ExplainError> {
     let Request { variant, op, block } = *request;
     let problem = Problem { variant, op, element: T::TYPE, n: n as u64 };
@@ -392,7 +397,8 @@ fn plan<T: Element>(request: &Request, n: usize) -> Result<Plan, ExplainError> {
         Coverage::Pairs => 2,
         Coverage::GridStride(_) => u64::MAX,
     };
-    // A grid-stride rung is as well served by two elements a thread as by one: the block need not hold all values.
+    // A grid-stride rung is as well served by two elements a thread as by one: the block need not
+    // hold all values.
     let needed = (n as u64).div_ceil(per_thread).next_power_of_two();
     let block = block.unwrap_or_else(|| needed.clamp(blocks.min.into(), blocks.max.into()));
     let request = launch::Request { block: Some(block), grid: None, finish: Finish::Relaunch };

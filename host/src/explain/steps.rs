@@ -39,7 +39,8 @@ impl<T: Element> Story<T> {
         self.shared_shown
     }
 
-    /// Goes on with a block of another launch, whose input was `input`, and whose input and output lie in `ranges`.
+    /// Goes on with a block of another launch, whose input was `input`, and whose input and output
+    /// lie in `ranges`.
     pub(super) fn tell(&mut self, launch: usize, input: &[T], block: &BlockTrace, ranges: &[Range<u64>]) {
         let drafts = drafts(block, ranges, u64::from(T::TYPE.size()));
         self.measure(block, &drafts);
@@ -85,8 +86,8 @@ impl<T: Element> Story<T> {
         }
     }
 
-    /// How much of shared memory is worth showing: all that ever holds something else than the identity, or that an
-    /// input went to; up to a power of two, as the tree's levels are.
+    /// How much of shared memory is worth showing: all that ever holds something else than the
+    /// identity, or that an input went to; up to a power of two, as the tree's levels are.
     fn measure(&mut self, block: &BlockTrace, drafts: &[Draft]) {
         let identity = self.identity.value();
         let rows = block.phases.iter().map(|phase| contents::<T>(phase, Array::Shared));
@@ -119,7 +120,8 @@ struct Draft {
 
 fn drafts(block: &BlockTrace, ranges: &[Range<u64>], size: u64) -> Vec<Draft> {
     let mut drafts: Vec<Draft> = Vec::new();
-    // What each thread has read and not yet used: a step may read before a synchronisation and write after it.
+    // What each thread has read and not yet used: a step may read before a synchronisation and
+    // write after it.
     let mut pending: BTreeMap<u32, Vec<Cell>> = BTreeMap::new();
     let mut banks = Vec::new();
     for (index, phase) in block.phases.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! A picture as SVG, like those of the lectures: rows of cells, threads between them in circles, and arrows from what
-//! a thread reads to what it writes.
+//! A picture as SVG, like those of the lectures: rows of cells, threads between them in circles,
+//! and arrows from what a thread reads to what it writes.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,8 @@ const CELL_HEIGHT: f64 = 32.0;
 const DROP: f64 = 16.0;
 /// Between lines of text.
 const LEADING: f64 = 17.0;
-/// Width of a character of the values, of the numbers in the circles, and of other text (more than it takes on average).
+/// Width of a character of the values, of the numbers in the circles, and of other text (more than
+/// it takes on average).
 const VALUE_CHAR: f64 = 8.6;
 const THREAD_CHAR: f64 = 7.4;
 const TEXT_CHAR: f64 = 7.6;
@@ -29,8 +30,8 @@ const STYLE: &str = include_str!("../output/picture.css");
 impl Picture {
     /// Draws it; with `banks` also the banks of shared memory, and where they conflict.
     ///
-    /// Each row is a group of class `row`, each step one of class `step`, with an arrow of class `from` for each cell
-    /// that a thread reads and one of class `to` for each that it writes.
+    /// Each row is a group of class `row`, each step one of class `step`, with an arrow of class
+    /// `from` for each cell that a thread reads and one of class `to` for each that it writes.
     pub fn to_svg(&self, banks: bool) -> String {
         let mut drawing = self.drawing(String::new(), banks);
         drawing.lines(&self.headline(), "strong");
@@ -42,7 +43,8 @@ impl Picture {
         let mut labels = Vec::new();
         for step in &self.steps {
             labels.extend(self.labels(step, banks));
-            // Arrows begin at the row above: of steps that change nothing there are labels only, beside the next one.
+            // Arrows begin at the row above: of steps that change nothing there are labels only,
+            // beside the next one.
             if !step.work.is_empty() {
                 if let Some(before) = &step.before {
                     drawing.y += 12.0;
@@ -73,7 +75,8 @@ impl Picture {
         drawing.frame(&self.headline(), &described, &style, drawing.y + MARGIN)
     }
 
-    /// Draws it step by step, each with the values before and after; the first shows the values alone.
+    /// Draws it step by step, each with the values before and after; the first shows the values
+    /// alone.
     ///
     /// `id` names it in a [`Document`](output::Document).
     ///

@@ -188,7 +188,8 @@ impl Step {
         format!("{} {}", if threads.len() == 1 { "thread" } else { "threads" }, ranges(&threads))
     }
 
-    /// The work, such that each layer writes each cell once; where one is written again, that is in a later layer.
+    /// The work, such that each layer writes each cell once; where one is written again, that is in
+    /// a later layer.
     pub(super) fn layers(&self) -> Vec<Vec<&Work>> {
         let mut layers: Vec<Vec<&Work>> = Vec::new();
         for work in &self.work {
@@ -271,7 +272,8 @@ impl Grid<'_> {
         }
     }
 
-    /// A row of values, with lines above it; cut where it is too long, and each part then under its cells' numbers.
+    /// A row of values, with lines above it; cut where it is too long, and each part then under its
+    /// cells' numbers.
     fn row(&self, out: &mut impl Write, row: &Row, above: &[(String, Vec<String>)], banks: bool) -> io::Result<()> {
         let fits = ((LINE - LABEL) / self.width).max(4);
         let part = 1 << fits.ilog2();

@@ -1,5 +1,5 @@
-//! The header of a `.npy` file. npyz reads it; here it is kept from headers that it panics on, and to half a sentence
-//! about those that it refuses.
+//! The header of a `.npy` file. npyz reads it; here it is kept from headers that it panics on, and
+//! to half a sentence about those that it refuses.
 
 use std::io;
 
@@ -32,7 +32,8 @@ pub(crate) enum ByteOrder {
 }
 
 impl Header {
-    /// Reads the header from the first [`LONGEST`] bytes of a file, or says in half a sentence what is wrong with it.
+    /// Reads the header from the first [`LONGEST`] bytes of a file, or says in half a sentence what
+    /// is wrong with it.
     pub(crate) fn parse(file: &[u8]) -> Result<Self, String> {
         if !file.starts_with(MAGIC) {
             return Err(r"it does not begin with \x93NUMPY".into());
@@ -89,11 +90,12 @@ impl Header {
     }
 }
 
-/// Whether the product of the extents overflows, which npyz 0.9 computes, and panics of in a debug build. Strides are
-/// products too, of all extents behind a 0.
+/// Whether the product of the extents overflows, which npyz 0.9 computes, and panics of in a debug
+/// build. Strides are products too, of all extents behind a 0.
 fn is_shape_absurd(header: &[u8]) -> bool {
     let text = String::from_utf8_lossy(header);
-    // A field of a structured type may be called `shape`: whatever stands in parentheses behind the name is looked at.
+    // A field of a structured type may be called `shape`: whatever stands in parentheses behind the
+    // name is looked at.
     text.split("shape").skip(1).any(|rest| {
         let extents =
             rest.split_once('(').and_then(|(_, rest)| rest.split_once(')')).map_or("", |(extents, _)| extents);

@@ -6,7 +6,8 @@ use crate::{
     profile::{Profiled, Registers, Target, ideal_cost, ideal_sectors, instructions_per_32_elements, sectors},
 };
 
-/// The counters of all launches of a reduction; their [`ideal`](Self::ideal) is that of [`profile`](crate::profile).
+/// The counters of all launches of a reduction; their [`ideal`](Self::ideal) is that of
+/// [`profile`](crate::profile).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Counted {
     /// Sectors of global memory, 32 bytes each, loads and stores.
@@ -39,8 +40,8 @@ impl Counted {
         })
     }
 
-    /// What a reduction of this size would do that wastes nothing: its input is read once and one result written, and each
-    /// 32 elements take a load and an operation.
+    /// What a reduction of this size would do that wastes nothing: its input is read once and one
+    /// result written, and each 32 elements take a load and an operation.
     pub fn ideal(plan: &Plan) -> Self {
         Self {
             sectors: ideal_sectors(plan),

@@ -1,11 +1,18 @@
 //! A climb as tables and charts.
 
-use super::{Climb, Counted, History, Measured, Rung, Work, history, peers};
+use super::{
+    climb::Climb,
+    counted::Counted,
+    history::{self, History},
+    peers::peers,
+    rung::{Measured, Rung},
+    work::Work,
+};
 use crate::{
     device::{DeviceInfo, DeviceKind},
+    experiment::Runs,
     output::{Axis, Cell, Chart, Column, Document, Kind, Reference, Series, Table},
     profile::CURRENCY,
-    reduce::Runs,
     variant::Variant,
 };
 
@@ -156,8 +163,9 @@ pub(super) fn rung_notes(climb: &Climb) -> Vec<String> {
 }
 
 impl Climb {
-    /// The climb as one table in the manner of the lectures, with speedups over the row before and over the first, and as
-    /// charts. On the simulator its last row is the model's ideal. `history` puts the lectures' own figures beside it.
+    /// The climb as one table in the manner of the lectures, with speedups over the row before and
+    /// over the first, and as charts. On the simulator its last row is the model's ideal. `history`
+    /// puts the lectures' own figures beside it.
     pub fn document(&self, history: bool) -> Document {
         let figures = Figures::of(&self.device, self.measured());
         let mut table = self.table(figures, history);

@@ -9,7 +9,8 @@ pub struct History {
     pub variant: Variant,
     /// Hui Liu, "Performance for 4M element reduction", 2^22 ints: milliseconds and GB/s.
     pub liu: Option<(f64, f64)>,
-    /// J. Filipovič, on a GeForce GTX 280: GB/s, and elements per second as the lecture prints them.
+    /// J. Filipovič, on a GeForce GTX 280: GB/s, and elements per second as the lecture prints
+    /// them.
     pub gtx280: Option<(f64, f64)>,
     /// Udacity, 2^20 floats: milliseconds.
     pub udacity_ms: Option<f64>,

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::Work;
+use super::work::Work;
 use crate::device::DeviceInfo;
 
 /// A measurement of another library; `data/peers.json` holds them.
@@ -40,15 +40,11 @@ pub fn peers(device: &DeviceInfo, work: &Work) -> impl Iterator<Item = &'static 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        device::{Device, DeviceChoice},
-        element::ElementType,
-        op::Op,
-    };
+    use crate::{device::Device, element::ElementType, op::Op};
 
     #[test]
     fn peers_are_those_of_the_same_device_and_work() {
-        let simulator = Device::open(DeviceChoice::Simulator).unwrap().info().clone();
+        let simulator = Device::simulator().info().clone();
         let work = Work { op: Op::Sum, element: ElementType::I32, n: 1 << 28, seed: 1 };
         assert_eq!(peers(&simulator, &work).count(), 0);
         let h100 = DeviceInfo { name: "NVIDIA H100 80GB HBM3".into(), ..simulator };

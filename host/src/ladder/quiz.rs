@@ -1,18 +1,18 @@
-//! Udacity's quiz: "The global memory version uses how many times as much memory bandwidth as the shared memory version?
-//! Round to the nearest integer."
+//! Udacity's quiz: "The global memory version uses how many times as much memory bandwidth as the
+//! shared memory version? Round to the nearest integer."
 
 use simt::Counters;
 
-use super::{LadderError, Refusal};
+use super::bench::LadderError;
 use crate::{
-    device::{Device, Seen},
+    device::Device,
     element::ElementType,
+    experiment::{RunError, Runner, Runs, counters},
     input::generate,
     launch::{DeviceLimits, Plan, Problem, Request, plan},
     op::Op,
     output::{Cell, Column, Document, Table},
     ptx::PtxLibrary,
-    reduce::{ReduceError, Runner, Runs},
     variant::Variant,
 };
 
@@ -59,12 +59,12 @@ impl Side {
     }
 }
 
-/// Runs both versions on a simulator that counts, `device`, over `n` elements of a type with blocks of
-/// [`UDACITY_BLOCK`], and as many stages as `n` takes.
+/// Runs both versions on a simulator that counts, `device`, over `n` elements of a type with blocks
+/// of [`UDACITY_BLOCK`], and as many stages as `n` takes.
 ///
 /// # Errors
 ///
-/// See [`LadderError`]; the device's interruption is [`ReduceError::Interrupted`].
+/// See [`LadderError`]; the device's interruption is [`RunError::Interrupted`].
 ///
 /// ```
 /// use warpfold_lab::{device::*, element::ElementType, ladder::quiz, ptx::PtxLibrary};
@@ -81,33 +81,27 @@ pub fn quiz(device: &Device, library: &PtxLibrary, element: ElementType, n: u64)
     if n == 0 {
         return Err(LadderError::Nothing);
     }
-    let failed = |error: ReduceError| LadderError::Reduce(error);
     let planned = |variant| {
-        let free = device.free_memory().map_err(|error| failed(error.into()))?;
+        let free = device.free_memory().map_err(RunError::from)?;
         let limits = DeviceLimits::new(device.info(), free);
         let request = Request { block: Some(UDACITY_BLOCK.into()), ..Request::default() };
         let problem = Problem { variant, op: Op::Sum, element, n };
-        plan(&problem, &request, &limits).map_err(|error| LadderError::Refused(Refusal::Plan(error)))
+        Ok::<_, LadderError>(plan(&problem, &request, &limits)?)
     };
     let plans = [planned(Variant::Global)?, planned(Variant::Sequential)?];
     let values = generate(element, Op::Sum, n, 1)?;
     let mut runner = Runner::new(device, library);
     let mut count = |plan: Plan| {
-        runner.reduce(&plan, &values, Runs::ONCE, |_| ()).map_err(failed)?;
-        let mut counters = Counters::default();
-        for observation in device.take_observations() {
-            if let Seen::Counted(profile) = observation.seen {
-                counters += profile.counters;
-            }
-        }
-        Ok::<_, LadderError>(Side { plan, counters })
+        runner.reduce(&plan, &values, Runs::ONCE, |_| ()).map_err(LadderError::Run)?;
+        Ok::<_, LadderError>(Side { plan, counters: counters(device).unwrap_or_default() })
     };
     let [global, shared] = plans;
     Ok(Quiz { global: count(global)?, shared: count(shared)? })
 }
 
 impl Quiz {
-    /// Bytes that the threads of `global` read and write over those of the shared version, as a fraction in lowest terms.
+    /// Bytes that the threads of `global` read and write over those of the shared version, as a
+    /// fraction in lowest terms.
     pub fn ratio_of_bytes(&self) -> (u64, u64) {
         fraction(self.global.bytes(), self.shared.bytes())
     }
@@ -233,7 +227,8 @@ mod tests {
     use super::*;
     use crate::device::Instrument;
 
-    /// Elements that a block with `m` of them reads and writes in global memory: the lecture's loop, as it is written.
+    /// Elements that a block with `m` of them reads and writes in global memory: the lecture's
+    /// loop, as it is written.
     fn global_block(m: u64) -> u64 {
         let (mut accesses, mut s) = (0, u64::from(UDACITY_BLOCK) / 2);
         while s > 0 {

@@ -1,16 +1,17 @@
 //! Several climbs, over size.
 
 use super::{
-    Climb, Measured,
+    climb::Climb,
     document::{Figures, bandwidth_references, environment, figures_notes, rung_notes, shape_cells, verdict},
+    rung::Measured,
 };
 use crate::{
     output::{Axis, Chart, Column, Document, Kind, Series, Table},
     variant::Variant,
 };
 
-/// Climbs at growing sizes of otherwise the same work, as one table and as lines over n, one series a rung. `asked` sizes
-/// were asked for. `None` of no climbs.
+/// Climbs at growing sizes of otherwise the same work, as one table and as lines over n, one series
+/// a rung. `asked` sizes were asked for. `None` of no climbs.
 pub fn sweep_document(climbs: &[Climb], asked: usize) -> Option<Document> {
     let (first, last) = (climbs.first()?, climbs.last()?);
     let figures = Figures::of(&first.device, climbs.iter().flat_map(Climb::measured));

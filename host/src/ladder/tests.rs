@@ -1,21 +1,23 @@
 use std::time::Duration;
 
 use super::*;
-use crate::{device::Instrument, element::Element, launch::Request};
+use crate::{
+    device::{Device, DeviceInfo, DeviceKind, Instrument},
+    element::{Element, ElementType},
+    experiment::{Runs, Times, test_device},
+    launch::{DeviceLimits, PlanError, Request, plan},
+    op::Op,
+    ptx::PtxLibrary,
+    reference::Reference,
+    variant::Variant,
+};
 
 fn h100() -> DeviceInfo {
     DeviceInfo {
         name: "NVIDIA H100 80GB HBM3".into(),
-        kind: DeviceKind::Cuda,
-        ordinal: Some(0),
-        compute_capability: (9, 0),
         memory_bytes: 80 << 30,
-        multiprocessors: 132,
-        max_threads_per_block: 1024,
-        shared_bytes_per_block: 48 << 10,
-        most_shared_bytes_per_block: 227 << 10,
-        l2_bytes: None,
         peak_bytes_per_second: Some(3e12),
+        ..test_device(DeviceKind::Cuda)
     }
 }
 
@@ -112,8 +114,7 @@ fn a_rung_with_fewer_runs_is_not_whole() {
 /// What measures beside a device runs the same launches.
 #[test]
 fn a_counter_beside_a_device_counts() {
-    let (device, library) =
-        (Device::open(crate::device::DeviceChoice::Simulator).unwrap(), PtxLibrary::embedded().unwrap());
+    let (device, library) = (Device::simulator(), PtxLibrary::embedded().unwrap());
     let counter = Device::simulator_with(Instrument::Count);
     let contenders = [Variant::Global, Variant::Sequential].map(Contender::new);
     let counted = |bench: &mut Bench<'_>| {

@@ -1,6 +1,7 @@
 //! Plans at their limits.
 
 use super::*;
+use crate::{element::ElementType, op::Op, variant::Variant};
 
 const H100: DeviceLimits = DeviceLimits {
     multiprocessors: 132,
@@ -291,7 +292,8 @@ fn memory_is_counted_before_it_is_taken() {
         Err(PlanError::Memory { .. })
     ));
 
-    // 512 elements and one result of 4 bytes each; a kernel that overwrites its input needs it twice.
+    // 512 elements and one result of 4 bytes each; a kernel that overwrites its input needs it
+    // twice.
     let exact = DeviceLimits { memory_bytes: 513 * 4, ..H100 };
     let short = DeviceLimits { memory_bytes: 513 * 4 - 1, ..H100 };
     assert!(plan(&problem(Variant::FirstAdd, 512), &Request::default(), &exact).is_ok());

@@ -197,18 +197,20 @@ pub enum OutputError {
 impl Document {
     /// Writes it.
     ///
-    /// [`Format::Table`] and [`Format::Markdown`] leave out charts and pictures. [`Format::Csv`] is the first table alone,
-    /// and [`Format::Svg`] the first chart: see [`put_table_first`](Self::put_table_first) and
-    /// [`put_chart_first`](Self::put_chart_first). [`Format::Json`] is an object of
+    /// [`Format::Table`] and [`Format::Markdown`] leave out charts and pictures. [`Format::Csv`] is
+    /// the first table alone, and [`Format::Svg`] the first chart: see
+    /// [`put_table_first`](Self::put_table_first) and [`put_chart_first`](Self::put_chart_first).
+    /// [`Format::Json`] is an object of
     ///
     /// - `title`, a string, and `environment`, an object of strings;
-    /// - `tables`: by id, an array of rows, each an object by [`Column::key`] of strings, numbers, and `null` for what is
-    ///   missing; `notes`: by id of their table, arrays of strings;
-    /// - `charts`: by id, `title`, `description`, `kind` (`bars` or `lines`), `categories` of bars, `x` and `y` (`label`,
-    ///   `scale`), `series` (`name`, `points` as pairs of numbers), `references` (`label`, `value`).
+    /// - `tables`: by id, an array of rows, each an object by [`Column::key`] of strings, numbers,
+    ///   and `null` for what is missing; `notes`: by id of their table, arrays of strings;
+    /// - `charts`: by id, `title`, `description`, `kind` (`bars` or `lines`), `categories` of bars,
+    ///   `x` and `y` (`label`, `scale`), `series` (`name`, `points` as pairs of numbers),
+    ///   `references` (`label`, `value`).
     ///
-    /// Numbers are whole there and in CSV, not rounded to the decimals that are shown to people. A number that is not finite
-    /// is written as missing.
+    /// Numbers are whole there and in CSV, not rounded to the decimals that are shown to people. A
+    /// number that is not finite is written as missing.
     ///
     /// # Errors
     ///

@@ -5,7 +5,8 @@ use std::iter;
 /// Figures in rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Its name for `--table`, in JSON and in links, unique among the tables: lowercase letters, digits and dashes.
+    /// Its name for `--table`, in JSON and in links, unique among the tables: lowercase letters,
+    /// digits and dashes.
     pub id: String,
     /// Its heading.
     pub title: String,

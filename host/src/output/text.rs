@@ -24,7 +24,8 @@ pub(super) fn write_table(document: &Document, out: &mut impl Write) -> io::Resu
     Ok(())
 }
 
-/// Cells side by side, as Markdown writes tables too: a newline in a cell begins a line of its own in a terminal.
+/// Cells side by side, as Markdown writes tables too: a newline in a cell begins a line of its own
+/// in a terminal.
 fn lay_out(table: &Table, show: impl Fn(&str) -> String) -> comfy_table::Table {
     let mut laid = comfy_table::Table::new();
     laid.load_preset(presets::ASCII_MARKDOWN);

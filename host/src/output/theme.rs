@@ -1,11 +1,12 @@
 //! The colours, in light and dark.
 //!
-//! Style sheets name them as `var(--name)`. A page sets the variables; a file of its own has the colours themselves, since
-//! not every program that draws SVG knows variables.
+//! Style sheets name them as `var(--name)`. A page sets the variables; a file of its own has the
+//! colours themselves, since not every program that draws SVG knows variables.
 
-/// Name, colour on light and on dark. Each text colour has a contrast of 4.5 or more on `paper` and `raised`, and what
-/// is drawn (`edge`, `accent`) of 3 or more; a test computes it. The series are the hues of Okabe and Ito, told apart with
-/// any colour vision, darkened or lightened for that contrast.
+/// Name, colour on light and on dark. Each text colour has a contrast of 4.5 or more on `paper` and
+/// `raised`, and what is drawn (`edge`, `accent`) of 3 or more; a test computes it. The series are
+/// the hues of Okabe and Ito, told apart with any colour vision, darkened or lightened for that
+/// contrast.
 const COLOURS: [(&str, [&str; 2]); 15] = [
     ("paper", ["#ffffff", "#0f1318"]),
     ("raised", ["#f6f8fa", "#171c23"]),
@@ -30,7 +31,8 @@ pub(super) const SERIES: usize = 6;
 const LIGHT: usize = 0;
 const DARK: usize = 1;
 
-/// A style sheet for a file of its own, which follows the reader's scheme; it has one rule in each line.
+/// A style sheet for a file of its own, which follows the reader's scheme; it has one rule in each
+/// line.
 pub(crate) fn resolve(css: &str) -> String {
     let paint = |line: &str, scheme: usize| {
         let paint = |line: String, (name, colours): &(&str, [&str; 2])| {
@@ -43,7 +45,8 @@ pub(crate) fn resolve(css: &str) -> String {
     format!("{}\n@media (prefers-color-scheme: dark) {{\n{}\n}}", light.join("\n"), dark.join("\n"))
 }
 
-/// The variables of a page: those of the reader's scheme, or of the one that `data-scheme` of the root names.
+/// The variables of a page: those of the reader's scheme, or of the one that `data-scheme` of the
+/// root names.
 pub(super) fn variables() -> String {
     let list = |scheme: usize| {
         let variables = COLOURS.iter().map(|(name, colours)| format!("--{name}: {};", colours[scheme]));

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    Profiled,
     figures::{Figure, empty_table, figures},
+    profiled::Profiled,
     waste,
 };
 
@@ -62,8 +62,8 @@ impl<'a> Comparison<'a> {
         writeln!(out, "({})", waste::CURRENCY)
     }
 
-    /// As one JSON object: `profiles` are those of [`Profiled::to_json`] without lines, `ratios` what each figure is to the
-    /// first profile's, one for each profile; `null` where that is 0.
+    /// As one JSON object: `profiles` are those of [`Profiled::to_json`] without lines, `ratios`
+    /// what each figure is to the first profile's, one for each profile; `null` where that is 0.
     pub fn to_json(self) -> Json {
         let columns = self.figures();
         let ratios: Map<_, _> = columns[0]

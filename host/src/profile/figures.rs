@@ -5,18 +5,19 @@ use std::fmt;
 use comfy_table::{CellAlignment, Table, presets};
 use simt::{Banks, Counters, InstructionCounters, Traffic};
 
-use super::{Profiled, waste::is_predicated};
-use crate::{launch::Plan, output::grouped};
-
-/// Bytes of a sector of global memory.
-pub(super) const SECTOR: u64 = 32;
+use super::{
+    measures::{SECTOR, instructions_per_32_elements, is_predicated, sectors},
+    profiled::Profiled,
+};
+use crate::output::grouped;
 
 /// How near to the hardware a figure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// What the hardware counts too.
     Hardware,
-    /// What the PTX does as it is written: ptxas may unroll, predicate, merge or remove what this counts.
+    /// What the PTX does as it is written: ptxas may unroll, predicate, merge or remove what this
+    /// counts.
     Ptx,
 }
 
@@ -29,7 +30,8 @@ impl Level {
         }
     }
 
-    /// That of a counter: the hardware knows accesses to global and shared memory as the simulator does.
+    /// That of a counter: the hardware knows accesses to global and shared memory as the simulator
+    /// does.
     pub(super) fn of(name: &str) -> Self {
         if name.starts_with("global.") || name.starts_with("shared.") { Self::Hardware } else { Self::Ptx }
     }
@@ -68,12 +70,15 @@ enum Unit {
 
 /// The counters of a reduction, and what follows from them, beside their ideals:
 ///
-/// - `global.*.sectors`: as many as the bytes that the lanes asked for fill, and one for each request at least;
-/// - `bytes_moved`, all sectors: the input read once, and one result written, whatever the kernel asked for;
-/// - `shared.*.wavefronts`: what the same requests take if no bank is asked twice; `shared.*.bank_conflicts`: 0;
+/// - `global.*.sectors`: as many as the bytes that the lanes asked for fill, and one for each
+///   request at least;
+/// - `bytes_moved`, all sectors: the input read once, and one result written, whatever the kernel
+///   asked for;
+/// - `shared.*.wavefronts`: what the same requests take if no bank is asked twice;
+///   `shared.*.bank_conflicts`: 0;
 /// - `divergent_branches`: 0;
-/// - `active_lane_efficiency`, the share of lanes that took part in the instructions without a predicate (which may switch off all
-///   of them): 1;
+/// - `active_lane_efficiency`, the share of lanes that took part in the instructions without a
+///   predicate (which may switch off all of them): 1;
 /// - `warp_instructions_per_32_elements`: a load and an operation.
 pub fn figures(profiled: &Profiled) -> Vec<Figure> {
     let Profiled { plan, counters, instructions, .. } = profiled;
@@ -105,21 +110,6 @@ fn active_lane_efficiency(instructions: &[InstructionCounters]) -> f64 {
     counters.lane_efficiency().unwrap_or(1.0)
 }
 
-/// Sectors of all kinds, those of asynchronous copies included: they move what they copy past the loads and stores.
-pub(crate) fn sectors(counters: &Counters) -> u64 {
-    counters.bytes_moved() / SECTOR + (counters.async_copy.bytes + counters.bulk.bytes).div_ceil(SECTOR)
-}
-
-/// Sectors of global memory (32 bytes) that hold the input and a result.
-pub fn ideal_sectors(plan: &Plan) -> u64 {
-    (plan.problem.n * u64::from(plan.problem.element.size())).div_ceil(SECTOR) + 1
-}
-
-/// Warp instructions over the warps' worth of elements.
-pub(crate) fn instructions_per_32_elements(plan: &Plan, counters: &Counters) -> f64 {
-    counters.warp_instructions as f64 / (plan.problem.n as f64 / 32.0)
-}
-
 fn ideal(name: &str, counters: &Counters) -> Option<u64> {
     let filled = |traffic: Traffic| Some(traffic.bytes.div_ceil(SECTOR).max(traffic.requests));
     let smooth = |banks: Banks| Some(banks.wavefronts - banks.bank_conflicts);
@@ -146,7 +136,8 @@ impl Figure {
         }
     }
 
-    /// Whether there is something to show: kinds of access that a kernel does not make are left out for people.
+    /// Whether there is something to show: kinds of access that a kernel does not make are left out
+    /// for people.
     pub(super) fn is_used(&self, figures: &[Figure]) -> bool {
         let has_requests = |kind: &str| {
             let requests = format!("{kind}.requests");

@@ -3,15 +3,20 @@
 use serde_json::{Map, Value as Json, json};
 use simt::Counters;
 
-use super::{Launch, Level, Profiled, figures::figures, lines, listing::sectors_per_request};
+use super::{
+    figures::{Level, figures},
+    lines::lines,
+    listing::sectors_per_request,
+    profiled::{Launch, Profiled},
+};
 
 impl Profiled {
     /// The profile as one JSON object, without lines if `with_lines` is false.
     ///
-    /// `counters` sums up all `launches`. They are nested, as in `counters.global.load.sectors`, and each group has its
-    /// `level`: `"hardware"` is what the hardware counts too, `"PTX"` what the PTX does. `ideal` holds the ideal of each
-    /// figure that has one, `derived` what follows from counters; see [`figures`]. `lines` is empty where the PTX names
-    /// none.
+    /// `counters` sums up all `launches`. They are nested, as in `counters.global.load.sectors`,
+    /// and each group has its `level`: `"hardware"` is what the hardware counts too, `"PTX"` what
+    /// the PTX does. `ideal` holds the ideal of each figure that has one, `derived` what follows
+    /// from counters; see [`figures`]. `lines` is empty where the PTX names none.
     pub fn to_json(&self, with_lines: bool) -> Json {
         let problem = &self.plan.problem;
         let facts = problem.variant.facts();

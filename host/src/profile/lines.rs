@@ -11,11 +11,13 @@ pub struct Line {
     pub file: String,
     /// From 1.
     pub line: u32,
-    /// What it does: an instruction counts for each line that it stands in through inlined calls, so lines overlap.
+    /// What it does: an instruction counts for each line that it stands in through inlined calls,
+    /// so lines overlap.
     pub counters: Counters,
 }
 
-/// The lines that instructions were compiled from, by file and number; none where the PTX does not say.
+/// The lines that instructions were compiled from, by file and number; none where the PTX does not
+/// say.
 pub fn lines(instructions: &[InstructionCounters]) -> Vec<Line> {
     let mut lines: BTreeMap<(&str, u32), Counters> = BTreeMap::new();
     for instruction in instructions {

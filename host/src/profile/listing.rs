@@ -8,7 +8,7 @@ use std::{
 
 use simt::Counters;
 
-use super::{Profiled, figures::sectors, lines};
+use super::{lines::lines, measures::sectors, profiled::Profiled};
 use crate::ptx::PtxLibrary;
 
 /// The sources that are shown; what else is inlined belongs to the device API and to `core`.
@@ -70,7 +70,8 @@ fn write_source(whole: &Counters, lines: &BTreeMap<u32, Counters>, text: &str, o
     Ok(())
 }
 
-/// The lines of each function, from its signature to its closing brace. The text is as rustfmt leaves it.
+/// The lines of each function, from its signature to its closing brace. The text is as rustfmt
+/// leaves it.
 fn functions(source: &[&str]) -> Vec<RangeInclusive<u32>> {
     let indent = |text: &str| text.len() - text.trim_start().len();
     let begins = |text: &str| {

@@ -53,8 +53,8 @@ impl fmt::Display for Registers {
     }
 }
 
-/// The registers that ptxas gives a thread of a kernel on a GPU: `PTXAS` names it, else it is looked for on the PATH.
-/// Where it is not, or refuses, they are unknown.
+/// The registers that ptxas gives a thread of a kernel on a GPU: `PTXAS` names it, else it is
+/// looked for on the PATH. Where it is not, or refuses, they are unknown.
 pub fn registers(library: &PtxLibrary, kernel: &str, gpu: &Gpu) -> Registers {
     let ptx = match library.find(kernel, gpu.compute_capability) {
         Ok(ptx) => ptx,

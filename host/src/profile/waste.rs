@@ -4,14 +4,14 @@ use std::fmt;
 
 use simt::{Counters, InstructionCounters};
 
-use super::figures::{ideal_sectors, instructions_per_32_elements, sectors};
+use super::measures::{ideal_sectors, instructions_per_32_elements, is_predicated, sectors};
 use crate::{launch::Plan, output::grouped};
 
-/// Issue slots of a wavefront of shared memory. A multiprocessor issues four warp instructions a cycle, one from each of
-/// its schedulers, and serves one wavefront.
+/// Issue slots of a wavefront of shared memory. A multiprocessor issues four warp instructions a
+/// cycle, one from each of its schedulers, and serves one wavefront.
 const WAVEFRONT: u64 = 4;
-/// Issue slots of a sector of global memory. DRAM gives each multiprocessor about 16 bytes a cycle (an H100: 3.35 TB/s
-/// over 132 at 1.7 GHz is 15), so 32 bytes take two cycles.
+/// Issue slots of a sector of global memory. DRAM gives each multiprocessor about 16 bytes a cycle
+/// (an H100: 3.35 TB/s over 132 at 1.7 GHz is 15), so 32 bytes take two cycles.
 const SECTOR: u64 = 8;
 /// What the currency is, for people.
 pub const CURRENCY: &str = "The cost is an estimate in issue slots: 1 for a warp instruction, 4 for a wavefront of shared memory, 8 for a sector of \
@@ -20,8 +20,8 @@ pub const CURRENCY: &str = "The cost is an estimate in issue slots: 1 for a warp
 /// The share of the cost from which a waste is worth a name.
 const NOTABLE: f64 = 0.05;
 
-/// What a reduction costs that wastes nothing, in the currency of [`Wastes`]: the sectors of its input and of one result, and
-/// a load and an operation for each 32 elements.
+/// What a reduction costs that wastes nothing, in the currency of [`Wastes`]: the sectors of its
+/// input and of one result, and a load and an operation for each 32 elements.
 pub fn ideal_cost(plan: &Plan) -> u64 {
     2 * plan.problem.n.div_ceil(32) + SECTOR * ideal_sectors(plan)
 }
@@ -73,14 +73,16 @@ pub struct Waste {
     pub share: f64,
 }
 
-/// What a reduction costs and wastes, in issue slots: a warp instruction is 1, a wavefront of shared memory 4, a sector of
-/// global memory 8. Instructions are the PTX's.
+/// What a reduction costs and wastes, in issue slots: a warp instruction is 1, a wavefront of
+/// shared memory 4, a sector of global memory 8. Instructions are the PTX's.
 ///
-/// - Divergence: the lanes that sat out (or have no thread, in a block that does not fill its warps) while others of their
-///   warp ran an instruction without a predicate, which may switch off all of them; as whole warp instructions.
+/// - Divergence: the lanes that sat out (or have no thread, in a block that does not fill its
+///   warps) while others of their warp ran an instruction without a predicate, which may switch off
+///   all of them; as whole warp instructions.
 /// - Bank conflicts: the wavefronts beyond those without conflicts.
-/// - Idle threads: how often at least a warp came to a barrier without a store since its last one (arrivals less stores),
-///   times the instructions that every thread which comes to that barrier runs for it.
+/// - Idle threads: how often at least a warp came to a barrier without a store since its last one
+///   (arrivals less stores), times the instructions that every thread which comes to that barrier
+///   runs for it.
 /// - Global traffic: the sectors beyond the input, read once, and one result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wastes {
@@ -88,8 +90,8 @@ pub struct Wastes {
     pub cost: u64,
     /// The most expensive first.
     pub wastes: Vec<Waste>,
-    /// Integer remainders and divisions by what is no constant, in warp instructions: one instruction in PTX, about
-    /// twenty in the machine, which `cost` does not know.
+    /// Integer remainders and divisions by what is no constant, in warp instructions: one
+    /// instruction in PTX, about twenty in the machine, which `cost` does not know.
     pub divisions: u64,
     counters: Counters,
     turns: Turns,
@@ -110,8 +112,9 @@ struct Turns {
 
 impl Turns {
     fn new(counters: &Counters, instructions: &[InstructionCounters]) -> Self {
-        // A warp that comes to a barrier in parts is counted again with each, but goes on once: what follows tells how
-        // many threads went through. Of a predicated instruction only those count that it acts on.
+        // A warp that comes to a barrier in parts is counted again with each, but goes on once:
+        // what follows tells how many threads went through. Of a predicated instruction only those
+        // count that it acts on.
         let plain = || instructions.iter().filter(|instruction| !is_predicated(&instruction.text));
         let threads = |instruction: &InstructionCounters| instruction.counters.thread_instructions;
         let passages: Vec<u64> = plain()
@@ -122,7 +125,8 @@ impl Turns {
         let Some(&busiest) = passages.iter().max() else { return Self::default() };
         let all = passages.iter().sum::<u64>() / 32;
         let stores = counters.global.store.requests + counters.shared.store.requests + counters.atomics();
-        // What as many threads run as go through the barrier, they run on the way to it, with the branches behind.
+        // What as many threads run as go through the barrier, they run on the way to it, with the
+        // branches behind.
         let mut is_alike = false;
         let alike = instructions.iter().filter(|instruction| {
             let is_barrier = instruction.counters.barriers > 0;
@@ -232,13 +236,8 @@ fn idle_lanes(instructions: &[InstructionCounters]) -> u64 {
         .sum()
 }
 
-/// Whether a PTX instruction has a predicate.
-pub(super) fn is_predicated(text: &str) -> bool {
-    text.starts_with('@')
-}
-
-/// Whether a PTX instruction is an integer division or remainder by what is no constant: those by constants become
-/// products.
+/// Whether a PTX instruction is an integer division or remainder by what is no constant: those by
+/// constants become products.
 fn divides(text: &str) -> bool {
     let mut words = text.split_whitespace().skip_while(|word| word.starts_with('@'));
     let opcode = words.next().unwrap_or_default();
@@ -271,7 +270,8 @@ mod tests {
         assert_eq!(idle_lanes(&instructions), 280);
     }
 
-    /// Eight warps pass a barrier nine times, one of them in two parts; twenty of these times there was a store.
+    /// Eight warps pass a barrier nine times, one of them in two parts; twenty of these times there
+    /// was a store.
     #[test]
     fn turns_without_a_store_are_idle() {
         let mut counters = Counters::default();

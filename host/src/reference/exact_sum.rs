@@ -1,10 +1,14 @@
 //! An exact sum of `f64`s: one long fixed-point number that every finite `f64` fits into.
 
+use super::scale::power_of_two;
+
 /// Bits of a digit; kept in the low half of an `i64`, whose high half collects carries.
 const DIGIT_BITS: u32 = 32;
-/// From 2^-1074, the least bit of an `f64`, to beyond 2^1088: the sum of 2^64 of the largest numbers.
+/// From 2^-1074, the least bit of an `f64`, to beyond 2^1088: the sum of 2^64 of the largest
+/// numbers.
 const DIGITS: usize = 68;
-/// An addition changes a digit by less than 2^32, so this many fit before the carries must be passed on.
+/// An addition changes a digit by less than 2^32, so this many fit before the carries must be
+/// passed on.
 const ADDITIONS_PER_CARRY: u32 = 1 << 30;
 
 /// The sum of the numbers added so far, without any rounding.
@@ -55,12 +59,14 @@ impl ExactSum {
         self.additions = 0;
     }
 
-    /// The sum, rounded to nearest even; infinite if it is too large for an `f64`. No numbers sum to 0.
+    /// The sum, rounded to nearest even; infinite if it is too large for an `f64`. No numbers sum
+    /// to 0.
     pub(super) fn value(&self) -> f64 {
         self.scaled(0)
     }
 
-    /// The sum times `2^exponent`, rounded likewise; where that is subnormal and the exponent negative, twice.
+    /// The sum times `2^exponent`, rounded likewise; where that is subnormal and the exponent
+    /// negative, twice.
     pub(super) fn scaled(&self, exponent: i64) -> f64 {
         self.clone().into_scaled(exponent)
     }
@@ -74,14 +80,16 @@ impl ExactSum {
         }
         let top = self.digits.iter().rposition(|&digit| digit != 0).unwrap_or_default();
         let lowest = top.saturating_sub(3);
-        // The four highest digits hold at least 97 bits, so one bit for all that is below them is enough to round right.
+        // The four highest digits hold at least 97 bits, so one bit for all that is below them is
+        // enough to round right.
         let leading = self.digits[lowest..=top].iter().rev().fold(0, |bits, &digit| bits << DIGIT_BITS | digit as u128);
         let below = self.digits[..lowest].iter().any(|&digit| digit != 0);
         let magnitude = (leading | u128::from(below)) as f64;
         let exponent = exponent + i64::from(DIGIT_BITS) * lowest as i64 - 1074;
-        // In two steps, as 2^-1074 is no normal number. Neither rounds: a subnormal sum has few enough bits.
+        // In two steps, as 2^-1074 is no normal number. Neither rounds: a subnormal sum has few
+        // enough bits.
         let half = exponent / 2;
-        let value = magnitude * super::power_of_two(half) * super::power_of_two(exponent - half);
+        let value = magnitude * power_of_two(half) * power_of_two(exponent - half);
         if negative { -value } else { value }
     }
 }

@@ -5,15 +5,14 @@ use std::time::Duration;
 use simt::{Banks, Counters, Traffic};
 
 use super::{
-    ElementType, Matrix, Plan, PlanError, Problem, TransposeError, Transposer, Variant, check, plan,
-    run::{Buffers, time},
+    ElementType, Matrix, Plan, PlanError, Problem, Variant, check, plan,
+    run::{Buffers, Transposition},
 };
 use crate::{
-    device::{Device, DeviceInfo, DeviceKind, Instrument, Seen},
+    device::{Device, DeviceInfo, DeviceKind, Instrument},
+    experiment::{Experiment, RunError, Runner, Runs, Times, counters},
     output::{Axis, Cell, Chart, Column, Document, Kind, Reference, Series, Table},
     ptx::PtxLibrary,
-    reduce::Runs,
-    report::Times,
 };
 
 /// A matrix is counted as it is up to this many rows and columns.
@@ -25,8 +24,8 @@ const COUNTED_LARGE: u64 = 512;
 /// A multiple of all tiles.
 const TILES: u64 = 128;
 
-/// The rows, or columns, of the matrix that is counted in place of one with so many: the same beyond whole tiles, so that a
-/// warp's accesses are as long and as aligned.
+/// The rows, or columns, of the matrix that is counted in place of one with so many: the same
+/// beyond whole tiles, so that a warp's accesses are as long and as aligned.
 ///
 /// ```
 /// use warpfold_lab::transpose::counted_extent;
@@ -63,9 +62,10 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Runs all variants that can do the work: on a GPU they take turns, with a copy from device to device among them, and
-    /// the median of each one's times counts. What they do is counted on a simulator, with [`counted_extent`] rows and
-    /// columns. Each result is checked. `before` is told what is done next.
+    /// Runs all variants that can do the work: on a GPU they take turns, with a copy from device to
+    /// device among them, and the median of each one's times counts. What they do is counted on a
+    /// simulator, with [`counted_extent`] rows and columns. Each result is checked. `before` is
+    /// told what is done next.
     ///
     /// A variant without a tile of that size takes its own.
     ///
@@ -88,7 +88,7 @@ impl Comparison {
         check(&Problem { variant: Variant::Tiled, element, rows, cols }, tile)?;
         let mut notes = Vec::new();
         let mut plans = Vec::new();
-        let memory = device.free_memory().map_err(TransposeError::from)?;
+        let memory = device.free_memory().map_err(RunError::from)?;
         for variant in Variant::all() {
             let problem = Problem { variant, element, rows, cols };
             let tile = tile.filter(|&tile| check(&problem, Some(tile)).is_ok());
@@ -118,8 +118,7 @@ impl Comparison {
 
     /// Bytes read and written over a time, in GB/s.
     fn gb_per_s(&self, times: &Times) -> f64 {
-        let bytes = 2.0 * self.rows as f64 * self.cols as f64 * f64::from(self.element.size());
-        bytes / times.median.as_secs_f64() / 1e9
+        times.gb_per_s(2.0 * self.rows as f64 * self.cols as f64 * f64::from(self.element.size()))
     }
 
     /// One table and its charts. `history` puts the lecture's own figures beside it.
@@ -310,7 +309,7 @@ pub enum CompareError {
     Matrix(#[from] super::MatrixError),
     /// A run failed.
     #[error(transparent)]
-    Run(#[from] TransposeError),
+    Run(#[from] RunError),
     /// A result is wrong.
     #[error("wrong result: {kernel} on {device}: {difference}")]
     Wrong {
@@ -360,18 +359,17 @@ fn count(
 ) -> Result<Vec<Counters>, CompareError> {
     let (rows, cols) = (counted_extent(rows), counted_extent(cols));
     let device = Device::simulator_with(Instrument::Count);
-    let memory = device.free_memory().map_err(TransposeError::from)?;
+    let memory = device.free_memory().map_err(RunError::from)?;
     let matrix = Matrix::generate(element, rows, cols, 1)?;
-    let mut transposer = Transposer::new(&device, library);
+    let mut runner = Runner::new(&device, library);
     let mut counted = Vec::new();
     for of in plans {
         before(format!("counting {}", of.kernel));
         let plan = plan(&Problem { rows, cols, ..of.problem }, Some(of.tile.into()), memory)?;
-        let outcome = transposer.transpose(&plan, &matrix, Runs::ONCE, |_| ())?;
-        let seen = device.take_observations().pop().map(|observation| observation.seen);
-        let Some(Seen::Counted(profile)) = seen else { return Err(CompareError::Nothing { rows, cols }) };
-        verify(device.info(), &plan, &matrix, &outcome.output)?;
-        counted.push(profile.counters);
+        let outcome = runner.transpose(&plan, &matrix, Runs::ONCE, |_| ())?;
+        let Some(counters) = counters(&device) else { return Err(CompareError::Nothing { rows, cols }) };
+        verify(device.info(), &plan, &matrix, &outcome.result)?;
+        counted.push(counters);
     }
     Ok(counted)
 }
@@ -391,31 +389,32 @@ fn take_turns(
     };
     before("preparing the input".to_owned());
     let matrix = Matrix::generate(element, rows, cols, 1)?;
-    let mut transposer = Transposer::new(device, library);
-    let mut buffers = Buffers::new(device, &matrix).map_err(TransposeError::from)?;
+    let mut runner = Runner::new(device, library);
+    let mut buffers = Buffers::new(device, &matrix).map_err(RunError::from)?;
     let mut kernels = Vec::new();
     for plan in plans {
         before(format!("checking {}", plan.kernel));
-        let kernel = transposer.kernel(plan)?;
-        time(device, &kernel, plan, &mut buffers).map_err(TransposeError::from)?;
-        let output = buffers.output.copy_to_host().map_err(TransposeError::from)?;
-        verify(device.info(), plan, &matrix, &output)?;
+        let kernel = runner.kernel::<RunError>(&plan.kernel)?;
+        let mut transposition = Transposition { device, kernel: &kernel, plan, buffers: &mut buffers };
+        transposition.run().map_err(RunError::from)?;
+        verify(device.info(), plan, &matrix, &transposition.output().map_err(RunError::from)?)?;
         kernels.push(kernel);
     }
 
     let mut copies: Vec<Duration> = Vec::new();
     let mut times = vec![Vec::new(); plans.len()];
-    for run in 0..runs.warm_up + runs.timed {
+    for run in 0..runs.total() {
         if device.is_interrupted() {
             break;
         }
-        before(format!("run {} of {} on {}", run + 1, runs.warm_up + runs.timed, device.info().name));
+        before(format!("run {} of {} on {}", run + 1, runs.total(), device.info().name));
         let timed = run >= runs.warm_up;
         let Buffers { input, output } = &mut buffers;
-        let copy = device.time(|| output.copy_from(input)).map_err(TransposeError::from)?;
+        let copy = device.time(|| output.copy_from(input)).map_err(RunError::from)?;
         copies.extend(timed.then_some(copy));
         for ((plan, kernel), times) in plans.iter().zip(&kernels).zip(&mut times) {
-            let time = time(device, kernel, plan, &mut buffers).map_err(TransposeError::from)?;
+            let mut transposition = Transposition { device, kernel, plan, buffers: &mut buffers };
+            let time = transposition.run().map_err(RunError::from)?;
             times.extend(timed.then_some(time));
         }
     }

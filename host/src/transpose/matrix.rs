@@ -96,7 +96,8 @@ impl Matrix {
         &self.bytes
     }
 
-    /// Compares what a variant made of this matrix with what it must be, bit for bit; `None` if it is the same.
+    /// Compares what a variant made of this matrix with what it must be, bit for bit; `None` if it
+    /// is the same.
     ///
     /// # Panics
     ///
@@ -128,7 +129,8 @@ impl Matrix {
         let (rows, cols) = if copies { (self.rows, self.cols) } else { (self.cols, self.rows) };
         let expected = |row: usize, col: usize| if copies { input[row * cols + col] } else { input[col * rows + row] };
         let mut first = None;
-        // Within a band of rows the blocks come one after the other, so the first difference need not be met first.
+        // Within a band of rows the blocks come one after the other, so the first difference need
+        // not be met first.
         for band in (0..rows).step_by(BLOCK) {
             for block in (0..cols).step_by(BLOCK) {
                 for row in band..rows.min(band + BLOCK) {

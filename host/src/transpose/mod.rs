@@ -1,22 +1,24 @@
 //! Matrix transposition on a device: the lecture's variants, each a lesson on what memory wants.
 //!
-//! [`Variant`] is the table of kernels, [`plan`] turns a matrix and a variant into a launch, a [`Transposer`] runs it and
-//! keeps the result beside what it must be, bit for bit. [`Comparison`] puts all variants side by side, with their times on a
-//! GPU and what they do on the simulator.
+//! [`Variant`] is the table of kernels, [`plan`] turns a matrix and a variant into a launch, a
+//! [`Runner`](crate::experiment::Runner) runs it, and a [`Matrix`] says where the result differs
+//! from what it must be, bit for bit. [`Comparison`] puts all variants side by side, with their
+//! times on a GPU and what they do on the simulator.
 //!
-//! A transposition moves elements and computes nothing, so it depends on their width alone: 1, 2, 4, 8 or 16 bytes.
+//! A transposition moves elements and computes nothing, so it depends on their width alone: 1, 2,
+//! 4, 8 or 16 bytes.
 //!
 //! ```
-//! use warpfold_lab::{device::*, ptx::PtxLibrary, reduce::Runs, transpose::*};
+//! use warpfold_lab::{device::*, experiment::{Runner, Runs}, ptx::PtxLibrary, transpose::*};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let device = Device::open(DeviceChoice::Simulator)?;
+//! let device = Device::simulator();
 //! let library = PtxLibrary::embedded()?;
 //! let problem = Problem { variant: Variant::Padded, element: ElementType::U16, rows: 2, cols: 3 };
 //! let plan = plan(&problem, None, device.free_memory()?)?;
 //! let matrix = Matrix::new(ElementType::U16, 2, 3, bytemuck::cast_slice(&[1u16, 2, 3, 4, 5, 6]).to_vec());
-//! let outcome = Transposer::new(&device, &library).transpose(&plan, &matrix, Runs::ONCE, |_| ())?;
-//! assert_eq!(bytemuck::cast_slice::<u8, u16>(&outcome.output), [1, 4, 2, 5, 3, 6]);
+//! let outcome = Runner::new(&device, &library).transpose(&plan, &matrix, Runs::ONCE, |_| ())?;
+//! assert_eq!(bytemuck::cast_slice::<u8, u16>(&outcome.result), [1, 4, 2, 5, 3, 6]);
 //! # Ok(())
 //! # }
 //! ```
@@ -36,5 +38,4 @@ pub use file::{FileError, MatrixFile};
 pub use matrix::{Difference, Matrix, MatrixError};
 pub use plan::{MAX_EXTENT, Plan, PlanError, Problem, check, plan};
 pub use report::{Report, write_list};
-pub use run::{Outcome, TransposeError, Transposer};
 pub use variant::{BLOCK_ROWS, Facts, Grid, Moves, Tiles, UnknownVariant, Variant};

@@ -126,8 +126,8 @@ pub fn check(problem: &Problem, tile: Option<u64>) -> Result<u32, PlanError> {
     Ok(tile)
 }
 
-/// Plans a transposition, or says why there is none. `tile` is the largest that the variant has where nothing is asked
-/// for, `memory` the bytes that are free on the device.
+/// Plans a transposition, or says why there is none. `tile` is the largest that the variant has
+/// where nothing is asked for, `memory` the bytes that are free on the device.
 ///
 /// ```
 /// use warpfold_lab::transpose::*;

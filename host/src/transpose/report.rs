@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::{Difference, Moves, Outcome, Plan, Tiles, Variant};
+use super::{Difference, Moves, Plan, Tiles, Variant};
 use crate::{
     device::{DeviceInfo, Dim3},
-    report::{JsonTimes, Times},
+    experiment::{self, JsonSpeed, Outcome, Times},
 };
 
 /// A transposition and its check.
@@ -35,7 +35,7 @@ impl<'a> Report<'a> {
         plan: &'a Plan,
         shared_bytes: u32,
         input: String,
-        outcome: &Outcome,
+        outcome: &Outcome<Vec<u8>>,
         difference: Option<Difference>,
     ) -> Self {
         Self { device, plan, shared_bytes, input, difference, times: Times::new(&outcome.times) }
@@ -46,17 +46,14 @@ impl<'a> Report<'a> {
         self.difference.is_none()
     }
 
-    /// The bytes of the matrix, read once and written once, over the median time, in 10^9 bytes per second.
-    fn gb_per_s(&self) -> Option<f64> {
-        self.times.map(|times| 2.0 * self.plan.problem.bytes() as f64 / times.median.as_secs_f64() / 1e9)
+    /// The bytes of the matrix, read once and written once.
+    fn bytes(&self) -> f64 {
+        2.0 * self.plan.problem.bytes() as f64
     }
+}
 
-    /// Writes it for people; the last line says where, with which shape, how long and how fast.
-    ///
-    /// # Errors
-    ///
-    /// The writer's.
-    pub fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
+impl experiment::Report for Report<'_> {
+    fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
         let Plan { problem, tile, kernel, shape } = self.plan;
         let device = &self.device.name;
         writeln!(out, "device     {device}")?;
@@ -77,25 +74,13 @@ impl<'a> Report<'a> {
         }
         match (self.times, shape) {
             (Some(times), Some(shape)) => {
-                writeln!(
-                    out,
-                    "{device}: {shape}, tile {tile}: {}",
-                    times.describe(self.device, self.gb_per_s().unwrap_or_default())
-                )
+                writeln!(out, "{device}: {shape}, tile {tile}: {}", times.describe(self.device, self.bytes()))
             }
             _ => writeln!(out, "{device}: nothing to transpose, nothing launched"),
         }
     }
 
-    /// The report as one JSON object.
-    ///
-    /// `time_us` and `gb_per_s` (bytes read and bytes written) are `null` if nothing was launched. `time_kind` says whose
-    /// times they are: on the simulator (`"simulation"`) both are of the host's wall clock, and say nothing about a GPU.
-    ///
-    /// # Panics
-    ///
-    /// Never: numbers and strings always make JSON.
-    pub fn to_json(&self) -> Json {
+    fn to_json(&self) -> Json {
         let Plan { problem, tile, kernel, shape } = self.plan;
         let extent = |dim: Option<Dim3>| dim.map_or([0; 3], |Dim3 { x, y, z }| [x, y, z]);
         let object = JsonReport {
@@ -118,12 +103,13 @@ impl<'a> Report<'a> {
                 found: format!("0x{}", difference.found),
                 expected: format!("0x{}", difference.expected),
             }),
-            time_us: self.times.map(JsonTimes::from),
-            time_kind: self.device.kind.time_kind(),
-            gb_per_s: self.gb_per_s(),
-            peak_gb_per_s: self.device.peak_bytes_per_second.map(|peak| peak / 1e9),
+            speed: JsonSpeed::new(self.device, self.times, self.bytes()),
         };
         serde_json::to_value(object).expect("numbers and strings are JSON")
+    }
+
+    fn wrong(&self) -> Option<String> {
+        self.difference.as_ref().map(|difference| format!("wrong result of {}: {difference}", self.plan.kernel))
     }
 }
 
@@ -144,10 +130,8 @@ struct JsonReport<'a> {
     input: &'a str,
     agree: bool,
     difference: Option<JsonDifference>,
-    time_us: Option<JsonTimes>,
-    time_kind: &'a str,
-    gb_per_s: Option<f64>,
-    peak_gb_per_s: Option<f64>,
+    #[serde(flatten)]
+    speed: JsonSpeed,
 }
 
 #[derive(Serialize)]
@@ -194,31 +178,18 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::device::DeviceKind;
-    use crate::transpose::{ElementType, Problem, plan};
-
-    fn info(kind: DeviceKind) -> DeviceInfo {
-        DeviceInfo {
-            name: "Test device".into(),
-            kind,
-            ordinal: None,
-            compute_capability: (9, 0),
-            memory_bytes: 1 << 40,
-            multiprocessors: 132,
-            max_threads_per_block: 1024,
-            shared_bytes_per_block: 48 << 10,
-            most_shared_bytes_per_block: 227 << 10,
-            l2_bytes: None,
-            peak_bytes_per_second: (kind == DeviceKind::Cuda).then_some(1e12),
-        }
-    }
+    use crate::{
+        device::DeviceKind,
+        experiment::{Report as _, test_device},
+        transpose::{ElementType, Problem, plan},
+    };
 
     fn with_report(kind: DeviceKind, rows: u64, difference: Option<Difference>, check: impl FnOnce(&Report)) {
-        let info = info(kind);
+        let info = test_device(kind);
         let problem = Problem { variant: Variant::Padded, element: ElementType::F32, rows, cols: 4000 };
         let plan = plan(&problem, None, 1 << 40).unwrap();
         let times = if rows == 0 { vec![] } else { [300, 200, 250].map(Duration::from_micros).to_vec() };
-        let outcome = Outcome { output: Vec::new(), times };
+        let outcome = Outcome { result: Vec::new(), times };
         check(&Report::new(&info, &plan, 4224, "seed 1".into(), &outcome, difference));
     }
 

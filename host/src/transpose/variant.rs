@@ -82,7 +82,8 @@ pub enum Grid {
     Input,
     /// The same of the transposed matrix.
     Output,
-    /// Down two of the input's columns of tiles at a time: both of a row next to each other along x.
+    /// Down two of the input's columns of tiles at a time: both of a row next to each other along
+    /// x.
     ColumnPairs,
 }
 

@@ -91,7 +91,8 @@ impl Entry {
         key(self) == key(other)
     }
 
-    /// What to ask for, so that a problem gets this shape; `None` if it cannot have it, as of a file that somebody edited.
+    /// What to ask for, so that a problem gets this shape; `None` if it cannot have it, as of a
+    /// file that somebody edited.
     pub fn request(&self, problem: &Problem, finish: Finish, limits: &DeviceLimits) -> Option<Request> {
         let choice = Choice { block: self.block, blocks_per_multiprocessor: self.blocks_per_multiprocessor };
         let request = Request { finish, ..choice.request(problem, limits) };
@@ -132,15 +133,16 @@ struct Contents {
     entries: Vec<Entry>,
 }
 
-/// A file of [`Entry`]s. Whoever reads it sees it whole, before or after a write; of two who write at once neither loses
-/// what the other wrote.
+/// A file of [`Entry`]s. Whoever reads it sees it whole, before or after a write; of two who write
+/// at once neither loses what the other wrote.
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: PathBuf,
 }
 
 impl Cache {
-    /// That of the user: `warpfold` in the folder that `XDG_CACHE_HOME` names, or else in the system's usual one.
+    /// That of the user: `warpfold` in the folder that `XDG_CACHE_HOME` names, or else in the
+    /// system's usual one.
     ///
     /// # Errors
     ///
@@ -223,7 +225,8 @@ impl Cache {
         }
     }
 
-    /// Nobody else writes while the lock lives. Where the file system has no locks, the last writer wins.
+    /// Nobody else writes while the lock lives. Where the file system has no locks, the last writer
+    /// wins.
     fn lock(&self) -> Result<File, CacheError> {
         let path = self.folder.join("tuned.lock");
         let file = File::create(&path).map_err(failed("create", &path))?;
@@ -244,12 +247,7 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::{
-        device::{Device, DeviceChoice},
-        element::ElementType,
-        op::Op,
-        variant::Variant,
-    };
+    use crate::{device::Device, element::ElementType, op::Op, variant::Variant};
 
     fn entry(device: &str, variant: &str, block: u32) -> Entry {
         Entry {
@@ -340,7 +338,7 @@ mod tests {
 
     #[test]
     fn entries_are_for_their_own_gpu_and_problem() {
-        let simulator = Device::open(DeviceChoice::Simulator).unwrap().info().clone();
+        let simulator = Device::simulator().info().clone();
         let h100 = DeviceInfo { name: "H100".into(), ..simulator };
         let problem = Problem { variant: Variant::Sequential, op: Op::Sum, element: ElementType::I32, n: 5 };
         let entry = entry("H100", "sequential", 64);

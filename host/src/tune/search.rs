@@ -12,8 +12,9 @@ const WARP: u32 = 32;
 const NEAR: f64 = 1.05;
 /// Candidates of the second round, beside the default.
 const FINALISTS: usize = 5;
-/// How much less than the default's time a gain is. In the ladder that `bench/results/2026-11-22-h100` keeps, quartiles of
-/// the same launch are within 0.7 % of their median.
+/// How much less than the default's time a gain is. In the ladder that
+/// `bench/results/2026-11-22-h100` keeps, quartiles of the same launch are within 0.7 % of their
+/// median.
 const GAIN: f64 = 0.99;
 
 /// The shape of a rung's first launch, as far as it can be chosen.
@@ -21,7 +22,8 @@ const GAIN: f64 = 0.99;
 pub struct Choice {
     /// Threads of a block.
     pub block: u32,
-    /// Blocks for each multiprocessor, if the input needs that many; `None` for what the rung takes by itself.
+    /// Blocks for each multiprocessor, if the input needs that many; `None` for what the rung takes
+    /// by itself.
     pub blocks_per_multiprocessor: Option<u32>,
 }
 
@@ -65,8 +67,8 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// The best candidate: the default, unless another is faster by more than measurements differ. `None` if none was
-    /// measured, or not all.
+    /// The best candidate: the default, unless another is faster by more than measurements differ.
+    /// `None` if none was measured, or not all.
     pub fn winner(&self) -> Option<&'a Candidate> {
         self.winner.map(|winner| self.tried[winner].0)
     }
@@ -97,22 +99,25 @@ impl Choice {
     }
 }
 
-/// The shapes of a rung that differ, the default first. Which blocks and grids a rung takes is for [`plan`] to say, and for
-/// `limits`, what the device allows a request: how many blocks can wait for each other depends on their size.
+/// The shapes of a rung that differ, the default first. Which blocks and grids a rung takes is for
+/// [`plan`] to say, within what the device allows: `default` for the default request, and `limits`
+/// for each other one, because how many blocks can wait for each other depends on their size. A
+/// request without limits is left out.
 ///
 /// # Errors
 ///
 /// Why the rung has no plan with its default shape.
-pub fn candidates<E: From<PlanError>>(
+pub fn candidates(
     problem: &Problem,
-    mut limits: impl FnMut(&Request) -> Result<DeviceLimits, E>,
-) -> Result<Vec<Candidate>, E> {
-    let default = plan(problem, &Request::default(), &limits(&Request::default())?)?;
+    default: &DeviceLimits,
+    mut limits: impl FnMut(&Request) -> Option<DeviceLimits>,
+) -> Result<Vec<Candidate>, PlanError> {
+    let default = plan(problem, &Request::default(), default)?;
     let choice = Choice { block: default.block, blocks_per_multiprocessor: None };
     let mut candidates = vec![Candidate { choice, plan: default }];
     let bounds = problem.variant.facts().blocks;
     for block in (0..=bounds.max.ilog2()).map(|log| 1 << log).filter(|&block| block >= bounds.min.max(WARP)) {
-        let Ok(limits) = limits(&Request { block: Some(block.into()), ..Request::default() }) else {
+        let Some(limits) = limits(&Request { block: Some(block.into()), ..Request::default() }) else {
             continue;
         };
         for blocks in [None].into_iter().chain(BLOCKS_PER_MULTIPROCESSOR.map(Some)) {
@@ -209,7 +214,7 @@ mod tests {
     };
 
     fn all(problem: &Problem) -> Result<Vec<Candidate>, PlanError> {
-        candidates(problem, |_| Ok(LIMITS))
+        candidates(problem, &LIMITS, |_| Some(LIMITS))
     }
 
     fn problem(variant: Variant, n: u64) -> Problem {

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use warpfold_lab::{
     cli,
-    device::{Buffer, Device, DeviceChoice, Stream},
+    device::{Buffer, DeviceChoice, Stream},
     output::{Cell, Column, Document, Format, Table},
 };
 
@@ -88,7 +88,7 @@ struct Row {
 fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let n = args.n as usize;
     cli::choose_driver();
-    let device = Device::open(args.device)?;
+    let device = args.device.open()?;
     let stream = device.stream()?;
     let peers = args.peers.as_deref().map(PeerLibrary::open).transpose()?;
     let mut missing = Vec::new();

@@ -111,7 +111,7 @@ fn run(args: &Args, cases: &[Case]) -> anyhow::Result<()> {
         return Ok(cases.iter().try_for_each(|case| writeln!(out, "{case}"))?);
     }
     cli::choose_driver();
-    let device = Device::open(args.device)?;
+    let device = args.device.open()?;
     let library = PtxLibrary::open(None)?;
     let bench = Bench {
         lab: Lab::new(&device, &library, args.samples)?,

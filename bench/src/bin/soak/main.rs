@@ -21,11 +21,11 @@ use anyhow::{Context, anyhow, ensure};
 use clap::Parser;
 use rand::{Rng, RngCore, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
-use warpfold::{
-    Buffer, Device,
-    device::{DeviceChoice, DeviceKind},
+use warpfold::{Buffer, Device, device::DeviceKind};
+use warpfold_lab::{
+    cli::{self, Failure, failed},
+    device::DeviceChoice,
 };
-use warpfold_lab::cli::{self, Failure, failed};
 
 use call::{KINDS, Lane};
 use large::Large;
@@ -90,7 +90,7 @@ fn run(args: &Args) -> Result<(), Failure> {
         // SAFETY: whoever names a folder of kernels to be soaked wants to see what becomes of them.
         unsafe { warpfold::testing::use_kernels_of(&folder) };
     }
-    let open = || Device::open(args.device).map_err(failed);
+    let open = || args.device.open().map_err(failed);
     let device = open()?;
     if let Some(note) = device.fallback_note() {
         eprintln!("note: {note}");

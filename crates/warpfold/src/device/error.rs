@@ -33,7 +33,7 @@ pub enum DeviceError {
         text: ErrorText,
     },
     /// A fault has ended the device's context: no call of this [`Device`](super::Device), nor of anything that it made, works
-    /// any more. The driver goes on saying so as long as the process lives, [`Device::open`](super::Device::open) included; another
+    /// any more. The driver goes on saying so as long as the process lives, [`Device::cuda`](super::Device::cuda) included; another
     /// process is not concerned.
     #[error("cannot {action}: the device is lost, the CUDA driver returned {code}, {text}")]
     Lost {
@@ -164,9 +164,6 @@ pub enum DeviceError {
         /// The device's compute capability.
         capability: (u32, u32),
     },
-    /// A device that this crate was built without.
-    #[error("this program was built without the feature `{0}` of warpfold")]
-    NotBuilt(&'static str),
     /// Something that the simulator does not have.
     #[error("cannot {0}: this device is the simulator")]
     NotCuda(&'static str),

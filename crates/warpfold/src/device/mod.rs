@@ -91,7 +91,7 @@ pub use error::SimulatorFault;
 pub use error::{DeviceError, ErrorText};
 pub use event::Event;
 pub use graph::Graph;
-pub use info::{DeviceChoice, DeviceInfo, DeviceKind, UnknownDevice};
+pub use info::{DeviceInfo, DeviceKind};
 pub use module::{Arg, Dim3, Kernel, LaunchShape, Module};
 pub use pinned::PinnedBuffer;
 pub use scope::Streams;
@@ -231,22 +231,6 @@ impl Device {
         Ok(0)
     }
 
-    /// Opens the chosen device.
-    ///
-    /// # Errors
-    ///
-    /// As [`Device::auto`] and [`Device::cuda`].
-    pub fn open(choice: DeviceChoice) -> Result<Self, DeviceError> {
-        match choice {
-            DeviceChoice::Auto => Self::auto(),
-            DeviceChoice::Cuda => Self::cuda(0),
-            #[cfg(feature = "simulator")]
-            DeviceChoice::Simulator => Ok(Self::simulator()),
-            #[cfg(not(feature = "simulator"))]
-            DeviceChoice::Simulator => Err(DeviceError::NotBuilt("simulator")),
-        }
-    }
-
     #[cfg(feature = "simulator")]
     fn simulated(simulator: simulator::Simulator, fallback_note: Option<String>) -> Self {
         let backend = Arc::new(simulator);
@@ -281,7 +265,7 @@ impl Device {
         self.shared.core.interrupt.get().is_some_and(|interrupt| interrupt.load(Ordering::Relaxed))
     }
 
-    /// Why [`DeviceChoice::Auto`] took the simulator, in one line; `None` if it did not.
+    /// Why [`Device::auto`] took the simulator, in one line; `None` if it did not.
     pub fn fallback_note(&self) -> Option<&str> {
         self.shared.fallback_note.as_deref()
     }

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use support::{Launch, devices};
 use warpfold::device::{
-    Arg, Buffer, Device, DeviceChoice, DeviceError, DeviceKind, Event, Graph, Kernel, LaunchShape, Module,
-    PinnedBuffer, RawSlice, Stream, View, ViewMut, WORKSPACE_BYTES,
+    Arg, Buffer, Device, DeviceError, DeviceKind, Event, Graph, Kernel, LaunchShape, Module, PinnedBuffer, RawSlice,
+    Stream, View, ViewMut, WORKSPACE_BYTES,
 };
 
 /// `add`: `data[i] += value` for `i` below `n`. `nothing`: no parameters, no work. `find`: `found = 1` if one of the `n`
@@ -351,15 +351,4 @@ fn auto_takes_a_device_and_says_why_it_is_the_simulator() {
         }
     }
     assert_eq!(Device::simulator().fallback_note(), None);
-}
-
-#[test]
-fn choices_are_spelled_as_on_the_command_line() {
-    for (text, choice) in [("auto", DeviceChoice::Auto), ("cuda", DeviceChoice::Cuda), ("sim", DeviceChoice::Simulator)]
-    {
-        assert_eq!(text.parse(), Ok(choice));
-        assert_eq!(choice.to_string(), text);
-    }
-    let error = "gpu".parse::<DeviceChoice>().unwrap_err();
-    assert_eq!(error.to_string(), "unknown device 'gpu': it is one of auto, cuda, sim");
 }

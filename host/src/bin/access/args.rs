@@ -1,18 +1,16 @@
 //! The arguments as they are written, and as they are meant.
 
-use std::path::PathBuf;
-
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
 use warpfold_lab::{
     access::{Pattern, Request, Sweep},
-    cli::{EXIT_STATUS, GenerateArgs, Output, OutputArgs, whole},
-    device::DeviceChoice,
-    reduce::Runs,
+    cli::{DeviceArgs, EXIT_STATUS, GenerateArgs, MAX_REPS, OutputArgs, PtxArgs, number, whole},
+    experiment::Runs,
 };
 
-/// See how memory wants to be read: each slide of the lecture as a table over what it turns. What a request takes is
-/// counted on the simulator; times are measured on a GPU, if there is one. All results are checked on the CPU.
+/// See how memory wants to be read: each slide of the lecture as a table over what it turns. What a
+/// request takes is counted on the simulator; times are measured on a GPU, if there is one. All
+/// results are checked on the CPU.
 #[derive(Parser)]
 #[command(name = "access", version, args_conflicts_with_subcommands = true, after_help = EXIT_STATUS)]
 pub(crate) struct Args {
@@ -58,30 +56,29 @@ enum Written {
 
 #[derive(clap::Args)]
 struct PatternArgs {
-    /// Accesses, or threads where each makes many, as in 4194304 or 2^22 [default: what suits pattern and device]
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    n: Option<String>,
+    /// Accesses, or threads where each makes many, as in 4194304 or 2^22
+    /// [default: what suits pattern and device]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = number("--n", "4194304 or 2^22"))]
+    n: Option<u64>,
 
-    /// The parameter's values, from the first to the last, as in 0..32; for offset, stride, shared-stride,
-    /// shared-offset and constant [default: the slide's]
-    #[arg(long, value_name = "A..B", allow_hyphen_values = true)]
-    range: Option<String>,
+    /// The parameter's values, from the first to the last, as in 0..32; for offset, stride,
+    /// shared-stride, shared-offset and constant [default: the slide's]
+    #[arg(long, value_name = "A..B", allow_hyphen_values = true, value_parser = range)]
+    range: Option<Sweep>,
 
-    /// auto (a GPU if there is one), cuda or sim
-    #[arg(long, default_value = "auto")]
-    device: String,
+    #[command(flatten)]
+    device: DeviceArgs,
 
     /// Timed runs on a GPU, after 3 to warm up; the simulator counts one [default: 20]
-    #[arg(long, value_name = "R", allow_hyphen_values = true)]
-    reps: Option<String>,
+    #[arg(long, value_name = "R", allow_hyphen_values = true, value_parser = reps)]
+    reps: Option<u32>,
 
     /// Seed of what the arrays hold, and of the random order, a whole number below 2^32
-    #[arg(long, default_value = "1", allow_hyphen_values = true)]
-    seed: String,
+    #[arg(long, default_value = "1", allow_hyphen_values = true, value_parser = seed)]
+    seed: u32,
 
-    /// Use the PTX of a folder instead of what is built in (or WARPFOLD_PTX_DIR)
-    #[arg(long, value_name = "DIR")]
-    ptx_dir: Option<PathBuf>,
+    #[command(flatten)]
+    ptx: PtxArgs,
 
     #[command(flatten)]
     output: OutputArgs,
@@ -98,12 +95,10 @@ pub(crate) enum Command {
 pub(crate) struct Job {
     pub(crate) patterns: Vec<Pattern>,
     pub(crate) request: Request,
-    pub(crate) device: DeviceChoice,
-    pub(crate) ptx_dir: Option<PathBuf>,
-    pub(crate) output: Output,
+    pub(crate) device: DeviceArgs,
+    pub(crate) ptx: PtxArgs,
+    pub(crate) output: OutputArgs,
 }
-
-const MAX_REPS: u64 = 1_000_000;
 
 impl Args {
     /// What the arguments mean, without looking at any file or device.
@@ -134,30 +129,38 @@ impl Args {
 impl PatternArgs {
     /// For one pattern, or for all.
     fn resolve(self, pattern: Option<Pattern>) -> Result<Job> {
-        let sweep = self.range.as_deref().map(range).transpose()?;
-        if pattern.is_none() && sweep.is_some() {
+        if pattern.is_none() && self.range.is_some() {
             bail!("--range with all: each pattern has a range of its own");
         }
-        let timed = match self.reps.map(|text| whole("--reps", &text, "20")).transpose()? {
-            None => Request::default().runs.timed,
-            Some(reps) if (1..=MAX_REPS).contains(&reps) => reps as u32,
-            Some(reps) => bail!("--reps {reps}: 1 to {MAX_REPS} runs are made"),
-        };
-        let seed = whole("--seed", &self.seed, "1")?;
+        let runs = Request::default().runs;
         let request = Request {
-            n: self.n.map(|text| whole("--n", &text, "4194304 or 2^22")).transpose()?,
-            runs: Runs { timed, ..Request::default().runs },
-            seed: u32::try_from(seed).ok().with_context(|| format!("--seed {seed}: it must be below 2^32"))?,
-            sweep,
+            n: self.n,
+            runs: Runs { timed: self.reps.unwrap_or(runs.timed), ..runs },
+            seed: self.seed,
+            sweep: self.range,
         };
         Ok(Job {
             patterns: pattern.map_or_else(|| Pattern::ALL.to_vec(), |pattern| vec![pattern]),
             request,
-            device: self.device.parse()?,
-            ptx_dir: self.ptx_dir,
-            output: self.output.resolve()?,
+            device: self.device,
+            ptx: self.ptx,
+            output: self.output,
         })
     }
+}
+
+/// `--reps`.
+fn reps(text: &str) -> Result<u32> {
+    match whole("--reps", text, "20")? {
+        reps @ 1..=MAX_REPS => Ok(reps as u32),
+        reps => bail!("--reps {reps}: 1 to {MAX_REPS} runs are made"),
+    }
+}
+
+/// `--seed`.
+fn seed(text: &str) -> Result<u32> {
+    let seed = whole("--seed", text, "1")?;
+    u32::try_from(seed).ok().with_context(|| format!("--seed {seed}: it must be below 2^32"))
 }
 
 /// `0..32`: both ends belong to it.

@@ -8,24 +8,26 @@ use std::{
 };
 
 use anyhow::anyhow;
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use warpfold_lab::{
     access::{AccessError, Lab, Pattern},
-    cli::{Failure, Progress, exit, failed, interruptible, note, open_device, refused, written},
+    cli::{Failure, Progress, exit, failed, interruptible, note, open_device, parse, refused, written},
     device::{Device, DeviceKind, Instrument},
     output::Document,
-    ptx::{self, PtxLibrary},
 };
 
 use crate::args::{Args, Command, Job};
 
 fn main() -> ExitCode {
-    exit(match Args::parse().resolve() {
-        Ok(Command::List) => written(write_list(&mut io::stdout().lock())),
-        Ok(Command::Generate(args)) => args.run(Args::command()),
-        Ok(Command::Show(job)) => show(job),
-        Err(error) => Err(refused(error)),
-    })
+    exit(parse().and_then(|args: Args| args.resolve().map_err(refused)).and_then(run))
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::List => written(write_list(&mut io::stdout().lock())),
+        Command::Generate(args) => args.run(Args::command()),
+        Command::Show(job) => show(job),
+    }
 }
 
 /// Writes the patterns, what they do and their slides.
@@ -38,15 +40,12 @@ fn write_list(out: &mut impl Write) -> io::Result<()> {
 }
 
 fn show(job: Job) -> Result<(), Failure> {
-    let Job { patterns, request, device, ptx_dir, output } = job;
+    let Job { patterns, request, device, ptx, output } = job;
     for &pattern in &patterns {
         Lab::check(pattern, &request).map_err(refused)?;
     }
-    let ptx_dir = ptx::folder(ptx_dir.as_deref());
-    // A folder that was named is an input like others; the embedded kernels are not the user's.
-    let no_ptx = |error| if ptx_dir.is_some() { refused(error) } else { failed(error) };
-    let library = PtxLibrary::open(ptx_dir.as_deref()).map_err(no_ptx)?;
-    let device = open_device(device)?;
+    let library = ptx.open()?;
+    let device = open_device(device.device)?;
     let counter = interruptible(Device::simulator_with(Instrument::Count))?;
     let gpu = (device.info().kind == DeviceKind::Cuda).then_some(&device);
 
@@ -66,7 +65,7 @@ fn show(job: Job) -> Result<(), Failure> {
                 document.charts.extend(section.charts);
             }
             Err(error @ AccessError::NeedsGpu { .. }) if in_all => note(format_args!("left out: {error}")),
-            Err(AccessError::Ptx(error)) => return Err(no_ptx(error)),
+            Err(AccessError::Ptx(error)) => return Err(ptx.no_ptx(error)),
             Err(error) if error.is_refusal() => return Err(refused(error)),
             Err(error) => return Err(failed(error)),
         }

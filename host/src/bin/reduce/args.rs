@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::anyhow;
 use clap::{Parser, Subcommand};
 use warpfold_lab::{
-    cli::{EXIT_STATUS, GenerateArgs, whole},
-    device::DeviceChoice,
+    cli::{CheckArgs, EXIT_STATUS, Failure, GenerateArgs, PtxArgs, RunArgs, number, refused},
     element::ElementType,
-    launch::Request,
+    launch::{Finish, Request},
     op::Op,
     variant::Variant,
 };
@@ -16,14 +15,15 @@ use warpfold_lab::{
 use crate::{
     explain::ExplainArgs,
     ladder::{LadderArgs, QuizArgs},
-    measure::reps,
+    options::{NoTunedArgs, OpArgs, ShapeArgs},
     profile::{CompareArgs, ProfileArgs},
     sweep::SweepArgs,
     tune::TuneArgs,
 };
 
-/// Reduce an array on a GPU, or on the built-in simulator, with one rung of the reduction ladder; check the result
-/// against the CPU and time it. Or see all rungs at a glance, and why one is slow, with one of the commands.
+/// Reduce an array on a GPU, or on the built-in simulator, with one rung of the reduction ladder;
+/// check the result against the CPU and time it. Or see all rungs at a glance, and why one is slow,
+/// with one of the commands.
 #[derive(Parser)]
 #[command(
     name = "reduce",
@@ -33,72 +33,50 @@ use crate::{
                   input cannot be used, 130 Ctrl-C ended it, and what was measured until then is written.\nThe time is that of all launches; copies, and what the host combines, are not \
                   in it. On the simulator it is the wall clock of the simulation, and says nothing about a GPU."
 )]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Args {
     #[command(subcommand)]
     subcommand: Option<Subcommands>,
 
     /// The rung: 0 to 14, global, atomic, atomic-warp, or a name that --list prints
     #[arg(long, allow_hyphen_values = true)]
-    variant: Option<String>,
+    variant: Option<Variant>,
 
-    /// Number of elements to generate, as in 4194304, 4_194_304 or 2^22; with --input, how many it must hold
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    n: Option<String>,
+    /// Number of elements to generate, as in 4194304, 4_194_304 or 2^22; with --input, how many it
+    /// must hold
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = number("--n", "4194304 or 2^22"))]
+    n: Option<u64>,
 
-    /// sum, min, max or prod
-    #[arg(long, default_value = "sum")]
-    op: String,
+    #[command(flatten)]
+    op: OpArgs,
 
-    /// Type of the elements: i32, u32, i64, u64, f32 or f64 [default: i32, or what a .npy file holds]
+    /// Type of the elements: i32, u32, i64, u64, f32 or f64
+    /// [default: i32, or what a .npy file holds]
     #[arg(long = "type", value_name = "TYPE")]
-    element: Option<String>,
+    element: Option<ElementType>,
 
-    /// Threads of a block, a power of two [default: 256; 1024 for variant global]
-    #[arg(long, value_name = "B", allow_hyphen_values = true)]
-    block: Option<String>,
+    #[command(flatten)]
+    shape: ShapeArgs,
 
-    /// Blocks of the first launch; from variant 7 on any number, before it what --n asks for [default: chosen]
-    #[arg(long, value_name = "G", allow_hyphen_values = true)]
-    grid: Option<String>,
-
-    /// How partial results become one: relaunch the kernel until one is left, combine them on the host, or launch a
-    /// single block more
+    /// How partial results become one: relaunch the kernel until one is left, combine them on the
+    /// host, or launch a single block more
     #[arg(long, default_value = "relaunch")]
-    finish: String,
+    finish: Finish,
 
-    /// auto (a GPU if there is one), cuda or sim
-    #[arg(long, default_value = "auto")]
-    device: String,
-
-    /// Timed runs [default: 20 on a GPU, after 3 to warm up; 1 on the simulator]
-    #[arg(long, value_name = "R", allow_hyphen_values = true)]
-    reps: Option<String>,
-
-    /// Seed of the generated elements, a whole number
-    #[arg(long, default_value = "1", allow_hyphen_values = true)]
-    seed: String,
+    #[command(flatten)]
+    run: RunArgs,
 
     /// Reduce the elements of a file: .npy, or raw little-endian
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
 
-    /// Use the PTX of a folder instead of what is built in (or WARPFOLD_PTX_DIR)
-    #[arg(long, value_name = "DIR")]
-    ptx_dir: Option<PathBuf>,
+    #[command(flatten)]
+    ptx: PtxArgs,
 
-    /// Ignore what `reduce tune` found (or WARPFOLD_NO_TUNE)
-    #[arg(long)]
-    no_tuned: bool,
+    #[command(flatten)]
+    no_tuned: NoTunedArgs,
 
-    /// Watch the kernel for data races, reads of what nobody wrote, and barriers that threads miss; on the simulator, which
-    /// is taken then
-    #[arg(long)]
-    check: bool,
-
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    check: CheckArgs,
 
     /// List the rungs and exit
     #[arg(long)]
@@ -151,14 +129,10 @@ pub(crate) struct Job {
     pub(crate) element: Option<ElementType>,
     pub(crate) source: Source,
     pub(crate) request: Request,
-    pub(crate) device: DeviceChoice,
-    /// `None` for as many as suit the device.
-    pub(crate) reps: Option<u32>,
-    pub(crate) no_tuned: bool,
-    pub(crate) ptx_dir: Option<PathBuf>,
-    /// Whether to watch the kernel; then the device is the simulator.
-    pub(crate) check: bool,
-    pub(crate) json: bool,
+    pub(crate) run: RunArgs,
+    pub(crate) no_tuned: NoTunedArgs,
+    pub(crate) ptx: PtxArgs,
+    pub(crate) check: CheckArgs,
 }
 
 /// Where the elements come from.
@@ -171,44 +145,36 @@ pub(crate) enum Source {
 
 impl Args {
     /// What the arguments mean, without looking at any file or device.
-    pub(crate) fn resolve(self) -> Result<Command> {
+    pub(crate) fn resolve(self) -> Result<Command, Failure> {
         if let Some(subcommand) = self.subcommand {
             return Ok(Command::Subcommand(Box::new(subcommand)));
         }
         if self.list {
             return Ok(Command::List);
         }
-        let Some(variant) = self.variant else {
-            bail!("--variant is missing: it is 0 to 14, global, atomic, atomic-warp, or a name that --list prints")
-        };
-        let n = self.n.map(|text| whole("--n", &text, "4194304 or 2^22")).transpose()?;
-        let seed = whole("--seed", &self.seed, "1")?;
-        let source = match (self.input, n) {
+        let missing = |what: &'static str| refused(anyhow!(what));
+        let variant = self.variant.ok_or_else(|| {
+            missing("--variant is missing: it is 0 to 14, global, atomic, atomic-warp, or a name that --list prints")
+        })?;
+        let source = match (self.input, self.n) {
             (Some(path), n) => Source::File { path, n },
-            (None, Some(n)) => Source::Seed { n, seed },
-            (None, None) => bail!("--n is missing: it is the number of elements, such as 4194304 or 2^22"),
+            (None, Some(n)) => Source::Seed { n, seed: self.run.seed() },
+            (None, None) => {
+                return Err(missing("--n is missing: it is the number of elements, such as 4194304 or 2^22"));
+            }
         };
-        let device = match (self.check, self.device.parse()?) {
-            (true, DeviceChoice::Cuda) => bail!("--check with --device cuda: only the simulator can watch a kernel"),
-            (true, _) => DeviceChoice::Simulator,
-            (false, device) => device,
-        };
+        self.check.refuse_gpu(self.run.device())?;
+        let ShapeArgs { block, grid } = self.shape;
         Ok(Command::Reduce(Job {
-            variant: variant.parse()?,
-            op: self.op.parse()?,
-            element: self.element.map(|text| text.parse()).transpose()?,
+            variant,
+            op: self.op.op,
+            element: self.element,
             source,
-            request: Request {
-                block: self.block.map(|text| whole("--block", &text, "256")).transpose()?,
-                grid: self.grid.map(|text| whole("--grid", &text, "1024")).transpose()?,
-                finish: self.finish.parse()?,
-            },
-            device,
-            reps: reps(self.reps.as_deref())?,
+            request: Request { block, grid, finish: self.finish },
+            run: self.run,
             no_tuned: self.no_tuned,
-            ptx_dir: self.ptx_dir,
+            ptx: self.ptx,
             check: self.check,
-            json: self.json,
         }))
     }
 }

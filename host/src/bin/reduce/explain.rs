@@ -9,36 +9,36 @@ use std::{
 use anyhow::{Context, anyhow};
 use clap::Args;
 use warpfold_lab::{
-    cli::{Failure, failed, refused, whole, written},
+    cli::{Failure, PtxArgs, failed, number, refused, written},
     element::ElementType,
     explain::{self, ExplainError, LECTURE_VALUES, MAX_VALUES, explain as follow, parse_values},
-    op::Op,
-    ptx::{self, PtxLibrary},
     variant::Variant,
 };
+
+use crate::options::OpArgs;
 
 /// The arguments of `reduce explain`.
 #[derive(Args)]
 pub(crate) struct ExplainArgs {
     /// The rung: 0 to 7, global, or one of their names that --list prints
     #[arg(long, allow_hyphen_values = true)]
-    variant: String,
+    variant: Variant,
 
-    /// The values to reduce, at most 64, with spaces or commas between them [default: the lecture's sixteen]
+    /// The values to reduce, at most 64, with spaces or commas between them
+    /// [default: the lecture's sixteen]
     #[arg(long, value_name = "VALUES", default_value = LECTURE_VALUES, hide_default_value = true, allow_hyphen_values = true)]
     values: String,
 
     /// Threads of a block, a power of two [default: the fewest that let one block take all values]
-    #[arg(long, value_name = "B", allow_hyphen_values = true)]
-    block: Option<String>,
+    #[arg(long, value_name = "B", allow_hyphen_values = true, value_parser = number("--block", "16"))]
+    block: Option<u64>,
 
-    /// sum, min, max or prod
-    #[arg(long, default_value = "sum")]
-    op: String,
+    #[command(flatten)]
+    op: OpArgs,
 
     /// Type of the values: i32, u32, i64, u64, f32 or f64
     #[arg(long = "type", value_name = "TYPE", default_value = "i32")]
-    element: String,
+    element: ElementType,
 
     /// Show the banks of shared memory, and mark conflicts
     #[arg(long)]
@@ -52,32 +52,25 @@ pub(crate) struct ExplainArgs {
     #[arg(long)]
     json: bool,
 
-    /// Use the PTX of a folder instead of what is built in (or WARPFOLD_PTX_DIR)
-    #[arg(long, value_name = "DIR")]
-    ptx_dir: Option<PathBuf>,
+    #[command(flatten)]
+    ptx: PtxArgs,
 }
 
 /// `reduce explain`.
 pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
-    let variant = args.variant.parse::<Variant>().map_err(refused)?;
-    let op = args.op.parse::<Op>().map_err(refused)?;
-    let element = args.element.parse::<ElementType>().map_err(refused)?;
-    let block = args.block.as_deref().map(|text| whole("--block", text, "16")).transpose().map_err(refused)?;
+    let &ExplainArgs { variant, element, block, op: OpArgs { op }, .. } = args;
     let values = parse_values(&args.values, element).map_err(refused)?;
     if values.len() > MAX_VALUES {
         return Err(refused(anyhow!("{} values: a picture has room for at most {MAX_VALUES}", values.len())));
     }
 
-    let ptx_dir = ptx::folder(args.ptx_dir.as_deref());
-    // A folder that was named is an input like others; the embedded kernels are not the user's.
     let blame = |error: ExplainError| match error {
         ExplainError::Plan(_) | ExplainError::Nothing | ExplainError::Value { .. } | ExplainError::InRegisters(_) => {
             refused(error)
         }
-        _ if ptx_dir.is_some() => refused(error),
-        _ => failed(error),
+        error => args.ptx.no_ptx(error),
     };
-    let library = PtxLibrary::open(ptx_dir.as_deref()).map_err(|error| blame(error.into()))?;
+    let library = args.ptx.open()?;
     let picture = follow(&library, &explain::Request { variant, op, block }, &values).map_err(blame)?;
 
     if let Some(path) = &args.svg {

@@ -1,98 +1,78 @@
 //! What `ladder`, `sweep` and `tune` share: their arguments, their devices, their rungs.
 
-use std::path::PathBuf;
-
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use warpfold_lab::{
-    cli::{Failure, failed, interruptible, note, open_device, refused, whole},
-    device::{Device, DeviceChoice, DeviceInfo, DeviceKind, Instrument},
+    cli::{DeviceArgs, Failure, PtxArgs, SeedArgs, failed, interruptible, note, open_device, refused, reps},
+    device::{Device, DeviceInfo, DeviceKind, Instrument},
     element::ElementType,
+    experiment::Runs,
     ladder::{Bench, Contender, Event, LadderError, Measured, Refusal, Work},
     launch::{DeviceLimits, Problem, Request},
     op::Op,
-    ptx::{self, PtxError, PtxLibrary},
-    reduce::{ReduceError, Runs},
     tune::{Cache, Entry},
     variant::Variant,
 };
 
-const MAX_REPS: u32 = 1_000_000;
+use crate::options::{ElementArgs, NoTunedArgs, no_plan};
 
 /// The arguments of a command that measures several rungs.
 #[derive(Args)]
 pub(crate) struct MeasureArgs {
-    /// The rungs, with commas between them: 1,3,7 or sequential, or 1..7 for all from one to the other [default: all]
-    #[arg(long, value_name = "LIST")]
-    variants: Option<String>,
+    /// The rungs, with commas between them: 1,3,7 or sequential, or 1..7 for all from one to the
+    /// other [default: all]
+    #[arg(long, value_name = "LIST", value_parser = rungs)]
+    variants: Option<Rungs>,
 
-    /// sum, min, max or prod
-    #[arg(long, default_value = "sum")]
-    op: String,
+    #[command(flatten)]
+    elements: ElementArgs,
 
-    /// Type of the elements: i32, u32, i64, u64, f32 or f64
-    #[arg(long = "type", value_name = "TYPE", default_value = "i32")]
-    element: String,
-
-    /// auto (a GPU if there is one), cuda or sim
-    #[arg(long, default_value = "auto")]
-    device: String,
+    #[command(flatten)]
+    device: DeviceArgs,
 
     /// Timed runs on a GPU, after 3 to warm up; the simulator counts one [default: 20]
-    #[arg(long, value_name = "R", allow_hyphen_values = true)]
-    reps: Option<String>,
+    #[arg(long, value_name = "R", allow_hyphen_values = true, value_parser = reps)]
+    reps: Option<u32>,
 
-    /// Seed of the generated elements, a whole number
-    #[arg(long, default_value = "1", allow_hyphen_values = true)]
-    seed: String,
+    #[command(flatten)]
+    seed: SeedArgs,
 
-    /// Use the PTX of a folder instead of what is built in (or WARPFOLD_PTX_DIR)
-    #[arg(long, value_name = "DIR")]
-    ptx_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) ptx: PtxArgs,
 }
 
-/// What the arguments mean.
-pub(crate) struct Measure {
-    pub(crate) variants: Vec<Variant>,
-    pub(crate) op: Op,
-    pub(crate) element: ElementType,
-    pub(crate) device: DeviceChoice,
-    pub(crate) runs: Runs,
-    pub(crate) seed: u64,
-    ptx_dir: Option<PathBuf>,
-}
+/// Rungs by number or name.
+#[derive(Clone)]
+struct Rungs(Vec<Variant>);
 
 impl MeasureArgs {
-    pub(crate) fn resolve(self) -> Result<Measure> {
-        Ok(Measure {
-            variants: self.variants.map_or_else(|| Ok(Variant::all().collect()), |text| variants(&text))?,
-            op: self.op.parse()?,
-            element: self.element.parse()?,
-            device: self.device.parse()?,
-            runs: Runs { timed: reps(self.reps.as_deref())?.unwrap_or(Runs::GPU.timed), ..Runs::GPU },
-            seed: whole("--seed", &self.seed, "1")?,
-            ptx_dir: self.ptx_dir,
-        })
+    pub(crate) fn variants(&self) -> Vec<Variant> {
+        self.variants.as_ref().map_or_else(|| Variant::all().collect(), |rungs| rungs.0.clone())
     }
-}
 
-impl Measure {
+    pub(crate) fn op(&self) -> Op {
+        self.elements.op.op
+    }
+
+    pub(crate) fn element(&self) -> ElementType {
+        self.elements.element
+    }
+
+    pub(crate) fn runs(&self) -> Runs {
+        Runs { timed: self.reps.unwrap_or(Runs::GPU.timed), ..Runs::GPU }
+    }
+
     pub(crate) fn work(&self, n: u64) -> Work {
-        Work { op: self.op, element: self.element, n, seed: self.seed }
+        Work { op: self.op(), element: self.element(), n, seed: self.seed.seed }
     }
 
-    pub(crate) fn library(&self) -> Result<PtxLibrary, Failure> {
-        PtxLibrary::open(self.ptx_dir.as_deref()).map_err(|error| self.no_ptx(error))
-    }
-
-    /// What cannot be had of a folder that was named is an input like others; the embedded kernels are not the user's.
-    fn no_ptx(&self, error: PtxError) -> Failure {
-        if ptx::folder(self.ptx_dir.as_deref()).is_some() { refused(error) } else { failed(error) }
+    pub(crate) fn device(&self) -> DeviceArgs {
+        self.device
     }
 
     /// The device; the simulator counts.
     pub(crate) fn open(&self) -> Result<Device, Failure> {
-        let device = open_device(self.device)?;
+        let device = open_device(self.device.device)?;
         match device.info().kind {
             DeviceKind::Cuda => Ok(device),
             DeviceKind::Simulator => counter(),
@@ -101,12 +81,11 @@ impl Measure {
 
     pub(crate) fn failure(&self, error: LadderError) -> Failure {
         match error {
-            LadderError::Refused(Refusal::Ptx(error)) | LadderError::Reduce(ReduceError::Ptx(error)) => {
-                self.no_ptx(error)
-            }
-            LadderError::Refused(Refusal::Plan(ref reason)) if reason.blames_device() => failed(error),
-            LadderError::Nothing | LadderError::Refused(Refusal::Plan(_)) | LadderError::Input(_) => refused(error),
-            LadderError::Refused(Refusal::Device(_)) | LadderError::Reduce(_) => failed(error),
+            LadderError::Refused(Refusal::Ptx(error)) => self.ptx.no_ptx(error),
+            LadderError::Refused(Refusal::Plan(error)) => no_plan(error),
+            LadderError::Refused(Refusal::Device(_)) => failed(error),
+            LadderError::Nothing | LadderError::Input(_) => refused(error),
+            LadderError::Run(error) => self.ptx.not_run(error),
         }
     }
 }
@@ -116,20 +95,8 @@ pub(crate) fn counter() -> Result<Device, Failure> {
     interruptible(Device::simulator_with(Instrument::Count))
 }
 
-/// The number of timed runs that was asked for.
-pub(crate) fn reps(text: Option<&str>) -> Result<Option<u32>> {
-    match text.map(|text| whole("--reps", text, "20")).transpose()? {
-        Some(0) => bail!("--reps 0: at least one run is needed"),
-        Some(reps) => {
-            let runs = u32::try_from(reps).ok().filter(|&reps| reps <= MAX_REPS);
-            Ok(Some(runs.with_context(|| format!("--reps {reps}: at most {MAX_REPS} runs are made"))?))
-        }
-        None => Ok(None),
-    }
-}
-
-/// Rungs by number or name, with commas between them, or from one to another.
-fn variants(text: &str) -> Result<Vec<Variant>> {
+/// Rungs with commas between them, or from one to another.
+fn rungs(text: &str) -> Result<Rungs> {
     let mut variants = Vec::new();
     for part in text.split(',') {
         match part.split_once("..") {
@@ -147,7 +114,7 @@ fn variants(text: &str) -> Result<Vec<Variant>> {
             }
         }
     }
-    Ok(variants)
+    Ok(Rungs(variants))
 }
 
 /// What a progress line says.
@@ -160,9 +127,9 @@ pub(crate) fn describe(event: Event<'_>) -> Option<String> {
 }
 
 /// The error of a wrong result, which goes before an interruption.
-pub(crate) fn wrong(measured: &Measured) -> Failure {
-    let (kernel, result, value) = (&measured.plan.kernel, measured.result, measured.reference.value());
-    failed(anyhow::anyhow!("wrong result: {kernel} gave {result}, and the reference is {value}"))
+pub(crate) fn check(measured: Option<&Measured>) -> Result<(), Failure> {
+    let Some(Measured { plan, result, reference, .. }) = measured else { return Ok(()) };
+    reference.check(&plan.kernel, *result).map_err(failed)
 }
 
 /// The variable that says to ignore what tuning found.
@@ -173,8 +140,8 @@ pub(crate) struct Tuned(Vec<Entry>);
 
 impl Tuned {
     /// What is kept, unless it is to be ignored. What cannot be read is ignored too, with a note.
-    pub(crate) fn load(ignore: bool) -> Self {
-        let ignore = ignore || std::env::var_os(NO_TUNED_VARIABLE).is_some_and(|value| !value.is_empty());
+    pub(crate) fn load(NoTunedArgs { no_tuned }: NoTunedArgs) -> Self {
+        let ignore = no_tuned || std::env::var_os(NO_TUNED_VARIABLE).is_some_and(|value| !value.is_empty());
         if ignore {
             return Self(Vec::new());
         }
@@ -185,8 +152,8 @@ impl Tuned {
         Self(entries)
     }
 
-    /// The entry and the request for a problem whose shape is left open, if there are any. `limits` is what the device
-    /// allows a request.
+    /// The entry and the request for a problem whose shape is left open, if there are any. `limits`
+    /// is what the device allows a request.
     pub(crate) fn find(
         &self,
         device: &DeviceInfo,
@@ -233,7 +200,7 @@ mod tests {
     #[test]
     fn variants_are_listed_or_spanned() {
         let labels =
-            |text| variants(text).map(|list| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
+            |text| rungs(text).map(|list| list.0.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
         assert_eq!(labels("1, sequential,7").unwrap(), "1 3 7");
         assert_eq!(labels("0..3").unwrap(), "0 global 1 2 3");
         assert_eq!(labels("7..7,1").unwrap(), "7 1");

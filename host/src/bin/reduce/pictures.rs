@@ -9,8 +9,9 @@ use warpfold_lab::{
     variant::Variant,
 };
 
-/// How each rung reduces the lecture's sixteen values (without their signs, in a type that has none), with the banks of
-/// shared memory. A rung that cannot be drawn, or not for this operation and type, has no picture.
+/// How each rung reduces the lecture's sixteen values (without their signs, in a type that has
+/// none), with the banks of shared memory. A rung that cannot be drawn, or not for this operation
+/// and type, has no picture.
 pub(crate) fn of_rungs(
     library: &PtxLibrary,
     variants: impl Iterator<Item = Variant>,

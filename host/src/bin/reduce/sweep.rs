@@ -3,17 +3,20 @@
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use warpfold_lab::{
-    cli::{Failure, Output, OutputArgs, Progress, note, refused, whole},
+    cli::{Failure, OutputArgs, Progress, note, refused, whole},
     device::DeviceKind,
     ladder::{Bench, Climb, Event, LadderError, climb, sweep_document},
     launch::Request,
 };
 
-use crate::measure::{Measure, MeasureArgs, Tuned, describe, wrong};
+use crate::{
+    measure::{MeasureArgs, Tuned, check, describe},
+    options::{NoTunedArgs, TunedBlockArgs},
+};
 
 /// Sizes where nothing is said. The simulator takes about a second for 2^20 elements and all rungs.
-const GPU_SIZES: &str = "2^10..2^28";
-const SIMULATOR_SIZES: &str = "2^10..2^20";
+const GPU_SIZES: Sizes = Sizes::Range(1 << 10, 1 << 28);
+const SIMULATOR_SIZES: Sizes = Sizes::Range(1 << 10, 1 << 20);
 
 /// The most sizes of one sweep.
 const MAX_SIZES: usize = 1000;
@@ -21,59 +24,64 @@ const MAX_SIZES: usize = 1000;
 /// The arguments of `reduce sweep`.
 #[derive(Args)]
 pub(crate) struct SweepArgs {
-    /// Numbers of elements, from the least to the greatest, as in 2^10..2^28, or with commas between them
-    /// [default: 2^10..2^28 on a GPU, 2^10..2^20 on the simulator]
-    #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
-    sizes: Option<String>,
+    /// Numbers of elements, from the least to the greatest, as in 2^10..2^28, or with commas
+    /// between them [default: 2^10..2^28 on a GPU, 2^10..2^20 on the simulator]
+    #[arg(long, value_name = "SIZES", allow_hyphen_values = true, value_parser = sizes)]
+    sizes: Option<Sizes>,
 
-    /// How many times as large the next size of a range is [default: 2 on a GPU, 4 on the simulator]
-    #[arg(long, value_name = "FACTOR", allow_hyphen_values = true)]
-    step: Option<String>,
+    /// How many times as large the next size of a range is
+    /// [default: 2 on a GPU, 4 on the simulator]
+    #[arg(long, value_name = "FACTOR", allow_hyphen_values = true, value_parser = step)]
+    step: Option<u64>,
 
     #[command(flatten)]
     measure: MeasureArgs,
 
-    /// Threads of a block, a power of two [default: what tuning found, or 256; 1024 for variant global]
-    #[arg(long, value_name = "B", allow_hyphen_values = true)]
-    block: Option<String>,
+    #[command(flatten)]
+    block: TunedBlockArgs,
 
-    /// Ignore what `reduce tune` found (or WARPFOLD_NO_TUNE)
-    #[arg(long)]
-    no_tuned: bool,
+    #[command(flatten)]
+    no_tuned: NoTunedArgs,
 
     #[command(flatten)]
     output: OutputArgs,
 }
 
-struct Job {
-    sizes: Option<Vec<u64>>,
-    step: Option<u64>,
-    measure: Measure,
-    block: Option<u64>,
-    output: Output,
+/// Numbers of elements, each at least 1.
+#[derive(Clone, Debug)]
+enum Sizes {
+    List(Vec<u64>),
+    /// From the first to the last, which is no less.
+    Range(u64, u64),
 }
 
-impl SweepArgs {
-    fn resolve(self) -> Result<Job> {
-        let step = self.step.map(|text| whole("--step", &text, "2")).transpose()?;
-        if let Some(step @ 0..2) = step {
-            bail!("--step {step}: each size is at least twice the one before");
+impl Sizes {
+    /// All of them; in a range each is `step` times the one before.
+    fn expand(self, step: u64) -> Result<Vec<u64>> {
+        let sizes = match self {
+            Self::List(sizes) => sizes,
+            Self::Range(first, last) => std::iter::successors(Some(first), |size| size.checked_mul(step))
+                .take_while(|&size| size <= last)
+                .collect(),
+        };
+        if sizes.len() > MAX_SIZES {
+            bail!("--sizes: {} of them, and at most {MAX_SIZES} are measured", sizes.len());
         }
-        Ok(Job {
-            sizes: self.sizes.map(|text| sizes(&text, step.unwrap_or(2))).transpose()?,
-            step,
-            measure: self.measure.resolve()?,
-            block: self.block.map(|text| whole("--block", &text, "256")).transpose()?,
-            output: self.output.resolve()?,
-        })
+        Ok(sizes)
     }
 }
 
-/// A list of sizes, or a range with each `step` times the one before.
-fn sizes(text: &str, step: u64) -> Result<Vec<u64>> {
+/// `--sizes`.
+fn sizes(text: &str) -> Result<Sizes> {
     let size = |text: &str| whole("--sizes", text.trim(), "2^10..2^28 or 1000,5000");
-    let sizes = match text.split_once("..") {
-        None => text.split(',').map(size).collect::<Result<Vec<_>>>()?,
+    match text.split_once("..") {
+        None => {
+            let sizes = text.split(',').map(size).collect::<Result<Vec<_>>>()?;
+            if sizes.contains(&0) {
+                bail!("--sizes '{text}': of no elements nothing is launched, so a size is 1 at least");
+            }
+            Ok(Sizes::List(sizes))
+        }
         Some((first, last)) => {
             let (first, last) = (size(first)?, size(last)?);
             if first > last {
@@ -82,48 +90,48 @@ fn sizes(text: &str, step: u64) -> Result<Vec<u64>> {
             if first == 0 {
                 bail!("--sizes '{text}': a range begins with 1 at least");
             }
-            std::iter::successors(Some(first), |size| size.checked_mul(step)).take_while(|&size| size <= last).collect()
+            Ok(Sizes::Range(first, last))
         }
-    };
-    if sizes.contains(&0) {
-        bail!("--sizes '{text}': of no elements nothing is launched, so a size is 1 at least");
     }
-    if sizes.len() > MAX_SIZES {
-        bail!("--sizes: {} of them, and at most {MAX_SIZES} are measured", sizes.len());
+}
+
+/// `--step`.
+fn step(text: &str) -> Result<u64> {
+    match whole("--step", text, "2")? {
+        step @ 0..2 => bail!("--step {step}: each size is at least twice the one before"),
+        step => Ok(step),
     }
-    Ok(sizes)
 }
 
 /// `reduce sweep`.
 pub(crate) fn sweep(args: SweepArgs) -> Result<(), Failure> {
-    let no_tuned = args.no_tuned;
-    let Job { sizes: asked, step, measure, block, output } = args.resolve().map_err(refused)?;
-    let library = measure.library()?;
+    let SweepArgs { sizes, step, measure, block: TunedBlockArgs { block }, no_tuned, output } = args;
+    // A list that is too long is refused before any device is opened.
+    let asked = sizes.map(|sizes| sizes.expand(step.unwrap_or(2))).transpose().map_err(refused)?;
+    let library = measure.ptx.open()?;
     let device = measure.open()?;
     let sizes = match (asked, device.info().kind) {
         (Some(sizes), _) => sizes,
-        (None, DeviceKind::Cuda) => sizes(GPU_SIZES, step.unwrap_or(2)).map_err(refused)?,
+        (None, DeviceKind::Cuda) => GPU_SIZES.expand(step.unwrap_or(2)).map_err(refused)?,
         (None, DeviceKind::Simulator) => {
-            note(format_args!(
-                "the simulator takes smaller sizes, {SIMULATOR_SIZES}, and counts instead of measuring times"
-            ));
-            self::sizes(SIMULATOR_SIZES, step.unwrap_or(4)).map_err(refused)?
+            note("the simulator takes smaller sizes, 2^10..2^20, and counts instead of measuring times");
+            SIMULATOR_SIZES.expand(step.unwrap_or(4)).map_err(refused)?
         }
     };
 
     let tuned = Tuned::load(no_tuned);
     let request = Request { block, ..Request::default() };
     let mut bench = Bench::new(&device, None, &library);
-    let failure = |error: LadderError| measure.failure(error);
+    let (variants, failure) = (measure.variants(), |error: LadderError| measure.failure(error));
     // Nothing runs before all of it is known to be possible.
     let mut work = Vec::new();
     for &n in &sizes {
-        let contenders = tuned.contenders(&mut bench, &measure.work(n), &measure.variants, request);
+        let contenders = tuned.contenders(&mut bench, &measure.work(n), &variants, request);
         bench.plan_all(&measure.work(n), &contenders).map_err(failure)?;
         work.push((measure.work(n), contenders));
     }
 
-    let progress = Progress::of((sizes.len() * measure.variants.len()) as u64);
+    let progress = Progress::of((sizes.len() * variants.len()) as u64);
     let on = &mut |event: Event<'_>| match describe(event) {
         Some(text) => progress.say(text),
         None => progress.advance(),
@@ -133,16 +141,14 @@ pub(crate) fn sweep(args: SweepArgs) -> Result<(), Failure> {
         if device.is_interrupted() {
             break;
         }
-        climbs.push(climb(&mut bench, work, &contenders, measure.runs, on).map_err(failure)?);
+        climbs.push(climb(&mut bench, work, &contenders, measure.runs(), on).map_err(failure)?);
     }
     drop(progress);
 
     let document = sweep_document(&climbs, sizes.len());
     let document = document.context("no size was measured").map_err(Failure::Interrupted)?;
     output.write(document)?;
-    if let Some(measured) = climbs.iter().find_map(Climb::wrong) {
-        return Err(wrong(measured));
-    }
+    check(climbs.iter().find_map(Climb::wrong))?;
     let whole = climbs.iter().filter(|climb| !climb.is_cut_short()).count();
     if whole < sizes.len() {
         return Err(Failure::Interrupted(anyhow!("{whole} of {} sizes were measured whole", sizes.len())));
@@ -156,14 +162,15 @@ mod tests {
 
     #[test]
     fn sizes_are_listed_or_spanned() {
-        assert_eq!(sizes("2^10..2^13", 2).unwrap(), [1024, 2048, 4096, 8192]);
-        assert_eq!(sizes("1000..5000", 3).unwrap(), [1000, 3000]);
-        assert_eq!(sizes("5,1000, 2^4", 2).unwrap(), [5, 1000, 16]);
-        assert_eq!(sizes("7..7", 2).unwrap(), [7]);
+        let all = |text: &str, step| sizes(text).and_then(|sizes| sizes.expand(step));
+        assert_eq!(all("2^10..2^13", 2).unwrap(), [1024, 2048, 4096, 8192]);
+        assert_eq!(all("1000..5000", 3).unwrap(), [1000, 3000]);
+        assert_eq!(all("5,1000, 2^4", 2).unwrap(), [5, 1000, 16]);
+        assert_eq!(all("7..7", 2).unwrap(), [7]);
         // No overflow at the end.
-        assert_eq!(sizes("2^62..18446744073709551615", 2).unwrap(), [1 << 62, 1 << 63]);
+        assert_eq!(all("2^62..18446744073709551615", 2).unwrap(), [1 << 62, 1 << 63]);
         for bad in ["", "2^28..2^10", "0..5", "1,0", "1..", "a..b", "5,,6"] {
-            assert!(sizes(bad, 2).is_err(), "{bad}");
+            assert!(all(bad, 2).is_err(), "{bad}");
         }
     }
 }

@@ -2,23 +2,23 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
+use anyhow::anyhow;
 use clap::Args;
 use warpfold_lab::{
-    cli::{Failure, Output, OutputArgs, Progress, failed, note, open_device, refused, whole},
+    cli::{Failure, OutputArgs, Progress, failed, note, number, open_device, refused},
     device::{Device, DeviceChoice, DeviceKind},
     element::Values,
+    experiment::{RunError, Runner, Runs, Times, gb_per_s},
     input::generate,
-    ladder::{LadderError, References, Refusal},
-    launch::{Plan, Problem},
+    ladder::{LadderError, References, Refusal, Work},
+    launch::{Plan, Problem, Request},
     output::{Cell, Column, Document, Table},
-    reduce::{ReduceError, Runner, Runs},
-    report::Times,
+    reference::WrongResult,
     tune::{Cache, Candidate, Entry, Round, Search, Trial, candidates, search},
     variant::Variant,
 };
 
-use crate::measure::{Measure, MeasureArgs};
+use crate::measure::MeasureArgs;
 
 /// Runs of the first round, where every shape is tried.
 const QUICK: Runs = Runs { warm_up: 1, timed: 5 };
@@ -27,8 +27,14 @@ const QUICK: Runs = Runs { warm_up: 1, timed: 5 };
 #[derive(Args)]
 pub(crate) struct TuneArgs {
     /// Number of elements to tune with, as in 16777216 or 2^24
-    #[arg(long, value_name = "N", default_value = "2^24", allow_hyphen_values = true)]
-    n: String,
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "2^24",
+        allow_hyphen_values = true,
+        value_parser = number("--n", "16777216 or 2^24")
+    )]
+    n: u64,
 
     #[command(flatten)]
     measure: MeasureArgs,
@@ -45,22 +51,6 @@ pub(crate) struct TuneArgs {
     output: OutputArgs,
 }
 
-struct Job {
-    n: u64,
-    measure: Measure,
-    output: Output,
-}
-
-impl TuneArgs {
-    fn resolve(self) -> Result<Job> {
-        Ok(Job {
-            n: whole("--n", &self.n, "16777216 or 2^24")?,
-            measure: self.measure.resolve()?,
-            output: self.output.resolve()?,
-        })
-    }
-}
-
 /// `reduce tune`.
 pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
     let cache = Cache::of_user().map_err(failed)?;
@@ -70,29 +60,33 @@ pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
         note(format_args!("{} {}", if there { "removed" } else { "there was no" }, path.display()));
         return Ok(());
     }
-    let even_simulated = args.even_simulated;
-    let Job { n, measure, output } = args.resolve().map_err(refused)?;
+    let TuneArgs { n, measure, even_simulated, output, .. } = args;
     let device = open(&measure, even_simulated)?;
-    let library = measure.library()?;
-    let failure = |error: ReduceError| measure.failure(LadderError::Reduce(error));
+    let library = measure.ptx.open()?;
+    let failure = |error: RunError| measure.ptx.not_run(error);
+    let (op, element) = (measure.op(), measure.element());
 
     let mut runner = Runner::new(&device, &library);
-    let problem = |&variant: &Variant| Problem { variant, op: measure.op, element: measure.element, n };
+    let problem = |&variant: &Variant| Problem { variant, op, element, n };
     let mut rungs = Vec::new();
     let mut notes = Vec::new();
     let mut first_refusal = None;
-    for problem in measure.variants.iter().map(problem) {
+    for problem in measure.variants().iter().map(problem) {
         if n == 0 {
             return Err(measure.failure(LadderError::Nothing));
         }
-        match candidates(&problem, |request| runner.limits(&problem, request)) {
-            Ok(candidates) => rungs.push((problem, candidates)),
-            Err(error) => {
-                let refusal = Refusal::of(error).map_err(failure)?;
-                notes.push(format!("Variant {} is refused: {refusal}.", problem.variant));
-                first_refusal.get_or_insert(refusal);
-            }
-        }
+        let refusal = match runner.limits(&problem, &Request::default()) {
+            Ok(limits) => match candidates(&problem, &limits, |request| runner.limits(&problem, request).ok()) {
+                Ok(candidates) => {
+                    rungs.push((problem, candidates));
+                    continue;
+                }
+                Err(error) => Refusal::Plan(error),
+            },
+            Err(error) => Refusal::of(error).map_err(failure)?,
+        };
+        notes.push(format!("Variant {} is refused: {refusal}.", problem.variant));
+        first_refusal.get_or_insert(refusal);
     }
     if let Some(refusal) = first_refusal.filter(|_| rungs.is_empty()) {
         return Err(measure.failure(LadderError::Refused(refusal)));
@@ -100,13 +94,13 @@ pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
 
     let progress = Progress::of(rungs.iter().map(|(_, candidates)| candidates.len() as u64).sum());
     progress.say("preparing the input");
-    let values = generate(measure.element, measure.op, n, measure.seed).map_err(refused)?;
+    let values = generate(element, op, n, measure.work(n).seed).map_err(refused)?;
     let mut trials = Trials {
         device: &device,
         runner,
         values: &values,
-        references: References::new(&values, measure.op),
-        runs: measure.runs,
+        references: References::new(&values, op),
+        runs: measure.runs(),
         refusal: None,
     };
     let (mut found, mut entries, mut last_refusal) = (Vec::new(), Vec::new(), None);
@@ -124,7 +118,7 @@ pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
             trial
         });
         let search = search.map_err(|error| match error {
-            TrialError::Reduce(error) => failure(error),
+            TrialError::Run(error) => failure(error),
             TrialError::Wrong(error) => failed(error),
         })?;
         if let (Some(winner), Some(time)) = (search.winner(), search.time()) {
@@ -166,12 +160,12 @@ pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn open(measure: &Measure, even_simulated: bool) -> Result<Device, Failure> {
+fn open(measure: &MeasureArgs, even_simulated: bool) -> Result<Device, Failure> {
     const REASON: &str = "times on the simulator say nothing about a GPU, so there is nothing to tune there";
-    if measure.device == DeviceChoice::Simulator && !even_simulated {
+    if measure.device().device == DeviceChoice::Simulator && !even_simulated {
         return Err(refused(anyhow!("--device sim: {REASON}")));
     }
-    let device = open_device(measure.device)?;
+    let device = open_device(measure.device().device)?;
     if device.info().kind == DeviceKind::Simulator && !even_simulated {
         return Err(failed(anyhow!("there is no GPU, and {REASON}")));
     }
@@ -190,8 +184,8 @@ struct Trials<'a> {
 }
 
 enum TrialError {
-    Reduce(ReduceError),
-    Wrong(anyhow::Error),
+    Run(RunError),
+    Wrong(WrongResult),
 }
 
 impl Trials<'_> {
@@ -205,21 +199,15 @@ impl Trials<'_> {
             (DeviceKind::Cuda, Round::Second) => self.runs,
         };
         let outcome = match self.runner.reduce(plan, self.values, runs, |_| ()) {
-            Err(ReduceError::Interrupted) => return Ok(Trial::Interrupted),
+            Err(RunError::Interrupted) => return Ok(Trial::Interrupted),
             // A shape that this device does not take is none of its best.
             Err(error) => {
-                self.refusal = Some(Refusal::of(error).map_err(TrialError::Reduce)?);
+                self.refusal = Some(Refusal::of(error).map_err(TrialError::Run)?);
                 return Ok(Trial::Refused);
             }
             Ok(outcome) => outcome,
         };
-        let reference = self.references.of(plan);
-        if !reference.agrees(outcome.result) {
-            let (kernel, result, value) = (&plan.kernel, outcome.result, reference.value());
-            return Err(TrialError::Wrong(anyhow!(
-                "wrong result: {kernel} gave {result}, and the reference is {value}"
-            )));
-        }
+        self.references.of(plan).check(&plan.kernel, outcome.result).map_err(TrialError::Wrong)?;
         Ok(Times::new(&outcome.times).map_or(Trial::Refused, |times| Trial::Took(times.median)))
     }
 }
@@ -230,12 +218,13 @@ fn micros(time: Duration) -> f64 {
 
 fn document(
     device: &Device,
-    measure: &Measure,
+    measure: &MeasureArgs,
     n: u64,
     found: &[(Variant, Search<'_>)],
     notes: Vec<String>,
 ) -> Document {
-    let bytes = n as f64 * f64::from(measure.element.size());
+    let Work { op, element, seed, .. } = measure.work(n);
+    let bytes = n as f64 * f64::from(element.size());
     let columns = || {
         vec![
             Column::new("variant", "variant"),
@@ -257,7 +246,7 @@ fn document(
             candidate.choice.blocks_per_multiprocessor.map(u64::from).into(),
             threads.map_or(Cell::Missing, |threads| Cell::number(n as f64 / threads as f64, 1)),
             time.map_or(Cell::Missing, |time| Cell::number(micros(time), 2)),
-            time.map_or(Cell::Missing, |time| Cell::number(bytes / time.as_secs_f64() / 1e9, 1)),
+            time.map_or(Cell::Missing, |time| Cell::number(gb_per_s(bytes, time), 1)),
         ]
     };
     let mut best_columns = columns();
@@ -286,11 +275,11 @@ fn document(
     tried.notes.push("Without a time: not measured, or not taken by the device.".into());
     let environment = [
         ("device", device.info().name.clone()),
-        ("input", format!("{n} {} elements, seed {}", measure.element, measure.seed)),
-        ("operation", measure.op.to_string()),
+        ("input", format!("{n} {element} elements, seed {seed}")),
+        ("operation", op.to_string()),
     ];
     Document {
-        title: format!("Tuned shapes: {} of {n} {} elements", measure.op, measure.element),
+        title: format!("Tuned shapes: {op} of {n} {element} elements"),
         environment: environment.map(|(name, value)| (name.to_owned(), value)).into(),
         tables: vec![best, tried],
         ..Document::default()

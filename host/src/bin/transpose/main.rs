@@ -1,39 +1,36 @@
-//! The command-line tool `transpose`: one variant over one matrix, checked and timed; or all of them side by side.
+//! The command-line tool `transpose`: one variant over one matrix, checked and timed; or all of
+//! them side by side.
 
 mod args;
 mod compare;
+mod options;
 mod profile;
 
-use std::{
-    io::{self, Write},
-    path::Path,
-    process::ExitCode,
-};
+use std::{io, process::ExitCode};
 
 use anyhow::anyhow;
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use warpfold_lab::{
-    cli::{Failure, Findings, Progress, exit, failed, interruptible, open_device, refused, written},
-    device::{Device, Instrument},
-    ptx::{self, PtxError, PtxLibrary},
-    reduce::Runs,
-    transpose::{
-        ElementType, Matrix, MatrixFile, Plan, Problem, Report, TransposeError, Transposer, check, plan, write_list,
-    },
+    cli::{Failure, Finished, Progress, describe_run, exit, failed, parse, refused, written},
+    experiment::Runner,
+    ptx::PtxLibrary,
+    transpose::{ElementType, Matrix, MatrixFile, Plan, Problem, Report, check, plan, write_list},
 };
 
 use crate::args::{Args, Command, Job, Lesson, Source};
 
 fn main() -> ExitCode {
-    let done = match Args::parse().resolve() {
-        Ok(Command::Lesson(Lesson::Compare(args))) => compare::compare(args),
-        Ok(Command::Lesson(Lesson::Profile(args))) => profile::profile(args),
-        Ok(Command::Lesson(Lesson::Generate(args))) => args.run(Args::command()),
-        Ok(Command::List) => written(write_list(&mut io::stdout().lock())),
-        Ok(Command::Transpose(job)) => transpose(&job),
-        Err(error) => Err(refused(error)),
-    };
-    exit(done)
+    exit(parse().and_then(Args::resolve).and_then(run))
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Lesson(Lesson::Compare(args)) => compare::compare(args),
+        Command::Lesson(Lesson::Profile(args)) => profile::profile(&args),
+        Command::Lesson(Lesson::Generate(args)) => args.run(Args::command()),
+        Command::List => written(write_list(&mut io::stdout().lock())),
+        Command::Transpose(job) => transpose(&job),
+    }
 }
 
 /// The matrix, as far as it is known before any memory is taken for it.
@@ -63,9 +60,8 @@ fn transpose(job: &Job) -> Result<(), Failure> {
     let problem = Problem { variant: job.variant, element, rows, cols };
     check(&problem, job.tile).map_err(refused)?;
 
-    let library = open_library(job.ptx_dir.as_deref())?;
-    let device =
-        if job.check { interruptible(Device::simulator_with(Instrument::Check))? } else { open_device(job.device)? };
+    let library = job.ptx.open()?;
+    let device = job.check.open(job.run.device())?;
     let plan = plan(&problem, job.tile, device.free_memory().map_err(failed)?).map_err(refused)?;
 
     let progress = Progress::new();
@@ -74,58 +70,24 @@ fn transpose(job: &Job) -> Result<(), Failure> {
         Pending::Seed(seed) => Matrix::generate(element, rows, cols, seed).map_err(refused)?,
         Pending::File(file) => file.read().map_err(refused)?,
     };
-    let runs = Runs::suiting(device.info(), job.reps);
-    let transposed = Transposer::new(&device, &library).transpose(&plan, &matrix, runs, |run| {
-        progress.say(format!("run {} of {} on {}", run + 1, runs.warm_up + runs.timed, device.info().name));
+    let runs = job.run.runs(device.info());
+    let transposed = Runner::new(&device, &library).transpose(&plan, &matrix, runs, |run| {
+        progress.say(describe_run(run, runs, device.info()));
     });
-    let findings = job.check.then(|| Findings::new(device.take_observations()));
-    let found = findings.as_ref().and_then(Findings::summary);
+    let finished = Finished::new(&plan.kernel, &device, job.check);
     let outcome = match transposed {
         Ok(outcome) => outcome,
         Err(error) => {
             drop(progress);
-            if let Some((findings, found)) = findings.zip(found) {
-                written(findings.write_alone(&plan.kernel, job.json, &mut io::stdout().lock()))?;
-                return Err(failed(anyhow!("--check: {found} of {}", plan.kernel)));
-            }
-            return Err(not_run(error, job.ptx_dir.as_deref()));
+            return Err(finished.failure(job.ptx.not_run(error)));
         }
     };
     progress.say("checking the result on the CPU");
-    let difference = matrix.difference(job.variant.facts().moves, &outcome.output);
+    let difference = matrix.difference(job.variant.facts().moves, &outcome.result);
     drop(progress);
 
     let report = Report::new(device.info(), &plan, static_shared_bytes(&library, &plan), input, &outcome, difference);
-    let mut out = io::stdout().lock();
-    written(if job.json {
-        let mut json = report.to_json();
-        if let Some(findings) = &findings {
-            findings.add_to(&mut json);
-        }
-        writeln!(out, "{json}")
-    } else {
-        report.write_text(&mut out).and_then(|()| findings.map_or(Ok(()), |findings| findings.write_text(&mut out)))
-    })?;
-    if let Some(difference) = &report.difference {
-        return Err(failed(anyhow!("wrong result of {}: {difference}", plan.kernel)));
-    }
-    found.map_or(Ok(()), |found| Err(failed(anyhow!("--check: {found} of {}", plan.kernel))))
-}
-
-/// A folder that was named is an input like others; the embedded kernels are not the user's.
-fn no_ptx(error: PtxError, ptx_dir: Option<&Path>) -> Failure {
-    if ptx::folder(ptx_dir).is_some() { refused(error) } else { failed(error) }
-}
-
-fn open_library(ptx_dir: Option<&Path>) -> Result<PtxLibrary, Failure> {
-    PtxLibrary::open(ptx_dir).map_err(|error| no_ptx(error, ptx_dir))
-}
-
-fn not_run(error: TransposeError, ptx_dir: Option<&Path>) -> Failure {
-    match error {
-        TransposeError::Ptx(error) => no_ptx(error, ptx_dir),
-        error => failed(error),
-    }
+    finished.write(&report, outcome.times.len(), runs.timed)
 }
 
 /// Static shared memory of a block, in bytes, as the manifest has it.

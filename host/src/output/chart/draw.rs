@@ -1,4 +1,5 @@
-//! A chart as SVG: plotters places it and draws the axes, the marks are our own, so that they have classes and data.
+//! A chart as SVG: plotters places it and draws the axes, the marks are our own, so that they have
+//! classes and data.
 
 use std::{convert::Infallible, fmt::Write as _};
 
@@ -53,8 +54,9 @@ pub(in crate::output) enum Home {
 impl Chart {
     /// Draws it as an SVG file, which follows the reader's light or dark scheme.
     ///
-    /// Points are elements of class `mark`, with their values in `data-x` and `data-y`, in a group of class `series` for
-    /// each series; bars lie, with categories from the top down. Reference lines are of class `reference`.
+    /// Points are elements of class `mark`, with their values in `data-x` and `data-y`, in a group
+    /// of class `series` for each series; bars lie, with categories from the top down. Reference
+    /// lines are of class `reference`.
     pub fn to_svg(&self) -> String {
         self.draw(Home::File)
     }
@@ -186,7 +188,8 @@ impl<'a> Layout<'a> {
         matches!(self.chart.kind, Kind::Bars { .. })
     }
 
-    /// Above the plot: title, legend, what the upward axis tells, and the names of upright reference lines.
+    /// Above the plot: title, legend, what the upward axis tells, and the names of upright
+    /// reference lines.
     fn top(&self) -> i32 {
         let references = if self.lies() { self.chart.references.len() } else { 0 };
         let gap = if self.title.is_empty() { 8 } else { 14 };
@@ -283,7 +286,8 @@ impl<'a> Layout<'a> {
                 let mut drawn = String::new();
                 let mut points = points.to_vec();
                 if lies {
-                    // The higher a value the higher its name, to the left of the line: so no line crosses a name.
+                    // The higher a value the higher its name, to the left of the line: so no line
+                    // crosses a name.
                     let (x, y) = (points[1].0, top - 4 - LEADING * (rank as i32 + 1));
                     points[1].1 = y - 9;
                     let (x, anchor) = if x - 4 > width(&label) { (x - 4, "end") } else { (x + 4, "start") };

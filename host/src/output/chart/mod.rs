@@ -13,7 +13,8 @@ pub(super) use draw::Home;
 /// Points that are not finite, and on a logarithmic axis those that are not above 0, are left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
-    /// Its name for `--chart`, in JSON and in links, unique among the charts: lowercase letters, digits and dashes.
+    /// Its name for `--chart`, in JSON and in links, unique among the charts: lowercase letters,
+    /// digits and dashes.
     pub id: String,
     /// Its heading.
     pub title: String,

@@ -40,7 +40,8 @@ pub(super) fn path(points: impl IntoIterator<Item = BackendCoord>) -> String {
     format!("M{}", points.join("L"))
 }
 
-/// A text element; `anchor` is `start`, `middle` or `end`. What is a power alone, such as `2^10`, is set as one.
+/// A text element; `anchor` is `start`, `middle` or `end`. What is a power alone, such as `2^10`,
+/// is set as one.
 pub(super) fn text((x, y): BackendCoord, class: &str, anchor: &str, text: &str) -> String {
     let text = match text.split_once('^').filter(|(_, power)| power.parse::<i32>().is_ok()) {
         Some((base, power)) => format!("{}<tspan class=\"power\" dy=\"-4\">{power}</tspan>", escape(base)),

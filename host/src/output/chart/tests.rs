@@ -42,7 +42,8 @@ fn content(node: Node<'_, '_>) -> String {
     node.descendants().filter_map(|part| part.text().filter(|_| part.is_text())).collect()
 }
 
-/// Draws it, and proves that it is well-formed, told, and that each text is inside and touches no other.
+/// Draws it, and proves that it is well-formed, told, and that each text is inside and touches no
+/// other.
 fn checked(chart: &Chart, look: impl FnOnce(Node<'_, '_>)) {
     let svg = chart.to_svg();
     let xml = Xml::parse(&svg).unwrap_or_else(|error| panic!("{error}: {svg}"));

@@ -1,0 +1,63 @@
+//! Options that several subcommands take.
+
+use clap::Args;
+use warpfold_lab::{
+    cli::{Failure, failed, number, refused},
+    element::ElementType,
+    launch::PlanError,
+    op::Op,
+};
+
+/// What is computed.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct OpArgs {
+    /// sum, min, max or prod
+    #[arg(long, default_value = "sum")]
+    pub(crate) op: Op,
+}
+
+/// What is computed of which elements.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct ElementArgs {
+    #[command(flatten)]
+    pub(crate) op: OpArgs,
+
+    /// Type of the elements: i32, u32, i64, u64, f32 or f64
+    #[arg(long = "type", value_name = "TYPE", default_value = "i32")]
+    pub(crate) element: ElementType,
+}
+
+/// The shape of the first launch.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct ShapeArgs {
+    /// Threads of a block, a power of two [default: 256; 1024 for variant global]
+    #[arg(long, value_name = "B", allow_hyphen_values = true, value_parser = number("--block", "256"))]
+    pub(crate) block: Option<u64>,
+
+    /// Blocks of the first launch; from variant 7 on any number, before it what --n asks for
+    /// [default: chosen]
+    #[arg(long, value_name = "G", allow_hyphen_values = true, value_parser = number("--grid", "1024"))]
+    pub(crate) grid: Option<u64>,
+}
+
+/// The block of rungs that tuning may know.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct TunedBlockArgs {
+    /// Threads of a block, a power of two
+    /// [default: what tuning found, or 256; 1024 for variant global]
+    #[arg(long, value_name = "B", allow_hyphen_values = true, value_parser = number("--block", "256"))]
+    pub(crate) block: Option<u64>,
+}
+
+/// Whether tuning counts.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct NoTunedArgs {
+    /// Ignore what `reduce tune` found (or WARPFOLD_NO_TUNE)
+    #[arg(long)]
+    pub(crate) no_tuned: bool,
+}
+
+/// Why there is no plan: the request is refused, unless another device would do as it is asked.
+pub(crate) fn no_plan(error: PlanError) -> Failure {
+    if error.blames_device() { failed(error) } else { refused(error) }
+}

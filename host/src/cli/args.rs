@@ -1,0 +1,164 @@
+//! Arguments that several tools take.
+
+use std::{error::Error as _, path::PathBuf};
+
+use anyhow::{anyhow, bail};
+use clap::{Args, Parser, error::ErrorKind};
+
+use super::{
+    device::{interruptible, open_device},
+    failure::{Failure, failed, refused},
+    whole::number,
+};
+use crate::{
+    device::{Device, DeviceChoice, DeviceInfo, Instrument},
+    experiment::{RunError, Runs},
+    ptx::{self, PtxLibrary},
+};
+
+/// The most timed runs that can be asked for.
+pub const MAX_REPS: u64 = 1_000_000;
+
+/// Reads the arguments of a tool. A value that cannot be used is refused in the one sentence of its
+/// parser, because every refusal of these tools is one sentence. For the rest clap speaks, and ends
+/// the tool.
+///
+/// # Errors
+///
+/// [`Failure::Refused`] for a value.
+pub fn parse<A: Parser>() -> Result<A, Failure> {
+    A::try_parse().map_err(|error| match (error.kind(), error.source()) {
+        (ErrorKind::ValueValidation, Some(sentence)) => refused(anyhow!("{sentence}")),
+        _ => error.exit(),
+    })
+}
+
+/// A number of timed runs.
+///
+/// # Errors
+///
+/// No number, 0, or more than [`MAX_REPS`].
+pub fn reps(text: &str) -> anyhow::Result<u32> {
+    match number("--reps", "20")(text)? {
+        0 => bail!("--reps 0: at least one run is needed"),
+        reps if reps > MAX_REPS => bail!("--reps {reps}: at most {MAX_REPS} runs are made"),
+        reps => Ok(reps as u32),
+    }
+}
+
+/// Where to run.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct DeviceArgs {
+    /// auto (a GPU if there is one), cuda or sim
+    #[arg(long, default_value = "auto")]
+    pub device: DeviceChoice,
+}
+
+/// What the elements are.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct SeedArgs {
+    /// Seed of the generated elements, a whole number
+    #[arg(long, default_value = "1", allow_hyphen_values = true, value_parser = number("--seed", "1"))]
+    pub seed: u64,
+}
+
+/// Where one plan runs, how often, and over what.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct RunArgs {
+    #[command(flatten)]
+    device: DeviceArgs,
+
+    /// Timed runs [default: 20 on a GPU, after 3 to warm up; 1 on the simulator]
+    #[arg(long, value_name = "R", allow_hyphen_values = true, value_parser = reps)]
+    reps: Option<u32>,
+
+    #[command(flatten)]
+    seed: SeedArgs,
+}
+
+impl RunArgs {
+    /// The device.
+    pub fn device(self) -> DeviceChoice {
+        self.device.device
+    }
+
+    /// The seed of the generated elements.
+    pub fn seed(self) -> u64 {
+        self.seed.seed
+    }
+
+    /// As many runs as were asked for, or as suit the device.
+    pub fn runs(self, device: &DeviceInfo) -> Runs {
+        Runs::suiting(device, self.reps)
+    }
+}
+
+/// Which kernels to run.
+#[derive(Args, Clone, Debug)]
+pub struct PtxArgs {
+    /// Use the PTX of a folder instead of what is built in (or WARPFOLD_PTX_DIR)
+    #[arg(long, value_name = "DIR")]
+    ptx_dir: Option<PathBuf>,
+}
+
+impl PtxArgs {
+    /// The kernels.
+    ///
+    /// # Errors
+    ///
+    /// As [`no_ptx`](Self::no_ptx).
+    pub fn open(&self) -> Result<PtxLibrary, Failure> {
+        PtxLibrary::open(self.ptx_dir.as_deref()).map_err(|error| self.no_ptx(error))
+    }
+
+    /// Why there are no kernels. A folder that was named is an input like others, and is refused;
+    /// the embedded kernels are not the user's, and fail.
+    pub fn no_ptx(&self, error: impl Into<anyhow::Error>) -> Failure {
+        if ptx::folder(self.ptx_dir.as_deref()).is_some() { refused(error) } else { failed(error) }
+    }
+
+    /// Why a run of these kernels failed.
+    pub fn not_run(&self, error: RunError) -> Failure {
+        match error {
+            RunError::Ptx(error) => self.no_ptx(error),
+            RunError::Interrupted => Failure::Interrupted(error.into()),
+            error => failed(error),
+        }
+    }
+}
+
+/// How one run is watched and shown.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct CheckArgs {
+    /// Watch the kernel for data races, reads of what nobody wrote, and barriers that threads miss;
+    /// on the simulator, which is taken then
+    #[arg(long)]
+    pub check: bool,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl CheckArgs {
+    /// Refuses to watch what only runs on a GPU.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Refused`].
+    pub fn refuse_gpu(self, device: DeviceChoice) -> Result<(), Failure> {
+        if self.check && device == DeviceChoice::Cuda {
+            return Err(refused(anyhow!("--check with --device cuda: only the simulator can watch a kernel")));
+        }
+        Ok(())
+    }
+
+    /// The device that was chosen, or the simulator that watches.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Failed`] if there is no such device.
+    pub fn open(self, device: DeviceChoice) -> Result<Device, Failure> {
+        if self.check { interruptible(Device::simulator_with(Instrument::Check)) } else { open_device(device) }
+    }
+}

@@ -1,0 +1,33 @@
+//! Where a tool runs.
+
+use super::{
+    driver::choose_driver,
+    failure::{Failure, failed, note},
+    interrupt::catch_interrupts,
+};
+use crate::device::{Device, DeviceChoice};
+
+/// Opens a device that Ctrl-C interrupts, and says why if it is the simulator where a GPU might
+/// have been. The driver's library is [the one that the environment names](choose_driver).
+///
+/// # Errors
+///
+/// [`Failure::Failed`] if there is no such device.
+pub fn open_device(choice: DeviceChoice) -> Result<Device, Failure> {
+    choose_driver();
+    let device = interruptible(choice.open().map_err(failed)?)?;
+    if let Some(reason) = device.fallback_note() {
+        note(reason);
+    }
+    Ok(device)
+}
+
+/// A device that Ctrl-C interrupts.
+///
+/// # Errors
+///
+/// As [`catch_interrupts`].
+pub fn interruptible(device: Device) -> Result<Device, Failure> {
+    device.interrupt_by(catch_interrupts()?);
+    Ok(device)
+}

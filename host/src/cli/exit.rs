@@ -1,0 +1,29 @@
+//! How a tool ends.
+
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
+
+use super::{
+    failure::Failure,
+    interrupt::{INTERRUPTED, interrupted},
+};
+
+/// What tools say of their exit status at the end of their help.
+pub const EXIT_STATUS: &str = "Exit status: 0 all went well, 1 a run failed or a result is wrong, 2 the arguments or the input \
+                               cannot be used, 130 Ctrl-C ended it; what was measured until then is written. A second \
+                               Ctrl-C ends it at once.";
+
+/// Ends a tool: writes the error, if there is one, to stderr in one line.
+pub fn exit(done: Result<(), Failure>) -> ExitCode {
+    let (class, error, status) = match done {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Refused(error)) => ("error", error, 2),
+        Err(Failure::Failed(error)) => ("error", error, if interrupted() { INTERRUPTED } else { 1 }),
+        Err(Failure::Interrupted(error)) => ("interrupted", error, INTERRUPTED),
+    };
+    // `{:#}` puts causes behind the sentence. A closed stderr is no reason to panic.
+    let _ = writeln!(io::stderr(), "{class}: {error:#}");
+    ExitCode::from(status)
+}

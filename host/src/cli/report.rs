@@ -1,0 +1,81 @@
+//! What a tool says of one run.
+
+use std::io::{self, Write as _};
+
+use anyhow::anyhow;
+
+use super::{
+    args::CheckArgs,
+    failure::{Failure, failed, written},
+    findings::Findings,
+};
+use crate::{
+    device::{Device, DeviceInfo},
+    experiment::{Report, Runs},
+};
+
+/// A run that was made, and what `--check` found in it.
+#[derive(Debug)]
+pub struct Finished<'a> {
+    kernel: &'a str,
+    json: bool,
+    findings: Option<Findings>,
+}
+
+impl<'a> Finished<'a> {
+    /// Takes what `device` saw, if it was told to check.
+    pub fn new(kernel: &'a str, device: &Device, CheckArgs { check, json }: CheckArgs) -> Self {
+        Self { kernel, json, findings: check.then(|| Findings::new(device.take_observations())) }
+    }
+
+    /// The error of a run that failed: `error`, or what was found, which is written and is why
+    /// then.
+    pub fn failure(&self, error: Failure) -> Failure {
+        let Some((findings, found)) = self.findings.as_ref().zip(self.found()) else { return error };
+        match written(findings.write_alone(self.kernel, self.json, &mut io::stdout().lock())) {
+            Ok(()) => found,
+            Err(error) => error,
+        }
+    }
+
+    /// Writes a report with what was found.
+    ///
+    /// # Errors
+    ///
+    /// A wrong result, findings, and [`Failure::Interrupted`] where fewer runs were `made` than
+    /// were asked for.
+    pub fn write(&self, report: &impl Report, made: usize, asked: u32) -> Result<(), Failure> {
+        let mut out = io::stdout().lock();
+        written(if self.json {
+            let mut json = report.to_json();
+            if let Some(findings) = &self.findings {
+                findings.add_to(&mut json);
+            }
+            writeln!(out, "{json}")
+        } else {
+            let text = report.write_text(&mut out);
+            text.and_then(|()| self.findings.as_ref().map_or(Ok(()), |findings| findings.write_text(&mut out)))
+        })?;
+        if let Some(wrong) = report.wrong() {
+            return Err(failed(anyhow!(wrong)));
+        }
+        if let Some(found) = self.found() {
+            return Err(found);
+        }
+        // Where nothing is launched there is nothing to interrupt.
+        if (1..asked as usize).contains(&made) {
+            return Err(Failure::Interrupted(anyhow!("{made} of {asked} runs were finished")));
+        }
+        Ok(())
+    }
+
+    fn found(&self) -> Option<Failure> {
+        let found = self.findings.as_ref()?.summary()?;
+        Some(failed(anyhow!("--check: {found} of {}", self.kernel)))
+    }
+}
+
+/// `run 1 of 23 on …`, for progress.
+pub fn describe_run(run: u32, runs: Runs, device: &DeviceInfo) -> String {
+    format!("run {} of {} on {}", run + 1, runs.total(), device.name)
+}

@@ -1,0 +1,172 @@
+//! A bench plans and measures single rungs on one device.
+
+use std::collections::HashMap;
+
+use super::{
+    counted::Counted,
+    rung::{Measured, Refusal},
+    work::{Contender, Work},
+};
+use crate::{
+    device::{Device, DeviceKind},
+    element::{ElementType, Values},
+    experiment::{RunError, Runner, Runs, Times},
+    input::InputError,
+    launch::{DeviceLimits, Plan, PlanError, Problem, Request, plan},
+    op::Op,
+    ptx::PtxLibrary,
+    reference::Reference,
+};
+
+/// Why nothing, or not all, was measured.
+#[derive(Debug, thiserror::Error)]
+pub enum LadderError {
+    /// Of no elements nothing is launched.
+    #[error("n = 0: nothing is launched, so there is nothing to measure")]
+    Nothing,
+    /// No rung can run; this is why the first cannot.
+    #[error(transparent)]
+    Refused(Refusal),
+    /// The elements cannot be made.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// A run failed.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+impl From<PlanError> for LadderError {
+    fn from(error: PlanError) -> Self {
+        Self::Refused(Refusal::Plan(error))
+    }
+}
+
+/// A device that measures rungs, and if wanted a simulator beside it that counts what they do.
+#[derive(Debug)]
+pub struct Bench<'a> {
+    device: &'a Device,
+    runner: Runner<'a>,
+    counter: Option<(&'a Device, Runner<'a>)>,
+}
+
+impl<'a> Bench<'a> {
+    /// Loads nothing yet. `counter` is a simulator with
+    /// [`Instrument::Count`](crate::device::Instrument::Count), which runs the same launches as
+    /// `device`; a `device` of that kind needs none beside it.
+    pub fn new(device: &'a Device, counter: Option<&'a Device>, library: &'a PtxLibrary) -> Self {
+        let counter = counter.map(|counter| (counter, Runner::new(counter, library)));
+        Self { device, runner: Runner::new(device, library), counter }
+    }
+
+    /// Where it measures.
+    pub fn device(&self) -> &'a Device {
+        self.device
+    }
+
+    /// Plans a rung for this device.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot run; the device's error as [`LadderError::Run`].
+    pub fn plan(&mut self, work: &Work, contender: &Contender) -> Result<Result<Plan, Refusal>, LadderError> {
+        let problem = contender.problem(work);
+        let limits = match self.runner.limits(&problem, &contender.request) {
+            Ok(limits) => limits,
+            Err(error) => return Ok(Err(Refusal::of(error)?)),
+        };
+        let plan = match plan(&problem, &contender.request, &limits) {
+            Ok(plan) => plan,
+            Err(error) => return Ok(Err(Refusal::Plan(error))),
+        };
+        match self.runner.prepare(&plan) {
+            Ok(()) => Ok(Ok(plan)),
+            Err(error) => Ok(Err(Refusal::of(error)?)),
+        }
+    }
+
+    /// What the device allows this contender, to choose its shape; `None` if it cannot run.
+    pub fn limits(&mut self, problem: &Problem, request: &Request) -> Option<DeviceLimits> {
+        self.runner.limits(problem, request).ok()
+    }
+
+    /// Plans them all.
+    ///
+    /// # Errors
+    ///
+    /// [`LadderError::Nothing`], and [`LadderError::Refused`] if none can run.
+    pub fn plan_all(
+        &mut self,
+        work: &Work,
+        contenders: &[Contender],
+    ) -> Result<Vec<Result<Plan, Refusal>>, LadderError> {
+        if work.n == 0 {
+            return Err(LadderError::Nothing);
+        }
+        let mut plans = Vec::new();
+        for contender in contenders {
+            plans.push(self.plan(work, contender)?);
+        }
+        if plans.iter().all(Result::is_err)
+            && !plans.is_empty()
+            && let Err(refusal) = plans.swap_remove(0)
+        {
+            return Err(LadderError::Refused(refusal));
+        }
+        Ok(plans)
+    }
+
+    /// Runs a plan, once on the simulator, and counts it if there is what counts.
+    ///
+    /// # Errors
+    ///
+    /// The runner's. [`RunError::Interrupted`] before the first run has ended, or the counting.
+    pub fn run(
+        &mut self,
+        contender: &Contender,
+        plan: Plan,
+        references: &mut References<'_>,
+        runs: Runs,
+    ) -> Result<Measured, RunError> {
+        let kind = self.device.info().kind;
+        // All runs on the simulator are alike, and observations add up.
+        let runs = if kind == DeviceKind::Cuda { runs } else { Runs::ONCE };
+        let values = references.values;
+        let outcome = self.runner.reduce(&plan, values, runs, |_| ())?;
+        let mut observations = self.device.take_observations();
+        let mut not_counted = None;
+        if let Some((counter, runner)) = &mut self.counter {
+            match runner.reduce(&plan, values, Runs::ONCE, |_| ()) {
+                Ok(_) => observations = counter.take_observations(),
+                Err(error) => not_counted = Some(Refusal::of(error)?),
+            }
+        }
+        let times = match kind {
+            DeviceKind::Cuda => Times::new(&outcome.times),
+            DeviceKind::Simulator => None,
+        };
+        let (counted, reference) = (Counted::new(&plan, observations), references.of(&plan));
+        Ok(Measured { plan, tuned: contender.tuned, result: outcome.result, reference, times, counted, not_counted })
+    }
+}
+
+/// The reference of the same values, for trees of different depth.
+#[derive(Debug)]
+pub struct References<'a> {
+    values: &'a Values,
+    op: Op,
+    by_depth: HashMap<u64, Reference>,
+}
+
+impl<'a> References<'a> {
+    /// Computes nothing yet.
+    pub fn new(values: &'a Values, op: Op) -> Self {
+        Self { values, op, by_depth: HashMap::new() }
+    }
+
+    /// What a plan should give.
+    pub fn of(&mut self, plan: &Plan) -> Reference {
+        // Integers are exact at any depth.
+        let depth = if matches!(self.values.element(), ElementType::F32 | ElementType::F64) { plan.depth() } else { 0 };
+        *self.by_depth.entry(depth).or_insert_with(|| Reference::new(self.values, self.op, depth))
+    }
+}

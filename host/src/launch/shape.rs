@@ -1,0 +1,151 @@
+//! Block, grid and shared memory of single launches.
+
+use super::{
+    error::{MAX_GRID, PlanError},
+    request::{DeviceLimits, Problem, Request},
+};
+use crate::{
+    device::LaunchShape,
+    element::ElementType,
+    variant::{Coverage, LOAD_BYTES, Results, Shared, Step, Together, Variant},
+};
+
+/// Threads of a warp.
+const WARP: u32 = 32;
+
+/// One launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stage {
+    /// Elements it reads.
+    pub inputs: u64,
+    /// Elements it leaves.
+    pub outputs: u64,
+    /// Elements of its workspace: the partial results that it combines itself.
+    pub workspace: u64,
+    /// Grid, block, shared memory.
+    pub shape: LaunchShape,
+    /// The longest chain of operations between an element that it reads and a result that it
+    /// writes.
+    pub depth: u64,
+}
+
+/// Threads of a block: what was asked for, if the rung and the device allow it.
+pub(crate) fn choose_block(problem: &Problem, request: &Request, limits: &DeviceLimits) -> Result<u32, PlanError> {
+    let Problem { variant, element, .. } = *problem;
+    let facts = variant.facts();
+    let (min, max) = (facts.blocks.min, facts.blocks.max.min(limits.max_threads_per_block));
+    let asked = request.block.unwrap_or(facts.default_block.min(max).into());
+    let block = u32::try_from(asked)
+        .ok()
+        .filter(|block| block.is_power_of_two() && (min..=max).contains(block))
+        .ok_or(PlanError::Block { block: asked, variant, min, max })?;
+    let bytes = shared_bytes(variant, element, block);
+    if bytes > limits.shared_bytes_per_block {
+        return Err(PlanError::Shared { block, element, bytes, available: limits.shared_bytes_per_block });
+    }
+    Ok(block)
+}
+
+/// Dynamic shared memory of a block, in bytes.
+pub(crate) fn shared_bytes(variant: Variant, element: ElementType, block: u32) -> u32 {
+    match variant.facts().shared {
+        Shared::None => 0,
+        Shared::PerThread => block * element.size(),
+        Shared::PerWarp => block / WARP * element.size(),
+        Shared::AndPerWarp(bytes) => bytes + block / WARP * element.size(),
+    }
+}
+
+/// Blocks that take `n` elements with no step of a grid-stride loop taken twice.
+pub(super) fn blocks_needed(variant: Variant, element: ElementType, block: u32, n: u64) -> u64 {
+    match variant.facts().coverage {
+        Coverage::Pairs => n.div_ceil(2).div_ceil(block.into()),
+        Coverage::PerThread(elements) => n.div_ceil(elements * u64::from(block)),
+        Coverage::GridStride(step) => n.div_ceil(step.elements_of_block(element, block)),
+    }
+}
+
+pub(super) fn default_grid(variant: Variant, element: ElementType, block: u32, n: u64, limits: &DeviceLimits) -> u64 {
+    let needed = blocks_needed(variant, element, block, n);
+    let facts = variant.facts();
+    if !facts.coverage.takes_any_grid() {
+        return needed;
+    }
+    let full = u64::from(facts.blocks_per_multiprocessor) * u64::from(limits.multiprocessors.max(1));
+    let grid = needed.min(full);
+    match facts.together {
+        Together::Apart => grid,
+        Together::Grid => grid.min(limits.largest_cooperative_grid()),
+        // Whole clusters, and full ones if there is enough to do.
+        Together::Clusters(most) => grid.next_multiple_of(grid.next_power_of_two().min(most.into())),
+    }
+}
+
+/// The most elements from which one block makes one result.
+pub(super) fn one_block_takes(variant: Variant, block: u32) -> u64 {
+    match variant.facts().coverage {
+        Coverage::Pairs => 2,
+        Coverage::PerThread(elements) => elements * u64::from(block),
+        Coverage::GridStride(_) => u64::MAX,
+    }
+}
+
+pub(super) fn stage(
+    variant: Variant,
+    element: ElementType,
+    block: u32,
+    inputs: u64,
+    grid: u64,
+) -> Result<Stage, PlanError> {
+    if grid > MAX_GRID {
+        return Err(PlanError::GridTooLarge { grid });
+    }
+    let facts = variant.facts();
+    let mut shape = LaunchShape::linear(grid as u32, block, shared_bytes(variant, element, block));
+    match facts.together {
+        Together::Apart => {}
+        Together::Grid => shape.cooperative = true,
+        Together::Clusters(most) => shape.cluster = 1 << shape.grid.x.trailing_zeros().min(most.ilog2()),
+    }
+    let tree = u64::from(block.ilog2());
+    let (partials, depth) = match facts.coverage {
+        Coverage::Pairs => (inputs.div_ceil(2), 1),
+        Coverage::PerThread(elements) => (grid, elements - 1 + tree),
+        // The blocks of a cluster are combined by one more warp.
+        Coverage::GridStride(step) => {
+            let cluster = u64::from(shape.cluster);
+            (grid / cluster, chain(step, element, block, grid, inputs) + tree + u64::from(cluster.ilog2()))
+        }
+    };
+    let (outputs, workspace, depth) = match facts.results {
+        Results::Partials => (partials, 0, depth),
+        // The threads of one block take turns at the partial results, and then reduce once more.
+        Results::Combined => (1, partials, depth + partials.div_ceil(block.into()) + tree),
+        // In the worst order, each atomic adds to what all others have added to.
+        Results::Atomic => (1, 0, depth + partials * u64::from(atomics(variant, block))),
+    };
+    Ok(Stage { inputs, outputs, workspace, shape, depth })
+}
+
+/// The most elements that one thread of so large a grid combines in a chain, beginning with the
+/// identity.
+fn chain(step: Step, element: ElementType, block: u32, grid: u64, inputs: u64) -> u64 {
+    let threads = u64::from(block) * grid;
+    let lanes = LOAD_BYTES / u64::from(element.size());
+    match step {
+        Step::Elements(elements) => elements * inputs.div_ceil(elements * threads),
+        // Whole packs, and an element before the first boundary and behind the last.
+        Step::Loads(_) => lanes * (inputs / lanes).div_ceil(threads) + 2,
+        // Packs of whole tiles, and of what is outside of them less than a tile and a pack.
+        Step::Tile(bytes) => {
+            let tile = bytes / u64::from(element.size());
+            let packs = (bytes / LOAD_BYTES).div_ceil(block.into());
+            lanes * packs * (inputs / tile).div_ceil(grid) + (tile + lanes).div_ceil(threads)
+        }
+    }
+}
+
+/// Atomic operations of a block.
+pub(super) fn atomics(variant: Variant, block: u32) -> u32 {
+    if variant == Variant::AtomicWarp { block / WARP } else { 1 }
+}

@@ -1,0 +1,29 @@
+//! The quantities that both the figures and the wastes are computed from.
+
+use simt::Counters;
+
+use crate::launch::Plan;
+
+/// Bytes of a sector of global memory.
+pub(super) const SECTOR: u64 = 32;
+
+/// Sectors of all kinds, those of asynchronous copies included: they move what they copy past the
+/// loads and stores.
+pub(crate) fn sectors(counters: &Counters) -> u64 {
+    counters.bytes_moved() / SECTOR + (counters.async_copy.bytes + counters.bulk.bytes).div_ceil(SECTOR)
+}
+
+/// Sectors of global memory (32 bytes) that hold the input and a result.
+pub fn ideal_sectors(plan: &Plan) -> u64 {
+    (plan.problem.n * u64::from(plan.problem.element.size())).div_ceil(SECTOR) + 1
+}
+
+/// Warp instructions over the warps' worth of elements.
+pub(crate) fn instructions_per_32_elements(plan: &Plan, counters: &Counters) -> f64 {
+    counters.warp_instructions as f64 / (plan.problem.n as f64 / 32.0)
+}
+
+/// Whether a PTX instruction has a predicate.
+pub(super) fn is_predicated(text: &str) -> bool {
+    text.starts_with('@')
+}

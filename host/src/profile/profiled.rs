@@ -1,0 +1,86 @@
+//! A reduction and what the simulator counted of it.
+
+use simt::{
+    Counters, InstructionCounters, Profile,
+    occupancy::{Gpu, Occupancy, occupancy},
+};
+
+use super::{registers::Registers, waste::Wastes};
+use crate::{
+    device::{LaunchShape, Observation, Seen},
+    launch::Plan,
+};
+
+/// One launch and what it did.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// Grid, block, shared memory.
+    pub shape: LaunchShape,
+    /// What it did.
+    pub profile: Profile,
+}
+
+/// The GPU that a reduction is meant for, and what its compiler makes of the kernel.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The GPU.
+    pub gpu: Gpu,
+    /// Registers of a thread.
+    pub registers: Registers,
+    /// Static shared memory of a block, in bytes.
+    pub static_shared_bytes: u32,
+}
+
+/// A reduction whose launches were counted; at least one was.
+#[derive(Clone, Debug)]
+pub struct Profiled {
+    /// What was launched.
+    pub plan: Plan,
+    /// What the elements are, such as `seed 1`.
+    pub input: String,
+    /// What it is meant for.
+    pub target: Target,
+    /// The launches in order.
+    pub launches: Vec<Launch>,
+    /// All launches together.
+    pub counters: Counters,
+    /// The kernel's instructions, all launches together, in the order of the PTX text.
+    pub instructions: Vec<InstructionCounters>,
+}
+
+impl Profiled {
+    /// Puts together what [`Instrument::Count`](crate::device::Instrument::Count) saw of a plan;
+    /// `None` if that is nothing.
+    pub fn new(plan: Plan, input: String, target: Target, observations: Vec<Observation>) -> Option<Self> {
+        let launches: Vec<Launch> = observations
+            .into_iter()
+            .filter_map(|Observation { shape, seen, .. }| match seen {
+                Seen::Counted(profile) => Some(Launch { shape, profile: *profile }),
+                Seen::Checked(_) => None,
+            })
+            .collect();
+        let (first, later) = launches.split_first()?;
+        let mut counters = first.profile.counters;
+        let mut instructions = first.profile.instructions.clone();
+        for launch in later {
+            counters += launch.profile.counters;
+            // All launches are of one kernel, so their instructions are the same.
+            for (sum, other) in instructions.iter_mut().zip(&launch.profile.instructions) {
+                sum.counters += other.counters;
+            }
+        }
+        Some(Self { plan, input, target, launches, counters, instructions })
+    }
+
+    /// How many blocks of the first launch a multiprocessor holds.
+    pub fn occupancy(&self) -> Occupancy {
+        let Target { gpu, registers, static_shared_bytes } = &self.target;
+        let LaunchShape { block, shared_bytes, .. } = self.launches[0].shape;
+        occupancy(gpu, block.count() as u32, static_shared_bytes + shared_bytes, registers.count())
+    }
+
+    /// What is wasted.
+    pub fn wastes(&self) -> Wastes {
+        Wastes::new(&self.plan, &self.counters, &self.instructions)
+    }
+}

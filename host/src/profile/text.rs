@@ -1,0 +1,46 @@
+//! A profile for people.
+
+use std::io::{self, Write};
+
+use simt::occupancy::{Gpu, Occupancy};
+
+use super::{
+    figures::{self, figures},
+    listing,
+    profiled::Profiled,
+    waste,
+};
+use crate::{ptx::PtxLibrary, report::describe_launches};
+
+impl Profiled {
+    /// Writes it for people: the figures, the source (or the PTX, where `library` has no source for
+    /// it) with what each line does, and what is wasted.
+    ///
+    /// # Errors
+    ///
+    /// The writer's.
+    pub fn write_text(&self, library: &PtxLibrary, out: &mut impl Write) -> io::Result<()> {
+        let problem = &self.plan.problem;
+        let facts = problem.variant.facts();
+        writeln!(out, "kernel     {} (variant {}, {})", self.plan.kernel, facts.label, facts.name)?;
+        writeln!(out, "input      {} {} elements, {}", problem.n, problem.element, self.input)?;
+        let summed = if self.launches.len() > 1 { "; all are summed up here" } else { "" };
+        writeln!(out, "launches   {}{summed}", describe_launches(&self.plan))?;
+        writeln!(out, "occupancy  {}", self.describe_occupancy())?;
+        writeln!(out, "registers  {}", self.target.registers)?;
+        writeln!(out, "\n{}\n", figures::table(&figures(self)))?;
+        listing::write(self, library, out)?;
+        let wastes = self.wastes();
+        writeln!(out, "\n{}\n({})", wastes.sentence(), waste::CURRENCY)
+    }
+
+    /// `h100: 8 blocks and 64 warps on each of 132 SMs, 100 %, limited by warps`
+    fn describe_occupancy(&self) -> String {
+        let Occupancy { blocks_per_sm, warps_per_sm, percent, limited_by } = self.occupancy();
+        let Gpu { name, multiprocessors, .. } = self.target.gpu;
+        format!(
+            "{name}: {blocks_per_sm} blocks and {warps_per_sm} warps on each of {multiprocessors} SMs, {percent:.0} %, \
+             limited by {limited_by}"
+        )
+    }
+}

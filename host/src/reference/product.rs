@@ -1,0 +1,58 @@
+//! A product of many floats.
+
+use super::scale::{power_of_two, split};
+
+/// A product of positive numbers in twice the precision of `f64` and with an exponent that does not
+/// overflow: the value is `(high + low) * 2^exponent`, and `high` lies in `[0.5, 1]`. Each step
+/// errs by less than 2^-102 of the value.
+pub(super) struct Product {
+    high: f64,
+    low: f64,
+    exponent: i64,
+}
+
+impl Product {
+    pub(super) const ONE: Self = Self { high: 1.0, low: 0.0, exponent: 0 };
+
+    /// Multiplies by `x`, positive and finite.
+    pub(super) fn multiply(&mut self, x: f64) {
+        let (mantissa, exponent) = split(x);
+        // T. J. Dekker's double-length product, with a fused multiply-add for the rounding error.
+        let high = self.high * mantissa;
+        let low = self.high.mul_add(mantissa, -high) + self.low * mantissa;
+        self.high = high + low;
+        self.low = low - (self.high - high);
+        self.exponent += exponent;
+        if self.high < 0.5 {
+            self.high *= 2.0;
+            self.low *= 2.0;
+            self.exponent -= 1;
+        }
+    }
+
+    /// Rounded to `f64`.
+    pub(super) fn value(&self) -> f64 {
+        // Beyond these exponents the value is infinite, or 0; within them half of one is an
+        // `f64`'s.
+        let exponent = self.exponent.clamp(-1200, 1200);
+        let half = exponent / 2;
+        self.high * power_of_two(half) * power_of_two(exponent - half)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    // Exact results are what is tested.
+    #![allow(clippy::float_cmp)]
+
+    use super::*;
+
+    #[test]
+    fn numbers_split_and_scale() {
+        for x in [1.0, 0.5, 0.75, 1e300, f64::MIN_POSITIVE, 5e-324, f64::MAX] {
+            let (mantissa, exponent) = split(x);
+            assert!((0.5..1.0).contains(&mantissa), "{x:e}");
+            assert!(Product { high: mantissa, low: 0.0, exponent }.value() == x, "{x:e}");
+        }
+    }
+}
