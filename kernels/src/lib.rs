@@ -16,6 +16,4 @@ pub mod element;
 pub mod exports;
 pub mod ladder;
 pub mod op;
-#[cfg(feature = "ext")]
-pub mod reduce;
 pub mod transpose;

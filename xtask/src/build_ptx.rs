@@ -12,7 +12,7 @@ use cuda_builder::{CudaBuilder, NvvmArch, Output, Toolchain, sources};
 use crate::{kernel_name, root};
 
 /// The crates whose sources decide what the PTX is.
-const SOURCES: [&str; 3] = ["crates/cuda_std", "crates/cuda_std_macros", "kernels"];
+const SOURCES: [&str; 4] = ["crates/cuda_std", "crates/cuda_std_macros", "crates/warpfold_device", "kernels"];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

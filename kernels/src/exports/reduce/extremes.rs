@@ -1,12 +1,12 @@
 //! Extremes, and where they are.
 
-use crate::reduce::item::{Bf16, F16};
-use crate::reduce::key::{Largest, LargestOrNan, Smallest, SmallestOrNan};
-use crate::reduce::op::arg::{Arg, Indexed};
-use crate::reduce::op::extreme::{Extreme, Extremes, MinMax};
-use crate::reduce::op::norm::MaxAbs;
+use warpfold_device::item::{Bf16, F16};
+use warpfold_device::key::{Largest, LargestOrNan, Smallest, SmallestOrNan};
+use warpfold_device::op::arg::{Arg, Indexed};
+use warpfold_device::op::extreme::{Extreme, Extremes, MinMax};
+use warpfold_device::op::norm::MaxAbs;
 
-unary! {
+warpfold_device::unary! {
     reduce_min_i8: i8 = Extreme<i8, Smallest> => i8, 8;
     reduce_min_u8: u8 = Extreme<u8, Smallest> => u8, 8;
     reduce_min_i16: i16 = Extreme<i16, Smallest> => i16, 8;
@@ -73,7 +73,7 @@ unary! {
     reduce_maxabs_f64: f64 = MaxAbs<f64> => f64, 8;
 }
 
-unary! {
+warpfold_device::unary! {
     reduce_argmin_i8: i8 = Arg<i8, Smallest> => Indexed<i8>, 4;
     reduce_argmin_u8: u8 = Arg<u8, Smallest> => Indexed<u8>, 4;
     reduce_argmin_i16: i16 = Arg<i16, Smallest> => Indexed<i16>, 4;

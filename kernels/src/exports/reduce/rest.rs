@@ -1,13 +1,13 @@
 //! Bits, counts, norms, moments, and sums over pairs.
 
-use crate::reduce::item::{Bf16, F16};
-use crate::reduce::op::bits::{And, Bits, Or, Xor};
-use crate::reduce::op::count::Count;
-use crate::reduce::op::moments::{CountMeanM2, Moments};
-use crate::reduce::op::norm::{SumAbs, SumSquares};
-use crate::reduce::op::pairs::{Dot, SquaredDistance};
+use warpfold_device::item::{Bf16, F16};
+use warpfold_device::op::bits::{And, Bits, Or, Xor};
+use warpfold_device::op::count::Count;
+use warpfold_device::op::moments::{CountMeanM2, Moments};
+use warpfold_device::op::norm::{SumAbs, SumSquares};
+use warpfold_device::op::pairs::{Dot, SquaredDistance};
 
-unary! {
+warpfold_device::unary! {
     reduce_and_u8: u8 = Bits<u8, And> => u8, 8;
     reduce_and_u16: u16 = Bits<u16, And> => u16, 8;
     reduce_and_u32: u32 = Bits<u32, And> => u32, 8;
@@ -60,7 +60,7 @@ unary! {
     reduce_sumsq_f64: f64 = SumSquares<f64> => f64, 8;
 }
 
-unary! {
+warpfold_device::unary! {
     reduce_moments_i8: i8 = Moments<i8> => CountMeanM2, 4;
     reduce_moments_u8: u8 = Moments<u8> => CountMeanM2, 4;
     reduce_moments_i16: i16 = Moments<i16> => CountMeanM2, 4;
@@ -77,7 +77,7 @@ unary! {
     reduce_moments_f64: f64 = Moments<f64> => CountMeanM2, 4;
 }
 
-pairs! {
+warpfold_device::pairs! {
     reduce_dot_i8: i8 = Dot<i8> => i64, 4;
     reduce_dot_u8: u8 = Dot<u8> => u64, 4;
     reduce_dot_i16: i16 = Dot<i16> => i64, 4;

@@ -1,11 +1,11 @@
 //! Sums and products.
 
-use crate::reduce::item::{Bf16, F16};
-use crate::reduce::meet::Ticket;
-use crate::reduce::op::careful::{Compensated, Exact, SumAndError, WideSum};
-use crate::reduce::op::sum::{Product, Sum, Wrapping};
+use warpfold_device::item::{Bf16, F16};
+use warpfold_device::grid_reduction::Ticket;
+use warpfold_device::op::careful::{Compensated, Exact, SumAndError, WideSum};
+use warpfold_device::op::sum::{Product, Sum, Wrapping};
 
-unary! {
+warpfold_device::unary! {
     reduce_sum_i8: i8 = Sum<i8> => i64, 8;
     reduce_sum_u8: u8 = Sum<u8> => u64, 8;
     reduce_sum_i16: i16 = Sum<i16> => i64, 8;
@@ -47,6 +47,6 @@ unary! {
     reduce_checked_u128: u128 = Exact<u128> => [u64; 3], 4;
 }
 
-unary! {
+warpfold_device::unary! {
     reduce_wrapping_u32: u32 = Wrapping => u32, 8, Ticket;
 }

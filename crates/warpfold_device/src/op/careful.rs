@@ -1,10 +1,10 @@
 //! Sums that lose less: floats with the error of each addition, floats in double precision, integers that do not wrap.
 
-use crate::reduce::Fold;
-use crate::reduce::item::{Item, Number, Pack};
-use crate::reduce::source::One;
-use crate::reduce::unroll::{each, tree};
-use crate::reduce::words::Words;
+use crate::Fold;
+use crate::item::{Item, Number, Pack};
+use crate::source::One;
+use crate::unroll::{each, tree};
+use crate::words::Words;
 use core::marker::PhantomData;
 
 /// A sum and what its additions lost, in memory. If the sum is no finite number, the error means nothing.
@@ -43,7 +43,7 @@ impl<T: Item> Fold for Compensated<T> {
     }
     #[inline(always)]
     fn pack(acc: Self::Acc, pack: Pack) -> Self::Acc {
-        Self::combine(acc, tree(T::LANES, |lane| Self::item(T::lane(pack, lane)), Self::combine))
+        Self::combine(acc, tree(T::PER_PACK, |i| Self::item(T::element(pack, i)), Self::combine))
     }
     #[inline(always)]
     fn item(item: T) -> Self::Acc {
@@ -74,7 +74,7 @@ impl<T: Item<Wide = f32>> Fold for WideSum<T> {
     }
     #[inline(always)]
     fn pack(acc: f64, pack: Pack) -> f64 {
-        acc + tree(T::LANES, |lane| Self::item(T::lane(pack, lane)), Number::add)
+        acc + tree(T::PER_PACK, |i| Self::item(T::element(pack, i)), Number::add)
     }
     #[inline(always)]
     fn item(item: T) -> f64 {
@@ -179,7 +179,7 @@ impl<T: Lengthen> Fold for Exact<T> {
     #[inline(always)]
     fn pack(acc: T::Long, pack: Pack) -> T::Long {
         let mut sum = acc;
-        each(T::LANES, |lane| sum = T::add(sum, T::lane(pack, lane).long()));
+        each(T::PER_PACK, |i| sum = T::add(sum, T::element(pack, i).long()));
         sum
     }
     #[inline(always)]

@@ -1,11 +1,11 @@
 //! Sums of absolute values and of squares, and the largest absolute value: the norms but for their square root.
 
-use crate::reduce::Fold;
-use crate::reduce::item::{Bf16, F16, Item, Number, Pack};
-use crate::reduce::key::{Key, Largest};
-use crate::reduce::op::extreme::{Extreme, Measure};
-use crate::reduce::source::One;
-use crate::reduce::unroll::tree;
+use crate::Fold;
+use crate::item::{Bf16, F16, Item, Number, Pack};
+use crate::key::{Key, Largest};
+use crate::op::extreme::{Extreme, Measure};
+use crate::source::One;
+use crate::unroll::tree;
 use core::marker::PhantomData;
 
 /// A type that has negative numbers.
@@ -21,7 +21,7 @@ pub trait Signed: Item {
     /// The sum of a pack's absolute values.
     #[inline(always)]
     fn sum_abs(pack: Pack) -> <Self::Abs as Item>::Wide {
-        tree(Self::LANES, |lane| Self::lane(pack, lane).abs().wide(), Number::add)
+        tree(Self::PER_PACK, |i| Self::element(pack, i).abs().wide(), Number::add)
     }
 
     /// That of the element.

@@ -14,7 +14,7 @@
 
 use super::block::WARP;
 use super::item::Item;
-use super::meet::Meet;
+use super::grid_reduction::GridReduction;
 use super::source::{Even, One, Skewed, Source, Two};
 use super::unroll::each;
 use super::{Position, Reduction};
@@ -42,10 +42,10 @@ const SMALL_BLOCK: u32 = 512;
 /// # Safety
 /// The launch's contract (see [`reduce`](super)).
 #[inline(always)]
-pub unsafe fn unary<T: Item, R: Reduction<Source = One<T>>, M: Meet<R>, const LOADS: usize, const REST: usize>(
+pub unsafe fn unary<T: Item, R: Reduction<Source = One<T>>, W: GridReduction<R>, const LOADS: usize, const REST: usize>(
     input: *const T,
     n: usize,
-    span: usize,
+    chunk: usize,
     keep: f32,
     output: *mut R::Raw,
     slots: *mut u64,
@@ -53,9 +53,9 @@ pub unsafe fn unary<T: Item, R: Reduction<Source = One<T>>, M: Meet<R>, const LO
     grid::launch_dependents();
     // SAFETY: the caller's contract.
     unsafe {
-        let parts = Parts::new(One(input), n, span);
+        let parts = Parts::new(One(input), n, chunk);
         let acc = thread_part::<R, _, LOADS, REST>(One(input), n, parts, keep);
-        M::meet(acc, output, slots, parts.is_long, |position| parts.index(position));
+        W::reduce(acc, output, slots, parts.is_long, |position| parts.index(position));
     }
 }
 
@@ -64,10 +64,10 @@ pub unsafe fn unary<T: Item, R: Reduction<Source = One<T>>, M: Meet<R>, const LO
 /// # Safety
 /// The launch's contract (see [`reduce`](super)).
 #[inline(always)]
-pub unsafe fn pairs<T: Item, R: Reduction<Source = Two<T, Even>>, M: Meet<R>, const LOADS: usize>(
+pub unsafe fn pairs<T: Item, R: Reduction<Source = Two<T, Even>>, W: GridReduction<R>, const LOADS: usize>(
     (left, right): (*const T, *const T),
     n: usize,
-    span: usize,
+    chunk: usize,
     keep: f32,
     output: *mut R::Raw,
     slots: *mut u64,
@@ -75,13 +75,13 @@ pub unsafe fn pairs<T: Item, R: Reduction<Source = Two<T, Even>>, M: Meet<R>, co
     grid::launch_dependents();
     // SAFETY: the caller's contract.
     unsafe {
-        let parts = Parts::new(Two::<T, Even>::new(left, right), n, span);
+        let parts = Parts::new(Two::<T, Even>::new(left, right), n, chunk);
         let acc = if (left as usize ^ right as usize).is_multiple_of(16) {
             thread_part::<R, _, LOADS, LOADS>(Two::<T, Even>::new(left, right), n, parts, keep)
         } else {
             thread_part::<R, _, 1, 1>(Two::<T, Skewed>::new(left, right), n, parts, keep)
         };
-        M::meet(acc, output, slots, parts.is_long, |position| parts.index(position));
+        W::reduce(acc, output, slots, parts.is_long, |position| parts.index(position));
     }
 }
 
@@ -92,7 +92,7 @@ struct Parts {
     head: usize,
     packs: usize,
     /// Packs of a block.
-    span: usize,
+    chunk: usize,
     /// By how many packs the first block has fewer, so that the others begin with a line: a warp off lines reads one more.
     skew: usize,
     /// Elements of a pack.
@@ -103,14 +103,14 @@ struct Parts {
 
 impl Parts {
     #[inline(always)]
-    fn new<S: Source>(source: S, n: usize, span: usize) -> Self {
+    fn new<S: Source>(source: S, n: usize, chunk: usize) -> Self {
         let head = source.to_boundary().min(n);
         Self {
             head,
-            packs: (n - head) / S::LANES,
-            span,
+            packs: (n - head) / S::PER_PACK,
+            chunk,
             skew: source.packs_in_line(),
-            lanes: S::LANES,
+            lanes: S::PER_PACK,
             is_long: n > u32::MAX as usize,
         }
     }
@@ -118,7 +118,7 @@ impl Parts {
     /// The block's first pack. It may have none.
     #[inline(always)]
     fn begin(self, block: u32) -> usize {
-        (block as usize * self.span).saturating_sub(self.skew).min(self.packs)
+        (block as usize * self.chunk).saturating_sub(self.skew).min(self.packs)
     }
 
     /// The index of the block's first pack's first element.
@@ -167,7 +167,7 @@ where
     let first = parts.first(block);
 
     // The first threads have an element before packs, the next ones an element behind.
-    let tail = head + packs * S::LANES;
+    let tail = head + packs * S::PER_PACK;
     let edge = if (tid as usize) < EDGE { tid as usize } else { tail + tid as usize - EDGE };
     let has_edge = if (tid as usize) < EDGE { block == 0 && edge < head } else { is_last && edge < n };
 
@@ -189,7 +189,7 @@ where
         let has_whole_rounds = target::arch() >= 900 && S::ARRAYS == 1 && !is_split;
         while has_whole_rounds && (place | LAST_LANE) + (LOADS as u32 - 1) * threads < count {
             control::no_unroll();
-            let here = part.skip(place as usize * S::LANES);
+            let here = part.skip(place as usize * S::PER_PACK);
             each(LOADS, |k| packs[k] = here.pack(k * threads as usize, policy));
             each(LOADS, |k| kept = R::pack(kept, packs[k], place + k as u32 * threads));
             place += LOADS as u32 * threads;

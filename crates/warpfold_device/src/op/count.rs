@@ -1,9 +1,9 @@
 //! How many elements are not zero.
 
-use crate::reduce::Fold;
-use crate::reduce::item::{Bf16, F16, Item, Number, Pack};
-use crate::reduce::source::One;
-use crate::reduce::unroll::each;
+use crate::Fold;
+use crate::item::{Bf16, F16, Item, Number, Pack};
+use crate::source::One;
+use crate::unroll::each;
 use core::marker::PhantomData;
 
 /// The number of elements that are not zero. NaNs count; -0 does not.
@@ -18,7 +18,7 @@ pub trait Zero: Item {
     #[inline(always)]
     fn count(pack: Pack) -> u32 {
         let mut count = 0;
-        each(Self::LANES, |lane| count += u32::from(Self::lane(pack, lane).is_some()));
+        each(Self::PER_PACK, |i| count += u32::from(Self::element(pack, i).is_some()));
         count
     }
 }

@@ -1,6 +1,6 @@
 //! The types that are summed, and those that the sums are rounded to.
 
-use crate::reduce::item::{Bf16, F16, Item, Pack};
+use crate::item::{Bf16, F16, Item, Pack};
 
 /// A floating-point type to sum.
 pub trait Float: Item {

@@ -1,6 +1,6 @@
 //! Accumulators as 32-bit words: what a shuffle moves, and what fits beside a tag in a 64-bit word.
 
-use crate::reduce::unroll::each;
+use crate::unroll::each;
 
 /// The most words that an accumulator has.
 pub const MOST: usize = 8;

@@ -7,12 +7,12 @@
 //! What is no better than the last one possible is no candidate. So if that is the best there is, all elements are equal, and the
 //! first one is the one sought.
 
-use crate::reduce::item::{Item, Pack};
-use crate::reduce::key::{Key, Order, Rank};
-use crate::reduce::source::One;
-use crate::reduce::unroll::{each, tree};
-use crate::reduce::words::Words;
-use crate::reduce::{Position, Reduction};
+use crate::item::{Item, Pack};
+use crate::key::{Key, Order, Rank};
+use crate::source::One;
+use crate::unroll::{each, tree};
+use crate::words::Words;
+use crate::{Position, Reduction};
 use core::marker::PhantomData;
 
 /// An element and where it is, in memory, with zeros between: who copies that reads nothing that was not written.
@@ -68,7 +68,7 @@ impl<R: Rank> Words for Best<R> {
 
 impl<T: Item, O: Order> Arg<T, O> {
     /// Whether there is one candidate for all lanes.
-    const BY_PACK: bool = T::LANES > MOST;
+    const BY_PACK: bool = T::PER_PACK > MOST;
 }
 
 impl<T: Item, O: Order> Reduction for Arg<T, O> {
@@ -79,22 +79,22 @@ impl<T: Item, O: Order> Reduction for Arg<T, O> {
 
     #[inline(always)]
     fn start() -> Self::Thread {
-        Candidates { best: [T::Key::none::<O>(); MOST], place: [0; MOST], pack: [0; 4] }
+        Candidates { best: [T::Key::worst::<O>(); MOST], place: [0; MOST], pack: [0; 4] }
     }
     #[inline(always)]
     fn pack(thread: Self::Thread, pack: Pack, place: u32) -> Self::Thread {
-        let key = |lane| T::lane(pack, lane).key();
+        let key = |element| T::element(pack, element).key();
         let mut kept = thread;
         if Self::BY_PACK {
-            let (best, taken) = T::Key::keep_all::<O>(kept.best[0], T::LANES, key);
+            let (best, taken) = T::Key::keep_all::<O>(kept.best[0], T::PER_PACK, key);
             kept.best[0] = best;
             kept.place[0] = if taken { place } else { kept.place[0] };
             kept.pack = core::array::from_fn(|i| if taken { pack[i] } else { thread.pack[i] });
         } else {
-            each(T::LANES, |lane| {
-                let (best, taken) = T::Key::keep::<O>(kept.best[lane], key(lane));
-                kept.best[lane] = best;
-                kept.place[lane] = if taken { place } else { kept.place[lane] };
+            each(T::PER_PACK, |element| {
+                let (best, taken) = T::Key::keep::<O>(kept.best[element], key(element));
+                kept.best[element] = best;
+                kept.place[element] = if taken { place } else { kept.place[element] };
             });
         }
         kept
@@ -102,20 +102,20 @@ impl<T: Item, O: Order> Reduction for Arg<T, O> {
     #[inline(always)]
     fn finish(thread: Self::Thread, first: Position) -> Self::Acc {
         let rank = |i: usize| T::Key::rank_of_kept::<O>(thread.best[i]);
-        let number = |i: usize, lane: usize| thread.place[i] * T::LANES as u32 + lane as u32;
+        let number = |i: usize, element: usize| thread.place[i] * T::PER_PACK as u32 + element as u32;
         let (rank, number) = if Self::BY_PACK {
             let rank = rank(0);
             let mut found = 0;
-            each(T::LANES, |i| {
+            each(T::PER_PACK, |i| {
                 // From the last to the first, which stays.
-                let lane = T::LANES - 1 - i;
-                if T::lane(thread.pack, lane).key().is_kept::<O>(thread.best[0]) {
-                    found = lane;
+                let element = T::PER_PACK - 1 - i;
+                if T::element(thread.pack, element).key().is_kept::<O>(thread.best[0]) {
+                    found = element;
                 }
             });
             (rank, number(0, found))
         } else {
-            tree(T::LANES, |lane| (rank(lane), number(lane, lane)), |a, b| if is_before(b, a) { b } else { a })
+            tree(T::PER_PACK, |element| (rank(element), number(element, element)), |a, b| if is_before(b, a) { b } else { a })
         };
         Best { rank, position: Position { number: first.number + number, ..first } }
     }
@@ -156,7 +156,7 @@ impl<T: Item, O: Order> Reduction for Arg<T, O> {
     #[inline(always)]
     fn raw(acc: Self::Acc, index: impl Fn(Position) -> u64) -> Indexed<T> {
         let value = T::of_key(T::Key::of_rank::<O>(acc.rank));
-        let is_last = acc.rank == T::Key::rank_of_kept::<O>(T::Key::none::<O>());
+        let is_last = acc.rank == T::Key::rank_of_kept::<O>(T::Key::worst::<O>());
         let index = if is_last { 0 } else { index(acc.position) };
         Indexed { value: value.bits(), index: index.into() }
     }

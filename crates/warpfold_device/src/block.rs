@@ -12,6 +12,9 @@ pub const WARP: u32 = 32;
 
 /// For each word of an accumulator, one of each warp.
 #[address_space(shared)]
+// PTX contains the variable's name, and the committed PTX is to stay as it is, byte for byte, when
+// this module moves.
+#[unsafe(export_name = "_RNvNtNtC7kernels6reduce5block5WARPS")]
 static mut WARPS: [MaybeUninit<u32>; MOST * WARP as usize] = [const { MaybeUninit::uninit() }; MOST * WARP as usize];
 
 /// The accumulators of the first `lanes` lanes of a warp combined, 8 or 32; true in lane 0 only. `by_block` is for

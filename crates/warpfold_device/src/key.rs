@@ -52,7 +52,7 @@ pub trait Key: Words {
     fn of_rank<O: Order>(rank: Self::Rank) -> Self;
 
     /// As bad as a key can be.
-    fn none<O: Order>() -> Self::Kept;
+    fn worst<O: Order>() -> Self::Kept;
     /// The better one, the kept one if they are equal; and whether it is the other one.
     fn keep<O: Order>(kept: Self::Kept, key: Self) -> (Self::Kept, bool);
     /// The better one of two.
@@ -127,7 +127,7 @@ macro_rules! integers {
                 rank.rank::<O>()
             }
             #[inline(always)]
-            fn none<O: Order>() -> InWords {
+            fn worst<O: Order>() -> InWords {
                 Self::of_rank::<O>(Rank::MAX).to_words()
             }
             #[inline(always)]
@@ -186,7 +186,7 @@ macro_rules! floats {
                 if key.is_nan() { Self::NAN } else { key }
             }
             #[inline(always)]
-            fn none<O: Order>() -> Self {
+            fn worst<O: Order>() -> Self {
                 match (O::LARGEST, O::NAN_WINS) {
                     (_, false) => Self::NAN,
                     (false, true) => Self::INFINITY,

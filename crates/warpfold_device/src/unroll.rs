@@ -2,7 +2,7 @@
 
 /// `body` for 0 to `count`, a constant of at most 16.
 #[inline(always)]
-pub(super) fn each(count: usize, mut body: impl FnMut(usize)) {
+pub fn each(count: usize, mut body: impl FnMut(usize)) {
     macro_rules! steps {
         ($($i:literal)*) => {$(
             if $i < count {
@@ -15,7 +15,7 @@ pub(super) fn each(count: usize, mut body: impl FnMut(usize)) {
 
 /// `count` values, a power of two up to 16, combined in a tree: a short way for each, and the error of a sum with it.
 #[inline(always)]
-pub(super) fn tree<A: Copy>(count: usize, get: impl Fn(usize) -> A, combine: impl Fn(A, A) -> A) -> A {
+pub fn tree<A: Copy>(count: usize, get: impl Fn(usize) -> A, combine: impl Fn(A, A) -> A) -> A {
     let mut values = [get(0); 16];
     each(count, |i| {
         if i > 0 {

@@ -13,12 +13,12 @@ use cuda_std::ext::{atomic, control, target};
 use cuda_std::thread;
 
 /// A way for blocks to make their threads' accumulators one result.
-pub trait Meet<R: Reduction> {
+pub trait GridReduction<R: Reduction> {
     /// Writes the result of the grid to `output`. `by_block` is for [`Reduction::redux`], and `index` for [`Reduction::raw`].
     ///
     /// # Safety
     /// The launch's contract (see [`reduce`](super)). All threads of the grid call this, once.
-    unsafe fn meet(acc: R::Acc, output: *mut R::Raw, slots: *mut u64, by_block: bool, index: impl Fn(Position) -> u64);
+    unsafe fn reduce(acc: R::Acc, output: *mut R::Raw, slots: *mut u64, by_block: bool, index: impl Fn(Position) -> u64);
 }
 
 /// Each block writes its accumulator as 64-bit words, 32 or 48 bits of value below and a tag above; the last block, of the
@@ -59,9 +59,9 @@ fn has_halves<A: Words>() -> bool {
     A::IN_SLOT > 1 && !A::IN_SLOT.is_multiple_of(2)
 }
 
-impl<R: Reduction> Meet<R> for Polled {
+impl<R: Reduction> GridReduction<R> for Polled {
     #[inline(always)]
-    unsafe fn meet(acc: R::Acc, output: *mut R::Raw, slots: *mut u64, by_block: bool, index: impl Fn(Position) -> u64) {
+    unsafe fn reduce(acc: R::Acc, output: *mut R::Raw, slots: *mut u64, by_block: bool, index: impl Fn(Position) -> u64) {
         let tid = thread::thread_idx_x();
         let (block, last) = (thread::block_idx_x(), thread::grid_dim_x() - 1);
         let slot = |block: u32| slots.wrapping_add(block as usize * slot_words::<R::Acc>());
@@ -207,9 +207,9 @@ unsafe fn write<A: Words>(slot: *mut u64, words: [u64; MOST]) {
 /// last has the total, and sets the word to 0. The sum of 32-bit integers alone is so short, and wraps as the word does.
 pub struct Ticket;
 
-impl Meet<Wrapping> for Ticket {
+impl GridReduction<Wrapping> for Ticket {
     #[inline(always)]
-    unsafe fn meet(acc: u32, output: *mut u32, slots: *mut u64, _by_block: bool, _index: impl Fn(Position) -> u64) {
+    unsafe fn reduce(acc: u32, output: *mut u32, slots: *mut u64, _by_block: bool, _index: impl Fn(Position) -> u64) {
         // SAFETY: the word is used by atomics only, until the last of them is done; the output is written by one thread.
         unsafe {
             let sum = block_reduce::<Wrapping>(acc, thread::block_dim_x() / WARP, false);

@@ -1,9 +1,9 @@
 //! Minima and maxima.
 
-use crate::reduce::item::{Item, Pack};
-use crate::reduce::key::{Key, Largest, Order, Rank, Smallest, lower};
-use crate::reduce::source::One;
-use crate::reduce::{Position, Reduction};
+use crate::item::{Item, Pack};
+use crate::key::{Key, Largest, Order, Rank, Smallest, lower};
+use crate::source::One;
+use crate::{Position, Reduction};
 use core::marker::PhantomData;
 
 /// What of an element is compared.
@@ -46,11 +46,11 @@ impl<T: Item, O: Order, M: Measure<T>> Reduction for Extreme<T, O, M> {
 
     #[inline(always)]
     fn start() -> Self::Thread {
-        M::Key::none::<O>()
+        M::Key::worst::<O>()
     }
     #[inline(always)]
     fn pack(thread: Self::Thread, pack: Pack, _place: u32) -> Self::Thread {
-        M::Key::keep_all::<O>(thread, T::LANES, |lane| M::key(T::lane(pack, lane))).0
+        M::Key::keep_all::<O>(thread, T::PER_PACK, |i| M::key(T::element(pack, i))).0
     }
     #[inline(always)]
     fn finish(thread: Self::Thread, _first: Position) -> Self::Acc {

@@ -1,9 +1,9 @@
 //! Sums over pairs of elements.
 
-use crate::reduce::Fold;
-use crate::reduce::item::{Item, Number, Pack};
-use crate::reduce::source::{Even, Two};
-use crate::reduce::unroll::tree;
+use crate::Fold;
+use crate::item::{Item, Number, Pack};
+use crate::source::{Even, Two};
+use crate::unroll::tree;
 use core::marker::PhantomData;
 
 macro_rules! pair_sums {
@@ -51,8 +51,8 @@ pair_sums! {
     /// The sum of the squares of the differences, in the wide type: integers wrap there.
     SquaredDistance,
     |left, right| tree(
-        T::LANES,
-        |lane| square_of_difference(T::lane(left, lane).wide(), T::lane(right, lane).wide()),
+        T::PER_PACK,
+        |i| square_of_difference(T::element(left, i).wide(), T::element(right, i).wide()),
         Number::add,
     ),
     square_of_difference;

@@ -1,8 +1,8 @@
 //! Sums and products of elements, in their wide type.
 
-use crate::reduce::Fold;
-use crate::reduce::item::{Item, Number, Pack};
-use crate::reduce::source::One;
+use crate::Fold;
+use crate::item::{Item, Number, Pack};
+use crate::source::One;
 use core::marker::PhantomData;
 
 /// The sum. Integers are summed in 64 bits (those of 128 bits in 128) and wrap there: so the sum of 8-, 16- and 32-bit ones

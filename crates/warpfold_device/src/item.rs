@@ -22,7 +22,7 @@ pub struct Bf16(pub u16);
 /// A type of elements.
 pub trait Item: Copy {
     /// How many of them a pack has.
-    const LANES: usize = size_of::<Pack>() / size_of::<Self>();
+    const PER_PACK: usize = size_of::<Pack>() / size_of::<Self>();
     /// What they are compared in: the type itself, or the one of 32 bits that has all of its values.
     type Key: Key;
     /// What they are summed in: 64 bits for integers up to there, `f32` for halves, else the type itself.
@@ -36,7 +36,7 @@ pub trait Item: Copy {
     /// If `valid`, there is an element at `source`.
     unsafe fn load_if(source: *const Self, valid: bool) -> Self;
     /// An element of a pack.
-    fn lane(pack: Pack, lane: usize) -> Self;
+    fn element(pack: Pack, i: usize) -> Self;
     /// The element as it is compared.
     fn key(self) -> Self::Key;
     /// The inverse of [`key`](Self::key); all NaNs become one.
@@ -49,18 +49,18 @@ pub trait Item: Copy {
     /// The sum of a pack.
     #[inline(always)]
     fn sum(pack: Pack) -> Self::Wide {
-        tree(Self::LANES, |lane| Self::lane(pack, lane).wide(), Number::add)
+        tree(Self::PER_PACK, |i| Self::element(pack, i).wide(), Number::add)
     }
     /// The product of a pack.
     #[inline(always)]
     fn product(pack: Pack) -> Self::Wide {
-        tree(Self::LANES, |lane| Self::lane(pack, lane).wide(), Number::multiply)
+        tree(Self::PER_PACK, |i| Self::element(pack, i).wide(), Number::multiply)
     }
     /// The sum of the products of two packs.
     #[inline(always)]
     fn dot(a: Pack, b: Pack) -> Self::Wide {
-        let product = |lane| Self::lane(a, lane).wide().multiply(Self::lane(b, lane).wide());
-        tree(Self::LANES, product, Number::add)
+        let product = |i| Self::element(a, i).wide().multiply(Self::element(b, i).wide());
+        tree(Self::PER_PACK, product, Number::add)
     }
 }
 
@@ -165,8 +165,8 @@ macro_rules! narrow {
                 unsafe { streaming::$load(source.cast(), valid) as Self }
             }
             #[inline(always)]
-            fn lane(pack: Pack, lane: usize) -> Self {
-                let bit = lane * $bits::BITS as usize;
+            fn element(pack: Pack, i: usize) -> Self {
+                let bit = i * $bits::BITS as usize;
                 (pack[bit / 32] >> (bit % 32)) as Self
             }
             #[inline(always)]
@@ -199,7 +199,7 @@ narrow! {
         #[inline(always)]
         fn product(pack: Pack) -> i64 {
             let four = |word: usize| {
-                tree(4, |lane| i32::from(Self::lane(pack, 4 * word + lane)), Number::multiply).into()
+                tree(4, |i| i32::from(Self::element(pack, 4 * word + i)), Number::multiply).into()
             };
             tree(4, four, i64::multiply)
         }
@@ -217,7 +217,7 @@ narrow! {
         #[inline(always)]
         fn product(pack: Pack) -> u64 {
             let four = |word: usize| {
-                tree(4, |lane| u32::from(Self::lane(pack, 4 * word + lane)), Number::multiply).into()
+                tree(4, |i| u32::from(Self::element(pack, 4 * word + i)), Number::multiply).into()
             };
             tree(4, four, u64::multiply)
         }
@@ -236,7 +236,7 @@ narrow! {
         #[inline(always)]
         fn product(pack: Pack) -> i64 {
             let two =
-                |word: usize| (i32::from(Self::lane(pack, 2 * word)) * i32::from(Self::lane(pack, 2 * word + 1))).into();
+                |word: usize| (i32::from(Self::element(pack, 2 * word)) * i32::from(Self::element(pack, 2 * word + 1))).into();
             tree(4, two, i64::multiply)
         }
     }
@@ -249,7 +249,7 @@ narrow! {
         #[inline(always)]
         fn product(pack: Pack) -> u64 {
             let two =
-                |word: usize| (u32::from(Self::lane(pack, 2 * word)) * u32::from(Self::lane(pack, 2 * word + 1))).into();
+                |word: usize| (u32::from(Self::element(pack, 2 * word)) * u32::from(Self::element(pack, 2 * word + 1))).into();
             tree(4, two, u64::multiply)
         }
     }
@@ -271,9 +271,9 @@ macro_rules! long {
                 $from(if size_of::<$t>() == 8 { word(0) } else { word(0) | word(1) << 64 })
             }
             #[inline(always)]
-            fn lane(pack: Pack, lane: usize) -> Self {
+            fn element(pack: Pack, i: usize) -> Self {
                 let word = |i: usize| u128::from(pack[i]) << (32 * i);
-                $from((word(0) | word(1) | word(2) | word(3)) >> (64 * lane))
+                $from((word(0) | word(1) | word(2) | word(3)) >> (64 * i))
             }
             #[inline(always)]
             fn key(self) -> Self {
@@ -313,8 +313,8 @@ impl Item for f32 {
         Self::from_bits(unsafe { streaming::load_u32_if(source.cast(), valid) })
     }
     #[inline(always)]
-    fn lane(pack: Pack, lane: usize) -> Self {
-        Self::from_bits(pack[lane])
+    fn element(pack: Pack, i: usize) -> Self {
+        Self::from_bits(pack[i])
     }
     #[inline(always)]
     fn key(self) -> Self {
@@ -347,8 +347,8 @@ macro_rules! halves {
                 Self(unsafe { streaming::load_u16_if(source.cast(), valid) })
             }
             #[inline(always)]
-            fn lane(pack: Pack, lane: usize) -> Self {
-                Self((pack[lane / 2] >> (16 * (lane % 2))) as u16)
+            fn element(pack: Pack, i: usize) -> Self {
+                Self((pack[i / 2] >> (16 * (i % 2))) as u16)
             }
             #[inline(always)]
             fn key(self) -> f32 {

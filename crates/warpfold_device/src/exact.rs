@@ -66,6 +66,9 @@ pub struct Raw<V, const LIMBS: usize> {
 
 /// Whether this block drew the last ticket.
 #[address_space(shared)]
+// PTX contains the variable's name, and the committed PTX is to stay as it is, byte for byte, when
+// this module moves.
+#[unsafe(export_name = "_RNvNtNtC7kernels6reduce5exact7IS_LAST")]
 static mut IS_LAST: [MaybeUninit<u32>; 1] = [const { MaybeUninit::uninit() }; 1];
 
 /// The sum of the grid's elements in `output`.
@@ -78,7 +81,7 @@ static mut IS_LAST: [MaybeUninit<u32>; 1] = [const { MaybeUninit::uninit() }; 1]
 pub unsafe fn exact<T: Float, const LIMBS: usize, const LOADS: usize>(
     input: *const T,
     n: usize,
-    span: usize,
+    chunk: usize,
     keep: f32,
     output: *mut Raw<T::Value, LIMBS>,
     slots: *mut u64,
@@ -93,7 +96,7 @@ pub unsafe fn exact<T: Float, const LIMBS: usize, const LOADS: usize>(
         Cells::<LIMBS>::clear();
         thread::sync_threads();
 
-        let parts = warp_sum(chunk_sum::<T, LIMBS, LOADS>(input, n, span, keep)).parts();
+        let parts = warp_sum(chunk_sum::<T, LIMBS, LOADS>(input, n, chunk, keep)).parts();
         if tid.is_multiple_of(WARP) {
             let mut part = 0;
             while part < 2 {
@@ -138,18 +141,18 @@ pub unsafe fn exact<T: Float, const LIMBS: usize, const LOADS: usize>(
 unsafe fn chunk_sum<T: Float, const LIMBS: usize, const LOADS: usize>(
     input: *const T,
     n: usize,
-    span: usize,
+    chunk: usize,
     keep: f32,
 ) -> Accumulator<LIMBS> {
     let (block, blocks) = (thread::block_idx_x() as usize, thread::grid_dim_x() as usize);
     let (tid, threads) = (thread::thread_idx_x(), thread::block_dim_x());
     let source = One(input);
     let head = source.to_boundary().min(n);
-    let packs = (n - head) / T::LANES;
-    let tail = head + packs * T::LANES;
+    let packs = (n - head) / T::PER_PACK;
+    let tail = head + packs * T::PER_PACK;
     // A block may have no packs.
-    let begin = (block * span).min(packs);
-    let count = (packs - begin).min(span) as u32;
+    let begin = (block * chunk).min(packs);
+    let count = (packs - begin).min(chunk) as u32;
     // The text for old devices is short.
     let loads = if target::arch() >= 900 { LOADS } else { LOADS.min(OLD_LOADS) };
 
@@ -157,7 +160,7 @@ unsafe fn chunk_sum<T: Float, const LIMBS: usize, const LOADS: usize>(
     let mut sum = Accumulator::EMPTY;
     // SAFETY: packs below `count` are the block's, on a boundary; elements before `head`, and from `tail` to `n`, are there.
     unsafe {
-        let part = source.skip(head + begin * T::LANES);
+        let part = source.skip(head + begin * T::PER_PACK);
         part.prefetch_if(tid as usize, tid < count);
         grid::wait_for_dependencies();
 
@@ -178,7 +181,7 @@ unsafe fn chunk_sum<T: Float, const LIMBS: usize, const LOADS: usize>(
 
             let mut attempt = sum;
             let mut is_exact = true;
-            each(loads, |load| each(T::LANES, |lane| is_exact &= attempt.try_add(T::lane(batch[load], lane))));
+            each(loads, |load| each(T::PER_PACK, |i| is_exact &= attempt.try_add(T::element(batch[load], i))));
             if is_exact {
                 sum = attempt;
             } else {
@@ -188,9 +191,9 @@ unsafe fn chunk_sum<T: Float, const LIMBS: usize, const LOADS: usize>(
                 loop {
                     control::no_unroll();
                     // The next one is on its way while this one is added.
-                    let place = place(i / T::LANES);
-                    let is_there = i < loads * T::LANES && place < count;
-                    let next = part.item_if(place as usize * T::LANES + i % T::LANES, is_there);
+                    let place = place(i / T::PER_PACK);
+                    let is_there = i < loads * T::PER_PACK && place < count;
+                    let next = part.item_if(place as usize * T::PER_PACK + i % T::PER_PACK, is_there);
                     sum.add(x);
                     if !is_there {
                         break;

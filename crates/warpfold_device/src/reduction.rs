@@ -1,40 +1,7 @@
-//! The production reduction: any of fourteen types, any operation of [`op`], in one launch.
-//!
-//! # The launch's contract
-//!
-//! A kernel takes `input` (or `left` and `right`), `n`, `span`, `keep`, `output` and `slots`. A *pack* is 16 bytes of the input,
-//! the first of which begins at its first boundary of 16 bytes.
-//!
-//! - `input` holds `n` elements, at least one, and is aligned to its element; `output` has room for one raw result.
-//! - The block is one-dimensional, of whole warps. The grid has at least `ceil((skew + packs) / span)` blocks: block `b` takes the
-//!   packs from `b * span - skew` on, and the first and the last block the elements outside of packs as well. A block may have no
-//!   packs. `skew` are the packs between the last boundary of 128 bytes and the first pack.
-//!   `span` is below 2^31 less 16 times the block, and has fewer than 2^32 - 32 elements.
-//! - `keep`, more than 0 and at most 1, is the fraction of the input that the second-level cache is to keep.
-//! - `slots` has room for one 64-bit word for each 32 bits of the accumulator ([`words`]) and each block, all 0, aligned to 16
-//!   bytes; they are 0 again when the launch has ended. Launches that may overlap do not share them. A grid of one block leaves
-//!   them alone.
-//! - The blocks start in the order of their numbers, or else there is room for two at a time: the last block waits for all
-//!   others, which wait for none ([`meet`]).
-//!
-//! For the same `n`, `span`, block size and alignment, the result is the same in each bit.
-//!
-//! What is written is a partial result that can be combined with others: square roots and divisions are its reader's.
+//! What an operation has to say: [`Fold`], and [`Reduction`] behind it.
 
-pub mod block;
-pub mod exact;
-pub mod grid;
-pub mod item;
-pub mod key;
-pub mod meet;
-pub mod op;
-pub mod source;
-mod unroll;
-pub mod warp;
-pub mod words;
-
-use source::Source;
-use words::Words;
+use crate::source::Source;
+use crate::words::Words;
 
 /// Where an element is. Positions are in the order of the elements, by block and then by number.
 #[derive(Clone, Copy)]
@@ -62,9 +29,9 @@ pub trait Reduction {
 
     /// Before the first pack.
     fn start() -> Self::Thread;
-    /// With one more pack, whose place is its number in the block's span.
+    /// With one more pack, whose place is its number in the block's chunk.
     fn pack(thread: Self::Thread, pack: <Self::Source as Source>::Pack, place: u32) -> Self::Thread;
-    /// What the thread has; `first` is the position of the first pack of the block's span.
+    /// What the thread has; `first` is the position of the first pack of the block's chunk.
     fn finish(thread: Self::Thread, first: Position) -> Self::Acc;
     /// One element, and where it is.
     fn item(item: <Self::Source as Source>::Item, position: Position) -> Self::Acc;

@@ -1,10 +1,10 @@
 //! Bitwise operations: the words of a pack are combined as they are, and elements are told apart at the end.
 
-use crate::reduce::item::{Item, Pack};
-use crate::reduce::source::One;
-use crate::reduce::unroll::tree;
-use crate::reduce::words::Words;
-use crate::reduce::{Position, Reduction};
+use crate::item::{Item, Pack};
+use crate::source::One;
+use crate::unroll::tree;
+use crate::words::Words;
+use crate::{Position, Reduction};
 use core::marker::PhantomData;
 use cuda_std::ext::{redux, target};
 
@@ -69,7 +69,7 @@ impl<T: Unsigned, O: Bitwise> Reduction for Bits<T, O> {
     }
     #[inline(always)]
     fn finish(thread: Pack, _first: Position) -> T::Key {
-        T::combine_lanes::<O>(thread)
+        T::combine_elements::<O>(thread)
     }
     #[inline(always)]
     fn item(item: T, _position: Position) -> T::Key {
@@ -77,7 +77,7 @@ impl<T: Unsigned, O: Bitwise> Reduction for Bits<T, O> {
     }
     #[inline(always)]
     fn identity() -> T::Key {
-        T::combine_lanes::<O>(Self::start())
+        T::combine_elements::<O>(Self::start())
     }
     #[inline(always)]
     fn combine(a: T::Key, b: T::Key) -> T::Key {
@@ -103,8 +103,8 @@ pub trait Unsigned: Item {
     }
     /// The keys of a pack combined.
     #[inline(always)]
-    fn combine_lanes<O: Bitwise>(pack: Pack) -> Self::Key {
-        tree(Self::LANES, |lane| Self::lane(pack, lane).key(), Self::combine::<O>)
+    fn combine_elements<O: Bitwise>(pack: Pack) -> Self::Key {
+        tree(Self::PER_PACK, |i| Self::element(pack, i).key(), Self::combine::<O>)
     }
 }
 

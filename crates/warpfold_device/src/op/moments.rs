@@ -7,10 +7,10 @@
 //! Source: T. F. Chan, G. H. Golub, R. J. LeVeque, "Algorithms for Computing the Sample Variance: Analysis and
 //! Recommendations", 1983.
 
-use crate::reduce::item::{Bf16, F16, Item, Pack};
-use crate::reduce::source::One;
-use crate::reduce::unroll::{each, tree};
-use crate::reduce::{Position, Reduction};
+use crate::item::{Bf16, F16, Item, Pack};
+use crate::source::One;
+use crate::unroll::{each, tree};
+use crate::{Position, Reduction};
 use core::marker::PhantomData;
 
 /// The moments of elements, in memory.
@@ -33,7 +33,7 @@ pub trait Sampled: Item {
     /// What that is.
     type Sample: Copy;
     /// Of nothing.
-    const NOTHING: Self::Sample;
+    const IDENTITY: Self::Sample;
     /// With a pack more.
     fn sample(sample: Self::Sample, pack: Pack) -> Self::Sample;
     /// Count, mean and sum of squared deviations.
@@ -61,11 +61,11 @@ macro_rules! exact {
     ($($t:ty, $sum:ty, $squares:ty, $square:expr;)*) => {$(
         impl Sampled for $t {
             type Sample = Sums<$sum, $squares>;
-            const NOTHING: Self::Sample = Sums { count: 0, sum: 0, squares: 0 };
+            const IDENTITY: Self::Sample = Sums { count: 0, sum: 0, squares: 0 };
             #[inline(always)]
             fn sample(sample: Self::Sample, pack: Pack) -> Self::Sample {
                 Sums {
-                    count: sample.count + Self::LANES as u32,
+                    count: sample.count + Self::PER_PACK as u32,
                     sum: sample.sum + Self::sum(pack),
                     squares: sample.squares + $square(pack),
                 }
@@ -110,8 +110,8 @@ exact! {
     u8, u64, u64, |pack| u8::dot(pack, pack);
     i16, i64, u64, |pack| i16::dot(pack, pack) as u64;
     u16, u64, u64, |pack| u16::dot(pack, pack);
-    i32, i64, u128, |pack| tree(4, |lane| u128::from(square(i32::lane(pack, lane).unsigned_abs())), |a, b| a + b);
-    u32, u64, u128, |pack| tree(4, |lane| u128::from(square(u32::lane(pack, lane))), |a, b| a + b);
+    i32, i64, u128, |pack| tree(4, |i| u128::from(square(i32::element(pack, i).unsigned_abs())), |a, b| a + b);
+    u32, u64, u128, |pack| tree(4, |i| u128::from(square(u32::element(pack, i))), |a, b| a + b);
 }
 
 #[inline(always)]
@@ -132,17 +132,17 @@ macro_rules! shifted {
     ($($t:ty, $to_f64:expr;)*) => {$(
         impl Sampled for $t {
             type Sample = Shifted;
-            const NOTHING: Shifted = Shifted { count: 0, from: 0.0, sum: 0.0, squares: 0.0 };
+            const IDENTITY: Shifted = Shifted { count: 0, from: 0.0, sum: 0.0, squares: 0.0 };
             #[inline(always)]
             fn sample(sample: Shifted, pack: Pack) -> Shifted {
                 let mut sample = sample;
                 if sample.count == 0 {
-                    let first = Self::lane(pack, 0).to_f64();
+                    let first = Self::element(pack, 0).to_f64();
                     sample.from = if first.is_finite() { first } else { 0.0 };
                 }
-                sample.count += Self::LANES as u32;
-                each(Self::LANES, |lane| {
-                    let difference = Self::lane(pack, lane).to_f64() - sample.from;
+                sample.count += Self::PER_PACK as u32;
+                each(Self::PER_PACK, |i| {
+                    let difference = Self::element(pack, i).to_f64() - sample.from;
                     sample.sum += difference;
                     sample.squares += difference * difference;
                 });
@@ -181,7 +181,7 @@ impl<T: Sampled> Reduction for Moments<T> {
 
     #[inline(always)]
     fn start() -> T::Sample {
-        T::NOTHING
+        T::IDENTITY
     }
     #[inline(always)]
     fn pack(thread: T::Sample, pack: Pack, _place: u32) -> T::Sample {

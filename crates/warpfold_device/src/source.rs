@@ -15,7 +15,7 @@ pub trait Source: Copy {
     /// The elements of a pack.
     type Pack: Copy + Default;
     /// Elements of a pack.
-    const LANES: usize;
+    const PER_PACK: usize;
     /// Arrays.
     const ARRAYS: usize;
 
@@ -64,7 +64,7 @@ pub struct One<T>(pub *const T);
 impl<T: Item> Source for One<T> {
     type Item = T;
     type Pack = Pack;
-    const LANES: usize = T::LANES;
+    const PER_PACK: usize = T::PER_PACK;
     const ARRAYS: usize = 1;
 
     #[inline(always)]
@@ -142,7 +142,7 @@ impl Reach for Skewed {
                     _ => streaming::load_u32_if(at, valid),
                 }
             };
-            each(4usize.div_ceil(size_of::<T>()), |lane| pack[i] |= part(lane));
+            each(4usize.div_ceil(size_of::<T>()), |number| pack[i] |= part(number));
         });
         pack
     }
@@ -167,7 +167,7 @@ impl<T: Item, R: Reach> Two<T, R> {
 impl<T: Item, R: Reach> Source for Two<T, R> {
     type Item = [T; 2];
     type Pack = [Pack; 2];
-    const LANES: usize = T::LANES;
+    const PER_PACK: usize = T::PER_PACK;
     const ARRAYS: usize = 2;
 
     #[inline(always)]
@@ -198,7 +198,7 @@ impl<T: Item, R: Reach> Source for Two<T, R> {
         // SAFETY: the caller's word.
         unsafe {
             let left = One(self.left).pack_if(index, policy, valid);
-            [left, R::pack_if(self.right.wrapping_add(index * T::LANES), policy, valid)]
+            [left, R::pack_if(self.right.wrapping_add(index * T::PER_PACK), policy, valid)]
         }
     }
     #[inline(always)]

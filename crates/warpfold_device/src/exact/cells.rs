@@ -32,6 +32,9 @@ const BOTH: u32 = flag::POSITIVE_INFINITY | flag::NEGATIVE_INFINITY;
 
 /// The block's cells; the narrow types use the first of them.
 #[address_space(shared)]
+// PTX contains the variable's name, and the committed PTX is to stay as it is, byte for byte, when
+// this module moves.
+#[unsafe(export_name = "_RNvNtNtNtC7kernels6reduce5exact5cells5CELLS")]
 static mut CELLS: [MaybeUninit<u64>; WIDE_LIMBS + COUNTS] = [const { MaybeUninit::uninit() }; WIDE_LIMBS + COUNTS];
 
 /// The block's long accumulator of `LIMBS` digits.
