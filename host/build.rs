@@ -10,27 +10,28 @@ use std::{
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../kernels/ptx");
-    println!("cargo::rerun-if-changed={}", folder.display());
+    let root = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("..");
+    let folders = ["kernels/ptx", "crates/warpfold/ptx"].map(|folder| root.join(folder));
 
     // A checkout without PTX still builds: the binary says what is missing when it needs a kernel.
-    let manifest = folder.join("manifest.json");
-    let mut source = String::from("const EMBEDDED_MANIFEST: Option<&str> = ");
-    if manifest.is_file() {
-        writeln!(source, "Some(include_str!({:?}));", manifest.display().to_string())?;
-    } else {
-        writeln!(source, "None;")?;
-    }
-
+    let mut source = String::from("const EMBEDDED_MANIFESTS: &[&str] = &[\n");
     let mut files = Vec::new();
-    collect(&folder, "ptx", &mut files)?;
-    write_table(&mut source, "EMBEDDED_FILES", &folder, "", &files)?;
+    for folder in &folders {
+        println!("cargo::rerun-if-changed={}", folder.display());
+        let manifest = folder.join("manifest.json");
+        if manifest.is_file() {
+            writeln!(source, "    include_str!({:?}),", manifest.display().to_string())?;
+        }
+        collect(folder, "ptx", &mut files)?;
+    }
+    source.push_str("];\n");
+    write_table(&mut source, "EMBEDDED_FILES", &folders, "", &files)?;
 
     let sources = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../kernels/src");
     println!("cargo::rerun-if-changed={}", sources.display());
     let mut files = Vec::new();
     collect(&sources, "rs", &mut files)?;
-    write_table(&mut source, "EMBEDDED_SOURCES", &sources, "kernels/src/", &files)?;
+    write_table(&mut source, "EMBEDDED_SOURCES", &[sources], "kernels/src/", &files)?;
     fs::write(Path::new(&env::var("OUT_DIR")?).join("embedded_ptx.rs"), source)?;
     Ok(())
 }
@@ -51,17 +52,18 @@ fn collect(folder: &Path, ending: &str, files: &mut Vec<PathBuf>) -> Result<(), 
     Ok(())
 }
 
-/// Writes a constant of pairs: the name of each file, which is its path in the folder after the prefix, and its text.
+/// Writes a constant of pairs: the name of each file, which is its path in its folder after the prefix, and its text.
 fn write_table(
     source: &mut String,
     name: &str,
-    folder: &Path,
+    folders: &[PathBuf],
     prefix: &str,
     files: &[PathBuf],
 ) -> Result<(), Box<dyn Error>> {
     let mut rows = Vec::new();
     for path in files {
-        let parts: Vec<_> = path.strip_prefix(folder)?.iter().map(|part| part.to_string_lossy()).collect();
+        let inside = folders.iter().find_map(|folder| path.strip_prefix(folder).ok()).ok_or("a file outside")?;
+        let parts: Vec<_> = inside.iter().map(|part| part.to_string_lossy()).collect();
         let name = format!("{prefix}{}", parts.join("/"));
         rows.push(format!("    ({name:?}, include_str!({:?})),", path.display().to_string()));
     }

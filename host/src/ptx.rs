@@ -123,9 +123,14 @@ impl PtxLibrary {
     ///
     /// [`PtxError::NotBuilt`], [`PtxError::Manifest`].
     pub fn embedded() -> Result<Self, PtxError> {
-        let text = EMBEDDED_MANIFEST.ok_or(PtxError::NotBuilt)?;
-        let manifest =
-            Manifest::from_json(text).map_err(|cause| PtxError::Manifest { place: EMBEDDED.to_owned(), cause })?;
+        let manifests = EMBEDDED_MANIFESTS.iter().map(|text| Manifest::from_json(text)).collect::<Result<Vec<_>, _>>();
+        let manifests = manifests.map_err(|cause| PtxError::Manifest { place: EMBEDDED.to_owned(), cause })?;
+        let manifest = manifests.into_iter().reduce(|mut whole, part| {
+            whole.modules.extend(part.modules);
+            whole.kernels.extend(part.kernels);
+            whole
+        });
+        let manifest = manifest.ok_or(PtxError::NotBuilt)?;
         Ok(Self { manifest, folder: None })
     }
 

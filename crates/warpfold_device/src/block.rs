@@ -1,69 +1,32 @@
 //! The accumulators of a block made one.
 
-use super::Reduction;
-use super::unroll::each;
-use super::words::{MOST, Words};
+use crate::Reduction;
+use crate::unroll::each;
+use crate::warp::{WARP, warp_reduce};
+use crate::words::{MOST, Words};
 use core::mem::MaybeUninit;
-use cuda_std::ext::control;
-use cuda_std::{address_space, thread, warp};
+use cuda_std::{address_space, thread};
 
-/// Lanes of a warp, and warps of a block at most.
-pub const WARP: u32 = 32;
-
-/// For each word of an accumulator, one of each warp.
+/// The accumulators of the warps: for each word of an accumulator, one place for each warp.
 #[address_space(shared)]
 // PTX contains the variable's name, and the committed PTX is to stay as it is, byte for byte, when
 // this module moves.
 #[unsafe(export_name = "_RNvNtNtC7kernels6reduce5block5WARPS")]
 static mut WARPS: [MaybeUninit<u32>; MOST * WARP as usize] = [const { MaybeUninit::uninit() }; MOST * WARP as usize];
 
-/// The accumulators of the first `lanes` lanes of a warp combined, 8 or 32; true in lane 0 only. `by_block` is for
-/// [`Reduction::redux`].
+/// The accumulators of the block's first `warps` warps combined. Only thread 0 gets the result;
+/// what other threads get means nothing. `by_block` is passed on to [`Reduction::redux`].
 ///
 /// # Safety
-/// All 32 lanes call this together, with the same `lanes`; the others have the identity.
-#[inline(always)]
-unsafe fn warp_reduce<R: Reduction>(acc: R::Acc, lanes: u32, by_block: bool) -> R::Acc {
-    // SAFETY: the caller brings the whole warp.
-    if let Some(folded) = unsafe { R::redux(acc, by_block) } {
-        return folded;
-    }
-    let mut folded = acc;
-    let mut step = |distance| {
-        // SAFETY: the caller brings the whole warp; what the upper lanes get back from beyond it, nobody reads.
-        let shuffle = |word| unsafe { warp::warp_shuffle_down(u32::MAX, word, distance, WARP) }.0;
-        let words = folded.to_words();
-        folded = R::combine(folded, R::Acc::from_words(&|i| shuffle(words[i])));
-    };
-    if R::Acc::COUNT <= 2 {
-        each(5, |i| {
-            if 16 >> i < lanes {
-                step(16 >> i);
-            }
-        });
-    } else {
-        // Written out, this would be most of the text.
-        let mut distance = control::opaque(lanes / 2);
-        while distance > 0 {
-            control::no_unroll();
-            step(distance);
-            distance /= 2;
-        }
-    }
-    folded
-}
-
-/// The accumulators of the block's first `warps` warps combined; true in thread 0 only. `by_block` is for [`Reduction::redux`].
-///
-/// # Safety
-/// All threads of these warps call this together, with the same `warps`: all of the block's, or 1. Between two calls for more
-/// than one warp there is a barrier.
+/// All threads of these warps call this together, with the same `warps`, which is 1 or the number
+/// of all warps of the block. A barrier stands between two calls for more than one warp, because
+/// both use the same shared memory.
 #[inline(always)]
 pub unsafe fn block_reduce<R: Reduction>(acc: R::Acc, warps: u32, by_block: bool) -> R::Acc {
     let tid = thread::thread_idx_x();
     let slots = (&raw mut WARPS).cast::<u32>();
-    // SAFETY: each warp writes its own slots, the barrier parts writing from reading, and only slots of warps that are there
-    // are read. The branches are taken by whole warps.
+    // SAFETY: each warp writes places of its own, the barrier separates writing from reading, and
+    // only places of warps that exist are read. Whole warps take the branches.
     unsafe {
         let folded = warp_reduce::<R>(acc, WARP, by_block);
         if warps == 1 {
@@ -82,7 +45,9 @@ pub unsafe fn block_reduce<R: Reduction>(acc: R::Acc, warps: u32, by_block: bool
         } else {
             R::identity()
         };
-        // Most blocks are small, and this is what the last of them is waited for.
+        // Most blocks have 8 warps or fewer. Three shuffles then do instead of five, which matters
+        // because the whole grid waits for the last block (bench/NOTEBOOK.md, attempt 16; H100, f32
+        // sum of 2^16: 2.22 us to 2.10, together with one warp that polls).
         warp_reduce::<R>(of_warp, if warps > 8 { WARP } else { 8 }, by_block)
     }
 }

@@ -80,7 +80,7 @@ macro_rules! pairs {
     )*};
 }
 
-/// Stamps out kernels that sum exactly ([`exact`](crate::exact)).
+/// Stamps out kernels that sum exactly ([`exact`](mod@crate::exact)).
 ///
 /// Each line is `name: element => Raw<type of the rounded sum, limbs>, loads in flight;`.
 ///
@@ -97,7 +97,7 @@ macro_rules! exact {
         #[doc = concat!("The exact sum of [`", stringify!($t), "`].")]
         ///
         /// # Safety
-        /// The launch keeps [its contract](warpfold_device::exact#the-launchs-contract).
+        /// The launch keeps [its contract](mod@warpfold_device::exact#the-launchs-contract).
         #[$crate::cuda_std::kernel]
         #[allow(improper_ctypes_definitions)]
         pub unsafe fn $name(

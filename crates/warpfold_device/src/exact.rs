@@ -1,19 +1,24 @@
-//! The exact sum of floats, rounded once: the same bits on every device, for any grid, in any order.
+//! The exact sum of floats, rounded once: the same bits on every device, for any grid, in any
+//! order.
 //!
-//! What most additions of floats lose is lost nowhere here. A thread carries its sum as an unevaluated sum of `f64`s, whose
-//! additions it either proves exact or takes the rounding error of, which is an `f64` again (D. E. Knuth, *The Art of Computer
-//! Programming*, vol. 2, 4.2.2, theorem B; O. Møller 1965). What is left over goes to the block's long accumulator, in integers.
-//! In the end the block's sums go there too, and from there to the grid's; whose block draws the last ticket passes on the
-//! carries and rounds to nearest even.
+//! No addition loses anything. A thread keeps its sum as an unevaluated sum of `f64`s. It proves
+//! each addition to these exact, or else takes its rounding error, which is an `f64` again (D. E.
+//! Knuth, *The Art of Computer Programming*, vol. 2, 4.2.2, theorem B; O. Møller 1965). Errors that
+//! do not fit into the thread's `f64`s go to the block's long accumulator, which is made of
+//! integers. In the end the sums of the threads go there too, and from there to the grid's long
+//! accumulator. The block that draws the last ticket passes on the carries and rounds to nearest
+//! even.
 //!
-//! So ordinary data costs a few additions an element, beside which the memory stays busy. A batch of numbers more than about 2^29
-//! apart (`f64`: 2^53) is added once more, one by one; of numbers more than 2^106 apart, the smaller ones go to the long
-//! accumulator, which costs most.
+//! So ordinary data costs a few additions an element, and memory stays busy meanwhile. If the
+//! numbers of a batch are more than about 2^29 apart (`f64`: 2^53), the batch is added once more,
+//! one by one. If numbers are more than 2^106 apart, the smaller ones go to the long accumulator,
+//! which costs most.
 //!
 //! # The launch's contract
 //!
-//! That of the [other kernels](super), but that `n` may be 0, a block takes fewer than 2^30 elements, and `slots` holds 74 words of 64
-//! bits whatever the grid. No block waits for another.
+//! The contract is that of the [other kernels](crate#the-launchs-contract), with three differences:
+//! `n` may be 0, a block takes fewer than 2^30 elements, and `slots` holds 74 words of 64 bits,
+//! whatever the grid is. No block waits for another.
 
 mod accumulator;
 mod cells;
@@ -23,30 +28,29 @@ use self::accumulator::Accumulator;
 use self::cells::Cells;
 pub use self::cells::{NARROW_LIMBS, WIDE_LIMBS};
 use self::item::Float;
-use super::source::{One, Source};
-use super::unroll::each;
+use crate::source::{One, Source};
+use crate::unroll::each;
+use crate::warp::WARP;
 use core::mem::MaybeUninit;
 use cuda_std::ext::streaming::Policy;
 use cuda_std::ext::{atomic, control, grid, target};
 use cuda_std::{address_space, thread, warp};
 
-/// Lanes of a warp.
-const WARP: u32 = 32;
-
-/// Loads that are under way at once, at most, below sm_90.
+/// The most loads of a thread that are in flight at once on devices before sm_90, because that
+/// keeps their code short. No such device was measured.
 const OLD_LOADS: usize = 2;
 
-/// What there was beside finite numbers: bits of [`Raw::flags`].
+/// The bits of [`Raw::flags`], which tell what kinds of numbers there were.
 pub mod flag {
-    /// A NaN.
+    /// There was a NaN.
     pub const NAN: u32 = 1;
-    /// Positive infinity.
+    /// There was positive infinity.
     pub const POSITIVE_INFINITY: u32 = 2;
-    /// Negative infinity.
+    /// There was negative infinity.
     pub const NEGATIVE_INFINITY: u32 = 4;
-    /// Something that is not -0.
+    /// There was a number other than -0.
     pub const NUMBERS: u32 = 8;
-    /// Something, and nothing but -0.
+    /// There were numbers, and all were -0.
     pub const MINUS_ZEROS: u32 = 16;
 }
 
@@ -54,29 +58,30 @@ pub mod flag {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Raw<V, const LIMBS: usize> {
-    /// The sum, rounded to nearest even. The sum of nothing is 0, of nothing but -0 it is -0, of a NaN or infinities of both
-    /// signs it is NaN.
+    /// The sum, rounded to nearest even. It is 0 if there are no numbers, -0 if all numbers are -0,
+    /// and NaN if there is a NaN or infinities of both signs.
     pub value: V,
-    /// What there was, as [`flag`]s.
+    /// The kinds of numbers that there were, as [`flag`]s.
     pub flags: u32,
-    /// The sum of the finite numbers in two's complement, the lowest limb first: in units of `2^-1074` for `f64`, of `2^-210`
-    /// for the others.
+    /// The sum of the finite numbers in two's complement, the lowest limb first. The unit is
+    /// `2^-1074` for `f64` and `2^-210` for the other types.
     pub limbs: [u32; LIMBS],
 }
 
-/// Whether this block drew the last ticket.
+/// Whether the block drew the last ticket.
 #[address_space(shared)]
 // PTX contains the variable's name, and the committed PTX is to stay as it is, byte for byte, when
 // this module moves.
 #[unsafe(export_name = "_RNvNtNtC7kernels6reduce5exact7IS_LAST")]
 static mut IS_LAST: [MaybeUninit<u32>; 1] = [const { MaybeUninit::uninit() }; 1];
 
-/// The sum of the grid's elements in `output`.
+/// Writes the exact sum of the grid's elements to `output`; the whole body of a kernel, which
+/// [`exact!`](crate::exact!) stamps out.
 ///
-/// `LOADS` 128-bit loads of a thread are under way at once.
+/// `LOADS` is the number of packs that a thread asks for at once.
 ///
 /// # Safety
-/// The launch's contract (see the module).
+/// The launch keeps [its contract](self#the-launchs-contract).
 #[inline(always)]
 pub unsafe fn exact<T: Float, const LIMBS: usize, const LOADS: usize>(
     input: *const T,
@@ -90,8 +95,8 @@ pub unsafe fn exact<T: Float, const LIMBS: usize, const LOADS: usize>(
     let is_last = (&raw mut IS_LAST).cast::<u32>();
     let blocks = thread::grid_dim_x();
     let tid = thread::thread_idx_x();
-    // SAFETY: the block's cells are cleared before and read after all have added to them, parted by barriers; the grid's are
-    // read behind fence, ticket and fence.
+    // SAFETY: barriers separate clearing the block's cells, adding to them, and reading them. The
+    // grid's cells are read behind fence, ticket and fence.
     unsafe {
         Cells::<LIMBS>::clear();
         thread::sync_threads();
@@ -136,7 +141,7 @@ pub unsafe fn exact<T: Float, const LIMBS: usize, const LOADS: usize>(
 /// The sum of the thread's elements.
 ///
 /// # Safety
-/// The launch's contract; the block's cells are cleared.
+/// The launch keeps [its contract](self#the-launchs-contract), and the block's cells are cleared.
 #[inline(always)]
 unsafe fn chunk_sum<T: Float, const LIMBS: usize, const LOADS: usize>(
     input: *const T,
@@ -153,12 +158,13 @@ unsafe fn chunk_sum<T: Float, const LIMBS: usize, const LOADS: usize>(
     // A block may have no packs.
     let begin = (block * chunk).min(packs);
     let count = (packs - begin).min(chunk) as u32;
-    // The text for old devices is short.
+    // Devices before sm_90 get fewer loads, because that keeps their code short.
     let loads = if target::arch() >= 900 { LOADS } else { LOADS.min(OLD_LOADS) };
 
     let policy = Policy::keep(keep);
     let mut sum = Accumulator::EMPTY;
-    // SAFETY: packs below `count` are the block's, on a boundary; elements before `head`, and from `tail` to `n`, are there.
+    // SAFETY: packs below `count` are the block's and begin at a boundary, and there are elements
+    // before `head` and from `tail` to `n`.
     unsafe {
         let part = source.skip(head + begin * T::PER_PACK);
         part.prefetch_if(tid as usize, tid < count);
@@ -185,12 +191,13 @@ unsafe fn chunk_sum<T: Float, const LIMBS: usize, const LOADS: usize>(
             if is_exact {
                 sum = attempt;
             } else {
-                // Once more, singly. What is in a single `f64` comes first, so that a new one begins.
+                // The batch is added once more, one number at a time. The single `f64` goes first,
+                // so that a new one begins.
                 let mut x = sum.take_single();
                 let mut i = 0;
                 loop {
                     control::no_unroll();
-                    // The next one is on its way while this one is added.
+                    // The next number is being loaded while this one is added.
                     let place = place(i / T::PER_PACK);
                     let is_there = i < loads * T::PER_PACK && place < count;
                     let next = part.item_if(place as usize * T::PER_PACK + i % T::PER_PACK, is_there);
@@ -205,7 +212,7 @@ unsafe fn chunk_sum<T: Float, const LIMBS: usize, const LOADS: usize>(
             first += loads as u32 * threads;
         }
 
-        // What lies before the first and behind the last pack: a few elements each.
+        // The elements before the first pack and behind the last one, which are a few each.
         let mut x = sum.take_single();
         let mut edge = 0;
         loop {
@@ -224,10 +231,10 @@ unsafe fn chunk_sum<T: Float, const LIMBS: usize, const LOADS: usize>(
     sum
 }
 
-/// The sum of the warp's elements; true in lane 0 only. Nothing is in single `f64`s.
+/// The sum of the warp's elements. Only lane 0 gets it. No thread has a number in its single `f64`.
 ///
 /// # Safety
-/// All 32 lanes call this together; the block's cells are cleared.
+/// All 32 lanes call this together, and the block's cells are cleared.
 #[inline(always)]
 unsafe fn warp_sum<const LIMBS: usize>(sum: Accumulator<LIMBS>) -> Accumulator<LIMBS> {
     let mut sum = sum;
@@ -235,7 +242,7 @@ unsafe fn warp_sum<const LIMBS: usize>(sum: Accumulator<LIMBS>) -> Accumulator<L
     let mut step = 0;
     while step < 2 * WARP.ilog2() {
         control::no_unroll();
-        // First the high parts, then the low ones.
+        // Even steps add the high parts, odd steps the low ones.
         let delta = (WARP / 2) >> (step / 2);
         if step.is_multiple_of(2) {
             parts = sum.parts();
@@ -243,7 +250,8 @@ unsafe fn warp_sum<const LIMBS: usize>(sum: Accumulator<LIMBS>) -> Accumulator<L
         // SAFETY: the caller brings the whole warp.
         unsafe {
             let x = warp::warp_shuffle_down(u32::MAX, parts[0], delta, WARP).0;
-            // Only what is wanted is added, since what is left over goes to the cells. A low part of +0 is nothing, too.
+            // Only the lanes whose sum is wanted add, because errors go to the cells. A low part of
+            // +0 changes no sum.
             if thread::thread_idx_x() % WARP < delta && (step.is_multiple_of(2) || x != 0.0) {
                 sum.add(x);
             }

@@ -1,48 +1,67 @@
-//! The skeleton of all kernels: each block takes one contiguous part of the input, without a loop over the grid.
+//! The skeleton of all kernels: each block takes one contiguous part of the input, without a loop
+//! over the grid.
 //!
-//! *Loads.* A thread asks for `LOADS` packs before it uses the first. What is left after such rounds is asked for by `REST` at once,
-//! under predicates; so are the elements outside of packs. So a small input costs one trip to memory, and a large one keeps it
-//! busy.
-//! Warps stay whole: where a lane's first pack is loaded without a predicate, ptxas uses it before it asks for the others.
+//! *Loads.* A thread asks for `LOADS` packs before it uses the first one; that is a whole round.
+//! Packs that are left after the whole rounds are asked for `REST` at a time, under predicates, and
+//! the elements outside of packs under predicates as well. So a small input costs one trip to
+//! memory, and a large input keeps memory busy. The loops' conditions are the same in all lanes of
+//! a warp, so that all loads of a round have predicates or none has: where only a lane's first load
+//! had none, ptxas used it before it asked for the others (bench/NOTEBOOK.md, attempt 19).
 //!
-//! *Caches.* No line is put into the first-level cache, and of the second one as much is claimed as the launch asks for
-//! ([`Policy`]): an input that exceeds it would evict itself before it is read again.
+//! *Caches.* No line is put into the first-level cache, and only the fraction that the launch asks
+//! for stays in the second-level cache ([`Policy`]), because an input larger than the cache would
+//! evict itself before it is read again.
 //!
-//! *Following another grid* ([`cuda_std::ext::grid`]): the kernel lets the next grid begin at its own beginning, and touches no
-//! memory before the grids that it depends on have ended, but for a prefetch: that fetches translations and lines, and what the
-//! other grids write to those lines is seen all the same.
+//! *Following another grid* ([`cuda_std::ext::grid`]): the kernel lets the next grid begin at its
+//! own beginning. Before the grids that it depends on have ended it touches no memory, except by a
+//! prefetch. A prefetch fetches address translations and lines, and later loads still see what
+//! other grids write to these lines.
 
-use super::block::WARP;
-use super::item::Item;
-use super::grid_reduction::GridReduction;
-use super::source::{Even, One, Skewed, Source, Two};
-use super::unroll::each;
-use super::{Position, Reduction};
+use crate::grid_reduction::GridReduction;
+use crate::item::Item;
+use crate::source::{Even, One, Skewed, Source, Two};
+use crate::unroll::each;
+use crate::warp::WARP;
+use crate::{Position, Reduction};
 use cuda_std::ext::streaming::Policy;
 use cuda_std::ext::{control, grid, target};
 use cuda_std::thread;
 
-/// Threads of the block that read elements before packs; as many read those behind.
+/// How many threads of a block read an element before the packs. As many others read one behind the
+/// packs.
 const EDGE: usize = 16;
 
-/// The bits of a lane in the number of a thread.
+/// The bits of a thread's number that give its lane.
 const LAST_LANE: u32 = WARP - 1;
 
-/// The most packs of a round.
+/// The most packs that a thread asks for at once. More would need more registers than the 64 that
+/// 1024 threads leave each (bench/NOTEBOOK.md, attempt 11, H100 and H200).
 const MOST_LOADS: usize = 8;
 
-/// The same below sm_90.
+/// The most packs that a thread asks for at once on devices before sm_90, because that keeps their
+/// code short. No such device was measured.
 const OLD_LOADS: usize = 2;
 
-/// The most threads of a block whose single round is not divided (bench/NOTEBOOK.md, attempt 30).
+/// The most threads of a block whose single round is not divided into several (bench/NOTEBOOK.md,
+/// attempt 30, H100, f64 of 2^20: in blocks of 1024 threads two rounds instead of one take 3.22 us
+/// instead of 3.35, in blocks of 128 or 512 threads 0.15 to 0.2 more).
 const SMALL_BLOCK: u32 = 512;
 
-/// Reduces one array.
+/// Reduces one array; the whole body of a kernel, which [`unary!`](crate::unary!) stamps out.
+///
+/// `W` is the way in which blocks combine their results. `LOADS` and `REST`, both at most 8, are
+/// the packs that a thread asks for at once, in whole rounds and behind them.
 ///
 /// # Safety
-/// The launch's contract (see [`reduce`](super)).
+/// The launch keeps [its contract](crate#the-launchs-contract).
 #[inline(always)]
-pub unsafe fn unary<T: Item, R: Reduction<Source = One<T>>, W: GridReduction<R>, const LOADS: usize, const REST: usize>(
+pub unsafe fn unary<
+    T: Item,
+    R: Reduction<Source = One<T>>,
+    W: GridReduction<R>,
+    const LOADS: usize,
+    const REST: usize,
+>(
     input: *const T,
     n: usize,
     chunk: usize,
@@ -59,10 +78,15 @@ pub unsafe fn unary<T: Item, R: Reduction<Source = One<T>>, W: GridReduction<R>,
     }
 }
 
-/// Reduces the pairs of two arrays.
+/// Reduces the pairs of two arrays; the whole body of a kernel, which [`pairs!`](crate::pairs!)
+/// stamps out.
+///
+/// `W` is the way in which blocks combine their results. `LOADS`, at most 8, is the number of packs
+/// of each array that a thread asks for at once. If the arrays begin at different distances from a
+/// boundary of 16 bytes, it is 1.
 ///
 /// # Safety
-/// The launch's contract (see [`reduce`](super)).
+/// The launch keeps [its contract](crate#the-launchs-contract).
 #[inline(always)]
 pub unsafe fn pairs<T: Item, R: Reduction<Source = Two<T, Even>>, W: GridReduction<R>, const LOADS: usize>(
     (left, right): (*const T, *const T),
@@ -91,12 +115,14 @@ struct Parts {
     /// Elements before the first pack.
     head: usize,
     packs: usize,
-    /// Packs of a block.
+    /// Packs that a block takes.
     chunk: usize,
-    /// By how many packs the first block has fewer, so that the others begin with a line: a warp off lines reads one more.
+    /// By how many packs the first block takes fewer. The other blocks then begin with a line of
+    /// the caches, because a warp whose packs do not begin with a line reads one line more
+    /// (bench/NOTEBOOK.md, attempt 32; H100, f16 of 2^24 + 1: 8.49 us to 7.95).
     skew: usize,
     /// Elements of a pack.
-    lanes: usize,
+    per_pack: usize,
     /// Whether indices may have more than 32 bits.
     is_long: bool,
 }
@@ -110,12 +136,12 @@ impl Parts {
             packs: (n - head) / S::PER_PACK,
             chunk,
             skew: source.packs_in_line(),
-            lanes: S::PER_PACK,
+            per_pack: S::PER_PACK,
             is_long: n > u32::MAX as usize,
         }
     }
 
-    /// The block's first pack. It may have none.
+    /// The number of the block's first pack. The block may have no packs.
     #[inline(always)]
     fn begin(self, block: u32) -> usize {
         (block as usize * self.chunk).saturating_sub(self.skew).min(self.packs)
@@ -124,11 +150,12 @@ impl Parts {
     /// The index of the block's first pack's first element.
     #[inline(always)]
     fn first(self, block: u32) -> usize {
-        self.head + self.begin(block) * self.lanes
+        self.head + self.begin(block) * self.per_pack
     }
 
-    /// The position of the element at an index, if it is one of that block's. Numbers are indices, if those have 32 bits. Else they
-    /// count from `EDGE` on, since there are fewer elements than that before packs.
+    /// The position of the element at `index`, which is one of the elements of `block`. Its number
+    /// is its index if all indices have 32 bits. Otherwise numbers count from `EDGE` on at the
+    /// block's first pack, because fewer elements than that lie before the packs.
     #[inline(always)]
     fn position(self, index: usize, block: u32) -> Position {
         let number = if self.is_long { (index + EDGE).wrapping_sub(self.first(block)) } else { index };
@@ -143,10 +170,10 @@ impl Parts {
     }
 }
 
-/// The thread's part of the input.
+/// The accumulator of the thread's part of the input.
 ///
 /// # Safety
-/// The launch's contract.
+/// The launch keeps [its contract](crate#the-launchs-contract).
 #[inline(always)]
 unsafe fn thread_part<R, S, const LOADS: usize, const REST: usize>(
     source: S,
@@ -166,15 +193,18 @@ where
     let count = (parts.begin(block + 1) - parts.begin(block)) as u32;
     let first = parts.first(block);
 
-    // The first threads have an element before packs, the next ones an element behind.
+    // The first threads of the grid take an element before the packs each, the next ones an element
+    // behind the packs.
     let tail = head + packs * S::PER_PACK;
     let edge = if (tid as usize) < EDGE { tid as usize } else { tail + tid as usize - EDGE };
     let has_edge = if (tid as usize) < EDGE { block == 0 && edge < head } else { is_last && edge < n };
 
-    // In a branch it is ready before the wait. A constant one takes no time.
+    // Both arms are written out so that ptxas computes the policy before the wait. The second arm
+    // is a constant and costs nothing (bench/NOTEBOOK.md, attempt 21; H100, f32 of 2^14: 1.58 us to
+    // 1.52).
     let policy = if keep < 1.0 { Policy::keep(keep) } else { Policy::keep(1.0) };
     let mut kept = R::start();
-    // SAFETY: an edge is an element; packs below `count` are the block's.
+    // SAFETY: `edge` is an element if `has_edge`, and packs below `count` are the block's.
     unsafe {
         let part = source.skip(first);
         part.prefetch_if(tid as usize, tid < count);
@@ -183,8 +213,10 @@ where
         let item = source.item_if(edge, has_edge);
         let mut place = tid;
         let mut packs = [S::Pack::default(); MOST_LOADS];
-        // Without predicates it is faster and worth a second text, but for two arrays. In a large block the arithmetic of one
-        // round is hidden by the loads of another, if there is one: where it takes longer, one round is made several.
+        // Loads without predicates are faster and worth a second copy of the code, except for two
+        // arrays (bench/NOTEBOOK.md, attempt 8). In a large block the loads of one round hide the
+        // arithmetic of another. So a single whole round is divided where arithmetic takes long,
+        // which is where `LOADS` is small.
         let is_split = REST < LOADS && LOADS < MOST_LOADS && threads > SMALL_BLOCK && count <= LOADS as u32 * threads;
         let has_whole_rounds = target::arch() >= 900 && S::ARRAYS == 1 && !is_split;
         while has_whole_rounds && (place | LAST_LANE) + (LOADS as u32 - 1) * threads < count {
@@ -194,7 +226,9 @@ where
             each(LOADS, |k| kept = R::pack(kept, packs[k], place + k as u32 * threads));
             place += LOADS as u32 * threads;
         }
-        // Of what is not loaded the arithmetic takes time all the same. The text for old devices is short.
+        // A load that is predicated off still costs its arithmetic, so the last round asks for
+        // fewer packs at once. Devices before sm_90 get fewer still, because that keeps their code
+        // short.
         let loads = if target::arch() >= 900 { REST } else { REST.min(OLD_LOADS) };
         while place & !LAST_LANE < count {
             control::no_unroll();

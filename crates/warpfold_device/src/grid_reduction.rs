@@ -1,42 +1,57 @@
-//! How the blocks' accumulators become one, in one launch and with neither fence nor memset.
+//! The accumulators of a grid made one, in one launch and with neither fence nor memset.
 //!
-//! *Forward progress.* In [`Polled`] the last block waits, and only for blocks of lower numbers, which wait for nobody. So all ends
-//! if those get to run: where blocks start in order, as they do on all devices so far, or where two blocks are resident at a
-//! time. In [`Ticket`] nobody waits.
+//! *Forward progress.* In [`Polled`] only the last block waits, for blocks of lower numbers, and
+//! those wait for no block. So the launch ends if the lower blocks get to run: blocks start in the
+//! order of their numbers, as on all devices so far, or two blocks are resident at a time. In
+//! [`Ticket`] no block waits.
 
-use super::block::{WARP, block_reduce};
-use super::op::sum::Wrapping;
-use super::unroll::{each, tree};
-use super::words::{MOST, Words};
-use super::{Position, Reduction};
+use crate::block::block_reduce;
+use crate::op::sum::Wrapping;
+use crate::unroll::{each, tree};
+use crate::warp::WARP;
+use crate::words::{MOST, Words};
+use crate::{Position, Reduction};
 use cuda_std::ext::{atomic, control, target};
 use cuda_std::thread;
 
-/// A way for blocks to make their threads' accumulators one result.
+/// A way to make the accumulators of all threads of a grid one result.
 pub trait GridReduction<R: Reduction> {
-    /// Writes the result of the grid to `output`. `by_block` is for [`Reduction::redux`], and `index` for [`Reduction::raw`].
+    /// Writes the result of the grid to `output`. `by_block` is passed on to [`Reduction::redux`]
+    /// where accumulators of several blocks are combined, and `index` to [`Reduction::raw`].
     ///
     /// # Safety
-    /// The launch's contract (see [`reduce`](super)). All threads of the grid call this, once.
-    unsafe fn reduce(acc: R::Acc, output: *mut R::Raw, slots: *mut u64, by_block: bool, index: impl Fn(Position) -> u64);
+    /// The launch keeps [its contract](crate#the-launchs-contract). All threads of the grid call
+    /// this, once.
+    unsafe fn reduce(
+        acc: R::Acc,
+        output: *mut R::Raw,
+        slots: *mut u64,
+        by_block: bool,
+        index: impl Fn(Position) -> u64,
+    );
 }
 
-/// Each block writes its accumulator as 64-bit words, 32 or 48 bits of value below and a tag above; the last block, of the
-/// highest number, reads those words until they have their tags, and sets them back to 0.
+/// Each block writes its accumulator as 64-bit words, each of which holds 32 or 48 bits of value
+/// and a tag above them. The last block, which has the highest number, reads these words until all
+/// have their tags, and sets them back to 0.
 ///
-/// Value and tag are one 64-bit access, which is made at once (PTX ISA, "Memory Consistency Model": a vector is as many scalar
-/// accesses), so that who sees the tag has the value; and no other memory is to be ordered by it: relaxed accesses are enough.
-/// Since words are combined in fixed order, a sum of floats is always the same.
+/// Relaxed accesses are enough, because value and tag are one 64-bit access: whoever sees the tag
+/// has the value, and no other memory is ordered by it. (PTX ISA, "Memory Consistency Model": an
+/// access of a vector is one access for each of its words.) A sum of floats is always the same,
+/// because the words are combined in a fixed order.
 pub struct Polled;
 
-/// The tag of a word that is written.
+/// The tag of a word that a block has written.
 const TAG: u64 = 1 << 48;
 
-/// The most slots that a thread reads before it looks at the first.
+/// The most slots that a thread reads before it looks at the first one. Five do for 160 blocks,
+/// more than the 132 multiprocessors of an H100 or H200 (bench/NOTEBOOK.md, attempt 36: six or
+/// eight before).
 const MOST_SLOTS: usize = 5;
 
-/// The slots that a thread reads before it looks at the first: so many that a warp reads those of 160 blocks, if there are registers
-/// for their addresses and words. The text for old devices is short.
+/// How many slots a thread reads before it looks at the first one. One warp then reads the slots of
+/// 160 blocks, as far as there are registers for their addresses and words. Devices before sm_90
+/// read one slot at a time, because that keeps their code short.
 #[inline(always)]
 fn group<A: Words>() -> usize {
     match slot_words::<A>() {
@@ -47,13 +62,15 @@ fn group<A: Words>() -> usize {
     }
 }
 
-/// 64-bit words of a slot. Of an odd number of 32-bit words the last one's halves are beside the first two.
+/// How many 64-bit words one slot takes. Each holds 32 bits of the accumulator and a tag. If the
+/// accumulator has an odd number of 32-bit words, the last word is split: its two halves travel in
+/// the spare bits of the first two slot words, because that saves one access.
 #[inline(always)]
 fn slot_words<A: Words>() -> usize {
     if has_halves::<A>() { A::IN_SLOT - 1 } else { A::IN_SLOT }
 }
 
-/// Whether there are such halves.
+/// Whether the last word of an accumulator is split into two halves.
 #[inline(always)]
 fn has_halves<A: Words>() -> bool {
     A::IN_SLOT > 1 && !A::IN_SLOT.is_multiple_of(2)
@@ -61,7 +78,13 @@ fn has_halves<A: Words>() -> bool {
 
 impl<R: Reduction> GridReduction<R> for Polled {
     #[inline(always)]
-    unsafe fn reduce(acc: R::Acc, output: *mut R::Raw, slots: *mut u64, by_block: bool, index: impl Fn(Position) -> u64) {
+    unsafe fn reduce(
+        acc: R::Acc,
+        output: *mut R::Raw,
+        slots: *mut u64,
+        by_block: bool,
+        index: impl Fn(Position) -> u64,
+    ) {
         let tid = thread::thread_idx_x();
         let (block, last) = (thread::block_idx_x(), thread::grid_dim_x() - 1);
         let slot = |block: u32| slots.wrapping_add(block as usize * slot_words::<R::Acc>());
@@ -69,10 +92,13 @@ impl<R: Reduction> GridReduction<R> for Polled {
         let mut acc = acc;
         let mut own = R::identity();
         let mut has_polled = false;
-        // SAFETY: the words of a block are written by it and read by the last one; the output is written by the last one. All
-        // branches but those by `tid` are taken by whole blocks, and those that leave are taken by whole warps.
+        // SAFETY: a block writes the words of its own slot, and the last block reads them; only the
+        // last block writes the output. Whole blocks take all branches but those by `tid`, and
+        // whole warps take those that leave.
         unsafe {
-            // Once for the block itself, and in the last one once more for all others: one text for both.
+            // All blocks go through this loop once for their own accumulators, and the last block
+            // goes through it once more for those of the others. A loop keeps one copy of the code
+            // for both.
             loop {
                 control::no_unroll();
                 acc = block_reduce::<R>(acc, warps, by_block && has_polled);
@@ -86,7 +112,8 @@ impl<R: Reduction> GridReduction<R> for Polled {
                     return;
                 }
                 own = acc;
-                // A warp alone spares a barrier, if it can read all slots at once.
+                // One warp alone needs no barrier, so it does the rest if it can read all slots at
+                // once.
                 if last <= WARP * group::<R::Acc>() as u32 {
                     warps = 1;
                     if tid >= WARP {
@@ -105,7 +132,7 @@ impl<R: Reduction> GridReduction<R> for Polled {
     }
 }
 
-/// An accumulator as a slot's words.
+/// The words of a slot that holds this accumulator.
 #[inline(always)]
 fn tagged<A: Words>(acc: A) -> [u64; MOST] {
     let words = acc.to_words().map(u64::from);
@@ -118,7 +145,7 @@ fn tagged<A: Words>(acc: A) -> [u64; MOST] {
     slot
 }
 
-/// The accumulator that the block of that number has left in its slot.
+/// The accumulator that `block` has left in its slot.
 #[inline(always)]
 fn untagged<A: Words>(slot: [u64; MOST], block: u32) -> A {
     let half = |i: usize| (slot[i] >> 32) as u32 & 0xffff;
@@ -126,11 +153,11 @@ fn untagged<A: Words>(slot: [u64; MOST], block: u32) -> A {
     A::from_slot(&word, block)
 }
 
-/// The accumulators of those blocks below `last` that are this thread's, one of so many, made one. Waits until their
-/// words have been written, and sets them to 0.
+/// This thread's share of the accumulators of the blocks below `last`, made one, where so many
+/// `threads` share them. Waits until the words have been written, and sets them to 0.
 ///
 /// # Safety
-/// As for [`read`], of each of these slots, and the words will come.
+/// Each of these slots has the words that [`read`] reads, and some block will write them.
 #[inline(always)]
 unsafe fn poll<R: Reduction>(slot: impl Fn(u32) -> *mut u64, last: u32, threads: u32) -> R::Acc {
     let group = group::<R::Acc>();
@@ -139,7 +166,7 @@ unsafe fn poll<R: Reduction>(slot: impl Fn(u32) -> *mut u64, last: u32, threads:
     while first < last {
         control::no_unroll();
         let is_there = |i: usize| first + (i as u32 * threads) < last;
-        // Where there are no more, the first is read again.
+        // Where no more slots are left, the first one is read again.
         let other = |i: usize| if is_there(i) { first + i as u32 * threads } else { first };
         let place = |i: usize| slot(other(i));
         let mut words = [[0; MOST]; MOST_SLOTS];
@@ -165,14 +192,15 @@ unsafe fn poll<R: Reduction>(slot: impl Fn(u32) -> *mut u64, last: u32, threads:
     acc
 }
 
-/// Reads a slot. If the number of its words is even, each second one is aligned to 16 bytes.
+/// Reads a slot. If the number of its words is even, every pair of words is aligned to 16 bytes and
+/// is one access.
 ///
 /// # Safety
-/// There are so many words at `slot`.
+/// `slot` has the words of an accumulator `A`, and only atomics use them meanwhile.
 #[inline(always)]
 unsafe fn read<A: Words>(slot: *const u64) -> [u64; MOST] {
     let mut words = [0; MOST];
-    // SAFETY: the caller's word.
+    // SAFETY: the caller's slot has these words.
     unsafe {
         if slot_words::<A>().is_multiple_of(2) {
             each(slot_words::<A>() / 2, |i| {
@@ -185,13 +213,13 @@ unsafe fn read<A: Words>(slot: *const u64) -> [u64; MOST] {
     words
 }
 
-/// Writes an accumulator's words.
+/// Writes a slot.
 ///
 /// # Safety
-/// As for [`read`].
+/// Those of [`read`].
 #[inline(always)]
 unsafe fn write<A: Words>(slot: *mut u64, words: [u64; MOST]) {
-    // SAFETY: the caller's word.
+    // SAFETY: the caller's slot has these words.
     unsafe {
         if slot_words::<A>().is_multiple_of(2) {
             each(slot_words::<A>() / 2, |i| {
@@ -203,14 +231,17 @@ unsafe fn write<A: Words>(slot: *mut u64, words: [u64; MOST]) {
     }
 }
 
-/// One 64-bit word in `slots`: each block adds 1 to its lower half, which counts them, and its sum to the upper half. Who is the
-/// last has the total, and sets the word to 0. The sum of 32-bit integers alone is so short, and wraps as the word does.
+/// All blocks share one 64-bit word in `slots`. Each adds 1 to the lower half, which counts the
+/// blocks, and its sum to the upper half. The block that comes last has the total and sets the word
+/// to 0. Only the sum of 32-bit integers goes this way, because it fits into half a word and wraps
+/// as the word does.
 pub struct Ticket;
 
 impl GridReduction<Wrapping> for Ticket {
     #[inline(always)]
     unsafe fn reduce(acc: u32, output: *mut u32, slots: *mut u64, _by_block: bool, _index: impl Fn(Position) -> u64) {
-        // SAFETY: the word is used by atomics only, until the last of them is done; the output is written by one thread.
+        // SAFETY: only atomics use the word until the last of them is done, and one thread writes
+        // the output.
         unsafe {
             let sum = block_reduce::<Wrapping>(acc, thread::block_dim_x() / WARP, false);
             if thread::thread_idx_x() > 0 {

@@ -1,33 +1,46 @@
-//! The fourteen types of elements: how 16 bytes are split into them, and what they are compared and summed in.
+//! The fourteen types of elements: how 16 bytes are split into elements, and the types in which
+//! elements are compared and summed.
 
-use super::key::Key;
-use super::unroll::tree;
-use super::warp;
-use super::words::Words;
+use crate::key::Key;
+use crate::unroll::tree;
+use crate::warp;
+use crate::words::Words;
 use cuda_std::ext::{math, packed, streaming, target};
 
-/// 16 bytes of elements, the first in the lowest bits of the first word.
+/// 16 bytes of elements. The first element is in the lowest bits of the first word.
 pub type Pack = [u32; 4];
 
-/// An IEEE 754 half-precision number, as its bits.
+/// An IEEE 754 half-precision number, given by its bits.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct F16(pub u16);
 
-/// A `bfloat16` number, the upper half of an `f32`, as its bits.
+/// A `bfloat16` number, which is the upper half of an `f32`, given by its bits.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct Bf16(pub u16);
 
 /// A type of elements.
+///
+/// ```
+/// use warpfold_device::Item;
+///
+/// let pack = [0x0004_0003, 0, 0, 0xffff_0001];
+/// assert_eq!(u16::PER_PACK, 8);
+/// assert_eq!([u16::element(pack, 0), u16::element(pack, 7)], [3, 0xffff]);
+/// assert_eq!(u32::sum([1, 2, 3, u32::MAX]), (1 << 32) + 5);
+/// assert_eq!(f32::sum([1.5f32, 2.0, 0.25, 4.0].map(f32::to_bits)), 7.75);
+/// ```
 pub trait Item: Copy {
-    /// How many of them a pack has.
+    /// How many elements a pack has.
     const PER_PACK: usize = size_of::<Pack>() / size_of::<Self>();
-    /// What they are compared in: the type itself, or the one of 32 bits that has all of its values.
+    /// The type in which elements are compared: the type itself, or a type of 32 bits that has all
+    /// of its values.
     type Key: Key;
-    /// What they are summed in: 64 bits for integers up to there, `f32` for halves, else the type itself.
+    /// The type in which elements are summed: 64 bits for integers of up to 64 bits, `f32` for
+    /// halves, and otherwise the type itself.
     type Wide: Number;
-    /// An unsigned integer that has room for its bits and for an index.
+    /// An unsigned integer that can hold the bits of an element, or an index.
     type Bits: From<u64>;
 
     /// The element at `source`, or any value if it is not `valid`.
@@ -35,13 +48,13 @@ pub trait Item: Copy {
     /// # Safety
     /// If `valid`, there is an element at `source`.
     unsafe fn load_if(source: *const Self, valid: bool) -> Self;
-    /// An element of a pack.
+    /// Element `i` of a pack.
     fn element(pack: Pack, i: usize) -> Self;
-    /// The element as it is compared.
+    /// The element in the type in which it is compared.
     fn key(self) -> Self::Key;
-    /// The inverse of [`key`](Self::key); all NaNs become one.
+    /// The inverse of [`key`](Self::key). All NaNs become one NaN.
     fn of_key(key: Self::Key) -> Self;
-    /// The element as it is summed.
+    /// The element in the type in which it is summed.
     fn wide(self) -> Self::Wide;
     /// The element's bits.
     fn bits(self) -> Self::Bits;
@@ -64,7 +77,7 @@ pub trait Item: Copy {
     }
 }
 
-/// What sums and products are made in. Integers wrap.
+/// A type in which sums and products are made. Integers wrap.
 pub trait Number: Words {
     /// 0.
     const ZERO: Self;
@@ -79,7 +92,8 @@ pub trait Number: Words {
     /// `self * other`.
     #[must_use]
     fn multiply(self, other: Self) -> Self;
-    /// The sum of a warp, in each of its lanes, if there are instructions for that.
+    /// The sum of the numbers of a warp, in each of its lanes, or `None` if the device has no
+    /// instructions for that.
     ///
     /// # Safety
     /// All 32 lanes call this together.
@@ -109,7 +123,8 @@ macro_rules! integers {
             $(
                 #[inline(always)]
                 unsafe fn redux_sum(self) -> Option<Self> {
-                    // SAFETY: the caller's word, and the architecture has it.
+                    // SAFETY: the caller brings the whole warp, and the architecture has the
+                    // instruction.
                     (target::arch() >= 800).then(|| unsafe { $redux_sum(self) })
                 }
             )?
@@ -149,10 +164,10 @@ macro_rules! floats {
 
 floats!(f32 f64);
 
-/// One byte 1 in each of the four.
+/// Four bytes, each of which is 1.
 const ONES: u32 = 0x0101_0101;
 
-/// What is packed four to a word, or two.
+/// Integers of which one word holds four, two or one.
 macro_rules! narrow {
     ($($t:ty, $bits:ident, $load:ident, $key:ty, $wide:ty { $($item:item)* })*) => {$(
         impl Item for $t {
@@ -161,7 +176,7 @@ macro_rules! narrow {
             type Bits = u64;
             #[inline(always)]
             unsafe fn load_if(source: *const Self, valid: bool) -> Self {
-                // SAFETY: the caller's word.
+                // SAFETY: the caller vouches for the element.
                 unsafe { streaming::$load(source.cast(), valid) as Self }
             }
             #[inline(always)]
@@ -257,7 +272,7 @@ narrow! {
     u32, u32, load_u32_if, u32, u64 {}
 }
 
-/// What takes two words of a pack, or all.
+/// Elements that take two words of a pack, or all four.
 macro_rules! long {
     ($($t:ty, $wide:ty, $bits:ty, $from:expr, $to:expr;)*) => {$(
         impl Item for $t {
@@ -266,7 +281,7 @@ macro_rules! long {
             type Bits = $bits;
             #[inline(always)]
             unsafe fn load_if(source: *const Self, valid: bool) -> Self {
-                // SAFETY: the caller's word.
+                // SAFETY: the caller vouches for the element.
                 let word = |i| u128::from(unsafe { streaming::load_u64_if(source.cast::<u64>().wrapping_add(i), valid) });
                 $from(if size_of::<$t>() == 8 { word(0) } else { word(0) | word(1) << 64 })
             }
@@ -309,7 +324,7 @@ impl Item for f32 {
     type Bits = u64;
     #[inline(always)]
     unsafe fn load_if(source: *const Self, valid: bool) -> Self {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller vouches for the element.
         Self::from_bits(unsafe { streaming::load_u32_if(source.cast(), valid) })
     }
     #[inline(always)]
@@ -334,7 +349,7 @@ impl Item for f32 {
     }
 }
 
-/// Halves, which are exact in `f32`: all is done there.
+/// Halves, for which everything is done in `f32`, because that holds each of them exactly.
 macro_rules! halves {
     ($($t:ident, $to:expr, $from:expr;)*) => {$(
         impl Item for $t {
@@ -343,7 +358,7 @@ macro_rules! halves {
             type Bits = u64;
             #[inline(always)]
             unsafe fn load_if(source: *const Self, valid: bool) -> Self {
-                // SAFETY: the caller's word.
+                // SAFETY: the caller vouches for the element.
                 Self(unsafe { streaming::load_u16_if(source.cast(), valid) })
             }
             #[inline(always)]

@@ -1,18 +1,21 @@
 //! How elements are compared.
 //!
-//! A thread compares floats by PTX `min` and `max`, and doubles whose index it keeps by comparisons. Accumulators are *ranks*: integers that are smaller the better the key is, by
-//! whatever order. So one comparison orders numbers, zeros and NaNs, and `redux.sync` does it for a warp.
+//! A thread compares floats by PTX `min` and `max`, and floats whose index it keeps by comparisons
+//! where a pack has at most two elements. Accumulators are *ranks*: integers that are smaller the
+//! better the key is, whatever the order. So one comparison orders numbers, zeros and NaNs, and
+//! `redux.sync` makes it for a warp.
 
-use super::unroll::{each, tree};
-use super::warp;
-use super::words::{MOST, Words};
+use crate::unroll::{each, tree};
+use crate::warp;
+use crate::words::{MOST, Words};
 use cuda_std::ext::{math, target};
 
-/// Which of two keys is better. Floats are ordered as IEEE 754-2019 demands of `minimum` and its kin: -0 is below +0.
+/// An order, which says which of two keys is better. Among floats, -0 is below +0, as IEEE 754-2019
+/// demands of `minimum` and its kin.
 pub trait Order {
-    /// The larger one, else the smaller one.
+    /// Whether the larger key is better; otherwise the smaller one is.
     const LARGEST: bool;
-    /// NaN before all numbers, else behind all.
+    /// Whether a NaN is better than all numbers; otherwise it is worse than all.
     const NAN_WINS: bool;
 }
 
@@ -29,51 +32,62 @@ macro_rules! orders {
 }
 
 orders! {
-    /// The smallest number; a NaN only if there is nothing else.
+    /// The smallest number is best. NaNs are worst.
     Smallest: false, false;
-    /// The largest number; a NaN only if there is nothing else.
+    /// The largest number is best. NaNs are worst.
     Largest: true, false;
-    /// A NaN, or else the smallest number.
+    /// NaNs are best, and then the smallest number.
     SmallestOrNan: false, true;
-    /// A NaN, or else the largest number.
+    /// NaNs are best, and then the largest number.
     LargestOrNan: true, true;
 }
 
-/// What is compared.
+/// A type in which elements are compared.
 pub trait Key: Words {
-    /// An integer that orders keys.
+    /// An integer that has the order of the keys.
     type Rank: Rank;
-    /// The best key so far, as a thread keeps it.
+    /// The form in which a thread keeps its best key.
     type Kept: Copy;
 
-    /// Smaller for better keys. All NaNs have the same.
+    /// The key's rank, which is smaller the better the key is. All NaNs have the same rank.
+    ///
+    /// ```
+    /// use warpfold_device::key::{Key, Largest, Smallest};
+    ///
+    /// assert!((-0.0f32).rank::<Smallest>() < 0.0f32.rank::<Smallest>());
+    /// assert!(7i32.rank::<Largest>() < 3i32.rank::<Largest>());
+    /// assert_eq!(f64::of_rank::<Largest>(2.5f64.rank::<Largest>()), 2.5);
+    /// ```
     fn rank<O: Order>(self) -> Self::Rank;
-    /// The inverse of [`rank`](Self::rank). There is one NaN only.
+    /// The inverse of [`rank`](Self::rank). All NaNs become one NaN.
     fn of_rank<O: Order>(rank: Self::Rank) -> Self;
 
-    /// As bad as a key can be.
+    /// The worst key, which a thread keeps before it has seen any other.
     fn worst<O: Order>() -> Self::Kept;
-    /// The better one, the kept one if they are equal; and whether it is the other one.
+    /// The better one of the kept key and `key`, which is the kept one if they are equal; and
+    /// whether it is `key`.
     fn keep<O: Order>(kept: Self::Kept, key: Self) -> (Self::Kept, bool);
     /// The better one of two.
     #[must_use]
     fn better<O: Order>(self, other: Self) -> Self;
-    /// As [`keep`](Self::keep) with the best of `count` keys, a power of two up to 16.
+    /// As [`keep`](Self::keep), with the best of the keys that `get` gives for 0 to `count` - 1.
+    /// `count` is a power of two up to 16.
     #[inline(always)]
     fn keep_all<O: Order>(kept: Self::Kept, count: usize, get: impl Fn(usize) -> Self) -> (Self::Kept, bool) {
         Self::keep::<O>(kept, tree(count, get, Self::better::<O>))
     }
-    /// Whether it is the kept one, or as good.
+    /// Whether this key is the kept one, or as good.
     fn is_kept<O: Order>(self, kept: Self::Kept) -> bool;
-    /// Its rank.
+    /// The rank of the kept key.
     fn rank_of_kept<O: Order>(kept: Self::Kept) -> Self::Rank;
 }
 
-/// An integer that is compared.
+/// An integer that orders keys: the smallest is best.
 pub trait Rank: Words + PartialOrd {
-    /// The largest.
+    /// The worst rank.
     const MAX: Self;
-    /// The smallest one of a warp, in each of its lanes, if there are instructions for that.
+    /// The smallest rank of a warp, in each of its lanes, or `None` if the device has no
+    /// instructions for that.
     ///
     /// # Safety
     /// All 32 lanes call this together.
@@ -83,16 +97,17 @@ pub trait Rank: Words + PartialOrd {
     }
 }
 
-/// The smaller one.
+/// The smaller rank of two.
 #[inline(always)]
 pub fn lower<R: Rank>(a: R, b: R) -> R {
     if b < a { b } else { a }
 }
 
-/// What integers are kept as. So LLVM compares once and picks words; of whole ones it would make a minimum and compare again.
+/// The form in which integers are kept: their words. LLVM then compares once and picks words; from
+/// whole integers it would make a minimum and compare again.
 type InWords = [u32; MOST];
 
-/// Those of `key` if it is taken.
+/// The words of `key` if it is taken, else the kept ones.
 #[inline(always)]
 fn pick<W: Words>(taken: bool, key: W, kept: InWords) -> InWords {
     let key = key.to_words();
@@ -108,7 +123,8 @@ macro_rules! integers {
             $(
                 #[inline(always)]
                 unsafe fn redux_min(self) -> Option<Self> {
-                    // SAFETY: the caller's word, and the architecture has it.
+                    // SAFETY: the caller brings the whole warp, and the architecture has the
+                    // instruction.
                     (target::arch() >= 800).then(|| unsafe { $redux_min(self) })
                 }
             )?
@@ -167,7 +183,8 @@ macro_rules! floats {
             type Rank = $rank;
             type Kept = Self;
 
-            // Their bits, those but the sign turned around if it is set.
+            // The bits as an integer. If the sign is set, all other bits are inverted, so that
+            // integers have the order of the floats.
             #[inline(always)]
             fn rank<O: Order>(self) -> $rank {
                 let bits = self.to_bits().cast_signed();
@@ -193,7 +210,8 @@ macro_rules! floats {
                     (true, true) => Self::NEG_INFINITY,
                 }
             }
-            // PTX `min` and `max` order the zeros and drop NaNs as demanded; Rust's promise less. They make all NaNs one.
+            // PTX `min` and `max` order the zeros and drop NaNs as the order demands, and make all
+            // NaNs one; Rust's functions promise less.
             #[inline(always)]
             fn better<O: Order>(self, other: Self) -> Self {
                 match (O::LARGEST, O::NAN_WINS) {
@@ -203,8 +221,10 @@ macro_rules! floats {
                     (true, true) => math::$maximum(self, other),
                 }
             }
-            // For doubles these are seven instructions; PTX `min` is eight, and to see what it chose takes more. Where neither is
-            // below the other, as with zeros, the signs decide, which are in the upper words.
+            // For doubles these are seven instructions. PTX `min` is eight, and more are needed to
+            // see which one it chose (bench/NOTEBOOK.md, attempt 37; H100, argmin f64 of 2^20: 3.78
+            // us to 3.69). Where neither key is below the other, as with zeros, the signs decide,
+            // which are in the upper words.
             #[inline(always)]
             #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "a NaN that is kept is worse than any number")]
             fn keep<O: Order>(kept: Self, key: Self) -> (Self, bool) {
@@ -219,7 +239,9 @@ macro_rules! floats {
                 let picked = pick(taken, key, kept.to_words());
                 (Self::from_words(&|i| picked[i]), taken)
             }
-            // As `min` finds the best of the pack, it finds the better one of that and the kept one too.
+            // `min` finds the best key of the pack, and then the better one of that and the kept
+            // key. If that changed the bits, the kept key is a new one (bench/NOTEBOOK.md, attempt
+            // 27).
             #[inline(always)]
             fn keep_all<O: Order>(kept: Self, count: usize, get: impl Fn(usize) -> Self) -> (Self, bool) {
                 let best = kept.better::<O>(tree(count, get, Self::better::<O>));

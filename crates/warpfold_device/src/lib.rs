@@ -65,7 +65,7 @@
 //! | [`block`] | the accumulators of a block made one |
 //! | [`grid_reduction`] | the accumulators of a grid made one |
 //! | [`grid`] | the skeleton: which elements a thread reads, and when |
-//! | [`op`], [`exact`] | the operations that warpfold has |
+//! | [`op`], [`mod@exact`] | the operations that warpfold has |
 //!
 //! # The launch's contract
 //!
@@ -99,6 +99,11 @@
 // A device function that is not inlined is a call through memory.
 #![allow(clippy::inline_always)]
 
+/// The README's example compiles too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
+
 pub mod block;
 mod entry;
 pub mod exact;
@@ -113,6 +118,7 @@ pub mod unroll;
 pub mod warp;
 pub mod words;
 
+/// The device API below this crate, to which the macros expand.
 pub use cuda_std;
 
 pub use self::item::Item;

@@ -1,4 +1,4 @@
-//! The operations, one file for each idea.
+//! The operations that warpfold has, one module for each idea.
 
 pub mod arg;
 pub mod bits;

@@ -3,53 +3,59 @@
 use crate::source::Source;
 use crate::words::Words;
 
-/// Where an element is. Positions are in the order of the elements, by block and then by number.
+/// Where an element is. Positions have the order of the elements: by block, and then by number.
 #[derive(Clone, Copy)]
 pub struct Position {
-    /// The block that takes it.
+    /// The block that takes the element.
     pub block: u32,
-    /// Its index, if all indices have 32 bits, so that numbers alone are in order; else its number among the block's elements, from
-    /// any.
+    /// The element's index if all indices have 32 bits, because numbers alone then have the order
+    /// of the elements. Otherwise the element's number among those of its block, counted from any
+    /// start.
     pub number: u32,
 }
 
-/// What a kernel does to its elements.
+/// What a kernel does to its elements: the long form. [`Fold`] is the short one, and suits most
+/// operations.
 ///
-/// A thread starts with [`start`](Self::start), takes packs in order of their place, and turns what it has into an
-/// accumulator; accumulators are combined in pairs, in an order that depends on the shape of the launch only.
+/// A thread begins with [`start`](Self::start), takes packs in the order of their places, and turns
+/// what it then keeps into an accumulator. Accumulators are combined in pairs, in an order that
+/// depends on the shape of the launch only.
 pub trait Reduction {
-    /// Where the elements are.
+    /// The array or arrays that hold the elements.
     type Source: Source;
-    /// What a thread keeps while it reads packs.
+    /// The state of a thread while it reads packs.
     type Thread: Copy;
     /// A partial result, as it goes from thread to thread.
     type Acc: Words;
     /// A partial result, as it is written to memory.
     type Raw;
 
-    /// Before the first pack.
+    /// The state of a thread before its first pack.
     fn start() -> Self::Thread;
-    /// With one more pack, whose place is its number in the block's chunk.
+    /// The state of a thread after one more pack. `place` is the pack's number in the block's
+    /// chunk.
     fn pack(thread: Self::Thread, pack: <Self::Source as Source>::Pack, place: u32) -> Self::Thread;
-    /// What the thread has; `first` is the position of the first pack of the block's chunk.
+    /// The accumulator of what the thread has read. `first` is the position of the first element of
+    /// the block's chunk.
     fn finish(thread: Self::Thread, first: Position) -> Self::Acc;
-    /// One element, and where it is.
+    /// The accumulator of one element, which is at `position`.
     fn item(item: <Self::Source as Source>::Item, position: Position) -> Self::Acc;
-    /// What changes no accumulator.
+    /// The accumulator that changes no other when the two are combined.
     fn identity() -> Self::Acc;
     /// Two accumulators made one.
     fn combine(a: Self::Acc, b: Self::Acc) -> Self::Acc;
-    /// The same, where all elements of `a` come before those of `b`.
+    /// As [`combine`](Self::combine), where all elements of `a` come before those of `b`.
     #[inline(always)]
     fn append(a: Self::Acc, b: Self::Acc) -> Self::Acc {
         Self::combine(a, b)
     }
-    /// Whether an accumulator combined with itself is the same.
+    /// Whether an accumulator stays the same when it is combined with itself.
     const IS_IDEMPOTENT: bool = false;
-    /// What is written of the whole; `index` gives the index of the element at a position.
+    /// The result as it is written to memory. `index` gives the index of the element at a position.
     fn raw(acc: Self::Acc, index: impl Fn(Position) -> u64) -> Self::Raw;
-    /// The accumulators of a warp combined, in each of its lanes, if there is an instruction for that. Unless they are to be
-    /// ordered `by_block`, the numbers of their positions are in order.
+    /// The accumulators of a warp combined, in each of its lanes, or `None` if the device has no
+    /// instruction for that. If `by_block` is false, the numbers of the accumulators' positions
+    /// alone have the order of the elements.
     ///
     /// # Safety
     /// All 32 lanes call this together.
@@ -59,7 +65,8 @@ pub trait Reduction {
     }
 }
 
-/// A reduction whose threads keep an accumulator from the beginning.
+/// A reduction whose threads keep an accumulator from the beginning. Each `Fold` is a
+/// [`Reduction`].
 pub trait Fold {
     /// See [`Reduction::Source`].
     type Source: Source;
@@ -124,7 +131,7 @@ impl<F: Fold> Reduction for F {
     }
     #[inline(always)]
     unsafe fn redux(acc: F::Acc, _by_block: bool) -> Option<F::Acc> {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller brings the whole warp.
         unsafe { F::redux(acc) }
     }
 }

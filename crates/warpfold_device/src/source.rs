@@ -1,63 +1,65 @@
-//! Where elements come from: one array, or two of the same length.
+//! The arrays that elements come from: one, or two of the same length.
 
-use super::item::{Item, Pack};
-use super::unroll::each;
+use crate::item::{Item, Pack};
+use crate::unroll::each;
 use core::marker::PhantomData;
 use cuda_std::ext::streaming::{self, Policy};
 
-/// Bytes of a line of the caches.
+/// The bytes of a line of the caches.
 const LINE: usize = 128;
 
-/// Elements that are read by packs, or singly.
+/// One or more arrays whose elements are read by packs, or singly.
 pub trait Source: Copy {
-    /// An element.
+    /// An element of each array.
     type Item: Copy;
-    /// The elements of a pack.
+    /// A pack of each array.
     type Pack: Copy + Default;
-    /// Elements of a pack.
+    /// How many elements of an array a pack has.
     const PER_PACK: usize;
-    /// Arrays.
+    /// How many arrays there are.
     const ARRAYS: usize;
 
-    /// Elements before the first boundary of 16 bytes.
+    /// How many elements lie before the first boundary of 16 bytes.
     fn to_boundary(self) -> usize;
 
-    /// Packs between the last boundary of a line, 128 bytes, and the first of 16.
+    /// How many packs fit between the last boundary of 128 bytes, a line, and the first boundary of
+    /// 16 bytes.
     fn packs_in_line(self) -> usize;
 
-    /// The source from that element on.
+    /// The same arrays from an element on.
     ///
     /// # Safety
-    /// There are so many elements.
+    /// Each array has so many `elements` from here on.
     #[must_use]
     unsafe fn skip(self, elements: usize) -> Self;
 
-    /// The element of that index, or any value if it is not `valid`.
+    /// The element at `index`, or any value if it is not `valid`.
     ///
     /// # Safety
-    /// If `valid`, there is such an element.
+    /// If `valid`, there is an element at `index`.
     unsafe fn item_if(self, index: usize, valid: bool) -> Self::Item;
 
-    /// The pack of that number.
+    /// The pack of number `index`.
     ///
     /// # Safety
-    /// There is such a pack, and the source begins at a boundary.
+    /// There is such a pack, and the source begins at a boundary of 16 bytes.
     unsafe fn pack(self, index: usize, policy: Policy) -> Self::Pack;
 
-    /// The pack of that number, or any value if it is not `valid`.
+    /// The pack of number `index`, or any value if it is not `valid`.
     ///
     /// # Safety
-    /// If `valid`, that of [`pack`](Self::pack).
+    /// If `valid`, there is such a pack, and the source begins at a boundary of 16 bytes.
     unsafe fn pack_if(self, index: usize, policy: Policy, valid: bool) -> Self::Pack;
 
-    /// Asks for the pack of that number, if it is `valid`, to be near when it is loaded.
+    /// Asks for the pack of number `index` to be brought near, if it is `valid`, so that a later
+    /// load takes less time.
     ///
     /// # Safety
-    /// That of [`pack_if`](Self::pack_if).
+    /// If `valid`, there is such a pack.
     unsafe fn prefetch_if(self, index: usize, valid: bool);
 }
 
-/// Elements of one array.
+/// One array, by the address of its first element.
 #[derive(Clone, Copy)]
 pub struct One<T>(pub *const T);
 
@@ -77,32 +79,33 @@ impl<T: Item> Source for One<T> {
     }
     #[inline(always)]
     unsafe fn skip(self, elements: usize) -> Self {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller vouches for the elements.
         Self(unsafe { self.0.add(elements) })
     }
     #[inline(always)]
     unsafe fn item_if(self, index: usize, valid: bool) -> T {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller vouches for the elements.
         unsafe { T::load_if(self.0.wrapping_add(index), valid) }
     }
     #[inline(always)]
     unsafe fn pack(self, index: usize, policy: Policy) -> Pack {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller vouches for the elements.
         unsafe { streaming::load_pack(self.0.cast::<Pack>().add(index), policy) }
     }
     #[inline(always)]
     unsafe fn pack_if(self, index: usize, policy: Policy, valid: bool) -> Pack {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller vouches for the elements.
         unsafe { streaming::load_pack_if(self.0.cast::<Pack>().wrapping_add(index), policy, valid) }
     }
     #[inline(always)]
     unsafe fn prefetch_if(self, index: usize, valid: bool) {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller vouches for the elements.
         unsafe { streaming::prefetch_if(self.0.cast::<Pack>().wrapping_add(index), valid) }
     }
 }
 
-/// How the packs of a second array are read, which begin where those of the first do.
+/// How packs of a second array are read, which begin at the same elements as the packs of the first
+/// array.
 pub trait Reach: Copy {
     /// See [`Source::pack_if`].
     ///
@@ -111,20 +114,21 @@ pub trait Reach: Copy {
     unsafe fn pack_if<T: Item>(source: *const T, policy: Policy, valid: bool) -> Pack;
 }
 
-/// Both arrays have their boundaries at the same elements.
+/// Both arrays have their boundaries of 16 bytes at the same elements, so that a pack of the second
+/// is one load.
 #[derive(Clone, Copy)]
 pub struct Even;
 
 impl Reach for Even {
     #[inline(always)]
     unsafe fn pack_if<T: Item>(source: *const T, policy: Policy, valid: bool) -> Pack {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller vouches for the elements.
         unsafe { streaming::load_pack_if(source.cast(), policy, valid) }
     }
 }
 
-/// The arrays have their boundaries at different elements, so that of the second no more is loaded at once than an element, or 32
-/// bits.
+/// The arrays have their boundaries of 16 bytes at different elements, so that a load of the second
+/// array takes one element, or 32 bits of an element.
 #[derive(Clone, Copy)]
 pub struct Skewed;
 
@@ -134,7 +138,7 @@ impl Reach for Skewed {
         let mut pack = [0; 4];
         each(4, |i| {
             let at = source.cast::<u32>().wrapping_add(i);
-            // SAFETY: the caller's word.
+            // SAFETY: the caller vouches for the elements.
             let part = |part| unsafe {
                 match size_of::<T>() {
                     1 => u32::from(streaming::load_u8_if(at.cast::<u8>().wrapping_add(part), valid)) << (8 * part),
@@ -148,7 +152,7 @@ impl Reach for Skewed {
     }
 }
 
-/// Pairs of elements, one of each array.
+/// Two arrays of the same length, whose elements are taken in pairs.
 #[derive(Clone, Copy)]
 pub struct Two<T, R> {
     left: *const T,
@@ -157,7 +161,7 @@ pub struct Two<T, R> {
 }
 
 impl<T: Item, R: Reach> Two<T, R> {
-    /// Pairs that begin there.
+    /// The pairs of the arrays at these addresses.
     #[inline(always)]
     pub fn new(left: *const T, right: *const T) -> Self {
         Self { left, right, reach: PhantomData }
@@ -180,22 +184,22 @@ impl<T: Item, R: Reach> Source for Two<T, R> {
     }
     #[inline(always)]
     unsafe fn skip(self, elements: usize) -> Self {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller vouches for the elements.
         unsafe { Self::new(self.left.add(elements), self.right.add(elements)) }
     }
     #[inline(always)]
     unsafe fn item_if(self, index: usize, valid: bool) -> [T; 2] {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller vouches for the elements.
         unsafe { [T::load_if(self.left.wrapping_add(index), valid), T::load_if(self.right.wrapping_add(index), valid)] }
     }
     #[inline(always)]
     unsafe fn pack(self, index: usize, policy: Policy) -> [Pack; 2] {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller vouches for the elements.
         unsafe { self.pack_if(index, policy, true) }
     }
     #[inline(always)]
     unsafe fn pack_if(self, index: usize, policy: Policy, valid: bool) -> [Pack; 2] {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller vouches for the elements.
         unsafe {
             let left = One(self.left).pack_if(index, policy, valid);
             [left, R::pack_if(self.right.wrapping_add(index * T::PER_PACK), policy, valid)]
@@ -203,7 +207,7 @@ impl<T: Item, R: Reach> Source for Two<T, R> {
     }
     #[inline(always)]
     unsafe fn prefetch_if(self, index: usize, valid: bool) {
-        // SAFETY: the caller's word; a prefetch needs no alignment.
+        // SAFETY: the caller vouches for the packs, and a prefetch needs no alignment.
         unsafe {
             One(self.left).prefetch_if(index, valid);
             One(self.right).prefetch_if(index, valid);

@@ -1,6 +1,14 @@
-//! Loops that are written out. LLVM keeps an array in registers only if each index is a constant.
+//! Loops that are written out, because LLVM keeps an array in registers only if each index is a
+//! constant.
 
-/// `body` for 0 to `count`, a constant of at most 16.
+/// Calls `body` with each number from 0 to `count` - 1. `count` is a constant of at most 16; what
+/// goes beyond 16 is left out.
+///
+/// ```
+/// let mut sum = 0;
+/// warpfold_device::unroll::each(4, |i| sum += i);
+/// assert_eq!(sum, 6);
+/// ```
 #[inline(always)]
 pub fn each(count: usize, mut body: impl FnMut(usize)) {
     macro_rules! steps {
@@ -13,7 +21,15 @@ pub fn each(count: usize, mut body: impl FnMut(usize)) {
     steps!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
 }
 
-/// `count` values, a power of two up to 16, combined in a tree: a short way for each, and the error of a sum with it.
+/// The values of `get` for 0 to `count` - 1, combined in a tree. `count` is a constant, a power of
+/// two up to 16. Each value goes through few combinations, so a sum of floats has a small error.
+///
+/// ```
+/// use warpfold_device::unroll::tree;
+///
+/// // 0 and 1 are combined, then 2 and 3, and then the two results.
+/// assert_eq!(tree(4, |i| i, |a, b| 10 * a + b), 10 * 1 + 23);
+/// ```
 #[inline(always)]
 pub fn tree<A: Copy>(count: usize, get: impl Fn(usize) -> A, combine: impl Fn(A, A) -> A) -> A {
     let mut values = [get(0); 16];

@@ -1,4 +1,5 @@
-//! Accumulators as 32-bit words: what a shuffle moves, and what fits beside a tag in a 64-bit word.
+//! Accumulators as 32-bit words, because a shuffle moves 32 bits, and a 64-bit word holds 32 bits
+//! beside a tag.
 
 use crate::unroll::each;
 
@@ -7,25 +8,26 @@ pub const MOST: usize = 8;
 
 /// A value made of 32-bit words.
 pub trait Words: Copy {
-    /// Their number.
+    /// The number of the words.
     const COUNT: usize;
 
     /// The word of this number.
     fn word(self, i: usize) -> u32;
 
-    /// The value whose words `get` gives. It is asked for each once, in order.
+    /// The value whose words `get` gives. `get` is called once for each word, in order.
     fn from_words(get: &impl Fn(usize) -> u32) -> Self;
 
-    /// How many of its first words a block leaves in its slot. The others follow from the block's number.
+    /// How many of the first words a block leaves in its slot. The other words follow from the
+    /// block's number.
     const IN_SLOT: usize = Self::COUNT;
 
-    /// The value of which the block of that number has left what `get` gives.
+    /// The value whose first words `get` gives, as `block` has left them in its slot.
     #[inline(always)]
     fn from_slot(get: &impl Fn(usize) -> u32, _block: u32) -> Self {
         Self::from_words(get)
     }
 
-    /// All words; those beyond the value's are 0.
+    /// All words. Those behind the last one of the value are 0.
     #[inline(always)]
     fn to_words(self) -> [u32; MOST] {
         let mut words = [0; MOST];

@@ -191,7 +191,7 @@ fn production(name: &str) -> Option<u64> {
 
 #[test]
 fn the_production_kernels_are_clean() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels/ptx");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../warpfold/ptx");
     let mut kernels = 0;
     for entry in fs::read_dir(&folder).unwrap() {
         let path = entry.unwrap().path();

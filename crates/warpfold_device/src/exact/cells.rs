@@ -1,8 +1,10 @@
-//! The long accumulator: a fixed-point number that every finite number of the type fits into, and every sum of 2^64 of them.
+//! The long accumulator: a fixed-point number that can hold every finite number of the type, and
+//! every sum of 2^64 of them.
 //!
-//! U. Kulisch, *Computer Arithmetic and Validity* (2nd ed., 2013), chapter 8. It is cut into digits of 32 bits, each in a
-//! cell of 64, signed: so 2^31 additions fit before a carry must be passed on, and their order is no matter. The block's is
-//! in shared memory, the grid's in the launch's `slots`.
+//! U. Kulisch, *Computer Arithmetic and Validity* (2nd ed., 2013), chapter 8. It is cut into digits
+//! of 32 bits, each in a signed cell of 64 bits. So a cell takes 2^31 additions before a carry must
+//! be passed on, and their order does not matter. The block's long accumulator is in shared memory,
+//! the grid's in the launch's `slots`.
 
 use super::item::Rounded;
 use super::{Raw, flag};
@@ -12,15 +14,16 @@ use cuda_std::{address_space, thread};
 
 /// Bits of a digit.
 const DIGIT: u32 = 32;
-/// Digits below the least of the narrow types: `2^-210` is a bit of the lowest. An `f64` that is a multiple of `2^-149` has
-/// its last bit at `2^-201` or above.
+/// How many digits of `f64` lie below the lowest digit of the narrow types, which contains the bit
+/// `2^-210`. An `f64` that is a multiple of `2^-149` has its last bit at `2^-201` or above.
 const NARROW_FIRST: u32 = 27;
-/// Limbs of the sum of a narrow type: up to `2^206`.
+/// The limbs of the sum of a narrow type, which reach up to `2^206`.
 pub const NARROW_LIMBS: usize = 13;
-/// Limbs of the sum of `f64`: up to `2^1134`.
+/// The limbs of the sum of `f64`, which reach up to `2^1134`.
 pub const WIDE_LIMBS: usize = 69;
 
-/// What is counted behind the digits, in a cell each: what is not finite, and warps that saw something other than -0.
+/// Behind the digits each of these has a cell of its own, which counts the numbers that are not
+/// finite, or the warps that saw a number other than -0.
 const NAN: usize = 0;
 const POSITIVE_INFINITY: usize = 1;
 const NEGATIVE_INFINITY: usize = 2;
@@ -30,7 +33,7 @@ const COUNTS: usize = 4;
 /// Infinities of both signs.
 const BOTH: u32 = flag::POSITIVE_INFINITY | flag::NEGATIVE_INFINITY;
 
-/// The block's cells; the narrow types use the first of them.
+/// The block's cells. The narrow types use the first ones only.
 #[address_space(shared)]
 // PTX contains the variable's name, and the committed PTX is to stay as it is, byte for byte, when
 // this module moves.
@@ -44,7 +47,7 @@ pub(super) struct Cells<const LIMBS: usize>;
 impl<const LIMBS: usize> Cells<LIMBS> {
     /// Cells in use.
     pub(super) const LEN: usize = LIMBS + COUNTS;
-    /// Digits below the lowest, of those that `f64` has.
+    /// How many digits of `f64` lie below the lowest digit.
     const FIRST: u32 = if LIMBS == WIDE_LIMBS { 0 } else { NARROW_FIRST };
 
     #[inline(always)]
@@ -65,16 +68,19 @@ impl<const LIMBS: usize> Cells<LIMBS> {
     /// Makes all cells 0.
     ///
     /// # Safety
-    /// All threads of the block call this together, and put barriers between this and other uses.
+    /// All threads of the block call this together. A barrier stands between this and other uses of
+    /// the cells.
     #[inline(always)]
     pub(super) unsafe fn clear() {
         // SAFETY: each thread has cells of its own.
         Self::share(|cell| unsafe { *Self::pointer().add(cell) = 0 });
     }
 
-    /// Adds `value` to a cell, beside other threads.
+    /// Adds `value` to a cell, while other threads may do the same.
     ///
-    /// Shared memory adds 32 bits in one instruction, but 64 in a loop of compare and swap; so the carry goes by hand.
+    /// The two halves of a cell are added one after the other, and the carry is passed on here,
+    /// because an atomic addition to shared memory is one instruction for 32 bits, but a loop of
+    /// compare and swap for 64.
     ///
     /// # Safety
     /// `cell` is below [`LEN`](Self::LEN), and nobody reads or writes it otherwise.
@@ -93,10 +99,11 @@ impl<const LIMBS: usize> Cells<LIMBS> {
         }
     }
 
-    /// Adds a number, whatever it is.
+    /// Adds any number, finite or not.
     ///
     /// # Safety
-    /// The cells are cleared; there is a barrier between and after.
+    /// The cells are cleared. A barrier stands between clearing and adding, and between adding and
+    /// reading.
     #[inline(always)]
     pub(super) unsafe fn add(x: f64) {
         let bits = x.to_bits();
@@ -121,7 +128,7 @@ impl<const LIMBS: usize> Cells<LIMBS> {
             (low, high) = (1, 0);
         }
         let is_subtracted = is_negative && exponent != 0x7ff;
-        // Two digits or three; and most often the lowest are 0.
+        // The number has two or three digits, and the lowest ones are 0 most often.
         while low | high != 0 {
             control::no_unroll();
             let digit = i64::from(low as u32);
@@ -138,7 +145,7 @@ impl<const LIMBS: usize> Cells<LIMBS> {
     /// Counts a warp whose elements were not all -0.
     ///
     /// # Safety
-    /// As [`add`](Self::add).
+    /// Those of [`add`](Self::add).
     #[inline(always)]
     pub(super) unsafe fn note_numbers() {
         // SAFETY: the cell is there.
@@ -147,11 +154,12 @@ impl<const LIMBS: usize> Cells<LIMBS> {
 
     /// Adds this block's cells to the grid's.
     ///
-    /// Each digit passes what is above its 32 bits on to the next, once: so the grid's cells too hold 2^30 additions.
+    /// Each digit passes the bits above its 32 on to the next digit, once, so that the grid's cells
+    /// too can take 2^30 additions.
     ///
     /// # Safety
-    /// All threads of the block call this together, after a barrier; `target` holds [`LEN`](Self::LEN) cells in global memory
-    /// that only atomics use meanwhile.
+    /// All threads of the block call this together, after a barrier; `target` holds
+    /// [`LEN`](Self::LEN) cells in global memory that only atomics use meanwhile.
     #[inline(always)]
     pub(super) unsafe fn add_to_grid(target: *mut u64) {
         // SAFETY: the cells are there.
@@ -170,10 +178,11 @@ impl<const LIMBS: usize> Cells<LIMBS> {
         });
     }
 
-    /// Takes the grid's cells instead of this block's, and leaves zeros.
+    /// Copies the grid's cells to this block's, and leaves zeros in the grid's.
     ///
     /// # Safety
-    /// All threads of the block call this together, between barriers; all blocks' additions to `source` are visible.
+    /// All threads of the block call this together, between barriers; all blocks' additions to
+    /// `source` are visible.
     #[inline(always)]
     pub(super) unsafe fn take_from_grid(source: *mut u64) {
         // SAFETY: the cells are there, and each thread has its own.
@@ -191,8 +200,8 @@ impl<const LIMBS: usize> Cells<LIMBS> {
     pub(super) unsafe fn finish<V: Rounded>(n: usize, output: *mut Raw<V, LIMBS>) {
         // SAFETY: the cells and the limbs are there.
         unsafe {
-            // Carries are passed on, and each cell becomes a limb: the lowest one that is not 0 is to be known, the highest,
-            // and the highest that is not all ones.
+            // Carries are passed on, and each cell becomes a limb. Three limbs are noted: the
+            // lowest and the highest one that are not 0, and the highest one that is not all ones.
             let (mut carry, mut lowest, mut highest, mut highest_with_zeros) = (0, LIMBS, 0, 0);
             let mut i = 0;
             while i < LIMBS {
@@ -238,14 +247,14 @@ impl<const LIMBS: usize> Cells<LIMBS> {
         }
     }
 
-    /// The bits of the magnitude of the sum in the limbs, rounded to nearest even. `lowest` and `top` are the lowest and the
-    /// highest limb of the magnitude that is not 0.
+    /// The bits of the magnitude of the sum in the limbs, rounded to nearest even. `lowest` and
+    /// `top` are the lowest and the highest limb of the magnitude that is not 0.
     ///
     /// # Safety
-    /// The cells hold limbs.
+    /// The block's cells hold limbs.
     #[inline(always)]
     unsafe fn round<V: Rounded>(is_negative: bool, lowest: usize, top: usize) -> u64 {
-        // The magnitude of a negative number: all limbs inverted, and 1 added.
+        // The magnitude of a negative number has all limbs inverted, and 1 added.
         let magnitude = |i: usize| {
             // SAFETY: at most `top`.
             let limb = unsafe { *Self::pointer().add(i) } as u32;
@@ -258,13 +267,14 @@ impl<const LIMBS: usize> Cells<LIMBS> {
         };
         let below = |distance: usize| if top >= distance { magnitude(top - distance) } else { 0 };
 
-        // The leading 64 bits, from the leading 1 on, and whether anything is behind them.
+        // The leading 64 bits, from the leading 1 on, and whether any bit behind them is 1.
         let zeros = (below(0) as u32).leading_zeros();
         let third = below(2) << zeros;
         let leading = (below(0) << DIGIT | below(1)) << zeros | third >> DIGIT;
         let is_more = third as u32 != 0 || lowest + 2 < top;
 
-        // Bits are counted from 2^-1074. The result's last one is so far below the leading one, or the type's least.
+        // Bits are counted from 2^-1074. The last bit of the result is as far below the leading bit
+        // as the precision says, unless that is below the least bit of the type.
         let leading_bit = DIGIT * (Self::FIRST + top as u32) + 31 - zeros;
         let last_bit = (leading_bit + 1).saturating_sub(V::PRECISION).max(V::LEAST);
         let dropped = 63 - (leading_bit - last_bit);
@@ -272,7 +282,8 @@ impl<const LIMBS: usize> Cells<LIMBS> {
         let rest = leading << (64 - dropped);
         let half = 1 << 63;
         let up = rest > half || rest == half && (is_more || significand % 2 == 1);
-        // The leading 1 of a normal number adds 1 to the exponent; a carry from rounding does so too.
+        // The leading 1 of a normal number adds 1 to the exponent; a carry from rounding does so
+        // too.
         let bits = (u64::from(last_bit - V::LEAST) << (V::PRECISION - 1)) + significand + u64::from(up);
         if bits < V::INFINITY { bits } else { V::INFINITY }
     }

@@ -1,12 +1,12 @@
-//! The types that are summed, and those that the sums are rounded to.
+//! The types that are summed, and the types that their sums are rounded to.
 
 use crate::item::{Bf16, F16, Item, Pack};
 
 /// A floating-point type to sum.
 pub trait Float: Item {
-    /// What sums are rounded to: `f32`, or `f64` for `f64`.
+    /// The type that sums are rounded to: `f64` for `f64`, and `f32` for all others.
     type Value: Rounded;
-    /// Whether an `f64` holds sums of a few numbers of about one magnitude exactly.
+    /// Whether one `f64` can hold the sum of a few numbers of similar magnitude exactly.
     const IS_NARROW: bool;
     /// 16 bytes of -0, which changes no sum.
     const MINUS_ZEROS: Pack;
@@ -45,7 +45,7 @@ pub trait Rounded: Copy {
     const INFINITY: u64;
     /// The bits of the one NaN that exact sums give.
     const NAN: u64;
-    /// The number of these bits, which fit the type, negated or not.
+    /// The number with these bits, which fit the type, or its negative.
     fn from_magnitude(bits: u64, is_negative: bool) -> Self;
 }
 

@@ -1,11 +1,14 @@
-//! Where the extremes are.
+//! The best element and its index.
 //!
-//! A thread has a candidate for each lane of a pack, so that neither waits for the other: the best key that it has had there, and in
-//! which pack. Where there are more than two lanes it has one for the whole pack, and keeps the pack too: which of its elements it
-//! was is found once, at the end.
+//! If a pack has at most two elements, a thread keeps a candidate for each place in a pack, so that
+//! neither comparison waits for the other. A candidate is the best key at this place so far, and
+//! the pack that it came in. If a pack has more elements, the thread keeps one candidate for the
+//! whole pack, and the pack itself; it finds the element within the pack once, at the end
+//! (bench/NOTEBOOK.md, attempt 28; H100, argmin f32 of 2^20: a candidate for each place 3.03 us,
+//! one for the pack 2.90).
 //!
-//! What is no better than the last one possible is no candidate. So if that is the best there is, all elements are equal, and the
-//! first one is the one sought.
+//! An element that is no better than the worst possible key never becomes a candidate. So if the
+//! worst key is the result, all elements are equal, and the first one is the one sought.
 
 use crate::item::{Item, Pack};
 use crate::key::{Key, Order, Rank};
@@ -15,22 +18,24 @@ use crate::words::Words;
 use crate::{Position, Reduction};
 use core::marker::PhantomData;
 
-/// An element and where it is, in memory, with zeros between: who copies that reads nothing that was not written.
+/// An element and its index, as written to memory. The bits of the element are widened by zeros, so
+/// that whoever copies the pair reads no byte that was not written.
 #[repr(C)]
 pub struct Indexed<T: Item> {
-    /// The element's bits; a NaN may be another one than the input's.
+    /// The element's bits. A NaN may have other bits than the NaN in the input.
     pub value: T::Bits,
-    /// Its index.
+    /// The element's index.
     pub index: T::Bits,
 }
 
-/// The best element by the order `O`, and the smallest index that has it. -0 is below +0.
+/// The best element by the order `O`, and the smallest index at which it stands. -0 is below +0.
 pub struct Arg<T, O>(PhantomData<(T, O)>);
 
 /// The most candidates of a thread.
 const MOST: usize = 2;
 
-/// What a thread keeps: for each candidate the best key and the place of its pack, and of a single one the pack.
+/// The state of a thread: for each candidate the best key and the place of its pack. A single
+/// candidate has its pack as well.
 #[derive(Clone, Copy)]
 pub struct Candidates<K> {
     best: [K; MOST],
@@ -38,7 +43,7 @@ pub struct Candidates<K> {
     pack: Pack,
 }
 
-/// The best of several elements: its rank and its position.
+/// The best of several elements, by its rank and its position.
 #[derive(Clone, Copy)]
 pub struct Best<R> {
     rank: R,
@@ -58,7 +63,7 @@ impl<R: Rank> Words for Best<R> {
         Self { rank, position: Position { block, number } }
     }
 
-    // All but the block.
+    // All words but the one that holds the block.
     const IN_SLOT: usize = R::COUNT + 1;
     #[inline(always)]
     fn from_slot(get: &impl Fn(usize) -> u32, block: u32) -> Self {
@@ -67,7 +72,7 @@ impl<R: Rank> Words for Best<R> {
 }
 
 impl<T: Item, O: Order> Arg<T, O> {
-    /// Whether there is one candidate for all lanes.
+    /// Whether there is one candidate for the whole pack.
     const BY_PACK: bool = T::PER_PACK > MOST;
 }
 
@@ -107,7 +112,7 @@ impl<T: Item, O: Order> Reduction for Arg<T, O> {
             let rank = rank(0);
             let mut found = 0;
             each(T::PER_PACK, |i| {
-                // From the last to the first, which stays.
+                // From the last element to the first, so that the first equal one stays.
                 let element = T::PER_PACK - 1 - i;
                 if T::element(thread.pack, element).key().is_kept::<O>(thread.best[0]) {
                     found = element;
@@ -115,7 +120,11 @@ impl<T: Item, O: Order> Reduction for Arg<T, O> {
             });
             (rank, number(0, found))
         } else {
-            tree(T::PER_PACK, |element| (rank(element), number(element, element)), |a, b| if is_before(b, a) { b } else { a })
+            tree(
+                T::PER_PACK,
+                |element| (rank(element), number(element, element)),
+                |a, b| if is_before(b, a) { b } else { a },
+            )
         };
         Best { rank, position: Position { number: first.number + number, ..first } }
     }
@@ -139,7 +148,7 @@ impl<T: Item, O: Order> Reduction for Arg<T, O> {
     const IS_IDEMPOTENT: bool = true;
     #[inline(always)]
     unsafe fn redux(acc: Self::Acc, by_block: bool) -> Option<Self::Acc> {
-        // SAFETY: the caller's word, and the branch is taken by all lanes.
+        // SAFETY: the caller brings the whole warp, and all lanes take the branch.
         unsafe {
             let rank = acc.rank.redux_min()?;
             let Position { block, number } = acc.position;
@@ -162,7 +171,8 @@ impl<T: Item, O: Order> Reduction for Arg<T, O> {
     }
 }
 
-/// Whether a rank and a number are before others: the rank decides, and among equal ones the number.
+/// Whether `a` is before `b`, where both are a rank and a number. The rank decides, and the number
+/// decides between equal ranks.
 #[inline(always)]
 #[expect(clippy::needless_bitwise_bool, reason = "LLVM would branch, and lanes differ")]
 fn is_before<R: Rank, N: Copy + PartialOrd>(a: (R, N), b: (R, N)) -> bool {

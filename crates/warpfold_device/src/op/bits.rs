@@ -1,4 +1,5 @@
-//! Bitwise operations: the words of a pack are combined as they are, and elements are told apart at the end.
+//! Bitwise operations. A thread combines the words of packs as they are, and takes the elements
+//! apart at the end.
 
 use crate::item::{Item, Pack};
 use crate::source::One;
@@ -10,7 +11,7 @@ use cuda_std::ext::{redux, target};
 
 /// An operation on the bits of words.
 pub trait Bitwise {
-    /// What changes nothing: all ones, or all zeros.
+    /// The word that changes no other: all ones, or all zeros.
     const IDENTITY: u32;
     /// The operation.
     fn combine(a: u32, b: u32) -> u32;
@@ -34,7 +35,7 @@ macro_rules! bitwise {
             }
             #[inline(always)]
             unsafe fn redux(word: u32) -> u32 {
-                // SAFETY: the caller's word.
+                // SAFETY: the caller brings the whole warp on such a device.
                 unsafe { redux::$redux(u32::MAX, word) }
             }
         }
@@ -42,11 +43,11 @@ macro_rules! bitwise {
 }
 
 bitwise! {
-    /// The bits that all have.
+    /// The bits that all elements have.
     And = &, u32::MAX, and_u32;
-    /// The bits that any has.
+    /// The bits that any element has.
     Or = |, 0, or_u32;
-    /// The bits that an odd number have.
+    /// The bits that an odd number of elements have.
     Xor = ^, 0, xor_u32;
 }
 
@@ -89,14 +90,14 @@ impl<T: Unsigned, O: Bitwise> Reduction for Bits<T, O> {
     }
     #[inline(always)]
     unsafe fn redux(acc: T::Key, _by_block: bool) -> Option<T::Key> {
-        // SAFETY: the caller's word, and the architecture has it.
+        // SAFETY: the caller brings the whole warp, and the architecture has the instruction.
         (target::arch() >= 800).then(|| Words::from_words(&|i| unsafe { O::redux(acc.word(i)) }))
     }
 }
 
-/// Unsigned integers, whose keys are combined word by word.
+/// An unsigned integer, whose keys are combined word by word.
 pub trait Unsigned: Item {
-    /// The keys combined.
+    /// Two keys combined.
     #[inline(always)]
     fn combine<O: Bitwise>(a: Self::Key, b: Self::Key) -> Self::Key {
         Words::from_words(&|i| O::combine(a.word(i), b.word(i)))

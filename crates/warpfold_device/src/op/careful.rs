@@ -1,4 +1,5 @@
-//! Sums that lose less: floats with the error of each addition, floats in double precision, integers that do not wrap.
+//! Sums that lose less: floats with the error of each addition, floats in double precision,
+//! integers that do not wrap.
 
 use crate::Fold;
 use crate::item::{Item, Number, Pack};
@@ -7,20 +8,22 @@ use crate::unroll::{each, tree};
 use crate::words::Words;
 use core::marker::PhantomData;
 
-/// A sum and what its additions lost, in memory. If the sum is no finite number, the error means nothing.
+/// A sum and what its additions lost, as written to memory. If the sum is not finite, the error
+/// means nothing.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct SumAndError<T> {
     /// The rounded sum.
     pub sum: T,
-    /// What is to be added to it.
+    /// The number to be added to the sum.
     pub error: T,
 }
 
-/// The sum of floats with the errors of all additions, in the wide type: as good as with twice the digits.
+/// The sum of floats in the wide type, with the errors of all additions. The result is as good as
+/// with twice the digits.
 ///
-/// Source: D. E. Knuth, "The Art of Computer Programming" 2, 4.2.2 (`TwoSum`); T. Ogita, S. M. Rump, S. Oishi, "Accurate Sum and
-/// Dot Product", 2005 (`Sum2`).
+/// Source: D. E. Knuth, "The Art of Computer Programming" 2, 4.2.2 (`TwoSum`); T. Ogita, S. M.
+/// Rump, S. Oishi, "Accurate Sum and Dot Product", 2005 (`Sum2`).
 pub struct Compensated<T>(PhantomData<T>);
 
 /// The rounded sum and its error, exactly.
@@ -90,7 +93,7 @@ impl<T: Item<Wide = f32>> Fold for WideSum<T> {
     }
 }
 
-/// The exact sum of 64- or 128-bit integers, in 128 or 192 bits, for up to 2^64 of them.
+/// The exact sum of up to 2^64 integers of 64 or 128 bits, in 128 or 192 bits.
 pub struct Exact<T>(PhantomData<T>);
 
 /// A 192-bit integer in two's complement: the lower 128 bits, and the upper 64.
@@ -98,17 +101,17 @@ pub type Wide192 = (u128, u64);
 
 /// A type whose sum is made in a longer one.
 pub trait Lengthen: Item {
-    /// The longer one.
+    /// The longer type.
     type Long: Words;
-    /// As it is written to memory.
+    /// The longer type as it is written to memory.
     type Raw;
-    /// Zero.
+    /// The sum of no elements.
     const ZERO: Self::Long;
-    /// The same number.
+    /// The same number in the longer type.
     fn long(self) -> Self::Long;
     /// The sum, which wraps.
     fn add(a: Self::Long, b: Self::Long) -> Self::Long;
-    /// For memory.
+    /// The sum as it is written to memory.
     fn raw(sum: Self::Long) -> Self::Raw;
 }
 

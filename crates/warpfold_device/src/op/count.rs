@@ -1,4 +1,4 @@
-//! How many elements are not zero.
+//! The number of elements that are not zero.
 
 use crate::Fold;
 use crate::item::{Bf16, F16, Item, Number, Pack};
@@ -9,12 +9,12 @@ use core::marker::PhantomData;
 /// The number of elements that are not zero. NaNs count; -0 does not.
 pub struct Count<T>(PhantomData<T>);
 
-/// A type whose elements are zero or not.
+/// A type whose elements can be told from zero.
 pub trait Zero: Item {
     /// Whether the element is not zero.
     fn is_some(self) -> bool;
 
-    /// How many of a pack are not zero.
+    /// How many elements of a pack are not zero.
     #[inline(always)]
     fn count(pack: Pack) -> u32 {
         let mut count = 0;
@@ -23,8 +23,10 @@ pub trait Zero: Item {
     }
 }
 
-/// How many fields of a pack have any bit besides their highest, or that one too if it counts. Adding the largest number that
-/// lacks the highest bit sets the highest bit of each field that is not zero, and carries into no other.
+/// How many fields of a pack have any bit set below their highest one, or the highest one itself if
+/// `highest_counts`. `below_highest` has all bits but the highest of each field. Adding it to the
+/// fields without their highest bit sets that bit in each field that is not zero, and carries into
+/// no other field.
 #[inline(always)]
 fn fields(pack: Pack, below_highest: u32, highest_counts: bool) -> u32 {
     let mut count = 0;
@@ -92,7 +94,7 @@ impl<T: Zero> Fold for Count<T> {
     }
     #[inline(always)]
     unsafe fn redux(acc: u64) -> Option<u64> {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller brings the whole warp.
         unsafe { acc.redux_sum() }
     }
 }

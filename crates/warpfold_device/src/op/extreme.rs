@@ -6,19 +6,19 @@ use crate::source::One;
 use crate::{Position, Reduction};
 use core::marker::PhantomData;
 
-/// What of an element is compared.
+/// The property of an element by which elements are compared.
 pub trait Measure<T> {
-    /// As what it is compared.
+    /// The type in which the property is compared.
     type Key: Key;
-    /// As what it is written to memory.
+    /// The type in which the property is written to memory.
     type Raw;
-    /// That of the element.
+    /// The property of an element.
     fn key(item: T) -> Self::Key;
     /// The result that has this key.
     fn raw(key: Self::Key) -> Self::Raw;
 }
 
-/// All of it.
+/// The property of an element that is the element itself.
 pub struct Itself;
 
 impl<T: Item> Measure<T> for Itself {
@@ -34,8 +34,8 @@ impl<T: Item> Measure<T> for Itself {
     }
 }
 
-/// The best element by the order `O`: of floats IEEE 754-2019 `minimumNumber` or `maximumNumber`, where NaNs lose, `minimum` or
-/// `maximum`, where they win.
+/// The best element by the order `O`. For floats this is IEEE 754-2019 `minimumNumber` or
+/// `maximumNumber` if NaNs lose, and `minimum` or `maximum` if they win.
 pub struct Extreme<T, O, M = Itself>(PhantomData<(T, O, M)>);
 
 impl<T: Item, O: Order, M: Measure<T>> Reduction for Extreme<T, O, M> {
@@ -71,7 +71,7 @@ impl<T: Item, O: Order, M: Measure<T>> Reduction for Extreme<T, O, M> {
     const IS_IDEMPOTENT: bool = true;
     #[inline(always)]
     unsafe fn redux(acc: Self::Acc, _by_block: bool) -> Option<Self::Acc> {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller brings the whole warp.
         unsafe { acc.redux_min() }
     }
     #[inline(always)]
@@ -131,7 +131,7 @@ impl<T: Item> Reduction for MinMax<T> {
     const IS_IDEMPOTENT: bool = true;
     #[inline(always)]
     unsafe fn redux((min, max): Self::Acc, _by_block: bool) -> Option<Self::Acc> {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller brings the whole warp.
         unsafe { Some((min.redux_min()?, max.redux_min()?)) }
     }
     #[inline(always)]

@@ -1,11 +1,12 @@
-//! Count, mean and sum of squared deviations, in one pass.
+//! Count, mean and sum of squared deviations, in one pass over the elements.
 //!
-//! Two parts are made one by Chan's formula, in `f64`. What a thread has of integers up to 32 bits is exact: count, sum and sum
-//! of squares. Of others it sums differences from its first element, and their squares: that element is one of the sample, so
-//! that what cancels is at most as many times the result as the thread has elements.
+//! Chan's formula makes two parts one, in `f64`. A thread keeps count, sum and sum of squares of
+//! integers of up to 32 bits, which are exact. For all other types it sums the differences from its
+//! first element, and their squares. That element is one of the sample, so what cancels is at most
+//! as many times the result as the thread has elements.
 //!
-//! Source: T. F. Chan, G. H. Golub, R. J. LeVeque, "Algorithms for Computing the Sample Variance: Analysis and
-//! Recommendations", 1983.
+//! Source: T. F. Chan, G. H. Golub, R. J. LeVeque, "Algorithms for Computing the Sample Variance:
+//! Analysis and Recommendations", 1983.
 
 use crate::item::{Bf16, F16, Item, Pack};
 use crate::source::One;
@@ -13,11 +14,11 @@ use crate::unroll::{each, tree};
 use crate::{Position, Reduction};
 use core::marker::PhantomData;
 
-/// The moments of elements, in memory.
+/// The moments of elements, as written to memory.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct CountMeanM2 {
-    /// How many elements.
+    /// The number of elements.
     pub count: u64,
     /// Their mean.
     pub mean: f64,
@@ -28,15 +29,15 @@ pub struct CountMeanM2 {
 /// The moments of the elements.
 pub struct Moments<T>(PhantomData<T>);
 
-/// What a thread keeps of elements of a type.
+/// A type whose moments can be computed, and what a thread keeps of its elements.
 pub trait Sampled: Item {
-    /// What that is.
+    /// The state of a thread.
     type Sample: Copy;
-    /// Of nothing.
+    /// The state of a thread that has read no pack.
     const IDENTITY: Self::Sample;
-    /// With a pack more.
+    /// The state of a thread after one more pack.
     fn sample(sample: Self::Sample, pack: Pack) -> Self::Sample;
-    /// Count, mean and sum of squared deviations.
+    /// Count, mean and sum of squared deviations of what the thread has read.
     fn moments(sample: Self::Sample) -> (u64, (f64, f64));
     /// The element, rounded to nearest.
     fn to_f64(self) -> f64;
@@ -50,7 +51,7 @@ pub struct Sums<S, Q> {
     squares: Q,
 }
 
-/// The nearest number, or its neighbour.
+/// The nearest `f64`, or a neighbour of it.
 #[inline(always)]
 fn u128_to_f64(x: u128) -> f64 {
     // 2^64.
@@ -204,7 +205,8 @@ impl<T: Sampled> Reduction for Moments<T> {
         let count = a.0 + b.0;
         let part = b.0 as f64 / count.max(1) as f64;
         let difference = b.1.0 - a.1.0;
-        // Infinities have a mean, but no difference to go by.
+        // Infinities have a mean, but their difference is not finite, so the mean is weighted
+        // instead.
         let weighted = a.1.0 * (1.0 - part) + b.1.0 * part;
         let mean = if difference.is_finite() { a.1.0 + difference * part } else { weighted };
         let m2 = a.1.1 + b.1.1 + difference * difference * (a.0 as f64 * part);

@@ -38,7 +38,7 @@ macro_rules! pair_sums {
             }
             #[inline(always)]
             unsafe fn redux(acc: T::Wide) -> Option<T::Wide> {
-                // SAFETY: the caller's word.
+                // SAFETY: the caller brings the whole warp.
                 unsafe { acc.redux_sum() }
             }
         }
@@ -46,9 +46,9 @@ macro_rules! pair_sums {
 }
 
 pair_sums! {
-    /// The sum of the products, in the wide type: integers wrap there.
+    /// The sum of the products, in the wide type, where integers wrap.
     Dot, T::dot, T::Wide::multiply;
-    /// The sum of the squares of the differences, in the wide type: integers wrap there.
+    /// The sum of the squares of the differences, in the wide type, where integers wrap.
     SquaredDistance,
     |left, right| tree(
         T::PER_PACK,

@@ -5,8 +5,8 @@ use crate::item::{Item, Number, Pack};
 use crate::source::One;
 use core::marker::PhantomData;
 
-/// The sum. Integers are summed in 64 bits (those of 128 bits in 128) and wrap there: so the sum of 8-, 16- and 32-bit ones
-/// is exact for up to 2^32 elements. Halves are summed in `f32`.
+/// The sum. Integers are summed in 64 bits, or in 128 bits if they have 128, and wrap there; so the
+/// sum of 8-, 16- and 32-bit integers is exact for up to 2^32 elements. Halves are summed in `f32`.
 pub struct Sum<T>(PhantomData<T>);
 
 impl<T: Item> Fold for Sum<T> {
@@ -36,12 +36,12 @@ impl<T: Item> Fold for Sum<T> {
     }
     #[inline(always)]
     unsafe fn redux(acc: T::Wide) -> Option<T::Wide> {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller brings the whole warp.
         unsafe { acc.redux_sum() }
     }
 }
 
-/// The sum of 32-bit integers, in 32 bits: it wraps there.
+/// The sum of 32-bit integers in 32 bits, where it wraps.
 pub struct Wrapping;
 
 impl Fold for Wrapping {
@@ -71,12 +71,12 @@ impl Fold for Wrapping {
     }
     #[inline(always)]
     unsafe fn redux(acc: u32) -> Option<u32> {
-        // SAFETY: the caller's word.
+        // SAFETY: the caller brings the whole warp.
         unsafe { acc.redux_sum() }
     }
 }
 
-/// The product, in the type of [`Sum`]: integers wrap there.
+/// The product, in the type of [`Sum`], where integers wrap.
 pub struct Product<T>(PhantomData<T>);
 
 impl<T: Item> Fold for Product<T> {
