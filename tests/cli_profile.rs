@@ -383,8 +383,8 @@ fn profile_shows_the_source() {
       0.8 %                                   21     let tid = thread::thread_idx_x();
       4.2 %                                   22     let i = thread::block_idx_x() as usize * thread::block_dim_x() as usize + tid as usize;
                                               23
-                                              24     // SAFETY: `index + s` is below the block size, a multiple of `2 * s`; within a step each cell belongs to one
-                                              25     // thread, and the barrier parts the steps.
+                                              24     // SAFETY: `index + s` is below the block size, a multiple of `2 * s`; within a step each cell
+                                              25     // belongs to one thread, and the barrier separates the steps.
                                               26     unsafe {
       8.4 %                             4.0   27         *sv.add(tid as usize) = element_or_identity::<T, O>(input, i, n);
       0.8 %                                   28         thread::sync_threads();

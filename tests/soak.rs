@@ -30,10 +30,8 @@ fn faulty_kernels() -> tempfile::TempDir {
     let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/warpfold/ptx");
     for file in fs::read_dir(kernels).unwrap().map(|entry| entry.unwrap().path()) {
         let name = file.file_name().unwrap().to_str().unwrap();
-        if name == "manifest.json" || name.starts_with("reduce_") {
-            let text = fs::read_to_string(&file).unwrap();
-            fs::write(folder.path().join(name), text.replace(", 16, 31, -1;", ", 15, 31, -1;")).unwrap();
-        }
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(folder.path().join(name), text.replace(", 16, 31, -1;", ", 15, 31, -1;")).unwrap();
     }
     folder
 }

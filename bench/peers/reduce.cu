@@ -1,5 +1,5 @@
 // The production reducer in CUDA C++, as a peer to measure the Rust kernels against: five of its kernels, with names,
-// parameters and structure of those in kernels/src/reduce.
+// parameters and structure of those in crates/warpfold_device.
 //
 // nvcc -arch=sm_90 -O3 -std=c++17 -cubin -o reduce.cubin reduce.cu; then give reduce.cubin to the `reducer` benchmark.
 

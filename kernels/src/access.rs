@@ -1,19 +1,20 @@
-//! How memory wants to be read: one pattern a file, each a slide of Filipovič's lecture as a kernel.
+//! How memory wants to be read: each file is one pattern, a slide of Filipovič's lecture.
 //!
-//! "Optimalizace pro GPU hardware" (Jiří Filipovič, Masaryk University) shows what coalescing, alignment, strides, banks,
-//! constants and loops cost. Each kernel does one such thing over and over and little else, so that what it does can be
-//! counted, and its time measured.
+//! "Optimalizace pro GPU hardware" (Jiří Filipovič, Masaryk University) shows what coalescing,
+//! alignment, strides, banks, constants and loops cost. Each kernel does one of these over and over
+//! and little else, so that it can be counted and timed.
 //!
 //! # The launch's contract
 //!
 //! - grid and block are one-dimensional, and the block is a multiple of 32 threads;
-//! - `input` holds what the kernel's documentation says, `output` likewise, both aligned to the element and not
-//!   overlapping.
+//! - `input` holds what the kernel's documentation says, `output` likewise, both aligned to the
+//!   element and not overlapping.
 //!
 //! # Why no read is optimised away
 //!
-//! What a kernel reads goes into a sum that wraps, and each thread stores its sum. A thread reads many words and stores
-//! one, so the store hardly shows in the time; and the host can compute what must be in it.
+//! What a kernel reads goes into a sum that wraps, and each thread stores its sum. A thread reads
+//! many words and stores one, so the store hardly shows in the time; and the host can compute what
+//! must be in it.
 
 use cuda_std::thread;
 
@@ -46,8 +47,8 @@ fn threads() -> usize {
     thread::grid_dim_x() as usize * thread::block_dim_x() as usize
 }
 
-/// The word that stands at index `i` of a test array: the host knows it without an array of its own. The multiplier is
-/// 2^32 divided by the golden ratio, so that neighbours differ in all their bits.
+/// The word at index `i` of a test array, which the host can compute too. The multiplier is 2^32
+/// divided by the golden ratio, so that neighbours differ in all their bits.
 #[inline(always)]
 const fn word(i: u32, seed: u32) -> u32 {
     i.wrapping_mul(0x9E37_79B9).wrapping_add(seed)

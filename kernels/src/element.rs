@@ -5,16 +5,16 @@ use cuda_std::warp::WarpShuffleValue;
 
 /// A number that a kernel reduces: `i32`, `u32`, `i64`, `u64`, `f32` or `f64`.
 pub trait Element: Copy + WarpShuffleValue {
-    /// As many of them as 128 bits hold.
+    /// As many elements as 128 bits hold.
     type Pack: Pack<Self>;
 }
 
 /// Elements that are loaded together, by one 128-bit load.
 pub trait Pack<T>: Copy {
-    /// Their number.
-    const LANES: usize;
+    /// The number of the elements.
+    const LEN: usize;
 
-    /// Combines them with `with`, from the first to the last.
+    /// Combines the elements with `with`, from the first to the last.
     fn fold<O: Op<T>>(self, with: T) -> T
     where
         T: Element;
@@ -26,7 +26,7 @@ pub trait Pack<T>: Copy {
 pub struct Aligned<T, const N: usize>([T; N]);
 
 impl<T: Copy, const N: usize> Pack<T> for Aligned<T, N> {
-    const LANES: usize = N;
+    const LEN: usize = N;
 
     #[inline(always)]
     fn fold<O: Op<T>>(self, with: T) -> T
@@ -34,19 +34,19 @@ impl<T: Copy, const N: usize> Pack<T> for Aligned<T, N> {
         T: Element,
     {
         let mut folded = with;
-        let mut lane = 0;
-        while lane < N {
-            folded = O::combine(folded, self.0[lane]);
-            lane += 1;
+        let mut i = 0;
+        while i < N {
+            folded = O::combine(folded, self.0[i]);
+            i += 1;
         }
         folded
     }
 }
 
 macro_rules! elements {
-    ($($t:ty, $lanes:literal;)*) => {$(
+    ($($t:ty, $len:literal;)*) => {$(
         impl Element for $t {
-            type Pack = Aligned<$t, $lanes>;
+            type Pack = Aligned<$t, $len>;
         }
     )*};
 }

@@ -1,4 +1,4 @@
-//! The exported kernels: one line for each, and one file for each family.
+//! The exported kernels: one file for each family, and a few lines for each product.
 
 pub mod access;
 pub mod ladder;

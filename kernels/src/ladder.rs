@@ -1,9 +1,9 @@
-//! The reduction ladder: each rung reduces the same array, and each is a lesson on why the one before was slow.
+//! The reduction ladder: each rung reduces the same array, and teaches why the one before was slow.
 //!
 //! Numbering and code follow the lectures that each file names:
 //!
-//! - *Filipovič*: Jiří Filipovič, "Optimalizace pro GPU hardware" (Masaryk University), after Mark Harris, "Optimizing
-//!   Parallel Reduction in CUDA" (NVIDIA).
+//! - *Filipovič*: Jiří Filipovič, "Optimalizace pro GPU hardware" (Masaryk University), after Mark
+//!   Harris, "Optimizing Parallel Reduction in CUDA" (NVIDIA).
 //! - *Liu*: Hui Liu, "GPU Computing: reduction algorithms".
 //! - *Udacity*: "Reduction Using Global and Shared Memory", Intro to Parallel Programming.
 //! - *CSDN*: "CUDA performance tuning (2): parallel reduction and its optimisation".
@@ -13,13 +13,13 @@
 //! All rungs are launched alike, and all ask the same of their launch:
 //!
 //! - grid and block are one-dimensional, and the block size is a power of two that the rung allows;
-//! - `input` (`data` for `global`) holds `n` elements, `output` one element for each block (for rung 0: each pair; for
-//!   those that finish in one launch: one), both aligned to the element and not overlapping;
+//! - `input` (`data` for `global`) holds `n` elements, `output` one for each block (rung 0: each
+//!   pair; if one launch finishes: one); both are aligned to the element and do not overlap;
 //! - the grid covers `n` elements (from rung 7 on any grid does);
-//! - rungs 1 to 7 get dynamic shared memory for one element per thread, the later ones for one per warp.
+//! - rungs 1 to 7 get dynamic shared memory for one element a thread, later ones for one a warp.
 //!
-//! Then each block leaves its partial result in `output[block]`; how the partial results become one is the host's
-//! choice. What a rung asks beyond that, it says itself. `sv` is the lectures' name for the block's array in shared memory ("sdílená paměť").
+//! Each block leaves its partial result in `output[block]`, and the host makes them one. A rung
+//! that asks for more says so. The lectures call the block's array in shared memory `sv`.
 
 use crate::element::Element;
 use crate::op::Op;
@@ -50,7 +50,7 @@ pub mod reduce7;
 pub mod reduce8;
 pub mod reduce9;
 
-/// `input[i]`, or the identity beyond the end: so every thread has something to add, whatever `n`.
+/// `input[i]`, or the identity beyond the end, so that every thread has something to add.
 ///
 /// # Safety
 /// `input` holds `n` elements.

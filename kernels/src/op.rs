@@ -4,11 +4,11 @@ use crate::element::Element;
 
 /// An associative, commutative operation on `T` with an identity.
 ///
-/// A reduction folds its input in an order of the kernel's choosing, and pads it with [`IDENTITY`](Self::IDENTITY) where a
-/// block is not full. Whoever takes the result folds the identity in once more, so that full blocks make no difference:
-/// the maximum of nothing but NaNs is minus infinity.
+/// A reduction folds its input in any order, and pads it with [`IDENTITY`](Self::IDENTITY) where a
+/// block is not full. Whoever takes the result folds the identity in once more, so that full blocks
+/// make no difference: the maximum of NaNs alone is minus infinity.
 pub trait Op<T: Element> {
-    /// The value that [`combine`](Self::combine) leaves every number unchanged with.
+    /// The value that changes no number when [`combine`](Self::combine) takes both.
     const IDENTITY: T;
     /// The operation itself.
     fn combine(a: T, b: T) -> T;
@@ -16,9 +16,9 @@ pub trait Op<T: Element> {
 
 /// Addition. Integers wrap; floats round each addition to nearest even.
 pub struct Sum;
-/// The smaller value. Floats follow IEEE 754-2019 `minimumNumber`: a number beats a NaN, and -0 is below +0.
+/// The smaller value, by IEEE 754-2019 `minimumNumber`: a number beats a NaN, and -0 is below +0.
 pub struct Min;
-/// The larger value. Floats follow IEEE 754-2019 `maximumNumber`: a number beats a NaN, and +0 is above -0.
+/// The larger value, by IEEE 754-2019 `maximumNumber`: a number beats a NaN, and +0 is above -0.
 pub struct Max;
 /// Multiplication. Integers wrap; floats round each product to nearest even.
 pub struct Product;
@@ -65,7 +65,8 @@ macro_rules! float_ops {
                 a + b
             }
         }
-        // PTX `min` and `max` order the zeros and drop NaNs as the two operations above demand; Rust's promise less.
+        // PTX `min` and `max` order the zeros and drop NaNs as the two operations above demand;
+        // Rust's promise less.
         impl Op<$t> for Min {
             const IDENTITY: $t = <$t>::INFINITY;
             #[inline(always)]

@@ -1,19 +1,23 @@
-//! Transposition: the same matrix again and again, and each variant is a lesson on what memory wants.
+//! Transposition of the same matrix, in variants that teach what memory wants.
 //!
-//! The lecture is Jiří Filipovič, "Optimalizace pro GPU hardware" (Masaryk University), "Transpozice matic", after Greg
-//! Ruetsch and Paulius Micikevicius, "Optimizing Matrix Transpose in CUDA" (NVIDIA). A transposition computes nothing: its
-//! only limit is the bandwidth of memory, which a plain copy shows.
+//! The lecture is Jiří Filipovič, "Optimalizace pro GPU hardware" (Masaryk University),
+//! "Transpozice matic", after Greg Ruetsch and Paulius Micikevicius, "Optimizing Matrix Transpose
+//! in CUDA" (NVIDIA). A transposition computes nothing: its only limit is the bandwidth of memory,
+//! which a plain copy shows.
 //!
 //! # The launch's contract
 //!
-//! - `input` holds a matrix of `rows` x `cols` elements, row by row; `output` as many, of `cols` x `rows` (the copies: of
-//!   `rows` x `cols`). Both are aligned to 16 bytes and do not overlap. Both extents are below 2^31.
-//! - A block has `TILE` x 8 threads ([`best`](mod@best): see there) and works on one tile of `TILE` x `TILE` elements.
-//! - The grid has a block for each tile of the input: its columns of tiles lie along x and its rows of tiles along y, of which
-//!   CUDA allows 65535, and as often as needed along z. Of [`naive_load`](mod@naive_load) and
-//!   [`strided_copy`](mod@strided_copy) the grid covers the output so. Of [`tiled`](mod@tiled), [`padded`](mod@padded) and
-//!   [`swizzled`](mod@swizzled) it goes down two columns of tiles at a time: block x takes row x / 2 of tiles, and y and z count
-//!   the pairs of columns. Blocks beyond the last tile do nothing.
+//! - `input` holds a matrix of `rows` x `cols` elements, row by row; `output` holds as many, of
+//!   `cols` x `rows` (the copies: of `rows` x `cols`). Both are aligned to 16 bytes and do not
+//!   overlap. Both extents are below 2^31.
+//! - A block has `TILE` x 8 threads ([`best`](mod@best) says its own) and works on one tile of
+//!   `TILE` x `TILE` elements.
+//! - The grid has a block for each tile of the input: its columns of tiles lie along x and its rows
+//!   of tiles along y, of which CUDA allows 65535, and as often as needed along z. The grid of
+//!   [`naive_load`](mod@naive_load) and [`strided_copy`](mod@strided_copy) covers the tiles of the
+//!   output in this way. The grid of [`tiled`](mod@tiled), [`padded`](mod@padded) and
+//!   [`swizzled`](mod@swizzled) goes down two columns of tiles at a time: block x takes row x / 2
+//!   of tiles, and y and z count the pairs of columns. Blocks beyond the last tile do nothing.
 //!
 //! [`in_place`](mod@in_place) has a contract of its own.
 
@@ -31,7 +35,8 @@ pub mod strided_copy;
 pub mod swizzled;
 pub mod tiled;
 
-/// Threads of a block along y: the lecture's `BLOCK_ROWS`. Each thread moves `TILE / BLOCK_ROWS` elements.
+/// Threads of a block along y: the lecture's `BLOCK_ROWS`. Each thread moves `TILE / BLOCK_ROWS`
+/// elements.
 pub const BLOCK_ROWS: u32 = 8;
 
 /// The block's column of tiles.
@@ -48,9 +53,9 @@ fn tile_row() -> u32 {
 
 /// The column and the row of tiles of a block, where the grid goes down two columns at a time.
 ///
-/// What blocks write at the same time are then whole rows of the output, and two tiles' width of each row is what they read. On
-/// an H100, 16384 x 16384 floats, padded: 754 us; four columns at a time 753, but more blocks have nothing to do; one column
-/// 767; along the rows 774.
+/// Blocks that run at the same time then write whole rows of the output, and read two tiles' width
+/// of each row. On an H100, 16384 x 16384 floats, padded: 754 us; four columns at a time 753, but
+/// more blocks have nothing to do; one column 767; along the rows 774.
 #[inline(always)]
 fn tile_by_columns() -> (u32, u32) {
     let (pair, x) = (tile_row(), thread::block_idx_x());

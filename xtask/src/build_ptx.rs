@@ -1,4 +1,4 @@
-//! `cargo xtask build-ptx`: the kernels, compiled to the PTX that is committed in `kernels/ptx`.
+//! `cargo xtask build-ptx`: the kernels, compiled to the PTX that is committed in [`FOLDERS`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,7 +12,26 @@ use cuda_builder::{CudaBuilder, NvvmArch, Output, Toolchain, sources};
 use crate::{kernel_name, root};
 
 /// The crates whose sources decide what the PTX is.
-const SOURCES: [&str; 3] = ["crates/cuda_std", "crates/cuda_std_macros", "kernels"];
+const SOURCES: [&str; 4] = ["crates/cuda_std", "crates/cuda_std_macros", "crates/warpfold_device", "kernels"];
+
+/// A committed folder of PTX and its manifest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Folder {
+    /// Its path from the workspace's folder.
+    pub(crate) path: &'static str,
+    /// Whether it holds the production kernels, which are the library's; else it holds all others.
+    is_production: bool,
+}
+
+/// The committed folders. One compilation makes what is in them.
+pub(crate) const FOLDERS: [Folder; 2] =
+    [Folder { path: "kernels/ptx", is_production: false }, Folder { path: "crates/warpfold/ptx", is_production: true }];
+
+impl Folder {
+    fn holds(self, module: &str) -> bool {
+        kernel_name::is_production(module) == self.is_production
+    }
+}
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -62,45 +81,68 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if let Some(foreign) = &args.foreign {
         return run_foreign(&root, foreign, &args.arch);
     }
-    let folder = root.join("kernels/ptx");
-    let toolchain = match Manifest::read(&folder) {
+    let [committed, _] = FOLDERS.map(|folder| Manifest::read(&root.join(folder.path)));
+    let toolchain = match committed {
         // Bytes can be compared, and modules built singly, with the compiler of the others only.
         Ok(committed) if args.check || args.only.is_some() => Toolchain::find_like(&root, &committed.toolchain)?,
         _ => Toolchain::find(&root)?,
     };
     eprintln!("compiling with {toolchain}");
-    let mut rendered = render(&root, &toolchain, args)?;
-    let built = rendered.manifest.kernels.len();
-    if args.only.is_some() {
-        let committed = Manifest::read(&folder).context("--only needs a whole build before it")?;
-        rendered.manifest = merge(&committed, rendered.manifest);
-        if !args.check {
-            keep_whole(&committed, &mut rendered.manifest)?;
+    let parts = split(&render(&root, &toolchain, args)?, args.only.is_some());
+    let mut faults = Vec::new();
+    for (folder, mut rendered) in parts {
+        let path = root.join(folder.path);
+        let built = rendered.manifest.kernels.len();
+        if args.only.is_some() {
+            let committed = Manifest::read(&path).context("--only needs a whole build before it")?;
+            rendered.manifest = merge(&committed, rendered.manifest);
+            if !args.check {
+                keep_whole(&committed, &mut rendered.manifest, folder)?;
+            }
         }
+        if args.check {
+            faults.extend(check(&rendered, &path, folder)?);
+            continue;
+        }
+        rendered.write(&path)?;
+        remove_strays(&path, &rendered.manifest)?;
+        println!("wrote {built} kernels in {} files to {}", rendered.files.len(), folder.path);
     }
-    if args.check {
-        return check(&rendered, &folder);
+    if !faults.is_empty() {
+        bail!(
+            "the committed PTX is not what the sources give; run `cargo xtask build-ptx`:\n  {}",
+            faults.join("\n  ")
+        );
     }
-    rendered.write(&folder)?;
-    remove_strays(&folder, &rendered.manifest)?;
-    println!(
-        "wrote {built} kernels in {} files to {}",
-        rendered.files.len(),
-        folder.strip_prefix(&root).unwrap_or(&folder).display()
-    );
     Ok(())
+}
+
+/// Tells what was built apart by the folder that it belongs to. Of one module built singly, the
+/// folder without it is left out.
+fn split(rendered: &Rendered, is_single: bool) -> Vec<(Folder, Rendered)> {
+    let of_folder = |folder: Folder| {
+        let Rendered { mut manifest, mut files } = rendered.clone();
+        manifest.modules.retain(|module| folder.holds(&module.name));
+        manifest.kernels.retain(|kernel| folder.holds(&kernel.module));
+        files.retain(|file, _| manifest.modules.iter().any(|module| module.file == *file));
+        (folder, Rendered { manifest, files })
+    };
+    FOLDERS.into_iter().map(of_folder).filter(|(_, rendered)| !is_single || !rendered.files.is_empty()).collect()
 }
 
 /// Builds with a foreign codegen backend, to a folder of the user's.
 fn run_foreign(root: &Path, args: &ForeignArgs, archs: &[NvvmArch]) -> anyhow::Result<()> {
-    let committed = root.join("kernels/ptx");
     let out = std::path::absolute(&args.out).context("--out")?;
     let existing = out.ancestors().find_map(|folder| fs::canonicalize(folder).ok());
-    if existing.zip(fs::canonicalize(&committed).ok()).is_some_and(|(out, committed)| out.starts_with(committed)) {
-        bail!("--out must not be kernels/ptx: that folder is for rustc's own backend");
+    for Folder { path, .. } in FOLDERS {
+        let committed = fs::canonicalize(root.join(path)).ok();
+        if existing.as_ref().zip(committed).is_some_and(|(out, committed)| out.starts_with(committed)) {
+            bail!("--out must not be {path}: that folder is for rustc's own backend");
+        }
     }
-    // Without it the parameters go by numbers.
-    let known = Manifest::read(&committed).map(|manifest| manifest.kernels).unwrap_or_default();
+    // The kernels that such a backend builds are not production kernels. Without their manifest the
+    // parameters go by numbers.
+    let known = Manifest::read(&root.join(FOLDERS[0].path)).map(|manifest| manifest.kernels).unwrap_or_default();
     let mut outputs = Vec::new();
     for &arch in archs.iter().collect::<BTreeSet<_>>() {
         let backend = ForeignBackend {
@@ -119,6 +161,7 @@ fn run_foreign(root: &Path, args: &ForeignArgs, archs: &[NvvmArch]) -> anyhow::R
 }
 
 /// A folder of PTX as it should be: the manifest, and the text of the files that this run built.
+#[derive(Clone)]
 struct Rendered {
     manifest: Manifest,
     files: BTreeMap<String, String>,
@@ -186,10 +229,11 @@ fn merge(committed: &Manifest, new: Manifest) -> Manifest {
 
 /// Makes a merged manifest true of the modules that were not built again: they are of the sources of the last whole
 /// build, and must be of the same toolchain.
-fn keep_whole(committed: &Manifest, merged: &mut Manifest) -> anyhow::Result<()> {
+fn keep_whole(committed: &Manifest, merged: &mut Manifest, folder: Folder) -> anyhow::Result<()> {
     if merged.toolchain != committed.toolchain {
         bail!(
-            "--only would mix the PTX of two compilers, since kernels/ptx was built with {} (LLVM {}): build all of it",
+            "--only would mix the PTX of two compilers, since {} was built with {} (LLVM {}): build all of it",
+            folder.path,
             committed.toolchain.rustc,
             committed.toolchain.llvm
         );
@@ -232,23 +276,21 @@ fn stray_files(folder: &Path, manifest: &Manifest) -> anyhow::Result<Vec<String>
     Ok(stray)
 }
 
-/// Compares what would be written with what is there.
-fn check(rendered: &Rendered, folder: &Path) -> anyhow::Result<()> {
-    let committed = Manifest::read(folder)?;
-    let differences = differences(rendered, &committed, folder)?;
-    if !differences.is_empty() {
-        bail!("kernels/ptx is not what the sources give; run `cargo xtask build-ptx`:\n  {}", differences.join("\n  "));
-    }
-    if rendered.manifest.toolchain == committed.toolchain {
-        println!("kernels/ptx is up to date, byte for byte in the {} files that were built", rendered.files.len());
-    } else {
+/// Compares what would be written to a folder with what is there: one line for each difference.
+fn check(rendered: &Rendered, path: &Path, folder: Folder) -> anyhow::Result<Vec<String>> {
+    let committed = Manifest::read(path)?;
+    let differences = differences(rendered, &committed, path)?;
+    let name = folder.path;
+    if differences.is_empty() && rendered.manifest.toolchain == committed.toolchain {
+        println!("{name} is up to date, byte for byte in the {} files that were built", rendered.files.len());
+    } else if differences.is_empty() {
         println!(
-            "kernels/ptx has the kernels, parameters and hash of the sources; its bytes could not be compared, since \
-             it was built with {} (LLVM {})",
+            "{name} has the kernels, parameters and hash of the sources; its bytes could not be compared, since it \
+             was built with {} (LLVM {})",
             committed.toolchain.rustc, committed.toolchain.llvm
         );
     }
-    Ok(())
+    Ok(differences.into_iter().map(|difference| format!("{name}: {difference}")).collect())
 }
 
 /// One line for each difference. Bytes count only if the toolchain is the one that the manifest names.
@@ -363,18 +405,46 @@ mod tests {
     #[test]
     fn the_committed_ptx_is_of_the_sources_as_they_are() {
         let root = root();
-        let folder = root.join("kernels/ptx");
-        let manifest = Manifest::read(&folder).unwrap();
-        assert_eq!(
-            manifest.sources_sha256,
-            sources_hash(&root).unwrap(),
-            "the kernel sources have changed since kernels/ptx was built: run `cargo xtask build-ptx`"
-        );
-        for module in &manifest.modules {
-            let bytes = fs::read(folder.join(&module.file)).unwrap();
-            assert_eq!(manifest::sha256_hex(&bytes), module.sha256, "{} was edited by hand", module.file);
+        for folder in FOLDERS {
+            let path = root.join(folder.path);
+            let manifest = Manifest::read(&path).unwrap();
+            assert_eq!(
+                manifest.sources_sha256,
+                sources_hash(&root).unwrap(),
+                "the kernel sources have changed since {} was built: run `cargo xtask build-ptx`",
+                folder.path
+            );
+            for module in &manifest.modules {
+                assert!(folder.holds(&module.name), "{} is not for {}", module.name, folder.path);
+                let bytes = fs::read(path.join(&module.file)).unwrap();
+                assert_eq!(manifest::sha256_hex(&bytes), module.sha256, "{} was edited by hand", module.file);
+            }
+            assert!(manifest.kernels.iter().all(|kernel| folder.holds(&kernel.module)));
+            assert_eq!(stray_files(&path, &manifest).unwrap(), [""; 0]);
         }
-        assert_eq!(stray_files(&folder, &manifest).unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn each_module_goes_to_one_folder() {
+        let build = rendered("1.96", &[("reduce3_i32", "x"), ("reduce_sum_i32", "y"), ("access_fill", "z")]);
+        let files = |parts: Vec<(Folder, Rendered)>| -> Vec<_> {
+            parts
+                .into_iter()
+                .map(|(folder, Rendered { manifest, files })| {
+                    let kernels: Vec<_> = manifest.kernels.iter().map(|kernel| kernel.name.clone()).collect();
+                    assert_eq!(manifest.modules.len(), files.len());
+                    (folder.path, files.into_keys().collect::<Vec<_>>().join(" "), kernels.join(" "))
+                })
+                .collect()
+        };
+        let production = ("crates/warpfold/ptx", "reduce_sum_i32.sm_75.ptx".to_owned(), "reduce_sum_i32".to_owned());
+        let others = "access_fill.sm_75.ptx reduce3_i32.sm_75.ptx".to_owned();
+        assert_eq!(
+            files(split(&build, false)),
+            [("kernels/ptx", others, "reduce3_i32 access_fill".to_owned()), production.clone()]
+        );
+        let single = rendered("1.96", &[("reduce_sum_i32", "y")]);
+        assert_eq!(files(split(&single, true)), [production], "--only touches one folder");
     }
 
     #[test]
@@ -427,7 +497,7 @@ mod tests {
         new.sources_sha256 = "other".into();
         let mut merged = merge(&old, new.clone());
         assert_eq!(merged.sources_sha256, "other", "--check compares the sources as they are");
-        keep_whole(&old, &mut merged).unwrap();
+        keep_whole(&old, &mut merged, FOLDERS[0]).unwrap();
         assert_eq!(merged.sources_sha256, "hash");
         assert_eq!(merged.modules, [old.modules[0].clone(), new.modules[0].clone()]);
         assert_eq!(merged.kernels, old.kernels);
@@ -437,7 +507,7 @@ mod tests {
     fn one_module_of_another_compiler_is_refused() {
         let old = rendered("1.96", &[("a", "x"), ("b", "y")]).manifest;
         let mut merged = merge(&old, rendered("1.97", &[("b", "z")]).manifest);
-        let error = keep_whole(&old, &mut merged).unwrap_err().to_string();
+        let error = keep_whole(&old, &mut merged, FOLDERS[0]).unwrap_err().to_string();
         assert_eq!(
             error,
             "--only would mix the PTX of two compilers, since kernels/ptx was built with 1.96 (LLVM 22.1.8): build all \
@@ -458,9 +528,13 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_build_into_the_committed_folder_is_refused() {
+    fn a_foreign_build_into_a_committed_folder_is_refused() {
         let root = root();
-        for out in ["kernels/ptx/../ptx", "kernels/ptx/new/folder"] {
+        for (out, committed) in [
+            ("kernels/ptx/../ptx", "kernels/ptx"),
+            ("kernels/ptx/new/folder", "kernels/ptx"),
+            ("crates/warpfold/ptx", "crates/warpfold/ptx"),
+        ] {
             let foreign = ForeignArgs {
                 codegen_backend: "a.so".into(),
                 rustc: "rustc".into(),
@@ -468,7 +542,7 @@ mod tests {
                 out: root.join(out),
             };
             let error = run_foreign(&root, &foreign, &[NvvmArch::Compute90]).unwrap_err();
-            assert!(error.to_string().starts_with("--out must not be kernels/ptx"), "{error}");
+            assert!(error.to_string().starts_with(&format!("--out must not be {committed}:")), "{error}");
         }
     }
 

@@ -14,7 +14,8 @@ use rayon::prelude::*;
 
 use self::loads::Round;
 use self::sass::Instruction;
-use crate::root;
+use crate::build_ptx::FOLDERS;
+use crate::{kernel_name, root};
 
 /// One of each generation that the driver would compile the files for.
 const ARCHS: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"];
@@ -29,7 +30,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     tools: Option<PathBuf>,
 
-    /// The folder of PTX to check
+    /// The folder of PTX to check; without it, both committed folders
     #[arg(long, value_name = "DIR")]
     ptx_dir: Option<PathBuf>,
 }
@@ -40,22 +41,27 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         println!("not checked: ptxas and nvdisasm are not on the PATH (name their folder with --tools)");
         return Ok(());
     };
-    let folder = args.ptx_dir.clone().unwrap_or_else(|| root().join("kernels/ptx"));
-    let manifest = Manifest::read(&folder)?;
+    let folders: Vec<PathBuf> = match &args.ptx_dir {
+        Some(folder) => vec![folder.clone()],
+        None => FOLDERS.iter().map(|folder| root().join(folder.path)).collect(),
+    };
+    let manifests: Vec<Manifest> = folders.iter().map(|folder| Manifest::read(folder)).collect::<Result<_, _>>()?;
     let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
 
     let mut jobs = Vec::new();
     for arch in ARCHS {
-        let batches = batches(&folder, loaded(&manifest.modules, arch))?;
-        jobs.extend(batches.into_iter().map(|batch| (batch, arch)));
+        for (folder, manifest) in folders.iter().zip(&manifests) {
+            let batches = batches(folder, loaded(&manifest.modules, arch))?;
+            jobs.extend(batches.into_iter().map(|batch| (batch, arch)));
+        }
     }
-    let reports: Vec<Report<'_>> = jobs
-        .par_iter()
-        .map(|(batch, arch)| assemble(&tools, &folder, batch, arch, scratch.path()))
-        .collect::<Result<_, _>>()?;
+    let reports: Vec<Report<'_>> =
+        jobs.par_iter().map(|(batch, arch)| assemble(&tools, batch, arch, scratch.path())).collect::<Result<_, _>>()?;
 
-    let kernels: BTreeMap<&str, &Kernel> =
-        manifest.kernels.iter().map(|kernel| (kernel.name.as_str(), kernel)).collect();
+    let kernels: BTreeMap<&str, &Kernel> = manifests
+        .iter()
+        .flat_map(|manifest| manifest.kernels.iter().map(|kernel| (kernel.name.as_str(), kernel)))
+        .collect();
     let faults: Vec<String> = reports.iter().flat_map(|report| report.faults(&kernels)).collect();
     println!("arch     files kernels max registers with LDS and STS");
     for arch in ARCHS {
@@ -122,6 +128,8 @@ fn loaded<'a>(modules: &'a [Module], arch: &str) -> impl Iterator<Item = &'a Mod
 /// Files that are assembled together, since nvdisasm takes half a second to start and reads one cubin. No kernel's code
 /// depends on what stands beside it.
 struct Batch<'a> {
+    /// Where they are.
+    folder: &'a Path,
     /// The architecture that their PTX is for.
     target: &'a str,
     files: Vec<&'a str>,
@@ -130,20 +138,20 @@ struct Batch<'a> {
 /// Enough to make starts cheap, few enough for all cores to have work.
 const FILES_TOGETHER: usize = 24;
 
-fn batches<'a>(folder: &Path, modules: impl Iterator<Item = &'a Module>) -> anyhow::Result<Vec<Batch<'a>>> {
+fn batches<'a>(folder: &'a Path, modules: impl Iterator<Item = &'a Module>) -> anyhow::Result<Vec<Batch<'a>>> {
     let mut plain: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut batches = Vec::new();
     for Module { arch, file, .. } in modules {
         let ptx = fs::read_to_string(folder.join(file)).with_context(|| format!("cannot read {file}"))?;
         // ptxas takes only one table of lines.
         if ptx.contains("\n\t.file") {
-            batches.push(Batch { target: arch, files: vec![file] });
+            batches.push(Batch { folder, target: arch, files: vec![file] });
         } else {
             plain.entry(arch).or_default().push(file);
         }
     }
     for (target, files) in plain {
-        batches.extend(files.chunks(FILES_TOGETHER).map(|files| Batch { target, files: files.to_vec() }));
+        batches.extend(files.chunks(FILES_TOGETHER).map(|files| Batch { folder, target, files: files.to_vec() }));
     }
     Ok(batches)
 }
@@ -168,17 +176,11 @@ struct Entry {
     rounds: Option<Vec<Round>>,
 }
 
-fn assemble<'a>(
-    tools: &Tools,
-    folder: &Path,
-    batch: &Batch<'a>,
-    arch: &'a str,
-    scratch: &Path,
-) -> anyhow::Result<Report<'a>> {
+fn assemble<'a>(tools: &Tools, batch: &Batch<'a>, arch: &'a str, scratch: &Path) -> anyhow::Result<Report<'a>> {
     let name = batch.files[0];
     let cubin = scratch.join(format!("{name}.{arch}.cubin"));
     let mut ptxas = Command::new(&tools.ptxas);
-    ptxas.args(["-v", "-arch", arch, "-o"]).arg(&cubin).args(batch.files.iter().map(|file| folder.join(file)));
+    ptxas.args(["-v", "-arch", arch, "-o"]).arg(&cubin).args(batch.files.iter().map(|file| batch.folder.join(file)));
     let (_, log) = output(ptxas).with_context(|| match batch.files.len() {
         1 => format!("{name} does not assemble for {arch}"),
         count => format!("{name} and {} more do not assemble together for {arch}", count - 1),
@@ -248,7 +250,7 @@ fn read_sass(sass: &str, target: &str, entries: &mut BTreeMap<String, Entry>) {
             }
         }
         // That is what runs on sm_90, the only architecture for which such PTX is disassembled.
-        if target == "sm_90" && name.starts_with("reduce_") {
+        if target == "sm_90" && kernel_name::is_production(name) {
             entry.rounds = Some(loads::rounds(code));
         }
     }

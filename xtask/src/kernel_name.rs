@@ -3,6 +3,8 @@
 
 use cuda_builder::{KernelTraits, NvvmArch};
 
+/// What the names of production kernels begin with.
+const PRODUCTION: &str = "reduce_";
 const OPS: [&str; 4] = ["sum", "min", "max", "prod"];
 const ELEMENTS: [&str; 6] = ["i32", "u32", "i64", "u64", "f32", "f64"];
 
@@ -16,7 +18,7 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
     if let Some(rest) = name.strip_prefix("access_") {
         return access(rest);
     }
-    if let Some(rest) = name.strip_prefix("reduce_") {
+    if let Some(rest) = name.strip_prefix(PRODUCTION) {
         return production(name, rest);
     }
     if let Some(transposition) = transposition(name) {
@@ -48,6 +50,11 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
         least_arch: least_arch(rung),
         ..KernelTraits::default()
     }
+}
+
+/// Whether this is the name of a production kernel, or of the module that holds it.
+pub(crate) fn is_production(name: &str) -> bool {
+    name.starts_with(PRODUCTION)
 }
 
 /// The traits of `reduce_<op>_<type>`: a module of its own, so that a program compiles what it uses. From sm_90 on grids can

@@ -1,10 +1,10 @@
 //! Constant memory.
 //!
-//! Filipovič, "Paměť konstant": as fast as registers if all threads read the same value; reading different ones, the speed
-//! falls linearly.
+//! Filipovič, "Paměť konstant": as fast as registers if all threads read the same value; reading
+//! different ones, the speed falls linearly.
 //!
-//! What it teaches: the constant cache gives one word at a time to a warp. A table that lanes index differently belongs in
-//! shared memory.
+//! What it teaches: the constant cache gives one word at a time to a warp. A table that lanes index
+//! differently belongs in shared memory.
 
 use super::{thread_index, word};
 use cuda_std::{address_space, thread};
@@ -24,14 +24,16 @@ static TABLE: [u32; WORDS] = {
     table
 };
 
-/// `TABLE[(thread % distinct + round) % 256]`, summed over the rounds: a warp reads `distinct` words at a time. The rounds
-/// move on by one word each, so that no read can be moved out of the loop.
+/// `TABLE[(thread % distinct + round) % 256]`, summed over the rounds: a warp reads `distinct`
+/// words at a time. The rounds move on by one word each, so that no read can be moved out of the
+/// loop.
 ///
 /// # Safety
-/// The launch's contract (see [`access`](super)); `output` holds a word for each thread; `distinct` is at least 1.
+/// The launch's contract (see [`access`](super)); `output` holds a word for each thread; `distinct`
+/// is at least 1.
 #[inline(always)]
 pub unsafe fn constant(output: *mut u32, distinct: u32, rounds: u32) {
-    // SAFETY: the caller's promise; `%` would look, and trap.
+    // SAFETY: the caller promises that it is not 0; `%` would test that, and trap.
     let first = unsafe { (thread::thread_idx_x() % 32).checked_rem(distinct).unwrap_unchecked() };
     let mut sum = 0_u32;
     let mut round = 0;

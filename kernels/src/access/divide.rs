@@ -1,19 +1,19 @@
 //! Integer division.
 //!
-//! Filipovič, "Rychlost provádění instrukcí": integer division and modulo are slow on a GPU, which has no instruction for
-//! them. By a power of two, a shift or a mask does the same.
+//! Filipovič, "Rychlost provádění instrukcí": integer division and modulo are slow on a GPU, which
+//! has no instruction for them. By a power of two, a shift or a mask does the same.
 //!
-//! What it teaches: PTX has `div` and `rem`, but the hardware runs some twenty instructions for each of 32 bits, and a
-//! subroutine for each of 64. The divisor comes with the launch, so that the compiler cannot know that it is a power of
-//! two.
+//! What it teaches: PTX has `div` and `rem`, but the hardware runs some twenty instructions for
+//! each of 32 bits, and a subroutine for each of 64. The divisor comes with the launch, so that the
+//! compiler cannot know that it is a power of two.
 
 use super::thread_index;
 
-/// An unsigned integer that is divided.
+/// An unsigned integer to divide.
 pub trait Dividend: Copy {
-    /// From the thread's index.
+    /// A number made of the thread's index.
     fn start(index: usize) -> Self;
-    /// The next of a sequence that no compiler sees through: x -> a x + c, modulo 2^bits.
+    /// The next number of a sequence that no compiler sees through: x -> a x + c, modulo 2^bits.
     #[must_use]
     fn next(self) -> Self;
     /// `self + other`, wrapping.
@@ -21,9 +21,9 @@ pub trait Dividend: Copy {
     fn plus(self, other: Self) -> Self;
 }
 
-/// What is done with each number and the operand of the launch.
+/// An operation on each number and the operand of the launch.
 pub trait Operation<T> {
-    /// One result.
+    /// The result for one number.
     fn apply(x: T, operand: T) -> T;
 }
 
@@ -56,7 +56,8 @@ macro_rules! dividends {
         impl Operation<$t> for Quotient {
             #[inline(always)]
             fn apply(x: $t, operand: $t) -> $t {
-                // SAFETY: no precondition but that of the launch, that the operand is not 0; `/` would look, and trap.
+                // SAFETY: the launch's contract says that the operand is not 0; `/` would test
+                // that, and trap.
                 unsafe { x.checked_div(operand).unwrap_unchecked() }
             }
         }
@@ -91,10 +92,12 @@ dividends! {
     u64, 6_364_136_223_846_793_005, 1_442_695_040_888_963_407;
 }
 
-/// Each thread sums the results of `rounds` operations on a sequence of its own, and leaves the sum in `output[thread]`.
+/// Each thread sums the results of `rounds` operations on a sequence of its own, and leaves the sum
+/// in `output[thread]`.
 ///
 /// # Safety
-/// The launch's contract (see [`access`](super)); `output` holds an element for each thread; a divisor is not 0.
+/// The launch's contract (see [`access`](super)); `output` holds an element for each thread; a
+/// divisor is not 0.
 #[inline(always)]
 pub unsafe fn divide<T: Dividend, O: Operation<T>>(output: *mut T, operand: T, rounds: u32) {
     let mut x = T::start(thread_index());

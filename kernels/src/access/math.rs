@@ -1,10 +1,10 @@
 //! Fast and precise functions.
 //!
-//! Filipovič, "Rychlost provádění instrukcí": some instructions are faster than a processor's: less precise versions of
-//! sine, exponential and others, which the special function units compute.
+//! Filipovič, "Rychlost provádění instrukcí": some instructions are faster than a processor's:
+//! special function units compute less precise versions of sine, exponential and others.
 //!
-//! What it teaches: the fast sine is one instruction, or a few with its reduction; a precise one is dozens. What is lost
-//! are the last bits, and more than these where the argument or the result is large.
+//! What it teaches: the fast sine is one instruction, or a few with its reduction; a precise one is
+//! dozens. The fast ones lose the last bits, and more where the argument or the result is large.
 
 use super::precise;
 use super::thread_index;
@@ -12,7 +12,7 @@ use cuda_std::ext::math::{ex2_approx, sin_approx};
 
 /// A function of one `f32`.
 pub trait Function {
-    /// Its value.
+    /// The function's value.
     fn of(x: f32) -> f32;
 }
 
@@ -53,13 +53,15 @@ impl Function for PreciseExp {
     }
 }
 
-/// `output[thread] = F(input[thread])`, computed `rounds` times, for `n` threads; those beyond do nothing.
+/// `output[thread] = F(input[thread])`, computed `rounds` times, for `n` threads; those beyond do
+/// nothing.
 ///
-/// Each round waits for the one before: its argument is the last one plus the last value times `zero`, which is the
-/// bits of 0.0, and no compiler knows.
+/// Each round waits for the one before: its argument is the last one plus the last value times
+/// `zero`, which is the bits of 0.0, and no compiler knows.
 ///
 /// # Safety
-/// The launch's contract (see [`access`](super)); both arrays hold `n` numbers; `rounds` is at least 1.
+/// The launch's contract (see [`access`](super)); both arrays hold `n` numbers; `rounds` is at
+/// least 1.
 #[inline(always)]
 pub unsafe fn math<F: Function>(input: *const f32, output: *mut f32, n: usize, rounds: u32, zero: u32) {
     let i = thread_index();

@@ -1,18 +1,20 @@
 //! Access that is not aligned.
 //!
-//! Filipovič, "Nezarovnaný přístup do paměti" and "Výkon při nezarovnaném přístupu". Neighbouring threads take
-//! neighbouring words, but the first of a warp does not begin a sector of 32 bytes.
+//! Filipovič, "Nezarovnaný přístup do paměti" and "Výkon při nezarovnaném přístupu". Neighbouring
+//! threads take neighbouring words, but the first of a warp does not begin a sector of 32 bytes.
 //!
-//! What it teaches: 128 bytes then lie in five sectors instead of four. On GPUs before compute capability 1.2 each thread
-//! had a transfer of its own, an eighth of the bandwidth; today the fifth sector is the neighbour's as well, and the cache
-//! has it.
+//! What it teaches: 128 bytes then lie in five sectors instead of four. On GPUs before compute
+//! capability 1.2 each thread had a transfer of its own, an eighth of the bandwidth; today the
+//! fifth sector is also the neighbour warp's, so it is in the cache.
 
 use super::{thread_index, threads};
 
-/// Each thread sums `input[i + offset]` over its `i` below `n`, and leaves the sum in `output[thread]`.
+/// Each thread sums `input[i + offset]` over its `i` below `n`, and leaves the sum in
+/// `output[thread]`.
 ///
 /// # Safety
-/// The launch's contract (see [`access`](super)); `input` holds `n + offset` words, `output` one for each thread.
+/// The launch's contract (see [`access`](super)); `input` holds `n + offset` words, `output` one
+/// for each thread.
 #[inline(always)]
 pub unsafe fn offset_read(input: *const u32, output: *mut u32, n: usize, offset: u32) {
     let mut sum = 0_u32;

@@ -1,24 +1,24 @@
 //! Access in another order within the warp.
 //!
-//! Filipovič, "Spojitý přístup do paměti": the block of words is contiguous and aligned, but the k-th thread does not take
-//! the k-th word.
+//! Filipovič, "Spojitý přístup do paměti": the block of words is contiguous and aligned, but the
+//! k-th thread does not take the k-th word.
 //!
-//! What it teaches: the sectors are the same in any order. Before compute capability 1.2 a permutation cost a transfer for
-//! each thread; since then it costs nothing.
+//! What it teaches: the sectors are the same in any order. Before compute capability 1.2 a
+//! permutation cost a transfer for each thread; since then it costs nothing.
 
 use super::{thread_index, threads};
 use cuda_std::thread;
 
-/// A permutation of 32 lanes: byte `k % 8` of word `k / 8` is where lane `k` goes. It comes in registers, so that the
-/// only reads of memory are those of the pattern.
+/// A permutation of 32 lanes: byte `k % 8` of word `k / 8` is where lane `k` goes. It comes in
+/// registers, so that the only reads of memory are those of the pattern.
 pub type Permutation = [u64; 4];
 
-/// Each thread sums `input[i]` over the indices below `n` that the permutation of its warp gives it, and leaves the sum
-/// in `output[thread]`.
+/// Each thread sums `input[i]` over the indices below `n` that the permutation of its warp gives
+/// it, and leaves the sum in `output[thread]`.
 ///
 /// # Safety
-/// The launch's contract (see [`access`](super)); `input` holds `n` words, `output` one for each thread; each byte of the
-/// permutation is below 32.
+/// The launch's contract (see [`access`](super)); `input` holds `n` words, `output` one for each
+/// thread; each byte of the permutation is below 32.
 #[inline(always)]
 pub unsafe fn permuted_read(input: *const u32, output: *mut u32, n: usize, permutation: Permutation) {
     let (mut first, lane) = warp(permutation);

@@ -1,16 +1,20 @@
 //! Access with gaps.
 //!
-//! Filipovič, "Výkon při prokládaném přístupu". Neighbouring threads take words that lie `stride` apart.
+//! Filipovič, "Výkon při prokládaném přístupu". Neighbouring threads take words that lie `stride`
+//! apart.
 //!
-//! What it teaches: memory moves whole sectors of 32 bytes, so what lies in the gaps is moved too. From a stride of 8 on
-//! each thread has a sector of its own, and seven eighths of the traffic are for nothing.
+//! What it teaches: memory moves whole sectors of 32 bytes, so the words in the gaps are moved too.
+//! From a stride of 8 on each thread has a sector of its own, and seven eighths of the traffic are
+//! for nothing.
 
 use super::{thread_index, threads};
 
-/// Each thread sums `input[i * stride]` over its `i` below `n`, and leaves the sum in `output[thread]`.
+/// Each thread sums `input[i * stride]` over its `i` below `n`, and leaves the sum in
+/// `output[thread]`.
 ///
 /// # Safety
-/// The launch's contract (see [`access`](super)); `input` holds `n * stride` words, `output` one for each thread.
+/// The launch's contract (see [`access`](super)); `input` holds `n * stride` words, `output` one
+/// for each thread.
 #[inline(always)]
 pub unsafe fn stride_read(input: *const u32, output: *mut u32, n: usize, stride: u32) {
     let mut sum = 0_u32;

@@ -1,12 +1,13 @@
 //! Work for a chunk of an array, to be done while the next chunk is on its way.
 //!
-//! Filipovič, "Přenosy mezi systémovou a grafickou pamětí": it is worth overlapping computation with transfers.
+//! Filipovič, "Přenosy mezi systémovou a grafickou pamětí": it is worth overlapping computation
+//! with transfers.
 
 use super::thread_index;
 use cuda_std::ext::control::no_unroll;
 
-/// `output[i]` is `input[i]` after `rounds` steps x -> 1664525 x + 1013904223, for each `i` below `n`; threads beyond do
-/// nothing.
+/// `output[i]` is `input[i]` after `rounds` steps x -> 1664525 x + 1013904223, for each `i` below
+/// `n`; threads beyond do nothing.
 ///
 /// # Safety
 /// The launch's contract (see [`access`](super)); both arrays hold `n` words.
@@ -19,7 +20,8 @@ pub unsafe fn transfer_work(input: *const u32, output: *mut u32, n: usize, round
             let mut x = *input.add(i);
             let mut round = 0;
             while round < rounds {
-                // Several steps at once are one such step with other numbers: the compiler would see it.
+                // Without this the compiler would see that several steps are one step with other
+                // numbers.
                 no_unroll();
                 x = x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 round += 1;

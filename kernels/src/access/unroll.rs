@@ -1,19 +1,21 @@
 //! Loops, unrolled.
 //!
-//! Filipovič, "Smyčky": a small loop spends more on its branch, its counter and its addresses than on its body. Written
-//! out several times, the body shares them.
+//! Filipovič, "Smyčky": a small loop spends more on its branch, its counter and its addresses than
+//! on its body. Written out several times, the body shares them.
 //!
-//! What it teaches: instructions an element, from a loop's to little more than the load and the addition. Neither
-//! compiler may unroll on its own here, or all four kernels would be alike: see [`no_unroll`].
+//! What it teaches: the instructions for one element fall from a loop's to little more than the
+//! load and the addition. Neither compiler may unroll on its own here, or all four kernels would be
+//! alike: see [`no_unroll`].
 
 use super::{thread_index, threads};
 use cuda_std::ext::control::no_unroll;
 
-/// Each thread sums `input[i]` over its `i` below `n`, `UNROLLED` in each turn of the loop, and leaves the sum in
-/// `output[thread]`.
+/// Each thread sums `input[i]` over its `i` below `n`, `UNROLLED` in each turn of the loop, and
+/// leaves the sum in `output[thread]`.
 ///
 /// # Safety
-/// The launch's contract (see [`access`](super)); `input` holds `n` words, `output` one for each thread.
+/// The launch's contract (see [`access`](super)); `input` holds `n` words, `output` one for each
+/// thread.
 #[inline(always)]
 pub unsafe fn unroll<const UNROLLED: usize>(input: *const u32, output: *mut u32, n: usize) {
     let step = threads();
@@ -30,7 +32,7 @@ pub unsafe fn unroll<const UNROLLED: usize>(input: *const u32, output: *mut u32,
             }
             i += UNROLLED * step;
         }
-        // What is left is less than a turn.
+        // Fewer elements than a turn takes are left.
         while i < n {
             no_unroll();
             sum = sum.wrapping_add(*input.add(i));

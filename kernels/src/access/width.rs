@@ -1,27 +1,29 @@
 //! Wide access: 4, 8 or 16 bytes a thread.
 //!
-//! Filipovič, "Spojitý přístup do paměti": transfers are of 32, 64 or 128 bytes, and large words fill them.
+//! Filipovič, "Spojitý přístup do paměti": transfers are of 32, 64 or 128 bytes, and large words
+//! fill them.
 //!
-//! What it teaches: a warp that asks for 16 bytes a thread moves 512 bytes with one instruction, so that fewer
-//! instructions and fewer requests keep the memory busy.
+//! What it teaches: a warp that asks for 16 bytes a thread moves 512 bytes with one instruction, so
+//! that fewer instructions and fewer requests keep the memory busy.
 
 use super::{thread_index, threads};
 
-/// What a thread reads at once.
+/// The words that a thread reads at once.
 pub trait Wide: Copy {
-    /// The sum of its words, wrapping.
+    /// The sum of the words, which wraps.
     fn sum(self) -> u32;
-    /// The same, put together from its words: LLVM would copy the whole by 8 bytes at a time.
+    /// The same value, put together from its words, because LLVM would copy the whole 8 bytes at a
+    /// time.
     #[must_use]
     fn by_words(self) -> Self;
 }
 
-/// 8 bytes, aligned to them.
+/// 8 bytes, aligned to 8 bytes.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 pub struct Two([u32; 2]);
 
-/// 16 bytes, aligned to them.
+/// 16 bytes, aligned to 16 bytes.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
 pub struct Four([u32; 4]);
@@ -63,10 +65,12 @@ impl Wide for Four {
     }
 }
 
-/// Each thread sums the words of `input[i]` over its `i` below `n`, and leaves the sum in `output[thread]`.
+/// Each thread sums the words of `input[i]` over its `i` below `n`, and leaves the sum in
+/// `output[thread]`.
 ///
 /// # Safety
-/// The launch's contract (see [`access`](super)); `input` holds `n` elements, `output` a word for each thread.
+/// The launch's contract (see [`access`](super)); `input` holds `n` elements, `output` a word for
+/// each thread.
 #[inline(always)]
 pub unsafe fn width_read<T: Wide>(input: *const T, output: *mut u32, n: usize) {
     let mut sum = 0_u32;

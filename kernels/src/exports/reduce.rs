@@ -1,88 +1,158 @@
-//! The production kernels, named `reduce_<op>_<type>`: a module holds one.
+//! The production kernels, named `reduce_<op>_<type>`. Each is a module of its own.
 //!
-//! Where the bits are the same there is one kernel. Of signed integers, `sum`, `product`, `sumsq`, `dot` and `ssd` of 64 and 128
-//! bits, `wrapping`, `and`, `or`, `xor` and `count` are those of the unsigned type of their width. Of unsigned ones, `sumabs` is
-//! `sum` and `maxabs` is `max`. Of integers, `minimum` and the like are `min` and the like.
+//! Where two types give the same bits, there is one kernel, and the host maps the other type to it:
+//!
+//! - For signed integers, `sum`, `product`, `sumsq`, `dot` and `ssd` of 64 and 128 bits, and
+//!   `wrapping`, `and`, `or`, `xor` and `count` of all widths, are those of the unsigned type of
+//!   the same width.
+//! - For unsigned integers, `sumabs` is `sum` and `maxabs` is `max`.
+//! - For integers, `minimum` and `maximum` and what has an index beside them are `min`, `max` and
+//!   theirs.
+//!
+//! # Loads in flight
+//!
+//! The number behind `=> raw result` is how many loads of 16 bytes a thread asks for before it uses
+//! the first. All measurements are in bench/NOTEBOOK.md, in microseconds a call:
+//!
+//! - Eight suit most elements (attempts 11, 25 and 31; H100, minmax f32 of 2^24: four 18.6, eight
+//!   17.5; H200, min f64 of 128 MiB: four 30.2, eight 28.0).
+//! - Four suit both extremes of 64 bits (attempt 25; H100, 2^12 elements: eight 2.2, four 1.9), and
+//!   kernels that would need more registers than a thread has with eight.
+//! - `then`: behind whole rounds four loads are in flight (attempt 39; H100, argmin f64 of 8 MiB:
+//!   two 3.62, four 3.53). Six are for the kernels where ptxas used the first load of a whole round
+//!   before it asked for the last (attempt 39; H100, minmax f32 of 2^24: four 18.5, six 17.2). Two
+//!   are for both extremes of 64 and 128 bits, because one round's arithmetic then runs while the
+//!   other round's loads are under way (attempt 30; H100, minmax f64 of 2^20: 3.65 to 3.40).
 
-use crate::reduce::meet::Polled;
+use warpfold_device::exact::{NARROW_LIMBS, Raw, WIDE_LIMBS};
+use warpfold_device::grid_reduction::Ticket;
+use warpfold_device::item::{Bf16, F16};
+use warpfold_device::key::{Largest, LargestOrNan, Smallest, SmallestOrNan};
+use warpfold_device::op::arg::{Arg, Indexed};
+use warpfold_device::op::bits::{self, Bits};
+use warpfold_device::op::careful::{Compensated, Exact as Checked, SumAndError, WideSum as Wide};
+use warpfold_device::op::count::Count;
+use warpfold_device::op::extreme::{Extreme, Extremes, MinMax as Minmax};
+use warpfold_device::op::moments::{CountMeanM2, Moments};
+use warpfold_device::op::norm::{MaxAbs as Maxabs, SumAbs as Sumabs, SumSquares as Sumsq};
+use warpfold_device::op::pairs::{Dot, SquaredDistance as Ssd};
+use warpfold_device::op::sum::{Product, Sum, Wrapping};
 
-/// Stamps out kernels: `name: type = operation => raw result, loads in flight [then loads behind whole rounds][, way to
-/// meet];`. Behind whole rounds there are four loads at once, if it does not say how many: six where ptxas would use the first of a
-/// whole round before it asked for the last, and two where the arithmetic of one should be hidden by the other.
-macro_rules! unary {
-    ($($name:ident: $t:ty = $op:ty => $raw:ty, $loads:literal $(then $rest:literal)? $(, $meet:ty)?;)*) => {$(
-        #[doc = concat!("`", stringify!($op), "`, with ", stringify!($loads), " loads in flight.")]
-        ///
-        /// # Safety
-        /// The launch's contract (see [`reduce`](crate::reduce)).
-        #[cuda_std::kernel]
-        #[allow(improper_ctypes_definitions)]
-        pub unsafe fn $name(input: *const $t, n: usize, span: usize, keep: f32, output: *mut $raw, slots: *mut u64) {
-            type Meet = $crate::exports::reduce::either!($($meet)?);
-            const REST: usize = $crate::exports::reduce::behind!($($rest)?);
-            // SAFETY: the caller's contract is the callee's.
-            unsafe { $crate::reduce::grid::unary::<$t, $op, Meet, $loads, REST>(input, n, span, keep, output, slots) }
-        }
+type Min<T> = Extreme<T, Smallest>;
+type Max<T> = Extreme<T, Largest>;
+type Minimum<T> = Extreme<T, SmallestOrNan>;
+type Maximum<T> = Extreme<T, LargestOrNan>;
+type Argmin<T> = Arg<T, Smallest>;
+type Argmax<T> = Arg<T, Largest>;
+type Argminimum<T> = Arg<T, SmallestOrNan>;
+type Argmaximum<T> = Arg<T, LargestOrNan>;
+type And<T> = Bits<T, bits::And>;
+type Or<T> = Bits<T, bits::Or>;
+type Xor<T> = Bits<T, bits::Xor>;
+
+/// Stamps out products: `arrays: [operations] x [types] => raw result, loads in flight [then loads
+/// behind whole rounds];`. The raw result may contain `T`, the type of the element.
+macro_rules! kernels {
+    ($($arrays:ident: $ops:tt x $types:tt => $raw:ident $(<$t:ident>)?, $loads:literal $(then $rest:literal)?;)*) => {$(
+        kernels!(@ops $arrays $ops $types ($raw $($t)?) ($loads $(then $rest)?));
     )*};
-}
-
-/// As `unary!`, of two arrays.
-macro_rules! pairs {
-    ($($name:ident: $t:ty = $op:ty => $raw:ty, $loads:literal;)*) => {$(
-        #[doc = concat!("`", stringify!($op), "`, with ", stringify!($loads), " loads in flight of each array.")]
-        ///
-        /// # Safety
-        /// The launch's contract (see [`reduce`](crate::reduce)).
-        #[cuda_std::kernel]
-        #[allow(improper_ctypes_definitions)]
-        pub unsafe fn $name(
-            left: *const $t,
-            right: *const $t,
-            n: usize,
-            span: usize,
-            keep: f32,
-            output: *mut $raw,
-            slots: *mut u64,
-        ) {
-            // SAFETY: the caller's contract is the callee's.
-            unsafe {
-                $crate::reduce::grid::pairs::<$t, $op, $crate::exports::reduce::Polled, $loads>(
-                    (left, right),
-                    n,
-                    span,
-                    keep,
-                    output,
-                    slots,
-                )
-            }
-        }
+    (@ops $arrays:ident [$($op:ident)*] $types:tt $raw:tt $loads:tt) => {$(
+        kernels!(@types $arrays $op $types $raw $loads);
     )*};
-}
-
-/// The type that is given, else the usual one.
-macro_rules! either {
-    () => {
-        $crate::exports::reduce::Polled
+    (@types $arrays:ident $op:ident [$($t:ident)*] $raw:tt $loads:tt) => {$(
+        kernels!(@kernel $arrays $op $t $raw $loads);
+    )*};
+    (@kernel $arrays:ident $op:ident $t:ident (T) ($($loads:tt)*)) => {
+        pastey::paste! {
+            warpfold_device::$arrays! { [<reduce_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $t, $($loads)*; }
+        }
     };
-    ($meet:ty) => {
-        $meet
+    (@kernel $arrays:ident $op:ident $t:ident ($raw:ident) ($($loads:tt)*)) => {
+        pastey::paste! {
+            warpfold_device::$arrays! { [<reduce_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw, $($loads)*; }
+        }
     };
-}
-
-/// The number of loads behind whole rounds: the one given, or [the usual one](unary).
-macro_rules! behind {
-    () => {
-        4
-    };
-    ($rest:literal) => {
-        $rest
+    (@kernel $arrays:ident $op:ident $t:ident ($raw:ident T) ($($loads:tt)*)) => {
+        pastey::paste! {
+            warpfold_device::$arrays! { [<reduce_ $op _ $t:lower>]: $t = [<$op:camel>]<$t> => $raw<$t>, $($loads)*; }
+        }
     };
 }
 
-use behind;
-use either;
+// Sums and products.
+kernels! {
+    unary: [sum] x [i8 i16 i32] => i64, 8;
+    unary: [sum] x [u8 u16 u32 u64] => u64, 8;
+    unary: [sum] x [u128] => u128, 8;
+    unary: [product] x [i8 i16] => i64, 4;
+    unary: [product] x [i32] => i64, 8;
+    unary: [product] x [u8 u16] => u64, 4;
+    unary: [product] x [u32 u64] => u64, 8;
+    unary: [product] x [u128] => u128, 4;
+    unary: [sum product] x [F16 Bf16 f32] => f32, 8;
+    unary: [sum product] x [f64] => f64, 8;
+    unary: [wide] x [F16 Bf16] => f64, 8;
+    unary: [wide] x [f32] => f64, 8 then 6;
+    unary: [checked] x [i64] => i128, 4;
+    unary: [checked] x [u64] => u128, 4;
+}
 
-pub mod exact;
-pub mod extremes;
-pub mod rest;
-pub mod sums;
+warpfold_device::unary! {
+    reduce_compensated_f16: F16 = Compensated<F16> => SumAndError<f32>, 4;
+    reduce_compensated_bf16: Bf16 = Compensated<Bf16> => SumAndError<f32>, 4;
+    reduce_compensated_f32: f32 = Compensated<f32> => SumAndError<f32>, 8;
+    reduce_compensated_f64: f64 = Compensated<f64> => SumAndError<f64>, 8;
+    reduce_checked_i128: i128 = Checked<i128> => [u64; 3], 4;
+    reduce_checked_u128: u128 = Checked<u128> => [u64; 3], 4;
+    reduce_wrapping_u32: u32 = Wrapping => u32, 8, Ticket;
+}
+
+warpfold_device::exact! {
+    reduce_exact_f16: F16 => Raw<f32, NARROW_LIMBS>, 4;
+    reduce_exact_bf16: Bf16 => Raw<f32, NARROW_LIMBS>, 4;
+    reduce_exact_f32: f32 => Raw<f32, NARROW_LIMBS>, 4;
+    reduce_exact_f64: f64 => Raw<f64, WIDE_LIMBS>, 8;
+}
+
+// Extremes, and where they are.
+kernels! {
+    unary: [min max] x [i8 u8 i16 u16 i32 u32 i64 u64 F16 Bf16 f32 f64] => T, 8;
+    unary: [min max] x [i128 u128] => T, 4;
+    unary: [minimum maximum] x [F16 Bf16 f32 f64] => T, 8;
+    unary: [minmax] x [i8 u8 i16 u16 i32 u32 F16 Bf16] => Extremes<T>, 8;
+    unary: [minmax] x [f32] => Extremes<T>, 8 then 6;
+    unary: [minmax] x [i64 u64 i128 u128 f64] => Extremes<T>, 4 then 2;
+    unary: [argmin argmax] x [i32 u32 f32] => Indexed<T>, 8;
+    unary: [argmin argmax] x [i8 u8 i16 u16 i64 u64 i128 u128 F16 Bf16 f64] => Indexed<T>, 4;
+    unary: [argminimum argmaximum] x [f32] => Indexed<T>, 8;
+    unary: [argminimum argmaximum] x [F16 Bf16 f64] => Indexed<T>, 4;
+    unary: [maxabs] x [i8] => u8, 4;
+    unary: [maxabs] x [i16] => u16, 4;
+    unary: [maxabs] x [i32] => u32, 8;
+    unary: [maxabs] x [i64] => u64, 8;
+    unary: [maxabs] x [i128] => u128, 4;
+    unary: [maxabs] x [F16 Bf16 f32 f64] => T, 8;
+}
+
+// Bits, counts, norms, moments, and sums over pairs.
+kernels! {
+    unary: [and or xor] x [u8 u16 u32 u64] => T, 8;
+    unary: [and or xor] x [u128] => T, 4;
+    unary: [count] x [u8 u16 u32 u64 F16 Bf16 f32 f64] => u64, 8;
+    unary: [count] x [u128] => u64, 4;
+    unary: [sumabs] x [i8 i16 i32 i64] => u64, 8;
+    unary: [sumabs] x [i128] => u128, 4;
+    unary: [sumsq] x [i8 i32] => i64, 8;
+    unary: [sumsq] x [i16] => i64, 4;
+    unary: [sumsq] x [u8 u32 u64] => u64, 8;
+    unary: [sumsq] x [u16] => u64, 4;
+    unary: [sumsq] x [u128] => u128, 4;
+    unary: [sumabs sumsq] x [F16 Bf16 f32] => f32, 8;
+    unary: [sumabs sumsq] x [f64] => f64, 8;
+    unary: [moments] x [i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 F16 Bf16 f32 f64] => CountMeanM2, 4;
+    pairs: [dot ssd] x [i8 i16 i32] => i64, 4;
+    pairs: [dot ssd] x [u8 u16 u32 u64] => u64, 4;
+    pairs: [dot ssd] x [u128] => u128, 4;
+    pairs: [dot ssd] x [F16 Bf16 f32] => f32, 4;
+    pairs: [dot ssd] x [f64] => f64, 4;
+}

@@ -14,9 +14,26 @@ use crate::transpose::strided_copy::strided_copy;
 use crate::transpose::swizzled::swizzled;
 use crate::transpose::tiled::tiled;
 
-/// Stamps out kernels without shared memory: `name = function<element, tile>;`.
+/// Stamps out products: `form: [functions] x [types] x [sides of a tile];`. Names hold the bytes of
+/// an element instead of its type.
+macro_rules! kernels {
+    ($($form:ident: $functions:tt x $types:tt x $tiles:tt;)*) => {$(
+        kernels!(@functions $form $functions $types $tiles);
+    )*};
+    (@functions $form:ident [$($function:ident)*] $types:tt $tiles:tt) => {$(
+        kernels!(@types $form $function $types $tiles);
+    )*};
+    (@types $form:ident $function:ident [$($t:ident = $bytes:literal)*] $tiles:tt) => {$(
+        kernels!(@tiles $form $function $t $bytes $tiles);
+    )*};
+    (@tiles $form:ident $function:ident $t:ident $bytes:literal [$($tile:literal)*]) => {$(
+        pastey::paste! { $form! { [<transpose_ $function _b $bytes _t $tile>] = $function<$t, $tile> } }
+    )*};
+}
+
+/// A kernel without shared memory: `name = function<element, tile>`.
 macro_rules! direct {
-    ($($name:ident = $function:ident<$t:ty, $tile:literal>;)*) => {$(
+    ($name:ident = $function:ident<$t:ty, $tile:literal>) => {
         #[doc = concat!("[`", stringify!($function), "`] for elements of [`", stringify!($t), "`]'s size.")]
         ///
         /// # Safety
@@ -27,12 +44,15 @@ macro_rules! direct {
             // SAFETY: the caller's contract is the callee's.
             unsafe { $function::<$t, $tile>(input, output, rows, cols) }
         }
-    )*};
+    };
 }
 
-/// Stamps out kernels with a tile: `name = function<element, tile, pitch>;`.
-macro_rules! tiles {
-    ($($name:ident = $function:ident<$t:ty, $tile:literal, $pitch:literal>;)*) => {$(
+/// A kernel with a tile in shared memory: `name = function<element, tile>`.
+macro_rules! tile {
+    ($name:ident = $function:ident<$t:ty, $tile:literal>) => {
+        tile! { $name = $function<$t, $tile, { $tile }> }
+    };
+    ($name:ident = $function:ident<$t:ty, $tile:literal, $pitch:block>) => {
         #[doc = concat!("[`", stringify!($function), "`] for elements of [`", stringify!($t), "`]'s size.")]
         ///
         /// # Safety
@@ -40,17 +60,26 @@ macro_rules! tiles {
         #[cuda_std::kernel]
         #[allow(improper_ctypes_definitions)]
         pub unsafe fn $name(input: *const $t, output: *mut $t, rows: u32, cols: u32) {
+            const PITCH: u32 = $pitch;
+            const ELEMENTS: usize = ($tile * PITCH) as usize;
             #[cuda_std::address_space(shared)]
-            static mut TILE: [MaybeUninit<$t>; $tile * $pitch] = [const { MaybeUninit::uninit() }; $tile * $pitch];
+            static mut TILE: [MaybeUninit<$t>; ELEMENTS] = [const { MaybeUninit::uninit() }; ELEMENTS];
             // SAFETY: the caller's contract is the callee's.
-            unsafe { $function::<$t, $tile, $pitch>(input, output, rows, cols, (&raw mut TILE).cast()) }
+            unsafe { $function::<$t, $tile, PITCH>(input, output, rows, cols, (&raw mut TILE).cast()) }
         }
-    )*};
+    };
 }
 
-/// Stamps out kernels with two tiles: `name = function<element, tile, pitch>;`.
-macro_rules! squares {
-    ($($name:ident = $function:ident<$t:ty, $tile:literal, $pitch:literal>;)*) => {$(
+/// As `tile!`, with rows that are padded.
+macro_rules! padded_tile {
+    ($name:ident = $function:ident<$t:ty, $tile:literal>) => {
+        tile! { $name = $function<$t, $tile, { padded_pitch::<$t>($tile) }> }
+    };
+}
+
+/// A kernel with two padded tiles, for a square in place: `name = function<element, tile>`.
+macro_rules! square {
+    ($name:ident = $function:ident<$t:ty, $tile:literal>) => {
         #[doc = concat!("[`", stringify!($function), "`] for elements of [`", stringify!($t), "`]'s size.")]
         ///
         /// # Safety
@@ -58,15 +87,24 @@ macro_rules! squares {
         #[cuda_std::kernel]
         #[allow(improper_ctypes_definitions)]
         pub unsafe fn $name(data: *mut $t, n: u32) {
+            const PITCH: u32 = padded_pitch::<$t>($tile);
+            const ELEMENTS: usize = (2 * $tile * PITCH) as usize;
             #[cuda_std::address_space(shared)]
-            static mut TILES: [MaybeUninit<$t>; 2 * $tile * $pitch] = [const { MaybeUninit::uninit() }; 2 * $tile * $pitch];
+            static mut TILES: [MaybeUninit<$t>; ELEMENTS] = [const { MaybeUninit::uninit() }; ELEMENTS];
             // SAFETY: the caller's contract is the callee's.
-            unsafe { $function::<$t, $tile, $pitch>(data, n, (&raw mut TILES).cast()) }
+            unsafe { $function::<$t, $tile, PITCH>(data, n, (&raw mut TILES).cast()) }
         }
-    )*};
+    };
 }
 
-/// Stamps out kernels with vectors: `name = best<element, vector, elements of a vector, side, rows>;`.
+/// The elements of a padded row of a tile. A row is longer by at least one element and one bank of
+/// shared memory, 4 bytes, so that the elements of a column lie in different banks.
+const fn padded_pitch<T>(tile: u32) -> u32 {
+    tile + 4u32.div_ceil(size_of::<T>() as u32)
+}
+
+/// Stamps out kernels with vectors: `name = best<element, vector, elements of a vector, side,
+/// rows>;`.
 macro_rules! vectors {
     ($($name:ident = $function:ident<$t:ty, $vector:ty, $width:literal, $side:literal, $rows:literal>;)*) => {$(
         #[doc = concat!("[`", stringify!($function), "`] for elements of [`", stringify!($t), "`]'s size.")]
@@ -85,119 +123,13 @@ macro_rules! vectors {
     )*};
 }
 
-#[rustfmt::skip]
-direct! {
-    transpose_copy_b1_t16 = copy<u8, 16>;
-    transpose_copy_b1_t32 = copy<u8, 32>;
-    transpose_copy_b2_t16 = copy<u16, 16>;
-    transpose_copy_b2_t32 = copy<u16, 32>;
-    transpose_copy_b4_t16 = copy<u32, 16>;
-    transpose_copy_b4_t32 = copy<u32, 32>;
-    transpose_copy_b8_t16 = copy<u64, 16>;
-    transpose_copy_b8_t32 = copy<u64, 32>;
-    transpose_copy_b16_t16 = copy<u128, 16>;
-    transpose_copy_b16_t32 = copy<u128, 32>;
-    transpose_strided_copy_b1_t16 = strided_copy<u8, 16>;
-    transpose_strided_copy_b1_t32 = strided_copy<u8, 32>;
-    transpose_strided_copy_b2_t16 = strided_copy<u16, 16>;
-    transpose_strided_copy_b2_t32 = strided_copy<u16, 32>;
-    transpose_strided_copy_b4_t16 = strided_copy<u32, 16>;
-    transpose_strided_copy_b4_t32 = strided_copy<u32, 32>;
-    transpose_strided_copy_b8_t16 = strided_copy<u64, 16>;
-    transpose_strided_copy_b8_t32 = strided_copy<u64, 32>;
-    transpose_strided_copy_b16_t16 = strided_copy<u128, 16>;
-    transpose_strided_copy_b16_t32 = strided_copy<u128, 32>;
-    transpose_naive_store_b1_t16 = naive_store<u8, 16>;
-    transpose_naive_store_b1_t32 = naive_store<u8, 32>;
-    transpose_naive_store_b2_t16 = naive_store<u16, 16>;
-    transpose_naive_store_b2_t32 = naive_store<u16, 32>;
-    transpose_naive_store_b4_t16 = naive_store<u32, 16>;
-    transpose_naive_store_b4_t32 = naive_store<u32, 32>;
-    transpose_naive_store_b8_t16 = naive_store<u64, 16>;
-    transpose_naive_store_b8_t32 = naive_store<u64, 32>;
-    transpose_naive_store_b16_t16 = naive_store<u128, 16>;
-    transpose_naive_store_b16_t32 = naive_store<u128, 32>;
-    transpose_naive_load_b1_t16 = naive_load<u8, 16>;
-    transpose_naive_load_b1_t32 = naive_load<u8, 32>;
-    transpose_naive_load_b2_t16 = naive_load<u16, 16>;
-    transpose_naive_load_b2_t32 = naive_load<u16, 32>;
-    transpose_naive_load_b4_t16 = naive_load<u32, 16>;
-    transpose_naive_load_b4_t32 = naive_load<u32, 32>;
-    transpose_naive_load_b8_t16 = naive_load<u64, 16>;
-    transpose_naive_load_b8_t32 = naive_load<u64, 32>;
-    transpose_naive_load_b16_t16 = naive_load<u128, 16>;
-    transpose_naive_load_b16_t32 = naive_load<u128, 32>;
+kernels! {
+    direct: [copy strided_copy naive_store naive_load] x [u8=1 u16=2 u32=4 u64=8 u128=16] x [16 32];
+    tile: [shared_copy tiled swizzled] x [u8=1 u16=2 u32=4 u64=8 u128=16] x [16 32];
+    padded_tile: [padded diagonal] x [u8=1 u16=2 u32=4 u64=8 u128=16] x [16 32];
+    square: [in_place] x [u8=1 u16=2 u32=4 u64=8 u128=16] x [16 32];
 }
 
-#[rustfmt::skip]
-tiles! {
-    transpose_shared_copy_b1_t16 = shared_copy<u8, 16, 16>;
-    transpose_shared_copy_b1_t32 = shared_copy<u8, 32, 32>;
-    transpose_shared_copy_b2_t16 = shared_copy<u16, 16, 16>;
-    transpose_shared_copy_b2_t32 = shared_copy<u16, 32, 32>;
-    transpose_shared_copy_b4_t16 = shared_copy<u32, 16, 16>;
-    transpose_shared_copy_b4_t32 = shared_copy<u32, 32, 32>;
-    transpose_shared_copy_b8_t16 = shared_copy<u64, 16, 16>;
-    transpose_shared_copy_b8_t32 = shared_copy<u64, 32, 32>;
-    transpose_shared_copy_b16_t16 = shared_copy<u128, 16, 16>;
-    transpose_shared_copy_b16_t32 = shared_copy<u128, 32, 32>;
-    transpose_tiled_b1_t16 = tiled<u8, 16, 16>;
-    transpose_tiled_b1_t32 = tiled<u8, 32, 32>;
-    transpose_tiled_b2_t16 = tiled<u16, 16, 16>;
-    transpose_tiled_b2_t32 = tiled<u16, 32, 32>;
-    transpose_tiled_b4_t16 = tiled<u32, 16, 16>;
-    transpose_tiled_b4_t32 = tiled<u32, 32, 32>;
-    transpose_tiled_b8_t16 = tiled<u64, 16, 16>;
-    transpose_tiled_b8_t32 = tiled<u64, 32, 32>;
-    transpose_tiled_b16_t16 = tiled<u128, 16, 16>;
-    transpose_tiled_b16_t32 = tiled<u128, 32, 32>;
-    transpose_padded_b1_t16 = padded<u8, 16, 20>;
-    transpose_padded_b1_t32 = padded<u8, 32, 36>;
-    transpose_padded_b2_t16 = padded<u16, 16, 18>;
-    transpose_padded_b2_t32 = padded<u16, 32, 34>;
-    transpose_padded_b4_t16 = padded<u32, 16, 17>;
-    transpose_padded_b4_t32 = padded<u32, 32, 33>;
-    transpose_padded_b8_t16 = padded<u64, 16, 17>;
-    transpose_padded_b8_t32 = padded<u64, 32, 33>;
-    transpose_padded_b16_t16 = padded<u128, 16, 17>;
-    transpose_padded_b16_t32 = padded<u128, 32, 33>;
-    transpose_swizzled_b1_t16 = swizzled<u8, 16, 16>;
-    transpose_swizzled_b1_t32 = swizzled<u8, 32, 32>;
-    transpose_swizzled_b2_t16 = swizzled<u16, 16, 16>;
-    transpose_swizzled_b2_t32 = swizzled<u16, 32, 32>;
-    transpose_swizzled_b4_t16 = swizzled<u32, 16, 16>;
-    transpose_swizzled_b4_t32 = swizzled<u32, 32, 32>;
-    transpose_swizzled_b8_t16 = swizzled<u64, 16, 16>;
-    transpose_swizzled_b8_t32 = swizzled<u64, 32, 32>;
-    transpose_swizzled_b16_t16 = swizzled<u128, 16, 16>;
-    transpose_swizzled_b16_t32 = swizzled<u128, 32, 32>;
-    transpose_diagonal_b1_t16 = diagonal<u8, 16, 20>;
-    transpose_diagonal_b1_t32 = diagonal<u8, 32, 36>;
-    transpose_diagonal_b2_t16 = diagonal<u16, 16, 18>;
-    transpose_diagonal_b2_t32 = diagonal<u16, 32, 34>;
-    transpose_diagonal_b4_t16 = diagonal<u32, 16, 17>;
-    transpose_diagonal_b4_t32 = diagonal<u32, 32, 33>;
-    transpose_diagonal_b8_t16 = diagonal<u64, 16, 17>;
-    transpose_diagonal_b8_t32 = diagonal<u64, 32, 33>;
-    transpose_diagonal_b16_t16 = diagonal<u128, 16, 17>;
-    transpose_diagonal_b16_t32 = diagonal<u128, 32, 33>;
-}
-
-#[rustfmt::skip]
-squares! {
-    transpose_in_place_b1_t16 = in_place<u8, 16, 20>;
-    transpose_in_place_b1_t32 = in_place<u8, 32, 36>;
-    transpose_in_place_b2_t16 = in_place<u16, 16, 18>;
-    transpose_in_place_b2_t32 = in_place<u16, 32, 34>;
-    transpose_in_place_b4_t16 = in_place<u32, 16, 17>;
-    transpose_in_place_b4_t32 = in_place<u32, 32, 33>;
-    transpose_in_place_b8_t16 = in_place<u64, 16, 17>;
-    transpose_in_place_b8_t32 = in_place<u64, 32, 33>;
-    transpose_in_place_b16_t16 = in_place<u128, 16, 17>;
-    transpose_in_place_b16_t32 = in_place<u128, 32, 33>;
-}
-
-#[rustfmt::skip]
 vectors! {
     transpose_best_b1_t128 = best<u8, u64, 8, 16, 16>;
     transpose_best_b2_t128 = best<u16, u128, 8, 16, 16>;

@@ -1,12 +1,14 @@
-//! Rungs `atomic` and `atomic-warp`: one atomic operation a block, or a warp, in place of a second pass.
+//! Rungs `atomic` and `atomic-warp`: one atomic operation a block, or a warp, in place of a second
+//! pass.
 //!
-//! J. Luitjens, "Faster Parallel Reductions on Kepler" (NVIDIA, 2014), "Atomic Power". `output[0]` holds the identity
-//! before the launch, and each block (or warp) combines its value with it, in no order in particular: integers do not
-//! mind, a sum of floats comes out in other bits each time. There are atomics for the sum of every type, for the minimum
-//! and the maximum of integers, and for no product.
+//! J. Luitjens, "Faster Parallel Reductions on Kepler" (NVIDIA, 2014), "Atomic Power". `output[0]`
+//! holds the identity before the launch, and each block (or warp) combines its value with it, in
+//! any order: integers do not mind, but a sum of floats may have other bits each time. There are
+//! atomics for the sum of every type, for the minimum and the maximum of integers, and for no
+//! product.
 //!
-//! What it teaches: the memory's atomic units combine for us, at the price of the order; a block's worth of work for each
-//! is enough to hide them.
+//! What it teaches: the atomic units of memory combine for us, and the price is the order. If each
+//! atomic operation stands for a block's worth of work, its time is hidden.
 
 use super::block::{WARP, block_reduce, warp_reduce};
 use super::reduce9::thread_reduce;
@@ -20,7 +22,8 @@ pub trait Atomic<T: Element>: Op<T> {
     /// Combines the value at `target` with `value`.
     ///
     /// # Safety
-    /// `target` is in global memory, aligned and initialised, and only atomics use it during the launch.
+    /// `target` is in global memory, aligned and initialised, and only atomics use it during the
+    /// launch.
     unsafe fn combine_at(target: *mut T, value: T);
 }
 
@@ -29,7 +32,7 @@ macro_rules! atomic_ops {
         impl Atomic<$t> for $op {
             #[inline(always)]
             unsafe fn combine_at(target: *mut $t, value: $t) {
-                // SAFETY: the caller's word.
+                // SAFETY: the caller vouches for `target`.
                 unsafe { atomic::$function(target, value) };
             }
         }
@@ -48,7 +51,8 @@ atomic_ops! {
 /// The launch's contract (see [`ladder`](super)); `output[0]` is the identity.
 #[inline(always)]
 pub unsafe fn atomic_block<T: Element, O: Atomic<T>>(input: *const T, output: *mut T, n: usize) {
-    // SAFETY: the caller's contract; the block reduces together, in shared memory that is not used before.
+    // SAFETY: the caller's contract; the block reduces together, in shared memory that is not used
+    // before.
     unsafe {
         let sum = thread_reduce::<T, O>(input, n);
         let sum = block_reduce::<T, O>(shared::dynamic_shared_mem(), sum);
@@ -58,7 +62,8 @@ pub unsafe fn atomic_block<T: Element, O: Atomic<T>>(input: *const T, output: *m
     }
 }
 
-/// Combines `output[0]` with the values of all warps, each by one atomic: without shared memory and barriers.
+/// Combines `output[0]` with the values of all warps, each by one atomic: without shared memory and
+/// barriers.
 ///
 /// # Safety
 /// The launch's contract (see [`ladder`](super)); `output[0]` is the identity.

@@ -1,8 +1,9 @@
-//! A block's values made one, by warp shuffles: what rungs 8 to 10, 12 to 14 and the atomic ones end with.
+//! A block's values made one, by warp shuffles. Rungs 8 to 10, 12 to 14 and the atomic ones end so.
 //!
-//! A lane reads another lane's register with `shfl.sync`, so a warp needs neither shared memory nor a barrier for its five
-//! steps. Shared memory is left with one slot for each warp, and the block with one barrier. (CUDA C++ Programming
-//! Guide, "Warp Shuffle Functions"; J. Luitjens, "Faster Parallel Reductions on Kepler", NVIDIA 2014.)
+//! A lane reads another lane's register with `shfl.sync`, so a warp needs neither shared memory nor
+//! a barrier for its five steps. Shared memory is left with one slot for each warp, and the block
+//! with one barrier. (CUDA C++ Programming Guide, "Warp Shuffle Functions"; J. Luitjens, "Faster
+//! Parallel Reductions on Kepler", NVIDIA 2014.)
 
 use crate::element::Element;
 use crate::op::Op;
@@ -11,7 +12,7 @@ use cuda_std::{thread, warp};
 /// Lanes of a warp.
 pub(super) const WARP: u32 = 32;
 
-/// The warp's values combined; true in lane 0 only.
+/// The warp's values combined. Only lane 0 gets the result.
 ///
 /// # Safety
 /// All 32 lanes call this together.
@@ -20,23 +21,23 @@ pub(super) unsafe fn warp_reduce<T: Element, O: Op<T>>(value: T) -> T {
     let mut folded = value;
     let mut delta = WARP / 2;
     while delta > 0 {
-        // SAFETY: the caller brings the whole warp; what the upper lanes get back from beyond it, nobody reads.
+        // SAFETY: the caller brings the whole warp, and nobody reads what its upper lanes make.
         folded = O::combine(folded, unsafe { warp::warp_shuffle_down(u32::MAX, folded, delta, WARP) }.0);
         delta /= 2;
     }
     folded
 }
 
-/// The block's values combined; true in thread 0 only.
+/// The block's values combined. Only thread 0 gets the result.
 ///
 /// # Safety
-/// All threads of a one-dimensional block of whole warps call this together; `slots` is shared memory for one element of
-/// each warp, which no thread uses any more.
+/// All threads of a one-dimensional block of whole warps call this together; `slots` is shared
+/// memory for one element of each warp, which no thread uses any more.
 #[inline(always)]
 pub(super) unsafe fn block_reduce<T: Element, O: Op<T>>(slots: *mut T, value: T) -> T {
     let tid = thread::thread_idx_x();
-    // SAFETY: each warp writes its own slot, the barrier parts writing from reading, and only slots of warps that are there
-    // are read. The branch is taken by whole warps.
+    // SAFETY: each warp writes its own slot, the barrier separates writing from reading, and only
+    // slots of warps that exist are read. Whole warps take the branch.
     unsafe {
         let folded = warp_reduce::<T, O>(value);
         if tid.is_multiple_of(WARP) {

@@ -1,16 +1,18 @@
-//! The last six steps of a block, by one warp: Filipovič, "Implementace 5", written for today's hardware.
+//! The last six steps of a block, by one warp: Filipovič, "Implementace 5", written for today's
+//! hardware.
 //!
-//! The lectures' warps ran in lock step, so that `sv[tid] += sv[tid + 32]; sv[tid] += sv[tid + 16]; …` was in order by
-//! itself. Since Volta each lane has its own program counter and nothing orders them but `__syncwarp`: once between
-//! reading and writing, because a lane's cell is also what the lane below reads, and once before the next step. (CUDA
-//! C++ Programming Guide, "Independent Thread Scheduling".)
+//! The lectures' warps ran in lock step, so that
+//! `sv[tid] += sv[tid + 32]; sv[tid] += sv[tid + 16]; …` was in order by itself. Since Volta each
+//! lane has its own program counter and nothing orders them but `__syncwarp`: once between reading
+//! and writing, because a lane's cell is also what the lane below reads, and once before the next
+//! step. (CUDA C++ Programming Guide, "Independent Thread Scheduling".)
 
 use crate::element::Element;
 use crate::op::Op;
 use cuda_std::warp;
 
-/// Reduces `sv[0..64]` to `sv[0]`. The condition `tid < s` is left out, as in the lecture: it would save nothing, and
-/// what the upper lanes compute nobody reads.
+/// Reduces `sv[0..64]` to `sv[0]`. The condition `tid < s` is left out, as in the lecture: it would
+/// save nothing, and nobody reads what the upper lanes compute.
 ///
 /// # Safety
 /// The 32 lanes of one warp call this together, with `tid` 0 to 31; `sv` holds 64 elements.
@@ -33,8 +35,8 @@ pub(super) unsafe fn last_warp<T: Element, O: Op<T>>(sv: *mut T, tid: u32) {
 /// As [`last_warp`].
 #[inline(always)]
 unsafe fn step<T: Element, O: Op<T>, const S: u32>(sv: *mut T, tid: u32) {
-    // SAFETY: in bounds by the caller's word; the first `sync_warp` puts all reads before all writes, the second this
-    // step before the next.
+    // SAFETY: the caller keeps it in bounds. The first `sync_warp` puts all reads before all
+    // writes, the second one this step before the next.
     unsafe {
         let both = O::combine(*sv.add(tid as usize), *sv.add((tid + S) as usize));
         warp::sync_warp(u32::MAX);

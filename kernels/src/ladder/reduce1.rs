@@ -1,10 +1,11 @@
 //! Rung 1: interleaved addressing with divergent branching.
 //!
-//! Filipovič, "Implementace 1"; CSDN 2.1; Liu, kernel 1. First the block's elements go to shared memory, then every
-//! second thread adds its neighbour's value, then every fourth, and so on.
+//! Filipovič, "Implementace 1"; CSDN 2.1; Liu, kernel 1. First the block's elements go to shared
+//! memory, then every second thread adds its neighbour's value, then every fourth, and so on.
 //!
-//! What it teaches: `tid % (2 * s) == 0` picks threads from every warp, so that all warps walk every step with most of
-//! their lanes idle (divergence), and an integer remainder by an unknown divisor is dozens of instructions.
+//! What it teaches: `tid % (2 * s) == 0` picks threads from every warp, so that all warps walk
+//! every step with most of their lanes idle (divergence), and an integer remainder by an unknown
+//! divisor takes dozens of instructions.
 
 use super::element_or_identity;
 use crate::element::Element;
@@ -22,8 +23,8 @@ pub unsafe fn reduce1<T: Element, O: Op<T>>(input: *const T, output: *mut T, n: 
     let tid = thread::thread_idx_x();
     let i = thread::block_idx_x() as usize * thread::block_dim_x() as usize + tid as usize;
 
-    // SAFETY: `tid + s` is below the block size wherever it is used; within a step nobody else writes `sv[tid]` or
-    // `sv[tid + s]`, and the barrier parts the steps.
+    // SAFETY: `tid + s` is below the block size wherever it is used. Within a step no other thread
+    // writes `sv[tid]` or `sv[tid + s]`, and the barrier separates the steps.
     unsafe {
         *sv.add(tid as usize) = element_or_identity::<T, O>(input, i, n);
         thread::sync_threads();
@@ -43,8 +44,8 @@ pub unsafe fn reduce1<T: Element, O: Op<T>>(input: *const T, output: *mut T, n: 
     }
 }
 
-/// The first stride. Were it a plain 1, LLVM would see that `s` is a power of two and turn the remainder, which is the
-/// lesson, into a mask. The grid's height is 1 in every launch, but no compiler knows.
+/// The first stride. If it were a plain 1, LLVM would see that `s` is a power of two and turn the
+/// remainder, which is the lesson, into a mask. No compiler knows that the grid's height is 1.
 #[inline(always)]
 fn one() -> u32 {
     thread::grid_dim_y()

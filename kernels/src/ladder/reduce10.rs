@@ -1,12 +1,13 @@
 //! Rung 10: a single pass. The last block to finish combines the partial results.
 //!
-//! NVIDIA's sample `threadFenceReduction`; CUDA C++ Programming Guide, "Memory Fence Functions". Each block draws a ticket
-//! when its partial result is written; who draws the last one knows that all are there. Nobody waits.
+//! NVIDIA's sample `threadFenceReduction`; CUDA C++ Programming Guide, "Memory Fence Functions".
+//! Each block draws a ticket when its partial result is written. The block that draws the last one
+//! knows that all are there. No block waits.
 //!
-//! What it teaches: order between blocks is made of a fence, an atomic and a fence. The first fence has the partial result
-//! written before the ticket is drawn; the second has the others' read after it. The tickets go around, so the counter is
-//! 0 again for the next launch; the partial results are combined in an order that only grid and block determine, so a
-//! launch gives the same bits each time.
+//! What it teaches: order between blocks is made of a fence, an atomic and a fence. The first fence
+//! puts writing the partial result before drawing the ticket; the second puts reading the others'
+//! results behind it. The counter wraps around, so it is 0 again for the next launch. Only grid and
+//! block decide the order of combining, so a launch gives the same bits each time.
 
 use super::block::block_reduce;
 use super::reduce9::thread_reduce;
@@ -23,7 +24,8 @@ static mut IS_LAST: [MaybeUninit<u32>; 1] = [const { MaybeUninit::uninit() }; 1]
 /// The result of the whole grid in `output[0]`.
 ///
 /// # Safety
-/// The launch's contract (see [`ladder`](super)). `partials` holds one element for each block, and `ticket` is 0.
+/// The launch's contract (see [`ladder`](super)). `partials` holds one element for each block, and
+/// `ticket` is 0.
 #[inline(always)]
 pub unsafe fn reduce10<T: Element, O: Op<T>>(
     input: *const T,
@@ -37,8 +39,8 @@ pub unsafe fn reduce10<T: Element, O: Op<T>>(
     let tid = thread::thread_idx_x();
     let blocks = thread::grid_dim_x();
 
-    // SAFETY: each block writes its own cells; the barriers part what its threads do with shared memory; the last block
-    // reads the others' partial results behind fence, ticket and fence.
+    // SAFETY: each block writes its own cells, and barriers order its threads' use of shared
+    // memory. The last block reads the others' partial results behind fence, ticket and fence.
     unsafe {
         let sum = thread_reduce::<T, O>(input, n);
         let sum = block_reduce::<T, O>(sv, sum);
@@ -61,14 +63,14 @@ pub unsafe fn reduce10<T: Element, O: Op<T>>(
 /// Combines the partial results of all blocks, by the threads of one.
 ///
 /// # Safety
-/// All threads of the block call this together, after a barrier; `partials` holds one element for each block of the grid,
-/// and all of them are visible to the thread.
+/// All threads of the block call this together, after a barrier; `partials` holds one element for
+/// each block of the grid, and all of them are visible to the thread.
 #[inline(always)]
 pub(super) unsafe fn combine_partials<T: Element, O: Op<T>>(sv: *mut T, partials: *const T, output: *mut T) {
     let tid = thread::thread_idx_x();
     let mut block = tid;
     let mut sum = O::IDENTITY;
-    // SAFETY: `block` is below the number of blocks; the rest is the caller's word.
+    // SAFETY: `block` is below the number of blocks; the caller vouches for the rest.
     unsafe {
         while block < thread::grid_dim_x() {
             sum = O::combine(sum, *partials.add(block as usize));

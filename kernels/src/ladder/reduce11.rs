@@ -1,10 +1,12 @@
 //! Rung 11: `redux.sync`, a warp's reduction in one instruction (sm_80).
 //!
-//! PTX ISA, "redux.sync"; CUDA C++ Programming Guide, "Warp Reduce Functions". From Ampere on the hardware combines 32-bit
-//! integers of a warp by itself: what rung 8 does in five shuffles and five additions is one instruction. It knows the
-//! sum, the minimum and the maximum; there is none for products, for 64 bits and for floats.
+//! PTX ISA, "redux.sync"; CUDA C++ Programming Guide, "Warp Reduce Functions". From Ampere on the
+//! hardware combines the 32-bit integers of a warp: one instruction does what takes rung 8 five
+//! shuffles and five additions. There is one for the sum, the minimum and the maximum, but none for
+//! products, for 64 bits or for floats.
 //!
-//! What it teaches: the block's tail is short enough to be free. The time is all in the loads, which are rung 9's.
+//! What it teaches: the block's tail is short enough to be free. The time is all in the loads,
+//! which are rung 9's.
 
 use super::block::WARP;
 use super::reduce9::thread_reduce;
@@ -52,7 +54,8 @@ pub unsafe fn reduce11<T: Element, O: Redux<T>>(input: *const T, output: *mut T,
     let slots = shared::dynamic_shared_mem::<T>();
     let tid = thread::thread_idx_x();
 
-    // SAFETY: as in rung 8: a slot for each warp, a barrier between writing and reading, and branches of whole warps.
+    // SAFETY: as in rung 8: a slot for each warp, a barrier between writing and reading, and
+    // branches of whole warps.
     unsafe {
         let sum = O::redux(thread_reduce::<T, O>(input, n));
         if tid.is_multiple_of(WARP) {

@@ -1,11 +1,11 @@
 //! Rung 12: a barrier for the whole grid.
 //!
-//! CUDA C++ Programming Guide, "Cooperative Groups: Grid Synchronization". If all blocks are resident at once, which a
-//! cooperative launch promises, they can wait for each other: each leaves its partial result, all meet, and block 0
-//! goes on.
+//! CUDA C++ Programming Guide, "Cooperative Groups: Grid Synchronization". If all blocks are
+//! resident at once, which a cooperative launch promises, they can wait for each other: each leaves
+//! its partial result and waits for all, and block 0 goes on.
 //!
-//! What it teaches: a grid-wide barrier is an atomic counter, fences and patience; it limits the grid to what the device
-//! holds, and costs more than rung 10's ticket, where nobody waits.
+//! What it teaches: a grid-wide barrier is an atomic counter, fences and patience; it limits the
+//! grid to what the device holds, and costs more than rung 10's ticket, where no block waits.
 
 use super::block::block_reduce;
 use super::reduce9::thread_reduce;
@@ -18,8 +18,9 @@ use cuda_std::{shared, thread};
 /// The result of the whole grid in `output[0]`.
 ///
 /// # Safety
-/// The launch's contract (see [`ladder`](super)), and the launch is cooperative. `partials` holds one element for each
-/// block, and `barrier` is 0, or what an earlier launch of whatever grid left there.
+/// The launch's contract (see [`ladder`](super)), and the launch is cooperative. `partials` holds
+/// one element for each block, and `barrier` is 0, or holds what an earlier launch of any grid left
+/// there.
 #[inline(always)]
 pub unsafe fn reduce12<T: Element, O: Op<T>>(
     input: *const T,
@@ -31,8 +32,8 @@ pub unsafe fn reduce12<T: Element, O: Op<T>>(
     let sv = shared::dynamic_shared_mem::<T>();
     let block = thread::block_idx_x();
 
-    // SAFETY: each block writes its own cell; the grid's barrier puts all of them before block 0's reads, and what the
-    // block did with its shared memory too.
+    // SAFETY: each block writes its own cell; the grid's barrier puts all of these writes, and the
+    // block's use of its shared memory, before block 0's reads.
     unsafe {
         let sum = thread_reduce::<T, O>(input, n);
         let sum = block_reduce::<T, O>(sv, sum);

@@ -1,11 +1,12 @@
 //! Rung 13: thread-block clusters and distributed shared memory (sm_90).
 //!
-//! CUDA C++ Programming Guide, "Thread Block Clusters" and "Distributed Shared Memory". Up to eight blocks form a cluster:
-//! they run at the same time, meet at a barrier of their own, and read each other's shared memory. So eight partial
-//! results become one without a trip to global memory.
+//! CUDA C++ Programming Guide, "Thread Block Clusters" and "Distributed Shared Memory". Up to eight
+//! blocks form a cluster: they run at the same time, meet at a barrier of their own, and read each
+//! other's shared memory. So eight partial results become one without a trip to global memory.
 //!
-//! What it teaches: there is a step between block and grid. The second barrier is not for the data: a block's shared
-//! memory is gone when it exits, so none may leave while another still reads there.
+//! What it teaches: there is a step between block and grid. The second barrier is not for the data:
+//! a block's shared memory is gone when it exits, so none may leave while another still reads
+//! there.
 
 use super::block::{WARP, block_reduce, warp_reduce};
 use super::reduce9::thread_reduce;
@@ -14,17 +15,19 @@ use crate::op::Op;
 use cuda_std::ext::cluster;
 use cuda_std::{shared, thread};
 
-/// One partial result for each cluster in `output[cluster]`, whatever the grid and the alignment of the input.
+/// One partial result for each cluster in `output[cluster]`, whatever the grid and the alignment of
+/// the input.
 ///
 /// # Safety
-/// The launch's contract (see [`ladder`](super)); a cluster has at most 32 blocks, in one dimension.
+/// The launch's contract (see [`ladder`](super)); a cluster has at most 32 blocks, in one
+/// dimension.
 #[inline(always)]
 pub unsafe fn reduce13<T: Element, O: Op<T>>(input: *const T, output: *mut T, n: usize) {
     let sv = shared::dynamic_shared_mem::<T>();
     let tid = thread::thread_idx_x();
 
-    // SAFETY: the cluster's barriers part writing a block's first cell from reading it, and that from the block's end; only
-    // blocks that are there are read.
+    // SAFETY: the cluster's barriers put writing a block's first cell before reading it, and
+    // reading it before the block's end. Only blocks that exist are read.
     unsafe {
         let sum = thread_reduce::<T, O>(input, n);
         let sum = block_reduce::<T, O>(sv, sum);

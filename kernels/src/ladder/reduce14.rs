@@ -1,11 +1,13 @@
 //! Rung 14: bulk copies into shared memory (sm_90).
 //!
-//! CUDA C++ Programming Guide, "Asynchronous Data Copies using the Tensor Memory Accelerator"; PTX ISA, "cp.async.bulk",
-//! "mbarrier". One thread of a block asks the copy engine for tiles of 8 KiB, `STAGES` of them ahead; each tile has a
-//! barrier that counts the bytes that have come. All threads wait for a tile, combine it, and give its room back. Such a
-//! copy starts at a multiple of 16 bytes; what lies before the first and behind the last whole tile is read as usual.
+//! CUDA C++ Programming Guide, "Asynchronous Data Copies using the Tensor Memory Accelerator"; PTX
+//! ISA, "cp.async.bulk", "mbarrier". One thread of a block asks the copy engine for tiles of 8 KiB,
+//! `STAGES` of them ahead; each tile has a barrier that counts the bytes that have come. All
+//! threads wait for a tile, combine it, and give its space back. Such a copy starts at a multiple
+//! of 16 bytes; elements before the first and behind the last whole tile are read as usual.
 //!
-//! What it teaches: to keep memory busy takes neither many threads nor many registers, only many bytes under way.
+//! What it teaches: to keep memory busy takes neither many threads nor many registers, only many
+//! bytes under way.
 
 use super::block::block_reduce;
 use super::reduce9::elements_to_boundary;
@@ -21,8 +23,8 @@ const TILE: usize = 8 << 10;
 /// One partial result for each block, whatever the grid and the alignment of the input.
 ///
 /// # Safety
-/// The launch's contract (see [`ladder`](super)). Dynamic shared memory holds `STAGES` tiles of 8 KiB and 8 bytes for each,
-/// and then one element for each warp. `STAGES` is a power of two.
+/// The launch's contract (see [`ladder`](super)). Dynamic shared memory holds `STAGES` tiles of 8
+/// KiB and 8 bytes for each, and then one element for each warp. `STAGES` is a power of two.
 #[inline(always)]
 pub unsafe fn reduce14<T: Element, O: Op<T>, const STAGES: usize>(input: *const T, output: *mut T, n: usize) {
     let tiles = shared::dynamic_shared_mem::<u8>();
@@ -33,8 +35,9 @@ pub unsafe fn reduce14<T: Element, O: Op<T>, const STAGES: usize>(input: *const 
     let head = elements_to_boundary(input, n);
     let tile_count = (n - head) / (TILE / size_of::<T>());
 
-    // SAFETY: tiles lie within the input, on a boundary; a tile's room is filled after all have left it (the barrier of the
-    // block) and read after it is filled (its own barrier); the rest as in rungs 8 and 9.
+    // SAFETY: tiles lie within the input, on a boundary. A tile's space is filled after all threads
+    // have left it (the barrier of the block) and read after it is filled (its own barrier). The
+    // rest is as in rungs 8 and 9.
     unsafe {
         let barriers = shared::dynamic_shared_mem::<Barrier>().add(STAGES * TILE / size_of::<Barrier>());
         let slots = barriers.add(STAGES).cast::<T>();
@@ -58,7 +61,7 @@ pub unsafe fn reduce14<T: Element, O: Op<T>, const STAGES: usize>(input: *const 
                 stage += 1;
             }
         }
-        // The barriers are there for all.
+        // All threads may now use the barriers.
         thread::sync_threads();
 
         let mut sum = outside_tiles::<T, O>(input, head, tile_count * (TILE / size_of::<T>()), n);
@@ -91,7 +94,8 @@ pub unsafe fn reduce14<T: Element, O: Op<T>, const STAGES: usize>(input: *const 
     }
 }
 
-/// The thread's part of what lies before and behind the tiles, combined: the grid strides over it.
+/// The thread's part of the elements before and behind the tiles, combined. The grid strides over
+/// them.
 ///
 /// # Safety
 /// `input` holds `n` elements, of which `tiled` from `head` on are in tiles.

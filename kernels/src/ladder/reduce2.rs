@@ -1,10 +1,10 @@
 //! Rung 2: interleaved addressing with a strided index.
 //!
-//! Filipovič, "Implementace 2"; Liu, kernel 2. The same additions as rung 1, given to the first threads: whole warps
-//! are busy or idle, and the remainder is gone.
+//! Filipovič, "Implementace 2"; Liu, kernel 2. The same additions as rung 1, given to the first
+//! threads: whole warps are busy or idle, and the remainder is gone.
 //!
-//! What it teaches: neighbouring lanes now touch words `2 * s` apart. At each step more of them share a bank of shared
-//! memory, up to 32 at once, and take turns (bank conflicts).
+//! What it teaches: neighbouring lanes now touch words `2 * s` apart. At each step more of them
+//! share a bank of shared memory, up to 32 at once, and take turns (bank conflicts).
 
 use super::element_or_identity;
 use crate::element::Element;
@@ -21,8 +21,8 @@ pub unsafe fn reduce2<T: Element, O: Op<T>>(input: *const T, output: *mut T, n: 
     let tid = thread::thread_idx_x();
     let i = thread::block_idx_x() as usize * thread::block_dim_x() as usize + tid as usize;
 
-    // SAFETY: `index + s` is below the block size, a multiple of `2 * s`; within a step each cell belongs to one
-    // thread, and the barrier parts the steps.
+    // SAFETY: `index + s` is below the block size, a multiple of `2 * s`; within a step each cell
+    // belongs to one thread, and the barrier separates the steps.
     unsafe {
         *sv.add(tid as usize) = element_or_identity::<T, O>(input, i, n);
         thread::sync_threads();

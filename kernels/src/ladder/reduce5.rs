@@ -1,9 +1,10 @@
 //! Rung 5: the last warp unrolled.
 //!
-//! Filipovič, "Implementace 5". Once 64 values are left a single warp works, and needs no barrier of the whole block:
-//! its six steps are written out, and the other warps are done early.
+//! Filipovič, "Implementace 5". Once 64 values are left a single warp works, and needs no barrier
+//! of the whole block: its six steps are written out, and the other warps are done early.
 //!
-//! What it teaches: barriers, loop counters and branches cost as much as the additions. Blocks of 64 threads at least.
+//! What it teaches: barriers, loop counters and branches cost as much as the additions. It takes
+//! blocks of at least 64 threads.
 
 use super::{element_or_identity, last_warp::last_warp};
 use crate::element::Element;
@@ -21,7 +22,7 @@ pub unsafe fn reduce5<T: Element, O: Op<T>>(input: *const T, output: *mut T, n: 
     let block_dim = thread::block_dim_x() as usize;
     let i = thread::block_idx_x() as usize * (block_dim * 2) + tid as usize;
 
-    // SAFETY: as in rung 3 down to 64 values, which the first warp alone goes on with.
+    // SAFETY: as in rung 3 down to 64 values, with which the first warp goes on alone.
     unsafe {
         *sv.add(tid as usize) =
             O::combine(element_or_identity::<T, O>(input, i, n), element_or_identity::<T, O>(input, i + block_dim, n));

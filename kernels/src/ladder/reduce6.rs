@@ -1,9 +1,10 @@
 //! Rung 6: completely unrolled.
 //!
-//! Filipovič, "Implementace 6". With the block size known when the kernel is compiled, the loop's bounds are too: it
-//! becomes a straight line, and each `if B >= ...` is decided by the compiler.
+//! Filipovič, "Implementace 6". With the block size known when the kernel is compiled, the loop's
+//! bounds are too: it becomes a straight line, and each `if B >= ...` is decided by the compiler.
 //!
-//! What it teaches: const generics do what the lecture's C++ template does, `reduce6<block><<<grid, block, mem>>>`.
+//! What it teaches: const generics do what the lecture's C++ template does,
+//! `reduce6<block><<<grid, block, mem>>>`.
 
 use super::{element_or_identity, last_warp::last_warp};
 use crate::element::Element;
@@ -13,7 +14,8 @@ use cuda_std::{shared, thread};
 /// One partial result for each block of two elements per thread.
 ///
 /// # Safety
-/// The launch's contract (see [`ladder`](super)), with `B` threads in a block: 64, 128, 256, 512 or 1024.
+/// The launch's contract (see [`ladder`](super)), with `B` threads in a block: 64, 128, 256, 512 or
+/// 1024.
 #[inline(always)]
 pub unsafe fn reduce6<T: Element, O: Op<T>, const B: usize>(input: *const T, output: *mut T, n: usize) {
     let sv = shared::dynamic_shared_mem::<T>();

@@ -1,10 +1,12 @@
 //! Rung 7: many elements per thread.
 //!
-//! Filipovič, "Implementace 7". A reduction with a thread for each element costs O(n log n): threads times time. With
-//! n / log n threads that each first add log n elements alone, the time stays and the cost falls to O(n). So the grid
-//! no longer grows with `n`: each thread strides over the array by the whole grid, two elements at a time.
+//! Filipovič, "Implementace 7". A reduction with a thread for each element costs O(n log n):
+//! threads times time. With n / log n threads that each first add log n elements alone, the time
+//! stays and the cost falls to O(n). So the grid no longer grows with `n`: each thread strides over
+//! the array by the whole grid, two elements at a time.
 //!
-//! What it teaches: less work for launching threads and computing addresses, fewer partial results to go on with.
+//! What it teaches: less work for launching threads and computing addresses, fewer partial results
+//! to go on with.
 
 use super::reduce6::unrolled;
 use crate::element::Element;
@@ -14,7 +16,8 @@ use cuda_std::{shared, thread};
 /// One partial result for each block, whatever the grid.
 ///
 /// # Safety
-/// The launch's contract (see [`ladder`](super)), with `B` threads in a block: 64, 128, 256, 512 or 1024.
+/// The launch's contract (see [`ladder`](super)), with `B` threads in a block: 64, 128, 256, 512 or
+/// 1024.
 #[inline(always)]
 pub unsafe fn reduce7<T: Element, O: Op<T>, const B: usize>(input: *const T, output: *mut T, n: usize) {
     let sv = shared::dynamic_shared_mem::<T>();

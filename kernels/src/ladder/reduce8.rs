@@ -1,11 +1,11 @@
 //! Rung 8: warp shuffles.
 //!
-//! J. Luitjens, "Faster Parallel Reductions on Kepler" (NVIDIA, 2014), on rung 7's loop. The tree in shared memory goes:
-//! lanes pass their values from register to register, each warp leaves one value in shared memory, and the first warp
-//! takes those.
+//! J. Luitjens, "Faster Parallel Reductions on Kepler" (NVIDIA, 2014), on rung 7's loop. The tree
+//! in shared memory goes: lanes pass values from register to register, each warp leaves one value
+//! in shared memory, and the first warp takes those.
 //!
-//! What it teaches: the block's last steps cost one barrier and one access to shared memory a warp, whatever the block
-//! size, which need not be known to the compiler any more.
+//! What it teaches: the block's last steps cost one barrier and one access to shared memory a warp,
+//! whatever the block size, which need not be known to the compiler any more.
 
 use super::block::block_reduce;
 use crate::element::Element;
@@ -22,7 +22,8 @@ pub unsafe fn reduce8<T: Element, O: Op<T>>(input: *const T, output: *mut T, n: 
     let mut i = thread::block_idx_x() as usize * (block_dim * 2) + thread::thread_idx_x() as usize;
     let grid_size = thread::grid_dim_x() as usize * (block_dim * 2);
 
-    // SAFETY: every element read is below `n`; the block reduces together, in shared memory that is not used before.
+    // SAFETY: every element read is below `n`; the block reduces together, in shared memory that is
+    // not used before.
     unsafe {
         let mut sum = O::IDENTITY;
         while i < n {

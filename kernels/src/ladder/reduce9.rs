@@ -1,11 +1,13 @@
 //! Rung 9: 128-bit loads, four of them in flight.
 //!
-//! J. Luitjens, "CUDA Pro Tip: Increase Performance with Vectorized Memory Access" (NVIDIA, 2013). A load of 128 bits
-//! fetches four or two elements at once, and four loads are on their way before the first is waited for: by Little's law
-//! the memory is busy only if enough bytes are under way. Such a load must be aligned to 16 bytes, and the input is to
-//! its element only: so the elements before the first boundary, and those after the last, are read singly.
+//! J. Luitjens, "CUDA Pro Tip: Increase Performance with Vectorized Memory Access" (NVIDIA, 2013).
+//! A load of 128 bits fetches four or two elements at once, and four loads are on their way before
+//! the first is waited for: by Little's law the memory is busy only if enough bytes are under way.
+//! Such a load must be aligned to 16 bytes, and the input is to its element only: so the elements
+//! before the first boundary, and those after the last, are read singly.
 //!
-//! What it teaches: fewer instructions for the same bytes, and more bytes under way for each thread.
+//! What it teaches: fewer instructions for the same bytes, and more bytes under way for each
+//! thread.
 
 use super::block::block_reduce;
 use crate::element::{Element, Pack};
@@ -21,7 +23,8 @@ const LOAD: usize = 16;
 /// The launch's contract (see [`ladder`](super)).
 #[inline(always)]
 pub unsafe fn reduce9<T: Element, O: Op<T>>(input: *const T, output: *mut T, n: usize) {
-    // SAFETY: the caller's contract; the block reduces together, in shared memory that is not used before.
+    // SAFETY: the caller's contract; the block reduces together, in shared memory that is not used
+    // before.
     unsafe {
         let sum = thread_reduce::<T, O>(input, n);
         let sum = block_reduce::<T, O>(shared::dynamic_shared_mem(), sum);
@@ -42,12 +45,12 @@ pub(super) unsafe fn thread_reduce<T: Element, O: Op<T>>(input: *const T, n: usi
     let mut i = thread::block_idx_x() as usize * thread::block_dim_x() as usize + thread::thread_idx_x() as usize;
 
     let head = elements_to_boundary(input, n);
-    let packs = (n - head) / T::Pack::LANES;
-    let tail = head + packs * T::Pack::LANES;
+    let packs = (n - head) / T::Pack::LEN;
+    let tail = head + packs * T::Pack::LEN;
 
     let mut sum = O::IDENTITY;
-    // SAFETY: `i` is below `head`, at most `n`; `tail + i` below `n`; a pack below `packs` lies within the input, on a
-    // boundary.
+    // SAFETY: `i` is below `head`, at most `n`; `tail + i` below `n`; a pack below `packs` lies
+    // within the input, on a boundary.
     unsafe {
         if i < head {
             sum = O::combine(sum, *input.add(i));

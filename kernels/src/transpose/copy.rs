@@ -2,7 +2,7 @@
 //!
 //! Filipovič, "Transpozice matic", "Výkon": `odata[y*n + x] = idata[y*n + x]`.
 //!
-//! What it teaches: how fast a transposition could be, as it moves the same bytes.
+//! What it teaches: how fast a transposition could be, because it moves the same bytes.
 
 use core::mem::MaybeUninit;
 

@@ -2,9 +2,10 @@
 //!
 //! After Filipovič, "Transpozice matic": `mtran` with the roles of `idata` and `odata` exchanged.
 //!
-//! What it teaches: the other way round is not the same. Of the 32 bytes that a strided load brings, the cache keeps what the
-//! next loads ask for; a strided store of a part of a sector has to be merged into it. On an H100, 16384 x 16384 floats, this
-//! one has 4.5 times the bandwidth. The grid covers the output: its rows of tiles are the input's columns of tiles.
+//! What it teaches: the other way round is not the same. Of the 32 bytes that a strided load
+//! brings, the cache keeps what the next loads ask for; a strided store of a part of a sector has
+//! to be merged into it. On an H100, 16384 x 16384 floats, this one has 4.5 times the bandwidth.
+//! The grid covers the output: its rows of tiles are the input's columns of tiles.
 
 use super::{BLOCK_ROWS, at, tile_column, tile_row};
 use cuda_std::thread;

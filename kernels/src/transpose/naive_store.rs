@@ -2,8 +2,8 @@
 //!
 //! Filipovič, "Transpozice matic": `mtran`, `odata[x*n + y] = idata[y*n + x]`.
 //!
-//! What it teaches: the writes of a warp are a row of `output` apart, each in a sector of its own: 32 sectors for the bytes
-//! of 4.
+//! What it teaches: the writes of a warp are a row of `output` apart, each in a sector of its own.
+//! They take 32 sectors, where 4 could hold the bytes.
 
 use super::{BLOCK_ROWS, at, tile_column, tile_row};
 use cuda_std::thread;

@@ -2,17 +2,18 @@
 //!
 //! Filipovič, "Sdílená paměť": the solution is padding.
 //!
-//! What it teaches: one word more in each row, which nobody ever uses, and a column lies in 32 different banks. A bank is 4
-//! bytes wide: elements of 1 and 2 bytes need 4 and 2 of them as padding, wider ones one. A warp spans two rows of a tile of
-//! 16, and with elements of 4 bytes no pitch can part the banks of two rows and of two columns; [`swizzled`](super::swizzled)
-//! can.
+//! What it teaches: with one more word in each row, which is never used, a column lies in 32
+//! different banks. A bank is 4 bytes wide: elements of 1 and 2 bytes need 4 and 2 of them as
+//! padding, wider ones one. A warp spans two rows of a tile of 16, and with elements of 4 bytes no
+//! pitch separates the banks of both two rows and two columns; [`swizzled`](super::swizzled) does.
 
 use super::{tile_by_columns, tiled::transpose_tile};
 
 /// Transposes the matrix, tile by tile.
 ///
 /// # Safety
-/// The launch's contract (see [`transpose`](super)); `tile` is the block's, of `TILE * PITCH` elements.
+/// The launch's contract (see [`transpose`](super)); `tile` is the block's, of `TILE * PITCH`
+/// elements.
 #[inline(always)]
 pub unsafe fn padded<T: Copy, const TILE: u32, const PITCH: u32>(
     input: *const T,

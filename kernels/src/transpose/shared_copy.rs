@@ -2,7 +2,8 @@
 //!
 //! Filipovič, "Transpozice matic", "Výkon": "if we only copy within the blocks".
 //!
-//! What it teaches: the detour and its barrier take little. If the tiles' transposition is slower, it has another reason.
+//! What it teaches: the detour and its barrier take little. If the tiles' transposition is slower,
+//! it has another reason.
 
 use super::{BLOCK_ROWS, at, tile_column, tile_row};
 use cuda_std::thread;
@@ -10,7 +11,8 @@ use cuda_std::thread;
 /// Copies the matrix, tile by tile.
 ///
 /// # Safety
-/// The launch's contract (see [`transpose`](super)); `tile` is the block's, of `TILE * TILE` elements.
+/// The launch's contract (see [`transpose`](super)); `tile` is the block's, of `TILE * TILE`
+/// elements.
 #[inline(always)]
 pub unsafe fn shared_copy<T: Copy, const TILE: u32, const PITCH: u32>(
     input: *const T,

@@ -1,9 +1,10 @@
 //! Copying with a stride: reads and writes both go down the columns.
 //!
-//! Filipovič, "Transpozice matic", "Výkon": what happens to the copy "if we accessed `idata` interleaved as well".
+//! Filipovič, "Transpozice matic", "Výkon": what happens to the copy "if we accessed `idata`
+//! interleaved as well".
 //!
-//! What it teaches: 32 lanes that touch 32 rows move 32 sectors for the bytes of 4. The grid covers the matrix as that of
-//! [`naive_load`](super::naive_load) does.
+//! What it teaches: 32 lanes that touch 32 rows move 32 sectors, where 4 could hold the bytes. The
+//! grid covers the matrix as that of [`naive_load`](super::naive_load) does.
 
 use super::{BLOCK_ROWS, at, tile_column, tile_row};
 use cuda_std::thread;
@@ -11,7 +12,8 @@ use cuda_std::thread;
 /// Copies the matrix, a column of it with each warp.
 ///
 /// # Safety
-/// The launch's contract (see [`transpose`](super)), with the grid of [`naive_load`](super::naive_load).
+/// The launch's contract (see [`transpose`](super)), with the grid of
+/// [`naive_load`](super::naive_load).
 #[inline(always)]
 pub unsafe fn strided_copy<T: Copy, const TILE: u32>(input: *const T, output: *mut T, rows: u32, cols: u32) {
     let y = tile_column() * TILE + thread::thread_idx_x();

@@ -1,10 +1,11 @@
 //! Transposition by tiles: all of global memory is read and written along rows.
 //!
-//! Filipovič, "Bloková transpozice": `mtran_coalesced`. A block reads a tile row by row into shared memory, waits, and
-//! writes the tile's columns as rows of the output.
+//! Filipovič, "Bloková transpozice": `mtran_coalesced`. A block reads a tile row by row into shared
+//! memory, waits, and writes the tile's columns as rows of the output.
 //!
-//! What it teaches: it is shared memory that is read down the columns now, where that costs no sectors. But a column of
-//! `tile[TILE][TILE]` of 32 words lies in a single bank: the 32 reads of a warp take turns.
+//! What it teaches: now shared memory is read down the columns, where that costs no sectors. But a
+//! column of `tile[TILE][TILE]` of 32 words lies in a single bank: the 32 reads of a warp take
+//! turns.
 
 use super::{BLOCK_ROWS, at, tile_by_columns};
 use cuda_std::thread;
@@ -12,7 +13,8 @@ use cuda_std::thread;
 /// Transposes the matrix, tile by tile.
 ///
 /// # Safety
-/// The launch's contract (see [`transpose`](super)); `tile` is the block's, of `TILE * PITCH` elements.
+/// The launch's contract (see [`transpose`](super)); `tile` is the block's, of `TILE * PITCH`
+/// elements.
 #[inline(always)]
 pub unsafe fn tiled<T: Copy, const TILE: u32, const PITCH: u32>(
     input: *const T,
@@ -26,7 +28,8 @@ pub unsafe fn tiled<T: Copy, const TILE: u32, const PITCH: u32>(
     unsafe { transpose_tile::<T, TILE, PITCH>(input, output, rows, cols, tile, column, row) }
 }
 
-/// Transposes the tile in this column and row of tiles, through a tile in shared memory whose rows are `PITCH` apart.
+/// Transposes the tile in this column and row of tiles, through a tile in shared memory whose rows
+/// are `PITCH` apart.
 ///
 /// # Safety
 /// As [`tiled`]; all threads of the block call it for the same tile.
@@ -51,7 +54,7 @@ pub(super) unsafe fn transpose_tile<T: Copy, const TILE: u32, const PITCH: u32>(
     }
 }
 
-/// The lecture's kernel: with the matrix's edges in the way, or, where the tile is `WHOLE`, without asking for them.
+/// The lecture's kernel. Where the tile is `WHOLE`, it does not test for the edges of the matrix.
 ///
 /// # Safety
 /// As [`transpose_tile`].
@@ -67,8 +70,8 @@ unsafe fn turn<T: Copy, const TILE: u32, const PITCH: u32, const WHOLE: bool>(
 ) {
     let (tx, ty) = (thread::thread_idx_x(), thread::thread_idx_y());
 
-    // SAFETY: within the matrices and the tile; what is read of the tile was written, as both bounds are those of the same
-    // element, and the barrier lies between.
+    // SAFETY: within the matrices and the tile. What is read of the tile was written before the
+    // barrier, because both bounds are those of the same element.
     unsafe {
         let (x, y) = (column * TILE + tx, row * TILE + ty);
         let index_in = at(y, x, cols);

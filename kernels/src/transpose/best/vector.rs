@@ -1,20 +1,22 @@
-//! Vectors of elements, as wide as one instruction loads, and the transposition of small squares of them in registers.
+//! Vectors of elements, as wide as one instruction loads, and the transposition of small squares of
+//! them in registers.
 
 use core::mem;
 
 /// A vector of `W` elements.
 pub trait Vector<const W: usize>: Copy {
-    /// All bits 0.
+    /// A vector whose bits are all 0.
     const ZERO: Self;
 
     /// Element `j` of vector `i` becomes element `i` of vector `j`.
     fn transpose(square: [Self; W]) -> [Self; W];
 }
 
-/// Implements [`Vector`] for elements of 1, 2, 4, … bytes, for a vector of so many words of 32 bits.
+/// Implements [`Vector`] for elements of 1, 2, 4, … bytes, for a vector of so many words of 32
+/// bits.
 macro_rules! vectors {
     ($vector:ident, $words:literal, $($of_element:literal),+) => {
-        /// Elements of 1 byte: squares of 4 x 4 change their places, and are transposed by themselves.
+        /// Elements of 1 byte. Squares of 4 x 4 elements change places, and each is transposed.
         impl Vector<{ 4 * $words }> for $vector {
             const ZERO: Self = 0;
 
@@ -46,7 +48,7 @@ macro_rules! vectors {
             }
         }
 
-        /// Elements of 2 bytes: squares of 2 x 2 change their places, and are transposed by themselves.
+        /// Elements of 2 bytes. Squares of 2 x 2 elements change places, and each is transposed.
         impl Vector<{ 2 * $words }> for $vector {
             const ZERO: Self = 0;
 
@@ -72,7 +74,7 @@ macro_rules! vectors {
         }
 
         $(
-            /// Elements of whole words, which only change their places.
+            /// Elements of whole words, which only change places.
             impl Vector<{ $words / $of_element }> for $vector {
                 const ZERO: Self = 0;
 
@@ -107,7 +109,7 @@ vectors!(u32, 1, 1);
 vectors!(u64, 2, 1, 2);
 vectors!(u128, 4, 1, 2, 4);
 
-/// The low halves of two words: of `upper` below, of `lower` above.
+/// The low halves of two words: that of `upper` below, that of `lower` above.
 #[inline(always)]
 fn low_halves(upper: u32, lower: u32) -> u32 {
     upper & 0xffff | lower << 16
@@ -131,7 +133,8 @@ fn odd_bytes(upper: u32, lower: u32) -> u32 {
     (upper & 0xff00_ff00) >> 8 | lower & 0xff00_ff00
 }
 
-/// Transposes a square of 4 x 4 bytes: its quarters of 2 x 2, then each of them.
+/// Transposes a square of 4 x 4 bytes: first its quarters of 2 x 2 bytes, then the bytes of each
+/// quarter.
 #[inline(always)]
 fn transpose_bytes([a, b, c, d]: [u32; 4]) -> [u32; 4] {
     let (left, right) = ([low_halves(a, c), low_halves(b, d)], [high_halves(a, c), high_halves(b, d)]);

@@ -1,0 +1,139 @@
+//! The macros that stamp out entry points.
+
+/// Stamps out kernels that reduce one array.
+///
+/// Each line is `name: element = reduction => raw result, loads in flight;`. Two things may follow
+/// the number of loads:
+///
+/// - `then` and the number of loads that are in flight behind the whole rounds, at most as many as
+///   before (4 if nothing is said). See [`grid`](crate::grid).
+/// - A comma and the way in which blocks combine their results, a
+///   [`GridReduction`](crate::grid_reduction::GridReduction)
+///   ([`Polled`](crate::grid_reduction::Polled) if nothing is said).
+///
+/// ```
+/// use warpfold_device::op::sum::{Sum, Wrapping};
+/// use warpfold_device::grid_reduction::Ticket;
+///
+/// warpfold_device::unary! {
+///     sum_i32: i32 = Sum<i32> => i64, 8;
+///     sum_f64: f64 = Sum<f64> => f64, 4 then 2;
+///     wrapping_u32: u32 = Wrapping => u32, 8, Ticket;
+/// }
+/// ```
+#[macro_export]
+macro_rules! unary {
+    ($($name:ident: $t:ty = $op:ty => $raw:ty, $loads:literal $(then $rest:literal)? $(, $way:ty)?;)*) => {$(
+        #[doc = concat!("`", stringify!($op), "`, with ", stringify!($loads), " loads in flight.")]
+        ///
+        /// # Safety
+        /// The launch keeps [its contract](warpfold_device#the-launchs-contract).
+        #[$crate::cuda_std::kernel]
+        #[allow(improper_ctypes_definitions)]
+        pub unsafe fn $name(input: *const $t, n: usize, chunk: usize, keep: f32, output: *mut $raw, slots: *mut u64) {
+            // SAFETY: the caller's contract is the callee's.
+            unsafe {
+                $crate::grid::unary::<$t, $op, $crate::__way!($($way)?), $loads, { $crate::__rest!($($rest)?) }>(
+                    input, n, chunk, keep, output, slots,
+                )
+            }
+        }
+    )*};
+}
+
+/// Stamps out kernels that reduce the pairs of two arrays.
+///
+/// Each line is `name: element = reduction => raw result, loads in flight of each array;`.
+///
+/// ```
+/// use warpfold_device::op::pairs::Dot;
+///
+/// warpfold_device::pairs! {
+///     dot_f32: f32 = Dot<f32> => f32, 4;
+/// }
+/// ```
+#[macro_export]
+macro_rules! pairs {
+    ($($name:ident: $t:ty = $op:ty => $raw:ty, $loads:literal;)*) => {$(
+        #[doc = concat!("`", stringify!($op), "`, with ", stringify!($loads), " loads in flight of each array.")]
+        ///
+        /// # Safety
+        /// The launch keeps [its contract](warpfold_device#the-launchs-contract).
+        #[$crate::cuda_std::kernel]
+        #[allow(improper_ctypes_definitions)]
+        pub unsafe fn $name(
+            left: *const $t,
+            right: *const $t,
+            n: usize,
+            chunk: usize,
+            keep: f32,
+            output: *mut $raw,
+            slots: *mut u64,
+        ) {
+            // SAFETY: the caller's contract is the callee's.
+            unsafe {
+                $crate::grid::pairs::<$t, $op, $crate::grid_reduction::Polled, $loads>(
+                    (left, right), n, chunk, keep, output, slots,
+                )
+            }
+        }
+    )*};
+}
+
+/// Stamps out kernels that sum exactly ([`exact`](mod@crate::exact)).
+///
+/// Each line is `name: element => Raw<type of the rounded sum, limbs>, loads in flight;`.
+///
+/// ```
+/// use warpfold_device::exact::{Raw, WIDE_LIMBS};
+///
+/// warpfold_device::exact! {
+///     exact_f64: f64 => Raw<f64, WIDE_LIMBS>, 8;
+/// }
+/// ```
+#[macro_export]
+macro_rules! exact {
+    ($($name:ident: $t:ty => $raw:ident<$value:ty, $limbs:ident>, $loads:literal;)*) => {$(
+        #[doc = concat!("The exact sum of [`", stringify!($t), "`].")]
+        ///
+        /// # Safety
+        /// The launch keeps [its contract](mod@warpfold_device::exact#the-launchs-contract).
+        #[$crate::cuda_std::kernel]
+        #[allow(improper_ctypes_definitions)]
+        pub unsafe fn $name(
+            input: *const $t,
+            n: usize,
+            chunk: usize,
+            keep: f32,
+            output: *mut $raw<$value, $limbs>,
+            slots: *mut u64,
+        ) {
+            // SAFETY: the caller's contract is the callee's.
+            unsafe { $crate::exact::exact::<$t, $limbs, $loads>(input, n, chunk, keep, output, slots) }
+        }
+    )*};
+}
+
+/// The way that is given, or else the usual one.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __way {
+    () => {
+        $crate::grid_reduction::Polled
+    };
+    ($way:ty) => {
+        $way
+    };
+}
+
+/// The number of loads behind whole rounds that is given, or else the usual one.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __rest {
+    () => {
+        4
+    };
+    ($rest:literal) => {
+        $rest
+    };
+}

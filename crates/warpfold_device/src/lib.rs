@@ -1,0 +1,125 @@
+//! What reduction kernels are made of: device code, for kernels of your own as for warpfold's.
+//!
+//! A reduction is one type that implements [`Fold`] or, where threads keep more than an
+//! accumulator, [`Reduction`]. It says what one element, or 16 bytes of elements at once, do to an
+//! accumulator, and what two accumulators become. Everything else is here: loads that keep memory
+//! busy, and the ways in which threads, warps and blocks make their accumulators one, in a single
+//! launch.
+//!
+//! # A kernel of your own
+//!
+//! ```
+//! use warpfold_device::item::Pack;
+//! use warpfold_device::source::One;
+//! use warpfold_device::unroll::tree;
+//! use warpfold_device::{Fold, Item};
+//!
+//! /// The sum of the elements that are above zero.
+//! struct Gain;
+//!
+//! impl Fold for Gain {
+//!     type Source = One<f32>;
+//!     type Acc = f32;
+//!     type Raw = f32;
+//!
+//!     fn identity() -> f32 {
+//!         0.0
+//!     }
+//!     fn pack(acc: f32, pack: Pack) -> f32 {
+//!         acc + tree(f32::PER_PACK, |i| Self::item(f32::element(pack, i)), |a, b| a + b)
+//!     }
+//!     fn item(item: f32) -> f32 {
+//!         item.max(0.0)
+//!     }
+//!     fn combine(a: f32, b: f32) -> f32 {
+//!         a + b
+//!     }
+//!     fn raw(acc: f32) -> f32 {
+//!         acc
+//!     }
+//! }
+//!
+//! warpfold_device::unary! {
+//!     // Kernel: element = reduction => raw result, loads in flight.
+//!     gain_f32: f32 = Gain => f32, 8;
+//! }
+//!
+//! // Packs can be folded on the host as well, so that an operation is tested without a GPU.
+//! let pack = [1.0f32, -2.0, 3.0, -4.0].map(f32::to_bits);
+//! assert_eq!(Gain::pack(0.5, pack), 4.5);
+//! ```
+//!
+//! `cuda_builder` compiles such a crate to PTX. On the device every function should be
+//! `#[inline(always)]`, because a call goes through memory.
+//!
+//! # Layers
+//!
+//! Each module knows only those above it:
+//!
+//! | module | what it has |
+//! |---|---|
+//! | [`unroll`], [`words`] | loops with constant indices, and accumulators as 32-bit words |
+//! | [`warp`] | the accumulators of a warp made one |
+//! | [`key`], [`item`], [`source`] | types of elements, and the arrays that hold them |
+//! | [`Fold`], [`Reduction`] | what an operation has to say |
+//! | [`block`] | the accumulators of a block made one |
+//! | [`grid_reduction`] | the accumulators of a grid made one |
+//! | [`grid`] | the skeleton: which elements a thread reads, and when |
+//! | [`op`], [`mod@exact`] | the operations that warpfold has |
+//!
+//! # The launch's contract
+//!
+//! A kernel of [`unary!`] takes `input`, `n`, `chunk`, `keep`, `output` and `slots`; a kernel of
+//! [`pairs!`] takes `left` and `right` instead of `input`. A *pack* is 16 bytes of the input; the
+//! first pack begins at the input's first boundary of 16 bytes.
+//!
+//! - `input` holds `n` elements, at least one, and is aligned to its element. `output` has space
+//!   for one raw result.
+//! - The block is one-dimensional and has whole warps. The grid has at least
+//!   `ceil((skew + packs) / chunk)` blocks, where `skew` is the number of packs between the last
+//!   boundary of 128 bytes and the first pack. Block `b` takes `chunk` packs from
+//!   `b * chunk - skew` on; the first and the last block also take the elements outside of packs.
+//!   A block may have no packs.
+//! - `chunk` is less than 2^31 minus 16 times the block size, and holds fewer than 2^32 - 32
+//!   elements.
+//! - `keep`, more than 0 and at most 1, is the fraction of the input that the second-level cache is
+//!   to keep.
+//! - `slots` is aligned to 16 bytes and has, for each block, one 64-bit word for each 32-bit word
+//!   of the accumulator ([`words`]). All are 0 before the launch, and 0 again after it. Launches
+//!   that may overlap do not share slots. A grid of one block does not touch them.
+//! - The blocks start in the order of their numbers, or at least two of them are resident at a
+//!   time, because the last block waits for all others ([`grid_reduction`]).
+//!
+//! The same `n`, `chunk`, block size and alignment give the same bits.
+//!
+//! What is written is *raw*: a partial result that can be combined with others. Whoever reads it
+//! takes roots and quotients.
+
+#![cfg_attr(target_os = "cuda", no_std)]
+// A device function that is not inlined is a call through memory.
+#![allow(clippy::inline_always)]
+
+/// The README's example compiles too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
+
+pub mod block;
+mod entry;
+pub mod exact;
+pub mod grid;
+pub mod grid_reduction;
+pub mod item;
+pub mod key;
+pub mod op;
+mod reduction;
+pub mod source;
+pub mod unroll;
+pub mod warp;
+pub mod words;
+
+/// The device API below this crate, to which the macros expand.
+pub use cuda_std;
+
+pub use self::item::Item;
+pub use self::reduction::{Fold, Position, Reduction};

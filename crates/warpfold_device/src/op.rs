@@ -1,0 +1,11 @@
+//! The operations that warpfold has, one module for each idea.
+
+pub mod arg;
+pub mod bits;
+pub mod careful;
+pub mod count;
+pub mod extreme;
+pub mod moments;
+pub mod norm;
+pub mod pairs;
+pub mod sum;
