@@ -7,12 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use cuda_builder::foreign::ForeignBackend;
 use cuda_builder::manifest::{self, Manifest, Module};
-use cuda_builder::{CudaBuilder, NvvmArch, Output, Toolchain, sources};
+use cuda_builder::{NvvmArch, Output, Toolchain};
 
+use crate::recipe::{self, sources_hash};
 use crate::{kernel_name, root};
-
-/// The crates whose sources decide what the PTX is.
-const SOURCES: [&str; 3] = ["crates/cuda_std", "crates/cuda_std_macros", "kernels"];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -124,20 +122,10 @@ struct Rendered {
     files: BTreeMap<String, String>,
 }
 
-/// The hash of the kernel sources as they are.
-fn sources_hash(root: &Path) -> anyhow::Result<String> {
-    sources::hash(root, &SOURCES).context("cannot read the kernel sources")
-}
-
 fn render(root: &Path, toolchain: &Toolchain, args: &Args) -> anyhow::Result<Rendered> {
     let mut outputs = Vec::new();
     for &arch in args.arch.iter().collect::<BTreeSet<_>>() {
-        let mut builder = CudaBuilder::new(root.join("kernels"))
-            .arch(arch)
-            .target_dir(root.join("target/ptx").join(arch.sm()))
-            .generate_line_info(true)
-            .emit_llvm_ir(args.emit_llvm)
-            .kernel_traits(kernel_name::traits);
+        let mut builder = recipe::builder(root, arch).emit_llvm_ir(args.emit_llvm);
         if let Some(only) = &args.only {
             builder = builder.only(only);
         }

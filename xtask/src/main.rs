@@ -8,6 +8,7 @@ mod check_ptx;
 #[path = "../../tests/support/console.rs"]
 mod console;
 mod kernel_name;
+mod recipe;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

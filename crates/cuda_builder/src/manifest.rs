@@ -31,7 +31,8 @@ pub struct Manifest {
 pub struct ToolchainVersions {
     /// The first line of `rustc -vV`.
     pub rustc: String,
-    /// LLVM's version.
+    /// LLVM's version; of a foreign codegen backend that of its NVVM, as in `NVVM 20.0.0`, or
+    /// `unknown` where the PTX does not tell.
     pub llvm: String,
     /// `rustc-nvptx` for rustc's own backend, else the file name of the codegen backend.
     pub codegen: String,

@@ -71,6 +71,14 @@ impl Toolchain {
         Self::find_among(folder, &candidates(), Some(versions))
     }
 
+    /// The set around one compiler, and no other.
+    ///
+    /// # Errors
+    /// The set is not complete.
+    pub fn around(folder: &Path, rustc: &Path) -> Result<Self, ToolchainError> {
+        Self::find_among(folder, &[("the compiler", rustc)], None)
+    }
+
     /// Finds a usable set among compilers, each with a name for the message: that of the versions, or the first.
     fn find_among(
         folder: &Path,
