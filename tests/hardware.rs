@@ -1,5 +1,6 @@
-//! The launches of bench/plans, replayed on the simulator: all of them run, and what it counts is what an H100 counted
-//! of the same launches (tests/data/hardware/h100.json, recorded by bench/hardware-on-gpu.sh).
+//! The launches of bench/plans, replayed on the simulator: all of them run, and what it counts is
+//! what an H100 counted of the same launches (tests/data/hardware/h100.json, recorded by
+//! bench/hardware-on-gpu.sh).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -37,19 +38,21 @@ impl Modules {
     }
 }
 
-/// Whether the simulator's figure is the hardware's. Scattered global atomics may be a sector in 20 off.
+/// Whether the simulator's figure is the hardware's. Scattered global atomics may be a sector in 20
+/// off.
 fn agrees(counter: &str, simulated: u64, counted: u64) -> bool {
     match counter.split('.').collect::<Vec<_>>()[..] {
         ["global", "atomic" | "reduction", "sectors"] => simulated.abs_diff(counted) * 20 <= counted,
-        // Where ptxas predicates an access instead of branching around it, the hardware's figure, which is of
-        // instructions, has those that no lane takes part in as well.
+        // Where ptxas predicates an access instead of branching around it, the hardware's figure,
+        // which is of instructions, has those that no lane takes part in as well.
         ["shared", _, "requests"] => simulated <= counted,
         _ => simulated == counted,
     }
 }
 
-/// What an H100 counted beyond the accesses of a launch, once in 318 launches: two conflicts of stores in which a single
-/// lane takes part, which have nobody to conflict with. Its twins with other sizes have none.
+/// What an H100 counted beyond the accesses of a launch, once in 318 launches: two conflicts of
+/// stores in which a single lane takes part, which have nobody to conflict with. Its twins with
+/// other sizes have none.
 fn stray(case: &str, counter: &str) -> u64 {
     let is_stray = case == "reduce11_i32_n65536_b256"
         && ["shared.store.bank_conflicts", "shared.store.wavefronts"].contains(&counter);

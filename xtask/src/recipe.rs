@@ -60,8 +60,12 @@ mod tests {
     ];
 
     /// Files that shape none.
-    const OTHERS: [&str; 4] =
-        ["crates/cuda_builder/README.md", "crates/cuda_builder/tests/fixtures.rs", "kernels/ptx/a.ptx", "xtask/src/main.rs"];
+    const OTHERS: [&str; 4] = [
+        "crates/cuda_builder/README.md",
+        "crates/cuda_builder/tests/fixtures.rs",
+        "kernels/ptx/a.ptx",
+        "xtask/src/main.rs",
+    ];
 
     fn write(root: &Path, file: &str, text: &str) {
         let file = root.join(file);

@@ -1,7 +1,8 @@
-//! Kernels through a rustc codegen backend that is given as a shared library: rust-cuda's `rustc_codegen_nvvm`.
+//! Kernels through a rustc codegen backend that is given as a shared library: rust-cuda's
+//! `rustc_codegen_nvvm`.
 //!
-//! Such a backend is loaded by the rustc that it was built for, and writes finished PTX itself. The same kernel
-//! sources are built with it as a `cdylib`, against a `cuda_std` of the backend's own.
+//! Such a backend is loaded by the rustc that it was built for, and writes finished PTX itself. The
+//! same kernel sources are built with it as a `cdylib`, against a `cuda_std` of the backend's own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,8 @@ use crate::toolchain::versions;
 pub struct ForeignBackend {
     /// The backend's shared library.
     pub backend: PathBuf,
-    /// The rustc that the backend was built for. The `cargo` beside it is used if there is one, else that on the PATH.
+    /// The rustc that the backend was built for. The `cargo` beside it is used if there is one,
+    /// else that on the PATH.
     pub rustc: PathBuf,
     /// The folder of the backend's `cuda_std` crate.
     pub cuda_std: PathBuf,
@@ -30,14 +32,15 @@ pub struct ForeignBackend {
 }
 
 impl ForeignBackend {
-    /// Compiles the library whose root is the file `kernels`, all of its kernels in one module named `kernels`.
+    /// Compiles the library whose root is the file `kernels`, all of its kernels in one module
+    /// named `kernels`.
     ///
-    /// What the source says of a kernel's parameters is taken from `known`, where a kernel of that name has parameters
-    /// of the same number and sizes; others are numbered.
+    /// What the source says of a kernel's parameters is taken from `known`, where a kernel of that
+    /// name has parameters of the same number and sizes; others are numbered.
     ///
     /// # Errors
-    /// A file is missing, the backend is of another compiler, or the sources do not compile with it (rustc's own message
-    /// is on stderr).
+    /// A file is missing, the backend is of another compiler, or the sources do not compile with it
+    /// (rustc's own message is on stderr).
     pub fn compile(
         &self,
         kernels: &Path,

@@ -1,4 +1,5 @@
-//! What the build knows of the kernels and the host must: the file `manifest.json` beside the PTX files.
+//! What the build knows of the kernels and the host must: the file `manifest.json` beside the PTX
+//! files.
 
 use std::path::Path;
 
@@ -60,7 +61,8 @@ pub struct Kernel {
     pub module: String,
     /// The parameters in order.
     pub params: Vec<Param>,
-    /// The number of threads in a block that the kernel is compiled for; `None` where it is a run-time value.
+    /// The number of threads in a block that the kernel is compiled for; `None` where it is a
+    /// run-time value.
     pub block_size: Option<u32>,
     /// The element type, as Rust spells it.
     pub element: Option<String>,
@@ -160,7 +162,8 @@ impl Manifest {
         Self::from_json(&text)
     }
 
-    /// The manifest as it is written: one line for each module and kernel, so that a difference reads well.
+    /// The manifest as it is written: one line for each module and kernel, so that a difference
+    /// reads well.
     ///
     /// # Panics
     /// Never: the types serialise without fail.

@@ -58,7 +58,8 @@ struct SharedArray<'a> {
 }
 
 /// Reads `.shared .align 4 .b8 name[1024];`, with or without linkage before it. An external array
-/// is the dynamic one whatever its length, because the launch sizes it: rust-cuda declares 16 bytes.
+/// is the dynamic one whatever its length, because the launch sizes it: rust-cuda declares 16
+/// bytes.
 fn shared_array(line: &str) -> Option<SharedArray<'_>> {
     let line = line.trim();
     let external = line.starts_with(".extern ");
@@ -87,7 +88,8 @@ fn names(text: &str, name: &str) -> bool {
     text.match_indices(name).any(|(at, _)| !text[..at].ends_with(word) && !text[at + name.len()..].starts_with(word))
 }
 
-/// Splits a file into what is outside of entries and, for each entry, its head after `.entry` and its body.
+/// Splits a file into what is outside of entries and, for each entry, its head after `.entry` and
+/// its body.
 fn split(ptx: &str) -> (String, Vec<(&str, &str)>) {
     const ENTRY: &str = ".entry ";
     let (mut module, mut bodies) = (String::new(), Vec::new());

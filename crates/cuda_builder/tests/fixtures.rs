@@ -1,4 +1,5 @@
-//! The whole way from Rust to PTX, with small kernels. Needs a compiler for the device; without one each test says so.
+//! The whole way from Rust to PTX, with small kernels. Needs a compiler for the device; without one
+//! each test says so.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
