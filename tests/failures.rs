@@ -7,7 +7,7 @@ mod support;
 
 use std::{env, process::Command};
 
-use support::devices;
+use support::{devices, skip};
 use warpfold::{
     Device, DeviceChoice, DeviceError, Dot, Error, Reducer, Sum,
     device::{Arg, DeviceKind, Faults, LaunchShape},
@@ -216,6 +216,7 @@ fn a_gpu_is_lost_for_one_process() {
         return lose_the_device();
     }
     if devices().iter().all(|device| device.info().kind != DeviceKind::Cuda) {
+        skip::test("there is no GPU to lose");
         return;
     }
     let test = "a_gpu_is_lost_for_one_process";

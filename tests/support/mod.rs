@@ -3,14 +3,14 @@
 // Each test binary uses a part of it.
 #![allow(dead_code)]
 
+pub(crate) mod skip;
+
 use std::{
     env,
     ffi::OsStr,
     fmt,
-    io::{self, Write as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    sync::Once,
 };
 
 use warpfold::{
@@ -35,21 +35,11 @@ pub(crate) fn devices() -> Vec<Device> {
             let mut devices = vec![open(DeviceChoice::Simulator)];
             match Device::open(DeviceChoice::Cuda) {
                 Ok(gpu) => devices.push(gpu),
-                Err(error) => note_once(format_args!("the tests on a GPU did not run: {error}")),
+                Err(error) => skip::part("all on a GPU", error),
             }
             devices
         }
     }
-}
-
-/// Writes a line to stderr once, also where the test harness captures what tests print: a part that did not run is not to
-/// pass unseen.
-pub(crate) fn note_once(text: fmt::Arguments<'_>) {
-    static NOTE: Once = Once::new();
-    NOTE.call_once(|| {
-        // In one piece: the harness writes between pieces.
-        let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
-    });
 }
 
 /// The `--device` of tests that need any one device.
