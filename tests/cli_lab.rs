@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use cuda_builder::manifest::{FILE_NAME as MANIFEST, sha256_hex};
 use serde_json::{Value as Json, json};
-use support::{Run, Sandbox, device_flag};
+use support::{Run, Sandbox, device_flag, skip};
 use warpfold_lab::{device::DeviceChoice, ladder::HISTORY, ptx::PtxLibrary, tune::FILE_NAME, variant::Variant};
 
 fn json(run: &Run) -> Json {
@@ -384,7 +384,7 @@ fn the_quiz_is_exact_for_any_n() {
 #[test]
 fn without_a_gpu_there_is_nothing_to_tune() {
     if support::open(DeviceChoice::Cuda).is_ok() {
-        eprintln!("there is a GPU: its absence was not tested");
+        skip::test("there is a GPU");
         return;
     }
     let run = Sandbox::new().reduce_line("tune");
@@ -496,7 +496,7 @@ fn pipe(program: &str, args: &[&str], input: &str) {
     };
     let child = Command::new(program).args(args).stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
     let Ok(mut child) = child else {
-        eprintln!("there is no {program}: it did not read what was generated");
+        skip::part(&format!("what {program} reads"), "there is no such program");
         return;
     };
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();

@@ -2,13 +2,10 @@
 
 mod support;
 
-use std::{
-    fmt::Write as _,
-    io::{self, Write as _},
-};
+use std::fmt::Write as _;
 
 use serde_json::Value as Json;
-use support::{Run, Sandbox, device_flag};
+use support::{Run, Sandbox, device_flag, skip};
 use warpfold_lab::transpose::Variant;
 
 fn json(run: &Run) -> Json {
@@ -219,7 +216,7 @@ fn a_comparison_comes_in_every_format() {
 #[test]
 fn a_gpu_is_compared_with_its_copy() {
     if device_flag() != "cuda" {
-        let _ = writeln!(io::stderr(), "not told to use a GPU: the comparison's times were not tested");
+        skip::test("WARPFOLD_DEVICE does not ask for a GPU");
         return;
     }
     let document = json(&Sandbox::new().transpose_line("compare --rows 4000 --device cuda --json"));

@@ -1,9 +1,12 @@
-//! The launches of bench/plans, replayed on the simulator: all of them run, and what it counts is what an H100 counted
-//! of the same launches (tests/data/hardware/h100.json, recorded by bench/hardware-on-gpu.sh).
+//! The launches of bench/plans, replayed on the simulator: all of them run, and what it counts is
+//! what an H100 counted of the same launches (tests/data/hardware/h100.json, recorded by
+//! bench/hardware-on-gpu.sh).
+
+#[path = "support/skip.rs"]
+mod skip;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use bench::hardware::Recording;
@@ -37,19 +40,56 @@ impl Modules {
     }
 }
 
-/// Whether the simulator's figure is the hardware's. Scattered global atomics may be a sector in 20 off.
-fn agrees(counter: &str, simulated: u64, counted: u64) -> bool {
-    match counter.split('.').collect::<Vec<_>>()[..] {
-        ["global", "atomic" | "reduction", "sectors"] => simulated.abs_diff(counted) * 20 <= counted,
-        // Where ptxas predicates an access instead of branching around it, the hardware's figure, which is of
-        // instructions, has those that no lane takes part in as well.
-        ["shared", _, "requests"] => simulated <= counted,
-        _ => simulated == counted,
+/// How many counters the recording has of each launch.
+const COUNTERS: usize = 17;
+
+/// The kernels whose atomics go to scattered global addresses, sectors of which an H100 counted more
+/// than the lanes touch, by no rule that is known.
+const SCATTERED: [&str; 3] = ["atom_random", "red_random", "histogram_global"];
+
+/// By how many thousandths at most: 3433 were simulated where 3505 were counted.
+const SCATTERED_EXCESS: u64 = 21;
+
+/// Whether the hardware's figure is what is expected of it.
+fn agrees(case: &Case, counter: &str, expected: u64, counted: u64) -> bool {
+    let sectors = ["global.atomic.sectors", "global.reduction.sectors"].contains(&counter);
+    if sectors && SCATTERED.contains(&&*case.entry) {
+        return expected <= counted && (counted - expected) * 1000 <= counted * SCATTERED_EXCESS;
     }
+    expected == counted
 }
 
-/// What an H100 counted beyond the accesses of a launch, once in 318 launches: two conflicts of stores in which a single
-/// lane takes part, which have nobody to conflict with. Its twins with other sizes have none.
+/// What the hardware counts where the simulator counts `simulated` requests to shared memory. The
+/// hardware's figure is of instructions. Where ptxas predicates an access instead of branching
+/// around it, it has those as well that no lane takes part in.
+fn with_predicated(case: &Case, counter: &str, simulated: u64) -> u64 {
+    let is_load = match counter {
+        "shared.load.requests" => true,
+        "shared.store.requests" => false,
+        _ => return simulated,
+    };
+    match case.name.as_str() {
+        // The rows of the tiles at the edges. What ptxas made of the loops is no simple rule.
+        "transpose_tiled_100x75" | "transpose_padded_100x75" => return simulated + if is_load { 60 } else { 84 },
+        _ => {}
+    }
+    let rung = case.entry.strip_prefix("reduce").and_then(|rest| rest.split('_').next()?.parse().ok());
+    let block = u64::from(case.block.x);
+    let (warps, levels) = (block / 32, u64::from(block.ilog2()));
+    // Each warp takes each round of the block's tree; the last warp's six rounds it takes alone.
+    let rounds = match rung {
+        Some(1..=4) => levels * warps,
+        Some(5..=7) => (levels - 6) * warps + 6,
+        _ => return simulated,
+    };
+    // A round loads two numbers and stores one. Before the tree each thread stores its number, and
+    // behind it one thread loads the result.
+    u64::from(case.grid.x) * if is_load { 2 * rounds + 1 } else { rounds + warps }
+}
+
+/// What an H100 counted beyond the accesses of a launch, once in 318 launches: two conflicts of
+/// stores in which a single lane takes part, which have nobody to conflict with. Its twins with
+/// other sizes have none.
 fn stray(case: &str, counter: &str) -> u64 {
     let is_stray = case == "reduce11_i32_n65536_b256"
         && ["shared.store.bank_conflicts", "shared.store.wavefronts"].contains(&counter);
@@ -67,10 +107,7 @@ fn every_launch_runs_and_counts_what_hardware_counts() {
 
     let file = root().join("tests/data/hardware/h100.json");
     let Some(recording) = Recording::read(&file).unwrap() else {
-        // Past the test harness, which would swallow it: what did not run is not to pass unseen.
-        let note =
-            "the simulator's counters were compared with no hardware's: tests/data/hardware/h100.json is not there\n";
-        let _ = io::stderr().write_all(note.as_bytes());
+        skip::test("tests/data/hardware/h100.json is not there");
         return;
     };
     let mut failures = Vec::new();
@@ -83,14 +120,15 @@ fn every_launch_runs_and_counts_what_hardware_counts() {
         let simulated: BTreeMap<_, _> = profile.counters.entries().into_iter().collect();
         for (name, &counted) in &recorded.counters {
             compared += 1;
-            let simulated = simulated[name] + stray(&case.name, name);
-            if !agrees(name, simulated, counted) {
-                failures.push(format!("{}: {name} is {simulated}, and the hardware counted {counted}", case.name));
+            let expected = with_predicated(case, name, simulated[name]) + stray(&case.name, name);
+            if !agrees(case, name, expected, counted) {
+                failures.push(format!("{}: {name} is to be {expected}, and the hardware counted {counted}", case.name));
             }
         }
     }
     assert!(failures.is_empty(), "{} of {compared} counters differ:\n{}", failures.len(), failures.join("\n"));
-    assert!(compared > plan.cases.len(), "the recording has next to no counters");
+    assert_eq!(compared, COUNTERS * plan.cases.len(), "the recording lacks counters");
+    assert_eq!(recording.cases.len(), plan.cases.len(), "the recording has launches that the plan lacks");
 }
 
 #[test]
@@ -101,9 +139,41 @@ fn the_sanitizers_launches_run() {
     }
 }
 
+/// A launch of the plan.
+fn case(name: &str) -> Case {
+    plan("counters.json").cases.into_iter().find(|case| case.name == name).unwrap()
+}
+
 #[test]
 fn tolerances_are_tight() {
-    assert!(agrees("global.load.sectors", 100, 100) && !agrees("global.load.sectors", 101, 100));
-    assert!(agrees("global.atomic.sectors", 21, 20) && !agrees("global.atomic.sectors", 20, 19));
-    assert!(!agrees("shared.load.wavefronts", 100, 101) && !agrees("shared.load.requests", 2, 1));
+    let exact = case("reduce3_i32_n100_b64");
+    assert!(agrees(&exact, "global.load.sectors", 100, 100) && !agrees(&exact, "global.load.sectors", 101, 100));
+    assert!(!agrees(&exact, "shared.load.wavefronts", 100, 101) && !agrees(&exact, "shared.load.requests", 2, 1));
+    assert!(!agrees(&exact, "global.atomic.sectors", 99, 100), "its atomics are not scattered");
+
+    let scattered = case("histogram_global255");
+    let of_atomics = |expected, counted| agrees(&scattered, "global.reduction.sectors", expected, counted);
+    assert!(of_atomics(979, 1000) && !of_atomics(978, 1000));
+    assert!(of_atomics(1000, 1000) && !of_atomics(1001, 1000), "the simulator never counts more");
+    assert!(!of_atomics(0, 1) && !agrees(&scattered, "global.reduction.requests", 999, 1000));
+}
+
+#[test]
+fn predicated_accesses_are_counted_one_by_one() {
+    let of = |name: &str, counter: &str| with_predicated(&case(name), counter, 7);
+    // Two blocks of two warps, six rounds.
+    assert_eq!(of("reduce3_i32_n100_b64", "shared.load.requests"), 2 * (2 * 12 + 1));
+    assert_eq!(of("reduce3_i32_n100_b64", "shared.store.requests"), 2 * (12 + 2));
+    // One block of two warps, the first of which takes six rounds.
+    assert_eq!(of("reduce5_i32_n100_b64", "shared.load.requests"), 13);
+    assert_eq!(of("transpose_padded_100x75", "shared.store.requests"), 91);
+    // Nothing else is changed: not other counters, and not other kernels.
+    for (name, counter) in [
+        ("reduce3_i32_n100_b64", "shared.load.wavefronts"),
+        ("reduce8_i32_n100_b64", "shared.load.requests"),
+        ("reduce10_i32_n100_b64", "shared.load.requests"),
+        ("transpose_padded_128x64", "shared.load.requests"),
+    ] {
+        assert_eq!(of(name, counter), 7, "{name}: {counter}");
+    }
 }

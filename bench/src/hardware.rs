@@ -1,5 +1,5 @@
-//! What hardware said of the launches of a [`plan`](crate::plan): counters by Nsight Compute (`ncu`), verdicts by
-//! compute-sanitizer. Both are turned into JSON files that tests read.
+//! What hardware said of the launches of a [`plan`](crate::plan): counters by Nsight Compute
+//! (`ncu`), verdicts by compute-sanitizer. Both are turned into JSON files that tests read.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,8 +12,8 @@ use simt::Dim3;
 
 use crate::plan::{Case, Plan};
 
-/// The simulator's counters that hardware has too, each with its metric (a sum over the chip). What is a request in shared
-/// memory is an instruction to `ncu`.
+/// The simulator's counters that hardware has too, each with its metric (a sum over the chip). What
+/// is a request in shared memory is an instruction to `ncu`.
 const COMPARABLE: [(&str, &str); 17] = [
     ("global.load.requests", "l1tex__t_requests_pipe_lsu_mem_global_op_ld"),
     ("global.load.sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld"),
@@ -34,8 +34,8 @@ const COMPARABLE: [(&str, &str); 17] = [
     ("shared.atomic.bank_conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_atom"),
 ];
 
-/// Kept beside them, under their own names: instruction counts, which are those of machine code and not of PTX, and other
-/// counts of the same accesses.
+/// Kept beside them, under their own names: instruction counts, which are those of machine code and
+/// not of PTX, and other counts of the same accesses.
 const BESIDE: [&str; 10] = [
     "smsp__inst_executed",
     "smsp__thread_inst_executed",
@@ -102,7 +102,8 @@ impl Recording {
         read(file, "recording")
     }
 
-    /// Makes sense of the raw page that `ncu --csv --page raw` prints of a run of `replay` over the whole plan.
+    /// Makes sense of the raw page that `ncu --csv --page raw` prints of a run of `replay` over the
+    /// whole plan.
     ///
     /// # Errors
     ///
@@ -200,7 +201,8 @@ pub struct Verdicts {
     pub cases: Vec<JudgedCase>,
 }
 
-/// What compute-sanitizer said of one launch: for each of its [`TOOLS`] `clean`, or what it reported first.
+/// What compute-sanitizer said of one launch: for each of its [`TOOLS`] `clean`, or what it
+/// reported first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are the tools'")]
 pub struct JudgedCase {
@@ -224,7 +226,8 @@ impl Verdicts {
         read(file, "table of verdicts")
     }
 
-    /// Reads what the tools printed: `logs/TOOL/CASE` holds a tool's output, and after it a line `exit status N`.
+    /// Reads what the tools printed: `logs/TOOL/CASE` holds a tool's output, and after it a line
+    /// `exit status N`.
     ///
     /// # Errors
     ///

@@ -18,7 +18,7 @@ use console::Command;
 const BINARIES: [&str; 3] = ["reduce", "transpose", "access"];
 
 /// Commands that are not run here, by how they begin, and why.
-const ELSEWHERE: [(&str, &str); 10] = [
+const ELSEWHERE: [(&str, &str); 14] = [
     ("cargo xtask ", "the tests of xtask parse it"),
     ("cargo run -p warpfold-simt -- ", "the tests of simt run it"),
     ("cargo run -p bench --bin soak ", "the tests of bench run it"),
@@ -26,6 +26,10 @@ const ELSEWHERE: [(&str, &str); 10] = [
     ("cargo doc ", "it builds what rustdoc's own step of CI builds"),
     ("cargo bench ", "it measures"),
     ("cargo install ", "it downloads"),
+    ("cargo deny ", "CI runs it"),
+    ("cargo semver-checks ", "it needs a release to compare with"),
+    ("sudo apt-get install ", "it installs"),
+    ("export LD_LIBRARY_PATH=", "it is for a backend that is not here"),
     ("mdbook ", "CI builds the book"),
     ("bundle/", "it runs on a GPU machine"),
     ("python3 bench/", "it measures, and needs Python's packages"),

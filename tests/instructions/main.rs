@@ -19,14 +19,11 @@ mod nearest;
 mod operands;
 mod rounding;
 mod row;
+#[path = "../support/skip.rs"]
+mod skip;
 mod warp;
 
-use std::{
-    env,
-    fmt::Write as _,
-    io::{self, Write as _},
-    sync::{LazyLock, Once},
-};
+use std::{env, fmt::Write as _, sync::LazyLock};
 
 use rand_chacha::{
     ChaCha8Rng,
@@ -59,7 +56,6 @@ static SEED: LazyLock<u64> = LazyLock::new(|| {
 
 /// The GPU, if it is there and wanted.
 fn gpu() -> Option<Device> {
-    static NOTE: Once = Once::new();
     let demanded = match env::var("WARPFOLD_DEVICE").as_deref() {
         Ok("sim") => return None,
         Ok("cuda" | "both") => true,
@@ -70,11 +66,7 @@ fn gpu() -> Option<Device> {
     match Device::cuda(0) {
         Ok(gpu) => Some(gpu),
         Err(DeviceError::NoCuda { reason }) if !demanded => {
-            // Past the test harness, which keeps what passing tests print, and in one piece, as it writes between pieces.
-            NOTE.call_once(|| {
-                let line = format!("the simulator was not compared with a GPU: {reason}\n");
-                let _ = io::stderr().write_all(line.as_bytes());
-            });
+            skip::part("all on a GPU", reason);
             None
         }
         Err(error) => panic!("the GPU cannot be used: {error}"),

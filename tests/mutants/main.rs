@@ -7,6 +7,8 @@
 
 mod reducer;
 mod sanitizer;
+#[path = "../support/skip.rs"]
+mod skip;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

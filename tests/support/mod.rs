@@ -18,7 +18,7 @@ use warpfold_lab::{
 };
 
 #[allow(unused_imports, reason = "each test binary uses a part of it")]
-pub(crate) use on::{DEVICE_VARIABLE, Launch, devices, note_once};
+pub(crate) use on::{DEVICE_VARIABLE, Launch, devices, skip};
 
 #[path = "../../crates/warpfold/tests/support/mod.rs"]
 mod on;

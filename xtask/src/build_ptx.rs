@@ -6,13 +6,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use cuda_builder::foreign::ForeignBackend;
-use cuda_builder::manifest::{self, Manifest, Module};
-use cuda_builder::{CudaBuilder, NvvmArch, Output, Toolchain, sources};
+use cuda_builder::manifest::{self, Manifest, Module, ToolchainVersions};
+use cuda_builder::{NvvmArch, Output, Toolchain};
 
+use crate::recipe::{self, sources_hash};
 use crate::{kernel_name, root};
-
-/// The crates whose sources decide what the PTX is.
-const SOURCES: [&str; 4] = ["crates/cuda_std", "crates/cuda_std_macros", "crates/warpfold_device", "kernels"];
 
 /// A committed folder of PTX and its manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +40,10 @@ pub(crate) struct Args {
     /// Write nothing, and fail if the committed files differ from what would be written
     #[arg(long)]
     check: bool,
+
+    /// With --check: if the compiler is not that of the committed PTX, compare all but bytes instead of failing
+    #[arg(long, requires = "check")]
+    any_compiler: bool,
 
     /// Keep each module's optimised LLVM IR in target/ptx-llvm
     #[arg(long)]
@@ -83,12 +85,53 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     let [committed, _] = FOLDERS.map(|folder| Manifest::read(&root.join(folder.path)));
     let toolchain = match committed {
-        // Bytes can be compared, and modules built singly, with the compiler of the others only.
-        Ok(committed) if args.check || args.only.is_some() => Toolchain::find_like(&root, &committed.toolchain)?,
-        _ => Toolchain::find(&root)?,
+        // The compiler of the committed PTX comes first, because only it makes the same bytes.
+        Ok(committed) => {
+            let toolchain = Toolchain::find_like(&root, &committed.toolchain)?;
+            if args.check && !args.any_compiler {
+                same_compiler(&committed.toolchain, &toolchain.versions)?;
+            }
+            toolchain
+        }
+        Err(_) => Toolchain::find(&root)?,
     };
+    build_with(&root, &toolchain, args)
+}
+
+impl Args {
+    /// All kernels, to be written.
+    pub(crate) fn whole() -> Self {
+        Self {
+            arch: vec![NvvmArch::Compute75],
+            check: false,
+            any_compiler: false,
+            emit_llvm: false,
+            only: None,
+            foreign: None,
+        }
+    }
+}
+
+/// Fails if the compiler is not the one that made the committed PTX, because bytes cannot be compared then.
+fn same_compiler(committed: &ToolchainVersions, here: &ToolchainVersions) -> anyhow::Result<()> {
+    if committed == here {
+        return Ok(());
+    }
+    bail!(
+        "the bytes of the committed PTX cannot be compared: it was built with {} (LLVM {}), and the compiler here is {} \
+         (LLVM {}). Install the packages that .ci/device-compiler pins; or move the pin to those installed, with \
+         `cargo xtask pin-compiler`; or compare all but the bytes, with --any-compiler",
+        committed.rustc,
+        committed.llvm,
+        here.rustc,
+        here.llvm
+    );
+}
+
+/// Builds with one toolchain, and writes or checks.
+pub(crate) fn build_with(root: &Path, toolchain: &Toolchain, args: &Args) -> anyhow::Result<()> {
     eprintln!("compiling with {toolchain}");
-    let parts = split(&render(&root, &toolchain, args)?, args.only.is_some());
+    let parts = split(&render(root, toolchain, args)?, args.only.is_some());
     let mut faults = Vec::new();
     for (folder, mut rendered) in parts {
         let path = root.join(folder.path);
@@ -167,20 +210,10 @@ struct Rendered {
     files: BTreeMap<String, String>,
 }
 
-/// The hash of the kernel sources as they are.
-fn sources_hash(root: &Path) -> anyhow::Result<String> {
-    sources::hash(root, &SOURCES).context("cannot read the kernel sources")
-}
-
 fn render(root: &Path, toolchain: &Toolchain, args: &Args) -> anyhow::Result<Rendered> {
     let mut outputs = Vec::new();
     for &arch in args.arch.iter().collect::<BTreeSet<_>>() {
-        let mut builder = CudaBuilder::new(root.join("kernels"))
-            .arch(arch)
-            .target_dir(root.join("target/ptx").join(arch.sm()))
-            .generate_line_info(true)
-            .emit_llvm_ir(args.emit_llvm)
-            .kernel_traits(kernel_name::traits);
+        let mut builder = recipe::builder(root, arch).emit_llvm_ir(args.emit_llvm);
         if let Some(only) = &args.only {
             builder = builder.only(only);
         }
@@ -345,7 +378,6 @@ fn keep_llvm_ir(output: &Output, folder: &PathBuf) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use cuda_builder::manifest::ToolchainVersions;
     use cuda_builder::{CompiledModule, KernelTraits};
 
     use super::*;
@@ -458,6 +490,20 @@ mod tests {
         let old = rendered("1.96", &[("a", "x"), ("b", "y")]);
         assert_eq!(compare(&old, &rendered("1.96", &[("a", "x"), ("b", "z")])), ["b.sm_75.ptx differs"]);
         assert_eq!(compare(&old, &rendered("1.97", &[("a", "x"), ("b", "z")])), [""; 0]);
+    }
+
+    #[test]
+    fn a_check_with_another_compiler_fails_with_both_names_and_the_command() {
+        let of = |rustc| rendered(rustc, &[]).manifest.toolchain;
+        same_compiler(&of("rustc 1.96.0"), &of("rustc 1.96.0")).unwrap();
+        let error = same_compiler(&of("rustc 1.96.0"), &of("rustc 1.97.0")).unwrap_err().to_string();
+        assert!(error.contains("it was built with rustc 1.96.0 (LLVM 22.1.8), and the compiler here is rustc 1.97.0"));
+        assert!(error.contains("`cargo xtask pin-compiler`") && error.contains("--any-compiler"), "{error}");
+        let another_llvm = ToolchainVersions { llvm: "22.1.9".into(), ..of("rustc 1.96.0") };
+        assert!(same_compiler(&of("rustc 1.96.0"), &another_llvm).is_err());
+        assert!(parse("x --check --any-compiler").unwrap().any_compiler);
+        assert!(!parse("x --check").unwrap().any_compiler);
+        assert!(parse("x --any-compiler").is_err(), "it is for --check alone");
     }
 
     #[test]

@@ -8,6 +8,8 @@ mod check_ptx;
 #[path = "../../tests/support/console.rs"]
 mod console;
 mod kernel_name;
+mod pin_compiler;
+mod recipe;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,6 +30,8 @@ enum Command {
     BenchPeers(bench_peers::Args),
     /// Compile the kernels to PTX.
     BuildPtx(build_ptx::Args),
+    /// Build the PTX with the installed Debian packages of the compiler, and pin their versions for CI.
+    PinCompiler(pin_compiler::Args),
     /// Assemble the committed PTX with ptxas and look at the result: registers, spills, memory instructions, and whether
     /// a round's loads are asked for before the first is used.
     CheckPtx(check_ptx::Args),
@@ -39,6 +43,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::BenchPeers(args) => bench_peers::run(&args),
         Command::BuildPtx(args) => build_ptx::run(&args),
+        Command::PinCompiler(args) => pin_compiler::run(&args),
         Command::CheckPtx(args) => check_ptx::run(&args),
         Command::Bundle(args) => bundle::run(&args),
     };

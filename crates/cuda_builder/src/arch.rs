@@ -3,7 +3,8 @@ use std::str::FromStr;
 
 /// A compute capability to compile for.
 ///
-/// The name is rust-cuda's; [`Display`](fmt::Display) and [`FromStr`] use LLVM's and ptxas' spelling, `sm_80`.
+/// The name is rust-cuda's; [`Display`](fmt::Display) and [`FromStr`] use LLVM's and ptxas'
+/// spelling, `sm_80`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NvvmArch {
     /// Turing, the baseline.
@@ -18,7 +19,7 @@ pub enum NvvmArch {
     Compute89,
     /// Hopper.
     Compute90,
-    /// Hopper with its architecture-specific features; runs on no other.
+    /// Hopper with its architecture-specific features. The code runs on no other architecture.
     Compute90a,
     /// Blackwell (B200).
     Compute100,
@@ -60,9 +61,9 @@ impl NvvmArch {
         self.sm().replacen("sm_", "compute_", 1)
     }
 
-    /// The PTX ISA version to print, as LLVM's feature name: the lowest that knows the architecture, so that old
-    /// drivers load the result, but no less than 7.0 (CUDA 11.0, driver 450), or than 7.2 (CUDA 11.2, driver 460) where
-    /// lines must tell what they were inlined at.
+    /// The PTX ISA version to print, as LLVM's feature name: the lowest that knows the
+    /// architecture, so that old drivers load the result, but no less than 7.0 (CUDA 11.0, driver
+    /// 450), or than 7.2 (CUDA 11.2, driver 460) where lines must tell what they were inlined at.
     ///
     /// PTX ISA, "Release Notes", table "PTX Release History", and "Debugging Directives: .loc".
     pub(crate) fn ptx_feature(self, line_info: bool) -> &'static str {
@@ -72,7 +73,7 @@ impl NvvmArch {
             Self::Compute86 => "+ptx71",
             Self::Compute87 => "+ptx74",
             Self::Compute89 => "+ptx78",
-            // The first with bulk copies, one version after the first that knows sm_90.
+            // The first version with bulk copies; the one before it knows sm_90 without them.
             Self::Compute90 | Self::Compute90a => "+ptx80",
             Self::Compute100 => "+ptx86",
             Self::Compute120 => "+ptx87",

@@ -25,15 +25,20 @@ pub struct KernelTraits {
     pub op: Option<String>,
     /// The block size that the kernel is compiled for.
     pub block_size: Option<u32>,
-    /// The most threads that a block has, where ptxas is to use the registers that leaves it.
+    /// The most threads that a block has. ptxas then uses all registers that so many threads can
+    /// have.
     pub most_threads: Option<u32>,
-    /// How many block-wide barriers the source has, loops unrolled where the compiler must.
+    /// How many block-wide barriers the source has, counted after the loops that the compiler has
+    /// to unroll are unrolled.
     pub barriers: Option<u32>,
-    /// The oldest architecture that has the instructions that the kernel is made of; `None` if any has.
+    /// The oldest architecture that has the instructions that the kernel is made of; `None` if any
+    /// has.
     pub least_arch: Option<NvvmArch>,
-    /// A later architecture that the module is compiled for as well, because it can do better there.
+    /// A later architecture that the module is compiled for as well, because its kernels are faster
+    /// there.
     pub later_arch: Option<NvvmArch>,
-    /// Whether the module has no line table, whatever [`CudaBuilder::generate_line_info`] says: it is most of the text.
+    /// Whether the module goes without a line table, whatever [`CudaBuilder::generate_line_info`]
+    /// says, because the table is most of the text.
     pub without_lines: bool,
 }
 
@@ -104,8 +109,9 @@ impl CudaBuilder {
         }
     }
 
-    /// The architecture to compile for; the default is the baseline, [`NvvmArch::Compute75`]. A module with a kernel that
-    /// needs a later one is compiled for that ([`KernelTraits::least_arch`]).
+    /// The architecture to compile for; the default is the baseline, [`NvvmArch::Compute75`]. A
+    /// module with a kernel that needs a later one is compiled for that
+    /// ([`KernelTraits::least_arch`]).
     #[must_use]
     pub fn arch(mut self, arch: NvvmArch) -> Self {
         self.arch = arch;
@@ -119,24 +125,26 @@ impl CudaBuilder {
         self
     }
 
-    /// Whether debug assertions and overflow checks are off, as is the default. The code is optimised either way:
-    /// PTX that calls functions for each addition would be of no use.
+    /// Whether debug assertions and overflow checks are off, as is the default. The code is
+    /// optimised either way: PTX that calls functions for each addition would be of no use.
     #[must_use]
     pub fn release(mut self, release: bool) -> Self {
         self.release = release;
         self
     }
 
-    /// Whether the PTX has `.loc` lines that lead to the source, through all that was inlined. Off by default. The PTX is
-    /// then of version 7.2 at least (CUDA 11.2, driver 460); its instructions are the same. Paths are relative to the
-    /// crate's workspace, or to the folder that `core` is in; those of crates from elsewhere are absolute.
+    /// Whether the PTX has `.loc` lines that lead to the source, through all that was inlined. Off
+    /// by default. The PTX is then of version 7.2 at least (CUDA 11.2, driver 460); its
+    /// instructions are the same. Paths are relative to the crate's workspace, or to the folder
+    /// that `core` is in; those of crates from elsewhere are absolute.
     #[must_use]
     pub fn generate_line_info(mut self, line_info: bool) -> Self {
         self.line_info = line_info;
         self
     }
 
-    /// Whether [`CompiledModule::llvm_ir`] is filled, and written beside the PTX by [`build`](Self::build).
+    /// Whether [`CompiledModule::llvm_ir`] is filled, and written beside the PTX by
+    /// [`build`](Self::build).
     #[must_use]
     pub fn emit_llvm_ir(mut self, emit: bool) -> Self {
         self.emit_llvm_ir = emit;
@@ -150,15 +158,16 @@ impl CudaBuilder {
         self
     }
 
-    /// The folder for what cargo builds; the default is `target/cuda-builder` in the crate's folder.
+    /// The folder for what cargo builds; the default is `target/cuda-builder` in the crate's
+    /// folder.
     #[must_use]
     pub fn target_dir(mut self, folder: impl AsRef<Path>) -> Self {
         self.target_dir = Some(folder.as_ref().to_owned());
         self
     }
 
-    /// Splits the kernels into modules, and tells what their names mean. The default is one module, named like the
-    /// crate's folder.
+    /// Splits the kernels into modules, and tells what their names mean. The default is one module,
+    /// named like the crate's folder.
     #[must_use]
     pub fn kernel_traits(mut self, rule: impl Fn(&str) -> KernelTraits + Send + Sync + 'static) -> Self {
         self.rule = Some(Box::new(rule));
@@ -172,8 +181,8 @@ impl CudaBuilder {
         self
     }
 
-    /// Compiles all kernels to one PTX file and returns its path: that of [`copy_to`](Self::copy_to), or a file in the
-    /// target folder.
+    /// Compiles all kernels to one PTX file and returns its path: that of
+    /// [`copy_to`](Self::copy_to), or a file in the target folder.
     ///
     /// # Errors
     /// Those of [`compile`](Self::compile), and [`CudaBuilderError::FailedToCopyPtxFile`].
@@ -197,8 +206,8 @@ impl CudaBuilder {
     /// Compiles the kernels module by module and writes nothing but cargo's own files.
     ///
     /// # Errors
-    /// There is no crate or no toolchain, rustc refuses the crate (its own message is on stderr), an LLVM tool fails, or
-    /// there is nothing to compile.
+    /// There is no crate or no toolchain, rustc refuses the crate (its own message is on stderr),
+    /// an LLVM tool fails, or there is nothing to compile.
     pub fn compile(&self) -> Result<Output, CudaBuilderError> {
         if !self.path.join("Cargo.toml").is_file() {
             return Err(CudaBuilderError::CratePathDoesntExist(self.path.clone()));
@@ -275,11 +284,12 @@ impl CudaBuilder {
         let path = fs::canonicalize(&self.path).map_err(CudaBuilderError::io(self.path.display().to_string()))?;
         let mut flags = vec![
             format!("-Ctarget-cpu={}", self.arch),
-            // LLVM sees the module only once its address spaces are right.
+            // LLVM must not see the module before its address spaces are right.
             "-Cno-prepopulate-passes".to_owned(),
             // rustc duplicates barriers into divergent arms (rust-lang/rust #137086).
             "-Zmir-enable-passes=-JumpThreading".to_owned(),
-            // Paths in line tables and panic messages must not depend on where the sources lie. The last match wins.
+            // Paths in line tables and panic messages must not depend on where the sources lie. The
+            // last match wins.
             format!("--remap-path-prefix={}=", toolchain.sysroot.join("lib/rustlib/src/rust/library").display()),
             format!("--remap-path-prefix={}=.", workspace_root(toolchain, &path)?.display()),
         ];
@@ -308,7 +318,8 @@ impl CudaBuilder {
             .arg("--target-dir")
             .arg(self.cargo_target_dir())
             .args(&self.build_args)
-            // What `#[kernel]` expands to is not stable; the sources of a rust-cuda program do not say so.
+            // What `#[kernel]` expands to is not stable; the sources of a rust-cuda program do not
+            // say so.
             .args(["--", "-Zcrate-attr=feature(abi_ptx)"])
             .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
         artifacts(command, &path, ".rlib")?.ok_or_else(|| CudaBuilderError::BuildFailed(self.path.clone()))
@@ -322,8 +333,8 @@ impl CudaBuilder {
         prepared: &Path,
         scratch: &Path,
     ) -> Result<Vec<CompiledModule>, CudaBuilderError> {
-        // To read all of it for each module would take most of the time: so what no kernel reaches is dropped once, and then
-        // what no kernel of a part reaches.
+        // Each module would spend most of its time on reading the whole. So what no kernel reaches
+        // is dropped once, and what no kernel of a part reaches once for each part.
         let reduce = |from: &Path, to: &Path, kernels: &mut dyn Iterator<Item = &str>| {
             internalize(toolchain, kernels, &to.with_extension("list"))?
                 .arg("-passes=internalize,globaldce")
@@ -380,7 +391,8 @@ impl CudaBuilder {
         let line_info = self.line_info && !kernels.iter().any(|(_, traits)| traits.without_lines);
         let optimised = scratch.join(format!("{name}.{arch}.ll"));
         internalize(toolchain, kernels.iter().map(|(name, _)| name.as_str()), &optimised.with_extension("list"))?
-            // Without the names of Rust's blocks and values, which carry hashes, the PTX has LLVM's numbers.
+            // The names of Rust's blocks and values carry hashes. Without them the PTX has LLVM's
+            // numbers.
             .arg("-discard-value-names")
             .args((!line_info).then_some("-strip-debug"))
             .arg(format!("-mcpu={arch}"))
@@ -399,8 +411,8 @@ impl CudaBuilder {
         };
         let printed = scratch.join(format!("{name}.{arch}.ptx"));
         tool(toolchain, "llc")
-            // Loop strength reduction keeps a pointer beside each index, which costs a loop two instructions; ptxas makes
-            // addresses cheaper.
+            // Loop strength reduction keeps a pointer beside each index, which costs a loop two
+            // instructions; ptxas makes addresses cheaper.
             .args(["-O3", "-disable-lsr"])
             .arg(format!("-mcpu={arch}"))
             .arg(format!("-mattr={}", arch.ptx_feature(line_info)))
@@ -429,14 +441,15 @@ impl CudaBuilder {
         folder.file_name().map_or_else(|| "kernels".to_owned(), |name| name.to_string_lossy().into_owned())
     }
 
-    /// Absolute, since cargo runs in the crate's folder. One folder for each architecture, whose flags differ.
+    /// The folder is absolute, because cargo runs in the crate's folder.
     fn cargo_target_dir(&self) -> PathBuf {
         let folder = self.target_dir.clone().unwrap_or_else(|| self.path.join("target/cuda-builder"));
         std::path::absolute(&folder).unwrap_or(folder)
     }
 }
 
-/// The text without lines that are comments, of which LLVM puts two around each instruction of inline assembly.
+/// The text without the lines that are comments, because LLVM puts two of them around each
+/// instruction of inline assembly.
 fn without_comments(ptx: &str) -> String {
     let lines = ptx.lines().filter(|line| !line.trim_start().starts_with("//"));
     lines.flat_map(|line| [line, "\n"]).collect()
@@ -444,7 +457,7 @@ fn without_comments(ptx: &str) -> String {
 
 /// Reads a module's PTX again and looks for what must not be in it.
 fn lint_module(module: &CompiledModule, kernels: &[(String, KernelTraits)]) -> Result<Vec<Finding>, CudaBuilderError> {
-    // The parser alone: the validator refuses some of what the lint has better words for.
+    // The parser alone reads it, because the validator refuses some of what the lint words better.
     let ast = simt::ptx::parser::parse(&module.name, &module.ptx)
         .map_err(|diagnostic| CudaBuilderError::UnreadablePtx(Box::new(diagnostic)))?;
     let expectation =
@@ -453,8 +466,8 @@ fn lint_module(module: &CompiledModule, kernels: &[(String, KernelTraits)]) -> R
     Ok(lint(&ast, &Expectations { kernels }))
 }
 
-/// The parameters' names and types as the source has them; where that is not known, or disagrees with the PTX in
-/// number, as the PTX has them.
+/// The parameters' names and types as the source has them, or as the PTX has them where the source
+/// is not known or disagrees with the PTX in their number.
 pub(crate) fn params(info: Option<&str>, types: &[&str]) -> Vec<Param> {
     let named: Vec<Param> = info
         .unwrap_or_default()
@@ -483,7 +496,7 @@ fn link(toolchain: &Toolchain, libraries: &[PathBuf], scratch: &Path) -> Result<
         objects.extend(members);
     }
     let linked = scratch.join("linked.ll");
-    // `--only-needed` spares the first file: all of the crate itself is taken.
+    // `--only-needed` does not apply to the first file, so that all of the crate itself is taken.
     tool(toolchain, "llvm-link")
         .args(["--only-needed", "-S"])
         .args(&objects)
@@ -493,7 +506,8 @@ fn link(toolchain: &Toolchain, libraries: &[PathBuf], scratch: &Path) -> Result<
     read(&linked)
 }
 
-/// An `opt` that makes all but the named kernels internal. The names go through a file: they can be many.
+/// An `opt` that makes all but the named kernels internal. The names go through a file, because
+/// they can be too many for a command line.
 fn internalize<'a>(
     toolchain: &Toolchain,
     kernels: impl Iterator<Item = &'a str>,
@@ -525,8 +539,8 @@ impl Run for Command {
     }
 }
 
-/// A cargo that runs in `folder` with the given compiler, and without what an outer cargo or the user's environment
-/// would change in the result.
+/// A cargo that runs in `folder` with the given compiler, and without what an outer cargo or the
+/// user's environment would change in the result.
 pub(crate) fn cargo_command(cargo: &Path, rustc: &Path, folder: &Path) -> Command {
     let mut command = Command::new(cargo);
     command.current_dir(folder).env("RUSTC", rustc).env("RUSTC_BOOTSTRAP", "1").stderr(Stdio::inherit());
@@ -537,8 +551,8 @@ pub(crate) fn cargo_command(cargo: &Path, rustc: &Path, folder: &Path) -> Comman
     command
 }
 
-/// Runs cargo and returns the files with the given ending that it made for the device, those of the crate itself
-/// first; `None` if it failed.
+/// Runs cargo and returns the files with the given ending that it made for the device, those of the
+/// crate itself first; `None` if it failed.
 pub(crate) fn artifacts(
     mut command: Command,
     crate_path: &Path,

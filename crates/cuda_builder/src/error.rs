@@ -45,7 +45,8 @@ pub enum CudaBuilderError {
     /// The PTX cannot be read back, which is a fault of this workspace and not of the kernels.
     #[error("the PTX cannot be read back: {0}")]
     UnreadablePtx(Box<simt::ptx::Diagnostic>),
-    /// The LLVM IR or the PTX is not as LLVM prints it, so that the lines of the source cannot be put in.
+    /// The LLVM IR or the PTX is not as LLVM prints it, so that the lines of the source cannot be
+    /// put in.
     #[error("the PTX cannot be given the source's lines: {0}")]
     LineInfo(String),
     /// The kernels compile to what they must not contain.

@@ -1,7 +1,8 @@
-//! Kernels through a rustc codegen backend that is given as a shared library: rust-cuda's `rustc_codegen_nvvm`.
+//! Kernels through a rustc codegen backend that is given as a shared library: rust-cuda's
+//! `rustc_codegen_nvvm`.
 //!
-//! Such a backend is loaded by the rustc that it was built for, and writes finished PTX itself. The same kernel
-//! sources are built with it as a `cdylib`, against a `cuda_std` of the backend's own.
+//! Such a backend is loaded by the rustc that it was built for, and writes finished PTX itself. The
+//! same kernel sources are built with it as a `cdylib`, against a `cuda_std` of the backend's own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,8 @@ use crate::toolchain::versions;
 pub struct ForeignBackend {
     /// The backend's shared library.
     pub backend: PathBuf,
-    /// The rustc that the backend was built for. The `cargo` beside it is used if there is one, else that on the PATH.
+    /// The rustc that the backend was built for. The `cargo` beside it is used if there is one,
+    /// else that on the PATH.
     pub rustc: PathBuf,
     /// The folder of the backend's `cuda_std` crate.
     pub cuda_std: PathBuf,
@@ -30,14 +32,15 @@ pub struct ForeignBackend {
 }
 
 impl ForeignBackend {
-    /// Compiles the library whose root is the file `kernels`, all of its kernels in one module named `kernels`.
+    /// Compiles the library whose root is the file `kernels`, all of its kernels in one module
+    /// named `kernels`.
     ///
-    /// What the source says of a kernel's parameters is taken from `known`, where a kernel of that name has parameters
-    /// of the same number and sizes; others are numbered.
+    /// What the source says of a kernel's parameters is taken from `known`, where a kernel of that
+    /// name has parameters of the same number and sizes; others are numbered.
     ///
     /// # Errors
-    /// A file is missing, the backend is of another compiler, or the sources do not compile with it (rustc's own message
-    /// is on stderr).
+    /// A file is missing, the backend is of another compiler, or the sources do not compile with it
+    /// (rustc's own message is on stderr).
     pub fn compile(
         &self,
         kernels: &Path,
@@ -61,6 +64,8 @@ impl ForeignBackend {
             )));
         };
         let ptx = fs::read_to_string(file).map_err(CudaBuilderError::io(file.display().to_string()))?;
+        // Not the LLVM that this rustc was built with, because the backend brings its own.
+        ptx::nvvm_version(&ptx).unwrap_or("unknown").clone_into(&mut toolchain.llvm);
 
         let module = MODULE.to_owned();
         let mut kernels: Vec<Kernel> = ptx::entries(&ptx)
@@ -138,24 +143,31 @@ impl ForeignBackend {
         }
     }
 
-    /// A package of the kernels' sources where they lie, with the backend's `cuda_std`. Returns its folder.
+    /// A package of the kernels' sources where they lie, with the backend's `cuda_std` and the
+    /// versions that this `cuda_std` is locked to. Returns the package's folder.
     fn write_package(&self, kernels: &Path) -> Result<PathBuf, CudaBuilderError> {
         let folder = self.target_dir.join("package");
         let kernels = fs::canonicalize(kernels).map_err(CudaBuilderError::io(kernels.display().to_string()))?;
         // A TOML literal string takes a path as it is.
         let manifest = format!(
             "[package]\nname = \"kernels\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[lib]\npath = '{}'\n\n\
-             [dependencies]\ncuda_std = {{ path = '{}' }}\n\n[workspace]\n",
+             [features]\n{FEATURE} = []\n\n[dependencies]\n{NAMES}\ncuda_std = {{ path = '{}' }}\n\n[workspace]\n",
             kernels.display(),
             self.cuda_std.display()
         );
         fs::create_dir_all(&folder)
             .and_then(|()| fs::write(folder.join("Cargo.toml"), manifest))
             .map_err(CudaBuilderError::io(folder.display().to_string()))?;
+        // The newest versions of what cuda_std depends on need not be those that it compiles with.
+        if let Some(lock) = self.cuda_std.ancestors().map(|at| at.join("Cargo.lock")).find(|lock| lock.is_file()) {
+            let text = fs::read(&lock).map_err(CudaBuilderError::io(lock.display().to_string()))?;
+            let copy = folder.join("Cargo.lock");
+            fs::write(&copy, text).map_err(CudaBuilderError::io(copy.display().to_string()))?;
+        }
         Ok(folder)
     }
 
-    /// The build itself. Flags as rust-cuda's own cuda_builder passes them.
+    /// The build itself. The flags are those of rust-cuda's own cuda_builder, and one more.
     fn command(&self, package: &Path) -> Command {
         let flags = [
             format!("-Zcodegen-backend={}", self.backend.display()),
@@ -165,6 +177,8 @@ impl ForeignBackend {
             "-Zcrate-attr=no_std".to_owned(),
             "-Zsaturating_float_casts=false".to_owned(),
             "-Cpanic=immediate-abort".to_owned(),
+            // The backend's passes before libNVVM's would duplicate barriers into divergent arms.
+            "-Cno-prepopulate-passes".to_owned(),
             format!("-Cllvm-args=-arch={}", self.arch.compute()),
         ];
         let beside = self.rustc.with_file_name(format!("cargo{}", std::env::consts::EXE_SUFFIX));
@@ -184,6 +198,13 @@ impl ForeignBackend {
 
 /// The one module's name.
 const MODULE: &str = "kernels";
+
+/// The macro crate that joins the kernels' names, as the kernels' own manifest has it.
+const NAMES: &str = "pastey = \"0.2\"";
+
+/// The feature of the kernels that such a backend builds without, because its `cuda_std` lacks what
+/// the feature needs. It is declared so that rustc knows the name.
+const FEATURE: &str = "ext";
 
 /// True if the source's parameters can be those of the PTX.
 fn fit(source: &[Param], ptx: &[Param]) -> bool {

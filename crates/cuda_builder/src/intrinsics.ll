@@ -1,6 +1,7 @@
 ; What cuda_std declares and Rust cannot spell. The builder appends this to the linked module.
 
-; Dynamic shared memory: PTX ISA, "Variables", "extern .shared" arrays of unknown size. 16 bytes is the widest access.
+; Dynamic shared memory: PTX ISA, "Variables", "extern .shared" arrays of unknown size. 16 bytes is
+; the widest access.
 @__cuda_std_dynamic_shared_array = external addrspace(3) global [0 x i8], align 16
 
 ; A generic pointer that, once inlined, LLVM's InferAddressSpaces traces back to shared memory.
@@ -8,9 +9,9 @@ define internal ptr @__cuda_std_dynamic_shared() alwaysinline nounwind {
   ret ptr addrspacecast (ptr addrspace(3) @__cuda_std_dynamic_shared_array to ptr)
 }
 
-; Warp shuffles that also tell whether the source lane was in range: PTX ISA, "shfl.sync". A Rust signature cannot
-; spell LLVM's pair { i32, i1 }, so the value comes in the low word and the predicate in the high one. Convergent: LLVM
-; must not move them into or out of a branch.
+; Warp shuffles that also tell whether the source lane was in range: PTX ISA, "shfl.sync". A Rust
+; signature cannot spell LLVM's pair { i32, i1 }, so the value comes in the low word and the
+; predicate in the high one. Convergent: LLVM must not move them into or out of a branch.
 
 declare { i32, i1 } @llvm.nvvm.shfl.sync.up.i32p(i32, i32, i32, i32)
 
@@ -64,8 +65,8 @@ define internal i64 @__cuda_std_shfl_idx(i32 %mask, i32 %word, i32 %operand, i32
   ret i64 %both
 }
 
-; Atomics of the whole device, relaxed: PTX ISA, "atom". Rust's own atomics have the scope of the system, and neither
-; floats nor the counter that goes around.
+; Atomics of the whole device, relaxed: PTX ISA, "atom". Rust's own atomics have the scope of the
+; system, and neither floats nor the counter that goes around.
 
 define internal i32 @__cuda_std_atomic_add_i32(ptr %target, i32 %value) alwaysinline nounwind {
   %old = atomicrmw add ptr %target, i32 %value syncscope("device") monotonic
@@ -153,7 +154,8 @@ define internal ptr @__cuda_std_mapa(ptr %pointer, i32 %rank) alwaysinline nounw
   ret ptr %generic
 }
 
-; Barriers in shared memory, and the copies that report to them: PTX ISA, "mbarrier", "cp.async.bulk".
+; Barriers in shared memory, and the copies that report to them: PTX ISA, "mbarrier",
+; "cp.async.bulk".
 
 declare void @llvm.nvvm.mbarrier.init.shared(ptr addrspace(3), i32)
 
@@ -191,8 +193,8 @@ define internal void @__cuda_std_bulk_copy_to_shared(ptr %target, ptr %source, i
   ret void
 }
 
-; The architecture that the module is compiled for, times ten: LLVM's NVVMReflect pass replaces the call by the number, and
-; branches on it by the arm that is taken.
+; The architecture that the module is compiled for, times ten: LLVM's NVVMReflect pass replaces the
+; call by the number, and branches on it by the arm that is taken.
 
 @__cuda_std_arch_name = private unnamed_addr constant [12 x i8] c"__CUDA_ARCH\00"
 
@@ -203,7 +205,8 @@ define internal i32 @__cuda_std_arch() alwaysinline nounwind {
   ret i32 %arch
 }
 
-; Programmatic dependent launch: PTX ISA, "griddepcontrol". Nothing below sm_90, where grids do not overlap.
+; Programmatic dependent launch: PTX ISA, "griddepcontrol". Nothing below sm_90, where grids do not
+; overlap.
 
 declare void @llvm.nvvm.griddepcontrol.wait()
 
@@ -231,9 +234,9 @@ end:
   ret void
 }
 
-; Loads of what is read once, in the order of the source: PTX ISA, "ld", "createpolicy", "prefetch". What keeps them out of the
-; first-level cache, and part of them in the second, is of PTX 7.4 and sm_80: here from sm_90 on, the next that modules are
-; compiled for.
+; Loads of what is read once, in the order of the source: PTX ISA, "ld", "createpolicy", "prefetch".
+; What keeps them out of the first-level cache, and part of them in the second, is of PTX 7.4 and
+; sm_80: here from sm_90 on, the next that modules are compiled for.
 
 define internal i64 @__cuda_std_create_policy(float %keep) alwaysinline nounwind {
   %arch = call i32 @__nvvm_reflect(ptr @__cuda_std_arch_name)
@@ -332,8 +335,8 @@ define internal i64 @__cuda_std_load_u64_if(ptr %source, i1 %valid) alwaysinline
   ret i64 %value
 }
 
-; Relaxed loads and stores of the whole device: PTX ISA, "ld", "st", "Memory Consistency Model". Each 64-bit element of a
-; vector is read or written at once.
+; Relaxed loads and stores of the whole device: PTX ISA, "ld", "st", "Memory Consistency Model".
+; Each 64-bit element of a vector is read or written at once.
 
 define internal i64 @__cuda_std_load_relaxed(ptr %source) alwaysinline nounwind {
   %global = addrspacecast ptr %source to ptr addrspace(1)
@@ -364,8 +367,8 @@ define internal void @__cuda_std_store_relaxed_pair(ptr %target, i64 %low, i64 %
   ret void
 }
 
-; Sums of products of packed integers: PTX ISA, "dp4a", "dp2a". Of dp2a's second operand the low two bytes count; LLVM's flag
-; asks for the high ones.
+; Sums of products of packed integers: PTX ISA, "dp4a", "dp2a". Of dp2a's second operand the low two
+; bytes count; LLVM's flag asks for the high ones.
 
 declare i32 @llvm.nvvm.idp4a.s.s(i32, i32, i32)
 

@@ -1,8 +1,8 @@
 //! The rewriting of the linked module, as LLVM's textual IR.
 //!
-//! rustc knows one address space on this target. What it cannot say is put in here, before any LLVM pass has run:
-//! the intrinsics of `intrinsics.ll`, and the address space of the statics that carry `#[link_section = ".shared"]` or
-//! `".constant"`.
+//! rustc knows one address space on this target. What it cannot say is added here, before any LLVM
+//! pass runs: the intrinsics of `intrinsics.ll`, and the address space of the statics that carry
+//! `#[link_section = ".shared"]` or `".constant"`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -40,8 +40,9 @@ pub fn kernel_infos(ir: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Tells LLVM of kernels the threads that a block has at most, so that ptxas uses the registers that leaves it: PTX
-/// `.maxntid`, and `.minnctapersm 1`, without which ptxas keeps to fewer.
+/// Tells LLVM how many threads a block of a kernel has at most, so that ptxas uses all registers
+/// that so many threads can have: PTX `.maxntid`, and `.minnctapersm 1`, without which ptxas takes
+/// fewer.
 pub fn bound_blocks(ir: &str, most_threads: impl Fn(&str) -> Option<u32>) -> String {
     let mut out = String::with_capacity(ir.len());
     for line in ir.lines() {
@@ -76,8 +77,9 @@ struct Space {
 const SHARED: Space = Space { section: ", section \".shared\"", number: 3, kind: "global" };
 const CONSTANT: Space = Space { section: ", section \".constant\"", number: 4, kind: "constant" };
 
-/// Gives the statics of the sections `.shared` and `.constant` their address spaces, and defines the intrinsics. These
-/// statics, which PTX names, lose their crate's hash: it depends on the folder that the crate is compiled in.
+/// Gives the statics of the sections `.shared` and `.constant` their address spaces, and defines
+/// the intrinsics. These statics, which PTX names, lose their crate's hash: it depends on the
+/// folder that the crate is compiled in.
 ///
 /// # Errors
 /// A static in shared memory has an initial value, or one in constant memory can be written.
@@ -105,7 +107,8 @@ pub fn prepare(ir: &str) -> Result<String, CudaBuilderError> {
     Ok(out)
 }
 
-/// If `line` defines a static of one of the sections: its name, its space's number, and the line with the space in it.
+/// If `line` defines a static of one of the sections: its name, its space's number, and the line
+/// with the space in it.
 fn placed_static(line: &str) -> Result<Option<(String, u32, String)>, CudaBuilderError> {
     let Some((name, rest)) = line.strip_prefix('@').and_then(symbol).filter(|(_, rest)| rest.starts_with(" = ")) else {
         return Ok(None);
@@ -128,8 +131,8 @@ fn placed_static(line: &str) -> Result<Option<(String, u32, String)>, CudaBuilde
     Ok(Some((name.to_owned(), number, format!("@{stable}{head} addrspace({number}) {kind} {tail}"))))
 }
 
-/// The name of an item without the hash of its crate: `Cs<base-62 number>_<length><crate>` becomes `C<length><crate>`
-/// (the Rust reference, "v0 Symbol Format": crate root, disambiguator).
+/// The name of an item without the hash of its crate: `Cs<base-62 number>_<length><crate>` becomes
+/// `C<length><crate>` (the Rust reference, "v0 Symbol Format": crate root, disambiguator).
 fn without_crate_hash(name: &str) -> Cow<'_, str> {
     let hash = |name: &str| {
         let start = name.find("Cs")? + 1;
@@ -152,7 +155,8 @@ fn refused(name: &str, space: u32) -> CudaBuilderError {
     }
 }
 
-/// Appends `line` with each use of a placed static, `ptr @name` or `ptr noundef @name`, made the generic pointer to it.
+/// Appends `line` with each use of a placed static, `ptr @name` or `ptr noundef @name`, made the
+/// generic pointer to it.
 fn cast_uses(line: &str, placed: &[(String, u32)], out: &mut String) {
     // What a line begins with is being defined.
     let (start, mut rest) = line.split_at(usize::from(line.starts_with('@')));

@@ -1,15 +1,16 @@
 //! What a finished kernel must not contain.
 //!
-//! The compiler is free to call, spill and address generically, and the answer stays right; only the kernel is slow, or
-//! no longer shows what it was written to show. So the PTX is read again after each build, and a finding fails it.
+//! The compiler is free to call, spill and address generically, and the answer stays right; only
+//! the kernel is slow, or no longer shows what it was written to show. So the PTX is read again
+//! after each build, and a finding fails it.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use simt::ptx::ast::{BarrierOp, Function, Module, Op, Space, Span, Type};
 
-/// What the caller knows of each kernel, by name. Kernels that are not listed are held to the rules that need no
-/// knowledge.
+/// What the caller knows of each kernel, by name. Kernels that are not listed are held to the rules
+/// that need no knowledge.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Expectations {
     /// By kernel name.
@@ -19,7 +20,8 @@ pub struct Expectations {
 /// What is known of one kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Expectation {
-    /// The element's type as Rust spells it, such as `f32`. Kernels of other elements than `f64` must not use `f64`.
+    /// The element's type as Rust spells it, such as `f32`. Kernels of other elements than `f64`
+    /// must not use `f64`.
     pub element: Option<String>,
     /// How many block-wide barriers the source holds.
     pub barriers: Option<u32>,
@@ -101,7 +103,8 @@ impl fmt::Display for Finding {
 /// # Ok::<(), simt::ptx::Diagnostic>(())
 /// ```
 ///
-/// A module that calls an undefined function does not validate; [`simt::ptx::parser::parse`] reads it all the same.
+/// A module that calls an undefined function does not validate; [`simt::ptx::parser::parse`] reads
+/// it all the same.
 pub fn lint(module: &Module, expectations: &Expectations) -> Vec<Finding> {
     let unknown = Expectation::default();
     let kernels = module.functions.iter().filter(|function| function.is_entry());

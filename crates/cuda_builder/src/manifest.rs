@@ -1,4 +1,5 @@
-//! What the build knows of the kernels and the host must: the file `manifest.json` beside the PTX files.
+//! What the build knows of the kernels and the host must: the file `manifest.json` beside the PTX
+//! files.
 
 use std::path::Path;
 
@@ -31,7 +32,8 @@ pub struct Manifest {
 pub struct ToolchainVersions {
     /// The first line of `rustc -vV`.
     pub rustc: String,
-    /// LLVM's version.
+    /// LLVM's version; of a foreign codegen backend that of its NVVM, as in `NVVM 20.0.0`, or
+    /// `unknown` where the PTX does not tell.
     pub llvm: String,
     /// `rustc-nvptx` for rustc's own backend, else the file name of the codegen backend.
     pub codegen: String,
@@ -59,7 +61,8 @@ pub struct Kernel {
     pub module: String,
     /// The parameters in order.
     pub params: Vec<Param>,
-    /// The number of threads in a block that the kernel is compiled for; `None` where it is a run-time value.
+    /// The number of threads in a block that the kernel is compiled for; `None` where it is a
+    /// run-time value.
     pub block_size: Option<u32>,
     /// The element type, as Rust spells it.
     pub element: Option<String>,
@@ -159,7 +162,8 @@ impl Manifest {
         Self::from_json(&text)
     }
 
-    /// The manifest as it is written: one line for each module and kernel, so that a difference reads well.
+    /// The manifest as it is written: one line for each module and kernel, so that a difference
+    /// reads well.
     ///
     /// # Panics
     /// Never: the types serialise without fail.

@@ -6,18 +6,29 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-/// The SHA-256 over all `.rs` and `.toml` files under the crates' folders, in lower-case hex.
+/// The endings of the files in a folder that count: Rust, manifests and LLVM IR.
+const ENDINGS: [&str; 3] = ["rs", "toml", "ll"];
+
+/// The SHA-256 over sources, in lower-case hex.
 ///
-/// Each file counts with its path relative to `root`, `/` between the parts, and its text with LF line ends: the hash
-/// is the same wherever and however the sources are checked out. Folders named `target`, `tests` and `ptx` are left out, as are
-/// hidden ones.
+/// `sources` names folders and files relative to `root`. Of a folder all files that end in `.rs`,
+/// `.toml` or `.ll` count, except those in folders named `target`, `tests` or `ptx` and in hidden
+/// ones. A file that is named itself counts whatever its ending is.
+///
+/// Each file counts with its path relative to `root`, `/` between the parts, and with its text, LF
+/// at the ends of lines. So the hash is the same wherever and however the sources are checked out.
 ///
 /// # Errors
-/// A folder or file cannot be read.
-pub fn hash(root: &Path, crates: &[&str]) -> io::Result<String> {
+/// A folder or a file cannot be read, or is not there.
+pub fn hash(root: &Path, sources: &[&str]) -> io::Result<String> {
     let mut files = Vec::new();
-    for name in crates {
-        collect(&root.join(name), &mut files)?;
+    for name in sources {
+        let path = root.join(name);
+        if path.is_file() {
+            files.push(path);
+        } else {
+            collect(&path, &mut files)?;
+        }
     }
     let mut files: Vec<(String, PathBuf)> = files
         .into_iter()
@@ -51,7 +62,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
             if !name.starts_with('.') && !["target", "tests", "ptx"].contains(&&*name) {
                 collect(&path, files)?;
             }
-        } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "toml") {
+        } else if path.extension().is_some_and(|extension| ENDINGS.iter().any(|&ending| extension == ending)) {
             files.push(path);
         }
     }
@@ -99,7 +110,25 @@ mod tests {
     }
 
     #[test]
+    fn llvm_ir_matters() {
+        let with = |text| hash_of(&[("k/src/lib.rs", "a"), ("k/src/intrinsics.ll", text)]);
+        assert_ne!(with("define void @a()"), with("define void @b()"));
+        assert_ne!(with(""), hash_of(&[("k/src/lib.rs", "a")]));
+    }
+
+    #[test]
+    fn a_file_by_its_name_counts_alone() {
+        let of = |files: &[(&str, &str)], sources: &[&str]| hash(tree(files).path(), sources).unwrap();
+        let files = [("k/names.rs", "a"), ("k/other.rs", "b"), ("k/rules.txt", "c")];
+        let plain = of(&files, &["k/names.rs"]);
+        assert_eq!(of(&[("k/names.rs", "a"), ("k/other.rs", "x")], &["k/names.rs"]), plain);
+        assert_ne!(of(&[("k/names.rs", "x")], &["k/names.rs"]), plain);
+        assert_ne!(of(&files, &["k/names.rs", "k/rules.txt"]), plain, "its ending is no matter");
+    }
+
+    #[test]
     fn a_missing_folder_is_an_error() {
         assert!(hash(tree(&[]).path(), &["k"]).is_err());
+        assert!(hash(tree(&[("k/a.rs", "")]).path(), &["k/b.rs"]).is_err());
     }
 }

@@ -31,7 +31,8 @@ pub struct Rejected {
     pub reason: String,
 }
 
-/// There is no usable [`Toolchain`]. The message names what was tried and the commands that install one.
+/// There is no usable [`Toolchain`]. The message names what was tried and the commands that install
+/// one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolchainError {
     /// What was tried.
@@ -63,7 +64,8 @@ impl Toolchain {
         Self::find_among(folder, &candidates(), None)
     }
 
-    /// As [`find`](Self::find), but a set of exactly these versions comes first: only it makes the same bytes again.
+    /// As [`find`](Self::find), but a set of exactly these versions comes first: only it makes the
+    /// same bytes again.
     ///
     /// # Errors
     /// Neither is complete.
@@ -71,7 +73,16 @@ impl Toolchain {
         Self::find_among(folder, &candidates(), Some(versions))
     }
 
-    /// Finds a usable set among compilers, each with a name for the message: that of the versions, or the first.
+    /// The set around one compiler, and no other.
+    ///
+    /// # Errors
+    /// The set is not complete.
+    pub fn around(folder: &Path, rustc: &Path) -> Result<Self, ToolchainError> {
+        Self::find_among(folder, &[("the compiler", rustc)], None)
+    }
+
+    /// Finds a usable set among compilers, each with a name for the message: that of the versions,
+    /// or the first.
     fn find_among(
         folder: &Path,
         candidates: &[(&str, &Path)],
@@ -91,7 +102,8 @@ impl Toolchain {
     /// Completes the set around one compiler, or tells what is missing.
     fn examine(folder: &Path, rustc: &Path) -> Result<Self, String> {
         let sysroot = PathBuf::from(print(folder, rustc, &["--print", "sysroot"])?.trim());
-        // rustup's `rustc` is a proxy: from here on the compiler itself, so that no override can come between.
+        // rustup's `rustc` is a proxy: from here on the compiler itself, so that no override can
+        // come between.
         let direct = sysroot.join("bin").join(format!("rustc{}", std::env::consts::EXE_SUFFIX));
         let rustc = if direct.is_file() { direct } else { rustc.to_owned() };
         let (versions, host) = versions(&print(folder, &rustc, &["-vV"])?)?;
@@ -175,8 +187,8 @@ mod tests {
 
     fn script(path: &Path, text: &str) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        // By a child: what this process writes itself may be held open by a child that another test has just forked, and
-        // is then too busy to be run.
+        // By a child: what this process writes itself may be held open by a child that another test
+        // has just forked, and is then too busy to be run.
         let write = r#"printf '#!/bin/sh\n%s\n' "$1" >"$0" && chmod 755 "$0""#;
         assert!(Command::new("sh").args(["-c", write]).arg(path).arg(text).status().unwrap().success());
     }

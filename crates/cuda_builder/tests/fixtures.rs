@@ -1,9 +1,12 @@
-//! The whole way from Rust to PTX, with small kernels. Needs a compiler for the device; without one each test says so.
+//! The whole way from Rust to PTX, with small kernels. Needs a compiler for the device; without one
+//! each test says so.
 
-use std::io::{self, Write as _};
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cuda_builder::lint::Rule;
 use cuda_builder::manifest::{Kernel, SharedKind};
@@ -19,12 +22,7 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// A builder of the fixture, or `None` and a line about it where there is no toolchain.
 fn builder(features: &str) -> Option<(MutexGuard<'static, ()>, CudaBuilder)> {
     if let Err(error) = Toolchain::find(&fixture()) {
-        static NOTE: Once = Once::new();
-        // Past the test harness, which keeps what passing tests print.
-        NOTE.call_once(|| {
-            let why = error.to_string();
-            let _ = writeln!(io::stderr(), "the fixtures were not built: {}", why.lines().next().unwrap_or_default());
-        });
+        skip::part("all with a compiler for the device", error);
         return None;
     }
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fixtures");

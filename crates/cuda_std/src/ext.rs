@@ -1,6 +1,7 @@
 //! What rust-cuda's `cuda_std` lacks: device functions of newer hardware, and of the whole grid.
 //!
-//! A kernel that uses this module is no rust-cuda program any more; keep it behind a feature if the crate is to be one.
+//! A kernel that uses this module no longer compiles with rust-cuda. Keep it behind a feature if
+//! the rest of its crate has to.
 
 pub mod atomic;
 pub mod bulk;

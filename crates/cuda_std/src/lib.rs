@@ -1,11 +1,11 @@
-//! The device side of warpfold: the part of rust-cuda's `cuda_std` that its kernels use, on rustc's own NVPTX
-//! backend.
+//! The device side of warpfold: the part of rust-cuda's `cuda_std` that its kernels use, on rustc's
+//! own NVPTX backend.
 //!
-//! Names and signatures are rust-cuda's, so that a kernel written against this crate compiles with rust-cuda's
-//! compiler and its `cuda_std` too. What rust-cuda lacks is in [`ext`].
+//! Names and signatures are rust-cuda's, so that a kernel written against this crate compiles with
+//! rust-cuda's compiler and its `cuda_std` too. What rust-cuda lacks is in [`ext`].
 //!
-//! On the device (`target_os = "cuda"`) each function is one PTX instruction, or a few. On the host everything
-//! compiles and documents, and panics when called:
+//! On the device (`target_os = "cuda"`) each function is one PTX instruction, or a few. On the host
+//! everything compiles and documents, and panics when called:
 //!
 //! ```should_panic
 //! // "`thread_idx_x` runs on the GPU only: this is its host stand-in"
@@ -14,13 +14,15 @@
 //!
 //! # Shared memory
 //!
-//! Dynamic shared memory comes from [`shared::dynamic_shared_mem`]; static shared memory is a `static mut` of
-//! `MaybeUninit`s under [`address_space`]`(shared)`. Both become `ld.shared`/`st.shared`, provided that the kernel is
-//! built by `cuda_builder`, which gives them their address space after rustc is done.
+//! Dynamic shared memory comes from [`shared::dynamic_shared_mem`]; static shared memory is a
+//! `static mut` of `MaybeUninit`s under [`address_space`]`(shared)`. Both become
+//! `ld.shared`/`st.shared`, provided that the kernel is built by `cuda_builder`, which gives them
+//! their address space after rustc is done.
 //!
 //! # Constant memory
 //!
-//! A `static` under [`address_space`]`(constant)`, with its value in the source: `ld.const`, at most 64 KiB.
+//! A `static` under [`address_space`]`(constant)`, with its value in the source: `ld.const`, at
+//! most 64 KiB.
 
 #![cfg_attr(target_os = "cuda", no_std)]
 #![cfg_attr(target_os = "cuda", feature(asm_experimental_arch, link_llvm_intrinsics))]

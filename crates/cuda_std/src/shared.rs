@@ -2,9 +2,11 @@
 
 use crate::gpu_only;
 
-/// The block's dynamic shared memory, as large as the launch asked for, aligned to 16 bytes and undefined at first.
+/// The block's dynamic shared memory, as large as the launch asked for, aligned to 16 bytes and
+/// undefined at first.
 ///
-/// Every call in a kernel gives the same pointer, whatever `T`: CUDA's `extern __shared__ T data[]`.
+/// Every call in a kernel gives the same pointer, whatever `T` is: CUDA's
+/// `extern __shared__ T data[]`.
 ///
 /// # Panics
 /// On the host, always.

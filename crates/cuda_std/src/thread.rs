@@ -1,4 +1,5 @@
-//! Who a thread is (its index, its block, its grid), and how it waits for and orders itself among others.
+//! Who a thread is (its index, its block, its grid), and how it waits for and orders itself among
+//! others.
 
 use crate::gpu_only;
 
@@ -60,10 +61,12 @@ pub fn index_1d() -> u32 {
     block_idx_x().wrapping_mul(block_dim_x()).wrapping_add(thread_idx_x())
 }
 
-/// Waits until every thread of the block that has not exited is here, and makes all that they wrote to shared and
-/// global memory before visible to the block: CUDA's `__syncthreads`, PTX `bar.sync 0`.
+/// Waits until every thread of the block that has not exited is here, and makes all that they wrote
+/// to shared and global memory before visible to the block: CUDA's `__syncthreads`, PTX
+/// `bar.sync 0`.
 ///
-/// All threads of the block must reach the *same* call: one in a branch that only some threads take is a hang.
+/// All threads of the block must reach the *same* call: one in a branch that only some threads take
+/// is a hang.
 ///
 /// # Panics
 /// On the host, always.
@@ -74,8 +77,8 @@ pub fn sync_threads() {
         #[link_name = "llvm.nvvm.barrier.cta.sync.aligned.all"]
         fn barrier(id: u32);
     }
-    // SAFETY: barrier 0 always exists. That all threads come is the kernel's duty; where they do not, the launch hangs
-    // or traps, but no memory is harmed.
+    // SAFETY: barrier 0 always exists. That all threads come is the kernel's duty; where they do
+    // not, the launch hangs or traps, but no memory is harmed.
     unsafe { barrier(0) }
 }
 
@@ -102,13 +105,14 @@ macro_rules! fences {
 }
 
 fences! {
-    /// What this thread wrote before is seen before what it writes after, by all threads of the grid: here PTX
-    /// `membar.gl`. rust-cuda documents the same and emits `membar.cta`, which orders for the block alone: a kernel that
-    /// is to be right with both says [`device_fence`].
+    /// What this thread wrote before is seen before what it writes after, by all threads of the
+    /// grid: here PTX `membar.gl`. rust-cuda documents the same and emits `membar.cta`, which
+    /// orders for the block alone, so a kernel for both calls [`device_fence`].
     grid_fence = "llvm.nvvm.membar.gl";
-    /// What this thread wrote before is seen before what it writes after, by all threads of the device: CUDA's
-    /// `__threadfence`, PTX `membar.gl`.
+    /// What this thread wrote before is seen before what it writes after, by all threads of the
+    /// device: CUDA's `__threadfence`, PTX `membar.gl`.
     device_fence = "llvm.nvvm.membar.gl";
-    /// As [`device_fence`], for the host and other devices too: CUDA's `__threadfence_system`, PTX `membar.sys`.
+    /// As [`device_fence`], for the host and other devices too: CUDA's `__threadfence_system`, PTX
+    /// `membar.sys`.
     system_fence = "llvm.nvvm.membar.sys";
 }

@@ -1,8 +1,9 @@
 //! What the 32 lanes of a warp do together.
 //!
-//! Every function here is a *collective*: the lanes named in `mask` meet at the call. Its common contract, called
-//! "the mask's contract" below: the calling lane is in `mask`, and every lane in `mask` that has not exited calls the
-//! same function with the same mask. (PTX ISA, `shfl.sync`, `vote.sync`, `bar.warp.sync`.)
+//! Every function here is a *collective*: the lanes named in `mask` meet at the call. Its common
+//! contract, called "the mask's contract" below: the calling lane is in `mask`, and every lane in
+//! `mask` that has not exited calls the same function with the same mask. (PTX ISA, `shfl.sync`,
+//! `vote.sync`, `bar.warp.sync`.)
 
 use crate::gpu_only;
 
@@ -28,8 +29,8 @@ pub fn lane_id() -> u32 {
 
 /// The lanes that run this very instruction together, one bit each: PTX `activemask`.
 ///
-/// It tells what happens to be so, not what the program ordered: never build a collective's mask from it where lanes
-/// may have diverged.
+/// It tells which lanes happen to be together, not which ones the program put together. Never build
+/// a collective's mask from it where lanes may have diverged.
 ///
 /// # Panics
 /// On the host, always.
@@ -45,8 +46,8 @@ pub fn activemask() -> u32 {
     unsafe { read() }
 }
 
-/// Waits for the lanes in `mask`, and makes what they wrote to memory before visible to each other: CUDA's
-/// `__syncwarp`, PTX `bar.warp.sync`.
+/// Waits for the lanes in `mask`, and makes what they wrote to memory before visible to each other:
+/// CUDA's `__syncwarp`, PTX `bar.warp.sync`.
 ///
 /// # Safety
 /// The mask's contract (see the module).

@@ -56,7 +56,8 @@ pub(crate) fn expand(mut item: ItemFn) -> Result<TokenStream> {
     })
 }
 
-/// `*const i32`, spelled as rustfmt would: token streams put a space after every token.
+/// The type as rustfmt spells it, `*const i32`, because token streams put a space after every
+/// token.
 fn type_text(ty: &Type) -> String {
     match ty {
         Type::Ptr(pointer) if pointer.mutability.is_some() => format!("*mut {}", type_text(&pointer.elem)),

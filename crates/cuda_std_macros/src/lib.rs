@@ -1,6 +1,7 @@
 //! The attribute macros of `cuda_std`. Use them through that crate: it re-exports all three.
 //!
-//! Names and meaning follow rust-cuda's `cuda_std_macros`, so that a kernel source compiles with either.
+//! Names and meaning follow rust-cuda's `cuda_std_macros`, so that a kernel source compiles with
+//! either.
 
 mod kernel;
 
@@ -10,11 +11,12 @@ use syn::{ItemFn, ItemStatic, StaticMutability, parse_macro_input};
 
 /// Makes an `unsafe fn` an entry point of the PTX module, under its own name.
 ///
-/// The function must be `unsafe`, not generic, return nothing and take only `Copy` parameters. On the host it stays
-/// an ordinary function, which documents the kernel and type-checks it.
+/// The function must be `unsafe`, not generic, return nothing and take only `Copy` parameters. On
+/// the host it stays an ordinary function, which documents the kernel and type-checks it.
 ///
-/// On the device a second item is emitted beside it, `__kernel_info_<name>`: the parameters' names and types as
-/// text (`input:*const i32;n:usize`). `cuda_builder` reads it from the bitcode and drops it from the PTX.
+/// On the device a second item is emitted beside it, `__kernel_info_<name>`: the parameters' names
+/// and types as text (`input:*const i32;n:usize`). `cuda_builder` reads it from the bitcode and
+/// drops it from the PTX.
 ///
 /// ```
 /// use cuda_std::kernel;
@@ -27,8 +29,8 @@ use syn::{ItemFn, ItemStatic, StaticMutability, parse_macro_input};
 /// }
 /// ```
 ///
-/// What breaks the rules does not compile: a safe function, a generic one, one that returns something, and one with a
-/// parameter that is not `Copy`.
+/// What breaks the rules does not compile: a safe function, a generic one, one that returns
+/// something, and one with a parameter that is not `Copy`.
 ///
 /// ```compile_fail
 /// #[cuda_std::kernel]
@@ -53,9 +55,10 @@ pub fn kernel(_attributes: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Places a static in an address space of the device.
 ///
-/// `#[address_space(shared)]`, on a `static mut` of `MaybeUninit`s, gives every block one copy, undefined at first.
-/// `#[address_space(constant)]`, on a `static`, puts its value where all threads read it through the constant cache; at
-/// most 64 KiB in a module. On the host the attribute changes nothing.
+/// `#[address_space(shared)]`, on a `static mut` of `MaybeUninit`s, gives every block one copy,
+/// undefined at first. `#[address_space(constant)]`, on a `static`, puts its value where all
+/// threads read it through the constant cache; at most 64 KiB in a module. On the host the
+/// attribute changes nothing.
 ///
 /// ```
 /// use core::mem::MaybeUninit;

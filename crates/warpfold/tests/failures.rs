@@ -7,7 +7,7 @@ mod support;
 
 use std::{env, process::Command};
 
-use support::{Launch, Record, devices};
+use support::{Launch, Record, devices, skip};
 use warpfold::{
     Device, DeviceError, Dot, Error, Sum,
     device::{Arg, DeviceKind, LaunchShape},
@@ -217,6 +217,7 @@ fn a_gpu_is_lost_for_one_process() {
         return lose_the_device();
     }
     if devices().iter().all(|device| device.info().kind != DeviceKind::Cuda) {
+        skip::test("there is no GPU to lose");
         return;
     }
     let test = "a_gpu_is_lost_for_one_process";

@@ -1,21 +1,23 @@
 //! Source lines in the PTX, whole inlining chains included.
 //!
-//! LLVM 22 prints `.loc file line column` of the innermost place only, so what was inlined from `core` would lead there
-//! and nowhere else; and it prints labels that nothing but debuggers need, which makes the text four times as long. So
-//! llc gets lines that are numbers of this module's own, and what it prints is replaced by what they stand for:
+//! LLVM 22 prints `.loc file line column` of the innermost place only, so what was inlined from
+//! `core` would lead there and nowhere else; and it prints labels that nothing but debuggers need,
+//! which makes the text four times as long. So llc gets lines that are numbers of this module's
+//! own, and what it prints is replaced by what they stand for:
 //!
-//! 1. [`number`] reads the metadata of the optimised IR. Each `!DILocation` becomes one in the function that it was
-//!    inlined into, at a line that is the number of its chain.
-//! 2. [`LineTable::print`] replaces the `.loc` of such a number by those of the chain, in the form that nvcc prints, and
-//!    writes the table of files and the names of inlined functions after the code.
+//! 1. [`number`] reads the metadata of the optimised IR. Each `!DILocation` becomes one in the
+//!    function that it was inlined into, at a line that is the number of its chain.
+//! 2. [`LineTable::print`] replaces the `.loc` of such a number by those of the chain, in the form
+//!    that nvcc prints, and writes the table of files and the names of inlined functions after the
+//!    code.
 //!
-//! A place inlined at another is written `.loc F L C, function_name LABEL, inlined_at F L C`. The last three numbers stand
-//! for the chain that the latest `.loc` of that place in the same function described; so a chain is written from the
-//! outermost place inwards, without those that already stand as they should. (PTX ISA, "Debugging Directives: .loc",
-//! since PTX 7.2.)
+//! A place inlined at another is written `.loc F L C, function_name LABEL, inlined_at F L C`. The
+//! last three numbers stand for the chain that the latest `.loc` of that place in the same function
+//! described; so a chain is written from the outermost place inwards, without those that already
+//! stand as they should. (PTX ISA, "Debugging Directives: .loc", since PTX 7.2.)
 //!
-//! LLVM drops the line of code that it moves or merges: addresses, mostly. Such an instruction gets the line of the next
-//! one in its block that has any, or else of the one before it.
+//! LLVM drops the line of code that it moves or merges: addresses, mostly. Such an instruction gets
+//! the line of the next one in its block that has any, or else of the one before it.
 
 mod metadata;
 
@@ -29,7 +31,7 @@ pub(crate) use metadata::number;
 /// What the numbers in a module's rewritten IR stand for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LineTable {
-    /// Number `n` is at `n - 1`: to LLVM, 0 is no line.
+    /// Number `n` is at `n - 1`, because 0 is no line to LLVM.
     places: Vec<Place>,
     files: Vec<String>,
     functions: Vec<String>,
@@ -42,11 +44,12 @@ type Number = u32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Place {
     position: Position,
-    /// The function that the position is in, by its place in [`LineTable::functions`], and where that was inlined.
+    /// The function that the position is in, by its place in [`LineTable::functions`], and where
+    /// that was inlined.
     inlined: Option<(usize, Number)>,
 }
 
-/// What `.loc` calls a place: `inlined_at` knows no more of it.
+/// A place as `.loc` names it. `inlined_at` knows no more of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Position {
     /// In [`LineTable::files`].
@@ -94,7 +97,8 @@ impl LineTable {
     }
 }
 
-/// Reads the body of a function up to its closing brace, each instruction with the number that it has from llc.
+/// Reads the body of a function up to its closing brace, each instruction with the number that it
+/// has from llc.
 fn read_body<'a>(lines: &mut std::str::Lines<'a>, places: usize) -> Result<Vec<(&'a str, Line)>, CudaBuilderError> {
     let mut number = None;
     let mut body = Vec::new();
@@ -124,7 +128,8 @@ fn read_body<'a>(lines: &mut std::str::Lines<'a>, places: usize) -> Result<Vec<(
     Err(malformed("a function of the PTX does not end"))
 }
 
-/// Gives each instruction without a number that of the next in its block, or else of the one before it.
+/// Gives each instruction without a number that of the next in its block, or else of the one before
+/// it.
 fn fill(body: &mut [(&str, Line)]) {
     let mut known = None;
     for (_, line) in body.iter_mut().rev() {
@@ -183,8 +188,8 @@ impl Printer<'_> {
         }
     }
 
-    /// Writes the `.loc` of a place, after those of the chain that do not stand. `described` has the latest number of each
-    /// position.
+    /// Writes the `.loc` of a place, after those of the chain that do not stand. `described` has
+    /// the latest number of each position.
     fn describe(&mut self, number: Number, described: &mut HashMap<Position, Number>) {
         let Place { position, inlined } = self.table.place(number);
         if let Some((_, at)) = inlined

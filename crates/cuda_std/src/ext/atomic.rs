@@ -1,12 +1,13 @@
-//! Atomic operations on global memory, relaxed and for the whole device: PTX `atom.global`, CUDA's `atomicAdd` and others,
-//! and loads and stores of that kind.
+//! Atomic operations on global memory, relaxed and for the whole device: PTX `atom.global`, CUDA's
+//! `atomicAdd` and others, and loads and stores of that kind.
 //!
-//! They order nothing but themselves: where other memory is to be seen behind them, put a
-//! [`device_fence`](crate::thread::device_fence) on each side. (PTX ISA, "atom", "Memory Consistency Model".)
+//! They order no other access. Where other memory has to be visible behind one of them, put a
+//! [`device_fence`](crate::thread::device_fence) on each side. (PTX ISA, "atom", "Memory
+//! Consistency Model".)
 
 use crate::gpu_only;
 
-/// A number that global memory adds to atomically: any 32-bit or 64-bit one.
+/// A number that [`add`] takes: any 32-bit or 64-bit one.
 pub trait AtomicAdd: Copy {
     /// See [`add`].
     ///
@@ -16,7 +17,7 @@ pub trait AtomicAdd: Copy {
     unsafe fn atomic_add(target: *mut Self, value: Self) -> Self;
 }
 
-/// An integer that global memory takes the minimum and maximum of atomically: any 32-bit or 64-bit one.
+/// An integer that [`min`] and [`max`] take: any 32-bit or 64-bit one.
 pub trait AtomicExtreme: Copy {
     /// See [`min`].
     ///
@@ -32,8 +33,8 @@ pub trait AtomicExtreme: Copy {
     unsafe fn atomic_max(target: *mut Self, value: Self) -> Self;
 }
 
-/// Implements a trait's functions by definitions of `cuda_builder`: LLVM's `atomicrmw` at the scope of the device, which no
-/// Rust atomic spells.
+/// Implements a trait by functions that `cuda_builder` defines: LLVM's `atomicrmw` at the scope of
+/// the device, which no Rust atomic spells.
 macro_rules! atomics {
     ($($name:ident for $t:ty { $($function:ident = $definition:ident;)* })*) => {$(
         impl $name for $t {$(
@@ -43,7 +44,7 @@ macro_rules! atomics {
                 unsafe extern "C" {
                     fn $definition(target: *mut $t, value: $t) -> $t;
                 }
-                // SAFETY: the caller's word.
+                // SAFETY: the caller keeps this function's contract.
                 unsafe { $definition(target, value) }
             }
         )*}
@@ -63,7 +64,8 @@ atomics! {
     AtomicExtreme for u64 { atomic_min = __cuda_std_atomic_min_u64; atomic_max = __cuda_std_atomic_max_u64; }
 }
 
-/// `*target += value`, and what was there before. Integers wrap; an `f32` in global memory loses subnormals.
+/// Adds `value` to `*target` and returns the number that was there before. Integers wrap. An `f32`
+/// in global memory is added with subnormals flushed to zero.
 ///
 /// # Safety
 /// `target` is aligned and initialised, and during the launch only atomics use it.
@@ -72,11 +74,12 @@ atomics! {
 /// On the host, always.
 #[inline(always)]
 pub unsafe fn add<T: AtomicAdd>(target: *mut T, value: T) -> T {
-    // SAFETY: the caller's word.
+    // SAFETY: the caller keeps this function's contract.
     unsafe { T::atomic_add(target, value) }
 }
 
-/// `*target = min(*target, value)`, and what was there before.
+/// Replaces `*target` by the lesser of it and `value`, and returns the number that was there
+/// before.
 ///
 /// # Safety
 /// As [`add`].
@@ -85,11 +88,12 @@ pub unsafe fn add<T: AtomicAdd>(target: *mut T, value: T) -> T {
 /// On the host, always.
 #[inline(always)]
 pub unsafe fn min<T: AtomicExtreme>(target: *mut T, value: T) -> T {
-    // SAFETY: the caller's word.
+    // SAFETY: the caller keeps this function's contract.
     unsafe { T::atomic_min(target, value) }
 }
 
-/// `*target = max(*target, value)`, and what was there before.
+/// Replaces `*target` by the greater of it and `value`, and returns the number that was there
+/// before.
 ///
 /// # Safety
 /// As [`add`].
@@ -98,11 +102,12 @@ pub unsafe fn min<T: AtomicExtreme>(target: *mut T, value: T) -> T {
 /// On the host, always.
 #[inline(always)]
 pub unsafe fn max<T: AtomicExtreme>(target: *mut T, value: T) -> T {
-    // SAFETY: the caller's word.
+    // SAFETY: the caller keeps this function's contract.
     unsafe { T::atomic_max(target, value) }
 }
 
-/// Counts in a circle: `*target += 1`, or 0 after `last`; and what was there before. CUDA's `atomicInc`.
+/// Counts in a circle: adds 1 to `*target`, or makes it 0 where it is `last` or more, and returns
+/// the number that was there before. CUDA's `atomicInc`.
 ///
 /// # Safety
 /// As [`add`].
@@ -115,14 +120,15 @@ pub unsafe fn inc(target: *mut u32, last: u32) -> u32 {
     unsafe extern "C" {
         fn __cuda_std_atomic_inc_u32(target: *mut u32, last: u32) -> u32;
     }
-    // SAFETY: the caller's word.
+    // SAFETY: the caller keeps this function's contract.
     unsafe { __cuda_std_atomic_inc_u32(target, last) }
 }
 
-/// What is at `source`, read at once and anew at each call: PTX `ld.relaxed.gpu`.
+/// Reads `source` in one access that the compiler neither drops nor repeats: PTX `ld.relaxed.gpu`.
 ///
 /// # Safety
-/// `source` is global memory, aligned and initialised; threads that write it meanwhile do so atomically.
+/// `source` is global memory, aligned and initialised, and threads that write it meanwhile do so
+/// atomically.
 ///
 /// # Panics
 /// On the host, always.
@@ -132,11 +138,12 @@ pub unsafe fn load_relaxed(source: *const u64) -> u64 {
     unsafe extern "C" {
         fn __cuda_std_load_relaxed(source: *const u64) -> u64;
     }
-    // SAFETY: the caller's word.
+    // SAFETY: the caller keeps this function's contract.
     unsafe { __cuda_std_load_relaxed(source) }
 }
 
-/// Two neighbours in one access: PTX `ld.relaxed.gpu.v2`. Each is read at once; the two may be of different times.
+/// Reads two neighbours in one access: PTX `ld.relaxed.gpu.v2`. Neither of the two is torn, but
+/// another thread's store may come between them.
 ///
 /// # Safety
 /// As [`load_relaxed`], for both; `source` is aligned to 16 bytes.
@@ -150,12 +157,12 @@ pub unsafe fn load_relaxed_pair(source: *const u64) -> [u64; 2] {
         fn __cuda_std_load_relaxed_pair(pair: *mut u64, source: *const u64);
     }
     let mut pair = [0; 2];
-    // SAFETY: the caller's word.
+    // SAFETY: the caller keeps this function's contract.
     unsafe { __cuda_std_load_relaxed_pair(pair.as_mut_ptr(), source) };
     pair
 }
 
-/// Writes `value` to `target` at once: PTX `st.relaxed.gpu`.
+/// Writes `value` to `target` in one access: PTX `st.relaxed.gpu`.
 ///
 /// # Safety
 /// `target` is global memory, aligned; threads that use it meanwhile do so atomically.
@@ -168,11 +175,12 @@ pub unsafe fn store_relaxed(target: *mut u64, value: u64) {
     unsafe extern "C" {
         fn __cuda_std_store_relaxed(target: *mut u64, value: u64);
     }
-    // SAFETY: the caller's word.
+    // SAFETY: the caller keeps this function's contract.
     unsafe { __cuda_std_store_relaxed(target, value) }
 }
 
-/// Two neighbours in one access: PTX `st.relaxed.gpu.v2`. Each is written at once; who reads may see one before the other.
+/// Writes two neighbours in one access: PTX `st.relaxed.gpu.v2`. Neither of the two is torn, but a
+/// reader may see one of them before the other.
 ///
 /// # Safety
 /// As [`store_relaxed`], for both; `target` is aligned to 16 bytes.
@@ -185,6 +193,6 @@ pub unsafe fn store_relaxed_pair(target: *mut u64, pair: [u64; 2]) {
     unsafe extern "C" {
         fn __cuda_std_store_relaxed_pair(target: *mut u64, low: u64, high: u64);
     }
-    // SAFETY: the caller's word.
+    // SAFETY: the caller keeps this function's contract.
     unsafe { __cuda_std_store_relaxed_pair(target, pair[0], pair[1]) }
 }

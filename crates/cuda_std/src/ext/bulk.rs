@@ -1,4 +1,5 @@
-//! Bulk copies: one thread asks, and the copy engine brings kilobytes, past the registers. From sm_90 on.
+//! Bulk copies: one thread asks for kilobytes, and the copy engine brings them without a detour
+//! through registers. From sm_90 on.
 
 use super::mbarrier::Barrier;
 use crate::gpu_only;
@@ -7,20 +8,21 @@ use crate::gpu_only;
 /// `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes`.
 ///
 /// # Safety
-/// `target` is shared memory and `source` global memory, both of so many bytes and aligned to 16; `bytes` is a multiple of
-/// 16. Nobody uses `target` until `barrier`'s phase, which expects these bytes, is complete.
+/// `target` is shared memory and `source` global memory. Both have at least `bytes` bytes and are
+/// aligned to 16, and `bytes` is a multiple of 16. The current phase of `barrier` expects these
+/// bytes, and no thread uses `target` until that phase is complete.
 ///
 /// # Panics
 /// On the host, always.
 ///
-/// Source: PTX ISA, "cp.async.bulk"; CUDA C++ Programming Guide, "Asynchronous Data Copies using the Tensor Memory
-/// Accelerator".
+/// Source: PTX ISA, "cp.async.bulk"; CUDA C++ Programming Guide, "Asynchronous Data Copies using
+/// the Tensor Memory Accelerator".
 #[gpu_only]
 #[inline(always)]
 pub unsafe fn copy_to_shared(target: *mut u8, source: *const u8, bytes: u32, barrier: *mut Barrier) {
     unsafe extern "C" {
         fn __cuda_std_bulk_copy_to_shared(target: *mut u8, source: *const u8, bytes: u32, barrier: *mut Barrier);
     }
-    // SAFETY: the caller's word.
+    // SAFETY: the caller keeps this function's contract.
     unsafe { __cuda_std_bulk_copy_to_shared(target, source, bytes, barrier) }
 }

@@ -1,8 +1,8 @@
-//! Thread-block clusters: blocks that run at the same time, close to each other, and reach into each other's shared memory.
-//! From sm_90 on.
+//! Thread-block clusters: blocks that run at the same time, close to each other, and reach into
+//! each other's shared memory. From sm_90 on.
 //!
-//! A launch without clusters is one of clusters of one block. (CUDA C++ Programming Guide, "Thread Block Clusters",
-//! "Distributed Shared Memory"; PTX ISA, "barrier.cluster", "mapa".)
+//! In a launch without clusters each block is a cluster of its own. (CUDA C++ Programming Guide,
+//! "Thread Block Clusters", "Distributed Shared Memory"; PTX ISA, "barrier.cluster", "mapa".)
 
 use crate::gpu_only;
 
@@ -36,10 +36,11 @@ special_registers! {
     index_x = "llvm.nvvm.read.ptx.sreg.clusterid.x";
 }
 
-/// Waits until every thread of the cluster that has not exited is here, and makes what they wrote before visible to the
-/// cluster: cooperative groups' `cluster.sync()`, PTX `barrier.cluster`.
+/// Waits until every thread of the cluster that has not exited is here, and makes what they wrote
+/// before visible to the cluster: cooperative groups' `cluster.sync()`, PTX `barrier.cluster`.
 ///
-/// All threads of the cluster must reach the *same* call: one in a branch that only some threads take is a hang.
+/// All threads of the cluster must reach the *same* call: one in a branch that only some threads
+/// take is a hang.
 ///
 /// # Panics
 /// On the host, always.
@@ -52,18 +53,20 @@ pub fn sync() {
         #[link_name = "llvm.nvvm.barrier.cluster.wait.aligned"]
         fn wait();
     }
-    // SAFETY: no memory is harmed where not all threads come; the launch hangs or traps.
+    // SAFETY: where not all threads come, the launch hangs or traps, but no memory is harmed.
     unsafe {
         arrive();
         wait();
     }
 }
 
-/// Where the block of that rank has what this block has at `pointer`, in shared memory: PTX `mapa`.
+/// The address at which block `rank` of the cluster has what this block has at `pointer`: PTX
+/// `mapa`.
 ///
 /// # Safety
-/// `pointer` points to this block's shared memory; `rank` is below [`size`]. What is behind the result is there from the
-/// time that the other block has started until it exits: put a [`sync`] before the first use and behind the last.
+/// `pointer` points to this block's shared memory, and `rank` is below [`size`]. The other block's
+/// memory exists from its start until it exits, so put a [`sync`] before the first use of the
+/// result and one behind the last.
 ///
 /// # Panics
 /// On the host, always.
@@ -71,9 +74,10 @@ pub fn sync() {
 #[inline(always)]
 pub unsafe fn shared_of<T>(pointer: *mut T, rank: u32) -> *mut T {
     unsafe extern "C" {
-        // Defined by cuda_builder: the pointers are of address spaces that no Rust signature spells.
+        // `cuda_builder` defines it, because no Rust signature spells the pointers' address
+        // spaces.
         fn __cuda_std_mapa(pointer: *mut u8, rank: u32) -> *mut u8;
     }
-    // SAFETY: the caller's word.
+    // SAFETY: the caller keeps this function's contract.
     unsafe { __cuda_std_mapa(pointer.cast(), rank) }.cast()
 }

@@ -2,9 +2,10 @@
 
 use crate::gpu_only;
 
-/// Keeps the loop that it stands in as it is written: CUDA's `#pragma unroll 1`, PTX `.pragma "nounroll"`.
+/// Keeps the loop around it from being unrolled: CUDA's `#pragma unroll 1`, PTX
+/// `.pragma "nounroll"`.
 ///
-/// To be called once in the body, where no branch leads around it.
+/// Call it once in the loop's body, where no branch leads around it.
 ///
 /// # Panics
 /// On the host, always.
@@ -17,7 +18,8 @@ pub fn no_unroll() {
     unsafe { core::arch::asm!(".pragma \"nounroll\";", options(nomem, nostack, preserves_flags)) };
 }
 
-/// The value, of which the compiler knows nothing: a loop that it bounds stays a loop.
+/// Returns the value in such a way that the compiler knows nothing of it. A loop that it bounds
+/// stays a loop.
 ///
 /// # Panics
 /// On the host, always.

@@ -24,15 +24,15 @@ macro_rules! approximations {
 }
 
 approximations! {
-    /// The sine, fast: CUDA's `__sinf`, PTX `sin.approx.f32`. From -pi to pi it is at most 2^-20.5 off (PTX ISA, "sin"),
-    /// however small the sine is; beyond that, more and more.
+    /// An approximate sine: CUDA's `__sinf`, PTX `sin.approx.f32`. From -pi to pi its absolute
+    /// error is at most 2^-20.5 (PTX ISA, "sin"); outside it grows with `x`.
     sin_approx = "llvm.nvvm.sin.approx.f";
-    /// 2 to the power of `x`, fast: CUDA's `exp2f`, PTX `ex2.approx.f32`, at most 2 units in the last place off (PTX ISA,
-    /// "ex2").
+    /// An approximate 2 to the power of `x`: CUDA's `exp2f`, PTX `ex2.approx.f32`. Its error is at
+    /// most 2 units in the last place (PTX ISA, "ex2").
     ex2_approx = "llvm.nvvm.ex2.approx.f";
 }
 
-/// `a * b + c`, rounded once: PTX `fma.rn.f32`. On the host it is the standard library's.
+/// `a * b + c`, rounded once: PTX `fma.rn.f32`. On the host it is the standard library's function.
 #[inline(always)]
 #[must_use]
 pub fn fma(a: f32, b: f32, c: f32) -> f32 {
@@ -71,13 +71,15 @@ macro_rules! operations {
 }
 
 operations! {
-    /// The value of a half-precision number of these bits, exactly: PTX `cvt.f32.f16`.
+    /// The exact value of the half-precision number with these bits: PTX `cvt.f32.f16`.
     f16_to_f32(bits: u16) -> f32 = "llvm.convert.from.fp16.f32";
     /// The bits of the nearest half-precision number, ties to even: PTX `cvt.rn.f16.f32`.
     f32_to_f16(x: f32) -> u16 = "llvm.convert.to.fp16.f32";
-    /// IEEE 754-2019 `minimum`: a NaN if either is one, and -0 below +0. PTX `min.NaN.f32`, from sm_80 on.
+    /// IEEE 754-2019 `minimum`: a NaN if either is one, and -0 below +0. PTX `min.NaN.f32`, from
+    /// sm_80 on.
     minimum_f32(a: f32, b: f32) -> f32 = "llvm.minimum.f32";
-    /// IEEE 754-2019 `maximum`: a NaN if either is one, and +0 above -0. PTX `max.NaN.f32`, from sm_80 on.
+    /// IEEE 754-2019 `maximum`: a NaN if either is one, and +0 above -0. PTX `max.NaN.f32`, from
+    /// sm_80 on.
     maximum_f32(a: f32, b: f32) -> f32 = "llvm.maximum.f32";
     /// As [`minimum_f32`], which is three instructions here.
     minimum_f64(a: f64, b: f64) -> f64 = "llvm.minimum.f64";

@@ -1,15 +1,17 @@
-//! Barriers in shared memory that count arrivals and bytes: what asynchronous copies report to. From sm_90 on, as here.
+//! Barriers in shared memory that count arrivals and bytes. Asynchronous copies report to them. All
+//! functions here need sm_90.
 //!
-//! A barrier is 8 bytes of shared memory, aligned to 8. Its phases follow each other: one is complete when all arrivals
-//! that [`init`] asked for have come, and all bytes that [`arrive_expect`] announced. Whoever waits names the phase by its
-//! parity: 0 for the first, 1 for the second, 0 for the third. (PTX ISA, "mbarrier".)
+//! A barrier is 8 bytes of shared memory, aligned to 8. Its phases follow each other. A phase is
+//! complete when as many arrivals as [`init`] asked for and all bytes that [`arrive_expect`]
+//! announced have come. A thread that waits names the phase by its parity: 0 for the first phase, 1
+//! for the second, 0 for the third. (PTX ISA, "mbarrier".)
 
 use crate::gpu_only;
 
 /// A barrier. Only the functions here look inside.
 pub type Barrier = u64;
 
-/// Begins a barrier's first phase, each of which waits for so many arrivals.
+/// Begins a barrier's first phase. Each of its phases waits for `arrivals` arrivals.
 ///
 /// # Safety
 /// `barrier` is shared memory, aligned, and nobody uses it yet.
@@ -22,12 +24,12 @@ pub unsafe fn init(barrier: *mut Barrier, arrivals: u32) {
     unsafe extern "C" {
         fn __cuda_std_mbarrier_init(barrier: *mut Barrier, arrivals: u32);
     }
-    // SAFETY: the caller's word.
+    // SAFETY: the caller keeps this function's contract.
     unsafe { __cuda_std_mbarrier_init(barrier, arrivals) }
 }
 
-/// Makes what the thread did to shared memory, such as [`init`], visible to asynchronous copies: PTX
-/// `fence.proxy.async.shared::cta`.
+/// Makes what the thread did to shared memory, such as [`init`], visible to asynchronous copies:
+/// PTX `fence.proxy.async.shared::cta`.
 ///
 /// # Panics
 /// On the host, always.
@@ -42,7 +44,8 @@ pub fn fence_async() {
     unsafe { fence() }
 }
 
-/// Arrives, and announces so many bytes more for the current phase: PTX `mbarrier.arrive.expect_tx`.
+/// Arrives, and announces `bytes` more bytes for the current phase: PTX
+/// `mbarrier.arrive.expect_tx`.
 ///
 /// # Safety
 /// `barrier` is initialised, and the phase lacks an arrival.
@@ -55,14 +58,15 @@ pub unsafe fn arrive_expect(barrier: *mut Barrier, bytes: u32) {
     unsafe extern "C" {
         fn __cuda_std_mbarrier_arrive_expect(barrier: *mut Barrier, bytes: u32);
     }
-    // SAFETY: the caller's word.
+    // SAFETY: the caller keeps this function's contract.
     unsafe { __cuda_std_mbarrier_arrive_expect(barrier, bytes) }
 }
 
-/// Waits until the phase of that parity is complete, and makes what was copied visible: PTX `mbarrier.try_wait.parity`.
+/// Waits until the phase of that parity is complete, and makes what was copied visible: PTX
+/// `mbarrier.try_wait.parity`.
 ///
 /// # Safety
-/// `barrier` is initialised; `parity` is that of the current phase, or of the one before it, which is complete.
+/// `barrier` is initialised, and `parity` is that of the current phase or of the one before it.
 ///
 /// # Panics
 /// On the host, always.
@@ -72,6 +76,6 @@ pub unsafe fn wait(barrier: *mut Barrier, parity: u32) {
     unsafe extern "C" {
         fn __cuda_std_mbarrier_try_wait(barrier: *mut Barrier, parity: u32) -> bool;
     }
-    // SAFETY: the caller's word. The instruction itself waits for a while.
+    // SAFETY: the caller keeps this function's contract. The instruction itself waits for a while.
     while !unsafe { __cuda_std_mbarrier_try_wait(barrier, parity) } {}
 }

@@ -1,4 +1,5 @@
-//! Arithmetic on integers that are packed in a 32-bit register: PTX `dp4a` and `dp2a`, from sm_61 on.
+//! Arithmetic on integers that are packed in a 32-bit register: PTX `dp4a` and `dp2a`. From sm_61
+//! on.
 
 use crate::gpu_only;
 
@@ -22,12 +23,14 @@ macro_rules! dots {
 }
 
 dots! {
-    /// `c` and the four products of the bytes of `a` and `b`, signed; it wraps.
+    /// Adds the four products of the signed bytes of `a` and `b` to `c`, and wraps.
     dp4a_signed: i32 = __cuda_std_dp4a_signed;
-    /// `c` and the four products of the bytes of `a` and `b`, unsigned; it wraps.
+    /// Adds the four products of the unsigned bytes of `a` and `b` to `c`, and wraps.
     dp4a_unsigned: u32 = __cuda_std_dp4a_unsigned;
-    /// `c` and the two products of the halves of `a` and the low two bytes of `b`, signed; it wraps.
+    /// Adds the two products of the signed halves of `a` and the low two bytes of `b` to `c`, and
+    /// wraps.
     dp2a_signed: i32 = __cuda_std_dp2a_signed;
-    /// `c` and the two products of the halves of `a` and the low two bytes of `b`, unsigned; it wraps.
+    /// Adds the two products of the unsigned halves of `a` and the low two bytes of `b` to `c`, and
+    /// wraps.
     dp2a_unsigned: u32 = __cuda_std_dp2a_unsigned;
 }

@@ -7,7 +7,8 @@ macro_rules! redux {
         $(#[$doc])*
         ///
         /// # Safety
-        /// The mask's contract (see [`warp`](crate::warp)). The device is of compute capability 8.0 at least.
+        /// The mask's contract (see [`warp`](crate::warp)). The device is of compute capability 8.0
+        /// at least.
         ///
         /// # Panics
         /// On the host, always.
@@ -18,7 +19,7 @@ macro_rules! redux {
                 #[link_name = $intrinsic]
                 fn redux(value: i32, mask: u32) -> i32;
             }
-            // One signature for both types, since the sum is one instruction for both.
+            // One signature serves both types, because the sum is one instruction for both.
             // SAFETY: the caller keeps the mask's contract.
             unsafe { redux(value as i32, mask) as $t }
         }
@@ -26,22 +27,23 @@ macro_rules! redux {
 }
 
 redux! {
-    /// The sum over the lanes of `mask`, in each of them; it wraps. CUDA's `__reduce_add_sync`.
+    /// The wrapping sum over the lanes of `mask`, in each of them: CUDA's `__reduce_add_sync`.
     add_i32: i32 = "llvm.nvvm.redux.sync.add";
-    /// The sum over the lanes of `mask`, in each of them; it wraps. CUDA's `__reduce_add_sync`.
+    /// The wrapping sum over the lanes of `mask`, in each of them: CUDA's `__reduce_add_sync`.
     add_u32: u32 = "llvm.nvvm.redux.sync.add";
-    /// The minimum over the lanes of `mask`, in each of them. CUDA's `__reduce_min_sync`.
+    /// The minimum over the lanes of `mask`, in each of them: CUDA's `__reduce_min_sync`.
     min_i32: i32 = "llvm.nvvm.redux.sync.min";
-    /// The minimum over the lanes of `mask`, in each of them. CUDA's `__reduce_min_sync`.
+    /// The minimum over the lanes of `mask`, in each of them: CUDA's `__reduce_min_sync`.
     min_u32: u32 = "llvm.nvvm.redux.sync.umin";
-    /// The maximum over the lanes of `mask`, in each of them. CUDA's `__reduce_max_sync`.
+    /// The maximum over the lanes of `mask`, in each of them: CUDA's `__reduce_max_sync`.
     max_i32: i32 = "llvm.nvvm.redux.sync.max";
-    /// The maximum over the lanes of `mask`, in each of them. CUDA's `__reduce_max_sync`.
+    /// The maximum over the lanes of `mask`, in each of them: CUDA's `__reduce_max_sync`.
     max_u32: u32 = "llvm.nvvm.redux.sync.umax";
-    /// The bits that all lanes of `mask` have, in each of them. CUDA's `__reduce_and_sync`.
+    /// The bits that are set in all lanes of `mask`, in each of them: CUDA's `__reduce_and_sync`.
     and_u32: u32 = "llvm.nvvm.redux.sync.and";
-    /// The bits that any lane of `mask` has, in each of them. CUDA's `__reduce_or_sync`.
+    /// The bits that are set in any lane of `mask`, in each of them: CUDA's `__reduce_or_sync`.
     or_u32: u32 = "llvm.nvvm.redux.sync.or";
-    /// The bits that an odd number of lanes of `mask` have, in each of them. CUDA's `__reduce_xor_sync`.
+    /// The bits that are set in an odd number of lanes of `mask`, in each of them: CUDA's
+    /// `__reduce_xor_sync`.
     xor_u32: u32 = "llvm.nvvm.redux.sync.xor";
 }

@@ -1,19 +1,22 @@
-//! Loads of global memory that is read once: in the order of the source, so that many are under way before the first is waited
-//! for, past the first-level cache, and by a [`Policy`] for the second.
+//! Loads of global memory that is read once. The compiler keeps them in the order of the source, so
+//! that many are under way before the first value is used. They leave the first-level cache alone,
+//! and a [`Policy`] tells the second-level cache what to keep.
 //!
-//! Those named `…_if` are made only if `valid` is true, by a predicate and not by a branch; if one is not made, its value is
-//! any, and `source` may be any address.
+//! A load named `…_if` is made only if `valid` is true, by a predicate and not by a branch. If it
+//! is not made, it returns an arbitrary value, and `source` may be any address.
 
 use crate::gpu_only;
 
-/// Which lines of what is loaded the second-level cache is to keep.
+/// Tells the second-level cache which of the loaded lines to keep.
 ///
-/// An array larger than that cache, read again and again, would evict itself each time. Below sm_90 a policy is nothing.
+/// An array larger than that cache, read again and again, would evict itself each time. Below sm_90
+/// a policy has no effect.
 #[derive(Clone, Copy)]
 pub struct Policy(#[cfg_attr(not(target_os = "cuda"), expect(dead_code, reason = "its users are stand-ins"))] u64);
 
 impl Policy {
-    /// Lines are kept as usual with this probability, of more than 0 and at most 1; the others are the first to be evicted. PTX
+    /// Keeps lines as usual with this probability, which is more than 0 and at most 1, and lets the
+    /// others be the first to be evicted: PTX
     /// `createpolicy.fractional.L2::evict_normal.L2::evict_first`.
     ///
     /// # Panics
@@ -34,7 +37,8 @@ impl Policy {
 
 /// Asks for the line of `source` in the second-level cache, if `valid`: PTX `prefetch.global.L2`.
 ///
-/// It reads nothing: what other threads and grids write before the line is loaded is seen.
+/// It reads nothing, so that a later load sees what other threads and grids have written in
+/// between.
 ///
 /// # Safety
 /// If `valid`, `source` is global memory.
@@ -47,11 +51,12 @@ pub unsafe fn prefetch_if<T>(source: *const T, valid: bool) {
     unsafe extern "C" {
         fn __cuda_std_prefetch_if(source: *const u8, valid: bool);
     }
-    // SAFETY: the caller's word.
+    // SAFETY: the caller keeps this function's contract.
     unsafe { __cuda_std_prefetch_if(source.cast(), valid) }
 }
 
-/// 128 bits: PTX `ld.global.L1::no_allocate.L2::cache_hint.v4.b32` (below sm_90 `ld.global.v4.b32`).
+/// Loads 128 bits: PTX `ld.global.L1::no_allocate.L2::cache_hint.v4.b32` (below sm_90
+/// `ld.global.v4.b32`).
 ///
 /// # Safety
 /// `source` is global memory, initialised and aligned to 16 bytes.
@@ -67,7 +72,7 @@ pub unsafe fn load_pack(source: *const [u32; 4], policy: Policy) -> [u32; 4] {
         fn __cuda_std_load_pack(pack: *mut u32, source: *const u8, policy: u64);
     }
     let mut pack = [0; 4];
-    // SAFETY: the caller's word.
+    // SAFETY: the caller keeps this function's contract.
     unsafe { __cuda_std_load_pack(pack.as_mut_ptr(), source.cast(), policy.0) };
     pack
 }
@@ -86,7 +91,7 @@ pub unsafe fn load_pack_if(source: *const [u32; 4], policy: Policy, valid: bool)
         fn __cuda_std_load_pack_if(pack: *mut u32, source: *const u8, policy: u64, valid: bool);
     }
     let mut pack = [0; 4];
-    // SAFETY: the caller's word.
+    // SAFETY: the caller keeps this function's contract.
     unsafe { __cuda_std_load_pack_if(pack.as_mut_ptr(), source.cast(), policy.0, valid) };
     pack
 }
@@ -106,7 +111,7 @@ macro_rules! loads {
             unsafe extern "C" {
                 fn $definition(source: *const $t, valid: bool) -> $t;
             }
-            // SAFETY: the caller's word.
+            // SAFETY: the caller keeps this function's contract.
             unsafe { $definition(source, valid) }
         }
     )*};

@@ -2,9 +2,10 @@
 
 use crate::gpu_only;
 
-/// The architecture that the module is compiled for, times ten: 750 for `sm_75`, 900 for `sm_90`. CUDA's `__CUDA_ARCH__`.
+/// The architecture that the module is compiled for, times ten: 750 for `sm_75`, 900 for `sm_90`.
+/// CUDA's `__CUDA_ARCH__`.
 ///
-/// It is a constant to the compiler: of a branch on it, only the arm that is taken is left.
+/// It is a constant to the compiler, which keeps only the arm of a branch on it that is taken.
 ///
 /// # Panics
 /// On the host, always.

@@ -11,7 +11,8 @@ enum Mode {
     Idx,
 }
 
-/// A value that can travel between lanes: any 32-bit or 64-bit number. The 64-bit ones take two shuffles.
+/// A value that can travel between lanes: any 32-bit or 64-bit number. The 64-bit ones take two
+/// shuffles.
 pub trait WarpShuffleValue: Copy {
     /// The value's 32-bit words, low word first; a 32-bit value leaves the second at 0.
     #[doc(hidden)]
@@ -56,7 +57,8 @@ shuffle_values! {
 /// The mask's contract.
 #[inline(always)]
 unsafe fn shuffle<T: WarpShuffleValue>(mode: Mode, mask: u32, value: T, operand: u32, width: u32) -> (T, bool) {
-    // PTX ISA, shfl.sync: bits 8 to 12 of `c` split the warp into segments, bits 0 to 4 clamp the source lane.
+    // PTX ISA, shfl.sync: bits 8 to 12 of `c` split the warp into segments, bits 0 to 4 clamp the
+    // source lane.
     let clamp = if matches!(mode, Mode::Up) { 0 } else { 31 };
     let control = (32 - width) << 8 | clamp;
     let mut words = value.to_words();
@@ -86,7 +88,8 @@ struct Shuffled {
 #[inline(always)]
 unsafe fn shuffle_word(mode: Mode, mask: u32, word: u32, operand: u32, control: u32) -> Shuffled {
     unsafe extern "C" {
-        // Defined by cuda_builder: `llvm.nvvm.shfl.sync.*.i32p` returns { i32, i1 }, which no Rust signature spells.
+        // Defined by cuda_builder: `llvm.nvvm.shfl.sync.*.i32p` returns { i32, i1 }, which no Rust
+        // signature spells.
         fn __cuda_std_shfl_up(mask: u32, word: u32, operand: u32, control: u32) -> u64;
         fn __cuda_std_shfl_down(mask: u32, word: u32, operand: u32, control: u32) -> u64;
         fn __cuda_std_shfl_bfly(mask: u32, word: u32, operand: u32, control: u32) -> u64;
@@ -108,12 +111,13 @@ macro_rules! shuffles {
     ($($(#[$doc:meta])* $name:ident($operand:ident), $mode:ident;)*) => {$(
         $(#[$doc])*
         ///
-        /// `width` (a power of two up to 32) splits the warp into segments that shuffle among themselves. Where the
-        /// source lane lies outside the segment, the lane gets its own value back, and `false`.
+        /// `width` (a power of two up to 32) splits the warp into segments that shuffle among
+        /// themselves. Where the source lane lies outside the segment, the lane gets its own value
+        /// back, and `false`.
         ///
         /// # Safety
-        /// The mask's contract (see [`warp`](crate::warp)); `width` is 1, 2, 4, 8, 16 or 32; the source lane is in
-        /// `mask`, or the value is not used.
+        /// The mask's contract (see [`warp`](crate::warp)); `width` is 1, 2, 4, 8, 16 or 32; the
+        /// source lane is in `mask`, or the value is not used.
         ///
         /// # Panics
         /// On the host, always.
@@ -130,7 +134,8 @@ shuffles! {
     warp_shuffle_up(delta), Up;
     /// The value of the lane `delta` above this one: PTX `shfl.sync.down`.
     warp_shuffle_down(delta), Down;
-    /// The value of the lane whose number is `idx`, counted within the segment: PTX `shfl.sync.idx`.
+    /// The value of the lane whose number is `idx`, counted within the segment: PTX
+    /// `shfl.sync.idx`.
     warp_shuffle_idx(idx), Idx;
     /// The value of the lane whose number is this one's xor `lane_mask`: PTX `shfl.sync.bfly`.
     warp_shuffle_xor(lane_mask), Xor;

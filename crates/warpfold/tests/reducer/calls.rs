@@ -9,7 +9,7 @@ use warpfold::{
     Sum, SumAbs, SumSquares, WideSum, WrappingSum, device::DeviceKind, reducer::Statistics, testing::Faults,
 };
 
-use crate::support::{devices, note_once};
+use crate::support::{devices, skip};
 
 #[test]
 fn reducers_go_between_threads() {
@@ -169,7 +169,7 @@ fn graphs_replay_reductions() {
             max.reduce_into(buffer.view(1..), &mut greatest, stream)
         }) {
             Err(Error::Device(DeviceError::DriverLacks { function, .. })) => {
-                eprintln!("graphs were not tested: the driver lacks {function}");
+                skip::test(format_args!("the driver lacks {function}"));
                 continue;
             }
             captured => captured.unwrap(),
@@ -317,7 +317,7 @@ fn indices_may_have_more_than_32_bits() {
         let mut elements = match device.alloc::<i8>(LIMIT + 1000) {
             Ok(elements) => elements,
             Err(error) => {
-                note_once(format_args!("the test of 2^32 elements did not run: {error}"));
+                skip::test(format_args!("2^32 elements: {error}"));
                 continue;
             }
         };

@@ -4,16 +4,15 @@
 // Each test binary uses a part of it.
 #![allow(dead_code)]
 
-use std::{
-    env, fmt,
-    io::{self, Write as _},
-    sync::Once,
-};
+use std::env;
 
 use warpfold::{
     device::{Arg, Device, DeviceError, Graph, Kernel, LaunchShape, Stream},
     testing::kernels,
 };
+
+#[path = "../../../../tests/support/skip.rs"]
+pub(crate) mod skip;
 
 /// The variable that forces one device.
 pub(crate) const DEVICE_VARIABLE: &str = "WARPFOLD_DEVICE";
@@ -37,21 +36,11 @@ pub(crate) fn devices() -> Vec<Device> {
             let mut devices = vec![Device::simulator()];
             match Device::cuda(0) {
                 Ok(gpu) => devices.push(gpu),
-                Err(error) => note_once(format_args!("the tests on a GPU did not run: {error}")),
+                Err(error) => skip::part("all on a GPU", error),
             }
             devices
         }
     }
-}
-
-/// Writes a line to stderr once, also where the test harness captures what tests print, because a
-/// part that did not run is not to pass unseen.
-pub(crate) fn note_once(text: fmt::Arguments<'_>) {
-    static NOTE: Once = Once::new();
-    NOTE.call_once(|| {
-        // The line is written in one piece, because the harness writes between pieces.
-        let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
-    });
 }
 
 /// A production kernel, loaded on a device.
