@@ -186,9 +186,9 @@ stage_sanitizer() {
     local commands=$bundle/commands tool variant count
     export WARPFOLD_DEVICE=cuda
     # The library's tests come first, as they take longest.
-    for variant in production_kernels reducer exact; do
+    for variant in production_kernels reducer exact device; do
         # 2^32 elements would take too long.
-        echo "$bundle/tests/host-test-$variant --test-threads 1 --skip more_than_32_bits"
+        echo "$bundle/tests/warpfold-test-$variant --test-threads 1 --skip more_than_32_bits"
     done >"$commands"
     for variant in $(listed reduce); do echo "reduce --device cuda --variant $variant --n 65537"; done >>"$commands"
     for variant in $(listed transpose); do

@@ -32,7 +32,7 @@ const TESTED: [&str; 6] =
     ["bench", "warpfold", "warpfold-cuda-driver", "warpfold-cust", "warpfold-lab", "warpfold-simt"];
 
 /// The packages whose programs go along.
-const PROGRAMS: [&str; 3] = ["bench", "warpfold", "warpfold-simt"];
+const PROGRAMS: [&str; 3] = ["bench", "warpfold-lab", "warpfold-simt"];
 
 /// More than this is refused, in bytes: the bundle is meant to be copied around.
 const MOST_BYTES: u64 = 60 << 20;

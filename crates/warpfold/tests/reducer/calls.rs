@@ -120,6 +120,11 @@ fn memory_of_cust() {
         let simulator = Device::simulator();
         let refused = simulator.reduce(&buffer, Sum).unwrap_err();
         assert!(matches!(refused, Error::Device(DeviceError::OtherDevice(_))), "{refused}");
+        // A graph could not keep the memory of another library.
+        let mut output = device.alloc::<u64>(1).unwrap();
+        let reducer = device.reducer::<u32, _>(Sum).unwrap();
+        let refused = device.capture(|stream| reducer.reduce_into(&buffer, &mut output, stream)).unwrap_err();
+        assert!(matches!(refused, Error::Device(DeviceError::Capturing { .. })), "{refused}");
     }
 }
 
@@ -155,6 +160,46 @@ fn raw_results_lie_anywhere_and_wait_for_nobody() {
             assert_eq!(pending.finish(raw).unwrap(), expected);
             assert_eq!(expected.count, n);
         }
+    }
+}
+
+/// A graph keeps the memory of the buffers that it reads and writes, and nothing longer than it lives.
+#[test]
+fn a_graph_keeps_the_memory_that_it_uses() {
+    for device in devices() {
+        let sum = device.reducer::<u32, _>(Sum).unwrap();
+        let stream = device.stream().unwrap();
+        let without_graph = device.live_allocations();
+        let source = device.upload(&vec![3u32; 50_000]).unwrap();
+        let mut copy = device.alloc::<u32>(50_000).unwrap();
+        let mut filled = device.alloc::<u8>(1000).unwrap();
+        let mut total = device.alloc::<u64>(1).unwrap();
+        let address = total.address();
+        let (graph, pending) = device
+            .capture(|stream| {
+                stream.copy(&source, &mut copy)?;
+                stream.fill_bytes(&mut filled, 7)?;
+                sum.reduce_into(&copy, &mut total, stream)
+            })
+            .unwrap();
+        drop((source, copy, filled, total));
+        // Four buffers, and the workspace of the graph.
+        assert_eq!(device.live_allocations(), without_graph + 5);
+
+        // Whatever takes freed memory now must not be written by the graph.
+        let others: Vec<_> = (0..8).map(|_| device.upload(&vec![0xa5u8; 250_000]).unwrap()).collect();
+        graph.launch(&stream).unwrap();
+        stream.synchronize().unwrap();
+        for other in &others {
+            assert!(other.copy_to_host().unwrap().iter().all(|&byte| byte == 0xa5));
+        }
+        // SAFETY: the graph keeps the output alive, and nothing writes to it now.
+        let raw = unsafe { RawSlice::<u64>::new(address, 1) };
+        assert_eq!(device.reduce(raw, Sum).unwrap(), 150_000);
+        assert_eq!(pending.finish(150_000).unwrap(), 150_000);
+        drop((others, graph));
+        // The device keeps an output for the sums of another type, which were asked for above.
+        assert_eq!(device.live_allocations(), without_graph + 1);
     }
 }
 
