@@ -370,6 +370,8 @@ constants! {
     CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: CUstreamCaptureMode = 1;
     /// No call of another kind ends the capture.
     CU_STREAM_CAPTURE_MODE_RELAXED: CUstreamCaptureMode = 2;
+    /// A stream that does not capture.
+    CU_STREAM_CAPTURE_STATUS_NONE: CUstreamCaptureStatus = 0;
 
     /// Memory that every stream of every device may use.
     CU_MEM_ATTACH_GLOBAL: c_uint = 1;

@@ -15,6 +15,27 @@
 //!
 //! [`reducer`] has the operations and says what holds for all of them; [`device`] has buffers,
 //! streams and graphs.
+//!
+//! # Features
+//!
+//! | | |
+//! |---|---|
+//! | `cuda` (default) | NVIDIA GPUs, through the driver's library, which is looked for at run time |
+//! | `simulator` (default) | the built-in SIMT simulator |
+//! | `cudarc` | slices and views of crates.io's [cudarc] 0.19 as [inputs](Input), and its streams |
+//! | `cust-0_3` | buffers and slices of crates.io's [cust] 0.3 as inputs |
+//! | `testing` | for tests: faults on demand, counters, checks |
+//!
+//! None but `cust-0_3` needs a CUDA toolkit to build. That one does, or the variable `CUDA_LIBRARY_PATH`, because
+//! cust's build script asks for it; and a program with it links libcuda.
+//!
+//! cudarc has bindings for one version of CUDA. A program chooses it by a feature of its own dependency on cudarc, such
+//! as `cuda-12080`. If nobody names a version, cudarc takes that of the toolkit that is installed, else the newest that
+//! it knows. cudarc loads the driver's functions when they are first called, so that an older driver lacks only those
+//! that are newer than the driver.
+//!
+//! [cudarc]: https://docs.rs/cudarc
+//! [cust]: https://docs.rs/cust/0.3.2
 
 #[cfg(not(any(feature = "cuda", feature = "simulator")))]
 compile_error!("warpfold needs a device to run on: one of the features `cuda` and `simulator`");

@@ -53,6 +53,11 @@ pub(super) trait Backend: fmt::Debug + Send + Sync {
     }
     /// Whether the address lies in memory that kernels of this device may use.
     fn holds(&self, address: u64) -> bool;
+    /// Whether this `CUcontext`, which lives, is the one that all of this device's work is in.
+    #[cfg(feature = "cudarc")]
+    fn is_context(&self, _context: *mut c_void) -> bool {
+        false
+    }
     #[cfg(all(feature = "simulator", feature = "testing"))]
     /// What instruments saw since the last call; a device without instruments saw nothing.
     fn take_observations(&self) -> Vec<Observation> {
@@ -95,6 +100,11 @@ pub(super) trait BackendStream: Any + fmt::Debug + Send + Sync {
     /// What was recorded.
     fn end_capture(&self) -> Result<Box<dyn BackendGraph>, DeviceError>;
     fn launch_graph(&self, graph: &dyn BackendGraph) -> Result<(), DeviceError>;
+    /// Whether other code has begun a capture on this stream.
+    #[cfg(feature = "cudarc")]
+    fn is_capturing(&self) -> Result<bool, DeviceError> {
+        Ok(false)
+    }
     /// The `CUstream`, where there is one.
     fn raw(&self) -> Option<*mut c_void> {
         None

@@ -164,6 +164,13 @@ pub enum DeviceError {
         /// The device's compute capability.
         capability: (u32, u32),
     },
+    /// A stream of cudarc's that is another one in each thread, or memory that such a stream owns.
+    #[cfg(feature = "cudarc")]
+    #[error("cannot {action}: a per-thread stream is another one in each thread")]
+    PerThread {
+        /// What was being done.
+        action: &'static str,
+    },
     /// Something that the simulator does not have.
     #[error("cannot {0}: this device is the simulator")]
     NotCuda(&'static str),

@@ -66,6 +66,8 @@ mod clean;
 mod core;
 #[cfg(feature = "cuda")]
 mod cuda;
+#[cfg(feature = "cudarc")]
+mod cudarc;
 mod error;
 mod event;
 pub(crate) mod faults;
@@ -84,6 +86,8 @@ mod sync;
 mod testing;
 mod view;
 
+#[cfg(feature = "cudarc")]
+pub(crate) use self::cudarc::Borrowed;
 pub use buffer::Buffer;
 pub use class::DeviceClass;
 #[cfg(feature = "simulator")]

@@ -62,6 +62,9 @@ pub(super) struct Queue {
     clean: CleanMark,
     /// What the recorded work needs; `None` for a queue that works.
     recorded: Option<Mutex<Needs>>,
+    /// The stream of cudarc's that was adopted. It is kept alive, and may begin a capture that nobody announces.
+    #[cfg(feature = "cudarc")]
+    pub(super) lender: Option<Arc<cudarc::driver::CudaStream>>,
 }
 
 /// What recorded work needs to be launched again: its kernels, and the memory whose addresses safe
@@ -92,6 +95,8 @@ impl Queue {
             workspace: OnceLock::new(),
             clean: CleanMark::default(),
             recorded: (purpose == Purpose::Capture).then(Mutex::default),
+            #[cfg(feature = "cudarc")]
+            lender: None,
         }
     }
 
@@ -142,6 +147,8 @@ impl Queue {
     ///
     /// As [`Stream::launch`].
     pub(super) unsafe fn launch(&self, kernel: &Kernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
+        #[cfg(feature = "cudarc")]
+        self.refuse_foreign_capture("launch a kernel")?;
         self.core.enter(Call::Launch, || format!("launch {}", kernel.name()))?;
         if let Some(mut needs) = self.needs() {
             needs.kernels.push(Arc::clone(&kernel.loaded));
@@ -175,6 +182,8 @@ impl Queue {
     }
 
     fn fill(&self, address: u64, bytes: u64, byte: u8) -> Result<(), DeviceError> {
+        #[cfg(feature = "cudarc")]
+        self.refuse_foreign_capture("fill memory of the device")?;
         self.core.enter(Call::Copy, || "fill memory of the device".to_owned())?;
         if bytes == 0 { Ok(()) } else { self.stream.fill(address, bytes, byte) }
     }
@@ -212,6 +221,8 @@ impl Queue {
 
     /// Refuses what cannot be recorded, whichever thread asks for it.
     fn refuse_if_captured(&self, action: &'static str) -> Result<(), DeviceError> {
+        #[cfg(feature = "cudarc")]
+        self.refuse_foreign_capture(action)?;
         if self.recorded.is_some() { Err(DeviceError::Capturing { action }) } else { Ok(()) }
     }
 
@@ -303,6 +314,8 @@ impl Stream {
         let core = &self.queue.core;
         core.check_own(source.core(), "buffer")?;
         core.check_own(target.core(), "buffer")?;
+        #[cfg(feature = "cudarc")]
+        self.queue.refuse_foreign_capture("copy on the device")?;
         core.enter(Call::Copy, || "copy on the device".to_owned())?;
         match source.bytes() {
             0 => Ok(()),

@@ -1,5 +1,7 @@
 //! What can be reduced.
 
+use std::fmt;
+
 use crate::device::{Buffer, PinnedBuffer, RawSlice, View};
 
 use super::Item;
@@ -26,9 +28,14 @@ impl Arity for Pair {}
 /// |---|---|
 /// | [`&Buffer<T>`](Buffer), [`View<T>`](View) | in the device's memory, from any element on |
 /// | [`RawSlice<T>`](RawSlice) | at an address of the device (which is `unsafe` to make) |
-/// | `&cust::memory::DeviceBuffer<T>`, `&cust::memory::DeviceSlice<T>` | in the memory of the same GPU |
+/// | `&cust::memory::DeviceBuffer<T>`, `&cust::memory::DeviceSlice<T>` | in the memory of the same GPU: this repository's `cust`, with the feature `cust-0_3` crates.io's too |
+/// | `&cudarc::driver::CudaSlice<T>`, `&cudarc::driver::CudaView<T>` | in the memory of the same GPU, with the feature `cudarc` |
 /// | `&[T]`, `&[T; N]`, `&Vec<T>`, [`&PinnedBuffer<T>`](PinnedBuffer) | on the host: copied to the device |
 /// | `(a, b)` of any of these | a pair of the same length |
+///
+/// What `cust` and cudarc hold is read where it lies, and cannot be captured in a [`Graph`](crate::device::Graph), which could
+/// not keep it alive. A reduction of what cudarc holds comes after all that cudarc was given for that memory before, and before
+/// what cudarc is given for it later, on whichever streams; the host does not wait for that.
 ///
 /// What is on the host is copied to the device whole if it fits, else in chunks; see [`Reducer`](super::Reducer).
 pub trait Input: private::Operands<Self::Item> {
@@ -59,7 +66,6 @@ pub(super) mod private {
 use private::{Operands, Places};
 
 /// Elements in the device's memory.
-#[derive(Debug)]
 pub struct Place<'a, T> {
     pub(super) address: u64,
     pub(super) len: u64,
@@ -67,7 +73,6 @@ pub struct Place<'a, T> {
 }
 
 /// Whose memory it is.
-#[derive(Debug)]
 pub(super) enum Owner<'a, T> {
     /// A device's of ours.
     Ours(View<'a, T>),
@@ -76,6 +81,18 @@ pub(super) enum Owner<'a, T> {
     /// `cust` allocated it on some GPU.
     #[cfg(feature = "cuda")]
     Cust,
+    /// cudarc allocated it, and orders the work on it.
+    #[cfg(feature = "cudarc")]
+    Cudarc(&'a dyn cudarc::driver::DevicePtr<T>),
+    /// cudarc allocated it on a stream that captures. The address is not known, because cudarc would end the capture.
+    #[cfg(feature = "cudarc")]
+    Captured,
+}
+
+impl<T> fmt::Debug for Place<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").field("address", &self.address).field("len", &self.len).finish_non_exhaustive()
+    }
 }
 
 impl<T> Clone for Place<'_, T> {
@@ -180,6 +197,59 @@ mod of_cust {
 
     device_input!([T: Item + DeviceCopy] &DeviceBuffer<T>, self => place(self));
     device_input!([T: Item + DeviceCopy] &DeviceSlice<T>, self => place(self));
+}
+
+#[cfg(feature = "cust-0_3")]
+mod of_published_cust {
+    use cust_published::memory::{DeviceBuffer, DeviceCopy, DeviceSlice};
+
+    use super::{DeviceInput, Input, Item, Operand, Operands, Owner, Place, Places, Single};
+
+    fn place<T: DeviceCopy>(slice: &DeviceSlice<T>) -> Place<'_, T> {
+        Place { address: slice.as_device_ptr().as_raw(), len: slice.len() as u64, owner: Owner::Cust }
+    }
+
+    device_input!([T: Item + DeviceCopy] &DeviceBuffer<T>, self => place(self));
+    device_input!([T: Item + DeviceCopy] &DeviceSlice<T>, self => place(self));
+}
+
+#[cfg(feature = "cudarc")]
+mod of_cudarc {
+    use std::mem;
+
+    use cudarc::driver::{CudaSlice, CudaView, DevicePtr, sys::CUstreamCaptureStatus};
+
+    use crate::device::{Borrowed, DeviceError, Stream};
+
+    use super::{DeviceInput, Input, Item, Operand, Operands, Owner, Place, Places, Single};
+
+    fn place<T: Item>(memory: &dyn DevicePtr<T>) -> Place<'_, T> {
+        let (stream, len) = (memory.stream(), memory.len() as u64);
+        match stream.capture_status() {
+            Ok(CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE) => {}
+            Ok(_) => return Place { address: 0, len, owner: Owner::Captured },
+            // The launch takes the error out again, and returns it.
+            Err(error) => stream.context().record_err(Err::<(), _>(error)),
+        }
+        // Only the address is asked for: the launch orders the work, and its guard says that the memory was read.
+        let (address, read) = memory.device_ptr(stream);
+        mem::forget(read);
+        Place { address, len, owner: Owner::Cudarc(memory) }
+    }
+
+    impl<'a, T: Item> Place<'a, T> {
+        /// Borrows the elements for work on `stream` if they are cudarc's.
+        pub(in super::super) fn borrow_for(self, stream: &'a Stream) -> Result<Option<Borrowed<'a>>, DeviceError> {
+            match self.owner {
+                Owner::Cudarc(memory) => stream.borrow_cudarc(memory).map(Some),
+                _ => Ok(None),
+            }
+        }
+    }
+
+    device_input!([T: Item] &CudaSlice<T>, self => place(*self));
+    device_input!([T: Item] CudaView<'_, T>, self => place(self));
+    device_input!([T: Item] &CudaView<'_, T>, self => place(*self));
 }
 
 /// An input on the host.

@@ -60,6 +60,8 @@ pub(crate) mod shapes;
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
+#[cfg(feature = "cudarc")]
+use crate::device::Borrowed;
 use crate::device::{Arg, Device, DeviceError, LaunchShape, Pod, Stream, View};
 
 use engine::{Cache, Engine};
@@ -321,6 +323,8 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         for place in [Some(first), second].into_iter().flatten() {
             self.check_own(&place, stream)?;
         }
+        #[cfg(feature = "cudarc")]
+        let lent = [first.borrow_for(stream)?, second.map_or(Ok(None), |second| second.borrow_for(stream))?];
         let shape = self.shape_of(first.address, n);
         let launch = LaunchShape { overlap: true, ..LaunchShape::linear(shape.grid, shape.block, 0) };
         let kernel = self.engine.kernel();
@@ -330,7 +334,8 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         // SAFETY: the kernel reads `n` elements of each input, which are borrowed, or for which the maker
         // of a raw slice has vouched; it writes one raw result at `out`, likewise, and slots in the
         // stream's workspace, which `shape` keeps within bounds and the stream keeps clean. What is
-        // dropped while the work runs waits for it, and a graph retains what it was given.
+        // dropped while the work runs waits for it, memory that was lent too, and a graph retains what it
+        // was given.
         unsafe {
             match second {
                 None => stream.launch(kernel, launch, &[input, n, chunk, keep, out, slots])?,
@@ -340,6 +345,8 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
                 }
             }
         }
+        #[cfg(feature = "cudarc")]
+        lent.into_iter().flatten().try_for_each(Borrowed::give_back)?;
         Ok(())
     }
 
@@ -356,6 +363,11 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
                 stream.refuse_in_capture("reduce memory of another library")?;
                 Ok(self.device.check_address(place.address)?)
             }
+            // The device is checked where the memory is borrowed.
+            #[cfg(feature = "cudarc")]
+            Owner::Cudarc(_) => Ok(()),
+            #[cfg(feature = "cudarc")]
+            Owner::Captured => Err(DeviceError::Capturing { action: "reduce memory of cudarc" }.into()),
             Owner::Vouched => Ok(()),
         }
     }

@@ -43,7 +43,7 @@ fn ends_context(code: u32) -> bool {
 }
 
 /// The error of a function's result, if it is one.
-pub(super) fn check(code: u32, action: &str) -> Result<(), DeviceError> {
+pub(in super::super) fn check(code: u32, action: &str) -> Result<(), DeviceError> {
     check_with(code, || action.to_owned())
 }
 

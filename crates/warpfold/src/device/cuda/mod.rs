@@ -38,6 +38,9 @@ use super::{
     backend::{Backend, BackendEvent as _, BackendStream, LoadedModule, Purpose},
 };
 
+#[cfg(feature = "cudarc")]
+pub(super) use self::driver::check;
+
 mod driver;
 mod module;
 mod stream;
@@ -312,6 +315,11 @@ impl Backend for Gpu {
         // Memory of a pool is of no context, or the driver does not tell of which.
         let ours = codes[0] != 0 || context.is_null() || context == self.context.as_raw();
         ours && codes[1] == 0 && u32::try_from(device).ok() == self.info.ordinal
+    }
+
+    #[cfg(feature = "cudarc")]
+    fn is_context(&self, context: *mut c_void) -> bool {
+        context == self.context.as_raw().cast()
     }
 }
 

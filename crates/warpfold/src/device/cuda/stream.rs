@@ -8,6 +8,8 @@ use std::{
     time::Duration,
 };
 
+#[cfg(feature = "cudarc")]
+use cuda_driver::CU_STREAM_CAPTURE_STATUS_NONE;
 use cuda_driver::{
     CU_STREAM_CAPTURE_MODE_RELAXED, CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING, CUevent, CUgraphExec, CUlaunchAttribute,
     CUlaunchConfig, CUresult, CUstream,
@@ -242,6 +244,16 @@ impl BackendStream for GpuStream {
         let exec = graph.exec.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: both live, and no other thread uses the graph.
         check(unsafe { self.gpu.driver.cuGraphLaunch(exec.0, self.raw) }, "launch a graph")
+    }
+
+    #[cfg(feature = "cudarc")]
+    fn is_capturing(&self) -> Result<bool, DeviceError> {
+        self.gpu.make_current()?;
+        let mut status = CU_STREAM_CAPTURE_STATUS_NONE;
+        // SAFETY: the stream lives; the pointer is to a live variable.
+        let code = unsafe { self.gpu.driver.cuStreamIsCapturing(self.raw, &raw mut status) };
+        check(code, "ask whether a stream captures")?;
+        Ok(status != CU_STREAM_CAPTURE_STATUS_NONE)
     }
 
     fn raw(&self) -> Option<*mut c_void> {
