@@ -130,9 +130,9 @@ impl Device {
     /// The first GPU, or the simulator if there is none. The simulator leaves a
     /// [note](Self::fallback_note).
     ///
-    /// The simulator is taken where there is no CUDA driver or no device. A driver or device that
-    /// is there and does not work is an error, because a program that silently runs a thousand
-    /// times slower helps nobody.
+    /// The simulator is taken if there is no CUDA driver or no device. A driver or device that
+    /// exists and does not work is an error, because a program that silently runs a thousand times
+    /// slower helps nobody.
     ///
     /// ```
     /// use warpfold::Device;
@@ -144,9 +144,9 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`DeviceError::DriverUnusable`]; the driver's, for example for a GPU that another process
-    /// holds alone; [`DeviceError::NoCuda`] if this crate was built without the feature
-    /// `simulator`.
+    /// [`DeviceError::DriverUnusable`]; an error of the driver, for example for a GPU that another
+    /// process uses exclusively; [`DeviceError::NoCuda`] if this crate was built without the
+    /// feature `simulator`.
     pub fn auto() -> Result<Self, DeviceError> {
         match Self::cuda(0) {
             #[cfg(feature = "simulator")]

@@ -88,8 +88,7 @@ pub type ExactF32 = Exact<f32, 13>;
 pub type ExactF64 = Exact<f64, 69>;
 
 /// An exact sum of floats, and the same sum rounded to nearest even: the [raw
-/// result](super::Operation::Raw) of [`ReproducibleSum`](super::ReproducibleSum). Equal sums have
-/// equal bytes.
+/// result](super::Operation::Raw) of [`ReproducibleSum`]. Equal sums have equal bytes.
 ///
 /// In memory, the rounded value comes first, then 4 bytes of flags, then the sum of the finite
 /// elements. This sum is a fixed-point number in two's complement, `LIMBS` words of 32 bits, the

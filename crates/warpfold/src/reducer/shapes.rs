@@ -46,18 +46,17 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// The number of whole packs, beginning at the first address that is a multiple of
-    /// [`PACK_BYTES`]. The elements before the packs belong to the first block, those behind them
-    /// to the last.
+    /// The number of whole packs, beginning at the first address that is a multiple of 16 bytes.
+    /// The elements before the packs belong to the first block, those behind them to the last.
     pub fn packs(&self) -> u64 {
         let in_pack = PACK_BYTES / self.element_bytes;
         let before = self.address.wrapping_neg() % PACK_BYTES / self.element_bytes;
         self.n.saturating_sub(before) / in_pack
     }
 
-    /// The number of packs between the last multiple of [`LINE_BYTES`] and the first pack. The
-    /// first block takes that many packs fewer than its chunk, so that the other blocks begin at a
-    /// cache line.
+    /// The number of packs between the last multiple of 128 bytes and the first pack. The first
+    /// block takes that many packs fewer than its chunk, so that the other blocks begin at a cache
+    /// line.
     pub fn skew(&self) -> u64 {
         self.address.div_ceil(PACK_BYTES) % (LINE_BYTES / PACK_BYTES)
     }
@@ -160,8 +159,8 @@ const fn one_each(up_to: u64, threads: u32) -> Row {
 // The tables of launch shapes. Each row names the device, the size and the times in microseconds
 // that chose it, with the number of the attempt in bench/NOTEBOOK.md. Sizes are powers of two of
 // packs: 2^16 packs are 1 MiB, and so are 2^18 elements of 32 bits. "a to b" means that the row's
-// shape took b and the shape before it a. Where a row says that it was not measured, it continues
-// its neighbours.
+// shape took b and the shape before it a. A row without times in the notebook continues its
+// neighbours.
 
 /// Up to 2 MiB, for every class of kernel. One block has nothing to combine with other blocks.
 /// Above that, about as many blocks as there are multiprocessors, or half as many, are best.
