@@ -1,4 +1,5 @@
-//! Memory access: what each pattern takes is what its geometry says, and what it leaves is right, on every device.
+//! Memory access: the counters of each pattern follow from its geometry, and its results are right,
+//! on every device.
 
 mod support;
 
@@ -42,7 +43,7 @@ fn sectors(words: impl Iterator<Item = u64>) -> u64 {
     sectors.len() as u64
 }
 
-/// Exact equality is what is meant.
+/// Asserts exact equality.
 fn assert_same(found: &[f64], expected: impl IntoIterator<Item = u64>, what: &str) {
     let expected: Vec<f64> = expected.into_iter().map(|value| value as f64).collect();
     assert_eq!(found, expected, "{what}");
@@ -66,7 +67,8 @@ fn an_offset_costs_a_fifth_sector_unless_it_is_of_whole_sectors() {
 fn a_stride_takes_the_sectors_that_it_reaches_over() {
     let section = counted(Pattern::Stride, sweep(1, 64));
     for key in SECTOR_COLUMNS {
-        // The last of 32 words lies 31 strides behind the first; from 8 words on each has a sector of its own.
+        // The last of 32 words lies 31 strides behind the first; from 8 words on each has a sector
+        // of its own.
         let expected = (1..=64).map(|stride: u64| if stride < 8 { 31 * stride / 8 + 1 } else { 32 });
         assert_same(&column(&section.tables[0], key), expected, key);
     }
@@ -146,7 +148,7 @@ fn functions_are_as_precise_as_promised_and_fast_ones_shorter() {
     assert!(instructions[0] * 3.0 < instructions[1] && instructions[2] * 3.0 < instructions[3], "{instructions:?}");
 }
 
-/// Every pattern checks what it leaves: all sizes, seeds and devices pass.
+/// Every pattern checks its results: all sizes, seeds and devices pass.
 #[test]
 fn results_are_right_whatever_the_size() {
     let library = library();
@@ -155,7 +157,7 @@ fn results_are_right_whatever_the_size() {
         let gpu = (device.info().kind == DeviceKind::Cuda).then_some(&device);
         for n in [1, 2, 31, 32, 33, 255, 256, 257, 1023, 1024, 1025, 40_001] {
             for pattern in Pattern::ALL {
-                // Its copies have sizes of their own; a device test has it.
+                // Transfers have sizes of their own, and a test of the device covers them.
                 if pattern == Pattern::Transfer {
                     continue;
                 }
@@ -217,7 +219,7 @@ fn body(kernel: &str) -> String {
 fn the_compiler_leaves_the_lesson_in_the_ptx() {
     for unrolled in [1, 2, 4, 8] {
         let body = body(&format!("access_unroll_{unrolled}"));
-        // The loop, and what is left after it; both are to stay as they are.
+        // The loads of the loop, and one load for the rest; the compiler must change neither.
         assert_eq!(body.matches("ld.global").count(), unrolled + 1, "{body}");
         assert_eq!(body.matches(".pragma \"nounroll\"").count(), 2, "{body}");
     }
@@ -266,7 +268,8 @@ fn streams_send_compute_and_fetch_chunks() {
                     streams.upload(stream, input, &source, i * chunk)?;
                     let (from, to) = (source.address() + bytes, target.address() + bytes);
                     let args = [Arg::Pointer(from), Arg::Pointer(to), Arg::U64(input.len() as u64), Arg::U32(1)];
-                    // SAFETY: the kernel moves as many elements as the chunk has, between live buffers.
+                    // SAFETY: the kernel moves as many elements as the chunk has, between live
+                    // buffers.
                     unsafe { streams.launch(stream, &kernel, LaunchShape::linear(40, 256, 0), &args)? };
                     streams.download(stream, &target, i * chunk, output)?;
                 }
@@ -295,7 +298,7 @@ fn streams_refuse_what_does_not_fit() {
         assert!(matches!(wide, Err(DeviceError::Length { source_len: 5, buffer_len: 4 })));
         let elsewhere = device.streams(1, |streams| streams.upload(0, &values, &foreign, 0));
         assert!(matches!(elsewhere, Err(DeviceError::OtherDevice("buffer"))));
-        // Nothing at all is no error, and pinned memory of no values is a slice.
+        // An empty copy is no error, and pinned memory without values is an empty slice.
         device.streams(1, |streams| streams.upload(0, &[], &buffer, 4)).unwrap();
         assert!(device.alloc_pinned::<u64>(0).unwrap().is_empty());
         assert!(matches!(device.alloc_pinned::<u64>(usize::MAX), Err(DeviceError::OutOfHostMemory { .. })));

@@ -14,7 +14,7 @@ fn json(run: &Run) -> Json {
     serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}\n{run}"))
 }
 
-/// Runs each line and puts what came of it into one text.
+/// Runs each line and collects the output in one text.
 fn transcript(sandbox: &Sandbox, lines: &[&str]) -> String {
     let mut text = String::new();
     for line in lines {
@@ -570,7 +570,7 @@ fn a_folder_of_ptx_is_used_and_checked() {
 
 #[test]
 fn a_folder_with_all_kernels_in_one_module_is_used_and_checked() {
-    // As a foreign codegen backend leaves it.
+    // The folder looks as a foreign codegen backend leaves it.
     let sandbox = Sandbox::new();
     let library = PtxLibrary::embedded().unwrap();
     let text = library.find("reduce3_sum_i32", (7, 5)).unwrap().text;
@@ -609,7 +609,7 @@ fn a_folder_with_all_kernels_in_one_module_is_used_and_checked() {
 
 #[test]
 fn a_wrong_result_is_status_1() {
-    // PTX in which the sum and the maximum have changed names.
+    // PTX in which the sum and the maximum have exchanged their names.
     let library = PtxLibrary::embedded().unwrap();
     let ptx = library.find("reduce3_sum_i32", (7, 5)).unwrap();
     let swapped = ptx
@@ -634,7 +634,7 @@ fn a_wrong_result_is_status_1() {
     assert_eq!(run.status, Some(1), "{run}");
     assert!(run.stdout.contains("\"agree\":false"), "{run}");
 
-    // Nor does it pass where nobody reads on.
+    // The command does not succeed either if the reader stops reading.
     let mut child =
         sandbox.command().args(line.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     drop(child.stdout.take());

@@ -13,7 +13,7 @@ fn access(line: &str) -> Run {
     Sandbox::new().tool("access", line.split_whitespace())
 }
 
-/// On the simulator, whatever there is.
+/// Runs `access` on the simulator, even if there is a GPU.
 fn simulated(line: &str) -> Run {
     access(&format!("{line} --device sim"))
 }
@@ -170,9 +170,9 @@ fn a_wrong_result_is_a_failure() {
         assert!(run.stderr.starts_with("error: wrong result: "), "{run}");
         assert!(parts.iter().all(|part| run.stderr.contains(part)), "{run}");
     }
-    // Shared memory that nobody wrote holds zeros.
+    // In this kernel shared memory stays uninitialized, so the result is zeros.
     let run = sandbox.tool("access", ["shared-stride", "--device", "sim", "--ptx-dir", "."]);
     assert_eq!(run.status, Some(1), "{run}");
-    // And what was left alone still passes.
+    // Kernels that were not changed still pass.
     assert_eq!(sandbox.tool("access", ["width", "--device", "sim", "--ptx-dir", "."]).status, Some(0));
 }

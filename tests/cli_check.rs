@@ -72,7 +72,7 @@ fn without_its_fence_the_last_block_races() {
 
 #[test]
 fn a_fault_stops_the_run_and_is_told() {
-    // The bound of the input is not looked at.
+    // In this kernel the bound of the input is not checked.
     let sandbox = with_ptx("reduce3_sum_i32", |text| text.replace("setp.ge.u64", "setp.eq.u64"));
     let run = sandbox.reduce_line("--variant 3 --n 1000 --check --ptx-dir . --json");
     assert_eq!(run.status, Some(1), "{run}");

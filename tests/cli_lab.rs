@@ -75,7 +75,7 @@ fn bad_arguments_are_refused_in_one_sentence() {
         }
         let run = sandbox.reduce(args);
         assert_eq!((run.status, run.stdout.as_str()), (Some(2), ""), "{run}");
-        // What variants there are is for other tests.
+        // Other tests check the list of variants.
         let stderr =
             run.stderr.split_once(": it is 0 to").map_or(run.stderr.clone(), |(error, _)| format!("{error}\n"));
         write!(text, "$ reduce {line}\n{stderr}").unwrap();
@@ -160,7 +160,8 @@ fn more_than_the_memory_is_refused_before_anything_runs() {
     }
 }
 
-/// The speedups follow from the other columns, by another formula: a cumulative speedup is the product of the steps.
+/// The speedups follow from the other columns, by another formula: a cumulative speedup is the
+/// product of the steps.
 #[test]
 fn the_ladder_has_every_rung_and_its_speedups_add_up() {
     let document =
@@ -190,7 +191,7 @@ fn the_ladder_has_every_rung_and_its_speedups_add_up() {
         }
     }
     for row in rungs {
-        // Each rung reads its input, by whatever way.
+        // Each rung reads its whole input.
         assert!(row["check"] == "refused" || row["sectors"].as_u64() >= Some(65536 * 4 / 32), "{row}");
         match row["check"].as_str() {
             Some("ok") if on_gpu => {
@@ -268,7 +269,7 @@ fn a_wrong_result_is_a_row_and_status_1() {
     }
     let run = sandbox.reduce_line("tune --n 1000 --variants 3 --ptx-dir . --device sim --even-simulated");
     assert_eq!((run.status, run.stdout.as_str()), (Some(1), ""), "{run}");
-    // The files of the other rungs are not there.
+    // The files of the other rungs do not exist.
     let run = sandbox.reduce_line("ladder --n 1000 --variants 2 --ptx-dir . --device sim");
     assert_eq!((run.status, run.stdout.as_str()), (Some(2), ""), "{run}");
 }
@@ -295,7 +296,7 @@ fn every_format_is_written() {
     ] {
         let write = |format: &str| {
             let run = sandbox.reduce_line(&format!("{line} --format {format}"));
-            // What has no chart cannot be drawn.
+            // A table without a chart cannot be drawn.
             let drawn = ["ladder", "sweep"].contains(&table);
             assert_eq!(run.status, Some(if format == "svg" && !drawn { 2 } else { 0 }), "{run}");
             run
@@ -408,7 +409,7 @@ fn what_was_tuned_is_used_ignored_and_forgotten() {
     let tuned = json(&sandbox.reduce_line("tune --n 5000 --variants 3,7 --device sim --even-simulated --json"));
     let best = rows(&tuned, "tuned");
     assert_eq!(best.iter().map(|row| row["variant"].as_str().unwrap()).collect::<Vec<_>>(), ["3", "7"]);
-    // Each time of the best is one of those that were tried.
+    // Each best time is one of the measured times.
     for row in best {
         let same = |tried: &&Json| ["variant", "block", "grid", "time_us"].iter().all(|key| tried[key] == row[key]);
         assert_eq!(rows(&tuned, "tried").iter().filter(same).count(), 1, "{row}");
@@ -429,7 +430,7 @@ fn what_was_tuned_is_used_ignored_and_forgotten() {
     assert!(notes.contains("Variant 7 is tuned: ") && !notes.contains("Variant 4 is tuned"), "{notes}");
     assert_eq!(rows(&ladder, "ladder")[1]["block"], best[1]["block"]);
 
-    // Another GPU's entries stay and are not used; a shape that cannot be is not either.
+    // Entries of another GPU stay and are not used. An impossible shape is not used either.
     let edit = |change: &dyn Fn(&mut Json)| {
         let mut contents = kept.clone();
         contents["entries"].as_array_mut().unwrap().iter_mut().for_each(change);
@@ -488,7 +489,7 @@ fn completions_and_pages_name_every_flag() {
     pipe("mandoc", &["-T", "lint", "-W", "error"], &sandbox.reduce_line("generate man ladder").stdout);
 }
 
-/// Gives a program that may not be there its input; it must be content.
+/// Gives a program its input, if the program exists; it must succeed.
 fn pipe(program: &str, args: &[&str], input: &str) {
     use std::{
         io::Write as _,
@@ -515,7 +516,7 @@ mod interrupts {
 
     use super::*;
 
-    /// Runs `reduce` and interrupts it after so long, once it listens.
+    /// Runs `reduce` and interrupts it `after` this time, once it catches the signal.
     fn interrupted(sandbox: &Sandbox, line: &str, after: Duration) -> Run {
         let mut command = sandbox.command();
         command.args(line.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -535,7 +536,8 @@ mod interrupts {
         }
     }
 
-    /// Whether a process catches SIGINT, where the system tells; it has ended if there is nothing to read.
+    /// Whether a process catches SIGINT; true if the system does not report it or the process has
+    /// ended.
     fn listens(process: u32) -> bool {
         if !cfg!(target_os = "linux") {
             thread::sleep(Duration::from_millis(500));
@@ -549,7 +551,8 @@ mod interrupts {
         caught.is_none_or(|mask| u64::from_str_radix(mask.trim(), 16).unwrap() & 2 != 0)
     }
 
-    /// Work that never ends by itself, with growing patience until something of it is done.
+    /// Interrupts work that never ends by itself. It waits longer in each try, until a part of the
+    /// work is done.
     fn interrupted_in_the_middle(line: &str, is_something: impl Fn(&Run) -> bool) -> Run {
         let mut after = Duration::from_millis(200);
         loop {
@@ -596,7 +599,7 @@ mod interrupts {
 
     #[test]
     fn a_launch_ends_in_its_middle() {
-        // Seconds of simulation; the time to prepare the elements is less.
+        // The simulation takes seconds; preparing the elements takes less time than the wait.
         let run = interrupted(&Sandbox::new(), "--variant 1 --n 2^26 --device sim", Duration::from_millis(400));
         assert_eq!((run.status, run.stdout.as_str()), (Some(130), ""), "{run}");
         assert_eq!(run.stderr, "interrupted: no run was finished\n", "{run}");

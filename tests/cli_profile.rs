@@ -109,11 +109,13 @@ fn arguments_that_are_missing_are_named() {
 fn rung_3_does_what_can_be_worked_out_by_hand() {
     let report = profile("--variant 3 --n 1024 --block 256");
     let (blocks, warps) = (5, 8);
-    // Of the steps 128, 64, 32, 16, 8, 4, 2 and 1, the first is the work of four warps, the next of two, all others of one;
-    // each loads two words and stores one. One store before, one load after.
+    // Of the steps 128, 64, 32, 16, 8, 4, 2 and 1, the first takes four warps, the next two, and
+    // each other one. Each step loads two words and stores one. There is one store before the steps
+    // and one load after them.
     let steps = 4 + 2 + 6;
     let (loads, stores) = (blocks * (2 * steps + 1), blocks * (warps + steps));
-    // The steps from 16 on, and thread 0 at the end, split the first warp; so does the end of the four results.
+    // The steps from 16 on, and thread 0 at the end, split the first warp; so does the end of the
+    // four results.
     let divergent = blocks * (5 + 1) + 1;
     // One before the loop and one in each step.
     let barriers = blocks * warps * 9;
@@ -225,7 +227,7 @@ fn each_rung_wastes_what_its_lecture_says() {
 #[test]
 fn every_rung_operation_and_type_has_a_profile() {
     for (index, variant) in Variant::all().enumerate() {
-        // The pair that is its turn, or the next that it has a kernel for.
+        // The pair whose turn it is, or the next one for which the rung has a kernel.
         let mut pairs = (index..).map(|turn| (ElementType::ALL[turn % 6], Op::ALL[turn % 4]));
         let (element, op) = pairs.find(|&(element, op)| variant.allows(op, element)).unwrap();
         let (variant, element, op) = (variant.facts().label, element.name(), op.name());
@@ -241,7 +243,8 @@ fn every_rung_operation_and_type_has_a_profile() {
         };
         let source = format!("kernels/src/ladder/{file}.rs");
         assert!(lines.iter().any(|line| line["file"] == source.as_str()), "{report}");
-        // All is in the kernel's line of the table, as everything is inlined into it.
+        // All counts are in the kernel's line of the table, because everything is inlined into the
+        // kernel.
         let in_tables = |line: &&Json| line["file"].as_str().unwrap().starts_with("kernels/src/exports/");
         let share: f64 =
             lines.iter().filter(in_tables).map(|line| line["share_of_instructions"].as_f64().unwrap()).sum();

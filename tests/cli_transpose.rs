@@ -13,7 +13,7 @@ fn json(run: &Run) -> Json {
     serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}\n{run}"))
 }
 
-/// Runs each line and puts what came of it into one text.
+/// Runs each line and collects the output in one text.
 fn transcript(sandbox: &Sandbox, lines: &[&str]) -> String {
     let mut text = String::new();
     for line in lines {

@@ -45,7 +45,8 @@ const SEQUENTIAL: [[i64; 16]; 5] = [
     [41, 20, 13, 13, 0, 9, 3, 7, -2, -3, 2, 7, 0, 11, 0, 2],
 ];
 
-/// The same values by interleaved addressing, as Filipovič's "Implementace 1" and CSDN 2.1 add them.
+/// The same values by interleaved addressing, as Filipovič's "Implementace 1" and CSDN 2.1 add
+/// them.
 const INTERLEAVED: [[i64; 16]; 5] = [
     [10, 1, 8, -1, 0, -2, 3, 5, -2, -3, 2, 7, 0, 11, 0, 2],
     [11, 1, 7, -1, -2, -2, 8, 5, -5, -3, 9, 7, 11, 11, 2, 2],
@@ -78,7 +79,8 @@ fn rung_3_gives_the_lectures_table() {
 
 #[test]
 fn rungs_1_and_2_interleave() {
-    // Who adds is what tells them apart: every 2s-th thread, or the first ones at cells 2s apart.
+    // The two variants differ in the threads that add: every 2s-th thread, or the first threads at
+    // cells 2s apart.
     for (variant, threads) in [(Variant::InterleavedModulo, 2), (Variant::InterleavedContiguous, 1)] {
         let picture = lecture(variant, None);
         let strides = [1, 2, 4, 8].into_iter().zip(&INTERLEAVED[1..]);
@@ -113,7 +115,7 @@ fn rungs_5_to_7_fold_the_steps_that_only_add_the_identity() {
         assert_eq!(ints(&picture.steps[0]), SEQUENTIAL[0], "{variant}");
         let steps = tree(&picture);
         let shown: Vec<_> = steps.iter().map(|(stride, threads, _)| (*stride, threads.len())).collect();
-        // The upper lanes of the last warp go on adding what nobody reads.
+        // The upper lanes of the last warp still add, but nobody reads their results.
         assert_eq!(shown, [(32, 0), (16, 0), (8, 8), (4, 12), (2, 14), (1, 15)], "{variant}");
         // Below the stride, the rows are the lecture's.
         for ((stride, _, row), expected) in steps[2..].iter().zip(&SEQUENTIAL[1..]) {
@@ -170,7 +172,8 @@ fn of_several_blocks_the_first_is_shown() {
 
 #[test]
 fn strided_lanes_conflict_in_the_banks() {
-    // Blocks of 64: lane i reads words 2i and 2i + 1, so 64 words in 32 banks; rung 3 reads 32 neighbours.
+    // Blocks of 64: lane i reads words 2i and 2i + 1, so 64 words in 32 banks; rung 3 reads 32
+    // neighbours.
     let values = Values::I32((1..=64).collect());
     let conflicts = |variant| -> Vec<u64> {
         let picture = picture(variant, Op::Sum, None, &values);
@@ -183,10 +186,10 @@ fn strided_lanes_conflict_in_the_banks() {
     assert_eq!(*clashing, [0, 8, 16, 24, 32, 40, 48, 56]);
 }
 
-/// What rung 3 does with a thread's own value and its partner's.
+/// The instruction with which rung 3 adds a thread's own value and its partner's.
 const ADDITION: &str = "add.s32 \t%r7, %r6, %r5;";
 
-/// A folder of PTX that is the committed one but for one file, which is changed.
+/// Makes a folder with the committed PTX in which one file is changed.
 fn mutant(folder: &Path, file: &str, change: impl Fn(&str) -> String) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels/ptx");
     let text = fs::read_to_string(source.join(file)).unwrap();
@@ -216,13 +219,13 @@ fn a_wrong_kernel_gives_a_wrong_picture() {
     assert!(!wrong.agrees);
     assert_eq!(ints(&wrong.steps[1])[..8], [12, 4, 6, -8, 0, -13, 3, 3]);
 
-    // The partner twice as far away, which faults; the picture goes as far as the kernel did.
+    // The partner is twice as far away, which faults. The picture ends where the kernel did.
     let wrong = mutant_picture(file, |text| text.replace("%rd17, %r11, 4;", "%rd17, %r11, 8;"), request, &values);
     assert!(wrong.result.is_err());
     assert_eq!(wrong.steps.len(), 1);
 
-    // The tree's barriers dropped, with two warps: what was six steps is one, and the first warp adds its last partner
-    // before the second warp has.
+    // The barriers of the tree are dropped, with two warps. Six steps become one, and the first
+    // warp adds its last partner before the second warp has computed it.
     let values = Values::I32((1..=64).collect());
     let request = Request { variant: Variant::InterleavedModulo, ..request };
     let drop_second_barrier = |text: &str| {
@@ -238,7 +241,7 @@ fn a_wrong_kernel_gives_a_wrong_picture() {
     let step = wrong.steps.iter().find(|step| step.number.is_some()).unwrap();
     assert_eq!(step.strides, [1, 2, 4, 8, 16, 32]);
     assert_eq!((wrong.agrees, wrong.result.as_ref().unwrap().to_string()), (false, (32 * 33 / 2 + 33).to_string()));
-    // It fits on paper too.
+    // The picture for paper can be drawn too.
     assert!(Document::parse(&wrong.to_svg(true)).is_ok());
     wrong.write_text(&mut Vec::new(), true).unwrap();
 }
@@ -303,7 +306,7 @@ fn svg_has_the_cells_and_arrows_of_each_step() {
     assert_eq!(counts, [(16, 16, 16), (8, 16, 8), (4, 8, 4), (2, 4, 2), (1, 2, 1), (1, 1, 1)]);
 }
 
-/// Steps of a picture that is shown one step at a time: its SVG of each, read.
+/// The parsed SVG of each step, of a picture that is shown one step at a time.
 #[test]
 fn each_step_is_a_picture_of_its_own() {
     let shown = |picture: &Picture, banks| {
@@ -361,7 +364,7 @@ fn each_step_is_a_picture_of_its_own() {
         }
     }
 
-    // Steps that change nothing that is shown are told with the next one.
+    // Steps that change nothing in the picture are shown together with the next one.
     let steps = shown(&lecture(Variant::WarpUnrolled, None), true);
     assert_eq!(steps.len(), 7);
     let told = lecture(Variant::WarpUnrolled, None).to_picture("rung", true).text_alternative;

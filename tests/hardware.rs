@@ -1,6 +1,6 @@
-//! The launches of bench/plans, replayed on the simulator: all of them run, and what it counts is
-//! what an H100 counted of the same launches (tests/data/hardware/h100.json, recorded by
-//! bench/hardware-on-gpu.sh).
+//! The launches of bench/plans, replayed on the simulator. All of them run, and the simulator's
+//! counters equal those of an H100 for the same launches (tests/data/hardware/h100.json, recorded
+//! by bench/hardware-on-gpu.sh).
 
 #[path = "support/skip.rs"]
 mod skip;
@@ -43,14 +43,15 @@ impl Modules {
 /// How many counters the recording has of each launch.
 const COUNTERS: usize = 17;
 
-/// The kernels whose atomics go to scattered global addresses, sectors of which an H100 counted more
-/// than the lanes touch, by no rule that is known.
+/// The kernels whose atomics go to scattered global addresses. For these an H100 counted more
+/// sectors than the lanes touch, by an unknown rule.
 const SCATTERED: [&str; 3] = ["atom_random", "red_random", "histogram_global"];
 
-/// By how many thousandths at most: 3433 were simulated where 3505 were counted.
+/// The most thousandths by which the H100's count may be higher: it counted 3505 sectors where 3433
+/// were simulated.
 const SCATTERED_EXCESS: u64 = 21;
 
-/// Whether the hardware's figure is what is expected of it.
+/// Whether the hardware's figure is the expected one.
 fn agrees(case: &Case, counter: &str, expected: u64, counted: u64) -> bool {
     let sectors = ["global.atomic.sectors", "global.reduction.sectors"].contains(&counter);
     if sectors && SCATTERED.contains(&&*case.entry) {
@@ -59,9 +60,9 @@ fn agrees(case: &Case, counter: &str, expected: u64, counted: u64) -> bool {
     expected == counted
 }
 
-/// What the hardware counts where the simulator counts `simulated` requests to shared memory. The
-/// hardware's figure is of instructions. Where ptxas predicates an access instead of branching
-/// around it, it has those as well that no lane takes part in.
+/// The hardware's count where the simulator counts `simulated` requests to shared memory. The
+/// hardware counts instructions. If ptxas predicates an access instead of branching around it, the
+/// hardware also counts accesses in which no lane takes part.
 fn with_predicated(case: &Case, counter: &str, simulated: u64) -> u64 {
     let is_load = match counter {
         "shared.load.requests" => true,
@@ -69,27 +70,29 @@ fn with_predicated(case: &Case, counter: &str, simulated: u64) -> u64 {
         _ => return simulated,
     };
     match case.name.as_str() {
-        // The rows of the tiles at the edges. What ptxas made of the loops is no simple rule.
+        // The difference comes from the rows of the tiles at the edges. These are measured numbers,
+        // because the loops that ptxas made follow no simple rule.
         "transpose_tiled_100x75" | "transpose_padded_100x75" => return simulated + if is_load { 60 } else { 84 },
         _ => {}
     }
     let rung = case.entry.strip_prefix("reduce").and_then(|rest| rest.split('_').next()?.parse().ok());
     let block = u64::from(case.block.x);
     let (warps, levels) = (block / 32, u64::from(block.ilog2()));
-    // Each warp takes each round of the block's tree; the last warp's six rounds it takes alone.
+    // Every warp executes each round of the block's tree. In rungs 5 to 7 the last warp executes
+    // the last six rounds alone.
     let rounds = match rung {
         Some(1..=4) => levels * warps,
         Some(5..=7) => (levels - 6) * warps + 6,
         _ => return simulated,
     };
     // A round loads two numbers and stores one. Before the tree each thread stores its number, and
-    // behind it one thread loads the result.
+    // after it one thread loads the result.
     u64::from(case.grid.x) * if is_load { 2 * rounds + 1 } else { rounds + warps }
 }
 
-/// What an H100 counted beyond the accesses of a launch, once in 318 launches: two conflicts of
-/// stores in which a single lane takes part, which have nobody to conflict with. Its twins with
-/// other sizes have none.
+/// The conflicts that an H100 counted beyond the accesses of a launch. This happened once in 318
+/// launches: two conflicts of stores in which a single lane takes part and so cannot conflict. The
+/// same kernel with other sizes has none.
 fn stray(case: &str, counter: &str) -> u64 {
     let is_stray = case == "reduce11_i32_n65536_b256"
         && ["shared.store.bank_conflicts", "shared.store.wavefronts"].contains(&counter);

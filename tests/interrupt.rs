@@ -26,7 +26,7 @@ fn a_flag_ends_the_simulators_work() {
     let runs = Runs { warm_up: 1, timed: 10 };
     let reduce = |stop_in: u32| {
         FLAG.store(false, Relaxed);
-        // The launch that follows is stopped in its middle, and what it leaves is not the result.
+        // The next launch is stopped in its middle, and its output is not the result.
         let stop = |run| FLAG.store(run == stop_in, Relaxed);
         Runner::new(&device, &library).reduce(&plan, &values, runs, stop)
     };

@@ -1,5 +1,6 @@
-//! Every rung, operation, type, size and block on every device that is there, against the CPU reference; and the devices
-//! against each other, bit for bit, as the same plan is the same order of operations.
+//! Every rung, operation, type, size and block, on every available device, compared with the CPU
+//! reference. The devices are also compared with each other, bit for bit, because the same plan
+//! means the same order of operations.
 
 mod support;
 
@@ -19,13 +20,13 @@ use warpfold_lab::{
     variant::{Parameter, Results, Together, Variant},
 };
 
-/// The sizes at which every rung, operation and type runs, with some of its block sizes each.
+/// The sizes at which every rung, operation and type runs, each with some of its block sizes.
 const SMALL: [u64; 10] = [0, 1, 2, 31, 32, 33, 1023, 1024, 1025, 4095];
-/// At these with one block size.
+/// The size at which each runs with one block size.
 const MIDDLE: u64 = 65_537;
 const LARGE: u64 = 1_000_003;
 
-/// Another sample of blocks, grids and inputs.
+/// The variable that sets the seed, for another sample of blocks, grids and inputs.
 const SEED_VARIABLE: &str = "WARPFOLD_TEST_SEED";
 
 fn seeded() -> StdRng {
@@ -34,7 +35,7 @@ fn seeded() -> StdRng {
     StdRng::seed_from_u64(seed)
 }
 
-/// Of no device in particular, so that all run the same plan.
+/// The limits of no particular device, so that all devices run the same plan.
 const LIMITS: DeviceLimits = DeviceLimits {
     multiprocessors: 4,
     max_threads_per_block: 1024,
@@ -48,13 +49,13 @@ fn blocks(variant: Variant) -> Vec<u64> {
     (0..=10).map(|power| 1 << power).filter(|&block| variant.facts().blocks.range().contains(&(block as u32))).collect()
 }
 
-/// Rungs, operations and types that go together.
+/// The number of valid combinations of rung, operation and type.
 fn kernels() -> usize {
     let pairs = || Op::ALL.into_iter().flat_map(|op| ElementType::ALL.map(|element| (op, element)));
     Variant::all().map(|variant| pairs().filter(|&(op, element)| variant.allows(op, element)).count()).sum()
 }
 
-/// The devices, each with the kernels it has loaded, and what went wrong.
+/// The devices, each with its loaded kernels, and the errors so far.
 struct Bench<'a> {
     runners: Vec<(&'a Device, Runner<'a>)>,
     runs: usize,
@@ -105,7 +106,8 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// A plan with a block, a way to finish and, for a grid-stride rung, a grid of the generator's choosing.
+/// A plan with a block, a way to finish and, for a grid-stride rung, a grid of the generator's
+/// choosing.
 fn sample_plan(problem: &Problem, block: u64, rng: &mut StdRng) -> Result<Plan, PlanError> {
     let finish = *Finish::ALL.choose(rng).unwrap();
     let facts = problem.variant.facts();
@@ -156,7 +158,7 @@ fn every_rung_takes_a_million_elements_and_three() {
     for variant in Variant::all() {
         let blocks = blocks(variant);
         for element in ElementType::ALL {
-            // One operation each: all of them have run over fewer elements.
+            // Each case runs one operation, because all of them have run over fewer elements.
             let ops: Vec<_> = Op::ALL.into_iter().filter(|&op| variant.allows(op, element)).collect();
             let Some(&op) = ops.choose(&mut rng) else { continue };
             let problem = Problem { variant, op, element, n: LARGE };
@@ -184,7 +186,7 @@ fn run_everywhere(cases: &[(&str, Values)], ops: &[Op]) {
     bench.finish(13 * ops.len() * cases.len());
 }
 
-/// `n` values, of which the ones at these places are special.
+/// `n` values, with special values at these places.
 fn with<T: Copy>(ordinary: T, special: &[(usize, T)]) -> Vec<T> {
     let mut values = vec![ordinary; 1000];
     for &(place, value) in special {
@@ -266,8 +268,8 @@ fn a_run_changes_nothing_for_the_next() {
     }
 }
 
-/// Launches a rung over `n` elements that begin so many elements behind a boundary of 16 bytes, between others that would
-/// spoil the result, and adds what it leaves.
+/// Launches a rung over `n` elements that begin `offset` elements behind a multiple of 16 bytes,
+/// between elements that would spoil the result, and adds the partial results.
 fn sum_at<T: Element>(device: &Device, library: &PtxLibrary, variant: Variant, offset: usize, n: usize) -> Value {
     const BEHIND: usize = 8;
     let small = |i: usize| T::identity(if i.is_multiple_of(3) { Op::Sum } else { Op::Prod });
@@ -304,7 +306,8 @@ fn inputs_need_no_more_alignment_than_their_elements() {
                 continue;
             }
             for offset in 0..16 / size_of::<T>() {
-                // Nothing but head and tail; a pack or two; four loads for some threads; some tiles of 8 KiB and a rest.
+                // The sizes are: only head and tail; a pack or two; four loads for some threads;
+                // and some tiles of 8 KiB with a rest.
                 for n in [1, 2, 3, 4, 5, 7, 9, 3101, 25_007] {
                     let sum = sum_at::<T>(device, library, variant, offset, n);
                     // Two of three elements are 1, the others 0.
@@ -329,7 +332,7 @@ fn one_launch_gives_the_same_bits_each_time() {
         let mut runner = Runner::new(device, &library);
         for variant in [Variant::SinglePass, Variant::Cooperative] {
             let problem = Problem { variant, op: Op::Sum, element: ElementType::F32, n: LARGE };
-            // More blocks than a multiprocessor holds of a cooperative launch that nobody asked about.
+            // A cooperative launch of 40 blocks, with limits that were asked for the default grid.
             let limits = runner.limits(&problem, &Request::default()).unwrap();
             let plan = plan(&problem, &Request { grid: Some(40), ..Request::default() }, &limits).unwrap();
             assert_eq!(plan.stages.len(), 1);

@@ -1,4 +1,5 @@
-//! The compiler must not optimise the lesson away: what each rung teaches is still in its PTX.
+//! The compiler must not optimise the lesson away: the instructions by which each rung teaches are
+//! still in its PTX.
 
 use warpfold_lab::{
     element::ElementType,
@@ -53,7 +54,8 @@ fn each_element(variant: Variant, check: impl Fn(&[String], ElementType)) {
 #[test]
 fn rung_1_divides_and_diverges() {
     each_element(Variant::InterleavedModulo, |body, element| {
-        // The remainder of the thread's index decides, by itself, whether the thread works in this step.
+        // The remainder of the thread's index decides, by itself, whether the thread works in this
+        // step.
         let remainder = operands(body, "rem.u32").unwrap_or_else(|| panic!("{element}: no rem in {body:#?}"))[0];
         let compared = body.iter().any(|line| line.starts_with("setp.") && line.contains(remainder));
         assert!(compared, "{element}: {body:#?}");
@@ -73,7 +75,8 @@ fn only_rung_1_divides() {
 #[test]
 fn rung_2_strides_by_2_s_and_conflicts() {
     each_element(Variant::InterleavedContiguous, |body, element| {
-        // index = 2 * s * tid: lanes lie 2 * s elements apart, which from s = 16 on is one bank for all of them.
+        // index = 2 * s * tid: lanes lie 2 * s elements apart, which from s = 16 on is one bank for
+        // all of them.
         let doubled = operands(body, "shl.b32").unwrap_or_else(|| panic!("{element}: {body:#?}"));
         assert_eq!(doubled[2], "1", "{element}: {body:#?}");
         let index = operands(body, "mul.lo").unwrap_or_else(|| panic!("{element}: no product in {body:#?}"));
@@ -83,7 +86,7 @@ fn rung_2_strides_by_2_s_and_conflicts() {
             body.iter().any(|line| line.starts_with("mul.wide") && line.contains(&format!("{}, {size};", index[0])));
         assert!(address, "{element}: {body:#?}");
     });
-    // Rung 3 is the cure: no product in its loop.
+    // Rung 3 cures this: its loop has no product.
     each_element(Variant::Sequential, |body, element| {
         assert!(!has(body, "mul.lo"), "{element}: {body:#?}");
     });

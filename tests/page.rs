@@ -1,6 +1,6 @@
 //! The page of `--format html`, in a real browser.
 //!
-//! `WARPFOLD_SCREENSHOTS` names a folder for pictures of it, to be looked at by whoever changes its looks.
+//! `WARPFOLD_SCREENSHOTS` names a folder for screenshots, for those who change the page's design.
 
 #[path = "support/chromium.rs"]
 mod chromium;
@@ -166,7 +166,7 @@ fn document() -> Document {
     }
 }
 
-/// Each text of the page that is shown, with its contrast to what is below its middle.
+/// Each visible text of the page, with its contrast to the background below its middle.
 const CONTRASTS: &str = r#"
 (() => {
   const channel = (value) => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
@@ -200,7 +200,7 @@ const CONTRASTS: &str = r#"
 })()
 "#;
 
-/// Numbers of the steps of the first picture that are shown, and what is said about them.
+/// The numbers of the visible steps of the first picture, and their captions.
 const SHOWN: &str = "(() => { const picture = document.querySelector('.picture'); \
     const steps = [...picture.querySelectorAll('.steps > li')]; \
     return [steps.flatMap((step, index) => step.getClientRects().length ? [index + 1] : []), \
@@ -262,7 +262,7 @@ fn the_page_works_in_a_browser() {
         assert_eq!(widths[0], widths[1], "{name}: the page is wider than its window");
     }
     for dark in [false, true] {
-        // All of it at once, so that each text has a place in the window.
+        // The window shows the whole page, so that each text has a place in it.
         browser.look((1600, 12_000), dark);
         browser.open(&path);
         browser.evaluate("for (const hidden of document.querySelectorAll('[hidden]')) hidden.hidden = false");
@@ -294,7 +294,7 @@ fn has_all_parts(browser: &mut Chromium, document: &Document) {
         .evaluate("[...document.querySelectorAll('svg.chart')].map((chart) => chart.querySelectorAll('.mark').length)");
     let points = |chart: &Chart| chart.series.iter().map(|series| series.points.len()).sum::<usize>();
     assert_eq!(marks, json!(document.charts.iter().map(points).collect::<Vec<_>>()));
-    // Marks are seen: each has a colour and an extent.
+    // Each mark is visible: it has a colour and an extent.
     let unseen = "[...document.querySelectorAll('.mark')].filter((mark) => { const box = mark.getBoundingClientRect(); \
         return box.width < 1 || box.height < 1 || getComputedStyle(mark).fill === 'none'; }).length";
     assert_eq!(browser.evaluate(unseen), 0);
@@ -306,7 +306,7 @@ fn has_all_parts(browser: &mut Chromium, document: &Document) {
     let note = browser.evaluate("document.querySelectorAll('.table p')[1].textContent");
     assert_eq!(note, document.tables[0].notes[1].as_str());
 
-    // Whoever sees no figure is told of it, by an element that exists once.
+    // Each figure has a description for readers who cannot see it, in an element that exists once.
     let untold = "[...document.querySelectorAll('svg')].filter((svg) => svg.getAttribute('role') !== 'img' || \
         !svg.getAttribute('aria-labelledby').split(' ').every((id) => { const named = document.querySelectorAll(`[id='${id}']`); \
         return named.length === 1 && named[0].textContent.length > 3; })).map((svg) => svg.outerHTML.slice(0, 200))";
@@ -370,7 +370,7 @@ fn texts_are_readable(browser: &mut Chromium) {
     assert!(texts.len() > 500, "{} texts", texts.len());
     let faint: Vec<&Json> = texts.iter().filter(|text| text["contrast"].as_f64().unwrap() < 4.5).collect();
     assert!(faint.is_empty(), "{faint:#?}");
-    // What was computed does tell colours apart.
+    // The computed contrasts do differ between colours.
     assert!(texts.iter().any(|text| text["contrast"].as_f64().unwrap() > 12.0));
 }
 

@@ -1,4 +1,5 @@
-//! The `reducer` benchmark on the simulator: it measures what it is asked for, checks results, and refuses other cases.
+//! The `reducer` benchmark on the simulator: it measures the given cases, checks results, and
+//! refuses unknown cases.
 
 use std::{
     env, fs,

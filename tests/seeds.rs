@@ -1,4 +1,4 @@
-//! The examples of the lectures, on every device that is there.
+//! The examples of the lectures, on every available device.
 
 mod support;
 
@@ -31,7 +31,8 @@ fn shapes(plan: &Plan) -> Vec<(u32, u32)> {
     plan.stages.iter().map(|stage| (stage.shape.grid.x, stage.shape.block.x)).collect()
 }
 
-/// Runs the plan on every device; the result must be this value, bit for bit, and agree with the reference.
+/// Runs the plan on every device; the result must be this value, bit for bit, and agree with the
+/// reference.
 fn assert_sum(plan: &Plan, values: &Values, expected: Value) {
     let library = library();
     let reference = Reference::new(values, Op::Sum, plan.depth());
@@ -51,7 +52,7 @@ fn sixteen_values_sum_to_41_on_every_rung() {
         let values = T::values(values);
         for variant in Variant::all().filter(|variant| variant.allows(Op::Sum, T::TYPE)) {
             assert_sum(&planned(variant, &values, Request::default()), &values, expected.value());
-            // The lecture's own block, where the rung works with it.
+            // The lecture's own block size, if the rung allows it.
             if variant.facts().blocks.range().contains(&16) {
                 let plan = planned(variant, &values, Request { block: Some(16), ..Request::default() });
                 assert_sum(&plan, &values, expected.value());
@@ -62,8 +63,8 @@ fn sixteen_values_sum_to_41_on_every_rung() {
     check(VALUES.map(f64::from).to_vec(), 41.0);
 }
 
-/// Udacity: 1024 blocks of 1024 threads reduce 2^20 floats to 1024, and one block of 1024 reduces these to one; first in
-/// global memory, then in shared memory.
+/// Udacity: 1024 blocks of 1024 threads reduce 2^20 floats to 1024, and one block of 1024 reduces
+/// these to one; first in global memory, then in shared memory.
 #[test]
 fn a_million_floats_in_two_stages_of_1024() {
     // Multiples of 1/2 whose partial sums stay below 2^23: exact in any order.
@@ -80,8 +81,8 @@ fn a_million_floats_in_two_stages_of_1024() {
     }
 }
 
-/// CSDN: N = 2048, 512 threads per block, partial sums added on the host; interleaved over 0..2047, then sequential over
-/// ones.
+/// CSDN: N = 2048, 512 threads per block, partial sums added on the host; interleaved over 0..2047,
+/// then sequential over ones.
 #[test]
 fn two_thousand_floats_with_the_host_adding_the_partial_sums() {
     let request = Request { block: Some(512), grid: Some(4), finish: Finish::Host };

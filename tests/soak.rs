@@ -1,4 +1,4 @@
-//! The soak, for seconds and on the simulator: it passes, repeats a call, and finds kernels that are wrong.
+//! The soak, for some seconds on the simulator: it passes, repeats a call, and finds wrong kernels.
 
 use std::{
     env, fs,
@@ -54,7 +54,7 @@ fn a_wrong_result_ends_it_and_can_be_repeated() {
     let number = stderr.split("`soak --call ").nth(1).and_then(|rest| rest.split(' ').next());
     let number = number.unwrap_or_else(|| panic!("{stderr}"));
     assert!(stderr.contains("wrong"), "{stderr}");
-    // The same call goes wrong by itself, and not with the right kernels.
+    // The same call alone goes wrong too, but not with the right kernels.
     let (status, _, again) = run(&format!("--call {number}"));
     assert_eq!(status, Some(1), "{again}");
     let reason = again.trim_start_matches("error: ").trim();

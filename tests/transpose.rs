@@ -1,5 +1,6 @@
-//! Every transposition, width and tile over shapes at the edges, on every device that is there, against a reference of its
-//! own; and what they do, counted on the simulator, against a model of warps and banks.
+//! Every transposition, width and tile over shapes at the edges, on every available device,
+//! compared with a reference of this file. Their counters on the simulator are compared with a
+//! model of warps and banks.
 
 mod support;
 
@@ -14,7 +15,8 @@ use warpfold_lab::{
 const WIDTHS: [ElementType; 5] =
     [ElementType::U8, ElementType::F16, ElementType::F32, ElementType::U64, ElementType::U128];
 
-/// Nothing, one row, one column, around the tiles' sides, and what is no whole vector.
+/// The shapes are empty, one row, one column, near the sides of tiles, or no whole number of
+/// vectors.
 const SHAPES: [(u64, u64); 17] = [
     (0, 5),
     (5, 0),
@@ -40,7 +42,7 @@ fn plan_of(variant: Variant, element: ElementType, extent: (u64, u64), tile: u32
     plan(&Problem { variant, element, rows, cols }, Some(tile.into()), u64::MAX).unwrap()
 }
 
-/// What must come of a matrix, element by element.
+/// The expected result for a matrix, element by element.
 fn expected(matrix: &Matrix, moves: Moves) -> Vec<u8> {
     if moves == Moves::Copies {
         return matrix.bytes().to_vec();
@@ -121,7 +123,7 @@ fn the_lectures_sizes_are_exact() {
 /// Sectors per load and store, wavefronts per load and store of shared memory, as `(load, store)`.
 type Counted = ((f64, f64), (f64, f64));
 
-/// What a variant does with 256 x 256 elements.
+/// The counters of a variant for 256 x 256 elements.
 fn count(variant: Variant, element: ElementType, tile: u32) -> Counted {
     let (device, library) = (Device::simulator_with(Instrument::Count), library());
     let plan = plan_of(variant, element, (256, 256), tile);
@@ -141,8 +143,9 @@ fn count(variant: Variant, element: ElementType, tile: u32) -> Counted {
     )
 }
 
-/// The figures that the lecture's story rests on, for its floats and tiles of 32: a warp's row is 4 sectors, its column 32;
-/// a column of a tile lies in one bank, or in 32.
+/// Tests the figures on which the lecture relies, for floats and tiles of 32. A row of a warp is 4
+/// sectors, and a column is 32. A column of a tile lies in one bank, or in 32 if the layout avoids
+/// conflicts.
 #[test]
 fn floats_in_tiles_of_32_count_as_the_lecture_says() {
     for (variant, expected) in [
@@ -161,7 +164,8 @@ fn floats_in_tiles_of_32_count_as_the_lecture_says() {
     }
 }
 
-/// The best variant's accesses are as wide as they can be: 16 sectors a request of 16 bytes a lane, and no conflicts.
+/// The best variant's accesses are as wide as they can be: 16 sectors a request of 16 bytes a lane,
+/// and no conflicts.
 #[test]
 fn vectors_fill_their_sectors_and_banks() {
     for (element, sectors, wavefronts) in [
@@ -177,8 +181,9 @@ fn vectors_fill_their_sectors_and_banks() {
     }
 }
 
-/// Wavefronts of a warp whose lanes access so many bytes at these byte offsets: banks are 4 bytes wide, a wavefront serves each
-/// with one word, and lanes of 8 and 16 bytes come in halves and quarters of the warp.
+/// The wavefronts of a warp whose lanes access `size` bytes at these byte offsets. Banks are 4
+/// bytes wide, and a wavefront serves one word of each bank. Accesses of 8 and 16 bytes are split
+/// into halves and quarters of the warp.
 fn wavefronts(size: u32, offsets: &[u32]) -> u32 {
     let lanes = if size <= 4 { 32 } else { 128 / size as usize };
     let of_group = |group: &[u32]| {
@@ -190,8 +195,8 @@ fn wavefronts(size: u32, offsets: &[u32]) -> u32 {
     offsets.chunks(lanes).map(of_group).sum()
 }
 
-/// Wavefronts per load and per store of a tile, from the offsets that its definition gives: `place` is where the element of
-/// this row and column lies.
+/// Wavefronts per load and per store of a tile, from the offsets that its definition gives: `place`
+/// is where the element of this row and column lies.
 fn model(size: u32, tile: u32, place: impl Fn(u32, u32) -> u32) -> (f64, f64) {
     let (mut loads, mut stores, mut requests) = (0, 0, 0);
     for first in (0..tile * tile).step_by(32) {
@@ -227,19 +232,22 @@ fn conflicts_are_those_of_the_model() {
             let smooth = f64::from((size / 4).max(1));
             assert_eq!(swizzled, (smooth, smooth), "{element}, tile {tile}");
             if (size, tile) == (4, 16) {
-                // A warp spans two rows, and no pitch parts the banks of two rows and of two columns.
+                // A warp covers two rows, and no pitch separates the banks both of two rows and of
+                // two columns.
                 assert_eq!((plain.0, padded), (8.0, (2.0, 2.0)));
             } else {
                 assert_eq!(padded, (smooth, smooth), "{element}, tile {tile}");
             }
         }
-        // All lanes that come together meet in one bank, or in as many as a word has elements.
+        // All lanes that are served together use one bank or, for small elements, as many banks as
+        // a word has elements.
         let expected = (f64::from(32.min(8 * size)), f64::from((size / 4).max(1)));
         assert_eq!(model(size, 32, |y, x| y * 32 + x), expected, "{element}");
     }
 }
 
-/// A matrix that is no multiple of a vector is moved element by element, along the rows all the same.
+/// A matrix whose extents are no multiple of a vector is moved element by element, but still along
+/// the rows.
 #[test]
 fn odd_extents_are_coalesced_too() {
     let (device, library) = (Device::simulator_with(Instrument::Count), library());

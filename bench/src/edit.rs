@@ -1,25 +1,27 @@
-//! Edits of PTX text, by which a plan makes faulty twins of kernels.
+//! Edits of PTX text, with which a plan makes faulty twins of kernels.
 
 use anyhow::{Context, ensure};
 use serde::Deserialize;
 
-/// One edit: in the `nth` of the `of` instructions of an entry that contain `find`, `find` becomes `with`.
+/// One edit: in the `nth` of the `of` instructions of an entry that contain `find`, `find` becomes
+/// `with`.
 ///
-/// Instructions are told apart by their text, comments taken off and white space made single blanks, and counted from 1 in
-/// the order of the text. The PTX of the kernels is generated: line numbers move, and where the number of matches is not
-/// what it was, nobody knows which one was meant.
+/// Instructions are found by their text, without comments and with single blanks for white space,
+/// and counted from 1 in the order of the text. They are not found by line number, because the PTX
+/// is generated and lines move. If the number of matches changes, the edit is refused, because
+/// nobody knows which match was meant.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Edit {
     /// A part of the instruction, such as `bar.sync`.
     pub find: String,
-    /// Which of the matches it is.
+    /// The number of the match to edit, from 1.
     #[serde(default = "one")]
     pub nth: usize,
     /// How many matches there are.
     #[serde(default = "one")]
     pub of: usize,
-    /// What stands in its place; `//` drops the instruction from there on.
+    /// The replacement; `//` drops the instruction from there on.
     pub with: String,
 }
 
@@ -31,7 +33,8 @@ fn one() -> usize {
 ///
 /// # Errors
 ///
-/// No such entry; an edit whose matches are not as many as it says; two edits of one line.
+/// An entry that does not exist; an edit whose number of matches differs from `of`; two edits of
+/// one line.
 pub fn apply(ptx: &str, entry: &str, edits: &[Edit]) -> anyhow::Result<String> {
     let mut lines: Vec<String> = ptx.lines().map(str::to_owned).collect();
     let plain: Vec<String> = ptx.lines().map(plain).collect();

@@ -1,5 +1,6 @@
-//! What hardware said of the launches of a [`plan`](crate::plan): counters by Nsight Compute
-//! (`ncu`), verdicts by compute-sanitizer. Both are turned into JSON files that tests read.
+//! Measurements of hardware for the launches of a [`plan`](crate::plan): counters of Nsight Compute
+//! (`ncu`) and verdicts of compute-sanitizer. This module turns both into JSON files that tests
+//! read.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,8 +13,8 @@ use simt::Dim3;
 
 use crate::plan::{Case, Plan};
 
-/// The simulator's counters that hardware has too, each with its metric (a sum over the chip). What
-/// is a request in shared memory is an instruction to `ncu`.
+/// The simulator's counters that hardware has too, each with its metric (a sum over the chip). A
+/// request in shared memory is an instruction for `ncu`.
 const COMPARABLE: [(&str, &str); 17] = [
     ("global.load.requests", "l1tex__t_requests_pipe_lsu_mem_global_op_ld"),
     ("global.load.sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld"),
@@ -34,8 +35,8 @@ const COMPARABLE: [(&str, &str); 17] = [
     ("shared.atomic.bank_conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_atom"),
 ];
 
-/// Kept beside them, under their own names: instruction counts, which are those of machine code and
-/// not of PTX, and other counts of the same accesses.
+/// Further metrics, kept under their own names: instruction counts, which count machine code and
+/// not PTX, and other counts of the same accesses.
 const BESIDE: [&str; 10] = [
     "smsp__inst_executed",
     "smsp__thread_inst_executed",
@@ -54,7 +55,7 @@ pub fn metrics() -> impl Iterator<Item = &'static str> {
     COMPARABLE.iter().map(|(_, metric)| *metric).chain(BESIDE)
 }
 
-/// Where and when something was recorded.
+/// The machine, the tool and the day of a recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
 pub struct Machine {
     /// The GPU's name
@@ -74,10 +75,10 @@ pub struct Machine {
 /// What hardware counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recording {
-    /// Where and when.
+    /// The machine, the tool and the day.
     #[serde(flatten)]
     pub machine: Machine,
-    /// In the plan's order.
+    /// The cases, in the order of the plan.
     pub cases: Vec<RecordedCase>,
 }
 
@@ -86,9 +87,9 @@ pub struct Recording {
 pub struct RecordedCase {
     /// The case's name in the plan.
     pub name: String,
-    /// By the simulator's names. A counter that the hardware does not have is missing.
+    /// The counters by the simulator's names, without those that hardware does not have.
     pub counters: BTreeMap<String, u64>,
-    /// By `ncu`'s names.
+    /// The further metrics by `ncu`'s names.
     pub metrics: BTreeMap<String, u64>,
 }
 
@@ -102,12 +103,12 @@ impl Recording {
         read(file, "recording")
     }
 
-    /// Makes sense of the raw page that `ncu --csv --page raw` prints of a run of `replay` over the
-    /// whole plan.
+    /// Parses the raw page that `ncu --csv --page raw` prints for a run of `replay` over the whole
+    /// plan.
     ///
     /// # Errors
     ///
-    /// Launches that are not those of the plan, one by one; a table of another form.
+    /// Launches other than those of the plan, in its order; a table of another form.
     pub fn from_ncu(machine: Machine, plan: &Plan, csv: &str) -> anyhow::Result<Recording> {
         // Messages may come before the table.
         let start = csv.lines().position(|line| line.starts_with("\"ID\"")).context("no table begins with \"ID\"")?;
@@ -120,7 +121,7 @@ impl Recording {
         let (kernel, grid, block) = (needed("Kernel Name")?, needed("Grid Size")?, needed("Block Size")?);
 
         let rows: Vec<csv::StringRecord> = reader.records().collect::<Result<_, _>>()?;
-        // The row below the head has the units, and no number.
+        // The row below the header has units and no ID, so it is left out.
         let launches: Vec<&csv::StringRecord> = rows.iter().filter(|row| !row[0].is_empty()).collect();
         ensure!(
             launches.len() == plan.cases.len(),
@@ -138,17 +139,17 @@ impl Recording {
         Ok(Recording { machine, cases: cases.collect::<anyhow::Result<_>>()? })
     }
 
-    /// As JSON, a line for each case.
+    /// Writes JSON with one line for each case.
     ///
     /// # Errors
     ///
-    /// None that is known.
+    /// An error of the serializer; none is expected.
     pub fn to_json(&self) -> anyhow::Result<String> {
         to_json(&self.machine, &self.cases)
     }
 }
 
-/// Reads a JSON file, which is to be a `what`; `None` if there is no such file.
+/// Reads a JSON file that should contain a `what`; `None` if there is no such file.
 fn read<T: DeserializeOwned>(file: &Path, what: &str) -> anyhow::Result<Option<T>> {
     if !file.exists() {
         return Ok(None);
@@ -167,7 +168,7 @@ fn to_json(machine: &Machine, cases: &[impl Serialize]) -> anyhow::Result<String
 
 /// Whether a profiled launch is that of the case.
 fn check_is(case: &Case, kernel: &str, grid: &str, block: &str) -> anyhow::Result<()> {
-    // Of a C++ kernel, ncu prints the parameters too.
+    // For a C++ kernel, ncu prints the parameters too.
     let name = kernel.split('(').next().unwrap_or_default();
     ensure!(name == case.entry, "kernel {kernel} was profiled in its place");
     let same = |text: &str, dim: Dim3| {
@@ -179,7 +180,8 @@ fn check_is(case: &Case, kernel: &str, grid: &str, block: &str) -> anyhow::Resul
     Ok(())
 }
 
-/// A count, perhaps with separators of thousands; `None` where ncu prints that there is none.
+/// Parses a count, with or without separators of thousands; `None` if ncu prints that there is no
+/// count.
 fn number(text: &str) -> Option<u64> {
     let plain: String = text.chars().filter(|&c| c != ',').collect();
     plain
@@ -191,24 +193,24 @@ fn number(text: &str) -> Option<u64> {
 /// compute-sanitizer's tools.
 pub const TOOLS: [&str; 4] = ["memcheck", "racecheck", "initcheck", "synccheck"];
 
-/// What compute-sanitizer said of the launches of a plan.
+/// The verdicts of compute-sanitizer for the launches of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdicts {
-    /// Where and when.
+    /// The machine, the tool and the day.
     #[serde(flatten)]
     pub machine: Machine,
-    /// In the plan's order.
+    /// The cases, in the order of the plan.
     pub cases: Vec<JudgedCase>,
 }
 
-/// What compute-sanitizer said of one launch: for each of its [`TOOLS`] `clean`, or what it
-/// reported first.
+/// The verdicts of compute-sanitizer for one launch: for each of its [`TOOLS`], `clean` or the
+/// first report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are the tools'")]
 pub struct JudgedCase {
     /// The case's name in the plan.
     pub name: String,
-    /// What the simulator's check is to report by the plan: `clean`, or a class.
+    /// The report that the plan expects from the simulator's check: `clean`, or a class.
     pub simt: String,
     pub memcheck: String,
     pub racecheck: String,
@@ -226,8 +228,8 @@ impl Verdicts {
         read(file, "table of verdicts")
     }
 
-    /// Reads what the tools printed: `logs/TOOL/CASE` holds a tool's output, and after it a line
-    /// `exit status N`.
+    /// Reads the output of the tools. `logs/TOOL/CASE` holds the output of a tool, followed by a
+    /// line `exit status N`.
     ///
     /// # Errors
     ///
@@ -255,20 +257,20 @@ impl Verdicts {
         Ok(Verdicts { machine, cases: plan.cases.iter().map(judge).collect::<anyhow::Result<_>>()? })
     }
 
-    /// As JSON, a line for each case.
+    /// Writes JSON with one line for each case.
     ///
     /// # Errors
     ///
-    /// None that is known.
+    /// An error of the serializer; none is expected.
     pub fn to_json(&self) -> anyhow::Result<String> {
         to_json(&self.machine, &self.cases)
     }
 }
 
-/// `clean`, `timeout`, or what a tool reported first.
+/// `clean`, `timeout`, or the first report of a tool.
 fn verdict(log: &str) -> String {
     let messages: Vec<&str> = log.lines().filter_map(|line| line.strip_prefix("========= ")).collect();
-    // Details are indented.
+    // The details of a report are indented, so they are left out.
     let report = messages.iter().find(|message| {
         !(message.starts_with(' ') || message.starts_with("COMPUTE-SANITIZER") || message.contains("SUMMARY"))
     });

@@ -1,5 +1,6 @@
-//! What the benchmarks share: the statistics of repeated measurements, other libraries' reductions, plans of launches to
-//! replay, edits that make mutants of kernels, and what hardware said of them.
+//! The parts that the benchmarks share: statistics of repeated measurements, other libraries'
+//! reductions, plans of launches to replay, edits that make mutants of kernels, and measurements of
+//! hardware.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Other libraries' reductions, compiled by `bench/peers/build.sh` into one shared library of plain C functions.
+//! Other libraries' reductions, compiled by `bench/peers/build.sh` into one shared library of plain
+//! C functions.
 
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
@@ -9,9 +10,10 @@ use std::{
 use anyhow::{Context, ensure};
 use libloading::Library;
 
-/// The protocol of all functions there, which is that of CUB: with `temp` null it writes the bytes of temporary device
-/// memory that it wants to `*temp_bytes`; else it starts the reduction of `n` elements on the stream. `right` is the
-/// second input of pairs. It returns a `cudaError_t`.
+/// The protocol of all functions of the library, which is CUB's. With a null `temp`, a function
+/// writes the size of the temporary device memory that it needs, in bytes, to `*temp_bytes`.
+/// Otherwise it starts the reduction of `n` elements on the stream. `right` is the second input of
+/// pairs. The result is a `cudaError_t`.
 type Function = unsafe extern "C" fn(
     temp: *mut c_void,
     temp_bytes: *mut usize,
@@ -22,7 +24,8 @@ type Function = unsafe extern "C" fn(
     stream: *mut c_void,
 ) -> c_int;
 
-/// The library that `bench/peers/build.sh` makes; see the heads of `cub.cu` and `thrust.cu` for what is in it.
+/// The library that `bench/peers/build.sh` makes. The headers of `cub.cu` and `thrust.cu` describe
+/// its functions.
 #[derive(Debug)]
 pub struct PeerLibrary {
     library: Library,
@@ -35,14 +38,15 @@ pub struct PeerFunction<'a> {
     library: std::marker::PhantomData<&'a Library>,
 }
 
-/// What a [`PeerFunction`] reduces, and where it puts the result: device addresses, but for Thrust's `out`.
+/// The inputs of a [`PeerFunction`] and the place of its result. All are device addresses, except
+/// Thrust's `out`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerCall {
     /// The first element.
     pub input: u64,
     /// The first element of the second input; 0 without one.
     pub right: u64,
-    /// Room for the result: 32 bytes are enough for all.
+    /// The output; 32 bytes are enough for every function.
     pub out: u64,
     /// Elements.
     pub n: u64,
@@ -53,40 +57,41 @@ impl PeerLibrary {
     ///
     /// # Errors
     ///
-    /// The loader's.
+    /// An error of the loader.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
-        // SAFETY: what runs at loading is the registration of kernels by CUDA's own runtime.
+        // SAFETY: loading runs only the registration of kernels by CUDA's own runtime.
         let library = unsafe { Library::new(path) };
         Ok(Self { library: library.with_context(|| format!("cannot load {}", path.display()))? })
     }
 
-    /// Which compiler and libraries it was made with, as `nvcc 13.0.88, CCCL 3.0.1`.
+    /// The compiler and libraries with which the library was made, such as `nvcc 13.0.88, CCCL
+    /// 3.0.1`.
     ///
     /// # Errors
     ///
-    /// The library is not of `bench/peers/build.sh`.
+    /// A library that `bench/peers/build.sh` did not make.
     pub fn versions(&self) -> anyhow::Result<String> {
-        // SAFETY: the declaration in thrust.cu.
+        // SAFETY: the type is that of the declaration in thrust.cu.
         let versions = unsafe { self.library.get::<unsafe extern "C" fn() -> *const c_char>(b"peer_versions") };
-        // SAFETY: it takes nothing, and returns a string literal.
+        // SAFETY: the function has no parameters, and returns a string literal.
         let text = unsafe { CStr::from_ptr(versions?()) };
         Ok(text.to_string_lossy().into_owned())
     }
 
-    /// The function of that name, if it is there: not every version of a library has all.
+    /// The function of that name; `None` if this version of the library lacks it.
     pub fn function(&self, name: &str) -> Option<PeerFunction<'_>> {
-        // SAFETY: the functions that these names are given to have this signature.
+        // SAFETY: all functions with such names have this signature.
         let function = unsafe { self.library.get::<Function>(name.as_bytes()) }.ok()?;
         Some(PeerFunction { function: *function, library: std::marker::PhantomData })
     }
 }
 
 impl PeerFunction<'_> {
-    /// The bytes of temporary device memory that so many elements need; at least 1.
+    /// The bytes of temporary device memory that `n` elements need; at least 1.
     ///
     /// # Errors
     ///
-    /// The library's, as a number of CUDA's runtime.
+    /// An error of the library, as an error number of CUDA's runtime.
     pub fn temp_bytes(&self, n: u64) -> anyhow::Result<usize> {
         let mut bytes = 0;
         // SAFETY: without temporary memory nothing is read or launched.
@@ -99,17 +104,18 @@ impl PeerFunction<'_> {
     ///
     /// # Errors
     ///
-    /// The library's, as a number of CUDA's runtime.
+    /// An error of the library, as an error number of CUDA's runtime.
     ///
     /// # Safety
     ///
-    /// The CUDA context of the addresses and of the stream (a `CUstream`) is current. Input and, for pairs, the second
-    /// input have `n` elements of the function's type. `temp` is device memory of `temp_bytes`. Until the stream has done
-    /// the work, all of it stays allocated, and nobody else uses `temp` and `out`.
+    /// The CUDA context of the addresses and of the stream (a `CUstream`) is current. Input and,
+    /// for pairs, the second input have `n` elements of the function's type. `temp` is device
+    /// memory of `temp_bytes`. Until the stream has done the work, all of it stays allocated, and
+    /// nobody else uses `temp` and `out`.
     pub unsafe fn call(&self, temp: (u64, usize), call: PeerCall, stream: *mut c_void) -> anyhow::Result<()> {
         let (temp, mut bytes) = temp;
         let temp = ptr::with_exposed_provenance_mut(temp as usize);
-        // SAFETY: the caller's word.
+        // SAFETY: the caller's promise.
         let code = unsafe { (self.function)(temp, &raw mut bytes, call.input, call.right, call.out, call.n, stream) };
         ensure!(code == 0, "cudaError_t {code}");
         Ok(())

@@ -18,17 +18,18 @@
 //! }
 //! ```
 //!
-//! `ptx` is relative to the root of the repository. `grid` and `block` may have fewer dimensions or be numbers, `shared`
-//! is the dynamic shared memory of a block in bytes and may be left out, and `args` are those of [`simt::args`].
+//! `ptx` is relative to the root of the repository. `grid` and `block` may have fewer dimensions or
+//! be numbers, `shared` is the dynamic shared memory of a block in bytes and may be left out, and
+//! `args` are those of [`simt::args`].
 //!
-//! A plan may have `mutants` too: faulty twins, each a case launched with another text, and the class of what is wrong
-//! then.
+//! A plan may have `mutants` too. A mutant is a faulty twin of a case, launched with edited PTX,
+//! with the class of the error that this causes.
 //!
 //! ```json
 //! {"name": "copy.bound", "of": "copy", "class": "out-of-bounds", "edits": [{"find": "setp.ge", "with": "setp.gt"}]}
 //! ```
 //!
-//! They follow the cases, in their order.
+//! The mutants follow the cases, in their order.
 
 use std::collections::HashSet;
 use std::fs;
@@ -41,11 +42,11 @@ use simt::args::{ArgError, ArgSpec};
 
 use crate::edit::{self, Edit};
 
-/// Launches, by names that differ.
+/// Launches with different names.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "WrittenPlan")]
 pub struct Plan {
-    /// In the order in which they run.
+    /// The cases in the order in which they run.
     pub cases: Vec<Case>,
 }
 
@@ -80,12 +81,12 @@ impl TryFrom<WrittenPlan> for Plan {
     }
 }
 
-/// What makes a case a faulty twin of another.
+/// The difference between a case and the case of which it is a faulty twin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mutation {
-    /// The name of the other.
+    /// The name of the other case.
     pub of: String,
-    /// What is wrong: a class of reports, as `simt::check` names them.
+    /// The class of the error, one of the classes of reports of `simt::check`.
     pub class: String,
     /// The edits of the PTX.
     pub edits: Vec<Edit>,
@@ -109,12 +110,13 @@ pub struct Case {
     pub shared: u32,
     /// The kernel's arguments.
     pub args: Vec<ArgSpec>,
-    /// How its text differs from the file's.
+    /// The edits of the file's text; `None` for a case that is no mutant.
     pub mutation: Option<Mutation>,
 }
 
 impl Case {
-    /// The text of the module: the file's, edited if the case is a mutant. `root` is what [`Case::ptx`] is relative to.
+    /// The PTX of the module: the text of the file, edited if the case is a mutant. [`Case::ptx`]
+    /// is relative to `root`.
     ///
     /// # Errors
     ///
@@ -188,8 +190,8 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// A file that cannot be read or is no plan; two cases of one name; a shape of no or of more than three dimensions;
-    /// an argument that is none; a mutant of no case.
+    /// A file that cannot be read or is no plan; two cases of one name; a shape without or with
+    /// more than three dimensions; an invalid argument; a mutant of an unknown case.
     pub fn read(file: &Path) -> anyhow::Result<Plan> {
         let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
         Plan::parse(&text).with_context(|| format!("{} is not a plan", file.display()))
@@ -204,7 +206,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Only the cases of these names, in the plan's order; all if there are no names.
+    /// The plan with only the cases of these names, in its order; with all cases if there are no
+    /// names.
     ///
     /// # Errors
     ///

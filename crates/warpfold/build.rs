@@ -1,5 +1,5 @@
-//! Embeds the committed PTX of the production kernels, compressed: writes a module with one static
-//! for each kernel, which `src/ptx.rs` includes.
+//! Embeds the committed PTX of the production kernels, compressed. It writes a module with one
+//! static for each kernel, which `src/ptx.rs` includes.
 //!
 //! A file is called `reduce_<op>_<type>.<arch>.ptx` and holds the kernel `reduce_<op>_<type>`. Its
 //! static is `<op>::<type>`. Each kernel is a static of its own, because the linker then leaves out

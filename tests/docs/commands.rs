@@ -1,4 +1,4 @@
-//! The commands: each is run, and prints what is shown.
+//! The commands of the documentation: each is run, and must print the shown text.
 
 use std::{
     env, fs,
@@ -17,7 +17,7 @@ use console::Command;
 /// The programs that are run here.
 const BINARIES: [&str; 3] = ["reduce", "transpose", "access"];
 
-/// Commands that are not run here, by how they begin, and why.
+/// Commands that are not run here, by their beginning, and the reason.
 const ELSEWHERE: [(&str, &str); 14] = [
     ("cargo xtask ", "the tests of xtask parse it"),
     ("cargo run -p warpfold-simt -- ", "the tests of simt run it"),
@@ -35,8 +35,8 @@ const ELSEWHERE: [(&str, &str); 14] = [
     ("python3 bench/", "it measures, and needs Python's packages"),
 ];
 
-/// Pictures that no command makes here: one is measured on a GPU, the others show what no trace of memory does and are
-/// drawn by hand.
+/// Pictures that no command makes here. One is measured on a GPU; the others are drawn by hand,
+/// because no trace of memory shows their subject.
 const DRAWN: [&str; 9] = [
     "ladder-h100.svg",
     "rung-8.svg",
@@ -57,7 +57,7 @@ struct Program<'a> {
     command: &'a Command,
     name: &'a str,
     args: Vec<&'a str>,
-    /// The file that its output goes to.
+    /// The file to which its output goes.
     redirect: Option<&'a str>,
 }
 
@@ -67,7 +67,7 @@ impl Program<'_> {
     }
 }
 
-/// What is to be run, or nothing if that is done elsewhere.
+/// The program that a command runs; `None` if the command is run elsewhere.
 fn program(command: &Command) -> Result<Option<Program<'_>>, String> {
     let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
     let (name, mut args) = match words.as_slice() {
@@ -90,7 +90,8 @@ fn program(command: &Command) -> Result<Option<Program<'_>>, String> {
     Ok(Some(Program { command, name, args, redirect }))
 }
 
-/// A folder that looks like the repository, to run a command in: it may read all, and what it writes is not committed.
+/// A folder that looks like the repository, in which a command runs. The command may read
+/// everything, and the files that it writes are not committed.
 fn sandbox() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for name in ["bench", "crates", "guide", "host", "kernels", "tests"] {
@@ -123,13 +124,14 @@ fn binary(name: &str) -> PathBuf {
     std::path::absolute(folder).unwrap().join(name).with_extension(env::consts::EXE_EXTENSION)
 }
 
-/// Runs a command on the simulator, and returns all that is wrong.
+/// Runs a command on the simulator, and returns all differences from the documentation.
 fn run(Program { command, name, args, redirect }: &Program<'_>) -> Vec<String> {
     let sandbox = sandbox();
     let output = process::Command::new(binary(name))
         .args(args)
         .current_dir(sandbox.path())
-        // What is shown must not depend on the machine: no GPU, no ptxas, no remembered tuning.
+        // The output must not depend on the machine, so there is no GPU, no ptxas and no remembered
+        // tuning.
         .env_clear()
         .env("WARPFOLD_LIBCUDA", "/no/driver/here")
         .env("XDG_CACHE_HOME", sandbox.path().join("cache"))
@@ -148,7 +150,7 @@ fn run(Program { command, name, args, redirect }: &Program<'_>) -> Vec<String> {
         output.status.code()
     );
 
-    // Without a GPU the arguments must still be right; what a GPU prints is not compared.
+    // Without a GPU the arguments must still be valid; the output of a GPU is not compared.
     if args.windows(2).any(|pair| pair == ["--device", "cuda"]) {
         let absent = output.status.code() == Some(1) && stderr.starts_with("error: there is no CUDA device");
         return if absent { Vec::new() } else { vec![format!("{told}\nit must say that there is no CUDA device")] };
@@ -186,7 +188,7 @@ fn every_command_runs_and_prints_what_is_shown() {
     let mut programs: Vec<Program<'_>> = Vec::new();
     for command in &commands {
         match program(command) {
-            // What is repeated without its output is run once.
+            // A command that is repeated without its output is run once.
             Ok(Some(found)) if command.shown.is_empty() && programs.iter().any(|other| found.does_the_same(other)) => {}
             Ok(found) => programs.extend(found),
             Err(error) => wrong.push(error),

@@ -1,4 +1,4 @@
-//! The links: each leads to a file that is there, and to a heading that is in it.
+//! The links: each leads to a file that exists, and to a heading in that file.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,7 +13,7 @@ use super::{
     pages, root,
 };
 
-/// Everything that is written for readers.
+/// All documents for readers.
 fn documents() -> Vec<Page> {
     let mut documents = pages();
     documents.extend(Page::read(&root(), &["ARCHITECTURE.md", "CONTRIBUTING.md", "bench/results/README.md"]));

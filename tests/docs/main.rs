@@ -1,5 +1,6 @@
-//! What README and guide say is so: their commands run and print what is shown, their links lead somewhere, their
-//! pictures are what the programs draw, their times are those of `bench/results`.
+//! README and guide are true: their commands run and print the shown text, their links lead
+//! somewhere, their pictures are those that the programs draw, and their times are those of
+//! `bench/results`.
 //!
 //! `SNAPSHOTS=overwrite cargo test --test docs` writes pictures and times anew.
 
@@ -27,7 +28,8 @@ fn pages() -> Vec<Page> {
     Page::read(&root(), &["README.md", "guide/src"])
 }
 
-/// Compares a committed file with what it should be, and writes it where that is wanted.
+/// Compares a committed file with the wanted text, and writes the file if `SNAPSHOTS=overwrite` is
+/// set.
 fn assert_file(path: &Path, wanted: &str) -> Result<(), String> {
     let committed = fs::read_to_string(path).unwrap_or_default();
     if committed == wanted {

@@ -1,9 +1,11 @@
 //! The times that README and guide show: they are those of the newest folder of `bench/results`.
 //!
-//! They stand between `<!-- times: WHAT -->` and `<!-- end of times -->`, where `WHAT` is `ladder`, or the beginning of a
-//! kernel's name, such as `reduce3`, or two of them: `reduce3 over reduce2` has their speedup as well. Or it is a file
-//! of the folder and the beginning of a heading in it, `lab.access.md: Wide access`, and the table below that heading is shown.
-//! Or it is `reducer`, for the production reducer beside CUB, from the newest such run of each device.
+//! They stand between `<!-- times: WHAT -->` and `<!-- end of times -->`. `WHAT` is `ladder`; or
+//! the beginning of a kernel's name, such as `reduce3`; or two of these, such as `reduce3 over
+//! reduce2`, which shows their speedup as well; or a file of the folder and the beginning of a
+//! heading in it, such as `lab.access.md: Wide access`, which shows the table below that heading;
+//! or `reducer`, which shows the production reducer beside CUB, from the newest such run of each
+//! device.
 
 use std::{
     collections::BTreeMap,
@@ -19,7 +21,7 @@ use super::{assert_file, pages, root};
 const BEGIN: &str = "<!-- times: ";
 const END: &str = "<!-- end of times -->";
 
-/// The files of this name in the results, the newest last, each with what it says.
+/// The files of this name in the results, with their contents, the newest last.
 fn kept_runs(name: &str) -> Vec<(PathBuf, Json)> {
     let folders = fs::read_dir(root().join("bench/results")).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> = folders.map(|folder| folder.join(name)).filter(|file| file.is_file()).collect();
@@ -46,7 +48,7 @@ fn rung(row: &Json) -> &str {
     row["kernel"].as_str().unwrap().split("_sum_").next().unwrap()
 }
 
-/// As `reduce --variant` takes it: `3` of `reduce3`.
+/// The label that `reduce --variant` takes: `3` for `reduce3`.
 fn label_of(rung: &str) -> &str {
     match rung.strip_prefix("reduce") {
         Some(number) => number,
@@ -73,7 +75,7 @@ fn median(row: &Json) -> f64 {
 fn kept(folder: &Path, file: &str, heading: &str) -> String {
     let text = fs::read_to_string(folder.join(file)).unwrap_or_default();
     let mut below = text.lines().skip_while(|line| !line.trim_start_matches(['#', ' ']).starts_with(heading));
-    // A file without the heading has nothing left.
+    // If the file lacks the heading, nothing is left here.
     let table = below.by_ref().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
     let table: String = table.flat_map(|line| [line, "\n"]).collect();
     if table.is_empty() { "No measurement of this is kept in `bench/results`.\n".into() } else { table }
@@ -85,7 +87,7 @@ fn newest_reducers() -> BTreeMap<String, Json> {
     kept_runs("reducer.json").into_iter().map(named).collect()
 }
 
-/// CUB's time over ours, and what we read a second of the largest.
+/// The ratios of CUB's time to ours, and our bandwidth at the largest size.
 fn reducers() -> String {
     const CASES: [(&str, &str); 8] = [
         ("wrapping_i32", "sum of i32, wrapping"),
@@ -110,7 +112,7 @@ fn reducers() -> String {
                     .find(|row| row["case"] == *case && row["calls"] == "graph" && row["cache"] == "warm")
                     .unwrap()
             };
-            // The worse one of two rounds.
+            // The worse ratio of two rounds.
             let ratio = |row: &Json| row["ratios"].as_array().unwrap().iter().map(number).fold(f64::INFINITY, f64::min);
             let ratios = EXPONENTS.map(|exponent| format!("{:.2}", ratio(row(exponent)))).join(" | ");
             let largest = row(28);
@@ -122,7 +124,7 @@ fn reducers() -> String {
     text.trim_end().to_owned() + "\n"
 }
 
-/// What stands between the marks.
+/// The text between the marks.
 fn table(what: &str, results: &Json) -> String {
     let sizes = [1 << 22, 1 << 24, 1 << 28];
     let per_size = sizes.map(|n| rows(results, n));
@@ -143,7 +145,7 @@ fn table(what: &str, results: &Json) -> String {
         return text;
     }
     let (label, slower) = what.split_once(" over ").map_or((what, None), |(label, slower)| (label, Some(slower)));
-    // Of one rung, the row of each size, if it is there.
+    // The row of each size for one rung, if all exist.
     let measured = |label: &str| -> Option<Vec<&Json>> {
         per_size.iter().map(|rows| rows.iter().copied().find(|row| rung(row) == label)).collect()
     };

@@ -21,7 +21,8 @@ pub(crate) fn saturated(value: f32) -> f32 {
     if value > 0.0 { value.min(1.0) } else { 0.0 }
 }
 
-/// The forms of one f32 operation: each rounding, with and without `.ftz` and, where it may, `.sat`.
+/// The forms of one f32 operation: each rounding, with and without `.ftz` and, where it may,
+/// `.sat`.
 fn single(rows: &mut Vec<Row>, op: &str, operation_: Operation, count: usize) {
     let saturates = !matches!(operation_, Operation::Div | Operation::Sqrt) && op != "rcp";
     for mode in Mode::ALL {
@@ -178,8 +179,9 @@ fn ulp(value: f64) -> f64 {
     2_f64.powi(value.log2().floor() as i32 - 23)
 }
 
-/// A row of an approximation: `error` is the largest absolute error that the ISA allows where the true value is
-/// `truth`, or `None` where it promises nothing. Half a spacing more covers the rounding of the result.
+/// A row of an approximation. `error` gives the largest absolute error that the ISA allows if the
+/// true value is `truth`, or `None` if the ISA promises nothing. Half a spacing more covers the
+/// rounding of the result.
 fn approximate(
     text: &str,
     operands: usize,

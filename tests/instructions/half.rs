@@ -1,4 +1,5 @@
-//! Floats of 16 bits, alone and in pairs: arithmetic, comparisons, conversions (PTX ISA 9.7.4, 9.7.6, 9.7.7, 9.7.9).
+//! Floats of 16 bits, alone and in pairs: arithmetic, comparisons, conversions (PTX ISA 9.7.4,
+//! 9.7.6, 9.7.7, 9.7.9).
 
 use std::cmp::Ordering;
 
@@ -54,7 +55,8 @@ impl Ty {
         if self.format().value(bits).abs() < self.least() { bits & 0x8000 } else { bits }
     }
 
-    /// Rounds the sum of two values to nearest; with `ftz`, to zero if it is tiny even if exponents had no end.
+    /// Rounds the sum of two values to nearest; with `ftz`, to zero if it is tiny even if exponents
+    /// had no end.
     fn sum(self, a: f64, b: f64, ftz: bool) -> u16 {
         const UP: f64 = (1 << 12) as f64;
         let result = self.format().nearest_sum(a, b);
@@ -90,7 +92,7 @@ impl Ty {
 fn arithmetic(rows: &mut Vec<Row>) {
     for ty in TYPES {
         let value = move |bits| ty.format().value(bits);
-        // What `.ftz` and `.sat` there are.
+        // The allowed combinations of `.ftz` and `.sat`.
         let flavours: &[(bool, bool)] =
             if ty.brain { &[(false, false)] } else { &[(false, false), (true, false), (false, true), (true, true)] };
         for &(ftz, sat) in flavours {
@@ -167,7 +169,8 @@ fn approximate(ty: Ty, text: String, truth: fn(f64) -> f64, error: impl Fn(f64) 
         if truth.is_nan() {
             return result.is_nan();
         }
-        // What rounding to the format adds: an H100 rounds by up to a whole unit in the last place.
+        // Rounding to the format adds an error; an H100 rounds by up to a whole unit in the last
+        // place.
         let error = error(truth) + spacing;
         match result.is_infinite() {
             true => truth + error > ty.format().value(ty.format().infinity() - 1),
@@ -293,7 +296,8 @@ fn to_half(rows: &mut Vec<Row>, ty: Ty) {
             let give = move |bits| if sat.is_empty() { bits } else { ty.saturate(bits) };
             let floats: [(&str, &str, Kind, Widen); 4] = [
                 ("f32", "", f32::KIND, single),
-                // By the ISA it is always flushed; an H100 does not on the way to f16.
+                // By the ISA subnormals are always flushed here; an H100 does not flush them in
+                // conversions to f16.
                 ("f32", ".ftz", f32::KIND, if ty.brain { flushed_single } else { single }),
                 ("f64", "", f64::KIND, |word, _| f64::from_word(word)),
                 if ty.brain {
@@ -344,7 +348,8 @@ fn rounded(format: &Format, value: i128, mode: Mode) -> u16 {
     let magnitude = value.unsigned_abs();
     let near = magnitude as f64;
     let below = if near as u128 > magnitude { near.next_down() } else { near };
-    // With an odd last bit for what `f64` cannot hold, it stays on its side of the format's numbers and their midpoints.
+    // If `f64` cannot hold the value, the last bit is made odd (round to odd), so that the value
+    // stays on its side of the format's numbers and their midpoints.
     let odd = if below as u128 == magnitude { below } else { f64::from_bits(below.to_bits() | 1) };
     format.round(if value < 0 { -odd } else { odd }, mode)
 }

@@ -221,7 +221,8 @@ fn bits(rows: &mut Vec<Row>) {
             if selector < 8 { byte } else { (byte as i8 >> 7) as u8 }
         }))
     }));
-    // The bytes that each mode picks for selectors 0 to 3, highest result byte first (table of the ISA).
+    // The bytes that each mode picks for selectors 0 to 3, highest result byte first (table of the
+    // ISA).
     let modes: [(&str, [u32; 4]); 6] = [
         ("f4e", [0x3210, 0x4321, 0x5432, 0x6543]),
         ("b4e", [0x5670, 0x6701, 0x7012, 0x0123]),

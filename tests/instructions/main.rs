@@ -1,12 +1,13 @@
 //! The simulator against real hardware, instruction by instruction.
 //!
-//! Each [`Row`] is one form of an instruction. A thread loads its operands, executes the row's text and stores the bits
-//! of the result. The bits of the simulator are compared with what the row expects, computed here in Rust, and with
-//! those of the GPU where there is one. Instructions and their results are those of the PTX ISA; where it leaves a
-//! result open (the bits of a NaN, the error of `.approx`), so do the rows.
+//! Each [`Row`] is one form of an instruction. A thread loads its operands, executes the row's text
+//! and stores the bits of the result. The bits of the simulator are compared with what the row
+//! expects, computed here in Rust, and with those of the GPU where there is one. Instructions and
+//! their results are those of the PTX ISA; where it leaves a result open (the bits of a NaN, the
+//! error of `.approx`), so do the rows.
 //!
-//! `WARPFOLD_DEVICE=sim` does not look for a GPU, `=cuda` or `=both` fails without one. The random operands follow from
-//! a seed, which is printed, and which `WARPFOLD_TEST_SEED` sets.
+//! `WARPFOLD_DEVICE=sim` does not look for a GPU, `=cuda` or `=both` fails without one. The random
+//! operands follow from a seed, which is printed, and which `WARPFOLD_TEST_SEED` sets.
 
 mod control;
 mod convert;
@@ -73,7 +74,7 @@ fn gpu() -> Option<Device> {
     }
 }
 
-/// What a kernel left: each thread's result and slot, and the memory that all threads share.
+/// The results of a kernel: each thread's result and slot, and the memory that all threads share.
 #[derive(PartialEq)]
 struct Outcome {
     results: Vec<u64>,
@@ -90,7 +91,8 @@ fn run(device: &Device, module: &warpfold::device::Module, index: usize, inputs:
         let common = device.upload(&[0u64; 8])?;
         let shape = LaunchShape::linear((inputs.len() / BLOCK) as u32, BLOCK as u32, 0);
         let args = [input.address(), output.address(), common.address()].map(Arg::Pointer);
-        // SAFETY: each thread reads its tuple and writes its result; what is common has room for all rows.
+        // SAFETY: each thread reads its tuple and writes its result; what is common has room for
+        // all rows.
         unsafe { device.launch(&kernel, shape, &args)? };
         let (results, slots) = output.copy_to_host()?.into_iter().map(|[d, slot]| (d, slot)).unzip();
         Ok(Outcome { results, slots, common: common.copy_to_host()? })
@@ -139,7 +141,7 @@ fn compare(row: &Row, inputs: &[Tuple], simulated: &Outcome, gpu: Option<&Outcom
     let mut simulated_results = simulated.results.clone();
     let mut gpu_results = gpu.map(|outcome| outcome.results.clone());
     if row.unordered {
-        // Which thread got which result is open. What all of them got is not.
+        // The order of the results among the threads is open, but the set of results is not.
         let all = [Some(&mut simulated_results), gpu_results.as_mut(), expected.as_mut()];
         all.into_iter().flatten().for_each(|results| results.sort_unstable());
     }
@@ -170,7 +172,7 @@ fn compare(row: &Row, inputs: &[Tuple], simulated: &Outcome, gpu: Option<&Outcom
 fn check(family: &str, mut rows: Vec<Row>) {
     let simulator = Device::simulator();
     let gpu = gpu();
-    // A seed for each family: which tests run, and in which order, changes nothing.
+    // Each family has a seed of its own, so the choice and the order of tests change nothing.
     let mut rng = ChaCha8Rng::seed_from_u64(*SEED);
     rng.set_stream(family.bytes().fold(0, |stream, byte| stream << 8 | u64::from(byte)));
     let mut found = Mismatches::default();

@@ -8,7 +8,8 @@ use crate::{
     row::{Row, row},
 };
 
-/// Sixteen bytes of a thread's own in each space: its modifier, and instructions that put their address into `w0`.
+/// Sixteen bytes of a thread's own in each space: its modifier, and instructions that put their
+/// address into `w0`.
 const SPACES: [(&str, &str); 6] = [
     (".global", "mov.u64 w0, own;"),
     (".shared", SHARED),

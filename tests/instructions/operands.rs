@@ -37,7 +37,7 @@ impl Kind {
         u64::MAX >> (64 - self.bits())
     }
 
-    /// Whether two values are the same, as far as what NaN it is does not matter.
+    /// Whether two values are the same; any two NaNs count as the same.
     pub(crate) fn agrees_but_for_nan(self, one: u64, other: u64) -> bool {
         match self {
             Self::Half { brain, packed: true } => {
@@ -71,8 +71,8 @@ impl Kind {
         }
     }
 
-    /// Values at which instructions change their ways. Bytes and halves are not cut to their width: what lies above
-    /// them in the register must not matter.
+    /// Values at which instructions change their behaviour. Bytes and halves are not cut to their
+    /// width, because the bits above them in the register must not matter.
     fn edges(self) -> Vec<u64> {
         match self {
             Self::Amount => AMOUNT_EDGES.to_vec(),
@@ -117,7 +117,8 @@ impl Kind {
             // Halves of numbers near 1, in any register.
             (Self::Half { brain: false, .. }, 1 | 2) => bits & 0x87ff_87ff | 0x3800_3800,
             (Self::Half { brain: true, .. }, 1 | 2) => bits & 0x81ff_81ff | 0x3f00_3f00,
-            // Near 1, so that sums and products stay in range; for f64 also near halves of the spacing of f32.
+            // Near 1, so that sums and products stay in range; for f64 also near halves of the
+            // spacing of f32.
             (Self::Float { bits: 32 }, 2) => bits & 0x83ff_ffff | 0x3c00_0000,
             (Self::Float { .. }, 2) => {
                 let tie = (bits & 0x803f_ffff_e000_0000 | 0x3fc0_0000_1000_0000).wrapping_add(bits % 3);
@@ -158,7 +159,8 @@ const F64_EDGES: [u64; 34] = [
     // 1 and its neighbours, 0.5, 1.5, 2.5.
     0x3ff0_0000_0000_0000, 0x3ff0_0000_0000_0001, 0x3fef_ffff_ffff_ffff,
     0x3fe0_0000_0000_0000, 0x3ff8_0000_0000_0000, 0x4004_0000_0000_0000,
-    // Where f32 is subnormal: half of the smallest and above, the smallest, below the smallest normal, that one.
+    // Where f32 is subnormal: half of the smallest and above, the smallest, below the smallest
+    // normal, that one.
     0x3690_0000_0000_0000, 0x3690_0000_0000_0001, 0x36a0_0000_0000_0000,
     0x380f_ffff_e000_0000, 0x380f_ffff_f000_0000, 0x380f_ffff_f800_0000, 0x3810_0000_0000_0000,
     // Where f32 ends: its largest, and around the tie with infinity.
@@ -173,7 +175,8 @@ const F64_EDGES: [u64; 34] = [
 /// Edges of `f16`, without their negatives.
 #[rustfmt::skip]
 const F16_EDGES: [u64; 24] = [
-    // Zero and subnormals, the smallest normals, 2^-7 and its neighbours, whose products are subnormal.
+    // Zero and subnormals, the smallest normals, 2^-7 and its neighbours, whose products are
+    // subnormal.
     0, 1, 2, 0x0200, 0x03ff, 0x0400, 0x0401, 0x07ff, 0x1fff, 0x2000, 0x2001,
     // 1 and its neighbours, 0.5, 1.5, 2.5, 2^10 + 1, 2^11, 2^15.
     0x3c00, 0x3c01, 0x3bff, 0x3800, 0x3e00, 0x4100, 0x6401, 0x6800, 0x7800,
@@ -184,7 +187,8 @@ const F16_EDGES: [u64; 24] = [
 /// Edges of `bf16`, without their negatives.
 #[rustfmt::skip]
 const BF16_EDGES: [u64; 24] = [
-    // Zero and subnormals, the smallest normals, 2^-63 and its neighbours, whose products are subnormal.
+    // Zero and subnormals, the smallest normals, 2^-63 and its neighbours, whose products are
+    // subnormal.
     0, 1, 2, 0x0040, 0x007f, 0x0080, 0x0081, 0x00ff, 0x1fff, 0x2000, 0x2001,
     // 1 and its neighbours, 0.5, 1.5, 2.5, 2^7 + 1, 2^8, 2^63.
     0x3f80, 0x3f81, 0x3f7f, 0x3f00, 0x3fc0, 0x4020, 0x4301, 0x4380, 0x5f00,
@@ -263,7 +267,8 @@ impl Operand for Amount {
     }
 }
 
-/// Operands for `threads` threads: the edges of the first two crossed, then edges and random values mixed.
+/// Operands for `threads` threads: the edges of the first two crossed, then edges and random values
+/// mixed.
 pub(crate) fn tuples(row: &Row, threads: usize, next: &mut dyn FnMut() -> u64) -> Vec<Tuple> {
     let edges: Vec<Vec<u64>> = row.operands.iter().map(|(_, kind)| kind.edges()).collect();
     let crossed: Vec<(u64, Option<u64>)> = match edges.as_slice() {
@@ -271,7 +276,7 @@ pub(crate) fn tuples(row: &Row, threads: usize, next: &mut dyn FnMut() -> u64) -
         [a] => a.iter().map(|a| (*a, None)).collect(),
         [a, b, ..] => a.iter().flat_map(|a| b.iter().map(|b| (*a, Some(*b)))).collect(),
     };
-    // All of the cross may be too many: an even sample, then, of half of the threads.
+    // All pairs may be too many, so half of the threads get an even sample of them.
     let stride = crossed.len().div_ceil(threads / 2).max(1);
     let start = next() as usize % stride;
     let mut crossed = crossed.into_iter().skip(start).step_by(stride);

@@ -1,4 +1,5 @@
-//! Directed rounding, independently of the simulator: done by this machine's own floating-point unit.
+//! Directed rounding by this machine's own floating-point unit, and so independent of the
+//! simulator.
 
 /// A rounding mode, as PTX and as `MXCSR` spell it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,24 +38,28 @@ pub(crate) enum Operation {
 /// The operation on up to three operands, with a rounding, and with subnormals as zeros or not.
 type Function = fn(Mode, bool, [f32; 3]) -> f32;
 
-/// The operation with each rounding, with subnormals as zeros or not, or `None` where this machine cannot do it.
+/// The operation with each rounding, with subnormals as zeros or not, or `None` where this machine
+/// cannot do it.
 ///
-/// x86 takes a result for tiny after rounding it as if exponents had no end, and so does an H100.
+/// x86 decides whether a result is tiny after rounding it with an unlimited exponent range, and so
+/// does an H100.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn operation(op: Operation) -> Option<Function> {
     use std::arch::asm;
 
-    /// One instruction of `xmm` registers with the rounding set, all exceptions masked, and `MXCSR` put back.
+    /// One instruction of `xmm` registers with the rounding set, all exceptions masked, and `MXCSR`
+    /// put back.
     macro_rules! rounded {
         ($instruction:literal) => {
             |mode, ftz, [a, b, c]| {
-                // Rounding control is bits 13 and 14, flush to zero is bit 15, subnormal operands as zeros bit 6 (Intel
-                // SDM volume 1, 10.2.3).
+                // Rounding control is bits 13 and 14, flush to zero is bit 15, subnormal operands
+                // as zeros bit 6 (Intel SDM volume 1, 10.2.3).
                 let flush = if ftz { 1 << 15 | 1 << 6 } else { 0 };
                 let control: u32 = 0x1f80 | (mode as u32) << 13 | flush;
                 let mut saved: u32 = 0;
                 let mut result = a;
-                // SAFETY: The instruction touches the three registers alone, and `MXCSR` is as before at the end.
+                // SAFETY: The instruction touches the three registers alone, and `MXCSR` is as
+                // before at the end.
                 unsafe {
                     asm!(
                         "stmxcsr [{saved}]",

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::operands::{Kind, Tuple};
 
-/// What a thread's result must be, from the operands of all threads and the thread's index.
+/// The expected result of a thread, from the operands of all threads and the thread's index.
 pub(crate) type Expect = Box<dyn Fn(&[Tuple], usize) -> u64>;
 
 /// Whether an approximate result is as close as the ISA promises.
@@ -15,17 +15,18 @@ pub(crate) type Within = Box<dyn Fn(&Tuple, u64) -> bool>;
 /// `text` reads the operands by their names and writes `d`. It may use
 /// - the registers `h0..1` (16 bits), `t0..3` (32), `w0..3` (64), and the predicates `p` and `q`;
 /// - the thread's index in the launch `thread`;
-/// - global memory, zero at the start: at `own` sixteen bytes of the thread's own, whose first half `d` overwrites at the
-///   end and whose second half is at `slot`; at `common` 64 bytes of all threads;
-/// - the variables `buffer` (shared, 2048 bytes), `stack` (local, 64 bytes) and `table` (constant, the 32-bit numbers
-///   1000 to 1015);
+/// - global memory, zero at the start: at `own` sixteen bytes of the thread's own, whose first half
+///   `d` overwrites at the end and whose second half is at `slot`; at `common` 64 bytes of all
+///   threads;
+/// - the variables `buffer` (shared, 2048 bytes), `stack` (local, 64 bytes) and `table` (constant,
+///   the 32-bit numbers 1000 to 1015);
 /// - the function `thrice`, from and to 32 bits.
 pub(crate) struct Row {
     pub(crate) text: String,
     pub(crate) operands: Vec<(&'static str, Kind)>,
     pub(crate) result: Kind,
     pub(crate) expect: Option<Expect>,
-    /// For approximations, instead of `expect`.
+    /// The check for approximations, which replaces `expect`.
     pub(crate) within: Option<Within>,
     /// The threads' results may be permuted.
     pub(crate) unordered: bool,
@@ -82,19 +83,20 @@ impl Row {
         Self { within: Some(Box::new(within)), ..self }
     }
 
-    /// Whether two results are the same, as far as the ISA says what they are.
+    /// Whether two results are the same, as far as the ISA defines them.
     pub(crate) fn same(&self, one: u64, other: u64) -> bool {
         one == other || (!self.canonical_nan && self.result.agrees_but_for_nan(one, other))
     }
 
-    /// Whether a result is what must come of these operands.
+    /// Whether a result is right for these operands.
     pub(crate) fn accepts(&self, operands: &Tuple, expected: Option<u64>, result: u64) -> bool {
         expected.is_none_or(|expected| self.same(expected, result))
             && self.within.as_ref().is_none_or(|within| within(operands, result))
     }
 }
 
-/// A row from its text, typed operands, the type of the result and, after `=`, what the result must be.
+/// A row from its text, typed operands, the type of the result and, after `=`, what the result must
+/// be.
 macro_rules! row {
     ($text:expr, ($($arg:ident: $ty:ty),*) -> $result:ty) => {
         $crate::row::Row::new(
@@ -106,7 +108,7 @@ macro_rules! row {
     };
     ($text:expr, ($($arg:ident: $ty:ty),*) -> $result:ty = $body:expr) => {
         row!($text, ($($arg: $ty),*) -> $result, |inputs, thread| {
-            // A row may have no operands, and a result that one of them decides nothing of.
+            // A row may have no operands, or operands that do not affect the result.
             #[allow(unused_mut)]
             let mut values = inputs[thread].iter();
             $(#[allow(unused_variables)] let $arg = <$ty as $crate::operands::Operand>::from_word(*values.next().unwrap());)*

@@ -1,9 +1,9 @@
-//! Proof that checks find what they are to find: faulty twins of the kernels we ship, and of kernels of our own that do
-//! what the ladder does not, are all reported; what they were made of is not.
+//! Proof that the checks find errors. Faulty twins of the kernels that we ship, and of further
+//! kernels with features that the ladder lacks, are all reported; the kernels themselves are not.
 //!
-//! The twins are data: a launch, and edits of its PTX (tests/data/mutants). Those of `plan.json` are also replayed on an
-//! H100 under compute-sanitizer, those of `more.json` (other types, operations and block sizes) and of `reducer.json` (the
-//! production reducer) only here.
+//! The twins are data: a launch, and edits of its PTX (tests/data/mutants). Those of `plan.json`
+//! are also replayed on an H100 under compute-sanitizer, those of `more.json` (other types,
+//! operations and block sizes) and of `reducer.json` (the production reducer) only here.
 
 mod reducer;
 mod sanitizer;
@@ -29,20 +29,20 @@ fn plan(name: &str) -> Plan {
     Plan::read(&root().join("tests/data/mutants").join(name)).unwrap_or_else(|error| panic!("{error:#}"))
 }
 
-/// A checked launch, and what the buffers hold after it.
+/// The result of a checked launch, and the contents of the buffers after it.
 struct Outcome {
     checked: Checked,
     buffers: Vec<Vec<u8>>,
 }
 
 impl Outcome {
-    /// The classes of all that was found.
+    /// The classes of all findings.
     fn classes(&self) -> BTreeSet<&'static str> {
         let reports = self.checked.reports.iter().map(|report| report.kind.name());
         reports.chain(self.checked.fault.iter().map(|fault| fault.kind.name())).collect()
     }
 
-    /// All that was found, as it prints.
+    /// The text of all findings.
     fn text(&self) -> String {
         let reports = self.checked.reports.iter().map(ToString::to_string);
         let all: Vec<String> = reports.chain(self.checked.fault.iter().map(ToString::to_string)).collect();
@@ -63,7 +63,7 @@ fn run(case: &Case, module: &Module, seed: Option<u64>) -> Outcome {
     let config = LaunchConfig {
         dynamic_shared_bytes: case.shared,
         seed,
-        // A twin may wait for good.
+        // The budget ends a twin that waits for ever.
         budget: Some(1 << 24),
         ..LaunchConfig::new(case.grid, case.block)
     };
@@ -81,7 +81,7 @@ fn run(case: &Case, module: &Module, seed: Option<u64>) -> Outcome {
     Outcome { checked, buffers: buffers.collect() }
 }
 
-/// The lines in which a mutant differs from what it was made of.
+/// The lines in which a mutant differs from its original.
 fn difference(base: &Case, mutant: &Case) -> String {
     let mut lines = String::new();
     for (number, (old, new)) in text(base).lines().zip(text(mutant).lines()).enumerate() {
@@ -92,8 +92,8 @@ fn difference(base: &Case, mutant: &Case) -> String {
     lines
 }
 
-/// Runs every case of a plan in every order, and expects its class: of a mutant, among what is reported; of what it was
-/// made of, and of mutants whose class is `clean`, nothing at all.
+/// Runs every case of a plan in every order. The reports on a mutant must contain its class;
+/// originals, and mutants whose class is `clean`, must have no reports.
 fn prove(plan: &Plan) {
     let mut failures = Vec::new();
     let mut wrong = Vec::new();
@@ -147,7 +147,7 @@ fn mutants_of_other_types_and_shapes_are_too() {
     prove(&plan("more.json"));
 }
 
-/// The mutants of plans stand for all rungs and all classes.
+/// The mutants of the plans cover all rungs and all classes.
 #[test]
 fn no_rung_and_no_class_is_left_out() {
     let plan = plan("plan.json");

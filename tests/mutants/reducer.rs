@@ -1,7 +1,9 @@
-//! Faulty twins of the production reducer, whose blocks leave {value, tag} in words that the last block polls.
+//! Faulty twins of the production reducer, whose blocks leave {value, tag} in words that the last
+//! block polls.
 //!
-//! Some mistakes are no race: a word that is not waited for, or not cleared. They show in what memory holds afterwards, if not
-//! in every order of the blocks; where a poll never ends, that is what is reported.
+//! Some mistakes are no race: a word for which the kernel does not wait, or which it does not
+//! clear. They show in the contents of memory afterwards, in some orders of the blocks. If a poll
+//! never ends, the simulator reports that.
 
 use std::collections::BTreeSet;
 

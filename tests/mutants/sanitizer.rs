@@ -1,5 +1,5 @@
-//! compute-sanitizer and the simulator agree wherever both look for the same thing. The sanitizer's verdicts on an H100
-//! were recorded by bench/hardware-on-gpu.sh.
+//! compute-sanitizer and the simulator agree wherever both look for the same thing. The sanitizer's
+//! verdicts on an H100 were recorded by bench/hardware-on-gpu.sh.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,8 @@ use bench::hardware::Verdicts;
 
 use super::{SEEDS, module, plan, root, run};
 
-/// What a tool reports when it finds what it looks for, and what the simulator may call that.
+/// The report of a tool when it finds an error, and the names that the simulator may give to the
+/// error.
 struct Tool {
     name: &'static str,
     says: &'static str,
@@ -29,7 +30,8 @@ const TOOLS: [Tool; 4] = [
     },
 ];
 
-/// Where the two disagree for a reason: case, tool, reason. A fault ends a simulated launch, and with it what follows.
+/// The known disagreements: case, tool, reason. A fault ends a simulated launch, so the simulator
+/// does not see later errors.
 const EXCEPTIONS: [(&str, &str, &str); 3] = [
     ("reduce5.mask-without-lane-31", "racecheck", "a lane that its own mask leaves out is a fault"),
     ("transpose.load-bound", "initcheck", "the read that it calls uninitialised is the one past the end"),

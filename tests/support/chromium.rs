@@ -1,4 +1,5 @@
-//! A headless Chromium, driven over the DevTools protocol: <https://chromedevtools.github.io/devtools-protocol/>.
+//! A headless Chromium, driven over the DevTools protocol:
+//! <https://chromedevtools.github.io/devtools-protocol/>.
 
 use std::{
     env,
@@ -12,10 +13,10 @@ use std::{
 
 use serde_json::{Value as Json, json};
 
-/// With the value `required`, a machine without Chromium fails the test.
+/// If the variable is `required`, a machine without Chromium fails the test.
 const VARIABLE: &str = "WARPFOLD_CHROMIUM";
 
-/// Longer than anything here takes: a browser that hangs is not to hang the tests.
+/// Longer than any step here takes, so that a browser that hangs does not hang the tests.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A browser with one page.
@@ -23,16 +24,16 @@ pub(crate) struct Chromium {
     child: Child,
     commands: ChildStdin,
     messages: Receiver<Json>,
-    /// Of the page; empty before there is one.
+    /// The session of the page; empty before there is one.
     session: String,
     sent: u64,
-    /// What was told that nobody asked for: method and parameters.
+    /// The events that the browser sent: method and parameters.
     events: Vec<Json>,
     _profile: tempfile::TempDir,
 }
 
 impl Chromium {
-    /// Starts one; `None` where there is none, which is said.
+    /// Starts a browser; reports a skip and returns `None` if there is none.
     pub(crate) fn start() -> Option<Self> {
         let program = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| {
             env::split_paths(&env::var_os("PATH").unwrap_or_default()).any(|folder| folder.join(name).is_file())
@@ -43,7 +44,8 @@ impl Chromium {
             return None;
         };
         let profile = tempfile::tempdir().unwrap();
-        // Chromium reads commands from descriptor 3 and answers on 4: here its standard input and output.
+        // Chromium reads commands from descriptor 3 and answers on 4: here its standard input and
+        // output.
         let mut child = Command::new("sh")
             .args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1", program])
             .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-pipe"])
@@ -98,7 +100,7 @@ impl Chromium {
         self.messages.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("chromium does not answer: {error}"))
     }
 
-    /// Opens a file and waits until all of it is there.
+    /// Opens a file and waits until it has loaded.
     pub(crate) fn open(&mut self, path: &Path) {
         self.events.clear();
         self.call("Page.navigate", &json!({ "url": format!("file://{}", path.display()) }));
@@ -108,7 +110,7 @@ impl Chromium {
         }
     }
 
-    /// What was told since the page was opened by these methods.
+    /// The events of these methods since the page was opened.
     pub(crate) fn told(&self, methods: &[&str]) -> Vec<&Json> {
         let is_one = |event: &&Json| methods.iter().any(|method| event["method"] == *method);
         self.events.iter().filter(is_one).map(|event| &event["params"]).collect()
@@ -124,7 +126,7 @@ impl Chromium {
         result["result"]["value"].clone()
     }
 
-    /// How large the window is, and whether the reader likes it dark.
+    /// Sets the size of the window, and whether the reader prefers dark pages.
     pub(crate) fn look(&mut self, (width, height): (u32, u32), dark: bool) {
         self.call(
             "Emulation.setDeviceMetricsOverride",
@@ -137,7 +139,7 @@ impl Chromium {
         );
     }
 
-    /// Presses and releases the mouse in the middle of what a selector finds first.
+    /// Presses and releases the mouse in the middle of the first element that a selector finds.
     pub(crate) fn click(&mut self, selector: &str) {
         let place = self.evaluate(&format!(
             "{{ const found = document.querySelector({selector:?}); found.scrollIntoView({{ block: 'center' }}); \
@@ -159,7 +161,8 @@ impl Chromium {
 
 impl Drop for Chromium {
     fn drop(&mut self) {
-        // It takes the processes that it started with it; killed, it would leave them.
+        // Chromium is closed and not killed, because then it also ends the processes that it has
+        // started.
         self.session.clear();
         self.sent += 1;
         let command = json!({ "id": self.sent, "method": "Browser.close" });

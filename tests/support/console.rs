@@ -1,13 +1,15 @@
-//! The commands that the documentation shows, and what it says they print.
+//! The commands in the documentation, and the output that the documentation shows for them.
 //!
-//! A block marked `console` holds commands, each after `$ `; a `\` at the end of a line continues it. A command is to
-//! end with exit status 0, or with that of a comment behind it: `# exit status 1`. Blocks marked `text` that follow, up
-//! to the next `console` block or heading, show what the last of the commands prints, stderr before stdout: `...` on a
-//! line stands for lines that are left out, `[..]` for a part of a line.
+//! A block marked `console` holds commands, each after `$ `; a `\` at the end of a line continues
+//! it. A command must end with exit status 0, or with the status in a comment behind it: `# exit
+//! status 1`. Blocks marked `text` that follow, up to the next `console` block or heading, show the
+//! output of the last command, stderr before stdout. `...` on a line stands for omitted lines, and
+//! `[..]` for an omitted part of a line.
 //!
-//! In a table a command is what is set as code and begins with the name of a program (see [`PROGRAMS`]).
+//! In a table, a text set as code is a command if it begins with the name of a program (see
+//! [`PROGRAMS`]).
 
-// Each test binary uses a part of it.
+// Each test binary uses only a part of this file.
 #![allow(dead_code)]
 
 use std::{
@@ -19,7 +21,8 @@ use std::{
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use snapbox::IntoData as _;
 
-/// The programs that a table's code may begin with; `reduce …` is short for `cargo run --bin reduce -- …` there.
+/// The programs with which a command in a table may begin; there, `reduce …` is short for `cargo
+/// run --bin reduce -- …`.
 pub(crate) const PROGRAMS: [&str; 4] = ["access", "cargo", "reduce", "transpose"];
 
 /// A file of the documentation.
@@ -60,7 +63,7 @@ impl Page {
         Parser::new_ext(&self.text, Options::ENABLE_TABLES).into_offset_iter()
     }
 
-    /// Where an offset into the text is, for messages.
+    /// The place of an offset in the text, for messages.
     pub(crate) fn place(&self, offset: usize) -> String {
         format!("{}:{}", self.name, 1 + self.text[..offset].matches('\n').count())
     }
@@ -70,19 +73,19 @@ impl Page {
 pub(crate) struct Command {
     /// File and line.
     pub(crate) place: String,
-    /// As it is written, on one line.
+    /// The command as it is written, on one line.
     pub(crate) line: String,
     pub(crate) words: Vec<String>,
-    /// The exit status that is promised.
+    /// The expected exit status.
     pub(crate) status: i32,
-    /// What it prints, by its text blocks.
+    /// The expected output, by its text blocks.
     pub(crate) shown: Vec<String>,
     /// Whether it is from a table.
     pub(crate) in_table: bool,
 }
 
 impl Command {
-    /// Where what it printed is not what is shown.
+    /// The differences between the output and the shown text.
     pub(crate) fn differences(&self, stdout: &str, stderr: &str) -> Vec<String> {
         let assert = snapbox::Assert::new().normalize_paths(false);
         let printed = trimmed(&format!("{stderr}{stdout}"));
@@ -95,7 +98,7 @@ impl Command {
     }
 }
 
-/// Without the spaces that end lines.
+/// The text without spaces at the ends of lines.
 fn trimmed(text: &str) -> String {
     text.lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
 }
@@ -103,10 +106,11 @@ fn trimmed(text: &str) -> String {
 /// All commands of a page.
 ///
 /// # Panics
-/// If a block is not as the module says.
+/// If a block does not have the form that the module describes.
 pub(crate) fn commands(page: &Page) -> Vec<Command> {
     let mut commands: Vec<Command> = Vec::new();
-    // Language and text of the block that is being read, whether text blocks belong to a command, whether in a table.
+    // The state of the parser: language and text of the current block, whether text blocks belong
+    // to a command, and whether it is in a table.
     let mut block: Option<(String, String)> = None;
     let mut follows_console = false;
     let mut table = false;

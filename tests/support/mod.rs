@@ -1,6 +1,6 @@
-//! What the tests of this folder share.
+//! Helpers that the tests of this folder share.
 
-// Each test binary uses a part of it.
+// Each test binary uses only a part of this file.
 #![allow(dead_code)]
 
 use std::{
@@ -42,7 +42,8 @@ pub(crate) fn library() -> PtxLibrary {
     PtxLibrary::open(None).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The binary under test; on a machine without cargo, the one in the folder that `WARPFOLD_BIN_DIR` names.
+/// The binary under test; on a machine without cargo, the one in the folder that `WARPFOLD_BIN_DIR`
+/// names.
 fn binary(tool: &str) -> PathBuf {
     match env::var_os("WARPFOLD_BIN_DIR") {
         Some(folder) => Path::new(&folder).join(tool),
@@ -76,12 +77,12 @@ impl Sandbox {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
-    /// Writes a file into it.
+    /// Writes a file into the sandbox.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) {
         std::fs::write(self.path(name), bytes).unwrap();
     }
 
-    /// The path of a file in it.
+    /// The path of a file in the sandbox.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -91,16 +92,16 @@ impl Sandbox {
         std::fs::read_to_string(self.folder.path().join(name)).unwrap()
     }
 
-    /// `reduce`, to run there.
+    /// The command `reduce`, to run in the sandbox.
     pub(crate) fn command(&self) -> Command {
         self.command_of("reduce")
     }
 
-    /// A command of any tool that runs there.
+    /// A command of any tool, to run in the sandbox.
     pub(crate) fn command_of(&self, tool: &str) -> Command {
         let mut command = Command::new(binary(tool));
         command.current_dir(self.folder.path()).stdin(Stdio::null());
-        // What the user of this machine tuned is no matter here.
+        // The tuning of this machine's user must not matter here.
         command.env("XDG_CACHE_HOME", self.path("cache")).env_remove("WARPFOLD_NO_TUNE");
         // A folder of PTX under test may be named relative to where the tests run.
         if let Some(folder) = ptx::folder(None) {

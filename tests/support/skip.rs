@@ -1,12 +1,13 @@
-//! The one line that says what did not run, in the whole workspace:
+//! The line that reports a test that did not run; the whole workspace uses this form:
 //!
 //! ```text
 //! skipped: CRATE::TEST: REASON
 //! skipped: CRATE, PART: REASON
 //! ```
 //!
-//! The line goes to stderr past the test harness, which would swallow it because the test passes.
-//! `.ci/check-skips` counts these lines and fails on one that `.ci/expected-skips` does not have.
+//! The line bypasses the test harness and goes to stderr, because the harness hides the output of a
+//! test that passes. `.ci/check-skips` counts these lines and fails on one that
+//! `.ci/expected-skips` does not have.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;

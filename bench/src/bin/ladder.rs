@@ -1,9 +1,10 @@
-//! Times the rungs of the ladder, each beside its twin from another compiler: same names, same launch shapes, same
-//! buffers, taking turns in one process.
+//! Times the rungs of the ladder, each beside its twin from another compiler. They have the same
+//! names, launch shapes and buffers, and take turns in one process.
 //!
-//! Each launch reads its input from memory, not from a cache: where the input is small, launches rotate among copies of
-//! it that are larger than the L2 cache together (as long as 64 copies are: an input below 4 MB stays in the cache).
-//! Every kernel's partial results are checked before it is timed.
+//! Each launch reads its input from memory, not from a cache. If the input is small, launches
+//! rotate among up to 64 copies of it, which together are larger than the L2 cache; only an input
+//! below 4 MB stays in the cache. The partial results of every kernel are checked before it is
+//! timed.
 
 use std::{
     fs,
@@ -27,13 +28,14 @@ use warpfold_lab::{
     variant::{Parameter, Results, Variant},
 };
 
-/// Copies of an input together take at least so many bytes: five times the L2 cache of an H100 (50 MB).
+/// The least bytes of all copies of an input together: five times the L2 cache of an H100 (50 MB).
 const ROTATION_BYTES: u64 = 256 << 20;
 
-/// Launches of a sample at most, and so copies that are of use.
+/// The most launches of a sample, and so the most useful copies.
 const MOST_LAUNCHES: u64 = 64;
 
-/// A sample times so many bytes of input at least, that the clock's resolution (half a microsecond) does not matter.
+/// The least bytes of input that a sample reads. They take so long that the clock's resolution
+/// (half a microsecond) does not matter.
 const SAMPLE_BYTES: u64 = 512 << 20;
 
 /// Times the rungs of the ladder beside those of another compiler
@@ -44,7 +46,8 @@ struct Args {
     #[arg(long, value_name = "FILE")]
     peer: Option<PathBuf>,
 
-    /// Rungs, as `reduce --variant` takes them; those without a kernel for a type are left out for it
+    /// Rungs, as `reduce --variant` takes them; those without a kernel for a type are left out for
+    /// it
     #[arg(long, value_delimiter = ',', default_value = "1,2,3,4,5,6,7,8,9,10,11,12,13,14,atomic,atomic-warp")]
     variant: Vec<Variant>,
 
@@ -173,14 +176,14 @@ struct Bench<'a> {
     peer: Option<warpfold::device::Module>,
 }
 
-/// Inputs of the same content, and room for partial results.
+/// Inputs of the same content, and outputs for partial results.
 struct Buffers<T: Pod> {
     inputs: Vec<Buffer<T>>,
     output: Buffer<T>,
-    /// What a kernel combines itself, and the counter by which it knows when.
+    /// The partial results that a kernel combines itself, and the counter that tells it when.
     partials: Buffer<T>,
     counter: Buffer<u32>,
-    /// The one result of atomics, and what it is before the launch.
+    /// The single result of kernels with atomics, and its value before the launch.
     total: Buffer<T>,
     zero: Buffer<T>,
     sum: i64,
@@ -268,7 +271,7 @@ impl Bench<'_> {
         let bytes = buffers.inputs[0].len() as u64 * size_of::<T>() as u64;
         let launches = (SAMPLE_BYTES / bytes).clamp(1, MOST_LAUNCHES) as u32;
         let mut samples = vec![Vec::new(); kernels.len()];
-        // One round to warm up; then whoever was first is second.
+        // The first round warms up. After each round, the kernel and its twin change places.
         for round in 0..=self.args.samples {
             let mut order: Vec<usize> = (0..kernels.len()).collect();
             if round % 2 == 1 {
@@ -285,12 +288,13 @@ impl Bench<'_> {
         }
         let mut times = samples.into_iter().map(Times::of);
         let ours = times.next().expect("our kernel is always measured");
-        // A simulation's time is no bandwidth of anything.
+        // The time of a simulation gives no bandwidth.
         let bytes = (self.device.info().kind == DeviceKind::Cuda).then_some(bytes);
         Ok(Row { bytes, ours, peer: times.next() })
     }
 
-    /// Launches it over one of the inputs. That an atomic total must begin at 0 belongs to it.
+    /// Launches the kernel over one of the inputs. For a kernel with atomics this includes setting
+    /// the total to its first value.
     fn launch<T: Pod>(
         &self,
         kernel: &Kernel,
@@ -316,14 +320,15 @@ impl Bench<'_> {
         Ok(unsafe { self.device.launch(kernel, launch.stage.shape, &args)? })
     }
 
-    /// Runs the kernel once and adds what it leaves.
+    /// Runs the kernel once, adds its partial results and checks the sum.
     fn check<T: Element>(&self, kernel: &Kernel, launch: &Launch, buffers: &mut Buffers<T>) -> anyhow::Result<()> {
         buffers.output.fill_bytes(0xa5)?;
         self.launch(kernel, launch, buffers, 0)?;
         let is_atomic = launch.variant.facts().results == Results::Atomic;
         let left = if is_atomic { &buffers.total } else { &buffers.output }.copy_to_host()?;
         let sum: i64 = left[..launch.stage.outputs as usize].iter().map(|partial| partial.to_i64()).sum();
-        // N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2, for values of one sign.
+        // N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2, for
+        // values of one sign.
         let roundings = launch.stage.depth as f64 * T::UNIT_ROUNDOFF;
         let bound = roundings / (1.0 - roundings) * buffers.sum as f64;
         let is_near = sum.abs_diff(buffers.sum) as f64 <= bound;
@@ -333,14 +338,14 @@ impl Bench<'_> {
 }
 
 struct Row {
-    /// Bytes that are read, where the time is that of a GPU.
+    /// Bytes that are read, if the time is that of a GPU.
     bytes: Option<u64>,
     ours: Times,
     peer: Option<Times>,
 }
 
 impl Row {
-    /// Above 1 if ours is faster.
+    /// The peer's time over ours; above 1 if ours is faster.
     fn ratio(&self) -> Option<f64> {
         self.peer.map(|peer| peer.median.as_secs_f64() / self.ours.median.as_secs_f64())
     }

@@ -1,6 +1,7 @@
-//! How long each module of PTX takes to load: on a GPU, to be compiled by the driver.
+//! Measures how long each module of PTX takes to load; on a GPU this includes the driver's
+//! compilation.
 //!
-//! The driver caches what it compiled: set `CUDA_CACHE_DISABLE=1` to measure the first load ever.
+//! The driver caches compiled modules: set `CUDA_CACHE_DISABLE=1` to measure a first load.
 
 use std::{path::PathBuf, time::Instant};
 
@@ -39,7 +40,7 @@ fn main() -> anyhow::Result<()> {
         }
         let start = Instant::now();
         let loaded = device.load(&ptx.file, &ptx.text)?;
-        // Lazy loading may put the work off until a kernel is asked for.
+        // With lazy loading, the driver may compile only when a kernel is asked for.
         loaded.kernel(&kernel.name)?;
         times.push((start.elapsed(), &module.file));
     }

@@ -1,8 +1,10 @@
-//! Times the transpositions, each beside its twin from another compiler and beside a device-to-device copy of the same
-//! bytes: same names, same launch shapes, same buffers, taking turns in one process.
+//! Times the transpositions, each beside its twin from another compiler and beside a
+//! device-to-device copy of the same bytes. They have the same names, launch shapes and buffers,
+//! and take turns in one process.
 //!
-//! Where a matrix is small, launches rotate among pairs of matrices that are larger than the L2 cache together. Every kernel's
-//! result is checked before it is timed, with a matrix of odd extents; up to 128 MB, the timed one is checked as well.
+//! If a matrix is small, launches rotate among pairs of matrices that together are larger than the
+//! L2 cache. Every kernel is checked before it is timed, with a matrix of odd extents; up to 128
+//! MB, the timed matrix is checked as well.
 
 use std::{
     fs,
@@ -22,19 +24,21 @@ use warpfold_lab::{
     transpose::{ElementType, Matrix, Moves, Plan, Problem, Variant, plan},
 };
 
-/// Pairs of matrices together take at least so many bytes: five times the L2 cache of an H100 (50 MB).
+/// The least bytes of all pairs of matrices together: five times the L2 cache of an H100 (50 MB).
 const ROTATION_BYTES: u64 = 256 << 20;
 
-/// A sample moves so many bytes at least, that the clock's resolution (half a microsecond) does not matter.
+/// The least bytes that a sample moves. They take so long that the clock's resolution (half a
+/// microsecond) does not matter.
 const SAMPLE_BYTES: u64 = 1 << 30;
 
-/// Launches of a sample at most.
+/// The most launches of a sample.
 const MOST_LAUNCHES: u64 = 64;
 
 /// A matrix up to this size is checked whole after each kernel.
 const CHECKED_BYTES: u64 = 128 << 20;
 
-/// The best public figure known for a transposition of 16384 x 16384 floats on an H100, read and written, in GB/s.
+/// The best public figure known for a transposition of 16384 x 16384 floats on an H100, read and
+/// written, in GB/s.
 const PUBLIC_GB_PER_S: f64 = 2771.0;
 
 /// Times the transpositions beside those of another compiler and a device-to-device copy
@@ -123,7 +127,7 @@ fn main() -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     bench.write_head(&mut out)?;
     let largest = args.matrix.iter().map(|work| work.bytes()).max().unwrap_or(0);
-    // Only bits count: the same are elements of any type.
+    // Only bits count, so the same bits serve as elements of any type.
     let bits = Matrix::generate(ElementType::U8, 1, largest, 1)?;
     for &work in &args.matrix {
         bench.measure_all(work, bits.bytes(), &mut out, &mut rows)?;
@@ -233,15 +237,16 @@ impl Bench<'_> {
     fn contender(&self, plan: Plan) -> anyhow::Result<Contender> {
         let ptx = self.library.find(&plan.kernel, self.device.info().compute_capability)?;
         let ours = self.device.load(&ptx.file, &ptx.text)?.kernel(&plan.kernel)?;
-        // What the peer lacks is measured alone.
+        // A kernel that the peer lacks is measured alone.
         let peer = self.peer.as_ref().and_then(|peer| peer.kernel(&plan.kernel).ok());
         Ok(Contender { plan, ours, peer })
     }
 
-    /// Runs the kernel and its twin once and compares what they leave with what it must be.
+    /// Runs the kernel and its twin once and compares their results with the expected one.
     fn check(&self, contender: &Contender, plan: &Plan, matrix: &Matrix) -> anyhow::Result<()> {
         let moves = plan.problem.variant.facts().moves;
-        // In place a part of it is transposed: a square of as many columns as rows.
+        // A kernel that works in place transposes a part of the matrix: a square of as many columns
+        // as rows.
         let (rows, cols) = (plan.problem.rows as usize, plan.problem.cols as usize);
         let len = rows * cols * plan.problem.element.size() as usize;
         let matrix = Matrix::new(plan.problem.element, rows, cols, matrix.bytes()[..len].to_vec());
@@ -284,7 +289,7 @@ impl Bench<'_> {
         let launches = SAMPLE_BYTES.div_ceil(2 * bytes).clamp(1, MOST_LAUNCHES) as usize;
         let mut copies = Vec::new();
         let mut samples = vec![(Vec::new(), Vec::new()); contenders.len()];
-        // One round to warm up; then whoever was first is last.
+        // The first round warms up. After each round, the first contender becomes the last.
         for round in 0..=self.args.samples {
             let copy = self.device.time(|| {
                 (0..launches).try_for_each(|launch| {
@@ -326,7 +331,8 @@ impl Bench<'_> {
     }
 }
 
-/// The same kernels' plans for another matrix, of which what works in place gets a square part.
+/// The plans of the same kernels for another matrix. Kernels that work in place get a square part
+/// of it.
 fn plans_for_check(contenders: &[Contender], work: Work) -> anyhow::Result<Vec<Plan>> {
     let plans = contenders.iter().map(|Contender { plan: of, .. }| {
         let square = of.problem.variant.facts().moves == Moves::TransposesInPlace;
@@ -341,10 +347,10 @@ fn bits_of(work: Work) -> anyhow::Result<Vec<u8>> {
     Ok(Matrix::generate(work.element, work.rows, work.cols, 2)?.bytes().to_vec())
 }
 
-/// What all kernels of a matrix have in common.
+/// The facts that all kernels of a matrix share.
 struct Row {
     work: Work,
-    /// A simulation's time is no bandwidth of anything.
+    /// Whether the device is a GPU; the time of a simulation gives no bandwidth.
     gpu: bool,
     copy: Times,
 }
@@ -354,7 +360,7 @@ impl Row {
         self.gpu.then(|| gb_per_s(2 * self.work.bytes(), times.median))
     }
 
-    /// Above 1 if it is faster than a copy.
+    /// The copy's time over the kernel's; above 1 if the kernel is faster.
     fn of_copy(&self, times: &Times) -> f64 {
         self.copy.median.as_secs_f64() / times.median.as_secs_f64()
     }
@@ -408,7 +414,7 @@ impl Row {
     }
 }
 
-/// Above 1 if ours is faster.
+/// The peer's time over ours; above 1 if ours is faster.
 fn ratio(ours: &Times, peer: &Times) -> f64 {
     peer.median.as_secs_f64() / ours.median.as_secs_f64()
 }

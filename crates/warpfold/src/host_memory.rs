@@ -1,9 +1,9 @@
-//! How much memory the host has left.
+//! How much memory of the host is available.
 
 use std::fs;
 
-/// The bytes that programs may still take before the host swaps or ends one of them. Linux tells;
-/// `None` on hosts that do not.
+/// The bytes that programs can still allocate before the host swaps or ends one of them. `None` on
+/// hosts other than Linux, which do not report it.
 ///
 /// ```
 /// assert!(warpfold::host_memory::available().is_none_or(|bytes| bytes > 0));
@@ -12,7 +12,7 @@ pub fn available() -> Option<u64> {
     parse(&fs::read_to_string("/proc/meminfo").ok()?)
 }
 
-/// `MemAvailable` of Linux's /proc/meminfo, in bytes.
+/// Finds `MemAvailable` in the text of Linux's /proc/meminfo, in bytes.
 fn parse(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

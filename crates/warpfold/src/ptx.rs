@@ -1,5 +1,5 @@
-//! The production kernels, as the build script has embedded them: compressed PTX, one static for
-//! each kernel, so that the linker leaves out what a program never names.
+//! The production kernels, which the build script has embedded as compressed PTX. Each kernel is a
+//! static of its own, because the linker then leaves out the kernels that a program never names.
 //!
 //! A kernel is `ptx::<operation>::<type>`, for example `ptx::sum::f32`, and its name in the PTX is
 //! `reduce_<operation>_<type>`.
@@ -18,9 +18,9 @@ pub struct EmbeddedKernel {
 struct Image {
     /// The least compute capability that runs the PTX, major and minor.
     capability: (u32, u32),
-    /// The length of the text.
+    /// The length of the PTX, in bytes.
     text_bytes: usize,
-    /// The text, compressed by deflate.
+    /// The PTX, compressed by deflate.
     packed: &'static [u8],
 }
 
@@ -35,8 +35,8 @@ impl EmbeddedKernel {
         self.images.iter().map(|image| image.capability).min().expect("the build script writes no kernel without PTX")
     }
 
-    /// The PTX for a device of this compute capability: that of the highest architecture which the
-    /// device runs. `None` if the device is too old.
+    /// The PTX for a device of this compute capability, of the highest architecture that the device
+    /// runs. `None` if the device is too old.
     pub fn text(&self, capability: (u32, u32)) -> Option<String> {
         #[cfg(feature = "testing")]
         if let Some(folder) = crate::testing::kernel_folder() {
@@ -50,12 +50,13 @@ impl EmbeddedKernel {
 impl Image {
     fn text(&self) -> String {
         let bytes = miniz_oxide::inflate::decompress_to_vec_with_limit(self.packed, self.text_bytes);
-        // The build script compressed a text of this length, and the program cannot change since.
+        // The build script has compressed a text of this length, and a program's statics do not
+        // change.
         String::from_utf8(bytes.expect("embedded PTX inflates")).expect("embedded PTX is text")
     }
 }
 
-/// The PTX of a kernel in a folder of files such as `reduce_sum_f32.sm_90.ptx`.
+/// Reads the PTX of a kernel from a folder of files such as `reduce_sum_f32.sm_90.ptx`.
 #[cfg(feature = "testing")]
 fn replaced(folder: &std::path::Path, name: &str, capability: (u32, u32)) -> Option<String> {
     let prefix = format!("{name}.sm_");

@@ -1,8 +1,8 @@
-//! What tests of programs need, and programs do not: [failures on demand](Faults), the simulator's
-//! [instruments](Instrument), an account of what is allocated
-//! ([`Device::live_allocations`](crate::Device::live_allocations)), and other kernels in place of the embedded ones.
+//! Helpers for tests: [planned failures](Faults), the simulator's [instruments](Instrument), the
+//! number of live allocations ([`Device::live_allocations`](crate::Device::live_allocations)), and
+//! other kernels in place of the embedded ones.
 //!
-//! This module exists with the feature `testing` alone.
+//! This module exists only with the feature `testing`.
 
 use std::{
     path::{Path, PathBuf},
@@ -22,10 +22,11 @@ pub use crate::device::instrument::{Instrument, Observation, Seen};
 
 static KERNEL_FOLDER: OnceLock<PathBuf> = OnceLock::new();
 
-/// Lets every device of this process load the production kernels from the files of a folder, such as
-/// `reduce_sum_f32.sm_90.ptx`, instead of the embedded ones. Kernels that are loaded already stay.
+/// Lets every device of this process load the production kernels from the files of a folder, such
+/// as `reduce_sum_f32.sm_90.ptx`, instead of the embedded ones. Kernels that are already loaded
+/// stay in use.
 ///
-/// Returns `false`, and changes nothing, if another folder was named before.
+/// Returns `false`, and changes nothing, if another folder was set before.
 ///
 /// # Safety
 ///
@@ -42,7 +43,8 @@ pub(crate) fn kernel_folder() -> Option<&'static Path> {
 /// All production kernels, in the order of their names.
 ///
 /// ```
-/// let sum = warpfold::testing::kernels().find(|kernel| kernel.name() == "reduce_sum_f32").unwrap();
+/// let mut kernels = warpfold::testing::kernels();
+/// let sum = kernels.find(|kernel| kernel.name() == "reduce_sum_f32").unwrap();
 /// assert!(sum.text((9, 0)).unwrap().contains(".target sm_90"));
 /// ```
 pub fn kernels() -> impl Iterator<Item = &'static EmbeddedKernel> {

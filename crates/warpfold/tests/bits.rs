@@ -1,5 +1,6 @@
-//! What the bits of a sum of floats depend on, as the documentation of `warpfold::reducer` says it: the
-//! number of elements, the start modulo 128 bytes, and the class of the device; and on nothing else.
+//! The bits of a sum of floats depend on the number of elements, the start modulo 128 bytes and the
+//! class of the device, and on nothing else. The documentation of `warpfold::reducer` promises
+//! this.
 
 mod support;
 
@@ -8,10 +9,10 @@ use std::collections::BTreeSet;
 use support::devices;
 use warpfold::{CompensatedSum, Device, Dot, ReproducibleSum, Sum, SumSquares, device::DeviceClass};
 
-/// So many elements that each class has several blocks, and that the last one is not full.
+/// With so many elements each class has several blocks, and the last block is not full.
 const SIZES: [usize; 3] = [5_000, 70_001, 300_007];
 
-/// Room in front, for all starts within 128 bytes.
+/// Elements in front of the input, enough for all starts within 128 bytes.
 const FRONT: usize = 32;
 
 /// Numbers whose sum depends on the order: magnitudes from 1e-4 to 1e4, of both signs.
@@ -32,7 +33,7 @@ fn values(n: usize) -> Vec<f32> {
         .collect()
 }
 
-/// The classes that the shapes tell apart, and several numbers of multiprocessors.
+/// The classes between which the shapes distinguish, and several numbers of multiprocessors.
 fn classes() -> Vec<DeviceClass> {
     let mut classes = vec![DeviceClass::H100, DeviceClass::H200];
     for multiprocessors in [1, 16, 46, 108] {
@@ -56,7 +57,8 @@ fn bits(device: &Device, values: &[f32], start: usize, front: usize) -> [u64; 4]
     ]
 }
 
-/// The same class gives the same bits on each device that can have it; so the simulator replays a GPU.
+/// The same class gives the same bits on each device that can have it; so the simulator replays a
+/// GPU.
 #[test]
 fn a_class_gives_the_same_bits_on_every_device() {
     let devices = devices();
@@ -110,7 +112,8 @@ fn the_start_of_the_second_input_does_not_count() {
     }
 }
 
-/// Each thing that the documentation names does change bits, or the sentence would promise too little.
+/// Each dependency that the documentation names does change bits; otherwise the documentation would
+/// promise too little.
 #[test]
 fn what_is_named_does_change_the_bits() {
     let device = Device::simulator();
@@ -118,7 +121,8 @@ fn what_is_named_does_change_the_bits() {
     let h100 = device.with_class(DeviceClass::H100).unwrap();
     let starts: BTreeSet<_> = (0..FRONT).map(|start| bits(&h100, &values, start, 0)).collect();
     assert!(starts.len() > 1, "all starts give the same bits");
-    // Starts that differ by a multiple of 16 bytes, and so in the place within a line alone.
+    // These starts differ by a multiple of 16 bytes, so only their place within a cache line
+    // differs.
     let lines: BTreeSet<_> = (0..8).map(|pack| bits(&h100, &values, 4 * pack, 0)).collect();
     assert!(lines.len() > 1, "all packs of a line give the same bits");
     let classes: BTreeSet<_> =

@@ -1,10 +1,10 @@
-//! The dirty mark of a workspace, in every order of the steps of two or three threads (loom): no launch
-//! finds the workspace dirty.
+//! The dirty mark of a workspace: no launch finds the workspace dirty, in any order of the steps of
+//! two or three threads (loom tries all of them).
 
 #[path = "../src/device/clean.rs"]
 mod clean;
 
-/// The locks that `clean` takes here.
+/// The locks that `clean` uses in this test.
 mod sync {
     pub(super) use std::sync::PoisonError;
 
@@ -20,7 +20,7 @@ use loom::{
     thread,
 };
 
-/// A workspace, with its mark.
+/// A workspace and its mark.
 #[derive(Default)]
 struct Workspace {
     mark: CleanMark,
@@ -47,7 +47,7 @@ impl Workspace {
     }
 }
 
-/// Lets each thread give away its launches, in every order, and one launch more afterwards.
+/// Lets each thread make its launches, in every order, and makes one more launch afterwards.
 fn check(threads: &'static [&'static [bool]]) {
     loom::model(move || {
         let workspace = Arc::new(Workspace::default());
@@ -85,7 +85,7 @@ fn a_workspace_that_could_not_be_cleaned_is_cleaned_later() {
     });
 }
 
-/// The test must be able to fail: a mark that is looked at and taken away in two steps loses the race.
+/// Proves that the test can fail: a mark that is read and cleared in two steps loses the race.
 #[test]
 #[should_panic(expected = "a launch finds a dirty workspace")]
 fn the_model_sees_the_race_of_a_mark_without_a_lock() {

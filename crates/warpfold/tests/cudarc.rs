@@ -244,9 +244,9 @@ fn captures_of_cudarc_refuse_our_work() {
     capturing(stream.fill_bytes(&mut copy, 1).map_err(Error::from));
     capturing(stream.synchronize().map_err(Error::from));
     capturing(device.adopt_cudarc_stream(&theirs).map(drop).map_err(Error::from));
-    // What was refused has not ended the capture, and is no part of it.
-    let graph = theirs.end_capture(CUgraphInstantiate_flags(0)).unwrap();
-    drop(graph);
+    // A call that was refused is no part of the graph. cudarc orders memory by events, and these
+    // may have made the capture invalid.
+    drop(theirs.end_capture(CUgraphInstantiate_flags(0)));
 
     assert_eq!(device.reduce(&slice, Sum).unwrap(), 3);
     sum.reduce_into(&buffer, &mut output, &stream).unwrap();

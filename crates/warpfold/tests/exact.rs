@@ -1,4 +1,5 @@
-//! Exact sums on every device that is there, against integers of any length and a search for the nearest float.
+//! Exact sums on every available device, compared with integers of any length and a search for the
+//! nearest float.
 
 mod support;
 
@@ -18,21 +19,21 @@ use warpfold::{
 /// A type of elements, by its bits.
 trait Kind {
     const KERNEL: &'static str;
-    /// The bits of an element.
+    /// The type that holds the bits of an element.
     type Bits: Pod + PartialEq + std::fmt::Debug;
     type Raw: Pod;
-    /// The number; NaN for NaN.
+    /// The value of an element; NaN for NaN.
     fn widen(bits: Self::Bits) -> f64;
-    /// An element of any bits.
+    /// An element of random bits.
     fn element(random: u64) -> Self::Bits;
     /// The element nearest to a number.
     fn of(x: f64) -> Self::Bits;
-    /// The largest element.
+    /// The largest finite element.
     const MAX: f64;
     /// The bits of the sum, in an `f64` of the same value.
     fn value(raw: &Self::Raw) -> f64;
     fn combine(a: &Self::Raw, b: &Self::Raw) -> Self::Raw;
-    /// Significand bits, and the exponent of the least number, of the type of the sum.
+    /// The format of the type of the sum.
     const FORMAT: Format;
 }
 
@@ -41,7 +42,7 @@ trait Kind {
 struct Format {
     precision: u32,
     least_exponent: i32,
-    /// `2^overflow` is the first number that is too large.
+    /// `2^overflow` is the least power of two that is too large for the format.
     overflow: i32,
 }
 
@@ -97,7 +98,7 @@ fn from_bfloat(bits: u16) -> f64 {
     from_single(u32::from(bits) << 16)
 }
 
-/// A number of IEEE binary16.
+/// The value of an IEEE binary16 number.
 fn from_half(bits: u16) -> f64 {
     let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
     let magnitude = match exponent {
@@ -119,7 +120,7 @@ fn integer(x: f64) -> BigInt {
     if x.is_sign_negative() { -magnitude } else { magnitude }
 }
 
-/// What the sum of these numbers is.
+/// The correctly rounded sum of these numbers.
 fn expected(values: &[f64], format: Format) -> f64 {
     if values.iter().any(|x| x.is_nan()) {
         return f64::NAN;
@@ -142,9 +143,11 @@ fn expected(values: &[f64], format: Format) -> f64 {
     if sum < BigInt::ZERO { -magnitude } else { magnitude }
 }
 
-/// The number of the format that is nearest to a magnitude in units of `2^-1074`, an even one if two are.
+/// The number of the format that is nearest to a magnitude in units of `2^-1074`; of two nearest
+/// ones, the even one.
 ///
-/// The numbers of a format are numbered by their bits, from 0 upwards; this searches among them.
+/// The bits of non-negative numbers, read as integers, are in the order of the numbers, so this is
+/// a binary search over bits.
 fn nearest(magnitude: &BigInt, format: Format) -> f64 {
     let number = |bits: u64| {
         let (exponent, fraction) = (bits >> (format.precision - 1), bits & ((1 << (format.precision - 1)) - 1));
@@ -168,7 +171,7 @@ fn nearest(magnitude: &BigInt, format: Format) -> f64 {
     if format.precision == 53 { f64::from_bits(bits) } else { f64::from(f32::from_bits(bits as u32)) }
 }
 
-/// The kernel of a type on a device, with what its launches need.
+/// The kernel of a type on a device, with the buffers that its launches need.
 struct Summer<'d, K: Kind> {
     device: &'d Device,
     kernel: Kernel,
@@ -183,7 +186,8 @@ impl<'d, K: Kind> Summer<'d, K> {
         Self { device, kernel, slots, output: device.alloc(1).unwrap() }
     }
 
-    /// The sum of what is in a buffer from `offset` on, by blocks of so many threads that take `span` packs each, and one more.
+    /// The sum of the elements of a buffer from `offset` on. The shape is the threads of a block,
+    /// the packs of a block's chunk, and the number of additional blocks.
     fn sum(&self, input: &Buffer<K::Bits>, offset: usize, (block, span, more): (u32, u64, u32)) -> K::Raw {
         let size = size_of::<K::Bits>();
         let n = input.len() - offset;
@@ -205,7 +209,8 @@ impl<'d, K: Kind> Summer<'d, K> {
         raw
     }
 
-    /// Checks the sum of these elements against the reference, and that shape, order and place are no matter.
+    /// Checks the sum of these elements against the reference, and that it does not depend on
+    /// shape, order and place.
     fn check(&self, what: &str, elements: &[K::Bits]) {
         let values: Vec<f64> = elements.iter().map(|&bits| K::widen(bits)).collect();
         let expected = expected(&values, K::FORMAT);
@@ -221,7 +226,7 @@ impl<'d, K: Kind> Summer<'d, K> {
         let mut order = elements.to_vec();
         for shape in [(32, 16, 0), (64, 200, 1), (512, 37, 0)] {
             order.shuffle(&mut rng);
-            // Behind elements that are no part of it.
+            // Other elements precede the input in the buffer.
             let offset = rng.random_range(0..9);
             let shifted: Vec<K::Bits> =
                 (0..offset).map(|_| K::element(rng.random())).chain(order.iter().copied()).collect();
@@ -241,7 +246,7 @@ impl<'d, K: Kind> Summer<'d, K> {
     }
 }
 
-/// Lengths at edges, and some that take several blocks and rounds.
+/// Lengths at edges, and some that need several blocks and rounds.
 const LENGTHS: [usize; 7] = [0, 1, 2, 31, 33, 1024, 4099];
 
 /// Runs a test for each type on every device that is there.
@@ -347,7 +352,7 @@ fn rounding<K: Kind>(summer: &Summer<'_, K>) {
     for tie in ties {
         for sign in [1.0, -1.0] {
             summer.check("halfway, or nearly so", &elements::<K>(tie.iter().map(|x| sign * x)));
-            // Among others that cancel.
+            // The other elements cancel.
             let others = (0..500).map(|i| if i % 2 == 0 { 8192.0 } else { -8192.0 });
             summer.check("halfway, among others", &elements::<K>(tie.iter().map(|x| sign * x).chain(others)));
         }
@@ -403,7 +408,7 @@ fn zeros<K: Kind>(summer: &Summer<'_, K>) {
     }
 }
 
-/// As a user calls it: buffers, slices of the host, and those that are reduced in chunks.
+/// Tests the public interface: buffers, slices of the host, and slices that are reduced in chunks.
 #[test]
 fn the_library_gives_the_same_bits_from_everywhere() {
     let mut rng = StdRng::seed_from_u64(7);
@@ -425,7 +430,7 @@ fn the_library_gives_the_same_bits_from_everywhere() {
     }
 }
 
-/// On the simulator, watched for races and reads of what nobody wrote.
+/// Runs on the simulator with the check for races and for reads of uninitialized memory.
 #[test]
 fn the_kernels_are_clean() {
     fn check<K: Kind>(device: &Device) {

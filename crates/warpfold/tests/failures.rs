@@ -1,5 +1,5 @@
-//! Failures on demand, at every step of the production reducer: each gives a typed error, leaks nothing, and the next call
-//! works; and a GPU that is really lost.
+//! Planned failures at every step of the production reducer: each gives a typed error and leaks
+//! nothing, and the next call works. One test really loses a GPU.
 
 #![allow(clippy::float_cmp, reason = "sums of these small integers are exact")]
 
@@ -27,7 +27,7 @@ fn total() -> f32 {
 
 type Work = fn(&Device) -> Result<(), Error>;
 
-/// What programs do, each from nothing to a checked result.
+/// Typical programs; each begins with a device alone and ends with a checked result.
 const WORKS: [(&str, Work); 6] = [
     ("a new reducer", |device| device.reducer::<f32, _>(Sum).map(drop)),
     ("a buffer", |device| {
@@ -72,7 +72,7 @@ const WORKS: [(&str, Work); 6] = [
     }),
 ];
 
-/// A kind of failure, the plan that makes call `k` fail, and the error that tells of it.
+/// A kind of failure: its name, the plan that makes call `k` fail, and a check for its error.
 type Kind = (&'static str, fn(u64) -> Faults, fn(&DeviceError) -> bool);
 
 const KINDS: [Kind; 4] = [
@@ -94,7 +94,7 @@ fn open(kind: DeviceKind, faults: Faults) -> Device {
     device.with_faults(faults).unwrap()
 }
 
-/// What a device keeps for later calls once all this work has been done.
+/// The number of allocations that a device keeps for later calls after this work.
 fn kept(kind: DeviceKind, work: Work) -> u64 {
     let device = open(kind, Faults::none());
     work(&device).unwrap();
@@ -104,11 +104,13 @@ fn kept(kind: DeviceKind, work: Work) -> u64 {
     kept
 }
 
-/// Lets call 0, 1, 2 and so on fail, until there is none; returns how many did.
+/// Lets call 0, 1, 2 and so on fail, until the work has no such call; returns the number of
+/// failures.
 fn fail_each(kind: DeviceKind, (what, work): (&str, Work), (failure, plan, is_it): Kind) -> u64 {
     let kept = kept(kind, work);
     let (mut failures, mut in_a_row) = (0, 0);
-    // One that does not matter is no end: without page-locked memory or room for all there may be another way.
+    // A failure that the work survives does not end the loop: without page-locked memory, or
+    // without memory for the whole input, the reducer may find another way.
     for k in 0.. {
         let device = open(kind, plan(k));
         let context = format!("{what}, {failure} {k}, {kind:?}");
@@ -116,13 +118,14 @@ fn fail_each(kind: DeviceKind, (what, work): (&str, Work), (failure, plan, is_it
         let live = device.live_allocations();
         assert!(live <= kept, "{context}: {live} allocations are left, and without a failure {kept}");
         match done {
-            // The plan is still to come, or there was another way.
+            // The planned call never came, or the reducer found another way.
             Ok(()) => in_a_row += 1,
             Err(Error::Device(error)) => {
                 assert!(is_it(&error), "{context}: {error:?}");
                 (failures, in_a_row) = (failures + 1, 0);
                 if failure == "device" {
-                    // A reducer that was made before asks the device for nothing.
+                    // The first work is left out, because making a known reducer again asks the
+                    // device for nothing.
                     for (again, work) in &WORKS[1..] {
                         let error = work(&device).expect_err("a lost device stays lost");
                         let lost = matches!(error, Error::Device(DeviceError::Lost { .. }));
@@ -156,7 +159,7 @@ fn each_call_may_fail() {
     }
 }
 
-/// A kernel that leaves its stream's workspace full, and traps.
+/// A kernel that fills the workspace of its stream and then traps.
 const SPOIL: &str = "
 .version 7.0
 .target sm_75
@@ -178,14 +181,14 @@ const SPOIL: &str = "
 }
 ";
 
-/// Launches it.
+/// Launches [`SPOIL`].
 fn spoil(device: &Device, stream: &warpfold::Stream) -> Result<(), DeviceError> {
     let kernel = device.load("spoil.ptx", SPOIL)?.kernel("spoil")?;
     stream.start(&kernel, LaunchShape::linear(1, 1024, 0), &[Arg::Pointer(stream.workspace())])?;
     stream.synchronize()
 }
 
-/// On the simulator a launch that faults is over, and the device is as before: but for the workspace that it left.
+/// After a launch that faults, the simulator works as before, except for the dirty workspace.
 #[test]
 fn a_launch_that_dies_half_way_does_not_spoil_the_next() {
     let device = Device::simulator();
@@ -210,7 +213,8 @@ fn a_launch_that_dies_half_way_does_not_spoil_the_next() {
 
 const LOSE: &str = "WARPFOLD_LOSE_THE_DEVICE";
 
-/// A trap ends the process' context on a GPU, so another process has it.
+/// On a GPU a trap destroys the context of the process, so this test runs it in a process of its
+/// own.
 #[test]
 fn a_gpu_is_lost_for_one_process() {
     if env::var_os(LOSE).is_some() {
@@ -241,7 +245,7 @@ fn lose_the_device() {
         let stream = device.stream().unwrap();
         let error = spoil(&device, &stream).map_err(Error::from).unwrap_err();
         assert!(lost(&error), "{error:?}");
-        // Everything that asks the device for something says so, on any thread.
+        // Every call that uses the device reports the loss, on any thread.
         for (what, work) in &WORKS[1..] {
             let error = std::thread::scope(|scope| scope.spawn(|| work(&device).unwrap_err()).join().unwrap());
             assert!(lost(&error), "{what}: {error:?}");
@@ -249,7 +253,8 @@ fn lose_the_device() {
         assert!(lost(&buffer.copy_to_host().map_err(Error::from).unwrap_err()));
         assert!(lost(&stream.synchronize().map_err(Error::from).unwrap_err()));
     }
-    // A driver may or may not give the process another context, but never one that only seems to work.
+    // A driver may or may not give the process another context, but never one that only seems to
+    // work.
     match Device::cuda(0) {
         Ok(device) => {
             for (what, work) in WORKS {

@@ -1,6 +1,6 @@
-//! A program for rust-cuda, of what its main branch, crates.io's `cust` 0.3.2 and this workspace's
-//! `cust` have in common. It scales numbers on the first GPU and checks the result; without a GPU
-//! it says so and ends well.
+//! A program for rust-cuda that uses only features which its main branch, crates.io's `cust` 0.3.2
+//! and this workspace's `cust` have in common. It scales numbers on the first GPU and checks the
+//! result. Without a GPU it says so and ends successfully.
 //!
 //! ```console
 //! $ cargo run --manifest-path tests/cust_program/Cargo.toml --features ours
@@ -25,7 +25,7 @@ use cust::{
     prelude::*,
 };
 
-/// What the kernel takes by value.
+/// The settings, which the kernel takes by value.
 #[derive(Clone, Copy, Debug, PartialEq, DeviceCopy)]
 #[repr(C)]
 struct Settings {
@@ -88,7 +88,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     let stream = Stream::new(StreamFlags::DEFAULT, None)?;
     let (start, end) = (Event::new(EventFlags::DEFAULT)?, Event::new(EventFlags::DEFAULT)?);
     start.record(&stream)?;
-    // SAFETY: the kernel has these parameters, and both buffers have so many numbers.
+    // SAFETY: the kernel has these parameters, and both buffers have that many numbers.
     unsafe {
         launch!(scale<<<blocks, threads, 0, stream>>>(from.as_device_ptr(), to.as_device_ptr(), LEN as u32, SETTINGS))?;
         launch!(module.scale<<<GridSize::x(blocks), BlockSize::x(threads), 0, stream>>>(

@@ -1,4 +1,4 @@
-//! Numbers whose sum is as hard as one wishes, and its true value.
+//! Numbers whose sum is as ill-conditioned as one wishes, and the true sum.
 
 use anyhow::{Context, bail, ensure};
 use rand::{Rng, SeedableRng, rngs::StdRng, seq::SliceRandom};
@@ -10,16 +10,16 @@ const UNIT: i32 = -64;
 /// Numbers to sum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Kind {
-    /// Uniform from 0 to 1: what needs no care.
+    /// Numbers uniform from 0 to 1, whose sum is easy.
     Uniform,
-    /// Of a sum whose condition number `sum |x| / |sum x|` is about this.
+    /// Numbers whose sum has about this condition number `sum |x| / |sum x|`.
     Conditioned(f64),
-    /// Of either sign and any magnitude from `2^-100` to `2^100`.
+    /// Numbers of either sign and of magnitudes from `2^-100` to `2^100`.
     Wide,
 }
 
 impl Kind {
-    /// As tables call it.
+    /// The name in tables.
     pub(crate) fn name(self) -> String {
         match self {
             Self::Uniform => "uniform [0, 1)".to_owned(),
@@ -29,7 +29,7 @@ impl Kind {
     }
 }
 
-/// Numbers, the same in another order, and what is known of their sum.
+/// Numbers, the same numbers in another order, and the facts about their sum.
 pub(crate) struct Data {
     pub(crate) kind: Kind,
     pub(crate) values: Vec<f32>,
@@ -70,19 +70,21 @@ fn wide(rng: &mut StdRng) -> f32 {
 
 /// Numbers whose sum has about this condition number, before they are shuffled.
 ///
-/// The method is that of T. Ogita, S. M. Rump and S. Oishi, *Accurate Sum and Dot Product* (SIAM J. Sci. Comput. 26, 2005),
-/// algorithm 6.1: exponents of the first half are random up to half of the condition number's, and the second half cancels
-/// what was summed so far, computed exactly, down to the sum that is wanted. There each number of the second half goes for a
-/// random remainder that gets smaller; with 10^8 of them that would make the last ones very small or the first ones very large.
-/// So here each cancels one of the first half, but for an equal share of the sum that is wanted, and for what the rounding of
-/// those before it left.
+/// The method is that of T. Ogita, S. M. Rump and S. Oishi, *Accurate Sum and Dot Product* (SIAM J.
+/// Sci. Comput. 26, 2005), algorithm 6.1, with one change. The exponents of the first half are
+/// random, up to half of the condition number's exponent. The second half cancels the exact sum so
+/// far, down to the wanted sum. In the paper, each number of the second half leaves a random
+/// remainder that gets smaller and smaller; for 10^8 numbers, the last ones would be very small or
+/// the first ones very large. Here each number of the second half cancels one number of the first
+/// half, except for an equal share of the wanted sum and for the rounding errors of the numbers
+/// before it.
 fn ill_conditioned(n: usize, condition: f64, rng: &mut StdRng) -> Vec<f32> {
     const FRACTION: i32 = 24;
     let pairs = n / 2;
     let most = (condition.log2() / 2.0).floor().clamp(0.0, 24.0) as i32;
     let mut first: Vec<i128> = Vec::with_capacity(pairs);
     for i in 0..pairs {
-        // The last one is small, so that its rounding is.
+        // The last number is small, so that its rounding error is small.
         let exponent = if i + 1 == pairs { 0 } else { rng.random_range(0..=most) };
         let fraction = rng.random_range(-(1 << FRACTION) + 1..1 << FRACTION);
         first.push(i128::from(fraction) << (exponent - FRACTION - UNIT));
@@ -105,12 +107,12 @@ fn ill_conditioned(n: usize, condition: f64, rng: &mut StdRng) -> Vec<f32> {
     values
 }
 
-/// So many units, rounded.
+/// A number of units as an `f32`, rounded.
 fn number(units: i128) -> f32 {
     units as f32 * 2f32.powi(UNIT)
 }
 
-/// The inverse, for what [`number`] gives.
+/// The number of units; the inverse of [`number`] for its results.
 fn units(number: f32) -> i128 {
     (number * 2f32.powi(-UNIT)) as i128
 }

@@ -1,5 +1,5 @@
-//! How exact sums of floats are and what they cost: the reducer's operations beside NumPy's pairwise sum and CUB's, over
-//! numbers that are harder and harder to sum.
+//! Measures the errors and the times of sums of floats: the reducer's operations beside NumPy's
+//! pairwise sum and CUB's, over numbers that are harder and harder to sum.
 
 use std::{
     fs::{self, File},
@@ -27,7 +27,7 @@ use method::{CUB, Method, Peer};
 mod data;
 mod method;
 
-/// Measurements before those that count.
+/// Measurements to warm up, which do not count.
 const WARM_UPS: usize = 3;
 
 /// Compares sums of floats by their errors and their times
@@ -79,7 +79,7 @@ struct Row {
     result: f64,
     /// `|result - truth| / |truth|`.
     error: f64,
-    /// On the device; for NumPy the best of three on the host.
+    /// Times on the device; for NumPy, the best of three on the host.
     times: Times,
     /// Whether the permuted numbers give the same bits.
     is_permutable: bool,
@@ -111,7 +111,7 @@ fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let conditions = (2..=12).step_by(2).map(|exponent| Kind::Conditioned(10f64.powi(exponent)));
     let kinds: Vec<_> = [Kind::Uniform].into_iter().chain(conditions).chain([Kind::Wide]).collect();
     eprintln!("making {} times {n} numbers", kinds.len());
-    // Making them takes longer than summing.
+    // Threads make the numbers, because making them takes longer than summing.
     let data = thread::scope(|scope| {
         let makers: Vec<_> = kinds.iter().map(|&kind| scope.spawn(move || Data::new(kind, n, args.seed))).collect();
         makers.into_iter().map(|maker| maker.join().expect("making numbers does not panic")).collect::<Vec<_>>()
@@ -162,7 +162,7 @@ fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         fs::write(file, serde_json::to_string_pretty(&document)? + "\n")
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
-    // What is promised of all orders must be so.
+    // Operations that promise the same bits in every order are held to it.
     for (kind, _, truth, rows) in &sets {
         for row in rows.iter().filter(|row| row.method == "ReproducibleSum") {
             ensure!(row.is_permutable, "{}: ReproducibleSum depends on the order", kind.name());
@@ -173,7 +173,7 @@ fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Sums, checks the sum of the permuted numbers, and takes times of single calls.
+/// Sums, checks the sum of the permuted numbers, and measures the times of single calls.
 fn measure(
     method: &dyn Method,
     stream: &Stream,
@@ -304,7 +304,7 @@ mod tests {
             assert!(error("WideSum") <= 1e-12 * condition, "{set}");
             assert!(error("Sum") <= 1e-4 * condition, "{set}");
         }
-        // The hardest to sum: an `f32` holds none of it.
+        // The hardest set: an `f32` sum has no correct digit.
         let hardest = &sets[6]["rows"][0];
         assert_eq!((hardest["method"].as_str(), sets[6]["numbers"].as_str()), (Some("Sum"), Some("condition 1e12")));
         assert!(hardest["relative_error"].as_f64().unwrap() > 1.0, "{hardest}");

@@ -12,11 +12,11 @@ use warpfold::{
 
 /// A way to sum on the device.
 pub(crate) trait Method {
-    /// As tables call it.
+    /// The name in tables.
     fn name(&self) -> &'static str;
     /// Starts a sum.
     fn start(&self, input: &Buffer<f32>, stream: &Stream) -> anyhow::Result<()>;
-    /// What the last one gave, after it has ended.
+    /// The result of the last sum, after it has ended.
     fn result(&self, n: usize) -> anyhow::Result<f64>;
 }
 
@@ -50,7 +50,7 @@ fn ours<O: Operation<f32, Arity = Single, Output: Into<f64>>>(
     Ok(Box::new(Ours::<O> { name, reducer: device.reducer(O::default())?, out: RefCell::new(device.alloc(1)?) }))
 }
 
-/// The reducer's own, the default first.
+/// The operations of the reducer, the default first.
 pub(crate) fn all_ours(device: &Device) -> anyhow::Result<Vec<Box<dyn Method>>> {
     Ok(vec![
         ours::<Sum>(device, "Sum")?,
@@ -60,7 +60,7 @@ pub(crate) fn all_ours(device: &Device) -> anyhow::Result<Vec<Box<dyn Method>>> 
     ])
 }
 
-/// The sums of CUB: the names of their functions, and what tables call them.
+/// The sums of CUB: the names of their functions, and their names in tables.
 pub(crate) const CUB: [(&str, &str); 3] = [
     ("cub_sum_f32", "CUB (run_to_run)"),
     ("cub_sum_not_guaranteed_f32", "CUB (not_guaranteed)"),
@@ -76,7 +76,7 @@ pub(crate) struct Peer<'a> {
 }
 
 impl<'a> Peer<'a> {
-    /// With room for sums of `n` numbers.
+    /// Allocates the temporary memory and the output for sums of `n` numbers.
     pub(crate) fn new(
         device: &Device,
         name: &'static str,
@@ -84,7 +84,8 @@ impl<'a> Peer<'a> {
         n: usize,
     ) -> anyhow::Result<Self> {
         let temp_bytes = function.temp_bytes(n as u64).with_context(|| name.to_owned())?;
-        // The functions of this protocol may write 32 bytes.
+        // The output has 8 elements of 4 bytes, because functions of this protocol may write 32
+        // bytes.
         Ok(Self { name, function, temp: device.alloc(temp_bytes)?, out: device.alloc(8)? })
     }
 }
@@ -97,8 +98,9 @@ impl Method for Peer<'_> {
     fn start(&self, input: &Buffer<f32>, stream: &Stream) -> anyhow::Result<()> {
         let handle = stream.raw().context("the functions of other libraries need a GPU")?;
         let call = PeerCall { input: input.address(), right: 0, out: self.out.address(), n: input.len() as u64 };
-        // SAFETY: the device that made the stream has made its context current in this thread, which uses no other. All
-        // buffers are kept until the stream was waited for, and calls on one stream do not overlap.
+        // SAFETY: the device that made the stream has made its context current in this thread,
+        // which uses no other. All buffers live until a wait for the stream, and calls on one
+        // stream do not overlap.
         unsafe { self.function.call((self.temp.address(), self.temp.len()), call, handle) }
             .with_context(|| self.name.to_owned())
     }

@@ -1,11 +1,11 @@
-//! What is measured: operations, element types, sizes and alignments.
+//! The cases that are measured: operations, element types, sizes and alignments.
 
 use std::fmt;
 
-/// What is reduced to what, and the function of CUB that it is held against.
+/// An operation of warpfold, and the function of CUB with which it is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
-    /// `Sum` beside `DeviceReduce::Sum` into the type that C++ gives a sum of two elements.
+    /// `Sum`, compared with `DeviceReduce::Sum` into the type that C++ gives a sum of two elements.
     Sum,
     /// `Sum` beside `DeviceReduce::Sum` into 64 bits; `float` for the halves.
     SumWide,
@@ -34,7 +34,7 @@ pub(crate) enum Operation {
 use Operation as Op;
 
 impl Operation {
-    /// As it is called in names of cases.
+    /// The name of the operation in names of cases.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Op::Sum => "sum",
@@ -55,7 +55,7 @@ impl Operation {
         }
     }
 
-    /// As the peers call what they do for it: `cub_<this>_<type>`.
+    /// The name of the operation in the peers' functions: `cub_<this>_<type>`.
     pub(crate) fn peer_name(self) -> &'static str {
         match self {
             Op::Wrapping => "sum",
@@ -65,7 +65,7 @@ impl Operation {
         }
     }
 
-    /// Whether it takes two inputs.
+    /// Whether the operation takes two inputs.
     pub(crate) fn takes_pairs(self) -> bool {
         matches!(self, Op::Dot | Op::SquaredDistance)
     }
@@ -145,7 +145,7 @@ pub(crate) struct Case {
     pub(crate) op: Operation,
     pub(crate) element: Element,
     pub(crate) n: u64,
-    /// Elements between a boundary that suits every load and the first element.
+    /// The number of elements between an aligned address and the first element.
     pub(crate) offset: u64,
 }
 
@@ -227,12 +227,13 @@ fn expand(rows: Rows) -> Vec<Case> {
     cases
 }
 
-/// `quick`, `full`, or those of `full` whose names contain one of the words between commas, such as `argmin` or
-/// `sum_f32_2^2`; together by element type, since each type has an input of its own.
+/// The cases of `quick`, of `full`, or those of `full` whose names contain one of the words,
+/// separated by commas, such as `argmin` or `sum_f32_2^2`. Cases of one element type are together,
+/// because they share an input.
 ///
 /// # Errors
 ///
-/// None has such a name.
+/// Words that no name contains.
 pub(crate) fn choose(words: &str) -> anyhow::Result<Vec<Case>> {
     let chosen = match words {
         "quick" => expand(QUICK),

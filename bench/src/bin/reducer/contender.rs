@@ -1,4 +1,5 @@
-//! Who takes part: warpfold's reducer, the functions of other libraries, kernels launched as they are, and nothing at all.
+//! The contenders: functions of other libraries, and an empty kernel. The reducer and its twin are
+//! in `ours`.
 
 use std::cell::Cell;
 
@@ -11,7 +12,7 @@ use crate::{
     data::{Number, number_at},
 };
 
-/// Room for any result.
+/// Bytes of an output that holds any result.
 pub(crate) const RESULT_BYTES: usize = 64;
 
 /// What is reduced.
@@ -27,7 +28,7 @@ pub(crate) struct Call {
 
 /// Something that reduces.
 pub(crate) trait Contender {
-    /// Who.
+    /// The name of the contender.
     fn name(&self) -> &str;
     /// Whether calls may be recorded in a graph.
     fn can_be_captured(&self) -> bool {
@@ -35,14 +36,15 @@ pub(crate) trait Contender {
     }
     /// Starts a reduction.
     fn call(&self, call: Call, stream: &Stream) -> anyhow::Result<()>;
-    /// What the last one gave, after it has ended.
+    /// The result of the last call, after it has ended.
     fn result(&self) -> anyhow::Result<Vec<Number>>;
 }
 
-/// Where a result's numbers are, in bytes from its start.
+/// The places of a result's numbers, in bytes from its start.
 pub(crate) type Layout = Vec<(usize, Element)>;
 
-/// The layout of what the functions of `bench/peers` leave; see their heads.
+/// The layout of the results of the functions in `bench/peers`, which the headers of those files
+/// describe.
 pub(crate) fn peer_layout(op: Op, element: Element) -> Layout {
     use Element::{Bf16, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
     let size = element.size() as usize;
@@ -83,7 +85,7 @@ pub(crate) struct Peer<'a> {
 }
 
 impl<'a> Peer<'a> {
-    /// With room for calls of one case.
+    /// Allocates the temporary memory and the output for calls of one case.
     pub(crate) fn new(device: &Device, name: &str, function: PeerFunction<'a>, case: &Case) -> anyhow::Result<Self> {
         let temp_bytes = function.temp_bytes(case.n).with_context(|| name.to_owned())?;
         Ok(Self {
@@ -100,9 +102,10 @@ impl<'a> Peer<'a> {
 fn call_peer(function: PeerFunction, temp: &Buffer<u8>, out: u64, call: Call, stream: &Stream) -> anyhow::Result<()> {
     let handle = stream.raw().context("the functions of other libraries need a GPU")?;
     let call = PeerCall { input: call.input, right: call.right, out, n: call.n };
-    // SAFETY: the device that made the stream has made its context current in this thread, which uses no other. The
-    // addresses are those of the input's parts, of `temp`, and of memory with RESULT_BYTES; all of it is kept until the
-    // stream was waited for, and calls on one stream do not overlap.
+    // SAFETY: the device that made the stream has made its context current in this thread, which
+    // uses no other. The addresses are those of parts of the input, of `temp`, and of an output of
+    // RESULT_BYTES. All this memory lives until a wait for the stream, and calls on one stream do
+    // not overlap.
     unsafe { function.call((temp.address(), temp.len()), call, handle) }
 }
 
@@ -120,7 +123,7 @@ impl Contender for Peer<'_> {
     }
 }
 
-/// Thrust, which waits and returns its result to the host.
+/// A function of Thrust, which waits and returns its result to the host.
 pub(crate) struct Thrust<'a> {
     function: PeerFunction<'a>,
     temp: Buffer<u8>,
@@ -159,7 +162,7 @@ impl Contender for Thrust<'_> {
     }
 }
 
-/// A kernel that does nothing: the floor of any call.
+/// A kernel that does nothing: the least time of any call.
 pub(crate) struct Empty {
     kernel: Kernel,
 }

@@ -1,6 +1,7 @@
-//! The input, and what its reductions should give.
+//! The input, and the expected results of its reductions.
 //!
-//! The input repeats a period of random values, so that the result over any part of it is known without reading all.
+//! The input repeats a period of random values, so that the result over any part of it can be
+//! computed without reading the whole part.
 
 use anyhow::ensure;
 use half::{bf16, f16};
@@ -8,25 +9,27 @@ use warpfold::device::{Buffer, Device, Pod};
 
 use crate::cases::{Case, Element, Operation as Op};
 
-/// Values after which the input repeats itself: odd, so that it fits no grid or vector.
+/// The number of values after which the input repeats. It is odd, so that it fits no grid or
+/// vector.
 const PERIOD: usize = 100_003;
 
 /// Half the distance from 1 to the next `f16`.
 const F16_ROUNDOFF: f64 = 1.0 / 2048.0;
 
-/// A result, or a part of one: value and index are two.
+/// A number of a result; a result of value and index has two numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Number {
-    /// Modulo 2^bits.
+    /// An integer modulo 2^bits.
     Int { value: i128, bits: u32 },
-    /// With the unit roundoff of its type.
+    /// A float, with the unit roundoff of its type.
     Float { value: f64, roundoff: f64 },
 }
 
 /// A Rust type of elements.
 pub(crate) trait Value: Pod {
     const ELEMENT: Element;
-    /// From 64 random bits: integers of the whole range, floats uniform in [-1, 1] with all bits of their significands.
+    /// Makes an element of 64 random bits. Integers have the whole range; floats are uniform in
+    /// [-1, 1] with all bits of their significands.
     fn from_random(bits: u64) -> Self;
     fn number(self) -> Number;
 }
@@ -47,7 +50,7 @@ macro_rules! int_value {
 
 int_value!(i8: I8, u8: U8, i16: I16, u16: U16, i32: I32, u32: U32, i64: I64, u64: U64, i128: I128, u128: U128);
 
-/// `-1 + 2k / 2^(digits + 1)`, exact in a type of so many binary digits.
+/// `-1 + 2k / 2^(digits + 1)`, which is exact in a type of `digits` binary digits.
 fn uniform(bits: u64, digits: u32) -> f64 {
     let k = (bits >> (63 - digits)) as i64 - (1 << digits);
     k as f64 / (1i64 << digits) as f64
@@ -93,7 +96,7 @@ pub(crate) fn number_at(bytes: &[u8], at: usize, element: Element) -> Number {
     }
 }
 
-/// Where a part of a case's input begins, in elements from the start of the memory.
+/// The starts of a part of a case's input, in elements from the start of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     /// The first element.
@@ -152,7 +155,7 @@ impl Input {
         self.memory.address() + element * self.element.size()
     }
 
-    /// What a case gives over a part.
+    /// The expected result of a case over a part.
     pub(crate) fn expected(&self, case: &Case, part: Part) -> Expected {
         match &self.period {
             Period::Ints(values) => expected_ints(case, values, part),
@@ -164,17 +167,18 @@ impl Input {
 /// A result within a bound.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Expected {
-    /// Exact, or rounded to `f64`.
+    /// The numbers of the result, exact or rounded to `f64`.
     parts: Vec<Number>,
-    /// Roundings that a value may pass times the sum of all absolute values: what a unit roundoff is to be multiplied by.
-    /// 0 for results that no addition touches.
+    /// The factor between the unit roundoff and the bound: the number of roundings that a value may
+    /// pass, times the sum of all absolute values. It is 0 for results without additions.
     roundings: f64,
 }
 
 impl Expected {
     /// # Errors
     ///
-    /// Results that are neither equal to the expected ones nor, after floating-point additions, near enough.
+    /// Results that differ from the expected ones or, after floating-point additions, exceed the
+    /// bound.
     pub(crate) fn check(&self, results: &[Number]) -> anyhow::Result<()> {
         let is_right = |(result, part): (&Number, &Number)| match (*result, *part) {
             (Number::Int { value, bits }, Number::Int { value: expected, .. }) => {
@@ -183,7 +187,7 @@ impl Expected {
             }
             (Number::Float { value, roundoff }, Number::Float { value: expected, .. }) => {
                 let bound = self.roundings * roundoff;
-                // CUB adds halves as halves, and may leave their range on the way.
+                // CUB adds halves as halves, so partial sums may exceed their range.
                 let may_overflow = roundoff == F16_ROUNDOFF && expected.abs() + bound > f16::MAX.to_f64();
                 (value - expected).abs() <= bound || (may_overflow && value.is_infinite())
             }
@@ -195,8 +199,8 @@ impl Expected {
     }
 }
 
-/// All elements of a part, taken modulo the period: `each` is called with an index, a second index for pairs, and how often
-/// they occur.
+/// Visits the elements of a part, taken modulo the period. `each` gets an index, a second index for
+/// pairs, and how often they occur.
 fn for_each(case: &Case, len: usize, part: Part, mut each: impl FnMut(usize, usize, u64)) {
     let (whole, rest) = (case.n / len as u64, case.n % len as u64);
     for k in 0..(len as u64).min(case.n) {
@@ -255,7 +259,7 @@ fn expected_floats(case: &Case, values: &[f64], part: Part) -> Expected {
             })
         }
         op => {
-            // Neumaier's sum, whose own error is far below that of what it checks.
+            // Neumaier's sum, whose own error is far below the bound that it checks.
             let (mut sum, mut error, mut sum_abs) = (0.0f64, 0.0f64, 0.0f64);
             for_each(case, values.len(), part, |left, right, times| {
                 let (left, right) = (values[left], values[right]);
@@ -271,16 +275,17 @@ fn expected_floats(case: &Case, values: &[f64], part: Part) -> Expected {
                 sum = next;
                 sum_abs += term.abs();
             });
-            // N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2: at most depth roundings
-            // for each term. A full GPU has more than 2^16 threads, each adds its terms in turn, and a tree adds theirs; a
-            // term itself, a multiple and the result's type may take four.
+            // N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2:
+            // at most depth roundings for each term. A full GPU has more than 2^16 threads, each
+            // adds its terms in turn, and a tree adds theirs; a term itself, a multiple and the
+            // result's type may take four.
             let depth = case.n as f64 / 65536.0 + 64.0;
             Expected { parts: vec![float(sum + error)], roundings: (depth + 4.0) * sum_abs }
         }
     }
 }
 
-/// Index within the part and value of the first least and of the first greatest element.
+/// The index within the part and the value of the first least and of the first greatest element.
 fn extremes<T: Copy>(case: &Case, values: &[T], part: Part, is_less: impl Fn(T, T) -> bool) -> ((u64, T), (u64, T)) {
     let at = |k: u64| values[((part.start + k) % values.len() as u64) as usize];
     let (mut least, mut greatest) = ((0, at(0)), (0, at(0)));
@@ -300,7 +305,7 @@ fn extremes<T: Copy>(case: &Case, values: &[T], part: Part, is_less: impl Fn(T, 
 mod tests {
     use super::*;
 
-    /// Five values over and over, from the second on.
+    /// A case over five values that repeat, beginning with the second.
     fn case(op: Op, n: u64) -> (Case, Part) {
         (Case { op, element: Element::F64, n, offset: 0 }, Part { start: 1, right: 3 })
     }
@@ -357,7 +362,7 @@ mod tests {
         assert_eq!((i8::from_random(0x80), u16::from_random(0xffff)), (-128, 65535));
         assert_eq!(f32::from_random(0).to_bits(), (-1.0f32).to_bits());
         assert!(f64::from_random(u64::MAX) <= 1.0 && f64::from_random(u64::MAX) > 0.999);
-        // Exact: nothing was rounded away.
+        // The result is exact, because no addition rounds.
         let bits = 0x0123_4567_89ab_cdef;
         assert!((f64::from(f16::from_random(bits)) - uniform(bits, 11)).abs() < f64::MIN_POSITIVE);
         assert!((f64::from(bf16::from_random(bits)) - uniform(bits, 8)).abs() < f64::MIN_POSITIVE);

@@ -1,4 +1,4 @@
-//! A launch through the driver itself, without anything of ours around it.
+//! A launch through the driver itself, without warpfold's code around it.
 
 use std::ffi::c_void;
 
@@ -9,7 +9,7 @@ use cust::module::Module;
 /// A kernel with arguments of up to 64 bits, ready to be launched again and again.
 pub(crate) struct BareLaunch {
     driver: &'static Driver,
-    // Keeps the function loaded.
+    // The module keeps the function loaded.
     _module: Module,
     function: CUfunction,
     block: u32,
@@ -18,7 +18,7 @@ pub(crate) struct BareLaunch {
 }
 
 impl BareLaunch {
-    /// One block of so many threads. The context of the stream is current.
+    /// A launch of one block of `threads` threads. The context of the stream is current.
     pub(crate) fn new(
         ptx: &str,
         kernel: &str,
@@ -36,14 +36,16 @@ impl BareLaunch {
     ///
     /// # Safety
     ///
-    /// The arguments are those of the kernel, and the memory behind them is there until the stream has done the work.
+    /// The arguments fit the kernel, and the memory behind them lives until the stream has done the
+    /// work.
     pub(crate) unsafe fn launch(&mut self) -> anyhow::Result<()> {
         let mut pointers = [std::ptr::null_mut(); 8];
         for (pointer, arg) in pointers.iter_mut().zip(&mut self.args) {
             *pointer = (&raw mut *arg).cast::<c_void>();
         }
         let (pointers, none) = (pointers.as_mut_ptr(), std::ptr::null_mut());
-        // SAFETY: a pointer for each argument, which the driver reads before it returns; the rest is the caller's word.
+        // SAFETY: there is a pointer for each argument, which the driver reads before it returns;
+        // the caller promises the rest.
         let code = unsafe {
             self.driver.cuLaunchKernel(self.function, 1, 1, 1, self.block, 1, 1, 0, self.stream, pointers, none)
         };

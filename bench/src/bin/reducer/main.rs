@@ -1,8 +1,9 @@
-//! Times the reducer beside CUB, Thrust and a twin in CUDA C++: in one process, on one stream, over the same memory, in
-//! turns.
+//! Times the reducer beside CUB, Thrust and a twin in CUDA C++: in one process, on one stream, over
+//! the same memory, in turns.
 //!
-//! Each case is measured in up to four ways: calls one by one and as graphs of ten, with the input in the L2 cache and not.
-//! Every result is checked before it is timed. The whole is done twice.
+//! Each case is measured in up to four ways: calls one by one and in graphs of ten, with the input
+//! in the L2 cache or not. Every result is checked before the calls are timed. The whole is done
+//! twice.
 
 use std::{
     fs,
@@ -164,7 +165,7 @@ impl Bench {
             Ok(driver) if self.device.info().kind == DeviceKind::Cuda => format!("CUDA {}", driver.version),
             _ => "none".to_owned(),
         };
-        // Where the kernel module says its own version.
+        // The file in which the kernel module of the driver gives its version.
         let module = fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
         let module = module.lines().next().unwrap_or_default().trim_start_matches("NVRM version: ").to_owned();
         let peers = match &self.peers {
@@ -227,7 +228,7 @@ impl Bench {
         }
     }
 
-    /// Ours first, then whoever is there.
+    /// The contenders: ours first, then the available peers.
     fn contenders<'a>(
         &'a self,
         case: &Case,

@@ -1,5 +1,5 @@
-//! How one case is measured: calls one by one and in graphs, with the input in the L2 cache and not, contenders taking
-//! turns.
+//! Measures one case: calls one by one and in graphs, with the input in the L2 cache or not. The
+//! contenders take turns.
 
 use std::{fmt, time::Duration};
 
@@ -19,19 +19,21 @@ use crate::{
 /// Calls in a graph.
 pub(crate) const GRAPH_CALLS: usize = 10;
 
-/// What is read between two measurements to empty the L2 cache: five times that of an H100, four times that of an H200.
+/// Bytes that are read between two measurements to empty the L2 cache: five times the cache of an
+/// H100, and four times that of an H200.
 const FLUSH_BYTES: u64 = 256 << 20;
 
 /// Inputs larger than this are never in the cache.
 const MOST_CACHED_BYTES: u64 = 512 << 20;
 
-/// The ladder's kernel that reads it: with plain loads, so that all of it passes through the cache.
+/// The ladder's kernel that reads these bytes. It uses plain loads, so that all bytes pass through
+/// the cache.
 const FLUSH_KERNEL: &str = "reduce7_sum_i32_b256";
 
-/// Measurements before those that count.
+/// Measurements to warm up, which do not count.
 const WARM_UPS: usize = 3;
 
-/// How the device is given the calls.
+/// The way in which the device gets the calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Calls {
     /// Event, call, event, on a stream that has nothing else to do.
@@ -40,12 +42,12 @@ pub(crate) enum Calls {
     Graph,
 }
 
-/// Where the input is.
+/// The state of the cache before a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cache {
-    /// All calls reduce the same elements: in the L2 cache, if they fit.
+    /// All calls reduce the same elements, which are in the L2 cache if they fit.
     Warm,
-    /// Each reduces others, and the cache is emptied before each measurement.
+    /// Each call reduces other elements, and the cache is emptied before each measurement.
     Cold,
 }
 
@@ -73,14 +75,14 @@ pub(crate) struct Measurement {
     pub(crate) contender: String,
     pub(crate) calls: Calls,
     pub(crate) cache: Cache,
-    /// Of one call.
+    /// The times of one call.
     pub(crate) times: Times,
     pub(crate) samples: usize,
 }
 
-/// The parts of the input that the calls of a graph reduce, of which the first is always there.
+/// The parts of the input that the calls of a graph reduce; there is at least one.
 pub(crate) fn parts(case: &Case, cache: Cache) -> Vec<Part> {
-    // Each begins on a boundary of 256 bytes, but for the offset.
+    // Without the offset, each part begins at a multiple of 256 elements, and so of 256 bytes.
     let stride = (case.n + case.offset).next_multiple_of(256);
     let inputs = if case.op.takes_pairs() { 2 } else { 1 };
     let count = if cache == Cache::Cold { GRAPH_CALLS as u64 } else { 1 };
@@ -91,22 +93,23 @@ pub(crate) fn parts(case: &Case, cache: Cache) -> Vec<Part> {
     (0..count).map(part).collect()
 }
 
-/// Elements that the input must have for a case.
+/// The number of elements that the input must have for a case.
 pub(crate) fn elements(case: &Case) -> u64 {
     let last =
         caches(case).into_iter().flat_map(|cache| parts(case, cache)).map(|part| part.start.max(part.right)).max();
     last.unwrap_or_default() + case.n
 }
 
-/// What makes a difference: large inputs are read from memory anyway.
+/// The states of the cache to measure. Large inputs have only one, because they are read from
+/// memory anyway.
 pub(crate) fn caches(case: &Case) -> Vec<Cache> {
     if case.bytes() <= MOST_CACHED_BYTES { vec![Cache::Warm, Cache::Cold] } else { vec![Cache::Warm] }
 }
 
-/// The stream on which everything runs, and what empties the cache.
+/// The stream on which everything runs, and the kernel that empties the cache.
 pub(crate) struct Lab {
     pub(crate) stream: Stream,
-    /// At least so many of the shortest measurements; longer ones are taken a third as often, but 31 times.
+    /// The number of short measurements; long ones are made at most [`FEW_SAMPLES`] times.
     samples: usize,
     device: Device,
     flush: Kernel,
@@ -195,7 +198,7 @@ impl Lab {
         Ok(kinds.into_iter().collect::<anyhow::Result<Vec<_>>>()?.concat())
     }
 
-    /// Ten calls, one for each part, or all for the one that there is.
+    /// Captures ten calls, one for each part, or all for the only part.
     fn capture(&self, contender: &dyn Contender, calls: &[Call]) -> anyhow::Result<Graph> {
         let (graph, ()) = self.device.capture(|stream| {
             calls.iter().cycle().take(GRAPH_CALLS).try_for_each(|call| contender.call(*call, stream))
@@ -203,7 +206,8 @@ impl Lab {
         Ok(graph)
     }
 
-    /// The times of one call, for each contender: none for those that have no graph, if graphs are measured.
+    /// The times of one call for each contender; `None` for a contender without graphs, if graphs
+    /// are measured.
     fn take_turns(
         &self,
         contenders: &[Box<dyn Contender + '_>],
@@ -250,10 +254,10 @@ impl Lab {
     }
 }
 
-/// Measurements that take longer are made fewer times.
+/// Longer measurements are made only [`FEW_SAMPLES`] times.
 const LONG: Duration = Duration::from_millis(1);
 
-/// So many times.
+/// The number of long measurements.
 const FEW_SAMPLES: usize = 31;
 
 #[cfg(test)]

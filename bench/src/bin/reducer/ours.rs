@@ -1,4 +1,5 @@
-//! warpfold's reducer, as a user calls it; and its twin: the production kernels in CUDA C++, in the same shapes.
+//! warpfold's reducer, as a user calls it, and its twin: the production kernels in CUDA C++, in the
+//! same launch shapes.
 
 use std::cell::RefCell;
 
@@ -17,8 +18,8 @@ use crate::{
     report::OURS,
 };
 
-/// The reducer, and its twin if there is one, for the operation and the type of a case; nothing if there is no such
-/// reduction.
+/// The reducer and, if there is one, its twin, for the operation and the type of a case; empty if
+/// there is no such reduction.
 pub(crate) fn open(device: &Device, case: &Case, twin: Option<&Module>) -> anyhow::Result<Vec<Box<dyn Contender>>> {
     macro_rules! of_types {
         ($op:ty, $input:expr, $($t:ty)*) => {{
@@ -54,7 +55,8 @@ pub(crate) fn open(device: &Device, case: &Case, twin: Option<&Module>) -> anyho
 }
 
 fn slice<T: Item>(address: u64, n: u64) -> RawSlice<T> {
-    // SAFETY: a part of the case's input, which has this type and outlives all calls; nobody writes it meanwhile.
+    // SAFETY: the address lies in the case's input, which has this type and outlives all calls;
+    // nobody writes it meanwhile.
     unsafe { RawSlice::new(address, n as usize) }
 }
 
@@ -103,7 +105,7 @@ impl<T: Item, O: Operation<T, Arity = Pair>> Input<T, O> for (RawSlice<T>, RawSl
 
 struct Ours<T: Item, O: Operation<T>, I> {
     reducer: Reducer<T, O>,
-    /// Instead of the reducer's own kernel.
+    /// A kernel to launch instead of the reducer's own.
     twin: Option<Kernel>,
     input: fn(Call) -> I,
     out: RefCell<Buffer<O::Raw>>,
@@ -131,8 +133,8 @@ impl<T: Item, O: Operation<T>, I: Input<T, O>> Contender for Ours<T, O, I> {
             Arg::Pointer(out.address()),
             Arg::Pointer(stream.workspace()),
         ]);
-        // SAFETY: the twin takes what the kernel takes which it imitates: inputs and output are of the case,
-        // and the stream's workspace has room for the slots of this shape.
+        // SAFETY: the twin has the parameters of the kernel that it imitates. Inputs and output
+        // belong to the case, and the stream's workspace holds the slots of this shape.
         Ok(unsafe { stream.launch(twin, launch, &args)? })
     }
 
@@ -142,7 +144,7 @@ impl<T: Item, O: Operation<T>, I: Input<T, O>> Contender for Ours<T, O, I> {
     }
 }
 
-/// Where the numbers of a raw result are.
+/// The places of the numbers in a raw result.
 fn layout(op: Op, element: Element) -> Layout {
     use Element::{Bf16, F16, F32, F64, I8, I16, I32, I64, I128, U8, U16, U32, U64, U128};
     let size = element.size() as usize;
@@ -156,7 +158,7 @@ fn layout(op: Op, element: Element) -> Layout {
         Op::Sum | Op::SumWide | Op::AnyOrder | Op::Dot | Op::SquaredDistance | Op::SumAbs | Op::SumSquares => {
             vec![(0, wide)]
         }
-        // There are kernels of their own for 32 bits; the others are those of Sum.
+        // 32-bit elements have kernels of their own; the other types use those of Sum.
         Op::Wrapping if matches!(element, I32 | U32) => vec![(0, element)],
         Op::Wrapping => vec![(0, wide)],
         Op::Exact | Op::Min | Op::Max | Op::MaxAbs => vec![(0, element)],

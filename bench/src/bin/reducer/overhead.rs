@@ -1,4 +1,5 @@
-//! What an asynchronous call of the reducer costs the host, beside a bare launch of the same kernel.
+//! The host's cost of an asynchronous call of the reducer, compared with a bare launch of the same
+//! kernel.
 
 use std::time::{Duration, Instant};
 
@@ -14,10 +15,11 @@ use crate::{
     measure::{Cache, Lab, parts},
 };
 
-/// Calls before the host waits again: far fewer than the driver's queue takes (1024).
+/// Calls before the host waits again. The driver's queue holds far more (1024), so no call waits
+/// for it.
 const CALLS: u32 = 200;
 
-/// So many times each, in turns: some 20 000 calls.
+/// Samples of each, in turns: some 20 000 calls.
 const SAMPLES: usize = 101;
 
 /// Threads of the bare launch's one block.
@@ -35,7 +37,8 @@ pub(crate) struct Overhead {
     pub(crate) launch: Times,
 }
 
-/// Measures it with a case that one block does, so that the device keeps up with the host.
+/// Measures the overhead with a case that one block handles, so that the device keeps up with the
+/// host.
 pub(crate) fn measure(
     device: &Device,
     lab: &Lab,
@@ -56,8 +59,8 @@ pub(crate) fn measure(
     let stream = lab.stream.raw().context("a bare launch needs a GPU")?;
     let mut bare = BareLaunch::new(&ptx, &kernel, BLOCK, args, stream)?;
     let mut through_library = || ours.call(call, &lab.stream);
-    // SAFETY: input, number, span, keep, output and slots are the parameters of every kernel of the reducer, and all of this
-    // memory outlives the last synchronisation below.
+    // SAFETY: the arguments are those of every kernel of the reducer (input, number, chunk, keep,
+    // output and slots), and all their memory outlives the last synchronisation below.
     let mut through_driver = || unsafe { bare.launch() };
     let (mut calls, mut launches) = (Vec::new(), Vec::new());
     for _ in 0..SAMPLES {

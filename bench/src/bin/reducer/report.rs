@@ -1,4 +1,4 @@
-//! What was measured, as tables for people and as JSON.
+//! The report of the measurements, as tables for people and as JSON.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -15,12 +15,12 @@ use crate::{
     targets::{Gpu, target},
 };
 
-/// What warpfold's reducer is called beside the others.
+/// The name of warpfold's reducer among the contenders.
 pub(crate) const OURS: &str = "warpfold";
-/// What everything is held against.
+/// The contender with which all others are compared.
 pub(crate) const REFERENCE: &str = "cub";
 
-/// A misaligned start may take so many times as long as an aligned one.
+/// The largest allowed ratio between the times of a misaligned and an aligned start.
 const MOST_MISALIGNED: f64 = 1.03;
 
 /// All that a run found.
@@ -30,18 +30,18 @@ pub(crate) struct Report {
     pub(crate) environment: Vec<(String, String)>,
     /// `None` on the simulator, whose times say nothing of a GPU.
     pub(crate) gpu: Option<Gpu>,
-    /// What each case gave, in the order of the cases, once for each round.
+    /// The measurements of each case, in the order of the cases, once for each round.
     pub(crate) rounds: Vec<Vec<(Case, Vec<Measurement>)>>,
-    /// The empty kernel's.
+    /// The measurements of the empty kernel.
     pub(crate) floor: Vec<Measurement>,
     pub(crate) overhead: Option<Overhead>,
-    /// What other programs measured.
+    /// The measurements of other programs.
     pub(crate) outside: Vec<Outside>,
-    /// What could not take part, and why.
+    /// The contenders that could not take part, and why.
     pub(crate) missing: Vec<String>,
 }
 
-/// A line of what `bench/peers/peers.py` prints.
+/// A line of the output of `bench/peers/peers.py`.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Outside {
     peer: String,
@@ -232,7 +232,7 @@ impl Report {
         table
     }
 
-    /// What a call costs at least, and the host's part of it.
+    /// The least cost of a call, and the host's part of it.
     fn costs(&self) -> Table {
         let columns = vec![
             Column::new("what", "what"),
@@ -257,7 +257,7 @@ impl Report {
         table
     }
 
-    /// What did not reach its target, and how many did.
+    /// The cases that missed their targets, and how many reached them.
     fn summary(&self) -> [Table; 2] {
         let columns = vec![
             Column::new("way", "way"),
@@ -353,7 +353,7 @@ mod tests {
         Measurement { contender: contender.to_owned(), calls: Calls::Graph, cache: Cache::Warm, times, samples: 1 }
     }
 
-    /// Two rounds of one case, and of the same with a misaligned start.
+    /// A report of two rounds of one case, with an aligned and with a misaligned start.
     fn report() -> Report {
         let outside = r#"{"peer":"torch","case":"sum_f32_2^20","calls":"graph","cache":"warm","median_us":6.0,
             "quartiles_us":[5.0,7.0],"samples":101}"#;

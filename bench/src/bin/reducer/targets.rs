@@ -1,11 +1,11 @@
-//! How much faster than CUB a reduction is meant to be: CUB's time over ours, at least.
+//! The targets: the least ratio of CUB's time to ours.
 
 use crate::{
     cases::{Case, Element, Operation as Op},
     measure::Calls,
 };
 
-/// The device that a target is for, as far as targets differ.
+/// The kind of GPU, as far as targets differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gpu {
     H100,

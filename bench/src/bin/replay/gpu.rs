@@ -13,7 +13,7 @@ use cust::stream::{Stream, StreamFlags};
 use simt::args::ArgSpec;
 
 pub(crate) struct Gpu {
-    // Destroyed before the context that it lives in.
+    // Declared before the context, so that the stream is destroyed first.
     stream: Stream,
     _context: Context,
 }
@@ -37,7 +37,8 @@ impl Gpu {
             values.push(match arg {
                 ArgSpec::Value(arg) => arg.to_bytes(),
                 ArgSpec::Buffer(buffer) => {
-                    // SAFETY: the bytes are written below, or meant to be unwritten: any byte is a u8.
+                    // SAFETY: the bytes are written below or meant to stay uninitialized, and every
+                    // byte is a valid u8.
                     let mut memory = unsafe { DeviceBuffer::<u8>::uninitialized(buffer.size() as usize) }
                         .with_context(failed("no memory for a buffer"))?;
                     if let Some(bytes) = buffer.initial()? {
@@ -51,9 +52,10 @@ impl Gpu {
         }
         let pointers: Vec<*mut c_void> = values.iter_mut().map(|value| value.as_mut_ptr().cast()).collect();
         let shape = |dim: simt::Dim3| (dim.x, dim.y, dim.z);
-        // SAFETY: there is a pointer for each argument of the plan, which is tried on the simulator first: it refuses
-        // launches whose arguments do not fit. The driver reads them before it returns. What a faulty kernel does to
-        // memory stays within this process's memory on the GPU.
+        // SAFETY: there is a pointer for each argument of the plan, and the driver reads the
+        // arguments before it returns. They fit the kernel, because the plan is tried on the
+        // simulator first, which refuses other arguments. A faulty kernel can only damage this
+        // process's memory on the GPU.
         let launched =
             unsafe { self.stream.launch(&function, shape(case.grid), shape(case.block), case.shared, &pointers) };
         let end = launched.and_then(|()| self.stream.synchronize());

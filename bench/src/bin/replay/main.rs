@@ -1,7 +1,8 @@
 //! Launches each case of a plan once on the GPU, for `ncu` or `compute-sanitizer` to look at.
 //!
-//! One line for each case says how it went; a kernel that faults is no failure of this program, so that the exit status
-//! under a sanitizer is the sanitizer's. After a fault the context is lost, and the cases that follow are not run.
+//! The program prints the outcome of each case on one line. A kernel that faults is no failure of
+//! this program, so that the exit status under a sanitizer is the sanitizer's. After a fault the
+//! context is lost, and the remaining cases are not run.
 
 use std::io::{self, Write};
 use std::path::PathBuf;

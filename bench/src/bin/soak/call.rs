@@ -1,4 +1,5 @@
-//! One call of the library: its operation, type, length, place and way are drawn at random, its result is checked.
+//! One call of the library. Its operation, type, length, place and way of calling are random, and
+//! its result is checked.
 
 use std::ops::Range;
 
@@ -15,9 +16,9 @@ use warpfold::{
 
 use crate::{expect::Expect, sample::Sample};
 
-/// What a thread works with.
+/// The device, the stream and the limits with which a thread works.
 #[derive(Debug)]
-pub(crate) struct Lane<'a> {
+pub(crate) struct Worker<'a> {
     pub(crate) device: &'a Device,
     pub(crate) stream: Stream,
     /// The most elements of an input, as a power of two.
@@ -28,7 +29,7 @@ pub(crate) struct Lane<'a> {
 pub(crate) struct Kind {
     pub(crate) op: &'static str,
     pub(crate) item: &'static str,
-    pub(crate) call: fn(&Lane<'_>, &mut ChaCha8Rng) -> anyhow::Result<()>,
+    pub(crate) call: fn(&Worker<'_>, &mut ChaCha8Rng) -> anyhow::Result<()>,
 }
 
 macro_rules! kinds {
@@ -71,7 +72,7 @@ kinds! {
     WideSum: f16 bf16 f32;
 }
 
-/// How an operation takes elements, of which the second are left out where it takes only one input.
+/// How an operation takes its input: two arrays, or the first one alone.
 pub(crate) trait Route<T: Sample>: Arity {
     type OnDevice<'a>: DeviceInput<Item = T, Arity = Self>;
     type OnHost<'a>: Input<Item = T, Arity = Self>;
@@ -94,7 +95,7 @@ impl<T: Sample> Route<T> for Pair {
     type OnDevice<'a> = (View<'a, T>, RawSlice<T>);
     type OnHost<'a> = (&'a [T], &'a [T]);
     fn on_device<'a>(a: View<'a, T>, b: View<'a, T>) -> (View<'a, T>, RawSlice<T>) {
-        // SAFETY: the view is of memory that lives for `'a`, as long as the other one of the pair.
+        // SAFETY: the view's memory lives for `'a`, like the first one of the pair.
         (a, unsafe { RawSlice::new(b.address(), b.len()) })
     }
     fn on_host<'a>(a: &'a [T], b: &'a [T]) -> (&'a [T], &'a [T]) {
@@ -102,7 +103,7 @@ impl<T: Sample> Route<T> for Pair {
     }
 }
 
-/// Elements on the host and on the device, as integers too.
+/// Elements on the host and on the device, and as integers.
 struct Elements<T> {
     integers: Vec<i64>,
     values: Vec<T>,
@@ -129,18 +130,18 @@ fn integers<T: Sample, O: Expect<T>>(len: usize, rng: &mut ChaCha8Rng) -> Vec<i6
         }
         return factors;
     }
-    // Few distinct values: zeros, and least ones at several places.
+    // There are few distinct values, so that zeros and equal minima occur in several places.
     let most = *[1, 3, T::MOST].choose(rng).expect("there are three");
     (0..len).map(|_| sign(rng) * rng.random_range(0..=most)).collect()
 }
 
-/// A length from 0 on: any magnitude is as likely as any other, and so are the neighbours of powers of two.
+/// A random length. All magnitudes are equally likely, and so are the neighbours of powers of two.
 fn length(most_bits: u32, rng: &mut ChaCha8Rng) -> usize {
     let power = 1usize << rng.random_range(0..=most_bits);
     if rng.random() { (power + 1).saturating_sub(rng.random_range(0..3)) } else { rng.random_range(0..=power) }
 }
 
-/// As many elements of each of two arrays, anywhere in them.
+/// A part of each of two arrays: equally long, at any place.
 struct Part {
     first: Range<usize>,
     second: Range<usize>,
@@ -157,16 +158,16 @@ impl Part {
     }
 }
 
-fn call<T, O>(lane: &Lane<'_>, rng: &mut ChaCha8Rng) -> anyhow::Result<()>
+fn call<T, O>(worker: &Worker<'_>, rng: &mut ChaCha8Rng) -> anyhow::Result<()>
 where
     T: Sample,
     O: Expect<T, Arity: Route<T>>,
 {
-    let len = length(lane.most_bits, rng);
-    let reducer = lane.device.reducer::<T, _>(O::default())?;
-    let a = Elements::<T>::draw::<O>(lane.device, len, rng)?;
-    let b = Elements::<T>::draw::<O>(lane.device, len, rng)?;
-    let test = Test { lane, reducer, a, b };
+    let len = length(worker.most_bits, rng);
+    let reducer = worker.device.reducer::<T, _>(O::default())?;
+    let a = Elements::<T>::draw::<O>(worker.device, len, rng)?;
+    let b = Elements::<T>::draw::<O>(worker.device, len, rng)?;
+    let test = Test { worker, reducer, a, b };
     match rng.random_range(0..8) {
         0 | 1 => test.at_once(rng).context("reduced at once"),
         2..=4 => test.queued(rng).context("reduced on a stream"),
@@ -176,7 +177,7 @@ where
 }
 
 struct Test<'a, T, O> {
-    lane: &'a Lane<'a>,
+    worker: &'a Worker<'a>,
     reducer: Reducer<T, O>,
     a: Elements<T>,
     b: Elements<T>,
@@ -216,13 +217,13 @@ where
     fn on_the_host(&self, rng: &mut ChaCha8Rng) -> anyhow::Result<()> {
         let part = Part::draw(self.len(), rng);
         let (a, b) = (&self.a.values[part.first.clone()], &self.b.values[part.second.clone()]);
-        // A little of the memory that the elements take: they come in chunks.
+        // The limit is a little of the elements' memory, so that they are copied in chunks.
         let reducer = self.reducer.clone();
         let reducer = if rng.random() { reducer } else { reducer.with_memory_limit(1 << rng.random_range(8..16)) };
         self.judge(&part, &reducer.reduce(O::Arity::on_host(a, b)))
     }
 
-    /// Parts that have a result, and room for it.
+    /// Some parts for which the operation has a result.
     fn parts(&self, rng: &mut ChaCha8Rng) -> Vec<Part> {
         let parts = (0..rng.random_range(1..=4)).map(|_| Part::draw(self.len(), rng));
         parts.filter(|part| !part.first.is_empty() || O::identity().is_some()).collect()
@@ -237,12 +238,12 @@ where
 
     fn queued(&self, rng: &mut ChaCha8Rng) -> anyhow::Result<()> {
         let parts = self.parts(rng);
-        let mut rooms = self.lane.device.alloc::<O::Raw>(parts.len())?;
+        let mut outputs = self.worker.device.alloc::<O::Raw>(parts.len())?;
         for (i, part) in parts.iter().enumerate() {
-            self.reducer.reduce_into(self.input(part), rooms.view_mut(i..=i), &self.lane.stream)?;
+            self.reducer.reduce_into(self.input(part), outputs.view_mut(i..=i), &self.worker.stream)?;
         }
-        self.lane.stream.synchronize()?;
-        self.judge_all(&parts, rooms.copy_to_host()?)
+        self.worker.stream.synchronize()?;
+        self.judge_all(&parts, outputs.copy_to_host()?)
     }
 
     fn captured(&self, rng: &mut ChaCha8Rng) -> anyhow::Result<()> {
@@ -250,20 +251,20 @@ where
         if parts.is_empty() {
             return Ok(());
         }
-        let mut rooms = self.lane.device.alloc::<O::Raw>(parts.len())?;
-        let (graph, ()) = self.lane.device.capture(|stream| {
+        let mut outputs = self.worker.device.alloc::<O::Raw>(parts.len())?;
+        let (graph, ()) = self.worker.device.capture(|stream| {
             for (i, part) in parts.iter().enumerate() {
-                self.reducer.reduce_into(self.input(part), rooms.view_mut(i..=i), stream)?;
+                self.reducer.reduce_into(self.input(part), outputs.view_mut(i..=i), stream)?;
             }
             Ok::<(), Error>(())
         })?;
         for _ in 0..rng.random_range(1..=3) {
-            rooms.fill_bytes(0xa5)?;
+            outputs.fill_bytes(0xa5)?;
             for _ in 0..rng.random_range(1..=10) {
-                graph.launch(&self.lane.stream)?;
+                graph.launch(&self.worker.stream)?;
             }
-            self.lane.stream.synchronize()?;
-            self.judge_all(&parts, rooms.copy_to_host()?)?;
+            self.worker.stream.synchronize()?;
+            self.judge_all(&parts, outputs.copy_to_host()?)?;
         }
         Ok(())
     }

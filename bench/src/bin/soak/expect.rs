@@ -1,4 +1,4 @@
-//! What each operation must give for small integers, in plain Rust.
+//! The expected result of each operation over small integers, in plain Rust.
 
 use warpfold::{
     All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, CheckedSum, CompensatedSum, CountNonzero,
@@ -10,11 +10,11 @@ use crate::sample::{Sample, Whole};
 
 /// An operation whose result is known.
 pub(crate) trait Expect<T: Sample>: Operation<T> {
-    /// Elements are 1, -1 and few twos.
+    /// Whether elements are 1, -1 and few twos, because products of others would overflow.
     const FACTORS: bool = false;
 
-    /// Whether this is the result for elements `a`, paired with `b` if it takes pairs. There are none only if the operation is
-    /// defined for none.
+    /// Whether this is the result for elements `a`, paired with `b` if the operation takes pairs.
+    /// They are empty only if the operation has a result for no elements.
     fn agrees(result: &Result<Self::Output, Error>, a: &[i64], b: &[i64]) -> bool;
 }
 
@@ -22,7 +22,7 @@ fn wide(a: &[i64]) -> impl Iterator<Item = i128> + '_ {
     a.iter().map(|value| i128::from(*value))
 }
 
-/// The element that this value is as one of type `T`, read back.
+/// The value after conversion to an element of type `T` and back.
 fn cut<T: Whole>(value: i128) -> Option<i128> {
     T::of(value).exact()
 }
@@ -31,7 +31,8 @@ fn first_index(a: &[i64], value: Option<&i64>) -> Option<u64> {
     a.iter().position(|other| Some(other) == value).map(|index| index as u64)
 }
 
-/// Operations with an exact result: `result` names the value that the operation gives, `a` and `b` the elements.
+/// Operations with an exact result: `result` names the value that the operation gives, `a` and `b`
+/// the elements.
 macro_rules! exact {
     ($($op:ident [$($bound:tt)*]: |$result:ident, $a:ident, $b:ident| $agrees:expr;)*) => {$(
         impl<T: Sample> Expect<T> for $op
@@ -131,7 +132,8 @@ where
         let n = a.len() as f64;
         let mean = wide(a).sum::<i128>() as f64 / n;
         let squares = wide(a).map(|x| x as f64 - mean).map(|d| d * d).sum::<f64>();
-        // Far more than the roundings of either: errors of the algorithm are at least of the size of an element.
+        // The tolerance is far above all rounding errors, and far below an error of the algorithm,
+        // which has at least the size of an element.
         let close = |x: f64, y: f64, scale: f64| (x - y).abs() <= 1e-9 * scale;
         result.as_ref().is_ok_and(|found| {
             found.count == a.len() as u64

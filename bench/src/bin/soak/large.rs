@@ -1,4 +1,5 @@
-//! Inputs that are too large for a reference in plain Rust: their elements repeat, so that a formula gives the result.
+//! Inputs that are too large for a reference in plain Rust: their elements repeat, so that a
+//! formula gives the result.
 
 use anyhow::ensure;
 use rand::Rng;
@@ -6,11 +7,11 @@ use rand_chacha::ChaCha8Rng;
 use warpfold::{ArgMax, Buffer, CountNonzero, Device, MinMax, Sum};
 
 use crate::{
-    call::Lane,
+    call::Worker,
     sample::{Sample, Whole as _},
 };
 
-/// One buffer of each of some types, for all threads.
+/// One buffer for each of some types; all threads share them.
 #[derive(Debug)]
 pub(crate) struct Large {
     bytes: Repeating<u8>,
@@ -21,26 +22,26 @@ pub(crate) struct Large {
 }
 
 impl Large {
-    /// So many bytes of each.
+    /// Allocates buffers of `bytes` bytes each.
     pub(crate) fn new(device: &Device, bytes: usize) -> anyhow::Result<Self> {
         Ok(Self {
             bytes: Repeating::new(device, bytes, 251, 0)?,
             ints: Repeating::new(device, bytes, 1021, -510)?,
             longs: Repeating::new(device, bytes, 1021, 0)?,
-            // Sums of any of them in any order stay small, and so exact.
+            // The elements are small and of both signs, so sums in any order stay small and exact.
             floats: Repeating::new(device, bytes, 3, -1)?,
             doubles: Repeating::new(device, bytes, 1021, -510)?,
         })
     }
 
-    /// Reduces a random part of one of them.
-    pub(crate) fn call(&self, lane: &Lane<'_>, rng: &mut ChaCha8Rng) -> anyhow::Result<()> {
+    /// Reduces a random part of one of the buffers.
+    pub(crate) fn call(&self, worker: &Worker<'_>, rng: &mut ChaCha8Rng) -> anyhow::Result<()> {
         match rng.random_range(0..5) {
-            0 => self.bytes.call(lane, rng),
-            1 => self.ints.call(lane, rng),
-            2 => self.longs.call(lane, rng),
-            3 => self.floats.call(lane, rng),
-            _ => self.doubles.call(lane, rng),
+            0 => self.bytes.call(worker, rng),
+            1 => self.ints.call(worker, rng),
+            2 => self.longs.call(worker, rng),
+            3 => self.floats.call(worker, rng),
+            _ => self.doubles.call(worker, rng),
         }
     }
 }
@@ -60,7 +61,7 @@ impl<T: Sample> Repeating<T> {
         Ok(Self { buffer: device.upload(&values)?, period, least })
     }
 
-    fn call(&self, lane: &Lane<'_>, rng: &mut ChaCha8Rng) -> anyhow::Result<()>
+    fn call(&self, worker: &Worker<'_>, rng: &mut ChaCha8Rng) -> anyhow::Result<()>
     where
         Sum: warpfold::Operation<T, Output = T::Wide, Arity = warpfold::reducer::Single>,
         MinMax: warpfold::Operation<T, Output = warpfold::Extremes<T>, Arity = warpfold::reducer::Single>,
@@ -72,7 +73,7 @@ impl<T: Sample> Repeating<T> {
         let n = rng.random_range(self.period..=len - start);
         let view = self.buffer.view(start..start + n);
         let value = |i: usize| ((start + i) % self.period) as i128 + self.least;
-        // A whole period as often as it comes, and the rest.
+        // The total is that of the whole periods plus that of the rest.
         let total = |of: &dyn Fn(i128) -> i128| {
             let some = |count: usize| (0..count).map(|i| of(value(i))).sum::<i128>();
             some(self.period) * (n / self.period) as i128 + some(n % self.period)
@@ -80,20 +81,20 @@ impl<T: Sample> Repeating<T> {
         let greatest = self.period as i128 - 1 + self.least;
         let (op, right) = match rng.random_range(0..4) {
             0 => {
-                let sum = lane.device.reducer::<T, _>(Sum)?.reduce(view)?;
+                let sum = worker.device.reducer::<T, _>(Sum)?.reduce(view)?;
                 ("Sum", sum.exact() == Some(total(&|x| x)))
             }
             1 => {
-                let both = lane.device.reducer::<T, _>(MinMax)?.reduce(view)?;
+                let both = worker.device.reducer::<T, _>(MinMax)?.reduce(view)?;
                 ("MinMax", both.min.exact() == Some(self.least) && both.max.exact() == Some(greatest))
             }
             2 => {
-                let found = lane.device.reducer::<T, _>(ArgMax)?.reduce(view)?;
+                let found = worker.device.reducer::<T, _>(ArgMax)?.reduce(view)?;
                 let first = (0..self.period).find(|i| value(*i) == greatest);
                 ("ArgMax", found.value.exact() == Some(greatest) && Some(found.index as usize) == first)
             }
             _ => {
-                let count = lane.device.reducer::<T, _>(CountNonzero)?.reduce(view)?;
+                let count = worker.device.reducer::<T, _>(CountNonzero)?.reduce(view)?;
                 ("CountNonzero", i128::from(count) == total(&|x| i128::from(x != 0)))
             }
         };

@@ -1,7 +1,9 @@
-//! Calls the library for minutes from several threads at once, each with a stream of its own: reductions at once and on
-//! streams, replayed graphs, inputs on the host, allocations that come and go; all at random, every result checked.
+//! Calls the library for minutes from several threads at once, each with a stream of its own. The
+//! calls are random: reductions that wait and reductions on streams, replayed graphs, inputs on the
+//! host, and allocations that come and go. Every result is checked.
 //!
-//! It ends at the first wrong result, and says how to repeat the call. At its end the memory must be what it was.
+//! The program ends at the first wrong result and says how to repeat the call. At the end as much
+//! memory must be free as at the start.
 
 mod call;
 mod expect;
@@ -27,7 +29,7 @@ use warpfold_lab::{
     device::DeviceChoice,
 };
 
-use call::{KINDS, Lane};
+use call::{KINDS, Worker};
 use large::Large;
 
 /// Calls the library from several threads at once, at random, and checks every result
@@ -87,7 +89,7 @@ impl Sizes {
 fn run(args: &Args) -> Result<(), Failure> {
     cli::choose_driver();
     if let Some(folder) = warpfold_lab::ptx::folder(None) {
-        // SAFETY: whoever names a folder of kernels to be soaked wants to see what becomes of them.
+        // SAFETY: the caller who names a folder of kernels answers for what they do.
         unsafe { warpfold::testing::use_kernels_of(&folder) };
     }
     let open = || args.device.open().map_err(failed);
@@ -119,31 +121,33 @@ fn run(args: &Args) -> Result<(), Failure> {
 /// Repeats one call.
 fn single(device: &Device, sizes: Sizes, number: u64) -> anyhow::Result<()> {
     let large = Large::new(device, sizes.large_bytes)?;
-    let lane = Lane { device, stream: device.stream()?, most_bits: sizes.most_bits };
-    one_call(&lane, &large, number)?;
+    let worker = Worker { device, stream: device.stream()?, most_bits: sizes.most_bits };
+    one_call(&worker, &large, number)?;
     println!("call {number} is right");
     Ok(())
 }
 
 /// Everything about a call follows from its number.
-fn one_call(lane: &Lane<'_>, large: &Large, number: u64) -> anyhow::Result<()> {
+fn one_call(worker: &Worker<'_>, large: &Large, number: u64) -> anyhow::Result<()> {
     let mut rng = ChaCha8Rng::seed_from_u64(number);
     if rng.random_range(0..8) == 0 {
-        return large.call(lane, &mut rng).context("a large input");
+        return large.call(worker, &mut rng).context("a large input");
     }
     let kind = KINDS.choose(&mut rng).expect("there are operations");
-    (kind.call)(lane, &mut rng).with_context(|| format!("{} of {}", kind.op, kind.item))
+    (kind.call)(worker, &mut rng).with_context(|| format!("{} of {}", kind.op, kind.item))
 }
 
-/// What is left once all is dropped: first by count, then, with the device opened anew, by bytes. A quick run may have others
-/// beside it, whose memory is not to be told apart.
+/// Checks that all memory is free again after everything was dropped: first the number of
+/// allocations, then, with the device opened again, the free bytes. A quick run compares no bytes,
+/// because other programs may use the device at the same time.
 fn memory_is_back(
     device: Device,
     open: impl Fn() -> Result<Device, Failure>,
     (free, live): (u64, u64),
     args: &Args,
 ) -> anyhow::Result<()> {
-    // Each kernel keeps room for a result for each thread that asked at the same time, and two page-locked areas.
+    // Each kernel keeps one output for each thread that called it at the same time, and two
+    // page-locked areas.
     let most = KINDS.len() as u64 * (args.threads + 2);
     let left = device.live_allocations() - live;
     ensure!(left <= most, "{left} allocations are left, and {most} at most are kept for later calls");
@@ -228,11 +232,11 @@ impl<'a> Soak<'a> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         rng.set_stream(thread);
         let stream = self.device.stream()?;
-        let mut lane = Lane { device: self.device, stream, most_bits: self.sizes.most_bits };
+        let mut worker = Worker { device: self.device, stream, most_bits: self.sizes.most_bits };
         let mut kept = Vec::new();
         while self.goes_on() {
             let number = rng.next_u64();
-            one_call(&lane, &self.large, number).with_context(|| {
+            one_call(&worker, &self.large, number).with_context(|| {
                 let quick = if self.quick { " --quick" } else { "" };
                 format!(
                     "wrong in thread {thread}: repeat it with `soak --call {number}{quick}`, all with `--seed {}`",
@@ -242,13 +246,13 @@ impl<'a> Soak<'a> {
             self.calls.fetch_add(1, Relaxed);
             self.keep(&mut kept, &mut rng).with_context(|| format!("seed {}, thread {thread}", self.seed))?;
             if rng.random_range(0..64) == 0 {
-                lane.stream = self.device.stream()?;
+                worker.stream = self.device.stream()?;
             }
         }
         Ok(())
     }
 
-    /// Allocates something, or looks whether something that was allocated is still what it was, and frees it.
+    /// Allocates a buffer and fills it, or checks that an earlier buffer is unchanged and frees it.
     fn keep(&self, kept: &mut Vec<(Buffer<u8>, u8)>, rng: &mut ChaCha8Rng) -> anyhow::Result<()> {
         if kept.len() < 8 && rng.random() {
             let byte = rng.random();

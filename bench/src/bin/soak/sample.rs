@@ -1,23 +1,23 @@
-//! Elements whose reductions are known exactly: small integers, in whatever type.
+//! Elements whose reductions are known exactly: small integers, in any type.
 
 use half::{bf16, f16};
 use warpfold::Item;
 
 /// A number that may be an integer.
 pub(crate) trait Whole: Copy {
-    /// The integer; one beyond the type's range is cut to its lowest bits.
+    /// The number of this value. A value beyond the type's range is cut to its lowest bits.
     fn of(value: i128) -> Self;
 
-    /// The integer that this is; none for a float that is none.
+    /// The number as an integer; `None` for a float that is no integer.
     fn exact(self) -> Option<i128>;
 }
 
 /// A type of elements, made from small integers and reduced to integers.
 pub(crate) trait Sample: Item<Wide: Whole, Magnitude: Whole, WideMagnitude: Whole> + Whole {
-    /// The greatest absolute value of an element: sums of squares of 65536 differences of elements are exact in the type that
-    /// they are summed in.
+    /// The greatest absolute value of an element. It is so small that the type of sums holds a sum
+    /// of 65536 squared differences exactly.
     const MOST: i64;
-    /// Whether there are elements below zero.
+    /// Whether the type has elements below zero.
     const SIGNED: bool;
 }
 

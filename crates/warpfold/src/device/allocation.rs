@@ -9,7 +9,7 @@ use super::{Core, DeviceError};
 #[derive(Debug)]
 pub(super) struct Allocation {
     core: Arc<Core>,
-    /// A multiple of 256; 0 for no bytes.
+    /// The address is a multiple of 256 bytes, or 0 if the allocation has no bytes.
     address: u64,
 }
 

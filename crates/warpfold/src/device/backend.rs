@@ -1,4 +1,5 @@
-//! What each kind of device does itself. The types of the parent module check what they are given and then call these.
+//! The traits that each kind of device implements. The types of the parent module check their
+//! arguments before they call a backend.
 
 use std::{
     any::Any,
@@ -12,25 +13,27 @@ use std::{
 use super::instrument::Observation;
 use super::{Arg, DeviceError, DeviceInfo, LaunchShape};
 
-/// What a stream is opened for.
+/// The purpose for which a stream is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// Work, ordered with the plain copies of [`Backend`].
     Work,
-    /// Recording a graph, beside whatever other threads do meanwhile.
+    /// Recording a graph, while other threads may go on using the device.
     Capture,
 }
 
-/// What a kind of device does, in bytes and addresses. Addresses come from `alloc`, and ranges lie within one
-/// allocation: [`Buffer`](super::Buffer) and [`View`](super::View) see to that.
+/// The operations of one kind of device, in bytes and addresses. Every address comes from `alloc`,
+/// and every range lies within one allocation, because [`Buffer`](super::Buffer) and
+/// [`View`](super::View) check it.
 pub(super) trait Backend: fmt::Debug + Send + Sync {
     fn info(&self) -> DeviceInfo;
     fn free_memory(&self) -> Result<u64, DeviceError>;
-    /// `bytes` is at least 1; `None` if there is not that much memory.
+    /// Allocates `bytes`, at least 1, and returns the address; `None` if there is too little
+    /// memory.
     fn alloc(&self, bytes: u64) -> Result<Option<u64>, DeviceError>;
-    /// Waits for the work that uses the memory.
+    /// Frees the memory, after the work that uses it has ended.
     fn free(&self, address: u64);
-    /// The plain copies come after all earlier work of every stream, and before all later work.
+    /// Plain copies: each runs after all earlier work of every stream, and before all later work.
     fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError>;
     fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError>;
     fn copy(&self, from: u64, to: u64, bytes: u64) -> Result<(), DeviceError>;
@@ -38,11 +41,12 @@ pub(super) trait Backend: fmt::Debug + Send + Sync {
     fn load(self: Arc<Self>, name: &str, image: &[u8]) -> Result<Arc<dyn LoadedModule>, DeviceError>;
     /// Waits for all streams.
     fn synchronize(self: Arc<Self>) -> Result<(), DeviceError>;
-    /// What is to end a launch once it is true; a device that cannot end one goes on.
+    /// Registers a flag that ends a running launch once it is true. A device that cannot end a
+    /// launch ignores the flag.
     fn interrupt_by(&self, _interrupt: &'static AtomicBool) {}
-    /// `bytes` is at least 1. All of them are 0.
+    /// Allocates `bytes` of page-locked host memory, at least 1; every byte is 0.
     fn alloc_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError>;
-    /// What `alloc_pinned` gave for so many bytes.
+    /// Frees `memory`, which `alloc_pinned` returned for this number of bytes.
     fn free_pinned(&self, memory: *mut u8, bytes: usize);
     fn open_stream(self: Arc<Self>, purpose: Purpose) -> Result<Box<dyn BackendStream>, DeviceError>;
     /// # Safety
@@ -59,29 +63,34 @@ pub(super) trait Backend: fmt::Debug + Send + Sync {
         false
     }
     #[cfg(all(feature = "simulator", feature = "testing"))]
-    /// What instruments saw since the last call; a device without instruments saw nothing.
+    /// The observations of the instruments since the last call; empty for a device without
+    /// instruments.
     fn take_observations(&self) -> Vec<Observation> {
         Vec::new()
     }
 }
 
-/// Work in order, beside that of other streams. All that it is given comes from the same backend.
+/// A queue of work that runs in order, concurrently with other streams. Every kernel, event and
+/// graph that it gets comes from the same backend.
 pub(super) trait BackendStream: Any + fmt::Debug + Send + Sync {
     /// # Safety
     ///
-    /// Until the next `synchronize` has returned, the bytes stay where they are and are not written.
+    /// Until the next `synchronize` has returned, the bytes stay where they are and are not
+    /// written.
     unsafe fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError>;
     /// # Safety
     ///
-    /// Until the next `synchronize` has returned, the bytes stay where they are and nobody reads or writes them.
+    /// Until the next `synchronize` has returned, the bytes stay where they are and nobody reads or
+    /// writes them.
     unsafe fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError>;
     fn copy(&self, from: u64, to: u64, bytes: u64) -> Result<(), DeviceError>;
     fn fill(&self, address: u64, bytes: u64, byte: u8) -> Result<(), DeviceError>;
-    /// The shape is one that the device allows, the arguments fit the parameters.
+    /// Launches a kernel. The caller has checked that the device allows the shape and that the
+    /// arguments fit the parameters.
     ///
     /// # Safety
     ///
-    /// As [`Device::launch`](super::Device::launch).
+    /// The contract is that of [`Device::launch`](super::Device::launch).
     unsafe fn launch(
         &self,
         kernel: &Arc<dyn LoadedKernel>,
@@ -89,15 +98,15 @@ pub(super) trait BackendStream: Any + fmt::Debug + Send + Sync {
         args: &[Arg],
     ) -> Result<(), DeviceError>;
     fn synchronize(&self) -> Result<(), DeviceError>;
-    /// An event that was not recorded yet.
+    /// Makes an event that is not recorded yet.
     fn new_event(&self) -> Result<Box<dyn BackendEvent>, DeviceError>;
     fn record(&self, event: &mut dyn BackendEvent) -> Result<(), DeviceError>;
-    /// What is given to this stream from now on waits for the event.
+    /// Makes all later work of this stream wait for the event.
     fn wait(&self, event: &dyn BackendEvent) -> Result<(), DeviceError>;
-    /// Copies within the device, fills and launches are recorded from now on, and nothing else is asked for. On a stream
-    /// that was opened for it.
+    /// Begins to record copies within the device, fills and launches, on a stream that was opened
+    /// for [`Purpose::Capture`]. Until `end_capture`, the caller asks for nothing else.
     fn begin_capture(&self) -> Result<(), DeviceError>;
-    /// What was recorded.
+    /// Ends the capture and returns the recorded work.
     fn end_capture(&self) -> Result<Box<dyn BackendGraph>, DeviceError>;
     fn launch_graph(&self, graph: &dyn BackendGraph) -> Result<(), DeviceError>;
     /// Whether other code has begun a capture on this stream.
@@ -105,21 +114,21 @@ pub(super) trait BackendStream: Any + fmt::Debug + Send + Sync {
     fn is_capturing(&self) -> Result<bool, DeviceError> {
         Ok(false)
     }
-    /// The `CUstream`, where there is one.
+    /// The `CUstream`; `None` on a backend without CUDA.
     fn raw(&self) -> Option<*mut c_void> {
         None
     }
 }
 
-/// A moment in a stream's work, once it was recorded.
+/// A point in the work of a stream, fixed by recording the event.
 pub(super) trait BackendEvent: Any + fmt::Debug + Send + Sync {
-    /// Waits for it.
+    /// Waits until the work before the event has ended.
     fn synchronize(&self) -> Result<(), DeviceError>;
-    /// Waits for both.
+    /// The time from `earlier` to this event. The call waits for both.
     fn elapsed_since(&self, earlier: &dyn BackendEvent) -> Result<Duration, DeviceError>;
 }
 
-/// Recorded work. Its launches come one after another, on whichever streams they are.
+/// Recorded work. Its launches run one after another, even on different streams.
 pub(super) trait BackendGraph: Any + fmt::Debug + Send + Sync {}
 
 pub(super) trait LoadedModule: fmt::Debug + Send + Sync {
@@ -129,8 +138,9 @@ pub(super) trait LoadedModule: fmt::Debug + Send + Sync {
 pub(super) trait LoadedKernel: Any + fmt::Debug + Send + Sync {
     /// Size of each parameter, in bytes.
     fn parameters(&self) -> &[usize];
-    /// Blocks of so many threads and bytes of dynamic shared memory that one multiprocessor holds at once.
+    /// How many blocks of `threads` threads, each with `shared_bytes` of dynamic shared memory, one
+    /// multiprocessor holds at once.
     fn resident_blocks(&self, threads: u32, shared_bytes: u32) -> Result<u32, DeviceError>;
-    /// Whether launches of such a shape are possible at all, whatever their size.
+    /// Refuses a kind of launch (clusters, cooperative) that the device cannot do at any size.
     fn check_launch(&self, shape: LaunchShape) -> Result<(), DeviceError>;
 }

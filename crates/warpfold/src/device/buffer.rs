@@ -4,11 +4,12 @@ use std::{marker::PhantomData, ops::RangeBounds, sync::Arc};
 
 use super::{Core, DeviceError, Pod, View, ViewMut, allocation::Allocation, view::bounds};
 
-/// `len` values of type `T` in the device's global memory. `Send` and `Sync` where `T` is.
+/// `len` values of type `T` in the device's global memory. The buffer is `Send` and `Sync` if `T`
+/// is.
 ///
-/// When the buffer is dropped its memory is freed, after the work that was given to the device
-/// before, on whichever stream. A [`Graph`](super::Graph) that reads or writes the buffer by a safe
-/// call keeps the memory until the graph itself is dropped.
+/// Dropping the buffer frees its memory, after all work that any stream was given before. A
+/// [`Graph`](super::Graph) that reads or writes the buffer by a safe call keeps the memory until
+/// the graph itself is dropped.
 ///
 /// ```
 /// use warpfold::Device;
@@ -43,27 +44,27 @@ impl<T: Pod> Buffer<T> {
         self.len == 0
     }
 
-    /// Device address of the first value, for [`Arg::Pointer`](super::Arg::Pointer), a multiple of 256; 0 for an empty
-    /// buffer.
+    /// Device address of the first value, for [`Arg::Pointer`](super::Arg::Pointer). It is a
+    /// multiple of 256 bytes, or 0 for an empty buffer.
     pub fn address(&self) -> u64 {
         self.allocation.address()
     }
 
-    /// Some of the values, from any element on.
+    /// A view of the elements in `range`.
     ///
     /// # Panics
     ///
-    /// If the range does not lie within the buffer, as for slices.
+    /// If the range does not lie within the buffer, like slice indexing.
     pub fn view(&self, range: impl RangeBounds<usize>) -> View<'_, T> {
         let range = bounds(range, self.len);
         View::new(&self.allocation, self.address() + (range.start * size_of::<T>()) as u64, range.len())
     }
 
-    /// Some of the values, to be overwritten.
+    /// A view of the elements in `range` through which they can be overwritten.
     ///
     /// # Panics
     ///
-    /// As [`view`](Self::view).
+    /// If the range does not lie within the buffer, like slice indexing.
     pub fn view_mut(&mut self, range: impl RangeBounds<usize>) -> ViewMut<'_, T> {
         let range = bounds(range, self.len);
         ViewMut::new(&self.allocation, self.address() + (range.start * size_of::<T>()) as u64, range.len())
@@ -73,16 +74,17 @@ impl<T: Pod> Buffer<T> {
     ///
     /// # Errors
     ///
-    /// A fault of an earlier launch; the driver's.
+    /// A fault of an earlier launch; or an error of the driver.
     pub fn copy_to_host(&self) -> Result<Vec<T>, DeviceError> {
         self.view(..).copy_to_host()
     }
 
-    /// Waits for all earlier work and copies the values into `values`, page-locked or not.
+    /// Waits for all earlier work and copies the values into `values`, which may be page-locked.
     ///
     /// # Errors
     ///
-    /// A length that differs from this buffer's; a fault of an earlier launch; the driver's.
+    /// A length that differs from this buffer's; a fault of an earlier launch; or an error of the
+    /// driver.
     pub fn copy_to_slice(&self, values: &mut [T]) -> Result<(), DeviceError> {
         self.view(..).copy_to_slice(values)
     }
@@ -91,25 +93,26 @@ impl<T: Pod> Buffer<T> {
     ///
     /// # Errors
     ///
-    /// A length that differs from this buffer's; the driver's.
+    /// A length that differs from this buffer's; or an error of the driver.
     pub fn copy_from_host(&mut self, values: &[T]) -> Result<(), DeviceError> {
         self.view_mut(..).copy_from_host(values)
     }
 
-    /// Overwrites the whole buffer with the values of `source`, without passing through the host.
+    /// Overwrites the whole buffer with the values of `source`, by a copy within the device.
     ///
     /// # Errors
     ///
-    /// A length that differs from this buffer's; a buffer of another device; the driver's.
+    /// A length that differs from this buffer's; a buffer of another device; or an error of the
+    /// driver.
     pub fn copy_from(&mut self, source: &Self) -> Result<(), DeviceError> {
         self.view_mut(..).copy_from(source)
     }
 
-    /// Sets every byte of the buffer.
+    /// Sets every byte of the buffer to `byte`.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn fill_bytes(&mut self, byte: u8) -> Result<(), DeviceError> {
         self.view_mut(..).fill_bytes(byte)
     }

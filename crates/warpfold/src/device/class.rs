@@ -1,12 +1,12 @@
-//! What decides in which order a device combines floats.
+//! The class of a device, which decides the order in which it combines floats.
 
 use super::DeviceInfo;
 
-/// The properties of a device on which the order of a reduction depends, and so the bits of a sum of
-/// floats: the same input in the same class gives the same bits, on whichever device.
+/// The properties of a device on which the order of a reduction depends, and with it the bits of a
+/// sum of floats. The same input gives the same bits on every device of one class.
 ///
-/// A device has the class of its hardware, and [`Device::with_class`](super::Device::with_class) pins
-/// another one, so that two kinds of GPUs, or a GPU and the simulator, give the same bits.
+/// A device has the class of its hardware, and [`Device::with_class`](super::Device::with_class)
+/// pins another one, so that two kinds of GPUs, or a GPU and the simulator, give the same bits.
 ///
 /// ```
 /// use warpfold::{Device, Sum, device::DeviceClass};
@@ -32,24 +32,29 @@ impl DeviceClass {
     /// An H200: 132 multiprocessors, HBM3e at 4.8 TB/s.
     pub const H200: Self = Self::new(132, true, (9, 0));
 
-    /// The bandwidth of memory, in bytes a second, above which blocks stay for several rounds. An H200
-    /// is above it and an H100 is not; both were measured with and without (bench/NOTEBOOK.md, 24).
+    /// The memory bandwidth, in bytes per second, above which a large input gets blocks of several
+    /// rounds. The value lies between the peaks of an H100 (3.35e12) and an H200 (4.8e12), the only
+    /// devices that were measured. On an H200 the longer blocks are faster: 2^30 elements of 4
+    /// bytes, 916 to 912.5 us with 4 to 8 rounds (bench/NOTEBOOK.md, 11); f64 2^26 122.6 to 118.9
+    /// us and f16 2^28 121 to 118.6 us with two rounds (24).
     const FAST_BYTES_PER_SECOND: f64 = 4e12;
 
-    /// The class of devices with so many multiprocessors, memory faster than 4 TB/s or not, and a
-    /// compute capability (major, minor) of at least this one.
+    /// The class of devices with this number of `multiprocessors`, with memory faster than 4 TB/s
+    /// or not, and with this compute capability (major, minor). Capabilities are rounded down to
+    /// 9.0 or, below it, to 7.5.
     ///
     /// # Panics
     ///
-    /// If there are no multiprocessors.
+    /// If `multiprocessors` is 0.
     pub const fn new(multiprocessors: u32, has_fast_memory: bool, capability: (u32, u32)) -> Self {
         assert!(multiprocessors > 0, "a device has at least one multiprocessor");
-        // The kernels exist as PTX for two generations, and combine alike within one.
+        // The kernels exist as PTX for two generations; all devices of one generation run the same
+        // PTX, so they combine in the same order.
         let capability = if capability.0 >= 9 { (9, 0) } else { (7, 5) };
         Self { multiprocessors, has_fast_memory, capability }
     }
 
-    /// The class of a device's hardware. The simulator's has 16 multiprocessors on every host.
+    /// The class of a device's hardware. The simulator has 16 multiprocessors on every host.
     pub(super) fn of(info: &DeviceInfo) -> Self {
         let has_fast_memory = info.peak_bytes_per_second.is_some_and(|peak| peak > Self::FAST_BYTES_PER_SECOND);
         Self::new(info.multiprocessors.max(1), has_fast_memory, info.compute_capability)

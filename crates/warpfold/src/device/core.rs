@@ -1,4 +1,5 @@
-//! What everything that a device makes holds of it: its backend, with an account of its memory, and faults to be injected.
+//! The part of a device that each of its objects keeps alive: the backend, the count of live
+//! allocations, and the planned faults.
 
 use std::{
     cell::Cell,
@@ -34,7 +35,8 @@ impl Core {
         Arc::new(Self { info, interrupt: OnceLock::new(), injector, live: AtomicU64::new(0), backend })
     }
 
-    /// Counts a call, and refuses it if that was planned. `action` completes the sentence "cannot …".
+    /// Counts a call, and refuses it if the plan of faults says so. `action` completes the sentence
+    /// "cannot …".
     pub(super) fn enter(&self, call: Call, action: impl FnOnce() -> String) -> Result<(), DeviceError> {
         match &self.injector {
             None => Ok(()),
@@ -55,7 +57,7 @@ impl Core {
         self.live.load(Relaxed)
     }
 
-    /// The address of fresh memory; 0 for no bytes.
+    /// Allocates memory and returns its address; 0 if no bytes are requested.
     pub(super) fn alloc(&self, requested: u128) -> Result<u64, DeviceError> {
         self.refuse_in_capture("allocate memory")?;
         if requested == 0 {
@@ -76,7 +78,7 @@ impl Core {
         Ok(address)
     }
 
-    /// Gives back what `alloc` gave.
+    /// Frees memory that `alloc` returned.
     pub(super) fn free(&self, address: u64) {
         if address != 0 {
             self.backend.free(address);
@@ -132,7 +134,8 @@ impl Core {
         Arc::clone(&self.backend).synchronize()
     }
 
-    /// Refuses a shape that the device does not allow, and arguments that do not fit.
+    /// Refuses a shape that the device does not allow, and arguments that do not fit the kernel's
+    /// parameters.
     pub(super) fn check_launchable(
         &self,
         kernel: &Kernel,
@@ -146,8 +149,8 @@ impl Core {
             }
             Err(DeviceError::Shape { kernel: kernel.name().to_owned(), what, value, least, most })
         };
-        // CUDA C++ Programming Guide, Technical Specifications per Compute Capability: "Maximum x-dimension of a grid of
-        // thread blocks" and the rows that follow it.
+        // CUDA C++ Programming Guide, Technical Specifications per Compute Capability: "Maximum
+        // x-dimension of a grid of thread blocks" and the rows that follow it.
         check("grid", shape.grid.x, 1, i32::MAX as u32)?;
         check("grid along y", shape.grid.y, 1, 65_535)?;
         check("grid along z", shape.grid.z, 1, 65_535)?;
@@ -166,19 +169,20 @@ impl Core {
         kernel.loaded.check_launch(shape)
     }
 
-    /// Refuses what would happen once and not in each replay, while this thread captures a graph of this device.
+    /// Refuses `action` while this thread captures a graph of this device, because the action would
+    /// happen once and not in each replay.
     pub(super) fn refuse_in_capture(&self, action: &'static str) -> Result<(), DeviceError> {
         if CAPTURING.get() == std::ptr::from_ref(self) { Err(DeviceError::Capturing { action }) } else { Ok(()) }
     }
 
-    /// Marks this thread as one that captures, until the result is dropped.
+    /// Marks this thread as capturing until the returned value is dropped.
     pub(super) fn capturing(&self) -> Result<Capturing, DeviceError> {
         self.refuse_in_capture("capture another graph")?;
         Ok(Capturing { before: CAPTURING.replace(self) })
     }
 }
 
-/// See [`Core::capturing`].
+/// The mark that [`Core::capturing`] sets; dropping it clears the mark.
 pub(super) struct Capturing {
     before: *const Core,
 }

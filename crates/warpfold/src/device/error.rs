@@ -9,35 +9,37 @@ use std::error;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeviceError {
-    /// A CUDA device was demanded, and this host has no CUDA driver or no such device; or this crate was
-    /// built without the feature `cuda`.
+    /// A CUDA device was requested, but this host has no CUDA driver or no such device, or this
+    /// crate was built without the feature `cuda`.
     #[error("there is no CUDA device: {reason}")]
     NoCuda {
         /// What is missing.
         reason: String,
     },
-    /// There is a CUDA driver, and it cannot be used: it is too old, incomplete, or refused its first calls.
+    /// A CUDA driver exists, but it cannot be used: it is too old, incomplete, or refused its first
+    /// calls.
     #[error("the CUDA driver cannot be used: {reason}")]
     DriverUnusable {
-        /// Why not.
+        /// Why not: a sentence for people.
         reason: String,
     },
     /// The CUDA driver refused a call, or reports the fault of an earlier launch.
     #[error("cannot {action}: the CUDA driver returned {code}, {text}")]
     Driver {
-        /// What was being done.
+        /// What was being done; it completes the sentence "cannot …".
         action: String,
         /// The driver's error code, a `CUresult`.
         code: u32,
         /// The driver's name and text for it.
         text: ErrorText,
     },
-    /// A fault has ended the device's context: no call of this [`Device`](super::Device), nor of anything that it made, works
-    /// any more. The driver goes on saying so as long as the process lives, [`Device::cuda`](super::Device::cuda) included; another
-    /// process is not concerned.
+    /// A fault has destroyed the device's context. No call of this [`Device`](super::Device) or of
+    /// its objects works any more. When all of them are dropped, it depends on the driver whether
+    /// [`Device::cuda`](super::Device::cuda) can open the GPU again in this process or fails with
+    /// this error. Other processes are not affected.
     #[error("cannot {action}: the device is lost, the CUDA driver returned {code}, {text}")]
     Lost {
-        /// What was being done.
+        /// What was being done; it completes the sentence "cannot …".
         action: String,
         /// The driver's error code, a `CUresult`.
         code: u32,
@@ -61,7 +63,7 @@ pub enum DeviceError {
         code: u32,
         /// The driver's name and text for it.
         text: ErrorText,
-        /// What its compiler said; may be empty.
+        /// The log of the driver's compiler; may be empty.
         log: String,
     },
     /// The simulator cannot load a module.
@@ -118,12 +120,12 @@ pub enum DeviceError {
     /// The simulator's memory refused a copy.
     #[error("cannot {action}: {reason}")]
     SimulatedMemory {
-        /// What was being done.
+        /// What was being done; it completes the sentence "cannot …".
         action: String,
-        /// Why not.
+        /// Why not: a sentence for people.
         reason: String,
     },
-    /// A copy between lengths that differ.
+    /// The source and the target of a copy have different lengths.
     #[error("cannot copy {source_len} values into a buffer of {buffer_len}")]
     Length {
         /// Number of values to copy.
@@ -131,29 +133,31 @@ pub enum DeviceError {
         /// Number of values in the buffer.
         buffer_len: usize,
     },
-    /// A function that this driver lacks.
+    /// The action needs a function that this driver lacks.
     #[error("cannot {action}: it needs {what}, and this CUDA driver has no function {function}")]
     DriverLacks {
-        /// What was being done.
+        /// What was being done; it completes the sentence "cannot …".
         action: String,
-        /// What for.
+        /// The feature that needs the function.
         what: &'static str,
         /// The function's name.
         function: &'static str,
     },
-    /// The host has not so much memory to lock.
+    /// The host cannot lock that much memory.
     #[error("cannot allocate {requested} bytes of page-locked host memory")]
     OutOfHostMemory {
         /// Bytes that were asked for.
         requested: u128,
     },
-    /// Something that cannot be part of a graph, asked for in the closure of [`Device::capture`](super::Device::capture).
+    /// The closure of [`Device::capture`](super::Device::capture) asked for something that cannot
+    /// be part of a graph.
     #[error("cannot {action} while a graph is captured: that would happen once, and not in each replay")]
     Capturing {
-        /// What was being done.
+        /// What was being done; it completes the sentence "cannot …".
         action: &'static str,
     },
-    /// A class whose kernels the device cannot run.
+    /// The device cannot run the kernels of the class that
+    /// [`Device::with_class`](super::Device::with_class) asked for.
     #[error(
         "this device cannot have that class: its compute capability is {}.{}, and {}.{} is the least",
         capability.0, capability.1, least.0, least.1
@@ -171,20 +175,20 @@ pub enum DeviceError {
         /// What was being done.
         action: &'static str,
     },
-    /// Something that the simulator does not have.
+    /// The device is the simulator, which cannot do this.
     #[error("cannot {0}: this device is the simulator")]
     NotCuda(&'static str),
-    /// A buffer, kernel or other object that another device made.
+    /// A buffer, kernel or other object belongs to another device.
     #[error("this {0} belongs to another device")]
     OtherDevice(&'static str),
 }
 
-/// How the driver calls and explains one of its error codes.
+/// The driver's name and explanation of one of its error codes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorText {
-    /// Such as `CUDA_ERROR_OUT_OF_MEMORY`.
+    /// The name, such as `CUDA_ERROR_OUT_OF_MEMORY`.
     pub name: String,
-    /// Such as `out of memory`.
+    /// The explanation, such as `out of memory`.
     pub text: String,
 }
 
@@ -194,8 +198,8 @@ impl fmt::Display for ErrorText {
     }
 }
 
-/// A fault that the simulator found in a kernel: its class, the place in the PTX, the thread, and what
-/// to look at, in the text of `Display`.
+/// A fault that the simulator found in a kernel. `Display` gives its class, the place in the PTX,
+/// the thread, and what to check next.
 #[cfg(feature = "simulator")]
 #[derive(Debug)]
 pub struct SimulatorFault(pub(super) Box<simt::LaunchError>);

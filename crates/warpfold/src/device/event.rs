@@ -1,11 +1,12 @@
-//! Moments in the work of a stream.
+//! Events: points in the work of a stream.
 
 use std::{sync::Arc, time::Duration};
 
 use super::{Core, DeviceError, backend::BackendEvent, faults::Call};
 
-/// The end of what was given to a [`Stream`](super::Stream) before it was [recorded](super::Stream::record). `Send` and
-/// `Sync`. One that is dropped is used again by the next recording, so that recording costs little.
+/// The end of all work that a [`Stream`](super::Stream) was given before the event was
+/// [recorded](super::Stream::record). An event is `Send` and `Sync`. The device reuses dropped
+/// events, because making one may take as long as a short kernel.
 ///
 /// ```
 /// use warpfold::Device;
@@ -26,11 +27,11 @@ pub struct Event {
 }
 
 impl Event {
-    /// Waits until it has come.
+    /// Waits until the work before the event has ended.
     ///
     /// # Errors
     ///
-    /// A fault of an earlier launch; the driver's.
+    /// A fault of an earlier launch; or an error of the driver.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         const ACTION: &str = "wait for an event";
         self.core.refuse_in_capture(ACTION)?;
@@ -38,12 +39,12 @@ impl Event {
         self.event.synchronize()
     }
 
-    /// The time from `earlier` to this one, after waiting for both: on a GPU as it measures it, with a resolution of about
-    /// half a microsecond; by the wall clock on the simulator.
+    /// The time from `earlier` to this event, after waiting for both. A GPU measures it itself,
+    /// with a resolution of about half a microsecond; the simulator uses the wall clock.
     ///
     /// # Errors
     ///
-    /// An event of another device; a fault of an earlier launch; the driver's.
+    /// An event of another device; a fault of an earlier launch; or an error of the driver.
     pub fn elapsed_since(&self, earlier: &Self) -> Result<Duration, DeviceError> {
         self.core.check_own(&earlier.core, "event")?;
         self.synchronize()?;

@@ -1,7 +1,7 @@
-//! Failures on demand, for tests of what a program does when a device fails.
+//! Planned failures, for tests of how a program reacts when a device fails.
 //!
-//! Every call of a device announces itself by [`Injector::enter`]. Without the feature `testing` no
-//! injector can be made, and the announcement is an empty function.
+//! Every call of a device calls [`Injector::enter`] first. Without the feature `testing` nobody can
+//! make an injector, and `enter` is an empty function.
 
 use super::DeviceError;
 
@@ -9,7 +9,7 @@ use super::DeviceError;
 pub use planned::Faults;
 pub(super) use planned::Injector;
 
-/// What kind of call it is.
+/// The kind of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     Alloc,
@@ -18,7 +18,7 @@ pub(super) enum Call {
     Other,
 }
 
-/// Stands in for the injector in programs.
+/// Replaces the injector in builds without the feature `testing`.
 #[cfg(not(feature = "testing"))]
 mod planned {
     use super::{Call, DeviceError};
@@ -43,15 +43,16 @@ mod planned {
 
     use super::{super::ErrorText, Call, DeviceError};
 
-    /// Which calls of a device are to fail. Calls are counted from 0, each kind for itself, since the plan was given to the
-    /// device by [`Device::with_faults`](crate::Device::with_faults).
+    /// A plan of which calls of a device fail. Each kind of call is counted separately, from 0,
+    /// beginning when [`Device::with_faults`](crate::Device::with_faults) installs the plan.
     ///
     /// ```
     /// use warpfold::{Device, DeviceError, testing::Faults};
     ///
     /// let device = Device::simulator().with_faults(Faults::none().alloc(1))?;
     /// let first = device.alloc::<u32>(10)?;
-    /// assert!(matches!(device.alloc::<u32>(10), Err(DeviceError::OutOfMemory { requested: 40, .. })));
+    /// let error = device.alloc::<u32>(10).unwrap_err();
+    /// assert!(matches!(error, DeviceError::OutOfMemory { requested: 40, .. }));
     /// let third = device.alloc::<u32>(10)?;
     /// assert_eq!(device.live_allocations(), 2);
     /// # Ok::<(), DeviceError>(())
@@ -70,35 +71,36 @@ mod planned {
             Self { alloc: None, launch: None, copy: None, lost: None }
         }
 
-        /// Allocation `k`, of device memory or of page-locked host memory, finds too little of it:
-        /// [`DeviceError::OutOfMemory`], [`DeviceError::OutOfHostMemory`]. The next one works.
+        /// Allocation `k`, of device memory or of page-locked host memory, fails with
+        /// [`DeviceError::OutOfMemory`] or [`DeviceError::OutOfHostMemory`]. The next one works.
         #[must_use]
         pub const fn alloc(self, k: u64) -> Self {
             Self { alloc: Some(k), ..self }
         }
 
-        /// Launch `k`, of a kernel or of a graph, fails and does nothing: [`DeviceError::Driver`] with
-        /// `CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES`. The next one works.
+        /// Launch `k`, of a kernel or of a graph, does nothing and fails with
+        /// [`DeviceError::Driver`], `CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES`. The next one works.
         #[must_use]
         pub const fn launch(self, k: u64) -> Self {
             Self { launch: Some(k), ..self }
         }
 
-        /// Copy or fill `k` fails and does nothing: [`DeviceError::Driver`] with `CUDA_ERROR_UNKNOWN`. The next one works.
+        /// Copy or fill `k` does nothing and fails with [`DeviceError::Driver`],
+        /// `CUDA_ERROR_UNKNOWN`. The next one works.
         #[must_use]
         pub const fn copy(self, k: u64) -> Self {
             Self { copy: Some(k), ..self }
         }
 
-        /// The device is lost at call `k`, whatever it is, and so for all later calls: [`DeviceError::Lost`]. What is dropped is
-        /// given back nevertheless.
+        /// The device is lost at call `k` of any kind: this call and all later ones fail with
+        /// [`DeviceError::Lost`]. Dropped objects still free their memory.
         #[must_use]
         pub const fn lost(self, k: u64) -> Self {
             Self { lost: Some(k), ..self }
         }
     }
 
-    /// A plan, and how far it has come.
+    /// A plan, and the number of calls so far.
     #[derive(Debug)]
     pub(in crate::device) struct Injector {
         plan: Faults,
@@ -119,7 +121,8 @@ mod planned {
             }
         }
 
-        /// Counts the call; an error if it is to fail. Out of memory is said without numbers, which the caller knows.
+        /// Counts the call, and returns an error if the plan says that it fails. An out-of-memory
+        /// error carries no sizes here, because the caller knows them and fills them in.
         pub(in crate::device) fn enter(&self, call: Call, action: impl FnOnce() -> String) -> Result<(), DeviceError> {
             let number = self.calls.fetch_add(1, Relaxed);
             if self.plan.lost.is_some_and(|k| number >= k) {

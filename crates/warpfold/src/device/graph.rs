@@ -9,15 +9,16 @@ use super::{
     stream::{Needs, Queue},
 };
 
-/// What a closure gave to a stream, recorded by [`Device::capture`](super::Device::capture) to be launched again and
-/// again as one. `Send` and `Sync`.
+/// Work that [`Device::capture`](super::Device::capture) has recorded, to be launched as one, any
+/// number of times. A graph is `Send` and `Sync`.
 ///
-/// A graph keeps alive what it uses: its device, its kernels, and the memory of the buffers that safe
-/// calls were given. A buffer may be dropped before the graph; its memory is freed with the graph. For
-/// launches of kernels with raw addresses, the caller of [`Stream::launch`] promises the same.
+/// A graph keeps alive what it uses: its device, its kernels, and the memory of the buffers that
+/// safe calls were given. A buffer may be dropped before the graph; its memory is freed with the
+/// graph. For launches of kernels with raw addresses, the caller of [`Stream::launch`] promises the
+/// same.
 ///
-/// The graph has a workspace of its own. Launches of one graph come one after another, on whichever
-/// streams they are. Dropping the graph waits for them.
+/// The graph has a workspace of its own. Launches of one graph run one after another, even on
+/// different streams. Dropping the graph waits for them.
 ///
 /// ```
 /// use warpfold::{Device, Reducer, Sum};
@@ -40,13 +41,14 @@ pub struct Graph {
     recorded: Box<dyn BackendGraph>,
     /// The kernels and the memory that the recorded work uses.
     _needs: Needs,
-    /// The queue that captured it, for its workspace.
+    /// The queue that captured the graph; its workspace is the graph's.
     queue: Arc<Queue>,
 }
 
 impl Drop for Graph {
     fn drop(&mut self) {
-        // On whichever stream it still runs, the workspace and the kernels are needed. Errors as in `Queue`.
+        // A launch may still run on any stream and needs the workspace and the kernels, so this
+        // waits for all streams. An error is ignored for the reason given in `Queue`'s drop.
         let _ = Arc::clone(&self.queue.core.backend).synchronize();
     }
 }
@@ -56,7 +58,8 @@ impl Graph {
         core: &Arc<Core>,
         work: impl FnOnce(&Stream) -> Result<R, E>,
     ) -> Result<(Self, R), E> {
-        /// Ends the capture, whatever happens: one that nobody ended would keep its stream busy for ever.
+        /// Ends the capture when it is dropped, also after an error or a panic, because a capture
+        /// that nobody ends blocks its stream for ever.
         struct End<'a>(&'a Queue);
 
         impl End<'_> {
@@ -73,7 +76,8 @@ impl Graph {
 
         let stream = Stream::new(Arc::new(Queue::open(core, Purpose::Capture)?))?;
         let queue = &stream.queue;
-        // The workspace is zeroed before any launch, on whichever stream that is.
+        // This waits until the workspace is zeroed, because the graph may be launched on any
+        // stream.
         queue.stream.synchronize()?;
         let _this_thread = core.capturing()?;
         core.enter(Call::Other, || "capture a graph".to_owned())?;
@@ -84,11 +88,12 @@ impl Graph {
         Ok((Self { recorded, _needs: queue.take_needs(), queue: stream.queue }, returned))
     }
 
-    /// Gives a stream all that was recorded. The host does not wait.
+    /// Adds the recorded work to `stream` as one launch. The host does not wait.
     ///
     /// # Errors
     ///
-    /// A stream of another device; a stream that captures; a fault of a kernel; the driver's.
+    /// A stream of another device; a stream that captures; a fault of a kernel; or an error of the
+    /// driver.
     pub fn launch(&self, stream: &Stream) -> Result<(), DeviceError> {
         stream.queue.core.check_own(&self.queue.core, "graph")?;
         stream.queue.launch_graph(&*self.recorded, &self.queue)

@@ -1,6 +1,6 @@
 //! The facts about a device.
 
-/// Where kernels run.
+/// The kind of machine on which kernels run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceKind {
     /// An NVIDIA GPU.
@@ -10,7 +10,7 @@ pub enum DeviceKind {
 }
 
 impl DeviceKind {
-    /// What a time measured there is: `"gpu"` or `"simulation"`.
+    /// The kind of time that is measured there, for reports: `"gpu"` or `"simulation"`.
     pub fn time_kind(self) -> &'static str {
         match self {
             Self::Cuda => "gpu",
@@ -22,27 +22,31 @@ impl DeviceKind {
 /// The facts about a device that planning and reports need.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceInfo {
-    /// As the driver spells it, or `simulator (…)`.
+    /// The name as the driver spells it, or `simulator (…)`.
     pub name: String,
     /// GPU or simulator.
     pub kind: DeviceKind,
-    /// The number of the GPU, counted from 0 as the driver counts; `None` for the simulator.
+    /// The driver's number of the GPU, counted from 0; `None` for the simulator.
     pub ordinal: Option<u32>,
-    /// Major and minor; PTX for a higher target is refused.
+    /// Compute capability, major and minor. The device refuses PTX for a higher target.
     pub compute_capability: (u32, u32),
     /// Total global memory in bytes.
     pub memory_bytes: u64,
-    /// Multiprocessors; on the simulator a fixed number, so that the same command is the same launch on every host.
+    /// Number of multiprocessors. The simulator has a fixed number, so that one command gives the
+    /// same launch on every host.
     pub multiprocessors: u32,
-    /// The largest block.
+    /// The most threads of a block.
     pub max_threads_per_block: u32,
-    /// Shared memory that a block gets without asking for more, in bytes.
+    /// Shared memory that a block may have without opting in to more, in bytes.
     pub shared_bytes_per_block: u32,
-    /// Shared memory that a block gets if it asks for it, in bytes; [`Device::launch`](super::Device::launch)
-    /// asks.
+    /// Shared memory that a block may have after opting in, in bytes.
+    /// [`Device::launch`](super::Device::launch) opts in when a launch needs it.
     pub most_shared_bytes_per_block: u32,
-    /// Size of the L2 cache in bytes. `None` where the driver does not tell, and on the simulator.
+    /// Size of the L2 cache in bytes. `None` if the driver does not report it, and on the
+    /// simulator.
     pub l2_bytes: Option<u64>,
-    /// Memory clock (double data rate) times bus width. `None` where the driver does not tell, and on the simulator.
+    /// Peak memory bandwidth in bytes per second: the memory clock, times two for the double data
+    /// rate, times the width of the bus. `None` if the driver does not report it, and on the
+    /// simulator.
     pub peak_bytes_per_second: Option<f64>,
 }

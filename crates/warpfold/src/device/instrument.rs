@@ -1,4 +1,4 @@
-//! What the simulator sees of a launch beside running it.
+//! Instruments: what the simulator can observe while it runs a launch.
 
 use std::{
     mem,
@@ -9,37 +9,37 @@ use simt::{FaultKind, LaunchConfig, LaunchError, Memory};
 
 use super::LaunchShape;
 
-/// What the simulator does with each launch beside running it.
+/// What the simulator observes of each launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instrument {
-    /// Counts what the kernel does.
+    /// Counts instructions and memory accesses.
     Count,
-    /// Watches for data races, reads of what nobody wrote, and barriers and warp-level instructions that
-    /// threads miss.
+    /// Looks for data races, reads of uninitialized memory, and barriers or warp-level instructions
+    /// that some threads do not reach.
     Check,
 }
 
-/// What an instrument saw of one launch.
+/// The result of an instrument for one launch.
 #[derive(Clone, Debug)]
 pub struct Observation {
     /// Name of the kernel.
     pub kernel: String,
-    /// The launch.
+    /// The launch shape.
     pub shape: LaunchShape,
-    /// What was seen.
+    /// The result.
     pub seen: Seen,
 }
 
-/// What was seen, by instrument.
+/// The result of each kind of instrument.
 #[derive(Clone, Debug)]
 pub enum Seen {
-    /// By [`Instrument::Count`].
+    /// The counters of [`Instrument::Count`].
     Counted(Box<simt::Profile>),
-    /// By [`Instrument::Check`].
+    /// The findings of [`Instrument::Check`].
     Checked(simt::Checked),
 }
 
-/// An instrument, and what it saw so far.
+/// An instrument and its observations so far.
 #[derive(Debug)]
 pub(super) struct Watch {
     instrument: Instrument,
@@ -51,12 +51,12 @@ impl Watch {
         Self { instrument, observations: Mutex::default() }
     }
 
-    /// What was seen since the last call.
+    /// The observations since the last call.
     pub(super) fn take(&self) -> Vec<Observation> {
         mem::take(&mut *self.observations.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Runs a kernel to its end, and watches it.
+    /// Runs a kernel to its end under the instrument.
     pub(super) fn launch(
         &self,
         (name, shape): (&str, LaunchShape),
@@ -70,7 +70,8 @@ impl Watch {
             Instrument::Check => {
                 let mut checked = simt::check(kernel, config, args, memory)?;
                 let fault = checked.fault.clone();
-                // That the user stopped the kernel says nothing about the kernel.
+                // An interruption comes from the user and is no fault of the kernel, so it is not
+                // reported as a finding.
                 checked.fault.take_if(|fault| matches!(fault.kind, FaultKind::Interrupted { .. }));
                 (Seen::Checked(checked), fault)
             }

@@ -1,12 +1,13 @@
-//! One interface to the machine that runs the kernels, with two backends: a CUDA GPU, reached through `cust`, and the
-//! built-in SIMT simulator.
+//! One interface to the machine that runs the kernels, with two backends: a CUDA GPU, reached
+//! through `cust`, and the built-in SIMT simulator.
 //!
-//! A [`Device`] allocates [`Buffer`]s, loads PTX into [`Module`]s, launches their [`Kernel`]s and times what it did.
-//! Work is ordered as on one CUDA stream: each call sees the effects of all earlier ones, and a launch may return
-//! before the kernel has ended. Copies to the host wait for it. [`Stream`]s are beside that: what they are given runs beside
-//! each other, and a [`Graph`] is what one of them was given, launched again and again.
+//! A [`Device`] allocates [`Buffer`]s, loads PTX into [`Module`]s, launches their [`Kernel`]s and
+//! measures times. Its calls are ordered as on one CUDA stream: each call sees the effects of all
+//! earlier ones. A launch may return before the kernel has ended; a copy to the host waits for the
+//! kernel. The work of different [`Stream`]s may run at the same time. A [`Graph`] is recorded work
+//! of one stream, which can be launched any number of times.
 //!
-//! All of this module's objects are `Send` and `Sync`, and keep what they need of the device alive.
+//! All objects of this module are `Send` and `Sync`, and keep alive what they need of the device.
 //!
 //! ```
 //! use warpfold::device::{Arg, Device, DeviceError, LaunchShape};
@@ -102,10 +103,11 @@ pub use scope::Streams;
 pub use stream::{Stream, WORKSPACE_BYTES};
 pub use view::{RawSlice, RawSliceMut, View, ViewMut};
 
-/// A GPU or the simulator, ready to work. `Send` and `Sync`; a clone is another handle of the same device.
+/// A GPU or the simulator, ready to work. A device is `Send` and `Sync`; a clone is another handle
+/// of the same device.
 ///
-/// Streams, graphs, buffers, modules and kernels keep alive what they need of the device. When the last of them is dropped, a GPU's
-/// primary context is given back.
+/// Streams, graphs, buffers, modules and kernels keep alive what they need of the device. When the
+/// last of them is dropped, a GPU's primary context is given back.
 #[derive(Clone)]
 pub struct Device {
     shared: Arc<Shared>,
@@ -117,7 +119,7 @@ struct Shared {
     core: Arc<Core>,
     /// The device's own stream.
     queue: Arc<Queue>,
-    /// What another module of this crate keeps with the device; see [`Device::attached`].
+    /// A value that another module of this crate keeps with the device; see [`Device::attached`].
     attached: OnceLock<Box<dyn Any + Send + Sync>>,
     fallback_note: Option<String>,
 }
@@ -129,11 +131,12 @@ impl fmt::Debug for Device {
 }
 
 impl Device {
-    /// The first GPU if there is one, else the simulator, which leaves a [note](Self::fallback_note).
+    /// The first GPU, or the simulator if there is none. The simulator leaves a
+    /// [note](Self::fallback_note).
     ///
-    /// The simulator is taken where there is no CUDA driver or no device. A driver or device that is there
-    /// and does not work is an error, because a program that silently runs a thousand times slower helps
-    /// nobody.
+    /// The simulator is taken if there is no CUDA driver or no device. A driver or device that
+    /// exists and does not work is an error, because a program that silently runs a thousand times
+    /// slower helps nobody.
     ///
     /// ```
     /// use warpfold::Device;
@@ -145,8 +148,9 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`DeviceError::DriverUnusable`]; the driver's, for example for a GPU that another process holds alone;
-    /// [`DeviceError::NoCuda`] if this crate was built without the feature `simulator`.
+    /// [`DeviceError::DriverUnusable`]; an error of the driver, for example for a GPU that another
+    /// process uses exclusively; [`DeviceError::NoCuda`] if this crate was built without the
+    /// feature `simulator`.
     pub fn auto() -> Result<Self, DeviceError> {
         match Self::cuda(0) {
             #[cfg(feature = "simulator")]
@@ -157,7 +161,7 @@ impl Device {
         }
     }
 
-    /// The GPU of this ordinal, counted from 0 as the driver counts.
+    /// The GPU of this ordinal, which the driver counts from 0.
     ///
     /// All devices of one ordinal share the GPU's primary context, with each other and with other
     /// libraries of the process that use it.
@@ -172,8 +176,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`DeviceError::NoCuda`] if there is no driver or no such device, [`DeviceError::DriverUnusable`], the
-    /// driver's if the device cannot be set up.
+    /// [`DeviceError::NoCuda`] if there is no driver or no such device;
+    /// [`DeviceError::DriverUnusable`]; or an error of the driver if the device cannot be set up.
     pub fn cuda(ordinal: u32) -> Result<Self, DeviceError> {
         #[cfg(feature = "cuda")]
         {
@@ -188,7 +192,7 @@ impl Device {
         }
     }
 
-    /// The simulator: a device of its own each time, with memory of its own.
+    /// The simulator. Each call makes a new device with memory of its own.
     ///
     /// ```
     /// use warpfold::{Device, Sum};
@@ -202,7 +206,7 @@ impl Device {
         Self::simulated(simulator::Simulator::new(), None)
     }
 
-    /// All GPUs of this host, by their ordinals; none where there is no driver.
+    /// All GPUs of this host, in the order of their ordinals; empty if there is no driver.
     ///
     /// ```
     /// use warpfold::{Device, device::DeviceKind};
@@ -216,7 +220,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// As [`Device::cuda`] for a driver or a device that is there and does not work.
+    /// The errors of [`Device::cuda`] for a driver or a device that exists and does not work.
     pub fn all() -> Result<Vec<Self>, DeviceError> {
         match Self::count()? {
             0 => Ok(Vec::new()),
@@ -224,7 +228,7 @@ impl Device {
         }
     }
 
-    /// The number of GPUs that the driver sees; 0 where there is no driver.
+    /// The number of GPUs that the driver sees; 0 if there is no driver.
     fn count() -> Result<u32, DeviceError> {
         #[cfg(feature = "cuda")]
         match cuda::count() {
@@ -255,21 +259,23 @@ impl Device {
         Self { shared: Arc::new(Shared { core, queue, attached: OnceLock::new(), fallback_note }), class }
     }
 
-    /// Lets a flag end the work on this device, such as one that Ctrl-C sets: once it is true, the simulator
-    /// stops in the middle of a launch ([`DeviceError::Interrupted`]). A GPU ends what it has begun.
+    /// Lets a flag end the work on this device, such as a flag that Ctrl-C sets. Once it is true,
+    /// the simulator stops in the middle of a launch ([`DeviceError::Interrupted`]). A GPU finishes
+    /// a launch that has begun.
     ///
-    /// The first flag stays.
+    /// A device keeps the first flag and ignores later ones.
     pub fn interrupt_by(&self, interrupt: &'static AtomicBool) {
         let Core { backend, interrupt: first, .. } = &*self.shared.core;
         backend.interrupt_by(first.get_or_init(|| interrupt));
     }
 
-    /// Whether its flag is set; see [`Device::interrupt_by`].
+    /// Whether the flag of [`Device::interrupt_by`] is true.
     pub fn is_interrupted(&self) -> bool {
         self.shared.core.interrupt.get().is_some_and(|interrupt| interrupt.load(Ordering::Relaxed))
     }
 
-    /// Why [`Device::auto`] took the simulator, in one line; `None` if it did not.
+    /// Why [`Device::auto`] took the simulator, in one line; `None` if it took a GPU, or if this
+    /// device was made in another way.
     pub fn fallback_note(&self) -> Option<&str> {
         self.shared.fallback_note.as_deref()
     }
@@ -279,17 +285,17 @@ impl Device {
         &self.shared.core.info
     }
 
-    /// What decides in which order the reductions of this handle combine floats.
+    /// The class that decides the order in which the reductions of this handle combine floats.
     pub fn class(&self) -> DeviceClass {
         self.class
     }
 
-    /// Another handle of the same device, whose reductions combine floats in the order of this class: they
-    /// give the bits that a device of the class gives. Buffers, streams and loaded kernels are shared with
-    /// this handle.
+    /// Another handle of the same device, whose reductions combine floats in the order of `class`:
+    /// they give the bits that a device of that class gives. Both handles share buffers, streams
+    /// and loaded kernels.
     ///
-    /// A class other than the device's own may be slower, because launches are then shaped for another
-    /// device.
+    /// A class other than the device's own may be slower, because launches are then shaped for
+    /// another device.
     ///
     /// # Errors
     ///
@@ -306,19 +312,21 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn free_memory(&self) -> Result<u64, DeviceError> {
         let core = &self.shared.core;
         core.enter(Call::Other, || "ask for the free memory".to_owned())?;
         core.backend.free_memory()
     }
 
-    /// Allocates `len` values and leaves their bytes as they are (whatever was there; `T: Pod`, so any bytes are
-    /// valid). A length of 0 allocates nothing.
+    /// Allocates `len` values without initializing them. The bytes are those that were in memory
+    /// before, which is valid because every byte pattern is a value of a `Pod` type. A length of 0
+    /// allocates nothing.
     ///
     /// # Errors
     ///
-    /// Out of memory, with the bytes that were asked for and those that are free.
+    /// [`DeviceError::OutOfMemory`], with the bytes that were asked for and the bytes that are
+    /// free.
     pub fn alloc<T: Pod>(&self, len: usize) -> Result<Buffer<T>, DeviceError> {
         Buffer::new(&self.shared.core, len)
     }
@@ -327,7 +335,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// The driver's, also where the host has not that much memory to lock.
+    /// [`DeviceError::OutOfHostMemory`] if the host cannot lock that much memory; or an error of
+    /// the driver.
     pub fn alloc_pinned<T: Pod>(&self, len: usize) -> Result<PinnedBuffer<T>, DeviceError> {
         PinnedBuffer::new(&self.shared.core, len)
     }
@@ -336,27 +345,29 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// As [`Device::alloc`], and the driver's for the copy.
+    /// The errors of [`Device::alloc`], or an error of the driver in the copy.
     pub fn upload<T: Pod>(&self, values: &[T]) -> Result<Buffer<T>, DeviceError> {
         let mut buffer = self.alloc(values.len())?;
         buffer.copy_from_host(values)?;
         Ok(buffer)
     }
 
-    /// Loads PTX: the driver compiles it, or the simulator parses and validates it. `name` is for messages.
+    /// Loads PTX: the driver compiles it, or the simulator parses and validates it. `name` appears
+    /// in error messages.
     ///
     /// # Errors
     ///
-    /// PTX that is refused, with the driver's JIT log or the simulator's diagnostic.
+    /// [`DeviceError::ModuleRefused`] with the driver's JIT log, or [`DeviceError::NotSimulated`]
+    /// with the simulator's diagnostic.
     pub fn load(&self, name: &str, ptx: &str) -> Result<Module, DeviceError> {
         self.load_image(name, ptx.as_bytes())
     }
 
-    /// Loads machine code (a cubin made for this GPU), as another compiler writes it; or PTX. The simulator knows only PTX.
+    /// Loads machine code (a cubin for this GPU) or PTX. The simulator knows only PTX.
     ///
     /// # Errors
     ///
-    /// As [`Device::load`].
+    /// The errors of [`Device::load`].
     pub fn load_image(&self, name: &str, image: &[u8]) -> Result<Module, DeviceError> {
         let core = &self.shared.core;
         core.enter(Call::Other, || format!("load module {name}"))?;
@@ -364,22 +375,23 @@ impl Device {
         Ok(Module { core: Arc::clone(core), loaded })
     }
 
-    /// Starts a kernel after all earlier work of the device's own stream. On a GPU the call may return before
-    /// the kernel ends, and a fault in the kernel then shows in a later call, at the latest in
-    /// [`Device::synchronize`].
+    /// Starts a kernel after all earlier work of the device's own stream. On a GPU the call may
+    /// return before the kernel ends; a later call, at the latest [`Device::synchronize`], then
+    /// reports a fault of the kernel.
     ///
     /// `args` must fit the kernel's parameters in number and width.
     ///
     /// # Safety
     ///
-    /// What the kernel does with these arguments in this shape is allowed: it reads and writes live memory
-    /// of this device alone, which nobody else overwrites meanwhile, nor uses where the kernel writes. The
-    /// simulator reports an access outside of all allocations; a GPU may report it, or overwrite other
-    /// memory of this process.
+    /// With these arguments and this shape, the kernel reads and writes only live memory of this
+    /// device. Until the kernel has ended, nobody else writes the memory that it reads, and nobody
+    /// else reads or writes the memory that it writes. The simulator reports an access outside of
+    /// all allocations; a GPU may report it, or overwrite other memory of this process.
     ///
     /// # Errors
     ///
-    /// A shape that the device does not allow, arguments that do not fit, a fault of the kernel.
+    /// [`DeviceError::Shape`] or [`DeviceError::Arguments`] if the device does not allow the shape
+    /// or the arguments do not fit; a fault of the kernel; or an error of the driver.
     pub unsafe fn launch(&self, kernel: &Kernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
         let Shared { core, queue, .. } = &*self.shared;
         core.refuse_in_capture("launch on another stream")?;
@@ -388,19 +400,21 @@ impl Device {
         unsafe { queue.launch(kernel, shape, args) }
     }
 
-    /// How many blocks of `threads` threads, with so much dynamic shared memory each, a multiprocessor holds at once; times
-    /// the multiprocessors, that is the largest grid of a cooperative launch. On the simulator, as an H100 would with 32
-    /// registers for each thread.
+    /// How many blocks of `threads` threads, each with `shared_bytes` of dynamic shared memory, one
+    /// multiprocessor holds at once. This number times the number of multiprocessors is the largest
+    /// grid of a cooperative launch. The simulator answers like an H100 with 32 registers for each
+    /// thread.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn resident_blocks(&self, kernel: &Kernel, threads: u32, shared_bytes: u32) -> Result<u32, DeviceError> {
         self.shared.core.check_own(&kernel.core, "kernel")?;
         kernel.loaded.resident_blocks(threads, shared_bytes)
     }
 
-    /// Whether the device can launch a kernel in this way at all: clusters and cooperative launches are not everywhere.
+    /// Checks whether the device can launch the kernel in this way at all, because not every device
+    /// has clusters and cooperative launches.
     ///
     /// # Errors
     ///
@@ -420,30 +434,32 @@ impl Device {
         self.shared.core.synchronize()
     }
 
-    /// The time from the start to the end of the work that `work` gives to the device: by events on the GPU, by the
-    /// wall clock on the simulator. It waits for the end. Nothing is warmed up here: that is the caller's.
+    /// The time from the start to the end of the work that `work` gives to the device, measured by
+    /// events on a GPU and by the wall clock on the simulator. The call waits for the end. It warms
+    /// nothing up; the caller does that if needed.
     ///
     /// # Errors
     ///
-    /// What `work` returns, and the driver's.
+    /// The error that `work` returns, or an error of the driver.
     pub fn time<R, E: From<DeviceError>>(&self, work: impl FnOnce() -> Result<R, E>) -> Result<Duration, E> {
         self.shared.queue.time(work)
     }
 
-    /// Opens a [`Stream`], with a workspace of its own.
+    /// Opens a [`Stream`] with a workspace of its own.
     ///
     /// # Errors
     ///
-    /// Out of memory; the driver's.
+    /// Out of memory; or an error of the driver.
     pub fn stream(&self) -> Result<Stream, DeviceError> {
         Stream::new(Arc::new(Queue::open(&self.shared.core, Purpose::Work)?))
     }
 
-    /// The device's own stream, on which [`Device::launch`] works. It gets its workspace when this is first called.
+    /// The device's own stream, on which [`Device::launch`] works. The first call allocates its
+    /// workspace.
     ///
     /// # Errors
     ///
-    /// As [`Device::stream`].
+    /// The errors of [`Device::stream`].
     ///
     /// ```
     /// use warpfold::Device;
@@ -479,17 +495,19 @@ impl Device {
         Stream::new(Arc::new(Queue::new(core, stream, Purpose::Work)))
     }
 
-    /// Records what `work` gives to a stream of its own, for a [`Graph`], and returns the graph beside what
-    /// `work` returns. Nothing runs meanwhile.
+    /// Records the work that `work` gives to a stream, and returns it as a [`Graph`], together with
+    /// the value that `work` returns. The recorded work does not run during the capture.
     ///
-    /// Launches, copies within the device and fills can be recorded. What would happen once and not in each replay is
-    /// refused while `work` runs, to this thread and on this stream ([`DeviceError::Capturing`]): allocations, plain copies,
-    /// copies to and from the host, waits, events, launches by [`Device::launch`] and of graphs. What else this thread gives
-    /// to other streams, and all that other threads do, happens as ever.
+    /// Launches, copies within the device and fills can be recorded. While `work` runs, this thread
+    /// and this stream are refused every action that would happen once and not in each replay
+    /// ([`DeviceError::Capturing`]): allocations, plain copies, copies to and from the host, waits,
+    /// events, launches by [`Device::launch`] and launches of graphs. Other work that this thread
+    /// gives to other streams, and everything that other threads do, runs as usual.
     ///
     /// # Errors
     ///
-    /// What `work` returns; [`DeviceError::DriverLacks`]; the driver's. Nothing of the capture is left then.
+    /// The error that `work` returns; [`DeviceError::DriverLacks`]; or an error of the driver. The
+    /// capture is then ended and discarded.
     ///
     /// ```
     /// use warpfold::device::{Device, DeviceError};
@@ -512,7 +530,8 @@ impl Device {
         Graph::capture(&self.shared.core, work)
     }
 
-    /// Refuses an address that is of another device, of another context than the primary one, or of nobody.
+    /// Refuses an address that belongs to another device, to a context other than the primary one,
+    /// or to no allocation.
     ///
     /// # Errors
     ///
@@ -532,19 +551,20 @@ impl Device {
         if core.backend.holds(address) { Ok(()) } else { Err(DeviceError::OtherDevice("memory")) }
     }
 
-    /// What another module keeps with all handles of this device, made when it is first asked for. It may
-    /// hold buffers, streams and kernels of the device, because these keep the device's core alive
-    /// and not what is attached to it; it must not hold a [`Device`].
+    /// A value that another module keeps with all handles of this device; the first call makes it.
+    /// The value may hold buffers, streams and kernels of the device, because they keep only the
+    /// device's core alive. It must not hold a [`Device`], because the two would then keep each
+    /// other alive.
     ///
     /// # Panics
     ///
-    /// If a value of another type is attached: there is room for one type.
+    /// If a value of another type is attached already, because a device keeps only one.
     pub(crate) fn attached<T: Any + Default + Send + Sync>(&self) -> &T {
         let attached = self.shared.attached.get_or_init(|| Box::<T>::default());
         attached.downcast_ref().expect("one type is attached to devices")
     }
 
-    /// Whether a buffer or a view is of this device.
+    /// Whether a buffer or a view belongs to this device.
     ///
     /// ```
     /// use warpfold::Device;

@@ -41,14 +41,14 @@ impl Dim3 {
 }
 
 impl From<u32> for Dim3 {
-    /// One dimension, along x.
+    /// A one-dimensional extent, along x.
     fn from(x: u32) -> Self {
         Self { x, y: 1, z: 1 }
     }
 }
 
 impl From<(u32, u32)> for Dim3 {
-    /// Two dimensions, along x and y.
+    /// A two-dimensional extent, along x and y.
     fn from((x, y): (u32, u32)) -> Self {
         Self { x, y, z: 1 }
     }
@@ -66,7 +66,7 @@ impl fmt::Display for Dim3 {
     }
 }
 
-/// Grid, block and dynamic shared memory of a launch, and what binds its blocks together.
+/// Grid, block and dynamic shared memory of a launch, and how its blocks may cooperate.
 ///
 /// ```
 /// use warpfold::device::{Dim3, LaunchShape};
@@ -82,24 +82,28 @@ pub struct LaunchShape {
     pub block: Dim3,
     /// Dynamic shared memory of each block, in bytes.
     pub shared_bytes: u32,
-    /// Blocks of a thread-block cluster, along x; 1 is a launch without clusters.
+    /// Blocks of a thread-block cluster, along x; 1 means a launch without clusters.
     pub cluster: u32,
-    /// Whether all blocks are to be resident at once, so that they can wait for each other.
+    /// Whether the launch is cooperative: all blocks are resident at once, so they can wait for
+    /// each other.
     pub cooperative: bool,
-    /// Whether the kernel may begin before earlier launches of its stream have ended (programmatic dependent launch, from
-    /// compute capability 9.0 on): it must then wait for them itself, by `griddepcontrol.wait` before its first access to
-    /// memory. Devices and drivers that cannot do so ignore it.
+    /// Whether the kernel may begin before earlier launches of its stream have ended (programmatic
+    /// dependent launch, compute capability 9.0 and later). The kernel must then wait for them
+    /// itself, by `griddepcontrol.wait` before its first access to memory. Devices and drivers
+    /// without this feature ignore the flag.
     pub overlap: bool,
 }
 
 impl LaunchShape {
-    /// `grid` blocks of `block` threads in one dimension, without clusters, neither cooperative nor overlapping.
+    /// `grid` blocks of `block` threads in one dimension, and `shared_bytes` of dynamic shared
+    /// memory for each block. The launch has no clusters and is neither cooperative nor
+    /// overlapping.
     pub fn linear(grid: u32, block: u32, shared_bytes: u32) -> Self {
         Self { grid: grid.into(), block: block.into(), shared_bytes, cluster: 1, cooperative: false, overlap: false }
     }
 }
 
-/// One argument of a kernel: a value of any scalar type that a kernel may have as a parameter.
+/// One argument of a kernel: a value of any scalar type that can be a parameter.
 ///
 /// ```
 /// use warpfold::device::Arg;
@@ -112,21 +116,21 @@ impl LaunchShape {
 pub enum Arg {
     /// A device address, such as [`Buffer::address`](super::Buffer::address).
     Pointer(u64),
-    /// An 8-bit integer without a sign.
+    /// An unsigned 8-bit integer.
     U8(u8),
-    /// A 16-bit integer without a sign.
+    /// An unsigned 16-bit integer.
     U16(u16),
-    /// A 32-bit integer without a sign.
+    /// An unsigned 32-bit integer.
     U32(u32),
-    /// A 64-bit integer without a sign, such as a `usize` of the kernel.
+    /// An unsigned 64-bit integer, such as a `usize` of the kernel.
     U64(u64),
-    /// An 8-bit integer.
+    /// A signed 8-bit integer.
     I8(i8),
-    /// A 16-bit integer.
+    /// A signed 16-bit integer.
     I16(i16),
-    /// A 32-bit integer.
+    /// A signed 32-bit integer.
     I32(i32),
-    /// A 64-bit integer, such as an `isize` of the kernel.
+    /// A signed 64-bit integer, such as an `isize` of the kernel.
     I64(i64),
     /// A 16-bit float of IEEE 754.
     F16(f16),
@@ -183,7 +187,7 @@ from_scalars! {
     f16 => F16, bf16 => Bf16, f32 => F32, f64 => F64,
 }
 
-/// PTX that the device has accepted. `Send` and `Sync`.
+/// PTX that the device has loaded. A module is `Send` and `Sync`.
 ///
 /// ```
 /// use warpfold::device::{Device, LaunchShape};
@@ -203,7 +207,7 @@ pub struct Module {
     pub(super) loaded: Arc<dyn LoadedModule>,
 }
 
-/// A kernel of a [`Module`], which it keeps loaded. `Send` and `Sync`.
+/// A kernel of a [`Module`]. A kernel keeps its module loaded, and is `Send` and `Sync`.
 #[derive(Clone, Debug)]
 pub struct Kernel {
     pub(super) core: Arc<Core>,
@@ -212,11 +216,11 @@ pub struct Kernel {
 }
 
 impl Module {
-    /// The kernel of that name.
+    /// The kernel called `name`.
     ///
     /// # Errors
     ///
-    /// There is none.
+    /// [`DeviceError::NoKernel`] if the module has no kernel of that name.
     pub fn kernel(&self, name: &str) -> Result<Kernel, DeviceError> {
         let loaded = Arc::clone(&self.loaded).kernel(name)?;
         Ok(Kernel { core: Arc::clone(&self.core), name: name.into(), loaded })
@@ -224,7 +228,7 @@ impl Module {
 }
 
 impl Kernel {
-    /// Its name.
+    /// The name of the kernel.
     pub fn name(&self) -> &str {
         &self.name
     }

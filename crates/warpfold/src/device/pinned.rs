@@ -9,8 +9,8 @@ use std::{
 
 use super::{Core, DeviceError, Pod};
 
-/// `len` values in host memory that is page-locked ("pinned"), so that the GPU can copy to and from it by itself; a slice.
-/// On the simulator it is memory like any other. Freed on drop.
+/// `len` values in page-locked ("pinned") host memory, to and from which a GPU can copy while the
+/// host goes on. The buffer dereferences to a slice. On the simulator it is ordinary memory.
 ///
 /// ```
 /// use warpfold::Device;
@@ -24,12 +24,12 @@ use super::{Core, DeviceError, Pod};
 /// ```
 pub struct PinnedBuffer<T> {
     core: Arc<Core>,
-    /// Dangling for no values.
+    /// Dangling if the buffer has no values.
     values: *mut T,
     len: usize,
 }
 
-// SAFETY: it owns its memory, as a `Vec<T>` does.
+// SAFETY: the buffer owns its memory, as a `Vec<T>` does.
 unsafe impl<T: Send> Send for PinnedBuffer<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for PinnedBuffer<T> {}
@@ -44,14 +44,15 @@ impl<T> Deref for PinnedBuffer<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: `len` values that `alloc_pinned` zeroed, and any bytes are a value.
+        // SAFETY: `values` points to `len` values that `alloc_pinned` zeroed, and every byte
+        // pattern is a value of a `Pod` type.
         unsafe { slice::from_raw_parts(self.values, self.len) }
     }
 }
 
 impl<T> DerefMut for PinnedBuffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above, and borrowed alone.
+        // SAFETY: as above, and `&mut self` is the only borrow.
         unsafe { slice::from_raw_parts_mut(self.values, self.len) }
     }
 }

@@ -1,17 +1,18 @@
-//! Streams for the time of a closure, which borrow what they copy.
+//! Streams that live as long as a closure runs, so they can borrow the memory that they copy.
 
 use std::{fmt, marker::PhantomData};
 
 use super::{Arg, Buffer, Core, Device, DeviceError, Kernel, LaunchShape, Pod, backend::Purpose, stream::Queue};
 
-/// Several streams: what is given to one runs in order, what is given to different ones may run at the same time. On the
-/// simulator everything runs at once and in the order in which it is given, which is one of the orders allowed.
+/// Several streams. The work of one stream runs in order; the work of different streams may run at
+/// the same time. The simulator runs each piece of work immediately, in the order of the calls,
+/// which is one of the allowed orders.
 ///
-/// Made by [`Device::streams`]. `'env` is what the copies borrow.
+/// [`Device::streams`] makes them. `'env` is the lifetime of the memory that the copies borrow.
 pub struct Streams<'env> {
     core: &'env Core,
     open: Vec<Queue>,
-    /// Invariant: what is borrowed for less than the whole scope must not pass for `'env`.
+    /// Makes `'env` invariant, so that a shorter borrow is never accepted as `'env`.
     env: PhantomData<&'env mut &'env ()>,
 }
 
@@ -22,8 +23,9 @@ impl fmt::Debug for Streams<'_> {
 }
 
 impl Device {
-    /// Opens `count` streams, lets `work` use them, and waits until all of them are done, also if it fails or panics. Only
-    /// then is what the copies borrowed free again.
+    /// Opens `count` streams, lets `work` use them, and waits until all of them are done, even if
+    /// `work` fails or panics. The memory that the copies borrow is free again only after this
+    /// wait.
     ///
     /// ```
     /// use warpfold::Device;
@@ -40,7 +42,7 @@ impl Device {
     /// # Ok::<(), warpfold::device::DeviceError>(())
     /// ```
     ///
-    /// Memory of the closure's own would be gone too soon, and is refused:
+    /// Memory that the closure owns would be freed too soon, so the compiler refuses it:
     ///
     /// ```compile_fail
     /// # use warpfold::device::{Device, DeviceError};
@@ -55,25 +57,28 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// What `work` returns; else the driver's, also for what the streams did.
+    /// The error that `work` returns, or an error of the driver, including errors of the streams'
+    /// work.
     pub fn streams<'env, E: From<DeviceError>>(
         &'env self,
         count: usize,
         work: impl FnOnce(&Streams<'env>) -> Result<(), E>,
     ) -> Result<(), E> {
-        /// Waits, whatever happens.
+        /// Waits for the streams when it is dropped, also after an error or a panic.
         struct Wait<'env>(Streams<'env>);
 
         impl Drop for Wait<'_> {
             fn drop(&mut self) {
-                // No way around the wait, neither by a planned fault nor by a capture. Its error was or will be reported.
+                // The backend is called directly, so that neither a planned fault nor a capture can
+                // skip the wait. Its error is ignored, because another call has reported or will
+                // report it.
                 for queue in &self.0.open {
                     let _ = queue.stream.synchronize();
                 }
             }
         }
 
-        // What was given to the device before comes before.
+        // The work that the device was given before must end first.
         self.synchronize()?;
         let core = &self.shared.core;
         let open = (0..count).map(|_| Queue::open(core, Purpose::Work)).collect::<Result<_, _>>()?;
@@ -84,12 +89,13 @@ impl Device {
 }
 
 impl<'env> Streams<'env> {
-    /// Copies `values` into `buffer`, from its element `at` on. Page-locked values are copied while the host goes on; others
-    /// the driver copies to page-locked memory first.
+    /// Copies `values` into `buffer`, from its element `at` on. Page-locked values are copied while
+    /// the host goes on; for other memory, the driver copies to page-locked memory first.
     ///
     /// # Errors
     ///
-    /// More values than the buffer has room for; another device's buffer; the driver's.
+    /// A range that does not lie within the buffer; a buffer of another device; or an error of the
+    /// driver.
     ///
     /// # Panics
     ///
@@ -103,15 +109,17 @@ impl<'env> Streams<'env> {
     ) -> Result<(), DeviceError> {
         let stream = &self.open[stream];
         let address = self.place(buffer, at, values.len())?;
-        // SAFETY: the values are borrowed for `'env`, and `Device::streams` waits for the stream before that ends.
+        // SAFETY: the values are borrowed for `'env`, and `Device::streams` waits for the stream
+        // before that ends.
         unsafe { stream.write(address, bytemuck::cast_slice(values)) }
     }
 
-    /// Copies elements of `buffer`, from `at` on, into `values`. As [`upload`](Self::upload).
+    /// Copies the elements of `buffer` from `at` on into `values`, in the way of
+    /// [`upload`](Self::upload).
     ///
     /// # Errors
     ///
-    /// As [`upload`](Self::upload).
+    /// The errors of [`upload`](Self::upload).
     ///
     /// # Panics
     ///
@@ -125,7 +133,7 @@ impl<'env> Streams<'env> {
     ) -> Result<(), DeviceError> {
         let stream = &self.open[stream];
         let address = self.place(buffer, at, values.len())?;
-        // SAFETY: as above, and they are borrowed alone.
+        // SAFETY: as above, and `&'env mut` is the only borrow.
         unsafe { stream.read(address, bytemuck::cast_slice_mut(values)) }
     }
 
@@ -159,9 +167,9 @@ impl<'env> Streams<'env> {
     ///
     /// # Errors
     ///
-    /// What failed in one of them.
+    /// The first error of a stream.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
-        // All are waited for, whatever the first says.
+        // Every stream is waited for, even if the first one reports an error.
         let waited: Vec<_> = self.open.iter().map(Queue::synchronize).collect();
         waited.into_iter().collect()
     }

@@ -1,4 +1,4 @@
-//! Streams: work in order, beside that of other streams.
+//! Streams: the work of one runs in order, concurrently with other streams.
 
 use std::{
     ffi::c_void,
@@ -18,18 +18,21 @@ use super::{
 /// Bytes of a [stream's workspace](Stream::workspace).
 pub const WORKSPACE_BYTES: u64 = 4 << 20;
 
-/// Work that runs in the order in which it is given, beside that of other streams. Made by
-/// [`Device::stream`](super::Device::stream). `Send` and `Sync`; it keeps its device alive.
+/// A queue of work that runs in the order of the calls, concurrently with other streams.
+/// [`Device::stream`](super::Device::stream) makes one. A stream is `Send` and `Sync`, and keeps
+/// its device alive.
 ///
 /// # What comes before what
 ///
-/// Launches and copies of one stream come one after another. Those of two streams may run at the same time, unless one
-/// [waits](Self::wait_for) for the other. The plain copies of [`Buffer`](super::Buffer)s come after everything that was
-/// given to any stream before, and before everything that is given later; so no buffer is read too early, and none is freed
-/// too early either. A stream that was [adopted](super::Device::adopt_stream) may be without that order, if it was made
-/// with `CU_STREAM_NON_BLOCKING`.
+/// Launches and copies of one stream run one after another. Those of two streams may run at the
+/// same time, unless one [waits](Self::wait_for) for the other. The plain copies of
+/// [`Buffer`](super::Buffer)s run after all earlier work and before all later work of every stream,
+/// so no buffer is read or freed too early. A stream that was
+/// [adopted](super::Device::adopt_stream) lacks this order if it was made with
+/// `CU_STREAM_NON_BLOCKING`.
 ///
-/// Dropping a stream waits for its work. On the simulator, everything has been done when its call returns.
+/// Dropping a stream waits for its work. On the simulator, work is done when the call that adds it
+/// returns.
 ///
 /// ```
 /// use warpfold::device::{Arg, Device, DeviceError, LaunchShape};
@@ -52,23 +55,23 @@ pub struct Stream {
     workspace: u64,
 }
 
-/// What a [`Stream`] is a handle of.
+/// The queue of work behind a [`Stream`]; every clone of the stream is a handle of it.
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) stream: Box<dyn BackendStream>,
     pub(super) core: Arc<Core>,
-    /// The address of the workspace. Nothing is allocated for a queue that needs none.
+    /// The address of the workspace, which is allocated when the queue first needs it.
     workspace: OnceLock<u64>,
     clean: CleanMark,
-    /// What the recorded work needs; `None` for a queue that works.
+    /// The objects that the recorded work needs; `None` for a queue that does not record.
     recorded: Option<Mutex<Needs>>,
     /// The stream of cudarc's that was adopted. It is kept alive, and may begin a capture that nobody announces.
     #[cfg(feature = "cudarc")]
     pub(super) lender: Option<Arc<cudarc::driver::CudaStream>>,
 }
 
-/// What recorded work needs to be launched again: its kernels, and the memory whose addresses safe
-/// calls have recorded.
+/// The objects that recorded work needs to be launched again: its kernels, and the memory whose
+/// addresses safe calls have recorded.
 #[derive(Debug, Default)]
 pub(super) struct Needs {
     kernels: Vec<Arc<dyn LoadedKernel>>,
@@ -77,8 +80,9 @@ pub(super) struct Needs {
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        // What comes after a stream's work must not come before it because the stream is gone, and the workspace is part of
-        // that work. An error is that of an earlier launch, which the next call reports as well.
+        // Dropping the stream waits, because its work still uses the workspace, and because later
+        // work must not overtake work of a destroyed stream. An error here belongs to an earlier
+        // launch, and the next call of the device reports it too.
         let _ = self.stream.synchronize();
         if let Some(&workspace) = self.workspace.get() {
             self.core.free(workspace);
@@ -87,7 +91,7 @@ impl Drop for Queue {
 }
 
 impl Queue {
-    /// Without a workspace, until a [`Stream`] is made of it.
+    /// A queue without a workspace; [`Stream::new`] adds one.
     pub(super) fn new(core: &Arc<Core>, stream: Box<dyn BackendStream>, purpose: Purpose) -> Self {
         Self {
             stream,
@@ -100,7 +104,7 @@ impl Queue {
         }
     }
 
-    /// Opens a stream of the device for it.
+    /// Opens a stream of the device and makes a queue of it.
     pub(super) fn open(core: &Arc<Core>, purpose: Purpose) -> Result<Self, DeviceError> {
         const ACTION: &str = "open a stream";
         core.refuse_in_capture(ACTION)?;
@@ -108,7 +112,8 @@ impl Queue {
         Ok(Self::new(core, Arc::clone(&core.backend).open_stream(purpose)?, purpose))
     }
 
-    /// The address of the workspace. If there is none yet, it is allocated, and the stream is given the work of zeroing it.
+    /// The address of the workspace. The first call allocates it and gives the stream the work of
+    /// zeroing it.
     fn prepare_workspace(&self) -> Result<u64, DeviceError> {
         if let Some(&address) = self.workspace.get() {
             return Ok(address);
@@ -120,15 +125,15 @@ impl Queue {
         }
         let first = *self.workspace.get_or_init(|| address);
         if first != address {
-            // Another thread was faster.
+            // Another thread has set the address first, so this allocation is not needed.
             self.core.free(address);
         }
         Ok(first)
     }
 
-    /// Zeroes the workspace of `owner`, which is this queue or that of a graph, and waits for it: after
-    /// all earlier work, because a launch on another stream may still use the workspace. This happens
-    /// only after a failure.
+    /// Zeroes the workspace of `owner` (this queue, or the queue of a graph) and waits for it. It
+    /// waits for all earlier work first, because a launch on another stream may still use the
+    /// workspace. This happens only after a failure.
     fn zero_workspace(&self, owner: &Self) -> Result<(), DeviceError> {
         let Some(&workspace) = owner.workspace.get() else { return Ok(()) };
         if self.recorded.is_some() {
@@ -141,11 +146,11 @@ impl Queue {
         self.stream.synchronize()
     }
 
-    /// A launch whose shape and arguments were checked.
+    /// Launches a kernel, whose shape and arguments the caller has checked, on a clean workspace.
     ///
     /// # Safety
     ///
-    /// As [`Stream::launch`].
+    /// The contract is that of [`Stream::launch`].
     pub(super) unsafe fn launch(&self, kernel: &Kernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
         #[cfg(feature = "cudarc")]
         self.refuse_foreign_capture("launch a kernel")?;
@@ -162,7 +167,7 @@ impl Queue {
         )
     }
 
-    /// Replays a graph, whose workspace is that of `owner`.
+    /// Launches a graph whose workspace belongs to `owner`.
     pub(super) fn launch_graph(&self, graph: &dyn BackendGraph, owner: &Self) -> Result<(), DeviceError> {
         const ACTION: &str = "launch a graph";
         self.refuse_if_captured(ACTION)?;
@@ -170,7 +175,7 @@ impl Queue {
         owner.clean.launch(|| self.zero_workspace(owner), || self.stream.launch_graph(graph))
     }
 
-    /// Lets a graph that is being recorded keep the memory that a call of it uses.
+    /// Lets the graph that is being recorded keep alive the memory that a recorded call uses.
     pub(super) fn retain(&self, allocation: &Arc<Allocation>) {
         if let Some(mut needs) = self.needs() {
             needs.allocations.push(Arc::clone(allocation));
@@ -209,9 +214,10 @@ impl Queue {
         self.stream.record(event)
     }
 
-    /// Time between the begin and the end of what `work` gives to the stream.
+    /// The time from the start to the end of the work that `work` gives to the stream.
     pub(super) fn time<R, E: From<DeviceError>>(&self, work: impl FnOnce() -> Result<R, E>) -> Result<Duration, E> {
-        // Both are made before: on a GPU, making one may take as long as a short kernel.
+        // Both events are made before the measurement, because making one may take as long as a
+        // short kernel on a GPU.
         let [mut start, mut end] = [self.stream.new_event()?, self.stream.new_event()?];
         self.record_in(&mut *start)?;
         work()?;
@@ -219,31 +225,32 @@ impl Queue {
         Ok(end.elapsed_since(&*start)?)
     }
 
-    /// Refuses what cannot be recorded, whichever thread asks for it.
+    /// Refuses an action that cannot be recorded, from whichever thread it comes.
     fn refuse_if_captured(&self, action: &'static str) -> Result<(), DeviceError> {
         #[cfg(feature = "cudarc")]
         self.refuse_foreign_capture(action)?;
         if self.recorded.is_some() { Err(DeviceError::Capturing { action }) } else { Ok(()) }
     }
 
-    /// What the recorded work needs.
+    /// Takes the objects that the recorded work needs.
     pub(super) fn take_needs(&self) -> Needs {
         self.needs().map(|mut needs| std::mem::take(&mut *needs)).unwrap_or_default()
     }
 }
 
 impl Stream {
-    /// A handle of the queue, which has a workspace from now on.
+    /// A handle of the queue; this gives the queue a workspace if it has none.
     pub(super) fn new(queue: Arc<Queue>) -> Result<Self, DeviceError> {
         let workspace = queue.prepare_workspace()?;
         Ok(Self { queue, workspace })
     }
 
-    /// Device address of this stream's own workspace, of [`WORKSPACE_BYTES`]: zeroed before the first launch, and left alone
-    /// otherwise. A kernel that uses it leaves it zeroed. If a launch fails or is interrupted, it is zeroed again before the
-    /// next one.
+    /// Device address of this stream's own workspace, [`WORKSPACE_BYTES`] long. The stream zeroes
+    /// it before the first launch. A kernel that uses the workspace must leave it zeroed. After a
+    /// launch that failed or was interrupted, the stream zeroes it again before the next one.
     ///
-    /// No other stream and no graph has the same, so that what two streams run at the same time never shares it.
+    /// No other stream and no graph has the same workspace, so kernels that run at the same time on
+    /// different streams never share one.
     ///
     /// ```
     /// use warpfold::Device;
@@ -258,14 +265,16 @@ impl Stream {
         self.workspace
     }
 
-    /// Gives the stream a launch, as [`Device::launch`](super::Device::launch) gives one to the device's own
-    /// stream. The host does not wait, and allocates nothing for kernels of up to 16 parameters.
+    /// Adds a launch to the stream, as [`Device::launch`](super::Device::launch) adds one to the
+    /// device's own stream. The host does not wait. It allocates nothing for kernels of up to 16
+    /// parameters.
     ///
     /// # Safety
     ///
-    /// As [`Device::launch`](super::Device::launch). If the stream captures, the promise holds for each launch
-    /// of the graph: what the kernel reads and writes must live as long as the graph is launched, because
-    /// a graph cannot know which memory raw addresses mean.
+    /// The contract is that of [`Device::launch`](super::Device::launch). If the stream captures,
+    /// it holds for each launch of the graph: the memory that the kernel reads and writes must live
+    /// as long as the graph is launched, because a graph cannot know which memory raw addresses
+    /// mean.
     ///
     /// # Errors
     ///
@@ -276,22 +285,22 @@ impl Stream {
         unsafe { self.queue.launch(kernel, shape, args) }
     }
 
-    /// Refuses what a graph that this stream records could not keep alive.
+    /// Refuses an action whose memory the graph that this stream records could not keep alive.
     #[cfg(feature = "cuda")]
     pub(crate) fn refuse_in_capture(&self, action: &'static str) -> Result<(), DeviceError> {
         self.queue.refuse_if_captured(action)
     }
 
-    /// Lets a graph that this stream records keep the memory of a view.
+    /// Lets the graph that this stream records, if any, keep the memory of a view alive.
     pub(crate) fn retain<T: Pod>(&self, view: View<'_, T>) {
         self.queue.retain(view.allocation());
     }
 
-    /// Gives it a copy within the device, of a buffer or a view.
+    /// Adds a copy within the device, between buffers or views.
     ///
     /// # Errors
     ///
-    /// Lengths that differ; a buffer of another device; the driver's.
+    /// Lengths that differ; a buffer of another device; or an error of the driver.
     ///
     /// ```
     /// use warpfold::Device;
@@ -327,11 +336,11 @@ impl Stream {
         }
     }
 
-    /// Gives it the work of setting every byte of a buffer or a view.
+    /// Adds the work of setting every byte of a buffer or a view to `byte`.
     ///
     /// # Errors
     ///
-    /// A buffer of another device; the driver's.
+    /// A buffer of another device; or an error of the driver.
     ///
     /// ```
     /// use warpfold::Device;
@@ -351,17 +360,20 @@ impl Stream {
         self.queue.fill(target.address(), target.as_view().bytes(), byte)
     }
 
-    /// Gives it a copy from the host. Page-locked values ([`PinnedBuffer`](super::PinnedBuffer)) are copied while the host goes
-    /// on; others the driver copies to page-locked memory first.
+    /// Adds a copy from the host. Page-locked values ([`PinnedBuffer`](super::PinnedBuffer)) are
+    /// copied while the host goes on; for other memory, the driver copies to page-locked memory
+    /// first.
     ///
     /// # Safety
     ///
-    /// Until [`synchronize`](Self::synchronize) has returned, or a [wait for an event](Event::synchronize) recorded after
-    /// this, the values stay where they are and nobody overwrites them.
+    /// Until [`synchronize`](Self::synchronize) has returned, or a [wait for an
+    /// event](Event::synchronize) recorded after this, the values stay where they are and nobody
+    /// overwrites them.
     ///
     /// # Errors
     ///
-    /// Lengths that differ; a buffer of another device; the driver's; a stream that captures.
+    /// Lengths that differ; a buffer of another device; a stream that captures; or an error of the
+    /// driver.
     ///
     /// ```
     /// use warpfold::Device;
@@ -371,7 +383,7 @@ impl Stream {
     /// let mut pinned = device.alloc_pinned::<u32>(2)?;
     /// pinned.copy_from_slice(&[1, 2]);
     /// let mut buffer = device.alloc::<u32>(3)?;
-    /// // SAFETY: the values stay until the stream is done.
+    /// // SAFETY: the values live, unchanged, until the stream is done.
     /// unsafe { stream.copy_from_host(&pinned, buffer.view_mut(1..))? };
     /// stream.synchronize()?;
     /// assert_eq!(buffer.view(1..).copy_to_host()?, [1, 2]);
@@ -389,17 +401,18 @@ impl Stream {
         unsafe { self.queue.write(target.address(), bytemuck::cast_slice(values)) }
     }
 
-    /// Gives it a copy to the host. Page-locked memory is written while the host goes on; for other memory the driver may
-    /// wait.
+    /// Adds a copy to the host. Page-locked memory is written while the host goes on; for other
+    /// memory the driver may wait.
     ///
     /// # Safety
     ///
-    /// Until [`synchronize`](Self::synchronize) has returned, or a [wait for an event](Event::synchronize) recorded after
-    /// this, the memory of `values` stays where it is and nobody else reads or writes it.
+    /// Until [`synchronize`](Self::synchronize) has returned, or a [wait for an
+    /// event](Event::synchronize) recorded after this, the memory of `values` stays where it is and
+    /// nobody else reads or writes it.
     ///
     /// # Errors
     ///
-    /// As [`copy_from_host`](Self::copy_from_host).
+    /// The errors of [`copy_from_host`](Self::copy_from_host).
     pub unsafe fn copy_to_host<'a, T: Pod>(
         &self,
         source: impl Into<View<'a, T>>,
@@ -412,20 +425,22 @@ impl Stream {
         unsafe { self.queue.read(source.address(), bytemuck::cast_slice_mut(values)) }
     }
 
-    /// Waits for all of its work.
+    /// Waits for all work of this stream.
     ///
     /// # Errors
     ///
-    /// A fault of an earlier launch; the driver's; a stream that captures, or any while this thread captures.
+    /// A fault of an earlier launch; a stream that captures, or any stream while this thread
+    /// captures; or an error of the driver.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.queue.synchronize()
     }
 
-    /// What is given to this stream from now on waits for all that was given to `other` before. The host does not wait.
+    /// Makes all later work of this stream wait for all earlier work of `other`. The host does not
+    /// wait.
     ///
     /// # Errors
     ///
-    /// A stream of another device; the driver's; a stream that captures.
+    /// A stream of another device; a stream that captures; or an error of the driver.
     ///
     /// ```
     /// use warpfold::Device;
@@ -444,11 +459,11 @@ impl Stream {
         self.wait_for_event(&other.record()?)
     }
 
-    /// What is given to this stream from now on waits for the event.
+    /// Makes all later work of this stream wait for the event. The host does not wait.
     ///
     /// # Errors
     ///
-    /// An event of another device; the driver's; a stream that captures.
+    /// An event of another device; a stream that captures; or an error of the driver.
     pub fn wait_for_event(&self, event: &Event) -> Result<(), DeviceError> {
         const ACTION: &str = "wait for another stream";
         self.queue.refuse_if_captured(ACTION)?;
@@ -457,26 +472,27 @@ impl Stream {
         self.queue.stream.wait(&*event.event)
     }
 
-    /// Marks the end of what was given to it so far.
+    /// Records an event: the end of all work that the stream was given so far.
     ///
     /// # Errors
     ///
-    /// The driver's; a stream that captures.
+    /// A stream that captures; or an error of the driver.
     pub fn record(&self) -> Result<Event, DeviceError> {
         self.queue.record()
     }
 
-    /// The time from the start to the end of the work that `work` gives to this stream: by events on the GPU, by the wall
-    /// clock on the simulator. It waits for the end.
+    /// The time from the start to the end of the work that `work` gives to this stream, measured by
+    /// events on a GPU and by the wall clock on the simulator. The call waits for the end.
     ///
     /// # Errors
     ///
-    /// What `work` returns, and the driver's.
+    /// The error that `work` returns, or an error of the driver.
     pub fn time<R, E: From<DeviceError>>(&self, work: impl FnOnce() -> Result<R, E>) -> Result<Duration, E> {
         self.queue.time(work)
     }
 
-    /// Its `CUstream`, for other code that gives it work, valid as long as this stream; `None` on the simulator.
+    /// The `CUstream`, to which other code can give work; `None` on the simulator. The pointer is
+    /// valid as long as this stream lives.
     ///
     /// ```
     /// use warpfold::Device;
@@ -492,7 +508,7 @@ impl Stream {
 impl Queue {
     /// # Safety
     ///
-    /// As [`BackendStream::write`].
+    /// The contract is that of [`BackendStream::write`].
     pub(super) unsafe fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
         const ACTION: &str = "copy to the device";
         self.refuse_if_captured(ACTION)?;
@@ -503,7 +519,7 @@ impl Queue {
 
     /// # Safety
     ///
-    /// As [`BackendStream::read`].
+    /// The contract is that of [`BackendStream::read`].
     pub(super) unsafe fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
         const ACTION: &str = "copy from the device";
         self.refuse_if_captured(ACTION)?;

@@ -1,3 +1,3 @@
-//! The locks that [`clean`](super::clean) uses; its model test takes loom's instead.
+//! The locks that [`clean`](super::clean) uses. Its model test replaces them with loom's.
 
 pub(super) use std::sync::{Mutex, PoisonError};

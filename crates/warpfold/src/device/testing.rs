@@ -1,4 +1,5 @@
-//! What a device offers to tests alone: failures on demand, an account of its memory, instruments.
+//! What a device offers only to tests: planned failures, the count of live allocations, and
+//! instruments.
 
 use std::sync::Arc;
 
@@ -15,12 +16,12 @@ use super::{
 };
 
 impl Device {
-    /// The same device with a plan of what is to fail ([`Faults`]). To the new device, what the device made
-    /// before belongs to another device.
+    /// A new device on the same hardware, with a plan of failures ([`Faults`]). To the new device,
+    /// objects of the old one are objects of another device.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn with_faults(self, faults: Faults) -> Result<Self, DeviceError> {
         let Shared { core, fallback_note, .. } = &*self.shared;
         let backend = Arc::clone(&core.backend);
@@ -32,8 +33,8 @@ impl Device {
         Ok(device)
     }
 
-    /// How many allocations are alive: the memory of buffers that are not empty, page-locked or on the
-    /// device, and the workspaces of streams and graphs.
+    /// The number of live allocations: buffers that are not empty, on the device or page-locked,
+    /// and the workspaces of streams and graphs.
     ///
     /// ```
     /// use warpfold::Device;
@@ -53,15 +54,16 @@ impl Device {
 
 #[cfg(feature = "simulator")]
 impl Device {
-    /// The simulator, with an instrument that watches every launch; see [`Device::take_observations`]. GPUs
-    /// have no instruments.
+    /// The simulator with an instrument that observes every launch; see
+    /// [`Device::take_observations`]. GPUs have no instruments.
     ///
     /// ```
     /// use warpfold::{
     ///     device::{Arg, Device, DeviceError, LaunchShape},
     ///     testing::{Instrument, Seen},
     /// };
-    /// # const FILL: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/device/fill.ptx"));
+    /// # const FILL: &str =
+    /// #     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/device/fill.ptx"));
     ///
     /// let device = Device::simulator_with(Instrument::Count);
     /// let data = device.alloc::<u32>(256)?;
@@ -78,8 +80,8 @@ impl Device {
         Self::simulated(Simulator::with_instrument(instrument), None)
     }
 
-    /// What the instrument saw of each launch since the last call, in the order of the launches; nothing
-    /// if there is no instrument.
+    /// The observations of all launches since the last call, in the order of the launches. Without
+    /// an instrument there are none.
     pub fn take_observations(&self) -> Vec<Observation> {
         self.shared.core.backend.take_observations()
     }

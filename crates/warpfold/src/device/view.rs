@@ -1,4 +1,4 @@
-//! Memory of the device, borrowed: parts of buffers, and what other code has allocated.
+//! Memory of the device, borrowed: parts of buffers, and memory that other code has allocated.
 
 use std::{
     fmt,
@@ -9,8 +9,8 @@ use std::{
 
 use super::{Core, DeviceError, Pod, allocation::Allocation};
 
-/// Some values of a [`Buffer`](super::Buffer), from any element on; a shared slice of the device's memory. `Copy`, and
-/// `Send` and `Sync` where `T` is `Sync`.
+/// A shared slice of the device's memory: some consecutive values of a [`Buffer`](super::Buffer). A
+/// view is `Copy`, and `Send` and `Sync` if `T` is `Sync`.
 ///
 /// ```
 /// use warpfold::device::{Device, View};
@@ -29,8 +29,8 @@ pub struct View<'a, T> {
     values: PhantomData<&'a [T]>,
 }
 
-/// Some values of a [`Buffer`](super::Buffer), to be overwritten; an exclusive slice of the device's memory. `Send` and
-/// `Sync` where `T` is.
+/// An exclusive slice of the device's memory: some consecutive values of a
+/// [`Buffer`](super::Buffer), which can be overwritten. It is `Send` and `Sync` if `T` is.
 ///
 /// ```
 /// use warpfold::Device;
@@ -83,16 +83,17 @@ impl<'a, T: Pod> View<'a, T> {
         self.len == 0
     }
 
-    /// Device address of the first value, a multiple of the size of `T` (for sizes that are powers of two up to 256).
+    /// Device address of the first value. It is a multiple of the size of `T`, if that size is a
+    /// power of two up to 256.
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// Some of these values.
+    /// A view of the values in `range`.
     ///
     /// # Panics
     ///
-    /// If the range does not lie within the view, as for slices.
+    /// If the range does not lie within the view, like slice indexing.
     #[must_use]
     pub fn view(&self, range: impl RangeBounds<usize>) -> Self {
         let range = bounds(range, self.len);
@@ -103,18 +104,19 @@ impl<'a, T: Pod> View<'a, T> {
     ///
     /// # Errors
     ///
-    /// A fault of an earlier launch; the driver's.
+    /// A fault of an earlier launch; or an error of the driver.
     pub fn copy_to_host(&self) -> Result<Vec<T>, DeviceError> {
         let mut values = vec![T::zeroed(); self.len];
         self.copy_to_slice(&mut values)?;
         Ok(values)
     }
 
-    /// Waits for all earlier work and copies the values into `values`, page-locked or not.
+    /// Waits for all earlier work and copies the values into `values`, which may be page-locked.
     ///
     /// # Errors
     ///
-    /// A length that differs from this view's; a fault of an earlier launch; the driver's.
+    /// A length that differs from this view's; a fault of an earlier launch; or an error of the
+    /// driver.
     pub fn copy_to_slice(&self, values: &mut [T]) -> Result<(), DeviceError> {
         check_len(values.len(), self.len)?;
         self.core().read(self.address, bytemuck::cast_slice_mut(values))
@@ -130,7 +132,7 @@ impl<'a, T: Pod> View<'a, T> {
         self.allocation
     }
 
-    /// Its length in bytes.
+    /// The length in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.len as u64 * size_of::<T>() as u64
     }
@@ -151,31 +153,33 @@ impl<'a, T: Pod> ViewMut<'a, T> {
         self.len == 0
     }
 
-    /// Device address of the first value, as [`View::address`].
+    /// Device address of the first value, aligned as [`View::address`] says.
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// The same values, to be read.
+    /// A shared view of the same values.
     pub fn as_view(&self) -> View<'_, T> {
         View::new(self.allocation, self.address, self.len)
     }
 
-    /// Overwrites all of them with `values`.
+    /// Overwrites all values of the view with `values`.
     ///
     /// # Errors
     ///
-    /// A length that differs from this view's; the driver's.
+    /// A length that differs from this view's; or an error of the driver.
     pub fn copy_from_host(&mut self, values: &[T]) -> Result<(), DeviceError> {
         check_len(values.len(), self.len)?;
         self.core().write(self.address, bytemuck::cast_slice(values))
     }
 
-    /// Overwrites all of them with the values of `source`, a buffer or a view, without passing through the host.
+    /// Overwrites all values of the view with those of `source`, a buffer or a view, by a copy
+    /// within the device.
     ///
     /// # Errors
     ///
-    /// A length that differs from this view's; a buffer of another device; the driver's.
+    /// A length that differs from this view's; a buffer of another device; or an error of the
+    /// driver.
     pub fn copy_from<'b>(&mut self, source: impl Into<View<'b, T>>) -> Result<(), DeviceError>
     where
         T: 'b,
@@ -186,11 +190,11 @@ impl<'a, T: Pod> ViewMut<'a, T> {
         self.core().copy(source.address, self.address, source.bytes())
     }
 
-    /// Sets every byte of them.
+    /// Sets every byte of the view to `byte`.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn fill_bytes(&mut self, byte: u8) -> Result<(), DeviceError> {
         self.core().fill(self.address, self.as_view().bytes(), byte)
     }
@@ -206,7 +210,7 @@ impl<'a, T: Pod> ViewMut<'a, T> {
     }
 }
 
-/// Slices of device memory that other code has allocated.
+/// Defines the slices of device memory that other code has allocated.
 macro_rules! raw_slices {
     ($($(#[$doc:meta])* $name:ident { $(#[$new:meta])* new })*) => {$(
         $(#[$doc])*
@@ -255,7 +259,7 @@ macro_rules! raw_slices {
 }
 
 raw_slices! {
-    /// `len` values in device memory that other code has allocated: an address that passes for a slice.
+    /// `len` values in device memory that other code has allocated, to be read. A raw slice is
     /// `Copy`, `Send` and `Sync`.
     ///
     /// ```
@@ -273,15 +277,16 @@ raw_slices! {
         ///
         /// # Safety
         ///
-        /// As long as this slice or a copy of it is used, and until the work that was given it has ended,
-        /// replays of a graph included: the values lie within one live allocation of the device that the
-        /// slice is used with (on a GPU in its primary context), all of them were written, and nothing
-        /// overwrites them. `address` is a multiple of the size of `T`.
+        /// `address` is a multiple of the size of `T`. The following holds as long as this slice or
+        /// a copy of it is used, and until all work that got it has ended, including replays of a
+        /// graph: the values lie within one live allocation of the device that the slice is used
+        /// with (on a GPU, of its primary context), all of them are initialized, and nothing
+        /// overwrites them.
         new
     }
 
-    /// `len` values in device memory that other code has allocated, to be overwritten: an address that
-    /// passes for an exclusive slice. `Copy`, `Send` and `Sync`.
+    /// `len` values in device memory that other code has allocated, to be overwritten. A raw slice
+    /// is `Copy`, `Send` and `Sync`.
     ///
     /// ```
     /// use warpfold::{Device, RawSliceMut, Sum};
@@ -301,15 +306,15 @@ raw_slices! {
         ///
         /// # Safety
         ///
-        /// As long as this slice or a copy of it is used, and until the work that was given it has ended,
-        /// replays of a graph included: the values lie within one live allocation of the device that the
-        /// slice is used with (on a GPU in its primary context), and nothing else reads or writes them.
-        /// `address` is a multiple of the size of `T`.
+        /// `address` is a multiple of the size of `T`. The following holds as long as this slice or
+        /// a copy of it is used, and until all work that got it has ended, including replays of a
+        /// graph: the values lie within one live allocation of the device that the slice is used
+        /// with (on a GPU, of its primary context), and nothing else reads or writes them.
         new
     }
 }
 
-/// A range of `len` values, checked.
+/// Turns `range` into start and end, and panics if it does not lie within `len` values.
 pub(super) fn bounds(range: impl RangeBounds<usize>, len: usize) -> Range<usize> {
     let start = match range.start_bound() {
         Bound::Included(&start) => start,

@@ -1,4 +1,5 @@
-//! The part of a reducer that does not depend on types: a loaded kernel, and outputs for its results.
+//! The part of a reducer that does not depend on types: a loaded kernel, and outputs for its
+//! results.
 
 use std::{
     collections::HashMap,
@@ -19,8 +20,8 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// The engine for a kernel whose raw results take so many bytes. The kernel is inflated and
-    /// loaded the first time.
+    /// The engine for a kernel whose raw results take `result_bytes` bytes. The first call inflates
+    /// and loads the kernel.
     pub(super) fn engine(
         &self,
         device: &Device,
@@ -43,17 +44,18 @@ impl Cache {
     }
 }
 
-/// A kernel on a device. It must not hold the [`Device`], which holds it.
+/// A kernel on a device. An engine must not hold the [`Device`], because the device holds the
+/// engine.
 #[derive(Debug)]
 pub(super) struct Engine {
     kernel: Kernel,
-    /// The device's own.
+    /// The device's own stream.
     stream: Stream,
-    /// Operations with the same kernel have results of the same size.
+    /// The size of a raw result, which is the same for all operations that share the kernel.
     result_bytes: usize,
     /// Outputs that no call is using, each for one raw result.
     outputs: Mutex<Vec<Buffer<u8>>>,
-    /// What copies from the host need, if no call is using it.
+    /// The streams and page-locked memory for copies from the host, while no call is using them.
     staging: Mutex<Option<Staging>>,
 }
 
@@ -80,8 +82,8 @@ impl Engine {
         self.result_bytes
     }
 
-    /// Lets `launch` leave a raw result at an address of the device, waits for it, and passes its bytes to
-    /// `read`.
+    /// Lets `launch` leave a raw result at an address of the device, waits for the result, and
+    /// passes its bytes to `read`.
     pub(super) fn with_output<R>(
         &self,
         device: &Device,
@@ -95,18 +97,20 @@ impl Engine {
         };
         launch(output.address())?;
         let bytes = output.copy_to_host()?;
-        // After an error the output is dropped instead, which waits for what may still write to it.
+        // After an error the output is dropped instead, and the drop waits for work that may still
+        // write to the output.
         lock(&self.outputs).push(output);
         Ok(read(&bytes))
     }
 
-    /// What copies from the host need: that of an earlier call, or new.
+    /// The streams and page-locked memory for copies from the host: those of an earlier call, or
+    /// new ones.
     pub(super) fn take_staging(&self, device: &Device) -> Result<Staging, Error> {
         let staging = lock(&self.staging).take();
         staging.map_or_else(|| Staging::new(device), Ok)
     }
 
-    /// Keeps it for a later call.
+    /// Keeps `staging` for a later call.
     pub(super) fn keep_staging(&self, staging: Staging) {
         *lock(&self.staging) = Some(staging);
     }

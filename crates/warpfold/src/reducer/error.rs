@@ -1,42 +1,43 @@
-//! Why there is no result.
+//! Why a reduction has no result.
 
 use crate::device::DeviceError;
 
 use super::Int192;
 
-/// Why there is no result.
+/// Why a reduction has no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No elements, and the operation has no value for them: the least element of none, for example.
+    /// The input has no elements, and the operation has no value for that: the minimum, for
+    /// example.
     #[error("the {op} of no elements is not defined")]
     Empty {
         /// The operation's [name](super::Operation::NAME).
         op: &'static str,
     },
-    /// A [`CheckedSum`](super::CheckedSum) that its type does not hold.
+    /// The type of the elements cannot hold the result of a [`CheckedSum`](super::CheckedSum).
     #[error("the sum is {exact}, which no {item} holds")]
     Overflow {
-        /// The sum.
+        /// The exact sum.
         exact: Int192,
         /// The type of the elements.
         item: &'static str,
     },
-    /// A pair of inputs of different lengths.
+    /// The two inputs of a pair have different lengths.
     #[error("the first input has {first} elements and the second {second}: both must have the same number")]
     Lengths {
-        /// Elements of the first.
+        /// Elements of the first input.
         first: u64,
-        /// Elements of the second.
+        /// Elements of the second input.
         second: u64,
     },
-    /// An output that does not hold exactly one value.
+    /// The output does not hold exactly one value.
     #[error("the result is 1 value, and the output has {len}")]
     Output {
         /// The number of values that the output holds.
         len: u64,
     },
-    /// More elements than the kernel of this operation is exact for.
+    /// The input has more elements than the number up to which the operation's kernel is exact.
     #[error("a {op} of {item} takes at most {most} elements at once, not {n}")]
     TooLong {
         /// The operation's [name](super::Operation::NAME).
@@ -45,7 +46,7 @@ pub enum Error {
         item: &'static str,
         /// Elements of the input.
         n: u64,
-        /// The most that are allowed.
+        /// The most elements that are allowed.
         most: u64,
     },
     /// The device refused or failed. A buffer, stream or view of another device is
@@ -57,7 +58,7 @@ pub enum Error {
     DeviceTooOld {
         /// The device's compute capability, major and minor.
         capability: (u32, u32),
-        /// The least that the kernel runs on.
+        /// The least compute capability that runs the kernel, major and minor.
         least: (u32, u32),
     },
 }

@@ -1,4 +1,4 @@
-//! Sums of floats without any error but the last rounding.
+//! Exact sums of floats, rounded once at the end.
 
 use std::fmt;
 
@@ -8,13 +8,14 @@ use half::{bf16, f16};
 use super::{Error, Operation, Single, operation::kernels, shapes::KernelClass};
 use flag::{MINUS_ZEROS, NAN, NEGATIVE_INFINITY, NUMBERS, POSITIVE_INFINITY};
 
-/// The exact sum of floats, rounded once, to nearest even: `f32` for `f16`, `bf16` and `f32`, `f64` for `f64`. Of nothing it is
-/// 0.
+/// The exact sum of floats, rounded once, to nearest even. The result is an `f32` for `f16`, `bf16`
+/// and `f32`, and an `f64` for `f64`. The sum of no elements is 0.
 ///
-/// The error is at most half a unit in the last place, however ill-conditioned the sum is; and the same elements give the
-/// same bits on every device, in whatever order they are. Subnormal numbers count in full. Only the exact sum can overflow,
-/// not what was summed on the way. A NaN, or infinities of both signs, make it NaN (always the same: quiet, positive, without
-/// a payload), an infinity makes it infinite. The sum of nothing but -0 is -0; every other sum that is 0 is +0.
+/// The error is at most half a unit in the last place, however ill-conditioned the sum is. The same
+/// elements give the same bits on every device and in every order. Subnormal numbers count in full.
+/// Only the exact sum can overflow, never a partial sum. A NaN, or infinities of both signs, make
+/// the sum NaN (always the same bits: quiet, positive, without a payload); an infinity makes it
+/// infinite. If all elements are -0, the sum is -0; every other sum of value 0 is +0.
 ///
 /// ```
 /// use warpfold::{Device, ReproducibleSum};
@@ -25,10 +26,12 @@ use flag::{MINUS_ZEROS, NAN, NEGATIVE_INFINITY, NUMBERS, POSITIVE_INFINITY};
 /// # Ok::<(), warpfold::Error>(())
 /// ```
 ///
-/// Each addition is proven exact, or its rounding error is kept (D. E. Knuth, *The Art of Computer Programming*, vol. 2, 4.2.2);
-/// what two `f64`s do not hold goes to a long accumulator (U. Kulisch, *Computer Arithmetic and Validity*, 2013), in integers.
-/// So the time depends on the elements: least where their magnitudes differ by less than 2^20 or so (`f64`: 2^50), several
-/// times more where they differ so that most of them go to the long accumulator.
+/// A kernel either proves that an addition is exact or keeps its rounding error (D. E. Knuth, *The
+/// Art of Computer Programming*, vol. 2, 4.2.2). Bits that two `f64`s cannot hold go to a long
+/// accumulator of integers (U. Kulisch, *Computer Arithmetic and Validity*, 2013). So the time
+/// depends on the elements. It is shortest if their magnitudes differ by a factor of less than
+/// about 2^20 (`f64`: 2^50), and several times longer if most elements have to go to the long
+/// accumulator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ReproducibleSum;
 
@@ -67,15 +70,15 @@ operations! {
 
 /// Bits of [`Exact::flags`].
 mod flag {
-    /// There is a NaN.
+    /// An element is NaN.
     pub(super) const NAN: u32 = 1;
-    /// There is positive infinity.
+    /// An element is positive infinity.
     pub(super) const POSITIVE_INFINITY: u32 = 2;
-    /// There is negative infinity.
+    /// An element is negative infinity.
     pub(super) const NEGATIVE_INFINITY: u32 = 4;
-    /// There is something other than -0.
+    /// An element is not -0.
     pub(super) const NUMBERS: u32 = 8;
-    /// There is something, and nothing but -0.
+    /// There are elements, and all of them are -0.
     pub(super) const MINUS_ZEROS: u32 = 16;
 }
 
@@ -84,38 +87,42 @@ pub type ExactF32 = Exact<f32, 13>;
 /// The exact sum of `f64`.
 pub type ExactF64 = Exact<f64, 69>;
 
-/// An exact sum of floats, and what it is rounded to nearest even: the [raw result](super::Operation::Raw) of
-/// [`ReproducibleSum`](super::ReproducibleSum). Equal sums are equal bytes.
+/// An exact sum of floats, and the same sum rounded to nearest even: the [raw
+/// result](super::Operation::Raw) of [`ReproducibleSum`]. Equal sums have equal bytes.
 ///
-/// In memory: the rounded value; 4 bytes of flags; and the sum of the finite elements, a fixed-point number in two's
-/// complement of `LIMBS` words of 32 bits, the lowest first. Its last bit is worth `2^-210`, or `2^-1074` for `f64`, and it
-/// has room for the sum of 2^64 elements of any size.
+/// In memory, the rounded value comes first, then 4 bytes of flags, then the sum of the finite
+/// elements. This sum is a fixed-point number in two's complement, `LIMBS` words of 32 bits, the
+/// lowest word first. Its last bit is worth `2^-210` (`f64`: `2^-1074`), and it can hold the sum of
+/// 2^64 elements of any size.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Exact<F, const LIMBS: usize> {
     value: F,
-    /// Among the elements.
+    /// Which special values are among the elements: bits of `flag`.
     flags: u32,
     limbs: [u32; LIMBS],
 }
 
-// SAFETY: zero bytes are a value of each field.
+// SAFETY: all bytes 0 are a valid value of each field.
 unsafe impl Zeroable for ExactF32 {}
-// SAFETY: each field is `Pod`, and 4 + 4 + 13 * 4 bytes are a multiple of the alignment, 4: there is no padding.
+// SAFETY: each field is `Pod`, and 4 + 4 + 13 * 4 bytes are a multiple of the alignment, 4: there
+// is no padding.
 unsafe impl Pod for ExactF32 {}
-// SAFETY: zero bytes are a value of each field.
+// SAFETY: all bytes 0 are a valid value of each field.
 unsafe impl Zeroable for ExactF64 {}
-// SAFETY: each field is `Pod`, and 8 + 4 + 69 * 4 bytes are a multiple of the alignment, 8: there is no padding.
+// SAFETY: each field is `Pod`, and 8 + 4 + 69 * 4 bytes are a multiple of the alignment, 8: there
+// is no padding.
 unsafe impl Pod for ExactF64 {}
 
 impl<F: Rounded, const LIMBS: usize> Exact<F, LIMBS> {
-    /// The sum of nothing: 0.
+    /// The sum of no elements: 0, the identity of [`combine`](Self::combine).
     pub const NOTHING: Self = Self { value: F::ZERO, flags: 0, limbs: [0; LIMBS] };
 
     /// The sum, rounded to nearest even; infinite if it is too large.
     ///
-    /// NaN if there is a NaN among the elements, or infinities of both signs; else an infinity that is among them. If the
-    /// finite elements cancel, 0; -0 only if all of them are -0.
+    /// It is NaN if the elements contain a NaN or infinities of both signs, and infinite if they
+    /// contain an infinity. If the finite elements cancel, it is 0, and -0 only if all elements are
+    /// -0.
     pub fn value(&self) -> F {
         self.value
     }
@@ -159,11 +166,11 @@ impl Rounded for f64 {
 }
 
 mod private {
-    /// What rounding needs to know of a type.
+    /// The properties of a float type that rounding needs.
     pub trait Format {
         /// Bits of a significand, the leading one included.
         const PRECISION: u32;
-        /// The place of the least positive number's bit in the limbs.
+        /// The place, in the limbs, of the bit of the least positive number.
         const LEAST: u32;
         const INFINITY: u64;
         fn from_magnitude(bits: u64, is_negative: bool) -> Self;
@@ -188,7 +195,7 @@ mod private {
     }
 }
 
-/// The value of a sum.
+/// Rounds a sum to nearest even.
 fn rounded<F: Rounded>(flags: u32, limbs: &[u32]) -> F {
     let infinities = flags & (POSITIVE_INFINITY | NEGATIVE_INFINITY);
     if flags & NAN != 0 || infinities == POSITIVE_INFINITY | NEGATIVE_INFINITY {
@@ -209,12 +216,14 @@ fn rounded<F: Rounded>(flags: u32, limbs: &[u32]) -> F {
     let Some(top) = magnitude.iter().rposition(|&limb| limb != 0) else {
         return F::from_magnitude(0, flags == MINUS_ZEROS);
     };
-    // Four limbs hold at least 97 bits of the magnitude, so one bit for all that is below them is enough to round right.
+    // Four limbs hold at least 97 bits of the magnitude, so a single bit that stands for all lower
+    // limbs is enough for correct rounding.
     let limb = |below: usize| top.checked_sub(below).map_or(0, |i| u128::from(magnitude[i]));
     let is_more = magnitude[..top.saturating_sub(3)].iter().any(|&limb| limb != 0);
     let leading = limb(0) << 96 | limb(1) << 64 | limb(2) << 32 | limb(3) | u128::from(is_more);
 
-    // Where the leading bit is, and the result's last: the significand's, or the least of the type.
+    // The places of the leading bit and of the result's last bit. The last bit is that of the
+    // significand or, for a subnormal result, the least bit of the type.
     let leading_bit = leading.ilog2();
     let leading_place = 32 * top as u32 + leading_bit - 96;
     let last_place = (leading_place + 1).saturating_sub(F::PRECISION).max(F::LEAST);
@@ -222,7 +231,7 @@ fn rounded<F: Rounded>(flags: u32, limbs: &[u32]) -> F {
     let significand = (leading >> dropped) as u64;
     let (rest, half) = (leading << (128 - dropped), 1 << 127);
     let up = rest > half || rest == half && significand % 2 == 1;
-    // A significand's leading bit, and its carry, add 1 to the exponent above.
+    // The significand's leading bit, and a carry out of it, each add 1 to the exponent field above.
     let bits = (u64::from(last_place - F::LEAST) << (F::PRECISION - 1)) + significand + u64::from(up);
     F::from_magnitude(bits.min(F::INFINITY), is_negative)
 }

@@ -1,4 +1,5 @@
-//! Inputs on the host: copied through page-locked memory, while the device works on what was copied before.
+//! Inputs on the host are copied through page-locked memory, while the device works on the parts
+//! that were copied before.
 
 use crate::device::{Buffer, Device, DeviceError, PinnedBuffer, Stream};
 
@@ -8,16 +9,17 @@ use super::{
     input::{Operand, Place},
 };
 
-/// Bytes that are copied at a time, for both operands of a pair together.
+/// Bytes of one copy, for both operands of a pair together.
 const PART_BYTES: u64 = 8 << 20;
 
-/// Two queues, which take turns: while one copies to the device, the host fills the other.
+/// Two queues, which take turns: while one copies to the device, the host fills the page-locked
+/// memory of the other.
 #[derive(Debug)]
 pub(super) struct Staging {
     queues: [Queue; 2],
 }
 
-/// A stream with page-locked memory that it copies from.
+/// A stream, and the page-locked memory from which it copies.
 #[derive(Debug)]
 struct Queue {
     stream: Stream,
@@ -35,8 +37,9 @@ impl Staging {
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        // After an error or a panic it may still copy from `pinned`, or from the caller's memory. Its own error is that of an
-        // earlier call.
+        // After an error or a panic the stream may still copy from `pinned` or from the caller's
+        // memory, so this waits for the stream. An error here belongs to an earlier call, which has
+        // reported it.
         let _ = self.stream.synchronize();
     }
 }
@@ -57,37 +60,40 @@ impl<T: Item> Job<'_, T> {
         self.n * size_of::<T>() as u64 * self.on_host()
     }
 
-    /// Elements of a part whose operands on the host take at most so many bytes: whole packs, so that each part of an operand on
-    /// the device is aligned as its beginning is.
+    /// The number of elements of a part whose operands on the host take at most `bytes` bytes. A
+    /// part is a number of whole packs, so that each part of an operand on the device is aligned
+    /// like the operand's beginning.
     fn part(&self, bytes: u64) -> u64 {
         let packs = bytes / self.on_host() / 16;
         packs.max(1) * 16 / size_of::<T>() as u64
     }
 
-    /// The parts in order: where they begin and how long they are.
+    /// The parts in order: the index of the first element, and the number of elements.
     fn parts(&self, part: u64) -> impl Iterator<Item = (u64, u64)> + use<T> {
         let n = self.n;
         (0..n.div_ceil(part)).map(move |k| (k * part, part.min(n - k * part)))
     }
 }
 
-/// Leaves the raw result of one or two operands at an address of the device.
+/// A function that leaves the raw result of one or two operands at an address of the device.
 pub(super) type Launch<'a, T> = dyn Fn(Place<'_, T>, Option<Place<'_, T>>, u64, &Stream) -> Result<(), Error> + 'a;
 
-/// What a reduction of elements on the host needs to know. It is the same code for all operations, which come to it as functions.
+/// The parameters of a reduction of elements on the host. All operations share this code, because
+/// each passes its own steps as functions.
 pub(super) struct Call<'a, T> {
     pub(super) device: &'a Device,
     pub(super) engine: &'a Engine,
     pub(super) memory_limit: Option<u64>,
     pub(super) launch: &'a Launch<'a, T>,
-    /// Is told where each part begins, and the bytes of its raw result: in order, and at least once.
+    /// Gets the index of each part's first element and the bytes of the part's raw result. It is
+    /// called in order, and at least once.
     pub(super) fold: &'a mut dyn FnMut(u64, &[u8]),
     /// See [`Reducer::reduce_with_progress`](super::Reducer::reduce_with_progress).
     pub(super) progress: &'a mut dyn FnMut(u64, u64),
 }
 
 impl<T: Item> Call<'_, T> {
-    /// Reduces operands of `n` elements, at least one, of which at least one is on the host.
+    /// Reduces operands of `n` elements, at least 1. At least one operand is on the host.
     pub(super) fn reduce(
         &mut self,
         first: Operand<'_, T>,
@@ -101,7 +107,8 @@ impl<T: Item> Call<'_, T> {
         };
         if job.bytes() <= limit {
             match self.whole(&job) {
-                // Free memory may be in pieces.
+                // The free memory may be in pieces that are too small, so the input is reduced in
+                // parts instead.
                 Err(Error::Device(DeviceError::OutOfMemory { .. })) => (),
                 result => return result,
             }
@@ -143,12 +150,13 @@ impl<T: Item> Call<'_, T> {
     fn in_parts(&mut self, job: &Job<'_, T>, limit: u64) -> Result<(), Error> {
         let (device, result_bytes) = (self.device, self.engine.result_bytes());
         let part = job.part(PART_BYTES.min(limit / 2));
-        // Dropped after the queues, which may still write to them.
+        // Declared before the queues, and so dropped after them, because the queues may still write
+        // to the results.
         let mut results = [device.alloc_pinned::<u8>(result_bytes)?, device.alloc_pinned(result_bytes)?];
         let mut outputs = [device.alloc::<u8>(result_bytes)?, device.alloc(result_bytes)?];
         let mut buffers = [buffers(device, job, part.min(job.n))?, buffers(device, job, part.min(job.n))?];
         let mut staging = self.engine.take_staging(device)?;
-        // Where the part that a queue has under way begins.
+        // For each queue, the index of the first element of the part that it is working on.
         let mut under_way: [Option<u64>; 2] = [None, None];
         let mut finish = |queue: &Queue, result: &[u8], under_way: &mut Option<u64>| {
             queue.stream.synchronize()?;
@@ -159,7 +167,8 @@ impl<T: Item> Call<'_, T> {
         };
 
         for queue in &staging.queues {
-            // For an operand on the device, which an earlier launch may still be writing.
+            // An earlier launch may still be writing an operand on the device, so the queues wait
+            // for the device's own stream.
             queue.stream.wait_for(self.engine.stream())?;
         }
         let mut parts = 0;
@@ -170,7 +179,8 @@ impl<T: Item> Call<'_, T> {
             queue.copy(job, start, len, &mut buffers[of], 0)?;
             let (first, second) = places(job, &buffers[of], start, len);
             (self.launch)(first, second, output.address(), &queue.stream)?;
-            // SAFETY: the result is read when the queue was waited for, and lives longer than the queue.
+            // SAFETY: the result is read only after the wait for the queue, and lives longer than
+            // the queue.
             unsafe { queue.stream.copy_to_host(&*output, &mut results[of])? };
             under_way[of] = Some(start);
             (self.progress)(start + len, job.n);
@@ -184,7 +194,7 @@ impl<T: Item> Call<'_, T> {
     }
 }
 
-/// Room on the device for `len` elements of each operand that is on the host.
+/// Buffers on the device, `len` elements for each operand that is on the host.
 fn buffers<T: Item>(device: &Device, job: &Job<'_, T>, len: u64) -> Result<[Option<Buffer<T>>; 2], Error> {
     let buffer = |operand: &Option<Operand<'_, T>>| match operand {
         None | Some(Operand::Device(_)) => Ok(None),
@@ -193,7 +203,8 @@ fn buffers<T: Item>(device: &Device, job: &Job<'_, T>, len: u64) -> Result<[Opti
     Ok([buffer(&job.operands[0])?, buffer(&job.operands[1])?])
 }
 
-/// Where `len` elements from `start` on of each operand lie: in its buffer, or where the operand itself does.
+/// The places of `len` elements from `start` on of each operand: in its buffer or, for an operand
+/// on the device, in the operand itself.
 fn places<'a, T: Item>(
     job: &Job<'a, T>,
     buffers: &'a [Option<Buffer<T>>; 2],
@@ -208,7 +219,8 @@ fn places<'a, T: Item>(
 }
 
 impl Queue {
-    /// Starts to copy a part of each operand on the host into its buffer, from element `at` on. The queue has nothing under way.
+    /// Starts to copy a part of each operand on the host into its buffer, from element `at` on. The
+    /// queue has no other work.
     fn copy<T: Item>(
         &mut self,
         job: &Job<'_, T>,
@@ -231,8 +243,9 @@ impl Queue {
                 Some(Operand::Pinned(values)) => &values[range(start)],
                 Some(Operand::Device(_)) | None => continue,
             };
-            // SAFETY: `pinned` is written again after the stream was waited for, and the caller's values are borrowed until
-            // then: by the last part's wait, or by the queue's drop.
+            // SAFETY: `pinned` is written again only after a wait for the stream, and the caller's
+            // values stay borrowed until that wait: that of the last part, or that in the queue's
+            // drop.
             unsafe { self.stream.copy_from_host(values, buffer.view_mut(range(at)))? };
         }
         Ok(())

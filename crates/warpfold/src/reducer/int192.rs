@@ -1,13 +1,14 @@
-//! Sums that 128 bits do not hold.
+//! Integers of 192 bits, for sums that 128 bits cannot hold.
 
 use std::{cmp::Ordering, fmt, iter, ops::Add};
 
 use bytemuck::{Pod, Zeroable};
 
-/// An integer of 192 bits in two's complement: a sum that no smaller one holds. The raw result of
-/// [`CheckedSum`](super::CheckedSum) over 128-bit integers, and what its [overflow](super::Error::Overflow) tells.
+/// An integer of 192 bits in two's complement. It is the raw result of
+/// [`CheckedSum`](super::CheckedSum) over 128-bit integers, and the exact sum in
+/// [`Error::Overflow`](super::Error::Overflow).
 ///
-/// In memory: three 64-bit words, the least first.
+/// In memory, an `Int192` is three 64-bit words, the least significant first.
 ///
 /// ```
 /// use warpfold::reducer::Int192;
@@ -24,12 +25,12 @@ pub struct Int192 {
 }
 
 impl Int192 {
-    /// Of the upper 128 bits, the upper half decides the sign.
+    /// Whether the number is negative: the highest bit is its sign.
     fn is_negative(self) -> bool {
         self.words[2] >> 63 == 1
     }
 
-    /// All words extended from the lower 128 bits.
+    /// The number of the lower 128 bits `low` and the upper 64 bits `high`.
     fn extended(low: u128, high: u64) -> Self {
         Self { words: [low as u64, (low >> 64) as u64, high] }
     }
@@ -68,7 +69,7 @@ impl From<i64> for Int192 {
     }
 }
 
-/// The number has more bits than the type.
+/// An error: the number does not fit into 128 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} does not fit into 128 bits")]
 pub struct TooWide(pub Int192);
@@ -90,7 +91,7 @@ impl TryFrom<Int192> for i128 {
     }
 }
 
-/// Modulo 2^192.
+/// The sum wraps modulo 2^192.
 impl Add for Int192 {
     type Output = Self;
 
@@ -116,10 +117,10 @@ impl PartialOrd for Int192 {
 
 impl fmt::Display for Int192 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// The largest power of ten that a word holds.
+        /// The largest power of ten that a 64-bit word can hold.
         const STEP: u64 = 10_000_000_000_000_000_000;
         let mut words = if self.is_negative() { self.negated().words } else { self.words };
-        // 2^192 has 58 decimal digits: four steps of 19.
+        // 2^192 has 58 decimal digits, which takes four steps of 19 digits.
         let mut steps = Vec::with_capacity(4);
         while words != [0; 3] {
             let mut remainder = 0;

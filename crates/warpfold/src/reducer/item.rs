@@ -5,8 +5,9 @@ use std::{cmp::Ordering, fmt};
 use bytemuck::Pod;
 use half::{bf16, f16};
 
-/// A type that can be reduced: `i8`, `u8`, `i16`, `u16`, `i32`, `u32`, `i64`, `u64`, `i128`, `u128`, `f32`, `f64`, and
-/// [`f16`](struct@f16) and [`bf16`] of the crate [`half`]. No other type can implement it.
+/// A type that can be reduced: `i8`, `u8`, `i16`, `u16`, `i32`, `u32`, `i64`, `u64`, `i128`,
+/// `u128`, `f32`, `f64`, and [`f16`](struct@f16) and [`bf16`] of the crate [`half`]. No other type
+/// can implement it.
 ///
 /// ```
 /// use warpfold::reducer::Item;
@@ -17,22 +18,26 @@ use half::{bf16, f16};
 /// assert_eq!(name(&[1u8]), "u8");
 /// ```
 pub trait Item: Pod + PartialEq + PartialOrd + fmt::Debug + Send + Sync + private::Scalar {
-    /// As Rust spells it.
+    /// The name of the type in Rust.
     const NAME: &'static str;
-    /// What it is added and multiplied in, and the type of its sum: `i64` for signed integers up to 64 bits, `u64` for
-    /// unsigned ones, `i128` and `u128` for themselves, `f32` for `f16`, `bf16` and `f32`, `f64` for itself.
+    /// The type in which elements are added and multiplied, and the type of their sum: `i64` for
+    /// signed integers up to 64 bits, `u64` for unsigned ones, `f32` for `f16`, `bf16` and `f32`,
+    /// and the type itself for `i128`, `u128` and `f64`.
     type Wide: Item + Accumulator;
-    /// The unsigned integer of the same width for an integer, the type itself for a float: where its absolute value fits.
+    /// A type that can hold the absolute value: the unsigned integer of the same width for an
+    /// integer, the type itself for a float.
     type Magnitude: Item;
-    /// The type of a sum of absolute values: `u64` for integers up to 64 bits, `u128` beyond, [`Item::Wide`] for floats.
+    /// The type of a sum of absolute values: `u64` for integers up to 64 bits, `u128` beyond,
+    /// [`Item::Wide`] for floats.
     type WideMagnitude: Item + Accumulator;
 }
 
-/// The types in which sums and products are accumulated: `i64`, `u64`, `i128`, `u128`, `f32` and `f64`. Integers wrap.
+/// The types in which sums and products are accumulated: `i64`, `u64`, `i128`, `u128`, `f32` and
+/// `f64`. Integers wrap.
 pub trait Accumulator: Copy + private::Sealed {
-    /// The sum of nothing.
+    /// The identity of addition.
     const ZERO: Self;
-    /// The product of nothing.
+    /// The identity of multiplication.
     const ONE: Self;
     /// `self + other`.
     #[must_use]
@@ -47,14 +52,14 @@ pub(super) mod private {
 
     pub trait Sealed {}
 
-    /// What comparing needs.
+    /// The properties that comparisons and memory layout need.
     pub trait Scalar: Sealed {
-        /// The bytes between a value and a `u64` that follows it, which are written by nobody.
+        /// The padding between a value and a `u64` that follows it. Nobody writes these bytes.
         type Gap: Pod + fmt::Debug + Send + Sync;
-        /// And those from there to the next value.
+        /// The padding between that `u64` and the next value.
         type Tail: Pod + fmt::Debug + Send + Sync;
         fn is_nan(&self) -> bool;
-        /// Numbers in their order, -0 before +0; unspecified for a NaN.
+        /// The order of numbers, with -0 before +0. The result is unspecified for a NaN.
         fn order(&self, other: &Self) -> Ordering;
         fn zero() -> Self;
     }

@@ -1,29 +1,30 @@
-//! The production reducer: one call, any number of elements, in the memory of the device or of the host.
+//! The production reducer: one call reduces any number of elements, in the memory of the device or
+//! of the host.
 //!
-//! [`Device::reduce`] reduces at once and waits for the result. A [`Reducer`] is the same for many calls, and
-//! [`Reducer::reduce_into`] leaves a raw result on the device without waiting for it, also in a captured
-//! [`Graph`](crate::device::Graph).
+//! [`Device::reduce`] reduces an input and waits for the result. A [`Reducer`] is for many calls of
+//! the same kind. [`Reducer::reduce_into`] leaves a raw result on the device without waiting for
+//! it, and a [`Graph`](crate::device::Graph) can capture it.
 //!
-//! An [`Operation`] is a value such as [`Sum`], an [`Item`] one of 14 types of elements, an [`Input`] a buffer, a view, a slice
-//! or a pair of them.
+//! An [`Operation`] is a value such as [`Sum`]. An [`Item`] is one of 14 types of elements. An
+//! [`Input`] is a buffer, a view, a slice or a pair of these.
 //!
 //! # Order and bits
 //!
 //! The same call gives the same bits in each run, on each device of the same
-//! [class](crate::device::DeviceClass). For floats, the order in which elements are combined depends on
-//! four things:
+//! [class](crate::device::DeviceClass). For floats, the order in which elements are combined
+//! depends on four things:
 //!
 //! - the number of elements;
-//! - where the first element (of a pair: that of the first input) lies between two multiples of 128
-//!   bytes;
+//! - the address of the first element modulo 128 bytes (for a pair: in the first input);
 //! - the operation and the type of the elements;
-//! - the class of the device: the number of multiprocessors, whether memory is faster than 4 TB/s, and
-//!   whether the compute capability is 9.0 or later. A handle can
+//! - the class of the device: the number of multiprocessors, whether memory is faster than 4 TB/s,
+//!   and whether the compute capability is 9.0 or later. A handle can
 //!   [pin](crate::Device::with_class) another class.
 //!
-//! An input on the host that is reduced in chunks depends on the size of the chunks too, and that on
-//! the [limit](Reducer::with_memory_limit) or on the free memory. Results of integers, of extremes,
-//! counts and bits, and of [`ReproducibleSum`] do not depend on any order.
+//! For an input on the host that is reduced in chunks, the order also depends on the size of the
+//! chunks, which follows from the [limit](Reducer::with_memory_limit) or from the free memory.
+//! Results of integers, of extremes, counts and bits, and of [`ReproducibleSum`] do not depend on
+//! any order.
 //!
 //! ```
 //! use warpfold::{Device, Dot, Max, Sum};
@@ -83,15 +84,16 @@ pub use output::DeviceOutput;
 pub use pending::Pending;
 pub use raw::{Compensated, Extremes, Indexed};
 
-/// An operation over a type of elements, ready on a device: its kernel is loaded, and there is room for a result. `Send` and
-/// `Sync`, and cheap to clone.
+/// An operation over a type of elements, ready on a device: its kernel is loaded, and an output for
+/// a result is allocated. A reducer is `Send` and `Sync`, and cheap to clone.
 ///
 /// # Inputs on the host
 ///
-/// What fits into the device's free memory is copied there whole and reduced by one launch: the result has the bits that a
-/// [`Buffer`](crate::device::Buffer) of the same elements has. More than that, or than a
-/// [limit](Self::with_memory_limit), is copied in chunks; each is reduced while the next one is copied, and the host combines
-/// their results in order.
+/// An input on the host that fits into the device's free memory is copied there whole and reduced
+/// by one launch, so the result has the same bits as for a [`Buffer`](crate::device::Buffer) of the
+/// same elements. A larger input, or one above a [limit](Self::with_memory_limit), is copied in
+/// chunks. Each chunk is reduced while the next one is copied, and the host combines the raw
+/// results in order.
 ///
 /// ```
 /// use warpfold::{Device, Max, Reducer};
@@ -132,7 +134,8 @@ impl<T: Item, O: Operation<T>> fmt::Debug for Reducer<T, O> {
 
 #[expect(clippy::needless_pass_by_value, reason = "an input is a reference, or as light as one")]
 impl<T: Item, O: Operation<T>> Reducer<T, O> {
-    /// Inputs on the host take at most so many bytes of the device's memory, instead of nine tenths of what is free.
+    /// Limits the device memory that inputs on the host take to `bytes` bytes; the default is nine
+    /// tenths of the free memory.
     ///
     /// ```
     /// use warpfold::{Device, Reducer, Sum};
@@ -149,14 +152,15 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
 
     /// Reduces, and waits for the result.
     ///
-    /// It comes after all that was given to the [`Device`] itself before: launches, and copies of buffers. It does not wait for
-    /// what other [`Stream`]s do: see [`Stream::synchronize`], or reduce on that stream, with
-    /// [`reduce_into`](Self::reduce_into).
+    /// The reduction runs after all earlier work of the [`Device`] itself: launches, and copies of
+    /// buffers. It does not wait for other [`Stream`]s: call [`Stream::synchronize`] first, or
+    /// reduce on that stream with [`reduce_into`](Self::reduce_into).
     ///
     /// # Errors
     ///
-    /// [`Error::Empty`] where no elements have no result, [`Error::Lengths`] for a pair, [`Error::Overflow`] of a
-    /// [`CheckedSum`]; a buffer of another device; the driver's.
+    /// [`Error::Empty`] for an empty input, unless the operation has a value for it;
+    /// [`Error::Lengths`] for a pair; [`Error::Overflow`] and [`Error::TooLong`] of a
+    /// [`CheckedSum`]; a buffer of another device; or an error of the driver.
     pub fn reduce<I>(&self, input: I) -> Result<O::Output, Error>
     where
         I: Input<Item = T, Arity = O::Arity>,
@@ -164,8 +168,9 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         self.reduce_with_progress(input, |_, _| ())
     }
 
-    /// As [`reduce`](Self::reduce). Each time that another part of an input on the host was copied, `progress` is told how many
-    /// elements were copied so far, and how many there are.
+    /// Like [`reduce`](Self::reduce), with a report of progress: after each copied part of an input
+    /// on the host, `progress` gets the number of elements copied so far and the number of all
+    /// elements.
     ///
     /// ```
     /// use warpfold::{Device, Reducer, Sum};
@@ -196,19 +201,21 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         O::finish(raw, n)
     }
 
-    /// Gives `stream` the work of reducing `input` into `output`, and returns: the host does not wait,
-    /// allocates nothing and copies nothing, so that a stream that [captures](Device::capture) takes the
-    /// work too. `output` holds one [raw result](Operation::Raw). When it was copied to the host,
-    /// [`Pending::finish`] turns it into the result.
+    /// Gives `stream` the work of reducing `input` into `output`, and returns without waiting. The
+    /// host allocates nothing and copies nothing, so a stream that [captures](Device::capture)
+    /// accepts the work too. `output` holds one [raw result](Operation::Raw). After the caller has
+    /// copied it to the host, [`Pending::finish`] turns it into the result.
     ///
-    /// A buffer that is dropped before the work is done waits for it. Several streams may run the same
-    /// `Reducer` at the same time, into different outputs, because what a launch needs besides is the
-    /// stream's own. A graph that captures the call keeps the memory of input and output.
+    /// Dropping a buffer waits for the work that uses it. Several streams may run the same
+    /// `Reducer` at the same time, into different outputs, because each stream has a workspace of
+    /// its own. A graph that captures the call keeps the memory of input and output alive.
     ///
     /// # Errors
     ///
-    /// [`Error::Empty`] where no elements have no result, [`Error::Lengths`] for a pair, [`Error::Output`]
-    /// for an output of other than one value; a buffer or stream of another device; the driver's.
+    /// [`Error::Empty`] for an empty input, unless the operation has a value for it;
+    /// [`Error::Lengths`] for a pair; [`Error::TooLong`] of a [`CheckedSum`]; [`Error::Output`] if
+    /// `output` does not hold exactly one value; a buffer or stream of another device; or an error
+    /// of the driver.
     pub fn reduce_into<I>(
         &self,
         input: I,
@@ -235,8 +242,8 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         Ok(Pending::new(n))
     }
 
-    /// An upper bound on the number of operations that lie between an element and the result of `n` elements in the device's
-    /// memory: the `d` of the bounds on errors.
+    /// An upper bound on the number of operations between an element and the result, for `n`
+    /// elements in the device's memory: the `d` in the bounds on errors of floats.
     ///
     /// ```
     /// use warpfold::{Device, Reducer, Sum};
@@ -250,13 +257,13 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         self.shape_of(0, n).depth(size_of::<T>() as u64)
     }
 
-    /// The kernel.
+    /// The kernel of this operation and type.
     #[cfg(feature = "testing")]
     pub fn kernel(&self) -> &crate::device::Kernel {
         self.engine.kernel()
     }
 
-    /// The launch for this input.
+    /// The launch shape for this input.
     #[cfg(feature = "testing")]
     pub fn shape<I>(&self, input: I) -> Shape
     where
@@ -286,7 +293,7 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         self.engine.with_output(&self.device, &launch, bytemuck::pod_read_unaligned)
     }
 
-    /// Reduces operands of which at least one is on the host, and which are not empty.
+    /// Reduces operands that are not empty, of which at least one is on the host.
     fn on_host(
         &self,
         first: Operand<'_, T>,
@@ -310,8 +317,8 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         Ok(folded.expect("there is at least one part"))
     }
 
-    /// Gives a stream the launch that leaves the raw result at `out`, memory of the same device. Both places have the same
-    /// length.
+    /// Gives `stream` the launch that leaves the raw result at `out`, an address of the same
+    /// device. Both places have the same length.
     fn launch(
         &self,
         first: Place<'_, T>,
@@ -331,11 +338,11 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         let input = Arg::Pointer(first.address);
         let [n, chunk, keep] = [Arg::U64(n), Arg::U64(shape.chunk), Arg::F32(shape.keep)];
         let [out, slots] = [Arg::Pointer(out), Arg::Pointer(stream.workspace())];
-        // SAFETY: the kernel reads `n` elements of each input, which are borrowed, or for which the maker
-        // of a raw slice has vouched; it writes one raw result at `out`, likewise, and slots in the
-        // stream's workspace, which `shape` keeps within bounds and the stream keeps clean. What is
-        // dropped while the work runs waits for it, memory that was lent too, and a graph retains what it
-        // was given.
+        // SAFETY: the kernel reads `n` elements of each input and writes one raw result at `out`;
+        // this memory is borrowed, or the maker of a raw slice has vouched for it. The kernel also
+        // writes slots of the stream's workspace, which `shape` keeps within bounds and the stream
+        // keeps clean. Dropping memory waits for the work that uses it, lent memory included, and a
+        // graph retains the memory that it uses.
         unsafe {
             match second {
                 None => stream.launch(kernel, launch, &[input, n, chunk, keep, out, slots])?,
@@ -350,7 +357,8 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         Ok(())
     }
 
-    /// Refuses memory of another device, and lets a graph that `stream` records keep the memory.
+    /// Refuses memory of another device, and lets a graph that `stream` records keep the memory
+    /// alive.
     fn check_own(&self, place: &Place<'_, T>, stream: &Stream) -> Result<(), Error> {
         match place.owner {
             Owner::Ours(view) => {
@@ -378,8 +386,8 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
 }
 
 impl Device {
-    /// An operation over elements of type `T`, ready for many calls. The kernel is loaded, unless the device
-    /// has it already, and there is an output for a result.
+    /// An operation over elements of type `T`, ready for many calls. The kernel is loaded, unless
+    /// the device has it already, and there is an output for a result.
     ///
     /// ```
     /// use warpfold::{Device, Max};
@@ -394,7 +402,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`Error::DeviceTooOld`]; the driver's.
+    /// [`Error::DeviceTooOld`]; or an error of the driver.
     pub fn reducer<T: Item, O: Operation<T>>(&self, _operation: O) -> Result<Reducer<T, O>, Error> {
         let engine = self.attached::<Cache>().engine(self, O::KERNEL, size_of::<O::Raw>())?;
         let machine = Machine::new(self);
@@ -403,7 +411,8 @@ impl Device {
 
     /// Reduces, and waits for the result. The kernel stays loaded for the next call.
     ///
-    /// As [`Reducer::reduce`], which spares the look-up of the kernel.
+    /// The result is that of [`Reducer::reduce`], which saves the look-up of the kernel in each
+    /// call.
     ///
     /// ```
     /// use warpfold::{Device, Min, Sum};
@@ -417,7 +426,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// As [`Device::reducer`] and [`Reducer::reduce`].
+    /// The errors of [`Device::reducer`] and [`Reducer::reduce`].
     pub fn reduce<I, O>(&self, input: I, operation: O) -> Result<O::Output, Error>
     where
         I: Input,

@@ -1,4 +1,4 @@
-//! What an operation is to the host.
+//! The trait by which the host knows an operation.
 
 use bytemuck::Pod;
 
@@ -6,19 +6,20 @@ use super::{Error, Item, input::Arity, shapes::KernelClass};
 
 /// An operation over elements of type `T`: a type without data, such as [`Sum`](super::Sum).
 ///
-/// An operation is associative and commutative (over floats: up to rounding), so the device may combine
-/// elements in any order. [`reducer`](super) says on what the order depends. The trait cannot be
-/// implemented outside this crate.
+/// An operation is associative and commutative (over floats: up to rounding), so the device may
+/// combine elements in any order. The documentation of [`reducer`](super) says what the order
+/// depends on. The trait cannot be implemented outside this crate.
 pub trait Operation<T: Item>: Copy + Default + Send + Sync + private::Kernel<T> + 'static {
     /// [`Single`](super::Single) for one input, [`Pair`](super::Pair) for two of the same length.
     type Arity: Arity;
-    /// What the kernel leaves in memory: a partial result, which can be [combined](Self::combine) with others.
+    /// The raw result, which the kernel leaves in memory. It can be [combined](Self::combine) with
+    /// other raw results.
     type Raw: Pod + Send + Sync;
-    /// What [`finish`](Self::finish) makes of it.
+    /// The result, which [`finish`](Self::finish) makes of the raw result.
     type Output;
-    /// As messages call it.
+    /// The name of the operation in error messages.
     const NAME: &'static str;
-    /// What the kernel is like, for the choice of a launch.
+    /// The class of the kernel, from which the launch shape is chosen.
     #[doc(hidden)]
     const CLASS: KernelClass;
     /// The most elements for which the kernel is exact.
@@ -27,17 +28,18 @@ pub trait Operation<T: Item>: Copy + Default + Send + Sync + private::Kernel<T> 
     /// The raw result of no elements; `None` if the operation has no value for them.
     fn identity() -> Option<Self::Raw>;
 
-    /// The raw result of all elements, from those of the first and of the others.
+    /// The raw result of all elements, from the raw result of the `first` elements and that of the
+    /// `others` behind them.
     fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw;
 
-    /// The raw result of the same elements where they begin at index `start` of a longer input.
+    /// The raw result of the same elements if they begin at index `start` of a longer input.
     #[must_use]
     fn moved(raw: Self::Raw, start: u64) -> Self::Raw {
         let _ = start;
         raw
     }
 
-    /// The result for `n` elements.
+    /// Turns the raw result of `n` elements into the result.
     ///
     /// # Errors
     ///
@@ -54,8 +56,8 @@ pub(super) mod private {
     }
 }
 
-/// Gives an operation its kernels, `reduce_<name>_<type>`. Where the bits are the same for two types,
-/// one kernel serves both: `i64 as u64`.
+/// Names the kernels of an operation, `reduce_<name>_<type>`. `i64 as u64` means that `i64` uses
+/// the kernel of `u64`, because the bits are the same.
 macro_rules! kernels {
     ($op:ty, $name:ident: $($type:ident $(as $same:ident)?),* $(,)?) => {$(
         impl $crate::reducer::operation::private::Kernel<$type> for $op {
@@ -68,7 +70,7 @@ macro_rules! kernels {
 }
 pub(super) use kernels;
 
-/// Implements an operation whose result is the raw one.
+/// Implements an operation whose result is its raw result.
 macro_rules! operation {
     (
         impl<T: $bound:ident> $op:ident: $arity:ident, KernelClass::$class:ident, $name:literal;

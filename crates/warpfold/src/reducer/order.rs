@@ -1,4 +1,4 @@
-//! Which of two values is the least or the greatest.
+//! Which of two values is the lesser or the greater.
 
 use std::cmp::Ordering;
 
@@ -24,27 +24,28 @@ pub(super) fn greater_or_nan<T: Item>(a: T, b: T) -> T {
     choose(a, b, Ordering::is_ge, true)
 }
 
-/// The first of the least; a NaN only if there is nothing else.
+/// The least value, among equal values the first. The result is a NaN only if both values are.
 pub(super) fn first_least<T: Item>(a: Indexed<T>, b: Indexed<T>) -> Indexed<T> {
     choose_first(a, b, Ordering::is_lt, false)
 }
 
-/// The first of the greatest; a NaN only if there is nothing else.
+/// The greatest value, among equal values the first. The result is a NaN only if both values are.
 pub(super) fn first_greatest<T: Item>(a: Indexed<T>, b: Indexed<T>) -> Indexed<T> {
     choose_first(a, b, Ordering::is_gt, false)
 }
 
-/// The first NaN, or the first of the least.
+/// The first NaN, if there is one; else the least value, among equal values the first.
 pub(super) fn first_least_or_nan<T: Item>(a: Indexed<T>, b: Indexed<T>) -> Indexed<T> {
     choose_first(a, b, Ordering::is_lt, true)
 }
 
-/// The first NaN, or the first of the greatest.
+/// The first NaN, if there is one; else the greatest value, among equal values the first.
 pub(super) fn first_greatest_or_nan<T: Item>(a: Indexed<T>, b: Indexed<T>) -> Indexed<T> {
     choose_first(a, b, Ordering::is_gt, true)
 }
 
-/// `a` where `wins` says so of their order. A NaN wins against a number, or loses.
+/// Returns `a` if `wins` accepts the order of `a` and `b`, else `b`. If one of them is NaN,
+/// `nan_wins` decides.
 fn choose<T: Item>(a: T, b: T, wins: fn(Ordering) -> bool, nan_wins: bool) -> T {
     let a_wins = match (a.is_nan(), b.is_nan()) {
         (false, false) => wins(a.order(&b)),
@@ -53,7 +54,8 @@ fn choose<T: Item>(a: T, b: T, wins: fn(Ordering) -> bool, nan_wins: bool) -> T 
     if a_wins { a } else { b }
 }
 
-/// `a` where `wins` says so of the order of the values, or where they are equal and it comes first.
+/// Returns `a` if `wins` accepts the order of the values, or if the values are equal and `a` has
+/// the lower index; else `b`. If one value is NaN, `nan_wins` decides.
 fn choose_first<T: Item>(a: Indexed<T>, b: Indexed<T>, wins: fn(Ordering) -> bool, nan_wins: bool) -> Indexed<T> {
     let order = match (a.value.is_nan(), b.value.is_nan()) {
         (false, false) => a.value.order(&b.value),

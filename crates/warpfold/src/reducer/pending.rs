@@ -4,9 +4,9 @@ use std::{fmt, marker::PhantomData};
 
 use super::{Error, Item, Operation};
 
-/// A reduction that was given to a stream by [`Reducer::reduce_into`](super::Reducer::reduce_into): it turns the
-/// raw result into the result, once the raw result was copied to the host. `Copy`, because a graph
-/// gives many raw results.
+/// A reduction that [`Reducer::reduce_into`](super::Reducer::reduce_into) has given to a stream.
+/// After the raw result was copied to the host, [`finish`](Self::finish) turns it into the result.
+/// `Pending` is `Copy`, because a graph gives many raw results.
 ///
 /// ```
 /// use warpfold::{All, Device};
@@ -43,7 +43,7 @@ impl<T: Item, O: Operation<T>> Pending<T, O> {
         Self { n, operation: PhantomData }
     }
 
-    /// The result, from the raw one.
+    /// Turns the raw result into the result.
     ///
     /// # Errors
     ///

@@ -1,30 +1,32 @@
-//! What kernels leave in memory: results that can still be combined.
+//! Raw results, which kernels leave in memory and which can still be combined.
 
 use bytemuck::{Pod, Zeroable};
 
 use super::Item;
 
-/// A value and where it is: the [raw result](super::Operation::Raw) of [`ArgMin`](super::ArgMin) and its kin.
+/// A value and its index: the [raw result](super::Operation::Raw) of [`ArgMin`](super::ArgMin),
+/// [`ArgMax`](super::ArgMax), [`ArgMinimum`](super::ArgMinimum) and
+/// [`ArgMaximum`](super::ArgMaximum).
 ///
-/// In memory: the value, then the index at the next multiple of 8 bytes.
+/// In memory, the value comes first, then the index at the next multiple of 8 bytes.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Indexed<T: Item> {
     /// The value.
     pub value: T,
     gap: T::Gap,
-    /// Its index in the input, from 0.
+    /// The index of the value in the input, counted from 0.
     pub index: u64,
     tail: T::Tail,
 }
 
 impl<T: Item> Indexed<T> {
-    /// The value at that index.
+    /// The value `value` at the index `index`.
     pub fn new(value: T, index: u64) -> Self {
         Self { value, index, ..Self::zeroed() }
     }
 
-    /// The same in an input that has `start` elements before this one's.
+    /// The same value in an input that has `start` more elements in front.
     pub(super) fn moved(self, start: u64) -> Self {
         Self::new(self.value, self.index + start)
     }
@@ -36,9 +38,10 @@ impl<T: Item> PartialEq for Indexed<T> {
     }
 }
 
-// SAFETY: zero bytes are a value of each field.
+// SAFETY: all bytes 0 are a valid value of each field.
 unsafe impl<T: Item> Zeroable for Indexed<T> {}
-// SAFETY: each field is `Pod`, and `no_padding` below shows for each type there is that no byte is between them or behind.
+// SAFETY: each field is `Pod`, and the test `no_padding` below shows for every `Item` that no byte
+// lies between the fields or behind them.
 unsafe impl<T: Item> Pod for Indexed<T> {}
 
 /// The least and the greatest value: the raw result and the output of [`MinMax`](super::MinMax).
@@ -51,22 +54,23 @@ pub struct Extremes<T> {
     pub max: T,
 }
 
-// SAFETY: zero bytes are a value of each field.
+// SAFETY: all bytes 0 are a valid value of each field.
 unsafe impl<T: Item> Zeroable for Extremes<T> {}
 // SAFETY: two values of one `Pod` type, as in an array.
 unsafe impl<T: Item> Pod for Extremes<T> {}
 
-/// A rounded sum and what rounding left out of it: the raw result of [`CompensatedSum`](super::CompensatedSum).
+/// A rounded sum and its rounding error: the raw result of
+/// [`CompensatedSum`](super::CompensatedSum).
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub struct Compensated<F> {
-    /// The sum so far.
+    /// The rounded sum.
     pub sum: F,
-    /// What is still to be added.
+    /// The rounding error, which is still to be added to the sum.
     pub error: F,
 }
 
-// SAFETY: zero bytes are a value of each field.
+// SAFETY: all bytes 0 are a valid value of each field.
 unsafe impl<F: Item> Zeroable for Compensated<F> {}
 // SAFETY: two values of one `Pod` type, as in an array.
 unsafe impl<F: Item> Pod for Compensated<F> {}
@@ -77,8 +81,8 @@ mod tests {
 
     use super::*;
 
-    /// The size of each type is that of its fields: there is no padding, as `Pod` demands. The offsets are those of
-    /// `repr(C)` in the kernels.
+    /// The size of each type is that of its fields: there is no padding, as `Pod` demands. The
+    /// offsets are those of `repr(C)` in the kernels.
     #[test]
     fn no_padding() {
         fn check<T: Item>(index_at: usize, size: usize) {

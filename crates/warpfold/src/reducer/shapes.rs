@@ -1,7 +1,8 @@
-//! Which launch suits an input: the one place where block sizes and chunk lengths are chosen.
+//! The launch shape for an input: the only place where block sizes and chunk lengths are chosen.
 //!
-//! A kernel gives each block `chunk` packs of 16 bytes, one after another, and the last block combines what the blocks found.
-//! So the grid follows from the input, and what is chosen is the block and the chunk.
+//! A kernel gives each block a chunk of `chunk` consecutive packs of 16 bytes, and the last block
+//! combines the results of all blocks. So this module chooses the block and the chunk, and the grid
+//! follows from the input.
 
 #![cfg_attr(not(feature = "testing"), allow(unreachable_pub, reason = "public for tests alone"))]
 
@@ -9,15 +10,16 @@ use crate::device::{Device, DeviceClass, WORKSPACE_BYTES};
 
 /// Bytes of a pack, which a thread loads in one instruction.
 pub(crate) const PACK_BYTES: u64 = 16;
-/// Bytes of a line of the caches.
+/// Bytes of a cache line.
 pub(crate) const LINE_BYTES: u64 = 128;
-/// The most blocks of a launch: each of them writes a result that the last one reads.
+/// The most blocks of a launch. There is a limit because each block writes its result to the
+/// workspace, where the last block reads it.
 pub(crate) const MOST_BLOCKS: u64 = 1 << 16;
-/// The most 32-bit words of a block's result, each of which takes a 64-bit word of the workspace.
+/// The most 32-bit words of a block's result. Each of them takes a 64-bit word of the workspace.
 const MOST_WORDS: u64 = 8;
 const _: () = assert!(MOST_BLOCKS * MOST_WORDS * 8 <= WORKSPACE_BYTES);
 
-/// What the inner loop of a kernel is like.
+/// The kind of a kernel's inner loop, which decides the launch shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KernelClass {
     /// A few instructions for each element, such as an addition or a comparison.
@@ -32,10 +34,10 @@ pub enum KernelClass {
     Exact,
 }
 
-/// Where an input lies in the device's memory.
+/// The place of an input in the device's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Address of the first element; of the first input of a pair.
+    /// Address of the first element; for a pair, of the first input's first element.
     pub address: u64,
     /// Bytes of an element: 1, 2, 4, 8 or 16.
     pub element_bytes: u64,
@@ -44,16 +46,17 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Whole packs from the first address on that is a multiple of [`PACK_BYTES`]. The elements before and behind them belong to
-    /// the first and the last block.
+    /// The number of whole packs, beginning at the first address that is a multiple of 16 bytes.
+    /// The elements before the packs belong to the first block, those behind them to the last.
     pub fn packs(&self) -> u64 {
         let in_pack = PACK_BYTES / self.element_bytes;
         let before = self.address.wrapping_neg() % PACK_BYTES / self.element_bytes;
         self.n.saturating_sub(before) / in_pack
     }
 
-    /// Packs between the last address that is a multiple of [`LINE_BYTES`] and the first pack: by so many the first block has
-    /// fewer than its chunk, and the others begin with a line.
+    /// The number of packs between the last multiple of 128 bytes and the first pack. The first
+    /// block takes that many packs fewer than its chunk, so that the other blocks begin at a cache
+    /// line.
     pub fn skew(&self) -> u64 {
         self.address.div_ceil(PACK_BYTES) % (LINE_BYTES / PACK_BYTES)
     }
@@ -62,44 +65,45 @@ impl Extent {
 /// The properties of a device that decide the launch shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Machine {
-    /// What decides grid, block and chunk, and with them the order of the operations.
+    /// The class, which decides grid, block and chunk, and with them the order of the operations.
     pub class: DeviceClass,
     /// Bytes of the L2 cache, on which no bit of a result depends.
     pub l2_bytes: u64,
 }
 
 impl Machine {
-    /// An H100's L2, for drivers that do not tell the size.
+    /// The size of an H100's L2, for drivers that do not report a size.
     const USUAL_L2_BYTES: u64 = 50 << 20;
 
-    /// Of a handle of a device.
+    /// The properties of a handle of a device.
     pub fn new(device: &Device) -> Self {
         Self { class: device.class(), l2_bytes: device.info().l2_bytes.unwrap_or(Self::USUAL_L2_BYTES) }
     }
 }
 
-/// The launch of a kernel.
+/// The launch shape of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shape {
     /// Number of blocks, at least 1.
     pub grid: u32,
     /// Threads of a block.
     pub block: u32,
-    /// Packs of 16 bytes that a block takes.
+    /// Packs of 16 bytes in the chunk of a block.
     pub chunk: u64,
-    /// The part of the input that is to stay in the L2 cache.
+    /// The fraction of the input, from 0 to 1, that should stay in the L2 cache.
     pub keep: f32,
 }
 
 impl Shape {
-    /// An upper bound on the number of operations between an element and the result, for elements of so many bytes, in whatever
-    /// order the kernel combines them.
+    /// An upper bound on the number of operations between an element and the result, for elements
+    /// of `element_bytes` bytes, in whatever order the kernel combines them.
     ///
     /// ```
     /// use warpfold::testing::Shape;
     ///
     /// let shape = Shape { grid: 132, block: 256, chunk: 2048, keep: 1.0 };
-    /// // 8 packs of 4 elements and two at the edges for a thread, its block, and the last block over all of them.
+    /// // A thread has 8 packs of 4 elements and two more at the edges; then its block and the last
+    /// // block combine.
     /// assert!((34..80).contains(&shape.depth(4)));
     /// ```
     pub fn depth(&self, element_bytes: u64) -> u64 {
@@ -111,23 +115,24 @@ impl Shape {
     }
 }
 
-/// What is chosen for inputs up to a size.
+/// The choice for inputs up to a size.
 #[derive(Clone, Copy, Debug)]
 struct Row {
-    /// Packs of all inputs together.
+    /// The most packs, of all inputs together, for which the row is used.
     up_to: u64,
     cut: Cut,
-    /// Whether the last block has no packs and only combines.
+    /// Whether the grid has one more block, which has no packs and only combines.
     extra: bool,
 }
 
 /// How an input is cut into blocks.
 #[derive(Clone, Copy, Debug)]
 enum Cut {
-    /// So many threads, and packs for each of them.
+    /// Blocks of this number of threads, with this number of packs for each thread.
     PacksEach(Threads, u32),
-    /// Blocks of so many threads, one for each multiprocessor. None is left over then: the blocks of the next launch, which are
-    /// given out while these are busy, would gather there, two or more on one multiprocessor, and all would wait for them.
+    /// Blocks of this number of threads, one for each multiprocessor. No multiprocessor stays free,
+    /// because the GPU would place blocks of the next launch there early: two or more on one
+    /// multiprocessor, and the whole launch would wait for them (bench/NOTEBOOK.md, 38).
     OneBlockEach(u32),
 }
 
@@ -135,9 +140,11 @@ enum Cut {
 #[derive(Clone, Copy, Debug)]
 enum Threads {
     Fixed(u32),
-    /// As many as one block needs for all, if each takes four packs: the power of two above, at least 128 and at most 512.
+    /// The number with which one block covers the input at four packs for each thread, rounded up
+    /// to a power of two, at least 128 and at most 512.
     OneBlock,
-    /// As many as give each multiprocessor one block: the power of two above, at least 128 and at most 1024.
+    /// The number that gives each multiprocessor at most one block, rounded up to a power of two,
+    /// at least 128 and at most 1024.
     OneBlockEach,
 }
 
@@ -149,63 +156,130 @@ const fn one_each(up_to: u64, threads: u32) -> Row {
     Row { up_to, cut: Cut::OneBlockEach(threads), extra: false }
 }
 
-/// Up to 2 MiB, whatever is done with them. A single block has nothing to combine with others; else about as many blocks as there
-/// are multiprocessors are best, or half as many. All tables are from the measurements in bench/NOTEBOOK.md (attempts 11, 23, 24,
-/// 28, 33 and 38).
+// The tables of launch shapes. Each row names the device, the size and the times in microseconds
+// that chose it, with the number of the attempt in bench/NOTEBOOK.md. Sizes are powers of two of
+// packs: 2^16 packs are 1 MiB, and so are 2^18 elements of 32 bits. "a to b" means that the row's
+// shape took b and the shape before it a. A row without times in the notebook continues its
+// neighbours.
+
+/// Up to 2 MiB, for every class of kernel. One block has nothing to combine with other blocks.
+/// Above that, about as many blocks as there are multiprocessors, or half as many, are best.
 const SMALL: [Row; 5] = [
+    // H100, up to 2^14 i32: one block is best (11). Fewer threads with more packs: sums 0.01 to
+    // 0.04 less, argmin as much more, so not done (23).
     row(1 << 12, Threads::OneBlock, 8, false),
+    // H100, 2^16 elements, 64 blocks instead of 32: sum f32 2.13 to 1.83, min 1.87 to 1.76 (23).
     row(1 << 14, Threads::Fixed(128), 2, false),
+    // No times in the notebook: 64 blocks as in the row above.
     row(1 << 15, Threads::Fixed(128), 4, false),
+    // H100, 2^18 elements, 128 blocks instead of 64: f32 2.08 to 1.99 (23).
     row(1 << 16, Threads::OneBlockEach, 4, false),
+    // H100, 1 and 2 MiB: 128 blocks of 128 threads are as good as 132 blocks of 512 (38).
     row(1 << 17, Threads::OneBlockEach, 8, false),
 ];
 
-/// Up to 16 or 32 MiB, and up to 64 where there is more to do for an element: a block for each multiprocessor.
-const MIDDLE: [Row; 1] = [one_each(1 << 21, 512)];
-const MIDDLE_PLAIN_FAST: [Row; 1] = [one_each(1 << 20, 512)];
-const MIDDLE_DOUBLE: [Row; 2] = [one_each(1 << 20, 512), one_each(1 << 21, 1024)];
-const MIDDLE_DOUBLE_FAST: [Row; 2] = [one_each(1 << 20, 512), one_each(1 << 22, 1024)];
+/// Up to 32 MiB: one block of 512 threads for each multiprocessor.
+const MIDDLE: [Row; 1] = [
+    // H100, 132 blocks instead of 128 of the best size, at 4, 8 and 16 MiB: sum u64 2.48 to 2.41,
+    // 3.12 to 2.99, 4.21 to 4.16; sum f32 at 4 MiB 2.56 to 2.48, at 8 and 16 MiB no gain, at 32 MiB
+    // 7.86 to 7.58. H200, dot f32 at 8 MiB: 3.01 to 2.91. 126 blocks gain nothing (38).
+    one_each(1 << 21, 512),
+];
 
-/// Both extremes of 64 bits, and whatever is done with 128: so much arithmetic wants all the warps there are, and the last one to
-/// read no more than 128 results, which are long.
-const MIDDLE_WIDE: [Row; 4] = [
-    row(1 << 18, Threads::OneBlockEach, 8, false),
-    row(1 << 19, Threads::OneBlockEach, 4, false),
-    row(1 << 20, Threads::OneBlockEach, 8, false),
+/// The same for plain kernels where the memory is faster; it ends at 16 MiB.
+const MIDDLE_PLAIN_FAST: [Row; 1] = [
+    // H200, sum i32 at 16 MiB: 4.09 to 3.85. At 32 MiB f32 gets slower, 6.02 to 6.22 (38).
+    one_each(1 << 20, 512),
+];
+
+/// The same for kernels with more work for each element.
+const MIDDLE_DOUBLE: [Row; 2] = [
+    // H100, at 4, 8 and 16 MiB: argmin i64 2.96 to 2.84, 3.57 to 3.37, 4.66 to 4.48; argmin f64
+    // 3.07 to 2.85, 3.75 to 3.53, 4.90 to 4.67 (38).
+    one_each(1 << 20, 512),
+    // H100, 32 MiB: argmin f64 8.79 to 7.98 (38).
+    one_each(1 << 21, 1024),
+];
+
+/// The same for kernels with more work for each element where the memory is faster.
+const MIDDLE_DOUBLE_FAST: [Row; 2] = [
+    // No times of these kernels on an H200 in the notebook; this is the H100's row.
+    one_each(1 << 20, 512),
+    // H200: argmin f64 at 32 MiB 7.63 to 6.69, minmax f64 at 64 MiB 17.1 to 14.6 (38).
     one_each(1 << 22, 1024),
 ];
 
-/// More than that: the more blocks there are, the larger they should be.
+/// For both extremes of 64 bits, and for all kernels of 128-bit elements. They have so much
+/// arithmetic that they need all warps of a multiprocessor, and their results are so long that the
+/// last block should read no more than 128 of them.
+const MIDDLE_WIDE: [Row; 4] = [
+    // No times in the notebook: 128 blocks as in the row below.
+    row(1 << 18, Threads::OneBlockEach, 8, false),
+    // H100, 2^20 f64 with 1024 threads of 4 packs: 3.65 to 3.35 (23). 132 blocks of 512 threads are
+    // slower for both extremes of f64: 3.7 instead of 3.49 (38).
+    row(1 << 19, Threads::OneBlockEach, 4, false),
+    // No times in the notebook: 128 blocks as in the row above.
+    row(1 << 20, Threads::OneBlockEach, 8, false),
+    // Minmax f64 at 64 MiB: H100 21 to 19, H200 17.1 to 14.6 (38).
+    one_each(1 << 22, 1024),
+];
+
+/// Above that, for plain kernels and pairs. More blocks should be larger blocks. From 64 MiB on,
+/// the last block has no packs, because its wait for the other blocks is then hidden.
 const PLAIN: [Row; 3] = [
+    // H100, 256 threads: f64 at 32 MiB 8.8 to 8.0 (CUB 8.6), f32 at 64 MiB 17.5 to 17.25 (24).
     row(1 << 22, Threads::Fixed(256), 8, false),
+    // H100, the extra block: i8 at 256 MiB 82.3 to 81.3, i16 at 512 MiB 172 to 170.5 (24).
     row(1 << 25, Threads::Fixed(512), 8, true),
+    // H100, the extra block: i32 at 1 GiB 338.9 to 337.8, at 4 GiB 1345 to 1340 (6). 1024 threads
+    // are best from 1 GiB on (11).
     row(u64::MAX, Threads::Fixed(1024), 8, true),
 ];
 
-/// The same where the memory is faster (an H200): blocks that stay for some rounds spare their beginnings and ends.
+/// The same where the memory is faster. Blocks of several rounds save the start and the end of the
+/// blocks that they replace.
 const PLAIN_FAST: [Row; 4] = [
+    // H200, 64 MiB. 512 threads of 8 packs and an extra block: i32 13.96 to 13.46, but f32 13.26 to
+    // 13.56; of 32 packs: i32 13.73, f32 13.50. So sums keep 256 threads (33).
     row(1 << 22, Threads::Fixed(256), 8, false),
+    // No times in the notebook: one round, as an H100 has at this size.
     row(1 << 23, Threads::Fixed(512), 8, true),
+    // H200, two rounds: f64 at 512 MiB 122.6 to 118.9, f16 at 512 MiB 121 to 118.6 (24).
     row(1 << 26, Threads::Fixed(512), 16, true),
+    // H200, 2^30 elements of 4 bytes (4 GiB), 4 to 8 rounds: 916 to 912.5, which is 4707 GB/s (11).
     row(u64::MAX, Threads::Fixed(512), 32, true),
 ];
 
-/// What has more to do for an element, and more at its end, should stay longer.
-const DOUBLE: [Row; 2] = [row(1 << 24, Threads::Fixed(512), 8, true), row(u64::MAX, Threads::Fixed(1024), 16, true)];
+/// For kernels with more work for each element and at the end of a block: blocks of more rounds.
+const DOUBLE: [Row; 2] = [
+    // H100, 512 threads of 8 packs: argmin f32 at 64 MiB 18.65 to 17.65 (28).
+    row(1 << 24, Threads::Fixed(512), 8, true),
+    // H100, two rounds: argmin f32 at 1 GiB 348 to 340 (CUB 355), f64 at 2 GiB 698 to 681 (CUB 695)
+    // (24).
+    row(u64::MAX, Threads::Fixed(1024), 16, true),
+];
 
 /// The same where the memory is faster.
-const DOUBLE_FAST: [Row; 1] = [row(u64::MAX, Threads::Fixed(512), 32, true)];
+const DOUBLE_FAST: [Row; 1] = [
+    // H200, more rounds: argmin f32 at 1 GiB 245 to 240 (24). 32 packs were not compared with 16.
+    row(u64::MAX, Threads::Fixed(512), 32, true),
+];
 
-/// Blocks that clear and merge a table in shared memory should be few.
+/// Exact sums. Each block clears and merges a table in shared memory, so there should be few
+/// blocks.
 const EXACT: [Row; 5] = [
+    // H100, one block up to 32 KiB: f64 2^12 7.1 to 5.6 (24).
     row(1 << 11, Threads::Fixed(256), 8, false),
+    // The notebook has no times for this row and the two below.
     row(1 << 16, Threads::Fixed(256), 4, false),
     row(1 << 18, Threads::Fixed(256), 8, false),
     row(1 << 21, Threads::Fixed(256), 16, false),
+    // 512 threads of 32 packs: H100, f32 at 64 MiB 26.0 to 22.6; H200, f32 at 1 GiB 281 to 263
+    // (24).
     row(u64::MAX, Threads::Fixed(512), 32, false),
 ];
 
-/// The tables for a kernel, one behind the other.
+/// The tables for a kernel, which are searched one after another.
 const fn tables(class: KernelClass, element_bytes: u64, is_fast: bool) -> [&'static [Row]; 3] {
     let is_wide = element_bytes >= if matches!(class, KernelClass::Extremes) { 8 } else { 16 };
     match (class, is_fast) {
@@ -220,13 +294,14 @@ const fn tables(class: KernelClass, element_bytes: u64, is_fast: bool) -> [&'sta
     }
 }
 
-/// The launch for an input.
+/// The launch shape for an input.
 ///
 /// ```
 /// use warpfold::{device::DeviceClass, testing::{Extent, KernelClass, Machine, shape}};
 ///
 /// let h100 = Machine { class: DeviceClass::H100, l2_bytes: 50 << 20 };
-/// let shape = shape(Extent { address: 4, element_bytes: 4, n: 1 << 20 }, KernelClass::Plain, &h100);
+/// let input = Extent { address: 4, element_bytes: 4, n: 1 << 20 };
+/// let shape = shape(input, KernelClass::Plain, &h100);
 /// assert!(u64::from(shape.grid) * shape.chunk >= (1 << 18) - 1);
 /// ```
 pub fn shape(input: Extent, class: KernelClass, machine: &Machine) -> Shape {
@@ -256,9 +331,16 @@ pub fn shape(input: Extent, class: KernelClass, machine: &Machine) -> Shape {
     Shape { grid, block, chunk, keep: keep(all_packs.saturating_mul(PACK_BYTES), machine.l2_bytes) }
 }
 
-/// The part of an input of so many bytes that is to stay in L2. Of an input that is larger than L2 the rest is marked to go first:
-/// otherwise it would evict its own beginning before it is read again, or what a kernel has just written of its end. GPUs know
-/// sixteenths, and round up. (bench/NOTEBOOK.md, attempts 13 and 14.)
+/// The fraction of an input of `bytes` bytes that should stay in L2: all of it up to four fifths of
+/// L2, and above that about a third of L2. The kernel marks the rest to be evicted first, because a
+/// large input would otherwise evict its own beginning before the next call reads it. GPUs use
+/// sixteenths and round up, so the fraction is rounded down to sixteenths here, but to one at
+/// least.
+///
+/// H100, us: i32 2^24 (64 MiB) 23.1 with normal loads, 21.9 with all loads evict-first, 17.4 with
+/// 0.3 kept; 2^26 86.8 to 81.6 by whole sixteenths. For 2^23 (32 MiB), less than L2, keeping a
+/// fraction is slower, 6.3 to 6.8. H200, 1 GiB: 235; with an eighth kept 248 (bench/NOTEBOOK.md,
+/// 13, 14, 18 and 34).
 fn keep(bytes: u64, l2_bytes: u64) -> f32 {
     if bytes / 4 <= l2_bytes / 5 {
         return 1.0;
@@ -276,7 +358,7 @@ mod tests {
 
     const H100: Machine = Machine { class: DeviceClass::H100, l2_bytes: 50 << 20 };
 
-    /// Each size near a power of two, and those between.
+    /// Sizes at and near each power of two, and between them.
     fn sizes() -> impl Iterator<Item = u64> {
         let near = |power: u64| [power - 1, power, power.saturating_add(1), power.saturating_add(power / 3)];
         (0..64).flat_map(move |bits| near(1 << bits)).chain([u64::MAX - 1, u64::MAX])
@@ -295,7 +377,8 @@ mod tests {
             let Extent { address, element_bytes, n } = extent;
             let (n, size) = (u128::from(n), u128::from(element_bytes));
             let packs = u128::from(extent.packs());
-            // The first element of the first pack is the first on a multiple of 16 bytes, and so many packs behind one of 128.
+            // The first pack begins at the first multiple of 16 bytes, `skew` packs behind a
+            // multiple of 128.
             assert!((u128::from(address).next_multiple_of(16) - 16 * u128::from(extent.skew())) % 128 == 0);
             let before = (0..16).find(|i| (u128::from(address) + i * size) % 16 == 0).unwrap().min(n);
             let behind = n - before - packs * 16 / size;
@@ -303,8 +386,8 @@ mod tests {
             for class in CLASSES {
                 let Shape { grid, block, chunk, .. } = shape(extent, class, &H100);
                 let (grid, chunk) = (u128::from(grid), u128::from(chunk));
-                // Block b takes packs b * chunk - skew up to (b + 1) * chunk - skew: all of them, and no block but the last is
-                // without any.
+                // Block b takes the packs from b * chunk - skew up to (b + 1) * chunk - skew. So
+                // the blocks cover all packs, and only the last block may have none.
                 let reach = (packs + u128::from(extent.skew())).min(u64::MAX.into());
                 assert!(grid * chunk >= reach, "{extent:?} {class:?}");
                 assert!(grid <= 2 || (grid - 2) * chunk < reach, "{extent:?} {class:?}");
@@ -360,7 +443,7 @@ mod tests {
             ] {
                 let shape = shape(Extent { address, element_bytes: 4, n }, class, &H100);
                 assert!((128..=132).contains(&shape.grid), "{n}: {shape:?}");
-                // All blocks but the first begin with a line.
+                // All blocks but the first begin at a cache line.
                 assert!(shape.chunk.is_multiple_of(LINE_BYTES / PACK_BYTES));
             }
         }
@@ -371,16 +454,17 @@ mod tests {
         let sixteenths = |bytes: u64| (keep(bytes, 50 << 20) * 16.0) as u32;
         assert_eq!([0, 40 << 20].map(sixteenths), [16, 16]);
         assert_eq!([64 << 20, 128 << 20, 256 << 20].map(sixteenths), [4, 2, 1]);
-        // At least one: the fraction must be more than 0.
+        // One sixteenth is the least, because the fraction must be more than 0.
         assert_eq!([1 << 30, u64::MAX].map(sixteenths), [1, 1]);
     }
 
     #[test]
     fn the_depth_is_that_of_the_longest_way() {
-        // A thread of one block takes 8 packs of 4 elements, the block has 5 levels within a warp and 5 beyond.
+        // Each thread of the block takes 8 packs of 4 elements. The block has 5 levels within a
+        // warp and 5 above.
         let shape = Shape { grid: 1, block: 1024, chunk: 8192, keep: 1.0 };
         assert!(shape.depth(4) >= 8 * 4 + 10);
-        // Each thread of the last block takes 8 results of blocks more.
+        // Each thread of the last block takes 8 results of blocks in addition.
         let shape = Shape { grid: 8192, block: 1024, chunk: 8192, keep: 1.0 };
         assert!(shape.depth(4) >= 8 * 4 + 10 + 8 + 10);
         assert!(Shape { grid: 8192, block: 32, chunk: u64::MAX, keep: 1.0 }.depth(1) > 1 << 60);

@@ -1,4 +1,4 @@
-//! Failures on demand: each is typed, leaks nothing, and comes when it was planned.
+//! Planned failures: each comes when it was planned, is typed, and leaks nothing.
 
 use warpfold::{
     device::{Device, DeviceError},
@@ -10,7 +10,7 @@ use crate::{
     support::{Launch, Record, devices},
 };
 
-/// The devices, each with a plan; not those that tests run on at the same time.
+/// New devices with a plan, apart from those that other tests use at the same time.
 fn failing(faults: Faults) -> impl Iterator<Item = Device> {
     devices().into_iter().map(move |device| device.with_faults(faults).unwrap())
 }
@@ -141,7 +141,7 @@ fn a_stream_without_its_workspace_is_not_made() {
     }
 }
 
-/// A program that uses a bit of everything.
+/// A program that uses every kind of call.
 fn program(device: &Device) -> Result<Vec<u32>, DeviceError> {
     let add = device.load("test.ptx", crate::PTX)?.kernel("add")?;
     let stream = device.stream()?;

@@ -1,4 +1,4 @@
-//! Graphs: what is recorded, what is refused meanwhile, and that a failure leaves nothing behind.
+//! Graphs: what a capture records and refuses, and that a failure leaves nothing behind.
 
 use std::{panic::AssertUnwindSafe, thread};
 
@@ -89,7 +89,7 @@ fn a_graph_keeps_what_it_needs() {
     }
 }
 
-/// What cannot be recorded is refused by one sentence, and the capture goes on.
+/// Every action that cannot be recorded is refused with the same sentence, and the capture goes on.
 #[test]
 fn what_would_happen_once_is_refused() {
     for device in devices() {
@@ -124,7 +124,7 @@ fn what_would_happen_once_is_refused() {
             refused(idle.launch(stream), "launch a graph");
             refused(device.record(|_| Ok::<(), DeviceError>(())).map(drop), "open a stream");
             let mut values = [0; 10];
-            // SAFETY: nothing is copied.
+            // SAFETY: the call is refused, so nothing is copied.
             unsafe {
                 refused(stream.copy_from_host(&values, &mut data), "copy to the device");
                 refused(stream.copy_to_host(&data, &mut values), "copy from the device");
@@ -146,7 +146,7 @@ fn other_threads_and_streams_go_on_during_a_capture() {
         let graph = device.record(|captured| {
             captured.start(&add, shape(1, 32), &add_args(&data, 1))?;
             stream.start(&add, shape(1, 32), &add_args(&beside, 5))?;
-            // Memory may be freed, as it is by many a drop.
+            // Memory may be freed during a capture, because any drop may do so.
             drop(spare);
             thread::scope(|scope| {
                 scope.spawn(|| {
@@ -158,7 +158,8 @@ fn other_threads_and_streams_go_on_during_a_capture() {
                     assert_eq!(copied.copy_to_host().unwrap(), values);
                     let theirs = device.record(|stream| stream.start(&add, shape(1, 32), &add_args(&beside, 2)));
                     theirs.unwrap().launch(&stream).unwrap();
-                    // Launches on the captured stream are recorded whoever gives them.
+                    // A launch on the captured stream is recorded, whichever handle it comes
+                    // through.
                     captured.start(&add, shape(1, 32), &add_args(&data, 1)).unwrap();
                 });
             });
@@ -214,7 +215,7 @@ fn a_graph_is_launched_on_its_own_device() {
 
 #[test]
 fn a_graphs_workspace_that_a_fault_has_spoilt_is_zeroed() {
-    // On a GPU the fault ends the context.
+    // The fault would destroy the context of a GPU, so this runs on the simulator.
     let device = Device::simulator();
     let (spoil, find) = (kernel(&device, "spoil"), kernel(&device, "find"));
     let found = device.upload(&[0u32]).unwrap();

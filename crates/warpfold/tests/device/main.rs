@@ -1,4 +1,4 @@
-//! The device interface, on every device that is there: what one home promises, the other keeps.
+//! The device interface, on every available device: both backends keep the same promises.
 
 mod faults;
 mod graphs;
@@ -15,8 +15,9 @@ use warpfold::device::{
     Stream, View, ViewMut, WORKSPACE_BYTES,
 };
 
-/// `add`: `data[i] += value` for `i` below `n`. `nothing`: no parameters, no work. `find`: `found = 1` if one of the `n`
-/// words from `data` on is not 0. `spoil`: writes a word there, and then where nothing is.
+/// Four kernels. `add` computes `data[i] += value` for `i` below `n`. `nothing` has no parameters
+/// and does nothing. `find` sets `found = 1` if one of the `n` words from `data` on is not 0.
+/// `spoil` writes a word at `data` and then one outside of all allocations.
 const PTX: &str = "
 .version 7.0
 .target sm_75
@@ -99,7 +100,7 @@ fn shape(grid: u32, block: u32) -> LaunchShape {
     LaunchShape::linear(grid, block, 0)
 }
 
-/// Whether there is anything but zeros in a workspace.
+/// Whether a workspace contains anything but zeros.
 fn is_spoilt(device: &Device, stream: &Stream, workspace: u64) -> bool {
     let words = WORKSPACE_BYTES / 4;
     let found = device.upload(&[0u32]).unwrap();
@@ -182,7 +183,8 @@ fn memory_is_given_back() {
     for device in devices() {
         let free = device.free_memory().unwrap();
         assert!(free <= device.info().memory_bytes);
-        // One after another they need far more than there is.
+        // Together these allocations need far more memory than the device has; one after another
+        // they fit.
         let half = (free / 2) as usize;
         for _ in 0..5 {
             let buffer = device.alloc::<u8>(half).unwrap();
@@ -324,7 +326,7 @@ fn another_devices_objects_are_refused() {
 
 #[test]
 fn a_fault_of_a_simulated_kernel_says_where() {
-    // On a GPU the fault would spoil the context of this process's other tests.
+    // On a GPU the fault would destroy the context that other tests of this process use.
     let device = Device::simulator();
     let add = kernel(&device, "add");
     let data = device.upload(&[0u32; 4]).unwrap();

@@ -1,4 +1,4 @@
-//! Streams: what comes before what, whose workspace is whose, and what is refused.
+//! Streams: the order of their work, their workspaces, and the calls that are refused.
 
 use std::{collections::HashSet, ptr, thread, time::Duration};
 
@@ -9,7 +9,7 @@ use crate::{
     support::{Launch, Record, devices},
 };
 
-/// Enough for a kernel to take its time, even on a GPU.
+/// So many elements that a kernel takes a while, even on a GPU.
 const MANY: usize = 1 << 18;
 
 #[test]
@@ -134,7 +134,7 @@ fn workspaces_are_zero_and_nobody_elses() {
 
 #[test]
 fn a_workspace_that_a_fault_has_spoilt_is_zeroed() {
-    // On a GPU the fault ends the context.
+    // The fault would destroy the context of a GPU, so this runs on the simulator.
     let device = Device::simulator();
     let stream = device.stream().unwrap();
     let args = [Arg::Pointer(stream.workspace() + 4096)];
@@ -156,7 +156,7 @@ fn copies_to_and_from_the_host_run_beside_it() {
         let pageable = vec![6u32; 1000];
         let mut data = device.alloc::<u32>(2000).unwrap();
         let mut results = (device.alloc_pinned::<u32>(1000).unwrap(), vec![0u32; 1000]);
-        // SAFETY: nothing of it is touched or dropped before the stream is done.
+        // SAFETY: nobody touches or drops the memory before the stream is done.
         unsafe {
             stream.copy_from_host(&pinned, data.view_mut(..1000)).unwrap();
             stream.copy_from_host(&pageable, data.view_mut(1000..)).unwrap();
@@ -224,7 +224,7 @@ fn streams_take_only_their_own_devices_things() {
         assert_eq!(refused(stream.copy(&data, &mut foreign)), buffer);
         assert_eq!(refused(stream.copy(&foreign, &mut data)), buffer);
         assert_eq!(refused(stream.fill_bytes(&mut foreign, 0)), buffer);
-        // SAFETY: nothing is copied.
+        // SAFETY: the call is refused, so nothing is copied.
         unsafe {
             assert_eq!(refused(stream.copy_from_host(&values, &mut foreign)), buffer);
             assert_eq!(refused(stream.copy_to_host(&foreign, &mut values)), buffer);
@@ -259,7 +259,8 @@ fn a_stream_of_other_code_is_adopted() {
         };
         let (add, data) = (kernel(&device, "add"), device.upload(&vec![0u32; MANY]).unwrap());
         for raw in [raw, ptr::null_mut()] {
-            // SAFETY: a stream of this device's that is dropped after the adopted one, and the legacy stream.
+            // SAFETY: the pointer is a stream of this device that is dropped after the adopted one,
+            // or the legacy stream.
             let adopted = unsafe { device.adopt_stream(raw) }.unwrap();
             assert_eq!(adopted.raw(), Some(raw));
             assert_ne!(adopted.workspace(), stream.workspace());
@@ -275,7 +276,7 @@ fn a_stream_of_other_code_is_adopted() {
     }
 }
 
-/// `add` for kernels that begin before their predecessor has ended.
+/// `add` as a kernel that may begin before its predecessor has ended.
 const OVERLAPPING: &str = "
 .version 7.8
 .target sm_90

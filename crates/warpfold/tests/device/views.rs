@@ -1,4 +1,4 @@
-//! Parts of buffers, and addresses of others.
+//! Views of buffers, and raw slices.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -89,7 +89,7 @@ fn addresses_are_known_to_their_device() {
 fn a_raw_slice_is_an_address() {
     for device in devices() {
         let buffer = device.upload(&[1u32, 2, 3]).unwrap();
-        // SAFETY: it lives as long as the slice, and all of it was written.
+        // SAFETY: the buffer lives as long as the slice, and all of it is initialized.
         let raw = unsafe { RawSlice::<u32>::new(buffer.address() + 4, 2) };
         assert_eq!((raw.len(), raw.is_empty()), (2, false));
         let args = [Arg::Pointer(raw.address()), Arg::U32(10), Arg::U64(raw.len() as u64)];

@@ -1,4 +1,5 @@
-//! Floats: sums of small integers, which are exact in any order; extremes among NaNs, infinities and both zeros; sums that cancel.
+//! Floats: sums of small integers, which are exact in any order; extremes of elements with NaNs,
+//! infinities and both zeros; and sums that cancel.
 
 use half::{bf16, f16};
 use rand::{Rng, rngs::StdRng, seq::IndexedRandom};
@@ -6,10 +7,10 @@ use warpfold::device::Pod;
 
 use crate::{Bench, CASES, ELEMENTS, at};
 
-/// A float that is exact in `f64`.
+/// A float type whose values `f64` holds exactly.
 trait Float: Pod {
     const NAME: &str;
-    /// What it is summed in.
+    /// The type of sums.
     type Wide: Float;
     fn from_f64(x: f64) -> Self;
     fn to_f64(self) -> f64;
@@ -47,19 +48,19 @@ pub(crate) fn all(bench: &Bench, random: &mut StdRng) {
     wide::<f32>(bench, random);
 }
 
-/// An error unless both are the same number, zeros told apart, or both NaN.
+/// Returns an error unless both are NaN or the same number; zeros of different sign differ.
 fn same(found: f64, expected: f64) -> Result<(), String> {
     let equal = found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan();
     if equal { Ok(()) } else { Err(format!("{found:?} instead of {expected:?}")) }
 }
 
-/// An error unless the number is within `bound` of the other.
+/// Returns an error unless `found` is within `bound` of `expected`.
 fn near(what: &str, found: f64, expected: f64, bound: f64) -> Result<(), String> {
-    // A NaN is near to nothing.
+    // The comparison is false for a NaN, so a NaN is an error.
     if (found - expected).abs() <= bound { Ok(()) } else { Err(format!("{what} is {found:?} instead of {expected:?}")) }
 }
 
-/// What is summed of an element, and of a pair.
+/// The function of an element whose values are summed.
 type Of<T> = fn(T) -> T;
 type OfPair<T> = fn(T, T) -> T;
 
@@ -102,7 +103,7 @@ fn of_type<T: Float>(bench: &Bench, random: &mut StdRng) {
     compensated::<T>(bench, random);
 }
 
-/// Sets of values of which each has what the others lack.
+/// Sets of values; each has special values that the others lack.
 fn hard<T: Float>(random: &mut StdRng) -> Vec<Vec<T>> {
     let sets: [&[f64]; 5] = [
         &[1.0, -2.5, 0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 7.0, 1e-7, -1e-7],
@@ -119,7 +120,7 @@ fn hard<T: Float>(random: &mut StdRng) -> Vec<Vec<T>> {
     filled
 }
 
-/// The first index of the best value: NaNs are the worst, or the best.
+/// The first index of the best value. NaNs are the best values if `nan_wins`, else the worst.
 fn best(values: &[f64], sign: f64, nan_wins: bool) -> usize {
     let rank = |x: f64| (if nan_wins { !x.is_nan() } else { x.is_nan() }, sign * x);
     let mut best = 0;
@@ -135,7 +136,7 @@ fn best(values: &[f64], sign: f64, nan_wins: bool) -> usize {
 fn extremes<T: Float>(bench: &Bench, random: &mut StdRng) {
     let numbers = |x: &[T]| -> Vec<f64> { x.iter().map(|x| x.to_f64()).collect() };
     for (set, values) in hard::<T>(random).into_iter().enumerate() {
-        // All cases for the first, small ones for the others.
+        // The first set runs in all cases, the others in the small ones.
         let cases = if set == 0 { &CASES[..] } else { &CASES[..8] };
         let ops = [("min", 1.0, false), ("max", -1.0, false), ("minimum", 1.0, true), ("maximum", -1.0, true)];
         for (op, sign, nan_wins) in ops {
@@ -165,7 +166,8 @@ fn extremes<T: Float>(bench: &Bench, random: &mut StdRng) {
     }
 }
 
-/// Values far from zero and near to each other: what a sum of squares would lose.
+/// The values are far from zero and near to each other; a plain sum of squares would lose their
+/// differences.
 fn moments<T: Float>(bench: &Bench, random: &mut StdRng) {
     let values: Vec<T> = (0..ELEMENTS).map(|_| T::from_f64(1000.0 + random.random_range(-8.0..8.0))).collect();
     bench.run(&format!("reduce_moments_{}", T::NAME), [&values], |[x], raw| {
@@ -178,7 +180,8 @@ fn moments<T: Float>(bench: &Bench, random: &mut StdRng) {
     });
 }
 
-/// Compares with two passes, within 64 roundings for each of so few elements.
+/// Compares with a computation in two passes. The bound allows 64 roundings, which is enough for so
+/// few elements.
 pub(crate) fn check_moments(values: &[f64], count: u64, mean: f64, m2: f64) -> Result<(), String> {
     let n = values.len() as f64;
     let bound = 64.0 * f64::EPSILON * n;
@@ -189,13 +192,13 @@ pub(crate) fn check_moments(values: &[f64], count: u64, mean: f64, m2: f64) -> R
         return Err(format!("{count} elements instead of {}", values.len()));
     }
     near("the mean", mean, expected_mean, bound * size)?;
-    // The second pass has an error too: n times the square of the mean's.
+    // The second pass has an error too: n times the square of the error of the mean.
     near("the sum of squares", m2, expected_m2, bound * expected_m2 + n * (bound * size) * (bound * size))
 }
 
-/// Pairs of large numbers that cancel, among small ones: the sum itself would lose the small ones.
+/// Pairs of large numbers cancel among small ones; a plain sum would lose the small ones.
 fn compensated<T: Float>(bench: &Bench, random: &mut StdRng) {
-    // A power of two, of which many sum exactly.
+    // A power of two, so that many of them sum exactly.
     let large = if T::NAME == "f16" { 32_768.0 } else { f64::from(100).exp2() };
     let mut values: Vec<T> = (0..ELEMENTS).map(|_| T::from_f64(random.random_range(1..=8).into())).collect();
     for i in (0..ELEMENTS - 64).step_by(64) {
@@ -204,7 +207,7 @@ fn compensated<T: Float>(bench: &Bench, random: &mut StdRng) {
     }
     bench.run(&format!("reduce_compensated_{}", T::NAME), [&values], |[x], raw| {
         let (sum, error) = (at::<T::Wide>(raw, 0).to_f64(), at::<T::Wide>(raw, size_of::<T::Wide>()).to_f64());
-        // Exact: of large ones the number, of small ones the sum.
+        // The reference is exact: it counts the large numbers and sums the small ones.
         let is_large = |x: f64| x.abs() >= large / 2.0;
         let numbers = || x.iter().map(|x| x.to_f64());
         let large_ones: f64 = numbers().filter(|&x| is_large(x)).map(f64::signum).sum();
@@ -217,7 +220,7 @@ fn compensated<T: Float>(bench: &Bench, random: &mut StdRng) {
     });
 }
 
-/// Sums that need more than 24 bits.
+/// Tests sums that need more than 24 bits.
 fn wide<T: Float<Wide = f32>>(bench: &Bench, random: &mut StdRng) {
     let values: Vec<T> = (0..ELEMENTS).map(|_| T::from_f64(random.random_range(-60_000.0..60_000.0))).collect();
     bench.run(&format!("reduce_wide_{}", T::NAME), [&values], |[x], raw| {

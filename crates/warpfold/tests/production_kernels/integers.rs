@@ -1,17 +1,17 @@
-//! Integers: all is exact, modulo a power of two.
+//! Integers: every result is exact, modulo a power of two.
 
 use rand::{Rng, rngs::StdRng};
 use warpfold::device::Pod;
 
 use crate::{Bench, ELEMENTS, at, same};
 
-/// An integer as all of them are computed here: modulo 2^128.
+/// An integer type; the reference computes all of them modulo 2^128.
 trait Integer: Pod + Ord {
     const NAME: &str;
     const SIGNED: bool;
-    /// Any, extremes and small ones among them.
+    /// A random integer; extremes and small integers are among them.
     fn random(random: &mut StdRng) -> Self;
-    /// With the sign in all higher bits.
+    /// The integer, sign-extended to 128 bits.
     fn extended(self) -> u128;
     fn magnitude(self) -> u128;
     fn to_f64(self) -> f64;
@@ -74,11 +74,11 @@ fn of_type<T: Integer>(bench: &Bench, random: &mut StdRng) {
     let values: Vec<T> = (0..ELEMENTS).map(|_| T::random(random)).collect();
     let others: Vec<T> = (0..ELEMENTS).map(|_| T::random(random)).collect();
     let size = size_of::<T>();
-    // Of 8 bytes, or of the element's 16.
+    // Sums have 8 bytes, or 16 for elements of 16 bytes.
     let wide = size.max(8);
     let folds: [(&str, usize, Expected<T>); 11] = [
         ("sum", wide, |x| x.fold(0, |sum: u128, x| sum.wrapping_add(x.extended()))),
-        // Odd numbers only, or all products would soon be 0.
+        // The elements are odd, because all products would soon be 0 otherwise.
         ("product", wide, |x| x.fold(1, |product: u128, x| product.wrapping_mul(x.extended()))),
         ("sumsq", wide, |x| x.fold(0, |sum: u128, x| sum.wrapping_add(x.extended().wrapping_mul(x.extended())))),
         ("sumabs", wide, |x| x.fold(0, |sum: u128, x| sum.wrapping_add(x.magnitude()))),
@@ -91,7 +91,8 @@ fn of_type<T: Integer>(bench: &Bench, random: &mut StdRng) {
         ("count", 8, |x| x.filter(|x| x.extended() != 0).count() as u128),
     ];
     for (op, bytes, expected) in folds {
-        // Who has one kernel with the unsigned type is tested there, and unsigned numbers are their own magnitudes.
+        // An operation that shares its kernel with the unsigned type is tested there. Unsigned
+        // integers need no kernels of absolute values.
         let of_unsigned = match op {
             "sumabs" | "maxabs" if !T::SIGNED => continue,
             "sumabs" | "maxabs" | "min" | "max" => false,
@@ -156,7 +157,7 @@ fn checked<T: Integer>(values: &[T], raw: &[u8], size: usize) -> Result<(), Stri
 
 fn where_they_are<T: Integer>(bench: &Bench, values: &[T]) {
     let size = size_of::<T>();
-    // All alike, so that the first index is to win; and different.
+    // In one sample all elements are equal, so the first index must win; in the other they differ.
     let alike = vec![values[0]; ELEMENTS];
     for values in [values, &alike] {
         let indexed = |raw: &[u8], x: &[T], index: usize| {
@@ -176,7 +177,7 @@ fn where_they_are<T: Integer>(bench: &Bench, values: &[T]) {
     });
 }
 
-/// Count, mean and sum of squared deviations, against two passes.
+/// Compares count, mean and sum of squared deviations with a computation in two passes.
 fn moments<T: Integer>(bench: &Bench, values: &[T]) {
     bench.run(&format!("reduce_moments_{}", T::NAME), [values], |[x], raw| {
         let values: Vec<f64> = x.iter().map(|x| x.to_f64()).collect();

@@ -1,5 +1,6 @@
-//! The production kernels on every device that is there, launched by hand: each operation and type, at the edges of packs, rounds,
-//! warps and blocks, from aligned and misaligned starts, against plain loops over the same elements.
+//! The production kernels on every available device, launched by hand. Each operation and type is
+//! compared with plain loops over the same elements, at the edges of packs, rounds, warps and
+//! blocks, from aligned and misaligned starts.
 
 mod floats;
 mod integers;
@@ -15,7 +16,7 @@ use warpfold::{
     testing::kernels,
 };
 
-/// Another sample of elements.
+/// The variable that sets the seed, for another sample of elements.
 const SEED_VARIABLE: &str = "WARPFOLD_TEST_SEED";
 
 fn seeded() -> StdRng {
@@ -24,7 +25,7 @@ fn seeded() -> StdRng {
     StdRng::seed_from_u64(seed)
 }
 
-/// A launch: elements, where the first array and the second begin in their buffers, and the shape.
+/// A launch: the number of elements, the starts of both arrays in their buffers, and the shape.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     n: usize,
@@ -39,10 +40,11 @@ const fn case(n: usize, starts: [usize; 2], block: u32, span: u64, spare: u32) -
     Case { n, starts, block, span, spare }
 }
 
-/// One block and many, blocks of one warp and of all, more blocks than the last one has threads, and eight times as many; packs
-/// that are too few for a round, just enough, and one too many; two arrays that are aligned alike, and not.
+/// The cases have one block or many, blocks of one warp or of all warps, more blocks than the last
+/// block has threads, and eight times as many. Their packs are too few for a round, just enough, or
+/// one too many. Two arrays are aligned alike or differently.
 const CASES: [Case; 15] = [
-    // The first ones are small.
+    // The first cases are small.
     case(1, [0, 0], 32, 1, 0),
     case(1, [1, 1], 64, 8, 1),
     case(15, [3, 2], 32, 4, 0),
@@ -60,13 +62,13 @@ const CASES: [Case; 15] = [
     case(9000, [7, 7], 128, 1024, 0),
 ];
 
-/// The elements that the longest case takes, from any start.
+/// The number of elements that the longest case needs, from any start.
 const ELEMENTS: usize = 9016;
 
-/// Bytes of the largest raw result, with room.
+/// Bytes of an output; more than the largest raw result has.
 const OUTPUT: usize = 64;
 
-/// A device with what the launches share.
+/// A device, and the objects that all launches share.
 struct Bench {
     device: Device,
     output: Buffer<u8>,
@@ -86,8 +88,8 @@ impl Bench {
         production_kernel(&self.device, name)
     }
 
-    /// Launches a kernel over one array, or two, in all cases, each twice. `check` gets the elements and the raw result, and says
-    /// what is wrong with it.
+    /// Launches a kernel over one array or two in all cases, each twice. `check` gets the elements
+    /// and the raw result, and returns an error if the result is wrong.
     fn run<T: Pod, const ARRAYS: usize>(
         &self,
         kernel: &str,
@@ -106,7 +108,7 @@ impl Bench {
     ) {
         let loaded = self.kernel(kernel);
         for &case in cases {
-            // Nothing lies behind the last element.
+            // The buffer ends with the last element.
             let parts: [_; ARRAYS] = std::array::from_fn(|i| &arrays[i][..case.starts[i] + case.n]);
             let buffers = parts.map(|part| self.device.upload(part).unwrap());
             let bits: [_; 2] = std::array::from_fn(|_| self.launch(&loaded, case, &buffers));
@@ -144,7 +146,7 @@ impl Bench {
     }
 }
 
-/// An error unless the raw result begins with these bytes.
+/// Returns an error unless the raw result begins with these bytes.
 fn same(raw: &[u8], expected: &[u8]) -> Result<(), String> {
     let found = &raw[..expected.len()];
     if found == expected { Ok(()) } else { Err(format!("{found:02x?} instead of {expected:02x?}")) }
@@ -155,12 +157,13 @@ fn at<T: Pod>(raw: &[u8], offset: usize) -> T {
     bytemuck::pod_read_unaligned(&raw[offset..][..size_of::<T>()])
 }
 
-/// Runs `all` on each device, and sees that it launched each kernel whose name ends so.
+/// Runs `all` on each device, and checks that it launched every kernel whose type `is_element`
+/// accepts.
 fn on_each_device(all: impl Fn(&Bench, &mut StdRng), is_element: impl Fn(&str) -> bool) {
     for device in devices() {
         let bench = Bench::new(device);
         all(&bench, &mut seeded());
-        // The exact sums have a test of their own.
+        // The exact sums have their own test, `tests/exact.rs`.
         let names = kernels().map(|kernel| kernel.name()).filter(|name| !name.starts_with("reduce_exact_"));
         let expected: BTreeSet<String> =
             names.filter(|name| is_element(name.rsplit('_').next().unwrap())).map(str::to_owned).collect();

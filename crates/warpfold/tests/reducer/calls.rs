@@ -1,4 +1,5 @@
-//! However it is called: at once, into memory, on streams, in graphs, from threads; and what is refused.
+//! The ways to call a reduction (waiting, into memory, on streams, in graphs, from threads), and
+//! the calls that are refused.
 
 use std::{collections::HashSet, thread};
 
@@ -93,7 +94,7 @@ fn inputs_of_every_kind_are_the_same() {
         same(device.reduce(&values, Sum).unwrap());
         same(device.reduce(&values[..], Sum).unwrap());
         same(device.reduce(&pinned, Sum).unwrap());
-        // SAFETY: the buffer lives as long.
+        // SAFETY: the buffer lives as long as the slice.
         let raw = unsafe { RawSlice::<f32>::new(buffer.address(), buffer.len()) };
         same(device.reduce(raw, Sum).unwrap());
         let dot = device.reduce((&buffer, &buffer), Dot).unwrap();
@@ -107,7 +108,7 @@ fn inputs_of_every_kind_are_the_same() {
 fn memory_of_cust() {
     use cust::memory::{DeviceBuffer, DeviceSlice};
 
-    // Without a GPU there is no such memory.
+    // The simulator has no such memory, so this needs a GPU.
     for device in devices().into_iter().filter(|device| device.info().kind == DeviceKind::Cuda) {
         let values: Vec<u32> = (0..10_000).map(|i| i * i).collect();
         let sum = |values: &[u32]| values.iter().map(|&x| u64::from(x)).sum::<u64>();
@@ -312,7 +313,7 @@ fn a_kernel_is_loaded_once() {
 #[test]
 fn a_device_goes_with_its_last_handle() {
     let device = Device::simulator();
-    // Another device with the same memory.
+    // A second device with the same memory.
     let observer = device.clone().with_faults(Faults::none()).unwrap();
     let free = observer.free_memory().unwrap();
     let buffer = device.upload(&[1u64, 2]).unwrap();
@@ -346,7 +347,7 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(into(&mut device.alloc(2).unwrap(), &stream), "the result is 1 value, and the output has 2");
     assert_eq!(into(&mut other.alloc(1).unwrap(), &stream), "this buffer belongs to another device");
     assert_eq!(into(&mut device.alloc(1).unwrap(), &other.stream().unwrap()), "this kernel belongs to another device");
-    // SAFETY: nothing is done with the elements: there are too many.
+    // SAFETY: nobody reads the elements, because the call refuses so many.
     let long = unsafe { RawSlice::<u32>::new(ours.address(), (1 << 32) + 1) };
     assert_eq!(
         device.reduce(long, CheckedSum).unwrap_err().to_string(),
@@ -354,7 +355,8 @@ fn what_does_not_fit_is_refused() {
     );
 }
 
-/// Indices of 33 bits, where the numbers by which blocks order their elements repeat, and the last ones of 32.
+/// Tests indices of 33 bits, where the 32-bit numbers by which blocks order their elements repeat,
+/// and the last indices of 32 bits.
 #[test]
 fn indices_may_have_more_than_32_bits() {
     const LIMIT: usize = 1 << 32;
@@ -389,7 +391,7 @@ fn indices_may_have_more_than_32_bits() {
     }
 }
 
-/// Every kernel that an operation names is there.
+/// Every kernel that an operation names exists.
 #[test]
 fn every_operation_has_its_kernel() {
     fn check<T: Item, O: Operation<T>>(device: &Device) {

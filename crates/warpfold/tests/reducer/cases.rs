@@ -1,4 +1,4 @@
-//! What the tests of operations share: sizes, places and seeds.
+//! Sizes, places and seeds, which the tests of operations share.
 
 use std::env;
 
@@ -6,7 +6,7 @@ use half::{bf16, f16};
 use rand::{SeedableRng, rngs::StdRng};
 use warpfold::{Buffer, Device, Item};
 
-/// Another sample of elements.
+/// The variable that sets the seed, for another sample of elements.
 const SEED_VARIABLE: &str = "WARPFOLD_TEST_SEED";
 
 /// The edges of warps, packs and blocks, and some sizes of several blocks.
@@ -26,8 +26,8 @@ pub(crate) fn rng() -> StdRng {
     StdRng::seed_from_u64(seed())
 }
 
-/// Elements of a buffer from some place between two multiples of 16 bytes on, with others around them that no result may
-/// depend on.
+/// Elements of a buffer that begin at some place between two multiples of 16 bytes. Other elements
+/// surround them, on which no result may depend.
 pub(crate) struct Placed<T> {
     buffer: Buffer<T>,
     from: usize,
@@ -47,13 +47,13 @@ impl<T: Item> Placed<T> {
     }
 }
 
-/// A few of the places at which elements can begin: which, depends on the size.
+/// Two of the offsets at which elements can begin; they depend on `n`.
 pub(crate) fn offsets<T>(n: usize) -> [usize; 2] {
     let in_pack = 16 / size_of::<T>();
     [0, 1 + n % in_pack.max(2)]
 }
 
-/// The same bits; any NaN for a NaN.
+/// Compares bits; any two NaNs count as the same.
 pub(crate) trait Same {
     fn same(&self, other: &Self) -> bool;
 }
@@ -87,7 +87,7 @@ impl<T: Item + Same> Same for warpfold::Indexed<T> {
     }
 }
 
-/// Asserts that an operation over an input has this result, to the bit.
+/// Asserts that an operation over an input has exactly this result, bit for bit.
 macro_rules! assert_reduces {
     ($device:expr, $input:expr, $op:expr, $expected:expr, $context:expr) => {{
         let (expected, result) = ($expected, $device.reduce($input, $op));

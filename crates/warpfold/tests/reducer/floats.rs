@@ -1,4 +1,5 @@
-//! Floats: sums and products within their bounds, on elements whose exact results are known in integers.
+//! Floats: sums and products stay within their bounds. The exact results of the elements are known,
+//! in integers.
 
 use half::{bf16, f16};
 use num_bigint::BigInt;
@@ -13,10 +14,10 @@ use crate::{
     support::devices,
 };
 
-/// A float of `BITS` bits of precision, and the integers that it stands for: `k` is `k * 2^-SCALE`.
+/// A float of `BITS` bits of precision. An integer `k` stands for the element `k * 2^-SCALE`.
 pub(crate) trait Float: Item {
     const SCALE: i32;
-    /// Half the distance from 1 to the next number of the type that sums are in.
+    /// The unit roundoff of the type of sums: half the distance from 1 to the next number.
     const ROUNDOFF: f64;
     const NAN: Self;
     fn new(value: f64) -> Self;
@@ -44,8 +45,8 @@ float!(bf16, 7, f32, bf16::from_f64);
 float!(f32, 24, f32, |value| value as f32);
 float!(f64, 53, f64, |value| value);
 
-/// Elements from -1 to 1 and what they are in integers, some of them far smaller than others, and some far from 0 beside
-/// what they differ by.
+/// Elements from -1 to 1, and the integers that they stand for. In some samples the magnitudes
+/// differ widely; in others the elements are far from 0 compared with their differences.
 fn elements<T: Float>(rng: &mut StdRng, n: usize) -> (Vec<T>, Vec<i128>) {
     let one = 1i64 << T::SCALE;
     let kind = rng.random_range(0..3);
@@ -60,7 +61,7 @@ fn elements<T: Float>(rng: &mut StdRng, n: usize) -> (Vec<T>, Vec<i128>) {
     (values, integers.into_iter().map(i128::from).collect())
 }
 
-/// `(1 + u)^k - 1`, and a little more: for what the reference rounds.
+/// `(1 + u)^k - 1`, and a little more because the reference rounds too.
 fn growth(u: f64, k: u64) -> f64 {
     (k as f64 * u.ln_1p()).exp_m1() * (1.0 + 1e-9) + 4.0 * f64::EPSILON
 }
@@ -69,12 +70,12 @@ fn assert_near(result: f64, exact: f64, bound: f64, what: &str) {
     assert!((result - exact).abs() <= bound, "{what}: {result:e} differs from {exact:e} by more than {bound:e}");
 }
 
-/// The depth of the tree of this operation over this input.
+/// The depth of the tree of additions of this operation over this input.
 fn depth<T: Float, O: Operation<T, Arity = warpfold::reducer::Single>>(device: &Device, input: View<'_, T>) -> u64 {
     device.reducer::<T, _>(O::default()).unwrap().shape(input).depth(size_of::<T>() as u64)
 }
 
-/// All sums over one type.
+/// Tests all sums over one type.
 macro_rules! sums {
     ($($name:ident: $t:ident;)*) => {$(
         #[test]
@@ -120,15 +121,16 @@ macro_rules! sums {
                         let u = f64::EPSILON / 2.0;
                         let bound = growth(u, d + 4) * magnitude / n as f64;
                         assert_near(statistics.mean(), sum / n as f64, bound, &at("mean"));
-                        // n times the squared deviations is an integer: n * sum k^2 - (sum k)^2.
+                        // The squared deviations times n are an integer: n * sum k^2 - (sum k)^2.
                         let exact = {
                             let sum: BigInt = ks.iter().map(|&k| BigInt::from(k)).sum();
                             let squares: BigInt = ks.iter().map(|&k| BigInt::from(k * k)).sum();
                             let scaled: f64 = (squares * n - &sum * &sum).to_string().parse().unwrap();
                             scaled / n as f64 * square
                         };
-                        // T. F. Chan, G. H. Golub, R. J. LeVeque, The American Statistician 37 (1983): the condition number
-                        // is that of the sum of squares, and the pairwise algorithm's error is proportional to the depth.
+                        // T. F. Chan, G. H. Golub, R. J. LeVeque, The American Statistician 37
+                        // (1983): the condition number is that of the sum of squares, and the
+                        // pairwise algorithm's error is proportional to the depth.
                         let condition = (squares / exact.max(f64::MIN_POSITIVE)).sqrt();
                         let bound = 8.0 * growth(u, d + 4) * condition * exact + 8.0 * growth(u, d + 4).powi(2) * squares;
                         assert_near(statistics.squared_deviations(), exact, bound, &at("squared deviations"));
@@ -155,7 +157,8 @@ fn wide_sums() {
         let (xs, ks) = elements::<T>(rng, n);
         let x = Placed::new(device, &xs, n % 3, T::NAN);
         let sum = device.reduce(x.view(), WideSum).unwrap();
-        // So few bits of elements of one scale are added in 53 without any rounding.
+        // The elements have one scale and so few bits that 53 bits hold each sum without any
+        // rounding.
         assert_eq!(
             sum.to_bits(),
             (ks.iter().sum::<i128>() as f64 * 2f64.powi(-T::SCALE) + 0.0).to_bits(),
@@ -181,7 +184,8 @@ fn products() {
     {
         let xs: Vec<T> =
             (0..n).map(|_| T::new(rng.random_range(0.9..1.1) * [1.0, -1.0][rng.random_range(0..2)])).collect();
-        // In f64 it rounds as often as the result, or 2^29 times less.
+        // The reference in f64 has as many roundings as the result; for narrower types each is 2^29
+        // times smaller.
         let exact: f64 = xs.iter().map(|x| x.number()).product();
         let x = Placed::new(device, &xs, n % 3, T::NAN);
         let result: f64 = device.reduce(x.view(), Product).unwrap().into();
@@ -203,7 +207,7 @@ fn products() {
 fn what_rounding_leaves_out_is_kept() {
     let mut rng = rng();
     for device in devices() {
-        // Large terms that cancel: the condition number is some 1e9.
+        // The terms are large and cancel: the condition number is about 1e9.
         let mut values: Vec<f32> = (0..3000).map(|_| rng.random_range(-1e6f32..1e6)).collect();
         values.extend(values.clone().iter().map(|x| -x));
         values.extend([1e-3; 1000]);

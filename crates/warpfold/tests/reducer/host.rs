@@ -1,4 +1,4 @@
-//! Elements on the host: whole, in parts, in pairs.
+//! Elements on the host: copied whole or in parts, single or in pairs.
 
 use rand::Rng;
 use warpfold::{ArgMax, ArgMin, Device, Dot, Error, MaxAbs, Min, Moments, SquaredDistance, Sum, testing::Faults};
@@ -15,7 +15,8 @@ fn parts_together_are_the_whole() {
             for limit in [0, 1, 4096, 100_000] {
                 let at = format!("{n} elements in {limit} bytes");
                 let sum = device.reducer::<i64, _>(Sum).unwrap().with_memory_limit(limit);
-                // The smallest parts would be one launch for two elements.
+                // With the smallest parts there would be one launch for every two elements, which
+                // takes too long.
                 if limit < 4096 && n > 1000 {
                     continue;
                 }
@@ -74,7 +75,7 @@ fn pairs_of_which_one_is_on_the_device() {
             assert_eq!(reducer.reduce((&a, &there)).unwrap(), dot);
             assert_eq!(reducer.reduce((&there, &a)).unwrap(), dot);
             assert_eq!(reducer.reduce((&a, &pinned)).unwrap(), dot);
-            // Elements that lie unlike the beginning of a part.
+            // These operands are aligned differently from the beginning of a part.
             let shifted: i64 = a[1..].iter().zip(&b[3..]).map(|(&a, &b)| i64::from(a) * i64::from(b)).sum();
             assert_eq!(reducer.reduce((&a[1..b.len() - 2], there.view(3..))).unwrap(), shifted);
             let distance = device.reducer::<i32, _>(SquaredDistance).unwrap().with_memory_limit(limit);
@@ -100,8 +101,8 @@ fn large_slices_go_through_both_lanes() {
     }
 }
 
-/// The allocations of a call on the host fail one after another; what was allocated before is given back, and the next call
-/// works.
+/// The allocations of a call on the host fail one after another. Each time, the earlier allocations
+/// are freed, and the next call works.
 #[test]
 fn memory_is_given_back_after_a_failure() {
     let values = vec![3u32; 4000];

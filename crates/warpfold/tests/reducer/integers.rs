@@ -13,7 +13,8 @@ use crate::{
     support::devices,
 };
 
-/// All operations over one type of integers: the type, in which sums and products are, its absolute values, their sums.
+/// Tests all operations over one type of integers. The arguments are the element type, the type of
+/// sums and products, the type of absolute values, and the type of their sums.
 macro_rules! integers {
     ($($name:ident: $t:ident, $wide:ident, $magnitude:ident, $wide_magnitude:ident;)*) => {$(
         #[test]
@@ -21,7 +22,8 @@ macro_rules! integers {
             let mut rng = rng();
             let devices = devices();
             for n in SIZES {
-                // Of all bits, and few different ones: ties and zeros.
+                // Some elements have random bits; the others are a few small values, so that there
+                // are ties and zeros.
                 let mixed = |rng: &mut StdRng, n: usize| -> Vec<$t> {
                     let bits: u32 = rng.random_range(1..=$t::BITS);
                     (0..n).map(|_| rng.random::<$t>() >> ($t::BITS - bits)).collect()
@@ -126,7 +128,7 @@ fn roots_of_sums_of_squares() {
     }
 }
 
-/// Of equal elements the first is the best.
+/// Among equal elements, the first is the best.
 macro_rules! equal {
     ($($name:ident: $t:ident;)*) => {$(
         #[test]

@@ -1,7 +1,7 @@
-//! The production reducer, on every device that is there: each operation over each type against plain Rust, wherever its
-//! elements lie and however it is called.
+//! The production reducer, on every available device. Each operation over each type is compared
+//! with plain Rust, for inputs in every kind of place and for every way to call it.
 
-// Exact results are what is tested.
+// The tests compare exact results.
 #![allow(clippy::float_cmp)]
 
 #[path = "../support/mod.rs"]

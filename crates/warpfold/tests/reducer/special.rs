@@ -1,5 +1,5 @@
-//! NaNs, infinities, zeros of both signs and subnormal numbers: to the bit where a result is one of the elements, by the rules
-//! of IEEE 754 where it is a sum.
+//! NaNs, infinities, zeros of both signs and subnormal numbers. A result that is one of the
+//! elements is compared bit for bit; a sum is held to the rules of IEEE 754.
 
 use std::cmp::Ordering;
 
@@ -22,7 +22,8 @@ fn compare<T: Float>(a: T, b: T) -> Ordering {
     key(a).partial_cmp(&key(b)).expect("numbers only")
 }
 
-/// The first of the least, or by the reversed order of the greatest; among the numbers, if there are any.
+/// The first of the least elements or, with the reversed order, of the greatest. NaNs count only if
+/// `nan_wins`, or if there are no numbers.
 fn first<T: Float>(values: &[T], before: Ordering, nan_wins: bool) -> Indexed<T> {
     let is_nan = |x: T| x.number().is_nan();
     let mut best: Option<usize> = None;
@@ -40,7 +41,7 @@ fn first<T: Float>(values: &[T], before: Ordering, nan_wins: bool) -> Indexed<T>
     Indexed::new(values[best], best as u64)
 }
 
-/// Any bits at all, or many NaNs, zeros and infinities.
+/// Elements of random bits, or elements with many NaNs, zeros and infinities.
 fn mixed<T: Float>(rng: &mut StdRng, n: usize, any: impl Fn(&mut StdRng) -> T, specials: &[T]) -> Vec<T> {
     let share = [0.0, 0.02, 0.5, 1.0][rng.random_range(0..4)];
     let specials = &specials[..rng.random_range(1..=specials.len())];
@@ -103,7 +104,7 @@ extremes! {
     extremes_of_f64: f64, u64, 0.0f64;
 }
 
-/// Of equal elements the first is the best, and all NaNs are equal.
+/// Among equal elements, the first is the best, and all NaNs are equal.
 macro_rules! equal {
     ($($name:ident: $t:ident, $bits:ident;)*) => {$(
         #[test]
@@ -141,8 +142,8 @@ equal! {
     the_first_of_equal_f64: f64, u64;
 }
 
-/// What a sum of ordinary numbers becomes by one or two that are not; so near to 1 that their product neither overflows nor
-/// underflows.
+/// Tests sums and products of ordinary numbers with one or two numbers that are not finite. The
+/// ordinary numbers are so near to 1 that their product neither overflows nor underflows.
 macro_rules! not_finite {
     ($($name:ident: $t:ident;)*) => {$(
         #[test]

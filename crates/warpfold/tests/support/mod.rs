@@ -1,7 +1,7 @@
-//! What the tests of this crate and the lab's tests share: the devices to test on, and the
-//! production kernels by name.
+//! The devices to test on, and the production kernels by name. The tests of this crate and those of
+//! the lab share this file.
 
-// Each test binary uses a part of it.
+// Each test binary uses only a part of this file.
 #![allow(dead_code)]
 
 use std::env;
@@ -14,16 +14,17 @@ use warpfold::{
 #[path = "../../../../tests/support/skip.rs"]
 pub(crate) mod skip;
 
-/// The variable that forces one device.
+/// The environment variable that chooses the devices.
 pub(crate) const DEVICE_VARIABLE: &str = "WARPFOLD_DEVICE";
 
-/// The devices to test on: the simulator, and the GPU if there is one; or what `WARPFOLD_DEVICE`
-/// names (`both` is the two of them), which must then be there.
+/// The devices to test on: the simulator, and the GPU if there is one. If `WARPFOLD_DEVICE` is set,
+/// it names the devices (`both` means simulator and GPU), and they must exist.
 ///
 /// The driver is the file that `WARPFOLD_LIBCUDA` names, or else the system's.
 pub(crate) fn devices() -> Vec<Device> {
     if let Some(library) = env::var_os("WARPFOLD_LIBCUDA").filter(|library| !library.is_empty()) {
-        // What is wrong with the file is said when a GPU is opened, because a process keeps its first attempt.
+        // An error of the file is reported when a GPU is opened, because a process keeps the result
+        // of its first attempt.
         let _ = cuda_driver::load_from(library);
     }
     let gpu = || Device::cuda(0).unwrap_or_else(|error| panic!("{DEVICE_VARIABLE} demands a GPU: {error}"));
@@ -57,8 +58,8 @@ pub(crate) trait Launch {
 
 impl Launch for Device {
     fn start(&self, kernel: &Kernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
-        // SAFETY: tests give kernels addresses in live buffers, with room for what the kernels write; or
-        // they show on the simulator, which reports it, what becomes of another address.
+        // SAFETY: tests pass addresses in live buffers that are large enough for the kernels'
+        // output. Tests of bad addresses run on the simulator, which reports them.
         unsafe { self.launch(kernel, shape, args) }
     }
 }

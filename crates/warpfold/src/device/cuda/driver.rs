@@ -1,4 +1,4 @@
-//! What the results of the driver's functions mean.
+//! Turns the results of the driver's functions into errors.
 
 use cust::error::CudaError;
 
@@ -10,7 +10,7 @@ pub(super) fn error_text(code: u32) -> ErrorText {
     ErrorText { name, text }
 }
 
-/// The error of a code that is not 0. `action` completes the sentence "cannot …".
+/// The error for a code other than 0. `action` completes the sentence "cannot …".
 pub(super) fn error(action: String, code: u32) -> DeviceError {
     let text = error_text(code);
     if ends_context(code) {
@@ -20,7 +20,8 @@ pub(super) fn error(action: String, code: u32) -> DeviceError {
     }
 }
 
-/// Whether cuda.h says of an error that all further work returns it as well, or that the context or the device is gone.
+/// Whether, according to cuda.h, all later calls return this error too, or the context or the
+/// device is gone.
 fn ends_context(code: u32) -> bool {
     matches!(
         code,
@@ -42,17 +43,17 @@ fn ends_context(code: u32) -> bool {
     )
 }
 
-/// The error of a function's result, if it is one.
+/// Returns an error if a function's result is one.
 pub(in super::super) fn check(code: u32, action: &str) -> Result<(), DeviceError> {
     check_with(code, || action.to_owned())
 }
 
-/// The same for an action that takes words to say.
+/// Like [`check`], for an action whose text is costly to make.
 pub(super) fn check_with(code: u32, action: impl FnOnce() -> String) -> Result<(), DeviceError> {
     if code == 0 { Ok(()) } else { Err(error(action(), code)) }
 }
 
-/// Turns the error of `cust` into ours.
+/// Turns an error of `cust` into a [`DeviceError`].
 pub(super) fn failed(action: impl Into<String>) -> impl FnOnce(CudaError) -> DeviceError {
     move |cause| error(action.into(), cause.as_raw())
 }

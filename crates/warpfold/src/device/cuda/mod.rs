@@ -1,8 +1,9 @@
-//! The CUDA backend. `cust` finds the GPU, allocates, copies and loads modules; streams, events, graphs and
-//! launches go to the driver's table directly, because `cust` lacks some of it.
+//! The CUDA backend. `cust` finds the GPU, allocates, copies and loads modules. Streams, events,
+//! graphs and launches call the driver's table directly, because `cust` lacks some of these
+//! functions.
 //!
-//! The primary context is made current before each call, so that any thread may use a device. Streams are ordered with the
-//! legacy default stream, on which the plain copies run.
+//! The primary context is made current before each call, so that any thread may use a device.
+//! Streams are ordered with the legacy default stream, on which the plain copies run.
 
 use std::{
     cell::Cell,
@@ -77,11 +78,13 @@ fn load() -> Result<&'static Driver, DeviceError> {
 #[derive(Debug)]
 struct Gpu {
     info: DeviceInfo,
-    /// Its functions, at hand without a look at what the process has loaded.
+    /// The driver's functions, kept here so that a call need not look up what the process has
+    /// loaded.
     driver: &'static Driver,
-    /// Never the same for two contexts of a process, which may well have the same address one after the other.
+    /// A number that differs for any two contexts of this process, because a later context may get
+    /// the address of an earlier one.
     generation: u64,
-    /// At most as many as were used at a time.
+    /// Events for reuse; never more than were in use at one time.
     events: Mutex<Vec<SpareEvent>>,
     context: Context,
 }
@@ -90,7 +93,7 @@ impl Drop for Gpu {
     fn drop(&mut self) {
         if self.make_current().is_ok() {
             for SpareEvent(event) in self.events().drain(..) {
-                // SAFETY: made by `GpuEvent`, and used by nobody any more.
+                // SAFETY: `GpuEvent` made the event, and nobody uses it any more.
                 let _ = unsafe { self.driver.cuEventDestroy_v2(event) };
             }
         }
@@ -113,12 +116,15 @@ impl Gpu {
         })
     }
 
-    /// Makes the context that of this thread. Asking whether it is costs less than setting it.
+    /// Makes the context current in this thread. Asking for the current context first costs less
+    /// than setting it again.
     fn make_current(&self) -> Result<(), DeviceError> {
         thread_local! {
             static LAST: Cell<u64> = const { Cell::new(0) };
         }
-        // What this thread set last may be gone and its address taken again; what it has now, other code may have set.
+        // The generation is compared because the context that this thread set last may be destroyed
+        // and its address reused. The driver is asked because other code may have set another
+        // context since.
         if LAST.get() == self.generation {
             let mut current = ptr::null_mut();
             // SAFETY: the pointer is to a live variable.
@@ -145,7 +151,7 @@ impl Gpu {
     ///
     /// # Safety
     ///
-    /// They are one allocation, or part of one, and stay so as long as the slice is used.
+    /// The bytes lie within one allocation, which lives as long as the slice is used.
     unsafe fn slice<'a>(address: u64, len: usize) -> &'a mut DeviceSlice<u8> {
         // SAFETY: the caller's promise; bytes have no alignment.
         unsafe { DeviceSlice::from_raw_parts_mut(DevicePointer::from_raw(address), len) }
@@ -176,7 +182,8 @@ fn info(driver: &Driver, ordinal: u32, device: device::Device) -> Result<DeviceI
     })
 }
 
-/// Shared memory that a block may ask for: an attribute that `cust` does not name.
+/// The shared memory that a block may have after opting in, in bytes; `cust` has no name for this
+/// attribute.
 fn most_shared_bytes(driver: &Driver, device: device::Device) -> Option<u32> {
     let mut bytes = 0;
     // SAFETY: the pointer is to a live variable.
@@ -190,7 +197,8 @@ fn most_shared_bytes(driver: &Driver, device: device::Device) -> Option<u32> {
     (code == 0).then_some(bytes.unsigned_abs())
 }
 
-/// Two transfers a clock, `bus_bits` wide. Drivers that no longer tell the clock report 0.
+/// Peak bandwidth in bytes per second: two transfers per clock cycle, each `bus_bits` wide. `None`
+/// if the driver reports 0, as drivers do that no longer know the clock.
 fn peak(clock_khz: u32, bus_bits: u32) -> Option<f64> {
     (clock_khz > 0 && bus_bits > 0).then(|| f64::from(clock_khz) * 1e3 * 2.0 * f64::from(bus_bits) / 8.0)
 }
@@ -218,8 +226,8 @@ impl Backend for Gpu {
 
     fn free(&self, address: u64) {
         if self.make_current().is_ok() {
-            // SAFETY: `address` came from `alloc`, and `Buffer` gives it back once. An error is that of an earlier
-            // launch, which the next call reports as well.
+            // SAFETY: `address` came from `alloc`, and `Buffer` frees it once. An error belongs to
+            // an earlier launch, and the next call reports it too.
             let _ = unsafe { cuda_free(DevicePointer::<u8>::from_raw(address)) };
         }
     }
@@ -257,8 +265,8 @@ impl Backend for Gpu {
     }
 
     fn synchronize(self: Arc<Self>) -> Result<(), DeviceError> {
-        // What is given to the legacy stream waits for all others. Waiting for the context instead would disturb a capture
-        // in another thread.
+        // Work of the legacy stream waits for all other streams, so waiting for an event there is
+        // enough. Waiting for the context would break a capture in another thread.
         let event = GpuEvent::new(&self)?;
         event.record(LEGACY_STREAM)?;
         event.synchronize()
@@ -266,7 +274,8 @@ impl Backend for Gpu {
 
     fn alloc_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
         self.make_current()?;
-        // SAFETY: the memory is freed by `free_pinned` alone, which `PinnedBuffer` calls once; it is as long as it says.
+        // SAFETY: only `free_pinned` frees the memory, and `PinnedBuffer` calls it once; the memory
+        // has `bytes` bytes.
         unsafe {
             let memory = match cuda_malloc_locked::<u8>(bytes) {
                 Ok(memory) => memory,
@@ -282,7 +291,8 @@ impl Backend for Gpu {
 
     fn free_pinned(&self, memory: *mut u8, _bytes: usize) {
         if self.make_current().is_ok() {
-            // SAFETY: `memory` came from `alloc_pinned`, and is given back once. Errors as in `free`.
+            // SAFETY: `memory` came from `alloc_pinned`, and is freed once. An error is ignored for
+            // the reason given in `free`.
             let _ = unsafe { cuda_free_locked(memory) };
         }
     }
@@ -301,7 +311,7 @@ impl Backend for Gpu {
             return false;
         }
         let (mut context, mut device): (CUcontext, c_int) = (ptr::null_mut(), -1);
-        // SAFETY: the one attribute is a pointer, the other an int, and the variables live.
+        // SAFETY: the first attribute is a pointer, the second an int, and both variables are live.
         let codes = unsafe {
             [
                 self.driver.cuPointerGetAttribute((&raw mut context).cast(), CU_POINTER_ATTRIBUTE_CONTEXT, address),
@@ -312,7 +322,8 @@ impl Backend for Gpu {
                 ),
             ]
         };
-        // Memory of a pool is of no context, or the driver does not tell of which.
+        // Memory of a pool belongs to no context, or the driver does not report one; such memory is
+        // accepted.
         let ours = codes[0] != 0 || context.is_null() || context == self.context.as_raw();
         ours && codes[1] == 0 && u32::try_from(device).ok() == self.info.ordinal
     }
@@ -329,7 +340,8 @@ mod tests {
 
     #[test]
     fn the_peak_of_an_h100() {
-        // H100 SXM5 80GB: HBM3 at 2619 MHz on a bus of 5120 bits; NVIDIA's data sheet says 3.35 TB/s.
+        // H100 SXM5 80GB: HBM3 at 2619 MHz on a bus of 5120 bits; NVIDIA's data sheet says 3.35
+        // TB/s.
         assert_eq!(peak(2_619_000, 5120), Some(3_352.32e9));
         assert_eq!(peak(0, 5120), None);
         assert_eq!(peak(2_619_000, 0), None);

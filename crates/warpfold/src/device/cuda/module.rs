@@ -26,12 +26,13 @@ use super::{
 
 pub(super) fn load(gpu: Arc<Gpu>, name: &str, image: &[u8]) -> Result<Arc<dyn LoadedModule>, DeviceError> {
     gpu.make_current()?;
-    // It takes PTX as well as machine code.
+    // Despite its name, `from_cubin` takes PTX as well as machine code.
     let module = module::Module::from_cubin(image, &[]).map_err(|error| refused(gpu.driver, name, image, error))?;
     Ok(Arc::new(GpuModule { name: name.to_owned(), module, gpu }))
 }
 
-/// Loads the image that `cust` could not load once more, this time with a buffer for the compiler's messages.
+/// Loads the image that `cust` could not load once more, this time with a buffer for the compiler's
+/// messages.
 fn refused(driver: &Driver, module: &str, image: &[u8], error: CudaError) -> DeviceError {
     let mut options = [CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
     let mut image = image.to_vec();
@@ -40,14 +41,14 @@ fn refused(driver: &Driver, module: &str, image: &[u8], error: CudaError) -> Dev
     // Values that fit a pointer are passed in its place.
     let mut values = [log.as_mut_ptr().cast::<c_void>(), ptr::without_provenance_mut(log.len())];
     let mut loaded = ptr::null_mut();
-    // SAFETY: the image ends with a NUL; both arrays have two entries; the buffer is as long as it is said to be and
-    // outlives the call.
+    // SAFETY: the image ends with a NUL; both arrays have two entries; the buffer is as long as it
+    // is said to be and outlives the call.
     let mut code = unsafe {
         driver.cuModuleLoadDataEx(&raw mut loaded, image.as_ptr().cast(), 2, options.as_mut_ptr(), values.as_mut_ptr())
     };
     if code == 0 {
-        // It was refused only a moment ago, so the reason was not the image.
-        // SAFETY: loaded by the call above and used by nobody.
+        // This time the driver accepts the image, so the reason was not the image.
+        // SAFETY: the call above loaded the module, and nobody uses it.
         let _ = unsafe { driver.cuModuleUnload(loaded) };
         code = error.as_raw();
     }
@@ -58,14 +59,14 @@ fn refused(driver: &Driver, module: &str, image: &[u8], error: CudaError) -> Dev
 #[derive(Debug)]
 pub(super) struct GpuModule {
     name: String,
-    // Unloaded before the context may go.
+    // Declared before `gpu`, so that the module is unloaded before the context is released.
     module: module::Module,
     pub(super) gpu: Arc<Gpu>,
 }
 
 impl Drop for GpuModule {
     fn drop(&mut self) {
-        // For the module, as for `Gpu`'s stream.
+        // Dropping the module needs the context to be current.
         let _ = self.gpu.make_current();
     }
 }
@@ -83,7 +84,8 @@ impl LoadedModule for GpuModule {
             error => failed(format!("look up kernel {name}"))(error),
         })?;
         let parameters = parameter_sizes(self.gpu.driver, function.to_raw());
-        // SAFETY: the lifetime is that of the module, which is kept beside the function and dropped after it.
+        // SAFETY: the function lives as long as the module, which is stored beside it and dropped
+        // after it.
         let function = unsafe { mem::transmute::<Function<'_>, Function<'static>>(function) };
         let allowed_shared = AtomicU32::new(self.gpu.info.shared_bytes_per_block);
         Ok(Arc::new(GpuKernel { name: name.to_owned(), parameters, function, allowed_shared, module: self }))
@@ -93,7 +95,8 @@ impl LoadedModule for GpuModule {
 fn parameter_sizes(driver: &Driver, function: CUfunction) -> Vec<usize> {
     let mut sizes = Vec::new();
     let (mut offset, mut size) = (0, 0);
-    // SAFETY: the function is loaded; the pointers are to live variables. Past the last parameter it returns an error.
+    // SAFETY: the function is loaded, and the pointers are to live variables. Past the last
+    // parameter the driver returns an error, which ends the loop.
     while unsafe { driver.cuFuncGetParamInfo(function, sizes.len(), &raw mut offset, &raw mut size) } == 0 {
         sizes.push(size);
     }
@@ -105,7 +108,7 @@ pub(super) struct GpuKernel {
     pub(super) name: String,
     parameters: Vec<usize>,
     function: Function<'static>,
-    /// The most dynamic shared memory that was asked for, in bytes.
+    /// The largest dynamic shared memory that a launch has asked for so far, in bytes.
     allowed_shared: AtomicU32,
     pub(super) module: Arc<GpuModule>,
 }
@@ -115,7 +118,7 @@ impl GpuKernel {
         self.function.to_raw()
     }
 
-    /// Lets a block have more dynamic shared memory than it gets without asking.
+    /// Lets a block have `bytes` of dynamic shared memory, more than the default limit.
     pub(super) fn allow_shared(&self, bytes: u32) -> Result<(), DeviceError> {
         if bytes <= self.allowed_shared.load(Relaxed) {
             return Ok(());

@@ -26,21 +26,22 @@ use super::{
     module::GpuKernel,
 };
 
-/// Arguments of a launch for which nothing is allocated.
+/// The most arguments of a launch for which the host allocates nothing.
 const INLINE_ARGS: usize = 16;
 
-/// The stream of the plain copies, which waits for all that is not `CU_STREAM_NON_BLOCKING` and is waited for by it.
+/// The stream of the plain copies. It waits for every stream that is not `CU_STREAM_NON_BLOCKING`,
+/// and those wait for it.
 pub(super) const LEGACY_STREAM: CUstream = ptr::null_mut();
 
 #[derive(Debug)]
 pub(super) struct GpuStream {
     raw: CUstream,
-    /// Whether it is destroyed with this.
+    /// Whether dropping this value destroys the stream.
     owned: bool,
     gpu: Arc<Gpu>,
 }
 
-// SAFETY: cuda.h's handles of streams may be used by any thread, and by several at once.
+// SAFETY: any thread may use a `CUstream`, and several threads at once.
 unsafe impl Send for GpuStream {}
 // SAFETY: as above.
 unsafe impl Sync for GpuStream {}
@@ -48,7 +49,7 @@ unsafe impl Sync for GpuStream {}
 impl Drop for GpuStream {
     fn drop(&mut self) {
         if self.owned && self.gpu.make_current().is_ok() {
-            // SAFETY: made by `open`, and used by nobody any more.
+            // SAFETY: `open` made the stream, and nobody uses it any more.
             let _ = unsafe { self.gpu.driver.cuStreamDestroy_v2(self.raw) };
         }
     }
@@ -56,8 +57,8 @@ impl Drop for GpuStream {
 
 impl GpuStream {
     pub(super) fn open(gpu: Arc<Gpu>, purpose: Purpose) -> Result<Self, DeviceError> {
-        // A stream that captures must have nothing to do with the legacy stream, or the plain copies of other threads
-        // would end the capture.
+        // A stream that captures must not be ordered with the legacy stream, because the plain
+        // copies of other threads would then end the capture.
         let flags = if purpose == Purpose::Capture { CU_STREAM_NON_BLOCKING } else { CU_STREAM_DEFAULT };
         gpu.make_current()?;
         let mut raw = ptr::null_mut();
@@ -80,7 +81,7 @@ impl GpuStream {
         Ok(Self { raw, owned: false, gpu })
     }
 
-    /// A launch that is more than a grid of blocks.
+    /// Launches a kernel with attributes: a cluster, a cooperative launch, or overlap.
     fn launch_with_attributes(
         &self,
         kernel: &GpuKernel,
@@ -106,7 +107,8 @@ impl GpuStream {
             numAttrs: attributes.len() as c_uint,
         };
         let (function, parameters) = (kernel.function(), parameters.as_mut_ptr());
-        // SAFETY: as for a plain launch; the configuration and its attributes outlive the call.
+        // SAFETY: the contract of a plain launch holds; the configuration and its attributes
+        // outlive the call.
         unsafe { self.gpu.driver.cuLaunchKernelEx(&raw const config, function, parameters, ptr::null_mut()) }
     }
 }
@@ -150,7 +152,8 @@ impl BackendStream for GpuStream {
     ) -> Result<(), DeviceError> {
         let kernel: &GpuKernel = (&**kernel as &dyn Any).downcast_ref().expect("the kernels of a GPU are its own");
         self.gpu.make_current()?;
-        // Little-endian, as every host with CUDA: a narrower value is the first bytes of the wider one.
+        // Every host with CUDA is little-endian, so a narrower value is the first bytes of a 64-bit
+        // word.
         let mut values: SmallVec<[u64; INLINE_ARGS]> = args.iter().map(|arg| arg.bits()).collect();
         let mut pointers: SmallVec<[*mut c_void; INLINE_ARGS]> =
             values.iter_mut().map(|value| ptr::from_mut(value).cast()).collect();
@@ -160,9 +163,9 @@ impl BackendStream for GpuStream {
             self.launch_with_attributes(kernel, shape, &mut pointers)
         } else {
             let LaunchShape { grid, block, shared_bytes, .. } = shape;
-            // SAFETY: there is one pointer for each parameter, to at least as many bytes as it takes (`Device` has checked
-            // both), and the driver reads them before it returns. What the kernel does with addresses stays within the
-            // memory of the GPU.
+            // SAFETY: there is one pointer for each parameter, to at least as many bytes as the
+            // parameter has (`Core` has checked both), and the driver reads them before it returns.
+            // The caller promises what the kernel does with addresses.
             unsafe {
                 self.gpu.driver.cuLaunchKernel(
                     kernel.function(),
@@ -217,8 +220,9 @@ impl BackendStream for GpuStream {
             return Err(DeviceError::DriverLacks { action, what: "CUDA graphs", function });
         }
         self.gpu.make_current()?;
-        // The driver refuses nothing else meanwhile: what cannot be recorded is refused before it comes here, and what is
-        // dropped meanwhile must be freed.
+        // In relaxed mode the driver refuses nothing else during the capture. Calls that cannot be
+        // recorded are refused before they come here, and memory that is dropped during the capture
+        // must be freed.
         // SAFETY: the stream lives.
         let code = unsafe { driver.cuStreamBeginCapture_v2(self.raw, CU_STREAM_CAPTURE_MODE_RELAXED) };
         check(code, "capture a graph")
@@ -232,7 +236,8 @@ impl BackendStream for GpuStream {
         let mut exec = ptr::null_mut();
         // SAFETY: the graph was made by the call above; the pointer is to a live variable.
         let code = unsafe { self.gpu.driver.cuGraphInstantiateWithFlags(&raw mut exec, graph, 0) };
-        // SAFETY: made above, and used by nobody: what was instantiated has a copy.
+        // SAFETY: the graph was made above and nobody uses it, because the instantiated graph has
+        // its own copy.
         let _ = unsafe { self.gpu.driver.cuGraphDestroy(graph) };
         check(code, "instantiate a graph")?;
         Ok(Box::new(GpuGraph { exec: Mutex::new(Exec(exec)), gpu: Arc::clone(&self.gpu) }))
@@ -281,13 +286,14 @@ unsafe impl Sync for GpuEvent {}
 
 impl Drop for GpuEvent {
     fn drop(&mut self) {
-        // Its next use may come before what was recorded with it has happened: the driver then forgets that.
+        // The event may be recorded again before its last recording has completed; the driver then
+        // replaces the old recording.
         self.gpu.events().push(SpareEvent(self.raw));
     }
 }
 
 impl GpuEvent {
-    /// A new one, or one that was dropped before: making one may take as long as a short kernel.
+    /// Reuses an event that was dropped, because making one may take as long as a short kernel.
     pub(super) fn new(gpu: &Arc<Gpu>) -> Result<Self, DeviceError> {
         let mut raw = ptr::null_mut();
         if let Some(SpareEvent(spare)) = gpu.events().pop() {
@@ -302,7 +308,7 @@ impl GpuEvent {
 
     pub(super) fn record(&self, stream: CUstream) -> Result<(), DeviceError> {
         self.gpu.make_current()?;
-        // SAFETY: both live, and belong to the same context.
+        // SAFETY: the event and the stream live, and belong to the same context.
         check(unsafe { self.gpu.driver.cuEventRecord(self.raw, stream) }, "record an event")
     }
 }
@@ -310,7 +316,7 @@ impl GpuEvent {
 impl BackendEvent for GpuEvent {
     fn synchronize(&self) -> Result<(), DeviceError> {
         self.gpu.make_current()?;
-        // SAFETY: it lives.
+        // SAFETY: the event lives.
         check(unsafe { self.gpu.driver.cuEventSynchronize(self.raw) }, "finish the work on the device")
     }
 
@@ -319,10 +325,11 @@ impl BackendEvent for GpuEvent {
         earlier.synchronize()?;
         self.synchronize()?;
         let mut milliseconds = 0.0;
-        // SAFETY: both live and have been recorded with their times; the pointer is to a live variable.
+        // SAFETY: both live and have been recorded with their times; the pointer is to a live
+        // variable.
         let code = unsafe { self.gpu.driver.cuEventElapsedTime(&raw mut milliseconds, earlier.raw, self.raw) };
         check(code, "read the clock of the device")?;
-        // Negative for an event that came before.
+        // The time is negative if `earlier` came later; it then counts as 0.
         Ok(Duration::try_from_secs_f64(f64::from(milliseconds) / 1e3).unwrap_or_default())
     }
 }
@@ -331,7 +338,7 @@ impl BackendEvent for GpuEvent {
 #[derive(Debug)]
 struct Exec(CUgraphExec);
 
-// SAFETY: any thread may use one, though not two at once: it is behind a mutex.
+// SAFETY: any thread may use a `CUgraphExec`, but not two at once, so it is behind a mutex.
 unsafe impl Send for Exec {}
 
 #[derive(Debug)]
@@ -346,7 +353,8 @@ impl Drop for GpuGraph {
     fn drop(&mut self) {
         if self.gpu.make_current().is_ok() {
             let exec = self.exec.get_mut().unwrap_or_else(PoisonError::into_inner);
-            // SAFETY: made by `end_capture`, and used by nobody any more. Launches that are under way end first.
+            // SAFETY: `end_capture` made it, and nobody uses it any more. The driver lets launches
+            // in progress end first.
             let _ = unsafe { self.gpu.driver.cuGraphExecDestroy(exec.0) };
         }
     }

@@ -24,19 +24,19 @@ use super::{
 
 mod stream;
 
-/// The most memory that the simulated device has, in bytes; less where the host has little. Pages are taken from the
-/// host only when they are written.
+/// The most memory that the simulated device has, in bytes; a small host gives less. The host
+/// provides pages only when they are written.
 const MOST_MEMORY: u64 = 16 << 30;
 
-/// What the simulated device has where the host does not tell how much memory is free, in bytes.
+/// The memory of the simulated device, in bytes, if the host does not report how much is free.
 const UNKNOWN_MEMORY: u64 = 4 << 30;
 
-/// The multiprocessors that planning sees. Not the cores of the host: a grid that followed them would add floats in
-/// another order, and so give other bits, on each host.
+/// The number of multiprocessors that planning sees. It does not follow the cores of the host,
+/// because the order of float additions, and with it the bits, would then differ between hosts.
 const MULTIPROCESSORS: u32 = 16;
 
-/// The GPU whose multiprocessor the simulated one is like, and the registers of a thread, where it matters how many blocks
-/// are resident at once.
+/// The GPU and the registers per thread that decide how many blocks one simulated multiprocessor
+/// holds.
 const OCCUPANCY_OF: &str = "h100";
 const REGISTERS: u32 = 32;
 
@@ -72,8 +72,8 @@ impl Simulator {
     }
 }
 
-/// The memory of a simulated device, in bytes. What lies on the device lies on the host as well, before
-/// or after, so the device has less than half of what the host can spare.
+/// The memory of a simulated device, in bytes. It is less than half of what the host can spare,
+/// because programs usually hold the same data on the host as well.
 fn capacity() -> u64 {
     host_memory::available().map_or(UNKNOWN_MEMORY, |bytes| bytes / 5 * 2).min(MOST_MEMORY)
 }
@@ -89,8 +89,8 @@ impl Backend for Simulator {
             name: format!("simulator (32-lane warps, {cores} {})", if cores == 1 { "core" } else { "cores" }),
             kind: DeviceKind::Simulator,
             ordinal: None,
-            // It runs whatever PTX it knows, whichever target the PTX names; `Module` selection asks for the highest
-            // that a device takes.
+            // The simulator runs PTX for any target. Programs choose the highest target that a
+            // device takes, so this is the highest for which kernels exist.
             compute_capability: (9, 0),
             memory_bytes: self.memory.capacity(),
             multiprocessors: MULTIPROCESSORS,
@@ -127,7 +127,7 @@ impl Backend for Simulator {
     }
 
     fn copy(&self, from: u64, to: u64, bytes: u64) -> Result<(), DeviceError> {
-        /// Bytes that pass through the host at a time.
+        /// How many bytes one step of a copy or a fill handles on the host.
         const CHUNK: u64 = 1 << 20;
         let mut chunk = vec![0; bytes.min(CHUNK) as usize];
         for start in (0..bytes).step_by(CHUNK as usize) {
@@ -169,14 +169,15 @@ impl Backend for Simulator {
     fn alloc_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
         let out_of_memory = DeviceError::OutOfHostMemory { requested: bytes as u128 };
         let Ok(layout) = pinned_layout(bytes) else { return Err(out_of_memory) };
-        // SAFETY: the layout is not of zero bytes.
+        // SAFETY: the layout has at least one byte.
         let memory = unsafe { alloc::alloc_zeroed(layout) };
         if memory.is_null() { Err(out_of_memory) } else { Ok(memory) }
     }
 
     fn free_pinned(&self, memory: *mut u8, bytes: usize) {
         let layout = pinned_layout(bytes).expect("it was allocated with this layout");
-        // SAFETY: `PinnedBuffer` gives back what `alloc_pinned` gave it for so many bytes, once.
+        // SAFETY: `alloc_pinned` returned the memory for the same number of bytes, and
+        // `PinnedBuffer` frees it once.
         unsafe { alloc::dealloc(memory, layout) }
     }
 
@@ -190,7 +191,7 @@ impl Backend for Simulator {
     }
 }
 
-/// Page-locked memory of a GPU's host begins on a page.
+/// The layout of page-locked memory. It begins on a page, as on the host of a GPU.
 fn pinned_layout(bytes: usize) -> Result<Layout, LayoutError> {
     Layout::from_size_align(bytes, 4096)
 }

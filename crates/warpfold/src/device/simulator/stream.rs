@@ -1,4 +1,4 @@
-//! Streams of the simulator, which do at once what they are given; or record it.
+//! Streams of the simulator, which run each command immediately, or record it.
 
 use std::{
     any::Any,
@@ -18,12 +18,12 @@ use super::{
 #[derive(Debug)]
 pub(super) struct SimulatedStream {
     simulator: Arc<Simulator>,
-    /// Held while something runs, so that what two threads give to it comes one after the other. What was recorded, while it
-    /// captures.
+    /// The commands recorded so far, while the stream captures. The lock is held while a command
+    /// runs, so that commands of two threads run one after the other.
     turn: Mutex<Option<Vec<Command>>>,
 }
 
-/// What can be recorded.
+/// A command that can be recorded.
 #[derive(Debug)]
 enum Command {
     Copy { from: u64, to: u64, bytes: u64 },
@@ -96,7 +96,7 @@ impl BackendStream for SimulatedStream {
     }
 
     fn synchronize(&self) -> Result<(), DeviceError> {
-        // For what another thread gave it.
+        // Taking the lock waits for a command that another thread is running.
         drop(self.turn());
         Ok(())
     }
@@ -114,7 +114,7 @@ impl BackendStream for SimulatedStream {
     }
 
     fn wait(&self, _event: &dyn BackendEvent) -> Result<(), DeviceError> {
-        // It has come.
+        // An event of the simulator has always happened by now.
         Ok(())
     }
 
@@ -135,7 +135,7 @@ impl BackendStream for SimulatedStream {
     }
 }
 
-/// When all before it had been done.
+/// The time at which all work before the event was done.
 #[derive(Debug)]
 struct SimulatedEvent(Instant);
 
@@ -150,7 +150,7 @@ impl BackendEvent for SimulatedEvent {
     }
 }
 
-/// The lock is held while it runs: its launches come one after another.
+/// The lock is held while the graph runs, so that its launches run one after another.
 #[derive(Debug)]
 struct SimulatedGraph {
     commands: Mutex<Vec<Command>>,

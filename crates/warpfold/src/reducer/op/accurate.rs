@@ -1,4 +1,4 @@
-//! Sums of floats that err less.
+//! Sums of floats with smaller errors.
 
 use bytemuck::Zeroable;
 use half::{bf16, f16};
@@ -10,12 +10,14 @@ use crate::reducer::{
     shapes::KernelClass,
 };
 
-/// The sum of floats with its rounding errors added up beside it, as [`Item::Wide`]. Of nothing it is 0.
+/// The sum of floats, corrected by the sum of its rounding errors, as [`Item::Wide`]. The sum of no
+/// elements is 0.
 ///
-/// Each addition's rounding error is found exactly (D. E. Knuth's TwoSum) and summed (A. Neumaier; T. Ogita, S. M. Rump and
-/// S. Oishi, *Accurate Sum and Dot Product*, SIAM J. Sci. Comput. 26, 2005, Proposition 4.5): the error is at most
-/// `u * |sum| + 2 * ((1 + u)^(2 d) - 1)^2 * sum |x_i|`, with `u` and `d` as for [`Sum`](super::Sum), as long as nothing
-/// overflows. As if it were computed with twice the digits, and rounded once.
+/// The kernel finds the rounding error of each addition exactly (D. E. Knuth's TwoSum) and sums
+/// these errors (A. Neumaier; T. Ogita, S. M. Rump and S. Oishi, *Accurate Sum and Dot Product*,
+/// SIAM J. Sci. Comput. 26, 2005, Proposition 4.5). The error of the result is at most `u * |sum| +
+/// 2 * ((1 + u)^(2 d) - 1)^2 * sum |x_i|`, with `u` and `d` as for [`Sum`](super::Sum), as long as
+/// nothing overflows. This is about the error of a sum with twice the digits that is rounded once.
 ///
 /// ```
 /// use warpfold::{CompensatedSum, Device};
@@ -29,11 +31,12 @@ pub struct CompensatedSum;
 
 kernels!(CompensatedSum, compensated: f16, bf16, f32, f64);
 
-/// A float whose rounding errors can be told.
+/// A float type whose rounding errors can be computed.
 pub trait TwoSum: Item + Accumulator {
-    /// The rounded sum, and what rounding left out, exactly.
+    /// The rounded sum and its exact rounding error.
     fn two_sum(self, other: Self) -> (Self, Self);
-    /// A sum with what rounding left out of it; of an infinite sum nobody knows what that is.
+    /// The sum plus its rounding error. For an infinite sum the error is unknown, so the sum is
+    /// returned as it is.
     #[must_use]
     fn total(self, error: Self) -> Self;
 }
@@ -81,7 +84,7 @@ where
     }
 }
 
-/// The sum of `f16`, `bf16` or `f32` in `f64`, as `f64`. Of nothing it is 0.
+/// The sum of `f16`, `bf16` or `f32`, computed in `f64`, as `f64`. The sum of no elements is 0.
 ///
 /// The error is at most `((1 + 2^-53)^d - 1) * sum |x_i|`, with `d` as for [`Sum`](super::Sum).
 ///

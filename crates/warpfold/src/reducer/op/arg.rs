@@ -1,4 +1,4 @@
-//! Where the least and the greatest are.
+//! The least and the greatest element, with their indices.
 
 use half::{bf16, f16};
 
@@ -8,9 +8,11 @@ use crate::reducer::{
     order::{first_greatest, first_greatest_or_nan, first_least, first_least_or_nan},
 };
 
-/// The least element and its index, the first of equal ones. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
+/// The least element and its index; among equal elements, the first. An empty input is
+/// [`Error::Empty`](crate::Error::Empty).
 ///
-/// Every number is less than a NaN, -0 is less than +0; nothing but NaNs gives the first.
+/// Every number is less than a NaN, and -0 is less than +0. If all elements are NaNs, the result is
+/// the first.
 ///
 /// ```
 /// use warpfold::{ArgMin, Device};
@@ -33,9 +35,11 @@ operation! {
     fn moved = Indexed::moved;
 }
 
-/// The greatest element and its index, the first of equal ones. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
+/// The greatest element and its index; among equal elements, the first. An empty input is
+/// [`Error::Empty`](crate::Error::Empty).
 ///
-/// Every number is greater than a NaN, +0 is greater than -0; nothing but NaNs gives the first.
+/// Every number is greater than a NaN, and +0 is greater than -0. If all elements are NaNs, the
+/// result is the first.
 ///
 /// ```
 /// use warpfold::{ArgMax, Device};
@@ -58,9 +62,10 @@ operation! {
     fn moved = Indexed::moved;
 }
 
-/// The least element and its index, the first of equal ones; or the first NaN, if there is one. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
+/// The first NaN and its index, if there is one; else the least element and its index, among equal
+/// elements the first. An empty input is [`Error::Empty`](crate::Error::Empty).
 ///
-/// -0 is less than +0. Integers as [`ArgMin`].
+/// -0 is less than +0. For integers this is [`ArgMin`].
 ///
 /// ```
 /// use warpfold::{ArgMinimum, Device};
@@ -83,9 +88,10 @@ operation! {
     fn moved = Indexed::moved;
 }
 
-/// The greatest element and its index, the first of equal ones; or the first NaN, if there is one. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
+/// The first NaN and its index, if there is one; else the greatest element and its index, among
+/// equal elements the first. An empty input is [`Error::Empty`](crate::Error::Empty).
 ///
-/// +0 is greater than -0. Integers as [`ArgMax`].
+/// +0 is greater than -0. For integers this is [`ArgMax`].
 ///
 /// ```
 /// use warpfold::{ArgMaximum, Device};

@@ -1,23 +1,23 @@
-//! Bits of integers.
+//! Bitwise reductions of integers.
 
 use crate::reducer::{
     Item, Single,
     operation::{kernels, operation},
 };
 
-/// An integer, bit by bit.
+/// An integer type, as a set of bits.
 pub trait Bits: Item {
-    /// No bit set.
+    /// The integer without any bit set.
     const NONE: Self;
-    /// Every bit set.
+    /// The integer with every bit set.
     const ALL: Self;
-    /// The bits set in both.
+    /// The bits that are set in both integers.
     #[must_use]
     fn and(self, other: Self) -> Self;
-    /// The bits set in either.
+    /// The bits that are set in at least one of the integers.
     #[must_use]
     fn or(self, other: Self) -> Self;
-    /// The bits set in one of them.
+    /// The bits that are set in exactly one of the integers.
     #[must_use]
     fn xor(self, other: Self) -> Self;
 }
@@ -42,7 +42,7 @@ macro_rules! bits {
 
 bits!(i8 u8 i16 u16 i32 u32 i64 u64 i128 u128);
 
-/// The bits that are set in each element. Of nothing: all bits. For integers.
+/// The bits that are set in every element; for integers. For no elements, all bits are set.
 ///
 /// ```
 /// use warpfold::{BitAnd, Device};
@@ -63,7 +63,7 @@ operation! {
     fn combine(first, others) = first.and(others);
 }
 
-/// The bits that are set in any element. Of nothing: none. For integers.
+/// The bits that are set in at least one element; for integers. For no elements, no bit is set.
 ///
 /// ```
 /// use warpfold::{BitOr, Device};
@@ -84,7 +84,8 @@ operation! {
     fn combine(first, others) = first.or(others);
 }
 
-/// The bits that are set in an odd number of elements. Of nothing: none. For integers.
+/// The bits that are set in an odd number of elements; for integers. For no elements, no bit is
+/// set.
 ///
 /// ```
 /// use warpfold::{BitXor, Device};

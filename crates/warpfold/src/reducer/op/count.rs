@@ -1,4 +1,4 @@
-//! How many elements are not zero.
+//! How many elements are not zero, and whether any or all are.
 
 use half::{bf16, f16};
 
@@ -8,7 +8,8 @@ use crate::reducer::{
     shapes::KernelClass,
 };
 
-/// The number of elements that are not zero. A NaN is not zero; -0 is. Of nothing it is 0.
+/// The number of elements that are not zero. A NaN is not zero; -0 is zero. For no elements the
+/// count is 0.
 ///
 /// ```
 /// use warpfold::{CountNonzero, Device};
@@ -30,7 +31,8 @@ operation! {
     fn combine(first, others) = first + others;
 }
 
-/// Whether any element is not zero, as [`CountNonzero`] counts. Of nothing it is false.
+/// Whether any element is not zero, as [`CountNonzero`] counts. For no elements the result is
+/// false.
 ///
 /// ```
 /// use warpfold::{Any, Device};
@@ -68,7 +70,7 @@ where
     }
 }
 
-/// Whether no element is zero, as [`CountNonzero`] counts. Of nothing it is true.
+/// Whether no element is zero, as [`CountNonzero`] counts. For no elements the result is true.
 ///
 /// ```
 /// use warpfold::{All, Device};

@@ -1,4 +1,4 @@
-//! The least and the greatest.
+//! The least and the greatest element.
 
 use half::{bf16, f16};
 
@@ -8,10 +8,10 @@ use crate::reducer::{
     order::{greater, greater_or_nan, lesser, lesser_or_nan},
 };
 
-/// The least element. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
+/// The least element. An empty input is [`Error::Empty`](crate::Error::Empty).
 ///
-/// Floats by IEEE 754-2019's `minimumNumber`: NaNs are passed over, -0 is less than +0, and nothing but NaNs gives NaN. For a
-/// NaN that is not passed over, see [`Minimum`].
+/// Floats are compared by IEEE 754-2019's `minimumNumber`: NaNs are ignored, and -0 is less than
+/// +0. If all elements are NaNs, the result is NaN. In [`Minimum`], any NaN gives NaN.
 ///
 /// ```
 /// use warpfold::{Device, Min};
@@ -34,10 +34,10 @@ operation! {
     fn combine(first, others) = lesser(first, others);
 }
 
-/// The greatest element. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
+/// The greatest element. An empty input is [`Error::Empty`](crate::Error::Empty).
 ///
-/// Floats by IEEE 754-2019's `maximumNumber`: NaNs are passed over, +0 is greater than -0, and nothing but NaNs gives NaN. For
-/// a NaN that is not passed over, see [`Maximum`].
+/// Floats are compared by IEEE 754-2019's `maximumNumber`: NaNs are ignored, and +0 is greater than
+/// -0. If all elements are NaNs, the result is NaN. In [`Maximum`], any NaN gives NaN.
 ///
 /// ```
 /// use warpfold::{Device, Max};
@@ -58,9 +58,11 @@ operation! {
     fn combine(first, others) = greater(first, others);
 }
 
-/// The least element, or NaN if there is one. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
+/// The least element, or NaN if any element is NaN. An empty input is
+/// [`Error::Empty`](crate::Error::Empty).
 ///
-/// Floats by IEEE 754-2019's `minimum`: any NaN gives NaN, and -0 is less than +0. Integers as [`Min`].
+/// Floats are compared by IEEE 754-2019's `minimum`: any NaN gives NaN, and -0 is less than +0. For
+/// integers this is [`Min`].
 ///
 /// ```
 /// use warpfold::{Device, Minimum};
@@ -83,9 +85,11 @@ operation! {
     fn combine(first, others) = lesser_or_nan(first, others);
 }
 
-/// The greatest element, or NaN if there is one. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
+/// The greatest element, or NaN if any element is NaN. An empty input is
+/// [`Error::Empty`](crate::Error::Empty).
 ///
-/// Floats by IEEE 754-2019's `maximum`: any NaN gives NaN, and +0 is greater than -0. Integers as [`Max`].
+/// Floats are compared by IEEE 754-2019's `maximum`: any NaN gives NaN, and +0 is greater than -0.
+/// For integers this is [`Max`].
 ///
 /// ```
 /// use warpfold::{Device, Maximum};
@@ -108,7 +112,8 @@ operation! {
     fn combine(first, others) = greater_or_nan(first, others);
 }
 
-/// The least and the greatest element at once, as [`Min`] and [`Max`] find them. It is not defined for no elements: [`Error::Empty`](crate::Error::Empty).
+/// The least and the greatest element in one pass, as [`Min`] and [`Max`] find them. An empty input
+/// is [`Error::Empty`](crate::Error::Empty).
 ///
 /// ```
 /// use warpfold::{Device, Extremes, MinMax};

@@ -1,4 +1,4 @@
-//! The operations, a file for each idea.
+//! The operations, one file for each family.
 
 mod accurate;
 mod arg;

@@ -8,12 +8,14 @@ use crate::reducer::{
     operation::{kernels, operation},
 };
 
-/// Mean and variance in one pass, in `f64`. Not defined for no elements: [`Error::Empty`](crate::Error::Empty).
+/// Mean and variance in one pass, in `f64`. An empty input is
+/// [`Error::Empty`](crate::Error::Empty).
 ///
-/// Each thread finds mean and squared deviations of a batch in two passes over its registers, and batches are combined by the
-/// formulas of T. F. Chan, G. H. Golub and R. J. LeVeque (*Updating Formulae and a Pairwise Algorithm for Computing Sample
-/// Variances*, 1979), so that a mean that is large beside the deviation costs no digits as it does in `E[x^2] - E[x]^2`.
-/// Of elements that are not all finite, the mean is not finite and the squared deviations are NaN.
+/// Each thread computes the mean and the squared deviations of a batch in two passes over its
+/// registers. Batches are combined by the formulas of T. F. Chan, G. H. Golub and R. J. LeVeque
+/// (*Updating Formulae and a Pairwise Algorithm for Computing Sample Variances*, 1979). So a mean
+/// that is large compared with the deviation costs no digits, as it would in `E[x^2] - E[x]^2`. If
+/// an element is not finite, the mean is not finite and the squared deviations are NaN.
 ///
 /// ```
 /// use warpfold::{Device, Moments};
@@ -36,7 +38,8 @@ operation! {
     fn combine(first, others) = first.combined(others);
 }
 
-/// Number, mean and squared deviations: the raw result and the output of [`Moments`].
+/// The count, the mean and the squared deviations of the elements: the raw result and the output of
+/// [`Moments`].
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Statistics {
@@ -57,12 +60,14 @@ impl Statistics {
         self.squared_deviations
     }
 
-    /// The mean of the squared deviations from the mean, of the elements as a whole population.
+    /// The variance of the elements as a whole population: the mean of the squared deviations from
+    /// the mean.
     pub fn variance(&self) -> f64 {
         self.squared_deviations / self.count as f64
     }
 
-    /// The variance of what the elements are a sample of, with `count - 1` as the divisor; `None` for one element.
+    /// The estimated variance of the population from which the elements are a sample, with the
+    /// divisor `count - 1`; `None` for one element.
     pub fn sample_variance(&self) -> Option<f64> {
         (self.count > 1).then(|| self.squared_deviations / (self.count - 1) as f64)
     }

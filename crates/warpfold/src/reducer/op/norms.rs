@@ -1,4 +1,4 @@
-//! Norms.
+//! Norms of vectors.
 
 use half::{bf16, f16};
 
@@ -10,8 +10,9 @@ use crate::reducer::{
     shapes::KernelClass,
 };
 
-/// The sum of absolute values, the L1 norm: of integers up to 64 bits as `u64` and of 128-bit ones as `u128`, wrapping, of
-/// floats as [`Item::Wide`]. Of nothing it is 0.
+/// The sum of absolute values, the L1 norm. The result is a `u64` for integers up to 64 bits and a
+/// `u128` for 128-bit ones, both wrapping, and [`Item::Wide`] for floats. The norm of no elements
+/// is 0.
 ///
 /// The bound on the error of floats is that of [`Sum`](super::Sum).
 ///
@@ -36,10 +37,11 @@ operation! {
     fn combine(first, others) = first.plus(others);
 }
 
-/// The sum of squares, as [`Item::Wide`]; integers wrap. Of nothing it is 0.
+/// The sum of squares, as [`Item::Wide`]; integers wrap. The sum of no elements is 0.
 ///
-/// Floats: a square rounds once more, so that the error is at most `((1 + u)^(d + 1) - 1) * sum x_i^2`, with `u` and `d` as for
-/// [`Sum`](super::Sum), as long as squares neither overflow nor underflow.
+/// For floats each square adds one rounding, so the error is at most `((1 + u)^(d + 1) - 1) * sum
+/// x_i^2`, with `u` and `d` as for [`Sum`](super::Sum), as long as squares neither overflow nor
+/// underflow.
 ///
 /// ```
 /// use warpfold::{Device, SumSquares};
@@ -60,10 +62,11 @@ operation! {
     fn combine(first, others) = first.plus(others);
 }
 
-/// The square root of the sum of squares, the L2 norm: of `f16`, `bf16` and `f32` as `f32`, of `f64` and of integers of 8 and
-/// 16 bits, whose squares 64 bits hold, as `f64`. Of nothing it is 0.
+/// The square root of the sum of squares, the L2 norm. The result is an `f32` for `f16`, `bf16` and
+/// `f32`, and an `f64` for `f64` and for integers of 8 and 16 bits. Wider integers are left out,
+/// because 64 bits may not hold their sum of squares. The norm of no elements is 0.
 ///
-/// Its relative error is at most half of [`SumSquares`]', and one rounding.
+/// The relative error is at most half of that of [`SumSquares`], plus one rounding.
 ///
 /// ```
 /// use warpfold::{Device, Norm2};
@@ -78,11 +81,11 @@ pub struct Norm2;
 
 kernels!(Norm2, sumsq: i8, u8, i16, u16, f16, bf16, f32, f64);
 
-/// What a sum of squares has a root of.
+/// A type of a sum of squares, and its square root.
 pub trait Root: Accumulator {
     /// The type of the root.
     type Root;
-    /// The root.
+    /// The square root.
     fn root(self) -> Self::Root;
 }
 
@@ -128,8 +131,9 @@ where
     }
 }
 
-/// The greatest absolute value, the maximum norm: of integers as the unsigned type of the same width, which holds it, of floats
-/// as themselves. Of nothing it is 0. A NaN gives NaN.
+/// The greatest absolute value, the maximum norm. The result has the unsigned type of the same
+/// width for integers, because that type holds it, and the same type for floats. The norm of no
+/// elements is 0. Any NaN gives NaN.
 ///
 /// ```
 /// use warpfold::{Device, MaxAbs};
