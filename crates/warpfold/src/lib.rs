@@ -32,3 +32,8 @@ pub use reducer::{
     Dot, Error, Extremes, Indexed, Input, Item, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, Norm2, Operation,
     Product, Reducer, ReproducibleSum, SquaredDistance, Statistics, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
 };
+
+/// The README's example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
