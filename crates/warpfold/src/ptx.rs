@@ -31,6 +31,10 @@ impl EmbeddedKernel {
     }
 
     /// The least compute capability that runs this kernel, major and minor.
+    ///
+    /// # Panics
+    ///
+    /// Never: the build script writes no kernel without PTX.
     pub fn least_capability(&self) -> (u32, u32) {
         self.images.iter().map(|image| image.capability).min().expect("the build script writes no kernel without PTX")
     }

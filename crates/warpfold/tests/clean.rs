@@ -62,7 +62,9 @@ fn check(threads: &'static [&'static [bool]]) {
                 })
             })
             .collect();
-        running.into_iter().for_each(|thread| thread.join().unwrap());
+        for thread in running {
+            thread.join().unwrap();
+        }
         workspace.launch(WORKS).unwrap();
         assert!(!workspace.is_dirty.load(SeqCst));
     });

@@ -145,7 +145,8 @@ impl Lab {
             Arg::U64(self.flushed.len() as u64),
         ];
         // SAFETY: the kernel reads as many elements as it is told, and writes one for each block.
-        Ok(unsafe { self.stream.launch(&self.flush, LaunchShape::linear(FLUSH_BLOCKS, 256, 1024), &args)? })
+        let _: () = unsafe { self.stream.launch(&self.flush, LaunchShape::linear(FLUSH_BLOCKS, 256, 1024), &args)? };
+        Ok(())
     }
 
     /// Checks the contenders' results, then measures all of them.

@@ -154,6 +154,7 @@ impl Arg {
     }
 
     /// The argument's bits, in the low bytes of a word.
+    #[cfg(feature = "cuda")]
     pub(super) fn bits(self) -> u64 {
         match self {
             Self::Pointer(bits) | Self::U64(bits) => bits,

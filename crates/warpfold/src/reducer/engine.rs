@@ -13,10 +13,13 @@ use crate::{
 
 use super::{Error, host::Staging};
 
+/// The name of a kernel, and the compute capability (major, minor) that its PTX is compiled for.
+type Key = (&'static str, (u32, u32));
+
 /// The engines that a device has made, by the name of their kernel and the generation of its PTX.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    engines: Mutex<HashMap<(&'static str, (u32, u32)), Arc<Engine>>>,
+    engines: Mutex<HashMap<Key, Arc<Engine>>>,
 }
 
 impl Cache {

@@ -164,7 +164,8 @@ fn on_each_device(all: impl Fn(&Bench, &mut StdRng), is_element: impl Fn(&str) -
         let bench = Bench::new(device);
         all(&bench, &mut seeded());
         // The exact sums have their own test, `tests/exact.rs`.
-        let names = kernels().map(|kernel| kernel.name()).filter(|name| !name.starts_with("reduce_exact_"));
+        let names =
+            kernels().map(warpfold::testing::EmbeddedKernel::name).filter(|name| !name.starts_with("reduce_exact_"));
         let expected: BTreeSet<String> =
             names.filter(|name| is_element(name.rsplit('_').next().unwrap())).map(str::to_owned).collect();
         assert_eq!(*bench.launched.borrow(), expected, "each kernel is launched");
