@@ -222,21 +222,13 @@ impl Device {
     ///
     /// The errors of [`Device::cuda`] for a driver or a device that exists and does not work.
     pub fn all() -> Result<Vec<Self>, DeviceError> {
-        match Self::count()? {
-            0 => Ok(Vec::new()),
-            count => (0..count).map(Self::cuda).collect(),
-        }
-    }
-
-    /// The number of GPUs that the driver sees; 0 if there is no driver.
-    fn count() -> Result<u32, DeviceError> {
         #[cfg(feature = "cuda")]
         match cuda::count() {
-            Err(DeviceError::NoCuda { .. }) => Ok(0),
-            counted => counted,
+            Err(DeviceError::NoCuda { .. }) => Ok(Vec::new()),
+            counted => (0..counted?).map(Self::cuda).collect(),
         }
         #[cfg(not(feature = "cuda"))]
-        Ok(0)
+        Ok(Vec::new())
     }
 
     #[cfg(feature = "simulator")]
