@@ -4,6 +4,12 @@
 //! A kernel is `ptx::<operation>::<type>`, for example `ptx::sum::f32`, and its name in the PTX is
 //! `reduce_<operation>_<type>`.
 
+#[cfg(feature = "testing")]
+mod replaced;
+
+#[cfg(feature = "testing")]
+pub use replaced::use_kernels_of;
+
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
 /// One kernel, compiled for one or several architectures.
@@ -43,8 +49,8 @@ impl EmbeddedKernel {
     /// runs. `None` if the device is too old.
     pub fn text(&self, capability: (u32, u32)) -> Option<String> {
         #[cfg(feature = "testing")]
-        if let Some(folder) = crate::testing::kernel_folder() {
-            return replaced(folder, self.name, capability);
+        if let Some(folder) = replaced::folder() {
+            return replaced::text(folder, self.name, capability);
         }
         let runs = self.images.iter().filter(|image| image.capability <= capability);
         runs.max_by_key(|image| image.capability).map(Image::text)
@@ -60,17 +66,16 @@ impl Image {
     }
 }
 
-/// Reads the PTX of a kernel from a folder of files such as `reduce_sum_f32.sm_90.ptx`.
+/// All production kernels, in the order of their names.
+///
+/// ```
+/// let mut kernels = warpfold::testing::kernels();
+/// let sum = kernels.find(|kernel| kernel.name() == "reduce_sum_f32").unwrap();
+/// assert!(sum.text((9, 0)).unwrap().contains(".target sm_90"));
+/// ```
 #[cfg(feature = "testing")]
-fn replaced(folder: &std::path::Path, name: &str, capability: (u32, u32)) -> Option<String> {
-    let prefix = format!("{name}.sm_");
-    let files = std::fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
-    let runs = files.filter_map(|path| {
-        let arch: u32 = path.file_name()?.to_str()?.strip_prefix(&prefix)?.strip_suffix(".ptx")?.parse().ok()?;
-        ((arch / 10, arch % 10) <= capability).then_some((arch, path))
-    });
-    let (_, path) = runs.max_by_key(|(arch, _)| *arch)?;
-    std::fs::read_to_string(path).ok()
+pub fn kernels() -> impl Iterator<Item = &'static EmbeddedKernel> {
+    ALL.iter().copied()
 }
 
 #[cfg(test)]
@@ -100,7 +105,7 @@ mod tests {
     #[cfg(feature = "testing")]
     fn every_kernel_inflates_to_its_own_entry() {
         let mut texts = 0;
-        for kernel in crate::testing::kernels() {
+        for kernel in super::kernels() {
             for image in kernel.images {
                 let text = image.text();
                 assert_eq!(text.len(), image.text_bytes);

@@ -11,7 +11,7 @@ use crate::{
     ptx::EmbeddedKernel,
 };
 
-use super::{Error, host::Staging};
+use super::{Error, staging::Staging};
 
 /// The name of a kernel, and the compute capability (major, minor) that its PTX is compiled for.
 type Key = (&'static str, (u32, u32));

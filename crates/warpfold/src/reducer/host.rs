@@ -1,48 +1,14 @@
 //! Inputs on the host are copied through page-locked memory, while the device works on the parts
 //! that were copied before.
 
-use crate::device::{Buffer, Device, DeviceError, PinnedBuffer, Stream};
+use crate::device::{Buffer, Device, DeviceError, Stream};
 
 use super::{
     Error, Item,
     engine::Engine,
     input::{Operand, Place},
+    staging::{PART_BYTES, Queue},
 };
-
-/// Bytes of one copy, for both operands of a pair together.
-const PART_BYTES: u64 = 8 << 20;
-
-/// Two queues, which take turns: while one copies to the device, the host fills the page-locked
-/// memory of the other.
-#[derive(Debug)]
-pub(super) struct Staging {
-    queues: [Queue; 2],
-}
-
-/// A stream, and the page-locked memory from which it copies.
-#[derive(Debug)]
-struct Queue {
-    stream: Stream,
-    pinned: PinnedBuffer<u8>,
-}
-
-impl Staging {
-    pub(super) fn new(device: &Device) -> Result<Self, Error> {
-        let queue = || {
-            Ok::<_, DeviceError>(Queue { stream: device.stream()?, pinned: device.alloc_pinned(PART_BYTES as usize)? })
-        };
-        Ok(Self { queues: [queue()?, queue()?] })
-    }
-}
-
-impl Drop for Queue {
-    fn drop(&mut self) {
-        // After an error or a panic the stream may still copy from `pinned` or from the caller's
-        // memory, so this waits for the stream. An error here belongs to an earlier call, which has
-        // reported it.
-        let _ = self.stream.synchronize();
-    }
-}
 
 /// One or two operands of `n` elements, of which at least one is on the host.
 struct Job<'a, T> {

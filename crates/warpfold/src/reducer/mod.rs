@@ -58,6 +58,7 @@ mod output;
 mod pending;
 mod raw;
 pub(crate) mod shapes;
+mod staging;
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
