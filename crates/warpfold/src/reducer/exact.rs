@@ -113,6 +113,7 @@ unsafe impl Zeroable for ExactF64 {}
 // SAFETY: each field is `Pod`, and 8 + 4 + 69 * 4 bytes are a multiple of the alignment, 8: there
 // is no padding.
 unsafe impl Pod for ExactF64 {}
+const _: () = assert!(size_of::<ExactF32>() == 4 + 4 + 13 * 4 && size_of::<ExactF64>() == 8 + 4 + 69 * 4);
 
 impl<F: Rounded, const LIMBS: usize> Exact<F, LIMBS> {
     /// The sum of no elements: 0, the identity of [`combine`](Self::combine).

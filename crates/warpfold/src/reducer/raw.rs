@@ -1,8 +1,9 @@
 //! Raw results, which kernels leave in memory and which can still be combined.
 
 use bytemuck::{Pod, Zeroable};
+use half::{bf16, f16};
 
-use super::Item;
+use super::{Item, item::private::Scalar};
 
 /// A value and its index: the [raw result](super::Operation::Raw) of [`ArgMin`](super::ArgMin),
 /// [`ArgMax`](super::ArgMax), [`ArgMinimum`](super::ArgMinimum) and
@@ -40,7 +41,7 @@ impl<T: Item> PartialEq for Indexed<T> {
 
 // SAFETY: all bytes 0 are a valid value of each field.
 unsafe impl<T: Item> Zeroable for Indexed<T> {}
-// SAFETY: each field is `Pod`, and the test `no_padding` below shows for every `Item` that no byte
+// SAFETY: each field is `Pod`, and the assertions of `no_padding` below show for every `Item` that no byte
 // lies between the fields or behind them.
 unsafe impl<T: Item> Pod for Indexed<T> {}
 
@@ -75,35 +76,37 @@ unsafe impl<F: Item> Zeroable for Compensated<F> {}
 // SAFETY: two values of one `Pod` type, as in an array.
 unsafe impl<F: Item> Pod for Compensated<F> {}
 
-#[cfg(test)]
-mod tests {
-    use half::{bf16, f16};
+/// Refuses to compile a host on which a raw result has padding, which `Pod` forbids, or on which its
+/// index lies elsewhere than in the kernels.
+macro_rules! no_padding {
+    ($($type:ty: $index_at:literal, $size:literal;)*) => {$(
+        const _: () = {
+            type Raw = Indexed<$type>;
+            let fields = size_of::<$type>()
+                + size_of::<<$type as Scalar>::Gap>()
+                + size_of::<u64>()
+                + size_of::<<$type as Scalar>::Tail>();
+            assert!(size_of::<Raw>() == $size && fields == $size);
+            assert!(std::mem::offset_of!(Raw, index) == $index_at);
+            assert!(size_of::<Extremes<$type>>() == 2 * size_of::<$type>());
+            assert!(size_of::<Compensated<$type>>() == 2 * size_of::<$type>());
+        };
+    )*};
+}
 
-    use super::*;
-
-    /// The size of each type is that of its fields: there is no padding, as `Pod` demands. The
-    /// offsets are those of `repr(C)` in the kernels.
-    #[test]
-    fn no_padding() {
-        fn check<T: Item>(index_at: usize, size: usize) {
-            let fields = size_of::<T>() + size_of::<T::Gap>() + size_of::<u64>() + size_of::<T::Tail>();
-            assert_eq!((size_of::<Indexed<T>>(), fields), (size, size), "{}", T::NAME);
-            assert_eq!(std::mem::offset_of!(Indexed<T>, index), index_at, "{}", T::NAME);
-            assert_eq!(size_of::<Extremes<T>>(), 2 * size_of::<T>(), "{}", T::NAME);
-        }
-        check::<i8>(8, 16);
-        check::<u8>(8, 16);
-        check::<i16>(8, 16);
-        check::<u16>(8, 16);
-        check::<f16>(8, 16);
-        check::<bf16>(8, 16);
-        check::<i32>(8, 16);
-        check::<u32>(8, 16);
-        check::<f32>(8, 16);
-        check::<i64>(8, 16);
-        check::<u64>(8, 16);
-        check::<f64>(8, 16);
-        check::<i128>(16, 32);
-        check::<u128>(16, 32);
-    }
+no_padding! {
+    i8: 8, 16;
+    u8: 8, 16;
+    i16: 8, 16;
+    u16: 8, 16;
+    f16: 8, 16;
+    bf16: 8, 16;
+    i32: 8, 16;
+    u32: 8, 16;
+    f32: 8, 16;
+    i64: 8, 16;
+    u64: 8, 16;
+    f64: 8, 16;
+    i128: 16, 32;
+    u128: 16, 32;
 }
