@@ -61,7 +61,8 @@ fn write_table(
 ) -> Result<(), Box<dyn Error>> {
     let mut rows = Vec::new();
     for path in files {
-        let parts: Vec<_> = path.strip_prefix(folder)?.iter().map(|part| part.to_string_lossy()).collect();
+        let parts: Vec<_> =
+            path.strip_prefix(folder)?.iter().map(|part| part.to_string_lossy()).collect();
         let name = format!("{prefix}{}", parts.join("/"));
         rows.push(format!("    ({name:?}, include_str!({:?})),", path.display().to_string()));
     }

@@ -16,7 +16,9 @@ use warpfold_lab::{
 
 fn counted(pattern: Pattern, request: Request) -> Section {
     let counter = Device::simulator_with(Instrument::Count);
-    Lab::new(&library(), &counter, None, request).run(pattern).unwrap_or_else(|error| panic!("{pattern}: {error}"))
+    Lab::new(&library(), &counter, None, request)
+        .run(pattern)
+        .unwrap_or_else(|error| panic!("{pattern}: {error}"))
 }
 
 /// A column by its key.
@@ -69,7 +71,8 @@ fn a_stride_takes_the_sectors_that_it_reaches_over() {
     for key in SECTOR_COLUMNS {
         // The last of 32 words lies 31 strides behind the first; from 8 words on each has a sector
         // of its own.
-        let expected = (1..=64).map(|stride: u64| if stride < 8 { 31 * stride / 8 + 1 } else { 32 });
+        let expected =
+            (1..=64).map(|stride: u64| if stride < 8 { 31 * stride / 8 + 1 } else { 32 });
         assert_same(&column(&section.tables[0], key), expected, key);
     }
     let expected = (1..=64).map(|stride| sectors((0..32).map(|lane| lane * stride)));
@@ -104,10 +107,22 @@ fn gcd(a: u64, b: u64) -> u64 {
 fn shared_strides_conflict_as_often_as_they_share_a_divisor_with_32() {
     let section = counted(Pattern::SharedStride, sweep(1, 40));
     let table = &section.tables[0];
-    assert_same(&column(table, "conflicts_per_request"), (1..=40).map(|stride| gcd(stride, 32) - 1), "conflicts");
-    assert_same(&column(table, "wavefronts_per_request"), (1..=40).map(|stride| gcd(stride, 32)), "wavefronts");
+    assert_same(
+        &column(table, "conflicts_per_request"),
+        (1..=40).map(|stride| gcd(stride, 32) - 1),
+        "conflicts",
+    );
+    assert_same(
+        &column(table, "wavefronts_per_request"),
+        (1..=40).map(|stride| gcd(stride, 32)),
+        "wavefronts",
+    );
     for (stride, conflicts) in (1..).zip(column(table, "conflicts_per_request")) {
-        assert_eq!(stride % 2 == 1, conflicts == 0.0, "the lecture: no conflicts if {stride} is odd");
+        assert_eq!(
+            stride % 2 == 1,
+            conflicts == 0.0,
+            "the lecture: no conflicts if {stride} is odd"
+        );
     }
 }
 
@@ -115,8 +130,16 @@ fn shared_strides_conflict_as_often_as_they_share_a_divisor_with_32() {
 fn offsets_and_broadcasts_in_shared_memory_do_not_conflict() {
     for (pattern, rows) in [(Pattern::SharedOffset, 33), (Pattern::Broadcast, 9)] {
         let section = counted(pattern, Request::default());
-        assert_same(&column(&section.tables[0], "conflicts_per_request"), vec![0; rows], pattern.name());
-        assert_same(&column(&section.tables[0], "wavefronts_per_request"), vec![1; rows], pattern.name());
+        assert_same(
+            &column(&section.tables[0], "conflicts_per_request"),
+            vec![0; rows],
+            pattern.name(),
+        );
+        assert_same(
+            &column(&section.tables[0], "wavefronts_per_request"),
+            vec![1; rows],
+            pattern.name(),
+        );
     }
 }
 
@@ -134,8 +157,13 @@ fn unrolling_takes_instructions_and_branches_away() {
         assert!(each.is_sorted_by(|a, b| a > b), "{key}: {each:?}");
     }
     // 64 words a thread: 64 / U turns, one branch each, and a few around the loops.
-    for (unrolled, branches) in [1.0, 2.0, 4.0, 8.0].into_iter().zip(column(&section.tables[0], "branches_per_word")) {
-        assert!((1.0 / unrolled..1.0 / unrolled + 0.1).contains(&branches), "{unrolled}: {branches}");
+    for (unrolled, branches) in
+        [1.0, 2.0, 4.0, 8.0].into_iter().zip(column(&section.tables[0], "branches_per_word"))
+    {
+        assert!(
+            (1.0 / unrolled..1.0 / unrolled + 0.1).contains(&branches),
+            "{unrolled}: {branches}"
+        );
     }
 }
 
@@ -145,7 +173,10 @@ fn functions_are_as_precise_as_promised_and_fast_ones_shorter() {
     let table = &section.tables[0];
     let (errors, instructions) = (column(table, "max_ulp"), column(table, "instructions"));
     assert!(errors[1] <= SIN_ULPS && errors[3] <= EXP_ULPS, "{errors:?}");
-    assert!(instructions[0] * 3.0 < instructions[1] && instructions[2] * 3.0 < instructions[3], "{instructions:?}");
+    assert!(
+        instructions[0] * 3.0 < instructions[1] && instructions[2] * 3.0 < instructions[3],
+        "{instructions:?}"
+    );
 }
 
 /// Every pattern checks its results: all sizes, seeds and devices pass.
@@ -161,11 +192,14 @@ fn results_are_right_whatever_the_size() {
                 if pattern == Pattern::Transfer {
                     continue;
                 }
-                let few = pattern.limits().map(|(least, _)| Sweep { first: least, last: least + 2 });
+                let few =
+                    pattern.limits().map(|(least, _)| Sweep { first: least, last: least + 2 });
                 let seed = n as u32 * 7;
-                let request = Request { n: Some(n), runs: Runs { warm_up: 0, timed: 1 }, seed, sweep: few };
+                let request =
+                    Request { n: Some(n), runs: Runs { warm_up: 0, timed: 1 }, seed, sweep: few };
                 let section = Lab::new(&library, &counter, gpu, request).run(pattern);
-                let section = section.unwrap_or_else(|error| panic!("{pattern}, n = {n}, seed {seed}: {error}"));
+                let section = section
+                    .unwrap_or_else(|error| panic!("{pattern}, n = {n}, seed {seed}: {error}"));
                 assert!(!section.tables[0].rows.is_empty(), "{pattern}");
             }
         }
@@ -189,9 +223,12 @@ fn impossible_requests_are_refused_before_anything_runs() {
         assert!(matches!(refused, Err(AccessError::Size { .. })), "{n}");
     }
     assert!(Lab::check(Pattern::Math, &sweep(0, 1)).is_err());
-    for (pattern, first, last) in
-        [(Pattern::Stride, 0, 3), (Pattern::SharedStride, 1, 41), (Pattern::Constant, 1, 33), (Pattern::Offset, 3, 2)]
-    {
+    for (pattern, first, last) in [
+        (Pattern::Stride, 0, 3),
+        (Pattern::SharedStride, 1, 41),
+        (Pattern::Constant, 1, 33),
+        (Pattern::Offset, 3, 2),
+    ] {
         let refused = Lab::check(pattern, &sweep(first, last));
         assert!(matches!(refused, Err(AccessError::Range { .. })), "{pattern} {first}..{last}");
     }
@@ -252,7 +289,8 @@ fn streams_send_compute_and_fetch_chunks() {
     for device in devices() {
         let library = library();
         let ptx = library.find("access_transfer_work", device.info().compute_capability).unwrap();
-        let kernel = device.load(&ptx.file, &ptx.text).unwrap().kernel("access_transfer_work").unwrap();
+        let kernel =
+            device.load(&ptx.file, &ptx.text).unwrap().kernel("access_transfer_work").unwrap();
         let n = 100_003;
         let mut input = device.alloc_pinned::<u32>(n).unwrap();
         for (i, value) in input.iter_mut().enumerate() {
@@ -263,21 +301,34 @@ fn streams_send_compute_and_fetch_chunks() {
         let chunk = 10_000;
         device
             .streams(3, |streams| {
-                for (i, (input, output)) in input.chunks(chunk).zip(output.chunks_mut(chunk)).enumerate() {
+                for (i, (input, output)) in
+                    input.chunks(chunk).zip(output.chunks_mut(chunk)).enumerate()
+                {
                     let (stream, bytes) = (i % 3, 4 * (i * chunk) as u64);
                     streams.upload(stream, input, &source, i * chunk)?;
                     let (from, to) = (source.address() + bytes, target.address() + bytes);
-                    let args = [Arg::Pointer(from), Arg::Pointer(to), Arg::U64(input.len() as u64), Arg::U32(1)];
+                    let args = [
+                        Arg::Pointer(from),
+                        Arg::Pointer(to),
+                        Arg::U64(input.len() as u64),
+                        Arg::U32(1),
+                    ];
                     // SAFETY: the kernel moves as many elements as the chunk has, between live
                     // buffers.
-                    unsafe { streams.launch(stream, &kernel, LaunchShape::linear(40, 256, 0), &args)? };
+                    unsafe {
+                        streams.launch(stream, &kernel, LaunchShape::linear(40, 256, 0), &args)?
+                    };
                     streams.download(stream, &target, i * chunk, output)?;
                 }
                 Ok::<(), DeviceError>(())
             })
             .unwrap();
         for (i, &value) in output.iter().enumerate() {
-            assert_eq!(value, (i as u32).wrapping_mul(1_664_525).wrapping_add(1_013_904_223), "{i}");
+            assert_eq!(
+                value,
+                (i as u32).wrapping_mul(1_664_525).wrapping_add(1_013_904_223),
+                "{i}"
+            );
         }
     }
 }
@@ -301,7 +352,10 @@ fn streams_refuse_what_does_not_fit() {
         // An empty copy is no error, and pinned memory without values is an empty slice.
         device.streams(1, |streams| streams.upload(0, &[], &buffer, 4)).unwrap();
         assert!(device.alloc_pinned::<u64>(0).unwrap().is_empty());
-        assert!(matches!(device.alloc_pinned::<u64>(usize::MAX), Err(DeviceError::OutOfHostMemory { .. })));
+        assert!(matches!(
+            device.alloc_pinned::<u64>(usize::MAX),
+            Err(DeviceError::OutOfHostMemory { .. })
+        ));
         assert!(matches!(buffer.copy_to_slice(&mut fetched), Err(DeviceError::Length { .. })));
     }
 }

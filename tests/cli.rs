@@ -257,7 +257,11 @@ fn auto_says_why_it_simulates() {
     let run = Sandbox::new().reduce_line("--variant 6 --n 10");
     assert_eq!(run.status, Some(0), "{run}");
     if support::open(DeviceChoice::Cuda).is_err() {
-        assert_eq!(run.stderr.lines().filter(|line| line.starts_with("note: ")).count(), 1, "{run}");
+        assert_eq!(
+            run.stderr.lines().filter(|line| line.starts_with("note: ")).count(),
+            1,
+            "{run}"
+        );
         assert!(run.stdout.contains("simulator"), "{run}");
     } else {
         skip::test("there is a GPU");
@@ -370,13 +374,18 @@ fn bad_input_files_are_refused_in_one_sentence() {
 fn files_are_reduced() {
     let sandbox = Sandbox::new();
     let ints: Vec<u8> = (1..=10i32).flat_map(i32::to_le_bytes).collect();
-    let floats: Vec<u8> = [1.5f64, -2.0, 4.0, 0.25].into_iter().flat_map(f64::to_le_bytes).collect();
+    let floats: Vec<u8> =
+        [1.5f64, -2.0, 4.0, 0.25].into_iter().flat_map(f64::to_le_bytes).collect();
     sandbox.write("ints", &ints);
     sandbox.write("floats.npy", &npy("'<f8'", "(2, 1, 2)", &floats));
     let device = device_flag();
-    let sum = json(&sandbox.reduce_line(&format!("--variant 3 --input ints --json --device {device}")));
+    let sum =
+        json(&sandbox.reduce_line(&format!("--variant 3 --input ints --json --device {device}")));
     assert_eq!((&sum["result"], &sum["n"]), (&55.into(), &10.into()));
-    let max = json(&sandbox.reduce_line(&format!("--variant 5 --op max --input floats.npy --json --device {device}")));
+    let max =
+        json(&sandbox.reduce_line(&format!(
+            "--variant 5 --op max --input floats.npy --json --device {device}"
+        )));
     assert_eq!((&max["result"], &max["type"]), (&4.0.into(), &"f64".into()));
 }
 
@@ -385,7 +394,8 @@ fn nothing_is_the_identity_of_sum_and_product() {
     for (op, identity) in [("sum", 0), ("prod", 1)] {
         for variant in ["0", "global", "6", "7"] {
             let device = device_flag();
-            let line = format!("--variant {variant} --n 0 --op {op} --type u64 --json --device {device}");
+            let line =
+                format!("--variant {variant} --n 0 --op {op} --type u64 --json --device {device}");
             let report = json(&Sandbox::new().reduce_line(&line));
             assert_eq!(report["result"], identity, "{report}");
             assert!(report["time_us"].is_null(), "{report}");
@@ -463,18 +473,27 @@ fn the_list_names_every_rung() {
 
 #[test]
 fn json_holds_what_is_promised() {
-    let line =
-        "--variant completely-unrolled --n 100_000 --op sum --type i64 --block 128 --seed 5 --reps 3 --json --device";
+    let line = "--variant completely-unrolled --n 100_000 --op sum --type i64 --block 128 --seed 5 --reps 3 --json --device";
     let run = Sandbox::new().reduce_line(&format!("{line} {}", device_flag()));
     let report = json(&run);
     let numbers = ["n", "grid", "block", "shared_bytes", "result", "reference", "error_bound"];
     assert!(numbers.iter().all(|key| report[key].is_number()), "{run}");
     assert_eq!(report["variant"], "6", "{run}");
     assert_eq!(report["kernel"], "reduce6_sum_i64_b128", "{run}");
-    assert_eq!((&report["op"], &report["type"], &report["finish"]), (&"sum".into(), &"i64".into(), &"relaunch".into()));
-    assert_eq!((&report["n"], &report["grid"], &report["block"]), (&100_000.into(), &391.into(), &128.into()));
+    assert_eq!(
+        (&report["op"], &report["type"], &report["finish"]),
+        (&"sum".into(), &"i64".into(), &"relaunch".into())
+    );
+    assert_eq!(
+        (&report["n"], &report["grid"], &report["block"]),
+        (&100_000.into(), &391.into(), &128.into())
+    );
     assert_eq!(report["shared_bytes"], 1024, "{run}");
-    assert_eq!((&report["agree"], &report["result"]), (&true.into(), &report["reference"]), "{run}");
+    assert_eq!(
+        (&report["agree"], &report["result"]),
+        (&true.into(), &report["reference"]),
+        "{run}"
+    );
     assert_eq!(report["time_us"]["reps"], 3, "{run}");
     for key in ["median", "min", "max"] {
         assert!(report["time_us"][key].as_f64().unwrap() > 0.0, "{run}");
@@ -482,7 +501,9 @@ fn json_holds_what_is_promised() {
     assert!(report["device"].is_string(), "{run}");
     assert!(report["gb_per_s"].as_f64().unwrap() > 0.0, "{run}");
     match report["time_kind"].as_str() {
-        Some("gpu") => assert!(report["peak_gb_per_s"].as_f64().is_none_or(|peak| peak > 0.0), "{run}"),
+        Some("gpu") => {
+            assert!(report["peak_gb_per_s"].as_f64().is_none_or(|peak| peak > 0.0), "{run}")
+        }
         Some("simulation") => assert!(report["peak_gb_per_s"].is_null(), "{run}"),
         other => panic!("{other:?}\n{run}"),
     }
@@ -495,7 +516,9 @@ fn wide_integers_keep_every_digit() {
     sandbox.write("i64", &(i64::MIN + 1).to_le_bytes());
     for (name, digits) in [("u64", "18446744073709551614"), ("i64", "-9223372036854775807")] {
         let device = device_flag();
-        let run = sandbox.reduce_line(&format!("--variant 1 --input {name} --type {name} --json --device {device}"));
+        let run = sandbox.reduce_line(&format!(
+            "--variant 1 --input {name} --type {name} --json --device {device}"
+        ));
         assert!(run.stdout.contains(&format!("\"result\":{digits},")), "{run}");
     }
 }
@@ -511,9 +534,16 @@ fn json_names_what_is_no_number() {
         ([1e300; 2], "prod", "inf"),
     ] {
         sandbox.write("values", &values.map(f64::to_le_bytes).concat());
-        let line = format!("--variant 2 --op {op} --type f64 --input values --json --device {}", device_flag());
+        let line = format!(
+            "--variant 2 --op {op} --type f64 --input values --json --device {}",
+            device_flag()
+        );
         let report = json(&sandbox.reduce_line(&line));
-        assert_eq!((&report["result"], &report["agree"]), (&result.into(), &true.into()), "{report}");
+        assert_eq!(
+            (&report["result"], &report["agree"]),
+            (&result.into(), &true.into()),
+            "{report}"
+        );
     }
 }
 
@@ -523,7 +553,10 @@ fn the_readme_command_ends_with_device_shape_time_and_bandwidth() {
     assert_eq!(run.status, Some(0), "{run}");
     assert!(run.stdout.contains("agrees exactly"), "{run}");
     let last = run.stdout.lines().last().unwrap();
-    assert!(last.contains(": grid 8192, block 256, finish relaunch: ") && last.contains(" GB/s"), "{run}");
+    assert!(
+        last.contains(": grid 8192, block 256, finish relaunch: ") && last.contains(" GB/s"),
+        "{run}"
+    );
     assert_eq!(last.contains("not a GPU's speed"), last.contains("simulator"), "{run}");
 }
 
@@ -531,7 +564,9 @@ fn the_readme_command_ends_with_device_shape_time_and_bandwidth() {
 fn the_same_seed_gives_the_same_result() {
     let of = |seed: u32| {
         let device = device_flag();
-        let line = format!("--variant 7 --n 5000 --type f32 --grid 3 --seed {seed} --json --device {device}");
+        let line = format!(
+            "--variant 7 --n 5000 --type f32 --grid 3 --seed {seed} --json --device {device}"
+        );
         json(&Sandbox::new().reduce_line(&line))["result"].clone()
     };
     assert_eq!(of(1), of(1));
@@ -578,14 +613,16 @@ fn a_folder_with_all_kernels_in_one_module_is_used_and_checked() {
         let mut manifest = library.manifest().clone();
         let file = format!("kernels.{arch}.ptx");
         let sha256 = sha256_hex(text.as_bytes());
-        manifest.modules = vec![Module { name: "kernels".into(), arch: arch.into(), file: file.clone(), sha256 }];
+        manifest.modules =
+            vec![Module { name: "kernels".into(), arch: arch.into(), file: file.clone(), sha256 }];
         manifest.kernels.retain(|kernel| kernel.name == "reduce3_sum_i32");
         manifest.kernels[0].module = "kernels".into();
         sandbox.write(FILE_NAME, manifest.to_json().as_bytes());
         sandbox.write(&file, file_text.as_bytes());
     };
     let run = |variant: u32| {
-        let line = format!("--variant {variant} --n 1000 --json --ptx-dir . --device {}", device_flag());
+        let line =
+            format!("--variant {variant} --n 1000 --json --ptx-dir . --device {}", device_flag());
         sandbox.reduce_line(&line)
     };
     let refused = |variant, status, message: &str| {
@@ -628,15 +665,24 @@ fn a_wrong_result_is_status_1() {
     let line = format!("--variant 3 --input ints --ptx-dir . --device {}", device_flag());
     let run = sandbox.reduce_line(&line);
     assert_eq!(run.status, Some(1), "{run}");
-    assert!(run.stderr.ends_with("error: wrong result: reduce3_sum_i32 gave 3, and the reference is 6\n"), "{run}");
+    assert!(
+        run.stderr
+            .ends_with("error: wrong result: reduce3_sum_i32 gave 3, and the reference is 6\n"),
+        "{run}"
+    );
     assert!(run.stdout.contains("reference  6 (DISAGREES"), "{run}");
     let run = sandbox.reduce_line(&format!("{line} --json"));
     assert_eq!(run.status, Some(1), "{run}");
     assert!(run.stdout.contains("\"agree\":false"), "{run}");
 
     // The command does not succeed either if the reader stops reading.
-    let mut child =
-        sandbox.command().args(line.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = sandbox
+        .command()
+        .args(line.split_whitespace())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(1));
 }
@@ -644,7 +690,13 @@ fn a_wrong_result_is_status_1() {
 #[test]
 fn a_closed_pipe_is_no_error() {
     let sandbox = Sandbox::new();
-    let mut child = sandbox.command().arg("--list").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = sandbox
+        .command()
+        .arg("--list")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     drop(child.stdout.take());
     let mut stderr = String::new();
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
@@ -661,7 +713,10 @@ fn output_that_cannot_be_written_is_status_1() {
         let output = sandbox.command().args(line.split_whitespace()).stdout(full).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{stderr}");
-        assert_eq!(stderr, "error: cannot write to stdout: No space left on device (os error 28)\n");
+        assert_eq!(
+            stderr,
+            "error: cannot write to stdout: No space left on device (os error 28)\n"
+        );
     }
 }
 

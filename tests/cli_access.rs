@@ -29,9 +29,15 @@ fn bad_arguments_are_refused_in_one_sentence() {
         ("", "the pattern is missing: it is all, or a name that --list prints"),
         ("offset --n 0", "--n 0: 1 to 2^30 can be taken"),
         ("offset --n 2^31", "--n 2147483648: 1 to 2^30 can be taken"),
-        ("offset --n many", "--n 'many': it must be a whole number from 0 to 2^64 - 1, such as 4194304 or 2^22"),
+        (
+            "offset --n many",
+            "--n 'many': it must be a whole number from 0 to 2^64 - 1, such as 4194304 or 2^22",
+        ),
         ("offset --range 5..3", "--range '5..3': it is empty, because 5 is more than 3"),
-        ("offset --range -1..3", "--range '-1': it must be a whole number from 0 to 2^64 - 1, such as 0..32"),
+        (
+            "offset --range -1..3",
+            "--range '-1': it must be a whole number from 0 to 2^64 - 1, such as 0..32",
+        ),
         ("offset --range 0..2000", "--range 0..2000 of offset: 0 to 1024 are possible"),
         ("stride --range 0..4", "--range 0..4 of stride: 1 to 1024 are possible"),
         ("constant --range 33", "--range 33..33 of constant: 1 to 32 are possible"),
@@ -40,9 +46,15 @@ fn bad_arguments_are_refused_in_one_sentence() {
         ("width --reps 0", "--reps 0: 1 to 1000000 runs are made"),
         ("width --seed 2^32", "--seed 4294967296: it must be below 2^32"),
         ("width --device tpu", "unknown device 'tpu': it is one of auto, cuda, sim"),
-        ("width --format pdf", "unknown format 'pdf': it is one of table, markdown, csv, json, svg, html"),
+        (
+            "width --format pdf",
+            "unknown format 'pdf': it is one of table, markdown, csv, json, svg, html",
+        ),
         ("width --device sim --format csv --table no", "unknown table 'no': there is width"),
-        ("width --device sim --format svg --chart no", "unknown chart 'no': there is width-sectors"),
+        (
+            "width --device sim --format svg --chart no",
+            "unknown chart 'no': there is width-sectors",
+        ),
     ] {
         let run = access(line);
         assert_eq!((run.status, run.stdout.as_str()), (Some(2), ""), "{run}");
@@ -67,7 +79,10 @@ fn the_list_names_each_pattern_with_its_slide() {
     let run = access("--list");
     assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""), "{run}");
     for pattern in Pattern::ALL {
-        assert!(run.stdout.contains(&format!("{:13}  {}\n", pattern.name(), pattern.about())), "{run}");
+        assert!(
+            run.stdout.contains(&format!("{:13}  {}\n", pattern.name(), pattern.about())),
+            "{run}"
+        );
         assert!(run.stdout.contains(pattern.slide()), "{run}");
     }
 }
@@ -75,8 +90,12 @@ fn the_list_names_each_pattern_with_its_slide() {
 #[test]
 fn a_table_has_no_times_on_the_simulator() {
     let run = simulated("shared-stride --range 30..33");
-    let (head, table) = run.stdout.split_once("\n\nShared memory").unwrap_or_else(|| panic!("{run}"));
-    assert!(head.ends_with("times   none: the simulator's say nothing about a GPU\nseed    1"), "{run}");
+    let (head, table) =
+        run.stdout.split_once("\n\nShared memory").unwrap_or_else(|| panic!("{run}"));
+    assert!(
+        head.ends_with("times   none: the simulator's say nothing about a GPU\nseed    1"),
+        "{run}"
+    );
     insta::assert_snapshot!(table, @r"
      with a stride
 
@@ -95,7 +114,8 @@ fn a_table_has_no_times_on_the_simulator() {
 fn all_formats_are_written() {
     let document = json(&simulated("stride --range 1..3 --json"));
     let rows = document["tables"]["stride"].as_array().unwrap();
-    let sectors: Vec<f64> = rows.iter().map(|row| row["read_sectors_per_request"].as_f64().unwrap()).collect();
+    let sectors: Vec<f64> =
+        rows.iter().map(|row| row["read_sectors_per_request"].as_f64().unwrap()).collect();
     assert_eq!(sectors, [4.0, 8.0, 12.0]);
     assert!(rows[0].get("read_us").is_none());
 
@@ -103,7 +123,10 @@ fn all_formats_are_written() {
     assert_eq!(csv.stdout, "stride,conflicts_per_request,wavefronts_per_request\n2,1,2\n", "{csv}");
     let svg = simulated("shared-stride --format svg").stdout;
     assert!(
-        roxmltree::Document::parse(&svg).unwrap().root_element().has_tag_name(("http://www.w3.org/2000/svg", "svg"))
+        roxmltree::Document::parse(&svg)
+            .unwrap()
+            .root_element()
+            .has_tag_name(("http://www.w3.org/2000/svg", "svg"))
     );
     assert!(simulated("width --format html").stdout.starts_with("<!doctype html>"));
     let markdown = simulated("width --format markdown").stdout;
@@ -148,7 +171,8 @@ fn a_wrong_result_is_a_failure() {
     ] {
         let ptx = library.find(kernel, (7, 5)).unwrap();
         assert!(ptx.text.contains(right), "{module}");
-        let text = if right.is_empty() { ptx.text.into_owned() } else { ptx.text.replace(right, wrong) };
+        let text =
+            if right.is_empty() { ptx.text.into_owned() } else { ptx.text.replace(right, wrong) };
         modules.push(Module {
             name: module.into(),
             arch: ptx.arch,
@@ -174,5 +198,8 @@ fn a_wrong_result_is_a_failure() {
     let run = sandbox.tool("access", ["shared-stride", "--device", "sim", "--ptx-dir", "."]);
     assert_eq!(run.status, Some(1), "{run}");
     // Kernels that were not changed still pass.
-    assert_eq!(sandbox.tool("access", ["width", "--device", "sim", "--ptx-dir", "."]).status, Some(0));
+    assert_eq!(
+        sandbox.tool("access", ["width", "--device", "sim", "--ptx-dir", "."]).status,
+        Some(0)
+    );
 }

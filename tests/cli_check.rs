@@ -15,7 +15,8 @@ fn with_ptx(kernel: &str, change: impl Fn(&str) -> String) -> Sandbox {
     let text = change(&ptx.text);
     assert_ne!(text, ptx.text);
     let mut manifest = library.manifest().clone();
-    manifest.modules.iter_mut().find(|module| module.file == ptx.file).unwrap().sha256 = sha256_hex(text.as_bytes());
+    manifest.modules.iter_mut().find(|module| module.file == ptx.file).unwrap().sha256 =
+        sha256_hex(text.as_bytes());
     sandbox.write(FILE_NAME, manifest.to_json().as_bytes());
     sandbox.write(&ptx.file, text.as_bytes());
     sandbox
@@ -32,10 +33,15 @@ fn every_rung_is_clean() {
         assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""), "{run}");
         let last = run.stdout.lines().last().unwrap();
         assert!(last.starts_with("checks: nothing found in ") && last.contains(" launch"), "{run}");
-        let run = Sandbox::new().reduce_line(&format!("--variant {variant} --n 3000 --check --json"));
+        let run =
+            Sandbox::new().reduce_line(&format!("--variant {variant} --n 3000 --check --json"));
         assert_eq!(run.status, Some(0), "{run}");
         let report = json(&run);
-        assert_eq!((&report["reports"], &report["faults"]), (&serde_json::json!([]), &serde_json::json!([])), "{run}");
+        assert_eq!(
+            (&report["reports"], &report["faults"]),
+            (&serde_json::json!([]), &serde_json::json!([])),
+            "{run}"
+        );
     }
 }
 
@@ -47,7 +53,10 @@ fn without_a_barrier_there_is_a_race() {
     assert!(run.stdout.contains("\nerror[race]: thread "), "{run}");
     assert!(run.stdout.contains("  --> kernels/src/ladder/reduce3.rs:"), "{run}");
     assert!(run.stderr.starts_with("error: "), "{run}");
-    assert!(run.stdout.lines().last().unwrap().starts_with("checks: 3 reports in 1 launch"), "{run}");
+    assert!(
+        run.stdout.lines().last().unwrap().starts_with("checks: 3 reports in 1 launch"),
+        "{run}"
+    );
 
     let run = sandbox.reduce_line("--variant 3 --n 256 --check --ptx-dir . --json");
     assert_eq!(run.status, Some(1), "{run}");
@@ -89,5 +98,8 @@ fn a_fault_stops_the_run_and_is_told() {
 fn a_gpu_cannot_check() {
     let run = Sandbox::new().reduce_line("--variant 3 --n 1000 --check --device cuda");
     assert_eq!((run.status, run.stdout.as_str()), (Some(2), ""), "{run}");
-    assert_eq!(run.stderr, "error: --check with --device cuda: only the simulator can watch a kernel\n");
+    assert_eq!(
+        run.stderr,
+        "error: --check with --device cuda: only the simulator can watch a kernel\n"
+    );
 }

@@ -7,7 +7,9 @@ use std::fmt::Write as _;
 use cuda_builder::manifest::{FILE_NAME as MANIFEST, sha256_hex};
 use serde_json::{Value as Json, json};
 use support::{Run, Sandbox, device_flag, skip};
-use warpfold_lab::{device::DeviceChoice, ladder::HISTORY, ptx::PtxLibrary, tune::FILE_NAME, variant::Variant};
+use warpfold_lab::{
+    device::DeviceChoice, ladder::HISTORY, ptx::PtxLibrary, tune::FILE_NAME, variant::Variant,
+};
 
 fn json(run: &Run) -> Json {
     assert_eq!(run.status, Some(0), "{run}");
@@ -76,8 +78,10 @@ fn bad_arguments_are_refused_in_one_sentence() {
         let run = sandbox.reduce(args);
         assert_eq!((run.status, run.stdout.as_str()), (Some(2), ""), "{run}");
         // Other tests check the list of variants.
-        let stderr =
-            run.stderr.split_once(": it is 0 to").map_or(run.stderr.clone(), |(error, _)| format!("{error}\n"));
+        let stderr = run
+            .stderr
+            .split_once(": it is 0 to")
+            .map_or(run.stderr.clone(), |(error, _)| format!("{error}\n"));
         write!(text, "$ reduce {line}\n{stderr}").unwrap();
     }
     insta::assert_snapshot!(text, @r"
@@ -152,7 +156,11 @@ fn bad_arguments_are_refused_in_one_sentence() {
 
 #[test]
 fn more_than_the_memory_is_refused_before_anything_runs() {
-    for line in ["ladder --n 99999999999999", "sweep --sizes 2^10..99999999999999", "quiz --n 99999999999999"] {
+    for line in [
+        "ladder --n 99999999999999",
+        "sweep --sizes 2^10..99999999999999",
+        "quiz --n 99999999999999",
+    ] {
         let device = if line.starts_with("quiz") { "" } else { " --device sim" };
         let run = Sandbox::new().reduce_line(&format!("{line}{device}"));
         assert_eq!((run.status, run.stdout.as_str()), (Some(2), ""), "{run}");
@@ -164,14 +172,19 @@ fn more_than_the_memory_is_refused_before_anything_runs() {
 /// product of the steps.
 #[test]
 fn the_ladder_has_every_rung_and_its_speedups_add_up() {
-    let document =
-        json(&Sandbox::new().reduce_line(&format!("ladder --n 2^16 --json --counters --device {}", device_flag())));
+    let document = json(
+        &Sandbox::new()
+            .reduce_line(&format!("ladder --n 2^16 --json --counters --device {}", device_flag())),
+    );
     let rows = rows(&document, "ladder");
     let (ideal, rungs) = rows.split_last().unwrap();
     let found: Vec<_> = rungs.iter().map(|row| row["variant"].as_str().unwrap()).collect();
     assert_eq!(found, labels());
     assert_eq!(ideal["variant"], "ideal");
-    assert_eq!((&ideal["sectors"], &ideal["bank_conflicts"]), (&json!((65536 * 4) / 32 + 1), &json!(0)));
+    assert_eq!(
+        (&ideal["sectors"], &ideal["bank_conflicts"]),
+        (&json!((65536 * 4) / 32 + 1), &json!(0))
+    );
     assert_eq!(ideal["cost_in_issue_slots"], json!(8 * (65536 * 4 / 32 + 1) + 2 * 65536 / 32));
 
     let on_gpu = device_flag() == "cuda";
@@ -184,26 +197,40 @@ fn the_ladder_has_every_rung_and_its_speedups_add_up() {
         let measured: Vec<_> = rungs.iter().filter(|row| row["check"] == "ok").collect();
         assert!(measured[0][step].is_null() && measured[0][cumulative].is_null());
         for pair in measured.windows(2) {
-            let figure = |row: &Json, key: &str| row[key].as_f64().unwrap_or_else(|| panic!("{key}: {row}"));
+            let figure =
+                |row: &Json, key: &str| row[key].as_f64().unwrap_or_else(|| panic!("{key}: {row}"));
             product *= figure(pair[1], step);
-            assert!(close(figure(pair[1], step) * figure(pair[1], value), figure(pair[0], value)), "{}", pair[1]);
+            assert!(
+                close(figure(pair[1], step) * figure(pair[1], value), figure(pair[0], value)),
+                "{}",
+                pair[1]
+            );
             assert!(close(product, figure(pair[1], cumulative)), "{}", pair[1]);
         }
     }
     for row in rungs {
         // Each rung reads its whole input.
-        assert!(row["check"] == "refused" || row["sectors"].as_u64() >= Some(65536 * 4 / 32), "{row}");
+        assert!(
+            row["check"] == "refused" || row["sectors"].as_u64() >= Some(65536 * 4 / 32),
+            "{row}"
+        );
         match row["check"].as_str() {
             Some("ok") if on_gpu => {
-                let (time, gb_per_s) = (row["time_us"].as_f64().unwrap(), row["gb_per_s"].as_f64().unwrap());
+                let (time, gb_per_s) =
+                    (row["time_us"].as_f64().unwrap(), row["gb_per_s"].as_f64().unwrap());
                 assert!(close(gb_per_s * time, 65536.0 * 4.0 / 1e3), "{row}");
             }
-            Some("ok") => assert!(row.get("time_us").is_none() && row.get("gb_per_s").is_none(), "{row}"),
+            Some("ok") => {
+                assert!(row.get("time_us").is_none() && row.get("gb_per_s").is_none(), "{row}")
+            }
             Some("refused") => {
                 let variant = row["variant"].as_str().unwrap();
                 let notes = document["notes"]["ladder"].as_array().unwrap();
                 let reason = format!("Variant {variant} is refused: ");
-                assert!(notes.iter().any(|note| note.as_str().unwrap().starts_with(&reason)), "{document}");
+                assert!(
+                    notes.iter().any(|note| note.as_str().unwrap().starts_with(&reason)),
+                    "{document}"
+                );
             }
             _ => panic!("{row}"),
         }
@@ -213,36 +240,51 @@ fn the_ladder_has_every_rung_and_its_speedups_add_up() {
 #[test]
 fn counters_are_those_of_a_profile() {
     let sandbox = Sandbox::new();
-    let document =
-        json(&sandbox.reduce_line("ladder --variants 0..7 --n 5001 --type f64 --op max --json --device sim"));
+    let document = json(
+        &sandbox
+            .reduce_line("ladder --variants 0..7 --n 5001 --type f64 --op max --json --device sim"),
+    );
     for row in &rows(&document, "ladder")[..9] {
         let variant = row["variant"].as_str().unwrap();
         // The simulator's own grid follows from its multiprocessors.
         let grid = if variant == "7" { format!(" --grid {}", row["grid"]) } else { String::new() };
-        let line = format!("profile --variant {variant} --n 5001 --type f64 --op max --registers 20 --json{grid}");
+        let line = format!(
+            "profile --variant {variant} --n 5001 --type f64 --op max --registers 20 --json{grid}"
+        );
         let profile = json(&sandbox.reduce_line(&line));
-        assert_eq!(row["cost_in_issue_slots"], profile["waste"]["cost_in_issue_slots"], "{variant}");
+        assert_eq!(
+            row["cost_in_issue_slots"], profile["waste"]["cost_in_issue_slots"],
+            "{variant}"
+        );
         let counters = &profile["counters"];
         let sectors = counters["global"]["load"]["sectors"].as_u64().unwrap()
             + counters["global"]["store"]["sectors"].as_u64().unwrap();
         assert_eq!(row["sectors"], json!(sectors), "{variant}");
         assert_eq!(row["divergent_branches"], counters["divergent_branches"], "{variant}");
         let conflicts = |kind: &str| counters["shared"][kind]["bank_conflicts"].as_u64().unwrap();
-        assert_eq!(row["bank_conflicts"], json!(conflicts("load") + conflicts("store")), "{variant}");
+        assert_eq!(
+            row["bank_conflicts"],
+            json!(conflicts("load") + conflicts("store")),
+            "{variant}"
+        );
     }
 }
 
 #[test]
 fn history_is_the_lectures_own() {
-    let document = json(&Sandbox::new().reduce_line("ladder --n 1000 --history --json --device sim"));
-    let row = |label: &str| rows(&document, "ladder").iter().find(|row| row["variant"] == label).unwrap().clone();
+    let document =
+        json(&Sandbox::new().reduce_line("ladder --n 1000 --history --json --device sim"));
+    let row = |label: &str| {
+        rows(&document, "ladder").iter().find(|row| row["variant"] == label).unwrap().clone()
+    };
     let liu = |label: &str| (row(label)["liu_ms"].as_f64(), row(label)["liu_gb_per_s"].as_f64());
     assert_eq!(liu("1"), (Some(8.054), Some(2.083)));
     assert_eq!(liu("2"), (Some(3.456), Some(4.854)));
     assert_eq!(liu("3"), (Some(1.722), Some(9.741)));
     assert_eq!(liu("4"), (Some(0.965), Some(17.377)));
     assert_eq!(liu("5"), (None, None));
-    let gtx280 = ["1", "2", "3", "4", "5", "6", "7"].map(|label| row(label)["gtx280_gb_per_s"].clone());
+    let gtx280 =
+        ["1", "2", "3", "4", "5", "6", "7"].map(|label| row(label)["gtx280_gb_per_s"].clone());
     assert_eq!(json!(gtx280), json!([3.77, 8.33, 16.34, 27.16, 37.68, 50.64, 77.21]));
     assert_eq!(row("1")["gtx280_melem_per_s"], json!(0.94));
     assert_eq!(row("global")["udacity_ms"], json!(0.65));
@@ -264,10 +306,14 @@ fn a_wrong_result_is_a_row_and_status_1() {
     for line in ["ladder --n 1000", "sweep --sizes 1000"] {
         let run = sandbox.reduce_line(&format!("{line} --variants 3 --ptx-dir . --device sim"));
         assert_eq!(run.status, Some(1), "{run}");
-        assert!(run.stdout.contains("| WRONG |") && run.stdout.contains("Variant 3 is WRONG: it gave "), "{run}");
+        assert!(
+            run.stdout.contains("| WRONG |") && run.stdout.contains("Variant 3 is WRONG: it gave "),
+            "{run}"
+        );
         assert!(run.stderr.starts_with("error: wrong result: reduce3_sum_i32 gave "), "{run}");
     }
-    let run = sandbox.reduce_line("tune --n 1000 --variants 3 --ptx-dir . --device sim --even-simulated");
+    let run =
+        sandbox.reduce_line("tune --n 1000 --variants 3 --ptx-dir . --device sim --even-simulated");
     assert_eq!((run.status, run.stdout.as_str()), (Some(1), ""), "{run}");
     // The files of the other rungs do not exist.
     let run = sandbox.reduce_line("ladder --n 1000 --variants 2 --ptx-dir . --device sim");
@@ -276,12 +322,12 @@ fn a_wrong_result_is_a_row_and_status_1() {
 
 #[test]
 fn rungs_that_cannot_run_are_rows_with_a_reason() {
-    let run = Sandbox::new().reduce_line("ladder --variants 3,5,7 --block 32 --n 1000 --device sim");
+    let run =
+        Sandbox::new().reduce_line("ladder --variants 3,5,7 --block 32 --n 1000 --device sim");
     assert_eq!(run.status, Some(0), "{run}");
     let refused: Vec<_> = run.stdout.lines().filter(|line| line.ends_with("| refused |")).collect();
     assert_eq!(refused.len(), 2, "{run}");
-    let reason =
-        "Variant 5 is refused: block 32: variant 5 works with blocks of a power of two from 64 to 1024 threads.";
+    let reason = "Variant 5 is refused: block 32: variant 5 works with blocks of a power of two from 64 to 1024 threads.";
     assert!(run.stdout.lines().any(|line| line == reason), "{run}");
 }
 
@@ -302,7 +348,10 @@ fn every_format_is_written() {
             run
         };
         assert!(write("table").stdout.contains("| variant |"));
-        assert!(write("markdown").stdout.contains("| variant |") || write("markdown").stdout.contains("| n |"));
+        assert!(
+            write("markdown").stdout.contains("| variant |")
+                || write("markdown").stdout.contains("| n |")
+        );
         let csv = write("csv");
         let mut reader = csv::Reader::from_reader(csv.stdout.as_bytes());
         assert!(reader.headers().unwrap().iter().any(|header| header == "variant"), "{csv}");
@@ -312,7 +361,11 @@ fn every_format_is_written() {
         let svg = write("svg");
         assert!(svg.status == Some(2) || roxmltree::Document::parse(&svg.stdout).is_ok(), "{svg}");
         let html = write("html");
-        assert!(html.stdout.starts_with("<!doctype html>") || html.stdout.starts_with("<!DOCTYPE html>"), "{html}");
+        assert!(
+            html.stdout.starts_with("<!doctype html>")
+                || html.stdout.starts_with("<!DOCTYPE html>"),
+            "{html}"
+        );
         assert_eq!(
             html.stdout.contains("variant 3, sequential"),
             table == "ladder",
@@ -335,11 +388,19 @@ fn a_table_and_a_chart_can_be_chosen() {
 #[test]
 fn a_sweep_is_its_ladders() {
     let sandbox = Sandbox::new();
-    let document = json(&sandbox.reduce_line("sweep --sizes 1000..9000 --step 3 --variants 2,7 --device sim --json"));
+    let document = json(
+        &sandbox
+            .reduce_line("sweep --sizes 1000..9000 --step 3 --variants 2,7 --device sim --json"),
+    );
     let sweep = rows(&document, "sweep");
-    let found: Vec<_> =
-        sweep.iter().map(|row| (row["n"].as_u64().unwrap(), row["variant"].as_str().unwrap())).collect();
-    assert_eq!(found, [(1000, "2"), (1000, "7"), (3000, "2"), (3000, "7"), (9000, "2"), (9000, "7")]);
+    let found: Vec<_> = sweep
+        .iter()
+        .map(|row| (row["n"].as_u64().unwrap(), row["variant"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        found,
+        [(1000, "2"), (1000, "7"), (3000, "2"), (3000, "7"), (9000, "2"), (9000, "7")]
+    );
     for pair in sweep.chunks(2) {
         let line = format!("ladder --variants 2,7 --device sim --json --n {}", pair[0]["n"]);
         let ladder = json(&sandbox.reduce_line(&line));
@@ -373,9 +434,14 @@ fn the_quiz_is_exact_for_any_n() {
             m = blocks;
         }
         let traffic = rows(&document, "traffic");
-        assert_eq!((&traffic[0]["bytes"], &traffic[1]["bytes"]), (&json!(4 * global), &json!(4 * shared)), "n = {n}");
+        assert_eq!(
+            (&traffic[0]["bytes"], &traffic[1]["bytes"]),
+            (&json!(4 * global), &json!(4 * shared)),
+            "n = {n}"
+        );
         let answer = &rows(&document, "answer")[0];
-        let (numerator, denominator) = (answer["numerator"].as_u64().unwrap(), answer["denominator"].as_u64().unwrap());
+        let (numerator, denominator) =
+            (answer["numerator"].as_u64().unwrap(), answer["denominator"].as_u64().unwrap());
         assert_eq!(numerator * shared, denominator * global, "n = {n}");
         let rounded = (numerator as f64 / denominator as f64).round();
         assert_eq!(answer["nearest"].as_u64(), Some(rounded as u64), "n = {n}");
@@ -390,8 +456,7 @@ fn without_a_gpu_there_is_nothing_to_tune() {
     }
     let run = Sandbox::new().reduce_line("tune");
     assert_eq!((run.status, run.stdout.as_str()), (Some(1), ""), "{run}");
-    let reason =
-        "error: there is no GPU, and times on the simulator say nothing about a GPU, so there is nothing to tune there";
+    let reason = "error: there is no GPU, and times on the simulator say nothing about a GPU, so there is nothing to tune there";
     assert!(run.stderr.lines().any(|line| line == reason), "{run}");
 }
 
@@ -406,12 +471,19 @@ fn what_was_tuned_is_used_ignored_and_forgotten() {
     };
     assert!(!is_tuned(&sandbox.reduce_line(line)));
 
-    let tuned = json(&sandbox.reduce_line("tune --n 5000 --variants 3,7 --device sim --even-simulated --json"));
+    let tuned = json(
+        &sandbox.reduce_line("tune --n 5000 --variants 3,7 --device sim --even-simulated --json"),
+    );
     let best = rows(&tuned, "tuned");
-    assert_eq!(best.iter().map(|row| row["variant"].as_str().unwrap()).collect::<Vec<_>>(), ["3", "7"]);
+    assert_eq!(
+        best.iter().map(|row| row["variant"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["3", "7"]
+    );
     // Each best time is one of the measured times.
     for row in best {
-        let same = |tried: &&Json| ["variant", "block", "grid", "time_us"].iter().all(|key| tried[key] == row[key]);
+        let same = |tried: &&Json| {
+            ["variant", "block", "grid", "time_us"].iter().all(|key| tried[key] == row[key])
+        };
         assert_eq!(rows(&tuned, "tried").iter().filter(same).count(), 1, "{row}");
     }
     let kept: Json = serde_json::from_slice(&std::fs::read(&cache).unwrap()).unwrap();
@@ -423,11 +495,15 @@ fn what_was_tuned_is_used_ignored_and_forgotten() {
     for not_asked in [" --block 64", " --grid 2", " --no-tuned", " --op max", " --type f32"] {
         assert!(!is_tuned(&sandbox.reduce_line(&format!("{line}{not_asked}"))), "{not_asked}");
     }
-    let output = sandbox.command().env("WARPFOLD_NO_TUNE", "1").args(line.split(' ')).output().unwrap();
+    let output =
+        sandbox.command().env("WARPFOLD_NO_TUNE", "1").args(line.split(' ')).output().unwrap();
     assert!(!String::from_utf8(output.stdout).unwrap().contains("\ntuned "));
     let ladder = json(&sandbox.reduce_line("ladder --n 5000 --variants 4,7 --device sim --json"));
     let notes = ladder["notes"]["ladder"].to_string();
-    assert!(notes.contains("Variant 7 is tuned: ") && !notes.contains("Variant 4 is tuned"), "{notes}");
+    assert!(
+        notes.contains("Variant 7 is tuned: ") && !notes.contains("Variant 4 is tuned"),
+        "{notes}"
+    );
     assert_eq!(rows(&ladder, "ladder")[1]["block"], best[1]["block"]);
 
     // Entries of another GPU stay and are not used. An impossible shape is not used either.
@@ -444,7 +520,11 @@ fn what_was_tuned_is_used_ignored_and_forgotten() {
     edit(&|entry| entry["block"] = 3.into());
     let run = sandbox.reduce_line(line);
     assert!(!is_tuned(&run), "{run}");
-    assert!(run.stderr.contains("note: the tuned shape of variant 7 cannot be used here, and is ignored"), "{run}");
+    assert!(
+        run.stderr
+            .contains("note: the tuned shape of variant 7 cannot be used here, and is ignored"),
+        "{run}"
+    );
     std::fs::write(&cache, "no JSON").unwrap();
     let run = sandbox.reduce_line(line);
     assert!(!is_tuned(&run), "{run}");
@@ -463,14 +543,18 @@ fn completions_and_pages_name_every_flag() {
     let sandbox = Sandbox::new();
     let flags = |help: &str| -> Vec<String> {
         let words = help.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
-        let mut flags: Vec<_> =
-            words.filter(|word| word.starts_with("--") && word.len() > 2).map(str::to_owned).collect();
+        let mut flags: Vec<_> = words
+            .filter(|word| word.starts_with("--") && word.len() > 2)
+            .map(str::to_owned)
+            .collect();
         flags.sort();
         flags.dedup();
         flags
     };
     let bash = sandbox.reduce_line("generate complete-bash").stdout;
-    for subcommand in ["", "ladder", "sweep", "tune", "quiz", "profile", "compare", "explain", "generate"] {
+    for subcommand in
+        ["", "ladder", "sweep", "tune", "quiz", "profile", "compare", "explain", "generate"]
+    {
         let help = sandbox.reduce_line(&format!("{subcommand} --help"));
         assert_eq!(help.status, Some(0), "{help}");
         let page = sandbox.reduce_line(&format!("generate man {subcommand}"));
@@ -486,7 +570,11 @@ fn completions_and_pages_name_every_flag() {
         assert!(run.status == Some(0) && run.stdout.contains("even-simulated"), "{run}");
     }
     pipe("bash", &["-n"], &bash);
-    pipe("mandoc", &["-T", "lint", "-W", "error"], &sandbox.reduce_line("generate man ladder").stdout);
+    pipe(
+        "mandoc",
+        &["-T", "lint", "-W", "error"],
+        &sandbox.reduce_line("generate man ladder").stdout,
+    );
 }
 
 /// Gives a program its input, if the program exists; it must succeed.
@@ -495,7 +583,8 @@ fn pipe(program: &str, args: &[&str], input: &str) {
         io::Write as _,
         process::{Command, Stdio},
     };
-    let child = Command::new(program).args(args).stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
+    let child =
+        Command::new(program).args(args).stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
     let Ok(mut child) = child else {
         skip::part(&format!("what {program} reads"), "there is no such program");
         return;
@@ -525,7 +614,8 @@ mod interrupts {
             thread::sleep(Duration::from_millis(5));
         }
         thread::sleep(after);
-        let kill = Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
+        let kill =
+            Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
         assert!(kill.success());
         let output = child.wait_with_output().unwrap();
         Run {
@@ -575,7 +665,11 @@ mod interrupts {
         assert!((1..20).contains(&done), "{run}");
         let note = format!("Interrupted: {done} of 20 sizes were measured whole.");
         assert_eq!(document["notes"]["sweep"][0], json!(note), "{run}");
-        assert_eq!(run.stderr, format!("interrupted: {done} of 20 sizes were measured whole\n"), "{run}");
+        assert_eq!(
+            run.stderr,
+            format!("interrupted: {done} of 20 sizes were measured whole\n"),
+            "{run}"
+        );
     }
 
     #[test]
@@ -584,7 +678,10 @@ mod interrupts {
         let line = format!("ladder --n 2^21 --variants {ones} --device sim --format csv");
         let run = interrupted_in_the_middle(&line, |run| run.stdout.lines().count() > 1);
         let rungs = run.stdout.lines().filter(|line| line.ends_with(",ok")).count();
-        assert!(run.stderr.contains(&format!("interrupted: {rungs} of 200 rungs were measured whole")), "{run}");
+        assert!(
+            run.stderr.contains(&format!("interrupted: {rungs} of 200 rungs were measured whole")),
+            "{run}"
+        );
     }
 
     #[test]
@@ -594,16 +691,28 @@ mod interrupts {
         let report = parse(&run);
         let reps = report["time_us"]["reps"].as_u64().unwrap();
         assert_eq!(report["agree"], true, "{run}");
-        assert_eq!(run.stderr, format!("interrupted: {reps} of 1000000 runs were finished\n"), "{run}");
+        assert_eq!(
+            run.stderr,
+            format!("interrupted: {reps} of 1000000 runs were finished\n"),
+            "{run}"
+        );
     }
 
     #[test]
     fn a_launch_ends_in_its_middle() {
         // The simulation takes seconds; preparing the elements takes less time than the wait.
-        let run = interrupted(&Sandbox::new(), "--variant 1 --n 2^26 --device sim", Duration::from_millis(400));
+        let run = interrupted(
+            &Sandbox::new(),
+            "--variant 1 --n 2^26 --device sim",
+            Duration::from_millis(400),
+        );
         assert_eq!((run.status, run.stdout.as_str()), (Some(130), ""), "{run}");
         assert_eq!(run.stderr, "interrupted: no run was finished\n", "{run}");
-        let run = interrupted(&Sandbox::new(), "profile --variant 1 --n 2^25", Duration::from_millis(200));
+        let run = interrupted(
+            &Sandbox::new(),
+            "profile --variant 1 --n 2^25",
+            Duration::from_millis(200),
+        );
         assert_eq!((run.status, run.stdout.as_str()), (Some(130), ""), "{run}");
     }
 

@@ -56,7 +56,9 @@ fn bad_arguments_are_refused_in_one_sentence() {
         let (memory, rest) = ("; the device has ", "free");
         let stderr = match run.stderr.split_once(memory) {
             // The simulated device is as large as the host allows.
-            Some((before, after)) => format!("{before}{memory}… {}", &after[after.find(rest).unwrap()..]),
+            Some((before, after)) => {
+                format!("{before}{memory}… {}", &after[after.find(rest).unwrap()..])
+            }
             None => run.stderr,
         };
         write!(text, "$ reduce {line}\n{stderr}").unwrap();
@@ -97,7 +99,9 @@ fn bad_arguments_are_refused_in_one_sentence() {
 
 #[test]
 fn arguments_that_are_missing_are_named() {
-    for (line, missing) in [("profile", "--variant"), ("compare", "<VARIANT>"), ("profile --variant", "--variant")] {
+    for (line, missing) in
+        [("profile", "--variant"), ("compare", "<VARIANT>"), ("profile --variant", "--variant")]
+    {
         let run = Sandbox::new().reduce_line(line);
         assert_eq!((run.status, run.stdout.as_str()), (Some(2), ""), "{run}");
         assert!(run.stderr.contains(missing), "{run}");
@@ -145,7 +149,10 @@ fn rung_3_does_what_can_be_worked_out_by_hand() {
     assert_eq!(report["ideal"]["bytes_moved"], 1025 * 4);
     assert_eq!(report["derived"]["bytes_moved"]["value"], 32 * (4 * warps * 4 + 1 + blocks));
     assert_counters(&report["launches"][0]["counters"], &[("global.load.sectors", 4 * warps * 4)]);
-    assert_counters(&report["launches"][1]["counters"], &[("global.load.sectors", 1), ("global.load.bytes", 16)]);
+    assert_counters(
+        &report["launches"][1]["counters"],
+        &[("global.load.sectors", 1), ("global.load.bytes", 16)],
+    );
 }
 
 /// Rung 2, one block of 256: at stride s, lanes are 2 * s words apart.
@@ -219,8 +226,16 @@ fn each_rung_wastes_what_its_lecture_says() {
         if !kind.is_empty() {
             assert_eq!(most["kind"], kind, "{line}: {waste}");
         }
-        assert_eq!(waste["integer_divisions"].as_u64().unwrap() > 0, line.starts_with('1'), "{line}: {waste}");
-        assert_eq!(sentence.contains("integer remainders"), line.starts_with('1'), "{line}: {sentence}");
+        assert_eq!(
+            waste["integer_divisions"].as_u64().unwrap() > 0,
+            line.starts_with('1'),
+            "{line}: {waste}"
+        );
+        assert_eq!(
+            sentence.contains("integer remainders"),
+            line.starts_with('1'),
+            "{line}: {sentence}"
+        );
     }
 }
 
@@ -245,9 +260,13 @@ fn every_rung_operation_and_type_has_a_profile() {
         assert!(lines.iter().any(|line| line["file"] == source.as_str()), "{report}");
         // All counts are in the kernel's line of the table, because everything is inlined into the
         // kernel.
-        let in_tables = |line: &&Json| line["file"].as_str().unwrap().starts_with("kernels/src/exports/");
-        let share: f64 =
-            lines.iter().filter(in_tables).map(|line| line["share_of_instructions"].as_f64().unwrap()).sum();
+        let in_tables =
+            |line: &&Json| line["file"].as_str().unwrap().starts_with("kernels/src/exports/");
+        let share: f64 = lines
+            .iter()
+            .filter(in_tables)
+            .map(|line| line["share_of_instructions"].as_f64().unwrap())
+            .sum();
         assert!(share > 0.5 && share < 1.0 + 1e-9, "{share}");
     }
 }
@@ -257,13 +276,22 @@ fn json_holds_what_is_promised() {
     let report = profile("--variant 2 --n 1000 --gpu a100");
     let counters = &report["counters"];
     let level = |group: &Json| group["level"].as_str().map(str::to_owned);
-    let groups = [counters, &counters["global"], &counters["shared"], &counters["local"], &report["waste"]];
-    assert_eq!(groups.map(level).map(Option::unwrap), ["PTX", "hardware", "hardware", "PTX", "PTX"]);
-    for name in ["warp_instructions", "thread_instructions", "branches", "divergent_branches", "barriers"] {
+    let groups =
+        [counters, &counters["global"], &counters["shared"], &counters["local"], &report["waste"]];
+    assert_eq!(
+        groups.map(level).map(Option::unwrap),
+        ["PTX", "hardware", "hardware", "PTX", "PTX"]
+    );
+    for name in
+        ["warp_instructions", "thread_instructions", "branches", "divergent_branches", "barriers"]
+    {
         assert!(counters[name].is_u64(), "{name}: {report}");
     }
     for kind in ["load", "store", "atomic", "reduction"] {
-        assert!(["requests", "sectors"].iter().all(|name| counters["global"][kind][name].is_u64()), "{report}");
+        assert!(
+            ["requests", "sectors"].iter().all(|name| counters["global"][kind][name].is_u64()),
+            "{report}"
+        );
     }
     for kind in ["load", "store", "atomic"] {
         let names = ["requests", "wavefronts", "bank_conflicts"];
@@ -284,7 +312,8 @@ fn json_holds_what_is_promised() {
         .map(|launch| launch["counters"]["warp_instructions"].as_u64().unwrap())
         .sum();
     assert_eq!(counters["warp_instructions"], sum);
-    let conflicts = |of: &Json| counter(&of["counters"], "shared.load.bank_conflicts").as_u64().unwrap();
+    let conflicts =
+        |of: &Json| counter(&of["counters"], "shared.load.bank_conflicts").as_u64().unwrap();
     let lines = report["lines"].as_array().unwrap();
     let of_rung = lines.iter().filter(|line| line["file"] == "kernels/src/ladder/reduce2.rs");
     assert_eq!(of_rung.map(conflicts).sum::<u64>(), conflicts(&report));
@@ -300,7 +329,8 @@ fn compare_puts_ratios_beside_figures() {
     assert_eq!(ratios["global.load.sectors"], json!([1.0, 1.0]));
     assert_eq!(ratios["shared.load.bank_conflicts"], json!([1.0, 0.0]));
     assert_eq!(ratios["global.atomic.sectors"], json!([null, null]));
-    let of = |index: usize| counter(&profiles[index]["counters"], "warp_instructions").as_f64().unwrap();
+    let of =
+        |index: usize| counter(&profiles[index]["counters"], "warp_instructions").as_f64().unwrap();
     assert_eq!(ratios["warp_instructions"][1].as_f64(), Some(of(1) / of(0)));
 }
 
@@ -452,7 +482,10 @@ fn without_line_info_the_ptx_is_shown() {
     let line = "profile --variant 2 --n 1000 --registers 20 --ptx-dir .";
     let run = sandbox.reduce_line(line);
     assert_eq!(run.status, Some(0), "{run}");
-    assert!(run.stdout.contains("\nThere is no source for this PTX, so here is the PTX itself"), "{run}");
+    assert!(
+        run.stdout.contains("\nThere is no source for this PTX, so here is the PTX itself"),
+        "{run}"
+    );
     let conflicting = run.stdout.lines().find(|line| line.contains("ld.shared.b32 %r"));
     assert!(conflicting.is_some_and(|line| line.contains(" %")), "{run}");
     assert_eq!(json(&sandbox.reduce_line(&format!("{line} --json")))["lines"], json!([]));
@@ -473,13 +506,22 @@ fn unknown_registers_are_said_to_be() {
     let line = "profile --variant 3 --n 1000";
     let run = |path: &str, more: &str| {
         let mut command = sandbox.command();
-        command.env("PATH", "").env("PTXAS", path).args(line.split_whitespace()).args(more.split_whitespace());
+        command
+            .env("PATH", "")
+            .env("PTXAS", path)
+            .args(line.split_whitespace())
+            .args(more.split_whitespace());
         let output = command.output().unwrap();
         assert!(output.status.success());
         String::from_utf8(output.stdout).unwrap()
     };
     let text = run("", "");
-    assert!(text.contains("\nregisters  unknown, so the occupancy is without them (no ptxas on the PATH: "), "{text}");
+    assert!(
+        text.contains(
+            "\nregisters  unknown, so the occupancy is without them (no ptxas on the PATH: "
+        ),
+        "{text}"
+    );
     let report: Json = serde_json::from_str(&run("none", "--json")).unwrap();
     assert_eq!(
         (&report["occupancy"]["registers"], &report["occupancy"]["registers_from"]),
@@ -499,11 +541,14 @@ fn registers_come_from_ptxas() {
     let sandbox = Sandbox::new();
     let write = |name: &str, script: &str| {
         sandbox.write(name, script.as_bytes());
-        std::fs::set_permissions(sandbox.path(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(sandbox.path(name), std::fs::Permissions::from_mode(0o755))
+            .unwrap();
     };
     let of = |name: &str| {
         let mut command = sandbox.command();
-        command.env("PTXAS", sandbox.path(name)).args("profile --variant 3 --n 1000 --json --gpu rtx4090".split(' '));
+        command
+            .env("PTXAS", sandbox.path(name))
+            .args("profile --variant 3 --n 1000 --json --gpu rtx4090".split(' '));
         let output = command.output().unwrap();
         serde_json::from_slice::<Json>(&output.stdout).unwrap()["occupancy"].clone()
     };
@@ -513,9 +558,15 @@ fn registers_come_from_ptxas() {
          registers, used 1 barriers\" >&2\n",
     );
     let occupancy = of("ptxas");
-    assert_eq!((&occupancy["registers"], &occupancy["registers_from"]), (&70.into(), &"ptxas".into()));
+    assert_eq!(
+        (&occupancy["registers"], &occupancy["registers_from"]),
+        (&70.into(), &"ptxas".into())
+    );
     // 72 registers for each of 8 warps: three blocks fit.
-    assert_eq!((&occupancy["blocks_per_sm"], &occupancy["limited_by"]), (&3.into(), &"registers".into()));
+    assert_eq!(
+        (&occupancy["blocks_per_sm"], &occupancy["limited_by"]),
+        (&3.into(), &"registers".into())
+    );
     write("refuses", "#!/bin/sh\necho 'ptxas fatal   : no such thing' >&2\nexit 1\n");
     assert_eq!(of("refuses")["registers_from"], "unknown");
 }
@@ -534,7 +585,9 @@ fn ptxas_itself_gives_registers() {
 
 #[test]
 fn help_is_there() {
-    for (line, word) in [("profile --help", "--gpu"), ("compare --help", "<VARIANT>"), ("--help", "compare")] {
+    for (line, word) in
+        [("profile --help", "--gpu"), ("compare --help", "<VARIANT>"), ("--help", "compare")]
+    {
         let run = Sandbox::new().reduce_line(line);
         assert_eq!(run.status, Some(0), "{run}");
         assert!(run.stdout.contains(word), "{run}");

@@ -60,16 +60,22 @@ fn bad_arguments_are_refused_in_one_sentence() {
 
 #[test]
 fn sizes_beyond_the_memory_are_refused() {
-    let run = Sandbox::new().transpose_line(&format!("--variant copy --rows 2000000000 --device {}", device_flag()));
+    let run = Sandbox::new()
+        .transpose_line(&format!("--variant copy --rows 2000000000 --device {}", device_flag()));
     assert_eq!(run.status, Some(2), "{run}");
-    assert!(run.stderr.contains("error: 2000000000 x 2000000000 f32 elements need 32.0 EB of device memory"), "{run}");
+    assert!(
+        run.stderr
+            .contains("error: 2000000000 x 2000000000 f32 elements need 32.0 EB of device memory"),
+        "{run}"
+    );
 }
 
 #[test]
 fn a_transposition_is_reported() {
     let device = device_flag();
-    let run =
-        Sandbox::new().transpose_line(&format!("--variant padded --rows 100 --cols 33 --type u16 --device {device}"));
+    let run = Sandbox::new().transpose_line(&format!(
+        "--variant padded --rows 100 --cols 33 --type u16 --device {device}"
+    ));
     assert_eq!(run.status, Some(0), "{run}");
     let lines: Vec<_> = run.stdout.lines().collect();
     assert_eq!(
@@ -81,7 +87,10 @@ fn a_transposition_is_reported() {
             "result     33 x 100 elements (agree exactly)",
         ]
     );
-    assert!(lines[5].contains(": grid 8 x 1, block 32 x 8, tile 32: ") && lines[5].contains(" GB/s"), "{run}");
+    assert!(
+        lines[5].contains(": grid 8 x 1, block 32 x 8, tile 32: ") && lines[5].contains(" GB/s"),
+        "{run}"
+    );
     assert_eq!(lines.len(), 6, "{run}");
 }
 
@@ -89,17 +98,23 @@ fn a_transposition_is_reported() {
 fn json_has_what_programs_need() {
     let sandbox = Sandbox::new();
     let device = device_flag();
-    let report = json(
-        &sandbox.transpose_line(&format!("--variant best --rows 64 --cols 128 --reps 3 --json --device {device}")),
-    );
+    let report = json(&sandbox.transpose_line(&format!(
+        "--variant best --rows 64 --cols 128 --reps 3 --json --device {device}"
+    )));
     let fields: Vec<_> = report.as_object().unwrap().keys().map(String::as_str).collect();
     let expected = "device variant kernel type rows cols tile grid block shared_bytes launches input agree difference time_us \
                     time_kind gb_per_s peak_gb_per_s";
     assert_eq!(fields, expected.split_whitespace().collect::<Vec<_>>());
     assert_eq!(report["kernel"], "transpose_best_b4_t64");
     assert_eq!(report["grid"], serde_json::json!([2, 1, 1]));
-    assert_eq!((report["agree"].as_bool(), report["time_us"]["reps"].as_u64()), (Some(true), Some(3)));
-    let nothing = json(&sandbox.transpose_line(&format!("--variant tiled --rows 0 --cols 7 --json --device {device}")));
+    assert_eq!(
+        (report["agree"].as_bool(), report["time_us"]["reps"].as_u64()),
+        (Some(true), Some(3))
+    );
+    let nothing = json(
+        &sandbox
+            .transpose_line(&format!("--variant tiled --rows 0 --cols 7 --json --device {device}")),
+    );
     assert!(nothing["time_us"].is_null() && nothing["launches"] == 0 && nothing["agree"] == true);
 }
 
@@ -109,11 +124,16 @@ fn every_variant_is_listed_and_runs() {
     let list = sandbox.transpose_line("--list");
     assert_eq!(list.status, Some(0), "{list}");
     for variant in Variant::all() {
-        assert!(list.stdout.lines().any(|line| line.starts_with(&format!("{variant} "))), "{variant}: {list}");
-        let run = sandbox.transpose_line(&format!("--variant {variant} --rows 40 --device {}", device_flag()));
+        assert!(
+            list.stdout.lines().any(|line| line.starts_with(&format!("{variant} "))),
+            "{variant}: {list}"
+        );
+        let run = sandbox
+            .transpose_line(&format!("--variant {variant} --rows 40 --device {}", device_flag()));
         assert_eq!(run.status, Some(0), "{run}");
     }
-    let run = sandbox.transpose_line(&format!("--in-place --rows 40 --tile 16 --device {}", device_flag()));
+    let run = sandbox
+        .transpose_line(&format!("--in-place --rows 40 --tile 16 --device {}", device_flag()));
     assert!(run.status == Some(0) && run.stdout.contains("transpose_in_place_b4_t16"), "{run}");
 }
 
@@ -202,11 +222,16 @@ fn a_comparison_comes_in_every_format() {
     let rows = document["tables"]["transpose"].as_array().unwrap();
     assert_eq!(rows.len(), Variant::all().len() - 1, "all but in-place");
     let of = |variant: &str, key: &str| {
-        let row = rows.iter().find(|row| row["variant"] == variant).unwrap_or_else(|| panic!("{variant}"));
+        let row = rows
+            .iter()
+            .find(|row| row["variant"] == variant)
+            .unwrap_or_else(|| panic!("{variant}"));
         row[key].clone()
     };
     assert_eq!((of("tiled", "tile"), of("best", "tile")), (16.into(), 128.into()));
-    assert!(of("tiled", "bank_conflicts").as_u64() > Some(0) && of("swizzled", "bank_conflicts") == 0);
+    assert!(
+        of("tiled", "bank_conflicts").as_u64() > Some(0) && of("swizzled", "bank_conflicts") == 0
+    );
     assert!(compare("csv").stdout.starts_with("variant,tile,load_sectors_per_request,"));
     assert!(compare("markdown").stdout.contains("| variant"));
     assert!(compare("svg").stdout.starts_with("<svg"));
@@ -235,7 +260,8 @@ fn a_profile_has_every_counter() {
     let document = json(&Sandbox::new().transpose_line("profile --variant tiled --rows 64 --json"));
     let rows = document["tables"]["counters"].as_array().unwrap();
     let of = |name: &str| {
-        rows.iter().find(|row| row["counter"] == name).unwrap_or_else(|| panic!("{name}"))["value"].as_u64()
+        rows.iter().find(|row| row["counter"] == name).unwrap_or_else(|| panic!("{name}"))["value"]
+            .as_u64()
     };
     assert_eq!(of("global.load.requests"), Some(64 * 64 / 32));
     assert_eq!(of("shared.load.bank_conflicts"), Some(64 * 64 / 32 * 31));

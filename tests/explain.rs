@@ -22,7 +22,8 @@ fn lecture(variant: Variant, block: Option<u64>) -> Picture {
 
 fn picture(variant: Variant, op: Op, block: Option<u64>, values: &Values) -> Picture {
     static LIBRARY: LazyLock<PtxLibrary> = LazyLock::new(support::library);
-    explain(&LIBRARY, &Request { variant, op, block }, values).unwrap_or_else(|error| panic!("{error}"))
+    explain(&LIBRARY, &Request { variant, op, block }, values)
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The values of a row, as integers.
@@ -33,7 +34,11 @@ fn ints(step: &Step) -> Vec<i64> {
 /// The numbered steps: stride, threads, and the values after it.
 fn tree(picture: &Picture) -> Vec<(u64, Vec<u32>, Vec<i64>)> {
     let numbered = picture.steps.iter().filter(|step| step.number.is_some());
-    numbered.map(|step| (step.strides[0], step.work.iter().map(|work| work.thread).collect(), ints(step))).collect()
+    numbered
+        .map(|step| {
+            (step.strides[0], step.work.iter().map(|work| work.thread).collect(), ints(step))
+        })
+        .collect()
 }
 
 /// Hui Liu, Reduction #3: the table whose last row begins with 41.
@@ -69,7 +74,10 @@ fn rung_3_gives_the_lectures_table() {
         for step in picture.steps.iter().filter(|step| step.number.is_some()) {
             for work in &step.work {
                 let read: Vec<u64> = work.reads.iter().map(|cell| cell.index).collect();
-                assert_eq!(read, [u64::from(work.thread), u64::from(work.thread) + step.strides[0]]);
+                assert_eq!(
+                    read,
+                    [u64::from(work.thread), u64::from(work.thread) + step.strides[0]]
+                );
                 assert_eq!(work.writes.index, u64::from(work.thread));
             }
         }
@@ -81,7 +89,8 @@ fn rung_3_gives_the_lectures_table() {
 fn rungs_1_and_2_interleave() {
     // The two variants differ in the threads that add: every 2s-th thread, or the first threads at
     // cells 2s apart.
-    for (variant, threads) in [(Variant::InterleavedModulo, 2), (Variant::InterleavedContiguous, 1)] {
+    for (variant, threads) in [(Variant::InterleavedModulo, 2), (Variant::InterleavedContiguous, 1)]
+    {
         let picture = lecture(variant, None);
         let strides = [1, 2, 4, 8].into_iter().zip(&INTERLEAVED[1..]);
         let expected: Vec<_> = strides
@@ -102,8 +111,11 @@ fn rung_4_adds_during_the_load() {
     let load = &picture.steps[0];
     assert_eq!((load.number, load.from, load.after.array), (Some(1), Array::Input, Array::Shared));
     let rows: Vec<_> = tree(&picture).into_iter().map(|(stride, _, row)| (stride, row)).collect();
-    let expected: Vec<_> =
-        [8, 4, 2, 1].into_iter().zip(&SEQUENTIAL[1..]).map(|(stride, row)| (stride, row[..8].to_vec())).collect();
+    let expected: Vec<_> = [8, 4, 2, 1]
+        .into_iter()
+        .zip(&SEQUENTIAL[1..])
+        .map(|(stride, row)| (stride, row[..8].to_vec()))
+        .collect();
     assert_eq!(rows, expected);
 }
 
@@ -111,10 +123,15 @@ fn rung_4_adds_during_the_load() {
 fn rungs_5_to_7_fold_the_steps_that_only_add_the_identity() {
     for variant in [Variant::WarpUnrolled, Variant::CompletelyUnrolled, Variant::MultipleElements] {
         let picture = lecture(variant, None);
-        assert_eq!((picture.plan.block, picture.shared_cells, picture.shared_shown), (64, 64, 16), "{variant}");
+        assert_eq!(
+            (picture.plan.block, picture.shared_cells, picture.shared_shown),
+            (64, 64, 16),
+            "{variant}"
+        );
         assert_eq!(ints(&picture.steps[0]), SEQUENTIAL[0], "{variant}");
         let steps = tree(&picture);
-        let shown: Vec<_> = steps.iter().map(|(stride, threads, _)| (*stride, threads.len())).collect();
+        let shown: Vec<_> =
+            steps.iter().map(|(stride, threads, _)| (*stride, threads.len())).collect();
         // The upper lanes of the last warp still add, but nobody reads their results.
         assert_eq!(shown, [(32, 0), (16, 0), (8, 8), (4, 12), (2, 14), (1, 15)], "{variant}");
         // Below the stride, the rows are the lecture's.
@@ -129,11 +146,17 @@ fn rungs_5_to_7_fold_the_steps_that_only_add_the_identity() {
 #[test]
 fn rung_0_launches_for_each_level() {
     let picture = lecture(Variant::Naive, None);
-    let rows: Vec<_> =
-        picture.steps.iter().map(|step| (step.launch, step.strides.clone(), step.after.to_string())).collect();
+    let rows: Vec<_> = picture
+        .steps
+        .iter()
+        .map(|step| (step.launch, step.strides.clone(), step.after.to_string()))
+        .collect();
     let expected = ["11 7 -2 8 -5 9 11 2", "18 6 4 13", "24 17", "41"];
-    let expected: Vec<_> =
-        expected.iter().enumerate().map(|(launch, row)| (launch, vec![1], (*row).to_owned())).collect();
+    let expected: Vec<_> = expected
+        .iter()
+        .enumerate()
+        .map(|(launch, row)| (launch, vec![1], (*row).to_owned()))
+        .collect();
     assert_eq!(rows, expected);
 }
 
@@ -148,7 +171,11 @@ fn every_rung_tells_every_operation_on_every_type_to_its_end() {
                     assert!(picture.agrees, "{} {n}: {picture:?}", picture.plan.kernel);
                     let last = &picture.steps.last().unwrap().after;
                     if n > 1 || variant != Variant::Naive {
-                        assert!(last.values[0].is_same(picture.result.unwrap()), "{} {n}", picture.plan.kernel);
+                        assert!(
+                            last.values[0].is_same(picture.result.unwrap()),
+                            "{} {n}",
+                            picture.plan.kernel
+                        );
                     }
                 }
             }
@@ -182,7 +209,8 @@ fn strided_lanes_conflict_in_the_banks() {
     };
     assert_eq!(conflicts(Variant::InterleavedContiguous), [3, 3, 3, 3, 3, 0]);
     assert_eq!(conflicts(Variant::Sequential), [0; 6]);
-    let clashing = &picture(Variant::InterleavedContiguous, Op::Sum, None, &values).steps[3].banks[0].clashing;
+    let clashing =
+        &picture(Variant::InterleavedContiguous, Op::Sum, None, &values).steps[3].banks[0].clashing;
     assert_eq!(*clashing, [0, 8, 16, 24, 32, 40, 48, 56]);
 }
 
@@ -198,11 +226,17 @@ fn mutant(folder: &Path, file: &str, change: impl Fn(&str) -> String) {
     let manifest = fs::read_to_string(source.join(FILE_NAME)).unwrap();
     let hash = sha256_hex(text.as_bytes());
     assert!(manifest.contains(&hash));
-    fs::write(folder.join(FILE_NAME), manifest.replace(&hash, &sha256_hex(changed.as_bytes()))).unwrap();
+    fs::write(folder.join(FILE_NAME), manifest.replace(&hash, &sha256_hex(changed.as_bytes())))
+        .unwrap();
     fs::write(folder.join(file), changed).unwrap();
 }
 
-fn mutant_picture(file: &str, change: impl Fn(&str) -> String, request: Request, values: &Values) -> Picture {
+fn mutant_picture(
+    file: &str,
+    change: impl Fn(&str) -> String,
+    request: Request,
+    values: &Values,
+) -> Picture {
     let folder = tempfile::tempdir().unwrap();
     mutant(folder.path(), file, change);
     explain(&PtxLibrary::from_dir(folder.path()).unwrap(), &request, values).unwrap()
@@ -215,12 +249,22 @@ fn a_wrong_kernel_gives_a_wrong_picture() {
     let file = "reduce3_i32.sm_75.ptx";
 
     // A subtraction for the addition.
-    let wrong = mutant_picture(file, |text| text.replace(ADDITION, "sub.s32 \t%r7, %r5, %r6;"), request, &values);
+    let wrong = mutant_picture(
+        file,
+        |text| text.replace(ADDITION, "sub.s32 \t%r7, %r5, %r6;"),
+        request,
+        &values,
+    );
     assert!(!wrong.agrees);
     assert_eq!(ints(&wrong.steps[1])[..8], [12, 4, 6, -8, 0, -13, 3, 3]);
 
     // The partner is twice as far away, which faults. The picture ends where the kernel did.
-    let wrong = mutant_picture(file, |text| text.replace("%rd17, %r11, 4;", "%rd17, %r11, 8;"), request, &values);
+    let wrong = mutant_picture(
+        file,
+        |text| text.replace("%rd17, %r11, 4;", "%rd17, %r11, 8;"),
+        request,
+        &values,
+    );
     assert!(wrong.result.is_err());
     assert_eq!(wrong.steps.len(), 1);
 
@@ -230,7 +274,8 @@ fn a_wrong_kernel_gives_a_wrong_picture() {
     let request = Request { variant: Variant::InterleavedModulo, ..request };
     let drop_second_barrier = |text: &str| {
         let (before, kernel) = text.split_once(".entry reduce1_sum_i32(").unwrap();
-        let [first, second, rest] = kernel.splitn(3, "bar.sync \t0;").collect::<Vec<_>>()[..] else {
+        let [first, second, rest] = kernel.splitn(3, "bar.sync \t0;").collect::<Vec<_>>()[..]
+        else {
             panic!("{kernel}")
         };
         format!("{before}.entry reduce1_sum_i32({first}bar.sync \t0;{second}{rest}")
@@ -240,7 +285,10 @@ fn a_wrong_kernel_gives_a_wrong_picture() {
     assert_eq!(tree(&wrong).len(), 1);
     let step = wrong.steps.iter().find(|step| step.number.is_some()).unwrap();
     assert_eq!(step.strides, [1, 2, 4, 8, 16, 32]);
-    assert_eq!((wrong.agrees, wrong.result.as_ref().unwrap().to_string()), (false, (32 * 33 / 2 + 33).to_string()));
+    assert_eq!(
+        (wrong.agrees, wrong.result.as_ref().unwrap().to_string()),
+        (false, (32 * 33 / 2 + 33).to_string())
+    );
     // The picture for paper can be drawn too.
     assert!(Document::parse(&wrong.to_svg(true)).is_ok());
     wrong.write_text(&mut Vec::new(), true).unwrap();
@@ -267,7 +315,9 @@ fn svg(sandbox: &Sandbox, args: &[&str]) -> String {
 }
 
 fn classed<'a>(node: Node<'a, 'a>, class: &str) -> Vec<Node<'a, 'a>> {
-    let has = |node: &Node<'_, '_>| node.attribute("class").is_some_and(|c| c.split(' ').any(|word| word == class));
+    let has = |node: &Node<'_, '_>| {
+        node.attribute("class").is_some_and(|c| c.split(' ').any(|word| word == class))
+    };
     node.descendants().filter(has).collect()
 }
 
@@ -280,10 +330,17 @@ fn svg_has_the_cells_and_arrows_of_each_step() {
     let text = svg(&Sandbox::new(), &["--variant", "3"]);
     let document = Document::parse(&text).unwrap();
     let root = document.root_element();
-    assert!(root.has_tag_name(("http://www.w3.org/2000/svg", "svg")) && root.attribute("viewBox").is_some());
+    assert!(
+        root.has_tag_name(("http://www.w3.org/2000/svg", "svg"))
+            && root.attribute("viewBox").is_some()
+    );
     for name in ["title", "desc"] {
-        let told = root.children().find(|node| node.tag_name().name() == name).unwrap().text().unwrap();
-        assert!(told.contains(if name == "title" { "reduce3_sum_i32" } else { "8 -2 10 6 0 9 3 7" }), "{told}");
+        let told =
+            root.children().find(|node| node.tag_name().name() == name).unwrap().text().unwrap();
+        assert!(
+            told.contains(if name == "title" { "reduce3_sum_i32" } else { "8 -2 10 6 0 9 3 7" }),
+            "{told}"
+        );
     }
     assert!(text.contains("prefers-color-scheme: dark"));
 
@@ -301,7 +358,9 @@ fn svg_has_the_cells_and_arrows_of_each_step() {
     }
     let counts: Vec<_> = classed(root, "step")
         .iter()
-        .map(|step| (classed(*step, "work").len(), classed(*step, "from").len(), classed(*step, "to").len()))
+        .map(|step| {
+            (classed(*step, "work").len(), classed(*step, "from").len(), classed(*step, "to").len())
+        })
         .collect();
     assert_eq!(counts, [(16, 16, 16), (8, 16, 8), (4, 8, 4), (2, 4, 2), (1, 2, 1), (1, 1, 1)]);
 }
@@ -312,7 +371,8 @@ fn each_step_is_a_picture_of_its_own() {
     let shown = |picture: &Picture, banks| {
         let stepped = picture.to_picture("rung", banks);
         assert!(
-            stepped.title.starts_with(&picture.plan.kernel) && stepped.text_alternative.ends_with("as on the CPU.")
+            stepped.title.starts_with(&picture.plan.kernel)
+                && stepped.text_alternative.ends_with("as on the CPU.")
         );
         stepped.steps
     };
@@ -320,13 +380,18 @@ fn each_step_is_a_picture_of_its_own() {
         let document = Document::parse(svg).unwrap();
         let text = |row: Node<'_, '_>| {
             let row = document.get_node(row.id()).unwrap();
-            classed(row, "value").iter().map(|node| node.text().unwrap()).collect::<Vec<_>>().join(" ")
+            classed(row, "value")
+                .iter()
+                .map(|node| node.text().unwrap())
+                .collect::<Vec<_>>()
+                .join(" ")
         };
         classed(document.root_element(), "row").into_iter().map(text).collect()
     };
     let rung_3 = lecture(Variant::Sequential, None);
     let steps = shown(&rung_3, false);
-    let table: Vec<String> = SEQUENTIAL.iter().map(|row| row.map(|value| value.to_string()).join(" ")).collect();
+    let table: Vec<String> =
+        SEQUENTIAL.iter().map(|row| row.map(|value| value.to_string()).join(" ")).collect();
     assert_eq!(rows(&steps[0].svg), [table[0].clone()]);
     assert_eq!(rows(&steps[1].svg), [table[0].clone(), table[0].clone()]);
     for (step, pair) in steps[2..6].iter().zip(table.windows(2)) {
@@ -350,7 +415,9 @@ fn each_step_is_a_picture_of_its_own() {
     // In one page no id is used twice, and nothing moves from step to step.
     let ids: Vec<String> = steps
         .iter()
-        .flat_map(|step| step.svg.split(" id=\"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned()))
+        .flat_map(|step| {
+            step.svg.split(" id=\"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned())
+        })
         .collect();
     let unique: std::collections::BTreeSet<_> = ids.iter().collect();
     assert!(unique.len() == ids.len() && ids.len() == 3 * steps.len(), "{ids:?}");
@@ -378,10 +445,17 @@ fn each_step_is_a_picture_of_its_own() {
         "{}",
         steps[2].caption
     );
-    assert!(steps[2].caption.ends_with("; step 3, stride 8: 8 threads, then warp sync"), "{}", steps[2].caption);
+    assert!(
+        steps[2].caption.ends_with("; step 3, stride 8: 8 threads, then warp sync"),
+        "{}",
+        steps[2].caption
+    );
     for variant in Variant::all().filter(|variant| !variant.facts().shuffles) {
         for step in shown(&lecture(variant, None), true) {
-            assert!(Document::parse(&step.svg).is_ok() && !step.svg.contains("<style>"), "{variant}");
+            assert!(
+                Document::parse(&step.svg).is_ok() && !step.svg.contains("<style>"),
+                "{variant}"
+            );
         }
     }
 }
@@ -403,9 +477,17 @@ fn svg_texts_do_not_overlap() {
         let text = svg(&Sandbox::new(), args);
         let document = Document::parse(&text).unwrap();
         let root = document.root_element();
-        let view: Vec<f64> = root.attribute("viewBox").unwrap().split(' ').map(|part| part.parse().unwrap()).collect();
+        let view: Vec<f64> = root
+            .attribute("viewBox")
+            .unwrap()
+            .split(' ')
+            .map(|part| part.parse().unwrap())
+            .collect();
         let mut boxes: Vec<(f64, f64, f64, f64, &str)> = Vec::new();
-        for node in root.descendants().filter(|node| node.has_tag_name(("http://www.w3.org/2000/svg", "text"))) {
+        for node in root
+            .descendants()
+            .filter(|node| node.has_tag_name(("http://www.w3.org/2000/svg", "text")))
+        {
             let (x, y, shown) = (number(node, "x"), number(node, "y"), node.text().unwrap());
             let class = node.attribute("class").unwrap();
             let (size, centred) = match class {
@@ -417,9 +499,15 @@ fn svg_texts_do_not_overlap() {
             let width = shown.chars().count() as f64 * size * 0.6;
             let left = if centred { x - width / 2.0 } else { x };
             let (top, right) = (y - size * 0.75, left + width);
-            assert!(left >= 0.0 && top >= 0.0 && right <= view[2] && y <= view[3], "{shown} is outside: {args:?}");
+            assert!(
+                left >= 0.0 && top >= 0.0 && right <= view[2] && y <= view[3],
+                "{shown} is outside: {args:?}"
+            );
             for (l, t, r, b, other) in &boxes {
-                assert!(right <= *l || left >= *r || y <= *t || top >= *b, "{shown} overlaps {other}: {args:?}");
+                assert!(
+                    right <= *l || left >= *r || y <= *t || top >= *b,
+                    "{shown} overlaps {other}: {args:?}"
+                );
             }
             boxes.push((left, top, right, y, shown));
         }
@@ -432,7 +520,10 @@ fn json_tells_the_same() {
     let run = Sandbox::new().reduce(["explain", "--variant", "3", "--json"]);
     assert_eq!(run.status, Some(0), "{run}");
     let json: Json = serde_json::from_str(&run.stdout).unwrap();
-    assert_eq!((&json["kernel"], &json["block"], &json["result"]), (&"reduce3_sum_i32".into(), &16.into(), &41.into()));
+    assert_eq!(
+        (&json["kernel"], &json["block"], &json["result"]),
+        (&"reduce3_sum_i32".into(), &16.into(), &41.into())
+    );
     assert_eq!(json["input"], Json::from(SEQUENTIAL[0].to_vec()));
     let step = &json["steps"][1];
     assert_eq!((&step["step"], &step["strides"]), (&1.into(), &vec![8].into()));
@@ -516,7 +607,9 @@ fn bad_input_is_refused_in_one_sentence() {
 fn a_wrong_result_and_an_unwritable_file_are_failures() {
     let sandbox = Sandbox::new();
     let folder = tempfile::tempdir().unwrap();
-    mutant(folder.path(), "reduce3_i32.sm_75.ptx", |text| text.replace(ADDITION, "mov.u32 \t%r7, %r5;"));
+    mutant(folder.path(), "reduce3_i32.sm_75.ptx", |text| {
+        text.replace(ADDITION, "mov.u32 \t%r7, %r5;")
+    });
     let folder = folder.path().to_str().unwrap();
     let run: Run = sandbox.reduce(["explain", "--variant", "3", "--ptx-dir", folder]);
     assert_eq!(

@@ -28,15 +28,21 @@ struct Modules(BTreeMap<String, Module>);
 impl Modules {
     fn count(&mut self, case: &Case) -> Profile {
         let module = self.0.entry(case.ptx.clone()).or_insert_with(|| {
-            let text =
-                fs::read_to_string(root().join(&case.ptx)).unwrap_or_else(|error| panic!("{}: {error}", case.ptx));
+            let text = fs::read_to_string(root().join(&case.ptx))
+                .unwrap_or_else(|error| panic!("{}: {error}", case.ptx));
             Module::from_ptx(&case.ptx, &text).unwrap_or_else(|error| panic!("{error}"))
         });
-        let kernel = module.kernel(&case.entry).unwrap_or_else(|| panic!("{}: no kernel {}", case.name, case.entry));
-        let config = LaunchConfig { dynamic_shared_bytes: case.shared, ..LaunchConfig::new(case.grid, case.block) };
+        let kernel = module
+            .kernel(&case.entry)
+            .unwrap_or_else(|| panic!("{}: no kernel {}", case.name, case.entry));
+        let config = LaunchConfig {
+            dynamic_shared_bytes: case.shared,
+            ..LaunchConfig::new(case.grid, case.block)
+        };
         let memory = Memory::new(64 << 20);
         let args: Vec<_> = case.args.iter().map(|arg| arg.place(&memory).unwrap()).collect();
-        simt::count(kernel, &config, &args, &memory).unwrap_or_else(|error| panic!("{}: {error}", case.name))
+        simt::count(kernel, &config, &args, &memory)
+            .unwrap_or_else(|error| panic!("{}: {error}", case.name))
     }
 }
 
@@ -72,10 +78,13 @@ fn with_predicated(case: &Case, counter: &str, simulated: u64) -> u64 {
     match case.name.as_str() {
         // The difference comes from the rows of the tiles at the edges. These are measured numbers,
         // because the loops that ptxas made follow no simple rule.
-        "transpose_tiled_100x75" | "transpose_padded_100x75" => return simulated + if is_load { 60 } else { 84 },
+        "transpose_tiled_100x75" | "transpose_padded_100x75" => {
+            return simulated + if is_load { 60 } else { 84 };
+        }
         _ => {}
     }
-    let rung = case.entry.strip_prefix("reduce").and_then(|rest| rest.split('_').next()?.parse().ok());
+    let rung =
+        case.entry.strip_prefix("reduce").and_then(|rest| rest.split('_').next()?.parse().ok());
     let block = u64::from(case.block.x);
     let (warps, levels) = (block / 32, u64::from(block.ilog2()));
     // Every warp executes each round of the block's tree. In rungs 5 to 7 the last warp executes
@@ -116,7 +125,8 @@ fn every_launch_runs_and_counts_what_hardware_counts() {
     let mut failures = Vec::new();
     let mut compared = 0;
     for (case, profile) in &profiles {
-        let Some(recorded) = recording.cases.iter().find(|recorded| recorded.name == case.name) else {
+        let Some(recorded) = recording.cases.iter().find(|recorded| recorded.name == case.name)
+        else {
             failures.push(format!("{} was not recorded", case.name));
             continue;
         };
@@ -125,13 +135,25 @@ fn every_launch_runs_and_counts_what_hardware_counts() {
             compared += 1;
             let expected = with_predicated(case, name, simulated[name]) + stray(&case.name, name);
             if !agrees(case, name, expected, counted) {
-                failures.push(format!("{}: {name} is to be {expected}, and the hardware counted {counted}", case.name));
+                failures.push(format!(
+                    "{}: {name} is to be {expected}, and the hardware counted {counted}",
+                    case.name
+                ));
             }
         }
     }
-    assert!(failures.is_empty(), "{} of {compared} counters differ:\n{}", failures.len(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} of {compared} counters differ:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
     assert_eq!(compared, COUNTERS * plan.cases.len(), "the recording lacks counters");
-    assert_eq!(recording.cases.len(), plan.cases.len(), "the recording has launches that the plan lacks");
+    assert_eq!(
+        recording.cases.len(),
+        plan.cases.len(),
+        "the recording has launches that the plan lacks"
+    );
 }
 
 #[test]
@@ -150,12 +172,19 @@ fn case(name: &str) -> Case {
 #[test]
 fn tolerances_are_tight() {
     let exact = case("reduce3_i32_n100_b64");
-    assert!(agrees(&exact, "global.load.sectors", 100, 100) && !agrees(&exact, "global.load.sectors", 101, 100));
-    assert!(!agrees(&exact, "shared.load.wavefronts", 100, 101) && !agrees(&exact, "shared.load.requests", 2, 1));
+    assert!(
+        agrees(&exact, "global.load.sectors", 100, 100)
+            && !agrees(&exact, "global.load.sectors", 101, 100)
+    );
+    assert!(
+        !agrees(&exact, "shared.load.wavefronts", 100, 101)
+            && !agrees(&exact, "shared.load.requests", 2, 1)
+    );
     assert!(!agrees(&exact, "global.atomic.sectors", 99, 100), "its atomics are not scattered");
 
     let scattered = case("histogram_global255");
-    let of_atomics = |expected, counted| agrees(&scattered, "global.reduction.sectors", expected, counted);
+    let of_atomics =
+        |expected, counted| agrees(&scattered, "global.reduction.sectors", expected, counted);
     assert!(of_atomics(979, 1000) && !of_atomics(978, 1000));
     assert!(of_atomics(1000, 1000) && !of_atomics(1001, 1000), "the simulator never counts more");
     assert!(!of_atomics(0, 1) && !agrees(&scattered, "global.reduction.requests", 999, 1000));

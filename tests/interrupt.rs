@@ -20,8 +20,14 @@ fn a_flag_ends_the_simulators_work() {
     let device = Device::simulator();
     device.interrupt_by(&FLAG);
     let library = library();
-    let problem = Problem { variant: Variant::Sequential, op: Op::Sum, element: ElementType::I32, n: 100_000 };
-    let plan = plan(&problem, &Request::default(), &DeviceLimits::new(device.info(), 1 << 30)).unwrap();
+    let problem = Problem {
+        variant: Variant::Sequential,
+        op: Op::Sum,
+        element: ElementType::I32,
+        n: 100_000,
+    };
+    let plan =
+        plan(&problem, &Request::default(), &DeviceLimits::new(device.info(), 1 << 30)).unwrap();
     let values = Values::I32(vec![1; 100_000]);
     let runs = Runs { warm_up: 1, timed: 10 };
     let reduce = |stop_in: u32| {
@@ -32,7 +38,10 @@ fn a_flag_ends_the_simulators_work() {
     };
     for stop_in in 2..11 {
         let outcome = reduce(stop_in).unwrap();
-        assert_eq!((outcome.times.len() as u32, outcome.result.to_string()), (stop_in - 1, "100000".into()));
+        assert_eq!(
+            (outcome.times.len() as u32, outcome.result.to_string()),
+            (stop_in - 1, "100000".into())
+        );
     }
     assert_eq!(reduce(11).unwrap().times.len(), 10);
     for stop_in in [0, 1] {

@@ -46,13 +46,18 @@ const LIMITS: DeviceLimits = DeviceLimits {
 };
 
 fn blocks(variant: Variant) -> Vec<u64> {
-    (0..=10).map(|power| 1 << power).filter(|&block| variant.facts().blocks.range().contains(&(block as u32))).collect()
+    (0..=10)
+        .map(|power| 1 << power)
+        .filter(|&block| variant.facts().blocks.range().contains(&(block as u32)))
+        .collect()
 }
 
 /// The number of valid combinations of rung, operation and type.
 fn kernels() -> usize {
     let pairs = || Op::ALL.into_iter().flat_map(|op| ElementType::ALL.map(|element| (op, element)));
-    Variant::all().map(|variant| pairs().filter(|&(op, element)| variant.allows(op, element)).count()).sum()
+    Variant::all()
+        .map(|variant| pairs().filter(|&(op, element)| variant.allows(op, element)).count())
+        .sum()
 }
 
 /// The devices, each with its loaded kernels, and the errors so far.
@@ -75,22 +80,30 @@ impl<'a> Bench<'a> {
         for (device, runner) in &mut self.runners {
             self.runs += 1;
             let Problem { n, .. } = plan.problem;
-            let shapes: Vec<_> = plan.stages.iter().map(|stage| (stage.shape.grid.x, stage.shape.block.x)).collect();
-            let case =
-                format!("{} on {}: n = {n}, {about}, {} {shapes:?}", plan.kernel, device.info().name, plan.finish);
+            let shapes: Vec<_> =
+                plan.stages.iter().map(|stage| (stage.shape.grid.x, stage.shape.block.x)).collect();
+            let case = format!(
+                "{} on {}: n = {n}, {about}, {} {shapes:?}",
+                plan.kernel,
+                device.info().name,
+                plan.finish
+            );
             match runner.reduce(plan, values, Runs::ONCE, |_| ()) {
                 Err(error) => self.failures.push(format!("{case}: {error}")),
                 Ok(outcome) => {
                     let result = outcome.result;
                     if !reference.agrees(result) {
                         let (value, bound) = (reference.value(), reference.error_bound());
-                        self.failures.push(format!("{case}: {result}, not {value} within {bound:e}"));
+                        self.failures
+                            .push(format!("{case}: {result}, not {value} within {bound:e}"));
                     }
                     // Atomics add floats in the order of their arrival.
-                    let is_ordered =
-                        plan.problem.variant.facts().results != Results::Atomic || result.as_float().is_none();
-                    if let Some(first) = first.filter(|first| is_ordered && !first.is_same(result)) {
-                        self.failures.push(format!("{case}: {result}, but {first} on the device before"));
+                    let is_ordered = plan.problem.variant.facts().results != Results::Atomic
+                        || result.as_float().is_none();
+                    if let Some(first) = first.filter(|first| is_ordered && !first.is_same(result))
+                    {
+                        self.failures
+                            .push(format!("{case}: {result}, but {first} on the device before"));
                     }
                     first = Some(result);
                 }
@@ -100,8 +113,13 @@ impl<'a> Bench<'a> {
 
     fn finish(self, at_least: usize) {
         let Self { runs, failures, .. } = self;
-        let shown = failures.iter().take(20).fold(String::new(), |text, failure| text + "\n" + failure);
-        assert!(failures.is_empty(), "{} of {runs} runs failed, beginning with:{shown}", failures.len());
+        let shown =
+            failures.iter().take(20).fold(String::new(), |text, failure| text + "\n" + failure);
+        assert!(
+            failures.is_empty(),
+            "{} of {runs} runs failed, beginning with:{shown}",
+            failures.len()
+        );
         assert!(runs >= at_least, "only {runs} runs");
     }
 }
@@ -112,10 +130,13 @@ fn sample_plan(problem: &Problem, block: u64, rng: &mut StdRng) -> Result<Plan, 
     let finish = *Finish::ALL.choose(rng).unwrap();
     let facts = problem.variant.facts();
     let most = if facts.together == Together::Grid { LIMITS.multiprocessors.into() } else { 40 };
-    let grid = (facts.coverage.takes_any_grid() && rng.random_bool(0.5)).then(|| rng.random_range(1..=most));
+    let grid = (facts.coverage.takes_any_grid() && rng.random_bool(0.5))
+        .then(|| rng.random_range(1..=most));
     let request = Request { block: Some(block), grid, finish };
     match plan(problem, &request, &LIMITS) {
-        Err(PlanError::Single { .. }) => plan(problem, &Request { finish: Finish::Relaunch, ..request }, &LIMITS),
+        Err(PlanError::Single { .. }) => {
+            plan(problem, &Request { finish: Finish::Relaunch, ..request }, &LIMITS)
+        }
         other => other,
     }
 }
@@ -128,7 +149,9 @@ fn every_rung_operation_type_and_size_agrees() {
     for variant in Variant::all() {
         let blocks = blocks(variant);
         for op in Op::ALL {
-            for element in ElementType::ALL.into_iter().filter(|&element| variant.allows(op, element)) {
+            for element in
+                ElementType::ALL.into_iter().filter(|&element| variant.allows(op, element))
+            {
                 let mut cases = vec![(MIDDLE, *blocks.choose(&mut rng).unwrap())];
                 for n in SMALL {
                     cases.extend(blocks.choose_multiple(&mut rng, 3).map(|&block| (n, block)));
@@ -137,7 +160,11 @@ fn every_rung_operation_type_and_size_agrees() {
                     let problem = Problem { variant, op, element, n };
                     let plan = match sample_plan(&problem, block, &mut rng) {
                         Ok(plan) => plan,
-                        Err(PlanError::Nothing { .. }) if n == 0 && matches!(op, Op::Min | Op::Max) => continue,
+                        Err(PlanError::Nothing { .. })
+                            if n == 0 && matches!(op, Op::Min | Op::Max) =>
+                        {
+                            continue;
+                        }
                         Err(error) => panic!("{problem:?} with blocks of {block}: {error}"),
                     };
                     let seed = rng.random_range(0..1000);
@@ -159,7 +186,8 @@ fn every_rung_takes_a_million_elements_and_three() {
         let blocks = blocks(variant);
         for element in ElementType::ALL {
             // Each case runs one operation, because all of them have run over fewer elements.
-            let ops: Vec<_> = Op::ALL.into_iter().filter(|&op| variant.allows(op, element)).collect();
+            let ops: Vec<_> =
+                Op::ALL.into_iter().filter(|&op| variant.allows(op, element)).collect();
             let Some(&op) = ops.choose(&mut rng) else { continue };
             let problem = Problem { variant, op, element, n: LARGE };
             let block = *blocks.choose(&mut rng).unwrap();
@@ -176,8 +204,11 @@ fn run_everywhere(cases: &[(&str, Values)], ops: &[Op]) {
     let mut bench = Bench::new(&devices, &library);
     for variant in Variant::all() {
         for &op in ops {
-            for (about, values) in cases.iter().filter(|(_, values)| variant.allows(op, values.element())) {
-                let problem = Problem { variant, op, element: values.element(), n: values.len() as u64 };
+            for (about, values) in
+                cases.iter().filter(|(_, values)| variant.allows(op, values.element()))
+            {
+                let problem =
+                    Problem { variant, op, element: values.element(), n: values.len() as u64 };
                 let request = Request { block: Some(64), ..Request::default() };
                 bench.run(&plan(&problem, &request, &LIMITS).unwrap(), values, about);
             }
@@ -225,7 +256,8 @@ fn zeros_keep_their_order_and_sign() {
 #[test]
 fn great_cancellations_stay_within_the_bound() {
     let alternating = |big: f64| (0..1000).map(move |i| if i % 2 == 0 { big } else { -big });
-    let with_ones = |big: f64| alternating(big).enumerate().map(|(i, x)| if i % 10 == 0 { 1.0 } else { x });
+    let with_ones =
+        |big: f64| alternating(big).enumerate().map(|(i, x)| if i % 10 == 0 { 1.0 } else { x });
     let cases = [
         ("+-1e30", Values::F32(alternating(1e30).map(|x| x as f32).collect())),
         ("+-1e8 and ones", Values::F32(with_ones(1e8).map(|x| x as f32).collect())),
@@ -260,17 +292,29 @@ fn a_run_changes_nothing_for_the_next() {
             let plan = plan(&problem, &Request::default(), &LIMITS).unwrap();
             let values = generate(ElementType::U32, Op::Sum, 5000, 9).unwrap();
             let mut runs = 0;
-            let outcome = runner.reduce(&plan, &values, Runs { warm_up: 1, timed: 2 }, |_| runs += 1).unwrap();
+            let outcome = runner
+                .reduce(&plan, &values, Runs { warm_up: 1, timed: 2 }, |_| runs += 1)
+                .unwrap();
             assert_eq!((runs, outcome.times.len()), (3, 2));
             let reference = Reference::for_plan(&values, &plan);
-            assert!(reference.agrees(outcome.result), "variant {variant} on {}", device.info().name);
+            assert!(
+                reference.agrees(outcome.result),
+                "variant {variant} on {}",
+                device.info().name
+            );
         }
     }
 }
 
 /// Launches a rung over `n` elements that begin `offset` elements behind a multiple of 16 bytes,
 /// between elements that would spoil the result, and adds the partial results.
-fn sum_at<T: Element>(device: &Device, library: &PtxLibrary, variant: Variant, offset: usize, n: usize) -> Value {
+fn sum_at<T: Element>(
+    device: &Device,
+    library: &PtxLibrary,
+    variant: Variant,
+    offset: usize,
+    n: usize,
+) -> Value {
     const BEHIND: usize = 8;
     let small = |i: usize| T::identity(if i.is_multiple_of(3) { Op::Sum } else { Op::Prod });
     let spoilt = T::identity(Op::Max);
@@ -279,7 +323,9 @@ fn sum_at<T: Element>(device: &Device, library: &PtxLibrary, variant: Variant, o
     let input = device.upload(&values).unwrap();
 
     let problem = Problem { variant, op: Op::Sum, element: T::TYPE, n: n as u64 };
-    let plan = plan(&problem, &Request { block: Some(64), grid: Some(3), ..Request::default() }, &LIMITS).unwrap();
+    let plan =
+        plan(&problem, &Request { block: Some(64), grid: Some(3), ..Request::default() }, &LIMITS)
+            .unwrap();
     let stage = &plan.stages[0];
     let zero = T::identity(Op::Sum);
     let output = device.upload(&vec![zero; stage.outputs as usize]).unwrap();
@@ -295,7 +341,12 @@ fn sum_at<T: Element>(device: &Device, library: &PtxLibrary, variant: Variant, o
     let ptx = library.find(&plan.kernel, device.info().compute_capability).unwrap();
     let kernel = device.load(&ptx.file, &ptx.text).unwrap().kernel(&plan.kernel).unwrap();
     device.start(&kernel, stage.shape, &args).unwrap();
-    output.copy_to_host().unwrap().into_iter().fold(zero, |sum, left| sum.combine(Op::Sum, left)).value()
+    output
+        .copy_to_host()
+        .unwrap()
+        .into_iter()
+        .fold(zero, |sum, left| sum.combine(Op::Sum, left))
+        .value()
 }
 
 #[test]
@@ -312,7 +363,11 @@ fn inputs_need_no_more_alignment_than_their_elements() {
                     let sum = sum_at::<T>(device, library, variant, offset, n);
                     // Two of three elements are 1, the others 0.
                     let expected = exact(n - n.div_ceil(3)).value();
-                    assert!(sum.is_same(expected), "{variant} {}: offset {offset}, n = {n}: {sum}", T::TYPE);
+                    assert!(
+                        sum.is_same(expected),
+                        "{variant} {}: offset {offset}, n = {n}: {sum}",
+                        T::TYPE
+                    );
                 }
             }
         }
@@ -334,13 +389,19 @@ fn one_launch_gives_the_same_bits_each_time() {
             let problem = Problem { variant, op: Op::Sum, element: ElementType::F32, n: LARGE };
             // A cooperative launch of 40 blocks, with limits that were asked for the default grid.
             let limits = runner.limits(&problem, &Request::default()).unwrap();
-            let plan = plan(&problem, &Request { grid: Some(40), ..Request::default() }, &limits).unwrap();
+            let plan =
+                plan(&problem, &Request { grid: Some(40), ..Request::default() }, &limits).unwrap();
             assert_eq!(plan.stages.len(), 1);
             let values = generate(ElementType::F32, Op::Sum, LARGE, 3).unwrap();
-            let mut results = (0..3).map(|_| runner.reduce(&plan, &values, Runs::ONCE, |_| ()).unwrap().result);
+            let mut results =
+                (0..3).map(|_| runner.reduce(&plan, &values, Runs::ONCE, |_| ()).unwrap().result);
             let first = results.next().unwrap();
             assert!(Reference::for_plan(&values, &plan).agrees(first));
-            assert!(results.all(|result| result.is_same(first)), "variant {variant} on {}", device.info().name);
+            assert!(
+                results.all(|result| result.is_same(first)),
+                "variant {variant} on {}",
+                device.info().name
+            );
         }
     }
 }
@@ -349,7 +410,8 @@ fn one_launch_gives_the_same_bits_each_time() {
 fn values_that_were_not_planned_for_are_refused() {
     let (devices, library) = (devices(), library());
     let mut runner = Runner::new(&devices[0], &library);
-    let problem = Problem { variant: Variant::Sequential, op: Op::Sum, element: ElementType::F32, n: 4 };
+    let problem =
+        Problem { variant: Variant::Sequential, op: Op::Sum, element: ElementType::F32, n: 4 };
     let plan = plan(&problem, &Request::default(), &LIMITS).unwrap();
     for values in [Values::F32(vec![1.0; 3]), Values::I32(vec![1; 4])] {
         let error = runner.reduce(&plan, &values, Runs::ONCE, |_| ()).unwrap_err().to_string();
@@ -368,7 +430,8 @@ fn the_kernels_are_all_there() {
                 }
                 for block in blocks(variant) {
                     let kernel = variant.kernel(op, element, block as u32);
-                    let ptx = library.find(&kernel, (9, 0)).unwrap_or_else(|error| panic!("{error}"));
+                    let ptx =
+                        library.find(&kernel, (9, 0)).unwrap_or_else(|error| panic!("{error}"));
                     assert!(ptx.text.contains(&format!(".entry {kernel}(")), "{}", ptx.file);
                 }
             }

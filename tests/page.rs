@@ -57,8 +57,13 @@ fn ladder_table() -> Table {
         ]);
         before = Some(gb_per_s);
     }
-    table.notes.push("Median of 41 runs; blocks of 256; one launch that leaves a partial sum for each block.".into());
-    table.notes.push("Bandwidth is the input's bytes over the time: <4 bytes> & \"n\" elements.".into());
+    table.notes.push(
+        "Median of 41 runs; blocks of 256; one launch that leaves a partial sum for each block."
+            .into(),
+    );
+    table
+        .notes
+        .push("Bandwidth is the input's bytes over the time: <4 bytes> & \"n\" elements.".into());
     table
 }
 
@@ -69,7 +74,10 @@ fn reference(label: &str, value: f64) -> Reference {
 fn charts() -> Vec<Chart> {
     let sizes = [22, 24, 28].map(|power| f64::from(1 << power));
     let sweep = |(rung, _, figures): &(&str, &str, [f64; 3])| {
-        Series::new(format!("rung {rung}"), sizes.iter().copied().zip(figures.iter().copied()).collect())
+        Series::new(
+            format!("rung {rung}"),
+            sizes.iter().copied().zip(figures.iter().copied()).collect(),
+        )
     };
     let strides = || (1..=64).map(f64::from);
     let power = |x: &f64| (*x as u32).is_power_of_two();
@@ -145,7 +153,9 @@ fn document() -> Document {
     let library = support::library();
     let lecture = parse_values(LECTURE_VALUES, ElementType::I32).unwrap();
     let explained = |variant, values: &Values, id: &str, banks| {
-        explain(&library, &Request { variant, op: Op::Sum, block: None }, values).unwrap().to_picture(id, banks)
+        explain(&library, &Request { variant, op: Op::Sum, block: None }, values)
+            .unwrap()
+            .to_picture(id, banks)
     };
     Document {
         title: "reduce ladder".into(),
@@ -161,7 +171,12 @@ fn document() -> Document {
         charts: charts(),
         pictures: vec![
             explained(Variant::Sequential, &lecture, "rung-3", false),
-            explained(Variant::InterleavedContiguous, &Values::I32((1..=64).collect()), "rung-2", true),
+            explained(
+                Variant::InterleavedContiguous,
+                &Values::I32((1..=64).collect()),
+                "rung-2",
+                true,
+            ),
         ],
     }
 }
@@ -213,19 +228,23 @@ fn shown(browser: &mut Chromium) -> (Vec<u64>, String) {
 }
 
 fn is_quiet(browser: &Chromium, path: &Path) {
-    let said = browser.told(&["Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"]);
+    let said =
+        browser.told(&["Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"]);
     assert!(said.is_empty(), "{said:?}");
     let requests = browser.told(&["Network.requestWillBeSent"]);
-    let urls: Vec<&str> = requests.iter().map(|request| request["request"]["url"].as_str().unwrap()).collect();
+    let urls: Vec<&str> =
+        requests.iter().map(|request| request["request"]["url"].as_str().unwrap()).collect();
     let page = format!("file://{}", path.display());
     // An icon without content is no request either.
-    let others: Vec<_> = urls.iter().filter(|url| **url != page && !url.starts_with("data:")).collect();
+    let others: Vec<_> =
+        urls.iter().filter(|url| **url != page && !url.starts_with("data:")).collect();
     assert!(urls.contains(&page.as_str()) && others.is_empty(), "{urls:?}");
 }
 
 fn screenshot(browser: &mut Chromium, name: &str) {
     if let Some(folder) = env::var_os("WARPFOLD_SCREENSHOTS") {
-        let taken = browser.call("Page.captureScreenshot", &json!({ "captureBeyondViewport": true }));
+        let taken =
+            browser.call("Page.captureScreenshot", &json!({ "captureBeyondViewport": true }));
         let bytes = BASE64_STANDARD.decode(taken["data"].as_str().unwrap()).unwrap();
         fs::write(Path::new(&folder).join(name), bytes).unwrap();
     }
@@ -265,7 +284,9 @@ fn the_page_works_in_a_browser() {
         // The window shows the whole page, so that each text has a place in it.
         browser.look((1600, 12_000), dark);
         browser.open(&path);
-        browser.evaluate("for (const hidden of document.querySelectorAll('[hidden]')) hidden.hidden = false");
+        browser.evaluate(
+            "for (const hidden of document.querySelectorAll('[hidden]')) hidden.hidden = false",
+        );
         texts_are_readable(&mut browser);
     }
     files_are_drawn(&mut browser, folder.path(), document.clone());
@@ -282,7 +303,10 @@ fn files_are_drawn(browser: &mut Chromium, folder: &Path, mut document: Document
             browser.look((600, 400), scheme == "dark");
             browser.open(&path);
             is_quiet(browser, &path);
-            assert_eq!(browser.evaluate("getComputedStyle(document.querySelector('.paper')).fill"), paper);
+            assert_eq!(
+                browser.evaluate("getComputedStyle(document.querySelector('.paper')).fill"),
+                paper
+            );
             screenshot(browser, &format!("{}-{scheme}.png", chart.id));
         }
     }
@@ -292,17 +316,25 @@ fn has_all_parts(browser: &mut Chromium, document: &Document) {
     assert_eq!(browser.evaluate("document.title"), document.title.as_str());
     let marks = browser
         .evaluate("[...document.querySelectorAll('svg.chart')].map((chart) => chart.querySelectorAll('.mark').length)");
-    let points = |chart: &Chart| chart.series.iter().map(|series| series.points.len()).sum::<usize>();
+    let points =
+        |chart: &Chart| chart.series.iter().map(|series| series.points.len()).sum::<usize>();
     assert_eq!(marks, json!(document.charts.iter().map(points).collect::<Vec<_>>()));
     // Each mark is visible: it has a colour and an extent.
     let unseen = "[...document.querySelectorAll('.mark')].filter((mark) => { const box = mark.getBoundingClientRect(); \
         return box.width < 1 || box.height < 1 || getComputedStyle(mark).fill === 'none'; }).length";
     assert_eq!(browser.evaluate(unseen), 0);
-    let rows = browser.evaluate("[...document.querySelectorAll('tbody')].map((body) => body.rows.length)");
-    assert_eq!(rows, json!(document.tables.iter().map(|table| table.rows.len()).collect::<Vec<_>>()));
+    let rows =
+        browser.evaluate("[...document.querySelectorAll('tbody')].map((body) => body.rows.length)");
+    assert_eq!(
+        rows,
+        json!(document.tables.iter().map(|table| table.rows.len()).collect::<Vec<_>>())
+    );
     let cells = "[...document.querySelectorAll('tbody tr:first-child > *')].map((cell) => cell.textContent)";
     let cells = browser.evaluate(cells);
-    assert_eq!(cells, json!(["1", "interleaved, divergent", "4 194 304", "43.02", "390.0", "–", "1.00", "11.6"]));
+    assert_eq!(
+        cells,
+        json!(["1", "interleaved, divergent", "4 194 304", "43.02", "390.0", "–", "1.00", "11.6"])
+    );
     let note = browser.evaluate("document.querySelectorAll('.table p')[1].textContent");
     assert_eq!(note, document.tables[0].notes[1].as_str());
 
@@ -311,16 +343,20 @@ fn has_all_parts(browser: &mut Chromium, document: &Document) {
         !svg.getAttribute('aria-labelledby').split(' ').every((id) => { const named = document.querySelectorAll(`[id='${id}']`); \
         return named.length === 1 && named[0].textContent.length > 3; })).map((svg) => svg.outerHTML.slice(0, 200))";
     assert_eq!(browser.evaluate(untold), json!([]));
-    let ids = browser.evaluate("[...document.querySelectorAll('[id]')].map((element) => element.id)");
-    let mut ids: Vec<&str> = ids.as_array().unwrap().iter().map(|id| id.as_str().unwrap()).collect();
+    let ids =
+        browser.evaluate("[...document.querySelectorAll('[id]')].map((element) => element.id)");
+    let mut ids: Vec<&str> =
+        ids.as_array().unwrap().iter().map(|id| id.as_str().unwrap()).collect();
     let count = ids.len();
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), count);
     // Headings go down one level at a time.
-    let levels =
-        browser.evaluate("[...document.querySelectorAll('h1, h2, h3, h4')].map((h) => Number(h.localName[1]))");
-    let levels: Vec<u64> = levels.as_array().unwrap().iter().map(|level| level.as_u64().unwrap()).collect();
+    let levels = browser.evaluate(
+        "[...document.querySelectorAll('h1, h2, h3, h4')].map((h) => Number(h.localName[1]))",
+    );
+    let levels: Vec<u64> =
+        levels.as_array().unwrap().iter().map(|level| level.as_u64().unwrap()).collect();
     assert!(levels[0] == 1 && levels.windows(2).all(|pair| pair[1] <= pair[0] + 1), "{levels:?}");
 }
 
@@ -335,8 +371,13 @@ fn steps_advance(browser: &mut Chromium, count: u64) {
     assert_eq!(shown(browser).0, [2]);
 
     // The button has the focus now.
-    for (key, step) in [("ArrowRight", 3), ("End", count), ("ArrowRight", count), ("ArrowLeft", count - 1), ("Home", 1)]
-    {
+    for (key, step) in [
+        ("ArrowRight", 3),
+        ("End", count),
+        ("ArrowRight", count),
+        ("ArrowLeft", count - 1),
+        ("Home", 1),
+    ] {
         browser.press(key);
         assert_eq!(shown(browser).0, [step], "{key}");
     }
@@ -368,7 +409,8 @@ fn texts_are_readable(browser: &mut Chromium) {
     let texts = browser.evaluate(CONTRASTS);
     let texts = texts.as_array().unwrap();
     assert!(texts.len() > 500, "{} texts", texts.len());
-    let faint: Vec<&Json> = texts.iter().filter(|text| text["contrast"].as_f64().unwrap() < 4.5).collect();
+    let faint: Vec<&Json> =
+        texts.iter().filter(|text| text["contrast"].as_f64().unwrap() < 4.5).collect();
     assert!(faint.is_empty(), "{faint:#?}");
     // The computed contrasts do differ between colours.
     assert!(texts.iter().any(|text| text["contrast"].as_f64().unwrap() > 12.0));
@@ -379,7 +421,9 @@ fn without_script_all_is_there(browser: &mut Chromium, path: &Path, document: &D
     browser.call("Emulation.setScriptExecutionDisabled", &json!({ "value": true }));
     browser.open(path);
     let seen = |selector: &str| {
-        format!("[...document.querySelectorAll('{selector}')].filter((found) => found.getClientRects().length).length")
+        format!(
+            "[...document.querySelectorAll('{selector}')].filter((found) => found.getClientRects().length).length"
+        )
     };
     let steps: usize = document.pictures.iter().map(|picture| picture.steps.len()).sum();
     assert_eq!(browser.evaluate(&seen(".steps > li")), steps);

@@ -23,7 +23,8 @@ fn each_case_is_measured_in_each_way_and_round() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("reducer.json");
     let cases = "sum_i32_2^10,dot_f32_2^12,argmin_f64_2^12,exact_f32_2^12";
-    let args = ["--device", "sim", "--cases", cases, "--samples", "1", "--json", file.to_str().unwrap()];
+    let args =
+        ["--device", "sim", "--cases", cases, "--samples", "1", "--json", file.to_str().unwrap()];
     let output = run(&args);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
@@ -56,7 +57,8 @@ fn cases_are_listed_and_unknown_ones_refused() {
 
 #[test]
 fn peers_that_cannot_be_loaded_are_named() {
-    let output = run(&["--device", "sim", "--cases", "sum_i32_2^10", "--peers", "/nowhere/peers.so"]);
+    let output =
+        run(&["--device", "sim", "--cases", "sum_i32_2^10", "--peers", "/nowhere/peers.so"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("/nowhere/peers.so"));
 }

@@ -22,7 +22,8 @@ const LIMITS: DeviceLimits = DeviceLimits {
 };
 
 fn planned(variant: Variant, values: &Values, request: Request) -> Plan {
-    let problem = Problem { variant, op: Op::Sum, element: values.element(), n: values.len() as u64 };
+    let problem =
+        Problem { variant, op: Op::Sum, element: values.element(), n: values.len() as u64 };
     plan(&problem, &request, &LIMITS).unwrap()
 }
 
@@ -37,7 +38,8 @@ fn assert_sum(plan: &Plan, values: &Values, expected: Value) {
     let library = library();
     let reference = Reference::new(values, Op::Sum, plan.depth());
     for device in devices() {
-        let outcome = Runner::new(&device, &library).reduce(plan, values, Runs::ONCE, |_| ()).unwrap();
+        let outcome =
+            Runner::new(&device, &library).reduce(plan, values, Runs::ONCE, |_| ()).unwrap();
         let (result, name) = (outcome.result, &device.info().name);
         assert!(result.is_same(expected), "{} on {name}: {result}, not {expected}", plan.kernel);
         assert!(reference.agrees(result), "{} on {name}: {result}", plan.kernel);
@@ -54,7 +56,8 @@ fn sixteen_values_sum_to_41_on_every_rung() {
             assert_sum(&planned(variant, &values, Request::default()), &values, expected.value());
             // The lecture's own block size, if the rung allows it.
             if variant.facts().blocks.range().contains(&16) {
-                let plan = planned(variant, &values, Request { block: Some(16), ..Request::default() });
+                let plan =
+                    planned(variant, &values, Request { block: Some(16), ..Request::default() });
                 assert_sum(&plan, &values, expected.value());
             }
         }
@@ -73,7 +76,8 @@ fn a_million_floats_in_two_stages_of_1024() {
     let values = Values::F32(floats);
     for (variant, shared_bytes) in [(Variant::Global, 0), (Variant::Sequential, 4096)] {
         for finish in [Finish::Single, Finish::Relaunch] {
-            let plan = planned(variant, &values, Request { block: Some(1024), grid: Some(1024), finish });
+            let plan =
+                planned(variant, &values, Request { block: Some(1024), grid: Some(1024), finish });
             assert_eq!(shapes(&plan), [(1024, 1024), (1, 1024)]);
             assert!(plan.stages.iter().all(|stage| stage.shape.shared_bytes == shared_bytes));
             assert_sum(&plan, &values, Value::F32(exact as f32));

@@ -31,7 +31,8 @@ fn faulty_kernels() -> tempfile::TempDir {
     for file in fs::read_dir(kernels).unwrap().map(|entry| entry.unwrap().path()) {
         let name = file.file_name().unwrap().to_str().unwrap();
         let text = fs::read_to_string(&file).unwrap();
-        fs::write(folder.path().join(name), text.replace(", 16, 31, -1;", ", 15, 31, -1;")).unwrap();
+        fs::write(folder.path().join(name), text.replace(", 16, 31, -1;", ", 15, 31, -1;"))
+            .unwrap();
     }
     folder
 }
@@ -41,7 +42,10 @@ fn three_seconds_are_all_right() {
     let (status, stdout, stderr) = texts(&mut soak("--seconds 3 --seed 7"));
     assert_eq!(status, Some(0), "{stdout}{stderr}");
     let [first, last] = stdout.lines().collect::<Vec<_>>()[..] else { panic!("{stdout}") };
-    assert!(first.starts_with("device simulator") && first.ends_with("4 threads, 3 s, seed 7"), "{first}");
+    assert!(
+        first.starts_with("device simulator") && first.ends_with("4 threads, 3 s, seed 7"),
+        "{first}"
+    );
     assert!(last.contains(" calls, all right; ") && !last.starts_with("0 calls"), "{last}");
 }
 

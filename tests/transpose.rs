@@ -63,7 +63,9 @@ fn run(runners: &mut [(&Device, Runner)], plan: &Plan) {
     let expected = expected(&matrix, variant.facts().moves);
     for (device, runner) in runners {
         let case = format!("{} of {rows} x {cols} on {}", plan.kernel, device.info().name);
-        let outcome = runner.transpose(plan, &matrix, Runs::ONCE, |_| ()).unwrap_or_else(|e| panic!("{case}: {e}"));
+        let outcome = runner
+            .transpose(plan, &matrix, Runs::ONCE, |_| ())
+            .unwrap_or_else(|e| panic!("{case}: {e}"));
         assert!(outcome.result == expected, "{case}: wrong result");
         assert_eq!(outcome.times.len(), usize::from(rows * cols > 0), "{case}");
         assert_eq!(matrix.difference(variant.facts().moves, &outcome.result), None, "{case}");
@@ -73,13 +75,15 @@ fn run(runners: &mut [(&Device, Runner)], plan: &Plan) {
 #[test]
 fn every_variant_width_tile_and_shape_is_exact() {
     let (devices, library) = (devices(), library());
-    let mut runners: Vec<_> = devices.iter().map(|device| (device, Runner::new(device, &library))).collect();
+    let mut runners: Vec<_> =
+        devices.iter().map(|device| (device, Runner::new(device, &library))).collect();
     let mut runs = 0;
     for variant in Variant::all() {
         for element in WIDTHS {
             for tile in variant.tiles(element) {
                 for (rows, cols) in SHAPES {
-                    let cols = if variant.facts().moves == Moves::TransposesInPlace { rows } else { cols };
+                    let cols =
+                        if variant.facts().moves == Moves::TransposesInPlace { rows } else { cols };
                     run(&mut runners, &plan_of(variant, element, (rows, cols), tile));
                     runs += 1;
                 }
@@ -93,10 +97,13 @@ fn every_variant_width_tile_and_shape_is_exact() {
 #[test]
 fn millions_of_rows_or_columns_are_not_too_many() {
     let (devices, library) = (devices(), library());
-    let mut runners: Vec<_> = devices.iter().map(|device| (device, Runner::new(device, &library))).collect();
-    for (variant, extent) in
-        [(Variant::Copy, (1_048_600, 2)), (Variant::NaiveLoad, (1, 1_048_601)), (Variant::Padded, (1, 2_097_153))]
-    {
+    let mut runners: Vec<_> =
+        devices.iter().map(|device| (device, Runner::new(device, &library))).collect();
+    for (variant, extent) in [
+        (Variant::Copy, (1_048_600, 2)),
+        (Variant::NaiveLoad, (1, 1_048_601)),
+        (Variant::Padded, (1, 2_097_153)),
+    ] {
         let plan = plan_of(variant, ElementType::U8, extent, 16);
         assert_eq!(plan.shape.map(|shape| shape.grid.z), Some(2));
         run(&mut runners, &plan);
@@ -110,8 +117,12 @@ fn the_lectures_sizes_are_exact() {
     for device in &devices {
         let mut runners = [(device, Runner::new(device, &library))];
         let variants: Vec<_> = match device.info().kind {
-            DeviceKind::Cuda => Variant::all().flat_map(|variant| [(variant, 4000), (variant, 4096)]).collect(),
-            DeviceKind::Simulator => vec![(Variant::Padded, 4000), (Variant::Best, 4000), (Variant::Best, 4096)],
+            DeviceKind::Cuda => {
+                Variant::all().flat_map(|variant| [(variant, 4000), (variant, 4096)]).collect()
+            }
+            DeviceKind::Simulator => {
+                vec![(Variant::Padded, 4000), (Variant::Best, 4000), (Variant::Best, 4096)]
+            }
         };
         for (variant, n) in variants {
             let tile = variant.tiles(ElementType::F32).pop().unwrap();
@@ -129,7 +140,8 @@ fn count(variant: Variant, element: ElementType, tile: u32) -> Counted {
     let plan = plan_of(variant, element, (256, 256), tile);
     let matrix = Matrix::generate(element, 256, 256, 1).unwrap();
     Runner::new(&device, &library).transpose(&plan, &matrix, Runs::ONCE, |_| ()).unwrap();
-    let Some(Seen::Counted(profile)) = device.take_observations().pop().map(|seen| seen.seen) else {
+    let Some(Seen::Counted(profile)) = device.take_observations().pop().map(|seen| seen.seen)
+    else {
         panic!("{}: nothing was counted", plan.kernel)
     };
     let (global, shared) = (profile.counters.global, profile.counters.shared);
@@ -138,8 +150,14 @@ fn count(variant: Variant, element: ElementType, tile: u32) -> Counted {
         assert_eq!(traffic.bytes, 256 * 256 * u64::from(element.size()), "{}", plan.kernel);
     }
     (
-        (per(global.load.sectors, global.load.requests), per(global.store.sectors, global.store.requests)),
-        (per(shared.load.wavefronts, shared.load.requests), per(shared.store.wavefronts, shared.store.requests)),
+        (
+            per(global.load.sectors, global.load.requests),
+            per(global.store.sectors, global.store.requests),
+        ),
+        (
+            per(shared.load.wavefronts, shared.load.requests),
+            per(shared.store.wavefronts, shared.store.requests),
+        ),
     )
 }
 
@@ -187,10 +205,14 @@ fn vectors_fill_their_sectors_and_banks() {
 fn wavefronts(size: u32, offsets: &[u32]) -> u32 {
     let lanes = if size <= 4 { 32 } else { 128 / size as usize };
     let of_group = |group: &[u32]| {
-        let mut words: Vec<u32> = group.iter().flat_map(|offset| (offset / 4)..=((offset + size - 1) / 4)).collect();
+        let mut words: Vec<u32> =
+            group.iter().flat_map(|offset| (offset / 4)..=((offset + size - 1) / 4)).collect();
         words.sort_unstable();
         words.dedup();
-        (0..32).map(|bank| words.iter().filter(|&&word| word % 32 == bank).count() as u32).max().unwrap_or(0)
+        (0..32)
+            .map(|bank| words.iter().filter(|&&word| word % 32 == bank).count() as u32)
+            .max()
+            .unwrap_or(0)
     };
     offsets.chunks(lanes).map(of_group).sum()
 }
@@ -201,7 +223,9 @@ fn model(size: u32, tile: u32, place: impl Fn(u32, u32) -> u32) -> (f64, f64) {
     let (mut loads, mut stores, mut requests) = (0, 0, 0);
     for first in (0..tile * tile).step_by(32) {
         let lanes = || (first..first + 32).map(|lane| (lane / tile, lane % tile));
-        let offsets = |place: &dyn Fn((u32, u32)) -> u32| lanes().map(|at| size * place(at)).collect::<Vec<_>>();
+        let offsets = |place: &dyn Fn((u32, u32)) -> u32| {
+            lanes().map(|at| size * place(at)).collect::<Vec<_>>()
+        };
         stores += wavefronts(size, &offsets(&|(y, x)| place(y, x)));
         loads += wavefronts(size, &offsets(&|(y, x)| place(x, y)));
         requests += 1;
@@ -254,7 +278,8 @@ fn odd_extents_are_coalesced_too() {
     let plan = plan_of(Variant::Best, ElementType::F32, (127, 129), 64);
     let matrix = Matrix::generate(ElementType::F32, 127, 129, 1).unwrap();
     Runner::new(&device, &library).transpose(&plan, &matrix, Runs::ONCE, |_| ()).unwrap();
-    let Some(Seen::Counted(profile)) = device.take_observations().pop().map(|seen| seen.seen) else {
+    let Some(Seen::Counted(profile)) = device.take_observations().pop().map(|seen| seen.seen)
+    else {
         panic!("nothing was counted")
     };
     for traffic in [profile.counters.global.load, profile.counters.global.store] {
@@ -268,6 +293,7 @@ fn a_plan_is_for_one_matrix() {
     let (device, library) = (Device::simulator_with(Instrument::Count), library());
     let plan = plan_of(Variant::Padded, ElementType::F32, (2, 3), 32);
     let matrix = Matrix::generate(ElementType::F32, 3, 2, 1).unwrap();
-    let error = Runner::new(&device, &library).transpose(&plan, &matrix, Runs::ONCE, |_| ()).unwrap_err();
+    let error =
+        Runner::new(&device, &library).transpose(&plan, &matrix, Runs::ONCE, |_| ()).unwrap_err();
     assert_eq!(error.to_string(), "the plan is for 2 x 3 f32 elements, not for 3 x 2 f32");
 }

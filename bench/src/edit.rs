@@ -38,14 +38,20 @@ fn one() -> usize {
 pub fn apply(ptx: &str, entry: &str, edits: &[Edit]) -> anyhow::Result<String> {
     let mut lines: Vec<String> = ptx.lines().map(str::to_owned).collect();
     let plain: Vec<String> = ptx.lines().map(plain).collect();
-    let (start, end) = extent(&plain, entry).with_context(|| format!("there is no entry {entry}"))?;
+    let (start, end) =
+        extent(&plain, entry).with_context(|| format!("there is no entry {entry}"))?;
     let mut edited = Vec::new();
     for Edit { find, nth, of, with } in edits {
         ensure!(!find.is_empty(), "an edit has to find something");
         // Directives, such as `.loc`, are no instructions.
-        let matches = (start..end).filter(|&line| !plain[line].starts_with('.') && plain[line].contains(find));
+        let matches = (start..end)
+            .filter(|&line| !plain[line].starts_with('.') && plain[line].contains(find));
         let matches: Vec<usize> = matches.collect();
-        ensure!(matches.len() == *of, "{entry} has {} instructions with `{find}`, and not {of}", matches.len());
+        ensure!(
+            matches.len() == *of,
+            "{entry} has {} instructions with `{find}`, and not {of}",
+            matches.len()
+        );
         ensure!((1..=*of).contains(nth), "`{find}` number {nth} of {of} cannot be");
         let line = matches[nth - 1];
         ensure!(!edited.contains(&line), "`{}` is edited twice", plain[line]);
@@ -108,9 +114,14 @@ mod tests {
 
     #[test]
     fn only_the_instruction_that_is_meant_changes() {
-        let edited = apply(PTX, "a", &[edit("bar.sync", 2, 2, "//"), edit("%r1, 1;", 1, 1, "%r1, 2; ret;")]).unwrap();
+        let edited =
+            apply(PTX, "a", &[edit("bar.sync", 2, 2, "//"), edit("%r1, 1;", 1, 1, "%r1, 2; ret;")])
+                .unwrap();
         let lines: Vec<&str> = edited.lines().collect();
-        assert_eq!(lines[2..6], ["\tbar.sync \t0; // bar.sync again", "add.u32 %r1, %r1, 2; ret;", "// 0;", "\tret;"]);
+        assert_eq!(
+            lines[2..6],
+            ["\tbar.sync \t0; // bar.sync again", "add.u32 %r1, %r1, 2; ret;", "// 0;", "\tret;"]
+        );
         assert_eq!(lines[6..], PTX.lines().collect::<Vec<_>>()[6..]);
         let edited = apply(PTX, "ab", &[edit("bar.sync 0;", 1, 1, "")]).unwrap();
         assert_eq!(edited.lines().nth(12), Some(""));
@@ -119,10 +130,17 @@ mod tests {
 
     #[test]
     fn what_does_not_apply_is_refused() {
-        let refused = |entry: &str, edits: &[Edit]| apply(PTX, entry, edits).unwrap_err().to_string();
+        let refused =
+            |entry: &str, edits: &[Edit]| apply(PTX, entry, edits).unwrap_err().to_string();
         assert_eq!(refused("b", &[]), "there is no entry b");
-        assert_eq!(refused("ab", &[edit("bar", 1, 2, "")]), "ab has 1 instructions with `bar`, and not 2");
-        assert_eq!(refused("ab", &[edit(".loc", 1, 1, "")]), "ab has 0 instructions with `.loc`, and not 1");
+        assert_eq!(
+            refused("ab", &[edit("bar", 1, 2, "")]),
+            "ab has 1 instructions with `bar`, and not 2"
+        );
+        assert_eq!(
+            refused("ab", &[edit(".loc", 1, 1, "")]),
+            "ab has 0 instructions with `.loc`, and not 1"
+        );
         assert_eq!(refused("a", &[edit("bar", 3, 2, "")]), "`bar` number 3 of 2 cannot be");
         assert_eq!(refused("a", &[edit("", 1, 1, "")]), "an edit has to find something");
         let twice = [edit("bar", 1, 2, ""), edit("sync", 1, 2, "")];

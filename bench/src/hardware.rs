@@ -111,18 +111,24 @@ impl Recording {
     /// Launches other than those of the plan, in its order; a table of another form.
     pub fn from_ncu(machine: Machine, plan: &Plan, csv: &str) -> anyhow::Result<Recording> {
         // Messages may come before the table.
-        let start = csv.lines().position(|line| line.starts_with("\"ID\"")).context("no table begins with \"ID\"")?;
+        let start = csv
+            .lines()
+            .position(|line| line.starts_with("\"ID\""))
+            .context("no table begins with \"ID\"")?;
         let table: Vec<&str> = csv.lines().skip(start).collect();
         let table = table.join("\n");
         let mut reader = csv::Reader::from_reader(table.as_bytes());
         let head = reader.headers()?.clone();
         let column = |name: &str| head.iter().position(|title| title == name);
-        let needed = |name: &str| column(name).with_context(|| format!("the table has no column {name}"));
-        let (kernel, grid, block) = (needed("Kernel Name")?, needed("Grid Size")?, needed("Block Size")?);
+        let needed =
+            |name: &str| column(name).with_context(|| format!("the table has no column {name}"));
+        let (kernel, grid, block) =
+            (needed("Kernel Name")?, needed("Grid Size")?, needed("Block Size")?);
 
         let rows: Vec<csv::StringRecord> = reader.records().collect::<Result<_, _>>()?;
         // The row below the header has units and no ID, so it is left out.
-        let launches: Vec<&csv::StringRecord> = rows.iter().filter(|row| !row[0].is_empty()).collect();
+        let launches: Vec<&csv::StringRecord> =
+            rows.iter().filter(|row| !row[0].is_empty()).collect();
         ensure!(
             launches.len() == plan.cases.len(),
             "the plan has {} cases, and {} launches were profiled",
@@ -130,11 +136,21 @@ impl Recording {
             launches.len()
         );
         let cases = plan.cases.iter().zip(launches).map(|(case, row)| {
-            check_is(case, &row[kernel], &row[grid], &row[block]).with_context(|| format!("case {}", case.name))?;
-            let value = |metric: &str| column(&format!("{metric}.sum")).and_then(|column| number(&row[column]));
-            let counters = COMPARABLE.iter().filter_map(|(name, metric)| Some(((*name).to_owned(), value(metric)?)));
-            let metrics = BESIDE.iter().filter_map(|metric| Some(((*metric).to_owned(), value(metric)?)));
-            Ok(RecordedCase { name: case.name.clone(), counters: counters.collect(), metrics: metrics.collect() })
+            check_is(case, &row[kernel], &row[grid], &row[block])
+                .with_context(|| format!("case {}", case.name))?;
+            let value = |metric: &str| {
+                column(&format!("{metric}.sum")).and_then(|column| number(&row[column]))
+            };
+            let counters = COMPARABLE
+                .iter()
+                .filter_map(|(name, metric)| Some(((*name).to_owned(), value(metric)?)));
+            let metrics =
+                BESIDE.iter().filter_map(|metric| Some(((*metric).to_owned(), value(metric)?)));
+            Ok(RecordedCase {
+                name: case.name.clone(),
+                counters: counters.collect(),
+                metrics: metrics.collect(),
+            })
         });
         Ok(Recording { machine, cases: cases.collect::<anyhow::Result<_>>()? })
     }
@@ -154,8 +170,11 @@ fn read<T: DeserializeOwned>(file: &Path, what: &str) -> anyhow::Result<Option<T
     if !file.exists() {
         return Ok(None);
     }
-    let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    serde_json::from_str(&text).with_context(|| format!("{} is not a {what}", file.display())).map(Some)
+    let text =
+        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    serde_json::from_str(&text)
+        .with_context(|| format!("{} is not a {what}", file.display()))
+        .map(Some)
 }
 
 /// The machine's members, then `cases` with one case on each line, so that differences show.
@@ -176,7 +195,10 @@ fn check_is(case: &Case, kernel: &str, grid: &str, block: &str) -> anyhow::Resul
             text.trim_matches(['(', ')']).split(',').map(|side| side.trim().parse().ok()).collect();
         numbers.is_some_and(|numbers| numbers == [dim.x, dim.y, dim.z].map(u64::from))
     };
-    ensure!(same(grid, case.grid) && same(block, case.block), "grid {grid} and block {block} were profiled");
+    ensure!(
+        same(grid, case.grid) && same(block, case.block),
+        "grid {grid} and block {block} were profiled"
+    );
     Ok(())
 }
 
@@ -184,10 +206,9 @@ fn check_is(case: &Case, kernel: &str, grid: &str, block: &str) -> anyhow::Resul
 /// count.
 fn number(text: &str) -> Option<u64> {
     let plain: String = text.chars().filter(|&c| c != ',').collect();
-    plain
-        .parse()
-        .ok()
-        .or_else(|| plain.parse::<f64>().ok().filter(|value| value.fract() == 0.0).map(|value| value as u64))
+    plain.parse().ok().or_else(|| {
+        plain.parse::<f64>().ok().filter(|value| value.fract() == 0.0).map(|value| value as u64)
+    })
 }
 
 /// compute-sanitizer's tools.
@@ -238,7 +259,8 @@ impl Verdicts {
         let judge = |case: &Case| {
             let verdict = |tool: &str| {
                 let file = logs.join(tool).join(&case.name);
-                let log = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+                let log =
+                    fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
                 anyhow::Ok(verdict(&String::from_utf8_lossy(&log)))
             };
             let [memcheck, racecheck, initcheck, synccheck] = TOOLS.map(verdict);
@@ -254,7 +276,10 @@ impl Verdicts {
         if plan.cases.is_empty() {
             bail!("the plan has no cases");
         }
-        Ok(Verdicts { machine, cases: plan.cases.iter().map(judge).collect::<anyhow::Result<_>>()? })
+        Ok(Verdicts {
+            machine,
+            cases: plan.cases.iter().map(judge).collect::<anyhow::Result<_>>()?,
+        })
     }
 
     /// Writes JSON with one line for each case.
@@ -269,14 +294,19 @@ impl Verdicts {
 
 /// `clean`, `timeout`, or the first report of a tool.
 fn verdict(log: &str) -> String {
-    let messages: Vec<&str> = log.lines().filter_map(|line| line.strip_prefix("========= ")).collect();
+    let messages: Vec<&str> =
+        log.lines().filter_map(|line| line.strip_prefix("========= ")).collect();
     // The details of a report are indented, so they are left out.
     let report = messages.iter().find(|message| {
-        !(message.starts_with(' ') || message.starts_with("COMPUTE-SANITIZER") || message.contains("SUMMARY"))
+        !(message.starts_with(' ')
+            || message.starts_with("COMPUTE-SANITIZER")
+            || message.contains("SUMMARY"))
     });
-    let status = log.lines().rev().find_map(|line| line.strip_prefix("exit status ")).unwrap_or("unknown");
+    let status =
+        log.lines().rev().find_map(|line| line.strip_prefix("exit status ")).unwrap_or("unknown");
     let clean = messages.iter().any(|message| {
-        message.contains("SUMMARY") && (message.contains(": 0 errors") || message.contains(": 0 hazards"))
+        message.contains("SUMMARY")
+            && (message.contains(": 0 errors") || message.contains(": 0 hazards"))
     });
     match report {
         Some(report) => (*report).to_owned(),
@@ -291,7 +321,12 @@ mod tests {
     use super::*;
 
     fn machine() -> Machine {
-        Machine { device: "H100".into(), driver: "580".into(), tool: "ncu".into(), date: "2026-11-22".into() }
+        Machine {
+            device: "H100".into(),
+            driver: "580".into(),
+            tool: "ncu".into(),
+            date: "2026-11-22".into(),
+        }
     }
 
     fn plan() -> Plan {
@@ -300,7 +335,8 @@ mod tests {
                 r#"{{"name": "{name}", "ptx": "a.ptx", "entry": "{entry}", "grid": 4, "block": [32, 8], "args": []}}"#
             )
         };
-        let text = format!(r#"{{"cases": [{}, {}]}}"#, case("first", "copy"), case("second", "sum"));
+        let text =
+            format!(r#"{{"cases": [{}, {}]}}"#, case("first", "copy"), case("second", "sum"));
         serde_json::from_str(&text).unwrap()
     }
 
@@ -327,9 +363,16 @@ mod tests {
 
     #[test]
     fn launches_of_another_plan_are_refused() {
-        let refused = |csv: &str| format!("{:#}", Recording::from_ncu(machine(), &plan(), csv).unwrap_err());
-        assert_eq!(refused(&CSV.replace("sum(", "max(")), "case second: kernel max(int *) was profiled in its place");
-        assert!(refused(&CSV.replacen("(4, 1, 1)", "(5, 1, 1)", 1)).starts_with("case first: grid (5, 1, 1)"));
+        let refused =
+            |csv: &str| format!("{:#}", Recording::from_ncu(machine(), &plan(), csv).unwrap_err());
+        assert_eq!(
+            refused(&CSV.replace("sum(", "max(")),
+            "case second: kernel max(int *) was profiled in its place"
+        );
+        assert!(
+            refused(&CSV.replacen("(4, 1, 1)", "(5, 1, 1)", 1))
+                .starts_with("case first: grid (5, 1, 1)")
+        );
         let shorter = CSV.lines().take(4).collect::<Vec<_>>().join("\n");
         assert_eq!(refused(&shorter), "the plan has 2 cases, and 1 launches were profiled");
         assert_eq!(refused("==ERROR== no"), "no table begins with \"ID\"");
@@ -338,7 +381,10 @@ mod tests {
     #[test]
     fn a_verdict_is_the_first_report() {
         for (log, expected) in [
-            ("========= COMPUTE-SANITIZER\na\tok\n========= ERROR SUMMARY: 0 errors\nexit status 0\n", "clean"),
+            (
+                "========= COMPUTE-SANITIZER\na\tok\n========= ERROR SUMMARY: 0 errors\nexit status 0\n",
+                "clean",
+            ),
             (
                 "========= COMPUTE-SANITIZER\n========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\nexit status 0",
                 "clean",
@@ -367,7 +413,10 @@ mod tests {
         }
         let verdicts = Verdicts::from_logs(machine(), &plan(), folder.path()).unwrap();
         assert_eq!(verdicts.cases[1].racecheck, "racecheck of second");
-        assert_eq!(serde_json::from_str::<Verdicts>(&verdicts.to_json().unwrap()).unwrap(), verdicts);
+        assert_eq!(
+            serde_json::from_str::<Verdicts>(&verdicts.to_json().unwrap()).unwrap(),
+            verdicts
+        );
         fs::remove_file(folder.path().join("synccheck/first")).unwrap();
         assert!(Verdicts::from_logs(machine(), &plan(), folder.path()).is_err());
     }

@@ -58,9 +58,15 @@ mod tests {
     fn quantiles_of_unsorted_samples() {
         let times = Times::of([30, 10, 50, 20, 40].map(Duration::from_micros).to_vec());
         let expected = [10, 20, 30, 40, 50].map(Duration::from_micros);
-        assert_eq!([times.min, times.lower_quartile, times.median, times.upper_quartile, times.max], expected);
+        assert_eq!(
+            [times.min, times.lower_quartile, times.median, times.upper_quartile, times.max],
+            expected
+        );
         let one = Times::of(vec![Duration::from_micros(7)]);
-        assert_eq!((one.min, one.median, one.max), (one.lower_quartile, one.upper_quartile, one.median));
+        assert_eq!(
+            (one.min, one.median, one.max),
+            (one.lower_quartile, one.upper_quartile, one.median)
+        );
     }
 
     #[test]

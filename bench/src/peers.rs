@@ -72,7 +72,9 @@ impl PeerLibrary {
     /// A library that `bench/peers/build.sh` did not make.
     pub fn versions(&self) -> anyhow::Result<String> {
         // SAFETY: the type is that of the declaration in thrust.cu.
-        let versions = unsafe { self.library.get::<unsafe extern "C" fn() -> *const c_char>(b"peer_versions") };
+        let versions = unsafe {
+            self.library.get::<unsafe extern "C" fn() -> *const c_char>(b"peer_versions")
+        };
         // SAFETY: the function has no parameters, and returns a string literal.
         let text = unsafe { CStr::from_ptr(versions?()) };
         Ok(text.to_string_lossy().into_owned())
@@ -95,7 +97,9 @@ impl PeerFunction<'_> {
     pub fn temp_bytes(&self, n: u64) -> anyhow::Result<usize> {
         let mut bytes = 0;
         // SAFETY: without temporary memory nothing is read or launched.
-        let code = unsafe { (self.function)(ptr::null_mut(), &raw mut bytes, 0, 0, 0, n, ptr::null_mut()) };
+        let code = unsafe {
+            (self.function)(ptr::null_mut(), &raw mut bytes, 0, 0, 0, n, ptr::null_mut())
+        };
         ensure!(code == 0, "cudaError_t {code} when asked for its temporary memory");
         Ok(bytes.max(1))
     }
@@ -112,11 +116,18 @@ impl PeerFunction<'_> {
     /// for pairs, the second input have `n` elements of the function's type. `temp` is device
     /// memory of `temp_bytes`. Until the stream has done the work, all of it stays allocated, and
     /// nobody else uses `temp` and `out`.
-    pub unsafe fn call(&self, temp: (u64, usize), call: PeerCall, stream: *mut c_void) -> anyhow::Result<()> {
+    pub unsafe fn call(
+        &self,
+        temp: (u64, usize),
+        call: PeerCall,
+        stream: *mut c_void,
+    ) -> anyhow::Result<()> {
         let (temp, mut bytes) = temp;
         let temp = ptr::with_exposed_provenance_mut(temp as usize);
         // SAFETY: the caller's promise.
-        let code = unsafe { (self.function)(temp, &raw mut bytes, call.input, call.right, call.out, call.n, stream) };
+        let code = unsafe {
+            (self.function)(temp, &raw mut bytes, call.input, call.right, call.out, call.n, stream)
+        };
         ensure!(code == 0, "cudaError_t {code}");
         Ok(())
     }

@@ -75,7 +75,11 @@ impl TryFrom<WrittenPlan> for Plan {
         for WrittenMutant { name, of, class, edits } in mutants {
             let base = cases.iter().find(|case| case.name == of && case.mutation.is_none());
             let base = base.ok_or_else(|| format!("case {name}: there is no case {of}"))?;
-            cases.push(Case { name, mutation: Some(Mutation { of, class, edits }), ..base.clone() });
+            cases.push(Case {
+                name,
+                mutation: Some(Mutation { of, class, edits }),
+                ..base.clone()
+            });
         }
         Ok(Plan { cases })
     }
@@ -123,12 +127,12 @@ impl Case {
     /// A file that cannot be read; an edit that does not apply.
     pub fn text(&self, root: &Path) -> anyhow::Result<String> {
         let file = root.join(&self.ptx);
-        let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        let text =
+            fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
         match &self.mutation {
             None => Ok(text),
-            Some(mutation) => {
-                edit::apply(&text, &self.entry, &mutation.edits).with_context(|| format!("case {}", self.name))
-            }
+            Some(mutation) => edit::apply(&text, &self.entry, &mutation.edits)
+                .with_context(|| format!("case {}", self.name)),
         }
     }
 }
@@ -154,10 +158,13 @@ impl TryFrom<WrittenCase> for Case {
         let WrittenCase { name, ptx, entry, grid, block, shared, args } = written;
         let wrong = |what: String| format!("case {name}: {what}");
         let extent = |what, extent: Extent| {
-            extent.dimensions().ok_or_else(|| wrong(format!("a {what} has one to three dimensions")))
+            extent
+                .dimensions()
+                .ok_or_else(|| wrong(format!("a {what} has one to three dimensions")))
         };
         let (grid, block) = (extent("grid", grid)?, extent("block", block)?);
-        let args = args.iter().map(|arg| arg.parse().map_err(|error: ArgError| wrong(error.to_string())));
+        let args =
+            args.iter().map(|arg| arg.parse().map_err(|error: ArgError| wrong(error.to_string())));
         let args = args.collect::<Result<_, _>>()?;
         Ok(Case { name, ptx, entry, grid, block, shared, args, mutation: None })
     }
@@ -193,7 +200,8 @@ impl Plan {
     /// A file that cannot be read or is no plan; two cases of one name; a shape without or with
     /// more than three dimensions; an invalid argument; a mutant of an unknown case.
     pub fn read(file: &Path) -> anyhow::Result<Plan> {
-        let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let text =
+            fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
         Plan::parse(&text).with_context(|| format!("{} is not a plan", file.display()))
     }
 
@@ -213,7 +221,9 @@ impl Plan {
     ///
     /// A name that the plan does not have.
     pub fn select(mut self, names: &[String]) -> anyhow::Result<Plan> {
-        if let Some(unknown) = names.iter().find(|name| self.cases.iter().all(|case| case.name != **name)) {
+        if let Some(unknown) =
+            names.iter().find(|name| self.cases.iter().all(|case| case.name != **name))
+        {
             bail!("the plan has no case {unknown}");
         }
         self.cases.retain(|case| names.is_empty() || names.contains(&case.name));
@@ -238,7 +248,10 @@ mod tests {
     #[test]
     fn shapes_have_up_to_three_dimensions() {
         let plan = parse(&[case("a", "7", ""), case("b", "[7, 2]", r#""u32:1""#)]).unwrap();
-        assert_eq!((plan.cases[0].grid, plan.cases[0].block), (Dim3::new(7, 1, 1), Dim3::new(32, 1, 1)));
+        assert_eq!(
+            (plan.cases[0].grid, plan.cases[0].block),
+            (Dim3::new(7, 1, 1), Dim3::new(32, 1, 1))
+        );
         assert_eq!(plan.cases[1].grid, Dim3::new(7, 2, 1));
         assert_eq!(plan.cases[1].args, [ArgSpec::Value(simt::Arg::U32(1))]);
     }
@@ -247,8 +260,9 @@ mod tests {
     fn what_is_no_plan_is_refused() {
         let refused = |cases: &[String]| format!("{:#}", parse(cases).unwrap_err());
         assert_eq!(refused(&[case("a", "1", ""), case("a", "1", "")]), "two cases are called a");
-        let starts =
-            |cases: &[String], message: &str| assert!(refused(cases).starts_with(message), "{}", refused(cases));
+        let starts = |cases: &[String], message: &str| {
+            assert!(refused(cases).starts_with(message), "{}", refused(cases))
+        };
         starts(&[case("a", "[]", "")], "case a: a grid has one to three dimensions");
         starts(&[case("a", "1", r#""u8:-1""#)], "case a: `-1` is not a value of type u8");
         assert!(Plan::parse(r#"{"cases": [], "more": 1}"#).is_err());
@@ -258,8 +272,12 @@ mod tests {
     fn a_mutant_is_its_case_with_another_text() {
         let mutant = |of: &str| {
             let edits = r#"[{"find": "bar.sync", "nth": 2, "of": 3, "with": "//"}]"#;
-            let mutant = format!(r#"{{"name": "m", "of": "{of}", "class": "race", "edits": {edits}}}"#);
-            Plan::parse(&format!(r#"{{"cases": [{}], "mutants": [{mutant}]}}"#, case("a", "7", r#""u32:1""#)))
+            let mutant =
+                format!(r#"{{"name": "m", "of": "{of}", "class": "race", "edits": {edits}}}"#);
+            Plan::parse(&format!(
+                r#"{{"cases": [{}], "mutants": [{mutant}]}}"#,
+                case("a", "7", r#""u32:1""#)
+            ))
         };
         let plan = mutant("a").unwrap();
         let [base, twin] = &plan.cases[..] else { panic!("{plan:?}") };

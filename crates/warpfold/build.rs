@@ -42,8 +42,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (operation, elements) in operations {
         writeln!(source, "#[allow(non_upper_case_globals)]\npub(crate) mod {operation} {{")?;
         for (element, images) in elements {
-            writeln!(source, "    pub(crate) static {element}: super::EmbeddedKernel = super::EmbeddedKernel {{")?;
-            writeln!(source, "        name: \"reduce_{operation}_{element}\",\n        images: &[")?;
+            writeln!(
+                source,
+                "    pub(crate) static {element}: super::EmbeddedKernel = super::EmbeddedKernel {{"
+            )?;
+            writeln!(
+                source,
+                "        name: \"reduce_{operation}_{element}\",\n        images: &["
+            )?;
             for (arch, path) in images {
                 let text = fs::read(&path)?;
                 let packed = out.join(format!("{operation}_{element}.{arch}"));
@@ -62,7 +68,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         writeln!(source, "}}")?;
     }
-    writeln!(source, "#[cfg(feature = \"testing\")]\npub(crate) static ALL: &[&EmbeddedKernel] = &[\n{all}];")?;
+    writeln!(
+        source,
+        "#[cfg(feature = \"testing\")]\npub(crate) static ALL: &[&EmbeddedKernel] = &[\n{all}];"
+    )?;
     fs::write(out.join("embedded.rs"), source)?;
     Ok(())
 }

@@ -77,9 +77,11 @@ mod tests {
 
     #[test]
     fn choices_are_written_as_they_are_read() {
-        for (text, choice) in
-            [("auto", DeviceChoice::Auto), ("cuda", DeviceChoice::Cuda), ("sim", DeviceChoice::Simulator)]
-        {
+        for (text, choice) in [
+            ("auto", DeviceChoice::Auto),
+            ("cuda", DeviceChoice::Cuda),
+            ("sim", DeviceChoice::Simulator),
+        ] {
             assert_eq!(text.parse(), Ok(choice));
             assert_eq!(choice.to_string(), text);
         }

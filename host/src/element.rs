@@ -61,7 +61,10 @@ impl FromStr for ElementType {
     type Err = UnknownType;
 
     fn from_str(text: &str) -> Result<Self, UnknownType> {
-        Self::ALL.into_iter().find(|element| element.name() == text).ok_or_else(|| UnknownType(text.to_owned()))
+        Self::ALL
+            .into_iter()
+            .find(|element| element.name() == text)
+            .ok_or_else(|| UnknownType(text.to_owned()))
     }
 }
 
@@ -305,8 +308,14 @@ mod tests {
         fn check<T: Element>(samples: &[T]) {
             for op in Op::ALL {
                 for &sample in samples {
-                    assert!(T::identity(op).combine(op, sample).value().is_same(sample.value()), "{op} {sample:?}");
-                    assert!(sample.combine(op, T::identity(op)).value().is_same(sample.value()), "{op} {sample:?}");
+                    assert!(
+                        T::identity(op).combine(op, sample).value().is_same(sample.value()),
+                        "{op} {sample:?}"
+                    );
+                    assert!(
+                        sample.combine(op, T::identity(op)).value().is_same(sample.value()),
+                        "{op} {sample:?}"
+                    );
                 }
             }
         }

@@ -69,7 +69,11 @@ pub fn check(problem: &Problem, request: &Request) -> Result<(), PlanError> {
 /// # Errors
 ///
 /// See [`PlanError`].
-pub fn plan(problem: &Problem, request: &Request, limits: &DeviceLimits) -> Result<Plan, PlanError> {
+pub fn plan(
+    problem: &Problem,
+    request: &Request,
+    limits: &DeviceLimits,
+) -> Result<Plan, PlanError> {
     let Problem { variant, op, element, n } = *problem;
     check(problem, request)?;
     let (needed, device) = (variant.facts().capability, limits.compute_capability);
@@ -79,7 +83,11 @@ pub fn plan(problem: &Problem, request: &Request, limits: &DeviceLimits) -> Resu
     let block = choose_block(problem, request, limits)?;
     let fits = |needed: u128| {
         let available = limits.memory_bytes;
-        if needed > u128::from(available) { Err(PlanError::Memory { n, element, needed, available }) } else { Ok(()) }
+        if needed > u128::from(available) {
+            Err(PlanError::Memory { n, element, needed, available })
+        } else {
+            Ok(())
+        }
     };
     // The input alone comes first: of an absurd n, the memory is the better sentence than the grid.
     fits(u128::from(n) * u128::from(element.size()))?;
@@ -108,7 +116,9 @@ fn plan_stages(
         Some(grid) if !facts.coverage.takes_any_grid() && grid != needed => {
             return Err(PlanError::Grid { grid, variant, needed, block, n });
         }
-        Some(grid) if facts.together == Together::Grid && grid > limits.largest_cooperative_grid() => {
+        Some(grid)
+            if facts.together == Together::Grid && grid > limits.largest_cooperative_grid() =>
+        {
             let most = limits.largest_cooperative_grid();
             return Err(PlanError::Resident { grid, variant, most, block });
         }
@@ -132,7 +142,8 @@ fn plan_stages(
         // in the later ones.
         Finish::Relaunch => {
             while partials > 1 {
-                let next = stage(partials, default_grid(variant, element, block, partials, limits))?;
+                let next =
+                    stage(partials, default_grid(variant, element, block, partials, limits))?;
                 partials = next.outputs;
                 stages.push(next);
             }

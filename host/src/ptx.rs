@@ -16,7 +16,9 @@ pub const DIR_VARIABLE: &str = "WARPFOLD_PTX_DIR";
 
 /// The folder of PTX to use: the one that is given, else the one that [`DIR_VARIABLE`] names; `None` for the embedded PTX.
 pub fn folder(given: Option<&Path>) -> Option<PathBuf> {
-    given.map(Path::to_owned).or_else(|| env::var_os(DIR_VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from))
+    given
+        .map(Path::to_owned)
+        .or_else(|| env::var_os(DIR_VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from))
 }
 
 /// The text of a kernel's source, by the name that the embedded PTX's line tables have for it: its path in the repository,
@@ -35,7 +37,9 @@ pub fn source(file: &str) -> Option<&'static str> {
 #[derive(Debug, thiserror::Error)]
 pub enum PtxError {
     /// This binary was built from a checkout without PTX.
-    #[error("no PTX is embedded in this binary: run `cargo xtask build-ptx` and build again, or name a folder of PTX")]
+    #[error(
+        "no PTX is embedded in this binary: run `cargo xtask build-ptx` and build again, or name a folder of PTX"
+    )]
     NotBuilt,
     /// The manifest cannot be used.
     #[error("{place}: {cause}")]
@@ -88,7 +92,9 @@ pub enum PtxError {
         cause: io::Error,
     },
     /// A file differs from what the manifest was written for.
-    #[error("{place}: {file} is not the file that the manifest describes (its SHA-256 differs); rebuild both")]
+    #[error(
+        "{place}: {file} is not the file that the manifest describes (its SHA-256 differs); rebuild both"
+    )]
     Hash {
         /// Embedded, or the folder.
         place: String,
@@ -124,8 +130,8 @@ impl PtxLibrary {
     /// [`PtxError::NotBuilt`], [`PtxError::Manifest`].
     pub fn embedded() -> Result<Self, PtxError> {
         let text = EMBEDDED_MANIFEST.ok_or(PtxError::NotBuilt)?;
-        let manifest =
-            Manifest::from_json(text).map_err(|cause| PtxError::Manifest { place: EMBEDDED.to_owned(), cause })?;
+        let manifest = Manifest::from_json(text)
+            .map_err(|cause| PtxError::Manifest { place: EMBEDDED.to_owned(), cause })?;
         Ok(Self { manifest, folder: None })
     }
 
@@ -158,7 +164,9 @@ impl PtxLibrary {
     }
 
     fn place(&self) -> String {
-        self.folder.as_ref().map_or_else(|| EMBEDDED.to_owned(), |folder| folder.display().to_string())
+        self.folder
+            .as_ref()
+            .map_or_else(|| EMBEDDED.to_owned(), |folder| folder.display().to_string())
     }
 
     /// The PTX that holds a kernel, of the highest architecture that a device of this compute capability takes.
@@ -183,9 +191,14 @@ impl PtxLibrary {
                 return Err(PtxError::NoKernel { place: place(), kernel: kernel.to_owned() });
             }
         };
-        let built: Vec<_> = self.manifest.modules.iter().filter(|built| built.name == *module).collect();
+        let built: Vec<_> =
+            self.manifest.modules.iter().filter(|built| built.name == *module).collect();
         if built.is_empty() {
-            return Err(PtxError::NoModule { place: place(), kernel: kernel.to_owned(), module: module.clone() });
+            return Err(PtxError::NoModule {
+                place: place(),
+                kernel: kernel.to_owned(),
+                module: module.clone(),
+            });
         }
         let best = built
             .iter()
@@ -195,7 +208,13 @@ impl PtxLibrary {
         let Some((_, best)) = best else {
             let (major, minor) = compute_capability;
             let built = built.iter().map(|built| built.arch.clone()).collect();
-            return Err(PtxError::TooNew { place: place(), module: module.clone(), built, major, minor });
+            return Err(PtxError::TooNew {
+                place: place(),
+                module: module.clone(),
+                built,
+                major,
+                minor,
+            });
         };
 
         let text = self.text(&best.file)?;
@@ -270,15 +289,22 @@ mod tests {
         let folder = folder(modules);
         PtxLibrary::from_dir(folder.path())
             .and_then(|library| library.find(kernel, device))
-            .map_err(|error| error.to_string().replace(&folder.path().display().to_string(), "FOLDER"))
+            .map_err(|error| {
+                error.to_string().replace(&folder.path().display().to_string(), "FOLDER")
+            })
     }
 
     #[test]
     fn the_highest_architecture_that_runs_is_taken() {
-        let modules = [("m", "sm_75"), ("m", "sm_120"), ("m", "sm_90"), ("m", "sm_90a"), ("other", "sm_89")];
-        for (device, arch) in
-            [((7, 5), "sm_75"), ((8, 9), "sm_75"), ((9, 0), "sm_90"), ((10, 3), "sm_90"), ((12, 1), "sm_120")]
-        {
+        let modules =
+            [("m", "sm_75"), ("m", "sm_120"), ("m", "sm_90"), ("m", "sm_90a"), ("other", "sm_89")];
+        for (device, arch) in [
+            ((7, 5), "sm_75"),
+            ((8, 9), "sm_75"),
+            ((9, 0), "sm_90"),
+            ((10, 3), "sm_90"),
+            ((12, 1), "sm_120"),
+        ] {
             let ptx = find(&modules, "k", device).unwrap();
             assert_eq!((ptx.arch.as_str(), ptx.text.as_ref()), (arch, arch), "{device:?}");
         }
@@ -298,7 +324,10 @@ mod tests {
             find(&[("n", "sm_75")], "k", (9, 0)).unwrap_err(),
             "FOLDER: kernel k is in module m, which the manifest does not list"
         );
-        assert!(matches!(PtxLibrary::from_dir(Path::new("/nonexistent")), Err(PtxError::Manifest { .. })));
+        assert!(matches!(
+            PtxLibrary::from_dir(Path::new("/nonexistent")),
+            Err(PtxError::Manifest { .. })
+        ));
     }
 
     #[test]
@@ -321,45 +350,58 @@ mod tests {
         let mut kernels = 0;
         for (file, text) in EMBEDDED_FILES {
             let module = simt::ptx::parse(file, text).unwrap();
-            for kernel in
-                module.functions.iter().filter(|function| function.is_entry() && is_led_through(&function.name))
+            for kernel in module
+                .functions
+                .iter()
+                .filter(|function| function.is_entry() && is_led_through(&function.name))
             {
                 kernels += 1;
                 for instruction in &kernel.body {
                     let text = module.text(instruction.span);
                     let place = format!("{}, line {}: {text}", kernel.name, instruction.span.line);
-                    let frames = module.frames(instruction.location.unwrap_or_else(|| panic!("{place}: no line")));
+                    let frames = module
+                        .frames(instruction.location.unwrap_or_else(|| panic!("{place}: no line")));
                     for frame in &frames {
                         assert!(frame.line > 0, "{place}: {frame:?}");
                         let Some(source) = source(&frame.file) else {
-                            let known =
-                                ["core/src/", "crates/cuda_std/src/"].iter().any(|known| frame.file.starts_with(known));
+                            let known = ["core/src/", "crates/cuda_std/src/"]
+                                .iter()
+                                .any(|known| frame.file.starts_with(known));
                             assert!(known, "{place}: {frame:?}");
                             continue;
                         };
-                        let line =
-                            source.lines().nth(frame.line as usize - 1).unwrap_or_else(|| panic!("{place}: {frame:?}"));
+                        let line = source
+                            .lines()
+                            .nth(frame.line as usize - 1)
+                            .unwrap_or_else(|| panic!("{place}: {frame:?}"));
                         assert!(
                             !line.trim().is_empty() && frame.column as usize <= line.len() + 1,
                             "{place}: {frame:?}: {line}"
                         );
                     }
                     let outermost = frames.last().unwrap();
-                    assert!(outermost.file.starts_with("kernels/src/exports/"), "{place}: {outermost:?}");
+                    assert!(
+                        outermost.file.starts_with("kernels/src/exports/"),
+                        "{place}: {outermost:?}"
+                    );
                     assert!(
                         frames[..frames.len() - 1].iter().all(|frame| frame.function.is_some()),
                         "{place}: {frames:?}"
                     );
                     if accesses_branches_or_waits(&instruction.op) {
                         let rung = frames.iter().any(|frame| {
-                            frame.file.starts_with("kernels/src/") && !frame.file.starts_with("kernels/src/exports/")
+                            frame.file.starts_with("kernels/src/")
+                                && !frame.file.starts_with("kernels/src/exports/")
                         });
                         assert!(rung, "{place}: {frames:?}");
                     }
                 }
             }
         }
-        assert_eq!(kernels, manifest.kernels.iter().filter(|kernel| is_led_through(&kernel.name)).count());
+        assert_eq!(
+            kernels,
+            manifest.kernels.iter().filter(|kernel| is_led_through(&kernel.name)).count()
+        );
     }
 
     fn accesses_branches_or_waits(op: &Op) -> bool {
@@ -388,14 +430,21 @@ mod tests {
             let ptx = library.find(kernel, (9, 0)).unwrap();
             let module = simt::ptx::parse(&ptx.file, &ptx.text).unwrap();
             let (_, body) = module.function(kernel).unwrap();
-            let found: Vec<_> = body.body.iter().filter(|found| module.text(found.span).starts_with(opcode)).collect();
+            let found: Vec<_> = body
+                .body
+                .iter()
+                .filter(|found| module.text(found.span).starts_with(opcode))
+                .collect();
             assert!(!found.is_empty(), "{kernel}: {opcode}");
             for instruction in found {
                 let frames = module.frames(instruction.location.unwrap());
                 let rung = frames
                     .iter()
                     .find(|frame| {
-                        frame.function.as_deref().is_some_and(|name| name.split('<').next() == Some(function))
+                        frame
+                            .function
+                            .as_deref()
+                            .is_some_and(|name| name.split('<').next() == Some(function))
                     })
                     .unwrap_or_else(|| panic!("{kernel}: {opcode}: {frames:?}"));
                 let source = library.source(&rung.file).unwrap();

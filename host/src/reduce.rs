@@ -21,7 +21,11 @@ impl Runner<'_> {
     /// # Errors
     ///
     /// See [`RunError`].
-    pub fn limits(&mut self, problem: &Problem, request: &Request) -> Result<DeviceLimits, RunError> {
+    pub fn limits(
+        &mut self,
+        problem: &Problem,
+        request: &Request,
+    ) -> Result<DeviceLimits, RunError> {
         let Problem { variant, op, element, .. } = *problem;
         let info = self.device().info();
         let mut limits = DeviceLimits::new(info, self.device().free_memory()?);
@@ -33,7 +37,8 @@ impl Runner<'_> {
         {
             let kernel = self.kernel::<RunError>(&variant.kernel(op, element, block))?;
             let shared_bytes = shared_bytes(variant, element, block);
-            limits.resident_blocks = Some(self.device().resident_blocks(&kernel, block, shared_bytes)?);
+            limits.resident_blocks =
+                Some(self.device().resident_blocks(&kernel, block, shared_bytes)?);
         }
         Ok(limits)
     }
@@ -86,8 +91,10 @@ impl Runner<'_> {
     ) -> Result<Outcome<Value>, RunError> {
         let Problem { n, element, op, .. } = plan.problem;
         if values.element() != element || values.len() as u64 != n {
-            let (planned, found) =
-                (format!("{n} {element} elements"), format!("{} of {}", values.len(), values.element()));
+            let (planned, found) = (
+                format!("{n} {element} elements"),
+                format!("{} of {}", values.len(), values.element()),
+            );
             return Err(RunError::Input { planned, found });
         }
         if plan.stages.is_empty() {
@@ -121,13 +128,21 @@ struct Reduction<'a, T> {
 }
 
 impl<'a, T: Element> Reduction<'a, T> {
-    fn new(device: &'a Device, kernel: &'a Kernel, plan: &'a Plan, values: &[T]) -> Result<Self, DeviceError> {
+    fn new(
+        device: &'a Device,
+        kernel: &'a Kernel,
+        plan: &'a Plan,
+        values: &[T],
+    ) -> Result<Self, DeviceError> {
         let facts = plan.problem.variant.facts();
-        let outputs = |index: usize| plan.stages.get(index).map_or(0, |stage| stage.outputs as usize);
-        let identity =
-            (facts.results == Results::Atomic).then(|| device.upload(&[T::identity(plan.problem.op)])).transpose()?;
+        let outputs =
+            |index: usize| plan.stages.get(index).map_or(0, |stage| stage.outputs as usize);
+        let identity = (facts.results == Results::Atomic)
+            .then(|| device.upload(&[T::identity(plan.problem.op)]))
+            .transpose()?;
         let workspace = if facts.results == Results::Combined {
-            let partials = device.alloc(plan.stages.first().map_or(0, |stage| stage.workspace as usize))?;
+            let partials =
+                device.alloc(plan.stages.first().map_or(0, |stage| stage.workspace as usize))?;
             let mut counter = device.alloc(1)?;
             counter.fill_bytes(0)?;
             Some((partials, counter))
@@ -164,7 +179,8 @@ impl<'a, T: Element> Reduction<'a, T> {
     }
 
     fn arguments(&self, variant: Variant, stage: &Stage, source: u64, target: u64) -> Vec<Arg> {
-        let (partials, counter) = self.workspace.as_ref().map_or((0, 0), |(a, b)| (a.address(), b.address()));
+        let (partials, counter) =
+            self.workspace.as_ref().map_or((0, 0), |(a, b)| (a.address(), b.address()));
         let argument = |parameter: &Parameter| match parameter {
             Parameter::Input => Arg::Pointer(source),
             Parameter::Output => Arg::Pointer(target),
@@ -191,7 +207,8 @@ impl<T: Element> Experiment for Reduction<'_, T> {
     fn output(&self) -> Result<Value, DeviceError> {
         let last = self.plan.stages.len() - 1;
         let left = self.results[last % 2].copy_to_host()?;
-        Ok(combine_on_host(self.plan.problem.op, &left[..self.plan.stages[last].outputs as usize]).value())
+        Ok(combine_on_host(self.plan.problem.op, &left[..self.plan.stages[last].outputs as usize])
+            .value())
     }
 }
 

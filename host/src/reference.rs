@@ -61,9 +61,13 @@ impl Reference {
     /// ```
     pub fn new(values: &Values, op: Op, depth: u64) -> Self {
         match (values, op) {
-            (Values::F32(values), Op::Sum) => float::sum(values.iter().map(|&x| x.into()), depth, &BINARY32),
+            (Values::F32(values), Op::Sum) => {
+                float::sum(values.iter().map(|&x| x.into()), depth, &BINARY32)
+            }
             (Values::F64(values), Op::Sum) => float::sum(values.iter().copied(), depth, &BINARY64),
-            (Values::F32(values), Op::Prod) => float::product(values.iter().map(|&x| x.into()), &BINARY32),
+            (Values::F32(values), Op::Prod) => {
+                float::product(values.iter().map(|&x| x.into()), &BINARY32)
+            }
             (Values::F64(values), Op::Prod) => float::product(values.iter().copied(), &BINARY64),
             _ => Self::exact(with_slice!(values, slice => fold(slice, op))),
         }

@@ -43,7 +43,15 @@ impl<'a> Report<'a> {
         outcome: &Outcome<Value>,
         reference: Reference,
     ) -> Self {
-        Self { device, plan, input, result: outcome.result, reference, times: Times::new(&outcome.times), tuned: None }
+        Self {
+            device,
+            plan,
+            input,
+            result: outcome.result,
+            reference,
+            times: Times::new(&outcome.times),
+            tuned: None,
+        }
     }
 
     /// Whether the result is right.
@@ -66,10 +74,15 @@ impl<'a> Report<'a> {
                 "agrees: partial sums may leave the range of the type".into()
             }
             (true, Some((result, value))) if bound > 0.0 => {
-                format!("agrees: the difference is {:.1e}, the bound {bound:.1e}", (result - value).abs())
+                format!(
+                    "agrees: the difference is {:.1e}, the bound {bound:.1e}",
+                    (result - value).abs()
+                )
             }
             (true, _) => "agrees exactly".into(),
-            (false, Some(_)) if bound > 0.0 => format!("DISAGREES: the bound of the error is {bound:.1e}"),
+            (false, Some(_)) if bound > 0.0 => {
+                format!("DISAGREES: the bound of the error is {bound:.1e}")
+            }
             (false, _) => "DISAGREES: it must be the same".into(),
         }
     }
@@ -218,8 +231,12 @@ pub(crate) fn describe_launches(plan: &Plan) -> String {
 
 /// `, 8 blocks for each multiprocessor`, where that was chosen.
 fn describe_grid(tuned: &Entry) -> String {
-    let blocks =
-        |blocks| format!(", {blocks} {} for each multiprocessor", if blocks == 1 { "block" } else { "blocks" });
+    let blocks = |blocks| {
+        format!(
+            ", {blocks} {} for each multiprocessor",
+            if blocks == 1 { "block" } else { "blocks" }
+        )
+    };
     tuned.blocks_per_multiprocessor.map_or_else(String::new, blocks)
 }
 
@@ -233,13 +250,18 @@ pub fn write_list(out: &mut impl Write) -> io::Result<()> {
         let facts = variant.facts();
         writeln!(out, "{:<7} {}", facts.label, facts.name)?;
         writeln!(out, "        {}", facts.sentence)?;
-        let nvidia = facts.nvidia.map_or_else(|| "none".to_owned(), |name| format!("{name} of `reduction`"));
+        let nvidia =
+            facts.nvidia.map_or_else(|| "none".to_owned(), |name| format!("{name} of `reduction`"));
         writeln!(out, "        lecture: {}; NVIDIA's sample: {nvidia}", facts.lecture)?;
         if facts.operands != Operands::All {
             writeln!(out, "        not for everything: {}", facts.operands.reason())?;
         }
         if facts.capability > (7, 5) {
-            writeln!(out, "        needs compute capability {}.{}", facts.capability.0, facts.capability.1)?;
+            writeln!(
+                out,
+                "        needs compute capability {}.{}",
+                facts.capability.0, facts.capability.1
+            )?;
         }
     }
     Ok(())
@@ -258,12 +280,20 @@ mod tests {
         op::Op,
     };
 
-    fn with_report(kind: DeviceKind, values: &Values, op: Op, result: Value, check: impl FnOnce(&Report)) {
+    fn with_report(
+        kind: DeviceKind,
+        values: &Values,
+        op: Op,
+        result: Value,
+        check: impl FnOnce(&Report),
+    ) {
         let info = test_device(kind);
         let n = values.len() as u64;
-        let problem = Problem { variant: Variant::CompletelyUnrolled, op, element: values.element(), n };
+        let problem =
+            Problem { variant: Variant::CompletelyUnrolled, op, element: values.element(), n };
         let plan = plan(&problem, &Request::default(), &DeviceLimits::new(&info, 1 << 30)).unwrap();
-        let times = if n == 0 { vec![] } else { [30, 10, 20, 20].map(Duration::from_micros).to_vec() };
+        let times =
+            if n == 0 { vec![] } else { [30, 10, 20, 20].map(Duration::from_micros).to_vec() };
         let reference = Reference::new(values, op, plan.depth());
         check(&Report::new(&info, &plan, "seed 1".into(), &Outcome { result, times }, reference));
     }
@@ -299,9 +329,16 @@ mod tests {
         with_report(DeviceKind::Simulator, &values, Op::Sum, Value::F32(0.3), |report| {
             let text = text(report);
             assert!(text.contains("simulated in median 20.0 us"), "{text}");
-            assert!(text.ends_with("GB/s of simulation (wall clock here, not a GPU's speed)\n"), "{text}");
+            assert!(
+                text.ends_with("GB/s of simulation (wall clock here, not a GPU's speed)\n"),
+                "{text}"
+            );
             let json = report.to_json();
-            assert!(json["peak_gb_per_s"].is_null() && json["agree"] == true && json["time_kind"] == "simulation");
+            assert!(
+                json["peak_gb_per_s"].is_null()
+                    && json["agree"] == true
+                    && json["time_kind"] == "simulation"
+            );
             assert_eq!(json["result"].as_f64(), Some(f64::from(0.3f32)));
         });
     }
@@ -311,12 +348,18 @@ mod tests {
         let values = Values::F32(vec![3e38, 3e38]);
         with_report(DeviceKind::Cuda, &values, Op::Sum, Value::F32(f32::INFINITY), |report| {
             let text = text(report);
-            assert!(text.contains("(agrees: partial sums may leave the range of the type)"), "{text}");
+            assert!(
+                text.contains("(agrees: partial sums may leave the range of the type)"),
+                "{text}"
+            );
         });
         let values = Values::F64(vec![1e300, 1e300]);
         with_report(DeviceKind::Cuda, &values, Op::Prod, Value::F64(f64::INFINITY), |report| {
             let text = text(report);
-            assert!(text.contains("(agrees in sign; partial products may leave the range of the type)"), "{text}");
+            assert!(
+                text.contains("(agrees in sign; partial products may leave the range of the type)"),
+                "{text}"
+            );
         });
     }
 

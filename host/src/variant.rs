@@ -10,7 +10,9 @@ use self::table::TABLE;
 use crate::{element::ElementType, op::Op};
 
 pub(crate) use facts::LOAD_BYTES;
-pub use facts::{Coverage, Facts, Operands, Parameter, RangeBounds, Results, Shared, Step, Together};
+pub use facts::{
+    Coverage, Facts, Operands, Parameter, RangeBounds, Results, Shared, Step, Together,
+};
 pub use rung::Variant;
 
 impl Variant {
@@ -61,7 +63,9 @@ impl fmt::Display for Variant {
 
 /// Neither the number nor the name of a rung.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown variant '{0}': it is 0 to 14, global, atomic, atomic-warp, or a name that --list prints")]
+#[error(
+    "unknown variant '{0}': it is 0 to 14, global, atomic, atomic-warp, or a name that --list prints"
+)]
 pub struct UnknownVariant(pub String);
 
 impl FromStr for Variant {
@@ -110,7 +114,10 @@ mod tests {
     fn defaults_are_allowed() {
         for variant in Variant::all() {
             let facts = variant.facts();
-            assert!(facts.default_block.is_power_of_two() && facts.blocks.range().contains(&facts.default_block));
+            assert!(
+                facts.default_block.is_power_of_two()
+                    && facts.blocks.range().contains(&facts.default_block)
+            );
         }
     }
 }

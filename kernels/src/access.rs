@@ -38,7 +38,8 @@ pub mod width;
 /// The thread's index in the grid.
 #[inline(always)]
 fn thread_index() -> usize {
-    thread::block_idx_x() as usize * thread::block_dim_x() as usize + thread::thread_idx_x() as usize
+    thread::block_idx_x() as usize * thread::block_dim_x() as usize
+        + thread::thread_idx_x() as usize
 }
 
 /// Threads of the grid: the step of a loop that all of them share.

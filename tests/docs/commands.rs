@@ -74,8 +74,15 @@ fn program(command: &Command) -> Result<Option<Program<'_>>, String> {
         ["cargo", "run", "--bin", name, "--", args @ ..]
         | ["cargo", "run", "--release", "--bin", name, "--", args @ ..] => (*name, args.to_vec()),
         [name, args @ ..] if command.in_table && *name != "cargo" => (*name, args.to_vec()),
-        _ if ELSEWHERE.iter().any(|(beginning, _)| command.line.starts_with(beginning)) => return Ok(None),
-        _ => return Err(format!("{}: '{}' is a command that no test knows", command.place, command.line)),
+        _ if ELSEWHERE.iter().any(|(beginning, _)| command.line.starts_with(beginning)) => {
+            return Ok(None);
+        }
+        _ => {
+            return Err(format!(
+                "{}: '{}' is a command that no test knows",
+                command.place, command.line
+            ));
+        }
     };
     if !BINARIES.contains(&name) {
         return Err(format!("{}: there is no program {name}", command.place));
@@ -152,8 +159,13 @@ fn run(Program { command, name, args, redirect }: &Program<'_>) -> Vec<String> {
 
     // Without a GPU the arguments must still be valid; the output of a GPU is not compared.
     if args.windows(2).any(|pair| pair == ["--device", "cuda"]) {
-        let absent = output.status.code() == Some(1) && stderr.starts_with("error: there is no CUDA device");
-        return if absent { Vec::new() } else { vec![format!("{told}\nit must say that there is no CUDA device")] };
+        let absent =
+            output.status.code() == Some(1) && stderr.starts_with("error: there is no CUDA device");
+        return if absent {
+            Vec::new()
+        } else {
+            vec![format!("{told}\nit must say that there is no CUDA device")]
+        };
     }
     let mut wrong = Vec::new();
     if output.status.code() != Some(command.status) {
@@ -177,7 +189,9 @@ fn run(Program { command, name, args, redirect }: &Program<'_>) -> Vec<String> {
 /// The pictures that a command makes.
 fn drawn<'a>(args: &[&'a str], redirect: Option<&'a str>) -> Vec<&'a str> {
     let named = args.windows(2).filter(|pair| pair[0] == "--svg").map(|pair| pair[1]);
-    named.chain(redirect.filter(|file| Path::new(file).extension().is_some_and(|ext| ext == "svg"))).collect()
+    named
+        .chain(redirect.filter(|file| Path::new(file).extension().is_some_and(|ext| ext == "svg")))
+        .collect()
 }
 
 #[test]
@@ -189,7 +203,9 @@ fn every_command_runs_and_prints_what_is_shown() {
     for command in &commands {
         match program(command) {
             // A command that is repeated without its output is run once.
-            Ok(Some(found)) if command.shown.is_empty() && programs.iter().any(|other| found.does_the_same(other)) => {}
+            Ok(Some(found))
+                if command.shown.is_empty()
+                    && programs.iter().any(|other| found.does_the_same(other)) => {}
             Ok(found) => programs.extend(found),
             Err(error) => wrong.push(error),
         }
@@ -209,7 +225,8 @@ fn every_command_runs_and_prints_what_is_shown() {
     });
     wrong.extend(found.into_inner().unwrap());
 
-    let mut made: Vec<&str> = programs.iter().flat_map(|program| drawn(&program.args, program.redirect)).collect();
+    let mut made: Vec<&str> =
+        programs.iter().flat_map(|program| drawn(&program.args, program.redirect)).collect();
     made.extend(DRAWN);
     for entry in fs::read_dir(root().join(PICTURES)).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();

@@ -16,8 +16,12 @@ use super::{
 /// All documents for readers.
 fn documents() -> Vec<Page> {
     let mut documents = pages();
-    documents.extend(Page::read(&root(), &["ARCHITECTURE.md", "CONTRIBUTING.md", "bench/results/README.md"]));
-    let mut crates: Vec<_> = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    documents.extend(Page::read(
+        &root(),
+        &["ARCHITECTURE.md", "CONTRIBUTING.md", "bench/results/README.md"],
+    ));
+    let mut crates: Vec<_> =
+        fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path()).collect();
     crates.sort();
     for folder in crates.iter().map(|path| path.strip_prefix(root()).unwrap()) {
         let readme = folder.join("README.md");
@@ -68,7 +72,9 @@ fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {
         match component {
-            Component::ParentDir => assert!(normal.pop(), "{}: it leaves the repository", path.display()),
+            Component::ParentDir => {
+                assert!(normal.pop(), "{}: it leaves the repository", path.display())
+            }
             Component::CurDir => {}
             other => normal.push(other),
         }
@@ -82,10 +88,12 @@ fn every_link_leads_somewhere() {
     let mut wrong = Vec::new();
     for page in &documents {
         for (event, range) in page.events() {
-            let Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) = &event else {
+            let Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) = &event
+            else {
                 continue;
             };
-            if ["https://", "http://", "mailto:"].iter().any(|scheme| dest_url.starts_with(scheme)) {
+            if ["https://", "http://", "mailto:"].iter().any(|scheme| dest_url.starts_with(scheme))
+            {
                 continue;
             }
             let (file, fragment) = dest_url.split_once('#').unwrap_or((dest_url, ""));
@@ -93,13 +101,17 @@ fn every_link_leads_somewhere() {
                 "" => PathBuf::from(&page.name),
                 file => normal(&Path::new(&page.name).parent().unwrap().join(file)),
             };
-            let mut complain = |what: &str| wrong.push(format!("{}: {dest_url}: {what}", page.place(range.start)));
+            let mut complain =
+                |what: &str| wrong.push(format!("{}: {dest_url}: {what}", page.place(range.start)));
             if !root().join(&target).exists() {
                 complain("there is no such file");
             } else if page.name.starts_with("guide/src") && !target.starts_with("guide/src") {
-                complain("a page of the book can only link to its other pages: name the file instead");
+                complain(
+                    "a page of the book can only link to its other pages: name the file instead",
+                );
             } else if !fragment.is_empty() {
-                let known = documents.iter().find(|other| Path::new(&other.name) == target).map(anchors);
+                let known =
+                    documents.iter().find(|other| Path::new(&other.name) == target).map(anchors);
                 if !known.is_some_and(|anchors| anchors.contains(fragment)) {
                     complain("there is no such heading");
                 }
@@ -123,7 +135,11 @@ fn every_picture_has_a_text_alternative() {
                 }
                 Event::End(TagEnd::Image) => {
                     let words = alternative.take().unwrap_or_default().split_whitespace().count();
-                    assert!(words >= 3, "{}: the picture's text alternative says nothing", page.place(range.start));
+                    assert!(
+                        words >= 3,
+                        "{}: the picture's text alternative says nothing",
+                        page.place(range.start)
+                    );
                 }
                 _ => {}
             }
@@ -145,7 +161,8 @@ fn the_book_has_each_of_its_pages_once() {
 #[test]
 fn every_slide_has_a_command() {
     let pages = pages();
-    let slides = pages.iter().find(|page| page.name.ends_with("slides.md")).expect("the chapter on slides");
+    let slides =
+        pages.iter().find(|page| page.name.ends_with("slides.md")).expect("the chapter on slides");
     let places: Vec<String> = commands(slides).into_iter().map(|command| command.place).collect();
     let rows = slides.events().filter(|(event, _)| matches!(event, Event::Start(Tag::TableRow)));
     let mut count = 0;

@@ -38,7 +38,8 @@ fn assert_file(path: &Path, wanted: &str) -> Result<(), String> {
     if env::var_os("SNAPSHOTS").is_some_and(|action| action == "overwrite") {
         return fs::write(path, wanted).map_err(|error| format!("{}: {error}", path.display()));
     }
-    let line = committed.lines().zip(wanted.lines()).take_while(|(is, should)| is == should).count();
+    let line =
+        committed.lines().zip(wanted.lines()).take_while(|(is, should)| is == should).count();
     Err(format!(
         "{}:{} is stale (SNAPSHOTS=overwrite writes it anew)\nit is        {}\nit should be {}",
         path.display(),

@@ -10,9 +10,11 @@ fn included_sources_begin_after_their_introduction() {
     for page in pages() {
         for part in page.text.split("{{#include ").skip(1) {
             let include = part.split("}}").next().unwrap();
-            let (file, line) = include.trim_end_matches(':').rsplit_once(':').unwrap_or((include, "1"));
+            let (file, line) =
+                include.trim_end_matches(':').rsplit_once(':').unwrap_or((include, "1"));
             let path = root().join(&page.name).parent().unwrap().join(file);
-            let source = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {file}: {error}", page.name));
+            let source = fs::read_to_string(&path)
+                .unwrap_or_else(|error| panic!("{}: {file}: {error}", page.name));
             // The header's lines, and the empty one behind it.
             let header = source.lines().take_while(|line| line.starts_with("//!")).count();
             assert_eq!(
@@ -28,6 +30,10 @@ fn included_sources_begin_after_their_introduction() {
     }
     for entry in fs::read_dir(root().join("kernels/src/ladder")).unwrap() {
         let name = entry.unwrap().file_name();
-        assert!(included.contains(&name), "no chapter of the guide shows kernels/src/ladder/{}", name.display());
+        assert!(
+            included.contains(&name),
+            "no chapter of the guide shows kernels/src/ladder/{}",
+            name.display()
+        );
     }
 }

@@ -23,8 +23,10 @@ const END: &str = "<!-- end of times -->";
 
 /// The files of this name in the results, with their contents, the newest last.
 fn kept_runs(name: &str) -> Vec<(PathBuf, Json)> {
-    let folders = fs::read_dir(root().join("bench/results")).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<_> = folders.map(|folder| folder.join(name)).filter(|file| file.is_file()).collect();
+    let folders =
+        fs::read_dir(root().join("bench/results")).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> =
+        folders.map(|folder| folder.join(name)).filter(|file| file.is_file()).collect();
     files.sort();
     let read = |file: PathBuf| {
         let json = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
@@ -59,7 +61,8 @@ fn label_of(rung: &str) -> &str {
 
 /// The rows of sums of i32 of one size, in the file's order.
 fn rows(results: &Json, n: u64) -> Vec<&Json> {
-    let is_one = |row: &&Json| row["n"] == n && row["kernel"].as_str().unwrap().contains("_sum_i32");
+    let is_one =
+        |row: &&Json| row["n"] == n && row["kernel"].as_str().unwrap().contains("_sum_i32");
     results["rows"].as_array().unwrap().iter().filter(is_one).collect()
 }
 
@@ -74,16 +77,25 @@ fn median(row: &Json) -> f64 {
 /// The table below a heading of a kept file.
 fn kept(folder: &Path, file: &str, heading: &str) -> String {
     let text = fs::read_to_string(folder.join(file)).unwrap_or_default();
-    let mut below = text.lines().skip_while(|line| !line.trim_start_matches(['#', ' ']).starts_with(heading));
+    let mut below =
+        text.lines().skip_while(|line| !line.trim_start_matches(['#', ' ']).starts_with(heading));
     // If the file lacks the heading, nothing is left here.
-    let table = below.by_ref().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
+    let table = below
+        .by_ref()
+        .skip_while(|line| !line.starts_with('|'))
+        .take_while(|line| line.starts_with('|'));
     let table: String = table.flat_map(|line| [line, "\n"]).collect();
-    if table.is_empty() { "No measurement of this is kept in `bench/results`.\n".into() } else { table }
+    if table.is_empty() {
+        "No measurement of this is kept in `bench/results`.\n".into()
+    } else {
+        table
+    }
 }
 
 /// The newest run of each device that has the production reducer, by its name.
 fn newest_reducers() -> BTreeMap<String, Json> {
-    let named = |(_, json): (_, Json)| (short_name(&json["environment"]["device"]).to_owned(), json);
+    let named =
+        |(_, json): (_, Json)| (short_name(&json["environment"]["device"]).to_owned(), json);
     kept_runs("reducer.json").into_iter().map(named).collect()
 }
 
@@ -103,20 +115,31 @@ fn reducers() -> String {
     let mut text = String::new();
     for (device, json) in newest_reducers() {
         let sizes = EXPONENTS.map(|exponent| format!("2^{exponent}")).join(" | ");
-        writeln!(text, "| {device} | {sizes} | GB/s at 2^28 |\n|---|---:|---:|---:|---:|---:|---:|").unwrap();
+        writeln!(
+            text,
+            "| {device} | {sizes} | GB/s at 2^28 |\n|---|---:|---:|---:|---:|---:|---:|"
+        )
+        .unwrap();
         for (case, name) in CASES {
             let row = |exponent: u32| {
                 let case = format!("{case}_2^{exponent}");
                 let rows = json["rows"].as_array().unwrap();
                 rows.iter()
-                    .find(|row| row["case"] == *case && row["calls"] == "graph" && row["cache"] == "warm")
+                    .find(|row| {
+                        row["case"] == *case && row["calls"] == "graph" && row["cache"] == "warm"
+                    })
                     .unwrap()
             };
             // The worse ratio of two rounds.
-            let ratio = |row: &Json| row["ratios"].as_array().unwrap().iter().map(number).fold(f64::INFINITY, f64::min);
-            let ratios = EXPONENTS.map(|exponent| format!("{:.2}", ratio(row(exponent)))).join(" | ");
+            let ratio = |row: &Json| {
+                row["ratios"].as_array().unwrap().iter().map(number).fold(f64::INFINITY, f64::min)
+            };
+            let ratios =
+                EXPONENTS.map(|exponent| format!("{:.2}", ratio(row(exponent)))).join(" | ");
             let largest = row(28);
-            let gb_per_s = number(&largest["bytes"]) / number(&largest["times"]["warpfold"][0]["median_us"]) / 1e3;
+            let gb_per_s = number(&largest["bytes"])
+                / number(&largest["times"]["warpfold"][0]["median_us"])
+                / 1e3;
             writeln!(text, "| {name} | {ratios} | {gb_per_s:.0} |").unwrap();
         }
         text.push('\n');
@@ -136,15 +159,18 @@ fn table(what: &str, results: &Json) -> String {
             let label = rung(row);
             write!(text, "| {} |", label_of(label)).unwrap();
             for rows in &per_size {
-                let row = rows.iter().find(|row| rung(row) == label).expect("each rung at each size");
-                let ratio = row["ratio"].as_f64().map_or_else(String::new, |ratio| format!("{ratio:.3}"));
+                let row =
+                    rows.iter().find(|row| rung(row) == label).expect("each rung at each size");
+                let ratio =
+                    row["ratio"].as_f64().map_or_else(String::new, |ratio| format!("{ratio:.3}"));
                 write!(text, " {:.0} | {ratio} |", number(&row["rust"]["gb_per_s"])).unwrap();
             }
             text.push('\n');
         }
         return text;
     }
-    let (label, slower) = what.split_once(" over ").map_or((what, None), |(label, slower)| (label, Some(slower)));
+    let (label, slower) =
+        what.split_once(" over ").map_or((what, None), |(label, slower)| (label, Some(slower)));
     // The row of each size for one rung, if all exist.
     let measured = |label: &str| -> Option<Vec<&Json>> {
         per_size.iter().map(|rows| rows.iter().copied().find(|row| rung(row) == label)).collect()
@@ -154,7 +180,9 @@ fn table(what: &str, results: &Json) -> String {
     };
     let device = short_name(&results["device"]);
     writeln!(text, "| {device}, sum of i32 | 2^22 | 2^24 | 2^28 |\n|---|---:|---:|---:|").unwrap();
-    let mut line = |name: &str, cells: Vec<String>| writeln!(text, "| {name} | {} |", cells.join(" | ")).unwrap();
+    let mut line = |name: &str, cells: Vec<String>| {
+        writeln!(text, "| {name} | {} |", cells.join(" | ")).unwrap()
+    };
     let each = |cell: &dyn Fn(&Json) -> String| rows.iter().map(|row| cell(row)).collect();
     let peak = number(&results["peak_gb_per_s"]);
     line("time of a launch", each(&|row| format!("{:.1} µs", median(row))));
@@ -164,7 +192,8 @@ fn table(what: &str, results: &Json) -> String {
         each(&|row| format!("{:.1} %", number(&row["rust"]["gb_per_s"]) / peak * 100.0)),
     );
     if let Some((slower, times)) = slower.and_then(|slower| Some((slower, measured(slower)?))) {
-        let ratios = rows.iter().zip(times).map(|(row, slow)| format!("{:.2}", median(slow) / median(row)));
+        let ratios =
+            rows.iter().zip(times).map(|(row, slow)| format!("{:.2}", median(slow) / median(row)));
         line(&format!("speedup over rung {}", label_of(slower)), ratios.collect());
     }
     if rows.iter().all(|row| row["ratio"].is_number()) {
@@ -184,7 +213,9 @@ fn times_are_those_of_the_results() {
         let mut text = parts.next().unwrap().to_owned();
         for part in parts {
             let what = part.split(" -->").next().unwrap();
-            let (_, rest) = part.split_once(END).unwrap_or_else(|| panic!("{}: times without an end", page.name));
+            let (_, rest) = part
+                .split_once(END)
+                .unwrap_or_else(|| panic!("{}: times without an end", page.name));
             let shown = match what.split_once(".md: ") {
                 Some((file, heading)) => kept(folder, &format!("{file}.md"), heading),
                 None if what == "reducer" => reducers(),

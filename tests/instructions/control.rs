@@ -163,7 +163,9 @@ fn barriers(rows: &mut Vec<Row>) {
     let text = format!("{LATE} bar.red.and.pred q, 0, p; selp.u32 d, 1, 0, q;");
     rows.push(row!(text, () -> u32, |_inputs, thread| (thread / BLOCK * BLOCK >= 1000).into()));
     let text = format!("{LATE} bar.red.or.pred q, 2, p; selp.u32 d, 1, 0, q;");
-    rows.push(row!(text, () -> u32, |_inputs, thread| (thread / BLOCK * BLOCK + BLOCK > 1000).into()));
+    rows.push(
+        row!(text, () -> u32, |_inputs, thread| (thread / BLOCK * BLOCK + BLOCK > 1000).into()),
+    );
     // The first warp waits for the second alone, and reads what it wrote.
     rows.push(row!(
         "mov.u32 t0, %tid.x; mov.u64 w0, buffer; and.b32 t1, t0, 31; mad.wide.u32 w0, t1, 8, w0;

@@ -67,7 +67,9 @@ fn between_integers(rows: &mut Vec<Row>, from: Int, to: Int) {
     // `.sat` is for destinations that do not hold every source.
     if from.min() < to.min() || from.max() > to.max() {
         let text = format!("cvt.sat.{result}.{source} d, a;");
-        let expect = move |inputs: &[[u64; 4]], thread: usize| to.word(to.clamp(from.value(inputs[thread][0])));
+        let expect = move |inputs: &[[u64; 4]], thread: usize| {
+            to.word(to.clamp(from.value(inputs[thread][0])))
+        };
         rows.push(Row::new(text, operands, to.kind(), Some(Box::new(expect))));
     }
 }
@@ -76,8 +78,12 @@ fn from_integer(rows: &mut Vec<Row>, from: Int) {
     for mode in Mode::ALL {
         for sat in [false, true] {
             for (float, digits) in [("f32", 24), ("f64", 53)] {
-                let text =
-                    format!("cvt.{}{}.{float}.{} d, a;", mode.name(), if sat { ".sat" } else { "" }, from.name());
+                let text = format!(
+                    "cvt.{}{}.{float}.{} d, a;",
+                    mode.name(),
+                    if sat { ".sat" } else { "" },
+                    from.name()
+                );
                 let kind = if digits == 24 { f32::KIND } else { f64::KIND };
                 let expect = move |inputs: &[[u64; 4]], thread: usize| {
                     let value = rounded(from.value(inputs[thread][0]), digits, mode);
@@ -92,7 +98,9 @@ fn from_integer(rows: &mut Vec<Row>, from: Int) {
 
 fn to_integer(rows: &mut Vec<Row>, to: Int) {
     for mode in Mode::ALL {
-        for (float, ftz, sat) in [("f32", "", ""), ("f32", ".ftz", ""), ("f32", "", ".sat"), ("f64", "", "")] {
+        for (float, ftz, sat) in
+            [("f32", "", ""), ("f32", ".ftz", ""), ("f32", "", ".sat"), ("f64", "", "")]
+        {
             let text = format!("cvt.{}i{ftz}{sat}.{}.{float} d, a;", mode.name(), to.name());
             let (single, flush) = (float == "f32", !ftz.is_empty());
             let expect = move |inputs: &[[u64; 4]], thread: usize| {

@@ -30,13 +30,15 @@ fn single(rows: &mut Vec<Row>, op: &str, operation_: Operation, count: usize) {
             if sat && !saturates {
                 continue;
             }
-            let (ftz_name, sat_name) = (if ftz { ".ftz" } else { "" }, if sat { ".sat" } else { "" });
+            let (ftz_name, sat_name) =
+                (if ftz { ".ftz" } else { "" }, if sat { ".sat" } else { "" });
             let operands = NAMES[..count].join(", ");
             let text = format!("{op}.{}{ftz_name}{sat_name}.f32 d, {operands};", mode.name());
             let reciprocal = op == "rcp";
             let expect = operation(operation_).map(|f| -> crate::row::Expect {
                 Box::new(move |inputs, thread| {
-                    let mut values = [inputs[thread][0], inputs[thread][1], inputs[thread][2]].map(f32::from_word);
+                    let mut values = [inputs[thread][0], inputs[thread][1], inputs[thread][2]]
+                        .map(f32::from_word);
                     if reciprocal {
                         values = [1.0, values[0], 0.0];
                     }
@@ -191,7 +193,9 @@ fn approximate(
     let ftz = text.contains(".ftz");
     let names = NAMES[..operands].iter().map(|name| (*name, F32)).collect();
     Row::new(text, names, F32, None).within(move |operands, result| {
-        let value = |word| f64::from(if ftz { flushed(f32::from_word(word)) } else { f32::from_word(word) });
+        let value = |word| {
+            f64::from(if ftz { flushed(f32::from_word(word)) } else { f32::from_word(word) })
+        };
         let (a, b) = (value(operands[0]), value(operands[1]));
         let (truth, result) = (truth(a, b), f64::from(f32::from_word(result)));
         let Some(error) = error(a, b, truth) else { return true };
@@ -217,12 +221,26 @@ pub(crate) fn approximations() -> Vec<Row> {
                 &format!("div.approx{ftz}.f32 d, a, b;"),
                 2,
                 |a, b| a / b,
-                |_, b, truth| (2_f64.powi(-126)..=2_f64.powi(126)).contains(&b.abs()).then(|| 2.0 * ulp(truth)),
+                |_, b, truth| {
+                    (2_f64.powi(-126)..=2_f64.powi(126))
+                        .contains(&b.abs())
+                        .then(|| 2.0 * ulp(truth))
+                },
             ),
             // 2 ulp everywhere.
-            approximate(&format!("div.full{ftz}.f32 d, a, b;"), 2, |a, b| a / b, |_, _, truth| Some(2.0 * ulp(truth))),
+            approximate(
+                &format!("div.full{ftz}.f32 d, a, b;"),
+                2,
+                |a, b| a / b,
+                |_, _, truth| Some(2.0 * ulp(truth)),
+            ),
             // 1 ulp.
-            approximate(&format!("rcp.approx{ftz}.f32 d, a;"), 1, |a, _| 1.0 / a, |_, _, truth| Some(ulp(truth))),
+            approximate(
+                &format!("rcp.approx{ftz}.f32 d, a;"),
+                1,
+                |a, _| 1.0 / a,
+                |_, _, truth| Some(ulp(truth)),
+            ),
             // A relative error of 2^-23.
             approximate(
                 &format!("sqrt.approx{ftz}.f32 d, a;"),
@@ -255,8 +273,18 @@ pub(crate) fn approximations() -> Vec<Row> {
                 },
             ),
             // An absolute error of 2^-20.5 in -2pi to 2pi.
-            approximate(&format!("sin.approx{ftz}.f32 d, a;"), 1, |a, _| a.sin(), |a, _, _| trigonometric(a)),
-            approximate(&format!("cos.approx{ftz}.f32 d, a;"), 1, |a, _| a.cos(), |a, _, _| trigonometric(a)),
+            approximate(
+                &format!("sin.approx{ftz}.f32 d, a;"),
+                1,
+                |a, _| a.sin(),
+                |a, _, _| trigonometric(a),
+            ),
+            approximate(
+                &format!("cos.approx{ftz}.f32 d, a;"),
+                1,
+                |a, _| a.cos(),
+                |a, _, _| trigonometric(a),
+            ),
         ]);
     }
     // A relative error of 2^-11.
@@ -299,7 +327,8 @@ pub(crate) fn holds(cmp: &str, ordering: Option<Ordering>) -> bool {
 const BOTH: [&str; 2] = ["eq", "ne"];
 const ORDERED: [&str; 6] = ["eq", "ne", "lt", "le", "gt", "ge"];
 const UNSIGNED: [&str; 10] = ["eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"];
-const FLOAT: [&str; 14] = ["eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"];
+const FLOAT: [&str; 14] =
+    ["eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"];
 
 pub(crate) fn comparisons() -> Vec<Row> {
     let mut rows = Vec::new();
@@ -335,9 +364,11 @@ pub(crate) fn comparisons() -> Vec<Row> {
         rows.push(row!(text, (a: f32, b: f32) -> u32 = holds(cmp, flushed(a).partial_cmp(&flushed(b))).into()));
     }
     // With a second predicate, and with the complement.
-    for (op, combine) in
-        [("and", (|a, b| a & b) as fn(bool, bool) -> bool), ("or", |a, b| a | b), ("xor", |a, b| a ^ b)]
-    {
+    for (op, combine) in [
+        ("and", (|a, b| a & b) as fn(bool, bool) -> bool),
+        ("or", |a, b| a | b),
+        ("xor", |a, b| a ^ b),
+    ] {
         for (not, negated) in [("", false), ("!", true)] {
             let text = format!(
                 "setp.lt.s32 p, b, c;
@@ -362,7 +393,9 @@ pub(crate) fn comparisons() -> Vec<Row> {
     selp.u32 t0, 1, 0, p;
     selp.u32 d, 2, t0, q;"
         );
-        rows.push(row!(text, (a: i32, b: i32, c: i32) -> u32 = if combine(a < b, b < c) { 1 } else { 2 }));
+        rows.push(
+            row!(text, (a: i32, b: i32, c: i32) -> u32 = if combine(a < b, b < c) { 1 } else { 2 }),
+        );
     }
     // Bits pass through unchanged, NaNs too.
     for ty in ["b32", "f32", "s32"] {
@@ -373,7 +406,9 @@ pub(crate) fn comparisons() -> Vec<Row> {
         let text = format!("slct.{ty}.f32 d, a, b, c;");
         rows.push(row!(text, (a: u32, b: u32, c: f32) -> u32 = if c >= 0.0 { a } else { b }));
         let text = format!("slct.ftz.{ty}.f32 d, a, b, c;");
-        rows.push(row!(text, (a: u32, b: u32, c: f32) -> u32 = if flushed(c) >= 0.0 { a } else { b }));
+        rows.push(
+            row!(text, (a: u32, b: u32, c: f32) -> u32 = if flushed(c) >= 0.0 { a } else { b }),
+        );
     }
     for ty in ["b16", "u16"] {
         let text = format!("setp.ne.s32 p, c, 0; selp.{ty} d, a, b, p;");

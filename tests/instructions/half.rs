@@ -17,7 +17,8 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 const NAN: u16 = 0x7fff;
 const COMPARISONS: [&str; 14] =
     ["eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"];
-const MODES: [(&str, Mode); 4] = [("rn", Mode::Nearest), ("rz", Mode::Zero), ("rm", Mode::Down), ("rp", Mode::Up)];
+const MODES: [(&str, Mode); 4] =
+    [("rn", Mode::Nearest), ("rz", Mode::Zero), ("rm", Mode::Down), ("rp", Mode::Up)];
 
 /// One of the four types.
 #[derive(Clone, Copy)]
@@ -29,8 +30,12 @@ struct Ty {
 
 const F16_: Ty = Ty { name: "f16", brain: false, packed: false };
 const BF16_: Ty = Ty { name: "bf16", brain: true, packed: false };
-const TYPES: [Ty; 4] =
-    [F16_, Ty { name: "f16x2", packed: true, ..F16_ }, BF16_, Ty { name: "bf16x2", packed: true, ..BF16_ }];
+const TYPES: [Ty; 4] = [
+    F16_,
+    Ty { name: "f16x2", packed: true, ..F16_ },
+    BF16_,
+    Ty { name: "bf16x2", packed: true, ..BF16_ },
+];
 
 impl Ty {
     fn kind(self) -> Kind {
@@ -93,17 +98,25 @@ fn arithmetic(rows: &mut Vec<Row>) {
     for ty in TYPES {
         let value = move |bits| ty.format().value(bits);
         // The allowed combinations of `.ftz` and `.sat`.
-        let flavours: &[(bool, bool)] =
-            if ty.brain { &[(false, false)] } else { &[(false, false), (true, false), (false, true), (true, true)] };
+        let flavours: &[(bool, bool)] = if ty.brain {
+            &[(false, false)]
+        } else {
+            &[(false, false), (true, false), (false, true), (true, true)]
+        };
         for &(ftz, sat) in flavours {
             let take = move |bits| value(if ftz { ty.flush(bits) } else { bits });
             let give = move |bits| if sat { ty.saturate(bits) } else { bits };
-            let modifiers = format!("{}{}.{}", if ftz { ".ftz" } else { "" }, if sat { ".sat" } else { "" }, ty.name);
+            let modifiers = format!(
+                "{}{}.{}",
+                if ftz { ".ftz" } else { "" },
+                if sat { ".sat" } else { "" },
+                ty.name
+            );
             let target = |row: Row| if ty.brain { row.sm_90() } else { row };
             rows.extend([
-                target(
-                    ty.row(format!("add{modifiers} d, a, b;"), 2, move |[a, b, _]| give(ty.sum(take(a), take(b), ftz))),
-                ),
+                target(ty.row(format!("add{modifiers} d, a, b;"), 2, move |[a, b, _]| {
+                    give(ty.sum(take(a), take(b), ftz))
+                })),
                 target(ty.row(format!("sub.rn{modifiers} d, a, b;"), 2, move |[a, b, _]| {
                     give(ty.sum(take(a), -take(b), ftz))
                 })),
@@ -117,8 +130,11 @@ fn arithmetic(rows: &mut Vec<Row>) {
             let row = ty.row(format!("fma.rn{modifiers} d, a, b, c;"), 3, fma);
             rows.push(if ty.brain { row.sm_80() } else { row });
             if !sat {
-                let text = format!("fma.rn{}.relu.{} d, a, b, c;", if ftz { ".ftz" } else { "" }, ty.name);
-                rows.push(ty.row(text, 3, move |operands| ty.relu(fma(operands))).canonical_nan().sm_80());
+                let text =
+                    format!("fma.rn{}.relu.{} d, a, b, c;", if ftz { ".ftz" } else { "" }, ty.name);
+                rows.push(
+                    ty.row(text, 3, move |operands| ty.relu(fma(operands))).canonical_nan().sm_80(),
+                );
             }
         }
         for ftz in if ty.brain { &[""][..] } else { &["", ".ftz"] } {
@@ -128,11 +144,19 @@ fn arithmetic(rows: &mut Vec<Row>) {
                 ty.row(format!("neg{ftz}.{} d, a;", ty.name), 1, move |[a, ..]| take(a) ^ 0x8000),
             ];
             rows.extend(if ty.brain { [abs.sm_80(), neg.sm_80()] } else { [abs, neg] });
-            for (nan, xorsign) in [("", ""), (".NaN", ""), ("", ".xorsign.abs"), (".NaN", ".xorsign.abs")] {
+            for (nan, xorsign) in
+                [("", ""), (".NaN", ""), ("", ".xorsign.abs"), (".NaN", ".xorsign.abs")]
+            {
                 for op in ["min", "max"] {
                     let text = format!("{op}{ftz}{nan}{xorsign}.{} d, a, b;", ty.name);
                     let row = ty.row(text, 2, move |[a, b, _]| {
-                        extreme(ty, [take(a), take(b)], op == "max", !nan.is_empty(), !xorsign.is_empty())
+                        extreme(
+                            ty,
+                            [take(a), take(b)],
+                            op == "max",
+                            !nan.is_empty(),
+                            !xorsign.is_empty(),
+                        )
                     });
                     let row = row.canonical_nan();
                     rows.push(if xorsign.is_empty() { row.sm_80() } else { row.sm_90() });
@@ -159,7 +183,12 @@ fn extreme(ty: Ty, operands: [u16; 2], greatest: bool, nan: bool, xorsign: bool)
 }
 
 /// A row whose results lie within an error of the true ones.
-fn approximate(ty: Ty, text: String, truth: fn(f64) -> f64, error: impl Fn(f64) -> f64 + 'static) -> Row {
+fn approximate(
+    ty: Ty,
+    text: String,
+    truth: fn(f64) -> f64,
+    error: impl Fn(f64) -> f64 + 'static,
+) -> Row {
     let ftz = text.contains(".ftz");
     let close = move |operand: u16, result: u16| {
         let operand = ty.format().value(if ftz { ty.flush(operand) } else { operand });
@@ -191,10 +220,16 @@ pub(crate) fn approximations() -> Vec<Row> {
         // Absolute errors of 2^-10.987 and 2^-8, and relative ones of 2^-9.9 and 2^-7.
         let (tanh, ex2) = if ty.brain { (-8.0, -7.0) } else { (-10.987, -9.9) };
         let (tanh, ex2) = (2_f64.powf(tanh), 2_f64.powf(ex2));
-        let row = approximate(ty, format!("tanh.approx.{} d, a;", ty.name), f64::tanh, move |_| tanh);
+        let row =
+            approximate(ty, format!("tanh.approx.{} d, a;", ty.name), f64::tanh, move |_| tanh);
         rows.push(if ty.brain { row.sm_90() } else { row });
         let ftz = if ty.brain { ".ftz" } else { "" };
-        let row = approximate(ty, format!("ex2.approx{ftz}.{} d, a;", ty.name), f64::exp2, move |truth| truth * ex2);
+        let row = approximate(
+            ty,
+            format!("ex2.approx{ftz}.{} d, a;", ty.name),
+            f64::exp2,
+            move |truth| truth * ex2,
+        );
         rows.push(if ty.brain { row.sm_90() } else { row });
     }
     rows
@@ -205,7 +240,9 @@ pub(crate) fn comparisons() -> Vec<Row> {
     for ty in TYPES {
         for ftz in if ty.brain { &[""][..] } else { &["", ".ftz"] } {
             for cmp in COMPARISONS {
-                let take = move |bits| ty.format().value(if ftz.is_empty() { bits } else { ty.flush(bits) });
+                let take = move |bits| {
+                    ty.format().value(if ftz.is_empty() { bits } else { ty.flush(bits) })
+                };
                 let one = move |a, b| holds(cmp, take(a).partial_cmp(&take(b)));
                 let both = move |tuple: &Tuple| {
                     [0, 16].map(|shift| one((tuple[0] >> shift) as u16, (tuple[1] >> shift) as u16))
@@ -213,7 +250,8 @@ pub(crate) fn comparisons() -> Vec<Row> {
                 let target = |row: Row| if ty.brain { row.sm_90() } else { row };
                 let binary = |text: String, result, expect: Box<dyn Fn([bool; 2]) -> u64>| {
                     let operands = NAMES[..2].iter().map(|name| (*name, ty.kind())).collect();
-                    let expect = move |inputs: &[Tuple], thread: usize| expect(both(&inputs[thread]));
+                    let expect =
+                        move |inputs: &[Tuple], thread: usize| expect(both(&inputs[thread]));
                     target(Row::new(text, operands, result, Some(Box::new(expect))))
                 };
                 let (name, bits32) = (ty.name, <u32 as Operand>::KIND);
@@ -237,7 +275,9 @@ pub(crate) fn comparisons() -> Vec<Row> {
                     rows.push(binary(
                         format!("set.{cmp}{ftz}.u32.{name} d, a, b;"),
                         bits32,
-                        Box::new(|[low, high]| u64::from(low) * 0xffff + u64::from(high) * 0xffff_0000),
+                        Box::new(|[low, high]| {
+                            u64::from(low) * 0xffff + u64::from(high) * 0xffff_0000
+                        }),
                     ));
                 } else {
                     rows.push(binary(
@@ -273,7 +313,8 @@ pub(crate) fn comparisons() -> Vec<Row> {
         row!("set.geu.f16.f32 d, a, b;", (a: f32, b: f32) -> u16 = {
             if a.partial_cmp(&b) == Some(Ordering::Less) { 0 } else { 0x3c00 }
         }),
-        row!("set.lt.bf16.u32 d, a, b;", (a: u32, b: u32) -> u16 = if a < b { 0x3f80 } else { 0 }).sm_90(),
+        row!("set.lt.bf16.u32 d, a, b;", (a: u32, b: u32) -> u16 = if a < b { 0x3f80 } else { 0 })
+            .sm_90(),
     ]);
     rows
 }
@@ -324,7 +365,8 @@ fn to_half(rows: &mut Vec<Row>, ty: Ty) {
                     let expect = move |inputs: &[Tuple], thread: usize| {
                         give(rounded(ty.format(), from.value(inputs[thread][0]), mode)).into()
                     };
-                    let row = Row::new(text, vec![("a", from.kind())], ty.kind(), Some(Box::new(expect)));
+                    let row =
+                        Row::new(text, vec![("a", from.kind())], ty.kind(), Some(Box::new(expect)));
                     rows.push(target(row, "integer"));
                 }
             }
@@ -335,7 +377,8 @@ fn to_half(rows: &mut Vec<Row>, ty: Ty) {
                 row!(format!("cvt.{name}.relu.{}.f32 d, a;", ty.name), (a: f32) -> u16 = ty.relu(round(a))).sm_80(),
             );
             for relu in ["", ".relu"] {
-                let give = move |value| if relu.is_empty() { round(value) } else { ty.relu(round(value)) };
+                let give =
+                    move |value| if relu.is_empty() { round(value) } else { ty.relu(round(value)) };
                 let text = format!("cvt.{name}{relu}.{}x2.f32 d, a, b;", ty.name);
                 rows.push(row!(text, (a: f32, b: f32) -> u32 = u32::from(give(a)) << 16 | u32::from(give(b))).sm_80());
             }
@@ -362,13 +405,21 @@ fn from_half(rows: &mut Vec<Row>, ty: Ty) {
         target(Row::new(text, vec![("a", ty.kind())], result, Some(Box::new(expect))))
     };
     let name = ty.name;
-    rows.push(unary(format!("cvt.f32.{name} d, a;"), f32::KIND, Box::new(move |a| (value(a) as f32).to_word())));
+    rows.push(unary(
+        format!("cvt.f32.{name} d, a;"),
+        f32::KIND,
+        Box::new(move |a| (value(a) as f32).to_word()),
+    ));
     rows.push(unary(
         format!("cvt.ftz.f32.{name} d, a;"),
         f32::KIND,
         Box::new(move |a| flushed(value(a) as f32).to_word()),
     ));
-    rows.push(unary(format!("cvt.f64.{name} d, a;"), f64::KIND, Box::new(move |a| value(a).to_word())));
+    rows.push(unary(
+        format!("cvt.f64.{name} d, a;"),
+        f64::KIND,
+        Box::new(move |a| value(a).to_word()),
+    ));
     rows.push(unary(format!("cvt.{name}.{name} d, a;"), ty.kind(), Box::new(|a| a & 0xffff)));
     if !ty.brain {
         rows.push(unary(
@@ -430,7 +481,9 @@ fn atomics(rows: &mut Vec<Row>) {
                 _ => "mov.u32 t0, %tid.x; mov.u64 w0, buffer; mad.wide.u32 w0, t0, 16, w0;",
             };
             let (bits, old) = if ty.packed { (32, "t1") } else { (16, "h1") };
-            let sum = move |[a, b, _]: [u16; 3]| ty.sum(ty.format().value(a), ty.format().value(b), false);
+            let sum = move |[a, b, _]: [u16; 3]| {
+                ty.sum(ty.format().value(a), ty.format().value(b), false)
+            };
             let text = format!(
                 "{address} st.{space}.b{bits} [w0], a; atom.{space}.add.noftz.{} {old}, [w0], b; ld.{space}.b{bits} d, [w0];",
                 ty.name
@@ -443,7 +496,10 @@ fn atomics(rows: &mut Vec<Row>) {
             );
             let row = ty.row(text, 2, sum);
             rows.push(if ty.brain { row.sm_90() } else { row });
-            let text = format!("{address} st.{space}.b{bits} [w0], a; atom.{space}.add.noftz.{} d, [w0], b;", ty.name);
+            let text = format!(
+                "{address} st.{space}.b{bits} [w0], a; atom.{space}.add.noftz.{} d, [w0], b;",
+                ty.name
+            );
             let row = ty.row(text, 2, |[a, ..]| a);
             rows.push(if ty.brain { row.sm_90() } else { row });
         }

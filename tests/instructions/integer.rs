@@ -28,7 +28,11 @@ impl Int {
 
     pub(crate) fn value(self, word: u64) -> i128 {
         let up = 64 - self.bits;
-        if self.signed { i128::from((word << up) as i64 >> up) } else { i128::from(word << up >> up) }
+        if self.signed {
+            i128::from((word << up) as i64 >> up)
+        } else {
+            i128::from(word << up >> up)
+        }
     }
 
     pub(crate) fn min(self) -> i128 {
@@ -60,7 +64,12 @@ const TYPES: [Int; 6] = {
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
 /// A row of `N` operands of these types, with the result's type; values are exact, results are cut.
-fn exact<const N: usize>(text: &str, types: [Int; N], to: Int, f: impl Fn([i128; N]) -> i128 + 'static) -> Row {
+fn exact<const N: usize>(
+    text: &str,
+    types: [Int; N],
+    to: Int,
+    f: impl Fn([i128; N]) -> i128 + 'static,
+) -> Row {
     let operands = NAMES.into_iter().zip(types.map(Int::kind)).collect();
     let expect = move |inputs: &[[u64; 4]], thread: usize| {
         to.word(f(std::array::from_fn(|i| types[i].value(inputs[thread][i]))))
@@ -88,13 +97,22 @@ fn arithmetic(rows: &mut Vec<Row>, ty: Int) {
     two("max", i128::max);
     let mul_hi = format!("mul.hi.{t} d, a, b;");
     rows.push(exact(&mul_hi, [ty; 2], ty, move |[a, b]| high(ty, a, b)));
-    rows.push(exact(&format!("mad.lo.{t} d, a, b, c;"), [ty; 3], ty, |[a, b, c]| a.wrapping_mul(b).wrapping_add(c)));
-    rows.push(exact(&format!("mad.hi.{t} d, a, b, c;"), [ty; 3], ty, move |[a, b, c]| high(ty, a, b) + c));
+    rows.push(exact(&format!("mad.lo.{t} d, a, b, c;"), [ty; 3], ty, |[a, b, c]| {
+        a.wrapping_mul(b).wrapping_add(c)
+    }));
+    rows.push(exact(&format!("mad.hi.{t} d, a, b, c;"), [ty; 3], ty, move |[a, b, c]| {
+        high(ty, a, b) + c
+    }));
     rows.push(exact(&format!("sad.{t} d, a, b, c;"), [ty; 3], ty, |[a, b, c]| c + (a - b).abs()));
     if ty.bits < 64 {
         let wide = ty.doubled();
         rows.push(exact(&format!("mul.wide.{t} d, a, b;"), [ty; 2], wide, |[a, b]| a * b));
-        rows.push(exact(&format!("mad.wide.{t} d, a, b, c;"), [ty, ty, wide], wide, |[a, b, c]| a * b + c));
+        rows.push(exact(
+            &format!("mad.wide.{t} d, a, b, c;"),
+            [ty, ty, wide],
+            wide,
+            |[a, b, c]| a * b + c,
+        ));
     }
     if ty.signed {
         rows.push(exact(&format!("neg.{t} d, a;"), [ty], ty, |[a]| -a));
@@ -104,10 +122,18 @@ fn arithmetic(rows: &mut Vec<Row>, ty: Int) {
         // The low 24 bits of each factor, as the type reads them.
         let part = Int { bits: 24, ..ty };
         let product = move |a: i128, b: i128| part.value(a as u64) * part.value(b as u64);
-        rows.push(exact(&format!("mul24.lo.{t} d, a, b;"), [ty; 2], ty, move |[a, b]| product(a, b)));
-        rows.push(exact(&format!("mul24.hi.{t} d, a, b;"), [ty; 2], ty, move |[a, b]| product(a, b) >> 16));
-        rows.push(exact(&format!("mad24.lo.{t} d, a, b, c;"), [ty; 3], ty, move |[a, b, c]| product(a, b) + c));
-        rows.push(exact(&format!("mad24.hi.{t} d, a, b, c;"), [ty; 3], ty, move |[a, b, c]| (product(a, b) >> 16) + c));
+        rows.push(exact(&format!("mul24.lo.{t} d, a, b;"), [ty; 2], ty, move |[a, b]| {
+            product(a, b)
+        }));
+        rows.push(exact(&format!("mul24.hi.{t} d, a, b;"), [ty; 2], ty, move |[a, b]| {
+            product(a, b) >> 16
+        }));
+        rows.push(exact(&format!("mad24.lo.{t} d, a, b, c;"), [ty; 3], ty, move |[a, b, c]| {
+            product(a, b) + c
+        }));
+        rows.push(exact(&format!("mad24.hi.{t} d, a, b, c;"), [ty; 3], ty, move |[a, b, c]| {
+            (product(a, b) >> 16) + c
+        }));
     }
     let amount = Int { bits: 32, signed: false };
     let mut shift = exact(&format!("shr.{t} d, a, b;"), [ty, amount], ty, |[a, b]| a >> b.min(64));
@@ -115,10 +141,15 @@ fn arithmetic(rows: &mut Vec<Row>, ty: Int) {
     rows.push(shift);
     if ty.bits >= 32 {
         rows.push(exact(&format!("bfind.{t} d, a;"), [ty], amount, |[a]| top_bit(a)));
-        rows.push(exact(&format!("bfind.shiftamt.{t} d, a;"), [ty], amount, move |[a]| match top_bit(a) {
-            -1 => -1,
-            top => i128::from(ty.bits) - 1 - top,
-        }));
+        rows.push(exact(
+            &format!("bfind.shiftamt.{t} d, a;"),
+            [ty],
+            amount,
+            move |[a]| match top_bit(a) {
+                -1 => -1,
+                top => i128::from(ty.bits) - 1 - top,
+            },
+        ));
         let mut extract = exact(
             &format!("{} bfe.{t} d, a, t0, t1;", bytes("b", "c")),
             [ty, amount, amount],
@@ -195,12 +226,14 @@ fn bits(rows: &mut Vec<Row>) {
     wide!(u32);
     wide!(u64);
     for lut in [0x00_u8, 0x80, 0xfe, 0x96, 0xe8, 0xca, 0x1b, 0xff] {
-        rows.push(row!(format!("lop3.b32 d, a, b, c, {lut:#x};"), (a: u32, b: u32, c: u32) -> u32 = {
-            (0..32).fold(0, |result, i| {
-                let index = (a >> i & 1) << 2 | (b >> i & 1) << 1 | c >> i & 1;
-                result | (u32::from(lut) >> index & 1) << i
-            })
-        }));
+        rows.push(
+            row!(format!("lop3.b32 d, a, b, c, {lut:#x};"), (a: u32, b: u32, c: u32) -> u32 = {
+                (0..32).fold(0, |result, i| {
+                    let index = (a >> i & 1) << 2 | (b >> i & 1) << 1 | c >> i & 1;
+                    result | (u32::from(lut) >> index & 1) << i
+                })
+            }),
+        );
     }
     rows.push(row!("shf.l.clamp.b32 d, a, b, c;", (a: u32, b: u32, c: Amount) -> u32 = {
         (joined(a, b) << c.0.min(32) >> 32) as u32
@@ -238,11 +271,15 @@ fn bits(rows: &mut Vec<Row>) {
         }));
     }
     rows.push(row!("bmsk.clamp.b32 d, a, b;", (a: Amount, b: Amount) -> u32 = mask(a.0, b.0)));
-    rows.push(row!("bmsk.wrap.b32 d, a, b;", (a: Amount, b: Amount) -> u32 = mask(a.0 % 32, b.0 % 32)));
+    rows.push(
+        row!("bmsk.wrap.b32 d, a, b;", (a: Amount, b: Amount) -> u32 = mask(a.0 % 32, b.0 % 32)),
+    );
     rows.push(row!("szext.clamp.u32 d, a, b;", (a: u32, b: Amount) -> u32 = a & mask(0, b.0)));
     rows.push(row!("szext.wrap.u32 d, a, b;", (a: u32, b: Amount) -> u32 = a & mask(0, b.0 % 32)));
     rows.push(row!("szext.clamp.s32 d, a, b;", (a: i32, b: Amount) -> i32 = sign_extended(a, b.0)));
-    rows.push(row!("szext.wrap.s32 d, a, b;", (a: i32, b: Amount) -> i32 = sign_extended(a, b.0 % 32)));
+    rows.push(
+        row!("szext.wrap.s32 d, a, b;", (a: i32, b: Amount) -> i32 = sign_extended(a, b.0 % 32)),
+    );
 }
 
 /// Ones from `position` on, `length` of them.
@@ -260,15 +297,21 @@ fn sign_extended(a: i32, width: u32) -> i32 {
 
 /// Values of one width, packed into a wider one and back, and sums through the carry flag.
 fn pieces(rows: &mut Vec<Row>) {
-    rows.push(row!("mov.b64 d, {a, b};", (a: u32, b: u32) -> u64 = u64::from(b) << 32 | u64::from(a)));
-    rows.push(row!("mov.b32 d, {a, b};", (a: u16, b: u16) -> u32 = u32::from(b) << 16 | u32::from(a)));
+    rows.push(
+        row!("mov.b64 d, {a, b};", (a: u32, b: u32) -> u64 = u64::from(b) << 32 | u64::from(a)),
+    );
+    rows.push(
+        row!("mov.b32 d, {a, b};", (a: u16, b: u16) -> u32 = u32::from(b) << 16 | u32::from(a)),
+    );
     rows.push(row!("mov.b64 d, {a, b, c, e};", (a: u16, b: u16, c: u16, e: u16) -> u64 = {
         [e, c, b, a].into_iter().fold(0, |word, part| word << 16 | u64::from(part))
     }));
     rows.push(row!("mov.b64 {t0, t1}, a; sub.u32 d, t1, t0;", (a: u64) -> u32 = {
         ((a >> 32) as u32).wrapping_sub(a as u32)
     }));
-    rows.push(row!("mov.b32 {h0, h1}, a; mov.b32 d, {h1, h0};", (a: u32) -> u32 = a.rotate_left(16)));
+    rows.push(
+        row!("mov.b32 {h0, h1}, a; mov.b32 d, {h1, h0};", (a: u32) -> u32 = a.rotate_left(16)),
+    );
     for op in ["add", "sub"] {
         // Two 64-bit values in four words, with all three flavours of the carry.
         let text = format!(
@@ -319,7 +362,8 @@ fn dot_products(rows: &mut Vec<Row>) {
     for (a_ty, a_signed) in [("u32", false), ("s32", true)] {
         for (b_ty, b_signed) in [("u32", false), ("s32", true)] {
             for (op, bits, first) in [("dp4a", 8, 0), ("dp2a.lo", 16, 0), ("dp2a.hi", 16, 2)] {
-                let (factor, byte) = (Int { bits, signed: a_signed }, Int { bits: 8, signed: b_signed });
+                let (factor, byte) =
+                    (Int { bits, signed: a_signed }, Int { bits: 8, signed: b_signed });
                 let text = format!("{op}.{a_ty}.{b_ty} d, a, b, c;");
                 rows.push(row!(text, (a: u32, b: u32, c: u32) -> u32 = {
                     let product = |i: u32| {

@@ -49,8 +49,10 @@ const SHOWN: usize = 120;
 const SHOWN_OF_ROW: usize = 2;
 
 static SEED: LazyLock<u64> = LazyLock::new(|| {
-    let seed = env::var("WARPFOLD_TEST_SEED")
-        .map_or_else(|_| rand::random(), |text| text.parse().expect("WARPFOLD_TEST_SEED must be a number"));
+    let seed = env::var("WARPFOLD_TEST_SEED").map_or_else(
+        |_| rand::random(),
+        |text| text.parse().expect("WARPFOLD_TEST_SEED must be a number"),
+    );
     eprintln!("operands: WARPFOLD_TEST_SEED={seed}");
     seed
 });
@@ -83,7 +85,12 @@ struct Outcome {
 }
 
 /// Runs one row of a loaded module.
-fn run(device: &Device, module: &warpfold::device::Module, index: usize, inputs: &[Tuple]) -> Outcome {
+fn run(
+    device: &Device,
+    module: &warpfold::device::Module,
+    index: usize,
+    inputs: &[Tuple],
+) -> Outcome {
     let run = || -> Result<Outcome, DeviceError> {
         let kernel = module.kernel(&format!("row{index}"))?;
         let input = device.upload(bytemuck::cast_slice::<Tuple, u64>(inputs))?;
@@ -94,7 +101,8 @@ fn run(device: &Device, module: &warpfold::device::Module, index: usize, inputs:
         // SAFETY: each thread reads its tuple and writes its result; what is common has room for
         // all rows.
         unsafe { device.launch(&kernel, shape, &args)? };
-        let (results, slots) = output.copy_to_host()?.into_iter().map(|[d, slot]| (d, slot)).unzip();
+        let (results, slots) =
+            output.copy_to_host()?.into_iter().map(|[d, slot]| (d, slot)).unzip();
         Ok(Outcome { results, slots, common: common.copy_to_host()? })
     };
     run().unwrap_or_else(|error| panic!("{}: row{index}: {error}", device.info().name))
@@ -112,7 +120,14 @@ struct Mismatches {
 }
 
 impl Mismatches {
-    fn add(&mut self, row: &Row, operands: &Tuple, expected: Option<u64>, simulated: u64, gpu: Option<u64>) {
+    fn add(
+        &mut self,
+        row: &Row,
+        operands: &Tuple,
+        expected: Option<u64>,
+        simulated: u64,
+        gpu: Option<u64>,
+    ) {
         self.total += 1;
         self.rows += usize::from(self.of_row == 0);
         self.of_row += 1;
@@ -134,10 +149,18 @@ impl Mismatches {
 }
 
 /// Compares the results of one row.
-fn compare(row: &Row, inputs: &[Tuple], simulated: &Outcome, gpu: Option<&Outcome>, found: &mut Mismatches) {
+fn compare(
+    row: &Row,
+    inputs: &[Tuple],
+    simulated: &Outcome,
+    gpu: Option<&Outcome>,
+    found: &mut Mismatches,
+) {
     found.of_row = 0;
-    let mut expected: Option<Vec<u64>> =
-        row.expect.as_ref().map(|expect| (0..inputs.len()).map(|thread| expect(inputs, thread)).collect());
+    let mut expected: Option<Vec<u64>> = row
+        .expect
+        .as_ref()
+        .map(|expect| (0..inputs.len()).map(|thread| expect(inputs, thread)).collect());
     let mut simulated_results = simulated.results.clone();
     let mut gpu_results = gpu.map(|outcome| outcome.results.clone());
     if row.unordered {
@@ -150,7 +173,9 @@ fn compare(row: &Row, inputs: &[Tuple], simulated: &Outcome, gpu: Option<&Outcom
         let simulated = simulated_results[thread];
         let gpu = gpu_results.as_ref().map(|results| results[thread]);
         let as_expected = |bits| row.accepts(operands, expected, bits);
-        let alike = gpu.is_none_or(|gpu| as_expected(gpu) && (row.within.is_some() || row.same(simulated, gpu)));
+        let alike = gpu.is_none_or(|gpu| {
+            as_expected(gpu) && (row.within.is_some() || row.same(simulated, gpu))
+        });
         if !as_expected(simulated) || !alike {
             found.add(row, operands, expected, simulated, gpu);
         }
@@ -178,12 +203,15 @@ fn check(family: &str, mut rows: Vec<Row>) {
     let mut found = Mismatches::default();
     let count = rows.len();
     rows.sort_by_key(|row| row.target);
-    for (number, rows) in
-        rows.chunk_by(|a, b| a.target == b.target).flat_map(|rows| rows.chunks(MODULE_ROWS)).enumerate()
+    for (number, rows) in rows
+        .chunk_by(|a, b| a.target == b.target)
+        .flat_map(|rows| rows.chunks(MODULE_ROWS))
+        .enumerate()
     {
         let text = module(rows);
         let name = format!("{family}{number}.ptx");
-        let load = |device: &Device| device.load(&name, &text).unwrap_or_else(|error| panic!("{error}"));
+        let load =
+            |device: &Device| device.load(&name, &text).unwrap_or_else(|error| panic!("{error}"));
         let simulated = load(&simulator);
         let gpu = gpu.as_ref().filter(|gpu| gpu.info().compute_capability >= rows[0].target);
         let gpu = gpu.map(|gpu| (gpu, load(gpu)));

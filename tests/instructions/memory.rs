@@ -30,14 +30,19 @@ fn loads_and_stores(rows: &mut Vec<Row>) {
                 let ty = Int { bits, signed };
                 // A value at each place of the word, extended to 64 bits.
                 for offset in (0..8).step_by(bits as usize / 8) {
-                    let text =
-                        format!("{address} st{space}.b64 [w0+8], a; ld{space}.{} d, [w0+{}];", ty.name(), 8 + offset);
+                    let text = format!(
+                        "{address} st{space}.b64 [w0+8], a; ld{space}.{} d, [w0+{}];",
+                        ty.name(),
+                        8 + offset
+                    );
                     rows.push(row!(text, (a: u64) -> u64, |inputs, thread| {
                         ty.value(inputs[thread][0] >> (8 * offset)) as u64
                     }));
                 }
             }
-            let text = format!("{address} st{space}.b64 [w0], a; st{space}.b{bits} [w0], b; ld{space}.b64 d, [w0];");
+            let text = format!(
+                "{address} st{space}.b64 [w0], a; st{space}.b{bits} [w0], b; ld{space}.b64 d, [w0];"
+            );
             rows.push(row!(text, (a: u64, b: u64) -> u64 = {
                 let mask = u64::MAX >> (64 - bits);
                 a & !mask | b & mask
@@ -54,12 +59,16 @@ fn loads_and_stores(rows: &mut Vec<Row>) {
             ),
         ];
         for (stored, values, loaded, registers, combine) in moves {
-            let text =
-                format!("{address} st{space}.{stored} [w0], {values}; ld{space}.{loaded} {registers}, [w0]; {combine}");
+            let text = format!(
+                "{address} st{space}.{stored} [w0], {values}; ld{space}.{loaded} {registers}, [w0]; {combine}"
+            );
             rows.push(row!(text, (a: u64, b: u64) -> u64 = !(a ^ b)));
         }
-        let text = format!("{address} st{space}.v4.b32 [w0], {{a, b, c, e}}; ld{space}.b64 d, [w0+8];");
-        rows.push(row!(text, (a: u32, b: u32, c: u32, e: u32) -> u64 = u64::from(e) << 32 | u64::from(c)));
+        let text =
+            format!("{address} st{space}.v4.b32 [w0], {{a, b, c, e}}; ld{space}.b64 d, [w0+8];");
+        rows.push(
+            row!(text, (a: u32, b: u32, c: u32, e: u32) -> u64 = u64::from(e) << 32 | u64::from(c)),
+        );
         let text = format!(
             "{address} st{space}.v2.b32 [w0+8], {{a, b}}; ld{space}.v2.u16 {{t0, t1}}, [w0+12]; mov.b64 d, {{t0, t1}};"
         );
@@ -96,11 +105,22 @@ fn loads_and_stores(rows: &mut Vec<Row>) {
         ),
     ]);
     // Orderings and cache operators change no values.
-    for store in ["volatile.global", "relaxed.gpu.global", "release.sys.global", "global.cg", "global.cs", "global.wt"]
-    {
-        for load in
-            ["volatile.global", "relaxed.cta.global", "acquire.gpu.global", "global.ca", "global.cg", "global.cv"]
-        {
+    for store in [
+        "volatile.global",
+        "relaxed.gpu.global",
+        "release.sys.global",
+        "global.cg",
+        "global.cs",
+        "global.wt",
+    ] {
+        for load in [
+            "volatile.global",
+            "relaxed.cta.global",
+            "acquire.gpu.global",
+            "global.ca",
+            "global.cg",
+            "global.cv",
+        ] {
             let text = format!("st.{store}.b32 [slot], a; membar.cta; ld.{load}.u32 d, [slot];");
             rows.push(row!(text, (a: u32) -> u32 = a));
         }
@@ -127,7 +147,9 @@ fn addresses(rows: &mut Vec<Row>) {
             rows.push(row!(text, () -> u32 = (place == index).into()));
         }
         let (_, own) = SPACES[index];
-        let text = format!("{own} cvta.{space}.u64 w1, w0; cvta.to.{space}.u64 w2, w1; sub.u64 d, w2, w0;");
+        let text = format!(
+            "{own} cvta.{space}.u64 w1, w0; cvta.to.{space}.u64 w2, w1; sub.u64 d, w2, w0;"
+        );
         rows.push(row!(text, () -> u64 = 0));
     }
 }
@@ -198,7 +220,9 @@ fn atomics(rows: &mut Vec<Row>) {
             row!(cas(64, 'w'), (a: u64, b: u64, c: u64) -> u64 = a ^ (if a == b { c } else { a }) << 1),
         ]);
         let sum = |bits: u32| {
-            format!("{address} st{space}.b{bits} [w0], a; red{space}.add.f{bits} [w0], b; ld{space}.b{bits} d, [w0];")
+            format!(
+                "{address} st{space}.b{bits} [w0], a; red{space}.add.f{bits} [w0], b; ld{space}.b{bits} d, [w0];"
+            )
         };
         rows.push(row!(sum(64), (a: f64, b: f64) -> f64 = a + b));
         // On global memory subnormals are flushed, says the ISA; on shared memory not.

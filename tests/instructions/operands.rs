@@ -67,7 +67,9 @@ impl Kind {
         match self {
             Self::Float { bits: 32 } => format!("{bits:#010x} ({:e})", f32::from_bits(bits as u32)),
             Self::Float { .. } => format!("{bits:#018x} ({:e})", f64::from_bits(bits)),
-            Self::Integer { .. } | Self::Half { .. } | Self::Amount => format!("0x{bits:0digits$x}"),
+            Self::Integer { .. } | Self::Half { .. } | Self::Amount => {
+                format!("0x{bits:0digits$x}")
+            }
         }
     }
 
@@ -79,19 +81,28 @@ impl Kind {
             Self::Integer { bits, .. } => {
                 let top = 1_u64 << (bits - 1);
                 let half = 1_u64 << (bits / 2);
-                let near = |power: u64| [power - 2, power - 1, power, power + 1, power | power >> 1];
+                let near =
+                    |power: u64| [power - 2, power - 1, power, power + 1, power | power >> 1];
                 INTEGER_EDGES.into_iter().chain(near(top)).chain(near(half)).collect()
             }
             Self::Half { brain, packed } => {
                 let edges = if brain { BF16_EDGES } else { F16_EDGES };
                 // The high half has another edge than the low one.
-                let above = |i: usize| if packed { edges[i * 7 % edges.len()] << 16 | (i as u64 & 2) << 30 } else { 0 };
-                let values =
-                    edges.iter().enumerate().flat_map(|(i, bits)| [bits | above(i), bits | above(i + 5) | 1 << 15]);
+                let above = |i: usize| {
+                    if packed { edges[i * 7 % edges.len()] << 16 | (i as u64 & 2) << 30 } else { 0 }
+                };
+                let values = edges
+                    .iter()
+                    .enumerate()
+                    .flat_map(|(i, bits)| [bits | above(i), bits | above(i + 5) | 1 << 15]);
                 values.collect()
             }
-            Self::Float { bits: 32 } => F32_EDGES.into_iter().flat_map(|bits| [bits, bits | 1 << 31]).collect(),
-            Self::Float { .. } => F64_EDGES.into_iter().flat_map(|bits| [bits, bits | 1 << 63]).collect(),
+            Self::Float { bits: 32 } => {
+                F32_EDGES.into_iter().flat_map(|bits| [bits, bits | 1 << 31]).collect()
+            }
+            Self::Float { .. } => {
+                F64_EDGES.into_iter().flat_map(|bits| [bits, bits | 1 << 63]).collect()
+            }
         }
     }
 
@@ -121,7 +132,8 @@ impl Kind {
             // spacing of f32.
             (Self::Float { bits: 32 }, 2) => bits & 0x83ff_ffff | 0x3c00_0000,
             (Self::Float { .. }, 2) => {
-                let tie = (bits & 0x803f_ffff_e000_0000 | 0x3fc0_0000_1000_0000).wrapping_add(bits % 3);
+                let tie =
+                    (bits & 0x803f_ffff_e000_0000 | 0x3fc0_0000_1000_0000).wrapping_add(bits % 3);
                 tie.wrapping_sub(1)
             }
             _ => bits,
@@ -134,7 +146,8 @@ const AMOUNT_EDGES: [u64; 21] = [
     0, 1, 2, 7, 8, 15, 16, 17, 24, 31, 32, 33, 47, 48, 63, 64, 65, 127, 255, 256, 0xffff_ffff,
 ];
 
-const INTEGER_EDGES: [u64; 12] = [0, 1, 2, 3, 7, 10, !0, !1, !2, !9, 0x5555_5555_5555_5555, 0x0123_4567_89ab_cdef];
+const INTEGER_EDGES: [u64; 12] =
+    [0, 1, 2, 3, 7, 10, !0, !1, !2, !9, 0x5555_5555_5555_5555, 0x0123_4567_89ab_cdef];
 
 /// Edges of `f32`, without their negatives.
 #[rustfmt::skip]
@@ -287,7 +300,9 @@ pub(crate) fn tuples(row: &Row, threads: usize, next: &mut dyn FnMut() -> u64) -
             let edge = match (first, place) {
                 (Some((a, _)), 0) => Some(a),
                 (Some((_, b)), 1) => b,
-                _ if next().is_multiple_of(3) => Some(edges[place][next() as usize % edges[place].len()]),
+                _ if next().is_multiple_of(3) => {
+                    Some(edges[place][next() as usize % edges[place].len()])
+                }
                 _ => None,
             };
             let before = tuple[place.saturating_sub(1)];

@@ -49,7 +49,9 @@ fn shuffles(rows: &mut Vec<Row>) {
             u64::from(inside) << 32 | u64::from(value)
         }));
         // The whole warp, and segments of eight.
-        for (b, c) in [(1, 31), (16, 31), (1, 0), (3, 24 << 8 | 7), (4, 24 << 8 | 0x1f), (5, 24 << 8)] {
+        for (b, c) in
+            [(1, 31), (16, 31), (1, 0), (3, 24 << 8 | 7), (4, 24 << 8 | 0x1f), (5, 24 << 8)]
+        {
             rows.push(row!(format!("shfl.sync.{mode}.b32 d, a, {b}, {c}, -1;"), (a: u32) -> u32, |inputs, thread| {
                 shuffled(inputs, thread, b, c).0
             }));
@@ -66,7 +68,8 @@ fn some(thread: usize) -> bool {
 
 fn votes(rows: &mut Vec<Row>) {
     for (not, negated) in [("", false), ("!", true)] {
-        let voted = move |thread: usize| ballot(|lane| some(thread / LANES * LANES + lane) ^ negated);
+        let voted =
+            move |thread: usize| ballot(|lane| some(thread / LANES * LANES + lane) ^ negated);
         for (mode, decide) in [
             ("all", (|votes| votes == u32::MAX) as fn(u32) -> bool),
             ("any", |votes| votes != 0),

@@ -26,7 +26,8 @@ fn root() -> PathBuf {
 }
 
 fn plan(name: &str) -> Plan {
-    Plan::read(&root().join("tests/data/mutants").join(name)).unwrap_or_else(|error| panic!("{error:#}"))
+    Plan::read(&root().join("tests/data/mutants").join(name))
+        .unwrap_or_else(|error| panic!("{error:#}"))
 }
 
 /// The result of a checked launch, and the contents of the buffers after it.
@@ -45,7 +46,8 @@ impl Outcome {
     /// The text of all findings.
     fn text(&self) -> String {
         let reports = self.checked.reports.iter().map(ToString::to_string);
-        let all: Vec<String> = reports.chain(self.checked.fault.iter().map(ToString::to_string)).collect();
+        let all: Vec<String> =
+            reports.chain(self.checked.fault.iter().map(ToString::to_string)).collect();
         if all.is_empty() { "nothing was reported".to_owned() } else { all.join("\n") }
     }
 }
@@ -55,11 +57,14 @@ fn text(case: &Case) -> String {
 }
 
 fn module(case: &Case) -> Module {
-    Module::from_ptx(&case.ptx, &text(case)).unwrap_or_else(|error| panic!("{}: {error}", case.name))
+    Module::from_ptx(&case.ptx, &text(case))
+        .unwrap_or_else(|error| panic!("{}: {error}", case.name))
 }
 
 fn run(case: &Case, module: &Module, seed: Option<u64>) -> Outcome {
-    let kernel = module.kernel(&case.entry).unwrap_or_else(|| panic!("{}: no kernel {}", case.name, case.entry));
+    let kernel = module
+        .kernel(&case.entry)
+        .unwrap_or_else(|| panic!("{}: no kernel {}", case.name, case.entry));
     let config = LaunchConfig {
         dynamic_shared_bytes: case.shared,
         seed,
@@ -69,7 +74,8 @@ fn run(case: &Case, module: &Module, seed: Option<u64>) -> Outcome {
     };
     let memory = Memory::checked(16 << 20);
     let args: Vec<Arg> = case.args.iter().map(|arg| arg.place(&memory).unwrap()).collect();
-    let checked = check(kernel, &config, &args, &memory).unwrap_or_else(|error| panic!("{}: {error}", case.name));
+    let checked = check(kernel, &config, &args, &memory)
+        .unwrap_or_else(|error| panic!("{}: {error}", case.name));
     let buffers = case.args.iter().zip(&args).filter_map(|pair| match pair {
         (ArgSpec::Buffer(buffer), Arg::Pointer(address)) => {
             let mut bytes = vec![0; buffer.size() as usize];
@@ -86,7 +92,8 @@ fn difference(base: &Case, mutant: &Case) -> String {
     let mut lines = String::new();
     for (number, (old, new)) in text(base).lines().zip(text(mutant).lines()).enumerate() {
         if old != new {
-            let _ = writeln!(lines, "{}:{}\n- {}\n+ {}", base.ptx, number + 1, old.trim(), new.trim());
+            let _ =
+                writeln!(lines, "{}:{}\n- {}\n+ {}", base.ptx, number + 1, old.trim(), new.trim());
         }
     }
     lines
@@ -103,7 +110,11 @@ fn prove(plan: &Plan) {
         let Some(mutation) = &case.mutation else {
             for (seed, outcome) in &outcomes {
                 if !outcome.classes().is_empty() {
-                    failures.push(format!("{}, seed {seed:?}, is clean:\n{}", case.name, outcome.text()));
+                    failures.push(format!(
+                        "{}, seed {seed:?}, is clean:\n{}",
+                        case.name,
+                        outcome.text()
+                    ));
                 }
             }
             continue;
@@ -111,8 +122,11 @@ fn prove(plan: &Plan) {
         let base = plan.cases.iter().find(|base| base.name == mutation.of).unwrap();
         for (seed, outcome) in &outcomes {
             let classes = outcome.classes();
-            let expected =
-                if mutation.class == "clean" { classes.is_empty() } else { classes.contains(&*mutation.class) };
+            let expected = if mutation.class == "clean" {
+                classes.is_empty()
+            } else {
+                classes.contains(&*mutation.class)
+            };
             if !expected {
                 failures.push(format!(
                     "{}, seed {seed:?}, should be {}:\n{}\n{}",
@@ -124,7 +138,9 @@ fn prove(plan: &Plan) {
             }
         }
         let [(_, outcome), ..] = &outcomes;
-        if outcome.checked.fault.is_none() && outcome.buffers != run(base, &self::module(base), None).buffers {
+        if outcome.checked.fault.is_none()
+            && outcome.buffers != run(base, &self::module(base), None).buffers
+        {
             wrong.push(&*case.name);
         }
     }
@@ -153,8 +169,12 @@ fn no_rung_and_no_class_is_left_out() {
     let plan = plan("plan.json");
     let mutations = || plan.cases.iter().filter_map(|case| Some((case, case.mutation.as_ref()?)));
     assert!(mutations().count() >= 40, "{} mutants", mutations().count());
-    let kernels: BTreeSet<&str> = mutations().filter_map(|(case, _)| case.entry.split('_').next()).collect();
-    for rung in ["reduce0", "global", "reduce1", "reduce2", "reduce3", "reduce4", "reduce5", "reduce6", "reduce7"] {
+    let kernels: BTreeSet<&str> =
+        mutations().filter_map(|(case, _)| case.entry.split('_').next()).collect();
+    for rung in [
+        "reduce0", "global", "reduce1", "reduce2", "reduce3", "reduce4", "reduce5", "reduce6",
+        "reduce7",
+    ] {
         assert!(kernels.contains(rung), "no mutant of {rung}");
     }
     let classes: BTreeSet<&str> = mutations().map(|(_, mutation)| &*mutation.class).collect();

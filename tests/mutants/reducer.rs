@@ -19,10 +19,14 @@ fn mutants_of_the_production_reducer_are_found() {
     let mut classes = BTreeSet::new();
     for case in &plan.cases {
         let text = module(case);
-        let outcomes: Vec<Outcome> = (0..ORDERS).map(|seed| run(case, &text, Some(seed).filter(|s| *s > 0))).collect();
+        let outcomes: Vec<Outcome> =
+            (0..ORDERS).map(|seed| run(case, &text, Some(seed).filter(|s| *s > 0))).collect();
         let class = case.mutation.as_ref().map_or("clean", |mutation| &*mutation.class);
         let base = case.mutation.as_ref().map_or(case, |mutation| {
-            plan.cases.iter().find(|base| base.name == mutation.of).expect("a mutant is one of a case")
+            plan.cases
+                .iter()
+                .find(|base| base.name == mutation.of)
+                .expect("a mutant is one of a case")
         });
         let right = run(base, &module(base), None).buffers;
         let is_as_said = |outcome: &Outcome| match class {
@@ -30,7 +34,9 @@ fn mutants_of_the_production_reducer_are_found() {
             "wrong-result" => outcome.classes().is_empty(),
             class => outcome.classes().contains(class),
         };
-        for (seed, outcome) in outcomes.iter().enumerate().filter(|(_, outcome)| !is_as_said(outcome)) {
+        for (seed, outcome) in
+            outcomes.iter().enumerate().filter(|(_, outcome)| !is_as_said(outcome))
+        {
             let (name, difference, text) = (&case.name, difference(base, case), outcome.text());
             failures.push(format!("{name}, seed {seed}, should be {class}:\n{difference}\n{text}"));
         }
@@ -39,6 +45,21 @@ fn mutants_of_the_production_reducer_are_found() {
         }
         classes.insert(class);
     }
-    assert!(failures.is_empty(), "{} are not what they should be:\n\n{}", failures.len(), failures.join("\n\n"));
-    assert_eq!(classes, BTreeSet::from(["clean", "livelock", "misaligned", "out-of-bounds", "race", "wrong-result"]));
+    assert!(
+        failures.is_empty(),
+        "{} are not what they should be:\n\n{}",
+        failures.len(),
+        failures.join("\n\n")
+    );
+    assert_eq!(
+        classes,
+        BTreeSet::from([
+            "clean",
+            "livelock",
+            "misaligned",
+            "out-of-bounds",
+            "race",
+            "wrong-result"
+        ])
+    );
 }

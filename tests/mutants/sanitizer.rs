@@ -26,7 +26,14 @@ const TOOLS: [Tool; 4] = [
     Tool {
         name: "synccheck",
         says: "Barrier error",
-        classes: &["divergent-barrier", "deadlock", "barrier-operand", "absent-lanes", "not-in-mask", "stray-shuffle"],
+        classes: &[
+            "divergent-barrier",
+            "deadlock",
+            "barrier-operand",
+            "absent-lanes",
+            "not-in-mask",
+            "stray-shuffle",
+        ],
     },
 ];
 
@@ -34,18 +41,25 @@ const TOOLS: [Tool; 4] = [
 /// does not see later errors.
 const EXCEPTIONS: [(&str, &str, &str); 3] = [
     ("reduce5.mask-without-lane-31", "racecheck", "a lane that its own mask leaves out is a fault"),
-    ("transpose.load-bound", "initcheck", "the read that it calls uninitialised is the one past the end"),
+    (
+        "transpose.load-bound",
+        "initcheck",
+        "the read that it calls uninitialised is the one past the end",
+    ),
     ("transpose.misaligned-store", "racecheck", "the misaligned store is a fault"),
 ];
 
 #[test]
 fn what_the_sanitizer_reports_is_reported() {
-    let Some(recorded) = Verdicts::read(&root().join("tests/data/mutants/h100_verdicts.json")).unwrap() else {
+    let Some(recorded) =
+        Verdicts::read(&root().join("tests/data/mutants/h100_verdicts.json")).unwrap()
+    else {
         crate::skip::test("tests/data/mutants/h100_verdicts.json is not there");
         return;
     };
     let plan = plan("plan.json");
-    let names = |names: &mut dyn Iterator<Item = &str>| names.map(str::to_owned).collect::<Vec<_>>();
+    let names =
+        |names: &mut dyn Iterator<Item = &str>| names.map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(
         names(&mut recorded.cases.iter().map(|case| &*case.name)),
         names(&mut plan.cases.iter().map(|case| &*case.name)),
@@ -56,7 +70,8 @@ fn what_the_sanitizer_reports_is_reported() {
     let mut agreements = 0;
     for (case, judged) in plan.cases.iter().zip(&recorded.cases) {
         let module = module(case);
-        let found: BTreeSet<&str> = SEEDS.iter().flat_map(|seed| run(case, &module, *seed).classes()).collect();
+        let found: BTreeSet<&str> =
+            SEEDS.iter().flat_map(|seed| run(case, &module, *seed).classes()).collect();
         let verdicts = [&judged.memcheck, &judged.racecheck, &judged.initcheck, &judged.synccheck];
         for (tool, verdict) in TOOLS.iter().zip(verdicts) {
             if !verdict.contains(tool.says) {
@@ -64,10 +79,14 @@ fn what_the_sanitizer_reports_is_reported() {
             }
             if tool.classes.iter().any(|class| found.contains(class)) {
                 agreements += 1;
-            } else if EXCEPTIONS.iter().any(|(name, by, _)| *name == case.name && *by == tool.name) {
+            } else if EXCEPTIONS.iter().any(|(name, by, _)| *name == case.name && *by == tool.name)
+            {
                 excused.insert((&*case.name, tool.name));
             } else {
-                failures.push(format!("{}: {} says `{verdict}`, the simulator {found:?}", case.name, tool.name));
+                failures.push(format!(
+                    "{}: {} says `{verdict}`, the simulator {found:?}",
+                    case.name, tool.name
+                ));
             }
         }
     }

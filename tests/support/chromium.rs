@@ -36,10 +36,15 @@ impl Chromium {
     /// Starts a browser; reports a skip and returns `None` if there is none.
     pub(crate) fn start() -> Option<Self> {
         let program = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| {
-            env::split_paths(&env::var_os("PATH").unwrap_or_default()).any(|folder| folder.join(name).is_file())
+            env::split_paths(&env::var_os("PATH").unwrap_or_default())
+                .any(|folder| folder.join(name).is_file())
         });
         let Some(program) = program else {
-            assert_ne!(env::var(VARIABLE).as_deref(), Ok("required"), "{VARIABLE}: there is no chromium on the PATH");
+            assert_ne!(
+                env::var(VARIABLE).as_deref(),
+                Ok("required"),
+                "{VARIABLE}: there is no chromium on the PATH"
+            );
             crate::support::skip::test("there is no chromium on the PATH");
             return None;
         };
@@ -48,8 +53,18 @@ impl Chromium {
         // output.
         let mut child = Command::new("sh")
             .args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1", program])
-            .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-pipe"])
-            .args(["--disable-background-networking", "--disable-component-update", "--hide-scrollbars"])
+            .args([
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--no-first-run",
+                "--remote-debugging-pipe",
+            ])
+            .args([
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--hide-scrollbars",
+            ])
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -59,16 +74,28 @@ impl Chromium {
         let (send, messages) = mpsc::channel();
         thread::spawn(move || {
             for message in BufReader::new(answers).split(0) {
-                let Ok(message) = serde_json::from_slice(&message.unwrap_or_default()) else { break };
+                let Ok(message) = serde_json::from_slice(&message.unwrap_or_default()) else {
+                    break;
+                };
                 if send.send(message).is_err() {
                     break;
                 }
             }
         });
-        let mut browser =
-            Self { child, commands, messages, session: String::new(), sent: 0, events: Vec::new(), _profile: profile };
-        let target = browser.call("Target.createTarget", &json!({ "url": "about:blank" }))["targetId"].clone();
-        let attached = browser.call("Target.attachToTarget", &json!({ "targetId": target, "flatten": true }));
+        let mut browser = Self {
+            child,
+            commands,
+            messages,
+            session: String::new(),
+            sent: 0,
+            events: Vec::new(),
+            _profile: profile,
+        };
+        let target =
+            browser.call("Target.createTarget", &json!({ "url": "about:blank" }))["targetId"]
+                .clone();
+        let attached =
+            browser.call("Target.attachToTarget", &json!({ "targetId": target, "flatten": true }));
         attached["sessionId"].as_str().unwrap().clone_into(&mut browser.session);
         for domain in ["Page", "Runtime", "Log", "Network"] {
             browser.call(&format!("{domain}.enable"), &json!({}));
@@ -97,7 +124,9 @@ impl Chromium {
     }
 
     fn receive(&self) -> Json {
-        self.messages.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("chromium does not answer: {error}"))
+        self.messages
+            .recv_timeout(PATIENCE)
+            .unwrap_or_else(|error| panic!("chromium does not answer: {error}"))
     }
 
     /// Opens a file and waits until it has loaded.
@@ -122,7 +151,11 @@ impl Chromium {
             "Runtime.evaluate",
             &json!({ "expression": expression, "returnByValue": true, "awaitPromise": true }),
         );
-        assert!(result["exceptionDetails"].is_null(), "{expression}: {}", result["exceptionDetails"]);
+        assert!(
+            result["exceptionDetails"].is_null(),
+            "{expression}: {}",
+            result["exceptionDetails"]
+        );
         result["result"]["value"].clone()
     }
 

@@ -43,8 +43,9 @@ impl Page {
             let path = root.join(name);
             if path.is_dir() {
                 let entries = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
-                let mut pages: Vec<_> =
-                    entries.filter(|path| path.extension().is_some_and(|ext| ext == "md")).collect();
+                let mut pages: Vec<_> = entries
+                    .filter(|path| path.extension().is_some_and(|ext| ext == "md"))
+                    .collect();
                 pages.sort();
                 files.extend(pages);
             } else {
@@ -53,7 +54,8 @@ impl Page {
         }
         let page = |path: PathBuf| Self {
             name: path.strip_prefix(root).unwrap().display().to_string(),
-            text: fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())),
+            text: fs::read_to_string(&path)
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display())),
         };
         files.into_iter().map(page).collect()
     }
@@ -91,7 +93,8 @@ impl Command {
         let printed = trimmed(&format!("{stderr}{stdout}"));
         let differs = |shown: &String| {
             let printed = printed.as_str().into_data();
-            let error = assert.try_eq(Some(&"printed"), printed, trimmed(shown).into_data()).err()?;
+            let error =
+                assert.try_eq(Some(&"printed"), printed, trimmed(shown).into_data()).err()?;
             Some(format!("{}: $ {}\n{error}", self.place, self.line))
         };
         self.shown.iter().filter_map(differs).collect()
@@ -127,7 +130,9 @@ pub(crate) fn commands(page: &Page) -> Vec<Command> {
             Event::End(TagEnd::CodeBlock) => match block.take() {
                 Some((language, content)) if language == "console" => {
                     let place = page.place(range.start);
-                    commands.extend(console_lines(&place, &content).iter().map(|line| command(&place, line)));
+                    commands.extend(
+                        console_lines(&place, &content).iter().map(|line| command(&place, line)),
+                    );
                     follows_console = true;
                 }
                 Some((language, content)) if language == "text" && follows_console => {
@@ -138,8 +143,11 @@ pub(crate) fn commands(page: &Page) -> Vec<Command> {
             Event::Start(Tag::Heading { .. }) => follows_console = false,
             Event::Start(Tag::Table(_)) => table = true,
             Event::End(TagEnd::Table) => table = false,
-            Event::Code(code) if table && PROGRAMS.contains(&code.split(' ').next().unwrap_or_default()) => {
-                commands.push(Command { in_table: true, ..command(&page.place(range.start), &code) });
+            Event::Code(code)
+                if table && PROGRAMS.contains(&code.split(' ').next().unwrap_or_default()) =>
+            {
+                commands
+                    .push(Command { in_table: true, ..command(&page.place(range.start), &code) });
             }
             _ => {}
         }
@@ -152,16 +160,29 @@ fn console_lines(place: &str, content: &str) -> Vec<String> {
     let joined = content.replace("\\\n", " ");
     let line = |line: &str| match line.strip_prefix("$ ") {
         Some(command) => command.to_owned(),
-        None => panic!("{place}: '{line}' is no command: what a command prints belongs into a text block"),
+        None => panic!(
+            "{place}: '{line}' is no command: what a command prints belongs into a text block"
+        ),
     };
     joined.lines().map(line).collect()
 }
 
 fn command(place: &str, line: &str) -> Command {
-    let words = shlex::split(line).unwrap_or_else(|| panic!("{place}: '{line}' cannot be split into words"));
+    let words = shlex::split(line)
+        .unwrap_or_else(|| panic!("{place}: '{line}' cannot be split into words"));
     let status = match line.split_once("# exit status ") {
-        Some((_, number)) => number.trim().parse().unwrap_or_else(|_| panic!("{place}: '{line}': which exit status?")),
+        Some((_, number)) => number
+            .trim()
+            .parse()
+            .unwrap_or_else(|_| panic!("{place}: '{line}': which exit status?")),
         None => 0,
     };
-    Command { place: place.to_owned(), line: line.to_owned(), words, status, shown: Vec::new(), in_table: false }
+    Command {
+        place: place.to_owned(),
+        line: line.to_owned(),
+        words,
+        status,
+        shown: Vec::new(),
+        in_table: false,
+    }
 }

@@ -116,10 +116,15 @@ impl Sandbox {
     }
 
     /// Runs any tool with these arguments.
-    pub(crate) fn tool<S: AsRef<OsStr>>(&self, tool: &str, args: impl IntoIterator<Item = S>) -> Run {
+    pub(crate) fn tool<S: AsRef<OsStr>>(
+        &self,
+        tool: &str,
+        args: impl IntoIterator<Item = S>,
+    ) -> Run {
         let mut command = self.command_of(tool);
         command.args(args);
-        let shown: Vec<_> = command.get_args().map(|arg| arg.to_string_lossy().into_owned()).collect();
+        let shown: Vec<_> =
+            command.get_args().map(|arg| arg.to_string_lossy().into_owned()).collect();
         let output = command.output().unwrap();
         Run {
             command: format!("{tool} {}", shown.join(" ")),

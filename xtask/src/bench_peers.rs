@@ -27,7 +27,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let path = env::var_os("PATH").unwrap_or_default();
     let path = env::join_paths([folder.to_owned()].into_iter().chain(env::split_paths(&path)))?;
     let mut compare = Command::new("bash");
-    compare.arg(root.join("bench/peers/compare.sh")).arg(root.join(&args.out)).arg(&args.cases).env("PATH", path);
+    compare
+        .arg(root.join("bench/peers/compare.sh"))
+        .arg(root.join(&args.out))
+        .arg(&args.cases)
+        .env("PATH", path);
     ensure!(compare.status().context("cannot run bash")?.success(), "the comparison failed");
     Ok(())
 }

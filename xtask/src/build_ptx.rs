@@ -22,8 +22,10 @@ pub(crate) struct Folder {
 }
 
 /// The committed folders. One compilation makes what is in them.
-pub(crate) const FOLDERS: [Folder; 2] =
-    [Folder { path: "kernels/ptx", is_production: false }, Folder { path: "crates/warpfold/ptx", is_production: true }];
+pub(crate) const FOLDERS: [Folder; 2] = [
+    Folder { path: "kernels/ptx", is_production: false },
+    Folder { path: "crates/warpfold/ptx", is_production: true },
+];
 
 impl Folder {
     fn holds(self, module: &str) -> bool {
@@ -137,7 +139,8 @@ pub(crate) fn build_with(root: &Path, toolchain: &Toolchain, args: &Args) -> any
         let path = root.join(folder.path);
         let built = rendered.manifest.kernels.len();
         if args.only.is_some() {
-            let committed = Manifest::read(&path).context("--only needs a whole build before it")?;
+            let committed =
+                Manifest::read(&path).context("--only needs a whole build before it")?;
             rendered.manifest = merge(&committed, rendered.manifest);
             if !args.check {
                 keep_whole(&committed, &mut rendered.manifest, folder)?;
@@ -170,7 +173,11 @@ fn split(rendered: &Rendered, is_single: bool) -> Vec<(Folder, Rendered)> {
         files.retain(|file, _| manifest.modules.iter().any(|module| module.file == *file));
         (folder, Rendered { manifest, files })
     };
-    FOLDERS.into_iter().map(of_folder).filter(|(_, rendered)| !is_single || !rendered.files.is_empty()).collect()
+    FOLDERS
+        .into_iter()
+        .map(of_folder)
+        .filter(|(_, rendered)| !is_single || !rendered.files.is_empty())
+        .collect()
 }
 
 /// Builds with a foreign codegen backend, to a folder of the user's.
@@ -179,13 +186,19 @@ fn run_foreign(root: &Path, args: &ForeignArgs, archs: &[NvvmArch]) -> anyhow::R
     let existing = out.ancestors().find_map(|folder| fs::canonicalize(folder).ok());
     for Folder { path, .. } in FOLDERS {
         let committed = fs::canonicalize(root.join(path)).ok();
-        if existing.as_ref().zip(committed).is_some_and(|(out, committed)| out.starts_with(committed)) {
+        if existing
+            .as_ref()
+            .zip(committed)
+            .is_some_and(|(out, committed)| out.starts_with(committed))
+        {
             bail!("--out must not be {path}: that folder is for rustc's own backend");
         }
     }
     // The kernels that such a backend builds are not production kernels. Without their manifest the
     // parameters go by numbers.
-    let known = Manifest::read(&root.join(FOLDERS[0].path)).map(|manifest| manifest.kernels).unwrap_or_default();
+    let known = Manifest::read(&root.join(FOLDERS[0].path))
+        .map(|manifest| manifest.kernels)
+        .unwrap_or_default();
     let mut outputs = Vec::new();
     for &arch in archs.iter().collect::<BTreeSet<_>>() {
         let backend = ForeignBackend {
@@ -195,7 +208,11 @@ fn run_foreign(root: &Path, args: &ForeignArgs, archs: &[NvvmArch]) -> anyhow::R
             arch,
             target_dir: root.join("target/codegen-backend").join(arch.sm()),
         };
-        outputs.push(backend.compile(&root.join("kernels/src/lib.rs"), &known, kernel_name::traits)?);
+        outputs.push(backend.compile(
+            &root.join("kernels/src/lib.rs"),
+            &known,
+            kernel_name::traits,
+        )?);
     }
     let rendered = collect(outputs, sources_hash(root)?);
     rendered.write(&args.out)?;
@@ -238,20 +255,30 @@ fn collect(outputs: Vec<Output>, sources_sha256: String) -> Rendered {
             continue;
         }
         let sha256 = manifest::sha256_hex(module.ptx.as_bytes());
-        modules.push(Module { name: module.name, arch: module.arch.to_string(), file: file.clone(), sha256 });
+        modules.push(Module {
+            name: module.name,
+            arch: module.arch.to_string(),
+            file: file.clone(),
+            sha256,
+        });
         files.insert(file, module.ptx);
     }
     modules.sort_by(|a, b| (&a.name, &a.arch).cmp(&(&b.name, &b.arch)));
-    let manifest = Manifest { format: manifest::FORMAT, toolchain, sources_sha256, modules, kernels };
+    let manifest =
+        Manifest { format: manifest::FORMAT, toolchain, sources_sha256, modules, kernels };
     Rendered { manifest, files }
 }
 
 /// The manifest of `new` with the modules of the committed one that it lacks.
 fn merge(committed: &Manifest, new: Manifest) -> Manifest {
-    let mut merged = Manifest { toolchain: new.toolchain, sources_sha256: new.sources_sha256, ..committed.clone() };
-    merged
-        .modules
-        .retain(|old| !new.modules.iter().any(|module| (&module.name, &module.arch) == (&old.name, &old.arch)));
+    let mut merged = Manifest {
+        toolchain: new.toolchain,
+        sources_sha256: new.sources_sha256,
+        ..committed.clone()
+    };
+    merged.modules.retain(|old| {
+        !new.modules.iter().any(|module| (&module.name, &module.arch) == (&old.name, &old.arch))
+    });
     merged.kernels.retain(|old| !new.kernels.iter().any(|kernel| kernel.module == old.module));
     merged.modules.extend(new.modules);
     merged.kernels.extend(new.kernels);
@@ -282,7 +309,8 @@ impl Rendered {
         for (file, text) in &self.files {
             fs::write(folder.join(file), text).with_context(|| format!("cannot write {file}"))?;
         }
-        fs::write(folder.join(manifest::FILE_NAME), self.manifest.to_json()).context("cannot write the manifest")
+        fs::write(folder.join(manifest::FILE_NAME), self.manifest.to_json())
+            .context("cannot write the manifest")
     }
 }
 
@@ -297,7 +325,9 @@ fn remove_strays(folder: &Path, manifest: &Manifest) -> anyhow::Result<()> {
 /// The PTX files in `folder` that the manifest does not name.
 fn stray_files(folder: &Path, manifest: &Manifest) -> anyhow::Result<Vec<String>> {
     let mut stray = Vec::new();
-    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
+    for entry in
+        fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?
+    {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let is_ptx = path.extension().is_some_and(|extension| extension == "ptx");
@@ -315,7 +345,10 @@ fn check(rendered: &Rendered, path: &Path, folder: Folder) -> anyhow::Result<Vec
     let differences = differences(rendered, &committed, path)?;
     let name = folder.path;
     if differences.is_empty() && rendered.manifest.toolchain == committed.toolchain {
-        println!("{name} is up to date, byte for byte in the {} files that were built", rendered.files.len());
+        println!(
+            "{name} is up to date, byte for byte in the {} files that were built",
+            rendered.files.len()
+        );
     } else if differences.is_empty() {
         println!(
             "{name} has the kernels, parameters and hash of the sources; its bytes could not be compared, since it \
@@ -327,21 +360,36 @@ fn check(rendered: &Rendered, path: &Path, folder: Folder) -> anyhow::Result<Vec
 }
 
 /// One line for each difference. Bytes count only if the toolchain is the one that the manifest names.
-fn differences(rendered: &Rendered, committed: &Manifest, folder: &Path) -> anyhow::Result<Vec<String>> {
+fn differences(
+    rendered: &Rendered,
+    committed: &Manifest,
+    folder: &Path,
+) -> anyhow::Result<Vec<String>> {
     let fresh = &rendered.manifest;
     let mut found = Vec::new();
     if fresh.sources_sha256 != committed.sources_sha256 {
         found.push("the kernel sources have changed since".to_owned());
     }
-    found.extend(stray_files(folder, committed)?.into_iter().map(|file| format!("{file} is not in the manifest")));
+    found.extend(
+        stray_files(folder, committed)?
+            .into_iter()
+            .map(|file| format!("{file} is not in the manifest")),
+    );
 
-    let old: BTreeMap<_, _> = committed.kernels.iter().map(|kernel| (&kernel.name, kernel)).collect();
+    let old: BTreeMap<_, _> =
+        committed.kernels.iter().map(|kernel| (&kernel.name, kernel)).collect();
     let new: BTreeMap<_, _> = fresh.kernels.iter().map(|kernel| (&kernel.name, kernel)).collect();
-    found.extend(old.keys().filter(|name| !new.contains_key(*name)).map(|name| format!("kernel {name} is gone")));
+    found.extend(
+        old.keys()
+            .filter(|name| !new.contains_key(*name))
+            .map(|name| format!("kernel {name} is gone")),
+    );
     for (name, kernel) in new {
         match old.get(name) {
             None => found.push(format!("kernel {name} is new")),
-            Some(old) if *old != kernel => found.push(format!("kernel {name} is described otherwise")),
+            Some(old) if *old != kernel => {
+                found.push(format!("kernel {name} is described otherwise"))
+            }
             Some(_) => {}
         }
     }
@@ -353,7 +401,9 @@ fn differences(rendered: &Rendered, committed: &Manifest, folder: &Path) -> anyh
     found.extend(new.difference(&old).map(|file| format!("{file} is new")));
     if fresh.toolchain == committed.toolchain {
         for (file, text) in &rendered.files {
-            if old.contains(file) && fs::read(folder.join(file)).ok().as_deref() != Some(text.as_bytes()) {
+            if old.contains(file)
+                && fs::read(folder.join(file)).ok().as_deref() != Some(text.as_bytes())
+            {
                 found.push(format!("{file} differs"));
             }
         }
@@ -394,7 +444,11 @@ mod tests {
 
     fn output(rustc: &str, modules: &[(&str, &str)]) -> Output {
         Output {
-            toolchain: ToolchainVersions { rustc: rustc.into(), llvm: "22.1.8".into(), codegen: "rustc-nvptx".into() },
+            toolchain: ToolchainVersions {
+                rustc: rustc.into(),
+                llvm: "22.1.8".into(),
+                codegen: "rustc-nvptx".into(),
+            },
             modules: modules
                 .iter()
                 .map(|&(name, ptx)| CompiledModule {
@@ -449,7 +503,12 @@ mod tests {
             for module in &manifest.modules {
                 assert!(folder.holds(&module.name), "{} is not for {}", module.name, folder.path);
                 let bytes = fs::read(path.join(&module.file)).unwrap();
-                assert_eq!(manifest::sha256_hex(&bytes), module.sha256, "{} was edited by hand", module.file);
+                assert_eq!(
+                    manifest::sha256_hex(&bytes),
+                    module.sha256,
+                    "{} was edited by hand",
+                    module.file
+                );
             }
             assert!(manifest.kernels.iter().all(|kernel| folder.holds(&kernel.module)));
             assert_eq!(stray_files(&path, &manifest).unwrap(), [""; 0]);
@@ -458,18 +517,30 @@ mod tests {
 
     #[test]
     fn each_module_goes_to_one_folder() {
-        let build = rendered("1.96", &[("reduce3_i32", "x"), ("reduce_sum_i32", "y"), ("access_fill", "z")]);
+        let build = rendered(
+            "1.96",
+            &[("reduce3_i32", "x"), ("reduce_sum_i32", "y"), ("access_fill", "z")],
+        );
         let files = |parts: Vec<(Folder, Rendered)>| -> Vec<_> {
             parts
                 .into_iter()
                 .map(|(folder, Rendered { manifest, files })| {
-                    let kernels: Vec<_> = manifest.kernels.iter().map(|kernel| kernel.name.clone()).collect();
+                    let kernels: Vec<_> =
+                        manifest.kernels.iter().map(|kernel| kernel.name.clone()).collect();
                     assert_eq!(manifest.modules.len(), files.len());
-                    (folder.path, files.into_keys().collect::<Vec<_>>().join(" "), kernels.join(" "))
+                    (
+                        folder.path,
+                        files.into_keys().collect::<Vec<_>>().join(" "),
+                        kernels.join(" "),
+                    )
                 })
                 .collect()
         };
-        let production = ("crates/warpfold/ptx", "reduce_sum_i32.sm_75.ptx".to_owned(), "reduce_sum_i32".to_owned());
+        let production = (
+            "crates/warpfold/ptx",
+            "reduce_sum_i32.sm_75.ptx".to_owned(),
+            "reduce_sum_i32".to_owned(),
+        );
         let others = "access_fill.sm_75.ptx reduce3_i32.sm_75.ptx".to_owned();
         assert_eq!(
             files(split(&build, false)),
@@ -488,7 +559,10 @@ mod tests {
     #[test]
     fn bytes_count_only_under_the_same_toolchain() {
         let old = rendered("1.96", &[("a", "x"), ("b", "y")]);
-        assert_eq!(compare(&old, &rendered("1.96", &[("a", "x"), ("b", "z")])), ["b.sm_75.ptx differs"]);
+        assert_eq!(
+            compare(&old, &rendered("1.96", &[("a", "x"), ("b", "z")])),
+            ["b.sm_75.ptx differs"]
+        );
         assert_eq!(compare(&old, &rendered("1.97", &[("a", "x"), ("b", "z")])), [""; 0]);
     }
 
@@ -496,9 +570,15 @@ mod tests {
     fn a_check_with_another_compiler_fails_with_both_names_and_the_command() {
         let of = |rustc| rendered(rustc, &[]).manifest.toolchain;
         same_compiler(&of("rustc 1.96.0"), &of("rustc 1.96.0")).unwrap();
-        let error = same_compiler(&of("rustc 1.96.0"), &of("rustc 1.97.0")).unwrap_err().to_string();
-        assert!(error.contains("it was built with rustc 1.96.0 (LLVM 22.1.8), and the compiler here is rustc 1.97.0"));
-        assert!(error.contains("`cargo xtask pin-compiler`") && error.contains("--any-compiler"), "{error}");
+        let error =
+            same_compiler(&of("rustc 1.96.0"), &of("rustc 1.97.0")).unwrap_err().to_string();
+        assert!(error.contains(
+            "it was built with rustc 1.96.0 (LLVM 22.1.8), and the compiler here is rustc 1.97.0"
+        ));
+        assert!(
+            error.contains("`cargo xtask pin-compiler`") && error.contains("--any-compiler"),
+            "{error}"
+        );
         let another_llvm = ToolchainVersions { llvm: "22.1.9".into(), ..of("rustc 1.96.0") };
         assert!(same_compiler(&of("rustc 1.96.0"), &another_llvm).is_err());
         assert!(parse("x --check --any-compiler").unwrap().any_compiler);
@@ -510,7 +590,10 @@ mod tests {
     fn kernels_and_sources_count_under_any_toolchain() {
         let old = rendered("1.96", &[("a", "x"), ("b", "y")]);
         let found = compare(&old, &rendered("1.97", &[("a", "x"), ("c", "y")]));
-        assert_eq!(found, ["kernel b is gone", "kernel c is new", "b.sm_75.ptx is gone", "c.sm_75.ptx is new"]);
+        assert_eq!(
+            found,
+            ["kernel b is gone", "kernel c is new", "b.sm_75.ptx is gone", "c.sm_75.ptx is new"]
+        );
 
         let mut changed = rendered("1.97", &[("a", "x"), ("b", "y")]);
         changed.manifest.sources_sha256 = "other".into();
@@ -588,7 +671,10 @@ mod tests {
                 out: root.join(out),
             };
             let error = run_foreign(&root, &foreign, &[NvvmArch::Compute90]).unwrap_err();
-            assert!(error.to_string().starts_with(&format!("--out must not be {committed}:")), "{error}");
+            assert!(
+                error.to_string().starts_with(&format!("--out must not be {committed}:")),
+                "{error}"
+            );
         }
     }
 
@@ -603,7 +689,10 @@ mod tests {
             out: at("out"),
         };
         let error = run_foreign(&root(), &foreign, &[NvvmArch::Compute90]).unwrap_err().to_string();
-        assert_eq!(error, format!("the codegen backend `{}` is not there", at("gone.so").display()));
+        assert_eq!(
+            error,
+            format!("the codegen backend `{}` is not there", at("gone.so").display())
+        );
         assert!(!at("out").exists());
     }
 
@@ -611,6 +700,8 @@ mod tests {
     fn architectures_are_a_list_without_unknown_names() {
         let archs = parse("x --arch sm_75,sm_90").unwrap().arch;
         assert_eq!(archs, [NvvmArch::Compute75, NvvmArch::Compute90]);
-        assert!(parse("x --arch sm_1").unwrap_err().to_string().contains("unknown architecture `sm_1`"));
+        assert!(
+            parse("x --arch sm_1").unwrap_err().to_string().contains("unknown architecture `sm_1`")
+        );
     }
 }

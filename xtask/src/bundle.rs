@@ -38,7 +38,8 @@ const PROGRAMS: [&str; 3] = ["bench", "warpfold-lab", "warpfold-simt"];
 const MOST_BYTES: u64 = 60 << 20;
 
 /// What runs there, and its name in the bundle.
-const SCRIPTS: [(&str, &str); 2] = [("bench/run-on-gpu.sh", "run.sh"), ("bench/hardware-on-gpu.sh", "hardware.sh")];
+const SCRIPTS: [(&str, &str); 2] =
+    [("bench/run-on-gpu.sh", "run.sh"), ("bench/hardware-on-gpu.sh", "hardware.sh")];
 
 /// All but the scripts.
 const ARCHIVE: &str = "packed.tar.xz";
@@ -63,21 +64,27 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut table = String::new();
     for (name, test) in tests.iter().filter(|(_, artifact)| artifact.is_test) {
         copy(&test.executable, &packed.join("tests").join(name))?;
-        let folder = test.package.strip_prefix(&root).context("a package outside of the workspace")?;
+        let folder =
+            test.package.strip_prefix(&root).context("a package outside of the workspace")?;
         writeln!(table, "{name}\t{}", folder.display())?;
     }
     fs::write(packed.join("tests.tsv"), table)?;
     for (name, program) in &programs {
         copy(&program.executable, &packed.join("bin").join(name))?;
     }
-    for file in git(&root, &["ls-files", "-z", "--cached", "--others", "--exclude-standard"])?.split_terminator('\0') {
+    for file in git(&root, &["ls-files", "-z", "--cached", "--others", "--exclude-standard"])?
+        .split_terminator('\0')
+    {
         // A file that was deleted and not yet committed is still listed.
         if root.join(file).is_file() {
             copy(&root.join(file), &packed.join("tree").join(file))?;
         }
     }
     fs::write(packed.join("built-in"), root.display().to_string())?;
-    fs::write(packed.join("commit"), git(&root, &["describe", "--always", "--dirty", "--abbrev=12"])?)?;
+    fs::write(
+        packed.join("commit"),
+        git(&root, &["describe", "--always", "--dirty", "--abbrev=12"])?,
+    )?;
 
     clear(&out)?;
     let archive = out.join(ARCHIVE);
@@ -86,7 +93,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     let mut tar = Command::new("tar");
     // The kernels are in most of the binaries: a dictionary that spans these, and so a single thread, makes a quarter of it.
-    tar.env("XZ_OPT", "-T1 --lzma2=preset=3,dict=512MiB").arg("-cJf").arg(&archive).arg("-C").arg(packed).arg(".");
+    tar.env("XZ_OPT", "-T1 --lzma2=preset=3,dict=512MiB")
+        .arg("-cJf")
+        .arg(&archive)
+        .arg("-C")
+        .arg(packed)
+        .arg(".");
     let status = tar.status();
     ensure!(status.context("cannot run tar")?.success(), "tar failed");
 
@@ -109,8 +121,15 @@ fn check_replaceable(out: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     let is_bundle = out.join(ARCHIVE).is_file();
-    let is_empty = fs::read_dir(out).with_context(|| format!("cannot read {}", out.display()))?.next().is_none();
-    ensure!(is_bundle || is_empty, "{} exists and is not a bundle: it is left alone", out.display());
+    let is_empty = fs::read_dir(out)
+        .with_context(|| format!("cannot read {}", out.display()))?
+        .next()
+        .is_none();
+    ensure!(
+        is_bundle || is_empty,
+        "{} exists and is not a bundle: it is left alone",
+        out.display()
+    );
     Ok(())
 }
 
@@ -149,7 +168,12 @@ pub(crate) fn build(
     // The cargo that runs us, so that it is of the same toolchain.
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root).arg(command).args(flags);
-    cargo.args(["--release", "--config", "profile.release.strip=true", "--message-format=json-render-diagnostics"]);
+    cargo.args([
+        "--release",
+        "--config",
+        "profile.release.strip=true",
+        "--message-format=json-render-diagnostics",
+    ]);
     cargo.args(packages.iter().flat_map(|package| ["--package", package]));
     let mut child = cargo.stdout(Stdio::piped()).spawn().context("cannot run cargo")?;
     let stdout = child.stdout.take().expect("it was asked for");
@@ -168,11 +192,14 @@ pub(crate) fn build(
 
 /// The executable that a line of cargo's messages announces, if it does.
 fn artifact(line: &str) -> anyhow::Result<Option<(String, Artifact)>> {
-    let message: Json = serde_json::from_str(line).with_context(|| format!("not a message of cargo: {line}"))?;
+    let message: Json =
+        serde_json::from_str(line).with_context(|| format!("not a message of cargo: {line}"))?;
     let Some(executable) = message["executable"].as_str() else {
         return Ok(None);
     };
-    let text = |json: &Json| json.as_str().map(ToOwned::to_owned).context("a message of cargo that lacks a name");
+    let text = |json: &Json| {
+        json.as_str().map(ToOwned::to_owned).context("a message of cargo that lacks a name")
+    };
     let target = &message["target"];
     let manifest = PathBuf::from(text(&message["manifest_path"])?);
     let package = manifest.parent().context("a manifest without a folder")?.to_owned();
@@ -194,13 +221,20 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder)?;
     }
-    fs::copy(from, to).with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+    fs::copy(from, to)
+        .with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
     Ok(())
 }
 
 fn git(root: &Path, args: &[&str]) -> anyhow::Result<String> {
-    let output = Command::new("git").current_dir(root).args(args).output().context("cannot run git")?;
-    ensure!(output.status.success(), "git {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim());
+    let output =
+        Command::new("git").current_dir(root).args(args).output().context("cannot run git")?;
+    ensure!(
+        output.status.success(),
+        "git {}: {}",
+        args.join(" "),
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
     Ok(String::from_utf8(output.stdout)?)
 }
 
@@ -217,12 +251,15 @@ mod tests {
 
     #[test]
     fn executables_are_told_from_other_artifacts() {
-        let (name, program) = artifact(&message("bin", false, r#""/w/target/release/reduce""#)).unwrap().unwrap();
+        let (name, program) =
+            artifact(&message("bin", false, r#""/w/target/release/reduce""#)).unwrap().unwrap();
         assert_eq!(name, "reduce");
         let executable = PathBuf::from("/w/target/release/reduce");
         assert_eq!(program, Artifact { executable, package: "/w/host".into(), is_test: false });
 
-        let (name, test) = artifact(&message("bin", true, r#""/w/target/release/deps/reduce-1""#)).unwrap().unwrap();
+        let (name, test) = artifact(&message("bin", true, r#""/w/target/release/deps/reduce-1""#))
+            .unwrap()
+            .unwrap();
         assert_eq!(name, "host-bin-reduce");
         assert!(test.is_test);
 

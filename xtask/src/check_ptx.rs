@@ -38,14 +38,17 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let tools = args.tools.as_deref().map(Tools::in_folder).transpose()?;
     let Some(tools) = tools.or_else(Tools::on_path) else {
-        println!("not checked: ptxas and nvdisasm are not on the PATH (name their folder with --tools)");
+        println!(
+            "not checked: ptxas and nvdisasm are not on the PATH (name their folder with --tools)"
+        );
         return Ok(());
     };
     let folders: Vec<PathBuf> = match &args.ptx_dir {
         Some(folder) => vec![folder.clone()],
         None => FOLDERS.iter().map(|folder| root().join(folder.path)).collect(),
     };
-    let manifests: Vec<Manifest> = folders.iter().map(|folder| Manifest::read(folder)).collect::<Result<_, _>>()?;
+    let manifests: Vec<Manifest> =
+        folders.iter().map(|folder| Manifest::read(folder)).collect::<Result<_, _>>()?;
     let scratch = tempfile::tempdir().context("cannot make a temporary folder")?;
 
     let mut jobs = Vec::new();
@@ -55,8 +58,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             jobs.extend(batches.into_iter().map(|batch| (batch, arch)));
         }
     }
-    let reports: Vec<Report<'_>> =
-        jobs.par_iter().map(|(batch, arch)| assemble(&tools, batch, arch, scratch.path())).collect::<Result<_, _>>()?;
+    let reports: Vec<Report<'_>> = jobs
+        .par_iter()
+        .map(|(batch, arch)| assemble(&tools, batch, arch, scratch.path()))
+        .collect::<Result<_, _>>()?;
 
     let kernels: BTreeMap<&str, &Kernel> = manifests
         .iter()
@@ -74,7 +79,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         println!("{arch:7} {files:>6} {:>7} {registers:>13} {shared:>16}", entries().count());
     }
     if !faults.is_empty() {
-        bail!("ptxas and the manifest disagree with what a kernel should be:\n  {}", faults.join("\n  "));
+        bail!(
+            "ptxas and the manifest disagree with what a kernel should be:\n  {}",
+            faults.join("\n  ")
+        );
     }
     Ok(())
 }
@@ -89,7 +97,11 @@ impl Tools {
     fn in_folder(folder: &Path) -> anyhow::Result<Self> {
         let tool = |name: &str| {
             let path = folder.join(name);
-            if path.is_file() { Ok(path) } else { bail!("there is no {name} in {}", folder.display()) }
+            if path.is_file() {
+                Ok(path)
+            } else {
+                bail!("there is no {name} in {}", folder.display())
+            }
         };
         Ok(Self { ptxas: tool("ptxas")?, nvdisasm: tool("nvdisasm")? })
     }
@@ -138,11 +150,15 @@ struct Batch<'a> {
 /// Enough to make starts cheap, few enough for all cores to have work.
 const FILES_TOGETHER: usize = 24;
 
-fn batches<'a>(folder: &'a Path, modules: impl Iterator<Item = &'a Module>) -> anyhow::Result<Vec<Batch<'a>>> {
+fn batches<'a>(
+    folder: &'a Path,
+    modules: impl Iterator<Item = &'a Module>,
+) -> anyhow::Result<Vec<Batch<'a>>> {
     let mut plain: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut batches = Vec::new();
     for Module { arch, file, .. } in modules {
-        let ptx = fs::read_to_string(folder.join(file)).with_context(|| format!("cannot read {file}"))?;
+        let ptx =
+            fs::read_to_string(folder.join(file)).with_context(|| format!("cannot read {file}"))?;
         // ptxas takes only one table of lines.
         if ptx.contains("\n\t.file") {
             batches.push(Batch { folder, target: arch, files: vec![file] });
@@ -151,7 +167,11 @@ fn batches<'a>(folder: &'a Path, modules: impl Iterator<Item = &'a Module>) -> a
         }
     }
     for (target, files) in plain {
-        batches.extend(files.chunks(FILES_TOGETHER).map(|files| Batch { folder, target, files: files.to_vec() }));
+        batches.extend(files.chunks(FILES_TOGETHER).map(|files| Batch {
+            folder,
+            target,
+            files: files.to_vec(),
+        }));
     }
     Ok(batches)
 }
@@ -176,11 +196,19 @@ struct Entry {
     rounds: Option<Vec<Round>>,
 }
 
-fn assemble<'a>(tools: &Tools, batch: &Batch<'a>, arch: &'a str, scratch: &Path) -> anyhow::Result<Report<'a>> {
+fn assemble<'a>(
+    tools: &Tools,
+    batch: &Batch<'a>,
+    arch: &'a str,
+    scratch: &Path,
+) -> anyhow::Result<Report<'a>> {
     let name = batch.files[0];
     let cubin = scratch.join(format!("{name}.{arch}.cubin"));
     let mut ptxas = Command::new(&tools.ptxas);
-    ptxas.args(["-v", "-arch", arch, "-o"]).arg(&cubin).args(batch.files.iter().map(|file| batch.folder.join(file)));
+    ptxas
+        .args(["-v", "-arch", arch, "-o"])
+        .arg(&cubin)
+        .args(batch.files.iter().map(|file| batch.folder.join(file)));
     let (_, log) = output(ptxas).with_context(|| match batch.files.len() {
         1 => format!("{name} does not assemble for {arch}"),
         count => format!("{name} and {} more do not assemble together for {arch}", count - 1),
@@ -198,7 +226,9 @@ fn assemble<'a>(tools: &Tools, batch: &Batch<'a>, arch: &'a str, scratch: &Path)
 
 /// Runs a tool: what it wrote on stdout and stderr.
 fn output(mut command: Command) -> anyhow::Result<(String, String)> {
-    let output = command.output().with_context(|| format!("cannot run {}", command.get_program().display()))?;
+    let output = command
+        .output()
+        .with_context(|| format!("cannot run {}", command.get_program().display()))?;
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     if !output.status.success() {
         bail!("{} failed: {}", command.get_program().display(), stderr.trim());
@@ -214,12 +244,14 @@ fn read_log(log: &str) -> BTreeMap<String, Entry> {
         if let Some((_, rest)) = line.split_once("Compiling entry function '") {
             current = rest.split('\'').next().map(str::to_owned);
         }
-        let Some(entry) = current.as_ref().map(|name| entries.entry(name.clone()).or_default()) else {
+        let Some(entry) = current.as_ref().map(|name| entries.entry(name.clone()).or_default())
+        else {
             continue;
         };
         // `0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads` and `Used 12 registers, used 1 barriers`.
         for part in line.split(", ") {
-            let number = || part.split_whitespace().find_map(|word| word.parse::<u32>().ok()).unwrap_or(0);
+            let number =
+                || part.split_whitespace().find_map(|word| word.parse::<u32>().ok()).unwrap_or(0);
             if part.ends_with("bytes stack frame") {
                 entry.stack_bytes += number();
             } else if part.contains("bytes spill") {
@@ -245,7 +277,9 @@ fn read_sass(sass: &str, target: &str, entries: &mut BTreeMap<String, Entry>) {
                 "STS" => entry.shared_stores = true,
                 // The shared memory of another block has no instruction of its own on sm_90, but is not reached through a
                 // descriptor as all else is; before, there is none.
-                "LD" | "ST" | "ATOM" => entry.generic |= target != "sm_90" || line.contains("desc["),
+                "LD" | "ST" | "ATOM" => {
+                    entry.generic |= target != "sm_90" || line.contains("desc[")
+                }
                 _ => {}
             }
         }
@@ -260,13 +294,21 @@ impl Report<'_> {
     /// One line for each thing that is wrong with a kernel.
     fn faults(&self, kernels: &BTreeMap<&str, &Kernel>) -> Vec<String> {
         let mut faults = Vec::new();
-        let mut fault =
-            |name: &str, what: String| faults.push(format!("{name} ({} PTX, {}): {what}", self.target, self.arch));
+        let mut fault = |name: &str, what: String| {
+            faults.push(format!("{name} ({} PTX, {}): {what}", self.target, self.arch))
+        };
         for (name, entry) in &self.entries {
             // There the last block keeps the beginning of a sum in memory while it waits for the others.
-            let most = if self.arch == "sm_120" && name.starts_with("reduce_moments_") { 40 } else { 0 };
+            let most =
+                if self.arch == "sm_120" && name.starts_with("reduce_moments_") { 40 } else { 0 };
             if entry.spill_bytes > most || entry.stack_bytes > most {
-                fault(name, format!("{} bytes of stack, {} of spills", entry.stack_bytes, entry.spill_bytes));
+                fault(
+                    name,
+                    format!(
+                        "{} bytes of stack, {} of spills",
+                        entry.stack_bytes, entry.spill_bytes
+                    ),
+                );
             }
             if entry.generic {
                 fault(name, "a generic load, store or atomic".to_owned());
@@ -278,7 +320,9 @@ impl Report<'_> {
                 let least = round.least_ahead();
                 if round.ahead < least {
                     let Round { loads, ahead } = round;
-                    let what = format!("round {number}: the first use after {ahead} of {loads} loads, not {least}");
+                    let what = format!(
+                        "round {number}: the first use after {ahead} of {loads} loads, not {least}"
+                    );
                     fault(name, what);
                 }
             }
@@ -295,7 +339,9 @@ impl Report<'_> {
                 }
                 SharedKind::None => {}
                 _ if entry.shared_loads && entry.shared_stores => {}
-                _ => fault(name, "no LDS or no STS, though the kernel uses shared memory".to_owned()),
+                _ => {
+                    fault(name, "no LDS or no STS, though the kernel uses shared memory".to_owned())
+                }
             }
         }
         faults
@@ -360,12 +406,17 @@ ptxas info    : Used 255 registers, used 0 barriers
             rounds: None,
         };
         assert_eq!(report.entries["a"], a);
-        assert_eq!(report.entries["b"], Entry { registers: 255, generic: true, ..Entry::default() });
+        assert_eq!(
+            report.entries["b"],
+            Entry { registers: 255, generic: true, ..Entry::default() }
+        );
     }
 
     #[test]
     fn the_shared_memory_of_another_block_is_no_generic_access() {
-        for (instruction, generic) in [("LD.E R2, [R2] ;", false), ("LD.E R2, desc[UR4][R2.64] ;", true)] {
+        for (instruction, generic) in
+            [("LD.E R2, [R2] ;", false), ("LD.E R2, desc[UR4][R2.64] ;", true)]
+        {
             let mut entries = read_log(LOG);
             let sass = format!("\n.text.a:\n        /*0000*/                   {instruction}\n");
             read_sass(&sass, "sm_90", &mut entries);
@@ -392,7 +443,8 @@ ptxas info    : Used 255 registers, used 0 barriers
     fn a_round_that_waits_early_is_a_fault() {
         let load = "        /*0000*/                   LDG.E.NA.128 R8, desc[UR4][R2.64] ;\n";
         let uses = "        /*0010*/                   IADD3 R0, R8, R0, RZ ;\n";
-        let (good, bad) = (format!("{load}{load}{load}{uses}{load}"), format!("{load}{load}{uses}{load}{load}"));
+        let (good, bad) =
+            (format!("{load}{load}{load}{uses}{load}"), format!("{load}{load}{uses}{load}{load}"));
         let faults = |code: &str, target| {
             let mut entries = BTreeMap::from([("reduce_sum_i32".to_owned(), Entry::default())]);
             read_sass(&format!("\n.text.reduce_sum_i32:\n{code}"), target, &mut entries);
@@ -405,7 +457,10 @@ ptxas info    : Used 255 registers, used 0 barriers
             faults(&format!("{good}.L_x_0:\n{bad}"), "sm_90"),
             ["reduce_sum_i32 (sm_90 PTX, sm_90): round 2: the first use after 2 of 4 loads, not 3"]
         );
-        assert_eq!(faults(uses, "sm_90"), ["reduce_sum_i32 (sm_90 PTX, sm_90): no round of 128-bit loads"]);
+        assert_eq!(
+            faults(uses, "sm_90"),
+            ["reduce_sum_i32 (sm_90 PTX, sm_90): no round of 128-bit loads"]
+        );
         assert_eq!(faults(&bad, "sm_75"), [""; 0], "what does not run on sm_90");
     }
 
@@ -419,14 +474,24 @@ ptxas info    : Used 255 registers, used 0 barriers
         };
         let plain = ".version 7.0\n";
         let lines = ".version 7.2\n\t.file\t1 \"a.rs\"\n";
-        let files =
-            [("a", "sm_75", plain), ("b", "sm_75", lines), ("c", "sm_75", plain), ("c", "sm_90", plain)].map(module);
+        let files = [
+            ("a", "sm_75", plain),
+            ("b", "sm_75", lines),
+            ("c", "sm_75", plain),
+            ("c", "sm_90", plain),
+        ]
+        .map(module);
         let batches = batches(folder.path(), files.iter()).unwrap();
-        let batches: Vec<_> = batches.iter().map(|batch| (batch.target, batch.files.join(" "))).collect();
+        let batches: Vec<_> =
+            batches.iter().map(|batch| (batch.target, batch.files.join(" "))).collect();
         assert_eq!(
             batches,
-            [("sm_75", "b.sm_75.ptx"), ("sm_75", "a.sm_75.ptx c.sm_75.ptx"), ("sm_90", "c.sm_90.ptx")]
-                .map(|(target, files)| (target, files.to_owned()))
+            [
+                ("sm_75", "b.sm_75.ptx"),
+                ("sm_75", "a.sm_75.ptx c.sm_75.ptx"),
+                ("sm_90", "c.sm_90.ptx")
+            ]
+            .map(|(target, files)| (target, files.to_owned()))
         );
     }
 
@@ -438,8 +503,14 @@ ptxas info    : Used 255 registers, used 0 barriers
             file: format!("{name}.{arch}.ptx"),
             sha256: String::new(),
         };
-        let modules = [module("a", "sm_90"), module("a", "sm_75"), module("b", "sm_75"), module("c", "sm_90")];
-        let files = |arch| loaded(&modules, arch).map(|module| module.file.as_str()).collect::<Vec<_>>();
+        let modules = [
+            module("a", "sm_90"),
+            module("a", "sm_75"),
+            module("b", "sm_75"),
+            module("c", "sm_90"),
+        ];
+        let files =
+            |arch| loaded(&modules, arch).map(|module| module.file.as_str()).collect::<Vec<_>>();
         assert_eq!(files("sm_80"), ["a.sm_75.ptx", "b.sm_75.ptx"]);
         assert_eq!(files("sm_120"), ["a.sm_90.ptx", "b.sm_75.ptx", "c.sm_90.ptx"]);
     }

@@ -40,7 +40,11 @@ pub(crate) fn traits(name: &str) -> KernelTraits {
         },
         (Some(_), Some(_)) => return unknown(),
     };
-    let module = if block_size.is_some() { format!("{rung}_{op}_{element}") } else { format!("{rung}_{element}") };
+    let module = if block_size.is_some() {
+        format!("{rung}_{op}_{element}")
+    } else {
+        format!("{rung}_{element}")
+    };
     KernelTraits {
         module,
         element: Some(element.to_owned()),
@@ -112,7 +116,11 @@ fn transposition(name: &str) -> Option<KernelTraits> {
         "tiled" | "padded" | "diagonal" => 2,
         _ => 1,
     };
-    Some(KernelTraits { module: format!("transpose_{variant}"), barriers: Some(barriers), ..KernelTraits::default() })
+    Some(KernelTraits {
+        module: format!("transpose_{variant}"),
+        barriers: Some(barriers),
+        ..KernelTraits::default()
+    })
 }
 
 /// How many times the source of a rung says `sync_threads`: after the load, and in each round of the block's tree that is
@@ -195,7 +203,10 @@ mod tests {
     #[test]
     fn a_production_kernel_is_a_module() {
         let traits = traits("reduce_sum_bf16");
-        assert_eq!((traits.module.as_str(), traits.op.as_deref()), ("reduce_sum_bf16", Some("sum")));
+        assert_eq!(
+            (traits.module.as_str(), traits.op.as_deref()),
+            ("reduce_sum_bf16", Some("sum"))
+        );
         assert_eq!((traits.element.as_deref(), traits.most_threads), (Some("bf16"), Some(1024)));
         assert_eq!((traits.least_arch, traits.later_arch), (None, Some(NvvmArch::Compute90)));
         assert_eq!(super::traits("reduce_moments_f32").element, None);
@@ -213,7 +224,10 @@ mod tests {
             "reduce6_sum_i32_x",
             "a_sum_i32_b2_c",
         ] {
-            assert_eq!(traits(name), KernelTraits { module: name.to_owned(), ..KernelTraits::default() });
+            assert_eq!(
+                traits(name),
+                KernelTraits { module: name.to_owned(), ..KernelTraits::default() }
+            );
         }
     }
 }

@@ -58,7 +58,10 @@ fn main() -> ExitCode {
 
 /// The workspace's folder.
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the workspace").to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask is a folder of the workspace")
+        .to_owned()
 }
 
 #[cfg(test)]
@@ -69,11 +72,20 @@ mod tests {
     fn the_commands_of_the_documentation_parse() {
         let pages = console::Page::read(
             &root(),
-            &["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "bench/results/README.md", "guide/src"],
+            &[
+                "README.md",
+                "CONTRIBUTING.md",
+                "ARCHITECTURE.md",
+                "bench/results/README.md",
+                "guide/src",
+            ],
         );
         let commands: Vec<_> = pages.iter().flat_map(console::commands).collect();
         let mut count = 0;
-        for command in commands.iter().filter(|command| command.words.starts_with(&["cargo".into(), "xtask".into()])) {
+        for command in commands
+            .iter()
+            .filter(|command| command.words.starts_with(&["cargo".into(), "xtask".into()]))
+        {
             if let Err(error) = Cli::try_parse_from(&command.words[1..]) {
                 panic!("{}: $ {}\n{error}", command.place, command.line);
             }

@@ -36,12 +36,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let root = root();
     let installed = installed()?;
     if args.check {
-        let pinned = fs::read_to_string(root.join(FILE)).with_context(|| format!("cannot read {FILE}"))?;
+        let pinned =
+            fs::read_to_string(root.join(FILE)).with_context(|| format!("cannot read {FILE}"))?;
         return compare(&pinned, &installed);
     }
     let toolchain = Toolchain::around(&root, Path::new(RUSTC))?;
     build_ptx::build_with(&root, &toolchain, &build_ptx::Args::whole())?;
-    fs::write(root.join(FILE), render(&installed)).with_context(|| format!("cannot write {FILE}"))?;
+    fs::write(root.join(FILE), render(&installed))
+        .with_context(|| format!("cannot write {FILE}"))?;
     println!("pinned {}", installed.join(" "));
     Ok(())
 }
@@ -49,11 +51,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 /// The packages that are installed, each as `name=version`, in the order of [`PACKAGES`].
 fn installed() -> anyhow::Result<Vec<String>> {
     let version = |package: &str| {
-        let output = Command::new("dpkg-query").args(["--show", "--showformat=${Version}", package]).output();
-        let output = output.context("cannot run dpkg-query, which tells the versions of Debian's packages")?;
+        let output = Command::new("dpkg-query")
+            .args(["--show", "--showformat=${Version}", package])
+            .output();
+        let output = output
+            .context("cannot run dpkg-query, which tells the versions of Debian's packages")?;
         let version = String::from_utf8_lossy(&output.stdout).into_owned();
         if !output.status.success() || version.is_empty() {
-            bail!("Debian's package {package} is not installed: apt-get install {}", PACKAGES.join(" "));
+            bail!(
+                "Debian's package {package} is not installed: apt-get install {}",
+                PACKAGES.join(" ")
+            );
         }
         Ok(format!("{package}={version}"))
     };
@@ -105,8 +113,13 @@ mod tests {
 
     #[test]
     fn another_version_is_refused_with_both_and_the_command() {
-        let error = compare(&render(&versions("1.2.3-1")), &versions("1.2.3-2")).unwrap_err().to_string();
-        for part in ["pins rustc-web=1.2.3-1 ", "installed are rustc-web=1.2.3-2 ", "`cargo xtask pin-compiler`"] {
+        let error =
+            compare(&render(&versions("1.2.3-1")), &versions("1.2.3-2")).unwrap_err().to_string();
+        for part in [
+            "pins rustc-web=1.2.3-1 ",
+            "installed are rustc-web=1.2.3-2 ",
+            "`cargo xtask pin-compiler`",
+        ] {
             assert!(error.contains(part), "{error}");
         }
         assert!(compare("", &versions("1")).is_err(), "an empty file pins nothing");
@@ -117,7 +130,8 @@ mod tests {
     fn the_committed_ptx_is_of_the_pinned_compiler() {
         let text = fs::read_to_string(root().join(FILE)).unwrap();
         let packages = pinned(&text);
-        let names: Vec<_> = packages.iter().map(|package| package.split('=').next().unwrap()).collect();
+        let names: Vec<_> =
+            packages.iter().map(|package| package.split('=').next().unwrap()).collect();
         assert_eq!(names, PACKAGES);
         let rustc = Manifest::read(&root().join("kernels/ptx")).unwrap().toolchain.rustc;
         let release = rustc.split(' ').nth(1).unwrap();

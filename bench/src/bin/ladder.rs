@@ -48,7 +48,11 @@ struct Args {
 
     /// Rungs, as `reduce --variant` takes them; those without a kernel for a type are left out for
     /// it
-    #[arg(long, value_delimiter = ',', default_value = "1,2,3,4,5,6,7,8,9,10,11,12,13,14,atomic,atomic-warp")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "1,2,3,4,5,6,7,8,9,10,11,12,13,14,atomic,atomic-warp"
+    )]
     variant: Vec<Variant>,
 
     /// Numbers of elements
@@ -160,7 +164,9 @@ fn input<T: Element>(n: u64) -> (Vec<T>, i64) {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let values = (0..n)
         .map(|_| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             let small = (state >> 61) as u8;
             sum += i64::from(small);
             T::new(small)
@@ -203,8 +209,17 @@ impl Bench<'_> {
         if let Some(peak) = info.peak_bytes_per_second {
             write!(out, ", peak {:.0} GB/s", peak / 1e9)?;
         }
-        writeln!(out, ", {} times, median of {} [quartiles]", info.kind.time_kind(), self.args.samples)?;
-        write!(out, "{:<22} {:>10} {:>7} {:>5}  {:>34}", "kernel", "n", "grid", "block", "rust us")?;
+        writeln!(
+            out,
+            ", {} times, median of {} [quartiles]",
+            info.kind.time_kind(),
+            self.args.samples
+        )?;
+        write!(
+            out,
+            "{:<22} {:>10} {:>7} {:>5}  {:>34}",
+            "kernel", "n", "grid", "block", "rust us"
+        )?;
         if self.peer.is_some() {
             write!(out, "  {:>34} {:>10}", "peer us", "rust/peer")?;
         }
@@ -237,7 +252,9 @@ impl Bench<'_> {
             Ok(Launch { variant, kernel: plan.kernel, stage })
         });
         let launches: Vec<_> = launches.collect::<anyhow::Result<_>>()?;
-        let most = |of: fn(&Stage) -> u64| launches.iter().map(|launch| of(&launch.stage)).max().unwrap_or(0) as usize;
+        let most = |of: fn(&Stage) -> u64| {
+            launches.iter().map(|launch| of(&launch.stage)).max().unwrap_or(0) as usize
+        };
         let mut counter = self.device.alloc(1)?;
         counter.fill_bytes(0)?;
         let mut buffers = Buffers {
@@ -257,7 +274,11 @@ impl Bench<'_> {
         Ok(())
     }
 
-    fn measure<T: Element>(&self, launch: &Launch, buffers: &mut Buffers<T>) -> anyhow::Result<Row> {
+    fn measure<T: Element>(
+        &self,
+        launch: &Launch,
+        buffers: &mut Buffers<T>,
+    ) -> anyhow::Result<Row> {
         let name = launch.kernel.as_str();
         let ptx = self.library.find(name, self.device.info().compute_capability)?;
         let mut kernels = vec![self.device.load(&ptx.file, &ptx.text)?.kernel(name)?];
@@ -279,7 +300,8 @@ impl Bench<'_> {
             }
             for index in order {
                 let time = self.device.time(|| {
-                    (0..launches as usize).try_for_each(|round| self.launch(&kernels[index], launch, buffers, round))
+                    (0..launches as usize)
+                        .try_for_each(|round| self.launch(&kernels[index], launch, buffers, round))
                 })?;
                 if round > 0 {
                     samples[index].push(time / launches);
@@ -322,18 +344,28 @@ impl Bench<'_> {
     }
 
     /// Runs the kernel once, adds its partial results and checks the sum.
-    fn check<T: Element>(&self, kernel: &Kernel, launch: &Launch, buffers: &mut Buffers<T>) -> anyhow::Result<()> {
+    fn check<T: Element>(
+        &self,
+        kernel: &Kernel,
+        launch: &Launch,
+        buffers: &mut Buffers<T>,
+    ) -> anyhow::Result<()> {
         buffers.output.fill_bytes(0xa5)?;
         self.launch(kernel, launch, buffers, 0)?;
         let is_atomic = launch.variant.facts().results == Results::Atomic;
         let left = if is_atomic { &buffers.total } else { &buffers.output }.copy_to_host()?;
-        let sum: i64 = left[..launch.stage.outputs as usize].iter().map(|partial| partial.to_i64()).sum();
+        let sum: i64 =
+            left[..launch.stage.outputs as usize].iter().map(|partial| partial.to_i64()).sum();
         // N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2, for
         // values of one sign.
         let roundings = launch.stage.depth as f64 * T::UNIT_ROUNDOFF;
         let bound = roundings / (1.0 - roundings) * buffers.sum as f64;
         let is_near = sum.abs_diff(buffers.sum) as f64 <= bound;
-        ensure!(is_near, "wrong result: the partial sums add up to {sum}, and it should be {}", buffers.sum);
+        ensure!(
+            is_near,
+            "wrong result: the partial sums add up to {sum}, and it should be {}",
+            buffers.sum
+        );
         Ok(())
     }
 }
@@ -351,8 +383,20 @@ impl Row {
         self.peer.map(|peer| peer.median.as_secs_f64() / self.ours.median.as_secs_f64())
     }
 
-    fn write(&self, kernel: &str, n: u64, shape: LaunchShape, out: &mut impl Write) -> io::Result<()> {
-        write!(out, "{kernel:<22} {n:>10} {:>7} {:>5}  {:>34}", shape.grid.x, shape.block.x, text(&self.ours))?;
+    fn write(
+        &self,
+        kernel: &str,
+        n: u64,
+        shape: LaunchShape,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        write!(
+            out,
+            "{kernel:<22} {n:>10} {:>7} {:>5}  {:>34}",
+            shape.grid.x,
+            shape.block.x,
+            text(&self.ours)
+        )?;
         if let (Some(peer), Some(ratio)) = (&self.peer, self.ratio()) {
             write!(out, "  {:>34} {ratio:>10.3}", text(peer))?;
         }
@@ -384,5 +428,10 @@ fn us(time: Duration) -> f64 {
 }
 
 fn text(times: &Times) -> String {
-    format!("{:.2} [{:.2} {:.2}]", us(times.median), us(times.lower_quartile), us(times.upper_quartile))
+    format!(
+        "{:.2} [{:.2} {:.2}]",
+        us(times.median),
+        us(times.lower_quartile),
+        us(times.upper_quartile)
+    )
 }

@@ -58,7 +58,8 @@ fn main() -> anyhow::Result<()> {
             }
         }
         Command::Counters { plan, csv, out, machine } => {
-            let table = fs::read_to_string(&csv).with_context(|| format!("cannot read {}", csv.display()))?;
+            let table = fs::read_to_string(&csv)
+                .with_context(|| format!("cannot read {}", csv.display()))?;
             let recording = Recording::from_ncu(machine, &Plan::read(&plan)?, &table)?;
             write(&out, &recording.to_json()?)?;
             println!("{} launches", recording.cases.len());

@@ -95,10 +95,15 @@ impl std::str::FromStr for Work {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> anyhow::Result<Self> {
-        let (element, extent) = text.split_once(':').context("a matrix is written as f32:4000x4000")?;
-        let (rows, cols) = extent.split_once('x').context("a matrix is written as f32:4000x4000")?;
+        let (element, extent) =
+            text.split_once(':').context("a matrix is written as f32:4000x4000")?;
+        let (rows, cols) =
+            extent.split_once('x').context("a matrix is written as f32:4000x4000")?;
         let work = Self { element: element.parse()?, rows: rows.parse()?, cols: cols.parse()? };
-        ensure!(work.rows > 0 && work.cols > 0, "{text}: a matrix needs at least one row and one column");
+        ensure!(
+            work.rows > 0 && work.cols > 0,
+            "{text}: a matrix needs at least one row and one column"
+        );
         Ok(work)
     }
 }
@@ -181,7 +186,12 @@ impl Bench<'_> {
         if let Some(peak) = info.peak_bytes_per_second {
             write!(out, ", peak {:.0} GB/s", peak / 1e9)?;
         }
-        writeln!(out, ", {} times, median of {} [quartiles]", info.kind.time_kind(), self.args.samples)?;
+        writeln!(
+            out,
+            ", {} times, median of {} [quartiles]",
+            info.kind.time_kind(),
+            self.args.samples
+        )?;
         write!(out, "{:<30} {:>12}  {:>30}", "kernel", "matrix", "rust us")?;
         if self.peer.is_some() {
             write!(out, "  {:>30} {:>9}", "peer us", "rust/peer")?;
@@ -196,23 +206,39 @@ impl Bench<'_> {
             if variant.facts().moves == Moves::TransposesInPlace && rows != cols {
                 continue;
             }
-            let tile = variant.tiles(element).contains(&(self.args.tile as u32)).then_some(self.args.tile);
+            let tile =
+                variant.tiles(element).contains(&(self.args.tile as u32)).then_some(self.args.tile);
             plans.push(plan(&Problem { variant, element, rows, cols }, tile, u64::MAX)?);
         }
         Ok(plans)
     }
 
-    fn measure_all(&self, work: Work, bits: &[u8], out: &mut impl Write, rows: &mut Vec<Json>) -> anyhow::Result<()> {
-        let contenders: Vec<_> =
-            self.plans(work)?.into_iter().map(|plan| self.contender(plan)).collect::<Result<_, _>>()?;
+    fn measure_all(
+        &self,
+        work: Work,
+        bits: &[u8],
+        out: &mut impl Write,
+        rows: &mut Vec<Json>,
+    ) -> anyhow::Result<()> {
+        let contenders: Vec<_> = self
+            .plans(work)?
+            .into_iter()
+            .map(|plan| self.contender(plan))
+            .collect::<Result<_, _>>()?;
         let odd = Work { rows: 515, cols: 1027, ..work };
-        let odd_bits = Matrix::new(odd.element, odd.rows as usize, odd.cols as usize, bits_of(odd)?);
+        let odd_bits =
+            Matrix::new(odd.element, odd.rows as usize, odd.cols as usize, bits_of(odd)?);
         for (contender, odd) in contenders.iter().zip(plans_for_check(&contenders, odd)?) {
             self.check(contender, &odd, &odd_bits)?;
         }
 
         let bytes = work.bytes();
-        let matrix = Matrix::new(work.element, work.rows as usize, work.cols as usize, bits[..bytes as usize].to_vec());
+        let matrix = Matrix::new(
+            work.element,
+            work.rows as usize,
+            work.cols as usize,
+            bits[..bytes as usize].to_vec(),
+        );
         if bytes <= CHECKED_BYTES {
             for contender in &contenders {
                 self.check(contender, &contender.plan, &matrix)?;
@@ -220,7 +246,9 @@ impl Bench<'_> {
         }
         let pairs = ROTATION_BYTES.div_ceil(2 * bytes).clamp(1, MOST_LAUNCHES);
         let mut pairs: Pairs = (0..pairs)
-            .map(|_| Ok((self.device.upload(matrix.bytes())?, self.device.alloc(matrix.bytes().len())?)))
+            .map(|_| {
+                Ok((self.device.upload(matrix.bytes())?, self.device.alloc(matrix.bytes().len())?))
+            })
             .collect::<Result<_, DeviceError>>()?;
         drop(matrix);
         let (copy, times) = self.take_turns(&contenders, bytes, &mut pairs)?;
@@ -251,7 +279,9 @@ impl Bench<'_> {
         let len = rows * cols * plan.problem.element.size() as usize;
         let matrix = Matrix::new(plan.problem.element, rows, cols, matrix.bytes()[..len].to_vec());
         let input = self.device.upload(matrix.bytes())?;
-        for (kernel, whose) in [(Some(&contender.ours), "ours"), (contender.peer.as_ref(), "the peer's")] {
+        for (kernel, whose) in
+            [(Some(&contender.ours), "ours"), (contender.peer.as_ref(), "the peer's")]
+        {
             let Some(kernel) = kernel else { continue };
             let mut output = self.device.alloc(len)?;
             output.fill_bytes(0xa5)?;
@@ -261,18 +291,29 @@ impl Bench<'_> {
             self.launch(kernel, plan, &input, &output)?;
             let difference = matrix.difference(moves, &output.copy_to_host()?);
             if let Some(difference) = difference {
-                anyhow::bail!("{}, {whose}, {rows} x {cols}: wrong result: {difference}", plan.kernel);
+                anyhow::bail!(
+                    "{}, {whose}, {rows} x {cols}: wrong result: {difference}",
+                    plan.kernel
+                );
             }
         }
         Ok(())
     }
 
-    fn launch(&self, kernel: &Kernel, plan: &Plan, input: &Buffer<u8>, output: &Buffer<u8>) -> Result<(), DeviceError> {
+    fn launch(
+        &self,
+        kernel: &Kernel,
+        plan: &Plan,
+        input: &Buffer<u8>,
+        output: &Buffer<u8>,
+    ) -> Result<(), DeviceError> {
         let shape = plan.shape.expect("the matrix is not empty");
         let (rows, cols) = (Arg::U32(plan.problem.rows as u32), Arg::U32(plan.problem.cols as u32));
         if plan.problem.variant.facts().moves == Moves::TransposesInPlace {
             // SAFETY: the buffer holds the square matrix that the kernel transposes.
-            return unsafe { self.device.launch(kernel, shape, &[Arg::Pointer(output.address()), rows]) };
+            return unsafe {
+                self.device.launch(kernel, shape, &[Arg::Pointer(output.address()), rows])
+            };
         }
         let args = [Arg::Pointer(input.address()), Arg::Pointer(output.address()), rows, cols];
         // SAFETY: both buffers hold the elements of the whole matrix.
@@ -305,7 +346,9 @@ impl Bench<'_> {
             }
             for (index, is_peer) in order {
                 let contender = &contenders[index];
-                let Some(kernel) = (if is_peer { contender.peer.as_ref() } else { Some(&contender.ours) }) else {
+                let Some(kernel) =
+                    (if is_peer { contender.peer.as_ref() } else { Some(&contender.ours) })
+                else {
                     continue;
                 };
                 let time = self.device.time(|| {
@@ -424,5 +467,10 @@ fn us(time: Duration) -> f64 {
 }
 
 fn text(times: &Times) -> String {
-    format!("{:.2} [{:.2} {:.2}]", us(times.median), us(times.lower_quartile), us(times.upper_quartile))
+    format!(
+        "{:.2} [{:.2} {:.2}]",
+        us(times.median),
+        us(times.lower_quartile),
+        us(times.upper_quartile)
+    )
 }

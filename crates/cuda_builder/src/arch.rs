@@ -96,7 +96,10 @@ impl FromStr for NvvmArch {
     type Err = UnknownArch;
 
     fn from_str(name: &str) -> Result<Self, UnknownArch> {
-        Self::ALL.into_iter().find(|arch| arch.sm() == name).ok_or_else(|| UnknownArch(name.to_owned()))
+        Self::ALL
+            .into_iter()
+            .find(|arch| arch.sm() == name)
+            .ok_or_else(|| UnknownArch(name.to_owned()))
     }
 }
 
@@ -114,7 +117,11 @@ mod tests {
     #[test]
     fn an_unknown_name_is_refused_with_the_list() {
         let message = "compute_80".parse::<NvvmArch>().unwrap_err().to_string();
-        assert!(message.starts_with("unknown architecture `compute_80`: it must be one of sm_75, sm_80,"), "{message}");
+        assert!(
+            message
+                .starts_with("unknown architecture `compute_80`: it must be one of sm_75, sm_80,"),
+            "{message}"
+        );
     }
 
     #[test]

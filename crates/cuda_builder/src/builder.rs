@@ -88,7 +88,10 @@ pub struct CudaBuilder {
 
 impl fmt::Debug for CudaBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CudaBuilder").field("path", &self.path).field("arch", &self.arch).finish_non_exhaustive()
+        f.debug_struct("CudaBuilder")
+            .field("path", &self.path)
+            .field("arch", &self.arch)
+            .finish_non_exhaustive()
     }
 }
 
@@ -169,7 +172,10 @@ impl CudaBuilder {
     /// Splits the kernels into modules, and tells what their names mean. The default is one module,
     /// named like the crate's folder.
     #[must_use]
-    pub fn kernel_traits(mut self, rule: impl Fn(&str) -> KernelTraits + Send + Sync + 'static) -> Self {
+    pub fn kernel_traits(
+        mut self,
+        rule: impl Fn(&str) -> KernelTraits + Send + Sync + 'static,
+    ) -> Self {
         self.rule = Some(Box::new(rule));
         self
     }
@@ -191,13 +197,16 @@ impl CudaBuilder {
         self.only = None;
         let path = match &self.copy_to {
             Some(path) => path.clone(),
-            None => self.cargo_target_dir().join(format!("{}.{}.ptx", self.default_module(), self.arch)),
+            None => {
+                self.cargo_target_dir().join(format!("{}.{}.ptx", self.default_module(), self.arch))
+            }
         };
         let output = self.compile()?;
         for module in output.modules {
             fs::write(&path, module.ptx).map_err(CudaBuilderError::FailedToCopyPtxFile)?;
             if let Some(llvm_ir) = module.llvm_ir {
-                fs::write(path.with_extension("ll"), llvm_ir).map_err(CudaBuilderError::FailedToCopyPtxFile)?;
+                fs::write(path.with_extension("ll"), llvm_ir)
+                    .map_err(CudaBuilderError::FailedToCopyPtxFile)?;
             }
         }
         Ok(path)
@@ -221,7 +230,8 @@ impl CudaBuilder {
     /// # Errors
     /// Those of [`compile`](Self::compile).
     pub fn compile_with(&self, toolchain: &Toolchain) -> Result<Output, CudaBuilderError> {
-        let scratch = tempfile::tempdir().map_err(CudaBuilderError::io("cannot make a temporary folder"))?;
+        let scratch =
+            tempfile::tempdir().map_err(CudaBuilderError::io("cannot make a temporary folder"))?;
         let libraries = self.cargo(toolchain)?;
         let linked = link(toolchain, &libraries, scratch.path())?;
 
@@ -260,7 +270,8 @@ impl CudaBuilder {
         let mut kernels = Vec::new();
         // The kernels of a module are the same for each architecture.
         for module in compiled.chunk_by(|a, b| a.name == b.name).map(|of_one| &of_one[0]) {
-            let traits: BTreeMap<_, _> = modules[&module.name].iter().map(|(name, traits)| (&**name, traits)).collect();
+            let traits: BTreeMap<_, _> =
+                modules[&module.name].iter().map(|(name, traits)| (&**name, traits)).collect();
             for entry in ptx::entries(&module.ptx) {
                 let traits = traits[entry.name];
                 kernels.push(Kernel {
@@ -281,7 +292,8 @@ impl CudaBuilder {
 
     /// Builds the crate and everything under it to rlibs of bitcode: the crate's own first.
     fn cargo(&self, toolchain: &Toolchain) -> Result<Vec<PathBuf>, CudaBuilderError> {
-        let path = fs::canonicalize(&self.path).map_err(CudaBuilderError::io(self.path.display().to_string()))?;
+        let path = fs::canonicalize(&self.path)
+            .map_err(CudaBuilderError::io(self.path.display().to_string()))?;
         let mut flags = vec![
             format!("-Ctarget-cpu={}", self.arch),
             // LLVM must not see the module before its address spaces are right.
@@ -290,7 +302,10 @@ impl CudaBuilder {
             "-Zmir-enable-passes=-JumpThreading".to_owned(),
             // Paths in line tables and panic messages must not depend on where the sources lie. The
             // last match wins.
-            format!("--remap-path-prefix={}=", toolchain.sysroot.join("lib/rustlib/src/rust/library").display()),
+            format!(
+                "--remap-path-prefix={}=",
+                toolchain.sysroot.join("lib/rustlib/src/rust/library").display()
+            ),
             format!("--remap-path-prefix={}=.", workspace_root(toolchain, &path)?.display()),
         ];
         if self.line_info {
@@ -322,7 +337,8 @@ impl CudaBuilder {
             // say so.
             .args(["--", "-Zcrate-attr=feature(abi_ptx)"])
             .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
-        artifacts(command, &path, ".rlib")?.ok_or_else(|| CudaBuilderError::BuildFailed(self.path.clone()))
+        artifacts(command, &path, ".rlib")?
+            .ok_or_else(|| CudaBuilderError::BuildFailed(self.path.clone()))
     }
 
     /// Compiles all modules, in order of their names, from what they have in common.
@@ -345,7 +361,10 @@ impl CudaBuilder {
         };
         let modules: Vec<_> = modules.iter().collect();
         let names = |modules: &[(&String, &'_ Vec<(String, KernelTraits)>)]| {
-            modules.iter().flat_map(|(_, kernels)| kernels.iter().map(|(name, _)| name.clone())).collect::<Vec<_>>()
+            modules
+                .iter()
+                .flat_map(|(_, kernels)| kernels.iter().map(|(name, _)| name.clone()))
+                .collect::<Vec<_>>()
         };
         let reduced = scratch.join("reduced.bc");
         reduce(prepared, &reduced, &mut names(&modules).iter().map(String::as_str))?;
@@ -358,7 +377,9 @@ impl CudaBuilder {
                 reduce(&reduced, &bitcode, &mut names(part).iter().map(String::as_str))?;
                 let targets: Vec<_> = part
                     .iter()
-                    .flat_map(|&(name, kernels)| self.archs(kernels).into_iter().map(move |arch| (name, kernels, arch)))
+                    .flat_map(|&(name, kernels)| {
+                        self.archs(kernels).into_iter().map(move |arch| (name, kernels, arch))
+                    })
                     .collect();
                 targets
                     .par_iter()
@@ -373,7 +394,10 @@ impl CudaBuilder {
 
     /// What a module of these kernels is compiled for, oldest first.
     fn archs(&self, kernels: &[(String, KernelTraits)]) -> Vec<NvvmArch> {
-        let least = kernels.iter().filter_map(|(_, traits)| traits.least_arch).fold(self.arch, NvvmArch::max);
+        let least = kernels
+            .iter()
+            .filter_map(|(_, traits)| traits.least_arch)
+            .fold(self.arch, NvvmArch::max);
         let later = kernels.iter().filter_map(|(_, traits)| traits.later_arch).max();
         [least].into_iter().chain(later.filter(|&later| later > least)).collect()
     }
@@ -390,17 +414,21 @@ impl CudaBuilder {
     ) -> Result<CompiledModule, CudaBuilderError> {
         let line_info = self.line_info && !kernels.iter().any(|(_, traits)| traits.without_lines);
         let optimised = scratch.join(format!("{name}.{arch}.ll"));
-        internalize(toolchain, kernels.iter().map(|(name, _)| name.as_str()), &optimised.with_extension("list"))?
-            // The names of Rust's blocks and values carry hashes. Without them the PTX has LLVM's
-            // numbers.
-            .arg("-discard-value-names")
-            .args((!line_info).then_some("-strip-debug"))
-            .arg(format!("-mcpu={arch}"))
-            .args(["-passes=internalize,globaldce,default<O3>", "-S"])
-            .arg(reduced)
-            .arg("-o")
-            .arg(&optimised)
-            .run("opt")?;
+        internalize(
+            toolchain,
+            kernels.iter().map(|(name, _)| name.as_str()),
+            &optimised.with_extension("list"),
+        )?
+        // The names of Rust's blocks and values carry hashes. Without them the PTX has LLVM's
+        // numbers.
+        .arg("-discard-value-names")
+        .args((!line_info).then_some("-strip-debug"))
+        .arg(format!("-mcpu={arch}"))
+        .args(["-passes=internalize,globaldce,default<O3>", "-S"])
+        .arg(reduced)
+        .arg("-o")
+        .arg(&optimised)
+        .run("opt")?;
         let llvm_ir = read(&optimised)?;
         let line_table = if line_info {
             let (numbered, table) = line_info::number(&llvm_ir)?;
@@ -438,12 +466,15 @@ impl CudaBuilder {
 
     fn default_module(&self) -> String {
         let folder = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
-        folder.file_name().map_or_else(|| "kernels".to_owned(), |name| name.to_string_lossy().into_owned())
+        folder
+            .file_name()
+            .map_or_else(|| "kernels".to_owned(), |name| name.to_string_lossy().into_owned())
     }
 
     /// The folder is absolute, because cargo runs in the crate's folder.
     fn cargo_target_dir(&self) -> PathBuf {
-        let folder = self.target_dir.clone().unwrap_or_else(|| self.path.join("target/cuda-builder"));
+        let folder =
+            self.target_dir.clone().unwrap_or_else(|| self.path.join("target/cuda-builder"));
         std::path::absolute(&folder).unwrap_or(folder)
     }
 }
@@ -456,13 +487,19 @@ fn without_comments(ptx: &str) -> String {
 }
 
 /// Reads a module's PTX again and looks for what must not be in it.
-fn lint_module(module: &CompiledModule, kernels: &[(String, KernelTraits)]) -> Result<Vec<Finding>, CudaBuilderError> {
+fn lint_module(
+    module: &CompiledModule,
+    kernels: &[(String, KernelTraits)],
+) -> Result<Vec<Finding>, CudaBuilderError> {
     // The parser alone reads it, because the validator refuses some of what the lint words better.
     let ast = simt::ptx::parser::parse(&module.name, &module.ptx)
         .map_err(|diagnostic| CudaBuilderError::UnreadablePtx(Box::new(diagnostic)))?;
-    let expectation =
-        |traits: &KernelTraits| Expectation { element: traits.element.clone(), barriers: traits.barriers };
-    let kernels = kernels.iter().map(|(name, traits)| (name.clone(), expectation(traits))).collect();
+    let expectation = |traits: &KernelTraits| Expectation {
+        element: traits.element.clone(),
+        barriers: traits.barriers,
+    };
+    let kernels =
+        kernels.iter().map(|(name, traits)| (name.clone(), expectation(traits))).collect();
     Ok(lint(&ast, &Expectations { kernels }))
 }
 
@@ -478,19 +515,26 @@ pub(crate) fn params(info: Option<&str>, types: &[&str]) -> Vec<Param> {
     if named.len() == types.len() {
         return named;
     }
-    let unnamed = |(i, ty): (usize, &&str)| Param { name: format!("param_{i}"), ty: (*ty).to_owned() };
+    let unnamed =
+        |(i, ty): (usize, &&str)| Param { name: format!("param_{i}"), ty: (*ty).to_owned() };
     types.iter().enumerate().map(unnamed).collect()
 }
 
 /// Joins the first rlib's bitcode with what it uses of the others', as textual IR.
-fn link(toolchain: &Toolchain, libraries: &[PathBuf], scratch: &Path) -> Result<String, CudaBuilderError> {
+fn link(
+    toolchain: &Toolchain,
+    libraries: &[PathBuf],
+    scratch: &Path,
+) -> Result<String, CudaBuilderError> {
     let mut objects = Vec::new();
     for (i, library) in libraries.iter().enumerate() {
         let folder = scratch.join(format!("rlib{i}"));
         fs::create_dir(&folder).map_err(CudaBuilderError::io(folder.display().to_string()))?;
         tool(toolchain, "llvm-ar").arg("x").arg(library).current_dir(&folder).run("llvm-ar")?;
-        let members = fs::read_dir(&folder).map_err(CudaBuilderError::io(folder.display().to_string()))?;
-        let mut members: Vec<PathBuf> = members.filter_map(|member| Some(member.ok()?.path())).collect();
+        let members =
+            fs::read_dir(&folder).map_err(CudaBuilderError::io(folder.display().to_string()))?;
+        let mut members: Vec<PathBuf> =
+            members.filter_map(|member| Some(member.ok()?.path())).collect();
         members.retain(|member| member.extension().is_some_and(|extension| extension == "o"));
         members.sort();
         objects.extend(members);
@@ -543,8 +587,18 @@ impl Run for Command {
 /// user's environment would change in the result.
 pub(crate) fn cargo_command(cargo: &Path, rustc: &Path, folder: &Path) -> Command {
     let mut command = Command::new(cargo);
-    command.current_dir(folder).env("RUSTC", rustc).env("RUSTC_BOOTSTRAP", "1").stderr(Stdio::inherit());
-    let inherited = ["RUSTFLAGS", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "RUSTUP_TOOLCHAIN", "CARGO_BUILD_TARGET"];
+    command
+        .current_dir(folder)
+        .env("RUSTC", rustc)
+        .env("RUSTC_BOOTSTRAP", "1")
+        .stderr(Stdio::inherit());
+    let inherited = [
+        "RUSTFLAGS",
+        "RUSTC_WRAPPER",
+        "RUSTC_WORKSPACE_WRAPPER",
+        "RUSTUP_TOOLCHAIN",
+        "CARGO_BUILD_TARGET",
+    ];
     for name in inherited {
         command.env_remove(name);
     }
@@ -581,7 +635,8 @@ pub(crate) fn artifacts(
             let files = if own_crate { &mut own } else { &mut others };
             // Procedural macros, and what they need, are the host's.
             let for_device = |file: &PathBuf| {
-                file.iter().any(|part| part == DEVICE_TARGET) && file.to_string_lossy().ends_with(ending)
+                file.iter().any(|part| part == DEVICE_TARGET)
+                    && file.to_string_lossy().ends_with(ending)
             };
             files.extend(message.filenames.into_iter().filter(for_device));
         }
@@ -634,12 +689,19 @@ mod tests {
         let builder = CudaBuilder::new(".");
         let archs = |least_arch, later_arch| {
             let traits = KernelTraits { least_arch, later_arch, ..KernelTraits::default() };
-            builder.archs(&[("plain".to_owned(), KernelTraits::default()), ("k".to_owned(), traits)])
+            builder
+                .archs(&[("plain".to_owned(), KernelTraits::default()), ("k".to_owned(), traits)])
         };
         assert_eq!(archs(None, None), [NvvmArch::Compute75]);
-        assert_eq!(archs(None, Some(NvvmArch::Compute90)), [NvvmArch::Compute75, NvvmArch::Compute90]);
+        assert_eq!(
+            archs(None, Some(NvvmArch::Compute90)),
+            [NvvmArch::Compute75, NvvmArch::Compute90]
+        );
         assert_eq!(archs(Some(NvvmArch::Compute80), None), [NvvmArch::Compute80]);
-        assert_eq!(archs(Some(NvvmArch::Compute90), Some(NvvmArch::Compute90)), [NvvmArch::Compute90]);
+        assert_eq!(
+            archs(Some(NvvmArch::Compute90), Some(NvvmArch::Compute90)),
+            [NvvmArch::Compute90]
+        );
     }
 
     #[test]
@@ -654,7 +716,10 @@ mod tests {
         let message = CudaBuilder::new(folder.path()).build().unwrap_err().to_string();
         assert_eq!(
             message,
-            format!("`{}` is not the folder of a crate: it has no Cargo.toml", folder.path().display())
+            format!(
+                "`{}` is not the folder of a crate: it has no Cargo.toml",
+                folder.path().display()
+            )
         );
     }
 }

@@ -37,10 +37,14 @@ pub enum CudaBuilderError {
         modules: String,
     },
     /// A static in shared memory has an initial value, which PTX does not allow.
-    #[error("`{0}` is in shared memory and must be uninitialised: make it an array of MaybeUninit::uninit()")]
+    #[error(
+        "`{0}` is in shared memory and must be uninitialised: make it an array of MaybeUninit::uninit()"
+    )]
     SharedInitializer(String),
     /// A static in constant memory can be written, which no thread could do.
-    #[error("`{0}` is in constant memory and must be a `static`, not a `static mut`, without interior mutability")]
+    #[error(
+        "`{0}` is in constant memory and must be a `static`, not a `static mut`, without interior mutability"
+    )]
     MutableConstant(String),
     /// The PTX cannot be read back, which is a fault of this workspace and not of the kernels.
     #[error("the PTX cannot be read back: {0}")]

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::arch::NvvmArch;
-use crate::builder::{CompiledModule, DEVICE_TARGET, KernelTraits, Output, artifacts, cargo_command, params};
+use crate::builder::{
+    CompiledModule, DEVICE_TARGET, KernelTraits, Output, artifacts, cargo_command, params,
+};
 use crate::error::CudaBuilderError;
 use crate::manifest::{Kernel, Param};
 use crate::ptx;
@@ -48,7 +50,8 @@ impl ForeignBackend {
         traits: impl Fn(&str) -> KernelTraits,
     ) -> Result<Output, CudaBuilderError> {
         let absolute = self.checked(kernels)?;
-        let (mut toolchain, _) = versions(&absolute.rustc(&["-vV"])?).map_err(CudaBuilderError::Backend)?;
+        let (mut toolchain, _) =
+            versions(&absolute.rustc(&["-vV"])?).map_err(CudaBuilderError::Backend)?;
         absolute.probe(&toolchain.rustc)?;
         let name = absolute.backend.file_name().unwrap_or_default();
         toolchain.codegen = name.to_string_lossy().into_owned();
@@ -63,7 +66,8 @@ impl ForeignBackend {
                 files.len()
             )));
         };
-        let ptx = fs::read_to_string(file).map_err(CudaBuilderError::io(file.display().to_string()))?;
+        let ptx =
+            fs::read_to_string(file).map_err(CudaBuilderError::io(file.display().to_string()))?;
         // Not the LLVM that this rustc was built with, because the backend brings its own.
         ptx::nvvm_version(&ptx).unwrap_or("unknown").clone_into(&mut toolchain.llvm);
 
@@ -99,7 +103,10 @@ impl ForeignBackend {
     fn checked(&self, kernels: &Path) -> Result<Self, CudaBuilderError> {
         let find = |what: &str, path: &Path, file: &Path| {
             if !file.is_file() {
-                return Err(CudaBuilderError::Backend(format!("{what} `{}` is not there", file.display())));
+                return Err(CudaBuilderError::Backend(format!(
+                    "{what} `{}` is not there",
+                    file.display()
+                )));
             }
             std::path::absolute(path).map_err(CudaBuilderError::io(path.display().to_string()))
         };
@@ -107,7 +114,11 @@ impl ForeignBackend {
         Ok(Self {
             backend: find("the codegen backend", &self.backend, &self.backend)?,
             rustc: find("the compiler", &self.rustc, &self.rustc)?,
-            cuda_std: find("the manifest of cuda_std", &self.cuda_std, &self.cuda_std.join("Cargo.toml"))?,
+            cuda_std: find(
+                "the manifest of cuda_std",
+                &self.cuda_std,
+                &self.cuda_std.join("Cargo.toml"),
+            )?,
             arch: self.arch,
             target_dir: std::path::absolute(&self.target_dir)
                 .map_err(CudaBuilderError::io(self.target_dir.display().to_string()))?,
@@ -116,11 +127,10 @@ impl ForeignBackend {
 
     /// Runs the compiler and returns what it prints.
     fn rustc(&self, args: &[&str]) -> Result<String, CudaBuilderError> {
-        let output = Command::new(&self.rustc)
-            .args(args)
-            .env("RUSTC_BOOTSTRAP", "1")
-            .output()
-            .map_err(CudaBuilderError::io(format!("cannot run the compiler `{}`", self.rustc.display())))?;
+        let output =
+            Command::new(&self.rustc).args(args).env("RUSTC_BOOTSTRAP", "1").output().map_err(
+                CudaBuilderError::io(format!("cannot run the compiler `{}`", self.rustc.display())),
+            )?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
@@ -147,7 +157,8 @@ impl ForeignBackend {
     /// versions that this `cuda_std` is locked to. Returns the package's folder.
     fn write_package(&self, kernels: &Path) -> Result<PathBuf, CudaBuilderError> {
         let folder = self.target_dir.join("package");
-        let kernels = fs::canonicalize(kernels).map_err(CudaBuilderError::io(kernels.display().to_string()))?;
+        let kernels = fs::canonicalize(kernels)
+            .map_err(CudaBuilderError::io(kernels.display().to_string()))?;
         // A TOML literal string takes a path as it is.
         let manifest = format!(
             "[package]\nname = \"kernels\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[lib]\npath = '{}'\n\n\
@@ -159,7 +170,9 @@ impl ForeignBackend {
             .and_then(|()| fs::write(folder.join("Cargo.toml"), manifest))
             .map_err(CudaBuilderError::io(folder.display().to_string()))?;
         // The newest versions of what cuda_std depends on need not be those that it compiles with.
-        if let Some(lock) = self.cuda_std.ancestors().map(|at| at.join("Cargo.lock")).find(|lock| lock.is_file()) {
+        if let Some(lock) =
+            self.cuda_std.ancestors().map(|at| at.join("Cargo.lock")).find(|lock| lock.is_file())
+        {
             let text = fs::read(&lock).map_err(CudaBuilderError::io(lock.display().to_string()))?;
             let copy = folder.join("Cargo.lock");
             fs::write(&copy, text).map_err(CudaBuilderError::io(copy.display().to_string()))?;
@@ -185,7 +198,14 @@ impl ForeignBackend {
         let cargo = if beside.is_file() { beside } else { PathBuf::from("cargo") };
         let mut command = cargo_command(&cargo, &self.rustc, package);
         command
-            .args(["rustc", "--lib", "--crate-type", "cdylib", "--release", "-Zbuild-std=core,alloc"])
+            .args([
+                "rustc",
+                "--lib",
+                "--crate-type",
+                "cdylib",
+                "--release",
+                "-Zbuild-std=core,alloc",
+            ])
             .arg(format!("--target={DEVICE_TARGET}"))
             .arg("--message-format=json-render-diagnostics")
             .arg("--target-dir")
@@ -208,5 +228,6 @@ const FEATURE: &str = "ext";
 
 /// True if the source's parameters can be those of the PTX.
 fn fit(source: &[Param], ptx: &[Param]) -> bool {
-    source.len() == ptx.len() && source.iter().zip(ptx).all(|(a, b)| a.size().is_some() && a.size() == b.size())
+    source.len() == ptx.len()
+        && source.iter().zip(ptx).all(|(a, b)| a.size().is_some() && a.size() == b.size())
 }

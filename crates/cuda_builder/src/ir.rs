@@ -110,7 +110,9 @@ pub fn prepare(ir: &str) -> Result<String, CudaBuilderError> {
 /// If `line` defines a static of one of the sections: its name, its space's number, and the line
 /// with the space in it.
 fn placed_static(line: &str) -> Result<Option<(String, u32, String)>, CudaBuilderError> {
-    let Some((name, rest)) = line.strip_prefix('@').and_then(symbol).filter(|(_, rest)| rest.starts_with(" = ")) else {
+    let Some((name, rest)) =
+        line.strip_prefix('@').and_then(symbol).filter(|(_, rest)| rest.starts_with(" = "))
+    else {
         return Ok(None);
     };
     let Some(Space { section, number, kind }) =
@@ -124,11 +126,17 @@ fn placed_static(line: &str) -> Result<Option<(String, u32, String)>, CudaBuilde
         return Err(refused(name, number));
     };
     // Only `undef` may be the initializer in shared memory.
-    if number == SHARED.number && !tail.split(", align").next().is_some_and(|value| value.ends_with(" undef")) {
+    if number == SHARED.number
+        && !tail.split(", align").next().is_some_and(|value| value.ends_with(" undef"))
+    {
         return Err(refused(name, number));
     }
     let stable = without_crate_hash(name);
-    Ok(Some((name.to_owned(), number, format!("@{stable}{head} addrspace({number}) {kind} {tail}"))))
+    Ok(Some((
+        name.to_owned(),
+        number,
+        format!("@{stable}{head} addrspace({number}) {kind} {tail}"),
+    )))
 }
 
 /// The name of an item without the hash of its crate: `Cs<base-62 number>_<length><crate>` becomes
@@ -138,7 +146,8 @@ fn without_crate_hash(name: &str) -> Cow<'_, str> {
         let start = name.find("Cs")? + 1;
         let length = name[start..].find(|c: char| !c.is_ascii_alphanumeric())?;
         let end = start + length + 1;
-        let is_hash = name[..end].ends_with('_') && name[end..].starts_with(|c: char| c.is_ascii_digit());
+        let is_hash =
+            name[..end].ends_with('_') && name[end..].starts_with(|c: char| c.is_ascii_digit());
         is_hash.then_some(start..end)
     };
     match hash(name).filter(|_| name.starts_with("_R")) {
@@ -166,7 +175,8 @@ fn cast_uses(line: &str, placed: &[(String, u32)], out: &mut String) {
         let (name, tail) = symbol(after).unwrap_or(("", after));
         if let Some((_, space)) = placed.iter().find(|(known, _)| known == name) {
             let name = without_crate_hash(name);
-            write!(out, "addrspacecast (ptr addrspace({space}) @{name} to ptr)").expect("a String takes all");
+            write!(out, "addrspacecast (ptr addrspace({space}) @{name} to ptr)")
+                .expect("a String takes all");
         } else {
             write!(out, "@{name}").expect("a String takes all");
         }
@@ -179,7 +189,9 @@ fn cast_uses(line: &str, placed: &[(String, u32)], out: &mut String) {
 fn symbol(text: &str) -> Option<(&str, &str)> {
     let end = match text.strip_prefix('"') {
         Some(quoted) => quoted.find('"')? + 2,
-        None => text.find(|c: char| !(c.is_ascii_alphanumeric() || "-$._".contains(c))).unwrap_or(text.len()),
+        None => text
+            .find(|c: char| !(c.is_ascii_alphanumeric() || "-$._".contains(c)))
+            .unwrap_or(text.len()),
     };
     (end > 0).then(|| text.split_at(end))
 }
@@ -222,14 +234,16 @@ define internal void @helper() {
 
     #[test]
     fn infos_are_unescaped() {
-        assert_eq!(kernel_infos(MODULE), BTreeMap::from([("k".to_owned(), "in:*const [u8; 2];n:us".to_owned())]));
+        assert_eq!(
+            kernel_infos(MODULE),
+            BTreeMap::from([("k".to_owned(), "in:*const [u8; 2];n:us".to_owned())])
+        );
     }
 
     #[test]
     fn blocks_of_kernels_are_bounded() {
         let ir = bound_blocks(MODULE, |name| (name == "k").then_some(512));
-        let bounded =
-            "define ptx_kernel void @k(ptr %in, i64 %n) \"nvvm.maxntid\"=\"512\" \"nvvm.minctasm\"=\"1\" #0 {";
+        let bounded = "define ptx_kernel void @k(ptr %in, i64 %n) \"nvvm.maxntid\"=\"512\" \"nvvm.minctasm\"=\"1\" #0 {";
         assert!(ir.contains(bounded), "{ir}");
         assert_eq!(bound_blocks(MODULE, |_| None), MODULE);
     }
@@ -238,10 +252,16 @@ define internal void @helper() {
     fn shared_statics_change_their_address_space_and_no_other_does() {
         let ir = prepare(MODULE).unwrap();
         let cast = "ptr addrspacecast (ptr addrspace(3) @_RS to ptr)";
-        assert!(ir.contains("@_RS = internal addrspace(3) global [1024 x i8] undef, align 4\n"), "{ir}");
+        assert!(
+            ir.contains("@_RS = internal addrspace(3) global [1024 x i8] undef, align 4\n"),
+            "{ir}"
+        );
         assert!(ir.contains(&format!("getelementptr inbounds i32, {cast}, i64 %n")), "{ir}");
         assert!(ir.contains(&format!("store {cast}, ptr @_RS2, align 8")), "{ir}");
-        assert!(ir.contains("@_RS2 = internal unnamed_addr global [8 x i8] undef, align 4\n"), "{ir}");
+        assert!(
+            ir.contains("@_RS2 = internal unnamed_addr global [8 x i8] undef, align 4\n"),
+            "{ir}"
+        );
     }
 
     #[test]
@@ -260,7 +280,10 @@ define internal void @helper() {
             "@S = internal global <{ [1 x i8], [1 x i8] }> <{ [1 x i8] c\"\\01\", [1 x i8] undef }>, section \".shared\"\n",
         ] {
             let message = prepare(text).unwrap_err().to_string();
-            assert!(message.starts_with("`S` is in shared memory and must be uninitialised"), "{message}");
+            assert!(
+                message.starts_with("`S` is in shared memory and must be uninitialised"),
+                "{message}"
+            );
         }
     }
 
@@ -271,30 +294,47 @@ define internal void @helper() {
         let ir = prepare(text).unwrap();
         let moved = "@T = internal unnamed_addr addrspace(4) constant [4 x i8] c\"\\01\\02 constant \", align 4\n";
         assert!(ir.starts_with(moved), "{ir}");
-        assert!(ir.contains("load i32, ptr addrspacecast (ptr addrspace(4) @T to ptr), align 4"), "{ir}");
+        assert!(
+            ir.contains("load i32, ptr addrspacecast (ptr addrspace(4) @T to ptr), align 4"),
+            "{ir}"
+        );
     }
 
     #[test]
     fn a_constant_that_can_be_written_is_refused() {
-        let text = "@T = internal global [4 x i8] zeroinitializer, section \".constant\", align 4\n";
+        let text =
+            "@T = internal global [4 x i8] zeroinitializer, section \".constant\", align 4\n";
         let message = prepare(text).unwrap_err().to_string();
-        assert!(message.starts_with("`T` is in constant memory and must be a `static`"), "{message}");
+        assert!(
+            message.starts_with("`T` is in constant memory and must be a `static`"),
+            "{message}"
+        );
     }
 
     #[test]
     fn placed_statics_lose_the_hash_of_their_crate() {
-        let name = "_RNvNvNtNtCsctmKI09pFEu_7kernels7exports9transpose24transpose_padded_b16_t164TILE";
+        let name =
+            "_RNvNvNtNtCsctmKI09pFEu_7kernels7exports9transpose24transpose_padded_b16_t164TILE";
         let stable = "_RNvNvNtNtC7kernels7exports9transpose24transpose_padded_b16_t164TILE";
         assert_eq!(without_crate_hash(name), stable);
         for other in [stable, "S", "Csa_1b", "_RNvCs_7kernels1S", "_RNvCsab", "_RNvC7kernels2Cs"] {
             let expected = if other == "_RNvCs_7kernels1S" { "_RNvC7kernels1S" } else { other };
             assert_eq!(without_crate_hash(other), expected);
         }
-        let text =
-            format!("@{name} = internal global [4 x i8] undef, section \".shared\"\nstore ptr @{name}, ptr %1\n");
+        let text = format!(
+            "@{name} = internal global [4 x i8] undef, section \".shared\"\nstore ptr @{name}, ptr %1\n"
+        );
         let ir = prepare(&text).unwrap();
-        assert!(ir.starts_with(&format!("@{stable} = internal addrspace(3) global [4 x i8] undef\n")), "{ir}");
-        assert!(ir.contains(&format!("store ptr addrspacecast (ptr addrspace(3) @{stable} to ptr), ptr %1")), "{ir}");
+        assert!(
+            ir.starts_with(&format!("@{stable} = internal addrspace(3) global [4 x i8] undef\n")),
+            "{ir}"
+        );
+        assert!(
+            ir.contains(&format!(
+                "store ptr addrspacecast (ptr addrspace(3) @{stable} to ptr), ptr %1"
+            )),
+            "{ir}"
+        );
     }
 
     #[test]

@@ -48,16 +48,24 @@ impl Rule {
     /// Why it matters, in one sentence.
     pub const fn reason(self) -> &'static str {
         match self {
-            Self::UndefinedCall => "the function called is not in this module, so the driver cannot load it",
+            Self::UndefinedCall => {
+                "the function called is not in this module, so the driver cannot load it"
+            }
             Self::CallNotInlined => {
                 "the call was not inlined: it costs a stack and hides the memory spaces of pointers"
             }
-            Self::LocalMemory => "local memory is a thread's stack in device memory, hundreds of cycles away",
+            Self::LocalMemory => {
+                "local memory is a thread's stack in device memory, hundreds of cycles away"
+            }
             Self::GenericAccess => {
                 "a generic access finds its memory space at run time and is slower than one that names it"
             }
-            Self::DoublePrecision => "the kernel's element is not f64, and double precision is up to 64 times slower",
-            Self::ExtraBarrier => "the source has fewer barriers: one was duplicated, perhaps into a divergent branch",
+            Self::DoublePrecision => {
+                "the kernel's element is not f64, and double precision is up to 64 times slower"
+            }
+            Self::ExtraBarrier => {
+                "the source has fewer barriers: one was duplicated, perhaps into a divergent branch"
+            }
         }
     }
 }
@@ -109,7 +117,9 @@ pub fn lint(module: &Module, expectations: &Expectations) -> Vec<Finding> {
     let unknown = Expectation::default();
     let kernels = module.functions.iter().filter(|function| function.is_entry());
     kernels
-        .flat_map(|kernel| lint_kernel(module, kernel, expectations.kernels.get(&kernel.name).unwrap_or(&unknown)))
+        .flat_map(|kernel| {
+            lint_kernel(module, kernel, expectations.kernels.get(&kernel.name).unwrap_or(&unknown))
+        })
         .collect()
 }
 
@@ -201,7 +211,8 @@ ld.param.u64 %rd1, [data];
 {lines}
 ret; }}"
         );
-        let module = simt::ptx::parser::parse("k.ptx", &text).unwrap_or_else(|error| panic!("{error}"));
+        let module =
+            simt::ptx::parser::parse("k.ptx", &text).unwrap_or_else(|error| panic!("{error}"));
         let expectations = Expectations { kernels: BTreeMap::from([("k".to_owned(), expected)]) };
         let found = lint(&module, &expectations);
         assert!(found.iter().all(|finding| finding.kernel == "k"));
@@ -222,7 +233,8 @@ ret; }}"
 
     #[test]
     fn calls() {
-        let found = findings("call.uni inside, (x);\n@%p1 call outside,\n (x);", Expectation::default());
+        let found =
+            findings("call.uni inside, (x);\n@%p1 call outside,\n (x);", Expectation::default());
         assert_eq!(
             found,
             [
@@ -244,10 +256,13 @@ st.local.u32 [%rd2], 1;\nld.local.u32 %r1, [%rd2];";
 
     #[test]
     fn generic_accesses() {
-        let lines = "ld.u32 %r1, [%rd1];\nst.v2.u32 [%rd1], {%r1, %r1};\natom.add.u32 %r2, [%rd1], 1;
+        let lines =
+            "ld.u32 %r1, [%rd1];\nst.v2.u32 [%rd1], {%r1, %r1};\natom.add.u32 %r2, [%rd1], 1;
 red.add.u32 [%rd1], 1;\natom.global.add.u32 %r2, [%rd1], 1;\nld.volatile.u32 %r1, [%rd1];";
-        let places: Vec<_> =
-            findings(lines, Expectation::default()).iter().map(|(rule, line, _)| (*rule, *line)).collect();
+        let places: Vec<_> = findings(lines, Expectation::default())
+            .iter()
+            .map(|(rule, line, _)| (*rule, *line))
+            .collect();
         assert_eq!(places, [11, 12, 13, 14, 16].map(|line| (Rule::GenericAccess, line)));
     }
 
@@ -256,8 +271,15 @@ red.add.u32 [%rd1], 1;\natom.global.add.u32 %r2, [%rd1], 1;\nld.volatile.u32 %r1
         let lines = "cvt.f64.f32 %d1, %f1;\nadd.f64 %rd2, %rd2, %rd3;\nmov.b64 %d2, %rd1;\nld.global.b64 %d1, [%rd1];
 cvt.rn.f32.f64 %f1, %d1;\nsetp.lt.f64 %p1, %d1, %d2;\nst.global.f64 [%rd1], %d1;";
         for name in ["f32", "i32"] {
-            let places: Vec<_> = findings(lines, element(name)).iter().map(|(rule, line, _)| (*rule, *line)).collect();
-            assert_eq!(places, [11, 12, 13, 14, 15, 16, 17].map(|line| (Rule::DoublePrecision, line)), "{name}");
+            let places: Vec<_> = findings(lines, element(name))
+                .iter()
+                .map(|(rule, line, _)| (*rule, *line))
+                .collect();
+            assert_eq!(
+                places,
+                [11, 12, 13, 14, 15, 16, 17].map(|line| (Rule::DoublePrecision, line)),
+                "{name}"
+            );
         }
         assert_eq!(findings(lines, element("f64")), []);
         assert_eq!(findings(lines, Expectation::default()), []);

@@ -237,7 +237,10 @@ mod tests {
         assert!(
             text.contains("\n    {\"name\":\"b\",\"module\":\"m\",\"params\":[{\"name\":\"n\",\"type\":\"usize\"}],")
         );
-        assert!(text.contains("\"shared\":\"dynamic\",\"static_shared_bytes\":0}\n  ]\n}\n"), "{text}");
+        assert!(
+            text.contains("\"shared\":\"dynamic\",\"static_shared_bytes\":0}\n  ]\n}\n"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -252,6 +255,9 @@ mod tests {
     #[test]
     fn hash_is_sha256() {
         // FIPS 180-2, appendix B.1.
-        assert_eq!(sha256_hex(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        assert_eq!(
+            sha256_hex(b"abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
     }
 }

@@ -26,11 +26,16 @@ pub fn entries(ptx: &str) -> Vec<Entry<'_>> {
         .into_iter()
         .map(|(head, body)| {
             let (name, params) = head.split_once('(').unwrap_or((head, ""));
-            let params =
-                params.lines().filter_map(|line| line.trim().strip_prefix(".param ")).map(param_type).collect();
+            let params = params
+                .lines()
+                .filter_map(|line| line.trim().strip_prefix(".param "))
+                .map(param_type)
+                .collect();
             let own = body.lines().filter_map(shared_array);
-            let used: Vec<_> = own.chain(arrays.iter().copied().filter(|array| names(body, array.name))).collect();
-            let dynamic = used.iter().any(|array| array.bytes.is_none()) || names(body, DYNAMIC_SHARED);
+            let used: Vec<_> =
+                own.chain(arrays.iter().copied().filter(|array| names(body, array.name))).collect();
+            let dynamic =
+                used.iter().any(|array| array.bytes.is_none()) || names(body, DYNAMIC_SHARED);
             let bytes: u32 = used.iter().filter_map(|array| array.bytes).sum();
             let shared = match (bytes > 0, dynamic) {
                 (false, false) => SharedKind::None,
@@ -46,8 +51,10 @@ pub fn entries(ptx: &str) -> Vec<Entry<'_>> {
 /// The version of NVVM that printed the PTX, as the comment at its head says: `NVVM 7.0.1`. Without
 /// such a comment another compiler did.
 pub fn nvvm_version(ptx: &str) -> Option<&str> {
-    let head = ptx.lines().map(str::trim).take_while(|line| line.is_empty() || line.starts_with("//"));
-    head.filter_map(|line| line.strip_prefix("// Based on ")).find(|version| version.starts_with("NVVM "))
+    let head =
+        ptx.lines().map(str::trim).take_while(|line| line.is_empty() || line.starts_with("//"));
+    head.filter_map(|line| line.strip_prefix("// Based on "))
+        .find(|version| version.starts_with("NVVM "))
 }
 
 /// An array in shared memory; one without bytes of its own is the dynamic one.
@@ -63,11 +70,13 @@ struct SharedArray<'a> {
 fn shared_array(line: &str) -> Option<SharedArray<'_>> {
     let line = line.trim();
     let external = line.starts_with(".extern ");
-    let declaration = [".extern ", ".visible ", ".weak "].iter().find_map(|linkage| line.strip_prefix(linkage));
+    let declaration =
+        [".extern ", ".visible ", ".weak "].iter().find_map(|linkage| line.strip_prefix(linkage));
     let declaration = declaration.unwrap_or(line).strip_prefix(".shared ")?.trim_end_matches(';');
     let mut words = declaration.split_whitespace();
     let variable = words.next_back()?;
-    let width: u32 = words.next_back()?.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok()?;
+    let width: u32 =
+        words.next_back()?.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok()?;
     let (name, length) = match variable.split_once('[') {
         Some((name, length)) => (name, length.trim_end_matches(']').parse::<u32>().ok()),
         None => (variable, Some(1)),
@@ -78,14 +87,17 @@ fn shared_array(line: &str) -> Option<SharedArray<'_>> {
 /// The type in `.u64 .ptr .align 1 k_param_0,` is its first word.
 fn param_type(declaration: &str) -> &str {
     let words = declaration.split_whitespace();
-    let mut types = words.filter_map(|word| word.strip_prefix('.')).filter(|word| !["align", "ptr"].contains(word));
+    let mut types = words
+        .filter_map(|word| word.strip_prefix('.'))
+        .filter(|word| !["align", "ptr"].contains(word));
     types.next().unwrap_or_default()
 }
 
 /// True if `text` has `name` as a whole word.
 fn names(text: &str, name: &str) -> bool {
     let word = |c: char| c.is_ascii_alphanumeric() || "_$%".contains(c);
-    text.match_indices(name).any(|(at, _)| !text[..at].ends_with(word) && !text[at + name.len()..].starts_with(word))
+    text.match_indices(name)
+        .any(|(at, _)| !text[..at].ends_with(word) && !text[at + name.len()..].starts_with(word))
 }
 
 /// Splits a file into what is outside of entries and, for each entry, its head after `.entry` and
@@ -151,7 +163,10 @@ mod tests {
     #[test]
     fn entries_have_their_parameters_types() {
         let entries = entries(PTX);
-        assert_eq!(entries.iter().map(|entry| entry.name).collect::<Vec<_>>(), ["none", "dynamic", "own", "all"]);
+        assert_eq!(
+            entries.iter().map(|entry| entry.name).collect::<Vec<_>>(),
+            ["none", "dynamic", "own", "all"]
+        );
         assert_eq!(entries[0].params, ["u64", "f32"]);
         assert_eq!(entries[1].params, [""; 0]);
         assert_eq!(entries[2].params, ["b8"]);
@@ -162,7 +177,8 @@ mod tests {
         let ptx = ".extern .shared .align 16 .b8 dyn_shared[16];\n.shared .align 4 .b8 tile[64];\n
 .visible .entry dynamic()\n{\n\tst.shared.u32 [dyn_shared], 0;\n}
 .visible .entry both()\n{\n\tst.shared.u32 [dyn_shared], 0;\n\tst.shared.u32 [tile], 0;\n}\n";
-        let shared: Vec<_> = entries(ptx).iter().map(|entry| (entry.shared, entry.static_shared_bytes)).collect();
+        let shared: Vec<_> =
+            entries(ptx).iter().map(|entry| (entry.shared, entry.static_shared_bytes)).collect();
         assert_eq!(shared, [(SharedKind::Dynamic, 0), (SharedKind::Both, 64)]);
     }
 
@@ -172,15 +188,25 @@ mod tests {
         assert_eq!(nvvm_version(head), Some("NVVM 20.0.0"));
         assert_eq!(nvvm_version(PTX), None);
         assert_eq!(nvvm_version("// Based on a draft\n"), None);
-        assert_eq!(nvvm_version(".version 9.0\n// Based on NVVM 7.0.1\n"), None, "the head alone counts");
+        assert_eq!(
+            nvvm_version(".version 9.0\n// Based on NVVM 7.0.1\n"),
+            None,
+            "the head alone counts"
+        );
     }
 
     #[test]
     fn shared_memory_is_told_by_kind_and_size() {
-        let shared: Vec<_> = entries(PTX).iter().map(|entry| (entry.shared, entry.static_shared_bytes)).collect();
+        let shared: Vec<_> =
+            entries(PTX).iter().map(|entry| (entry.shared, entry.static_shared_bytes)).collect();
         assert_eq!(
             shared,
-            [(SharedKind::None, 0), (SharedKind::Dynamic, 0), (SharedKind::Static, 1024), (SharedKind::Both, 64)]
+            [
+                (SharedKind::None, 0),
+                (SharedKind::Dynamic, 0),
+                (SharedKind::Static, 1024),
+                (SharedKind::Both, 64)
+            ]
         );
     }
 }

@@ -62,7 +62,10 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
             if !name.starts_with('.') && !["target", "tests", "ptx"].contains(&&*name) {
                 collect(&path, files)?;
             }
-        } else if path.extension().is_some_and(|extension| ENDINGS.iter().any(|&ending| extension == ending)) {
+        } else if path
+            .extension()
+            .is_some_and(|extension| ENDINGS.iter().any(|&ending| extension == ending))
+        {
             files.push(path);
         }
     }
@@ -97,7 +100,10 @@ mod tests {
     #[test]
     fn generated_files_do_not_matter() {
         let plain = hash_of(&[("k/src/lib.rs", "a")]);
-        assert_eq!(hash_of(&[("k/src/lib.rs", "a"), ("k/ptx/a.rs", "b"), ("k/target/x.rs", "")]), plain);
+        assert_eq!(
+            hash_of(&[("k/src/lib.rs", "a"), ("k/ptx/a.rs", "b"), ("k/target/x.rs", "")]),
+            plain
+        );
         assert_eq!(hash_of(&[("k/src/lib.rs", "a"), ("k/README.md", "b")]), plain);
     }
 
@@ -118,7 +124,8 @@ mod tests {
 
     #[test]
     fn a_file_by_its_name_counts_alone() {
-        let of = |files: &[(&str, &str)], sources: &[&str]| hash(tree(files).path(), sources).unwrap();
+        let of =
+            |files: &[(&str, &str)], sources: &[&str]| hash(tree(files).path(), sources).unwrap();
         let files = [("k/names.rs", "a"), ("k/other.rs", "b"), ("k/rules.txt", "c")];
         let plain = of(&files, &["k/names.rs"]);
         assert_eq!(of(&[("k/names.rs", "a"), ("k/other.rs", "x")], &["k/names.rs"]), plain);

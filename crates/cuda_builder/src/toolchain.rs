@@ -43,7 +43,10 @@ impl std::error::Error for ToolchainError {}
 
 impl fmt::Display for ToolchainError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "no compiler for kernels: rustc, the source of its core and LLVM tools of one version are needed")?;
+        writeln!(
+            f,
+            "no compiler for kernels: rustc, the source of its core and LLVM tools of one version are needed"
+        )?;
         for Rejected { candidate, reason } in &self.rejected {
             writeln!(f, "  {candidate}: {reason}")?;
         }
@@ -91,9 +94,12 @@ impl Toolchain {
         let (mut first, mut rejected) = (None, Vec::new());
         for (name, rustc) in candidates {
             match Self::examine(folder, rustc) {
-                Ok(found) if versions.is_none_or(|versions| *versions == found.versions) => return Ok(found),
+                Ok(found) if versions.is_none_or(|versions| *versions == found.versions) => {
+                    return Ok(found);
+                }
                 Ok(found) => first = first.or(Some(found)),
-                Err(reason) => rejected.push(Rejected { candidate: format!("{name} ({})", rustc.display()), reason }),
+                Err(reason) => rejected
+                    .push(Rejected { candidate: format!("{name} ({})", rustc.display()), reason }),
             }
         }
         first.ok_or(ToolchainError { rejected })
@@ -118,17 +124,25 @@ impl Toolchain {
             return Err(format!("rustc {release} lacks the source of core (rust-src)"));
         }
         let major = versions.llvm.split('.').next().unwrap_or_default();
-        let folders =
-            [sysroot.join("lib/rustlib").join(host).join("bin"), PathBuf::from(format!("/usr/lib/llvm-{major}/bin"))];
+        let folders = [
+            sysroot.join("lib/rustlib").join(host).join("bin"),
+            PathBuf::from(format!("/usr/lib/llvm-{major}/bin")),
+        ];
         let complete = |folder: &&PathBuf| {
-            LLVM_TOOLS.iter().all(|tool| folder.join(format!("{tool}{}", std::env::consts::EXE_SUFFIX)).is_file())
+            LLVM_TOOLS.iter().all(|tool| {
+                folder.join(format!("{tool}{}", std::env::consts::EXE_SUFFIX)).is_file()
+            })
         };
         let Some(llvm) = folders.iter().find(complete) else {
             return Err(format!("rustc {release} lacks {} of LLVM {major}", LLVM_TOOLS.join(", ")));
         };
         let tool = print(folder, &llvm.join("llc"), &["--version"])?;
         if !tool.contains(&format!("LLVM version {major}.")) {
-            return Err(format!("rustc {release} has LLVM {}, but {} is of another", versions.llvm, llvm.display()));
+            return Err(format!(
+                "rustc {release} has LLVM {}, but {} is of another",
+                versions.llvm,
+                llvm.display()
+            ));
         }
         Ok(Self { rustc, cargo, llvm: llvm.clone(), sysroot, versions })
     }
@@ -160,7 +174,11 @@ fn print(folder: &Path, program: &Path, args: &[&str]) -> Result<String, String>
         .map_err(|error| format!("cannot run {}: {error}", program.display()))?;
     if !output.status.success() {
         let message = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("{} failed: {}", program.display(), message.lines().next().unwrap_or("no message")));
+        return Err(format!(
+            "{} failed: {}",
+            program.display(),
+            message.lines().next().unwrap_or("no message")
+        ));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
@@ -174,7 +192,14 @@ pub(crate) fn versions(text: &str) -> Result<(ToolchainVersions, String), String
             .ok_or_else(|| format!("`rustc -vV` tells no {name}"))
     };
     let rustc = text.lines().next().unwrap_or_default().to_owned();
-    Ok((ToolchainVersions { rustc, llvm: field("LLVM version")?, codegen: "rustc-nvptx".to_owned() }, field("host")?))
+    Ok((
+        ToolchainVersions {
+            rustc,
+            llvm: field("LLVM version")?,
+            codegen: "rustc-nvptx".to_owned(),
+        },
+        field("host")?,
+    ))
 }
 
 #[cfg(all(test, unix))]
@@ -183,14 +208,17 @@ mod tests {
 
     use super::*;
 
-    const VERSION: &str = "rustc 1.96.0 (abc 2026-05-25)\nhost: x86_64-unknown-linux-gnu\nLLVM version: 22.1.8";
+    const VERSION: &str =
+        "rustc 1.96.0 (abc 2026-05-25)\nhost: x86_64-unknown-linux-gnu\nLLVM version: 22.1.8";
 
     fn script(path: &Path, text: &str) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         // By a child: what this process writes itself may be held open by a child that another test
         // has just forked, and is then too busy to be run.
         let write = r#"printf '#!/bin/sh\n%s\n' "$1" >"$0" && chmod 755 "$0""#;
-        assert!(Command::new("sh").args(["-c", write]).arg(path).arg(text).status().unwrap().success());
+        assert!(
+            Command::new("sh").args(["-c", write]).arg(path).arg(text).status().unwrap().success()
+        );
     }
 
     /// A rustup-like toolchain of stand-ins, complete but for what the caller removes.
@@ -203,11 +231,17 @@ mod tests {
         let at = |name: &str| root.path().join(name);
         script(
             &at("bin/rustc"),
-            &format!("[ \"$1\" = --print ] && echo '{}' || echo '{version}'", root.path().display()),
+            &format!(
+                "[ \"$1\" = --print ] && echo '{}' || echo '{version}'",
+                root.path().display()
+            ),
         );
         script(&at("bin/cargo"), "true");
         for tool in LLVM_TOOLS {
-            script(&at("lib/rustlib/x86_64-unknown-linux-gnu/bin").join(tool), "echo 'LLVM version 22.1.8'");
+            script(
+                &at("lib/rustlib/x86_64-unknown-linux-gnu/bin").join(tool),
+                "echo 'LLVM version 22.1.8'",
+            );
         }
         script(&at("lib/rustlib/src/rust/library/core/src/lib.rs"), "");
         root
@@ -249,7 +283,9 @@ mod tests {
     fn the_first_complete_candidate_wins() {
         let (empty, complete) = (tempfile::tempdir().unwrap(), stand_in());
         let (none, some) = (empty.path().join("rustc"), complete.path().join("bin/rustc"));
-        let found = Toolchain::find_among(complete.path(), &[("first", &none), ("second", &some)], None).unwrap();
+        let found =
+            Toolchain::find_among(complete.path(), &[("first", &none), ("second", &some)], None)
+                .unwrap();
         assert_eq!(found.rustc, some);
     }
 
@@ -271,16 +307,23 @@ mod tests {
 
     #[test]
     fn the_message_has_each_candidate_and_the_commands() {
-        let error =
-            Toolchain::find_among(Path::new("."), &[("the active toolchain", Path::new("/nowhere/rustc"))], None);
+        let error = Toolchain::find_among(
+            Path::new("."),
+            &[("the active toolchain", Path::new("/nowhere/rustc"))],
+            None,
+        );
         let message = error.unwrap_err().to_string();
         let lines: Vec<_> = message.lines().collect();
         assert!(
-            lines[1].starts_with("  the active toolchain (/nowhere/rustc): cannot run /nowhere/rustc: "),
+            lines[1].starts_with(
+                "  the active toolchain (/nowhere/rustc): cannot run /nowhere/rustc: "
+            ),
             "{message}"
         );
         assert!(lines.contains(&"  rustup component add rust-src llvm-tools llvm-bitcode-linker"));
         assert!(lines.contains(&"  rustup target add nvptx64-nvidia-cuda"));
-        assert!(lines.contains(&"  apt-get install rustc-web cargo-web rust-web-src rust-web-llvm"));
+        assert!(
+            lines.contains(&"  apt-get install rustc-web cargo-web rust-web-src rust-web-llvm")
+        );
     }
 }

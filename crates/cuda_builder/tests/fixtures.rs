@@ -27,13 +27,15 @@ fn builder(features: &str) -> Option<(MutexGuard<'static, ()>, CudaBuilder)> {
     }
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fixtures");
     let lock = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let builder = CudaBuilder::new(fixture()).target_dir(target).build_args(&["--features", features]);
+    let builder =
+        CudaBuilder::new(fixture()).target_dir(target).build_args(&["--features", features]);
     Some((lock, builder))
 }
 
 /// The text of one entry.
 fn entry<'a>(ptx: &'a str, name: &str) -> &'a str {
-    let from = ptx.find(&format!(".entry {name}(")).unwrap_or_else(|| panic!("no entry {name} in\n{ptx}"));
+    let from =
+        ptx.find(&format!(".entry {name}(")).unwrap_or_else(|| panic!("no entry {name} in\n{ptx}"));
     let end = ptx[from..].find("\n}").expect("the entry ends");
     &ptx[from..from + end]
 }
@@ -48,7 +50,9 @@ fn kernels_become_entries_with_true_shared_memory() {
 
     for name in ["static_shared", "dynamic_shared"] {
         let body = entry(ptx, name);
-        for wanted in ["ld.global.b32", "st.shared.b32", "bar.sync", "ld.shared.b32", "st.global.b32"] {
+        for wanted in
+            ["ld.global.b32", "st.shared.b32", "bar.sync", "ld.shared.b32", "st.global.b32"]
+        {
             assert_eq!(body.matches(wanted).count(), 1, "{wanted} in\n{body}");
         }
     }
@@ -59,7 +63,8 @@ fn kernels_become_entries_with_true_shared_memory() {
         .kernels
         .iter()
         .map(|kernel: &Kernel| {
-            let params: Vec<_> = kernel.params.iter().map(|param| format!("{}: {}", param.name, param.ty)).collect();
+            let params: Vec<_> =
+                kernel.params.iter().map(|param| format!("{}: {}", param.name, param.ty)).collect();
             (kernel.name.as_str(), params.join(", "), kernel.shared, kernel.static_shared_bytes)
         })
         .collect();
@@ -93,14 +98,18 @@ fn build_writes_one_file_with_line_info_and_ir_when_asked() {
     assert!(ptx.contains("\t.file\t1 \"src/lib.rs\"\n"), "{ptx}");
     let module = simt::ptx::parse("fixture", &ptx).unwrap();
     let (_, kernel) = module.function("dynamic_shared").unwrap();
-    let barrier = kernel.body.iter().find(|found| module.text(found.span).starts_with("bar.sync")).unwrap();
+    let barrier =
+        kernel.body.iter().find(|found| module.text(found.span).starts_with("bar.sync")).unwrap();
     let frames = module.frames(barrier.location.unwrap());
     let [inner, outer] = &frames[..] else { panic!("{frames:?}") };
     assert!(inner.file.ends_with("cuda_std/src/thread.rs"), "{inner:?}");
     assert_eq!(inner.function.as_deref(), Some("sync_threads"));
     assert_eq!(outer.file, "src/lib.rs");
     let source = std::fs::read_to_string(fixture().join("src/lib.rs")).unwrap();
-    assert_eq!(source.lines().nth(outer.line as usize - 1).unwrap().trim(), "thread::sync_threads();");
+    assert_eq!(
+        source.lines().nth(outer.line as usize - 1).unwrap().trim(),
+        "thread::sync_threads();"
+    );
     let ir = std::fs::read_to_string(folder.path().join("fixture.ll")).unwrap();
     assert!(ir.contains("define ptx_kernel void @shuffle("), "{ir}");
 }
@@ -111,7 +120,10 @@ fn an_initial_value_in_shared_memory_is_refused() {
         return;
     };
     let error = builder.compile().unwrap_err();
-    assert!(matches!(&error, CudaBuilderError::SharedInitializer(name) if name.contains("FILLED")), "{error}");
+    assert!(
+        matches!(&error, CudaBuilderError::SharedInitializer(name) if name.contains("FILLED")),
+        "{error}"
+    );
 }
 
 #[test]
@@ -131,7 +143,12 @@ fn what_the_lint_finds_fails_the_build() {
         };
         let error = builder.kernel_traits(rule_of_kernel).compile().unwrap_err();
         let CudaBuilderError::Lint(findings) = &error else { panic!("{error}") };
-        assert!(findings.iter().all(|finding| (finding.rule, finding.kernel.as_str()) == (rule, kernel)), "{error}");
+        assert!(
+            findings
+                .iter()
+                .all(|finding| (finding.rule, finding.kernel.as_str()) == (rule, kernel)),
+            "{error}"
+        );
     }
 }
 

@@ -65,7 +65,10 @@ fn kernel(name: &str, params: &[(&str, &str)]) -> Kernel {
     Kernel {
         name: name.into(),
         module: "elsewhere".into(),
-        params: params.iter().map(|&(name, ty)| Param { name: name.into(), ty: ty.into() }).collect(),
+        params: params
+            .iter()
+            .map(|&(name, ty)| Param { name: name.into(), ty: ty.into() })
+            .collect(),
         block_size: None,
         element: None,
         op: None,
@@ -78,7 +81,9 @@ fn kernel(name: &str, params: &[(&str, &str)]) -> Kernel {
 fn the_command_line_is_rust_cudas() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().display();
-    stand_ins(folder.path()).compile(&folder.path().join("lib.rs"), &[], |_| KernelTraits::default()).unwrap();
+    stand_ins(folder.path())
+        .compile(&folder.path().join("lib.rs"), &[], |_| KernelTraits::default())
+        .unwrap();
     assert_eq!(
         fs::read_to_string(folder.path().join("called")).unwrap(),
         format!(
@@ -104,7 +109,8 @@ fn the_command_line_is_rust_cudas() {
 fn the_versions_are_those_that_cuda_std_is_locked_to() {
     let folder = tempfile::tempdir().unwrap();
     let good = stand_ins(folder.path());
-    let backend = ForeignBackend { cuda_std: folder.path().join("checkout/crates/cuda_std"), ..good };
+    let backend =
+        ForeignBackend { cuda_std: folder.path().join("checkout/crates/cuda_std"), ..good };
     fs::create_dir_all(&backend.cuda_std).unwrap();
     fs::write(backend.cuda_std.join("Cargo.toml"), "").unwrap();
     let seen = || {
@@ -128,15 +134,23 @@ fn the_result_is_described_from_its_ptx_and_the_known_kernels() {
         // Of another size than in the PTX, so not the same kernel's.
         kernel("new", &[("n", "usize")]),
     ];
-    let rule = |name: &str| KernelTraits { op: Some(format!("op of {name}")), ..KernelTraits::default() };
-    let output = stand_ins(folder.path()).compile(&folder.path().join("lib.rs"), &known, rule).unwrap();
+    let rule =
+        |name: &str| KernelTraits { op: Some(format!("op of {name}")), ..KernelTraits::default() };
+    let output =
+        stand_ins(folder.path()).compile(&folder.path().join("lib.rs"), &known, rule).unwrap();
 
     assert_eq!(output.toolchain.rustc, "rustc 1.99.0 (abc 2027-01-01)");
     assert_eq!(output.toolchain.codegen, "librustc_codegen_nvvm.so");
     assert_eq!(output.toolchain.llvm, "NVVM 20.0.0", "not that of rustc, 7.0.1");
-    assert_eq!((output.modules.len(), &*output.modules[0].name, &*output.modules[0].ptx), (1, "kernels", PTX));
+    assert_eq!(
+        (output.modules.len(), &*output.modules[0].name, &*output.modules[0].ptx),
+        (1, "kernels", PTX)
+    );
     let [first, second] = output.kernels.as_slice() else { panic!("{:?}", output.kernels) };
-    assert_eq!((&*first.name, &*first.module, first.shared), ("known", "kernels", SharedKind::Dynamic));
+    assert_eq!(
+        (&*first.name, &*first.module, first.shared),
+        ("known", "kernels", SharedKind::Dynamic)
+    );
     assert_eq!(first.static_shared_bytes, 0, "the external array is the launch's");
     assert_eq!((second.shared, second.static_shared_bytes), (SharedKind::Static, 512));
     assert_eq!(first.params, known[0].params);
@@ -150,7 +164,10 @@ fn what_cannot_be_used_is_told_in_one_sentence() {
     let at = folder.path().display();
     let good = stand_ins(folder.path());
     let refusal = |backend: &ForeignBackend| {
-        backend.compile(&folder.path().join("lib.rs"), &[], |_| KernelTraits::default()).unwrap_err().to_string()
+        backend
+            .compile(&folder.path().join("lib.rs"), &[], |_| KernelTraits::default())
+            .unwrap_err()
+            .to_string()
     };
     let gone = folder.path().join("gone");
     assert_eq!(

@@ -19,7 +19,11 @@
 //! never been run with a driver. For other hosts NVIDIA has no driver: there [`load`] is
 //! [`DriverError::UnsupportedHost`].
 
-#![allow(non_camel_case_types, non_snake_case, reason = "functions, types and fields have their names in cuda.h")]
+#![allow(
+    non_camel_case_types,
+    non_snake_case,
+    reason = "functions, types and fields have their names in cuda.h"
+)]
 
 use std::{
     ffi::{CStr, OsStr, OsString, c_char},
@@ -79,7 +83,9 @@ pub enum DriverError {
         symbol: String,
     },
     /// The driver is older than [`OLDEST`].
-    #[error("the driver {library} is too old: it supports CUDA {version}, and {OLDEST} is the least")]
+    #[error(
+        "the driver {library} is too old: it supports CUDA {version}, and {OLDEST} is the least"
+    )]
     TooOld {
         /// Name or path of the library.
         library: String,
@@ -105,7 +111,9 @@ pub enum DriverError {
         text: ErrorText,
     },
     /// [`load_from`] came after the process had tried another library.
-    #[error("the driver {library} cannot be loaded: this process has tried {first} before, and keeps to it")]
+    #[error(
+        "the driver {library} cannot be loaded: this process has tried {first} before, and keeps to it"
+    )]
     AnotherWasFirst {
         /// Name or path of the library that was asked for.
         library: String,
@@ -149,7 +157,8 @@ static FIRST: OnceLock<Attempt> = OnceLock::new();
 fn first_attempt(library: &OsStr) -> &'static Attempt {
     FIRST.get_or_init(|| {
         let supported = cfg!(all(target_pointer_width = "64", any(target_os = "linux", windows)));
-        let outcome = if supported { open::open(library) } else { Err(DriverError::UnsupportedHost) };
+        let outcome =
+            if supported { open::open(library) } else { Err(DriverError::UnsupportedHost) };
         Attempt { library: library.to_owned(), outcome }
     })
 }

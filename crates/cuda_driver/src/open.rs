@@ -8,13 +8,15 @@ use std::{
 use libloading::Library;
 
 use crate::{
-    CUDA_ERROR_NO_DEVICE, CUDA_SUCCESS, CUresult, Driver, DriverError, ErrorText, OLDEST, Version, error_text_of,
+    CUDA_ERROR_NO_DEVICE, CUDA_SUCCESS, CUresult, Driver, DriverError, ErrorText, OLDEST, Version,
+    error_text_of,
 };
 
 /// Opens the library and asks it for its version and its devices.
 pub(crate) fn open(file: &OsStr) -> Result<Driver, DriverError> {
     let name = &*file.to_string_lossy();
-    let not_found = |reason: String| DriverError::LibraryNotFound { library: name.to_owned(), reason };
+    let not_found =
+        |reason: String| DriverError::LibraryNotFound { library: name.to_owned(), reason };
     // To a loader of Unix an empty name would be this program itself.
     if file.is_empty() {
         return Err(not_found("its name is empty".to_owned()));
@@ -54,11 +56,15 @@ fn load(file: &OsStr) -> Result<Library, libloading::Error> {
         return unsafe { Library::new(file) };
     }
     // SAFETY: as on other systems.
-    unsafe { WindowsLibrary::load_with_flags(file, LOAD_LIBRARY_SEARCH_SYSTEM32) }.map(Library::from)
+    unsafe { WindowsLibrary::load_with_flags(file, LOAD_LIBRARY_SEARCH_SYSTEM32) }
+        .map(Library::from)
 }
 
 /// The version that the library supports, if it is not too old.
-fn version(library: &str, find: impl Fn(&CStr) -> Option<*mut c_void>) -> Result<Version, DriverError> {
+fn version(
+    library: &str,
+    find: impl Fn(&CStr) -> Option<*mut c_void>,
+) -> Result<Version, DriverError> {
     type GetVersion = unsafe extern "system" fn(*mut std::ffi::c_int) -> CUresult;
 
     let Some(function) = find(c"cuDriverGetVersion") else {
@@ -72,7 +78,12 @@ fn version(library: &str, find: impl Fn(&CStr) -> Option<*mut c_void>) -> Result
     let code = unsafe { get_version(&raw mut version) };
     if code != CUDA_SUCCESS {
         let text = ErrorText::unknown(code);
-        return Err(DriverError::Broken { library: library.to_owned(), call: "cuDriverGetVersion", code, text });
+        return Err(DriverError::Broken {
+            library: library.to_owned(),
+            call: "cuDriverGetVersion",
+            code,
+            text,
+        });
     }
     let version = Version(version.unsigned_abs());
     if version < OLDEST {
@@ -84,8 +95,14 @@ fn version(library: &str, find: impl Fn(&CStr) -> Option<*mut c_void>) -> Result
 /// Initialises the driver and counts its devices.
 fn devices(driver: &Driver) -> Result<u32, DriverError> {
     let library = || driver.library.clone();
-    let broken =
-        |call, code| Err(DriverError::Broken { library: library(), call, code, text: error_text_of(driver, code) });
+    let broken = |call, code| {
+        Err(DriverError::Broken {
+            library: library(),
+            call,
+            code,
+            text: error_text_of(driver, code),
+        })
+    };
     // SAFETY: flags must be 0.
     match unsafe { driver.cuInit(0) } {
         CUDA_SUCCESS => {}

@@ -77,7 +77,8 @@ macro_rules! call_one {
 functions!(signatures);
 
 /// Functions with an answer, which fake_cuda.c has.
-const BY_HAND: [&str; 5] = ["cuInit", "cuDriverGetVersion", "cuDeviceGetCount", "cuGetErrorName", "cuGetErrorString"];
+const BY_HAND: [&str; 5] =
+    ["cuInit", "cuDriverGetVersion", "cuDeviceGetCount", "cuGetErrorName", "cuGetErrorString"];
 
 /// An argument that no other position has.
 trait Sample: Copy {
@@ -186,8 +187,9 @@ fn in_plain_c(rust: &str) -> String {
         return "void *".to_owned();
     }
     match in_c(rust).as_str() {
-        "CUcontext" | "CUmodule" | "CUfunction" | "CUstream" | "CUevent" | "CUgraph" | "CUgraphNode"
-        | "CUgraphExec" | "CUstreamCallback" | "CUhostFn" | "CUoccupancyB2DSize" => "void *".to_owned(),
+        "CUcontext" | "CUmodule" | "CUfunction" | "CUstream" | "CUevent" | "CUgraph"
+        | "CUgraphNode" | "CUgraphExec" | "CUstreamCallback" | "CUhostFn"
+        | "CUoccupancyB2DSize" => "void *".to_owned(),
         "CUdevice" => "int".to_owned(),
         "CUdeviceptr" => "unsigned long long".to_owned(),
         number if number.starts_with("CU") => "unsigned int".to_owned(),
@@ -203,7 +205,8 @@ fn in_fake(omit: &[&str]) -> String {
             continue;
         }
         let types: Vec<String> = types.iter().map(|rust| in_plain_c(rust)).collect();
-        let parameters: Vec<String> = types.iter().enumerate().map(|(i, c)| format!("{c} a{i}")).collect();
+        let parameters: Vec<String> =
+            types.iter().enumerate().map(|(i, c)| format!("{c} a{i}")).collect();
         let words: Vec<String> = types
             .iter()
             .enumerate()
@@ -213,7 +216,8 @@ fn in_fake(omit: &[&str]) -> String {
                 _ => format!("a{i}"),
             })
             .collect();
-        let parameters = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
+        let parameters =
+            if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
         writeln!(
             text,
             "unsigned {name}({parameters}) {{ uint64_t words[] = {{ {words} }}; return fake_called(\"{name}\", {count}, words); }}",
@@ -234,7 +238,10 @@ fn every_function_reaches_the_library_with_all_its_arguments() {
         return;
     };
     let driver = open(library.as_ref()).unwrap();
-    assert_eq!((driver.library.as_str(), driver.version, driver.devices), (library.as_str(), Version(13_010), 2));
+    assert_eq!(
+        (driver.library.as_str(), driver.version, driver.devices),
+        (library.as_str(), Version(13_010), 2)
+    );
     assert_eq!(driver.version.to_string(), "13.1");
 
     // SAFETY: the library is loaded already, and its two variables have these types.
@@ -261,12 +268,16 @@ fn every_function_reaches_the_library_with_all_its_arguments() {
     }
     assert_eq!(count, 2);
     assert_eq!(error_text_of(&driver, 803).name, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH");
-    assert_eq!(error_text_of(&driver, 4711).to_string(), "error 4711 (the driver has no text for it)");
+    assert_eq!(
+        error_text_of(&driver, 4711).to_string(),
+        "error 4711 (the driver has no text for it)"
+    );
 }
 
 #[test]
 fn a_driver_may_lack_each_optional_function_and_no_required_one() {
-    let optional: Vec<&str> = SIGNATURES.iter().filter(|function| !function.required).map(|f| f.name).collect();
+    let optional: Vec<&str> =
+        SIGNATURES.iter().filter(|function| !function.required).map(|f| f.name).collect();
     let folder = tempfile::tempdir().unwrap();
     let Some(library) = fake_cuda::build(folder.path(), WORKS, &in_fake(&optional)) else {
         return;
@@ -277,30 +288,44 @@ fn a_driver_may_lack_each_optional_function_and_no_required_one() {
     assert_eq!(unsafe { driver.cuCtxSynchronize() }, CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER);
 
     for missing in SIGNATURES.iter().filter(|function| function.required) {
-        let find = |name: &CStr| (name.to_str() != Ok(missing.name)).then_some(callback as *mut c_void);
+        let find =
+            |name: &CStr| (name.to_str() != Ok(missing.name)).then_some(callback as *mut c_void);
         // SAFETY: nothing is called.
         let error = unsafe { Driver::new("LIB", find) }.unwrap_err();
-        assert_eq!(error, DriverError::SymbolMissing { library: "LIB".to_owned(), symbol: missing.name.to_owned() });
+        assert_eq!(
+            error,
+            DriverError::SymbolMissing {
+                library: "LIB".to_owned(),
+                symbol: missing.name.to_owned()
+            }
+        );
     }
 }
 
 /// The message for a stand-in driver that answers as told, its path replaced by `LIB`.
 fn message(version: u32, init: u32, devices: u32, omit: &[&str]) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
-    let library = fake_cuda::build(folder.path(), Answers { version, init, devices }, &in_fake(omit))?;
+    let library =
+        fake_cuda::build(folder.path(), Answers { version, init, devices }, &in_fake(omit))?;
     Some(open(library.as_ref()).unwrap_err().to_string().replace(&library, "LIB"))
 }
 
 #[test]
 fn every_way_to_fail_has_its_sentence() {
     for ((version, init, devices, omit), expected) in [
-        ((12_030, 0, 1, &[][..]), "the driver LIB is too old: it supports CUDA 12.3, and 12.4 is the least"),
+        (
+            (12_030, 0, 1, &[][..]),
+            "the driver LIB is too old: it supports CUDA 12.3, and 12.4 is the least",
+        ),
         // The version is judged before functions that an old driver cannot have.
         (
             (11_080, 0, 1, &["cuModuleUnload"]),
             "the driver LIB is too old: it supports CUDA 11.8, and 12.4 is the least",
         ),
-        ((13_000, 0, 1, &["cuModuleUnload"]), "LIB has no function cuModuleUnload: it is not a complete CUDA driver"),
+        (
+            (13_000, 0, 1, &["cuModuleUnload"]),
+            "LIB has no function cuModuleUnload: it is not a complete CUDA driver",
+        ),
         ((13_000, 100, 1, &[]), "the driver LIB finds no device"),
         ((13_000, 0, 0, &[]), "the driver LIB finds no device"),
         (
@@ -329,7 +354,10 @@ fn libraries_that_are_no_driver_are_named() {
             "the driver's library libcuda-that-is-not-there.so.1 cannot be opened (libcuda-that-is-not-there.so.1: cannot \
              open shared object file: No such file or directory)",
         ),
-        ("libc.so.6", "libc.so.6 has no function cuDriverGetVersion: it is not a complete CUDA driver"),
+        (
+            "libc.so.6",
+            "libc.so.6 has no function cuDriverGetVersion: it is not a complete CUDA driver",
+        ),
         ("", "the driver's library  cannot be opened (its name is empty)"),
     ] {
         assert_eq!(open(library.as_ref()).unwrap_err().to_string(), expected);
@@ -340,15 +368,21 @@ fn libraries_that_are_no_driver_are_named() {
 /// stderr if it does not.
 fn compile_with_cuda_h(code: &str) {
     let Some(include) = env::var_os("WARPFOLD_CUDA_INCLUDE") else {
-        let note = "not compared with cuda.h, because WARPFOLD_CUDA_INCLUDE names no folder that has it";
+        let note =
+            "not compared with cuda.h, because WARPFOLD_CUDA_INCLUDE names no folder that has it";
         let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{note}\n").as_bytes());
         return;
     };
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("check.c");
     // Its older functions are declared only where this is defined.
-    fs::write(&source, format!("#define __CUDA_API_VERSION_INTERNAL\n#include <stddef.h>\n#include <cuda.h>\n{code}"))
-        .unwrap();
+    fs::write(
+        &source,
+        format!(
+            "#define __CUDA_API_VERSION_INTERNAL\n#include <stddef.h>\n#include <cuda.h>\n{code}"
+        ),
+    )
+    .unwrap();
     let output = Command::new("cc")
         .args(["-std=c11", "-fsyntax-only", "-Wno-deprecated-declarations", "-I"])
         .args([include.as_os_str(), source.as_os_str()])
@@ -374,8 +408,10 @@ fn signatures_are_those_of_cuda_h() {
 
 #[test]
 fn constants_are_those_of_cuda_h() {
-    let asserts: Vec<String> =
-        CONSTANTS.iter().map(|(name, value)| format!("_Static_assert({name} == {value}, \"{name}\");")).collect();
+    let asserts: Vec<String> = CONSTANTS
+        .iter()
+        .map(|(name, value)| format!("_Static_assert({name} == {value}, \"{name}\");"))
+        .collect();
     assert!(asserts.len() > 30);
     compile_with_cuda_h(&asserts.join("\n"));
 }
@@ -395,7 +431,12 @@ fn layouts_are_those_of_cuda_h() {
         };
     }
     layout!(CUuuid { bytes });
-    layout!(CUlaunchAttributeValue { cooperative, clusterDim, programmaticStreamSerializationAllowed, priority });
+    layout!(CUlaunchAttributeValue {
+        cooperative,
+        clusterDim,
+        programmaticStreamSerializationAllowed,
+        priority
+    });
     layout!(CUlaunchAttribute { id, value });
     layout!(CUlaunchConfig {
         gridDimX,

@@ -174,7 +174,10 @@ impl CUlaunchAttribute {
 
     /// Whether all blocks of the grid must run at once.
     pub const fn cooperative(wanted: bool) -> Self {
-        Self::new(CU_LAUNCH_ATTRIBUTE_COOPERATIVE, CUlaunchAttributeValue { cooperative: wanted as c_int })
+        Self::new(
+            CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+            CUlaunchAttributeValue { cooperative: wanted as c_int },
+        )
     }
 
     /// How many blocks a cluster has along each axis.
@@ -277,12 +280,18 @@ pub struct CUgraphExecUpdateResultInfo {
 #[cfg(target_pointer_width = "64")]
 const _: () = {
     assert!(size_of::<CUuuid>() == 16 && align_of::<CUuuid>() == 1);
-    assert!(size_of::<CUlaunchAttributeClusterDim>() == 12 && align_of::<CUlaunchAttributeClusterDim>() == 4);
+    assert!(
+        size_of::<CUlaunchAttributeClusterDim>() == 12
+            && align_of::<CUlaunchAttributeClusterDim>() == 4
+    );
     assert!(size_of::<CUlaunchAttributeValue>() == 64 && align_of::<CUlaunchAttributeValue>() == 8);
     assert!(size_of::<CUlaunchAttribute>() == 72 && align_of::<CUlaunchAttribute>() == 8);
     assert!(size_of::<CUlaunchConfig>() == 56 && align_of::<CUlaunchConfig>() == 8);
     assert!(size_of::<CUDA_MEMCPY2D>() == 128 && align_of::<CUDA_MEMCPY2D>() == 8);
-    assert!(size_of::<CUgraphExecUpdateResultInfo>() == 24 && align_of::<CUgraphExecUpdateResultInfo>() == 8);
+    assert!(
+        size_of::<CUgraphExecUpdateResultInfo>() == 24
+            && align_of::<CUgraphExecUpdateResultInfo>() == 8
+    );
 };
 
 /// Constants of cuda.h, which `constants_are_those_of_cuda_h` compares with a cuda.h, where there

@@ -9,7 +9,9 @@ use crate::gpu_only;
 
 mod shuffle;
 
-pub use shuffle::{WarpShuffleValue, warp_shuffle_down, warp_shuffle_idx, warp_shuffle_up, warp_shuffle_xor};
+pub use shuffle::{
+    WarpShuffleValue, warp_shuffle_down, warp_shuffle_idx, warp_shuffle_up, warp_shuffle_xor,
+};
 
 /// The lane of the calling thread in its warp, 0 to 31: PTX `%laneid`.
 ///

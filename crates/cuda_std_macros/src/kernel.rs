@@ -7,13 +7,22 @@ use syn::{Error, FnArg, ItemFn, Result, ReturnType, Type, parse_quote};
 /// Checks the rules of a kernel and turns it into an entry point plus its parameter description.
 pub(crate) fn expand(mut item: ItemFn) -> Result<TokenStream> {
     if item.sig.unsafety.is_none() {
-        return Err(Error::new_spanned(item.sig.fn_token, "a kernel must be an `unsafe fn`: its launch is unchecked"));
+        return Err(Error::new_spanned(
+            item.sig.fn_token,
+            "a kernel must be an `unsafe fn`: its launch is unchecked",
+        ));
     }
     if !item.sig.generics.params.is_empty() {
-        return Err(Error::new_spanned(&item.sig.generics, "a kernel cannot be generic: stamp out one per type"));
+        return Err(Error::new_spanned(
+            &item.sig.generics,
+            "a kernel cannot be generic: stamp out one per type",
+        ));
     }
     if let ReturnType::Type(_, ty) = &item.sig.output {
-        return Err(Error::new_spanned(ty, "a kernel returns nothing: write results through a pointer"));
+        return Err(Error::new_spanned(
+            ty,
+            "a kernel returns nothing: write results through a pointer",
+        ));
     }
 
     let mut description = Vec::new();
@@ -22,7 +31,11 @@ pub(crate) fn expand(mut item: ItemFn) -> Result<TokenStream> {
         let FnArg::Typed(parameter) = parameter else {
             return Err(Error::new_spanned(parameter, "a kernel cannot be a method"));
         };
-        description.push(format!("{}:{}", parameter.pat.to_token_stream(), type_text(&parameter.ty)));
+        description.push(format!(
+            "{}:{}",
+            parameter.pat.to_token_stream(),
+            type_text(&parameter.ty)
+        ));
         types.push(parameter.ty.clone());
     }
     // Dead code that makes the compiler check every parameter type.
@@ -60,7 +73,9 @@ pub(crate) fn expand(mut item: ItemFn) -> Result<TokenStream> {
 /// token.
 fn type_text(ty: &Type) -> String {
     match ty {
-        Type::Ptr(pointer) if pointer.mutability.is_some() => format!("*mut {}", type_text(&pointer.elem)),
+        Type::Ptr(pointer) if pointer.mutability.is_some() => {
+            format!("*mut {}", type_text(&pointer.elem))
+        }
         Type::Ptr(pointer) => format!("*const {}", type_text(&pointer.elem)),
         // `macro_rules!` wraps each `$t:ty` in an invisible group.
         Type::Group(group) => type_text(&group.elem),

@@ -50,7 +50,9 @@ use syn::{ItemFn, ItemStatic, StaticMutability, parse_macro_input};
 /// ```
 #[proc_macro_attribute]
 pub fn kernel(_attributes: TokenStream, item: TokenStream) -> TokenStream {
-    kernel::expand(parse_macro_input!(item as ItemFn)).unwrap_or_else(|error| error.to_compile_error()).into()
+    kernel::expand(parse_macro_input!(item as ItemFn))
+        .unwrap_or_else(|error| error.to_compile_error())
+        .into()
 }
 
 /// Places a static in an address space of the device.
@@ -85,12 +87,20 @@ pub fn kernel(_attributes: TokenStream, item: TokenStream) -> TokenStream {
 pub fn address_space(space: TokenStream, item: TokenStream) -> TokenStream {
     let space = parse_macro_input!(space as syn::Ident);
     let item = parse_macro_input!(item as ItemStatic);
-    let refused = |message: String| TokenStream::from(syn::Error::new(space.span(), message).to_compile_error());
+    let refused = |message: String| {
+        TokenStream::from(syn::Error::new(space.span(), message).to_compile_error())
+    };
     let section = match space.to_string().as_str() {
         "shared" => ".shared",
         "constant" if matches!(item.mutability, StaticMutability::None) => ".constant",
-        "constant" => return refused("constant memory is for a `static`: no thread can write it".to_owned()),
-        other => return refused(format!("address space `{other}` is not supported; `shared` and `constant` are")),
+        "constant" => {
+            return refused("constant memory is for a `static`: no thread can write it".to_owned());
+        }
+        other => {
+            return refused(format!(
+                "address space `{other}` is not supported; `shared` and `constant` are"
+            ));
+        }
     };
     quote! {
         #[cfg_attr(target_os = "cuda", unsafe(link_section = #section))]

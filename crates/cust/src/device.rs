@@ -192,7 +192,13 @@ impl Device {
         let mut name = [0u8; 256];
         // SAFETY: the buffer is one byte longer than it is said to be, so that it ends with a NUL
         // whatever is written.
-        unsafe { call!(cuDeviceGetName(name.as_mut_ptr().cast::<c_char>(), name.len() as c_int - 1, self.device)) }?;
+        unsafe {
+            call!(cuDeviceGetName(
+                name.as_mut_ptr().cast::<c_char>(),
+                name.len() as c_int - 1,
+                self.device
+            ))
+        }?;
         Ok(CStr::from_bytes_until_nul(&name).unwrap_or_default().to_string_lossy().into_owned())
     }
 

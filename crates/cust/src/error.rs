@@ -210,17 +210,27 @@ mod tests {
     #[test]
     fn errors_of_loading_have_a_code() {
         let library = || "LIB".to_owned();
-        let (symbol, text) = ("cuInit".to_owned(), sys::ErrorText { name: String::new(), text: String::new() });
+        let (symbol, text) =
+            ("cuInit".to_owned(), sys::ErrorText { name: String::new(), text: String::new() });
         for (error, expected) in [
             (DriverError::UnsupportedHost, CudaError::NoDevice),
             (DriverError::NoDevice { library: library() }, CudaError::NoDevice),
-            (DriverError::LibraryNotFound { library: library(), reason: String::new() }, CudaError::NoDevice),
-            (DriverError::SymbolMissing { library: library(), symbol }, CudaError::SharedObjectSymbolNotFound),
+            (
+                DriverError::LibraryNotFound { library: library(), reason: String::new() },
+                CudaError::NoDevice,
+            ),
+            (
+                DriverError::SymbolMissing { library: library(), symbol },
+                CudaError::SharedObjectSymbolNotFound,
+            ),
             (
                 DriverError::TooOld { library: library(), version: sys::Version(11_000) },
                 CudaError::CallRequiresNewerDriver,
             ),
-            (DriverError::Broken { library: library(), call: "cuInit", code: 803, text }, CudaError(803)),
+            (
+                DriverError::Broken { library: library(), call: "cuInit", code: 803, text },
+                CudaError(803),
+            ),
         ] {
             assert_eq!(CudaError::from(&error), expected, "{error}");
         }

@@ -138,7 +138,8 @@ impl Event {
         let event = ManuallyDrop::new(event);
         // SAFETY: made by this object. What was recorded with it may still be to come; the driver
         // sees to that.
-        unsafe { call!(cuEventDestroy_v2(event.0)) }.map_err(|error| (error, ManuallyDrop::into_inner(event)))
+        unsafe { call!(cuEventDestroy_v2(event.0)) }
+            .map_err(|error| (error, ManuallyDrop::into_inner(event)))
     }
 }
 

@@ -203,7 +203,14 @@ impl Function<'_> {
         let (blocks, threads) = (blocks.count()?, block_size.count()?);
         let mut bytes = 0;
         // SAFETY: the kernel is loaded, and the pointer is to a live variable.
-        unsafe { call!(cuOccupancyAvailableDynamicSMemPerBlock(&raw mut bytes, self.inner, blocks, threads)) }?;
+        unsafe {
+            call!(cuOccupancyAvailableDynamicSMemPerBlock(
+                &raw mut bytes,
+                self.inner,
+                blocks,
+                threads
+            ))
+        }?;
         Ok(bytes)
     }
 
@@ -222,7 +229,12 @@ impl Function<'_> {
         let mut blocks = 0;
         // SAFETY: the kernel is loaded, and the pointer is to a live variable.
         unsafe {
-            call!(cuOccupancyMaxActiveBlocksPerMultiprocessor(&raw mut blocks, self.inner, threads, dynamic_smem_size))
+            call!(cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &raw mut blocks,
+                self.inner,
+                threads,
+                dynamic_smem_size
+            ))
         }?;
         Ok(blocks.unsigned_abs())
     }
@@ -321,6 +333,9 @@ mod tests {
         assert_eq!(BlockSize::xyz(8, 4, 2).count(), Ok(64));
         assert_eq!(BlockSize::from(0).count(), Ok(0));
         assert_eq!(GridSize::xy(1 << 16, 1 << 15).count(), Err(CudaError::InvalidValue));
-        assert_eq!(GridSize::xyz(u32::MAX, u32::MAX, u32::MAX).count(), Err(CudaError::InvalidValue));
+        assert_eq!(
+            GridSize::xyz(u32::MAX, u32::MAX, u32::MAX).count(),
+            Err(CudaError::InvalidValue)
+        );
     }
 }

@@ -200,7 +200,9 @@ impl Graph {
     pub fn num_edges(&mut self) -> CudaResult<usize> {
         let mut count = 0;
         // SAFETY: the graph lives; without arrays the driver only counts.
-        unsafe { call!(cuGraphGetEdges(self.raw, ptr::null_mut(), ptr::null_mut(), &raw mut count)) }?;
+        unsafe {
+            call!(cuGraphGetEdges(self.raw, ptr::null_mut(), ptr::null_mut(), &raw mut count))
+        }?;
         Ok(count)
     }
 
@@ -214,7 +216,9 @@ impl Graph {
         let mut count = self.num_edges()?;
         let (mut from, mut to) = (vec![ptr::null_mut(); count], vec![ptr::null_mut(); count]);
         // SAFETY: the graph lives, and both arrays have as many entries as `count` says.
-        unsafe { call!(cuGraphGetEdges(self.raw, from.as_mut_ptr(), to.as_mut_ptr(), &raw mut count)) }?;
+        unsafe {
+            call!(cuGraphGetEdges(self.raw, from.as_mut_ptr(), to.as_mut_ptr(), &raw mut count))
+        }?;
         let pairs = from.into_iter().zip(to).take(count);
         Ok(pairs.map(|(from, to)| (GraphNode::from_raw(from), GraphNode::from_raw(to))).collect())
     }
@@ -252,7 +256,13 @@ impl Graph {
         let path = path.as_ref().to_str().and_then(|path| CString::new(path).ok());
         let path = path.ok_or(CudaError::OperatingSystemError)?;
         // SAFETY: the graph lives, and the path ends with a NUL.
-        unsafe { call!(cuGraphDebugDotPrint(self.raw, path.as_ptr(), sys::CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE)) }
+        unsafe {
+            call!(cuGraphDebugDotPrint(
+                self.raw,
+                path.as_ptr(),
+                sys::CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE
+            ))
+        }
     }
 
     /// Makes of it what can be launched. The graph may be dropped then.
@@ -322,7 +332,8 @@ impl GraphExec {
     /// The driver's, such as the one for a graph of another form.
     pub fn update(&mut self, graph: &Graph) -> CudaResult<()> {
         let none = ptr::null_mut();
-        let mut info = CUgraphExecUpdateResultInfo { result: 0, errorNode: none, errorFromNode: none };
+        let mut info =
+            CUgraphExecUpdateResultInfo { result: 0, errorNode: none, errorFromNode: none };
         // SAFETY: both live, and the pointer is to a live variable.
         unsafe { call!(cuGraphExecUpdate_v2(self.raw, graph.raw, &raw mut info)) }
     }

@@ -211,6 +211,9 @@ mod tests {
     #[test]
     fn a_version_is_taken_apart() {
         let version = CudaApiVersion { version: 12_080 };
-        assert_eq!((version.major(), version.minor(), version.to_string()), (12, 8, "12.8".to_owned()));
+        assert_eq!(
+            (version.major(), version.minor(), version.to_string()),
+            (12, 8, "12.8".to_owned())
+        );
     }
 }

@@ -103,7 +103,10 @@ impl ModuleJitOption {
             Self::GenerateDebugInfo(wanted) => (sys::CU_JIT_GENERATE_DEBUG_INFO, u32::from(wanted)),
             Self::GenerateLineInfo(wanted) => (sys::CU_JIT_GENERATE_LINE_INFO, u32::from(wanted)),
         };
-        opts.iter().map(option).map(|(key, value)| (key, ptr::without_provenance_mut(value as usize))).unzip()
+        opts.iter()
+            .map(option)
+            .map(|(key, value)| (key, ptr::without_provenance_mut(value as usize)))
+            .unzip()
     }
 }
 
@@ -114,7 +117,11 @@ impl Module {
     ///
     /// The driver's; [`CudaError::FileNotFound`] also for a path that no C program could name.
     pub fn from_file<P: AsRef<Path>>(path: P) -> CudaResult<Module> {
-        let path = path.as_ref().to_str().and_then(|path| CString::new(path).ok()).ok_or(CudaError::FileNotFound)?;
+        let path = path
+            .as_ref()
+            .to_str()
+            .and_then(|path| CString::new(path).ok())
+            .ok_or(CudaError::FileNotFound)?;
         let mut inner = ptr::null_mut();
         // SAFETY: the path ends with a NUL, and the pointer is to a live variable.
         unsafe { call!(cuModuleLoad(&raw mut inner, path.as_ptr())) }?;
@@ -126,7 +133,10 @@ impl Module {
     /// # Errors
     ///
     /// The driver's; [`CudaError::NoBinaryForGpu`] if nothing in it fits the device.
-    pub fn from_fatbin<T: AsRef<[u8]>>(bytes: T, options: &[ModuleJitOption]) -> CudaResult<Module> {
+    pub fn from_fatbin<T: AsRef<[u8]>>(
+        bytes: T,
+        options: &[ModuleJitOption],
+    ) -> CudaResult<Module> {
         Self::from_cubin(bytes, options)
     }
 
@@ -187,7 +197,9 @@ impl Module {
         let (mut address, mut bytes): (CUdeviceptr, usize) = (0, 0);
         // SAFETY: the module is loaded, the name ends with a NUL, and the pointers are to live
         // variables.
-        unsafe { call!(cuModuleGetGlobal_v2(&raw mut address, &raw mut bytes, self.inner, name.as_ptr())) }?;
+        unsafe {
+            call!(cuModuleGetGlobal_v2(&raw mut address, &raw mut bytes, self.inner, name.as_ptr()))
+        }?;
         if bytes < size_of::<T>() {
             return Err(CudaError::InvalidValue);
         }
@@ -221,7 +233,8 @@ impl Module {
     pub fn drop(module: Module) -> DropResult<Module> {
         let module = ManuallyDrop::new(module);
         // SAFETY: loaded by this object, whose borrows have ended.
-        unsafe { call!(cuModuleUnload(module.inner)) }.map_err(|error| (error, ManuallyDrop::into_inner(module)))
+        unsafe { call!(cuModuleUnload(module.inner)) }
+            .map_err(|error| (error, ManuallyDrop::into_inner(module)))
     }
 }
 

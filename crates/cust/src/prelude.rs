@@ -7,7 +7,9 @@ pub use crate::{
     event::{Event, EventFlags, EventStatus},
     function::Function,
     launch,
-    memory::{CopyDestination, DeviceBuffer, DevicePointer, DeviceSlice, DeviceVariable, UnifiedBuffer},
+    memory::{
+        CopyDestination, DeviceBuffer, DevicePointer, DeviceSlice, DeviceVariable, UnifiedBuffer,
+    },
     module::Module,
     stream::{Stream, StreamFlags},
     util::*,

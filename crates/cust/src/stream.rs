@@ -70,7 +70,9 @@ impl Stream {
         let flags = flags - StreamFlags::NON_BLOCKING;
         let mut inner = ptr::null_mut();
         // SAFETY: the pointer is to a live variable.
-        unsafe { call!(cuStreamCreateWithPriority(&raw mut inner, flags.bits(), priority.unwrap_or(0))) }?;
+        unsafe {
+            call!(cuStreamCreateWithPriority(&raw mut inner, flags.bits(), priority.unwrap_or(0)))
+        }?;
         Ok(Stream { inner })
     }
 
@@ -121,7 +123,9 @@ impl Stream {
         let callback = Box::into_raw(callback);
         // SAFETY: the driver calls the function at most once, with the pointer that it is given
         // here.
-        let result = unsafe { call!(cuStreamAddCallback(self.inner, Some(call_back::<T>), callback.cast(), 0)) };
+        let result = unsafe {
+            call!(cuStreamAddCallback(self.inner, Some(call_back::<T>), callback.cast(), 0))
+        };
         if result.is_err() {
             // SAFETY: made above, and the driver has not taken it.
             drop(unsafe { Box::from_raw(callback) });
@@ -206,7 +210,8 @@ impl Stream {
     pub fn drop(stream: Stream) -> DropResult<Stream> {
         let stream = ManuallyDrop::new(stream);
         // SAFETY: made by this object. The driver lets its work end first.
-        unsafe { call!(cuStreamDestroy_v2(stream.inner)) }.map_err(|error| (error, ManuallyDrop::into_inner(stream)))
+        unsafe { call!(cuStreamDestroy_v2(stream.inner)) }
+            .map_err(|error| (error, ManuallyDrop::into_inner(stream)))
     }
 }
 

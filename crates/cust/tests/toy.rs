@@ -21,8 +21,8 @@ use cust::{
     error::{CudaError, CudaResult},
     graph::{CaptureMode, GraphNodeType},
     memory::{
-        AsyncCopyDestination, DeviceBox, GpuBuffer, LockedBox, LockedBuffer, UnifiedBox, cuda_malloc_async,
-        mem_get_info,
+        AsyncCopyDestination, DeviceBox, GpuBuffer, LockedBox, LockedBuffer, UnifiedBox,
+        cuda_malloc_async, mem_get_info,
     },
     module::ModuleJitOption,
     prelude::*,
@@ -61,8 +61,15 @@ impl Toy {
         let file = folder.path().join("toy.so");
         let source = folder.path().join("toy.c");
         fs::write(&source, include_str!("toy_cuda/toy_cuda.c")).unwrap();
-        match Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).arg(&file).arg(source).output() {
-            Ok(output) => assert!(output.status.success(), "cc: {}", String::from_utf8_lossy(&output.stderr)),
+        match Command::new("cc")
+            .args(["-shared", "-fPIC", "-O1", "-o"])
+            .arg(&file)
+            .arg(source)
+            .output()
+        {
+            Ok(output) => {
+                assert!(output.status.success(), "cc: {}", String::from_utf8_lossy(&output.stderr))
+            }
             Err(error) => {
                 let note = "not tested with a toy driver, which needs a C compiler named cc";
                 let _ = writeln!(std::io::stderr(), "{note} ({error})");
@@ -129,7 +136,8 @@ fn calls_reach_the_driver_and_all_is_freed() {
 
 fn devices() {
     assert_eq!(Device::num_devices(), Ok(2));
-    let names: Vec<String> = Device::devices().unwrap().map(|device| device.unwrap().name().unwrap()).collect();
+    let names: Vec<String> =
+        Device::devices().unwrap().map(|device| device.unwrap().name().unwrap()).collect();
     assert_eq!(names, ["first", "other"]);
     let device = Device::get_device(1).unwrap();
     assert_eq!(device.total_memory(), Ok(1011));
@@ -162,9 +170,15 @@ fn memory(toy: &Toy) {
 
     // Codes that rust-cuda does not know are carried, with the driver's text.
     let error = DeviceBuffer::from_slice(&[0u8; 46]).unwrap_err();
-    assert_eq!((error.as_raw(), error.to_string()), (46, "CUDA_ERROR_DEVICE_UNAVAILABLE (busy)".to_owned()));
+    assert_eq!(
+        (error.as_raw(), error.to_string()),
+        (46, "CUDA_ERROR_DEVICE_UNAVAILABLE (busy)".to_owned())
+    );
     assert!(matches!(DeviceBuffer::<u64>::zeroed(1 << 20), Err(CudaError::OutOfMemory)));
-    assert_eq!(DeviceBuffer::<u64>::zeroed(usize::MAX).unwrap_err(), CudaError::InvalidMemoryAllocation);
+    assert_eq!(
+        DeviceBuffer::<u64>::zeroed(usize::MAX).unwrap_err(),
+        CudaError::InvalidMemoryAllocation
+    );
 
     // What could not be freed comes back.
     toy.refuse_next_free(700);
@@ -218,7 +232,11 @@ fn launches(toy: &Toy) {
     assert_eq!(module.get_global::<f64>(c"FACTOR").unwrap_err(), CudaError::InvalidValue);
 
     let stream = Stream::new(StreamFlags::NON_BLOCKING, Some(-7)).unwrap();
-    assert_eq!(stream.get_flags(), Ok(StreamFlags::DEFAULT), "a non-blocking stream would race with plain copies");
+    assert_eq!(
+        stream.get_flags(),
+        Ok(StreamFlags::DEFAULT),
+        "a non-blocking stream would race with plain copies"
+    );
     let numbers = [1.0f32; 4].as_dbuf().unwrap();
     let address = numbers.as_device_ptr();
     let scale = module.get_function("scale").unwrap();
@@ -242,7 +260,9 @@ fn streams_and_events(toy: &Toy) {
     let called = Arc::new(AtomicU32::new(0));
     let counter = Arc::clone(&called);
     stream
-        .add_callback(Box::new(move |result: CudaResult<()>| counter.store(1 + u32::from(result.is_err()), Relaxed)))
+        .add_callback(Box::new(move |result: CudaResult<()>| {
+            counter.store(1 + u32::from(result.is_err()), Relaxed)
+        }))
         .unwrap();
     assert_eq!((called.load(Relaxed), Arc::strong_count(&called)), (1, 1));
 
@@ -262,7 +282,8 @@ fn streams_and_events(toy: &Toy) {
         assert_eq!(cuda_malloc_async::<u8>(&stream, 5), Err(CudaError::CallRequiresNewerDriver));
     }
 
-    let (start, end) = (Event::new(EventFlags::DEFAULT).unwrap(), Event::new(EventFlags::DEFAULT).unwrap());
+    let (start, end) =
+        (Event::new(EventFlags::DEFAULT).unwrap(), Event::new(EventFlags::DEFAULT).unwrap());
     start.record(&stream).unwrap();
     assert_eq!(end.query(), Ok(EventStatus::NotReady));
     assert_eq!(end.elapsed(&start), Ok(Duration::from_micros(1500)));

@@ -13,11 +13,21 @@ struct Case {
 }
 
 impl Case {
-    fn new(name: &'static str, blocks: u32, dynamic_shared_bytes: u32, args: impl Fn(&Memory) -> Vec<Arg>) -> Case {
-        let module = Module::from_ptx("kernels.ptx", include_str!("kernels.ptx")).expect("the kernels are PTX");
+    fn new(
+        name: &'static str,
+        blocks: u32,
+        dynamic_shared_bytes: u32,
+        args: impl Fn(&Memory) -> Vec<Arg>,
+    ) -> Case {
+        let module = Module::from_ptx("kernels.ptx", include_str!("kernels.ptx"))
+            .expect("the kernels are PTX");
         let memory = Memory::new(1 << 30);
         let args = args(&memory);
-        let config = LaunchConfig { dynamic_shared_bytes, workers: Some(1), ..LaunchConfig::new(blocks, THREADS) };
+        let config = LaunchConfig {
+            dynamic_shared_bytes,
+            workers: Some(1),
+            ..LaunchConfig::new(blocks, THREADS)
+        };
         Case { module, name, config, args, memory }
     }
 
@@ -38,12 +48,20 @@ const THREADS: u32 = 256;
 const N: u32 = 1 << 22;
 
 fn cases() -> [Case; 4] {
-    let words = |memory: &Memory, count: u32| Arg::Pointer(memory.alloc(u64::from(count) * 4).expect("there is room"));
+    let words = |memory: &Memory, count: u32| {
+        Arg::Pointer(memory.alloc(u64::from(count) * 4).expect("there is room"))
+    };
     [
         Case::new("alu", 8, 0, |memory| vec![words(memory, 8 * THREADS), Arg::U32(1000)]),
-        Case::new("grid_stride", 16, 0, |memory| vec![words(memory, N), words(memory, 16 * THREADS), Arg::U32(N)]),
-        Case::new("tree", 1024, 4 * THREADS, |memory| vec![words(memory, 2 * THREADS * 1024), words(memory, 1024)]),
-        Case::new("conflicts", 8, 128 * THREADS, |memory| vec![words(memory, 8 * THREADS), Arg::U32(1000)]),
+        Case::new("grid_stride", 16, 0, |memory| {
+            vec![words(memory, N), words(memory, 16 * THREADS), Arg::U32(N)]
+        }),
+        Case::new("tree", 1024, 4 * THREADS, |memory| {
+            vec![words(memory, 2 * THREADS * 1024), words(memory, 1024)]
+        }),
+        Case::new("conflicts", 8, 128 * THREADS, |memory| {
+            vec![words(memory, 8 * THREADS), Arg::U32(1000)]
+        }),
     ]
 }
 
@@ -56,8 +74,9 @@ fn modes(criterion: &mut Criterion) {
         group.bench_function("count", |bench| bench.iter(|| case.run(1, count)));
         group.bench_function("check", |bench| bench.iter(|| case.run(1, check)));
         for workers in [1, 2] {
-            group
-                .bench_function(BenchmarkId::new("workers", workers), |bench| bench.iter(|| case.run(workers, launch)));
+            group.bench_function(BenchmarkId::new("workers", workers), |bench| {
+                bench.iter(|| case.run(workers, launch))
+            });
         }
         group.finish();
     }

@@ -30,7 +30,11 @@ fn main() -> Result<(), Error> {
         mode(kernel, &config, &[Arg::Pointer(input), Arg::Pointer(output), Arg::U32(N)], &memory)?;
         let taken = resident("VmHWM:")? - before;
         let times = taken as f64 / memory.used() as f64;
-        println!("{name}: {} MiB for allocations of {} MiB: {times:.2} times", taken >> 20, memory.used() >> 20);
+        println!(
+            "{name}: {} MiB for allocations of {} MiB: {times:.2} times",
+            taken >> 20,
+            memory.used() >> 20
+        );
     }
     Ok(())
 }
@@ -44,6 +48,7 @@ fn reset_peak() -> Result<u64, Error> {
 /// A line of the process's status, in bytes.
 fn resident(key: &str) -> Result<u64, Error> {
     let status = fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix(key)).ok_or("the status lacks a line")?;
+    let line =
+        status.lines().find_map(|line| line.strip_prefix(key)).ok_or("the status lacks a line")?;
     Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? * 1024)
 }

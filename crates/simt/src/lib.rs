@@ -60,8 +60,14 @@
 //! The result of a launch does not depend on the number of host threads that run it, unless the
 //! kernel itself depends on the order of its blocks.
 
-#![allow(clippy::inline_always, reason = "loops over lanes vectorise only when all of their body is inlined")]
-#![allow(clippy::needless_range_loop, reason = "a lane number indexes several arrays and masks at once")]
+#![allow(
+    clippy::inline_always,
+    reason = "loops over lanes vectorise only when all of their body is inlined"
+)]
+#![allow(
+    clippy::needless_range_loop,
+    reason = "a lane number indexes several arrays and masks at once"
+)]
 
 pub mod args;
 pub mod occupancy;
@@ -90,10 +96,11 @@ pub use lower::LoadError;
 pub use module::{Kernel, Module};
 pub use observe::check::{Checked, MemoryAccess, Party, Report, ReportKind, check};
 pub use observe::count::{
-    Banks, Cluster, Copies, Counters, Global, InstructionCounters, Local, Mbarriers, Profile, Requests, Shared,
-    Traffic, count,
+    Banks, Cluster, Copies, Counters, Global, InstructionCounters, Local, Mbarriers, Profile,
+    Requests, Shared, Traffic, count,
 };
 pub use observe::trace::{
-    BlockTrace, LaneAccess, Phase, PhaseEnd, Trace, TraceOptions, TracedAccess, TracedInstruction, trace,
+    BlockTrace, LaneAccess, Phase, PhaseEnd, Trace, TraceOptions, TracedAccess, TracedInstruction,
+    trace,
 };
 pub use ptx::ast::Frame;

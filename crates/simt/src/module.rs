@@ -183,7 +183,8 @@ impl Kernel {
 
     /// The text at a place of this kernel's module, in one line.
     pub(crate) fn text(&self, place: Place) -> String {
-        let text = self.0.module.source.get(place.start as usize..place.end as usize).unwrap_or_default();
+        let text =
+            self.0.module.source.get(place.start as usize..place.end as usize).unwrap_or_default();
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 

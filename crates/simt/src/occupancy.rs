@@ -100,7 +100,12 @@ const SM_90: Multiprocessor = sm(32, 64, 228);
 const SM_100: Multiprocessor = sm(32, 64, 228);
 const SM_120: Multiprocessor = sm(24, 48, 100);
 
-const fn gpu(name: &'static str, compute_capability: (u32, u32), multiprocessors: u32, sm: Multiprocessor) -> Gpu {
+const fn gpu(
+    name: &'static str,
+    compute_capability: (u32, u32),
+    multiprocessors: u32,
+    sm: Multiprocessor,
+) -> Gpu {
     Gpu { name, compute_capability, multiprocessors, sm }
 }
 
@@ -196,16 +201,20 @@ pub struct Occupancy {
 pub fn occupancy(gpu: &Gpu, threads: u32, shared_bytes: u32, registers: Option<u32>) -> Occupancy {
     let sm = &gpu.sm;
     let warps = threads.div_ceil(LANES as u32).max(1);
-    let by_warps = if (1..=MAX_THREADS_PER_BLOCK).contains(&threads) { sm.warps / warps } else { 0 };
-    let by_registers = registers.map_or(u32::MAX, |registers| blocks_by_registers(sm, warps, registers));
+    let by_warps =
+        if (1..=MAX_THREADS_PER_BLOCK).contains(&threads) { sm.warps / warps } else { 0 };
+    let by_registers =
+        registers.map_or(u32::MAX, |registers| blocks_by_registers(sm, warps, registers));
     let limits = [
         (by_warps, Limit::Warps),
         (sm.blocks, Limit::Blocks),
         (by_registers, Limit::Registers),
         (blocks_by_shared(sm, shared_bytes), Limit::Shared),
     ];
-    let (blocks_per_sm, limited_by) =
-        limits.into_iter().reduce(|least, other| if other.0 < least.0 { other } else { least }).unwrap_or(limits[0]);
+    let (blocks_per_sm, limited_by) = limits
+        .into_iter()
+        .reduce(|least, other| if other.0 < least.0 { other } else { least })
+        .unwrap_or(limits[0]);
     let warps_per_sm = blocks_per_sm * warps;
     Occupancy {
         blocks_per_sm,
@@ -280,7 +289,10 @@ mod tests {
         for (gpu, blocks) in blocks {
             for ((threads, shared_bytes, registers), blocks) in launches.into_iter().zip(blocks) {
                 let result = of(gpu, threads, shared_bytes, Some(registers));
-                assert_eq!(result.blocks_per_sm, blocks, "{gpu}: {threads} threads, {shared_bytes} bytes, {registers}");
+                assert_eq!(
+                    result.blocks_per_sm, blocks,
+                    "{gpu}: {threads} threads, {shared_bytes} bytes, {registers}"
+                );
                 assert_eq!(result.warps_per_sm, blocks * threads.div_ceil(32));
             }
         }
@@ -301,7 +313,11 @@ mod tests {
         ] {
             let (threads, shared_bytes, registers) = launch;
             let result = of("h100", threads, shared_bytes, registers);
-            assert_eq!((result.limited_by, result.percent.to_bits()), (limit, f64::to_bits(percent)), "{launch:?}");
+            assert_eq!(
+                (result.limited_by, result.percent.to_bits()),
+                (limit, f64::to_bits(percent)),
+                "{launch:?}"
+            );
         }
     }
 
@@ -310,7 +326,9 @@ mod tests {
         for gpu in Gpu::all() {
             let unknown = occupancy(gpu, 256, 1024, None).blocks_per_sm;
             assert_eq!(unknown, occupancy(gpu, 256, 1024, Some(1)).blocks_per_sm, "{gpu}");
-            assert!((0..=255).all(|registers| occupancy(gpu, 256, 1024, Some(registers)).blocks_per_sm <= unknown));
+            assert!((0..=255).all(|registers| {
+                occupancy(gpu, 256, 1024, Some(registers)).blocks_per_sm <= unknown
+            }));
         }
     }
 

@@ -105,7 +105,10 @@ impl Sandbox {
         sandbox.write("double.ptx", DOUBLE.as_bytes());
         sandbox.write("pair.ptx", PAIR.as_bytes());
         sandbox.write("race.ptx", RACE.as_bytes());
-        sandbox.write("swap.ptx", RACE.replace("    xor.b32", "    bar.sync 0;\n    xor.b32").as_bytes());
+        sandbox.write(
+            "swap.ptx",
+            RACE.replace("    xor.b32", "    bar.sync 0;\n    xor.b32").as_bytes(),
+        );
         sandbox
     }
 
@@ -161,8 +164,9 @@ impl Sandbox {
 #[test]
 fn a_kernel_runs_and_its_buffer_is_dumped() {
     let sandbox = Sandbox::new();
-    let stdout =
-        sandbox.stdout("run double.ptx --grid 2 --block 32 --arg buffer:u32:40=iota --arg u32:40 --dump 0=out.bin");
+    let stdout = sandbox.stdout(
+        "run double.ptx --grid 2 --block 32 --arg buffer:u32:40=iota --arg u32:40 --dump 0=out.bin",
+    );
     assert_eq!(stdout, "double ran to its end: grid (2,1,1), block (32,1,1)\n");
     let doubled: Vec<u8> = (0..40u32).flat_map(|value| (2 * value).to_le_bytes()).collect();
     assert_eq!(fs::read(sandbox.path("out.bin")).unwrap(), doubled);
@@ -190,12 +194,18 @@ fn counters_are_nested_by_their_names() {
     assert_eq!(json["global"]["store"]["sectors"], 5);
     assert_eq!(json["global"]["atomic"], json!({ "requests": 0, "sectors": 0, "bytes": 0 }));
     assert_eq!(json["shared"]["load"]["wavefronts"], 0);
-    assert_eq!((&json["branches"], &json["divergent_branches"], &json["barriers"]), (&json!(2), &json!(1), &json!(0)));
+    assert_eq!(
+        (&json["branches"], &json["divergent_branches"], &json["barriers"]),
+        (&json!(2), &json!(1), &json!(0))
+    );
     assert!(json["warp_instructions"].as_u64() < json["thread_instructions"].as_u64());
     assert_eq!(json["faults"], json!([]));
     let instructions = json["instructions"].as_array().unwrap();
     let load = instructions.iter().find(|row| row["text"] == "ld.global.u32 %r6, [%rd3];").unwrap();
-    assert_eq!((&load["line"], &load["counters"]["global"]["load"]["sectors"]), (&json!(18), &json!(5)));
+    assert_eq!(
+        (&load["line"], &load["counters"]["global"]["load"]["sectors"]),
+        (&json!(18), &json!(5))
+    );
 }
 
 #[test]
@@ -234,10 +244,17 @@ fn a_check_reports_both_parties() {
     let shape = "--grid 1 --block 64 --arg buffer:u32:64 --check";
     let run = sandbox.run(&format!("run race.ptx {shape}"));
     assert_eq!(run.status, Some(1), "{run}");
-    assert_eq!(run.stdout, "swap ran to its end: grid (1,1,1), block (64,1,1)\nChecked: 2 reports\n");
-    for text in
-        ["error[race]: ", "  --> race.ptx:13\n", "\nother: ", "  --> race.ptx:15\n", "error[uninitialized-read]: "]
-    {
+    assert_eq!(
+        run.stdout,
+        "swap ran to its end: grid (1,1,1), block (64,1,1)\nChecked: 2 reports\n"
+    );
+    for text in [
+        "error[race]: ",
+        "  --> race.ptx:13\n",
+        "\nother: ",
+        "  --> race.ptx:15\n",
+        "error[uninitialized-read]: ",
+    ] {
         assert!(run.stderr.contains(text), "{text}: {run}");
     }
 
@@ -245,7 +262,10 @@ fn a_check_reports_both_parties() {
     let reports = json["reports"].as_array().unwrap();
     let race = reports.iter().find(|report| report["kind"] == "race").unwrap();
     assert_eq!((&race["here"]["line"], &race["other"]["line"]), (&json!(13), &json!(15)));
-    assert_eq!(race["here"]["access"], json!({ "access": "write", "space": "shared", "address": 128, "bytes": 4 }));
+    assert_eq!(
+        race["here"]["access"],
+        json!({ "access": "write", "space": "shared", "address": 128, "bytes": 4 })
+    );
     assert_eq!((&race["other"]["thread"], &json["faults"]), (&json!([0, 0, 0]), &json!([])));
 
     let clean = sandbox.stdout(&format!("run swap.ptx {shape}"));
@@ -261,7 +281,9 @@ fn a_check_reports_both_parties() {
 fn only_what_was_filled_may_be_read() {
     let sandbox = Sandbox::new();
     let run = |fill: &str, status| {
-        let line = format!("run double.ptx --grid 1 --block 32 --arg buffer:u32:32{fill} --arg u32:32 --check --json");
+        let line = format!(
+            "run double.ptx --grid 1 --block 32 --arg buffer:u32:32{fill} --arg u32:32 --check --json"
+        );
         sandbox.json(&line, status)["reports"].clone()
     };
     assert_eq!(run("", 1)[0]["kind"], "uninitialized-read");
@@ -291,7 +313,10 @@ fn a_trace_shows_each_phase() {
     let shared: Vec<String> = (0..64u8).map(|thread| format!("{thread:02x}000000")).collect();
     assert_eq!(phases[0]["shared"], shared.concat());
     // Thread 1 gets what thread 33 gave.
-    assert_eq!(phases[1]["accesses"][0]["lanes"][1], json!({ "thread": 1, "address": 132, "value": "21000000" }));
+    assert_eq!(
+        phases[1]["accesses"][0]["lanes"][1],
+        json!({ "thread": 1, "address": 132, "value": "21000000" })
+    );
 }
 
 #[test]
@@ -310,11 +335,15 @@ fn modes_go_together() {
 #[test]
 fn a_fault_is_exit_status_1() {
     let sandbox = Sandbox::new();
-    let line = "run double.ptx --grid 1 --block 32 --arg buffer:u32:16=iota --arg u32:32 --dump 0=out.bin";
+    let line =
+        "run double.ptx --grid 1 --block 32 --arg buffer:u32:16=iota --arg u32:32 --dump 0=out.bin";
     let run = sandbox.run(line);
     assert_eq!(run.status, Some(1), "{run}");
     assert_eq!(run.stdout, "double faulted: grid (1,1,1), block (32,1,1)\n");
-    assert!(run.stderr.starts_with("error[out-of-bounds]: thread (16,0,0) of block (0,0,0): "), "{run}");
+    assert!(
+        run.stderr.starts_with("error[out-of-bounds]: thread (16,0,0) of block (0,0,0): "),
+        "{run}"
+    );
     assert!(run.stderr.contains("  --> double.ptx:18\n"), "{run}");
     // What there is of the buffer is written all the same.
     assert_eq!(fs::read(sandbox.path("out.bin")).unwrap().len(), 64);
@@ -322,7 +351,10 @@ fn a_fault_is_exit_status_1() {
     let json = sandbox.json(&format!("{line} --json"), 1);
     let [fault] = &**json["faults"].as_array().unwrap() else { panic!("{json}") };
     assert_eq!((&fault["line"], &fault["thread"]), (&json!(18), &json!([16, 0, 0])));
-    assert!(fault["what"].as_str().unwrap().starts_with("out-of-bounds global read of 4 bytes"), "{fault}");
+    assert!(
+        fault["what"].as_str().unwrap().starts_with("out-of-bounds global read of 4 bytes"),
+        "{fault}"
+    );
 }
 
 #[test]
@@ -330,9 +362,13 @@ fn blocks_are_launched_together() {
     let sandbox = Sandbox::new();
     sandbox.write("cluster.ptx", include_bytes!("data/foreign/cluster.O3.sm_90.ptx"));
     sandbox.write("bulk.ptx", include_bytes!("data/foreign/bulk.O3.sm_90.ptx"));
-    let ring = "run cluster.ptx --entry cluster_ring --grid 6 --block 128 --arg buffer:i32:768=zero";
+    let ring =
+        "run cluster.ptx --entry cluster_ring --grid 6 --block 128 --arg buffer:i32:768=zero";
     let json = sandbox.json(&format!("{ring} --cluster 3 --check --count --json"), 0);
-    assert_eq!((&json["cluster"]["store"]["requests"], &json["launch"]["cluster"]), (&json!(24), &json!(3)));
+    assert_eq!(
+        (&json["cluster"]["store"]["requests"], &json["launch"]["cluster"]),
+        (&json!(24), &json!(3))
+    );
     assert_eq!(
         sandbox.refused(&format!("{ring} --cluster 4")),
         "grid (6,1,1) is not allowed: its x must be a multiple of the 4 blocks of a cluster"
@@ -341,7 +377,10 @@ fn blocks_are_launched_together() {
         "run bulk.ptx --entry pipeline_sum --grid 2 --block 256 --arg buffer:i32:1024=iota --arg buffer:i32:1=zero \
          --arg i32:4 --count --cooperative",
     );
-    assert!(text.lines().any(|line| line.split_whitespace().take(3).eq(["bulk", "copy", "4"])), "{text}");
+    assert!(
+        text.lines().any(|line| line.split_whitespace().take(3).eq(["bulk", "copy", "4"])),
+        "{text}"
+    );
     assert_eq!(
         sandbox.refused("run double.ptx --grid 9000 --block 32 --cooperative --arg buffer:u32:32=zero --arg u32:32"),
         "a cooperative launch of 9000 blocks is too large: at most 4224 can be resident at once"
@@ -351,9 +390,14 @@ fn blocks_are_launched_together() {
 #[test]
 fn a_budget_ends_what_does_not_end() {
     let sandbox = Sandbox::new();
-    let json = sandbox.json("run pair.ptx --entry forever --grid 1 --block 64 --budget 1000 --json", 1);
+    let json =
+        sandbox.json("run pair.ptx --entry forever --grid 1 --block 64 --budget 1000 --json", 1);
     let what = json["faults"][0]["what"].as_str().unwrap();
-    assert!(what.starts_with("the budget of 1000 warp instructions is spent") && what.contains("warp 1"), "{what}");
+    assert!(
+        what.starts_with("the budget of 1000 warp instructions is spent")
+            && what.contains("warp 1"),
+        "{what}"
+    );
 }
 
 #[cfg(unix)]
@@ -392,7 +436,10 @@ fn kernels_are_listed_with_their_parameters() {
     spread   f32, u32                0  yes                         any
     ");
     let json = sandbox.json("list double.ptx --json", 0);
-    assert_eq!(json["kernels"][0]["params"][1], json!({ "name": "n", "type": "u32", "bytes": 4, "align": 4 }));
+    assert_eq!(
+        json["kernels"][0]["params"][1],
+        json!({ "name": "n", "type": "u32", "bytes": 4, "align": 4 })
+    );
 }
 
 #[test]
@@ -408,7 +455,10 @@ fn files_are_parsed_and_refused() {
     let at = DOUBLE.find("sm_75").unwrap();
     bytes[at] = 0xff;
     sandbox.write("latin.ptx", &bytes);
-    assert_eq!(sandbox.refused("list latin.ptx"), "latin.ptx:2:9: PTX is UTF-8 text, and this is not");
+    assert_eq!(
+        sandbox.refused("list latin.ptx"),
+        "latin.ptx:2:9: PTX is UTF-8 text, and this is not"
+    );
 
     sandbox.write("empty.ptx", b"");
     assert!(sandbox.refused("parse empty.ptx").contains("empty.ptx:1:1"));
@@ -421,7 +471,10 @@ fn what_cannot_be_launched_is_refused_in_one_sentence() {
     let shape = "--grid 1 --block 32";
     let data = "--arg buffer:u32:32=zero";
     for (line, error) in [
-        (format!("run pair.ptx {shape}"), "pair.ptx has kernels forever, spread: name one with --entry"),
+        (
+            format!("run pair.ptx {shape}"),
+            "pair.ptx has kernels forever, spread: name one with --entry",
+        ),
         (
             format!("run double.ptx --entry twice {shape}"),
             "double.ptx has no kernel `twice`: it has kernel `double` only",
@@ -447,14 +500,20 @@ fn what_cannot_be_launched_is_refused_in_one_sentence() {
             format!("run double.ptx --grid 1,2,3,4 --block 1 {data}"),
             "invalid value '1,2,3,4' for '--grid <X[,Y[,Z]]>': ",
         ),
-        (format!("run double.ptx --grid 0 --block 1 {data} --arg u32:1"), "grid (0,1,1) is not allowed: "),
+        (
+            format!("run double.ptx --grid 0 --block 1 {data} --arg u32:1"),
+            "grid (0,1,1) is not allowed: ",
+        ),
         (
             format!("run double.ptx {shape} --arg u33:1"),
             "invalid value 'u33:1' for '--arg <ARGUMENT>': `u33:1` is not an argument: ",
         ),
         (format!("run double.ptx {shape} --dump x"), "invalid value 'x' for '--dump <K=FILE>': "),
         (format!("run double.ptx {shape} --workers 0"), "invalid value '0' for '--workers <N>': "),
-        ("run double.ptx --block 1".to_owned(), "the following required arguments were not provided:"),
+        (
+            "run double.ptx --block 1".to_owned(),
+            "the following required arguments were not provided:",
+        ),
     ] {
         let error = sandbox.refused(&line);
         assert!(error.starts_with(start), "{error}");
@@ -465,7 +524,8 @@ fn what_cannot_be_launched_is_refused_in_one_sentence() {
 fn help_has_examples_that_parse() {
     let sandbox = Sandbox::new();
     let help = sandbox.stdout("run --help").replace("\\\n", " ");
-    let examples: Vec<&str> = help.lines().filter_map(|line| line.trim().strip_prefix("simt ")).collect();
+    let examples: Vec<&str> =
+        help.lines().filter_map(|line| line.trim().strip_prefix("simt ")).collect();
     assert_eq!(examples.len(), 3, "{help}");
     for example in examples {
         // Their files are not there, and that is all that is wrong.

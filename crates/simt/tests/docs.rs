@@ -21,8 +21,14 @@ fn its_commands_run_and_print_what_is_shown() {
             continue;
         };
         let binary = env::var_os("SIMT_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_simt").into());
-        let output = Command::new(binary).args(args).current_dir(&root).stdin(Stdio::null()).output().unwrap();
-        let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let output = Command::new(binary)
+            .args(args)
+            .current_dir(&root)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let (stdout, stderr) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert_eq!(
             output.status.code(),
             Some(command.status),

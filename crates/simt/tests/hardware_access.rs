@@ -24,7 +24,9 @@ fn kernel(space: &str, op: &str, bytes: u32) -> String {
         "ld" => format!("ld.{space}{vector}.{ty} {registers}, [%rd5];"),
         "st" => format!("st.{space}{vector}.{ty} [%rd5], {registers};"),
         "red" => format!("red.{space}.add.{ty} [%rd5], {registers};"),
-        "atom" if bytes == 8 => format!("atom.{space}.add.{ty} %rd11, [%rd5], %rd10; st.global.u64 [%rd2], %rd11;"),
+        "atom" if bytes == 8 => {
+            format!("atom.{space}.add.{ty} %rd11, [%rd5], %rd10; st.global.u64 [%rd2], %rd11;")
+        }
         "atom" => format!("atom.{space}.add.{ty} %r11, [%rd5], %r10; st.global.u32 [%rd2], %r11;"),
         _ => panic!("no access is called {op}"),
     };
@@ -58,15 +60,18 @@ fn kernel(space: &str, op: &str, bytes: u32) -> String {
 /// What the access itself counted.
 fn run(space: &str, op: &str, bytes: u32, offsets: &[i32]) -> Counters {
     let text = kernel(space, op, bytes);
-    let module = Module::from_ptx("access.ptx", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let module =
+        Module::from_ptx("access.ptx", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let memory = Memory::new(1 << 20);
     let table = memory.alloc(512).unwrap();
     let data = memory.alloc(u64::from(BYTES)).unwrap();
     let bytes_of: Vec<u8> = offsets.iter().flat_map(|offset| offset.to_le_bytes()).collect();
     memory.write(table, &bytes_of).unwrap();
     let args = [Arg::Pointer(table), Arg::Pointer(data)];
-    let profile = count(module.kernel("access").unwrap(), &LaunchConfig::new(1, 32), &args, &memory).unwrap();
-    let access = profile.instructions.iter().find(|instruction| instruction.text.contains("[%rd5]"));
+    let profile =
+        count(module.kernel("access").unwrap(), &LaunchConfig::new(1, 32), &args, &memory).unwrap();
+    let access =
+        profile.instructions.iter().find(|instruction| instruction.text.contains("[%rd5]"));
     access.expect("the access is in the text").counters
 }
 
@@ -76,10 +81,12 @@ fn every_access_counts_as_on_an_h100() {
     let mut rows = 0;
     for row in TABLE.lines().skip(1) {
         let fields: Vec<&str> = row.split(',').collect();
-        let [space, op, bytes, _, offsets, requests, sectors, wavefronts, conflicts] = fields[..] else {
+        let [space, op, bytes, _, offsets, requests, sectors, wavefronts, conflicts] = fields[..]
+        else {
             panic!("a row has nine fields: {row}");
         };
-        let offsets: Vec<i32> = offsets.split(' ').map(|offset| offset.parse().unwrap_or(-1)).collect();
+        let offsets: Vec<i32> =
+            offsets.split(' ').map(|offset| offset.parse().unwrap_or(-1)).collect();
         assert_eq!(offsets.len(), 32, "{row}");
         let Counters { global, shared, .. } = run(space, op, bytes.parse().unwrap(), &offsets);
         let counted = match (space, op) {

@@ -16,13 +16,22 @@ fn sum(values: &[u32]) -> u32 {
 /// Runs a kernel over `input`, `words` words of output and a number, and hands its output to `check`: on fresh memory,
 /// so that the module's variables begin anew, for each number of workers and each order.
 #[track_caller]
-fn each_way(name: &str, config: LaunchConfig, (input, words, n): (&[u32], usize, u32), check: impl Fn(&[u32])) {
-    let module = Module::from_ptx("programs.sm_80.ptx", PTX).unwrap_or_else(|error| panic!("{error}"));
+fn each_way(
+    name: &str,
+    config: LaunchConfig,
+    (input, words, n): (&[u32], usize, u32),
+    check: impl Fn(&[u32]),
+) {
+    let module =
+        Module::from_ptx("programs.sm_80.ptx", PTX).unwrap_or_else(|error| panic!("{error}"));
     for workers in [1, 2, 5] {
         for seed in [None, Some(1), Some(2)] {
             let memory = Memory::new(1 << 24);
             let bytes: Vec<u8> = input.iter().flat_map(|word| word.to_le_bytes()).collect();
-            let (from, to) = (memory.alloc(bytes.len() as u64).unwrap(), memory.alloc(words as u64 * 4).unwrap());
+            let (from, to) = (
+                memory.alloc(bytes.len() as u64).unwrap(),
+                memory.alloc(words as u64 * 4).unwrap(),
+            );
             memory.write(from, &bytes).unwrap();
             let config = LaunchConfig { workers: Some(workers), seed, ..config };
             let args = [Arg::Pointer(from), Arg::Pointer(to), Arg::U32(n)];
@@ -43,14 +52,18 @@ fn words_at(memory: &Memory, address: u64, words: usize) -> Vec<u32> {
 #[test]
 fn the_last_block_finishes_the_sum() {
     let input = numbers(5000);
-    each_way("last_block", LaunchConfig::new(13, 128), (&input, 1, 5000), |out| assert_eq!(out, [sum(&input)]));
+    each_way("last_block", LaunchConfig::new(13, 128), (&input, 1, 5000), |out| {
+        assert_eq!(out, [sum(&input)])
+    });
 }
 
 #[test]
 fn blocks_look_back_in_a_scan() {
     let input = numbers(5000);
     let expected: Vec<u32> = (1..=input.len()).map(|end| sum(&input[..end])).collect();
-    each_way("look_back", LaunchConfig::new(20, 256), (&input, 5000, 5000), |out| assert_eq!(out, expected));
+    each_way("look_back", LaunchConfig::new(20, 256), (&input, 5000, 5000), |out| {
+        assert_eq!(out, expected)
+    });
 }
 
 #[test]
@@ -59,11 +72,14 @@ fn all_blocks_wait_for_each_other() {
     let input = numbers(100 * 64);
     let mut expected = input.clone();
     for _ in 0..4 {
-        let next = (0..input.len()).map(|i| expected[i].wrapping_add(expected[(i + 1) % input.len()]));
+        let next =
+            (0..input.len()).map(|i| expected[i].wrapping_add(expected[(i + 1) % input.len()]));
         expected = next.collect();
     }
     let data = (&input[..], 2 * input.len(), input.len() as u32);
-    each_way("grid_wide", LaunchConfig::new(100, 64), data, |out| assert_eq!(out[..input.len()], expected));
+    each_way("grid_wide", LaunchConfig::new(100, 64), data, |out| {
+        assert_eq!(out[..input.len()], expected)
+    });
 }
 
 #[test]
@@ -71,7 +87,9 @@ fn lanes_and_blocks_contend_for_a_lock() {
     let input = numbers(330);
     let steps = (0..330).fold(0u32, |total, _| total.wrapping_mul(3).wrapping_add(1));
     for name in ["spin_lock", "spin_lock_bare"] {
-        each_way(name, LaunchConfig::new(5, 70), (&input, 2, 330), |out| assert_eq!(out, [steps, sum(&input)]));
+        each_way(name, LaunchConfig::new(5, 70), (&input, 2, 330), |out| {
+            assert_eq!(out, [steps, sum(&input)])
+        });
     }
 }
 
@@ -95,7 +113,11 @@ fn tiles_of_eight_lanes_reduce_and_scan() {
             let around = |size: usize| &input[i / size * size..(i / size * size + size).min(2500)];
             // The tile's lanes beyond the input hold zeros.
             let most = around(8).iter().map(|n| n.cast_signed()).max().unwrap().cast_unsigned();
-            assert_eq!(*out, [sum(around(8)), sum(&input[i / 8 * 8..=i]), most, sum(around(128))], "thread {i}");
+            assert_eq!(
+                *out,
+                [sum(around(8)), sum(&input[i / 8 * 8..=i]), most, sum(around(128))],
+                "thread {i}"
+            );
         }
     });
 }
@@ -108,7 +130,9 @@ fn lanes_with_the_same_value_count_together() {
         expected[if i % 2 == 1 { 0 } else { 7 } + *value as usize % 7] += 1;
         expected[14] += 1;
     }
-    each_way("aggregate", LaunchConfig::new(12, 256), (&input, 15, 3000), |out| assert_eq!(out, expected));
+    each_way("aggregate", LaunchConfig::new(12, 256), (&input, 15, 3000), |out| {
+        assert_eq!(out, expected)
+    });
 }
 
 #[test]
@@ -120,8 +144,10 @@ fn blocks_of_two_dimensions_transpose() {
     let bytes: Vec<u8> = input.iter().flat_map(|word| word.to_le_bytes()).collect();
     let (from, to) = (memory.alloc(20_000).unwrap(), memory.alloc(20_000).unwrap());
     memory.write(from, &bytes).unwrap();
-    let args = [Arg::Pointer(from), Arg::Pointer(to), Arg::U32(width as u32), Arg::U32(height as u32)];
-    launch_named(&module, "transpose", &LaunchConfig::new((4, 2), (32, 8)), &args, &memory).unwrap();
+    let args =
+        [Arg::Pointer(from), Arg::Pointer(to), Arg::U32(width as u32), Arg::U32(height as u32)];
+    launch_named(&module, "transpose", &LaunchConfig::new((4, 2), (32, 8)), &args, &memory)
+        .unwrap();
     let out = words_at(&memory, to, width * height);
     assert!((0..width * height).all(|i| out[i % width * height + i / width] == input[i]));
 }
@@ -169,14 +195,19 @@ fn functions_switches_and_local_arrays() {
         for k in 0..5 + i % 11 {
             let at = (a >> 3) as usize % 16;
             let op = value.wrapping_add(k) % 10;
-            (a, b) = (step(op, a, b as u32), b.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(u64::from(a)));
+            (a, b) = (
+                step(op, a, b as u32),
+                b.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(u64::from(a)),
+            );
             stack[at] = step(((b >> 40) % 12) as u32, stack[at], a);
             stack[(at + 5) % 16] ^= k;
         }
         stack.iter().fold(0u32, |sum, value| sum.wrapping_mul(31).wrapping_add(*value))
     });
     let expected: Vec<u32> = expected.collect();
-    each_way("machine", LaunchConfig::new(3, 256), (&input, 700, 700), |out| assert_eq!(out, expected));
+    each_way("machine", LaunchConfig::new(3, 256), (&input, 700, 700), |out| {
+        assert_eq!(out, expected)
+    });
 }
 
 #[test]
@@ -188,7 +219,9 @@ fn those_who_stay_vote() {
         for (i, out) in out.iter().enumerate() {
             let block = &input[i / 90 * 90..(i / 90 * 90 + 90).min(n)];
             let warp = &block[i % 90 / 32 * 32..];
-            let count = |values: &[u32], test: &dyn Fn(u32) -> bool| values.iter().filter(|v| test(**v)).count() as u32;
+            let count = |values: &[u32], test: &dyn Fn(u32) -> bool| {
+                values.iter().filter(|v| test(**v)).count() as u32
+            };
             let expected = count(block, &|v| v % 2 == 1)
                 + if block.iter().all(|v| *v < 1000) { 10_000 } else { 0 }
                 + if block.contains(&3) { 20_000 } else { 0 }
@@ -203,8 +236,9 @@ fn warps_produce_for_others_through_named_barriers() {
     let input = numbers(4 * 7 * 128);
     each_way("pipeline", LaunchConfig::new(4, 256), (&input, 4 * 128, 7), |out| {
         for (i, out) in out.iter().enumerate() {
-            let value =
-                |round: usize| input[(i / 128 * 7 + round) * 128 + 127 - i % 128].wrapping_mul(round as u32 + 1);
+            let value = |round: usize| {
+                input[(i / 128 * 7 + round) * 128 + 127 - i % 128].wrapping_mul(round as u32 + 1)
+            };
             assert_eq!(*out, sum(&[0, 1, 2, 3, 4, 5, 6].map(value)), "thread {i}");
         }
     });
@@ -214,8 +248,13 @@ fn warps_produce_for_others_through_named_barriers() {
 fn bytes_are_counted() {
     let input = numbers(2000);
     let mut expected = [0; 256];
-    input.iter().flat_map(|word| word.to_le_bytes()).for_each(|byte| expected[usize::from(byte)] += 1);
-    each_way("histogram", LaunchConfig::new(7, 192), (&input, 256, 8000), |out| assert_eq!(out, expected));
+    input
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .for_each(|byte| expected[usize::from(byte)] += 1);
+    each_way("histogram", LaunchConfig::new(7, 192), (&input, 256, 8000), |out| {
+        assert_eq!(out, expected)
+    });
 }
 
 #[test]
@@ -225,10 +264,12 @@ fn warps_reduce_by_themselves() {
         for (i, out) in out.iter().enumerate() {
             let warp = &input[i / 32 * 32..(i / 32 * 32 + 32).min(1000)];
             let signed = || warp.iter().map(|value| value.cast_signed());
-            let bits = warp.iter().fold([u32::MAX, 0, 0], |[and, or, xor], v| [and & v, or | v, xor ^ v]);
+            let bits =
+                warp.iter().fold([u32::MAX, 0, 0], |[and, or, xor], v| [and & v, or | v, xor ^ v]);
             let extremes = signed().min().unwrap() ^ signed().max().unwrap();
             let unsigned = warp.iter().min().unwrap() ^ warp.iter().max().unwrap();
-            let expected = sum(warp) ^ extremes.cast_unsigned() ^ unsigned ^ bits[0] ^ bits[1] ^ bits[2];
+            let expected =
+                sum(warp) ^ extremes.cast_unsigned() ^ unsigned ^ bits[0] ^ bits[1] ^ bits[2];
             assert_eq!(*out, expected, "thread {i}");
         }
     });
@@ -246,7 +287,11 @@ fn numbers_of_128_bits_divide() {
         for (lane, result) in (0u64..).zip(words.as_chunks::<2>().0) {
             let x = u128::from(n) * u128::from(n.wrapping_add(lane)) + 7;
             let expected = ((x >> 60) as u64).wrapping_add((x % 1_000_003) as u64);
-            assert_eq!(u64::from(result[0]) | u64::from(result[1]) << 32, expected, "{n} in lane {lane}");
+            assert_eq!(
+                u64::from(result[0]) | u64::from(result[1]) << 32,
+                expected,
+                "{n} in lane {lane}"
+            );
         }
     }
 }
@@ -256,6 +301,13 @@ fn calls_of_a_function_share_its_shared_variable() {
     let module = Module::from_ptx("programs.sm_80.ptx", PTX).unwrap();
     let memory = Memory::new(1 << 20);
     let out = memory.alloc(64 * 4).unwrap();
-    launch_named(&module, "shared_in_function", &LaunchConfig::new(1, 64), &[Arg::Pointer(out)], &memory).unwrap();
+    launch_named(
+        &module,
+        "shared_in_function",
+        &LaunchConfig::new(1, 64),
+        &[Arg::Pointer(out)],
+        &memory,
+    )
+    .unwrap();
     assert_eq!(words_at(&memory, out, 64), (5..69).collect::<Vec<u32>>());
 }

@@ -9,8 +9,11 @@ fn every_file_of_the_corpus_parses() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "ptx") {
             let text = std::fs::read_to_string(&path).unwrap();
-            let module = simt::ptx::parse(&path.display().to_string(), &text).unwrap_or_else(|error| panic!("{error}"));
-            assert!(module.functions.iter().any(|function| function.is_entry() && function.defined));
+            let module = simt::ptx::parse(&path.display().to_string(), &text)
+                .unwrap_or_else(|error| panic!("{error}"));
+            assert!(
+                module.functions.iter().any(|function| function.is_entry() && function.defined)
+            );
             seen += 1;
         }
     }

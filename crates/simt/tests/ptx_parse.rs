@@ -1,8 +1,9 @@
 //! What the syntax tree says of a text.
 
 use simt::ptx::ast::{
-    Address, AddressBase, AtomOp, Axis, CmpOp, Function, Imm, Linkage, LogicOp, Module, Op, Ordering, PredicateOperand,
-    RegId, Relocation, Scope, Space, SpecialReg, Target, Type, Value, VarRef,
+    Address, AddressBase, AtomOp, Axis, CmpOp, Function, Imm, Linkage, LogicOp, Module, Op,
+    Ordering, PredicateOperand, RegId, Relocation, Scope, Space, SpecialReg, Target, Type, Value,
+    VarRef,
 };
 use simt::ptx::parse;
 
@@ -38,7 +39,10 @@ fn header_and_kernel() {
     assert_eq!(module.targets, ["sm_80", "debug"]);
     let (_, k) = module.function("k").unwrap();
     assert!(k.is_entry() && k.defined && k.linkage == Linkage::Visible);
-    assert_eq!(k.params.iter().map(|param| (param.size(), param.align)).collect::<Vec<_>>(), [(8, 8), (24, 8), (4, 4)]);
+    assert_eq!(
+        k.params.iter().map(|param| (param.size(), param.align)).collect::<Vec<_>>(),
+        [(8, 8), (24, 8), (4, 4)]
+    );
     let pointer = k.params[0].pointer.unwrap();
     assert_eq!((pointer.space, pointer.align), (Space::Global, 16));
     assert_eq!(k.limits.max_threads, Some([32, 4, 1]));
@@ -59,7 +63,9 @@ fn variables_and_initialisers() {
          .global .u16 grid[2][3] = {{1, 2, 3}, {4, 5}};
          .global .f32 reals[] = {0f3F800000, -2.5};",
     );
-    let [dynamic, counter, table, pairs, grid, reals] = &module.variables[..] else { panic!("{:?}", module.variables) };
+    let [dynamic, counter, table, pairs, grid, reals] = &module.variables[..] else {
+        panic!("{:?}", module.variables)
+    };
     assert!(dynamic.is_dynamic_shared() && dynamic.size() == 0 && dynamic.align == 16);
     assert_eq!(counter.init.as_ref().unwrap().bytes, [7, 0, 0, 0]);
     let init = table.init.as_ref().unwrap();
@@ -72,7 +78,10 @@ fn variables_and_initialisers() {
         ]
     );
     assert_eq!((pairs.size(), pairs.align), (24, 8));
-    assert_eq!((grid.size(), &grid.init.as_ref().unwrap().bytes[..]), (12, &[1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 0, 0][..]));
+    assert_eq!(
+        (grid.size(), &grid.init.as_ref().unwrap().bytes[..]),
+        (12, &[1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 0, 0][..])
+    );
     let floats: Vec<u8> = [1.0f32, -2.5].iter().flat_map(|value| value.to_le_bytes()).collect();
     assert_eq!((reals.count, &reals.init.as_ref().unwrap().bytes), (Some(2), &floats));
 }
@@ -89,12 +98,19 @@ fn registers_resolve_through_families_and_scopes() {
     let written: Vec<(String, Type)> = function.body[..5]
         .iter()
         .map(|instruction| match &instruction.op {
-            Op::Mov { dst, .. } => (function.registers[dst.index()].name.clone(), function.reg_type(*dst)),
+            Op::Mov { dst, .. } => {
+                (function.registers[dst.index()].name.clone(), function.reg_type(*dst))
+            }
             other => panic!("{other:?}"),
         })
         .collect();
-    let expected =
-        [("%r3", Type::B32), ("%r11", Type::B32), ("%single", Type::B32), ("%r3", Type::B64), ("%r3", Type::B32)];
+    let expected = [
+        ("%r3", Type::B32),
+        ("%r11", Type::B32),
+        ("%single", Type::B32),
+        ("%r3", Type::B64),
+        ("%r3", Type::B32),
+    ];
     assert_eq!(written, expected.map(|(name, ty)| (name.to_owned(), ty)));
 }
 
@@ -109,11 +125,16 @@ fn labels_become_indices() {
          end:",
     );
     let body = &module.functions[0].body;
-    assert_eq!(body[0].guard, Some(PredicateOperand { reg: register(&module.functions[0], "%p1"), negated: true }));
+    assert_eq!(
+        body[0].guard,
+        Some(PredicateOperand { reg: register(&module.functions[0], "%p1"), negated: true })
+    );
     assert_eq!(body[0].op, Op::Bra { uniform: false, target: Target(4) });
     assert_eq!(body[1].op, Op::Bra { uniform: false, target: Target(1) });
     assert_eq!(body[2].op, Op::Bra { uniform: true, target: Target(2) });
-    assert!(matches!(&body[3].op, Op::BrxIdx { targets, .. } if *targets == [Target(0), Target(4), Target(0)]));
+    assert!(
+        matches!(&body[3].op, Op::BrxIdx { targets, .. } if *targets == [Target(0), Target(4), Target(0)])
+    );
     assert_eq!(body[4].op, Op::Ret { uniform: false }, "a label at the end gets a return");
     assert_eq!(module.text(body[4].span), "}");
 }
@@ -137,25 +158,43 @@ fn operands() {
         op("mov.u32 %r1, %ctaid.y;"),
         Op::Mov { ty: Type::U32, dst: reg("%r1"), src: Value::Special(SpecialReg::Ctaid(Axis::Y)) }
     );
-    assert_eq!(op("mov.u32 %r1, tile+12;"), Op::Mov { ty: Type::U32, dst: reg("%r1"), src: Value::Address(tile, 12) });
+    assert_eq!(
+        op("mov.u32 %r1, tile+12;"),
+        Op::Mov { ty: Type::U32, dst: reg("%r1"), src: Value::Address(tile, 12) }
+    );
     assert_eq!(
         op("mov.f32 %f1, 0fBF800000;"),
         Op::Mov { ty: Type::F32, dst: reg("%f1"), src: Value::Imm(Imm::F32(0xbf80_0000)) }
     );
     assert_eq!(
         op("mov.b64 {%r1, _}, %rd1;"),
-        Op::Unpack { ty: Type::B64, dst: vec![Some(reg("%r1")), None], src: Value::Reg(reg("%rd1")) }
+        Op::Unpack {
+            ty: Type::B64,
+            dst: vec![Some(reg("%r1")), None],
+            src: Value::Reg(reg("%rd1"))
+        }
     );
     assert_eq!(
         op("mov.b64 %rd1, {%r1, -1};"),
-        Op::Pack { ty: Type::B64, dst: reg("%rd1"), src: vec![Value::Reg(reg("%r1")), Value::Imm(Imm::Int(u64::MAX))] }
+        Op::Pack {
+            ty: Type::B64,
+            dst: reg("%rd1"),
+            src: vec![Value::Reg(reg("%r1")), Value::Imm(Imm::Int(u64::MAX))]
+        }
     );
-    let Op::Ld { space, ty, dst, addr, .. } = op("ld.shared.v2.s16 {%r1, %r2}, [%r3+-4];") else { panic!() };
-    assert_eq!((space, ty, dst), (Space::Shared, Type::S16, vec![Some(reg("%r1")), Some(reg("%r2"))]));
+    let Op::Ld { space, ty, dst, addr, .. } = op("ld.shared.v2.s16 {%r1, %r2}, [%r3+-4];") else {
+        panic!()
+    };
+    assert_eq!(
+        (space, ty, dst),
+        (Space::Shared, Type::S16, vec![Some(reg("%r1")), Some(reg("%r2"))])
+    );
     assert_eq!(addr, Address { base: AddressBase::Reg(reg("%r3")), offset: -4 });
     let Op::Ld { addr, .. } = op("ld.shared.u32 %r1, [16];") else { panic!() };
     assert_eq!(addr, Address { base: AddressBase::Absolute, offset: 16 });
-    let Op::Ld { addr, ordering, .. } = op("ld.acquire.gpu.global.u64 %rd1, [%rd2];") else { panic!() };
+    let Op::Ld { addr, ordering, .. } = op("ld.acquire.gpu.global.u64 %rd1, [%rd2];") else {
+        panic!()
+    };
     assert_eq!((addr.offset, ordering), (0, Ordering::Acquire(Scope::Gpu)));
     let Op::Ld { addr, .. } = op("ld.param.u64 %rd1, [data];") else { panic!() };
     assert_eq!(addr.base, AddressBase::Var(VarRef::Param(0)));
@@ -164,7 +203,11 @@ fn operands() {
 #[test]
 fn comparisons_with_a_further_predicate() {
     let function = kernel("").functions.remove(0);
-    let Op::Setp { cmp, combine, dst, complement, .. } = op("setp.hi.xor.u32 _|%p1, %r1, %r2, !%p2;") else { panic!() };
+    let Op::Setp { cmp, combine, dst, complement, .. } =
+        op("setp.hi.xor.u32 _|%p1, %r1, %r2, !%p2;")
+    else {
+        panic!()
+    };
     assert_eq!((cmp, dst, complement), (CmpOp::Gt, None, Some(register(&function, "%p1"))));
     let combine = combine.unwrap();
     assert_eq!(combine.op, LogicOp::Xor);
@@ -175,9 +218,24 @@ fn comparisons_with_a_further_predicate() {
 fn atomics_say_their_order_and_scope() {
     let cases = [
         ("atom.global.add.u32 %r1, [%rd1], 1;", AtomOp::Add, Ordering::Relaxed(Scope::Gpu), true),
-        ("atom.acq_rel.sys.global.exch.b32 %r1, [%rd1], %r2;", AtomOp::Exch, Ordering::AcqRel(Scope::Sys), true),
-        ("red.release.cta.shared.min.s32 [tile], %r1;", AtomOp::Min, Ordering::Release(Scope::Cta), false),
-        ("atom.global.cas.b32 _, [%rd1], %r1, %r2;", AtomOp::Cas, Ordering::Relaxed(Scope::Gpu), false),
+        (
+            "atom.acq_rel.sys.global.exch.b32 %r1, [%rd1], %r2;",
+            AtomOp::Exch,
+            Ordering::AcqRel(Scope::Sys),
+            true,
+        ),
+        (
+            "red.release.cta.shared.min.s32 [tile], %r1;",
+            AtomOp::Min,
+            Ordering::Release(Scope::Cta),
+            false,
+        ),
+        (
+            "atom.global.cas.b32 _, [%rd1], %r1, %r2;",
+            AtomOp::Cas,
+            Ordering::Relaxed(Scope::Gpu),
+            false,
+        ),
     ];
     for (line, wanted, order, returns) in cases {
         let Op::Atom { op, ordering, dst, b, .. } = op(line) else { panic!("{line}") };
@@ -213,13 +271,19 @@ fn calls_resolve_to_functions_declared_before() {
 
 /// Where the instruction that begins with this text comes from, innermost place first.
 fn origin(module: &Module, text: &str) -> Vec<(String, u32, u32, Option<String>)> {
-    let instruction = module.functions[0].body.iter().find(|found| module.text(found.span).starts_with(text));
+    let instruction =
+        module.functions[0].body.iter().find(|found| module.text(found.span).starts_with(text));
     let frames = module.frames(instruction.unwrap().location.unwrap());
     frames.into_iter().map(|frame| (frame.file, frame.line, frame.column, frame.function)).collect()
 }
 
 /// As [`origin`] has it.
-fn frame(file: &str, line: u32, column: u32, function: Option<&str>) -> (String, u32, u32, Option<String>) {
+fn frame(
+    file: &str,
+    line: u32,
+    column: u32,
+    function: Option<&str>,
+) -> (String, u32, u32, Option<String>) {
     (file.to_owned(), line, column, function.map(str::to_owned))
 }
 
@@ -264,12 +328,18 @@ fn a_call_site_is_the_latest_of_its_place_in_the_function() {
     );
     let (nine, outer) = (frame("a.rs", 9, 1, None), frame("a.rs", 5, 2, Some("g")));
     assert_eq!(origin(&module, "mov.u32 %r1"), [outer.clone(), nine.clone()]);
-    assert_eq!(origin(&module, "mov.u32 %r2"), [frame("a.rs", 5, 2, Some("f")), outer.clone(), nine.clone()]);
+    assert_eq!(
+        origin(&module, "mov.u32 %r2"),
+        [frame("a.rs", 5, 2, Some("f")), outer.clone(), nine.clone()]
+    );
     assert_eq!(origin(&module, "mov.u32 %r3"), [outer.clone(), nine.clone()]);
     assert_eq!(origin(&module, "mov.u32 %r4"), [frame("a.rs", 7, 7, None), outer, nine]);
     // What the first function described does not count in the second.
     let second = module.frames(module.functions[1].body[0].location.unwrap());
-    assert_eq!(second[1], simt::ptx::ast::Frame { file: "a.rs".into(), line: 5, column: 2, function: None });
+    assert_eq!(
+        second[1],
+        simt::ptx::ast::Frame { file: "a.rs".into(), line: 5, column: 2, function: None }
+    );
     assert_eq!(second.len(), 2);
 }
 

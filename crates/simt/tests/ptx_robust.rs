@@ -113,8 +113,14 @@ fn truncated_at_every_byte() {
             // Before and after a function, what there is may be a module.
             Ok(_) => taken += 1,
             Err(LoadError::Syntax(error)) => {
-                let line = sample[..length].split(|byte| *byte == b'\n').nth(error.line as usize - 1).unwrap();
-                assert!((1..=line.len() + 1).contains(&(error.column as usize)), "{length} bytes: {error}");
+                let line = sample[..length]
+                    .split(|byte| *byte == b'\n')
+                    .nth(error.line as usize - 1)
+                    .unwrap();
+                assert!(
+                    (1..=line.len() + 1).contains(&(error.column as usize)),
+                    "{length} bytes: {error}"
+                );
             }
             Err(other) => panic!("{length} bytes: {other}"),
         }
@@ -147,9 +153,18 @@ fn bytes_that_are_no_text() {
 fn what_nests_without_end() {
     let many = 100_000;
     let cases = [
-        (format!("{HEAD}.entry k() {{ {}", "{".repeat(many)), (4, 269, "blocks nest at most 256 deep")),
-        (format!("{HEAD}.global .u32 x = {};", "{".repeat(many)), (4, 18, "initialisers nest at most 16 deep")),
-        (format!("{HEAD}.global .u32 x = {}1;", "-".repeat(many)), (4, 19, "expected a number, found `-`")),
+        (
+            format!("{HEAD}.entry k() {{ {}", "{".repeat(many)),
+            (4, 269, "blocks nest at most 256 deep"),
+        ),
+        (
+            format!("{HEAD}.global .u32 x = {};", "{".repeat(many)),
+            (4, 18, "initialisers nest at most 16 deep"),
+        ),
+        (
+            format!("{HEAD}.global .u32 x = {}1;", "-".repeat(many)),
+            (4, 19, "expected a number, found `-`"),
+        ),
         (format!("{HEAD}.entry k{}", "(".repeat(many)), (4, 10, "expected `.param`, found `(`")),
     ];
     for (text, (line, column, message)) in cases {
@@ -161,7 +176,8 @@ fn what_nests_without_end() {
 fn chain(functions: usize, calls: usize) -> String {
     let mut text = format!("{HEAD}.func f0() {{ ret; }}\n");
     for i in 1..functions {
-        let _ = writeln!(text, ".func f{i}() {{ {} ret; }}", format!("call f{};", i - 1).repeat(calls));
+        let _ =
+            writeln!(text, ".func f{i}() {{ {} ret; }}", format!("call f{};", i - 1).repeat(calls));
     }
     text + &format!(".entry k() {{ call f{}; ret; }}", functions - 1)
 }
@@ -170,7 +186,10 @@ fn chain(functions: usize, calls: usize) -> String {
 fn calls_that_nest_without_end() {
     Module::from_ptx("chain.ptx", &chain(256, 1)).unwrap();
     // A stack overflow once.
-    assert_eq!(refusal(chain(100_000, 1).as_bytes()), (99_748, 18, "calls nest at most 256 deep".to_owned()));
+    assert_eq!(
+        refusal(chain(100_000, 1).as_bytes()),
+        (99_748, 18, "calls nest at most 256 deep".to_owned())
+    );
     let (line, _, message) = refusal(chain(60, 2).as_bytes());
     assert_eq!((line, message.as_str()), (5, "more than 4194304 instructions after inlining"));
 }
@@ -181,8 +200,14 @@ fn few_words_that_ask_for_much() {
     let variables = |i| format!(".global .b8 g{i}[16777216] = {{1}};\n");
     let cases = [
         // Each of these once took gigabytes.
-        ((0..5).map(registers).collect(), (8, 24, "a module may declare at most 4194304 registers")),
-        ((0..17).map(variables).collect(), (20, 29, "the initialised variables have more than 268435456 bytes in all")),
+        (
+            (0..5).map(registers).collect(),
+            (8, 24, "a module may declare at most 4194304 registers"),
+        ),
+        (
+            (0..17).map(variables).collect(),
+            (20, 29, "the initialised variables have more than 268435456 bytes in all"),
+        ),
         (
             format!(
                 ".func f() {{ .reg .b32 %q<1000000>; mov.u32 %q1, 1; ret; }}\n.entry k() {{ {} ret; }}",

@@ -4,7 +4,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use simt::{Arg, Dim3, Fault, FaultKind, LaunchConfig, LaunchError, Memory, Module, Waiting, count, launch};
+use simt::{
+    Arg, Dim3, Fault, FaultKind, LaunchConfig, LaunchError, Memory, Module, Waiting, count, launch,
+};
 
 /// A kernel over a pointer in `%rd1`, with the thread's number in `%r1` and the block's in `%r2`.
 fn module(body: &str) -> Module {
@@ -53,10 +55,14 @@ const ALL: u32 = u32::MAX;
 
 #[test]
 fn one_warp_loops_while_the_others_have_ended() {
-    let module = module("shr.u32 %r3, %r1, 5; setp.ne.u32 %p1, %r3, 2;\n@%p1 ret;\nself: bra self;");
+    let module =
+        module("shr.u32 %r3, %r1, 5; setp.ne.u32 %p1, %r3, 2;\n@%p1 ret;\nself: bra self;");
     let (fault, standing) = stopped(&module, &within(10_000, 1, 128));
     assert_eq!(places(&standing), [(2, ALL, "bra self;")]);
-    assert_eq!((fault.block, fault.thread, fault.line), (Dim3::new(0, 0, 0), Dim3::new(64, 0, 0), 9));
+    assert_eq!(
+        (fault.block, fault.thread, fault.line),
+        (Dim3::new(0, 0, 0), Dim3::new(64, 0, 0), 9)
+    );
     assert_eq!(
         fault.to_string(),
         "kernel `k`, block (0,0,0), thread (64,0,0), endless.ptx:9 `bra self;`: the budget of 10000 warp \
@@ -71,7 +77,11 @@ fn all_blocks_loop_on_any_number_of_workers() {
         let config = LaunchConfig { workers: Some(workers), ..within(200_000, 1000, 64) };
         let (_, standing) = stopped(&module, &config);
         // A budget may end before a block's second warp had a turn.
-        assert_eq!((standing.len(), standing[0].instruction.as_str()), (2, "bra self;"), "{workers} workers");
+        assert_eq!(
+            (standing.len(), standing[0].instruction.as_str()),
+            (2, "bra self;"),
+            "{workers} workers"
+        );
     }
 }
 
@@ -91,14 +101,17 @@ fn lanes_of_a_warp_wait_for_one_another() {
 
 #[test]
 fn a_barrier_that_others_spin_past() {
-    let module = module("setp.lt.u32 %p1, %r1, 32;\n@%p1 bra meet;\nspin: bra spin;\nmeet: bar.sync 0;");
+    let module =
+        module("setp.lt.u32 %p1, %r1, 32;\n@%p1 bra meet;\nspin: bra spin;\nmeet: bar.sync 0;");
     let (_, standing) = stopped(&module, &within(5_000, 1, 64));
     assert_eq!(places(&standing), [(0, ALL, "bar.sync 0;"), (1, ALL, "bra spin;")]);
 }
 
 #[test]
 fn a_lock_that_is_never_released() {
-    let module = module("lock: atom.global.cas.b32 %r3, [%rd1], 0, 1; setp.ne.u32 %p1, %r3, 0;\n@%p1 bra lock;");
+    let module = module(
+        "lock: atom.global.cas.b32 %r3, [%rd1], 0, 1; setp.ne.u32 %p1, %r3, 0;\n@%p1 bra lock;",
+    );
     for workers in [1, 2] {
         let config = LaunchConfig { workers: Some(workers), ..within(100_000, 4, 64) };
         let (_, standing) = stopped(&module, &config);
@@ -155,11 +168,18 @@ fn an_interrupt_ends_a_loop_on_all_workers() {
             std::thread::sleep(Duration::from_millis(20));
             INTERRUPT.store(true, Relaxed);
         });
-        let config = LaunchConfig { workers: Some(3), interrupt: Some(&INTERRUPT), ..LaunchConfig::new(8, 32) };
+        let config = LaunchConfig {
+            workers: Some(3),
+            interrupt: Some(&INTERRUPT),
+            ..LaunchConfig::new(8, 32)
+        };
         let (fault, standing) = stopped(&module, &config);
         let [place] = &standing[..] else { panic!("{fault}") };
         assert_eq!((place.warp, place.lanes, place.line), (0, ALL, 7));
-        assert!(fault.to_string().contains(": interrupted; warp 0 lanes 0-31 at line 7 `"), "{fault}");
+        assert!(
+            fault.to_string().contains(": interrupted; warp 0 lanes 0-31 at line 7 `"),
+            "{fault}"
+        );
     });
 }
 
@@ -167,7 +187,8 @@ fn an_interrupt_ends_a_loop_on_all_workers() {
 fn an_interrupt_ends_a_grid_of_small_blocks() {
     static INTERRUPT: AtomicBool = AtomicBool::new(true);
     let module = module("red.global.add.u32 [%rd1], 1;");
-    let config = LaunchConfig { interrupt: Some(&INTERRUPT), ..LaunchConfig::new(i32::MAX as u32, 32) };
+    let config =
+        LaunchConfig { interrupt: Some(&INTERRUPT), ..LaunchConfig::new(i32::MAX as u32, 32) };
     let (fault, _) = stopped(&module, &config);
     assert!(matches!(fault.kind, FaultKind::Interrupted { .. }));
 }
@@ -184,12 +205,20 @@ fn a_budget_spent_by_the_last_exit_is_no_fault() {
 
 #[test]
 fn an_endless_loop_needs_no_budget() {
-    for body in ["self: bra self;", "setp.ne.u32 %p1, %r1, 33;\n@%p1 bra meet;\nself: bra self;\nmeet: bar.sync 0;"] {
+    for body in [
+        "self: bra self;",
+        "setp.ne.u32 %p1, %r1, 33;\n@%p1 bra meet;\nself: bra self;\nmeet: bar.sync 0;",
+    ] {
         for (workers, seed) in [(1, None), (2, None), (1, Some(1)), (3, Some(2))] {
-            let config = LaunchConfig { workers: Some(workers), seed, ..LaunchConfig::new(600, 64) };
+            let config =
+                LaunchConfig { workers: Some(workers), seed, ..LaunchConfig::new(600, 64) };
             let error = run(&module(body), &config).unwrap_err();
             let LaunchError::Fault(fault) = error else { panic!("{error}") };
-            assert_eq!((fault.kind.name(), fault.block), ("livelock", Dim3::new(0, 0, 0)), "{fault}");
+            assert_eq!(
+                (fault.kind.name(), fault.block),
+                ("livelock", Dim3::new(0, 0, 0)),
+                "{fault}"
+            );
             assert!(fault.to_string().contains("repeat the same steps for ever"), "{fault}");
         }
     }

@@ -1,8 +1,8 @@
 //! Traces: phases, accesses and memory, against what the kernels were written to do.
 
 use simt::{
-    Access, Arg, FaultKind, LaunchConfig, LaunchError, Memory, MemoryError, Module, PhaseEnd, Space, Trace,
-    TraceOptions, trace,
+    Access, Arg, FaultKind, LaunchConfig, LaunchError, Memory, MemoryError, Module, PhaseEnd,
+    Space, Trace, TraceOptions, trace,
 };
 
 /// A kernel of one pointer parameter, `%rd1`, with some registers and 1024 bytes of shared memory.
@@ -54,9 +54,13 @@ fn phases_end_where_threads_synchronise() {
     assert_eq!(ends(&trace, 0), [PhaseEnd::Barrier { id: 0 }, sync, sync, PhaseEnd::Exit]);
 
     let phases = &trace.blocks[0].phases;
-    let kinds: Vec<Vec<_>> = phases.iter().map(|p| p.accesses.iter().map(|a| (a.warp, a.access)).collect()).collect();
+    let kinds: Vec<Vec<_>> =
+        phases.iter().map(|p| p.accesses.iter().map(|a| (a.warp, a.access)).collect()).collect();
     let (read, write) = (Access::Read, Access::Write);
-    assert_eq!(kinds, [vec![(0, write), (1, write)], vec![(0, read)], vec![(0, write)], vec![(0, write)]]);
+    assert_eq!(
+        kinds,
+        [vec![(0, write), (1, write)], vec![(0, read)], vec![(0, write)], vec![(0, write)]]
+    );
 
     // Memory is that of the end of each phase.
     let first: Vec<u32> = (0..64).collect();
@@ -102,7 +106,8 @@ fn banks_and_sectors_are_those_of_the_hardware() {
         &TraceOptions::default(),
     );
     let [phase] = &trace.blocks[0].phases[..] else { panic!("{trace:?}") };
-    let figures: Vec<_> = phase.accesses.iter().map(|a| (a.sectors, a.wavefronts, a.bank_conflicts)).collect();
+    let figures: Vec<_> =
+        phase.accesses.iter().map(|a| (a.sectors, a.wavefronts, a.bank_conflicts)).collect();
     assert_eq!(figures, [(0, 2, 1), (8, 0, 0), (0, 32, 31)]);
     assert_eq!(phase.accesses[2].access, Access::Atomic);
     assert_eq!(words(&phase.shared)[0], 32);
@@ -121,13 +126,15 @@ fn traces_stop_at_their_limits_and_say_so() {
     let config = LaunchConfig::new(1, 64);
     let whole = traced(STEPS, &config, &TraceOptions::default());
     for (max_accesses, phases) in [(5, 4), (4, 3), (3, 2), (2, 1), (1, 0), (0, 0)] {
-        let trace = traced(STEPS, &config, &TraceOptions { max_accesses, ..TraceOptions::default() });
+        let trace =
+            traced(STEPS, &config, &TraceOptions { max_accesses, ..TraceOptions::default() });
         assert_eq!(trace.truncated, max_accesses < 5);
         assert_eq!(trace.blocks[0].phases[..], whole.blocks[0].phases[..phases], "{max_accesses}");
     }
     let bytes = 1024 + 256;
     for (max_snapshot_bytes, phases) in [(4 * bytes, 4), (4 * bytes - 1, 3), (0, 0)] {
-        let trace = traced(STEPS, &config, &TraceOptions { max_snapshot_bytes, ..TraceOptions::default() });
+        let trace =
+            traced(STEPS, &config, &TraceOptions { max_snapshot_bytes, ..TraceOptions::default() });
         assert_eq!((trace.truncated, trace.blocks[0].phases.len()), (phases < 4, phases));
     }
 }
@@ -136,7 +143,11 @@ fn traces_stop_at_their_limits_and_say_so() {
 fn a_fault_ends_the_trace_and_is_in_it() {
     let body = "st.shared.u32 [%r2], %r1;\nbar.sync 0;\nst.shared.u32 [%r2], 7;\nst.shared.u32 [%r2+4096], %r1;";
     let trace = traced(body, &LaunchConfig::new(1, 32), &TraceOptions::default());
-    assert!(matches!(trace.fault.as_ref().unwrap().kind, FaultKind::OutOfBounds { .. }), "{:?}", trace.fault);
+    assert!(
+        matches!(trace.fault.as_ref().unwrap().kind, FaultKind::OutOfBounds { .. }),
+        "{:?}",
+        trace.fault
+    );
     assert_eq!(ends(&trace, 0), [PhaseEnd::Barrier { id: 0 }, PhaseEnd::Stopped]);
     let last = &trace.blocks[0].phases[1];
     assert_eq!((last.accesses.len(), &words(&last.shared)[..32]), (1, &[7; 32][..]));
@@ -152,10 +163,15 @@ fn local_memory_is_each_threads_own() {
     .unwrap();
     let memory = Memory::new(1 << 20);
     let options = TraceOptions::default();
-    let trace = trace(module.kernel("k").unwrap(), &LaunchConfig::new(1, 40), &[], &memory, &options).unwrap();
+    let trace =
+        trace(module.kernel("k").unwrap(), &LaunchConfig::new(1, 40), &[], &memory, &options)
+            .unwrap();
     let accesses = &trace.blocks[0].phases[0].accesses;
-    let lanes: Vec<_> =
-        accesses.iter().flat_map(|a| &a.lanes).map(|l| (l.thread, l.address, words(&l.value)[0])).collect();
+    let lanes: Vec<_> = accesses
+        .iter()
+        .flat_map(|a| &a.lanes)
+        .map(|l| (l.thread, l.address, words(&l.value)[0]))
+        .collect();
     let expected: Vec<_> = (0..40).map(|thread| (thread, 4, thread)).collect();
     assert_eq!(lanes, expected);
 }
@@ -166,7 +182,10 @@ fn what_cannot_be_traced_is_refused() {
     let memory = Memory::new(1 << 20);
     let data = memory.alloc(16).unwrap();
     let run = |config: &LaunchConfig, start: u64, end: u64| {
-        let options = TraceOptions { ranges: std::iter::once(start..end).collect(), ..TraceOptions::default() };
+        let options = TraceOptions {
+            ranges: std::iter::once(start..end).collect(),
+            ..TraceOptions::default()
+        };
         trace(module.kernel("k").unwrap(), config, &[Arg::Pointer(data)], &memory, &options)
     };
     let one = LaunchConfig::new(1, 1);

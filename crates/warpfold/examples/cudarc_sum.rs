@@ -33,7 +33,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     // On cudarc's own stream, of a part that starts at an odd place.
     let stream = device.adopt_cudarc_stream(&theirs)?;
     let mut output = device.alloc::<u64>(1)?;
-    let pending = device.reducer::<u32, _>(Sum)?.reduce_into(slice.slice(1..), &mut output, &stream)?;
+    let pending =
+        device.reducer::<u32, _>(Sum)?.reduce_into(slice.slice(1..), &mut output, &stream)?;
     stream.synchronize()?;
     assert_eq!(pending.finish(output.copy_to_host()?[0])?, 3_670_016);
     Ok(())

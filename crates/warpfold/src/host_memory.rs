@@ -25,7 +25,10 @@ mod tests {
 
     #[test]
     fn available_memory_is_read_from_meminfo() {
-        assert_eq!(parse("MemTotal: 24 kB\nMemAvailable:   16384 kB\nBuffers: 1 kB\n"), Some(16 << 20));
+        assert_eq!(
+            parse("MemTotal: 24 kB\nMemAvailable:   16384 kB\nBuffers: 1 kB\n"),
+            Some(16 << 20)
+        );
         assert_eq!(parse("MemTotal: 24 kB\n"), None);
         assert_eq!(parse("MemAvailable: many kB\n"), None);
     }

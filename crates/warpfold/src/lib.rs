@@ -50,11 +50,14 @@ pub mod testing;
 /// The crate whose `f16` and `bf16` are types of elements.
 pub use half;
 
-pub use device::{Buffer, Device, DeviceError, Graph, PinnedBuffer, RawSlice, RawSliceMut, Stream, View, ViewMut};
+pub use device::{
+    Buffer, Device, DeviceError, Graph, PinnedBuffer, RawSlice, RawSliceMut, Stream, View, ViewMut,
+};
 pub use reducer::{
-    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, CheckedSum, CompensatedSum, CountNonzero,
-    Dot, Error, Extremes, Indexed, Input, Item, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, Norm2, Operation,
-    Product, Reducer, ReproducibleSum, SquaredDistance, Statistics, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
+    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, CheckedSum,
+    CompensatedSum, CountNonzero, Dot, Error, Extremes, Indexed, Input, Item, Max, MaxAbs, Maximum,
+    Min, MinMax, Minimum, Moments, Norm2, Operation, Product, Reducer, ReproducibleSum,
+    SquaredDistance, Statistics, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
 };
 
 /// The README's example is a test.

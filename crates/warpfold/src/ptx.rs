@@ -42,7 +42,11 @@ impl EmbeddedKernel {
     ///
     /// Never: the build script writes no kernel without PTX.
     pub fn least_capability(&self) -> (u32, u32) {
-        self.images.iter().map(|image| image.capability).min().expect("the build script writes no kernel without PTX")
+        self.images
+            .iter()
+            .map(|image| image.capability)
+            .min()
+            .expect("the build script writes no kernel without PTX")
     }
 
     /// The PTX for a device of this compute capability, of the highest architecture that the device
@@ -59,7 +63,8 @@ impl EmbeddedKernel {
 
 impl Image {
     fn text(&self) -> String {
-        let bytes = miniz_oxide::inflate::decompress_to_vec_with_limit(self.packed, self.text_bytes);
+        let bytes =
+            miniz_oxide::inflate::decompress_to_vec_with_limit(self.packed, self.text_bytes);
         // The build script has compressed a text of this length, and a program's statics do not
         // change.
         String::from_utf8(bytes.expect("embedded PTX inflates")).expect("embedded PTX is text")
@@ -109,13 +114,20 @@ mod tests {
             for image in kernel.images {
                 let text = image.text();
                 assert_eq!(text.len(), image.text_bytes);
-                assert_eq!(text.matches(&format!(".visible .entry {}(", kernel.name)).count(), 1, "{}", kernel.name);
+                assert_eq!(
+                    text.matches(&format!(".visible .entry {}(", kernel.name)).count(),
+                    1,
+                    "{}",
+                    kernel.name
+                );
                 texts += 1;
             }
         }
-        let files = std::fs::read_dir(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("ptx")).unwrap();
-        let files =
-            files.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|ending| ending == "ptx"));
+        let files = std::fs::read_dir(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("ptx"))
+            .unwrap();
+        let files = files.filter(|file| {
+            file.as_ref().unwrap().path().extension().is_some_and(|ending| ending == "ptx")
+        });
         assert_eq!(texts, files.count());
     }
 }

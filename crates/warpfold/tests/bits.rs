@@ -7,7 +7,9 @@ mod support;
 use std::collections::BTreeSet;
 
 use support::devices;
-use warpfold::{CompensatedSum, Device, Dot, ReproducibleSum, Sum, SumSquares, device::DeviceClass};
+use warpfold::{
+    CompensatedSum, Device, Dot, ReproducibleSum, Sum, SumSquares, device::DeviceClass,
+};
 
 /// With so many elements each class has several blocks, and the last block is not full.
 const SIZES: [usize; 3] = [5_000, 70_001, 300_007];
@@ -125,8 +127,10 @@ fn what_is_named_does_change_the_bits() {
     // differs.
     let lines: BTreeSet<_> = (0..8).map(|pack| bits(&h100, &values, 4 * pack, 0)).collect();
     assert!(lines.len() > 1, "all packs of a line give the same bits");
-    let classes: BTreeSet<_> =
-        classes().into_iter().map(|class| bits(&device.with_class(class).unwrap(), &values, 0, 0)).collect();
+    let classes: BTreeSet<_> = classes()
+        .into_iter()
+        .map(|class| bits(&device.with_class(class).unwrap(), &values, 0, 0))
+        .collect();
     assert!(classes.len() > 2, "all classes give the same bits");
 }
 

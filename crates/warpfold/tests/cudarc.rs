@@ -12,7 +12,8 @@ use cudarc::driver::{
 };
 use support::devices;
 use warpfold::{
-    Buffer, Device, DeviceError, Dot, Error, Item, RawSlice, Stream, Sum, device::DeviceKind, testing::Faults,
+    Buffer, Device, DeviceError, Dot, Error, Item, RawSlice, Stream, Sum, device::DeviceKind,
+    testing::Faults,
 };
 
 /// `cuCtxCreate_v2`, which cudarc lacks for some versions of CUDA.
@@ -69,7 +70,10 @@ fn slices_and_views_are_summed_from_any_start() {
     for theirs in streams(&device) {
         let slice = theirs.clone_htod(&values).unwrap();
         let whole = device.reduce(&slice, Sum).unwrap();
-        assert_eq!(whole.to_bits(), device.reduce(raw(&slice, 0, values.len()), Sum).unwrap().to_bits());
+        assert_eq!(
+            whole.to_bits(),
+            device.reduce(raw(&slice, 0, values.len()), Sum).unwrap().to_bits()
+        );
         // The bits of a sum of floats depend on where its first element lies, so the same bits are of the same place.
         for start in (0..40).chain([99_999, 100_002, 100_003]) {
             let len = values.len() - start;
@@ -111,7 +115,10 @@ fn nothing_is_copied_or_allocated() {
     let stream = device.stream().unwrap();
     let mut output = device.alloc(1).unwrap();
     let pending = sum.reduce_into(&slice, &mut output, &stream).unwrap();
-    assert!(matches!(device.alloc::<u32>(1), Err(DeviceError::OutOfMemory { .. })), "the plan's allocation");
+    assert!(
+        matches!(device.alloc::<u32>(1), Err(DeviceError::OutOfMemory { .. })),
+        "the plan's allocation"
+    );
     output.copy_to_host().unwrap_err();
     assert_eq!(pending.finish(output.copy_to_host().unwrap()[0]).unwrap(), MANY as u64);
 }
@@ -157,7 +164,11 @@ fn what_cudarc_does_next_waits_for_the_reduction() {
             let pending = sum.reduce_into(&slice, &mut output, &stream).unwrap();
             writer.memset_zeros(&mut slice).unwrap();
             stream.synchronize().unwrap();
-            assert_eq!(pending.finish(output.copy_to_host().unwrap()[0]).unwrap(), MANY as u64, "overwritten");
+            assert_eq!(
+                pending.finish(output.copy_to_host().unwrap()[0]).unwrap(),
+                MANY as u64,
+                "overwritten"
+            );
         }
         let slice = theirs.clone_htod(&vec![1u32; MANY]).unwrap();
         keep_ours_busy(&stream, &ours, &mut copy);
@@ -166,7 +177,11 @@ fn what_cudarc_does_next_waits_for_the_reduction() {
         // Most likely the same memory again.
         let again = theirs.alloc_zeros::<u32>(MANY).unwrap();
         stream.synchronize().unwrap();
-        assert_eq!(pending.finish(output.copy_to_host().unwrap()[0]).unwrap(), MANY as u64, "freed");
+        assert_eq!(
+            pending.finish(output.copy_to_host().unwrap()[0]).unwrap(),
+            MANY as u64,
+            "freed"
+        );
         drop(again);
     }
 }
@@ -211,7 +226,8 @@ fn our_captures_refuse_what_cudarc_holds() {
         let slice = theirs.clone_htod(&[1u32, 2]).unwrap();
         let sum = device.reducer::<u32, _>(Sum).unwrap();
         let mut output = device.alloc(1).unwrap();
-        let refused = device.capture(|stream| sum.reduce_into(&slice, &mut output, stream)).unwrap_err();
+        let refused =
+            device.capture(|stream| sum.reduce_into(&slice, &mut output, stream)).unwrap_err();
         assert_eq!(
             refused.to_string(),
             "cannot reduce memory of cudarc while a graph is captured: that would happen once, and not in each replay"
@@ -280,7 +296,10 @@ fn other_devices_and_contexts_are_refused() {
 
     let theirs = context(&device).new_stream().unwrap();
     let refused = refuse(&Device::simulator(), &theirs);
-    assert_eq!(refused.to_string(), "cannot adopt a stream of cudarc: this device is the simulator");
+    assert_eq!(
+        refused.to_string(),
+        "cannot adopt a stream of cudarc: this device is the simulator"
+    );
 
     // A context of the same GPU that is not its primary one.
     let gpu = context(&device);
@@ -296,7 +315,9 @@ fn other_devices_and_contexts_are_refused() {
     }
     drop(apart);
 
-    if let Some(other) = Device::all().unwrap().iter().find(|other| other.info().ordinal != device.info().ordinal) {
+    if let Some(other) =
+        Device::all().unwrap().iter().find(|other| other.info().ordinal != device.info().ordinal)
+    {
         let theirs = context(other).new_stream().unwrap();
         assert_eq!(refuse(&device, &theirs).to_string(), "this stream belongs to another device");
     }

@@ -115,7 +115,8 @@ fn integer(x: f64) -> BigInt {
     let bits = x.to_bits();
     let exponent = bits >> 52 & 0x7ff;
     let fraction = bits & ((1 << 52) - 1);
-    let (significand, place) = if exponent == 0 { (fraction, 0) } else { (fraction | 1 << 52, exponent - 1) };
+    let (significand, place) =
+        if exponent == 0 { (fraction, 0) } else { (fraction | 1 << 52, exponent - 1) };
     let magnitude = BigInt::from(significand) << place;
     if x.is_sign_negative() { -magnitude } else { magnitude }
 }
@@ -136,7 +137,8 @@ fn expected(values: &[f64], format: Format) -> f64 {
         sum += integer(x);
     }
     if sum == BigInt::ZERO {
-        let all_minus_zero = !values.is_empty() && values.iter().all(|x| x.to_bits() == (-0.0f64).to_bits());
+        let all_minus_zero =
+            !values.is_empty() && values.iter().all(|x| x.to_bits() == (-0.0f64).to_bits());
         return if all_minus_zero { -0.0 } else { 0.0 };
     }
     let magnitude = nearest(&BigInt::from(sum.magnitude().clone()), format);
@@ -150,12 +152,14 @@ fn expected(values: &[f64], format: Format) -> f64 {
 /// a binary search over bits.
 fn nearest(magnitude: &BigInt, format: Format) -> f64 {
     let number = |bits: u64| {
-        let (exponent, fraction) = (bits >> (format.precision - 1), bits & ((1 << (format.precision - 1)) - 1));
+        let (exponent, fraction) =
+            (bits >> (format.precision - 1), bits & ((1 << (format.precision - 1)) - 1));
         let leading = if exponent == 0 { 0 } else { 1 << (format.precision - 1) };
-        BigInt::from(fraction | leading) << (exponent.max(1) - 1 + (format.least_exponent + 1074) as u64)
+        BigInt::from(fraction | leading)
+            << (exponent.max(1) - 1 + (format.least_exponent + 1074) as u64)
     };
-    let infinity =
-        ((format.overflow - format.least_exponent - format.precision as i32 + 2) as u64) << (format.precision - 1);
+    let infinity = ((format.overflow - format.least_exponent - format.precision as i32 + 2) as u64)
+        << (format.precision - 1);
     // `below` is at most the magnitude, `above` is beyond it.
     let (mut below, mut above) = (0, infinity);
     while above - below > 1 {
@@ -168,7 +172,11 @@ fn nearest(magnitude: &BigInt, format: Format) -> f64 {
         Ordering::Greater => above,
         Ordering::Equal => below + below % 2,
     };
-    if format.precision == 53 { f64::from_bits(bits) } else { f64::from(f32::from_bits(bits as u32)) }
+    if format.precision == 53 {
+        f64::from_bits(bits)
+    } else {
+        f64::from(f32::from_bits(bits as u32))
+    }
 }
 
 /// The kernel of a type on a device, with the buffers that its launches need.
@@ -188,7 +196,12 @@ impl<'d, K: Kind> Summer<'d, K> {
 
     /// The sum of the elements of a buffer from `offset` on. The shape is the threads of a block,
     /// the packs of a block's chunk, and the number of additional blocks.
-    fn sum(&self, input: &Buffer<K::Bits>, offset: usize, (block, span, more): (u32, u64, u32)) -> K::Raw {
+    fn sum(
+        &self,
+        input: &Buffer<K::Bits>,
+        offset: usize,
+        (block, span, more): (u32, u64, u32),
+    ) -> K::Raw {
         let size = size_of::<K::Bits>();
         let n = input.len() - offset;
         let address = input.address() + (offset * size) as u64;
@@ -205,7 +218,10 @@ impl<'d, K: Kind> Summer<'d, K> {
         ];
         self.device.start(&self.kernel, LaunchShape::linear(grid, block, 0), &arguments).unwrap();
         let raw = self.output.copy_to_host().unwrap()[0];
-        assert!(self.slots.copy_to_host().unwrap().iter().all(|&slot| slot == 0), "slots are left behind");
+        assert!(
+            self.slots.copy_to_host().unwrap().iter().all(|&slot| slot == 0),
+            "slots are left behind"
+        );
         raw
     }
 
@@ -214,7 +230,8 @@ impl<'d, K: Kind> Summer<'d, K> {
     fn check(&self, what: &str, elements: &[K::Bits]) {
         let values: Vec<f64> = elements.iter().map(|&bits| K::widen(bits)).collect();
         let expected = expected(&values, K::FORMAT);
-        let place = format!("{} on {}: {what}, n = {}", K::KERNEL, self.device.info().name, elements.len());
+        let place =
+            format!("{} on {}: {what}, n = {}", K::KERNEL, self.device.info().name, elements.len());
 
         let input = self.device.upload(elements).unwrap();
         let raw = self.sum(&input, 0, (256, 4096, 0));
@@ -228,15 +245,22 @@ impl<'d, K: Kind> Summer<'d, K> {
             order.shuffle(&mut rng);
             // Other elements precede the input in the buffer.
             let offset = rng.random_range(0..9);
-            let shifted: Vec<K::Bits> =
-                (0..offset).map(|_| K::element(rng.random())).chain(order.iter().copied()).collect();
+            let shifted: Vec<K::Bits> = (0..offset)
+                .map(|_| K::element(rng.random()))
+                .chain(order.iter().copied())
+                .collect();
             let other = self.sum(&self.device.upload(&shifted).unwrap(), offset, shape);
             let same = bytemuck::bytes_of(&other) == bytemuck::bytes_of(&raw);
-            assert!(same, "{place}: {shape:?} and offset {offset} give {:e} instead of {value:e}", K::value(&other));
+            assert!(
+                same,
+                "{place}: {shape:?} and offset {offset} give {:e} instead of {value:e}",
+                K::value(&other)
+            );
         }
 
         let (left, right) = elements.split_at(rng.random_range(0..=elements.len()));
-        let [left, right] = [left, right].map(|part| self.sum(&self.device.upload(part).unwrap(), 0, (128, 128, 0)));
+        let [left, right] = [left, right]
+            .map(|part| self.sum(&self.device.upload(part).unwrap(), 0, (128, 128, 0)));
         let both = K::combine(&left, &right);
         assert!(
             bytemuck::bytes_of(&both) == bytemuck::bytes_of(&raw),
@@ -313,7 +337,9 @@ fn subnormal<K: Kind>(summer: &Summer<'_, K>) {
     let mut rng = StdRng::seed_from_u64(3);
     let least = K::widen(K::element(1));
     for n in LENGTHS {
-        let mut multiples = |most: i64| elements::<K>((0..n).map(|_| rng.random_range(-most..=most) as f64 * least));
+        let mut multiples = |most: i64| {
+            elements::<K>((0..n).map(|_| rng.random_range(-most..=most) as f64 * least))
+        };
         summer.check("the least number and its negative", &multiples(1));
         summer.check("up to 127 times the least number", &multiples(127));
     }
@@ -354,12 +380,18 @@ fn rounding<K: Kind>(summer: &Summer<'_, K>) {
             summer.check("halfway, or nearly so", &elements::<K>(tie.iter().map(|x| sign * x)));
             // The other elements cancel.
             let others = (0..500).map(|i| if i % 2 == 0 { 8192.0 } else { -8192.0 });
-            summer.check("halfway, among others", &elements::<K>(tie.iter().map(|x| sign * x).chain(others)));
+            summer.check(
+                "halfway, among others",
+                &elements::<K>(tie.iter().map(|x| sign * x).chain(others)),
+            );
         }
     }
     // 2^24 - 1/2 rounds to 2^24, and 2^53 - 1/2 to 2^53.
     let (term, terms) = if precision == 24 { (4096.0, 4096) } else { (power(43), 1024) };
-    summer.check("up to a power of two", &elements::<K>(std::iter::repeat_n(term, terms).chain([-0.5])));
+    summer.check(
+        "up to a power of two",
+        &elements::<K>(std::iter::repeat_n(term, terms).chain([-0.5])),
+    );
 }
 
 fn large<K: Kind>(summer: &Summer<'_, K>) {
@@ -368,16 +400,34 @@ fn large<K: Kind>(summer: &Summer<'_, K>) {
         summer.check("the largest number often", &elements::<K>(up.clone()));
         summer.check("its negative often", &elements::<K>(up.clone().map(|x| -x)));
         let down = std::iter::repeat_n(-K::MAX, n);
-        summer.check("both often, and 1", &elements::<K>(up.clone().chain(down.clone()).chain([1.0])));
-        summer.check("one more of them than of its negative", &elements::<K>(up.chain(down).chain([K::MAX])));
+        summer.check(
+            "both often, and 1",
+            &elements::<K>(up.clone().chain(down.clone()).chain([1.0])),
+        );
+        summer.check(
+            "one more of them than of its negative",
+            &elements::<K>(up.chain(down).chain([K::MAX])),
+        );
     }
     let Format { precision, overflow, .. } = K::FORMAT;
     let (top, last) = (power(overflow - 1), power(overflow - precision as i32));
     if top < K::MAX {
         let tiny = K::widen(K::element(1));
-        for rest in [vec![-last], vec![-last, last / 2.0], vec![-last, last / 2.0, -tiny], vec![-tiny], vec![last]] {
-            summer.check("where numbers end", &elements::<K>([top, top].into_iter().chain(rest.clone())));
-            summer.check("where numbers end", &elements::<K>([top, top].into_iter().chain(rest).map(|x| -x)));
+        for rest in [
+            vec![-last],
+            vec![-last, last / 2.0],
+            vec![-last, last / 2.0, -tiny],
+            vec![-tiny],
+            vec![last],
+        ] {
+            summer.check(
+                "where numbers end",
+                &elements::<K>([top, top].into_iter().chain(rest.clone())),
+            );
+            summer.check(
+                "where numbers end",
+                &elements::<K>([top, top].into_iter().chain(rest).map(|x| -x)),
+            );
         }
     }
 }
@@ -385,8 +435,15 @@ fn large<K: Kind>(summer: &Summer<'_, K>) {
 fn special<K: Kind>(summer: &Summer<'_, K>) {
     const INF: f64 = f64::INFINITY;
     let mut rng = StdRng::seed_from_u64(5);
-    let specials: [&[f64]; 7] =
-        [&[INF], &[-INF], &[INF, INF], &[INF, -INF], &[f64::NAN], &[INF, f64::NAN], &[-INF, -INF, f64::NAN]];
+    let specials: [&[f64]; 7] = [
+        &[INF],
+        &[-INF],
+        &[INF, INF],
+        &[INF, -INF],
+        &[f64::NAN],
+        &[INF, f64::NAN],
+        &[-INF, -INF, f64::NAN],
+    ];
     for special in specials {
         for n in [0, 1, 100, 5000] {
             let finite = (0..n).map(|_| rng.random_range(-K::MAX / 2.0..K::MAX / 2.0));
@@ -412,10 +469,12 @@ fn zeros<K: Kind>(summer: &Summer<'_, K>) {
 #[test]
 fn the_library_gives_the_same_bits_from_everywhere() {
     let mut rng = StdRng::seed_from_u64(7);
-    let values: Vec<f32> = (0..9001).map(|_| f32::from_bits(rng.random())).filter(|x| x.is_finite()).collect();
+    let values: Vec<f32> =
+        (0..9001).map(|_| f32::from_bits(rng.random())).filter(|x| x.is_finite()).collect();
     let truth = expected(&values.iter().map(|&x| x.into()).collect::<Vec<_>>(), BINARY32) as f32;
     let halves: Vec<half::bf16> = values.iter().map(|&x| half::bf16::from_f32(x / 4.0)).collect();
-    let half_truth = expected(&halves.iter().map(|&x| x.into()).collect::<Vec<_>>(), BINARY32) as f32;
+    let half_truth =
+        expected(&halves.iter().map(|&x| x.into()).collect::<Vec<_>>(), BINARY32) as f32;
     for device in &devices() {
         let reducer = device.reducer::<f32, _>(ReproducibleSum).unwrap();
         let buffer = device.upload(&values).unwrap();
@@ -423,9 +482,16 @@ fn the_library_gives_the_same_bits_from_everywhere() {
         assert_eq!(reducer.reduce(&values).unwrap().to_bits(), truth.to_bits());
         for limit in [4096, 10_000] {
             let chunked = reducer.clone().with_memory_limit(limit);
-            assert_eq!(chunked.reduce(&values).unwrap().to_bits(), truth.to_bits(), "{limit} bytes");
+            assert_eq!(
+                chunked.reduce(&values).unwrap().to_bits(),
+                truth.to_bits(),
+                "{limit} bytes"
+            );
         }
-        assert_eq!(device.reduce(&halves, ReproducibleSum).unwrap().to_bits(), half_truth.to_bits());
+        assert_eq!(
+            device.reduce(&halves, ReproducibleSum).unwrap().to_bits(),
+            half_truth.to_bits()
+        );
         assert_eq!(device.reduce(&Vec::<f64>::new(), ReproducibleSum).unwrap().to_bits(), 0);
     }
 }

@@ -79,10 +79,20 @@ const KINDS: [Kind; 4] = [
     (
         "allocation",
         |k| Faults::none().alloc(k),
-        |error| matches!(error, DeviceError::OutOfMemory { .. } | DeviceError::OutOfHostMemory { .. }),
+        |error| {
+            matches!(error, DeviceError::OutOfMemory { .. } | DeviceError::OutOfHostMemory { .. })
+        },
     ),
-    ("launch", |k| Faults::none().launch(k), |error| matches!(error, DeviceError::Driver { code: 701, .. })),
-    ("copy", |k| Faults::none().copy(k), |error| matches!(error, DeviceError::Driver { code: 999, .. })),
+    (
+        "launch",
+        |k| Faults::none().launch(k),
+        |error| matches!(error, DeviceError::Driver { code: 701, .. }),
+    ),
+    (
+        "copy",
+        |k| Faults::none().copy(k),
+        |error| matches!(error, DeviceError::Driver { code: 999, .. }),
+    ),
     ("device", |k| Faults::none().lost(k), |error| matches!(error, DeviceError::Lost { .. })),
 ];
 
@@ -116,7 +126,10 @@ fn fail_each(kind: DeviceKind, (what, work): (&str, Work), (failure, plan, is_it
         let context = format!("{what}, {failure} {k}, {kind:?}");
         let done = work(&device);
         let live = device.live_allocations();
-        assert!(live <= kept, "{context}: {live} allocations are left, and without a failure {kept}");
+        assert!(
+            live <= kept,
+            "{context}: {live} allocations are left, and without a failure {kept}"
+        );
         match done {
             // The planned call never came, or the reducer found another way.
             Ok(()) => in_a_row += 1,
@@ -131,9 +144,13 @@ fn fail_each(kind: DeviceKind, (what, work): (&str, Work), (failure, plan, is_it
                         let lost = matches!(error, Error::Device(DeviceError::Lost { .. }));
                         assert!(lost, "{context}, {again}: {error:?}");
                     }
-                    assert!(device.live_allocations() <= live, "{context}: what is dropped is given back");
+                    assert!(
+                        device.live_allocations() <= live,
+                        "{context}: what is dropped is given back"
+                    );
                 } else {
-                    work(&device).unwrap_or_else(|error| panic!("{context}: the next call gives {error}"));
+                    work(&device)
+                        .unwrap_or_else(|error| panic!("{context}: the next call gives {error}"));
                     assert_eq!(device.live_allocations(), kept, "{context}: after the next call");
                 }
             }
@@ -154,7 +171,11 @@ fn each_call_may_fail() {
             let [allocations, launches, copies, calls] = failures;
             assert!(allocations > 0 && calls >= allocations, "{}: {failures:?}", work.0);
             // A new reducer neither launches nor copies results; the workspace may be zeroed.
-            assert!(work.0 == "a new reducer" || (launches > 0 && copies > 0), "{}: {failures:?}", work.0);
+            assert!(
+                work.0 == "a new reducer" || (launches > 0 && copies > 0),
+                "{}: {failures:?}",
+                work.0
+            );
         }
     }
 }
@@ -227,7 +248,8 @@ fn a_gpu_is_lost_for_one_process() {
     let test = "a_gpu_is_lost_for_one_process";
     let mut child = Command::new(env::current_exe().unwrap());
     let output = child.args(["--exact", test, "--nocapture"]).env(LOSE, "1").output().unwrap();
-    let [out, err] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
+    let [out, err] =
+        [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
     assert!(output.status.success() && out.contains("said so"), "{out}\n{err}");
     for device in devices() {
         for (what, work) in WORKS {
@@ -247,7 +269,9 @@ fn lose_the_device() {
         assert!(lost(&error), "{error:?}");
         // Every call that uses the device reports the loss, on any thread.
         for (what, work) in &WORKS[1..] {
-            let error = std::thread::scope(|scope| scope.spawn(|| work(&device).unwrap_err()).join().unwrap());
+            let error = std::thread::scope(|scope| {
+                scope.spawn(|| work(&device).unwrap_err()).join().unwrap()
+            });
             assert!(lost(&error), "{what}: {error:?}");
         }
         assert!(lost(&buffer.copy_to_host().map_err(Error::from).unwrap_err()));

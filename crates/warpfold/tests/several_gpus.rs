@@ -16,7 +16,10 @@ fn two() -> Option<[Device; 2]> {
     match [gpus.next(), gpus.next()] {
         [Some(first), Some(second)] => Some([first, second]),
         [first, _] => {
-            skip::part("all on two GPUs", format!("this machine has {}", usize::from(first.is_some())));
+            skip::part(
+                "all on two GPUs",
+                format!("this machine has {}", usize::from(first.is_some())),
+            );
             None
         }
     }
@@ -42,14 +45,22 @@ fn ordinals_name_different_devices() {
 #[test]
 fn what_another_gpu_made_is_refused() {
     let Some([first, second]) = two() else { return };
-    let (ours, theirs) = (first.upload(&[1i32, 2, 3]).unwrap(), second.upload(&[4i32, 5, 6]).unwrap());
+    let (ours, theirs) =
+        (first.upload(&[1i32, 2, 3]).unwrap(), second.upload(&[4i32, 5, 6]).unwrap());
     is_refused(first.reduce(&theirs, Sum), "buffer");
     is_refused(first.reduce((&ours, &theirs), Dot), "buffer");
     let sum = first.reducer::<i32, _>(Sum).unwrap();
     let stream = first.stream().unwrap();
     is_refused(sum.reduce_into(&ours, &mut second.alloc(1).unwrap(), &stream), "buffer");
-    is_refused(sum.reduce_into(&ours, &mut first.alloc(1).unwrap(), &second.stream().unwrap()), "kernel");
-    let fill = second.load("fill.ptx", include_str!("../src/device/fill.ptx")).unwrap().kernel("fill").unwrap();
+    is_refused(
+        sum.reduce_into(&ours, &mut first.alloc(1).unwrap(), &second.stream().unwrap()),
+        "kernel",
+    );
+    let fill = second
+        .load("fill.ptx", include_str!("../src/device/fill.ptx"))
+        .unwrap()
+        .kernel("fill")
+        .unwrap();
     let args = [Arg::Pointer(ours.address()), Arg::U32(1)];
     let refused = first.start(&fill, LaunchShape::linear(1, 3, 0), &args).unwrap_err();
     assert!(matches!(refused, DeviceError::OtherDevice("kernel")), "{refused:?}");
@@ -62,8 +73,11 @@ fn what_another_gpu_made_is_refused() {
 #[test]
 fn both_work_at_the_same_time() {
     let Some(gpus) = two() else { return };
-    let buffers: Vec<Buffer<u32>> =
-        gpus.iter().zip(1..).map(|(gpu, value)| gpu.upload(&vec![value; 1_000_003]).unwrap()).collect();
+    let buffers: Vec<Buffer<u32>> = gpus
+        .iter()
+        .zip(1..)
+        .map(|(gpu, value)| gpu.upload(&vec![value; 1_000_003]).unwrap())
+        .collect();
     thread::scope(|scope| {
         for shift in 0..2 {
             let (gpus, buffers) = (&gpus, &buffers);

@@ -12,7 +12,8 @@ use cuda_std::{address_space, thread};
 // PTX contains the variable's name, and the committed PTX is to stay as it is, byte for byte, when
 // this module moves.
 #[unsafe(export_name = "_RNvNtNtC7kernels6reduce5block5WARPS")]
-static mut WARPS: [MaybeUninit<u32>; MOST * WARP as usize] = [const { MaybeUninit::uninit() }; MOST * WARP as usize];
+static mut WARPS: [MaybeUninit<u32>; MOST * WARP as usize] =
+    [const { MaybeUninit::uninit() }; MOST * WARP as usize];
 
 /// The accumulators of the block's first `warps` warps combined. Only thread 0 gets the result;
 /// what other threads get means nothing. `by_block` is passed on to [`Reduction::redux`].
@@ -33,7 +34,9 @@ pub unsafe fn block_reduce<R: Reduction>(acc: R::Acc, warps: u32, by_block: bool
             return folded;
         }
         if tid.is_multiple_of(WARP) {
-            each(R::Acc::COUNT, |i| *slots.add(i * WARP as usize + (tid / WARP) as usize) = folded.word(i));
+            each(R::Acc::COUNT, |i| {
+                *slots.add(i * WARP as usize + (tid / WARP) as usize) = folded.word(i)
+            });
         }
         thread::sync_threads();
 

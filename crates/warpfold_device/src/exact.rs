@@ -187,7 +187,9 @@ unsafe fn chunk_sum<T: Float, const LIMBS: usize, const LOADS: usize>(
 
             let mut attempt = sum;
             let mut is_exact = true;
-            each(loads, |load| each(T::PER_PACK, |i| is_exact &= attempt.try_add(T::element(batch[load], i))));
+            each(loads, |load| {
+                each(T::PER_PACK, |i| is_exact &= attempt.try_add(T::element(batch[load], i)))
+            });
             if is_exact {
                 sum = attempt;
             } else {
@@ -200,7 +202,8 @@ unsafe fn chunk_sum<T: Float, const LIMBS: usize, const LOADS: usize>(
                     // The next number is being loaded while this one is added.
                     let place = place(i / T::PER_PACK);
                     let is_there = i < loads * T::PER_PACK && place < count;
-                    let next = part.item_if(place as usize * T::PER_PACK + i % T::PER_PACK, is_there);
+                    let next =
+                        part.item_if(place as usize * T::PER_PACK + i % T::PER_PACK, is_there);
                     sum.add(x);
                     if !is_there {
                         break;
@@ -221,7 +224,8 @@ unsafe fn chunk_sum<T: Float, const LIMBS: usize, const LOADS: usize>(
             if edge == 2 {
                 break;
             }
-            let (from, to, is_here) = if edge == 0 { (0, head, block == 0) } else { (tail, n, block + 1 == blocks) };
+            let (from, to, is_here) =
+                if edge == 0 { (0, head, block == 0) } else { (tail, n, block + 1 == blocks) };
             let is_one = is_here && (tid as usize) < to - from;
             let item = source.item_if(from + tid as usize, is_one);
             x = if is_one { item.widen() } else { -0.0 };

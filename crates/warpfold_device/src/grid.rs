@@ -88,7 +88,12 @@ pub unsafe fn unary<
 /// # Safety
 /// The launch keeps [its contract](crate#the-launchs-contract).
 #[inline(always)]
-pub unsafe fn pairs<T: Item, R: Reduction<Source = Two<T, Even>>, W: GridReduction<R>, const LOADS: usize>(
+pub unsafe fn pairs<
+    T: Item,
+    R: Reduction<Source = Two<T, Even>>,
+    W: GridReduction<R>,
+    const LOADS: usize,
+>(
     (left, right): (*const T, *const T),
     n: usize,
     chunk: usize,
@@ -158,7 +163,8 @@ impl Parts {
     /// block's first pack, because fewer elements than that lie before the packs.
     #[inline(always)]
     fn position(self, index: usize, block: u32) -> Position {
-        let number = if self.is_long { (index + EDGE).wrapping_sub(self.first(block)) } else { index };
+        let number =
+            if self.is_long { (index + EDGE).wrapping_sub(self.first(block)) } else { index };
         Position { block, number: number as u32 }
     }
 
@@ -166,7 +172,11 @@ impl Parts {
     #[inline(always)]
     fn index(self, Position { block, number }: Position) -> u64 {
         let number = u64::from(number);
-        if self.is_long { (self.first(block) as u64 + number).wrapping_sub(EDGE as u64) } else { number }
+        if self.is_long {
+            (self.first(block) as u64 + number).wrapping_sub(EDGE as u64)
+        } else {
+            number
+        }
     }
 }
 
@@ -197,7 +207,8 @@ where
     // behind the packs.
     let tail = head + packs * S::PER_PACK;
     let edge = if (tid as usize) < EDGE { tid as usize } else { tail + tid as usize - EDGE };
-    let has_edge = if (tid as usize) < EDGE { block == 0 && edge < head } else { is_last && edge < n };
+    let has_edge =
+        if (tid as usize) < EDGE { block == 0 && edge < head } else { is_last && edge < n };
 
     // Both arms are written out so that ptxas computes the policy before the wait. The second arm
     // is a constant and costs nothing (bench/NOTEBOOK.md, attempt 21; H100, f32 of 2^14: 1.58 us to
@@ -217,7 +228,10 @@ where
         // arrays (bench/NOTEBOOK.md, attempt 8). In a large block the loads of one round hide the
         // arithmetic of another. So a single whole round is divided where arithmetic takes long,
         // which is where `LOADS` is small.
-        let is_split = REST < LOADS && LOADS < MOST_LOADS && threads > SMALL_BLOCK && count <= LOADS as u32 * threads;
+        let is_split = REST < LOADS
+            && LOADS < MOST_LOADS
+            && threads > SMALL_BLOCK
+            && count <= LOADS as u32 * threads;
         let has_whole_rounds = target::arch() >= 900 && S::ARRAYS == 1 && !is_split;
         while has_whole_rounds && (place | LAST_LANE) + (LOADS as u32 - 1) * threads < count {
             control::no_unroll();

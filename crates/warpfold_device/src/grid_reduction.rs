@@ -149,7 +149,13 @@ fn tagged<A: Words>(acc: A) -> [u64; MOST] {
 #[inline(always)]
 fn untagged<A: Words>(slot: [u64; MOST], block: u32) -> A {
     let half = |i: usize| (slot[i] >> 32) as u32 & 0xffff;
-    let word = |i| if has_halves::<A>() && i == A::IN_SLOT - 1 { half(1) << 16 | half(0) } else { slot[i] as u32 };
+    let word = |i| {
+        if has_halves::<A>() && i == A::IN_SLOT - 1 {
+            half(1) << 16 | half(0)
+        } else {
+            slot[i] as u32
+        }
+    };
     A::from_slot(&word, block)
 }
 
@@ -184,7 +190,11 @@ unsafe fn poll<R: Reduction>(slot: impl Fn(u32) -> *mut u64, last: u32, threads:
             each(group, |i| write::<R::Acc>(place(i), [0; MOST]));
         }
         let found = |i: usize| {
-            if i < group && (R::IS_IDEMPOTENT || is_there(i)) { untagged(words[i], other(i)) } else { R::identity() }
+            if i < group && (R::IS_IDEMPOTENT || is_there(i)) {
+                untagged(words[i], other(i))
+            } else {
+                R::identity()
+            }
         };
         acc = R::append(acc, tree(group.next_power_of_two(), found, R::append));
         first += group as u32 * threads;
@@ -239,7 +249,13 @@ pub struct Ticket;
 
 impl GridReduction<Wrapping> for Ticket {
     #[inline(always)]
-    unsafe fn reduce(acc: u32, output: *mut u32, slots: *mut u64, _by_block: bool, _index: impl Fn(Position) -> u64) {
+    unsafe fn reduce(
+        acc: u32,
+        output: *mut u32,
+        slots: *mut u64,
+        _by_block: bool,
+        _index: impl Fn(Position) -> u64,
+    ) {
         // SAFETY: only atomics use the word until the last of them is done, and one thread writes
         // the output.
         unsafe {

@@ -73,7 +73,11 @@ pub trait Key: Words {
     /// As [`keep`](Self::keep), with the best of the keys that `get` gives for 0 to `count` - 1.
     /// `count` is a power of two up to 16.
     #[inline(always)]
-    fn keep_all<O: Order>(kept: Self::Kept, count: usize, get: impl Fn(usize) -> Self) -> (Self::Kept, bool) {
+    fn keep_all<O: Order>(
+        kept: Self::Kept,
+        count: usize,
+        get: impl Fn(usize) -> Self,
+    ) -> (Self::Kept, bool) {
         Self::keep::<O>(kept, tree(count, get, Self::better::<O>))
     }
     /// Whether this key is the kept one, or as good.

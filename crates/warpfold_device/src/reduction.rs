@@ -34,7 +34,8 @@ pub trait Reduction {
     fn start() -> Self::Thread;
     /// The state of a thread after one more pack. `place` is the pack's number in the block's
     /// chunk.
-    fn pack(thread: Self::Thread, pack: <Self::Source as Source>::Pack, place: u32) -> Self::Thread;
+    fn pack(thread: Self::Thread, pack: <Self::Source as Source>::Pack, place: u32)
+    -> Self::Thread;
     /// The accumulator of what the thread has read. `first` is the position of the first element of
     /// the block's chunk.
     fn finish(thread: Self::Thread, first: Position) -> Self::Acc;

@@ -141,8 +141,16 @@ impl Reach for Skewed {
             // SAFETY: the caller vouches for the elements.
             let part = |part| unsafe {
                 match size_of::<T>() {
-                    1 => u32::from(streaming::load_u8_if(at.cast::<u8>().wrapping_add(part), valid)) << (8 * part),
-                    2 => u32::from(streaming::load_u16_if(at.cast::<u16>().wrapping_add(part), valid)) << (16 * part),
+                    1 => {
+                        u32::from(streaming::load_u8_if(at.cast::<u8>().wrapping_add(part), valid))
+                            << (8 * part)
+                    }
+                    2 => {
+                        u32::from(streaming::load_u16_if(
+                            at.cast::<u16>().wrapping_add(part),
+                            valid,
+                        )) << (16 * part)
+                    }
                     _ => streaming::load_u32_if(at, valid),
                 }
             };
@@ -190,7 +198,12 @@ impl<T: Item, R: Reach> Source for Two<T, R> {
     #[inline(always)]
     unsafe fn item_if(self, index: usize, valid: bool) -> [T; 2] {
         // SAFETY: the caller vouches for the elements.
-        unsafe { [T::load_if(self.left.wrapping_add(index), valid), T::load_if(self.right.wrapping_add(index), valid)] }
+        unsafe {
+            [
+                T::load_if(self.left.wrapping_add(index), valid),
+                T::load_if(self.right.wrapping_add(index), valid),
+            ]
+        }
     }
     #[inline(always)]
     unsafe fn pack(self, index: usize, policy: Policy) -> [Pack; 2] {

@@ -43,7 +43,8 @@ pub fn tree<A: Copy>(count: usize, get: impl Fn(usize) -> A, combine: impl Fn(A,
             if $width < count {
                 each(8, |i| {
                     if 2 * $width * i < count {
-                        values[2 * $width * i] = combine(values[2 * $width * i], values[2 * $width * i + $width]);
+                        values[2 * $width * i] =
+                            combine(values[2 * $width * i], values[2 * $width * i + $width]);
                     }
                 });
             }

@@ -58,7 +58,8 @@ impl Operation {
 }
 
 /// The operations in pairs that give the same.
-const OPERATIONS: [Operation; 4] = [Operation::Quotient, Operation::Shift, Operation::Remainder, Operation::Mask];
+const OPERATIONS: [Operation; 4] =
+    [Operation::Quotient, Operation::Shift, Operation::Remainder, Operation::Mask];
 
 pub(super) fn divide(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
     let (sizes, is_timed) = (lab.threads(), lab.is_timed());
@@ -97,21 +98,33 @@ pub(super) fn divide(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
          division; the GPU has none, and runs many in its place: those show in the time alone."
             .into(),
     );
-    let speed = is_timed.then_some(("operations", "Shifts and masks are many times as fast as divisions."));
+    let speed =
+        is_timed.then_some(("operations", "Shifts and masks are many times as fast as divisions."));
     let instructions = "PTX instructions of each operation, in which a division is one.";
-    let charts = work_charts(&table, "Division against shift and mask", "operation", speed, instructions);
+    let charts =
+        work_charts(&table, "Division against shift and mask", "operation", speed, instructions);
     Ok(Section { tables: vec![table], charts })
 }
 
-fn divide_run(site: &mut Site<'_>, n: u64, bits: u32, operation: Operation) -> Result<Ran, AccessError> {
+fn divide_run(
+    site: &mut Site<'_>,
+    n: u64,
+    bits: u32,
+    operation: Operation,
+) -> Result<Ran, AccessError> {
     let (name, written) = operation.names();
     let kernel = format!("access_divide_{name}_u{bits}");
     let rounds = if site.is_timed() { TIMED_ROUNDS } else { COUNTED_ROUNDS };
     let shape = Site::shape_of_threads(n, 0);
     let threads = threads(shape);
     let output = site.zeros(threads as u64 * u64::from(bits / 32))?;
-    let operand = if bits == 32 { Arg::U32(operation.operand() as u32) } else { Arg::U64(operation.operand()) };
-    let ran = site.run(&kernel, shape, &[Arg::Pointer(output.address()), operand, Arg::U32(rounds)])?;
+    let operand = if bits == 32 {
+        Arg::U32(operation.operand() as u32)
+    } else {
+        Arg::U64(operation.operand())
+    };
+    let ran =
+        site.run(&kernel, shape, &[Arg::Pointer(output.address()), operand, Arg::U32(rounds)])?;
     let found = output.copy_to_host()?;
     if bits == 32 {
         let expected = (0..threads as u32).map(|thread| {
@@ -124,11 +137,16 @@ fn divide_run(site: &mut Site<'_>, n: u64, bits: u32, operation: Operation) -> R
         });
         check(&kernel, written, &found, expected)?;
     } else {
-        let found: Vec<u64> = found.chunks_exact(2).map(|half| u64::from(half[1]) << 32 | u64::from(half[0])).collect();
+        let found: Vec<u64> = found
+            .chunks_exact(2)
+            .map(|half| u64::from(half[1]) << 32 | u64::from(half[0]))
+            .collect();
         let expected = (0..threads as u64).map(|thread| {
             let (mut x, mut sum) = (thread, 0_u64);
             for _ in 0..rounds {
-                x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                x = x
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
                 sum = sum.wrapping_add(operation.apply(x));
             }
             sum

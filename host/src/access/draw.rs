@@ -19,8 +19,11 @@ pub struct Section {
 
 /// A column of times and one of bandwidths, for `what`: `read`, or nothing.
 pub(super) fn time_columns(what: &str) -> [Column; 2] {
-    let key = |name: &str| if what.is_empty() { name.to_owned() } else { format!("{}_{name}", what.replace(' ', "_")) };
-    let heading = |name: &str| if what.is_empty() { name.to_owned() } else { format!("{what}: {name}") };
+    let key = |name: &str| {
+        if what.is_empty() { name.to_owned() } else { format!("{}_{name}", what.replace(' ', "_")) }
+    };
+    let heading =
+        |name: &str| if what.is_empty() { name.to_owned() } else { format!("{what}: {name}") };
     [
         Column::new(key("us"), heading("time")).in_unit("us"),
         Column::new(key("gb_per_s"), heading("bandwidth")).in_unit("GB/s"),
@@ -113,7 +116,12 @@ pub(super) fn work_charts(
         let series = bars(name, &table.rows, table.columns.len() - 1);
         draw("speed", description, &format!("10^9 {name}/s"), series)
     });
-    let instructions = draw("instructions", instructions, "PTX instructions", bars("instructions", &table.rows, 2));
+    let instructions = draw(
+        "instructions",
+        instructions,
+        "PTX instructions",
+        bars("instructions", &table.rows, 2),
+    );
     speed.into_iter().chain([instructions]).collect()
 }
 
@@ -128,7 +136,9 @@ impl Lab<'_> {
     /// How many words were counted and timed, in a sentence.
     pub(super) fn sizes_note(&self, what: &str, counted: u64, timed: u64) -> String {
         if self.is_timed() {
-            format!("Times are medians over {timed} {what}; what a request takes is counted over {counted}.")
+            format!(
+                "Times are medians over {timed} {what}; what a request takes is counted over {counted}."
+            )
         } else {
             format!("Counted over {counted} {what}.")
         }

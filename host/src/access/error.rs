@@ -13,7 +13,9 @@ pub enum AccessError {
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// A kernel left something else than the CPU computes.
-    #[error("wrong result: {kernel} with {parameter} left {found} in {place}, and it must be {expected}")]
+    #[error(
+        "wrong result: {kernel} with {parameter} left {found} in {place}, and it must be {expected}"
+    )]
     Wrong {
         /// The kernel's name.
         kernel: String,

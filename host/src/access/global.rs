@@ -71,8 +71,15 @@ impl Affine {
     }
 
     /// Reads an array by the pattern and checks what was read.
-    fn sums(&self, site: &mut Site<'_>, array: u64, n: u64, parameter: u32) -> Result<Ran, AccessError> {
-        let (kernel, text) = (format!("access_{}_read", self.pattern), format!("{} {parameter}", self.pattern));
+    fn sums(
+        &self,
+        site: &mut Site<'_>,
+        array: u64,
+        n: u64,
+        parameter: u32,
+    ) -> Result<Ran, AccessError> {
+        let (kernel, text) =
+            (format!("access_{}_read", self.pattern), format!("{} {parameter}", self.pattern));
         let what = What { kernel: &kernel, parameter: &text };
         let (shape, seed) = (site.shape(n, 1), site.seed);
         let args = [Arg::U64(n), Arg::U32(parameter)];
@@ -92,7 +99,12 @@ impl Affine {
         Ok(ran)
     }
 
-    fn table(&self, lab: &mut Lab<'_>, title: &str, parameter: Column) -> Result<Table, AccessError> {
+    fn table(
+        &self,
+        lab: &mut Lab<'_>,
+        title: &str,
+        parameter: Column,
+    ) -> Result<Table, AccessError> {
         let (sizes, is_timed) = (lab.sizes(), lab.is_timed());
         let mut table = Table::new(self.pattern.name(), title, columns(parameter, is_timed));
         lab.rows(
@@ -101,7 +113,13 @@ impl Affine {
             |lab, parameter| {
                 let read = lab.measure(sizes, |site, n| self.read(site, n, parameter))?;
                 let copy = lab.measure(sizes, |site, n| self.copy(site, n, parameter))?;
-                table.push(row(u64::from(parameter).into(), &read, &copy, sizes.timed * WORD, is_timed));
+                table.push(row(
+                    u64::from(parameter).into(),
+                    &read,
+                    &copy,
+                    sizes.timed * WORD,
+                    is_timed,
+                ));
                 Ok(())
             },
         )?;
@@ -119,8 +137,17 @@ pub(super) fn offset(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
         words: |n, offset| n + u64::from(offset),
         index: |i, offset| i + u64::from(offset),
     };
-    let table = affine.table(lab, "Access at an offset", Column::new("offset", "offset").in_unit("words"))?;
-    Ok(over_a_line(lab, table, "offset (words)", "Four sectors where the offset is a multiple of 8 words, else five."))
+    let table = affine.table(
+        lab,
+        "Access at an offset",
+        Column::new("offset", "offset").in_unit("words"),
+    )?;
+    Ok(over_a_line(
+        lab,
+        table,
+        "offset (words)",
+        "Four sectors where the offset is a multiple of 8 words, else five.",
+    ))
 }
 
 pub(super) fn stride(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
@@ -129,8 +156,13 @@ pub(super) fn stride(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
         words: |n, stride| n * u64::from(stride),
         index: |i, stride| i * u64::from(stride),
     };
-    let table = affine.table(lab, "Access with a stride", Column::new("stride", "stride").in_unit("words"))?;
-    let description = "Sectors grow with the stride, from 4 to 32 at a stride of 8 words, and stay there.";
+    let table = affine.table(
+        lab,
+        "Access with a stride",
+        Column::new("stride", "stride").in_unit("words"),
+    )?;
+    let description =
+        "Sectors grow with the stride, from 4 to 32 at a stride of 8 words, and stay there.";
     Ok(over_a_line(lab, table, "stride (words)", description))
 }
 
@@ -139,7 +171,10 @@ fn over_a_line(lab: &Lab<'_>, table: Table, parameter: &str, description: &str) 
     let name = table.id.clone();
     let mut charts = Vec::new();
     if lab.is_timed() {
-        let series = vec![line("read", &table.rows, 0, READ_BANDWIDTH), line("copy", &table.rows, 0, COPY_BANDWIDTH)];
+        let series = vec![
+            line("read", &table.rows, 0, READ_BANDWIDTH),
+            line("copy", &table.rows, 0, COPY_BANDWIDTH),
+        ];
         charts.push(lab.with_peak(chart(
             &format!("{name}-bandwidth"),
             &format!("Bandwidth over the {name}"),
@@ -149,7 +184,10 @@ fn over_a_line(lab: &Lab<'_>, table: Table, parameter: &str, description: &str) 
             series,
         )));
     }
-    let series = vec![line("load", &table.rows, 0, READ_SECTORS), line("store", &table.rows, 0, STORE_SECTORS)];
+    let series = vec![
+        line("load", &table.rows, 0, READ_SECTORS),
+        line("store", &table.rows, 0, STORE_SECTORS),
+    ];
     charts.push(chart(
         &format!("{name}-sectors"),
         &format!("Sectors per request over the {name}"),
@@ -166,7 +204,10 @@ fn over_bars(lab: &Lab<'_>, table: Table, parameter: &str, description: &str) ->
     let name = table.id.clone();
     let mut charts = Vec::new();
     if lab.is_timed() {
-        let series = vec![bars("read", &table.rows, READ_BANDWIDTH), bars("copy", &table.rows, COPY_BANDWIDTH)];
+        let series = vec![
+            bars("read", &table.rows, READ_BANDWIDTH),
+            bars("copy", &table.rows, COPY_BANDWIDTH),
+        ];
         charts.push(lab.with_peak(chart(
             &format!("{name}-bandwidth"),
             &format!("Bandwidth by {parameter}"),
@@ -234,7 +275,12 @@ pub(super) fn permuted(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
     Ok(over_bars(lab, table, "order", "Four sectors in each order."))
 }
 
-fn permuted_read(site: &mut Site<'_>, n: u64, name: &str, permutation: &Permutation) -> Result<Ran, AccessError> {
+fn permuted_read(
+    site: &mut Site<'_>,
+    n: u64,
+    name: &str,
+    permutation: &Permutation,
+) -> Result<Ran, AccessError> {
     let input = site.filled(n)?;
     let args = [&[Arg::U64(n)], packed(permutation).as_slice()].concat();
     let what = What { kernel: "access_permuted_read", parameter: name };
@@ -245,12 +291,22 @@ fn permuted_read(site: &mut Site<'_>, n: u64, name: &str, permutation: &Permutat
     })
 }
 
-fn permuted_copy(site: &mut Site<'_>, n: u64, name: &str, permutation: &Permutation) -> Result<Ran, AccessError> {
+fn permuted_copy(
+    site: &mut Site<'_>,
+    n: u64,
+    name: &str,
+    permutation: &Permutation,
+) -> Result<Ran, AccessError> {
     let (input, output) = (site.filled(n)?, site.zeros(n)?);
     let pointers = [Arg::Pointer(input.address()), Arg::Pointer(output.address()), Arg::U64(n)];
     let args = [pointers.as_slice(), &packed(permutation)].concat();
     let ran = site.run("access_permuted_copy", site.shape(n, 1), &args)?;
-    check_array(site, output.address(), n, What { kernel: "access_permuted_copy", parameter: name })?;
+    check_array(
+        site,
+        output.address(),
+        n,
+        What { kernel: "access_permuted_copy", parameter: name },
+    )?;
     Ok(ran)
 }
 
@@ -258,11 +314,19 @@ fn permuted_copy(site: &mut Site<'_>, n: u64, name: &str, permutation: &Permutat
 fn check_array(site: &mut Site<'_>, array: u64, n: u64, what: What<'_>) -> Result<(), AccessError> {
     let (shape, seed) = (site.shape(n, 1), site.seed);
     let reads = What { kernel: "access_offset_read", parameter: what.parameter };
-    let read = site.read(reads, shape, array, &[Arg::U64(n), Arg::U32(0)], n, |i| word(i as u32, seed));
+    let read =
+        site.read(reads, shape, array, &[Arg::U64(n), Arg::U32(0)], n, |i| word(i as u32, seed));
     match read {
         Err(AccessError::Wrong { parameter, place, found, expected, .. }) => {
-            let place = format!("what thread {} reads of its copy", place.trim_start_matches("element "));
-            Err(AccessError::Wrong { kernel: what.kernel.to_owned(), parameter, place, found, expected })
+            let place =
+                format!("what thread {} reads of its copy", place.trim_start_matches("element "));
+            Err(AccessError::Wrong {
+                kernel: what.kernel.to_owned(),
+                parameter,
+                place,
+                found,
+                expected,
+            })
         }
         read => read.map(drop),
     }
@@ -281,14 +345,16 @@ pub(super) fn width(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
             let copy = lab.measure(sizes, |site, n| width_copy(site, n * WORD / width, width))?;
             let elements = |words: u64| words * WORD / width;
             let mut row = row(width.into(), &read, &copy, elements(sizes.timed) * width, is_timed);
-            row.push(each(read.counters.thread_instructions, elements(sizes.counted) * width / WORD));
+            row.push(each(
+                read.counters.thread_instructions,
+                elements(sizes.counted) * width / WORD,
+            ));
             table.push(row);
             Ok(())
         },
     )?;
     table.notes.push(lab.sizes_note("words", sizes.counted, sizes.timed));
-    let description =
-        "A warp's request takes 4 sectors of 32 bytes for 4 bytes a thread, 8 for 8 bytes, 16 for 16 bytes.";
+    let description = "A warp's request takes 4 sectors of 32 bytes for 4 bytes a thread, 8 for 8 bytes, 16 for 16 bytes.";
     Ok(over_bars(lab, table, "bytes a thread", description))
 }
 
@@ -302,7 +368,8 @@ fn width_read(site: &mut Site<'_>, n: u64, width: u64) -> Result<Ran, AccessErro
     let what = What { kernel: &kernel, parameter: &parameter };
     let (shape, seed) = (width_shape(site, n), site.seed);
     site.read(what, shape, input.address(), &[Arg::U64(n)], n, |i| {
-        (i * words..(i + 1) * words).fold(0, |sum: u32, index| sum.wrapping_add(word(index as u32, seed)))
+        (i * words..(i + 1) * words)
+            .fold(0, |sum: u32, index| sum.wrapping_add(word(index as u32, seed)))
     })
 }
 
@@ -374,8 +441,14 @@ pub(super) fn unroll(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
     if is_timed {
         let series = vec![bars("read", &table.rows, 5)];
         let (id, title) = ("unroll-bandwidth", "Bandwidth by unrolling");
-        let drawn =
-            chart(id, title, "The bandwidth of each loop.", categories(&table.rows, &[0]), axes("GB/s"), series);
+        let drawn = chart(
+            id,
+            title,
+            "The bandwidth of each loop.",
+            categories(&table.rows, &[0]),
+            axes("GB/s"),
+            series,
+        );
         charts.push(lab.with_peak(drawn));
     }
     charts.push(chart(

@@ -43,7 +43,10 @@ pub struct Lab<'a> {
 
 impl fmt::Debug for Lab<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lab").field("gpu", &self.gpu.is_some()).field("request", &self.request).finish_non_exhaustive()
+        f.debug_struct("Lab")
+            .field("gpu", &self.gpu.is_some())
+            .field("request", &self.request)
+            .finish_non_exhaustive()
     }
 }
 
@@ -57,7 +60,12 @@ pub(super) struct Sizes {
 impl<'a> Lab<'a> {
     /// A lab that counts on `counter`, a simulator with
     /// [`Instrument::Count`](crate::device::Instrument::Count), and measures times on `gpu`.
-    pub fn new(library: &'a PtxLibrary, counter: &'a Device, gpu: Option<&'a Device>, request: Request) -> Self {
+    pub fn new(
+        library: &'a PtxLibrary,
+        counter: &'a Device,
+        gpu: Option<&'a Device>,
+        request: Request,
+    ) -> Self {
         let site = |device, runs| Site::new(device, library, runs, request.seed);
         Self {
             counter: site(counter, None),
@@ -83,7 +91,9 @@ impl<'a> Lab<'a> {
             return Err(AccessError::Size { n });
         }
         let Some(asked) = request.sweep else { return Ok(()) };
-        let Some((least, most)) = pattern.limits() else { return Err(AccessError::NoRange { pattern }) };
+        let Some((least, most)) = pattern.limits() else {
+            return Err(AccessError::NoRange { pattern });
+        };
         if least <= asked.first && asked.first <= asked.last && asked.last <= most {
             return Ok(());
         }
@@ -92,7 +102,8 @@ impl<'a> Lab<'a> {
 
     /// Whether it was told to stop.
     pub fn is_interrupted(&self) -> bool {
-        self.counter.device.is_interrupted() || self.gpu.as_ref().is_some_and(|gpu| gpu.device.is_interrupted())
+        self.counter.device.is_interrupted()
+            || self.gpu.as_ref().is_some_and(|gpu| gpu.device.is_interrupted())
     }
 
     pub(super) fn library(&self) -> &'a PtxLibrary {

@@ -73,7 +73,9 @@ const FUNCTIONS: [Function; 4] = [
         // PTX ISA, "ex2": a relative error of 2^-22. That of x log2(e) comes before it: half an ulp
         // from the constant and half from the product, or |x| 2^-23 of the result. An ulp is at
         // least 2^-24 of it.
-        within: |x, ulps, _| ulps <= (f64::from(x.abs()) * (-23_f64).exp2() + (-22_f64).exp2()) * 24_f64.exp2(),
+        within: |x, ulps, _| {
+            ulps <= (f64::from(x.abs()) * (-23_f64).exp2() + (-22_f64).exp2()) * 24_f64.exp2()
+        },
     },
     Function {
         name: "exp",
@@ -143,17 +145,21 @@ pub(super) fn math(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
             "The simulator computes sin.approx and ex2.approx in f64: a GPU's fast functions are less precise.".into(),
         );
     }
-    let speed = is_timed.then_some(("values", "The fast versions are several times as fast as the precise ones."));
-    let instructions = "The fast versions are a few instructions each, the precise ones some twenty.";
+    let speed = is_timed
+        .then_some(("values", "The fast versions are several times as fast as the precise ones."));
+    let instructions =
+        "The fast versions are a few instructions each, the precise ones some twenty.";
     let charts = work_charts(&table, "Fast and precise functions", "function", speed, instructions);
     Ok(Section { tables: vec![table], charts })
 }
 
 fn math_run(site: &mut Site<'_>, n: u64, function: Function) -> Result<(Ran, Errors), AccessError> {
     // Evenly spread, as the multiples of the golden ratio are.
-    let argument = |i| (f64::from(word(i, site.seed)) / 2.0_f64.powi(31) - 1.0) * f64::from(function.most);
+    let argument =
+        |i| (f64::from(word(i, site.seed)) / 2.0_f64.powi(31) - 1.0) * f64::from(function.most);
     let arguments: Vec<f32> = (0..n as u32).map(|i| argument(i) as f32).collect();
-    let (input, output) = (site.device.upload(&arguments)?, site.device.alloc::<f32>(arguments.len())?);
+    let (input, output) =
+        (site.device.upload(&arguments)?, site.device.alloc::<f32>(arguments.len())?);
     let rounds = if site.is_timed() { TIMED_ROUNDS } else { COUNTED_ROUNDS };
     let args = [
         Arg::Pointer(input.address()),

@@ -58,13 +58,21 @@ const GROUPS: [u32; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 pub(super) fn shared(lab: &mut Lab<'_>, pattern: Pattern) -> Result<Section, AccessError> {
     let (sizes, is_timed) = (lab.threads(), lab.is_timed());
     let (title, parameter, kernel) = match pattern {
-        Pattern::SharedStride => {
-            ("Shared memory with a stride", Column::new("stride", "stride").in_unit("words"), "access_shared_stride")
-        }
-        Pattern::SharedOffset => {
-            ("Shared memory at an offset", Column::new("offset", "offset").in_unit("words"), "access_shared_offset")
-        }
-        _ => ("Threads that read the same word", Column::new("threads", "threads a word"), "access_shared_broadcast"),
+        Pattern::SharedStride => (
+            "Shared memory with a stride",
+            Column::new("stride", "stride").in_unit("words"),
+            "access_shared_stride",
+        ),
+        Pattern::SharedOffset => (
+            "Shared memory at an offset",
+            Column::new("offset", "offset").in_unit("words"),
+            "access_shared_offset",
+        ),
+        _ => (
+            "Threads that read the same word",
+            Column::new("threads", "threads a word"),
+            "access_shared_broadcast",
+        ),
     };
     let mut columns = vec![
         parameter.clone(),
@@ -83,7 +91,8 @@ pub(super) fn shared(lab: &mut Lab<'_>, pattern: Pattern) -> Result<Section, Acc
         |parameter| format!("{pattern} {parameter}"),
         |lab, parameter| {
             let timed = lab.is_timed();
-            let ran = lab.measure(sizes, |site, n| shared_run(site, pattern, kernel, n, parameter))?;
+            let ran =
+                lab.measure(sizes, |site, n| shared_run(site, pattern, kernel, n, parameter))?;
             let load = ran.counters.shared.load;
             let mut row = vec![
                 u64::from(parameter).into(),
@@ -135,15 +144,25 @@ fn read_cells(ran: &Ran, n: u64) -> [Cell; 2] {
 fn rounds_note(lab: &Lab<'_>, counted: u64, timed: u64) -> String {
     let sizes = lab.sizes_note("threads", counted, timed);
     let rounds = if lab.is_timed() { TIMED_ROUNDS } else { COUNTED_ROUNDS };
-    format!("{sizes} Each thread reads {rounds} words{}.", if lab.is_timed() { " where it is timed" } else { "" })
+    format!(
+        "{sizes} Each thread reads {rounds} words{}.",
+        if lab.is_timed() { " where it is timed" } else { "" }
+    )
 }
 
-fn shared_run(site: &mut Site<'_>, pattern: Pattern, kernel: &str, n: u64, parameter: u32) -> Result<Ran, AccessError> {
+fn shared_run(
+    site: &mut Site<'_>,
+    pattern: Pattern,
+    kernel: &str,
+    n: u64,
+    parameter: u32,
+) -> Result<Ran, AccessError> {
     let rounds = rounds(site.is_timed());
     let shape = Site::shape_of_threads(n, pattern.shared_words(parameter, rounds) * 4);
     let seed = site.seed;
     let output = site.zeros(threads(shape) as u64)?;
-    let args = [Arg::Pointer(output.address()), Arg::U32(parameter), Arg::U32(rounds), Arg::U32(seed)];
+    let args =
+        [Arg::Pointer(output.address()), Arg::U32(parameter), Arg::U32(rounds), Arg::U32(seed)];
     let ran = site.run(kernel, shape, &args)?;
     let of_block: Vec<u32> = (0..BLOCK)
         .map(|thread| {
@@ -151,7 +170,12 @@ fn shared_run(site: &mut Site<'_>, pattern: Pattern, kernel: &str, n: u64, param
             (first..first + rounds).fold(0, |sum: u32, i| sum.wrapping_add(word(i, seed)))
         })
         .collect();
-    check(kernel, &format!("{pattern} {parameter}"), &output.copy_to_host()?, of_block.into_iter().cycle())?;
+    check(
+        kernel,
+        &format!("{pattern} {parameter}"),
+        &output.copy_to_host()?,
+        of_block.into_iter().cycle(),
+    )?;
     Ok(ran)
 }
 
@@ -217,10 +241,13 @@ pub(super) fn constant(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
 /// whose counters know requests alone.
 fn constant_words(library: &PtxLibrary, distinct: u32) -> Result<(u64, u64), AccessError> {
     let ptx = library.find(CONSTANT_KERNEL, (9, 0))?;
-    let refused =
-        |error: simt::LoadError| DeviceError::NotSimulated { module: ptx.file.clone(), reason: error.to_string() };
+    let refused = |error: simt::LoadError| DeviceError::NotSimulated {
+        module: ptx.file.clone(),
+        reason: error.to_string(),
+    };
     let module = Module::from_ptx(&ptx.file, &ptx.text).map_err(refused)?;
-    let no_kernel = || DeviceError::NoKernel { module: ptx.file.clone(), kernel: CONSTANT_KERNEL.to_owned() };
+    let no_kernel =
+        || DeviceError::NoKernel { module: ptx.file.clone(), kernel: CONSTANT_KERNEL.to_owned() };
     let kernel = module.kernel(CONSTANT_KERNEL).ok_or_else(no_kernel)?;
     let memory = Memory::new(1 << 20);
     let no_memory = |cause: simt::MemoryError| DeviceError::SimulatedMemory {
@@ -228,10 +255,12 @@ fn constant_words(library: &PtxLibrary, distinct: u32) -> Result<(u64, u64), Acc
         reason: cause.to_string(),
     };
     let output = memory.alloc(128).map_err(no_memory)?;
-    let args = [simt::Arg::Pointer(output), simt::Arg::U32(distinct), simt::Arg::U32(COUNTED_ROUNDS)];
+    let args =
+        [simt::Arg::Pointer(output), simt::Arg::U32(distinct), simt::Arg::U32(COUNTED_ROUNDS)];
     let failed = |error: simt::LaunchError| DeviceError::Fault(error.into());
     let trace =
-        simt::trace(kernel, &LaunchConfig::new(1, 32), &args, &memory, &TraceOptions::default()).map_err(failed)?;
+        simt::trace(kernel, &LaunchConfig::new(1, 32), &args, &memory, &TraceOptions::default())
+            .map_err(failed)?;
     let phases = trace.blocks.iter().flat_map(|block| &block.phases);
     let reads = phases
         .flat_map(|phase| &phase.accesses)
@@ -249,14 +278,23 @@ fn constant_run(site: &mut Site<'_>, n: u64, distinct: u32) -> Result<Ran, Acces
     let rounds = rounds(site.is_timed());
     let shape = Site::shape_of_threads(n, 0);
     let output = site.zeros(threads(shape) as u64)?;
-    let ran =
-        site.run(CONSTANT_KERNEL, shape, &[Arg::Pointer(output.address()), Arg::U32(distinct), Arg::U32(rounds)])?;
+    let ran = site.run(
+        CONSTANT_KERNEL,
+        shape,
+        &[Arg::Pointer(output.address()), Arg::U32(distinct), Arg::U32(rounds)],
+    )?;
     let of_warp: Vec<u32> = (0..32)
         .map(|lane| {
-            let words = (0..rounds).map(|round| word((lane % distinct + round) % CONSTANT_WORDS, 0));
+            let words =
+                (0..rounds).map(|round| word((lane % distinct + round) % CONSTANT_WORDS, 0));
             words.fold(0, u32::wrapping_add)
         })
         .collect();
-    check(CONSTANT_KERNEL, &format!("{distinct} addresses"), &output.copy_to_host()?, of_warp.into_iter().cycle())?;
+    check(
+        CONSTANT_KERNEL,
+        &format!("{distinct} addresses"),
+        &output.copy_to_host()?,
+        of_warp.into_iter().cycle(),
+    )?;
     Ok(ran)
 }

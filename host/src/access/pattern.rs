@@ -175,7 +175,10 @@ impl FromStr for Pattern {
     type Err = UnknownPattern;
 
     fn from_str(text: &str) -> Result<Self, UnknownPattern> {
-        Self::ALL.into_iter().find(|pattern| pattern.name() == text).ok_or_else(|| UnknownPattern(text.to_owned()))
+        Self::ALL
+            .into_iter()
+            .find(|pattern| pattern.name() == text)
+            .ok_or_else(|| UnknownPattern(text.to_owned()))
     }
 }
 
@@ -203,8 +206,13 @@ mod tests {
     #[test]
     fn what_is_shown_can_be_asked_for() {
         for pattern in Pattern::ALL {
-            let Some((sweep, (least, most))) = pattern.sweep().zip(pattern.limits()) else { continue };
-            assert!(least <= sweep.first && sweep.first <= sweep.last && sweep.last <= most, "{pattern}");
+            let Some((sweep, (least, most))) = pattern.sweep().zip(pattern.limits()) else {
+                continue;
+            };
+            assert!(
+                least <= sweep.first && sweep.first <= sweep.last && sweep.last <= most,
+                "{pattern}"
+            );
         }
     }
 }

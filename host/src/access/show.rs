@@ -1,7 +1,8 @@
 //! Which function shows which pattern.
 
 use super::{
-    arithmetic, draw::Section, error::AccessError, global, lab::Lab, math, on_chip, pattern::Pattern, transfer,
+    arithmetic, draw::Section, error::AccessError, global, lab::Lab, math, on_chip,
+    pattern::Pattern, transfer,
 };
 
 impl Lab<'_> {
@@ -19,7 +20,9 @@ impl Lab<'_> {
             Pattern::Permuted => global::permuted(self),
             Pattern::Width => global::width(self),
             Pattern::Unroll => global::unroll(self),
-            Pattern::SharedStride | Pattern::SharedOffset | Pattern::Broadcast => on_chip::shared(self, pattern),
+            Pattern::SharedStride | Pattern::SharedOffset | Pattern::Broadcast => {
+                on_chip::shared(self, pattern)
+            }
             Pattern::Constant => on_chip::constant(self),
             Pattern::Divide => arithmetic::divide(self),
             Pattern::Math => math::math(self),

@@ -39,7 +39,12 @@ pub(super) struct Ran {
 
 impl<'a> Site<'a> {
     /// A device that counts if there are no runs to be timed.
-    pub(super) fn new(device: &'a Device, library: &'a PtxLibrary, runs: Option<Runs>, seed: u32) -> Self {
+    pub(super) fn new(
+        device: &'a Device,
+        library: &'a PtxLibrary,
+        runs: Option<Runs>,
+        seed: u32,
+    ) -> Self {
         Self { device, runner: Runner::new(device, library), runs, seed }
     }
 
@@ -57,7 +62,12 @@ impl<'a> Site<'a> {
     }
 
     /// Launches a kernel: once to count, or as often as is timed.
-    pub(super) fn run(&mut self, name: &str, shape: LaunchShape, args: &[Arg]) -> Result<Ran, AccessError> {
+    pub(super) fn run(
+        &mut self,
+        name: &str,
+        shape: LaunchShape,
+        args: &[Arg],
+    ) -> Result<Ran, AccessError> {
         let kernel = self.kernel(name)?;
         let Some(runs) = self.runs else {
             self.device.take_observations();
@@ -69,7 +79,10 @@ impl<'a> Site<'a> {
         }
         let time = |_| self.device.time(|| self.launch(&kernel, shape, args));
         let times = (0..runs.timed).map(time).collect::<Result<Vec<_>, _>>()?;
-        Ok(Ran { counters: Counters::default(), time: Times::new(&times).map(|times| times.median) })
+        Ok(Ran {
+            counters: Counters::default(),
+            time: Times::new(&times).map(|times| times.median),
+        })
     }
 
     /// The launch of a loop over `elements`, of which a thread takes `each` or more.
@@ -122,8 +135,11 @@ impl<'a> Site<'a> {
     ) -> Result<Ran, AccessError> {
         let threads = threads(shape);
         let output = self.zeros(threads as u64)?;
-        let ran =
-            self.run(what.kernel, shape, &[&[Arg::Pointer(input), Arg::Pointer(output.address())], args].concat())?;
+        let ran = self.run(
+            what.kernel,
+            shape,
+            &[&[Arg::Pointer(input), Arg::Pointer(output.address())], args].concat(),
+        )?;
         check(what.kernel, what.parameter, &output.copy_to_host()?, sums(threads, turns, value))?;
         Ok(ran)
     }

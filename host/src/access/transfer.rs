@@ -16,13 +16,15 @@ use crate::{
     output::{Axis, Cell, Column, Kind, Table},
 };
 
-const WHY: &str = "the simulator's memory is the host's, so that nothing is sent and nothing can be overlapped";
+const WHY: &str =
+    "the simulator's memory is the host's, so that nothing is sent and nothing can be overlapped";
 
 /// Runs of a copy at most: the large ones take long, and vary little.
 const MOST_RUNS: u32 = 10;
 
 /// Sizes of the copies, in bytes.
-const SIZES: [u64; 10] = [1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28];
+const SIZES: [u64; 10] =
+    [1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28];
 
 /// Steps that the computation makes with each word: about as long as an H100 takes to be sent it.
 const ROUNDS: u32 = 400;
@@ -42,7 +44,8 @@ pub(super) fn transfer(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
 }
 
 /// The four ways to copy.
-const WAYS: [&str; 4] = ["pageable to device", "pinned to device", "pageable to host", "pinned to host"];
+const WAYS: [&str; 4] =
+    ["pageable to device", "pinned to device", "pageable to host", "pinned to host"];
 
 fn copies(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
     let mut columns = vec![Column::new("bytes", "size").in_unit("bytes")];
@@ -57,12 +60,20 @@ fn copies(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
         |lab, size| {
             let Some(gpu) = lab.gpu() else { return Ok(()) };
             let times = copy_times(gpu, size, runs)?;
-            table.push([vec![size.into()], times.map(|time| time_cells(time, size)).concat()].concat());
+            table.push(
+                [vec![size.into()], times.map(|time| time_cells(time, size)).concat()].concat(),
+            );
             Ok(())
         },
     )?;
-    table.notes.push(format!("Medians of {runs} copies, by the host's clock. Pinned memory is page-locked."));
-    let series = WAYS.iter().enumerate().map(|(way, name)| line(name, &table.rows, 0, 2 + 2 * way)).collect();
+    table.notes.push(format!(
+        "Medians of {runs} copies, by the host's clock. Pinned memory is page-locked."
+    ));
+    let series = WAYS
+        .iter()
+        .enumerate()
+        .map(|(way, name)| line(name, &table.rows, 0, 2 + 2 * way))
+        .collect();
     let drawn = chart(
         "transfer-bandwidth",
         "Copies between host and GPU",
@@ -75,7 +86,11 @@ fn copies(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
 }
 
 /// The times of the four ways, and a check of what came back.
-fn copy_times(gpu: &mut Site<'_>, size: u64, runs: u32) -> Result<[Option<Duration>; 4], AccessError> {
+fn copy_times(
+    gpu: &mut Site<'_>,
+    size: u64,
+    runs: u32,
+) -> Result<[Option<Duration>; 4], AccessError> {
     let words = (size / 4) as usize;
     let mut buffer = gpu.device.alloc::<u32>(words)?;
     let mut pageable: Vec<u32> = (0..words as u32).map(|i| word(i, gpu.seed)).collect();
@@ -99,7 +114,10 @@ fn copy_times(gpu: &mut Site<'_>, size: u64, runs: u32) -> Result<[Option<Durati
 }
 
 /// The median time of some runs, by the host's clock, after one to warm up.
-fn median(runs: u32, mut run: impl FnMut() -> Result<(), AccessError>) -> Result<Option<Duration>, AccessError> {
+fn median(
+    runs: u32,
+    mut run: impl FnMut() -> Result<(), AccessError>,
+) -> Result<Option<Duration>, AccessError> {
     run()?;
     let mut times = Vec::new();
     for _ in 0..runs {
@@ -125,9 +143,9 @@ fn overlap(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
             let Some(gpu) = lab.gpu() else { return Ok(()) };
             let time = overlapped(gpu, n as usize, streams, chunks, runs)?;
             let first = *series_time.get_or_insert(time);
-            let speedup = time
-                .zip(first)
-                .map_or(Cell::Missing, |(time, first)| Cell::number(first.as_secs_f64() / time.as_secs_f64(), 2));
+            let speedup = time.zip(first).map_or(Cell::Missing, |(time, first)| {
+                Cell::number(first.as_secs_f64() / time.as_secs_f64(), 2)
+            });
             let cells = vec![(streams as u64).into(), (chunks as u64).into()];
             table.push([cells, time_cells(time, 8 * n).to_vec(), vec![speedup]].concat());
             Ok(())
@@ -165,12 +183,17 @@ fn overlapped(
         let mut time = Duration::ZERO;
         device.streams(streams, |open| {
             let start = Instant::now();
-            for (i, (input, output)) in input.chunks(chunk).zip(output.chunks_mut(chunk)).enumerate() {
+            for (i, (input, output)) in
+                input.chunks(chunk).zip(output.chunks_mut(chunk)).enumerate()
+            {
                 let (stream, at, len) = (i % streams, i * chunk, input.len());
                 open.upload(stream, input, &source, at)?;
                 let shape = LaunchShape::linear(len.div_ceil(BLOCK as usize) as u32, BLOCK, 0);
                 let bytes = 4 * at as u64;
-                let pointers = [Arg::Pointer(source.address() + bytes), Arg::Pointer(target.address() + bytes)];
+                let pointers = [
+                    Arg::Pointer(source.address() + bytes),
+                    Arg::Pointer(target.address() + bytes),
+                ];
                 let args = [pointers[0], pointers[1], Arg::U64(len as u64), Arg::U32(ROUNDS)];
                 // SAFETY: the kernel reads and writes `len` elements of each buffer, from `at` on.
                 unsafe { open.launch(stream, &kernel, shape, &args)? };
@@ -217,7 +240,9 @@ mod tests {
         let device = Device::simulator_with(Instrument::Count);
         let library = PtxLibrary::embedded().unwrap();
         let mut site = Site::new(&device, &library, None, 9);
-        for (n, streams, chunks) in [(1, 1, 1), (1000, 1, 1), (1000, 2, 3), (1001, 4, 16), (5, 4, 2)] {
+        for (n, streams, chunks) in
+            [(1, 1, 1), (1000, 1, 1), (1000, 2, 3), (1001, 4, 16), (5, 4, 2)]
+        {
             overlapped(&mut site, n, streams, chunks, 1)
                 .unwrap_or_else(|error| panic!("{n} {streams} {chunks}: {error}"));
             let times = copy_times(&mut site, 4 * n as u64, 1).unwrap();

@@ -48,7 +48,11 @@ mod tests {
     fn threads_take_every_nth_index() {
         let sums = sums(3, 7, |i| word(2 * i as u32, 5));
         let expected = [[0, 6, 12].as_slice(), &[2, 8], &[4, 10]];
-        assert_eq!(sums, expected.map(|indices| indices.iter().fold(0, |sum: u32, &i| sum.wrapping_add(word(i, 5)))));
+        assert_eq!(
+            sums,
+            expected
+                .map(|indices| indices.iter().fold(0, |sum: u32, &i| sum.wrapping_add(word(i, 5))))
+        );
     }
 
     #[test]

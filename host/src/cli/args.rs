@@ -148,7 +148,9 @@ impl CheckArgs {
     /// [`Failure::Refused`].
     pub fn refuse_gpu(self, device: DeviceChoice) -> Result<(), Failure> {
         if self.check && device == DeviceChoice::Cuda {
-            return Err(refused(anyhow!("--check with --device cuda: only the simulator can watch a kernel")));
+            return Err(refused(anyhow!(
+                "--check with --device cuda: only the simulator can watch a kernel"
+            )));
         }
         Ok(())
     }
@@ -159,6 +161,10 @@ impl CheckArgs {
     ///
     /// [`Failure::Failed`] if there is no such device.
     pub fn open(self, device: DeviceChoice) -> Result<Device, Failure> {
-        if self.check { interruptible(Device::simulator_with(Instrument::Check)) } else { open_device(device) }
+        if self.check {
+            interruptible(Device::simulator_with(Instrument::Check))
+        } else {
+            open_device(device)
+        }
     }
 }

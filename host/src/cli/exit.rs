@@ -20,7 +20,9 @@ pub fn exit(done: Result<(), Failure>) -> ExitCode {
     let (class, error, status) = match done {
         Ok(()) => return ExitCode::SUCCESS,
         Err(Failure::Refused(error)) => ("error", error, 2),
-        Err(Failure::Failed(error)) => ("error", error, if interrupted() { INTERRUPTED } else { 1 }),
+        Err(Failure::Failed(error)) => {
+            ("error", error, if interrupted() { INTERRUPTED } else { 1 })
+        }
         Err(Failure::Interrupted(error)) => ("interrupted", error, INTERRUPTED),
     };
     // `{:#}` puts causes behind the sentence. A closed stderr is no reason to panic.

@@ -46,7 +46,12 @@ impl Findings {
     /// # Errors
     ///
     /// The writer's.
-    pub(super) fn write_alone(&self, kernel: &str, as_json: bool, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn write_alone(
+        &self,
+        kernel: &str,
+        as_json: bool,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
         if !as_json {
             return self.write_text(out);
         }
@@ -67,7 +72,8 @@ impl Findings {
         for fault in &self.faults {
             writeln!(out, "\n{fault}")?;
         }
-        let launches = if self.launches == 1 { "1 launch" } else { &format!("{} launches", self.launches) };
+        let launches =
+            if self.launches == 1 { "1 launch" } else { &format!("{} launches", self.launches) };
         match self.summary() {
             Some(summary) => writeln!(out, "\nchecks: {summary} in {launches}"),
             None => writeln!(out, "checks: nothing found in {launches}"),

@@ -82,7 +82,10 @@ fn page(tool: Command, subcommand: Option<&str>) -> Result<Man, Failure> {
     };
     let Some(found) = tool.find_subcommand(name) else {
         let known: Vec<_> = tool.get_subcommands().map(Command::get_name).collect();
-        return Err(refused(anyhow!("unknown subcommand '{name}': it is one of {}", known.join(", "))));
+        return Err(refused(anyhow!(
+            "unknown subcommand '{name}': it is one of {}",
+            known.join(", ")
+        )));
     };
     Ok(man(found.clone()))
 }

@@ -35,7 +35,9 @@ pub fn catch_interrupts() -> Result<&'static AtomicBool, Failure> {
     };
     match LISTENING.get_or_init(listen) {
         Ok(()) => Ok(&FLAG),
-        Err(error) => Err(anyhow!("{error}")).context("cannot listen for Ctrl-C").map_err(Failure::Failed),
+        Err(error) => {
+            Err(anyhow!("{error}")).context("cannot listen for Ctrl-C").map_err(Failure::Failed)
+        }
     }
 }
 

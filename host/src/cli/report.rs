@@ -31,7 +31,9 @@ impl<'a> Finished<'a> {
     /// The error of a run that failed: `error`, or what was found, which is written and is why
     /// then.
     pub fn failure(&self, error: Failure) -> Failure {
-        let Some((findings, found)) = self.findings.as_ref().zip(self.found()) else { return error };
+        let Some((findings, found)) = self.findings.as_ref().zip(self.found()) else {
+            return error;
+        };
         match written(findings.write_alone(self.kernel, self.json, &mut io::stdout().lock())) {
             Ok(()) => found,
             Err(error) => error,
@@ -54,7 +56,9 @@ impl<'a> Finished<'a> {
             writeln!(out, "{json}")
         } else {
             let text = report.write_text(&mut out);
-            text.and_then(|()| self.findings.as_ref().map_or(Ok(()), |findings| findings.write_text(&mut out)))
+            text.and_then(|()| {
+                self.findings.as_ref().map_or(Ok(()), |findings| findings.write_text(&mut out))
+            })
         })?;
         if let Some(wrong) = report.wrong() {
             return Err(failed(anyhow!(wrong)));

@@ -26,7 +26,9 @@ pub fn whole(flag: &str, text: &str, example: &str) -> anyhow::Result<u64> {
             .and_then(|(base, exponent)| base.checked_pow(u32::try_from(exponent).ok()?)),
         None => digits(text),
     };
-    value.with_context(|| format!("{flag} '{text}': it must be a whole number from 0 to 2^64 - 1, such as {example}"))
+    value.with_context(|| {
+        format!("{flag} '{text}': it must be a whole number from 0 to 2^64 - 1, such as {example}")
+    })
 }
 
 /// [`whole`] as a parser of an argument's value.
@@ -49,9 +51,21 @@ mod tests {
         assert_eq!(n("2^22"), Some(1 << 22));
         assert_eq!(n("10^6"), Some(1_000_000));
         assert_eq!(n("18446744073709551615"), Some(u64::MAX));
-        for bad in
-            ["", "-1", "+1", "1.5", "1e6", "many", "2^64", "18446744073709551616", "2^-1", "^", "_", "2^2^2", " 1"]
-        {
+        for bad in [
+            "",
+            "-1",
+            "+1",
+            "1.5",
+            "1e6",
+            "many",
+            "2^64",
+            "18446744073709551616",
+            "2^-1",
+            "^",
+            "_",
+            "2^2^2",
+            " 1",
+        ] {
             assert_eq!(n(bad), None, "{bad}");
         }
     }

@@ -7,10 +7,11 @@ use crate::device::{Device, Seen};
 /// Takes what a simulator with [`Instrument::Count`](crate::device::Instrument::Count) counted
 /// since it was last asked, all launches together. `None` means that it counted no launch.
 pub fn counters(device: &Device) -> Option<Counters> {
-    let counted = device.take_observations().into_iter().filter_map(|observation| match observation.seen {
-        Seen::Counted(profile) => Some(profile.counters),
-        Seen::Checked(_) => None,
-    });
+    let counted =
+        device.take_observations().into_iter().filter_map(|observation| match observation.seen {
+            Seen::Counted(profile) => Some(profile.counters),
+            Seen::Checked(_) => None,
+        });
     counted.reduce(|mut sum, launch| {
         sum += launch;
         sum

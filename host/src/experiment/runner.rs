@@ -90,7 +90,10 @@ impl<'a> Runner<'a> {
     /// # Errors
     ///
     /// The library has no such kernel for this device, or the device refuses the module.
-    pub fn kernel<E: From<PtxError> + From<DeviceError>>(&mut self, name: &str) -> Result<Kernel, E> {
+    pub fn kernel<E: From<PtxError> + From<DeviceError>>(
+        &mut self,
+        name: &str,
+    ) -> Result<Kernel, E> {
         let ptx = self.library.find(name, self.device.info().compute_capability)?;
         if !self.modules.contains_key(&ptx.file) {
             let module = self.device.load(&ptx.file, &ptx.text)?;

@@ -50,7 +50,12 @@ impl Times {
         let Self { median, min, max, reps } = *self;
         let time = match reps {
             1 => duration(median),
-            _ => format!("median {} of {reps} runs ({} to {})", duration(median), duration(min), duration(max)),
+            _ => format!(
+                "median {} of {reps} runs ({} to {})",
+                duration(median),
+                duration(min),
+                duration(max)
+            ),
         };
         match device.kind {
             DeviceKind::Cuda => {
@@ -60,7 +65,9 @@ impl Times {
                 format!("{time}, {gb_per_s:.1} GB/s{peak}")
             }
             DeviceKind::Simulator => {
-                format!("simulated in {time}, {gb_per_s:.3} GB/s of simulation (wall clock here, not a GPU's speed)")
+                format!(
+                    "simulated in {time}, {gb_per_s:.3} GB/s of simulation (wall clock here, not a GPU's speed)"
+                )
             }
         }
     }
@@ -121,9 +128,12 @@ mod tests {
 
     #[test]
     fn durations_read_well() {
-        for (nanos, text) in
-            [(9_310, "9.31 us"), (93_100, "93.1 us"), (1_500_000, "1.50 ms"), (2_000_000_000, "2.00 s")]
-        {
+        for (nanos, text) in [
+            (9_310, "9.31 us"),
+            (93_100, "93.1 us"),
+            (1_500_000, "1.50 ms"),
+            (2_000_000_000, "2.00 s"),
+        ] {
             assert_eq!(duration(Duration::from_nanos(nanos)), text);
         }
     }

@@ -275,9 +275,11 @@ pub struct Picture {
 /// [`ExplainError::Value`], and [`ExplainError::Nothing`].
 pub fn parse_values(text: &str, element: ElementType) -> Result<Values, ExplainError> {
     fn parse<T: Element + std::str::FromStr>(text: &str) -> Result<Values, ExplainError> {
-        let words = text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
+        let words =
+            text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
         let refuse = |word: &str| ExplainError::Value { text: word.to_owned(), element: T::TYPE };
-        let values: Vec<T> = words.map(|word| word.parse().map_err(|_| refuse(word))).collect::<Result<_, _>>()?;
+        let values: Vec<T> =
+            words.map(|word| word.parse().map_err(|_| refuse(word))).collect::<Result<_, _>>()?;
         if values.is_empty() { Err(ExplainError::Nothing) } else { Ok(T::values(values)) }
     }
     match element {
@@ -297,7 +299,11 @@ pub fn parse_values(text: &str, element: ElementType) -> Result<Values, ExplainE
 /// # Errors
 ///
 /// See [`ExplainError`]. A kernel that faults is no error: the picture ends there and says so.
-pub fn explain(library: &PtxLibrary, request: &Request, values: &Values) -> Result<Picture, ExplainError> {
+pub fn explain(
+    library: &PtxLibrary,
+    request: &Request,
+    values: &Values,
+) -> Result<Picture, ExplainError> {
     with_slice!(values, slice => explain_slice(library, request, slice, values))
 }
 
@@ -310,9 +316,10 @@ fn explain_slice<T: Element>(
     let plan = plan::<T>(request, slice.len())?;
     let ptx = library.find(&plan.kernel, COMPUTE_CAPABILITY)?;
     let module = Module::from_ptx(&ptx.file, &ptx.text)?;
-    let kernel = module
-        .kernel(&plan.kernel)
-        .ok_or_else(|| ExplainError::NoKernel { file: ptx.file.clone(), kernel: plan.kernel.clone() })?;
+    let kernel = module.kernel(&plan.kernel).ok_or_else(|| ExplainError::NoKernel {
+        file: ptx.file.clone(),
+        kernel: plan.kernel.clone(),
+    })?;
 
     let size = u64::from(T::TYPE.size());
     let memory = Memory::new(MEMORY_BYTES);
@@ -333,7 +340,10 @@ fn explain_slice<T: Element>(
     for (launch, stage) in plan.stages.iter().enumerate() {
         let target = memory.alloc(stage.outputs * size)?;
         let options = TraceOptions {
-            ranges: vec![source..source + stage.inputs * size, target..target + stage.outputs * size],
+            ranges: vec![
+                source..source + stage.inputs * size,
+                target..target + stage.outputs * size,
+            ],
             ..TraceOptions::default()
         };
         let config = LaunchConfig {
@@ -341,7 +351,8 @@ fn explain_slice<T: Element>(
             budget: Some(BUDGET),
             ..LaunchConfig::new(of_simulator(stage.shape.grid), of_simulator(stage.shape.block))
         };
-        let args = [simt::Arg::Pointer(source), simt::Arg::Pointer(target), simt::Arg::U64(stage.inputs)];
+        let args =
+            [simt::Arg::Pointer(source), simt::Arg::Pointer(target), simt::Arg::U64(stage.inputs)];
         let before = read(source, stage.inputs)?;
         let trace = simt::trace(kernel, &config, &args, &memory, &options)?;
         if trace.truncated && launch < launches_shown {
@@ -367,7 +378,10 @@ fn explain_slice<T: Element>(
     let agrees = result.as_ref().is_ok_and(|result| reference.agrees(*result));
     Ok(Picture {
         launches_shown,
-        input: Row { array: Array::Input, values: slice.iter().map(|value| value.value()).collect() },
+        input: Row {
+            array: Array::Input,
+            values: slice.iter().map(|value| value.value()).collect(),
+        },
         shared_cells: story.shared_cells(),
         shared_shown: story.shared_shown(),
         steps: story.steps,

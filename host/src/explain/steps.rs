@@ -41,7 +41,13 @@ impl<T: Element> Story<T> {
 
     /// Goes on with a block of another launch, whose input was `input`, and whose input and output
     /// lie in `ranges`.
-    pub(super) fn tell(&mut self, launch: usize, input: &[T], block: &BlockTrace, ranges: &[Range<u64>]) {
+    pub(super) fn tell(
+        &mut self,
+        launch: usize,
+        input: &[T],
+        block: &BlockTrace,
+        ranges: &[Range<u64>],
+    ) {
         let drafts = drafts(block, ranges, u64::from(T::TYPE.size()));
         self.measure(block, &drafts);
         let mut held = BTreeMap::from([(Array::Input, row(Array::Input, input.to_vec()))]);
@@ -49,12 +55,17 @@ impl<T: Element> Story<T> {
         let mut last = Array::Input;
         for draft in drafts {
             let phase = &block.phases[draft.phase];
-            let (work, others): (Vec<_>, Vec<_>) = draft.work.into_iter().partition(|work| self.shows(work));
+            let (work, others): (Vec<_>, Vec<_>) =
+                draft.work.into_iter().partition(|work| self.shows(work));
             let strides = strides(work.iter().chain(&others));
             let combines = work.iter().chain(&others).any(|work| work.reads.len() > 1);
             self.numbers += u32::from(combines);
-            let read: BTreeSet<Array> =
-                work.iter().chain(&others).flat_map(|work| &work.reads).map(|cell| cell.array).collect();
+            let read: BTreeSet<Array> = work
+                .iter()
+                .chain(&others)
+                .flat_map(|work| &work.reads)
+                .map(|cell| cell.array)
+                .collect();
             // What a thread adds to its own cell comes from elsewhere.
             let from = read.iter().copied().find(|array| *array != draft.to).unwrap_or(draft.to);
             let before = (from != last).then(|| held.get(&from).cloned()).flatten();
@@ -77,7 +88,12 @@ impl<T: Element> Story<T> {
                 from,
                 before: before.filter(|_| !work.is_empty()),
                 strides,
-                beyond: others.iter().map(|work| work.thread).collect::<BTreeSet<_>>().into_iter().collect(),
+                beyond: others
+                    .iter()
+                    .map(|work| work.thread)
+                    .collect::<BTreeSet<_>>()
+                    .into_iter()
+                    .collect(),
                 work,
                 after,
                 banks: draft.banks,
@@ -91,13 +107,17 @@ impl<T: Element> Story<T> {
     fn measure(&mut self, block: &BlockTrace, drafts: &[Draft]) {
         let identity = self.identity.value();
         let rows = block.phases.iter().map(|phase| contents::<T>(phase, Array::Shared));
-        let held = rows.filter_map(|row| row.iter().rposition(|value| !value.value().is_same(identity))).max();
-        let loads = drafts.iter().filter(|draft| draft.to == Array::Shared).flat_map(|draft| &draft.work);
+        let held = rows
+            .filter_map(|row| row.iter().rposition(|value| !value.value().is_same(identity)))
+            .max();
+        let loads =
+            drafts.iter().filter(|draft| draft.to == Array::Shared).flat_map(|draft| &draft.work);
         let loaded = loads
             .filter(|work| work.reads.iter().any(|cell| cell.array != Array::Shared))
             .map(|work| work.writes.index as usize)
             .max();
-        let cells = block.phases.first().map_or(0, |phase| contents::<T>(phase, Array::Shared).len());
+        let cells =
+            block.phases.first().map_or(0, |phase| contents::<T>(phase, Array::Shared).len());
         let used = held.max(loaded).map_or(0, |last| (last + 1).next_power_of_two());
         self.shared_cells = cells as u64;
         self.shared_shown = self.shared_shown.max(used.min(cells) as u64);
@@ -134,7 +154,9 @@ fn drafts(block: &BlockTrace, ranges: &[Range<u64>], size: u64) -> Vec<Draft> {
                 let cells = cells(access, lane, ranges, size);
                 if access.access != Access::Write {
                     let reads = pending.entry(lane.thread).or_default();
-                    reads.extend(cells.clone().filter(|cell| !reads.contains(cell)).collect::<Vec<_>>());
+                    reads.extend(
+                        cells.clone().filter(|cell| !reads.contains(cell)).collect::<Vec<_>>(),
+                    );
                 }
                 if access.access == Access::Read {
                     continue;
@@ -164,10 +186,11 @@ fn cells<'a>(
 ) -> impl Iterator<Item = Cell> + Clone + use<'a> {
     let place = match access.space {
         Space::Shared => Some((Array::Shared, lane.address)),
-        Space::Global => ranges
-            .iter()
-            .zip([Array::Input, Array::Output])
-            .find_map(|(range, array)| range.contains(&lane.address).then(|| (array, lane.address - range.start))),
+        Space::Global => {
+            ranges.iter().zip([Array::Input, Array::Output]).find_map(|(range, array)| {
+                range.contains(&lane.address).then(|| (array, lane.address - range.start))
+            })
+        }
         Space::Local | Space::Param => None,
     };
     let bytes = u64::from(access.bytes);
@@ -212,14 +235,16 @@ fn bank_use(access: &TracedAccess, size: u64) -> BankUse {
         for lane in &access.lanes {
             let first = lane.address / BANK_BYTES;
             for word in first..first + words {
-                let (words, lanes) = asked.entry((part(lane), word % u64::from(LANES))).or_default();
+                let (words, lanes) =
+                    asked.entry((part(lane), word % u64::from(LANES))).or_default();
                 words.insert(word);
                 *lanes += 1;
             }
         }
         // Lanes that read or write one word are served together; atomics on it are not.
         let atomic = access.access == Access::Atomic;
-        let several = asked.into_values().filter(|(words, lanes)| words.len() > 1 || atomic && *lanes > 1);
+        let several =
+            asked.into_values().filter(|(words, lanes)| words.len() > 1 || atomic && *lanes > 1);
         clashing.extend(several.flat_map(|(words, _)| words).map(|word| word * BANK_BYTES / size));
     }
     BankUse {

@@ -120,7 +120,12 @@ impl Picture {
             let svg = drawing.frame(caption, &format!("Values: {values}."), "", height);
             output::Step { caption: caption.clone(), svg }
         });
-        let notes = [self.padding_note(), self.beyond_note(), self.others_note(), Some(format!("{}.", self.verdict()))];
+        let notes = [
+            self.padding_note(),
+            self.beyond_note(),
+            self.others_note(),
+            Some(format!("{}.", self.verdict())),
+        ];
         output::Picture {
             id: id.to_owned(),
             title: self.headline(),
@@ -131,14 +136,22 @@ impl Picture {
 
     /// An empty drawing with room for all steps; `id` begins the ids of its elements.
     fn drawing(&self, id: String, banks: bool) -> Drawing {
-        let rows = self.steps.iter().flat_map(|step| step.before.iter().chain([&step.after])).chain([&self.input]);
+        let rows = self
+            .steps
+            .iter()
+            .flat_map(|step| step.before.iter().chain([&step.after]))
+            .chain([&self.input]);
         let values = rows.clone().flat_map(|row| &row.values).map(|value| value.to_string().len());
-        let threads = self.steps.iter().flat_map(|step| step.work.iter().map(|work| work.thread.to_string().len()));
+        let threads = self
+            .steps
+            .iter()
+            .flat_map(|step| step.work.iter().map(|work| work.thread.to_string().len()));
         let radius = (threads.max().unwrap_or(1) as f64 * THREAD_CHAR / 2.0 + 4.0).max(12.0);
         let cell = (values.max().unwrap_or(1) as f64 * VALUE_CHAR + 10.0).max(2.0 * radius + 8.0);
         let cells = rows.map(|row| row.values.len()).max().unwrap_or(0);
         let labels = self.steps.iter().flat_map(|step| self.labels(step, banks));
-        let label = labels.map(|(_, label)| label.chars().count()).max().unwrap_or(0) as f64 * TEXT_CHAR;
+        let label =
+            labels.map(|(_, label)| label.chars().count()).max().unwrap_or(0) as f64 * TEXT_CHAR;
         let left = MARGIN + label.max(LABELS);
         let right = left + cell * cells as f64 + MARGIN;
         Drawing { id, body: String::new(), y: MARGIN, left, right, cell, radius, banks }
@@ -151,7 +164,8 @@ impl Picture {
         drawing.numbers(cells, "cell", |index| index as u64);
         if drawing.banks {
             let size = u64::from(self.plan.problem.element.size());
-            drawing.numbers(self.shared_shown as usize, "bank", |index| index as u64 * size / 4 % 32);
+            drawing
+                .numbers(self.shared_shown as usize, "bank", |index| index as u64 * size / 4 % 32);
         }
     }
 
@@ -159,7 +173,11 @@ impl Picture {
     fn beyond_note(&self) -> Option<String> {
         let identity = self.identity;
         let is_told = self.steps.iter().any(|step| !step.beyond.is_empty());
-        is_told.then(|| format!("Beyond: at work on cells beyond those shown, where the identity {identity} is."))
+        is_told.then(|| {
+            format!(
+                "Beyond: at work on cells beyond those shown, where the identity {identity} is."
+            )
+        })
     }
 
     /// Lines beside a step, each with its class.
@@ -254,10 +272,17 @@ impl Drawing {
         let name = row.array.name();
         self.push(format_args!("<g class=\"row {name}\">"));
         let (y, middle) = (self.y, self.y + CELL_HEIGHT / 2.0 + 5.0);
-        self.text(MARGIN, middle, "strong", if row.array == Array::Shared { "shared memory" } else { name });
+        self.text(
+            MARGIN,
+            middle,
+            "strong",
+            if row.array == Array::Shared { "shared memory" } else { name },
+        );
         for (index, value) in (0..).zip(&row.values) {
             let new = if written.contains(&index) { " new" } else { "" };
-            let clashes = self.banks && row.array == Array::Shared && step.is_some_and(|step| step.clashes(index));
+            let clashes = self.banks
+                && row.array == Array::Shared
+                && step.is_some_and(|step| step.clashes(index));
             let clash = if clashes { " clash" } else { "" };
             let (x, width) = (self.middle(index) - self.cell / 2.0, self.cell);
             self.push(format_args!(
@@ -273,17 +298,22 @@ impl Drawing {
         self.push(format_args!("<g class=\"step\">"));
         let layers = step.layers();
         let (above, pitch) = (self.y, 2.0 * self.radius + 6.0);
-        let reach =
-            step.work.iter().flat_map(|work| drawn_reads(step, work).map(|read| read.abs_diff(work.writes.index)));
+        let reach = step
+            .work
+            .iter()
+            .flat_map(|work| drawn_reads(step, work).map(|read| read.abs_diff(work.writes.index)));
         let band = (reach.max().unwrap_or(0) as f64 * self.cell * 0.16).clamp(30.0, 130.0);
-        let height = (band + pitch * layers.len() as f64 + DROP).max(labels.len() as f64 * LEADING + 12.0);
+        let height =
+            (band + pitch * layers.len() as f64 + DROP).max(labels.len() as f64 * LEADING + 12.0);
         let below = above + height;
         for (line, (class, label)) in labels.iter().enumerate() {
-            let y = above + height / 2.0 + (line as f64 - labels.len() as f64 / 2.0) * LEADING + 13.0;
+            let y =
+                above + height / 2.0 + (line as f64 - labels.len() as f64 / 2.0) * LEADING + 13.0;
             self.text(MARGIN, y, class, label);
         }
         // All arrows first, so that none crosses a number.
-        let center = |layer: usize| below - DROP - pitch * (layers.len() - layer) as f64 + self.radius + 6.0;
+        let center =
+            |layer: usize| below - DROP - pitch * (layers.len() - layer) as f64 + self.radius + 6.0;
         let placed: Vec<(f64, &Work)> = layers
             .iter()
             .enumerate()

@@ -90,15 +90,22 @@ impl Picture {
         match &self.result {
             Err(fault) => format!("stopped: {fault}"),
             Ok(result) if self.agrees => format!("result {result}, as on the CPU"),
-            Ok(result) => format!("result {result}, which is wrong: the CPU gets {}", self.reference),
+            Ok(result) => {
+                format!("result {result}, which is wrong: the CPU gets {}", self.reference)
+            }
         }
     }
 
     /// Columns of a cell: as many as the widest entry needs, and two between values.
     fn column_width(&self) -> usize {
-        let rows = self.steps.iter().flat_map(|step| step.before.iter().chain([&step.after])).chain([&self.input]);
+        let rows = self
+            .steps
+            .iter()
+            .flat_map(|step| step.before.iter().chain([&step.after]))
+            .chain([&self.input]);
         let values = rows.flat_map(|row| &row.values).map(|value| value.to_string().len());
-        let reads = self.steps.iter().flat_map(|step| step.work.iter().map(|work| reads(step, work).len()));
+        let reads =
+            self.steps.iter().flat_map(|step| step.work.iter().map(|work| reads(step, work).len()));
         values.max().unwrap_or(0).max(reads.max().unwrap_or(0).saturating_sub(1)).max(2) + 2
     }
 }
@@ -106,7 +113,8 @@ impl Picture {
 impl Step {
     /// What it is: number or kind, strides, arrays.
     pub(super) fn title(&self, launches: usize) -> String {
-        let launch = if launches > 1 { format!("launch {}, ", self.launch + 1) } else { String::new() };
+        let launch =
+            if launches > 1 { format!("launch {}, ", self.launch + 1) } else { String::new() };
         let to = self.after.array;
         let reads = self.work.is_empty() || self.work.iter().any(|work| !work.reads.is_empty());
         let kind = match self.number {
@@ -168,9 +176,13 @@ impl Step {
                 let requests = used().count() as u64;
                 let wavefronts = used().map(|bank| bank.wavefronts).sum();
                 let conflicts: u64 = used().map(|bank| bank.conflicts).sum();
-                let conflicts =
-                    if conflicts > 0 { format!(", {}", plural(conflicts, "conflict")) } else { String::new() };
-                let (requests, waves) = (plural(requests, "request"), plural(wavefronts, "wavefront"));
+                let conflicts = if conflicts > 0 {
+                    format!(", {}", plural(conflicts, "conflict"))
+                } else {
+                    String::new()
+                };
+                let (requests, waves) =
+                    (plural(requests, "request"), plural(wavefronts, "wavefront"));
                 used().next().map(|_| format!("{kind} {requests}, {waves}{conflicts}"))
             })
             .collect();
@@ -180,7 +192,10 @@ impl Step {
     /// Who works where nothing is shown.
     pub(super) fn beyond_note(&self) -> String {
         let verb = if self.beyond.len() == 1 { "works" } else { "work" };
-        format!("{} {verb} on cells beyond those shown, where the identity is", self.threads_beyond())
+        format!(
+            "{} {verb} on cells beyond those shown, where the identity is",
+            self.threads_beyond()
+        )
     }
 
     pub(super) fn threads_beyond(&self) -> String {
@@ -193,7 +208,9 @@ impl Step {
     pub(super) fn layers(&self) -> Vec<Vec<&Work>> {
         let mut layers: Vec<Vec<&Work>> = Vec::new();
         for work in &self.work {
-            let free = layers.iter().position(|layer| layer.iter().all(|other| other.writes != work.writes));
+            let free = layers
+                .iter()
+                .position(|layer| layer.iter().all(|other| other.writes != work.writes));
             match free {
                 Some(layer) => layers[layer].push(work),
                 None => layers.push(vec![work]),
@@ -274,7 +291,13 @@ impl Grid<'_> {
 
     /// A row of values, with lines above it; cut where it is too long, and each part then under its
     /// cells' numbers.
-    fn row(&self, out: &mut impl Write, row: &Row, above: &[(String, Vec<String>)], banks: bool) -> io::Result<()> {
+    fn row(
+        &self,
+        out: &mut impl Write,
+        row: &Row,
+        above: &[(String, Vec<String>)],
+        banks: bool,
+    ) -> io::Result<()> {
         let fits = ((LINE - LABEL) / self.width).max(4);
         let part = 1 << fits.ilog2();
         let cells = row.values.len();
@@ -285,7 +308,11 @@ impl Grid<'_> {
             if numbered {
                 self.line(out, "cell", range.clone())?;
                 if banks && row.array == super::Array::Shared {
-                    self.line(out, "bank", range.clone().map(|cell| cell as u64 * size / 4 % BANKS))?;
+                    self.line(
+                        out,
+                        "bank",
+                        range.clone().map(|cell| cell as u64 * size / 4 % BANKS),
+                    )?;
                 }
             }
             for (label, entries) in above {
@@ -305,7 +332,9 @@ impl Grid<'_> {
         label: &str,
         entries: impl IntoIterator<Item = T>,
     ) -> io::Result<()> {
-        let entries = entries.into_iter().map(|entry| format!("{:>width$}", entry.to_string(), width = self.width));
+        let entries = entries
+            .into_iter()
+            .map(|entry| format!("{:>width$}", entry.to_string(), width = self.width));
         let line = format!("{label:LABEL$}{}", entries.collect::<String>());
         writeln!(out, "{}", line.trim_end())
     }
@@ -338,7 +367,10 @@ mod tests {
 
     #[test]
     fn numbers_are_counted_and_ranged() {
-        assert_eq!((plural(1, "launch"), plural(2, "launch")), ("1 launch".into(), "2 launches".into()));
+        assert_eq!(
+            (plural(1, "launch"), plural(2, "launch")),
+            ("1 launch".into(), "2 launches".into())
+        );
         assert_eq!(plural(0, "value"), "0 values");
         assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2, 5, 7-8");
         assert_eq!(ranges(&[]), "");

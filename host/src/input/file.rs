@@ -63,7 +63,8 @@ impl InputFile {
         let mut file = File::open(path).map_err(failed)?;
         let mut beginning = Vec::new();
         (&mut file).take(npy::LONGEST).read_to_end(&mut beginning).map_err(failed)?;
-        let named_npy = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"));
+        let named_npy =
+            path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"));
         let (element, order, start) = if named_npy || beginning.starts_with(npy::MAGIC) {
             check_npy(path, &beginning, bytes, asked)?
         } else {
@@ -137,7 +138,8 @@ fn check_npy(
         return Err(InputError::FortranOrder { path });
     }
     let size = u128::from(element.size());
-    let announced = header.shape.iter().fold(size, |bytes, &extent| bytes.saturating_mul(extent.into()));
+    let announced =
+        header.shape.iter().fold(size, |bytes, &extent| bytes.saturating_mul(extent.into()));
     let found = bytes - header.start;
     if announced != u128::from(found) {
         return Err(InputError::Length { path, announced, found });
@@ -155,7 +157,8 @@ mod tests {
     /// A `.npy` file of version 1.0.
     fn npy_file(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
         let fortran = if fortran { "True" } else { "False" };
-        let mut header = format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}");
+        let mut header =
+            format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}");
         while !(npy::MAGIC.len() + 4 + header.len() + 1).is_multiple_of(64) {
             header.push(' ');
         }
@@ -184,12 +187,17 @@ mod tests {
         assert!(
             matches!(read("x", &bytes, Some(ElementType::U64)), Ok(Values::U64(v)) if v == [0xffff_ffff_0000_0001])
         );
-        assert!(matches!(read("x", &2.5f32.to_le_bytes(), Some(ElementType::F32)), Ok(Values::F32(v)) if v == [2.5]));
+        assert!(
+            matches!(read("x", &2.5f32.to_le_bytes(), Some(ElementType::F32)), Ok(Values::F32(v)) if v == [2.5])
+        );
     }
 
     #[test]
     fn raw_elements_must_be_whole() {
-        assert_eq!(read("x", &[], None).unwrap_err(), "FILE: the input is empty, with not one element in it");
+        assert_eq!(
+            read("x", &[], None).unwrap_err(),
+            "FILE: the input is empty, with not one element in it"
+        );
         assert_eq!(
             read("x", &[0; 12], Some(ElementType::F64)).unwrap_err(),
             "FILE: 12 bytes are not a whole number of f64 elements of 8 bytes"
@@ -200,9 +208,14 @@ mod tests {
     fn npy_names_its_own_type() {
         let data: Vec<u8> = (1..=6).flat_map(i64::to_le_bytes).collect();
         let file = npy_file("<i8", false, "(2, 3)", &data);
-        assert!(matches!(read("x.npy", &file, None), Ok(Values::I64(v)) if v == [1, 2, 3, 4, 5, 6]));
+        assert!(
+            matches!(read("x.npy", &file, None), Ok(Values::I64(v)) if v == [1, 2, 3, 4, 5, 6])
+        );
         assert!(matches!(read("no_extension", &file, Some(ElementType::I64)), Ok(Values::I64(_))));
-        assert_eq!(read("x.npy", &file, Some(ElementType::I32)).unwrap_err(), "FILE: the file holds i64, not i32");
+        assert_eq!(
+            read("x.npy", &file, Some(ElementType::I32)).unwrap_err(),
+            "FILE: the file holds i64, not i32"
+        );
         let scalar = npy_file("<f4", false, "()", &7.0f32.to_le_bytes());
         assert!(matches!(read("x.npy", &scalar, None), Ok(Values::F32(v)) if v == [7.0]));
     }
@@ -218,7 +231,10 @@ mod tests {
         let length = "FILE: the .npy header announces 8 bytes of elements, and";
         let message = |file: &[u8]| read("x.npy", file, None).unwrap_err();
         assert_eq!(message(&npy_file("<i4", false, "(2,)", &[0; 7])), format!("{length} 7 follow"));
-        assert_eq!(message(&npy_file("<i4", false, "(2,)", &[0; 12])), format!("{length} 12 follow"));
+        assert_eq!(
+            message(&npy_file("<i4", false, "(2,)", &[0; 12])),
+            format!("{length} 12 follow")
+        );
         assert_eq!(
             message(&npy_file("<i4", false, "(0, 3)", &[])),
             "FILE: the input is empty, with not one element in it"
@@ -227,14 +243,25 @@ mod tests {
             message(&npy_file("<c8", false, "(1,)", &[0; 8])),
             "FILE: dtype '<c8' cannot be reduced: it must be one of i4, u4, i8, u8, f4, f8"
         );
-        assert!(message(&npy_file("<i2", false, "(4,)", &[0; 8])).contains("dtype '<i2' cannot be reduced"));
+        assert!(
+            message(&npy_file("<i2", false, "(4,)", &[0; 8]))
+                .contains("dtype '<i2' cannot be reduced")
+        );
         assert!(message(&npy_file("<i4", true, "(1, 2)", &[0; 8])).contains("Fortran order"));
         assert!(message(b"1 2 3").starts_with("FILE: not a .npy file that can be read"));
-        assert!(message(&npy_file("<i4", false, "(2,)", &[0; 8])[..20]).starts_with("FILE: not a .npy file"));
+        assert!(
+            message(&npy_file("<i4", false, "(2,)", &[0; 8])[..20])
+                .starts_with("FILE: not a .npy file")
+        );
         let huge = npy_file("<i4", false, "(1099511627776, 1048576)", &[0; 8]);
         assert!(message(&huge).contains("announces 4611686018427387904 bytes"));
-        let overflow = npy_file("<i4", false, "(18446744073709551615, 18446744073709551615, 9)", &[0; 8]);
-        assert!(message(&overflow).ends_with("its shape has 2^64 elements or more"), "{}", message(&overflow));
+        let overflow =
+            npy_file("<i4", false, "(18446744073709551615, 18446744073709551615, 9)", &[0; 8]);
+        assert!(
+            message(&overflow).ends_with("its shape has 2^64 elements or more"),
+            "{}",
+            message(&overflow)
+        );
     }
 
     #[test]

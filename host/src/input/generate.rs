@@ -56,7 +56,11 @@ pub fn generate(element: ElementType, op: Op, n: u64, seed: u64) -> Result<Value
 }
 
 /// `n` values whose bits are random, each then passed through `shape`.
-fn random<T: Element>(rng: &mut ChaCha8Rng, n: u64, shape: impl Fn(T) -> T) -> Result<Values, InputError> {
+fn random<T: Element>(
+    rng: &mut ChaCha8Rng,
+    n: u64,
+    shape: impl Fn(T) -> T,
+) -> Result<Values, InputError> {
     let mut values = zeroed(n)?;
     rng.fill_bytes(bytemuck::cast_slice_mut(&mut values));
     for value in &mut values {
@@ -120,6 +124,9 @@ mod tests {
     #[test]
     fn absurd_sizes_are_refused() {
         let error = generate(ElementType::F64, Op::Sum, 1 << 60, 0).unwrap_err();
-        assert_eq!(error.to_string(), format!("n = {} f64 elements do not fit in the host's memory", 1u64 << 60));
+        assert_eq!(
+            error.to_string(),
+            format!("n = {} f64 elements do not fit in the host's memory", 1u64 << 60)
+        );
     }
 }

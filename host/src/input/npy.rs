@@ -69,7 +69,8 @@ impl Header {
     /// The kind, the size in bytes and the byte order of elements that are no structures.
     pub(crate) fn plain(&self) -> Option<(TypeChar, u64, ByteOrder)> {
         let DType::Plain(plain) = &self.dtype else { return None };
-        let order = if plain.endianness() == Endianness::Big { ByteOrder::Big } else { ByteOrder::Little };
+        let order =
+            if plain.endianness() == Endianness::Big { ByteOrder::Big } else { ByteOrder::Little };
         Some((plain.type_char(), plain.num_bytes()? as u64, order))
     }
 
@@ -97,8 +98,10 @@ fn is_shape_absurd(header: &[u8]) -> bool {
     // A field of a structured type may be called `shape`: whatever stands in parentheses behind the
     // name is looked at.
     text.split("shape").skip(1).any(|rest| {
-        let extents =
-            rest.split_once('(').and_then(|(_, rest)| rest.split_once(')')).map_or("", |(extents, _)| extents);
+        let extents = rest
+            .split_once('(')
+            .and_then(|(_, rest)| rest.split_once(')'))
+            .map_or("", |(extents, _)| extents);
         extents
             .split(',')
             .filter_map(|extent| extent.trim().parse::<u64>().ok())
@@ -129,13 +132,18 @@ mod tests {
         for (version, before_text) in [(1, 10), (2, 12), (3, 12)] {
             let header = Header::parse(&header(version, PLAIN)).unwrap();
             assert_eq!((header.descr().as_str(), header.fortran_order), ("'<i4'", false));
-            assert_eq!((header.shape.as_slice(), header.start), ([2, 3].as_slice(), before_text + PLAIN.len() as u64));
+            assert_eq!(
+                (header.shape.as_slice(), header.start),
+                ([2, 3].as_slice(), before_text + PLAIN.len() as u64)
+            );
         }
     }
 
     #[test]
     fn keys_come_in_any_order_and_shapes_in_any_form() {
-        for (shape, extents) in [("()", vec![]), ("(7,)", vec![7]), ("( 1 ,2 )", vec![1, 2]), ("(3, 0)", vec![3, 0])] {
+        for (shape, extents) in
+            [("()", vec![]), ("(7,)", vec![7]), ("( 1 ,2 )", vec![1, 2]), ("(3, 0)", vec![3, 0])]
+        {
             let text = format!("{{'shape':{shape},'fortran_order':True,'descr':'>f8'}}");
             let header = Header::parse(&header(1, &text)).unwrap();
             assert_eq!((&header.shape, header.fortran_order), (&extents, true), "{text}");
@@ -162,13 +170,21 @@ mod tests {
         long.resize(LONGEST as usize, b' ');
         long[8..12].copy_from_slice(&(1u32 << 20).to_le_bytes());
         assert_eq!(refused(&long), "its header takes more than 4096 bytes");
-        for shape in ["(36893488147419103232, 2)", "(4294967296, 4294967296)", "(0, 4294967296, 4294967296)"] {
+        for shape in
+            ["(36893488147419103232, 2)", "(4294967296, 4294967296)", "(0, 4294967296, 4294967296)"]
+        {
             let said = refused(&text("(2, 3)", shape));
             assert!(said.lines().count() == 1, "{shape}: {said}");
         }
         let mut binary = header(1, PLAIN);
         binary[12] = 0xff;
-        let others = [header(4, PLAIN), text("descr", "dtype"), text("False", "0"), text("(2, 3)", "(2, x)"), binary];
+        let others = [
+            header(4, PLAIN),
+            text("descr", "dtype"),
+            text("False", "0"),
+            text("(2, 3)", "(2, x)"),
+            binary,
+        ];
         for file in others {
             let said = refused(&file);
             assert!(!said.is_empty() && said.lines().count() == 1, "{said}");

@@ -68,7 +68,11 @@ impl<'a> Bench<'a> {
     /// # Errors
     ///
     /// Why it cannot run; the device's error as [`LadderError::Run`].
-    pub fn plan(&mut self, work: &Work, contender: &Contender) -> Result<Result<Plan, Refusal>, LadderError> {
+    pub fn plan(
+        &mut self,
+        work: &Work,
+        contender: &Contender,
+    ) -> Result<Result<Plan, Refusal>, LadderError> {
         let problem = contender.problem(work);
         let limits = match self.runner.limits(&problem, &contender.request) {
             Ok(limits) => limits,
@@ -145,7 +149,15 @@ impl<'a> Bench<'a> {
             DeviceKind::Simulator => None,
         };
         let (counted, reference) = (Counted::new(&plan, observations), references.of(&plan));
-        Ok(Measured { plan, tuned: contender.tuned, result: outcome.result, reference, times, counted, not_counted })
+        Ok(Measured {
+            plan,
+            tuned: contender.tuned,
+            result: outcome.result,
+            reference,
+            times,
+            counted,
+            not_counted,
+        })
     }
 }
 
@@ -166,7 +178,11 @@ impl<'a> References<'a> {
     /// What a plan should give.
     pub fn of(&mut self, plan: &Plan) -> Reference {
         // Integers are exact at any depth.
-        let depth = if matches!(self.values.element(), ElementType::F32 | ElementType::F64) { plan.depth() } else { 0 };
+        let depth = if matches!(self.values.element(), ElementType::F32 | ElementType::F64) {
+            plan.depth()
+        } else {
+            0
+        };
         *self.by_depth.entry(depth).or_insert_with(|| Reference::new(self.values, self.op, depth))
     }
 }

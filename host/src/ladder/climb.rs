@@ -83,8 +83,13 @@ pub fn climb(
     on(Event::Prepares(&work));
     let values = generate(work.element, work.op, work.n, work.seed)?;
     let mut references = References::new(&values, work.op);
-    let mut climb =
-        Climb { device: bench.device().info().clone(), work, runs, rungs: Vec::new(), asked: contenders.len() };
+    let mut climb = Climb {
+        device: bench.device().info().clone(),
+        work,
+        runs,
+        rungs: Vec::new(),
+        asked: contenders.len(),
+    };
     for (contender, plan) in contenders.iter().zip(plans) {
         if bench.device().is_interrupted() {
             break;
@@ -107,8 +112,10 @@ pub fn climb(
     // Only a device knows some reasons, and only when it is asked.
     if !climb.is_cut_short() && climb.measured().next().is_none() && !climb.rungs.is_empty() {
         let Rung { outcome, .. } = climb.rungs.swap_remove(0);
-        return outcome
-            .map_or_else(|refusal| Err(LadderError::Refused(refusal)), |_| unreachable!("none was measured"));
+        return outcome.map_or_else(
+            |refusal| Err(LadderError::Refused(refusal)),
+            |_| unreachable!("none was measured"),
+        );
     }
     Ok(climb)
 }

@@ -3,7 +3,10 @@
 use crate::{
     device::{Observation, Seen},
     launch::Plan,
-    profile::{Profiled, Registers, Target, ideal_cost, ideal_sectors, instructions_per_32_elements, sectors},
+    profile::{
+        Profiled, Registers, Target, ideal_cost, ideal_sectors, instructions_per_32_elements,
+        sectors,
+    },
 };
 
 /// The counters of all launches of a reduction; their [`ideal`](Self::ideal) is that of
@@ -25,10 +28,12 @@ pub struct Counted {
 impl Counted {
     /// `None` if nothing was launched, or nothing counted.
     pub(super) fn new(plan: &Plan, observations: Vec<Observation>) -> Option<Self> {
-        let counted = observations.iter().any(|observation| matches!(observation.seen, Seen::Counted(_)));
+        let counted =
+            observations.iter().any(|observation| matches!(observation.seen, Seen::Counted(_)));
         // What a GPU would make of the kernel is no matter here.
         let gpu = "h100".parse().ok().filter(|_| counted)?;
-        let target = Target { gpu, registers: Registers::Unknown(String::new()), static_shared_bytes: 0 };
+        let target =
+            Target { gpu, registers: Registers::Unknown(String::new()), static_shared_bytes: 0 };
         let profiled = Profiled::new(plan.clone(), String::new(), target, observations)?;
         let counters = &profiled.counters;
         Some(Self {

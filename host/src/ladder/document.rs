@@ -25,7 +25,10 @@ pub(super) struct Figures {
 
 impl Figures {
     /// Times of a GPU; counters of the simulator, or where something counted.
-    pub(super) fn of<'a>(device: &DeviceInfo, mut measured: impl Iterator<Item = &'a Measured>) -> Self {
+    pub(super) fn of<'a>(
+        device: &DeviceInfo,
+        mut measured: impl Iterator<Item = &'a Measured>,
+    ) -> Self {
         let times = device.kind == DeviceKind::Cuda;
         Self { times, counters: !times || measured.any(|measured| measured.counted.is_some()) }
     }
@@ -88,7 +91,8 @@ fn number(value: Option<f64>, decimals: u8) -> Cell {
 /// Grid and block of the first launch.
 pub(super) fn shape_cells(measured: Option<&Measured>) -> [Cell; 2] {
     let shape = measured.and_then(|measured| measured.plan.stages.first()).map(|stage| stage.shape);
-    [shape.map(|shape| shape.grid), shape.map(|shape| shape.block)].map(|dim| dim.map(|dim| u64::from(dim.x)).into())
+    [shape.map(|shape| shape.grid), shape.map(|shape| shape.block)]
+        .map(|dim| dim.map(|dim| u64::from(dim.x)).into())
 }
 
 /// Whether a result is right, or why there is none.
@@ -102,7 +106,12 @@ pub(super) fn verdict(rung: &Rung) -> Cell {
 }
 
 /// Where and how it was measured.
-pub(super) fn environment(device: &DeviceInfo, work: &Work, n: &str, runs: Runs) -> Vec<(String, String)> {
+pub(super) fn environment(
+    device: &DeviceInfo,
+    work: &Work,
+    n: &str,
+    runs: Runs,
+) -> Vec<(String, String)> {
     let mut environment = vec![("device", device.name.clone())];
     if let Some(peak) = device.peak_bytes_per_second {
         environment.push(("peak", format!("{:.1} GB/s", peak / 1e9)));
@@ -112,7 +121,9 @@ pub(super) fn environment(device: &DeviceInfo, work: &Work, n: &str, runs: Runs)
     environment.push((
         "runs",
         match device.kind {
-            DeviceKind::Cuda => format!("median of {}, after {} to warm up", runs.timed, runs.warm_up),
+            DeviceKind::Cuda => {
+                format!("median of {}, after {} to warm up", runs.timed, runs.warm_up)
+            }
             DeviceKind::Simulator => "1, counted".into(),
         },
     ));
@@ -129,7 +140,10 @@ pub(super) fn figures_notes(figures: Figures) -> Vec<String> {
                 .to_owned(),
         );
     } else {
-        notes.push("The simulator has no times: its clock says nothing about a GPU. It counts instead.".to_owned());
+        notes.push(
+            "The simulator has no times: its clock says nothing about a GPU. It counts instead."
+                .to_owned(),
+        );
     }
     if figures.counters {
         notes.push(format!("Counters are of all launches, by the simulator: sectors of global memory, bank conflicts, divergent branches, \
@@ -147,7 +161,10 @@ pub(super) fn rung_notes(climb: &Climb) -> Vec<String> {
             Err(refusal) => notes.push(format!("Variant {variant} is refused: {refusal}.")),
             Ok(measured) if measured.tuned => {
                 let grid = measured.plan.stages.first().map_or(0, |stage| stage.shape.grid.x);
-                notes.push(format!("Variant {variant} is tuned: grid {grid}, block {}.", measured.plan.block));
+                notes.push(format!(
+                    "Variant {variant} is tuned: grid {grid}, block {}.",
+                    measured.plan.block
+                ));
             }
             Ok(_) => {}
         }
@@ -156,7 +173,9 @@ pub(super) fn rung_notes(climb: &Climb) -> Vec<String> {
         }
         if let Some(measured) = rung.measured().filter(|measured| !measured.agrees()) {
             let (result, value) = (measured.result, measured.reference.value());
-            notes.push(format!("Variant {variant} is WRONG: it gave {result}, and the reference is {value}."));
+            notes.push(format!(
+                "Variant {variant} is WRONG: it gave {result}, and the reference is {value}."
+            ));
         }
     }
     notes
@@ -171,10 +190,15 @@ impl Climb {
         let mut table = self.table(figures, history);
         if self.is_cut_short() {
             let (whole, asked) = (self.whole(), self.asked);
-            table.notes.insert(0, format!("Interrupted: {whole} of {asked} rungs were measured whole."));
+            table
+                .notes
+                .insert(0, format!("Interrupted: {whole} of {asked} rungs were measured whole."));
         }
         Document {
-            title: format!("The reduction ladder: {} of {} {} elements", self.work.op, self.work.n, self.work.element),
+            title: format!(
+                "The reduction ladder: {} of {} {} elements",
+                self.work.op, self.work.n, self.work.element
+            ),
             environment: environment(&self.device, &self.work, &self.work.n.to_string(), self.runs),
             tables: vec![table],
             charts: self.charts(figures),
@@ -247,10 +271,18 @@ impl Climb {
     }
 
     fn charts(&self, figures: Figures) -> Vec<Chart> {
-        let bars: Vec<_> = self.rungs.iter().filter_map(|rung| Some((rung.variant, rung.measured()?))).collect();
-        let chart = |id: &str, title: &str, unit: &str, value: &dyn Fn(&Measured) -> Option<f64>, references| {
-            let values: Vec<_> = bars.iter().map(|&(variant, measured)| (variant, value(measured))).collect();
-            let kind = Kind::Bars { categories: bars.iter().map(|(variant, _)| variant.to_string()).collect() };
+        let bars: Vec<_> =
+            self.rungs.iter().filter_map(|rung| Some((rung.variant, rung.measured()?))).collect();
+        let chart = |id: &str,
+                     title: &str,
+                     unit: &str,
+                     value: &dyn Fn(&Measured) -> Option<f64>,
+                     references| {
+            let values: Vec<_> =
+                bars.iter().map(|&(variant, measured)| (variant, value(measured))).collect();
+            let kind = Kind::Bars {
+                categories: bars.iter().map(|(variant, _)| variant.to_string()).collect(),
+            };
             Chart {
                 id: id.into(),
                 title: title.into(),
@@ -271,13 +303,21 @@ impl Climb {
         }
         if figures.times {
             let references = bandwidth_references(&self.device, &self.work);
-            charts.push(chart("bandwidth", "Bandwidth of each rung", "GB/s", &Measured::gb_per_s, references));
+            charts.push(chart(
+                "bandwidth",
+                "Bandwidth of each rung",
+                "GB/s",
+                &Measured::gb_per_s,
+                references,
+            ));
         }
         if figures.counters {
             let best = Counted::ideal(&bars[0].1.plan);
             let ideal = |value: f64| vec![Reference { label: "ideal".into(), value }];
             let n = self.work.n as f64;
-            let of = |value: fn(&Counted) -> f64| move |measured: &Measured| measured.counted.as_ref().map(value);
+            let of = |value: fn(&Counted) -> f64| {
+                move |measured: &Measured| measured.counted.as_ref().map(value)
+            };
             charts.push(chart(
                 "cost",
                 "Estimated cost of each rung",
@@ -313,21 +353,29 @@ impl Climb {
 
 /// The memory's peak, and what other libraries reach on the same model.
 pub(super) fn bandwidth_references(device: &DeviceInfo, work: &Work) -> Vec<Reference> {
-    let peak =
-        device.peak_bytes_per_second.map(|peak| Reference { label: "peak of the memory".into(), value: peak / 1e9 });
-    let peers = peers(device, work)
-        .map(|peer| Reference { label: format!("{}, n = {}", peer.library, peer.n), value: peer.gb_per_s });
+    let peak = device
+        .peak_bytes_per_second
+        .map(|peak| Reference { label: "peak of the memory".into(), value: peak / 1e9 });
+    let peers = peers(device, work).map(|peer| Reference {
+        label: format!("{}, n = {}", peer.library, peer.n),
+        value: peer.gb_per_s,
+    });
     peak.into_iter().chain(peers).collect()
 }
 
 /// `Least with variant 7, 1.2 issue slots for an element; most with variant 1, 8.0.`
 fn describe(values: &[(Variant, Option<f64>)], unit: &str) -> String {
     let show = |value: f64| Cell::number(value, u8::from(value < 100.0)).show();
-    let mut known: Vec<_> = values.iter().filter_map(|&(variant, value)| Some((variant, value?))).collect();
+    let mut known: Vec<_> =
+        values.iter().filter_map(|&(variant, value)| Some((variant, value?))).collect();
     known.sort_by(|(_, a), (_, b)| a.total_cmp(b));
     match (known.first(), known.last()) {
         (Some((least, low)), Some((most, high))) if low < high => {
-            format!("Least with variant {least}, {} {unit}; most with variant {most}, {}.", show(*low), show(*high))
+            format!(
+                "Least with variant {least}, {} {unit}; most with variant {most}, {}.",
+                show(*low),
+                show(*high)
+            )
         }
         (Some((_, value)), _) => format!("{} {unit} with each.", show(*value)),
         _ => "Nothing was measured.".into(),
@@ -347,7 +395,8 @@ impl Speedup {
         let Some(value) = value else {
             return [Cell::Missing, Cell::Missing];
         };
-        let cells = [self.before, self.first].map(|other| number(other.map(|other| other / value), 2));
+        let cells =
+            [self.before, self.first].map(|other| number(other.map(|other| other / value), 2));
         self.before = Some(value);
         self.first.get_or_insert(value);
         cells
@@ -355,17 +404,23 @@ impl Speedup {
 }
 
 fn of_ideal(measured: Option<&Measured>) -> Cell {
-    let cost = measured.and_then(|measured| Some((Counted::ideal(&measured.plan).cost, measured.counted?.cost)));
+    let cost = measured
+        .and_then(|measured| Some((Counted::ideal(&measured.plan).cost, measured.counted?.cost)));
     number(cost.map(|(ideal, cost)| 100.0 * ideal as f64 / cost as f64), 1)
 }
 
 fn ideal_row(columns: &[Column], figures: Figures, ideal: &Counted) -> Vec<Cell> {
-    let counters =
-        figures.counter_columns().into_iter().map(|column| column.key).zip(figures.counter_cells(Some(ideal)));
+    let counters = figures
+        .counter_columns()
+        .into_iter()
+        .map(|column| column.key)
+        .zip(figures.counter_cells(Some(ideal)));
     let mut cells: Vec<(String, Cell)> = counters.collect();
     cells.push(("variant".into(), "ideal".into()));
     cells.push(("percent_of_ideal".into(), Cell::number(100.0, 1)));
-    let cell = |column: &Column| cells.iter().find(|(key, _)| *key == column.key).map(|(_, cell)| cell.clone());
+    let cell = |column: &Column| {
+        cells.iter().find(|(key, _)| *key == column.key).map(|(_, cell)| cell.clone())
+    };
     columns.iter().map(|column| cell(column).unwrap_or_default()).collect()
 }
 

@@ -31,7 +31,8 @@ pub struct Peer {
 /// Those of the same device, operation and type, whatever their size.
 pub fn peers(device: &DeviceInfo, work: &Work) -> impl Iterator<Item = &'static Peer> {
     static PEERS: LazyLock<Vec<Peer>> = LazyLock::new(|| {
-        serde_json::from_str(include_str!("../../data/peers.json")).expect("a test reads the committed file")
+        serde_json::from_str(include_str!("../../data/peers.json"))
+            .expect("a test reads the committed file")
     });
     let (op, element, name) = (work.op.name(), work.element.name(), device.name.clone());
     PEERS.iter().filter(move |peer| peer.device == name && peer.op == op && peer.element == element)
@@ -48,7 +49,10 @@ mod tests {
         let work = Work { op: Op::Sum, element: ElementType::I32, n: 1 << 28, seed: 1 };
         assert_eq!(peers(&simulator, &work).count(), 0);
         let h100 = DeviceInfo { name: "NVIDIA H100 80GB HBM3".into(), ..simulator };
-        assert!(peers(&h100, &work).all(|peer| peer.library.starts_with("CUB") && peer.gb_per_s > 1000.0));
+        assert!(
+            peers(&h100, &work)
+                .all(|peer| peer.library.starts_with("CUB") && peer.gb_per_s > 1000.0)
+        );
         assert_eq!(peers(&h100, &work).count(), 1);
         assert_eq!(peers(&h100, &Work { element: ElementType::F64, ..work }).count(), 0);
     }

@@ -77,7 +77,12 @@ impl Side {
 /// # Ok(())
 /// # }
 /// ```
-pub fn quiz(device: &Device, library: &PtxLibrary, element: ElementType, n: u64) -> Result<Quiz, LadderError> {
+pub fn quiz(
+    device: &Device,
+    library: &PtxLibrary,
+    element: ElementType,
+    n: u64,
+) -> Result<Quiz, LadderError> {
     if n == 0 {
         return Err(LadderError::Nothing);
     }
@@ -138,7 +143,9 @@ impl Quiz {
                 side.sectors().into(),
             ]);
         }
-        counted.notes.push("Bytes are what threads ask for; sectors, of 32 bytes, are what moves for it.".into());
+        counted.notes.push(
+            "Bytes are what threads ask for; sectors, of 32 bytes, are what moves for it.".into(),
+        );
 
         let columns = vec![
             Column::new("of", "global over shared"),
@@ -148,7 +155,8 @@ impl Quiz {
             Column::new("nearest", "nearest integer"),
         ];
         let mut answer = Table::new("answer", "The answer", columns);
-        for (of, ratio) in [("bytes", self.ratio_of_bytes()), ("sectors", self.ratio_of_sectors())] {
+        for (of, ratio) in [("bytes", self.ratio_of_bytes()), ("sectors", self.ratio_of_sectors())]
+        {
             let (numerator, denominator) = ratio;
             answer.push([
                 of.into(),
@@ -182,7 +190,8 @@ impl Quiz {
     }
 
     fn derivation(&self) -> Vec<String> {
-        let (n, size) = (self.global.plan.problem.n, u64::from(self.global.plan.problem.element.size()));
+        let (n, size) =
+            (self.global.plan.problem.n, u64::from(self.global.plan.problem.element.size()));
         let stages: Vec<String> = self
             .global
             .plan
@@ -258,7 +267,8 @@ mod tests {
 
     #[test]
     fn the_counters_agree_with_the_lectures_loop() {
-        let (device, library) = (Device::simulator_with(Instrument::Count), PtxLibrary::embedded().unwrap());
+        let (device, library) =
+            (Device::simulator_with(Instrument::Count), PtxLibrary::embedded().unwrap());
         for n in [1, 2, 3, 31, 32, 33, 1023, 1024, 1025, 99_999, 1 << 20, (1 << 20) + 1] {
             for element in [ElementType::F32, ElementType::I64] {
                 let quiz = quiz(&device, &library, element, n).unwrap();
@@ -276,9 +286,13 @@ mod tests {
 
     #[test]
     fn the_lectures_answer_is_three() {
-        let (device, library) = (Device::simulator_with(Instrument::Count), PtxLibrary::embedded().unwrap());
+        let (device, library) =
+            (Device::simulator_with(Instrument::Count), PtxLibrary::embedded().unwrap());
         let quiz = quiz(&device, &library, ElementType::F32, 1 << 20).unwrap();
-        assert_eq!((quiz.ratio_of_bytes(), quiz.answer(), quiz.global.plan.stages.len()), ((3071, 1025), 3, 2));
+        assert_eq!(
+            (quiz.ratio_of_bytes(), quiz.answer(), quiz.global.plan.stages.len()),
+            ((3071, 1025), 3, 2)
+        );
     }
 
     #[test]

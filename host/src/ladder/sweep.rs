@@ -2,7 +2,9 @@
 
 use super::{
     climb::Climb,
-    document::{Figures, bandwidth_references, environment, figures_notes, rung_notes, shape_cells, verdict},
+    document::{
+        Figures, bandwidth_references, environment, figures_notes, rung_notes, shape_cells, verdict,
+    },
     rung::Measured,
 };
 use crate::{
@@ -27,7 +29,9 @@ pub fn sweep_document(climbs: &[Climb], asked: usize) -> Option<Document> {
             let mut row = vec![climb.work.n.into(), rung.variant.facts().label.into()];
             row.extend(shape_cells(measured));
             row.extend(figures.time_cells(&climb.device, measured));
-            row.extend(figures.counter_cells(measured.and_then(|measured| measured.counted.as_ref())));
+            row.extend(
+                figures.counter_cells(measured.and_then(|measured| measured.counted.as_ref())),
+            );
             row.push(verdict(rung));
             table.push(row);
         }
@@ -44,24 +48,41 @@ pub fn sweep_document(climbs: &[Climb], asked: usize) -> Option<Document> {
         }
     }
 
-    let lines =
-        |id: &str, title: &str, y: Axis, value: &dyn Fn(&Measured) -> Option<f64>| lines(climbs, id, title, y, value);
+    let lines = |id: &str, title: &str, y: Axis, value: &dyn Fn(&Measured) -> Option<f64>| {
+        lines(climbs, id, title, y, value)
+    };
     let mut charts = Vec::new();
     if figures.times {
-        let mut bandwidth = lines("bandwidth", "Bandwidth over n", Axis::linear("GB/s"), &Measured::gb_per_s);
+        let mut bandwidth =
+            lines("bandwidth", "Bandwidth over n", Axis::linear("GB/s"), &Measured::gb_per_s);
         bandwidth.references = bandwidth_references(&first.device, &first.work);
         charts.push(bandwidth);
         let micros = |measured: &Measured| measured.seconds().map(|seconds| seconds * 1e6);
         charts.push(lines("time", "Time over n", Axis::log10("us"), &micros));
     }
     if figures.counters {
-        let cost =
-            |measured: &Measured| measured.counted.map(|counted| counted.cost as f64 / measured.plan.problem.n as f64);
-        charts.push(lines("cost", "Estimated cost over n", Axis::linear("issue slots for an element"), &cost));
+        let cost = |measured: &Measured| {
+            measured.counted.map(|counted| counted.cost as f64 / measured.plan.problem.n as f64)
+        };
+        charts.push(lines(
+            "cost",
+            "Estimated cost over n",
+            Axis::linear("issue slots for an element"),
+            &cost,
+        ));
         let sectors = |measured: &Measured| measured.counted.map(|counted| counted.sectors as f64);
-        charts.push(lines("sectors", "Sectors of global memory over n", Axis::log10("sectors"), &sectors));
+        charts.push(lines(
+            "sectors",
+            "Sectors of global memory over n",
+            Axis::log10("sectors"),
+            &sectors,
+        ));
     }
-    let n = if climbs.len() == 1 { first.work.n.to_string() } else { format!("{} to {}", first.work.n, last.work.n) };
+    let n = if climbs.len() == 1 {
+        first.work.n.to_string()
+    } else {
+        format!("{} to {}", first.work.n, last.work.n)
+    };
     Some(Document {
         title: format!("{} of {n} {} elements, over size", first.work.op, first.work.element),
         environment: environment(&first.device, &first.work, &n, first.runs),
@@ -71,10 +92,18 @@ pub fn sweep_document(climbs: &[Climb], asked: usize) -> Option<Document> {
     })
 }
 
-fn lines(climbs: &[Climb], id: &str, title: &str, y: Axis, value: &dyn Fn(&Measured) -> Option<f64>) -> Chart {
+fn lines(
+    climbs: &[Climb],
+    id: &str,
+    title: &str,
+    y: Axis,
+    value: &dyn Fn(&Measured) -> Option<f64>,
+) -> Chart {
     let variants: Vec<Variant> = climbs[0].rungs.iter().map(|rung| rung.variant).collect();
     let points_of = |variant: Variant| -> Vec<(f64, f64)> {
-        let rungs = climbs.iter().flat_map(|climb| climb.rungs.iter().map(move |rung| (climb.work.n, rung)));
+        let rungs = climbs
+            .iter()
+            .flat_map(|climb| climb.rungs.iter().map(move |rung| (climb.work.n, rung)));
         rungs
             .filter(|(_, rung)| rung.variant == variant)
             .filter_map(|(n, rung)| Some((n as f64, rung.measured().and_then(value)?)))
@@ -87,7 +116,9 @@ fn lines(climbs: &[Climb], id: &str, title: &str, y: Axis, value: &dyn Fn(&Measu
         .collect();
     let ends: Vec<_> = series
         .iter()
-        .filter_map(|series| Some(format!("{} ends at {:.1}", series.name, series.points.last()?.1)))
+        .filter_map(|series| {
+            Some(format!("{} ends at {:.1}", series.name, series.points.last()?.1))
+        })
         .collect();
     Chart {
         id: id.into(),

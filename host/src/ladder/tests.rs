@@ -30,7 +30,15 @@ fn measured(variant: Variant, micros: u64, result: i32) -> Rung {
     let reference = Reference::new(&i32::values(vec![7]), Op::Sum, 0);
     let times = Times::new(&[Duration::from_micros(micros); 20]);
     let tuned = variant == Variant::MultipleElements;
-    let measured = Measured { plan, tuned, result: result.value(), reference, times, counted: None, not_counted: None };
+    let measured = Measured {
+        plan,
+        tuned,
+        result: result.value(),
+        reference,
+        times,
+        counted: None,
+        not_counted: None,
+    };
     Rung { variant, outcome: Ok(measured) }
 }
 
@@ -86,9 +94,12 @@ fn a_gpus_ladder_reads_as_the_lectures() {
 
 #[test]
 fn a_gpus_charts_have_the_peak_and_its_peers() {
-    let document = on_gpu(vec![measured(Variant::Sequential, 40, 7), refused(Variant::FirstAdd)], 2).document(true);
+    let document =
+        on_gpu(vec![measured(Variant::Sequential, 40, 7), refused(Variant::FirstAdd)], 2)
+            .document(true);
     let [chart] = &document.charts[..] else { panic!("{:?}", document.charts) };
-    let references: Vec<_> = chart.references.iter().map(|reference| (&*reference.label, reference.value)).collect();
+    let references: Vec<_> =
+        chart.references.iter().map(|reference| (&*reference.label, reference.value)).collect();
     assert_eq!(references, [("peak of the memory", 3000.0), ("CUB 3.0, n = 1073741824", 3101.0)]);
     let [(_, gb_per_s)] = chart.series[0].points[..] else { panic!("{chart:?}") };
     assert!((gb_per_s - 100.0).abs() < 1e-9);
@@ -105,7 +116,8 @@ fn a_gpus_charts_have_the_peak_and_its_peers() {
 
 #[test]
 fn a_rung_with_fewer_runs_is_not_whole() {
-    let mut climb = on_gpu(vec![measured(Variant::Sequential, 40, 7), refused(Variant::FirstAdd)], 2);
+    let mut climb =
+        on_gpu(vec![measured(Variant::Sequential, 40, 7), refused(Variant::FirstAdd)], 2);
     assert!(!climb.is_cut_short());
     climb.runs.timed = 21;
     assert_eq!((climb.whole(), climb.is_cut_short()), (1, true));
@@ -118,8 +130,14 @@ fn a_counter_beside_a_device_counts() {
     let counter = Device::simulator_with(Instrument::Count);
     let contenders = [Variant::Global, Variant::Sequential].map(Contender::new);
     let counted = |bench: &mut Bench<'_>| {
-        let climb =
-            climb(bench, Work { n: 5000, ..WORK }, &contenders, Runs { warm_up: 3, timed: 5 }, &mut |_| ()).unwrap();
+        let climb = climb(
+            bench,
+            Work { n: 5000, ..WORK },
+            &contenders,
+            Runs { warm_up: 3, timed: 5 },
+            &mut |_| (),
+        )
+        .unwrap();
         climb.measured().map(|measured| measured.counted).collect::<Vec<_>>()
     };
     let beside = counted(&mut Bench::new(&device, Some(&counter), &library));
@@ -130,7 +148,8 @@ fn a_counter_beside_a_device_counts() {
 
 #[test]
 fn what_none_can_do_is_refused_with_the_first_reason() {
-    let (device, library) = (Device::simulator_with(Instrument::Count), PtxLibrary::embedded().unwrap());
+    let (device, library) =
+        (Device::simulator_with(Instrument::Count), PtxLibrary::embedded().unwrap());
     let mut bench = Bench::new(&device, None, &library);
     let mut refused = |n, block| {
         let request = Request { block: Some(block), ..Request::default() };

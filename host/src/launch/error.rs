@@ -49,7 +49,9 @@ pub enum PlanError {
         block: u32,
     },
     /// A block size that the kernel is not made for.
-    #[error("block {block}: variant {variant} works with blocks of a power of two from {min} to {max} threads")]
+    #[error(
+        "block {block}: variant {variant} works with blocks of a power of two from {min} to {max} threads"
+    )]
     Block {
         /// What was asked for.
         block: u64,
@@ -61,7 +63,9 @@ pub enum PlanError {
         max: u32,
     },
     /// More shared memory than a block gets.
-    #[error("block {block}: {element} needs {bytes} bytes of shared memory, and the device gives a block {available}")]
+    #[error(
+        "block {block}: {element} needs {bytes} bytes of shared memory, and the device gives a block {available}"
+    )]
     Shared {
         /// Threads of a block.
         block: u32,
@@ -83,7 +87,9 @@ pub enum PlanError {
     },
     /// A grid that does not cover the input exactly, for a rung whose blocks take a fixed part of
     /// it.
-    #[error("grid {grid}: variant {variant} needs exactly {needed} blocks of {block} threads for n = {n}")]
+    #[error(
+        "grid {grid}: variant {variant} needs exactly {needed} blocks of {block} threads for n = {n}"
+    )]
     Grid {
         /// What was asked for.
         grid: u64,

@@ -40,7 +40,11 @@ impl Plan {
     pub fn atomics(&self) -> u64 {
         let Problem { variant, .. } = self.problem;
         let blocks = self.stages.iter().map(|stage| stage.shape.grid.count() as u64).sum::<u64>();
-        if variant.facts().results == Results::Atomic { blocks * u64::from(atomics(variant, self.block)) } else { 0 }
+        if variant.facts().results == Results::Atomic {
+            blocks * u64::from(atomics(variant, self.block))
+        } else {
+            0
+        }
     }
 
     /// Bytes of device memory: the input, a second copy of it if the kernel overwrites it, the

@@ -58,7 +58,10 @@ impl FromStr for Finish {
     type Err = UnknownFinish;
 
     fn from_str(text: &str) -> Result<Self, UnknownFinish> {
-        Self::ALL.into_iter().find(|finish| finish.name() == text).ok_or_else(|| UnknownFinish(text.to_owned()))
+        Self::ALL
+            .into_iter()
+            .find(|finish| finish.name() == text)
+            .ok_or_else(|| UnknownFinish(text.to_owned()))
     }
 }
 

@@ -30,7 +30,11 @@ pub struct Stage {
 }
 
 /// Threads of a block: what was asked for, if the rung and the device allow it.
-pub(crate) fn choose_block(problem: &Problem, request: &Request, limits: &DeviceLimits) -> Result<u32, PlanError> {
+pub(crate) fn choose_block(
+    problem: &Problem,
+    request: &Request,
+    limits: &DeviceLimits,
+) -> Result<u32, PlanError> {
     let Problem { variant, element, .. } = *problem;
     let facts = variant.facts();
     let (min, max) = (facts.blocks.min, facts.blocks.max.min(limits.max_threads_per_block));
@@ -41,7 +45,12 @@ pub(crate) fn choose_block(problem: &Problem, request: &Request, limits: &Device
         .ok_or(PlanError::Block { block: asked, variant, min, max })?;
     let bytes = shared_bytes(variant, element, block);
     if bytes > limits.shared_bytes_per_block {
-        return Err(PlanError::Shared { block, element, bytes, available: limits.shared_bytes_per_block });
+        return Err(PlanError::Shared {
+            block,
+            element,
+            bytes,
+            available: limits.shared_bytes_per_block,
+        });
     }
     Ok(block)
 }
@@ -65,19 +74,28 @@ pub(super) fn blocks_needed(variant: Variant, element: ElementType, block: u32, 
     }
 }
 
-pub(super) fn default_grid(variant: Variant, element: ElementType, block: u32, n: u64, limits: &DeviceLimits) -> u64 {
+pub(super) fn default_grid(
+    variant: Variant,
+    element: ElementType,
+    block: u32,
+    n: u64,
+    limits: &DeviceLimits,
+) -> u64 {
     let needed = blocks_needed(variant, element, block, n);
     let facts = variant.facts();
     if !facts.coverage.takes_any_grid() {
         return needed;
     }
-    let full = u64::from(facts.blocks_per_multiprocessor) * u64::from(limits.multiprocessors.max(1));
+    let full =
+        u64::from(facts.blocks_per_multiprocessor) * u64::from(limits.multiprocessors.max(1));
     let grid = needed.min(full);
     match facts.together {
         Together::Apart => grid,
         Together::Grid => grid.min(limits.largest_cooperative_grid()),
         // Whole clusters, and full ones if there is enough to do.
-        Together::Clusters(most) => grid.next_multiple_of(grid.next_power_of_two().min(most.into())),
+        Together::Clusters(most) => {
+            grid.next_multiple_of(grid.next_power_of_two().min(most.into()))
+        }
     }
 }
 
@@ -105,7 +123,9 @@ pub(super) fn stage(
     match facts.together {
         Together::Apart => {}
         Together::Grid => shape.cooperative = true,
-        Together::Clusters(most) => shape.cluster = 1 << shape.grid.x.trailing_zeros().min(most.ilog2()),
+        Together::Clusters(most) => {
+            shape.cluster = 1 << shape.grid.x.trailing_zeros().min(most.ilog2())
+        }
     }
     let tree = u64::from(block.ilog2());
     let (partials, depth) = match facts.coverage {
@@ -114,7 +134,10 @@ pub(super) fn stage(
         // The blocks of a cluster are combined by one more warp.
         Coverage::GridStride(step) => {
             let cluster = u64::from(shape.cluster);
-            (grid / cluster, chain(step, element, block, grid, inputs) + tree + u64::from(cluster.ilog2()))
+            (
+                grid / cluster,
+                chain(step, element, block, grid, inputs) + tree + u64::from(cluster.ilog2()),
+            )
         }
     };
     let (outputs, workspace, depth) = match facts.results {

@@ -26,7 +26,9 @@ fn grids(plan: &Plan) -> Vec<u32> {
 
 #[test]
 fn naive_launches_once_per_level() {
-    for (n, launches) in [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (1 << 22, 22), ((1 << 22) + 1, 23)] {
+    for (n, launches) in
+        [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (1 << 22, 22), ((1 << 22) + 1, 23)]
+    {
         let plan = plan(&problem(Variant::Naive, n), &Request::default(), &H100).unwrap();
         assert_eq!(plan.stages.len(), launches, "n = {n}");
         assert_eq!(plan.depth(), launches as u64);
@@ -60,7 +62,9 @@ fn blocks_cover_the_input_and_no_more() {
         (Variant::Bulk, 2048),
         (Variant::AtomicBlock, 4096),
     ] {
-        for (n, grid) in [(1, 1), (takes - 1, 1), (takes, 1), (takes + 1, 2), (2 * takes, 2), (2 * takes + 1, 3)] {
+        for (n, grid) in
+            [(1, 1), (takes - 1, 1), (takes, 1), (takes + 1, 2), (2 * takes, 2), (2 * takes + 1, 3)]
+        {
             let plan = plan(&problem(variant, n), &request(256), &H100).unwrap();
             assert_eq!(plan.stages[0].shape.grid.x, grid, "{variant}, n = {n}");
             assert_eq!(plan.partials(), 1);
@@ -77,7 +81,10 @@ fn every_stage_reads_what_the_one_before_left() {
                 let plan = plan(&problem(variant, n), &request, &H100).unwrap();
                 assert_eq!(plan.stages[0].inputs, n);
                 assert!(plan.stages.windows(2).all(|pair| pair[0].outputs == pair[1].inputs));
-                assert_eq!(plan.partials() == 1, finish == Finish::Relaunch || plan.stages[0].outputs == 1);
+                assert_eq!(
+                    plan.partials() == 1,
+                    finish == Finish::Relaunch || plan.stages[0].outputs == 1
+                );
             }
         }
     }
@@ -105,7 +112,8 @@ fn shared_memory_holds_one_element_per_thread() {
 
 #[test]
 fn grid_stride_takes_what_the_device_holds() {
-    let of = |n, request| grids(&plan(&problem(Variant::MultipleElements, n), &request, &H100).unwrap());
+    let of =
+        |n, request| grids(&plan(&problem(Variant::MultipleElements, n), &request, &H100).unwrap());
     assert_eq!(of(1 << 28, Request::default()), [1056, 3, 1]);
     assert_eq!(of(1 << 16, Request::default()), [128, 1]);
     assert_eq!(of(5, Request { grid: Some(1000), ..Request::default() }), [1000, 2, 1]);
@@ -116,10 +124,17 @@ fn grid_stride_takes_what_the_device_holds() {
 
 #[test]
 fn one_launch_combines_everything() {
-    for variant in [Variant::SinglePass, Variant::Cooperative, Variant::AtomicBlock, Variant::AtomicWarp] {
+    for variant in
+        [Variant::SinglePass, Variant::Cooperative, Variant::AtomicBlock, Variant::AtomicWarp]
+    {
         for finish in Finish::ALL {
             let limits = DeviceLimits { resident_blocks: Some(8), ..H100 };
-            let plan = plan(&problem(variant, 1 << 28), &Request { finish, ..Request::default() }, &limits).unwrap();
+            let plan = plan(
+                &problem(variant, 1 << 28),
+                &Request { finish, ..Request::default() },
+                &limits,
+            )
+            .unwrap();
             assert_eq!((grids(&plan), plan.partials()), (vec![1056], 1), "{variant} {finish}");
             assert_eq!(plan.stages[0].shape.cooperative, variant == Variant::Cooperative);
         }
@@ -130,7 +145,11 @@ fn one_launch_combines_everything() {
 fn a_cooperative_grid_is_what_is_resident() {
     let of = |grid, resident_blocks| {
         let limits = DeviceLimits { resident_blocks, ..H100 };
-        plan(&problem(Variant::Cooperative, 1 << 28), &Request { grid, ..Request::default() }, &limits)
+        plan(
+            &problem(Variant::Cooperative, 1 << 28),
+            &Request { grid, ..Request::default() },
+            &limits,
+        )
     };
     assert_eq!(grids(&of(None, None).unwrap()), [132]);
     assert_eq!(grids(&of(None, Some(3)).unwrap()), [396]);
@@ -147,13 +166,23 @@ fn a_cooperative_grid_is_what_is_resident() {
 
 #[test]
 fn clusters_divide_the_grid() {
-    let of = |n, grid| plan(&problem(Variant::Cluster, n), &Request { grid, ..Request::default() }, &H100).unwrap();
-    for (grid, cluster) in [(1, 1), (2, 2), (3, 1), (5, 1), (6, 2), (8, 8), (12, 4), (24, 8), (16, 8)] {
+    let of = |n, grid| {
+        plan(&problem(Variant::Cluster, n), &Request { grid, ..Request::default() }, &H100).unwrap()
+    };
+    for (grid, cluster) in
+        [(1, 1), (2, 2), (3, 1), (5, 1), (6, 2), (8, 8), (12, 4), (24, 8), (16, 8)]
+    {
         let stage = of(1 << 20, Some(grid)).stages[0];
-        assert_eq!((u64::from(stage.shape.cluster), stage.outputs), (cluster, grid / cluster), "grid {grid}");
+        assert_eq!(
+            (u64::from(stage.shape.cluster), stage.outputs),
+            (cluster, grid / cluster),
+            "grid {grid}"
+        );
     }
     // What is chosen is whole clusters, of eight if there is enough to do.
-    for (blocks, grid) in [(1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (1000, 1000), (1001, 1008), (5000, 1056)] {
+    for (blocks, grid) in
+        [(1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (1000, 1000), (1001, 1008), (5000, 1056)]
+    {
         assert_eq!(grids(&of(4096 * blocks, None))[0], grid, "{blocks} blocks");
     }
     assert_eq!(grids(&of(1 << 28, None)), [1056, 1]);
@@ -178,7 +207,10 @@ fn what_a_rung_has_no_kernel_for_is_refused() {
     refused(Variant::Redux, Op::Max, ElementType::F32);
     refused(Variant::AtomicBlock, Op::Prod, ElementType::I32);
     refused(Variant::AtomicWarp, Op::Min, ElementType::F64);
-    assert!(Variant::AtomicWarp.allows(Op::Sum, ElementType::F64) && Variant::Redux.allows(Op::Min, ElementType::U32));
+    assert!(
+        Variant::AtomicWarp.allows(Op::Sum, ElementType::F64)
+            && Variant::Redux.allows(Op::Min, ElementType::U32)
+    );
 }
 
 #[test]
@@ -189,7 +221,10 @@ fn a_device_that_is_too_old_is_to_blame() {
     for variant in [Variant::Cluster, Variant::Bulk] {
         let error = of(variant).unwrap_err();
         assert!(error.blames_device());
-        assert_eq!(error.to_string(), format!("variant {variant} needs compute capability 9.0; the device has 8.6"));
+        assert_eq!(
+            error.to_string(),
+            format!("variant {variant} needs compute capability 9.0; the device has 8.6")
+        );
     }
     assert!(!PlanError::EmptyGrid.blames_device());
 }
@@ -215,17 +250,24 @@ fn depth_counts_the_longest_chain() {
     assert_eq!(depth(Variant::FirstAdd, 512 * 512, request(256)), 9 + 9);
     // 1056 blocks of 512 elements a step: 497 steps; then 3 blocks, one step each; then one block.
     let steps = (1u64 << 28).div_ceil(1056 * 512);
-    assert_eq!(depth(Variant::MultipleElements, 1 << 28, Request::default()), (2 * steps + 8) + 10 + 10);
+    assert_eq!(
+        depth(Variant::MultipleElements, 1 << 28, Request::default()),
+        (2 * steps + 8) + 10 + 10
+    );
     let host = Request { finish: Finish::Host, ..request(512) };
     assert_eq!(depth(Variant::InterleavedModulo, 2048, host), 9 + 3);
 }
 
 #[test]
 fn nothing_needs_no_launch() {
-    let plan_of = |op| plan(&Problem { op, ..problem(Variant::Naive, 0) }, &Request::default(), &H100);
+    let plan_of =
+        |op| plan(&Problem { op, ..problem(Variant::Naive, 0) }, &Request::default(), &H100);
     for op in [Op::Sum, Op::Prod] {
         let plan = plan_of(op).unwrap();
-        assert_eq!((plan.stages.len(), plan.partials(), plan.depth(), plan.device_bytes()), (0, 0, 0, 0));
+        assert_eq!(
+            (plan.stages.len(), plan.partials(), plan.depth(), plan.device_bytes()),
+            (0, 0, 0, 0)
+        );
     }
     assert_eq!(plan_of(Op::Min).unwrap_err().to_string(), "n = 0: there is no min of no elements");
     assert_eq!(plan_of(Op::Max).unwrap_err(), PlanError::Nothing { op: Op::Max });
@@ -240,15 +282,23 @@ fn blocks_that_no_kernel_has_are_refused() {
         }
     }
     let error = plan(&problem(Variant::CompletelyUnrolled, 10), &request(32), &H100).unwrap_err();
-    assert_eq!(error.to_string(), "block 32: variant 6 works with blocks of a power of two from 64 to 1024 threads");
+    assert_eq!(
+        error.to_string(),
+        "block 32: variant 6 works with blocks of a power of two from 64 to 1024 threads"
+    );
     let small = DeviceLimits { max_threads_per_block: 512, ..H100 };
     assert!(plan(&problem(Variant::Naive, 10), &request(1024), &small).is_err());
-    assert_eq!(plan(&problem(Variant::Global, 10), &Request::default(), &small).unwrap().block, 512);
+    assert_eq!(
+        plan(&problem(Variant::Global, 10), &Request::default(), &small).unwrap().block,
+        512
+    );
 }
 
 #[test]
 fn grids_that_do_not_fit_are_refused() {
-    let with = |variant, grid| plan(&problem(variant, 1000), &Request { grid: Some(grid), ..request(256) }, &H100);
+    let with = |variant, grid| {
+        plan(&problem(variant, 1000), &Request { grid: Some(grid), ..request(256) }, &H100)
+    };
     for variant in Variant::all() {
         assert_eq!(with(variant, 0).unwrap_err(), PlanError::EmptyGrid);
     }
@@ -258,17 +308,25 @@ fn grids_that_do_not_fit_are_refused() {
         "grid 5: variant 3 needs exactly 4 blocks of 256 threads for n = 1000"
     );
     assert!(matches!(with(Variant::Naive, 1), Err(PlanError::Grid { needed: 2, .. })));
-    assert!(matches!(with(Variant::MultipleElements, MAX_GRID + 1), Err(PlanError::GridTooLarge { .. })));
+    assert!(matches!(
+        with(Variant::MultipleElements, MAX_GRID + 1),
+        Err(PlanError::GridTooLarge { .. })
+    ));
 
     // Two-element blocks reach the limit of the grid exactly at 2^32 - 2 elements.
     let pairs = |n| plan(&problem(Variant::Sequential, n), &request(2), &H100);
     assert_eq!(u64::from(pairs(2 * MAX_GRID).unwrap().stages[0].shape.grid.x), MAX_GRID);
-    assert_eq!(pairs(2 * MAX_GRID + 1).unwrap_err(), PlanError::GridTooLarge { grid: MAX_GRID + 1 });
+    assert_eq!(
+        pairs(2 * MAX_GRID + 1).unwrap_err(),
+        PlanError::GridTooLarge { grid: MAX_GRID + 1 }
+    );
 }
 
 #[test]
 fn one_block_must_be_enough_to_finish() {
-    let of = |variant, n| plan(&problem(variant, n), &Request { finish: Finish::Single, ..request(256) }, &H100);
+    let of = |variant, n| {
+        plan(&problem(variant, n), &Request { finish: Finish::Single, ..request(256) }, &H100)
+    };
     assert_eq!(grids(&of(Variant::Sequential, 256 * 256).unwrap()), [256, 1]);
     assert_eq!(grids(&of(Variant::Sequential, 256).unwrap()), [1]);
     assert_eq!(
@@ -282,7 +340,8 @@ fn one_block_must_be_enough_to_finish() {
 
 #[test]
 fn memory_is_counted_before_it_is_taken() {
-    let error = plan(&problem(Variant::CompletelyUnrolled, 99_999_999_999_999), &Request::default(), &H100);
+    let error =
+        plan(&problem(Variant::CompletelyUnrolled, 99_999_999_999_999), &Request::default(), &H100);
     assert_eq!(
         error.unwrap_err().to_string(),
         "n = 99999999999999 i32 elements need 400 TB of device memory; the device has 85.9 GB free"
@@ -298,13 +357,21 @@ fn memory_is_counted_before_it_is_taken() {
     let short = DeviceLimits { memory_bytes: 513 * 4 - 1, ..H100 };
     assert!(plan(&problem(Variant::FirstAdd, 512), &Request::default(), &exact).is_ok());
     assert!(plan(&problem(Variant::FirstAdd, 512), &Request::default(), &short).is_err());
-    assert_eq!(plan(&problem(Variant::Global, 1024), &Request::default(), &H100).unwrap().device_bytes(), 2049 * 4);
+    assert_eq!(
+        plan(&problem(Variant::Global, 1024), &Request::default(), &H100).unwrap().device_bytes(),
+        2049 * 4
+    );
 }
 
 #[test]
 fn byte_counts_read_well() {
-    for (count, text) in [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (99_960, "100 kB"), (999_600, "1.0 MB")]
-    {
+    for (count, text) in [
+        (0, "0 bytes"),
+        (999, "999 bytes"),
+        (1000, "1.0 kB"),
+        (99_960, "100 kB"),
+        (999_600, "1.0 MB"),
+    ] {
         assert_eq!(bytes(count), text);
     }
     assert_eq!(bytes(u128::from(u64::MAX) * 4), "73.8 EB");

@@ -22,17 +22,23 @@ pub(super) fn write_csv(table: &Table, out: &mut impl Write) -> io::Result<()> {
 
 pub(super) fn write_json(document: &Document, out: &mut impl Write) -> io::Result<()> {
     let Document { title, environment, tables, charts, pictures: _ } = document;
-    let environment: Map<_, _> = environment.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    let environment: Map<_, _> =
+        environment.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     let rows: Map<_, _> = tables.iter().map(|table| (table.id.clone(), rows(table))).collect();
-    let notes: Map<_, _> = tables.iter().map(|table| (table.id.clone(), json!(table.notes))).collect();
+    let notes: Map<_, _> =
+        tables.iter().map(|table| (table.id.clone(), json!(table.notes))).collect();
     let charts: Map<_, _> = charts.iter().map(|drawn| (drawn.id.clone(), chart(drawn))).collect();
-    let object =
-        json!({ "title": title, "environment": environment, "tables": rows, "notes": notes, "charts": charts });
+    let object = json!({ "title": title, "environment": environment, "tables": rows, "notes": notes, "charts": charts });
     writeln!(out, "{object}")
 }
 
 fn rows(table: &Table) -> Json {
-    let row = |row| table.cells(row).map(|(column, cell)| (column.key.clone(), value(cell))).collect::<Map<_, _>>();
+    let row = |row| {
+        table
+            .cells(row)
+            .map(|(column, cell)| (column.key.clone(), value(cell)))
+            .collect::<Map<_, _>>()
+    };
     table.rows.iter().map(|cells| Json::Object(row(cells))).collect()
 }
 
@@ -66,8 +72,9 @@ fn chart(chart: &Chart) -> Json {
         json!({ "name": series.name, "points": points.collect::<Vec<_>>() })
     });
     object.insert("series".into(), series.collect());
-    let references =
-        references.iter().map(|reference| json!({ "label": reference.label, "value": number(reference.value) }));
+    let references = references
+        .iter()
+        .map(|reference| json!({ "label": reference.label, "value": number(reference.value) }));
     object.insert("references".into(), references.collect());
     Json::Object(object)
 }

@@ -11,9 +11,13 @@ pub(super) fn page(document: &Document) -> String {
     section(&mut main, "charts", "Charts", &document.charts, chart);
     section(&mut main, "tables", "Tables", &document.tables, table);
     section(&mut main, "pictures", "Step by step", &document.pictures, picture);
-    let style =
-        [theme::variables().as_str(), include_str!("page.css"), include_str!("chart.css"), include_str!("picture.css")]
-            .concat();
+    let style = [
+        theme::variables().as_str(),
+        include_str!("page.css"),
+        include_str!("chart.css"),
+        include_str!("picture.css"),
+    ]
+    .concat();
     let script = include_str!("page.js");
     // The policy lets the page load nothing at all.
     format!(
@@ -33,7 +37,10 @@ fn section<T>(main: &mut String, id: &str, heading: &str, parts: &[T], write: fn
     if parts.is_empty() {
         return;
     }
-    let _ = writeln!(main, "<section aria-labelledby=\"{id}\">\n<h2 id=\"{id}\">{heading}</h2>\n<div class=\"{id}\">");
+    let _ = writeln!(
+        main,
+        "<section aria-labelledby=\"{id}\">\n<h2 id=\"{id}\">{heading}</h2>\n<div class=\"{id}\">"
+    );
     for part in parts {
         write(main, part);
     }
@@ -71,8 +78,16 @@ fn table(main: &mut String, table: &Table) {
     );
     for (column, numeric) in table.columns.iter().zip(&numeric) {
         let class = if *numeric { " class=\"number\"" } else { "" };
-        let unit = column.unit.as_deref().map(|unit| format!(" <span class=\"unit\">{}</span>", escape(unit)));
-        let _ = write!(main, "<th scope=\"col\"{class}>{}{}</th>", escape(&column.heading), unit.unwrap_or_default());
+        let unit = column
+            .unit
+            .as_deref()
+            .map(|unit| format!(" <span class=\"unit\">{}</span>", escape(unit)));
+        let _ = write!(
+            main,
+            "<th scope=\"col\"{class}>{}{}</th>",
+            escape(&column.heading),
+            unit.unwrap_or_default()
+        );
     }
     main.push_str("</tr></thead>\n<tbody>\n");
     for row in &table.rows {
@@ -82,8 +97,13 @@ fn table(main: &mut String, table: &Table) {
             let shown = cell.show();
             let missing = shown.is_empty() && !matches!(cell, Cell::Text(_));
             let classes = [(*numeric, "number"), (missing, "missing")];
-            let classes: Vec<&str> = classes.iter().filter(|(holds, _)| *holds).map(|(_, class)| *class).collect();
-            let class = if classes.is_empty() { String::new() } else { format!(" class=\"{}\"", classes.join(" ")) };
+            let classes: Vec<&str> =
+                classes.iter().filter(|(holds, _)| *holds).map(|(_, class)| *class).collect();
+            let class = if classes.is_empty() {
+                String::new()
+            } else {
+                format!(" class=\"{}\"", classes.join(" "))
+            };
             let shown = if missing { "–".to_owned() } else { escape(&shown) };
             let _ = write!(main, "<{tag}{scope}{class}>{shown}</{tag}>");
         }

@@ -126,7 +126,8 @@ pub enum Format {
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 6] = [Self::Table, Self::Markdown, Self::Csv, Self::Json, Self::Svg, Self::Html];
+    pub const ALL: [Self; 6] =
+        [Self::Table, Self::Markdown, Self::Csv, Self::Json, Self::Svg, Self::Html];
 
     /// As `--format` spells it.
     pub const fn name(self) -> &'static str {
@@ -221,7 +222,9 @@ impl Document {
             Format::Markdown => text::write_markdown(self, out)?,
             Format::Csv => data::write_csv(self.tables.first().ok_or(OutputError::NoTable)?, out)?,
             Format::Json => data::write_json(self, out)?,
-            Format::Svg => out.write_all(self.charts.first().ok_or(OutputError::NoChart)?.to_svg().as_bytes())?,
+            Format::Svg => {
+                out.write_all(self.charts.first().ok_or(OutputError::NoChart)?.to_svg().as_bytes())?
+            }
             Format::Html => out.write_all(html::page(self).as_bytes())?,
         }
         Ok(())
@@ -284,7 +287,8 @@ pub(crate) fn escape(text: &str) -> String {
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
-        match lines.last_mut().filter(|line| line.chars().count() + word.chars().count() < columns) {
+        match lines.last_mut().filter(|line| line.chars().count() + word.chars().count() < columns)
+        {
             Some(line) => {
                 line.push(' ');
                 line.push_str(word);

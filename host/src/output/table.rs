@@ -66,7 +66,10 @@ impl Table {
     }
 
     /// A row's cells, one for each column.
-    pub(super) fn cells<'a>(&'a self, row: &'a [Cell]) -> impl Iterator<Item = (&'a Column, &'a Cell)> {
+    pub(super) fn cells<'a>(
+        &'a self,
+        row: &'a [Cell],
+    ) -> impl Iterator<Item = (&'a Column, &'a Cell)> {
         self.columns.iter().zip(row.iter().chain(iter::repeat(&Cell::Missing)))
     }
 
@@ -75,7 +78,9 @@ impl Table {
         let column = |index| self.rows.iter().filter_map(move |row| row.get(index));
         let is_number = |cell: &Cell| matches!(cell, Cell::Integer(_) | Cell::Number { .. });
         let is_text = |cell: &Cell| matches!(cell, Cell::Text(_));
-        (0..self.columns.len()).map(|index| column(index).any(is_number) && !column(index).any(is_text)).collect()
+        (0..self.columns.len())
+            .map(|index| column(index).any(is_number) && !column(index).any(is_text))
+            .collect()
     }
 }
 
@@ -124,7 +129,8 @@ impl Cell {
             Self::Integer(value) => grouped(value),
             Self::Number { value, decimals } if value.is_finite() => {
                 let text = format!("{value:.*}", usize::from(decimals));
-                let (sign, digits) = text.strip_prefix('-').map_or(("", text.as_str()), |digits| ("-", digits));
+                let (sign, digits) =
+                    text.strip_prefix('-').map_or(("", text.as_str()), |digits| ("-", digits));
                 let (whole, rest) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
                 format!("{sign}{}{rest}", group(whole))
             }

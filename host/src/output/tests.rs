@@ -14,7 +14,12 @@ pub(super) fn document() -> Document {
     ];
     let mut table = Table::new("ladder", "The ladder", columns);
     table.push([Cell::from("1"), Cell::Integer(12_345), Cell::number(43.01, 1), Cell::Missing]);
-    table.push([Cell::from("2"), Cell::Integer(3), Cell::number(28.149, 1), Cell::number(1.528, 2)]);
+    table.push([
+        Cell::from("2"),
+        Cell::Integer(3),
+        Cell::number(28.149, 1),
+        Cell::number(1.528, 2),
+    ]);
     table.notes.push("Median of 41 runs.".into());
     Document {
         title: "reduce ladder".into(),
@@ -25,7 +30,8 @@ pub(super) fn document() -> Document {
 }
 
 fn nasty() -> Document {
-    let mut table = Table::new("nasty", NASTY, vec![Column::new("key, \"x\"", NASTY), Column::new("n", "n")]);
+    let mut table =
+        Table::new("nasty", NASTY, vec![Column::new("key, \"x\"", NASTY), Column::new("n", "n")]);
     table.push([Cell::from(NASTY), Cell::number(f64::NAN, 1)]);
     table.push([Cell::from(""), Cell::number(f64::NEG_INFINITY, 1)]);
     table.notes.push(NASTY.into());
@@ -49,7 +55,10 @@ fn formats_are_read_as_they_are_spelt() {
         assert_eq!(format.to_string().parse(), Ok(format));
     }
     let error = "yaml".parse::<Format>().unwrap_err();
-    assert_eq!(error.to_string(), "unknown format 'yaml': it is one of table, markdown, csv, json, svg, html");
+    assert_eq!(
+        error.to_string(),
+        "unknown format 'yaml': it is one of table, markdown, csv, json, svg, html"
+    );
 }
 
 #[test]
@@ -122,13 +131,19 @@ fn markdown_is_escaped() {
 
 #[test]
 fn csv_is_read_back() {
-    assert_eq!(written(&document(), Format::Csv), "rung,launches,time_us,speedup\n1,12345,43.01,\n2,3,28.149,1.528\n");
+    assert_eq!(
+        written(&document(), Format::Csv),
+        "rung,launches,time_us,speedup\n1,12345,43.01,\n2,3,28.149,1.528\n"
+    );
     let text = written(&nasty(), Format::Csv);
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     assert_eq!(reader.headers().unwrap(), vec!["key, \"x\"", "n"]);
     let rows: Vec<_> = reader.records().map(Result::unwrap).collect();
     assert_eq!(rows, [vec![NASTY, ""], vec!["", ""]]);
-    assert!(matches!(Document::default().write(Format::Csv, &mut Vec::new()), Err(OutputError::NoTable)));
+    assert!(matches!(
+        Document::default().write(Format::Csv, &mut Vec::new()),
+        Err(OutputError::NoTable)
+    ));
 }
 
 #[test]
@@ -144,8 +159,14 @@ fn json_keeps_numbers_whole() {
     assert_eq!(json["environment"], serde_json::json!({ "device": "H100", "n": "2^22" }));
     assert_eq!(json["notes"]["ladder"][0], "Median of 41 runs.");
     let rows = &json["tables"]["ladder"];
-    assert_eq!(rows[0], serde_json::json!({ "rung": "1", "launches": 12345, "time_us": 43.01, "speedup": null }));
-    assert_eq!(rows[2].to_string(), r#"{"rung":null,"launches":18446744073709551615,"time_us":null,"speedup":0.1}"#);
+    assert_eq!(
+        rows[0],
+        serde_json::json!({ "rung": "1", "launches": 12345, "time_us": 43.01, "speedup": null })
+    );
+    assert_eq!(
+        rows[2].to_string(),
+        r#"{"rung":null,"launches":18446744073709551615,"time_us":null,"speedup":0.1}"#
+    );
     let json: serde_json::Value = serde_json::from_str(&written(&nasty(), Format::Json)).unwrap();
     assert_eq!(json["environment"][NASTY], NASTY);
 }
@@ -154,9 +175,14 @@ fn json_keeps_numbers_whole() {
 fn short_rows_end_in_what_is_missing() {
     let mut document = document();
     document.tables[0].rows.push(vec![Cell::from("3")]);
-    assert!(written(&document, Format::Table).contains("\n| 3    |          |           |      |\n"));
+    assert!(
+        written(&document, Format::Table).contains("\n| 3    |          |           |      |\n")
+    );
     assert!(written(&document, Format::Csv).ends_with("\n3,,,\n"));
-    assert!(written(&document, Format::Json).contains(r#"{"rung":"3","launches":null,"time_us":null,"speedup":null}"#));
+    assert!(
+        written(&document, Format::Json)
+            .contains(r#"{"rung":"3","launches":null,"time_us":null,"speedup":null}"#)
+    );
 }
 
 #[test]
@@ -196,9 +222,13 @@ fn what_comes_first_can_be_chosen() {
 
 #[test]
 fn digits_are_in_groups_of_three() {
-    for (value, shown) in
-        [(0.0, "0.0"), (-0.04, "-0.0"), (999.94, "999.9"), (-1234.56, "-1 234.6"), (1e6, "1 000 000.0")]
-    {
+    for (value, shown) in [
+        (0.0, "0.0"),
+        (-0.04, "-0.0"),
+        (999.94, "999.9"),
+        (-1234.56, "-1 234.6"),
+        (1e6, "1 000 000.0"),
+    ] {
         assert_eq!(Cell::number(value, 1).show(), shown);
     }
     assert_eq!(Cell::number(123_456.7, 0).show(), "123 457");
@@ -209,7 +239,12 @@ fn digits_are_in_groups_of_three() {
 fn a_page_is_escaped_and_empty_ones_are_whole() {
     let mut nasty = nasty();
     let step = Step { caption: NASTY.into(), svg: "<svg/>".into() };
-    let picture = Picture { id: "p".into(), title: NASTY.into(), text_alternative: NASTY.into(), steps: vec![step] };
+    let picture = Picture {
+        id: "p".into(),
+        title: NASTY.into(),
+        text_alternative: NASTY.into(),
+        steps: vec![step],
+    };
     nasty.pictures = vec![picture];
     let page = written(&nasty, Format::Html);
     assert!(!page.contains(NASTY) && !page.contains("<a>"));
@@ -224,7 +259,10 @@ fn a_page_is_escaped_and_empty_ones_are_whole() {
 
 #[test]
 fn text_is_escaped_for_xml() {
-    assert_eq!(escape("<a b=\"c\"> & 'd'\n\u{1}\u{fffe}"), "&lt;a b=&quot;c&quot;&gt; &amp; 'd'\n\u{fffd}\u{fffd}");
+    assert_eq!(
+        escape("<a b=\"c\"> & 'd'\n\u{1}\u{fffe}"),
+        "&lt;a b=&quot;c&quot;&gt; &amp; 'd'\n\u{fffd}\u{fffd}"
+    );
 }
 
 #[test]

@@ -11,7 +11,8 @@ pub(super) fn write_table(document: &Document, out: &mut impl Write) -> io::Resu
     if !document.environment.is_empty() {
         writeln!(out)?;
     }
-    let width = document.environment.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let width =
+        document.environment.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     for (name, value) in &document.environment {
         writeln!(out, "{:width$}  {}", one_line(name), one_line(value))?;
     }
@@ -81,8 +82,9 @@ fn markdown(text: &str) -> String {
     let chars: Vec<char> = text.trim_end().chars().collect();
     let mut escaped = String::with_capacity(text.len());
     for (index, &c) in chars.iter().enumerate() {
-        let beside =
-            |index: Option<usize>| index.and_then(|index| chars.get(index)).is_some_and(|c| c.is_alphanumeric());
+        let beside = |index: Option<usize>| {
+            index.and_then(|index| chars.get(index)).is_some_and(|c| c.is_alphanumeric())
+        };
         match c {
             '\n' => escaped.push_str("<br>"),
             // Inside of a word it means nothing.

@@ -41,7 +41,8 @@ pub(crate) fn resolve(css: &str) -> String {
         COLOURS.iter().fold(line.to_owned(), paint)
     };
     let light: Vec<_> = css.lines().map(|line| paint(line, LIGHT)).collect();
-    let dark: Vec<_> = css.lines().filter(|line| line.contains("var(")).map(|line| paint(line, DARK)).collect();
+    let dark: Vec<_> =
+        css.lines().filter(|line| line.contains("var(")).map(|line| paint(line, DARK)).collect();
     format!("{}\n@media (prefers-color-scheme: dark) {{\n{}\n}}", light.join("\n"), dark.join("\n"))
 }
 
@@ -49,7 +50,8 @@ pub(crate) fn resolve(css: &str) -> String {
 /// root names.
 pub(super) fn variables() -> String {
     let list = |scheme: usize| {
-        let variables = COLOURS.iter().map(|(name, colours)| format!("--{name}: {};", colours[scheme]));
+        let variables =
+            COLOURS.iter().map(|(name, colours)| format!("--{name}: {};", colours[scheme]));
         variables.collect::<Vec<_>>().join(" ")
     };
     let (light, dark) = (list(LIGHT), list(DARK));
@@ -104,7 +106,9 @@ mod tests {
 
     #[test]
     fn all_variables_are_known() {
-        for css in [include_str!("chart.css"), include_str!("picture.css"), include_str!("page.css")] {
+        for css in
+            [include_str!("chart.css"), include_str!("picture.css"), include_str!("page.css")]
+        {
             for name in css.split("var(--").skip(1).map(|rest| rest.split(')').next().unwrap()) {
                 assert!(COLOURS.iter().any(|(known, _)| *known == name), "{name}");
             }

@@ -33,7 +33,11 @@ impl<'a> Comparison<'a> {
     pub fn write_text(self, out: &mut impl Write) -> io::Result<()> {
         let problem = &self.0[0].plan.problem;
         let (n, op, element) = (problem.n, problem.op, problem.element);
-        writeln!(out, "{op} of {n} {element} elements, {}; all launches of each are summed up\n", self.0[0].input)?;
+        writeln!(
+            out,
+            "{op} of {n} {element} elements, {}; all launches of each are summed up\n",
+            self.0[0].input
+        )?;
         let mut header = vec!["counter".to_owned(), "level".to_owned()];
         for (index, profiled) in self.0.iter().enumerate() {
             header.push(format!("variant {}", profiled.plan.problem.variant));
@@ -47,17 +51,25 @@ impl<'a> Comparison<'a> {
             if !columns.iter().any(|figures| figures[row].is_used(figures)) {
                 continue;
             }
-            let mut cells = vec![first.name.clone(), first.level.to_string(), first.show(first.actual)];
+            let mut cells =
+                vec![first.name.clone(), first.level.to_string(), first.show(first.actual)];
             for figures in &columns[1..] {
                 let figure = &figures[row];
                 cells.push(figure.show(figure.actual));
-                cells.push(ratio(figure, first).map(|ratio| format!("{ratio:.2}")).unwrap_or_default());
+                cells.push(
+                    ratio(figure, first).map(|ratio| format!("{ratio:.2}")).unwrap_or_default(),
+                );
             }
             table.add_row(cells);
         }
         writeln!(out, "{table}\n")?;
         for profiled in self.0 {
-            writeln!(out, "Variant {}: {}", profiled.plan.problem.variant, profiled.wastes().sentence())?;
+            writeln!(
+                out,
+                "Variant {}: {}",
+                profiled.plan.problem.variant,
+                profiled.wastes().sentence()
+            )?;
         }
         writeln!(out, "({})", waste::CURRENCY)
     }
@@ -70,7 +82,8 @@ impl<'a> Comparison<'a> {
             .iter()
             .enumerate()
             .map(|(row, first)| {
-                let ratios: Vec<_> = columns.iter().map(|figures| ratio(&figures[row], first)).collect();
+                let ratios: Vec<_> =
+                    columns.iter().map(|figures| ratio(&figures[row], first)).collect();
                 (first.name.clone(), json!(ratios))
             })
             .collect();

@@ -33,7 +33,11 @@ impl Level {
     /// That of a counter: the hardware knows accesses to global and shared memory as the simulator
     /// does.
     pub(super) fn of(name: &str) -> Self {
-        if name.starts_with("global.") || name.starts_with("shared.") { Self::Hardware } else { Self::Ptx }
+        if name.starts_with("global.") || name.starts_with("shared.") {
+            Self::Hardware
+        } else {
+            Self::Ptx
+        }
     }
 }
 
@@ -96,8 +100,20 @@ pub fn figures(profiled: &Profiled) -> Vec<Figure> {
     };
     let element = u64::from(plan.problem.element.size());
     let bytes = (plan.problem.n + 1) * element;
-    derived("bytes_moved", Level::Hardware, Unit::Count, (SECTOR * sectors(counters)) as f64, bytes as f64);
-    derived("active_lane_efficiency", Level::Ptx, Unit::Percent, active_lane_efficiency(instructions), 1.0);
+    derived(
+        "bytes_moved",
+        Level::Hardware,
+        Unit::Count,
+        (SECTOR * sectors(counters)) as f64,
+        bytes as f64,
+    );
+    derived(
+        "active_lane_efficiency",
+        Level::Ptx,
+        Unit::Percent,
+        active_lane_efficiency(instructions),
+        1.0,
+    );
     let instructions = instructions_per_32_elements(plan, counters);
     derived("warp_instructions_per_32_elements", Level::Ptx, Unit::Ratio, instructions, 2.0);
     figures
@@ -164,7 +180,12 @@ pub(super) fn table(figures: &[Figure]) -> Table {
     let mut table = empty_table(["counter", "level", "actual", "ideal"].map(str::to_owned).into());
     for figure in figures.iter().filter(|figure| figure.is_used(figures)) {
         let ideal = figure.ideal.map(|ideal| figure.show(ideal)).unwrap_or_default();
-        table.add_row([figure.name.clone(), figure.level.to_string(), figure.show(figure.actual), ideal]);
+        table.add_row([
+            figure.name.clone(),
+            figure.level.to_string(),
+            figure.show(figure.actual),
+            ideal,
+        ]);
     }
     table
 }

@@ -23,7 +23,8 @@ impl Profiled {
         let figures = figures(self);
         // Figures begin with the counters themselves.
         let derived = figures[self.counters.entries().len()..].iter();
-        let ideals = figures.iter().filter_map(|figure| Some((figure.name.clone(), number(figure.ideal?))));
+        let ideals =
+            figures.iter().filter_map(|figure| Some((figure.name.clone(), number(figure.ideal?))));
         let mut object = json!({
             "variant": facts.label,
             "variant_name": facts.name,

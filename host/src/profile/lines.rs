@@ -21,12 +21,16 @@ pub struct Line {
 pub fn lines(instructions: &[InstructionCounters]) -> Vec<Line> {
     let mut lines: BTreeMap<(&str, u32), Counters> = BTreeMap::new();
     for instruction in instructions {
-        let places: BTreeSet<_> = instruction.frames.iter().map(|frame| (frame.file.as_str(), frame.line)).collect();
+        let places: BTreeSet<_> =
+            instruction.frames.iter().map(|frame| (frame.file.as_str(), frame.line)).collect();
         for place in places {
             *lines.entry(place).or_default() += instruction.counters;
         }
     }
-    lines.into_iter().map(|((file, line), counters)| Line { file: file.to_owned(), line, counters }).collect()
+    lines
+        .into_iter()
+        .map(|((file, line), counters)| Line { file: file.to_owned(), line, counters })
+        .collect()
 }
 
 #[cfg(test)]
@@ -49,8 +53,10 @@ mod tests {
             instruction(10, vec![frame("a", 2), frame("a", 2), frame("a", 3)]),
             instruction(100, vec![]),
         ]);
-        let found: Vec<_> =
-            lines.iter().map(|line| (line.file.as_str(), line.line, line.counters.warp_instructions)).collect();
+        let found: Vec<_> = lines
+            .iter()
+            .map(|line| (line.file.as_str(), line.line, line.counters.warp_instructions))
+            .collect();
         assert_eq!(found, [("a", 2, 11), ("a", 3, 10), ("b", 7, 1)]);
     }
 }

@@ -19,7 +19,11 @@ const TABLES: &str = "kernels/src/exports/";
 /// Columns of 7, 10, 10 and 9 characters.
 const HEADER: &str = " instr.  divergent  conflicts  sect/req";
 
-pub(super) fn write(profiled: &Profiled, library: &PtxLibrary, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn write(
+    profiled: &Profiled,
+    library: &PtxLibrary,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let whole = &profiled.counters;
     let mut files: BTreeMap<String, BTreeMap<u32, Counters>> = BTreeMap::new();
     for line in lines(&profiled.instructions) {
@@ -27,8 +31,10 @@ pub(super) fn write(profiled: &Profiled, library: &PtxLibrary, out: &mut impl Wr
             files.entry(line.file).or_default().insert(line.line, line.counters);
         }
     }
-    let mut sources: Vec<_> =
-        files.into_iter().filter_map(|(file, lines)| library.source(&file).map(|text| (file, lines, text))).collect();
+    let mut sources: Vec<_> = files
+        .into_iter()
+        .filter_map(|(file, lines)| library.source(&file).map(|text| (file, lines, text)))
+        .collect();
     if sources.is_empty() {
         return write_ptx(profiled, out);
     }
@@ -48,14 +54,19 @@ pub(super) fn write(profiled: &Profiled, library: &PtxLibrary, out: &mut impl Wr
     Ok(())
 }
 
-fn write_source(whole: &Counters, lines: &BTreeMap<u32, Counters>, text: &str, out: &mut impl Write) -> io::Result<()> {
+fn write_source(
+    whole: &Counters,
+    lines: &BTreeMap<u32, Counters>,
+    text: &str,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let source: Vec<&str> = text.lines().collect();
     let functions = functions(&source);
     let mut last = 0;
     for (number, text) in (1..).zip(&source) {
-        let of_used = functions
-            .iter()
-            .any(|function| function.contains(&number) && lines.range(function.clone()).next().is_some());
+        let of_used = functions.iter().any(|function| {
+            function.contains(&number) && lines.range(function.clone()).next().is_some()
+        });
         if !of_used && !lines.contains_key(&number) {
             continue;
         }
@@ -63,7 +74,9 @@ fn write_source(whole: &Counters, lines: &BTreeMap<u32, Counters>, text: &str, o
             writeln!(out)?;
         }
         last = number;
-        let shares = lines.get(&number).map_or_else(|| " ".repeat(HEADER.len()), |counters| shares(whole, counters));
+        let shares = lines
+            .get(&number)
+            .map_or_else(|| " ".repeat(HEADER.len()), |counters| shares(whole, counters));
         let line = format!("{shares} {number:>4} {text}");
         writeln!(out, "{}", line.trim_end())?;
     }
@@ -75,10 +88,13 @@ fn write_source(whole: &Counters, lines: &BTreeMap<u32, Counters>, text: &str, o
 fn functions(source: &[&str]) -> Vec<RangeInclusive<u32>> {
     let indent = |text: &str| text.len() - text.trim_start().len();
     let begins = |text: &str| {
-        let qualifies = |word: &str| word.starts_with("pub") || ["const", "unsafe", "async", "extern"].contains(&word);
+        let qualifies = |word: &str| {
+            word.starts_with("pub") || ["const", "unsafe", "async", "extern"].contains(&word)
+        };
         text.split_whitespace().find(|word| !qualifies(word)) == Some("fn")
     };
-    let closes = |begin: usize, line: &str| line.trim() == "}" && indent(line) == indent(source[begin]);
+    let closes =
+        |begin: usize, line: &str| line.trim() == "}" && indent(line) == indent(source[begin]);
     let of = |begin: usize| {
         let end = if source[begin].ends_with('}') {
             begin
@@ -91,7 +107,10 @@ fn functions(source: &[&str]) -> Vec<RangeInclusive<u32>> {
 }
 
 fn write_ptx(profiled: &Profiled, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "There is no source for this PTX, so here is the PTX itself, with the share of each instruction:\n")?;
+    writeln!(
+        out,
+        "There is no source for this PTX, so here is the PTX itself, with the share of each instruction:\n"
+    )?;
     writeln!(out, "{HEADER}  PTX")?;
     for instruction in &profiled.instructions {
         let shares = shares(&profiled.counters, &instruction.counters);
@@ -106,7 +125,8 @@ fn shares(whole: &Counters, part: &Counters) -> String {
         0 => String::new(),
         _ => format!("{:.1} %", 100.0 * part as f64 / whole as f64),
     };
-    let per_request = sectors_per_request(part).map(|ratio| format!("{ratio:.1}")).unwrap_or_default();
+    let per_request =
+        sectors_per_request(part).map(|ratio| format!("{ratio:.1}")).unwrap_or_default();
     format!(
         "{:>7} {:>10} {:>10} {per_request:>9}",
         share(part.warp_instructions, whole.warp_instructions),

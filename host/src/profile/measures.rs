@@ -10,7 +10,8 @@ pub(super) const SECTOR: u64 = 32;
 /// Sectors of all kinds, those of asynchronous copies included: they move what they copy past the
 /// loads and stores.
 pub(crate) fn sectors(counters: &Counters) -> u64 {
-    counters.bytes_moved() / SECTOR + (counters.async_copy.bytes + counters.bulk.bytes).div_ceil(SECTOR)
+    counters.bytes_moved() / SECTOR
+        + (counters.async_copy.bytes + counters.bulk.bytes).div_ceil(SECTOR)
 }
 
 /// Sectors of global memory (32 bytes) that hold the input and a result.

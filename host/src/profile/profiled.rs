@@ -51,7 +51,12 @@ pub struct Profiled {
 impl Profiled {
     /// Puts together what [`Instrument::Count`](crate::device::Instrument::Count) saw of a plan;
     /// `None` if that is nothing.
-    pub fn new(plan: Plan, input: String, target: Target, observations: Vec<Observation>) -> Option<Self> {
+    pub fn new(
+        plan: Plan,
+        input: String,
+        target: Target,
+        observations: Vec<Observation>,
+    ) -> Option<Self> {
         let launches: Vec<Launch> = observations
             .into_iter()
             .filter_map(|Observation { shape, seen, .. }| match seen {

@@ -67,7 +67,9 @@ pub fn registers(library: &PtxLibrary, kernel: &str, gpu: &Gpu) -> Registers {
         Ok(Ok(count)) => Registers::Assembled(count),
         Ok(Err(why)) => Registers::Unknown(why),
         Err(error) if error.kind() == io::ErrorKind::NotFound && ptxas == Path::new("ptxas") => {
-            Registers::Unknown(format!("no ptxas on the PATH: name one with {PTXAS_VARIABLE}, or give --registers"))
+            Registers::Unknown(format!(
+                "no ptxas on the PATH: name one with {PTXAS_VARIABLE}, or give --registers"
+            ))
         }
         Err(error) => Registers::Unknown(format!("cannot run {}: {error}", ptxas.display())),
     }
@@ -79,7 +81,10 @@ fn assemble(ptxas: &Path, ptx: &str, kernel: &str, arch: &str) -> io::Result<Res
     let file = folder.path().join("kernel.ptx");
     fs::write(&file, ptx)?;
     let mut command = Command::new(ptxas);
-    command.args(["-v", "-arch", arch, "--entry", kernel, "-o"]).arg(folder.path().join("kernel.cubin")).arg(&file);
+    command
+        .args(["-v", "-arch", arch, "--entry", kernel, "-o"])
+        .arg(folder.path().join("kernel.cubin"))
+        .arg(&file);
     let output = command.output()?;
     // Verbose output is on stderr.
     let log = String::from_utf8_lossy(&output.stderr);
@@ -113,7 +118,10 @@ ptxas info    : Used 12 registers, used 1 barriers
 ptxas info    : Compiling entry function 'b' for 'sm_90'
 ptxas info    : Used 255 registers, used 0 barriers
 ";
-        assert_eq!((read_log(log, "a"), read_log(log, "b"), read_log(log, "c")), (Some(12), Some(255), None));
+        assert_eq!(
+            (read_log(log, "a"), read_log(log, "b"), read_log(log, "c")),
+            (Some(12), Some(255), None)
+        );
         assert_eq!(read_log("Compiling entry function 'a' for 'sm_90'\n", "a"), None);
     }
 }

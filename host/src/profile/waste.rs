@@ -124,25 +124,38 @@ impl Turns {
             .collect();
         let Some(&busiest) = passages.iter().max() else { return Self::default() };
         let all = passages.iter().sum::<u64>() / 32;
-        let stores = counters.global.store.requests + counters.shared.store.requests + counters.atomics();
+        let stores =
+            counters.global.store.requests + counters.shared.store.requests + counters.atomics();
         // What as many threads run as go through the barrier, they run on the way to it, with the
         // branches behind.
         let mut is_alike = false;
         let alike = instructions.iter().filter(|instruction| {
             let is_barrier = instruction.counters.barriers > 0;
-            is_alike =
-                if is_predicated(&instruction.text) { is_alike } else { is_barrier || threads(instruction) == busiest };
+            is_alike = if is_predicated(&instruction.text) {
+                is_alike
+            } else {
+                is_barrier || threads(instruction) == busiest
+            };
             is_alike && !is_barrier
         });
         let barriers = passages.iter().filter(|&&passed| passed == busiest).count() as u64;
-        Self { all, idle: all.saturating_sub(stores), instructions: alike.count() as u64 / barriers + 1 }
+        Self {
+            all,
+            idle: all.saturating_sub(stores),
+            instructions: alike.count() as u64 / barriers + 1,
+        }
     }
 }
 
 impl Wastes {
-    pub(super) fn new(plan: &Plan, counters: &Counters, instructions: &[InstructionCounters]) -> Self {
+    pub(super) fn new(
+        plan: &Plan,
+        counters: &Counters,
+        instructions: &[InstructionCounters],
+    ) -> Self {
         let shared = &counters.shared;
-        let wavefronts = shared.load.wavefronts + shared.store.wavefronts + shared.atomic.wavefronts;
+        let wavefronts =
+            shared.load.wavefronts + shared.store.wavefronts + shared.atomic.wavefronts;
         let cost = counters.warp_instructions + WAVEFRONT * wavefronts + SECTOR * sectors(counters);
         let turns = Turns::new(counters, instructions);
         let ideal_sectors = ideal_sectors(plan);
@@ -151,7 +164,10 @@ impl Wastes {
             waste(WasteKind::Divergence, idle_lanes(instructions) / 32),
             waste(WasteKind::BankConflicts, WAVEFRONT * counters.bank_conflicts()),
             waste(WasteKind::IdleThreads, turns.idle * turns.instructions),
-            waste(WasteKind::GlobalTraffic, SECTOR * sectors(counters).saturating_sub(ideal_sectors)),
+            waste(
+                WasteKind::GlobalTraffic,
+                SECTOR * sectors(counters).saturating_sub(ideal_sectors),
+            ),
         ];
         wastes.sort_by_key(|waste| std::cmp::Reverse(waste.slots));
         let divisions = instructions
@@ -213,8 +229,13 @@ impl Wastes {
             .wastes
             .get(1)
             .filter(|next| next.share >= NOTABLE)
-            .map_or_else(String::new, |next| format!(", and next on {} ({:.0} %)", next.kind, 100.0 * next.share));
-        format!("It wastes most on {kind}: {figures}, {percent:.0} % of the cost{next}{}.", self.describe_divisions())
+            .map_or_else(String::new, |next| {
+                format!(", and next on {} ({:.0} %)", next.kind, 100.0 * next.share)
+            });
+        format!(
+            "It wastes most on {kind}: {figures}, {percent:.0} % of the cost{next}{}.",
+            self.describe_divisions()
+        )
     }
 
     fn describe_divisions(&self) -> String {
@@ -232,7 +253,9 @@ impl Wastes {
 fn idle_lanes(instructions: &[InstructionCounters]) -> u64 {
     let counters = instructions.iter().filter(|instruction| !is_predicated(&instruction.text));
     counters
-        .map(|instruction| 32 * instruction.counters.warp_instructions - instruction.counters.thread_instructions)
+        .map(|instruction| {
+            32 * instruction.counters.warp_instructions - instruction.counters.thread_instructions
+        })
         .sum()
 }
 
@@ -251,16 +274,28 @@ mod tests {
 
     #[test]
     fn divisions_by_a_register_are_told_from_others() {
-        for text in ["rem.u32 %r6, %r5, %r2;", "div.s64 %rd1, %rd2, %rd3;", "@%p1 rem.s32 %r1, %r2, %r3;"] {
+        for text in
+            ["rem.u32 %r6, %r5, %r2;", "div.s64 %rd1, %rd2, %rd3;", "@%p1 rem.s32 %r1, %r2, %r3;"]
+        {
             assert!(divides(text), "{text}");
         }
-        for text in ["rem.u32 %r6, %r5, 7;", "div.rn.f32 %f1, %f2, %f3;", "mul.lo.s32 %r1, %r2, %r3;", "ret;", ""] {
+        for text in [
+            "rem.u32 %r6, %r5, 7;",
+            "div.rn.f32 %f1, %f2, %f3;",
+            "mul.lo.s32 %r1, %r2, %r3;",
+            "ret;",
+            "",
+        ] {
             assert!(!divides(text), "{text}");
         }
     }
 
     fn ran(text: &str, warps: u64, threads: u64) -> InstructionCounters {
-        let counters = Counters { warp_instructions: warps, thread_instructions: threads, ..Counters::default() };
+        let counters = Counters {
+            warp_instructions: warps,
+            thread_instructions: threads,
+            ..Counters::default()
+        };
         InstructionCounters { line: 1, text: text.into(), frames: Vec::new(), counters }
     }
 

@@ -82,7 +82,10 @@ impl ExactSum {
         let lowest = top.saturating_sub(3);
         // The four highest digits hold at least 97 bits, so one bit for all that is below them is
         // enough to round right.
-        let leading = self.digits[lowest..=top].iter().rev().fold(0, |bits, &digit| bits << DIGIT_BITS | digit as u128);
+        let leading = self.digits[lowest..=top]
+            .iter()
+            .rev()
+            .fold(0, |bits, &digit| bits << DIGIT_BITS | digit as u128);
         let below = self.digits[..lowest].iter().any(|&digit| digit != 0);
         let magnitude = (leading | u128::from(below)) as f64;
         let exponent = exponent + i64::from(DIGIT_BITS) * lowest as i64 - 1074;
@@ -141,9 +144,15 @@ mod tests {
     fn long_sums_of_one_magnitude_equal_integer_sums() {
         let mut rng = StdRng::seed_from_u64(1);
         for n in [4095, 4096, 4097, 65_537, 300_000] {
-            let integers: Vec<i64> = (0..n).map(|_| rng.random_range(-(1 << 40)..1 << 40)).collect();
-            let scaled: Vec<f64> = integers.iter().map(|&i| i as f64 / (1u64 << 40) as f64).collect();
-            assert_eq!(sum(&scaled), integers.iter().sum::<i64>() as f64 / (1u64 << 40) as f64, "n = {n}");
+            let integers: Vec<i64> =
+                (0..n).map(|_| rng.random_range(-(1 << 40)..1 << 40)).collect();
+            let scaled: Vec<f64> =
+                integers.iter().map(|&i| i as f64 / (1u64 << 40) as f64).collect();
+            assert_eq!(
+                sum(&scaled),
+                integers.iter().sum::<i64>() as f64 / (1u64 << 40) as f64,
+                "n = {n}"
+            );
         }
     }
 

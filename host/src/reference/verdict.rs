@@ -75,7 +75,8 @@ impl Reference {
         let same = || number.to_bits() == value.to_bits() || number.is_nan() && value.is_nan();
         // A finite result of an infinite value is wrong by what it lacks to the largest number, at
         // least.
-        let near = || abs_diff_eq!(number, value.clamp(-f64::MAX, f64::MAX), epsilon = self.error_bound);
+        let near =
+            || abs_diff_eq!(number, value.clamp(-f64::MAX, f64::MAX), epsilon = self.error_bound);
         let sign = || !number.is_nan() && number.is_sign_negative() == value.is_sign_negative();
         match self.rule {
             Rule::Same => same(),

@@ -95,7 +95,9 @@ impl Comparison {
             match plan(&problem, tile, memory) {
                 Ok(plan) => plans.push(plan),
                 Err(PlanError::NotSquare { .. }) => {
-                    notes.push(format!("Variant {variant} is left out: the matrix is not a square."));
+                    notes.push(format!(
+                        "Variant {variant} is left out: the matrix is not a square."
+                    ));
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -107,8 +109,19 @@ impl Comparison {
             DeviceKind::Cuda => take_turns(device, library, &plans, runs, before)?,
         };
         let measured = plans.into_iter().zip(counters).zip(times);
-        let competitors = measured.map(|((plan, counters), times)| Competitor { plan, times, counters }).collect();
-        Ok(Self { device: device.info().clone(), element, rows, cols, runs, copy, competitors, notes })
+        let competitors = measured
+            .map(|((plan, counters), times)| Competitor { plan, times, counters })
+            .collect();
+        Ok(Self {
+            device: device.info().clone(),
+            element,
+            rows,
+            cols,
+            runs,
+            copy,
+            competitors,
+            notes,
+        })
     }
 
     /// What was measured, in the order of the lecture.
@@ -128,12 +141,21 @@ impl Comparison {
             environment.push(("peak".to_owned(), format!("{:.1} GB/s", peak / 1e9)));
         }
         if let Some(copy) = &self.copy {
-            environment.push(("device-to-device copy".to_owned(), format!("{:.1} GB/s", self.gb_per_s(copy))));
+            environment.push((
+                "device-to-device copy".to_owned(),
+                format!("{:.1} GB/s", self.gb_per_s(copy)),
+            ));
             let Runs { warm_up, timed } = self.runs;
-            environment.push(("runs".to_owned(), format!("median of {timed}, after {warm_up} to warm up")));
+            environment.push((
+                "runs".to_owned(),
+                format!("median of {timed}, after {warm_up} to warm up"),
+            ));
         }
         Document {
-            title: format!("Transposition of {} x {} {} elements", self.rows, self.cols, self.element),
+            title: format!(
+                "Transposition of {} x {} {} elements",
+                self.rows, self.cols, self.element
+            ),
             environment,
             tables: vec![self.table(history)],
             charts: self.charts(),
@@ -159,21 +181,27 @@ impl Comparison {
             columns.push(Column::new("gtx280_speedup", "GTX 280").in_unit("x"));
         }
         let mut table = Table::new("transpose", "All variants", columns);
-        let naive = self.competitors.iter().find(|competitor| competitor.plan.problem.variant == Variant::NaiveStore);
+        let naive = self
+            .competitors
+            .iter()
+            .find(|competitor| competitor.plan.problem.variant == Variant::NaiveStore);
         let naive_times = naive.and_then(|naive| naive.times);
         let naive_gtx280 = Variant::NaiveStore.facts().gtx280_gb_per_s;
         for Competitor { plan, times, counters } in &self.competitors {
             let variant = plan.problem.variant;
             let mut row: Vec<Cell> = vec![variant.facts().name.into(), u64::from(plan.tile).into()];
             if let Some(copy) = &self.copy {
-                let ratio = |other: &Times| times.map(|times| other.median.as_secs_f64() / times.median.as_secs_f64());
+                let ratio = |other: &Times| {
+                    times.map(|times| other.median.as_secs_f64() / times.median.as_secs_f64())
+                };
                 row.push(number(times.map(|times| times.median.as_secs_f64() * 1e6), 2));
                 row.push(number(times.map(|times| self.gb_per_s(&times)), 1));
                 row.push(number(ratio(copy).map(|ratio| 100.0 * ratio), 1));
                 row.push(number(naive_times.as_ref().and_then(ratio), 2));
             }
             let shared = counters.shared;
-            let [wavefronts, requests]: [fn(Banks) -> u64; 2] = [|banks| banks.wavefronts, |banks| banks.requests];
+            let [wavefronts, requests]: [fn(Banks) -> u64; 2] =
+                [|banks| banks.wavefronts, |banks| banks.requests];
             let both = |of: fn(Banks) -> u64| of(shared.load) + of(shared.store);
             row.push(number(sectors_per_request(counters.global.load), 2));
             row.push(number(sectors_per_request(counters.global.store), 2));
@@ -221,25 +249,38 @@ impl Comparison {
     }
 
     fn charts(&self) -> Vec<Chart> {
-        let names = || self.competitors.iter().map(|competitor| competitor.plan.problem.variant.to_string());
+        let names = || {
+            self.competitors.iter().map(|competitor| competitor.plan.problem.variant.to_string())
+        };
         let kind = || Kind::Bars { categories: names().collect() };
         let mut charts = Vec::new();
         if let Some(copy) = &self.copy {
             let bars: Vec<f64> = self
                 .competitors
                 .iter()
-                .map(|competitor| competitor.times.as_ref().map_or(f64::NAN, |times| self.gb_per_s(times)))
+                .map(|competitor| {
+                    competitor.times.as_ref().map_or(f64::NAN, |times| self.gb_per_s(times))
+                })
                 .collect();
             let copy = self.gb_per_s(copy);
-            let mut references = vec![Reference { label: "device-to-device copy".into(), value: copy }];
+            let mut references =
+                vec![Reference { label: "device-to-device copy".into(), value: copy }];
             references.extend(
-                self.device.peak_bytes_per_second.map(|peak| Reference { label: "peak".into(), value: peak / 1e9 }),
+                self.device
+                    .peak_bytes_per_second
+                    .map(|peak| Reference { label: "peak".into(), value: peak / 1e9 }),
             );
-            let listed: Vec<_> = names().zip(&bars).map(|(name, gb_per_s)| format!("{name} {gb_per_s:.0}")).collect();
+            let listed: Vec<_> = names()
+                .zip(&bars)
+                .map(|(name, gb_per_s)| format!("{name} {gb_per_s:.0}"))
+                .collect();
             charts.push(Chart {
                 id: "bandwidth".into(),
                 title: "Bandwidth of each variant".into(),
-                description: format!("Bars of GB/s: {}; a copy reaches {copy:.0}.", listed.join(", ")),
+                description: format!(
+                    "Bars of GB/s: {}; a copy reaches {copy:.0}.",
+                    listed.join(", ")
+                ),
                 kind: kind(),
                 x: Axis::linear("variant"),
                 y: Axis::linear("GB/s, read and written"),
@@ -248,7 +289,10 @@ impl Comparison {
             });
         }
         let bars = |of: &dyn Fn(&Counters) -> Option<f64>| -> Vec<f64> {
-            self.competitors.iter().map(|competitor| of(&competitor.counters).unwrap_or(f64::NAN)).collect()
+            self.competitors
+                .iter()
+                .map(|competitor| of(&competitor.counters).unwrap_or(f64::NAN))
+                .collect()
         };
         let loads = bars(&|counters| sectors_per_request(counters.global.load));
         let stores = bars(&|counters| sectors_per_request(counters.global.store));
@@ -259,7 +303,10 @@ impl Comparison {
         charts.push(Chart {
             id: "sectors".into(),
             title: "Sectors of global memory per request".into(),
-            description: format!("Pairs of bars, sectors per load and per store: {}.", listed.join(", ")),
+            description: format!(
+                "Pairs of bars, sectors per load and per store: {}.",
+                listed.join(", ")
+            ),
             kind: kind(),
             x: Axis::linear("variant"),
             y: Axis::linear("sectors of 32 bytes per request of a warp"),
@@ -339,12 +386,19 @@ fn wavefronts_per_request(banks: Banks) -> Option<f64> {
 }
 
 /// Compares an output with what it must be.
-fn verify(device: &DeviceInfo, plan: &Plan, matrix: &Matrix, output: &[u8]) -> Result<(), CompareError> {
+fn verify(
+    device: &DeviceInfo,
+    plan: &Plan,
+    matrix: &Matrix,
+    output: &[u8],
+) -> Result<(), CompareError> {
     match matrix.difference(plan.problem.variant.facts().moves, output) {
         None => Ok(()),
-        Some(difference) => {
-            Err(CompareError::Wrong { kernel: plan.kernel.clone(), device: device.name.clone(), difference })
-        }
+        Some(difference) => Err(CompareError::Wrong {
+            kernel: plan.kernel.clone(),
+            device: device.name.clone(),
+            difference,
+        }),
     }
 }
 
@@ -367,7 +421,9 @@ fn count(
         before(format!("counting {}", of.kernel));
         let plan = plan(&Problem { rows, cols, ..of.problem }, Some(of.tile.into()), memory)?;
         let outcome = runner.transpose(&plan, &matrix, Runs::ONCE, |_| ())?;
-        let Some(counters) = counters(&device) else { return Err(CompareError::Nothing { rows, cols }) };
+        let Some(counters) = counters(&device) else {
+            return Err(CompareError::Nothing { rows, cols });
+        };
         verify(device.info(), &plan, &matrix, &outcome.result)?;
         counted.push(counters);
     }
@@ -395,7 +451,8 @@ fn take_turns(
     for plan in plans {
         before(format!("checking {}", plan.kernel));
         let kernel = runner.kernel::<RunError>(&plan.kernel)?;
-        let mut transposition = Transposition { device, kernel: &kernel, plan, buffers: &mut buffers };
+        let mut transposition =
+            Transposition { device, kernel: &kernel, plan, buffers: &mut buffers };
         transposition.run().map_err(RunError::from)?;
         verify(device.info(), plan, &matrix, &transposition.output().map_err(RunError::from)?)?;
         kernels.push(kernel);
@@ -430,7 +487,10 @@ mod tests {
     fn what_is_counted_has_the_same_beyond_whole_tiles() {
         for extent in [0, 1, 31, 1024, 1025, 4000, 4096, 16_384, 1_000_003] {
             let counted = counted_extent(extent);
-            assert!(counted <= COUNTED_WHOLE && counted % TILES == extent % TILES, "{extent}: {counted}");
+            assert!(
+                counted <= COUNTED_WHOLE && counted % TILES == extent % TILES,
+                "{extent}: {counted}"
+            );
         }
     }
 
@@ -439,13 +499,23 @@ mod tests {
         let device = Device::simulator_with(Instrument::Count);
         let library = PtxLibrary::embedded().unwrap();
         let measure = |rows, cols| {
-            Comparison::measure(&device, &library, (ElementType::F32, rows, cols), Some(32), Runs::ONCE, &mut |_| ())
+            Comparison::measure(
+                &device,
+                &library,
+                (ElementType::F32, rows, cols),
+                Some(32),
+                Runs::ONCE,
+                &mut |_| (),
+            )
         };
         let square = measure(64, 64).unwrap();
         assert_eq!(square.competitors().len(), Variant::all().len());
         let other = measure(64, 96).unwrap();
         assert!(
-            other.competitors().iter().all(|one| one.plan.problem.variant.facts().moves != Moves::TransposesInPlace)
+            other
+                .competitors()
+                .iter()
+                .all(|one| one.plan.problem.variant.facts().moves != Moves::TransposesInPlace)
         );
         let notes = &other.document(false).tables[0].notes;
         assert!(notes.iter().any(|note| note.contains("not a square")), "{notes:?}");

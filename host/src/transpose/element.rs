@@ -75,7 +75,10 @@ impl ElementType {
 
     /// The type that NumPy has under this kind and size.
     pub(super) fn of_numpy(kind: TypeChar, bytes: u64) -> Option<Self> {
-        Self::ALL.iter().copied().find(|element| element.0.1 == Some(kind) && u64::from(element.size()) == bytes)
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|element| element.0.1 == Some(kind) && u64::from(element.size()) == bytes)
     }
 }
 

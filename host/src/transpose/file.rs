@@ -110,9 +110,12 @@ impl MatrixFile {
         let mut file = File::open(path).map_err(failed)?;
         let mut beginning = Vec::new();
         (&mut file).take(npy::LONGEST).read_to_end(&mut beginning).map_err(failed)?;
-        let header = npy::Header::parse(&beginning).map_err(|cause| FileError::Header { path: path_buf(), cause })?;
+        let header = npy::Header::parse(&beginning)
+            .map_err(|cause| FileError::Header { path: path_buf(), cause })?;
 
-        let known = header.plain().and_then(|(kind, bytes, order)| Some((ElementType::of_numpy(kind, bytes)?, order)));
+        let known = header
+            .plain()
+            .and_then(|(kind, bytes, order)| Some((ElementType::of_numpy(kind, bytes)?, order)));
         let Some((element, order)) = known else {
             return Err(FileError::Dtype { path: path_buf(), dtype: header.descr() });
         };
@@ -157,7 +160,9 @@ impl MatrixFile {
     /// [`FileError::Read`], [`FileError::Memory`].
     pub fn read(mut self) -> Result<Matrix, FileError> {
         let mut bytes = zeroed(self.element, self.rows, self.cols)?;
-        self.file.read_exact(&mut bytes).map_err(|cause| FileError::Read { path: self.path, cause })?;
+        self.file
+            .read_exact(&mut bytes)
+            .map_err(|cause| FileError::Read { path: self.path, cause })?;
         if self.order == ByteOrder::Big {
             bytes.chunks_exact_mut(self.element.number_size() as usize).for_each(<[u8]>::reverse);
         }
@@ -171,7 +176,8 @@ mod tests {
 
     fn npy(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
         let fortran = if fortran { "True" } else { "False" };
-        let header = format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}\n");
+        let header =
+            format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}\n");
         let mut file = b"\x93NUMPY\x01\x00".to_vec();
         file.extend((header.len() as u16).to_le_bytes());
         file.extend(header.as_bytes());
@@ -190,10 +196,14 @@ mod tests {
 
     #[test]
     fn matrices_are_read() {
-        let matrix = read(&npy("<u2", false, "(1, 2)", &[1, 0, 2, 0]), Some(ElementType::U16)).unwrap();
+        let matrix =
+            read(&npy("<u2", false, "(1, 2)", &[1, 0, 2, 0]), Some(ElementType::U16)).unwrap();
         assert_eq!((matrix.rows(), matrix.cols(), matrix.bytes()), (1, 2, [1, 0, 2, 0].as_slice()));
         let big = read(&npy(">c8", false, "(1, 1)", &[1, 2, 3, 4, 5, 6, 7, 8]), None).unwrap();
-        assert_eq!((big.element(), big.bytes()), (ElementType::C64, [4, 3, 2, 1, 8, 7, 6, 5].as_slice()));
+        assert_eq!(
+            (big.element(), big.bytes()),
+            (ElementType::C64, [4, 3, 2, 1, 8, 7, 6, 5].as_slice())
+        );
         let empty = read(&npy("<f2", false, "(0, 7)", &[]), None).unwrap();
         assert_eq!((empty.element(), empty.rows(), empty.cols()), (ElementType::F16, 0, 7));
         assert!(read(&npy("|i1", true, "(3, 1)", &[1, 2, 3]), None).is_ok());
@@ -218,6 +228,9 @@ mod tests {
             "FILE: the file holds f32, not u32"
         );
         assert!(matches!(MatrixFile::open(Path::new("/"), None), Err(FileError::NotAFile { .. })));
-        assert!(matches!(MatrixFile::open(Path::new("/nonexistent"), None), Err(FileError::Read { .. })));
+        assert!(matches!(
+            MatrixFile::open(Path::new("/nonexistent"), None),
+            Err(FileError::Read { .. })
+        ));
     }
 }

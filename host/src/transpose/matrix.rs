@@ -50,7 +50,10 @@ pub struct Difference {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { row, col, found, expected } = self;
-        write!(f, "the element in row {row} and column {col} is 0x{found}, and it must be 0x{expected}")
+        write!(
+            f,
+            "the element in row {row} and column {col} is 0x{found}, and it must be 0x{expected}"
+        )
     }
 }
 
@@ -61,7 +64,10 @@ impl Matrix {
     ///
     /// If there are not `rows * cols` elements.
     pub fn new(element: ElementType, rows: usize, cols: usize, bytes: Vec<u8>) -> Self {
-        assert_eq!(Some(bytes.len()), rows.checked_mul(cols).and_then(|n| n.checked_mul(element.size() as usize)));
+        assert_eq!(
+            Some(bytes.len()),
+            rows.checked_mul(cols).and_then(|n| n.checked_mul(element.size() as usize))
+        );
         Self { element, rows, cols, bytes }
     }
 
@@ -70,7 +76,12 @@ impl Matrix {
     /// # Errors
     ///
     /// [`MatrixError`].
-    pub fn generate(element: ElementType, rows: u64, cols: u64, seed: u64) -> Result<Self, MatrixError> {
+    pub fn generate(
+        element: ElementType,
+        rows: u64,
+        cols: u64,
+        seed: u64,
+    ) -> Result<Self, MatrixError> {
         let mut bytes = zeroed(element, rows, cols)?;
         ChaCha8Rng::seed_from_u64(seed).fill_bytes(&mut bytes);
         Ok(Self { element, rows: rows as usize, cols: cols as usize, bytes })
@@ -127,7 +138,9 @@ impl Matrix {
         let (output, _) = output.as_chunks::<SIZE>();
         let copies = moves == Moves::Copies;
         let (rows, cols) = if copies { (self.rows, self.cols) } else { (self.cols, self.rows) };
-        let expected = |row: usize, col: usize| if copies { input[row * cols + col] } else { input[col * rows + row] };
+        let expected = |row: usize, col: usize| {
+            if copies { input[row * cols + col] } else { input[col * rows + row] }
+        };
         let mut first = None;
         // Within a band of rows the blocks come one after the other, so the first difference need
         // not be met first.
@@ -136,13 +149,17 @@ impl Matrix {
                 for row in band..rows.min(band + BLOCK) {
                     for col in block..cols.min(block + BLOCK) {
                         if output[row * cols + col] != expected(row, col) {
-                            first = Some(first.map_or((row, col), |first: (usize, usize)| first.min((row, col))));
+                            first =
+                                Some(first.map_or((row, col), |first: (usize, usize)| {
+                                    first.min((row, col))
+                                }));
                         }
                     }
                 }
             }
             if let Some((row, col)) = first {
-                let [found, expected] = [output[row * cols + col], expected(row, col)].map(|bytes| hex(&bytes));
+                let [found, expected] =
+                    [output[row * cols + col], expected(row, col)].map(|bytes| hex(&bytes));
                 return Some(Difference { row, col, found, expected });
             }
         }
@@ -188,7 +205,9 @@ mod tests {
         let (rows, cols) = (70, 50);
         let matrix = Matrix::generate(ElementType::U16, rows, cols, 1).unwrap();
         let element = |row: usize, col: usize| &matrix.bytes()[2 * (row * 50 + col)..][..2];
-        let right: Vec<u8> = (0..50).flat_map(|col| (0..70).flat_map(move |row| element(row, col).to_vec())).collect();
+        let right: Vec<u8> = (0..50)
+            .flat_map(|col| (0..70).flat_map(move |row| element(row, col).to_vec()))
+            .collect();
         assert_eq!(matrix.difference(Moves::Transposes, &right), None);
         assert_eq!(matrix.difference(Moves::Copies, matrix.bytes()), None);
         for wrong in [0, 33, 69, 70 * 31 + 40, 70 * 50 - 1] {
@@ -206,6 +225,9 @@ mod tests {
     #[test]
     fn absurd_sizes_are_refused() {
         let error = Matrix::generate(ElementType::U128, 1 << 30, 1 << 30, 0).unwrap_err();
-        assert_eq!(error.to_string(), "1073741824 x 1073741824 u128 elements do not fit in the host's memory");
+        assert_eq!(
+            error.to_string(),
+            "1073741824 x 1073741824 u128 elements do not fit in the host's memory"
+        );
     }
 }

@@ -57,7 +57,9 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// A tile for which there is no kernel.
-    #[error("tile {tile}: variant {variant} works in tiles of {allowed} with elements of {element}")]
+    #[error(
+        "tile {tile}: variant {variant} works in tiles of {allowed} with elements of {element}"
+    )]
     Tile {
         /// What was asked for.
         tile: u64,
@@ -151,7 +153,12 @@ pub fn plan(problem: &Problem, tile: Option<u64>, memory: u64) -> Result<Plan, P
     if needed > memory.into() {
         return Err(PlanError::Memory { rows, cols, element, needed, available: memory });
     }
-    Ok(Plan { problem: *problem, tile, kernel: variant.kernel(element, tile), shape: shape(problem, tile) })
+    Ok(Plan {
+        problem: *problem,
+        tile,
+        kernel: variant.kernel(element, tile),
+        shape: shape(problem, tile),
+    })
 }
 
 /// A block for each tile. What the second dimension has no room for goes to the third.
@@ -223,8 +230,9 @@ mod tests {
 
     #[test]
     fn what_is_refused_is_named() {
-        let refused =
-            |variant, rows, cols, tile| plan(&problem(variant, rows, cols), tile, 1000).unwrap_err().to_string();
+        let refused = |variant, rows, cols, tile| {
+            plan(&problem(variant, rows, cols), tile, 1000).unwrap_err().to_string()
+        };
         assert_eq!(
             refused(Variant::Padded, 1, 1, Some(48)),
             "tile 48: variant padded works in tiles of 16 or 32 with elements of f32"
@@ -233,7 +241,10 @@ mod tests {
             refused(Variant::Best, 1, 1, Some(32)),
             "tile 32: variant best works in tiles of 64 with elements of f32"
         );
-        assert_eq!(refused(Variant::InPlace, 2, 3, None), "2 x 3: variant in-place needs as many rows as columns");
+        assert_eq!(
+            refused(Variant::InPlace, 2, 3, None),
+            "2 x 3: variant in-place needs as many rows as columns"
+        );
         assert_eq!(
             refused(Variant::Copy, MAX_EXTENT + 1, 1, None),
             "2147483648 x 1: at most 2147483647 rows and columns are possible"

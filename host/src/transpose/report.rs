@@ -58,11 +58,20 @@ impl experiment::Report for Report<'_> {
         let device = &self.device.name;
         writeln!(out, "device     {device}")?;
         writeln!(out, "kernel     {kernel} (variant {})", problem.variant)?;
-        writeln!(out, "input      {} x {} {} elements, {}", problem.rows, problem.cols, problem.element, self.input)?;
-        let shape = shape.map(|shape| format!("grid {}, block {}", dim(shape.grid), dim(shape.block)));
+        writeln!(
+            out,
+            "input      {} x {} {} elements, {}",
+            problem.rows, problem.cols, problem.element, self.input
+        )?;
+        let shape =
+            shape.map(|shape| format!("grid {}, block {}", dim(shape.grid), dim(shape.block)));
         match &shape {
             Some(shape) if self.shared_bytes > 0 => {
-                writeln!(out, "launch     {shape}, {} bytes of shared memory each", self.shared_bytes)?;
+                writeln!(
+                    out,
+                    "launch     {shape}, {} bytes of shared memory each",
+                    self.shared_bytes
+                )?;
             }
             Some(shape) => writeln!(out, "launch     {shape}")?,
             None => writeln!(out, "launch     none")?,
@@ -70,11 +79,17 @@ impl experiment::Report for Report<'_> {
         let (rows, cols) = problem.output_extent();
         match &self.difference {
             None => writeln!(out, "result     {rows} x {cols} elements (agree exactly)")?,
-            Some(difference) => writeln!(out, "result     {rows} x {cols} elements (DISAGREE: {difference})")?,
+            Some(difference) => {
+                writeln!(out, "result     {rows} x {cols} elements (DISAGREE: {difference})")?
+            }
         }
         match (self.times, shape) {
             (Some(times), Some(shape)) => {
-                writeln!(out, "{device}: {shape}, tile {tile}: {}", times.describe(self.device, self.bytes()))
+                writeln!(
+                    out,
+                    "{device}: {shape}, tile {tile}: {}",
+                    times.describe(self.device, self.bytes())
+                )
             }
             _ => writeln!(out, "{device}: nothing to transpose, nothing launched"),
         }
@@ -109,7 +124,9 @@ impl experiment::Report for Report<'_> {
     }
 
     fn wrong(&self) -> Option<String> {
-        self.difference.as_ref().map(|difference| format!("wrong result of {}: {difference}", self.plan.kernel))
+        self.difference
+            .as_ref()
+            .map(|difference| format!("wrong result of {}: {difference}", self.plan.kernel))
     }
 }
 
@@ -184,11 +201,18 @@ mod tests {
         transpose::{ElementType, Problem, plan},
     };
 
-    fn with_report(kind: DeviceKind, rows: u64, difference: Option<Difference>, check: impl FnOnce(&Report)) {
+    fn with_report(
+        kind: DeviceKind,
+        rows: u64,
+        difference: Option<Difference>,
+        check: impl FnOnce(&Report),
+    ) {
         let info = test_device(kind);
-        let problem = Problem { variant: Variant::Padded, element: ElementType::F32, rows, cols: 4000 };
+        let problem =
+            Problem { variant: Variant::Padded, element: ElementType::F32, rows, cols: 4000 };
         let plan = plan(&problem, None, 1 << 40).unwrap();
-        let times = if rows == 0 { vec![] } else { [300, 200, 250].map(Duration::from_micros).to_vec() };
+        let times =
+            if rows == 0 { vec![] } else { [300, 200, 250].map(Duration::from_micros).to_vec() };
         let outcome = Outcome { result: Vec::new(), times };
         check(&Report::new(&info, &plan, 4224, "seed 1".into(), &outcome, difference));
     }
@@ -211,7 +235,10 @@ mod tests {
             Test device: grid 250 x 63, block 32 x 8, tile 32: median 250.0 us of 3 runs (200.0 us to 300.0 us), 512.0 GB/s, 51.2 % of the memory's peak
             ");
             let json = report.to_json();
-            assert_eq!((json["gb_per_s"].as_f64(), json["agree"].as_bool()), (Some(512.0), Some(true)));
+            assert_eq!(
+                (json["gb_per_s"].as_f64(), json["agree"].as_bool()),
+                (Some(512.0), Some(true))
+            );
             assert_eq!(json["grid"], serde_json::json!([250, 63, 1]));
         });
     }
@@ -219,7 +246,9 @@ mod tests {
     #[test]
     fn the_simulator_has_none() {
         with_report(DeviceKind::Simulator, 1, None, |report| {
-            assert!(text(report).ends_with("GB/s of simulation (wall clock here, not a GPU's speed)\n"));
+            assert!(
+                text(report).ends_with("GB/s of simulation (wall clock here, not a GPU's speed)\n")
+            );
             assert_eq!(report.to_json()["time_kind"], "simulation");
         });
     }
@@ -230,7 +259,9 @@ mod tests {
         with_report(DeviceKind::Cuda, 4000, Some(difference), |report| {
             assert!(!report.agrees());
             assert!(
-                text(report).contains("(DISAGREE: the element in row 3 and column 4 is 0x0a, and it must be 0x0b)"),
+                text(report).contains(
+                    "(DISAGREE: the element in row 3 and column 4 is 0x0a, and it must be 0x0b)"
+                ),
                 "{}",
                 text(report)
             );
@@ -241,7 +272,9 @@ mod tests {
     #[test]
     fn nothing_takes_no_time() {
         with_report(DeviceKind::Cuda, 0, None, |report| {
-            assert!(text(report).ends_with("Test device: nothing to transpose, nothing launched\n"));
+            assert!(
+                text(report).ends_with("Test device: nothing to transpose, nothing launched\n")
+            );
             let json = report.to_json();
             assert!(json["time_us"].is_null() && json["launches"] == 0);
         });
@@ -252,6 +285,9 @@ mod tests {
         let mut text = Vec::new();
         write_list(&mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
-        assert_eq!(text.lines().filter(|line| !line.starts_with(' ')).count(), Variant::all().len());
+        assert_eq!(
+            text.lines().filter(|line| !line.starts_with(' ')).count(),
+            Variant::all().len()
+        );
     }
 }

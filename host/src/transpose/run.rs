@@ -31,14 +31,21 @@ impl Runner<'_> {
         let Problem { rows, cols, element, .. } = plan.problem;
         if (matrix.rows() as u64, matrix.cols() as u64, matrix.element()) != (rows, cols, element) {
             let found = format!("{} x {} {}", matrix.rows(), matrix.cols(), matrix.element());
-            return Err(RunError::Input { planned: format!("{rows} x {cols} {element} elements"), found });
+            return Err(RunError::Input {
+                planned: format!("{rows} x {cols} {element} elements"),
+                found,
+            });
         }
         if plan.shape.is_none() {
             return Ok(Outcome { result: Vec::new(), times: Vec::new() });
         }
         let kernel = self.kernel::<RunError>(&plan.kernel)?;
         let (device, mut buffers) = (self.device(), Buffers::new(self.device(), matrix)?);
-        self.repeat(Transposition { device, kernel: &kernel, plan, buffers: &mut buffers }, runs, before_run)
+        self.repeat(
+            Transposition { device, kernel: &kernel, plan, buffers: &mut buffers },
+            runs,
+            before_run,
+        )
     }
 }
 

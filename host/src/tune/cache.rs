@@ -75,7 +75,8 @@ impl Entry {
         let Problem { variant, op, element, .. } = *problem;
         self.device == device.name
             && self.compute_capability == device.compute_capability
-            && (&*self.variant, &*self.op, &*self.element) == (variant.facts().name, op.name(), element.name())
+            && (&*self.variant, &*self.op, &*self.element)
+                == (variant.facts().name, op.name(), element.name())
     }
 
     fn is_of_the_same(&self, other: &Self) -> bool {
@@ -93,8 +94,14 @@ impl Entry {
 
     /// What to ask for, so that a problem gets this shape; `None` if it cannot have it, as of a
     /// file that somebody edited.
-    pub fn request(&self, problem: &Problem, finish: Finish, limits: &DeviceLimits) -> Option<Request> {
-        let choice = Choice { block: self.block, blocks_per_multiprocessor: self.blocks_per_multiprocessor };
+    pub fn request(
+        &self,
+        problem: &Problem,
+        finish: Finish,
+        limits: &DeviceLimits,
+    ) -> Option<Request> {
+        let choice =
+            Choice { block: self.block, blocks_per_multiprocessor: self.blocks_per_multiprocessor };
         let request = Request { finish, ..choice.request(problem, limits) };
         plan(problem, &request, limits).is_ok().then_some(request)
     }
@@ -182,7 +189,9 @@ impl Cache {
         };
         match serde_json::from_slice(&bytes) {
             Ok(Contents { version: VERSION, entries }) => Ok(entries),
-            Ok(Contents { version, .. }) => Err(CacheError::Malformed { path, reason: format!("version {version}") }),
+            Ok(Contents { version, .. }) => {
+                Err(CacheError::Malformed { path, reason: format!("version {version}") })
+            }
             Err(error) => Err(CacheError::Malformed { path, reason: error.to_string() }),
         }
     }
@@ -231,7 +240,9 @@ impl Cache {
         let path = self.folder.join("tuned.lock");
         let file = File::create(&path).map_err(failed("create", &path))?;
         match file.lock() {
-            Err(error) if error.kind() != io::ErrorKind::Unsupported => Err(failed("lock", &path)(error)),
+            Err(error) if error.kind() != io::ErrorKind::Unsupported => {
+                Err(failed("lock", &path)(error))
+            }
             _ => Ok(file),
         }
     }
@@ -277,7 +288,8 @@ mod tests {
         let (h100, a100) = (entry("H100", "sequential", 512), entry("A100", "sequential", 64));
         cache.keep(&[h100.clone(), a100.clone()]).unwrap();
         assert_eq!(cache.load().unwrap(), [h100.clone(), a100.clone()]);
-        let better = Entry { block: 128, blocks_per_multiprocessor: Some(4), default_time_us: None, ..h100 };
+        let better =
+            Entry { block: 128, blocks_per_multiprocessor: Some(4), default_time_us: None, ..h100 };
         cache.keep(std::slice::from_ref(&better)).unwrap();
         assert_eq!(cache.load().unwrap(), [a100, better]);
         assert!(cache.clear().unwrap());
@@ -324,7 +336,9 @@ mod tests {
                 let cache = &cache;
                 scope.spawn(move || {
                     for round in 0..8 {
-                        cache.keep(&[entry(&format!("GPU {writer}"), "sequential", 64 + round)]).unwrap();
+                        cache
+                            .keep(&[entry(&format!("GPU {writer}"), "sequential", 64 + round)])
+                            .unwrap();
                         assert!(!cache.load().unwrap().is_empty());
                     }
                 });
@@ -332,7 +346,8 @@ mod tests {
         });
         let mut entries = cache.load().unwrap();
         entries.sort_by(|a, b| a.device.cmp(&b.device));
-        let expected: Vec<_> = (0..WRITERS).map(|writer| entry(&format!("GPU {writer}"), "sequential", 71)).collect();
+        let expected: Vec<_> =
+            (0..WRITERS).map(|writer| entry(&format!("GPU {writer}"), "sequential", 71)).collect();
         assert_eq!(entries, expected);
     }
 
@@ -340,11 +355,14 @@ mod tests {
     fn entries_are_for_their_own_gpu_and_problem() {
         let simulator = Device::simulator().info().clone();
         let h100 = DeviceInfo { name: "H100".into(), ..simulator };
-        let problem = Problem { variant: Variant::Sequential, op: Op::Sum, element: ElementType::I32, n: 5 };
+        let problem =
+            Problem { variant: Variant::Sequential, op: Op::Sum, element: ElementType::I32, n: 5 };
         let entry = entry("H100", "sequential", 64);
         assert!(entry.is_for(&h100, &problem));
         assert!(!entry.is_for(&DeviceInfo { name: "H200".into(), ..h100.clone() }, &problem));
-        assert!(!entry.is_for(&DeviceInfo { compute_capability: (9, 1), ..h100.clone() }, &problem));
+        assert!(
+            !entry.is_for(&DeviceInfo { compute_capability: (9, 1), ..h100.clone() }, &problem)
+        );
         for other in [
             Problem { variant: Variant::FirstAdd, ..problem },
             Problem { op: Op::Max, ..problem },
@@ -356,8 +374,12 @@ mod tests {
 
     #[test]
     fn shapes_that_cannot_be_are_not_asked_for() {
-        let problem =
-            Problem { variant: Variant::MultipleElements, op: Op::Sum, element: ElementType::I32, n: 1 << 20 };
+        let problem = Problem {
+            variant: Variant::MultipleElements,
+            op: Op::Sum,
+            element: ElementType::I32,
+            n: 1 << 20,
+        };
         let limits = DeviceLimits {
             multiprocessors: 10,
             max_threads_per_block: 1024,
@@ -367,11 +389,18 @@ mod tests {
             resident_blocks: None,
         };
         let request = |block, blocks_per_multiprocessor| {
-            let entry = Entry { blocks_per_multiprocessor, ..entry("H100", "multiple-elements", block) };
+            let entry =
+                Entry { blocks_per_multiprocessor, ..entry("H100", "multiple-elements", block) };
             entry.request(&problem, Finish::Host, &limits)
         };
-        assert_eq!(request(64, Some(3)), Some(Request { block: Some(64), grid: Some(30), finish: Finish::Host }));
-        assert_eq!(request(64, None), Some(Request { block: Some(64), grid: None, finish: Finish::Host }));
+        assert_eq!(
+            request(64, Some(3)),
+            Some(Request { block: Some(64), grid: Some(30), finish: Finish::Host })
+        );
+        assert_eq!(
+            request(64, None),
+            Some(Request { block: Some(64), grid: None, finish: Finish::Host })
+        );
         for (block, blocks) in [(3, None), (0, None), (2048, None), (64, Some(0))] {
             assert_eq!(request(block, blocks), None);
         }

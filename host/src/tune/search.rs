@@ -116,8 +116,11 @@ pub fn candidates(
     let choice = Choice { block: default.block, blocks_per_multiprocessor: None };
     let mut candidates = vec![Candidate { choice, plan: default }];
     let bounds = problem.variant.facts().blocks;
-    for block in (0..=bounds.max.ilog2()).map(|log| 1 << log).filter(|&block| block >= bounds.min.max(WARP)) {
-        let Some(limits) = limits(&Request { block: Some(block.into()), ..Request::default() }) else {
+    for block in
+        (0..=bounds.max.ilog2()).map(|log| 1 << log).filter(|&block| block >= bounds.min.max(WARP))
+    {
+        let Some(limits) = limits(&Request { block: Some(block.into()), ..Request::default() })
+        else {
             continue;
         };
         for blocks in [None].into_iter().chain(BLOCKS_PER_MULTIPROCESSOR.map(Some)) {
@@ -192,7 +195,8 @@ fn finalists(tried: &[(&Candidate, Option<Duration>)]) -> Vec<usize> {
 }
 
 fn winner(tried: &[(&Candidate, Option<Duration>)], finalists: &[usize]) -> Option<usize> {
-    let (best, fastest) = finalists.iter().filter_map(|&index| Some((tried[index].1?, index))).min()?;
+    let (best, fastest) =
+        finalists.iter().filter_map(|&index| Some((tried[index].1?, index))).min()?;
     match tried[0].1 {
         Some(default) if best > default.mul_f64(GAIN) => Some(0),
         _ => Some(fastest),
@@ -236,12 +240,20 @@ mod tests {
             let Ok(candidates) = all(&problem) else {
                 continue;
             };
-            assert_eq!(candidates[0].plan, plan(&problem, &Request::default(), &LIMITS).unwrap(), "{variant}");
+            assert_eq!(
+                candidates[0].plan,
+                plan(&problem, &Request::default(), &LIMITS).unwrap(),
+                "{variant}"
+            );
             for (index, candidate) in candidates.iter().enumerate() {
                 let others = &candidates[..index];
-                assert!(others.iter().all(|other| other.plan.stages != candidate.plan.stages), "{variant}");
+                assert!(
+                    others.iter().all(|other| other.plan.stages != candidate.plan.stages),
+                    "{variant}"
+                );
                 // What is kept must lead to the same launches again.
-                let again = plan(&problem, &candidate.choice.request(&problem, &LIMITS), &LIMITS).unwrap();
+                let again =
+                    plan(&problem, &candidate.choice.request(&problem, &LIMITS), &LIMITS).unwrap();
                 assert_eq!(again, candidate.plan, "{variant}");
             }
         }
@@ -292,10 +304,16 @@ mod tests {
             Ok::<_, ()>(took(time(plan, round)))
         })
         .unwrap();
-        assert_eq!(found.winner().unwrap().choice, Choice { block: 128, blocks_per_multiprocessor: None });
+        assert_eq!(
+            found.winner().unwrap().choice,
+            Choice { block: 128, blocks_per_multiprocessor: None }
+        );
         assert_eq!((found.time(), found.default_time()), (Some(micros(101)), Some(micros(120))));
-        let second: Vec<_> =
-            measured.iter().filter(|(_, round)| *round == Round::Second).map(|&(block, _)| block).collect();
+        let second: Vec<_> = measured
+            .iter()
+            .filter(|(_, round)| *round == Round::Second)
+            .map(|&(block, _)| block)
+            .collect();
         // Those within 5 %, and the default.
         assert_eq!(second, [512, 128, 256]);
         assert_eq!(measured.len(), 5 + 3);
@@ -305,8 +323,10 @@ mod tests {
     fn a_gain_within_the_noise_is_none() {
         let candidates = all(&problem(Variant::CompletelyUnrolled, 1 << 20)).unwrap();
         for (best, winner) in [(9950, 256), (9850, 64)] {
-            let found =
-                search(&candidates, |plan, _| Ok::<_, ()>(took(if plan.block == 64 { best } else { 10_000 }))).unwrap();
+            let found = search(&candidates, |plan, _| {
+                Ok::<_, ()>(took(if plan.block == 64 { best } else { 10_000 }))
+            })
+            .unwrap();
             assert_eq!(found.winner().unwrap().plan.block, winner);
         }
     }
@@ -334,7 +354,10 @@ mod tests {
             })
             .unwrap();
             assert!(found.interrupted && found.winner().is_none());
-            assert_eq!(found.tried.iter().filter(|(_, time)| time.is_some()).count(), end.min(candidates.len()));
+            assert_eq!(
+                found.tried.iter().filter(|(_, time)| time.is_some()).count(),
+                end.min(candidates.len())
+            );
         }
         assert_eq!(search(&candidates, |_, _| Err("broken")).unwrap_err(), "broken");
     }

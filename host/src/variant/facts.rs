@@ -90,7 +90,9 @@ impl Operands {
     pub const fn allow(self, op: Op, element: ElementType) -> bool {
         match self {
             Self::All => true,
-            Self::Redux => !matches!(op, Op::Prod) && matches!(element, ElementType::I32 | ElementType::U32),
+            Self::Redux => {
+                !matches!(op, Op::Prod) && matches!(element, ElementType::I32 | ElementType::U32)
+            }
             Self::Atomic => match op {
                 Op::Sum => true,
                 Op::Min | Op::Max => !matches!(element, ElementType::F32 | ElementType::F64),
@@ -104,7 +106,9 @@ impl Operands {
         match self {
             Self::All => "every operation and type is there",
             Self::Redux => "redux.sync does sum, min and max of i32 and u32",
-            Self::Atomic => "atomics in global memory do the sum of every type, and min and max of integers",
+            Self::Atomic => {
+                "atomics in global memory do the sum of every type, and min and max of integers"
+            }
         }
     }
 }

@@ -5,7 +5,8 @@ use super::{
     rung::Variant,
 };
 
-const UDACITY: &str = "Udacity, Intro to Parallel Programming, Reduction Using Global and Shared Memory";
+const UDACITY: &str =
+    "Udacity, Intro to Parallel Programming, Reduction Using Global and Shared Memory";
 const FILIPOVIC: &str = "J. Filipovič, Optimalizace pro GPU hardware, Součet prvků vektoru";
 const LUITJENS: &str = "J. Luitjens, Faster Parallel Reductions on Kepler, NVIDIA, 2014";
 

@@ -63,7 +63,13 @@ impl Function for PreciseExp {
 /// The launch's contract (see [`access`](super)); both arrays hold `n` numbers; `rounds` is at
 /// least 1.
 #[inline(always)]
-pub unsafe fn math<F: Function>(input: *const f32, output: *mut f32, n: usize, rounds: u32, zero: u32) {
+pub unsafe fn math<F: Function>(
+    input: *const f32,
+    output: *mut f32,
+    n: usize,
+    rounds: u32,
+    zero: u32,
+) {
     let i = thread_index();
     if i >= n {
         return;

@@ -20,7 +20,12 @@ pub type Permutation = [u64; 4];
 /// The launch's contract (see [`access`](super)); `input` holds `n` words, `output` one for each
 /// thread; each byte of the permutation is below 32.
 #[inline(always)]
-pub unsafe fn permuted_read(input: *const u32, output: *mut u32, n: usize, permutation: Permutation) {
+pub unsafe fn permuted_read(
+    input: *const u32,
+    output: *mut u32,
+    n: usize,
+    permutation: Permutation,
+) {
     let (mut first, lane) = warp(permutation);
     let mut sum = 0_u32;
     // SAFETY: the index is below `n`; a thread writes its own word.
@@ -40,7 +45,12 @@ pub unsafe fn permuted_read(input: *const u32, output: *mut u32, n: usize, permu
 /// # Safety
 /// As [`permuted_read`], but that both arrays hold `n` words.
 #[inline(always)]
-pub unsafe fn permuted_copy(input: *const u32, output: *mut u32, n: usize, permutation: Permutation) {
+pub unsafe fn permuted_copy(
+    input: *const u32,
+    output: *mut u32,
+    n: usize,
+    permutation: Permutation,
+) {
     let (mut first, lane) = warp(permutation);
     while first < n {
         if first + lane < n {

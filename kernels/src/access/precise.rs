@@ -34,7 +34,8 @@ pub fn sin(x: f32) -> f32 {
     let quadrant = shifted.to_bits();
     let pick = |of_sine: f32, of_cosine: f32| if quadrant & 1 == 0 { of_sine } else { of_cosine };
     let square = r * r;
-    let mut p = fma(pick(2.724_986_4e-6, 2.454_789_1e-5), square, pick(-1.984_008_6e-4, -1.388_830_2e-3));
+    let mut p =
+        fma(pick(2.724_986_4e-6, 2.454_789_1e-5), square, pick(-1.984_008_6e-4, -1.388_830_2e-3));
     p = fma(p, square, pick(8.333_332e-3, 4.166_666_4e-2));
     p = fma(p, square, pick(-0.166_666_67, -0.5));
     let factor = pick(r, 1.0);
@@ -104,11 +105,20 @@ mod tests {
 
     /// Floats of both signs up to `most`: every `step`-th bit pattern.
     fn floats(most: f32, step: usize) -> impl Iterator<Item = f32> {
-        (0..=most.to_bits()).step_by(step).flat_map(|bits| [f32::from_bits(bits), -f32::from_bits(bits)])
+        (0..=most.to_bits())
+            .step_by(step)
+            .flat_map(|bits| [f32::from_bits(bits), -f32::from_bits(bits)])
     }
 
-    fn worst(arguments: impl Iterator<Item = f32>, function: fn(f32) -> f32, exact: fn(f64) -> f64) -> (f64, f32) {
-        arguments.map(|x| (ulps(function(x), exact(f64::from(x))), x)).max_by(|a, b| a.0.total_cmp(&b.0)).unwrap()
+    fn worst(
+        arguments: impl Iterator<Item = f32>,
+        function: fn(f32) -> f32,
+        exact: fn(f64) -> f64,
+    ) -> (f64, f32) {
+        arguments
+            .map(|x| (ulps(function(x), exact(f64::from(x))), x))
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .unwrap()
     }
 
     #[test]

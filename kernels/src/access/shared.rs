@@ -23,7 +23,13 @@ use cuda_std::{shared, thread};
 pub unsafe fn shared_stride(output: *mut u32, stride: u32, rounds: u32, seed: u32) {
     // SAFETY: the last word is that of the last thread in the last round.
     unsafe {
-        sum_of_rounds(output, thread::thread_idx_x() * stride, thread::block_dim_x() * stride + rounds, rounds, seed);
+        sum_of_rounds(
+            output,
+            thread::thread_idx_x() * stride,
+            thread::block_dim_x() * stride + rounds,
+            rounds,
+            seed,
+        );
     }
 }
 
@@ -35,7 +41,13 @@ pub unsafe fn shared_stride(output: *mut u32, stride: u32, rounds: u32, seed: u3
 pub unsafe fn shared_offset(output: *mut u32, offset: u32, rounds: u32, seed: u32) {
     // SAFETY: as above.
     unsafe {
-        sum_of_rounds(output, thread::thread_idx_x() + offset, thread::block_dim_x() + offset + rounds, rounds, seed);
+        sum_of_rounds(
+            output,
+            thread::thread_idx_x() + offset,
+            thread::block_dim_x() + offset + rounds,
+            rounds,
+            seed,
+        );
     }
 }
 

@@ -22,7 +22,8 @@ pub(super) unsafe fn warp_reduce<T: Element, O: Op<T>>(value: T) -> T {
     let mut delta = WARP / 2;
     while delta > 0 {
         // SAFETY: the caller brings the whole warp, and nobody reads what its upper lanes make.
-        folded = O::combine(folded, unsafe { warp::warp_shuffle_down(u32::MAX, folded, delta, WARP) }.0);
+        folded =
+            O::combine(folded, unsafe { warp::warp_shuffle_down(u32::MAX, folded, delta, WARP) }.0);
         delta /= 2;
     }
     folded
@@ -48,7 +49,8 @@ pub(super) unsafe fn block_reduce<T: Element, O: Op<T>>(slots: *mut T, value: T)
         if tid >= WARP {
             return folded;
         }
-        let slot = if tid < thread::block_dim_x() / WARP { *slots.add(tid as usize) } else { O::IDENTITY };
+        let slot =
+            if tid < thread::block_dim_x() / WARP { *slots.add(tid as usize) } else { O::IDENTITY };
         warp_reduce::<T, O>(slot)
     }
 }

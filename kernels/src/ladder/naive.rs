@@ -15,7 +15,8 @@ use cuda_std::thread;
 /// The launch's contract (see [`ladder`](super)); `output` holds one element for each pair.
 #[inline(always)]
 pub unsafe fn reduce0<T: Element, O: Op<T>>(input: *const T, output: *mut T, n: usize) {
-    let i = thread::block_idx_x() as usize * thread::block_dim_x() as usize + thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * thread::block_dim_x() as usize
+        + thread::thread_idx_x() as usize;
     if 2 * i < n {
         // SAFETY: `2 * i` is below `n`, its neighbour is checked, and pair `i` is this thread's
         // alone.

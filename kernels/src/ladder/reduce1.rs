@@ -32,7 +32,8 @@ pub unsafe fn reduce1<T: Element, O: Op<T>>(input: *const T, output: *mut T, n: 
         let mut s = one();
         while s < thread::block_dim_x() {
             if tid % (2 * s) == 0 {
-                *sv.add(tid as usize) = O::combine(*sv.add(tid as usize), *sv.add((tid + s) as usize));
+                *sv.add(tid as usize) =
+                    O::combine(*sv.add(tid as usize), *sv.add((tid + s) as usize));
             }
             thread::sync_threads();
             s *= 2;

@@ -66,7 +66,11 @@ pub unsafe fn reduce10<T: Element, O: Op<T>>(
 /// All threads of the block call this together, after a barrier; `partials` holds one element for
 /// each block of the grid, and all of them are visible to the thread.
 #[inline(always)]
-pub(super) unsafe fn combine_partials<T: Element, O: Op<T>>(sv: *mut T, partials: *const T, output: *mut T) {
+pub(super) unsafe fn combine_partials<T: Element, O: Op<T>>(
+    sv: *mut T,
+    partials: *const T,
+    output: *mut T,
+) {
     let tid = thread::thread_idx_x();
     let mut block = tid;
     let mut sum = O::IDENTITY;

@@ -64,7 +64,11 @@ pub unsafe fn reduce11<T: Element, O: Redux<T>>(input: *const T, output: *mut T,
         thread::sync_threads();
 
         if tid < WARP {
-            let slot = if tid < thread::block_dim_x() / WARP { *slots.add(tid as usize) } else { O::IDENTITY };
+            let slot = if tid < thread::block_dim_x() / WARP {
+                *slots.add(tid as usize)
+            } else {
+                O::IDENTITY
+            };
             let sum = O::redux(slot);
             if tid == 0 {
                 *output.add(thread::block_idx_x() as usize) = sum;

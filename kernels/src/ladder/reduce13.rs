@@ -37,7 +37,8 @@ pub unsafe fn reduce13<T: Element, O: Op<T>>(input: *const T, output: *mut T, n:
         cluster::sync();
 
         if cluster::rank() == 0 && tid < WARP {
-            let sum = if tid < cluster::size() { *cluster::shared_of(sv, tid) } else { O::IDENTITY };
+            let sum =
+                if tid < cluster::size() { *cluster::shared_of(sv, tid) } else { O::IDENTITY };
             let sum = warp_reduce::<T, O>(sum);
             if tid == 0 {
                 *output.add(cluster::index_x() as usize) = sum;

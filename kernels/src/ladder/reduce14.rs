@@ -26,7 +26,11 @@ const TILE: usize = 8 << 10;
 /// The launch's contract (see [`ladder`](super)). Dynamic shared memory holds `STAGES` tiles of 8
 /// KiB and 8 bytes for each, and then one element for each warp. `STAGES` is a power of two.
 #[inline(always)]
-pub unsafe fn reduce14<T: Element, O: Op<T>, const STAGES: usize>(input: *const T, output: *mut T, n: usize) {
+pub unsafe fn reduce14<T: Element, O: Op<T>, const STAGES: usize>(
+    input: *const T,
+    output: *mut T,
+    n: usize,
+) {
     let tiles = shared::dynamic_shared_mem::<u8>();
     let tid = thread::thread_idx_x() as usize;
     let (block, blocks) = (thread::block_idx_x() as usize, thread::grid_dim_x() as usize);
@@ -39,13 +43,19 @@ pub unsafe fn reduce14<T: Element, O: Op<T>, const STAGES: usize>(input: *const 
     // have left it (the barrier of the block) and read after it is filled (its own barrier). The
     // rest is as in rungs 8 and 9.
     unsafe {
-        let barriers = shared::dynamic_shared_mem::<Barrier>().add(STAGES * TILE / size_of::<Barrier>());
+        let barriers =
+            shared::dynamic_shared_mem::<Barrier>().add(STAGES * TILE / size_of::<Barrier>());
         let slots = barriers.add(STAGES).cast::<T>();
         let source = input.add(head).cast::<u8>();
         let fill = |stage: usize, tile: usize| {
             let barrier = barriers.add(stage);
             mbarrier::arrive_expect(barrier, TILE as u32);
-            bulk::copy_to_shared(tiles.add(stage * TILE), source.add(tile * TILE), TILE as u32, barrier);
+            bulk::copy_to_shared(
+                tiles.add(stage * TILE),
+                source.add(tile * TILE),
+                TILE as u32,
+                barrier,
+            );
         };
 
         if tid == 0 {
@@ -100,9 +110,15 @@ pub unsafe fn reduce14<T: Element, O: Op<T>, const STAGES: usize>(input: *const 
 /// # Safety
 /// `input` holds `n` elements, of which `tiled` from `head` on are in tiles.
 #[inline(always)]
-unsafe fn outside_tiles<T: Element, O: Op<T>>(input: *const T, head: usize, tiled: usize, n: usize) -> T {
+unsafe fn outside_tiles<T: Element, O: Op<T>>(
+    input: *const T,
+    head: usize,
+    tiled: usize,
+    n: usize,
+) -> T {
     let grid_size = thread::grid_dim_x() as usize * thread::block_dim_x() as usize;
-    let mut i = thread::block_idx_x() as usize * thread::block_dim_x() as usize + thread::thread_idx_x() as usize;
+    let mut i = thread::block_idx_x() as usize * thread::block_dim_x() as usize
+        + thread::thread_idx_x() as usize;
     let mut sum = O::IDENTITY;
     while i < n - tiled {
         let element = if i < head { i } else { i + tiled };

@@ -31,7 +31,8 @@ pub unsafe fn reduce2<T: Element, O: Op<T>>(input: *const T, output: *mut T, n: 
         while s < thread::block_dim_x() {
             let index = 2 * s * tid;
             if index < thread::block_dim_x() {
-                *sv.add(index as usize) = O::combine(*sv.add(index as usize), *sv.add((index + s) as usize));
+                *sv.add(index as usize) =
+                    O::combine(*sv.add(index as usize), *sv.add((index + s) as usize));
             }
             thread::sync_threads();
             s *= 2;

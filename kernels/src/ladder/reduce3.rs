@@ -31,7 +31,8 @@ pub unsafe fn reduce3<T: Element, O: Op<T>>(input: *const T, output: *mut T, n: 
         let mut s = thread::block_dim_x() / 2;
         while s > 0 {
             if tid < s {
-                *sv.add(tid as usize) = O::combine(*sv.add(tid as usize), *sv.add((tid + s) as usize));
+                *sv.add(tid as usize) =
+                    O::combine(*sv.add(tid as usize), *sv.add((tid + s) as usize));
             }
             thread::sync_threads();
             s /= 2;

@@ -25,14 +25,17 @@ pub unsafe fn reduce4<T: Element, O: Op<T>>(input: *const T, output: *mut T, n: 
 
     // SAFETY: as in rung 3.
     unsafe {
-        *sv.add(tid as usize) =
-            O::combine(element_or_identity::<T, O>(input, i, n), element_or_identity::<T, O>(input, i + block_dim, n));
+        *sv.add(tid as usize) = O::combine(
+            element_or_identity::<T, O>(input, i, n),
+            element_or_identity::<T, O>(input, i + block_dim, n),
+        );
         thread::sync_threads();
 
         let mut s = thread::block_dim_x() / 2;
         while s > 0 {
             if tid < s {
-                *sv.add(tid as usize) = O::combine(*sv.add(tid as usize), *sv.add((tid + s) as usize));
+                *sv.add(tid as usize) =
+                    O::combine(*sv.add(tid as usize), *sv.add((tid + s) as usize));
             }
             thread::sync_threads();
             s /= 2;

@@ -17,15 +17,21 @@ use cuda_std::{shared, thread};
 /// The launch's contract (see [`ladder`](super)), with `B` threads in a block: 64, 128, 256, 512 or
 /// 1024.
 #[inline(always)]
-pub unsafe fn reduce6<T: Element, O: Op<T>, const B: usize>(input: *const T, output: *mut T, n: usize) {
+pub unsafe fn reduce6<T: Element, O: Op<T>, const B: usize>(
+    input: *const T,
+    output: *mut T,
+    n: usize,
+) {
     let sv = shared::dynamic_shared_mem::<T>();
     let tid = thread::thread_idx_x();
     let i = thread::block_idx_x() as usize * (B * 2) + tid as usize;
 
     // SAFETY: as in rung 5.
     unsafe {
-        *sv.add(tid as usize) =
-            O::combine(element_or_identity::<T, O>(input, i, n), element_or_identity::<T, O>(input, i + B, n));
+        *sv.add(tid as usize) = O::combine(
+            element_or_identity::<T, O>(input, i, n),
+            element_or_identity::<T, O>(input, i + B, n),
+        );
         thread::sync_threads();
 
         unrolled::<T, O, B>(sv, tid);
@@ -70,7 +76,9 @@ pub(super) unsafe fn unrolled<T: Element, O: Op<T>, const B: usize>(sv: *mut T, 
 unsafe fn step<T: Element, O: Op<T>, const S: u32>(sv: *mut T, tid: u32) {
     if tid < S {
         // SAFETY: `tid + S` is below `2 * S`; cells below `S` are written by their own thread only.
-        unsafe { *sv.add(tid as usize) = O::combine(*sv.add(tid as usize), *sv.add((tid + S) as usize)) };
+        unsafe {
+            *sv.add(tid as usize) = O::combine(*sv.add(tid as usize), *sv.add((tid + S) as usize))
+        };
     }
     thread::sync_threads();
 }

@@ -19,7 +19,11 @@ use cuda_std::{shared, thread};
 /// The launch's contract (see [`ladder`](super)), with `B` threads in a block: 64, 128, 256, 512 or
 /// 1024.
 #[inline(always)]
-pub unsafe fn reduce7<T: Element, O: Op<T>, const B: usize>(input: *const T, output: *mut T, n: usize) {
+pub unsafe fn reduce7<T: Element, O: Op<T>, const B: usize>(
+    input: *const T,
+    output: *mut T,
+    n: usize,
+) {
     let sv = shared::dynamic_shared_mem::<T>();
     let tid = thread::thread_idx_x();
     let mut i = thread::block_idx_x() as usize * (B * 2) + tid as usize;

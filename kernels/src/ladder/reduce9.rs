@@ -42,7 +42,8 @@ pub unsafe fn reduce9<T: Element, O: Op<T>>(input: *const T, output: *mut T, n: 
 #[inline(always)]
 pub(super) unsafe fn thread_reduce<T: Element, O: Op<T>>(input: *const T, n: usize) -> T {
     let grid_size = thread::grid_dim_x() as usize * thread::block_dim_x() as usize;
-    let mut i = thread::block_idx_x() as usize * thread::block_dim_x() as usize + thread::thread_idx_x() as usize;
+    let mut i = thread::block_idx_x() as usize * thread::block_dim_x() as usize
+        + thread::thread_idx_x() as usize;
 
     let head = elements_to_boundary(input, n);
     let packs = (n - head) / T::Pack::LEN;

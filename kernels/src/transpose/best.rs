@@ -118,7 +118,8 @@ unsafe fn store_vectors<T: Copy, V: Vector<W>, const W: usize, const SIDE: u32, 
                 // SAFETY: within the matrix and the tile, and aligned, because rows of the output
                 // and `x` are multiples of a vector.
                 unsafe {
-                    *output.add(at(y + k as u32, x, rows)).cast::<V>() = *tile.add(cell::<SIDE>(k as u32, ty + i, tx));
+                    *output.add(at(y + k as u32, x, rows)).cast::<V>() =
+                        *tile.add(cell::<SIDE>(k as u32, ty + i, tx));
                 };
             }
             k += 1;
@@ -158,7 +159,13 @@ unsafe fn load_elements<T: Copy, V: Vector<W>, const W: usize, const SIDE: u32, 
 /// # Safety
 /// As [`best`].
 #[inline(always)]
-unsafe fn store_elements<T: Copy, V: Vector<W>, const W: usize, const SIDE: u32, const ROWS: u32>(
+unsafe fn store_elements<
+    T: Copy,
+    V: Vector<W>,
+    const W: usize,
+    const SIDE: u32,
+    const ROWS: u32,
+>(
     output: *mut T,
     rows: u32,
     cols: u32,
@@ -184,8 +191,16 @@ unsafe fn store_elements<T: Copy, V: Vector<W>, const W: usize, const SIDE: u32,
 /// # Safety
 /// Both are below `SIDE * W`.
 #[inline(always)]
-unsafe fn element<T: Copy, V: Vector<W>, const W: usize, const SIDE: u32>(tile: *mut V, x: u32, y: u32) -> *mut T {
+unsafe fn element<T: Copy, V: Vector<W>, const W: usize, const SIDE: u32>(
+    tile: *mut V,
+    x: u32,
+    y: u32,
+) -> *mut T {
     let width = W as u32;
     // SAFETY: within the tile.
-    unsafe { tile.add(cell::<SIDE>(x % width, x / width, y / width)).cast::<T>().add((y % width) as usize) }
+    unsafe {
+        tile.add(cell::<SIDE>(x % width, x / width, y / width))
+            .cast::<T>()
+            .add((y % width) as usize)
+    }
 }

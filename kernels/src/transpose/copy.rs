@@ -14,7 +14,12 @@ use cuda_std::thread;
 /// # Safety
 /// The launch's contract (see [`transpose`](super)), with `TILE` at most 32.
 #[inline(always)]
-pub unsafe fn copy<T: Copy, const TILE: u32>(input: *const T, output: *mut T, rows: u32, cols: u32) {
+pub unsafe fn copy<T: Copy, const TILE: u32>(
+    input: *const T,
+    output: *mut T,
+    rows: u32,
+    cols: u32,
+) {
     let x = tile_column() * TILE + thread::thread_idx_x();
     let y = tile_row() * TILE + thread::thread_idx_y();
 
@@ -32,7 +37,9 @@ pub unsafe fn copy<T: Copy, const TILE: u32>(input: *const T, output: *mut T, ro
     while i < TILE {
         if x < cols && y + i < rows {
             // SAFETY: within the matrix, and loaded above.
-            unsafe { *output.add(at(y + i, x, cols)) = elements[(i / BLOCK_ROWS) as usize].assume_init() };
+            unsafe {
+                *output.add(at(y + i, x, cols)) = elements[(i / BLOCK_ROWS) as usize].assume_init()
+            };
         }
         i += BLOCK_ROWS;
     }

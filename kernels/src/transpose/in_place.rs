@@ -15,7 +15,11 @@ use cuda_std::thread;
 /// The launch's contract (see [`transpose`](super)) for a matrix of `n` x `n` at `data`, which
 /// nothing else aliases; `tiles` is the block's, of `2 * TILE * PITCH` elements.
 #[inline(always)]
-pub unsafe fn in_place<T: Copy, const TILE: u32, const PITCH: u32>(data: *mut T, n: u32, tiles: *mut T) {
+pub unsafe fn in_place<T: Copy, const TILE: u32, const PITCH: u32>(
+    data: *mut T,
+    n: u32,
+    tiles: *mut T,
+) {
     let (column, row) = (tile_column(), tile_row());
     // All threads of the block do the same, so that none waits at the barrier.
     if column < row {

@@ -13,7 +13,12 @@ use cuda_std::thread;
 /// # Safety
 /// The launch's contract (see [`transpose`](super)).
 #[inline(always)]
-pub unsafe fn naive_store<T: Copy, const TILE: u32>(input: *const T, output: *mut T, rows: u32, cols: u32) {
+pub unsafe fn naive_store<T: Copy, const TILE: u32>(
+    input: *const T,
+    output: *mut T,
+    rows: u32,
+    cols: u32,
+) {
     let x = tile_column() * TILE + thread::thread_idx_x();
     let y = tile_row() * TILE + thread::thread_idx_y();
 

@@ -15,7 +15,12 @@ use cuda_std::thread;
 /// The launch's contract (see [`transpose`](super)), with the grid of
 /// [`naive_load`](super::naive_load).
 #[inline(always)]
-pub unsafe fn strided_copy<T: Copy, const TILE: u32>(input: *const T, output: *mut T, rows: u32, cols: u32) {
+pub unsafe fn strided_copy<T: Copy, const TILE: u32>(
+    input: *const T,
+    output: *mut T,
+    rows: u32,
+    cols: u32,
+) {
     let y = tile_column() * TILE + thread::thread_idx_x();
     let x = tile_row() * TILE + thread::thread_idx_y();
 

@@ -20,7 +20,10 @@ use cust::{
     device::{Device, DeviceAttribute},
     error::CudaError,
     function::{BlockSize, FunctionAttribute, GridSize},
-    memory::{AsyncCopyDestination, DeviceBox, DeviceMemory, LockedBuffer, cuda_free, cuda_malloc, mem_get_info},
+    memory::{
+        AsyncCopyDestination, DeviceBox, DeviceMemory, LockedBuffer, cuda_free, cuda_malloc,
+        mem_get_info,
+    },
     module::{ModuleJitOption, OptLevel},
     prelude::*,
 };
@@ -72,7 +75,8 @@ fn run() -> Result<(), Box<dyn Error>> {
     let (free, total) = mem_get_info()?;
     assert!(free <= total && total <= device.total_memory()?);
 
-    let module = Module::from_ptx(include_str!("scale.ptx"), &[ModuleJitOption::OptLevel(OptLevel::O4)])?;
+    let module =
+        Module::from_ptx(include_str!("scale.ptx"), &[ModuleJitOption::OptLevel(OptLevel::O4)])?;
     let scale: Function = module.get_function("scale")?;
     assert!(matches!(module.get_function("no_such_kernel"), Err(CudaError::NotFound)));
     assert!(scale.get_attribute(FunctionAttribute::NumRegisters)? > 0);
@@ -80,7 +84,8 @@ fn run() -> Result<(), Box<dyn Error>> {
     let blocks = (LEN as u32).div_ceil(threads);
 
     let numbers: Vec<f32> = (0..LEN).map(|i| i as f32).collect();
-    let expected: Vec<f32> = numbers.iter().map(|x| x * SETTINGS.factor + SETTINGS.offset).collect();
+    let expected: Vec<f32> =
+        numbers.iter().map(|x| x * SETTINGS.factor + SETTINGS.offset).collect();
     let from: DeviceBuffer<f32> = DeviceBuffer::from_slice(&numbers)?;
     let mut to: DeviceBuffer<f32> = DeviceBuffer::zeroed(LEN)?;
     assert_eq!((to.len(), to.size_in_bytes()), (LEN, LEN * 4));
@@ -101,7 +106,11 @@ fn run() -> Result<(), Box<dyn Error>> {
     end.record(&stream)?;
     end.synchronize()?;
     assert_eq!(end.query()?, EventStatus::Ready);
-    println!("two launches took {:?}, or {} ms", end.elapsed(&start)?, end.elapsed_time_f32(&start)?);
+    println!(
+        "two launches took {:?}, or {} ms",
+        end.elapsed(&start)?,
+        end.elapsed_time_f32(&start)?
+    );
 
     let mut result = vec![0.0; LEN];
     to.copy_to(&mut result)?;

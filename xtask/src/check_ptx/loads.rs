@@ -50,7 +50,11 @@ impl Block {
     /// four from a multiple of four, so that a pair is of one load. A predicated write counts as one, and the first
     /// operand as written, though it is read in a store.
     fn step(&mut self, instruction: &Instruction<'_>) {
-        let mut operands = instruction.operands.split([',', '[', ']']).map(str::trim).filter(|text| !text.is_empty());
+        let mut operands = instruction
+            .operands
+            .split([',', '[', ']'])
+            .map(str::trim)
+            .filter(|text| !text.is_empty());
         let written = operands.next().and_then(register);
         if operands.filter_map(register).any(|read| self.loaded.contains(&read)) {
             self.ahead.get_or_insert(self.loads);
@@ -73,7 +77,9 @@ impl Block {
 /// True for a load of input. Polling is strong: it waits for each load, and should.
 fn is_vector_load(opcode: &str) -> bool {
     let mut parts = opcode.split('.');
-    parts.next() == Some("LDG") && parts.clone().any(|part| part == "128") && !parts.any(|part| part == "STRONG")
+    parts.next() == Some("LDG")
+        && parts.clone().any(|part| part == "128")
+        && !parts.any(|part| part == "STRONG")
 }
 
 /// The number in `R8`, `-R8`, `|R8|`, `~R8.reuse` or `R8.64+0x10`; no uniform register, and not `RZ`.
@@ -89,9 +95,16 @@ mod tests {
     /// `loads` and `ahead` of each round of these instructions and labels.
     fn read(lines: &[&str]) -> Vec<(usize, usize)> {
         let line = |text: &&str| {
-            if text.starts_with(".L_") { format!("{text}\n") } else { format!("        /*0040*/   {text} ;\n") }
+            if text.starts_with(".L_") {
+                format!("{text}\n")
+            } else {
+                format!("        /*0040*/   {text} ;\n")
+            }
         };
-        rounds(&lines.iter().map(line).collect::<String>()).iter().map(|round| (round.loads, round.ahead)).collect()
+        rounds(&lines.iter().map(line).collect::<String>())
+            .iter()
+            .map(|round| (round.loads, round.ahead))
+            .collect()
     }
 
     #[test]
@@ -110,13 +123,29 @@ mod tests {
     fn a_label_ends_a_round() {
         let (a, b) = ("LDG.E.NA.128 R8, desc[UR4][R2.64]", "LDG.E.NA.128 R12, desc[UR4][R4.64]");
         let uses = "IADD3 R0, R8, R0, RZ";
-        let lines = [a, b, "@P0 BRA `(.L_x_1)", ".L_x_0:", uses, b, a, ".L_x_1:", b, ".L_x_2:", b, a, uses, b];
+        let lines = [
+            a,
+            b,
+            "@P0 BRA `(.L_x_1)",
+            ".L_x_0:",
+            uses,
+            b,
+            a,
+            ".L_x_1:",
+            b,
+            ".L_x_2:",
+            b,
+            a,
+            uses,
+            b,
+        ];
         assert_eq!(read(&lines), [(2, 2), (2, 2), (3, 2)]);
     }
 
     #[test]
     fn predicated_loads_and_uses_count() {
-        let (a, b) = ("@!P1 LDG.E.NA.128 R8, desc[UR4][R2.64]", "@P6 LDG.E.NA.128 R12, desc[UR4][R4.64]");
+        let (a, b) =
+            ("@!P1 LDG.E.NA.128 R8, desc[UR4][R2.64]", "@P6 LDG.E.NA.128 R12, desc[UR4][R4.64]");
         assert_eq!(read(&[a, b, "@!P1 IMNMX R0, R8, R0, !PT"]), [(2, 2)]);
         assert_eq!(read(&[a, "@!P1 IMNMX R0, R8, R0, !PT", b]), [(2, 1)]);
         assert_eq!(read(&["@!UP1 LDG.E.128.CONSTANT R8, desc[UR4][R2.64]", b]), [(2, 2)]);
@@ -124,11 +153,17 @@ mod tests {
 
     #[test]
     fn polling_and_narrow_loads_are_ignored() {
-        let polls = ["LDG.E.128.STRONG.GPU R8, desc[UR8][R2.64]", "LDG.E.128.STRONG.GPU R12, desc[UR8][R4.64]"];
+        let polls = [
+            "LDG.E.128.STRONG.GPU R8, desc[UR8][R2.64]",
+            "LDG.E.128.STRONG.GPU R12, desc[UR8][R4.64]",
+        ];
         assert_eq!(read(&[polls[0], polls[1], "IADD3 R0, R8, R12, RZ"]), []);
         let (a, b) = ("LDG.E.NA.128 R16, desc[UR4][R2.64]", "LDG.E.NA.128 R20, desc[UR4][R4.64]");
         assert_eq!(read(&[polls[0], a, "IADD3 R0, R8, R0, RZ", b]), [(2, 2)]);
-        assert_eq!(read(&["LDG.E.64 R8, desc[UR4][R2.64]", a, "IADD3 R0, R8, R0, RZ", b]), [(2, 2)]);
+        assert_eq!(
+            read(&["LDG.E.64 R8, desc[UR4][R2.64]", a, "IADD3 R0, R8, R0, RZ", b]),
+            [(2, 2)]
+        );
     }
 
     #[test]
@@ -136,7 +171,11 @@ mod tests {
         let (a, b) = ("LDG.E.NA.128 R8, desc[UR4][R2.64]", "LDG.E.NA.128 R12, desc[UR4][R4.64]");
         assert_eq!(read(&[a, "IMAD.MOV.U32 R9, RZ, RZ, R0", "IADD3 R0, R9, R0, RZ", b]), [(2, 2)]);
         assert_eq!(read(&[a, "IMAD.MOV.U32 R9, RZ, RZ, R0", "IADD3 R0, R10, R0, RZ", b]), [(2, 1)]);
-        assert_eq!(read(&[a, "IADD3 R8, R8, R0, RZ", b]), [(2, 1)], "what reads and writes it uses it");
+        assert_eq!(
+            read(&[a, "IADD3 R8, R8, R0, RZ", b]),
+            [(2, 1)],
+            "what reads and writes it uses it"
+        );
     }
 
     #[test]

@@ -54,9 +54,16 @@ impl Data {
         permuted.shuffle(&mut rng);
         let magnitudes: f64 = values.iter().map(|x| f64::from(x.abs())).sum();
         let values = Values::F32(values);
-        let truth = Reference::new(&values, Op::Sum, 0).value().as_float().context("a sum of floats is a float")?;
+        let truth = Reference::new(&values, Op::Sum, 0)
+            .value()
+            .as_float()
+            .context("a sum of floats is a float")?;
         let Values::F32(values) = values else { bail!("values of f32 are f32") };
-        ensure!(truth != 0.0, "the sum of {n} numbers, {}, is 0: there is no relative error", kind.name());
+        ensure!(
+            truth != 0.0,
+            "the sum of {n} numbers, {}, is 0: there is no relative error",
+            kind.name()
+        );
         Ok(Self { kind, values, permuted, truth, condition: magnitudes / truth.abs() })
     }
 }
@@ -128,7 +135,11 @@ mod tests {
                 let asked = 10f64.powi(exponent);
                 let data = Data::new(Kind::Conditioned(asked), n, 1).unwrap();
                 let ratio = data.condition / asked;
-                assert!((0.5..2.0).contains(&ratio), "{n} numbers: {:e} instead of {asked:e}", data.condition);
+                assert!(
+                    (0.5..2.0).contains(&ratio),
+                    "{n} numbers: {:e} instead of {asked:e}",
+                    data.condition
+                );
                 assert_eq!((data.values.len(), data.permuted.len()), (n, n));
             }
         }

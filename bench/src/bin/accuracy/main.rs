@@ -97,7 +97,9 @@ fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         Some(peers) => {
             for (function, name) in CUB {
                 match peers.function(function) {
-                    Some(function) => methods.push(Box::new(Peer::new(&device, name, function, n)?)),
+                    Some(function) => {
+                        methods.push(Box::new(Peer::new(&device, name, function, n)?))
+                    }
                     None => missing.push(format!("This CUB has no {function}.")),
                 }
             }
@@ -113,8 +115,12 @@ fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     eprintln!("making {} times {n} numbers", kinds.len());
     // Threads make the numbers, because making them takes longer than summing.
     let data = thread::scope(|scope| {
-        let makers: Vec<_> = kinds.iter().map(|&kind| scope.spawn(move || Data::new(kind, n, args.seed))).collect();
-        makers.into_iter().map(|maker| maker.join().expect("making numbers does not panic")).collect::<Vec<_>>()
+        let makers: Vec<_> =
+            kinds.iter().map(|&kind| scope.spawn(move || Data::new(kind, n, args.seed))).collect();
+        makers
+            .into_iter()
+            .map(|maker| maker.join().expect("making numbers does not panic"))
+            .collect::<Vec<_>>()
     });
     let mut sets = Vec::new();
     for data in data {
@@ -124,12 +130,20 @@ fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         let permuted = device.upload(&data.permuted)?;
         let mut rows = Vec::new();
         for method in &methods {
-            rows.push(measure(&**method, &stream, (&input, &permuted), data.truth, args.samples as usize)?);
+            rows.push(measure(
+                &**method,
+                &stream,
+                (&input, &permuted),
+                data.truth,
+                args.samples as usize,
+            )?);
         }
         if let Some(script) = &args.numpy {
             match numpy(script, &data) {
                 Ok(row) => rows.push(row),
-                Err(error) => missing.push(format!("NumPy is missing, {}: {error:#}.", data.kind.name())),
+                Err(error) => {
+                    missing.push(format!("NumPy is missing, {}: {error:#}.", data.kind.name()))
+                }
             }
         }
         sets.push((data.kind, data.condition, data.truth, rows));
@@ -142,7 +156,8 @@ fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         ("date", humantime::format_rfc3339_seconds(SystemTime::now()).to_string()),
         ("command", std::env::args().collect::<Vec<_>>().join(" ")),
     ];
-    let environment: Vec<(String, String)> = environment.map(|(key, value)| (key.to_owned(), value)).to_vec();
+    let environment: Vec<(String, String)> =
+        environment.map(|(key, value)| (key.to_owned(), value)).to_vec();
     let mut document = Document {
         title: format!("Sums of {n} f32"),
         environment: environment.clone(),
@@ -157,8 +172,7 @@ fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         let environment: serde_json::Map<_, _> =
             environment.into_iter().map(|(key, value)| (key, Json::from(value))).collect();
         let sets: Vec<_> = sets.iter().map(json_of).collect();
-        let document =
-            json!({ "environment": environment, "n": n, "seed": args.seed, "missing": missing, "sets": sets });
+        let document = json!({ "environment": environment, "n": n, "seed": args.seed, "missing": missing, "sets": sets });
         fs::write(file, serde_json::to_string_pretty(&document)? + "\n")
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
@@ -167,7 +181,12 @@ fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         for row in rows.iter().filter(|row| row.method == "ReproducibleSum") {
             ensure!(row.is_permutable, "{}: ReproducibleSum depends on the order", kind.name());
             let is_rounded = row.result.to_bits() == f64::from(*truth as f32).to_bits();
-            ensure!(is_rounded, "{}: ReproducibleSum is {:e} instead of {truth:e}", kind.name(), row.result);
+            ensure!(
+                is_rounded,
+                "{}: ReproducibleSum is {:e} instead of {truth:e}",
+                kind.name(),
+                row.result
+            );
         }
     }
     Ok(())
@@ -196,7 +215,13 @@ fn measure(
         }
     }
     let error = (result - truth).abs() / truth.abs();
-    Ok(Row { method: method.name().to_owned(), result, error, times: Times::of(times), is_permutable })
+    Ok(Row {
+        method: method.name().to_owned(),
+        result,
+        error,
+        times: Times::of(times),
+        is_permutable,
+    })
 }
 
 /// What `numpy_sum.py` prints.
@@ -213,9 +238,17 @@ fn numpy(script: &Path, data: &Data) -> anyhow::Result<Row> {
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("numbers.bin");
         File::create(&file)?.write_all(bytemuck::cast_slice(values))?;
-        let output = Command::new("python3").arg(script).arg(&file).output().context("python3 cannot be run")?;
+        let output = Command::new("python3")
+            .arg(script)
+            .arg(&file)
+            .output()
+            .context("python3 cannot be run")?;
         let errors = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "{}", errors.lines().last().unwrap_or("numpy_sum.py failed"));
+        ensure!(
+            output.status.success(),
+            "{}",
+            errors.lines().last().unwrap_or("numpy_sum.py failed")
+        );
         Ok(serde_json::from_slice(&output.stdout)?)
     };
     let first = sum(&data.values)?;
@@ -260,7 +293,8 @@ fn json_of((kind, condition, truth, rows): &(Kind, f64, f64, Vec<Row>)) -> Json 
     let us = |time: Duration| time.as_secs_f64() * 1e6;
     let rows = rows.iter().map(|row| {
         // JSON has no infinities.
-        let number = |value: f64| if value.is_finite() { json!(value) } else { json!(value.to_string()) };
+        let number =
+            |value: f64| if value.is_finite() { json!(value) } else { json!(value.to_string()) };
         json!({
             "method": row.method, "result": number(row.result), "relative_error": number(row.error),
             "median_us": us(row.times.median),
@@ -284,7 +318,10 @@ mod tests {
         let mut out = Vec::new();
         run(&args, &mut out).unwrap();
         let out = String::from_utf8(out).unwrap();
-        assert!(out.contains("CUB is missing: there is no --peers.") && out.contains("2^-100 to 2^100"), "{out}");
+        assert!(
+            out.contains("CUB is missing: there is no --peers.") && out.contains("2^-100 to 2^100"),
+            "{out}"
+        );
 
         let json: Json = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
         let sets = json["sets"].as_array().unwrap();
@@ -306,7 +343,10 @@ mod tests {
         }
         // The hardest set: an `f32` sum has no correct digit.
         let hardest = &sets[6]["rows"][0];
-        assert_eq!((hardest["method"].as_str(), sets[6]["numbers"].as_str()), (Some("Sum"), Some("condition 1e12")));
+        assert_eq!(
+            (hardest["method"].as_str(), sets[6]["numbers"].as_str()),
+            (Some("Sum"), Some("condition 1e12"))
+        );
         assert!(hardest["relative_error"].as_f64().unwrap() > 1.0, "{hardest}");
         assert_eq!(hardest["same_bits_permuted"], false);
     }

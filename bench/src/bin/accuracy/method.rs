@@ -47,7 +47,11 @@ fn ours<O: Operation<f32, Arity = Single, Output: Into<f64>>>(
     device: &Device,
     name: &'static str,
 ) -> anyhow::Result<Box<dyn Method>> {
-    Ok(Box::new(Ours::<O> { name, reducer: device.reducer(O::default())?, out: RefCell::new(device.alloc(1)?) }))
+    Ok(Box::new(Ours::<O> {
+        name,
+        reducer: device.reducer(O::default())?,
+        out: RefCell::new(device.alloc(1)?),
+    }))
 }
 
 /// The operations of the reducer, the default first.
@@ -97,7 +101,12 @@ impl Method for Peer<'_> {
 
     fn start(&self, input: &Buffer<f32>, stream: &Stream) -> anyhow::Result<()> {
         let handle = stream.raw().context("the functions of other libraries need a GPU")?;
-        let call = PeerCall { input: input.address(), right: 0, out: self.out.address(), n: input.len() as u64 };
+        let call = PeerCall {
+            input: input.address(),
+            right: 0,
+            out: self.out.address(),
+            n: input.len() as u64,
+        };
         // SAFETY: the device that made the stream has made its context current in this thread,
         // which uses no other. All buffers live until a wait for the stream, and calls on one
         // stream do not overlap.

@@ -159,7 +159,11 @@ impl Case {
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}_{}_", self.op.name(), self.element.name())?;
-        if self.n.is_power_of_two() { write!(f, "2^{}", self.n.ilog2()) } else { write!(f, "{}", self.n) }?;
+        if self.n.is_power_of_two() {
+            write!(f, "2^{}", self.n.ilog2())
+        } else {
+            write!(f, "{}", self.n)
+        }?;
         if self.offset > 0 { write!(f, "+{}", self.offset) } else { Ok(()) }
     }
 }
@@ -220,7 +224,12 @@ fn expand(rows: Rows) -> Vec<Case> {
     for &(ops, elements, exponents, offset) in rows {
         for &op in ops {
             for &element in elements {
-                cases.extend(exponents.iter().map(|exponent| Case { op, element, n: 1 << exponent, offset }));
+                cases.extend(exponents.iter().map(|exponent| Case {
+                    op,
+                    element,
+                    n: 1 << exponent,
+                    offset,
+                }));
             }
         }
     }
@@ -276,7 +285,8 @@ mod tests {
 
     #[test]
     fn cases_are_chosen_by_parts_of_their_names() {
-        let names = |words| choose(words).unwrap().iter().map(ToString::to_string).collect::<Vec<_>>();
+        let names =
+            |words| choose(words).unwrap().iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(names("sum_i32_2^10,sum_f64_2^10"), ["sum_i32_2^10", "sum_f64_2^10"]);
         assert!(choose("sum_f80").unwrap_err().to_string().contains("sum_f80"));
     }

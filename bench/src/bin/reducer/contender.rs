@@ -86,7 +86,12 @@ pub(crate) struct Peer<'a> {
 
 impl<'a> Peer<'a> {
     /// Allocates the temporary memory and the output for calls of one case.
-    pub(crate) fn new(device: &Device, name: &str, function: PeerFunction<'a>, case: &Case) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        device: &Device,
+        name: &str,
+        function: PeerFunction<'a>,
+        case: &Case,
+    ) -> anyhow::Result<Self> {
         let temp_bytes = function.temp_bytes(case.n).with_context(|| name.to_owned())?;
         Ok(Self {
             name: name.to_owned(),
@@ -99,7 +104,13 @@ impl<'a> Peer<'a> {
 }
 
 /// Starts a function of another library on a stream.
-fn call_peer(function: PeerFunction, temp: &Buffer<u8>, out: u64, call: Call, stream: &Stream) -> anyhow::Result<()> {
+fn call_peer(
+    function: PeerFunction,
+    temp: &Buffer<u8>,
+    out: u64,
+    call: Call,
+    stream: &Stream,
+) -> anyhow::Result<()> {
     let handle = stream.raw().context("the functions of other libraries need a GPU")?;
     let call = PeerCall { input: call.input, right: call.right, out, n: call.n };
     // SAFETY: the device that made the stream has made its context current in this thread, which
@@ -115,7 +126,8 @@ impl Contender for Peer<'_> {
     }
 
     fn call(&self, call: Call, stream: &Stream) -> anyhow::Result<()> {
-        call_peer(self.function, &self.temp, self.out.address(), call, stream).with_context(|| self.name.clone())
+        call_peer(self.function, &self.temp, self.out.address(), call, stream)
+            .with_context(|| self.name.clone())
     }
 
     fn result(&self) -> anyhow::Result<Vec<Number>> {
@@ -132,7 +144,11 @@ pub(crate) struct Thrust<'a> {
 }
 
 impl<'a> Thrust<'a> {
-    pub(crate) fn new(device: &Device, function: PeerFunction<'a>, case: &Case) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        device: &Device,
+        function: PeerFunction<'a>,
+        case: &Case,
+    ) -> anyhow::Result<Self> {
         let temp = device.alloc(function.temp_bytes(case.n).context("thrust")?)?;
         Ok(Self {
             function,
@@ -207,7 +223,10 @@ mod tests {
         bytes[..4].copy_from_slice(&(-7i32).to_le_bytes());
         bytes[16..24].copy_from_slice(&42i64.to_le_bytes());
         let found = numbers(&bytes, &peer_layout(Op::ArgMin, Element::I32));
-        assert_eq!(found, [Number::Int { value: -7, bits: 32 }, Number::Int { value: 42, bits: 64 }]);
+        assert_eq!(
+            found,
+            [Number::Int { value: -7, bits: 32 }, Number::Int { value: 42, bits: 64 }]
+        );
         let sum = |element| numbers(&bytes, &peer_layout(Op::Sum, element));
         assert_eq!(sum(Element::I8), [Number::Int { value: -7, bits: 32 }]);
         assert_eq!(sum(Element::U16), [Number::Int { value: (-7i32 as u32).into(), bits: 32 }]);

@@ -125,7 +125,9 @@ impl Input {
         // The high bits of a linear congruential generator (Knuth's MMIX).
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let random = std::iter::repeat_with(|| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             T::from_random(state ^ state >> 32)
         });
         let values: Vec<T> = random.take(PERIOD.min(len as usize)).collect();
@@ -188,12 +190,14 @@ impl Expected {
             (Number::Float { value, roundoff }, Number::Float { value: expected, .. }) => {
                 let bound = self.roundings * roundoff;
                 // CUB adds halves as halves, so partial sums may exceed their range.
-                let may_overflow = roundoff == F16_ROUNDOFF && expected.abs() + bound > f16::MAX.to_f64();
+                let may_overflow =
+                    roundoff == F16_ROUNDOFF && expected.abs() + bound > f16::MAX.to_f64();
                 (value - expected).abs() <= bound || (may_overflow && value.is_infinite())
             }
             _ => false,
         };
-        let same = results.len() == self.parts.len() && results.iter().zip(&self.parts).all(is_right);
+        let same =
+            results.len() == self.parts.len() && results.iter().zip(&self.parts).all(is_right);
         ensure!(same, "wrong result: {results:?}, and it should be {:?}", self.parts);
         Ok(())
     }
@@ -271,7 +275,8 @@ fn expected_floats(case: &Case, values: &[f64], part: Part) -> Expected {
                     _ => left,
                 } * times as f64;
                 let next = sum + term;
-                error += if sum.abs() >= term.abs() { (sum - next) + term } else { (term - next) + sum };
+                error +=
+                    if sum.abs() >= term.abs() { (sum - next) + term } else { (term - next) + sum };
                 sum = next;
                 sum_abs += term.abs();
             });
@@ -286,7 +291,12 @@ fn expected_floats(case: &Case, values: &[f64], part: Part) -> Expected {
 }
 
 /// The index within the part and the value of the first least and of the first greatest element.
-fn extremes<T: Copy>(case: &Case, values: &[T], part: Part, is_less: impl Fn(T, T) -> bool) -> ((u64, T), (u64, T)) {
+fn extremes<T: Copy>(
+    case: &Case,
+    values: &[T],
+    part: Part,
+    is_less: impl Fn(T, T) -> bool,
+) -> ((u64, T), (u64, T)) {
     let at = |k: u64| values[((part.start + k) % values.len() as u64) as usize];
     let (mut least, mut greatest) = ((0, at(0)), (0, at(0)));
     for k in 1..case.n.min(values.len() as u64) {
@@ -326,10 +336,16 @@ mod tests {
             check(Op::SumAbs, vec![float(left.iter().map(|x| x.abs()).sum())]);
             check(Op::SumSquares, vec![float(left.iter().map(|x| x * x).sum())]);
             check(Op::Dot, vec![float(left.iter().zip(&right).map(|(a, b)| a * b).sum())]);
-            check(Op::SquaredDistance, vec![float(left.iter().zip(&right).map(|(a, b)| (a - b) * (a - b)).sum())]);
+            check(
+                Op::SquaredDistance,
+                vec![float(left.iter().zip(&right).map(|(a, b)| (a - b) * (a - b)).sum())],
+            );
             let greatest = left.iter().copied().fold(f64::MIN, f64::max);
             let index = left.iter().position(|x| x.total_cmp(&greatest).is_eq()).unwrap();
-            check(Op::ArgMax, vec![float(greatest), Number::Int { value: index as i128, bits: 64 }]);
+            check(
+                Op::ArgMax,
+                vec![float(greatest), Number::Int { value: index as i128, bits: 64 }],
+            );
             check(Op::MinMax, vec![float(-1.0), float(greatest)]);
         }
     }
@@ -347,7 +363,9 @@ mod tests {
     fn floats_must_be_near_and_extremes_equal() {
         let period = [0.5, 0.25, 0.25];
         let (sum, part) = case(Op::Sum, 3);
-        let near = |value, roundoff| expected_floats(&sum, &period, part).check(&[Number::Float { value, roundoff }]);
+        let near = |value, roundoff| {
+            expected_floats(&sum, &period, part).check(&[Number::Float { value, roundoff }])
+        };
         assert!(near(1.0 + 1e-9, f64::from(f32::EPSILON)).is_ok());
         assert!(near(1.0 + 1e-9, f64::EPSILON).is_err());
         assert!(near(f64::NAN, 1.0).is_err());

@@ -27,8 +27,12 @@ impl BareLaunch {
         stream: *mut c_void,
     ) -> anyhow::Result<Self> {
         let driver = cuda_driver::load()?;
-        let module = Module::from_ptx(ptx, &[]).with_context(|| format!("{kernel} cannot be loaded"))?;
-        let function = module.get_function(kernel).with_context(|| format!("there is no kernel {kernel}"))?.to_raw();
+        let module =
+            Module::from_ptx(ptx, &[]).with_context(|| format!("{kernel} cannot be loaded"))?;
+        let function = module
+            .get_function(kernel)
+            .with_context(|| format!("there is no kernel {kernel}"))?
+            .to_raw();
         Ok(Self { driver, _module: module, function, block, args, stream: stream.cast() })
     }
 
@@ -47,7 +51,19 @@ impl BareLaunch {
         // SAFETY: there is a pointer for each argument, which the driver reads before it returns;
         // the caller promises the rest.
         let code = unsafe {
-            self.driver.cuLaunchKernel(self.function, 1, 1, 1, self.block, 1, 1, 0, self.stream, pointers, none)
+            self.driver.cuLaunchKernel(
+                self.function,
+                1,
+                1,
+                1,
+                self.block,
+                1,
+                1,
+                0,
+                self.stream,
+                pointers,
+                none,
+            )
         };
         ensure!(code == 0, "a bare launch failed: {}", cuda_driver::error_text(code));
         Ok(())

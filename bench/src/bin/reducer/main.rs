@@ -123,7 +123,8 @@ fn run(args: &Args, cases: &[Case]) -> anyhow::Result<()> {
     };
     let mut report = Report {
         environment: bench.environment(args)?,
-        gpu: (bench.device.info().kind == DeviceKind::Cuda).then(|| Gpu::from_name(&bench.device.info().name)),
+        gpu: (bench.device.info().kind == DeviceKind::Cuda)
+            .then(|| Gpu::from_name(&bench.device.info().name)),
         outside: args
             .outside
             .iter()
@@ -162,12 +163,19 @@ struct Bench {
 impl Bench {
     fn environment(&self, args: &Args) -> anyhow::Result<Vec<(String, String)>> {
         let driver = match cuda_driver::load() {
-            Ok(driver) if self.device.info().kind == DeviceKind::Cuda => format!("CUDA {}", driver.version),
+            Ok(driver) if self.device.info().kind == DeviceKind::Cuda => {
+                format!("CUDA {}", driver.version)
+            }
             _ => "none".to_owned(),
         };
         // The file in which the kernel module of the driver gives its version.
         let module = fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
-        let module = module.lines().next().unwrap_or_default().trim_start_matches("NVRM version: ").to_owned();
+        let module = module
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .trim_start_matches("NVRM version: ")
+            .to_owned();
         let peers = match &self.peers {
             Some(peers) => peers.versions()?,
             None => "none".to_owned(),
@@ -197,11 +205,12 @@ impl Bench {
                 eprintln!("{:>4.0} s  round {}: {case}", start.elapsed().as_secs_f64(), round + 1);
                 let contenders = self.contenders(case, &mut report.missing)?;
                 measured.push((*case, self.lab.measure(case, &input, &contenders)?));
-                let is_small =
-                    (case.op, case.element, case.n, case.offset) == (Operation::Sum, Element::F32, 1 << 10, 0);
+                let is_small = (case.op, case.element, case.n, case.offset)
+                    == (Operation::Sum, Element::F32, 1 << 10, 0);
                 if is_small && self.device.info().kind == DeviceKind::Cuda {
                     let ours = &*contenders[0];
-                    report.overhead = Some(overhead::measure(&self.device, &self.lab, (case, &input), ours)?);
+                    report.overhead =
+                        Some(overhead::measure(&self.device, &self.lab, (case, &input), ours)?);
                 }
             }
         }
@@ -239,12 +248,19 @@ impl Bench {
             contenders.push(contender);
         }
         if contenders.is_empty() {
-            missing.push(format!("The reducer has no {} of {}.", case.op.name(), case.element.name()));
+            missing.push(format!(
+                "The reducer has no {} of {}.",
+                case.op.name(),
+                case.element.name()
+            ));
         }
-        let name = |library: &str| format!("{library}_{}_{}", case.op.peer_name(), case.element.name());
+        let name =
+            |library: &str| format!("{library}_{}_{}", case.op.peer_name(), case.element.name());
         if let Some(peers) = &self.peers {
             match peers.function(&name("cub")) {
-                Some(function) => contenders.push(Box::new(Peer::new(&self.device, REFERENCE, function, case)?)),
+                Some(function) => {
+                    contenders.push(Box::new(Peer::new(&self.device, REFERENCE, function, case)?))
+                }
                 None => missing.push(format!("This CUB has no {}.", name("cub"))),
             }
             if let Some(function) = peers.function(&name("thrust")) {

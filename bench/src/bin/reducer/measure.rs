@@ -95,15 +95,22 @@ pub(crate) fn parts(case: &Case, cache: Cache) -> Vec<Part> {
 
 /// The number of elements that the input must have for a case.
 pub(crate) fn elements(case: &Case) -> u64 {
-    let last =
-        caches(case).into_iter().flat_map(|cache| parts(case, cache)).map(|part| part.start.max(part.right)).max();
+    let last = caches(case)
+        .into_iter()
+        .flat_map(|cache| parts(case, cache))
+        .map(|part| part.start.max(part.right))
+        .max();
     last.unwrap_or_default() + case.n
 }
 
 /// The states of the cache to measure. Large inputs have only one, because they are read from
 /// memory anyway.
 pub(crate) fn caches(case: &Case) -> Vec<Cache> {
-    if case.bytes() <= MOST_CACHED_BYTES { vec![Cache::Warm, Cache::Cold] } else { vec![Cache::Warm] }
+    if case.bytes() <= MOST_CACHED_BYTES {
+        vec![Cache::Warm, Cache::Cold]
+    } else {
+        vec![Cache::Warm]
+    }
 }
 
 /// The stream on which everything runs, and the kernel that empties the cache.
@@ -121,7 +128,11 @@ pub(crate) struct Lab {
 const FLUSH_BLOCKS: u32 = 1024;
 
 impl Lab {
-    pub(crate) fn new(device: &Device, library: &PtxLibrary, samples: usize) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        device: &Device,
+        library: &PtxLibrary,
+        samples: usize,
+    ) -> anyhow::Result<Self> {
         let ptx = library.find(FLUSH_KERNEL, device.info().compute_capability)?;
         let stream = device.stream()?;
         // The simulator has no cache.
@@ -145,7 +156,9 @@ impl Lab {
             Arg::U64(self.flushed.len() as u64),
         ];
         // SAFETY: the kernel reads as many elements as it is told, and writes one for each block.
-        let _: () = unsafe { self.stream.launch(&self.flush, LaunchShape::linear(FLUSH_BLOCKS, 256, 1024), &args)? };
+        let _: () = unsafe {
+            self.stream.launch(&self.flush, LaunchShape::linear(FLUSH_BLOCKS, 256, 1024), &args)?
+        };
         Ok(())
     }
 
@@ -160,23 +173,31 @@ impl Lab {
         for cache in caches(case) {
             let calls: Vec<Call> = parts(case, cache)
                 .into_iter()
-                .map(|part| Call { input: input.address(part.start), right: input.address(part.right), n: case.n })
+                .map(|part| Call {
+                    input: input.address(part.start),
+                    right: input.address(part.right),
+                    n: case.n,
+                })
                 .collect();
-            let expected: Vec<_> = parts(case, cache).into_iter().map(|part| input.expected(case, part)).collect();
+            let expected: Vec<_> =
+                parts(case, cache).into_iter().map(|part| input.expected(case, part)).collect();
             let mut graphs = Vec::new();
             for contender in contenders {
                 let name = contender.name();
                 for (call, expected) in calls.iter().zip(&expected) {
                     contender.call(*call, &self.stream)?;
                     self.stream.synchronize()?;
-                    expected.check(&contender.result()?).with_context(|| format!("{case}, {name}"))?;
+                    expected
+                        .check(&contender.result()?)
+                        .with_context(|| format!("{case}, {name}"))?;
                 }
                 graphs.push(if contender.can_be_captured() {
                     let graph = self.capture(&**contender, &calls)?;
                     graph.launch(&self.stream)?;
                     self.stream.synchronize()?;
                     let last = &expected[(GRAPH_CALLS - 1) % calls.len()];
-                    last.check(&contender.result()?).with_context(|| format!("{case}, {name}, in a graph"))?;
+                    last.check(&contender.result()?)
+                        .with_context(|| format!("{case}, {name}, in a graph"))?;
                     Some(graph)
                 } else {
                     None
@@ -190,7 +211,10 @@ impl Lab {
     }
 
     /// The times of a contender that reads nothing.
-    pub(crate) fn measure_floor(&self, floor: Box<dyn Contender + '_>) -> anyhow::Result<Vec<Measurement>> {
+    pub(crate) fn measure_floor(
+        &self,
+        floor: Box<dyn Contender + '_>,
+    ) -> anyhow::Result<Vec<Measurement>> {
         let calls = [Call { input: 0, right: 0, n: 0 }];
         let graphs = [Some(self.capture(&*floor, &calls)?)];
         let contenders = [floor];
@@ -202,7 +226,11 @@ impl Lab {
     /// Captures ten calls, one for each part, or all for the only part.
     fn capture(&self, contender: &dyn Contender, calls: &[Call]) -> anyhow::Result<Graph> {
         let (graph, ()) = self.device.capture(|stream| {
-            calls.iter().cycle().take(GRAPH_CALLS).try_for_each(|call| contender.call(*call, stream))
+            calls
+                .iter()
+                .cycle()
+                .take(GRAPH_CALLS)
+                .try_for_each(|call| contender.call(*call, stream))
         })?;
         Ok(graph)
     }
@@ -234,7 +262,11 @@ impl Lab {
                     _ => contender.call(call, &self.stream),
                 })?;
                 if round >= WARM_UPS {
-                    samples[index].push(if kind == Calls::Graph { time / GRAPH_CALLS as u32 } else { time });
+                    samples[index].push(if kind == Calls::Graph {
+                        time / GRAPH_CALLS as u32
+                    } else {
+                        time
+                    });
                 }
                 if time > LONG {
                     wanted = wanted.min(FEW_SAMPLES);

@@ -5,8 +5,8 @@ use std::cell::RefCell;
 
 use half::{bf16, f16};
 use warpfold::{
-    ArgMax, ArgMin, Dot, Max, MaxAbs, Min, MinMax, Reducer, ReproducibleSum, SquaredDistance, Sum, SumAbs, SumSquares,
-    WrappingSum,
+    ArgMax, ArgMin, Dot, Max, MaxAbs, Min, MinMax, Reducer, ReproducibleSum, SquaredDistance, Sum,
+    SumAbs, SumSquares, WrappingSum,
     device::{Arg, Buffer, Device, DeviceError, Kernel, LaunchShape, Module, RawSlice, Stream},
     reducer::{DeviceInput, Item, Operation, Pair, Single},
 };
@@ -20,7 +20,11 @@ use crate::{
 
 /// The reducer and, if there is one, its twin, for the operation and the type of a case; empty if
 /// there is no such reduction.
-pub(crate) fn open(device: &Device, case: &Case, twin: Option<&Module>) -> anyhow::Result<Vec<Box<dyn Contender>>> {
+pub(crate) fn open(
+    device: &Device,
+    case: &Case,
+    twin: Option<&Module>,
+) -> anyhow::Result<Vec<Box<dyn Contender>>> {
     macro_rules! of_types {
         ($op:ty, $input:expr, $($t:ty)*) => {{
             $(if case.element == <$t as Value>::ELEMENT {
@@ -76,7 +80,13 @@ where
     };
     let contender = |twin: Option<Kernel>| -> anyhow::Result<Box<dyn Contender>> {
         let out = RefCell::new(device.alloc(1)?);
-        Ok(Box::new(Ours { reducer: reducer.clone(), twin, input, out, layout: layout(case.op, case.element) }))
+        Ok(Box::new(Ours {
+            reducer: reducer.clone(),
+            twin,
+            input,
+            out,
+            layout: layout(case.op, case.element),
+        }))
     };
     let mut contenders = vec![contender(None)?];
     if twin.is_some() {
@@ -125,7 +135,8 @@ impl<T: Item, O: Operation<T>, I: Input<T, O>> Contender for Ours<T, O, I> {
         };
         let mut args = (self.input)(call).addresses();
         let shape = self.reducer.shape((self.input)(call));
-        let launch = LaunchShape { overlap: true, ..LaunchShape::linear(shape.grid, shape.block, 0) };
+        let launch =
+            LaunchShape { overlap: true, ..LaunchShape::linear(shape.grid, shape.block, 0) };
         args.extend([
             Arg::U64(call.n),
             Arg::U64(shape.chunk),
@@ -156,7 +167,13 @@ fn layout(op: Op, element: Element) -> Layout {
         I128 | U128 | F64 => element,
     };
     match op {
-        Op::Sum | Op::SumWide | Op::AnyOrder | Op::Dot | Op::SquaredDistance | Op::SumAbs | Op::SumSquares => {
+        Op::Sum
+        | Op::SumWide
+        | Op::AnyOrder
+        | Op::Dot
+        | Op::SquaredDistance
+        | Op::SumAbs
+        | Op::SumSquares => {
             vec![(0, wide)]
         }
         // 32-bit elements have kernels of their own; the other types use those of Sum.

@@ -52,7 +52,8 @@ pub(crate) fn measure(
     let (output, mut slots) = (device.alloc::<u64>(8)?, device.alloc::<u64>(1 << 19)?);
     slots.fill_bytes(0)?;
     let part = parts(case, Cache::Warm)[0];
-    let call = Call { input: input.address(part.start), right: input.address(part.right), n: case.n };
+    let call =
+        Call { input: input.address(part.start), right: input.address(part.right), n: case.n };
     let packs = (case.n * case.element.size()).div_ceil(16);
     let keep = 1.0f32.to_bits().into();
     let args = vec![call.input, call.n, packs, keep, output.address(), slots.address()];
@@ -67,10 +68,19 @@ pub(crate) fn measure(
         calls.push(time_of_one(lab, &mut through_library)?);
         launches.push(time_of_one(lab, &mut through_driver)?);
     }
-    Ok(Overhead { case: *case, samples: SAMPLES, calls: CALLS, call: Times::of(calls), launch: Times::of(launches) })
+    Ok(Overhead {
+        case: *case,
+        samples: SAMPLES,
+        calls: CALLS,
+        call: Times::of(calls),
+        launch: Times::of(launches),
+    })
 }
 
-fn time_of_one(lab: &Lab, call: &mut impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<Duration> {
+fn time_of_one(
+    lab: &Lab,
+    call: &mut impl FnMut() -> anyhow::Result<()>,
+) -> anyhow::Result<Duration> {
     lab.stream.synchronize()?;
     let start = Instant::now();
     for _ in 0..CALLS {

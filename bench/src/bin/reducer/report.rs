@@ -54,9 +54,11 @@ pub(crate) struct Outside {
 
 /// Reads such lines.
 pub(crate) fn read_outside(file: &Path) -> anyhow::Result<Vec<Outside>> {
-    let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let lines =
-        text.lines().map(|line| serde_json::from_str(line).with_context(|| format!("{}: {line}", file.display())));
+    let text =
+        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let lines = text.lines().map(|line| {
+        serde_json::from_str(line).with_context(|| format!("{}: {line}", file.display()))
+    });
     lines.collect()
 }
 
@@ -71,7 +73,11 @@ impl Row<'_> {
     fn ratios(&self, contender: &str) -> Vec<f64> {
         let of = |name| self.times.get(name).map(Vec::as_slice).unwrap_or_default();
         let median = |measurement: &Measurement| measurement.times.median.as_secs_f64();
-        of(contender).iter().zip(of(OURS)).map(|(theirs, ours)| median(theirs) / median(ours)).collect()
+        of(contender)
+            .iter()
+            .zip(of(OURS))
+            .map(|(theirs, ours)| median(theirs) / median(ours))
+            .collect()
     }
 
     fn first(&self, contender: &str) -> Option<&Times> {
@@ -109,7 +115,9 @@ impl Report {
         let row = |(index, (case, _)): (usize, &'_ (Case, _))| {
             let mut times = BTreeMap::<_, Vec<_>>::new();
             for (_, measurements) in self.rounds.iter().filter_map(|round| round.get(index)) {
-                for one in measurements.iter().filter(|one| (one.calls, one.cache) == (calls, cache)) {
+                for one in
+                    measurements.iter().filter(|one| (one.calls, one.cache) == (calls, cache))
+                {
                     times.entry(one.contender.as_str()).or_default().push(one);
                 }
             }
@@ -121,7 +129,9 @@ impl Report {
 
     fn outside(&self, case: &Case, calls: Calls, cache: Cache) -> impl Iterator<Item = &Outside> {
         let (case, calls, cache) = (case.to_string(), calls.to_string(), cache.to_string());
-        self.outside.iter().filter(move |one| (&one.case, &one.calls, &one.cache) == (&case, &calls, &cache))
+        self.outside
+            .iter()
+            .filter(move |one| (&one.case, &one.calls, &one.cache) == (&case, &calls, &cache))
     }
 
     fn target(&self, case: &Case, calls: Calls) -> Option<f64> {
@@ -130,7 +140,8 @@ impl Report {
 
     /// The tables, with a summary at the end.
     pub(crate) fn document(&self) -> Document {
-        let mut tables: Vec<_> = WAYS.into_iter().map(|(calls, cache)| self.table(calls, cache)).collect();
+        let mut tables: Vec<_> =
+            WAYS.into_iter().map(|(calls, cache)| self.table(calls, cache)).collect();
         tables.extend([self.alignment(), self.costs()]);
         tables.extend(self.summary());
         tables.retain(|table| !table.rows.is_empty());
@@ -148,7 +159,13 @@ impl Report {
         let mut others: Vec<&str> = Vec::new();
         for row in &rows {
             let outside = self.outside(row.case, calls, cache).map(|one| one.peer.as_str());
-            for name in row.times.keys().copied().filter(|name| ![OURS, REFERENCE].contains(name)).chain(outside) {
+            for name in row
+                .times
+                .keys()
+                .copied()
+                .filter(|name| ![OURS, REFERENCE].contains(name))
+                .chain(outside)
+            {
                 if !others.contains(&name) {
                     others.push(name);
                 }
@@ -166,7 +183,9 @@ impl Report {
             Column::new("target", "target"),
             Column::new("verdict", "verdict"),
         ];
-        columns.extend(others.iter().map(|name| Column::new(format!("{name}_ratio"), format!("{name}/ours"))));
+        columns.extend(
+            others.iter().map(|name| Column::new(format!("{name}_ratio"), format!("{name}/ours"))),
+        );
         let title = match calls {
             Calls::Graph => "Graph replay of ten calls, time of one",
             Calls::Single => "Single calls on a stream",
@@ -175,20 +194,27 @@ impl Report {
             Cache::Warm => "the same input each time",
             Cache::Cold => "not in the L2 cache",
         };
-        let mut table = Table::new(format!("{calls}-{cache}"), format!("{title}; {input}"), columns);
+        let mut table =
+            Table::new(format!("{calls}-{cache}"), format!("{title}; {input}"), columns);
         for row in &rows {
-            let time = |times: Option<&Times>| times.map_or(Cell::Missing, |times| Cell::number(us(times.median), 2));
+            let time = |times: Option<&Times>| {
+                times.map_or(Cell::Missing, |times| Cell::number(us(times.median), 2))
+            };
             let (ours, reference) = (row.first(OURS), row.first(REFERENCE));
             let ratios = row.ratios(REFERENCE);
-            let ratio = |index: usize| ratios.get(index).map_or(Cell::Missing, |&ratio| Cell::number(ratio, 3));
+            let ratio = |index: usize| {
+                ratios.get(index).map_or(Cell::Missing, |&ratio| Cell::number(ratio, 3))
+            };
             let target = self.target(row.case, calls);
-            let verdict = target.filter(|_| !ratios.is_empty()).map(|target| verdict(&ratios, target));
+            let verdict =
+                target.filter(|_| !ratios.is_empty()).map(|target| verdict(&ratios, target));
             let mut cells = vec![
                 row.case.to_string().into(),
                 time(ours),
                 ours.map_or(Cell::Missing, quartiles),
-                ours.filter(|_| self.gpu.is_some())
-                    .map_or(Cell::Missing, |times| Cell::number(gb_per_s(row.case.bytes(), times.median), 0)),
+                ours.filter(|_| self.gpu.is_some()).map_or(Cell::Missing, |times| {
+                    Cell::number(gb_per_s(row.case.bytes(), times.median), 0)
+                }),
                 time(reference),
                 reference.map_or(Cell::Missing, quartiles),
                 ratio(0),
@@ -211,14 +237,24 @@ impl Report {
     fn alignment(&self) -> Table {
         let columns = ["case", "time over that of an aligned start", "again", "at most", "verdict"];
         let keys = ["case", "ratio", "ratio_again", "target", "verdict"];
-        let columns = keys.into_iter().zip(columns).map(|(key, heading)| Column::new(key, heading)).collect();
-        let mut table = Table::new("alignment", "Misaligned starts in graph replay, the same input each time", columns);
+        let columns =
+            keys.into_iter().zip(columns).map(|(key, heading)| Column::new(key, heading)).collect();
+        let mut table = Table::new(
+            "alignment",
+            "Misaligned starts in graph replay, the same input each time",
+            columns,
+        );
         let rows = self.rows(Calls::Graph, Cache::Warm);
         for row in rows.iter().filter(|row| row.case.offset > 0) {
             let aligned = Case { offset: 0, ..*row.case };
             let Some(aligned) = rows.iter().find(|other| *other.case == aligned) else { continue };
-            let Some((ours, theirs)) = row.times.get(OURS).zip(aligned.times.get(OURS)) else { continue };
-            let ratios = ours.iter().zip(theirs).map(|(one, other)| us(one.times.median) / us(other.times.median));
+            let Some((ours, theirs)) = row.times.get(OURS).zip(aligned.times.get(OURS)) else {
+                continue;
+            };
+            let ratios = ours
+                .iter()
+                .zip(theirs)
+                .map(|(one, other)| us(one.times.median) / us(other.times.median));
             let ratios: Vec<f64> = ratios.collect();
             let inverse: Vec<f64> = ratios.iter().map(|ratio| 1.0 / ratio).collect();
             table.push([
@@ -247,7 +283,10 @@ impl Report {
             push(format!("an empty kernel, {}", one.calls), &one.times);
         }
         if let Some(overhead) = &self.overhead {
-            push(format!("host's time of a call of the reducer, {}", overhead.case), &overhead.call);
+            push(
+                format!("host's time of a call of the reducer, {}", overhead.case),
+                &overhead.call,
+            );
             push("host's time of a bare launch of its kernel".to_owned(), &overhead.launch);
             let more = us(overhead.call.median) - us(overhead.launch.median);
             table.notes.push(format!(
@@ -269,14 +308,18 @@ impl Report {
         let mut not_met = Table::new("not-met", "Targets that were not met twice", columns);
         let columns = ["way", "met", "met once", "missed"];
         let keys = ["way", "met", "met_once", "missed"];
-        let columns = keys.into_iter().zip(columns).map(|(key, heading)| Column::new(key, heading)).collect();
+        let columns =
+            keys.into_iter().zip(columns).map(|(key, heading)| Column::new(key, heading)).collect();
         let mut summary = Table::new("summary", "Targets", columns);
         for (calls, cache) in WAYS {
             let mut counts = BTreeMap::<_, u64>::new();
             let way = format!("{calls}, {cache}");
             for row in self.rows(calls, cache) {
                 let ratios = row.ratios(REFERENCE);
-                let Some(target) = self.target(row.case, calls).filter(|_| !ratios.is_empty()) else { continue };
+                let Some(target) = self.target(row.case, calls).filter(|_| !ratios.is_empty())
+                else {
+                    continue;
+                };
                 let verdict = verdict(&ratios, target);
                 *counts.entry(verdict).or_default() += 1;
                 if verdict != "met" {
@@ -308,11 +351,17 @@ impl Report {
         let mut rows = Vec::new();
         for (calls, cache) in WAYS {
             for row in self.rows(calls, cache) {
-                let times = |all: &Vec<&Measurement>| all.iter().map(|one| measurement(one)).collect::<Vec<_>>();
-                let contenders: serde_json::Map<_, _> =
-                    row.times.iter().map(|(name, all)| ((*name).to_owned(), times(all).into())).collect();
+                let times = |all: &Vec<&Measurement>| {
+                    all.iter().map(|one| measurement(one)).collect::<Vec<_>>()
+                };
+                let contenders: serde_json::Map<_, _> = row
+                    .times
+                    .iter()
+                    .map(|(name, all)| ((*name).to_owned(), times(all).into()))
+                    .collect();
                 let outside = self.outside(row.case, calls, cache).map(|one| {
-                    let times = json!({ "median_us": one.median_us, "quartiles_us": one.quartiles_us });
+                    let times =
+                        json!({ "median_us": one.median_us, "quartiles_us": one.quartiles_us });
                     (one.peer.clone(), times)
                 });
                 rows.push(json!({
@@ -324,7 +373,8 @@ impl Report {
                 }));
             }
         }
-        let environment = self.environment.iter().map(|(key, value)| (key.clone(), value.clone().into()));
+        let environment =
+            self.environment.iter().map(|(key, value)| (key.clone(), value.clone().into()));
         json!({
             "environment": environment.collect::<serde_json::Map<_, Json>>(),
             "missing": self.missing,
@@ -350,7 +400,13 @@ mod tests {
 
     fn measurement(contender: &str, nanoseconds: u64) -> Measurement {
         let times = Times::of(vec![Duration::from_nanos(nanoseconds)]);
-        Measurement { contender: contender.to_owned(), calls: Calls::Graph, cache: Cache::Warm, times, samples: 1 }
+        Measurement {
+            contender: contender.to_owned(),
+            calls: Calls::Graph,
+            cache: Cache::Warm,
+            times,
+            samples: 1,
+        }
     }
 
     /// A report of two rounds of one case, with an aligned and with a misaligned start.
@@ -360,7 +416,14 @@ mod tests {
         let round = |ours, theirs| {
             let misaligned = Case { offset: 1, ..CASE };
             vec![
-                (CASE, vec![measurement(OURS, ours), measurement(REFERENCE, theirs), measurement("twin", ours)]),
+                (
+                    CASE,
+                    vec![
+                        measurement(OURS, ours),
+                        measurement(REFERENCE, theirs),
+                        measurement("twin", ours),
+                    ],
+                ),
                 (misaligned, vec![measurement(OURS, 3000), measurement(REFERENCE, 6000)]),
             ]
         };
@@ -387,7 +450,8 @@ mod tests {
         let shown: Vec<String> = table.rows[0].iter().map(Cell::show).collect();
         assert_eq!(shown[..2], ["sum_f32_2^20", "2.00"]);
         assert_eq!(shown[6..], ["1.500", "1.000", "1.350", "met once", "1.000", "3.000"]);
-        let headings: Vec<_> = table.columns.iter().skip(10).map(|column| column.heading.as_str()).collect();
+        let headings: Vec<_> =
+            table.columns.iter().skip(10).map(|column| column.heading.as_str()).collect();
         assert_eq!(headings, ["twin/ours", "torch/ours"]);
         let alignment = document.tables.iter().find(|table| table.id == "alignment").unwrap();
         let shown: Vec<String> = alignment.rows[0].iter().map(Cell::show).collect();

@@ -43,19 +43,23 @@ pub(crate) fn target(case: &Case, calls: Calls, gpu: Gpu) -> Option<f64> {
             _ if gpu == Gpu::H200 => 1.016,
             _ => 1.025,
         }),
-        (Op::Sum | Op::Min | Op::Max, F32) | (Op::Min | Op::Max, I32 | F64) => Some(match (calls, exponent) {
-            (Calls::Single, ..=23) => 1.4,
-            (Calls::Graph, ..=13) => 1.25,
-            (Calls::Graph, ..=23) => 1.35,
-            (Calls::Single, 24..=25) => 1.15,
-            (Calls::Single, 26..=27) => 1.05,
-            (Calls::Graph, 24..=25) => 1.1,
-            (Calls::Graph, 26..=27) => 1.04,
-            _ if gpu == Gpu::H100 => 1.02,
-            _ => 1.01,
-        }),
+        (Op::Sum | Op::Min | Op::Max, F32) | (Op::Min | Op::Max, I32 | F64) => {
+            Some(match (calls, exponent) {
+                (Calls::Single, ..=23) => 1.4,
+                (Calls::Graph, ..=13) => 1.25,
+                (Calls::Graph, ..=23) => 1.35,
+                (Calls::Single, 24..=25) => 1.15,
+                (Calls::Single, 26..=27) => 1.05,
+                (Calls::Graph, 24..=25) => 1.1,
+                (Calls::Graph, 26..=27) => 1.04,
+                _ if gpu == Gpu::H100 => 1.02,
+                _ => 1.01,
+            })
+        }
         (Op::Sum, F64 | I64 | U64) => Some(if (14..=20).contains(&exponent) { 1.25 } else { 1.01 }),
-        (Op::Sum | Op::Min | Op::Max, I8 | U8 | I16 | U16 | F16 | Bf16) => (exponent >= 28).then_some(1.1),
+        (Op::Sum | Op::Min | Op::Max, I8 | U8 | I16 | U16 | F16 | Bf16) => {
+            (exponent >= 28).then_some(1.1)
+        }
         (Op::AnyOrder | Op::Exact, _) => Some(1.0),
         (Op::ArgMin | Op::ArgMax | Op::MinMax, _) => Some(1.5),
         (Op::Dot | Op::SquaredDistance | Op::SumAbs | Op::SumSquares | Op::MaxAbs, _) => Some(1.02),
@@ -75,22 +79,35 @@ mod tests {
 
     #[test]
     fn sums_have_a_target_for_each_size() {
-        for (exponent, graph) in [(10, 1.2), (12, 1.2), (14, 1.4), (22, 1.4), (24, 1.15), (26, 1.05), (28, 1.02)] {
+        for (exponent, graph) in
+            [(10, 1.2), (12, 1.2), (14, 1.4), (22, 1.4), (24, 1.15), (26, 1.05), (28, 1.02)]
+        {
             assert_eq!(of(&format!("sum_i32_2^{exponent}"), Calls::Graph, Gpu::H100), Some(graph));
         }
-        for (exponent, graph) in [(10, 1.25), (14, 1.35), (22, 1.35), (24, 1.1), (26, 1.04), (28, 1.02), (30, 1.02)] {
+        for (exponent, graph) in
+            [(10, 1.25), (14, 1.35), (22, 1.35), (24, 1.1), (26, 1.04), (28, 1.02), (30, 1.02)]
+        {
             assert_eq!(of(&format!("sum_f32_2^{exponent}"), Calls::Graph, Gpu::H100), Some(graph));
         }
         for (exponent, single) in [(10, 1.4), (22, 1.4), (24, 1.15), (26, 1.05), (30, 1.02)] {
-            assert_eq!(of(&format!("sum_f32_2^{exponent}"), Calls::Single, Gpu::H100), Some(single));
+            assert_eq!(
+                of(&format!("sum_f32_2^{exponent}"), Calls::Single, Gpu::H100),
+                Some(single)
+            );
         }
     }
 
     #[test]
     fn the_largest_sums_have_targets_of_the_device() {
         let gpus = [Gpu::H100, Gpu::H200];
-        assert_eq!(gpus.map(|gpu| of("sum_i32_2^30", Calls::Graph, gpu)), [Some(1.025), Some(1.016)]);
-        assert_eq!(gpus.map(|gpu| of("sum_f32_2^28", Calls::Single, gpu)), [Some(1.02), Some(1.01)]);
+        assert_eq!(
+            gpus.map(|gpu| of("sum_i32_2^30", Calls::Graph, gpu)),
+            [Some(1.025), Some(1.016)]
+        );
+        assert_eq!(
+            gpus.map(|gpu| of("sum_f32_2^28", Calls::Single, gpu)),
+            [Some(1.02), Some(1.01)]
+        );
         assert_eq!(["NVIDIA H100 80GB HBM3", "NVIDIA H200"].map(Gpu::from_name), gpus);
     }
 

@@ -30,7 +30,8 @@ impl Gpu {
     pub(crate) fn launch(&self, case: &Case, ptx: &str) -> anyhow::Result<Result<(), String>> {
         let failed = |what| move || format!("case {}: {what}", case.name);
         let module = Module::from_ptx(ptx, &[]).with_context(failed("its PTX cannot be loaded"))?;
-        let function = module.get_function(&case.entry).with_context(failed("there is no such kernel"))?;
+        let function =
+            module.get_function(&case.entry).with_context(failed("there is no such kernel"))?;
         let mut buffers = Vec::new();
         let mut values = Vec::new();
         for arg in &case.args {
@@ -39,10 +40,13 @@ impl Gpu {
                 ArgSpec::Buffer(buffer) => {
                     // SAFETY: the bytes are written below or meant to stay uninitialized, and every
                     // byte is a valid u8.
-                    let mut memory = unsafe { DeviceBuffer::<u8>::uninitialized(buffer.size() as usize) }
-                        .with_context(failed("no memory for a buffer"))?;
+                    let mut memory =
+                        unsafe { DeviceBuffer::<u8>::uninitialized(buffer.size() as usize) }
+                            .with_context(failed("no memory for a buffer"))?;
                     if let Some(bytes) = buffer.initial()? {
-                        memory.copy_from(&bytes).with_context(failed("a buffer cannot be written"))?;
+                        memory
+                            .copy_from(&bytes)
+                            .with_context(failed("a buffer cannot be written"))?;
                     }
                     let address = memory.as_device_ptr().as_raw();
                     buffers.push(memory);
@@ -50,14 +54,22 @@ impl Gpu {
                 }
             });
         }
-        let pointers: Vec<*mut c_void> = values.iter_mut().map(|value| value.as_mut_ptr().cast()).collect();
+        let pointers: Vec<*mut c_void> =
+            values.iter_mut().map(|value| value.as_mut_ptr().cast()).collect();
         let shape = |dim: simt::Dim3| (dim.x, dim.y, dim.z);
         // SAFETY: there is a pointer for each argument of the plan, and the driver reads the
         // arguments before it returns. They fit the kernel, because the plan is tried on the
         // simulator first, which refuses other arguments. A faulty kernel can only damage this
         // process's memory on the GPU.
-        let launched =
-            unsafe { self.stream.launch(&function, shape(case.grid), shape(case.block), case.shared, &pointers) };
+        let launched = unsafe {
+            self.stream.launch(
+                &function,
+                shape(case.grid),
+                shape(case.block),
+                case.shared,
+                &pointers,
+            )
+        };
         let end = launched.and_then(|()| self.stream.synchronize());
         Ok(end.map_err(|error: CudaError| cuda_driver::error_text(error.as_raw()).to_string()))
     }

@@ -8,9 +8,10 @@ use half::{bf16, f16};
 use rand::{Rng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use warpfold::{
-    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, CheckedSum, CompensatedSum, CountNonzero,
-    Device, Dot, Error, Input, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, Norm2, Operation, Product,
-    RawSlice, Reducer, SquaredDistance, Stream, Sum, SumAbs, SumSquares, View, WideSum, WrappingSum,
+    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, CheckedSum,
+    CompensatedSum, CountNonzero, Device, Dot, Error, Input, Max, MaxAbs, Maximum, Min, MinMax,
+    Minimum, Moments, Norm2, Operation, Product, RawSlice, Reducer, SquaredDistance, Stream, Sum,
+    SumAbs, SumSquares, View, WideSum, WrappingSum,
     reducer::{Arity, DeviceInput, Pair, Single},
 };
 
@@ -111,7 +112,11 @@ struct Elements<T> {
 }
 
 impl<T: Sample> Elements<T> {
-    fn draw<O: Expect<T>>(device: &Device, len: usize, rng: &mut ChaCha8Rng) -> anyhow::Result<Self> {
+    fn draw<O: Expect<T>>(
+        device: &Device,
+        len: usize,
+        rng: &mut ChaCha8Rng,
+    ) -> anyhow::Result<Self> {
         let integers = integers::<T, O>(len, rng);
         let values: Vec<T> = integers.iter().map(|value| T::of(i128::from(*value))).collect();
         let buffer = device.upload(&values)?;
@@ -138,7 +143,11 @@ fn integers<T: Sample, O: Expect<T>>(len: usize, rng: &mut ChaCha8Rng) -> Vec<i6
 /// A random length. All magnitudes are equally likely, and so are the neighbours of powers of two.
 fn length(most_bits: u32, rng: &mut ChaCha8Rng) -> usize {
     let power = 1usize << rng.random_range(0..=most_bits);
-    if rng.random() { (power + 1).saturating_sub(rng.random_range(0..3)) } else { rng.random_range(0..=power) }
+    if rng.random() {
+        (power + 1).saturating_sub(rng.random_range(0..3))
+    } else {
+        rng.random_range(0..=power)
+    }
 }
 
 /// A part of each of two arrays: equally long, at any place.
@@ -189,7 +198,10 @@ where
     O: Expect<T, Arity: Route<T>>,
 {
     fn input(&self, part: &Part) -> <O::Arity as Route<T>>::OnDevice<'_> {
-        O::Arity::on_device(self.a.buffer.view(part.first.clone()), self.b.buffer.view(part.second.clone()))
+        O::Arity::on_device(
+            self.a.buffer.view(part.first.clone()),
+            self.b.buffer.view(part.second.clone()),
+        )
     }
 
     fn len(&self) -> usize {
@@ -205,7 +217,11 @@ where
         };
         let error = result.as_ref().err().map(|error| format!(": {error}")).unwrap_or_default();
         let Part { first, second } = part;
-        ensure!(agrees, "elements {first:?} (and {second:?}) of {} give a wrong result{error}", self.len());
+        ensure!(
+            agrees,
+            "elements {first:?} (and {second:?}) of {} give a wrong result{error}",
+            self.len()
+        );
         Ok(())
     }
 
@@ -219,7 +235,11 @@ where
         let (a, b) = (&self.a.values[part.first.clone()], &self.b.values[part.second.clone()]);
         // The limit is a little of the elements' memory, so that they are copied in chunks.
         let reducer = self.reducer.clone();
-        let reducer = if rng.random() { reducer } else { reducer.with_memory_limit(1 << rng.random_range(8..16)) };
+        let reducer = if rng.random() {
+            reducer
+        } else {
+            reducer.with_memory_limit(1 << rng.random_range(8..16))
+        };
         self.judge(&part, &reducer.reduce(O::Arity::on_host(a, b)))
     }
 
@@ -240,7 +260,11 @@ where
         let parts = self.parts(rng);
         let mut outputs = self.worker.device.alloc::<O::Raw>(parts.len())?;
         for (i, part) in parts.iter().enumerate() {
-            self.reducer.reduce_into(self.input(part), outputs.view_mut(i..=i), &self.worker.stream)?;
+            self.reducer.reduce_into(
+                self.input(part),
+                outputs.view_mut(i..=i),
+                &self.worker.stream,
+            )?;
         }
         self.worker.stream.synchronize()?;
         self.judge_all(&parts, outputs.copy_to_host()?)

@@ -1,9 +1,9 @@
 //! The expected result of each operation over small integers, in plain Rust.
 
 use warpfold::{
-    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, CheckedSum, CompensatedSum, CountNonzero,
-    Dot, Error, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, Norm2, Operation, Product, SquaredDistance, Sum,
-    SumAbs, SumSquares, WideSum, WrappingSum,
+    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, CheckedSum,
+    CompensatedSum, CountNonzero, Dot, Error, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments,
+    Norm2, Operation, Product, SquaredDistance, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
 };
 
 use crate::sample::{Sample, Whole};
@@ -107,7 +107,9 @@ where
         let sum: i128 = wide(a).sum();
         match result {
             Ok(result) => result.exact() == Some(sum),
-            Err(Error::Overflow { exact, .. }) => cut::<T>(sum) != Some(sum) && exact.to_string() == sum.to_string(),
+            Err(Error::Overflow { exact, .. }) => {
+                cut::<T>(sum) != Some(sum) && exact.to_string() == sum.to_string()
+            }
             Err(_) => false,
         }
     }

@@ -64,7 +64,11 @@ impl<T: Sample> Repeating<T> {
     fn call(&self, worker: &Worker<'_>, rng: &mut ChaCha8Rng) -> anyhow::Result<()>
     where
         Sum: warpfold::Operation<T, Output = T::Wide, Arity = warpfold::reducer::Single>,
-        MinMax: warpfold::Operation<T, Output = warpfold::Extremes<T>, Arity = warpfold::reducer::Single>,
+        MinMax: warpfold::Operation<
+                T,
+                Output = warpfold::Extremes<T>,
+                Arity = warpfold::reducer::Single,
+            >,
         ArgMax: warpfold::Operation<T, Output = warpfold::Indexed<T>, Arity = warpfold::reducer::Single>,
         CountNonzero: warpfold::Operation<T, Output = u64, Arity = warpfold::reducer::Single>,
     {
@@ -86,12 +90,18 @@ impl<T: Sample> Repeating<T> {
             }
             1 => {
                 let both = worker.device.reducer::<T, _>(MinMax)?.reduce(view)?;
-                ("MinMax", both.min.exact() == Some(self.least) && both.max.exact() == Some(greatest))
+                (
+                    "MinMax",
+                    both.min.exact() == Some(self.least) && both.max.exact() == Some(greatest),
+                )
             }
             2 => {
                 let found = worker.device.reducer::<T, _>(ArgMax)?.reduce(view)?;
                 let first = (0..self.period).find(|i| value(*i) == greatest);
-                ("ArgMax", found.value.exact() == Some(greatest) && Some(found.index as usize) == first)
+                (
+                    "ArgMax",
+                    found.value.exact() == Some(greatest) && Some(found.index as usize) == first,
+                )
             }
             _ => {
                 let count = worker.device.reducer::<T, _>(CountNonzero)?.reduce(view)?;

@@ -103,7 +103,12 @@ fn run(args: &Args) -> Result<(), Failure> {
     }
     let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let seed = args.seed.unwrap_or(since_epoch.as_secs());
-    println!("device {}, {} threads, {} s, seed {seed}", device.info().name, args.threads, args.seconds);
+    println!(
+        "device {}, {} threads, {} s, seed {seed}",
+        device.info().name,
+        args.threads,
+        args.seconds
+    );
 
     let before = (device.free_memory().map_err(failed)?, device.live_allocations());
     let soak = Soak::new(&device, sizes, args, seed).map_err(Failure::Failed)?;
@@ -150,7 +155,10 @@ fn memory_is_back(
     // page-locked areas.
     let most = KINDS.len() as u64 * (args.threads + 2);
     let left = device.live_allocations() - live;
-    ensure!(left <= most, "{left} allocations are left, and {most} at most are kept for later calls");
+    ensure!(
+        left <= most,
+        "{left} allocations are left, and {most} at most are kept for later calls"
+    );
     drop(device);
     if args.quick {
         return Ok(());
@@ -159,7 +167,11 @@ fn memory_is_back(
         Failure::Refused(error) | Failure::Failed(error) | Failure::Interrupted(error) => error,
     })?;
     let now = device.free_memory()?;
-    ensure!(now >= free, "{} bytes are missing: {free} were free before, {now} are now", free - now);
+    ensure!(
+        now >= free,
+        "{} bytes are missing: {free} were free before, {now} are now",
+        free - now
+    );
     Ok(())
 }
 
@@ -202,10 +214,17 @@ impl<'a> Soak<'a> {
             for thread in 0..self.threads {
                 scope.spawn(move || {
                     // A panic must end the others too.
-                    let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.work(thread)));
-                    if let Err(error) = ended.unwrap_or_else(|_| Err(anyhow!("thread {thread} panicked"))) {
+                    let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                        self.work(thread)
+                    }));
+                    if let Err(error) =
+                        ended.unwrap_or_else(|_| Err(anyhow!("thread {thread} panicked")))
+                    {
                         self.stop.store(true, Relaxed);
-                        self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                        self.error
+                            .lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .get_or_insert(error);
                     }
                 });
             }
@@ -214,9 +233,13 @@ impl<'a> Soak<'a> {
                 std::thread::sleep(Duration::from_millis(20));
                 if begin.elapsed() >= Duration::from_secs(60 * minutes) {
                     let (calls, live) = (self.calls.load(Relaxed), self.device.live_allocations());
-                    let free =
-                        self.device.free_memory().map_or_else(|error| error.to_string(), |free| free.to_string());
-                    eprintln!("minute {minutes}: {calls} calls, {live} allocations, {free} bytes free");
+                    let free = self
+                        .device
+                        .free_memory()
+                        .map_or_else(|error| error.to_string(), |free| free.to_string());
+                    eprintln!(
+                        "minute {minutes}: {calls} calls, {live} allocations, {free} bytes free"
+                    );
                     minutes += 1;
                 }
             }
@@ -244,7 +267,8 @@ impl<'a> Soak<'a> {
                 )
             })?;
             self.calls.fetch_add(1, Relaxed);
-            self.keep(&mut kept, &mut rng).with_context(|| format!("seed {}, thread {thread}", self.seed))?;
+            self.keep(&mut kept, &mut rng)
+                .with_context(|| format!("seed {}, thread {thread}", self.seed))?;
             if rng.random_range(0..64) == 0 {
                 worker.stream = self.device.stream()?;
             }

@@ -13,7 +13,9 @@ pub(crate) trait Whole: Copy {
 }
 
 /// A type of elements, made from small integers and reduced to integers.
-pub(crate) trait Sample: Item<Wide: Whole, Magnitude: Whole, WideMagnitude: Whole> + Whole {
+pub(crate) trait Sample:
+    Item<Wide: Whole, Magnitude: Whole, WideMagnitude: Whole> + Whole
+{
     /// The greatest absolute value of an element. It is so small that the type of sums holds a sum
     /// of 65536 squared differences exactly.
     const MOST: i64;

@@ -11,14 +11,23 @@ use crate::ir::unescape;
 /// # Errors
 /// A node is missing, or is not of the kind that its use demands.
 pub(crate) fn number(ir: &str) -> Result<(String, LineTable), CudaBuilderError> {
-    let nodes: HashMap<&str, Node<'_>> = ir.lines().filter_map(Node::read).map(|node| (node.id, node)).collect();
-    let mut reader =
-        Reader { nodes: &nodes, table: LineTable::default(), numbers: HashMap::new(), known: HashMap::new() };
+    let nodes: HashMap<&str, Node<'_>> =
+        ir.lines().filter_map(Node::read).map(|node| (node.id, node)).collect();
+    let mut reader = Reader {
+        nodes: &nodes,
+        table: LineTable::default(),
+        numbers: HashMap::new(),
+        known: HashMap::new(),
+    };
     let mut out = String::with_capacity(ir.len());
     for line in ir.lines() {
         match Node::read(line) {
-            Some(node) if node.kind == "DILocation" => out.push_str(&reader.rewrite_location(&node)?),
-            Some(node) if node.kind == "DISubprogram" => out.push_str(&reader.rewrite_function(&node)?),
+            Some(node) if node.kind == "DILocation" => {
+                out.push_str(&reader.rewrite_location(&node)?)
+            }
+            Some(node) if node.kind == "DISubprogram" => {
+                out.push_str(&reader.rewrite_function(&node)?)
+            }
             _ => out.push_str(line),
         }
         out.push('\n');
@@ -50,7 +59,9 @@ impl<'a> Node<'a> {
 
     fn number(&self, name: &str) -> Result<u32, CudaBuilderError> {
         let value = self.field(name).unwrap_or("0");
-        value.parse().map_err(|_| malformed(format!("{} of {} is {value}, which is no number", name, self.id)))
+        value.parse().map_err(|_| {
+            malformed(format!("{} of {} is {value}, which is no number", name, self.id))
+        })
     }
 
     /// A field that is a string; empty if there is none.
@@ -87,13 +98,18 @@ impl<'a> Reader<'a> {
         }
         let scope = self.function(outermost)?.id;
         let column = u32::from(number != 0);
-        Ok(format!("{} = {}!DILocation(line: {number}, column: {column}, scope: {scope})", node.id, node.distinct))
+        Ok(format!(
+            "{} = {}!DILocation(line: {number}, column: {column}, scope: {scope})",
+            node.id, node.distinct
+        ))
     }
 
     /// The function, with a number as the line that llc gives its first instructions.
     fn rewrite_function(&mut self, node: &Node<'a>) -> Result<String, CudaBuilderError> {
-        let position = Position { file: self.file(node)?, line: node.number("scopeLine")?, column: 0 };
-        let number = if position.line == 0 { 0 } else { self.intern(Place { position, inlined: None }) };
+        let position =
+            Position { file: self.file(node)?, line: node.number("scopeLine")?, column: 0 };
+        let number =
+            if position.line == 0 { 0 } else { self.intern(Place { position, inlined: None }) };
         let field = |(name, value): &(&str, &str)| match *name {
             "scopeLine" => format!("scopeLine: {number}"),
             _ => format!("{name}: {value}"),
@@ -103,12 +119,19 @@ impl<'a> Reader<'a> {
     }
 
     /// The number of a location; `None` if it, or a place that it was inlined at, has no line.
-    fn location(&mut self, node: &Node<'a>, depth: usize) -> Result<Option<Number>, CudaBuilderError> {
+    fn location(
+        &mut self,
+        node: &Node<'a>,
+        depth: usize,
+    ) -> Result<Option<Number>, CudaBuilderError> {
         if let Some(&known) = self.known.get(node.id) {
             return Ok(known);
         }
         if node.kind != "DILocation" || depth > self.nodes.len() {
-            return Err(malformed(format!("{} of the LLVM IR is used as a location and is none", node.id)));
+            return Err(malformed(format!(
+                "{} of the LLVM IR is used as a location and is none",
+                node.id
+            )));
         }
         let position = Position {
             file: self.file(self.node(scope(node)?)?)?,
@@ -123,7 +146,9 @@ impl<'a> Reader<'a> {
                 at.map(|at| Some((index(&mut self.table.functions, function), at)))
             }
         };
-        let number = inlined.filter(|_| position.line != 0).map(|inlined| self.intern(Place { position, inlined }));
+        let number = inlined
+            .filter(|_| position.line != 0)
+            .map(|inlined| self.intern(Place { position, inlined }));
         self.known.insert(node.id, number);
         Ok(number)
     }
@@ -154,7 +179,9 @@ impl<'a> Reader<'a> {
 
     /// The path of a scope's file, without what only says "here".
     fn file(&mut self, scope: &Node<'a>) -> Result<usize, CudaBuilderError> {
-        let file = scope.field("file").ok_or_else(|| malformed(format!("{} of the LLVM IR has no file", scope.id)))?;
+        let file = scope
+            .field("file")
+            .ok_or_else(|| malformed(format!("{} of the LLVM IR has no file", scope.id)))?;
         let file = self.node(file)?;
         let (folder, name) = (file.text("directory"), file.text("filename"));
         let name = name.strip_prefix("./").unwrap_or(&name);
@@ -187,7 +214,10 @@ mod tests {
         while let Some(number) = next {
             let Place { position, inlined } = table.place(number);
             let function = inlined.map_or("", |(function, _)| &table.functions[function]);
-            chain.push(format!("{}:{}:{} {function}", table.files[position.file], position.line, position.column));
+            chain.push(format!(
+                "{}:{}:{} {function}",
+                table.files[position.file], position.line, position.column
+            ));
             next = inlined.map(|(_, at)| at);
         }
         chain
@@ -195,7 +225,11 @@ mod tests {
 
     #[test]
     fn a_chain_leads_from_the_innermost_place_to_the_kernel() {
-        let expected = ["core/src/ptr.rs:8:3 add<(i32, i32)>", "src/tree.rs:5:1 tree<\"x\", i32>", "src/lib.rs:12:7 "];
+        let expected = [
+            "core/src/ptr.rs:8:3 add<(i32, i32)>",
+            "src/tree.rs:5:1 tree<\"x\", i32>",
+            "src/lib.rs:12:7 ",
+        ];
         assert_eq!(chain(IR, "!13"), expected);
         assert_eq!(chain(IR, "!10"), ["src/lib.rs:11:5 "]);
     }
@@ -231,7 +265,13 @@ mod tests {
         assert_eq!(chain(IR, "!14"), [""; 0]);
         // Inlined at a place without a line.
         assert_eq!(
-            chain(&IR.replace("!12 = distinct !DILocation(line: 12", "!12 = distinct !DILocation(line: 0"), "!13"),
+            chain(
+                &IR.replace(
+                    "!12 = distinct !DILocation(line: 12",
+                    "!12 = distinct !DILocation(line: 0"
+                ),
+                "!13"
+            ),
             [""; 0]
         );
     }
@@ -245,11 +285,27 @@ mod tests {
     #[test]
     fn broken_metadata_is_refused() {
         for (from, to, message) in [
-            ("!6 = distinct !DISubprogram", "!60 = distinct !DISubprogram", "the LLVM IR has no metadata !6"),
+            (
+                "!6 = distinct !DISubprogram",
+                "!60 = distinct !DISubprogram",
+                "the LLVM IR has no metadata !6",
+            ),
             ("line: 8,", "line: x,", "line of !13 is x, which is no number"),
-            ("!5, inlinedAt: !12)", "!5, inlinedAt: !6)", "!6 of the LLVM IR is used as a location and is none"),
-            ("column: 1, scope: !6, inlinedAt: !12)", "column: 1, inlinedAt: !12)", "!16 of the LLVM IR has no scope"),
-            ("scope: !1, file: !1, line: 10", "scope: !1, line: 10", "!5 of the LLVM IR has no file"),
+            (
+                "!5, inlinedAt: !12)",
+                "!5, inlinedAt: !6)",
+                "!6 of the LLVM IR is used as a location and is none",
+            ),
+            (
+                "column: 1, scope: !6, inlinedAt: !12)",
+                "column: 1, inlinedAt: !12)",
+                "!16 of the LLVM IR has no scope",
+            ),
+            (
+                "scope: !1, file: !1, line: 10",
+                "scope: !1, line: 10",
+                "!5 of the LLVM IR has no file",
+            ),
             (
                 "!7 = distinct !DILexicalBlock(scope: !6",
                 "!7 = distinct !DILexicalBlock(scope: !7",

@@ -71,8 +71,12 @@ impl LineTable {
     /// # Errors
     /// The PTX has a number that this table lacks, or does not look as llc prints it.
     pub(crate) fn print(&self, ptx: &str) -> Result<String, CudaBuilderError> {
-        let mut printer =
-            Printer { table: self, out: String::with_capacity(ptx.len() * 2), files: vec![], functions: vec![] };
+        let mut printer = Printer {
+            table: self,
+            out: String::with_capacity(ptx.len() * 2),
+            files: vec![],
+            functions: vec![],
+        };
         let mut lines = ptx.lines();
         while let Some(line) = lines.next() {
             if is_directive(line, ".section") {
@@ -99,7 +103,10 @@ impl LineTable {
 
 /// Reads the body of a function up to its closing brace, each instruction with the number that it
 /// has from llc.
-fn read_body<'a>(lines: &mut std::str::Lines<'a>, places: usize) -> Result<Vec<(&'a str, Line)>, CudaBuilderError> {
+fn read_body<'a>(
+    lines: &mut std::str::Lines<'a>,
+    places: usize,
+) -> Result<Vec<(&'a str, Line)>, CudaBuilderError> {
     let mut number = None;
     let mut body = Vec::new();
     for line in lines {
@@ -108,11 +115,15 @@ fn read_body<'a>(lines: &mut std::str::Lines<'a>, places: usize) -> Result<Vec<(
             // `.loc file line column`
             let found = code.split_whitespace().nth(2).and_then(|word| word.parse::<Number>().ok());
             let found = found.filter(|&found| found as usize <= places);
-            let found = found
-                .ok_or_else(|| malformed(format!("`{code}` in the PTX is not of the lines that llc was given")))?;
+            let found = found.ok_or_else(|| {
+                malformed(format!("`{code}` in the PTX is not of the lines that llc was given"))
+            })?;
             number = Some(found).filter(|&found| found != 0);
         } else if let Some(label) = code.strip_suffix(':') {
-            if !["$L__tmp", "$L__func_begin", "$L__func_end"].iter().any(|known| label.starts_with(known)) {
+            if !["$L__tmp", "$L__func_begin", "$L__func_end"]
+                .iter()
+                .any(|known| label.starts_with(known))
+            {
                 body.push((line, Line::Label));
             }
         } else if code.starts_with(|c: char| c.is_ascii_alphabetic() || c == '@') {
@@ -201,7 +212,8 @@ impl Printer<'_> {
         if let Some((function, at)) = inlined {
             let function = index(&mut self.functions, function);
             let at = self.position(self.table.place(at).position);
-            write!(line, ", function_name $F{function}, inlined_at {at}").expect("a String takes all");
+            write!(line, ", function_name $F{function}, inlined_at {at}")
+                .expect("a String takes all");
         }
         self.line(&line);
         described.insert(position, number);
@@ -225,8 +237,11 @@ impl Printer<'_> {
         }
         self.line("\t.section\t.debug_str\n\t{");
         for (i, function) in std::mem::take(&mut self.functions).into_iter().enumerate() {
-            let bytes: Vec<_> =
-                self.table.functions[function].bytes().chain([0]).map(|byte| byte.to_string()).collect();
+            let bytes: Vec<_> = self.table.functions[function]
+                .bytes()
+                .chain([0])
+                .map(|byte| byte.to_string())
+                .collect();
             self.line(&format!("$F{i}:\n.b8 {}", bytes.join(",")));
         }
         self.line("\t}");
@@ -281,7 +296,10 @@ mod tests {
             ".version 7.2\n.visible .entry k()\n{{\n{body}\n}}\n\t.section\t.debug_macinfo\t{{\t}}\n\t.file\t1 \"./src/lib.rs\"\n"
         );
         for id in ["!10", "!11", "!12", "!13", "!16"] {
-            ptx = ptx.replace(&format!(".loc {id};"), &format!("\t.loc\t1 {} 1      // lib.rs:{id}", line_of(id)));
+            ptx = ptx.replace(
+                &format!(".loc {id};"),
+                &format!("\t.loc\t1 {} 1      // lib.rs:{id}", line_of(id)),
+            );
         }
         table.print(&ptx)
     }
@@ -309,7 +327,9 @@ mod tests {
     #[test]
     fn what_stands_is_not_written_again() {
         assert_eq!(
-            printed(".loc !13;\nadd;\n.loc !11;\nsub;\n.loc !11;\nmul;\n.loc !10;\n.loc !13;\nxor;"),
+            printed(
+                ".loc !13;\nadd;\n.loc !11;\nsub;\n.loc !11;\nmul;\n.loc !10;\n.loc !13;\nxor;"
+            ),
             [
                 ".loc 1 12 7",
                 ".loc 2 5 1, function_name $F0, inlined_at 1 12 7",
@@ -362,17 +382,33 @@ mod tests {
         let body = "\t.reg .b32 \t%r<3>;\n$L__func_begin0:\n\n// %bb.0:\n$L__tmp0:\n\t{ // callseq 0, 0\n\tcall f, \n\t(\n\t);\n\t}\n$L__tmp1:\n$L__func_end0:\n   // -- End";
         assert_eq!(
             printed(body),
-            [".reg .b32  %r<3>;", "", "// %bb.0:", "{ // callseq 0, 0", "call f, ", "(", ");", "}", "// -- End"]
-                .map(|line| line.trim_end().to_owned())
+            [
+                ".reg .b32  %r<3>;",
+                "",
+                "// %bb.0:",
+                "{ // callseq 0, 0",
+                "call f, ",
+                "(",
+                ");",
+                "}",
+                "// -- End"
+            ]
+            .map(|line| line.trim_end().to_owned())
         );
     }
 
     #[test]
     fn ptx_that_is_not_llcs_is_refused() {
         for (body, message) in [
-            ("\t.loc\t1 99 1\nadd;", "`.loc\t1 99 1` in the PTX is not of the lines that llc was given"),
+            (
+                "\t.loc\t1 99 1\nadd;",
+                "`.loc\t1 99 1` in the PTX is not of the lines that llc was given",
+            ),
             ("\t.loc\t1\nadd;", "`.loc\t1` in the PTX is not of the lines that llc was given"),
-            ("\t.loc\t1 -1 1\nadd;", "`.loc\t1 -1 1` in the PTX is not of the lines that llc was given"),
+            (
+                "\t.loc\t1 -1 1\nadd;",
+                "`.loc\t1 -1 1` in the PTX is not of the lines that llc was given",
+            ),
         ] {
             let error = print(body).unwrap_err().to_string();
             assert_eq!(error, format!("the PTX cannot be given the source's lines: {message}"));
@@ -380,15 +416,22 @@ mod tests {
         let table = LineTable::default();
         let message = |ptx| table.print(ptx).unwrap_err().to_string();
         assert!(message("{\nret;\n").ends_with("a function of the PTX does not end"));
-        assert!(message("\t.section\t.debug_info\n\t{\n.b8 0\n").ends_with("a section of the PTX does not end"));
-        assert_eq!(table.print("\t.section\t.debug_info\n\t{\n.b8 0\n\t}\n.target x\n").unwrap(), ".target x\n");
+        assert!(
+            message("\t.section\t.debug_info\n\t{\n.b8 0\n")
+                .ends_with("a section of the PTX does not end")
+        );
+        assert_eq!(
+            table.print("\t.section\t.debug_info\n\t{\n.b8 0\n\t}\n.target x\n").unwrap(),
+            ".target x\n"
+        );
     }
 
     #[test]
     fn a_path_that_ptx_cannot_spell_is_refused() {
         let (_, table) = number(&IR.replace("src/lib.rs", "src/\\22lib.rs")).unwrap();
         let begin = table.places.iter().position(|place| place.inlined.is_none()).unwrap() + 1;
-        let error = table.print(&format!("{{\n\t.loc\t1 {begin} 1\nadd;\n}}\n")).unwrap_err().to_string();
+        let error =
+            table.print(&format!("{{\n\t.loc\t1 {begin} 1\nadd;\n}}\n")).unwrap_err().to_string();
         assert!(error.ends_with("the path \"src/\\\"lib.rs\" cannot stand in PTX"), "{error}");
     }
 }

@@ -24,7 +24,11 @@ pub(crate) fn build(folder: &Path, answers: Answers, functions: &str) -> Option<
     fs::write(&source, include_str!("fake_cuda.c").replace("FUNCTIONS", functions)).unwrap();
     let mut command = Command::new("cc");
     command.args(["-shared", "-fPIC", "-Wall", "-Werror"]);
-    command.args([format!("-DVERSION={version}"), format!("-DINIT={init}"), format!("-DDEVICES={devices}")]);
+    command.args([
+        format!("-DVERSION={version}"),
+        format!("-DINIT={init}"),
+        format!("-DDEVICES={devices}"),
+    ]);
     match command.arg("-o").arg(&library).arg(&source).output() {
         Ok(output) => {
             assert!(output.status.success(), "cc: {}", String::from_utf8_lossy(&output.stderr));
@@ -32,8 +36,9 @@ pub(crate) fn build(folder: &Path, answers: Answers, functions: &str) -> Option<
         }
         Err(error) => {
             // Past the test harness, which keeps what passing tests print.
-            let line =
-                format!("skipped: cuda_driver, all with a stand-in driver: there is no C compiler cc: {error}\n");
+            let line = format!(
+                "skipped: cuda_driver, all with a stand-in driver: there is no C compiler cc: {error}\n"
+            );
             let _ = io::stderr().write_all(line.as_bytes());
             None
         }

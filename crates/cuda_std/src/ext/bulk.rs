@@ -19,9 +19,19 @@ use crate::gpu_only;
 /// the Tensor Memory Accelerator".
 #[gpu_only]
 #[inline(always)]
-pub unsafe fn copy_to_shared(target: *mut u8, source: *const u8, bytes: u32, barrier: *mut Barrier) {
+pub unsafe fn copy_to_shared(
+    target: *mut u8,
+    source: *const u8,
+    bytes: u32,
+    barrier: *mut Barrier,
+) {
     unsafe extern "C" {
-        fn __cuda_std_bulk_copy_to_shared(target: *mut u8, source: *const u8, bytes: u32, barrier: *mut Barrier);
+        fn __cuda_std_bulk_copy_to_shared(
+            target: *mut u8,
+            source: *const u8,
+            bytes: u32,
+            barrier: *mut Barrier,
+        );
     }
     // SAFETY: the caller keeps this function's contract.
     unsafe { __cuda_std_bulk_copy_to_shared(target, source, bytes, barrier) }

@@ -29,6 +29,8 @@ pub fn no_unroll() {
 pub fn opaque(value: u32) -> u32 {
     let hidden: u32;
     // SAFETY: it moves one register to another.
-    unsafe { core::arch::asm!("mov.b32 {}, {};", out(reg32) hidden, in(reg32) value, options(pure, nomem, nostack)) };
+    unsafe {
+        core::arch::asm!("mov.b32 {}, {};", out(reg32) hidden, in(reg32) value, options(pure, nomem, nostack))
+    };
     hidden
 }

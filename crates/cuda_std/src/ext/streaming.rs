@@ -12,7 +12,9 @@ use crate::gpu_only;
 /// An array larger than that cache, read again and again, would evict itself each time. Below sm_90
 /// a policy has no effect.
 #[derive(Clone, Copy)]
-pub struct Policy(#[cfg_attr(not(target_os = "cuda"), expect(dead_code, reason = "its users are stand-ins"))] u64);
+pub struct Policy(
+    #[cfg_attr(not(target_os = "cuda"), expect(dead_code, reason = "its users are stand-ins"))] u64,
+);
 
 impl Policy {
     /// Keeps lines as usual with this probability, which is more than 0 and at most 1, and lets the

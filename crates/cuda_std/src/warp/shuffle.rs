@@ -56,7 +56,13 @@ shuffle_values! {
 /// # Safety
 /// The mask's contract.
 #[inline(always)]
-unsafe fn shuffle<T: WarpShuffleValue>(mode: Mode, mask: u32, value: T, operand: u32, width: u32) -> (T, bool) {
+unsafe fn shuffle<T: WarpShuffleValue>(
+    mode: Mode,
+    mask: u32,
+    value: T,
+    operand: u32,
+    width: u32,
+) -> (T, bool) {
     // PTX ISA, shfl.sync: bits 8 to 12 of `c` split the warp into segments, bits 0 to 4 clamp the
     // source lane.
     let clamp = if matches!(mode, Mode::Up) { 0 } else { 31 };

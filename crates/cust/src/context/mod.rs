@@ -154,7 +154,8 @@ impl ContextHandle for Context {
 /// If the driver refuses, which it has no reason to do while the context is held.
 impl Clone for Context {
     fn clone(&self) -> Self {
-        Self::new(Device { device: self.device }).expect("a primary context that is held can be held once more")
+        Self::new(Device { device: self.device })
+            .expect("a primary context that is held can be held once more")
     }
 }
 
@@ -308,7 +309,9 @@ impl CurrentContext {
     pub fn get_stream_priority_range() -> CudaResult<StreamPriorityRange> {
         let mut range = StreamPriorityRange { least: 0, greatest: 0 };
         // SAFETY: the pointers are to live variables.
-        unsafe { call!(cuCtxGetStreamPriorityRange(&raw mut range.least, &raw mut range.greatest)) }?;
+        unsafe {
+            call!(cuCtxGetStreamPriorityRange(&raw mut range.least, &raw mut range.greatest))
+        }?;
         Ok(range)
     }
 

@@ -9,9 +9,9 @@ use std::{
 use bytemuck::Zeroable;
 
 use super::{
-    AsyncCopyDestination, CopyDestination, DeviceCopy, DevicePointer, copy_on_device, copy_on_device_async,
-    copy_to_device, copy_to_device_async, copy_to_host, copy_to_host_async, cuda_free, cuda_free_async, cuda_malloc,
-    cuda_malloc_async,
+    AsyncCopyDestination, CopyDestination, DeviceCopy, DevicePointer, copy_on_device,
+    copy_on_device_async, copy_to_device, copy_to_device_async, copy_to_host, copy_to_host_async,
+    cuda_free, cuda_free_async, cuda_malloc, cuda_malloc_async,
 };
 use crate::{
     error::{CudaResult, DropResult},
@@ -176,7 +176,8 @@ impl<T: DeviceCopy> DeviceBox<T> {
             return Ok(());
         }
         // SAFETY: allocated by this object, which is given back only if it was not freed.
-        unsafe { cuda_free(dev_box.ptr) }.map_err(|error| (error, ManuallyDrop::into_inner(dev_box)))
+        unsafe { cuda_free(dev_box.ptr) }
+            .map_err(|error| (error, ManuallyDrop::into_inner(dev_box)))
     }
 }
 
@@ -210,7 +211,9 @@ impl<T: DeviceCopy + Zeroable> DeviceBox<T> {
         let new = unsafe { Self::uninitialized_async(stream)? };
         if size_of::<T>() != 0 {
             // SAFETY: so many bytes are there.
-            unsafe { call!(cuMemsetD8Async(new.ptr.as_raw(), 0, size_of::<T>(), stream.as_inner())) }?;
+            unsafe {
+                call!(cuMemsetD8Async(new.ptr.as_raw(), 0, size_of::<T>(), stream.as_inner()))
+            }?;
         }
         Ok(new)
     }
@@ -271,7 +274,9 @@ impl<T: DeviceCopy> AsyncCopyDestination<T> for DeviceBox<T> {
 impl<T: DeviceCopy> AsyncCopyDestination<DeviceBox<T>> for DeviceBox<T> {
     unsafe fn async_copy_from(&mut self, source: &DeviceBox<T>, stream: &Stream) -> CudaResult<()> {
         // SAFETY: a `T` is at both addresses; the rest is the caller's promise.
-        unsafe { copy_on_device_async(self.ptr.as_raw(), source.ptr.as_raw(), size_of::<T>(), stream) }
+        unsafe {
+            copy_on_device_async(self.ptr.as_raw(), source.ptr.as_raw(), size_of::<T>(), stream)
+        }
     }
 
     unsafe fn async_copy_to(&self, dest: &mut DeviceBox<T>, stream: &Stream) -> CudaResult<()> {

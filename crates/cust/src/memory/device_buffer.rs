@@ -7,7 +7,10 @@ use std::{
 
 use bytemuck::{Pod, PodCastError, Zeroable};
 
-use super::{DeviceCopy, DevicePointer, DeviceSlice, cuda_free, cuda_free_async, cuda_malloc, cuda_malloc_async};
+use super::{
+    DeviceCopy, DevicePointer, DeviceSlice, cuda_free, cuda_free_async, cuda_malloc,
+    cuda_malloc_async,
+};
 use crate::{
     error::{CudaResult, DropResult},
     stream::Stream,
@@ -115,7 +118,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             return Ok(());
         }
         // SAFETY: allocated by this object, which is given back only if it was not freed.
-        unsafe { cuda_free(dev_buf.buf) }.map_err(|error| (error, ManuallyDrop::into_inner(dev_buf)))
+        unsafe { cuda_free(dev_buf.buf) }
+            .map_err(|error| (error, ManuallyDrop::into_inner(dev_buf)))
     }
 
     /// A copy of the values.
@@ -262,7 +266,10 @@ mod tests {
         assert_eq!(cast_len::<u32, u8>(256, 3), Ok(12));
         assert_eq!(cast_len::<u8, u32>(256, 12), Ok(3));
         assert_eq!(cast_len::<u8, u32>(256, 13), Err(PodCastError::OutputSliceWouldHaveSlop));
-        assert_eq!(cast_len::<u8, u32>(257, 12), Err(PodCastError::TargetAlignmentGreaterAndInputNotAligned));
+        assert_eq!(
+            cast_len::<u8, u32>(257, 12),
+            Err(PodCastError::TargetAlignmentGreaterAndInputNotAligned)
+        );
         assert_eq!(cast_len::<(), u32>(256, 12), Err(PodCastError::SizeMismatch));
         assert_eq!(cast_len::<u32, f32>(256, 5), Ok(5));
     }

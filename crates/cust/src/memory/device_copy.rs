@@ -38,7 +38,25 @@ macro_rules! device_copy {
     };
 }
 
-device_copy!(usize, u8, u16, u32, u64, u128, isize, i8, i16, i32, i64, i128, f32, f64, bool, char, ());
+device_copy!(
+    usize,
+    u8,
+    u16,
+    u32,
+    u64,
+    u128,
+    isize,
+    i8,
+    i16,
+    i32,
+    i64,
+    i128,
+    f32,
+    f64,
+    bool,
+    char,
+    ()
+);
 device_copy!(NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64, NonZeroU128, PhantomData<&()>);
 #[cfg(feature = "impl_half")]
 device_copy!(half::f16, half::bf16);

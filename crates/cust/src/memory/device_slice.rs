@@ -4,7 +4,8 @@ use std::{
     fmt,
     marker::PhantomData,
     ops::{
-        Bound, Index, IndexMut, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive,
+        Bound, Index, IndexMut, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo,
+        RangeToInclusive,
     },
     ptr,
 };
@@ -12,8 +13,9 @@ use std::{
 use bytemuck::{Pod, Zeroable};
 
 use super::{
-    AsyncCopyDestination, CopyDestination, DeviceBuffer, DeviceCopy, DeviceMemory as _, DevicePointer, copy_on_device,
-    copy_on_device_async, copy_to_device, copy_to_device_async, copy_to_host, copy_to_host_async,
+    AsyncCopyDestination, CopyDestination, DeviceBuffer, DeviceCopy, DeviceMemory as _,
+    DevicePointer, copy_on_device, copy_on_device_async, copy_to_device, copy_to_device_async,
+    copy_to_host, copy_to_host_async,
 };
 use crate::{error::CudaResult, stream::Stream, sys::CUdeviceptr};
 
@@ -44,7 +46,10 @@ const NOWHERE: usize = 1;
 
 impl<T: DeviceCopy> fmt::Debug for DeviceSlice<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DeviceSlice").field("ptr", &self.as_device_ptr().as_ptr()).field("len", &self.len()).finish()
+        f.debug_struct("DeviceSlice")
+            .field("ptr", &self.as_device_ptr().as_ptr())
+            .field("len", &self.len())
+            .finish()
     }
 }
 
@@ -98,8 +103,12 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     /// # Safety
     ///
     /// So many values are there as long as the slice is used, and nobody else uses them.
-    pub unsafe fn from_raw_parts_mut<'a>(ptr: DevicePointer<T>, len: usize) -> &'a mut DeviceSlice<T> {
-        let units = ptr::slice_from_raw_parts_mut(ptr::without_provenance_mut::<()>(address_of(ptr)), len);
+    pub unsafe fn from_raw_parts_mut<'a>(
+        ptr: DevicePointer<T>,
+        len: usize,
+    ) -> &'a mut DeviceSlice<T> {
+        let units =
+            ptr::slice_from_raw_parts_mut(ptr::without_provenance_mut::<()>(address_of(ptr)), len);
         // SAFETY: as above.
         unsafe { &mut *(units as *mut DeviceSlice<T>) }
     }
@@ -157,7 +166,9 @@ impl<T: DeviceCopy + Pod> DeviceSlice<T> {
         match self.size_in_bytes() {
             0 => Ok(()),
             // SAFETY: as above, and the caller's promise.
-            bytes => unsafe { call!(cuMemsetD8Async(self.as_raw_ptr(), value, bytes, stream.as_inner())) },
+            bytes => unsafe {
+                call!(cuMemsetD8Async(self.as_raw_ptr(), value, bytes, stream.as_inner()))
+            },
         }
     }
 
@@ -195,7 +206,9 @@ impl<T: DeviceCopy + Pod> DeviceSlice<T> {
         match self.words(2) {
             0 => Ok(()),
             // SAFETY: as above, and the caller's promise.
-            count => unsafe { call!(cuMemsetD16Async(self.as_raw_ptr(), value, count, stream.as_inner())) },
+            count => unsafe {
+                call!(cuMemsetD16Async(self.as_raw_ptr(), value, count, stream.as_inner()))
+            },
         }
     }
 
@@ -233,7 +246,9 @@ impl<T: DeviceCopy + Pod> DeviceSlice<T> {
         match self.words(4) {
             0 => Ok(()),
             // SAFETY: as above, and the caller's promise.
-            count => unsafe { call!(cuMemsetD32Async(self.as_raw_ptr(), value, count, stream.as_inner())) },
+            count => unsafe {
+                call!(cuMemsetD32Async(self.as_raw_ptr(), value, count, stream.as_inner()))
+            },
         }
     }
 
@@ -241,7 +256,10 @@ impl<T: DeviceCopy + Pod> DeviceSlice<T> {
     #[track_caller]
     fn words(&self, word: usize) -> usize {
         let (bytes, address) = (self.size_in_bytes(), self.as_raw_ptr());
-        assert!(bytes.is_multiple_of(word), "{bytes} bytes are not a whole number of words of {word}");
+        assert!(
+            bytes.is_multiple_of(word),
+            "{bytes} bytes are not a whole number of words of {word}"
+        );
         assert!(
             address.is_multiple_of(word as u64),
             "the address {address:#x} is not aligned for words of {word} bytes"
@@ -277,7 +295,9 @@ impl<T: DeviceCopy + Zeroable> DeviceSlice<T> {
     /// Its bytes, to which only 0 may be written.
     fn as_bytes_mut(&mut self) -> &mut DeviceSlice<u8> {
         // SAFETY: so many bytes are there, borrowed as `self` is.
-        unsafe { DeviceSlice::from_raw_parts_mut(self.as_device_ptr().cast(), self.size_in_bytes()) }
+        unsafe {
+            DeviceSlice::from_raw_parts_mut(self.as_device_ptr().cast(), self.size_in_bytes())
+        }
     }
 }
 
@@ -316,7 +336,8 @@ pub trait DeviceSliceIndex<T: DeviceCopy> {
 /// The range within so many values.
 #[track_caller]
 fn within(range: &impl RangeBounds<usize>, len: usize) -> Range<usize> {
-    let after = |index: usize| index.checked_add(1).expect("a range that ends before the largest number");
+    let after =
+        |index: usize| index.checked_add(1).expect("a range that ends before the largest number");
     let start = match range.start_bound() {
         Bound::Included(&start) => start,
         Bound::Excluded(&start) => after(start),
@@ -425,7 +446,9 @@ impl<T: DeviceCopy> CopyDestination<DeviceBuffer<T>> for DeviceSlice<T> {
     }
 }
 
-impl<T: DeviceCopy, I: AsRef<[T]> + AsMut<[T]> + ?Sized> AsyncCopyDestination<I> for DeviceSlice<T> {
+impl<T: DeviceCopy, I: AsRef<[T]> + AsMut<[T]> + ?Sized> AsyncCopyDestination<I>
+    for DeviceSlice<T>
+{
     unsafe fn async_copy_from(&mut self, source: &I, stream: &Stream) -> CudaResult<()> {
         // SAFETY: the caller's promise.
         unsafe { self.write_async(source.as_ref(), stream) }
@@ -440,10 +463,21 @@ impl<T: DeviceCopy, I: AsRef<[T]> + AsMut<[T]> + ?Sized> AsyncCopyDestination<I>
 }
 
 impl<T: DeviceCopy> AsyncCopyDestination<DeviceSlice<T>> for DeviceSlice<T> {
-    unsafe fn async_copy_from(&mut self, source: &DeviceSlice<T>, stream: &Stream) -> CudaResult<()> {
+    unsafe fn async_copy_from(
+        &mut self,
+        source: &DeviceSlice<T>,
+        stream: &Stream,
+    ) -> CudaResult<()> {
         self.check_len(source.len());
         // SAFETY: as many values here as there; the rest is the caller's promise.
-        unsafe { copy_on_device_async(self.as_raw_ptr(), source.as_raw_ptr(), self.size_in_bytes(), stream) }
+        unsafe {
+            copy_on_device_async(
+                self.as_raw_ptr(),
+                source.as_raw_ptr(),
+                self.size_in_bytes(),
+                stream,
+            )
+        }
     }
 
     unsafe fn async_copy_to(&self, dest: &mut DeviceSlice<T>, stream: &Stream) -> CudaResult<()> {
@@ -453,7 +487,11 @@ impl<T: DeviceCopy> AsyncCopyDestination<DeviceSlice<T>> for DeviceSlice<T> {
 }
 
 impl<T: DeviceCopy> AsyncCopyDestination<DeviceBuffer<T>> for DeviceSlice<T> {
-    unsafe fn async_copy_from(&mut self, source: &DeviceBuffer<T>, stream: &Stream) -> CudaResult<()> {
+    unsafe fn async_copy_from(
+        &mut self,
+        source: &DeviceBuffer<T>,
+        stream: &Stream,
+    ) -> CudaResult<()> {
         // SAFETY: the caller's promise.
         unsafe { self.async_copy_from(source.as_slice(), stream) }
     }
@@ -503,7 +541,10 @@ mod tests {
     fn parts_that_are_not_there_are_refused() {
         #[allow(clippy::reversed_empty_ranges, reason = "it is what must be refused")]
         for (start, end) in [(0, 11), (11, 11), (5, 4), (usize::MAX, usize::MAX)] {
-            assert!(catch_unwind(|| place(&slice(0x7000, 10)[start..end])).is_err(), "{start}..{end}");
+            assert!(
+                catch_unwind(|| place(&slice(0x7000, 10)[start..end])).is_err(),
+                "{start}..{end}"
+            );
         }
         assert!(catch_unwind(|| place(&slice(0x7000, 10)[10])).is_err());
         assert!(catch_unwind(|| place(&slice(0x7000, 10)[..=usize::MAX])).is_err());
@@ -522,7 +563,9 @@ mod tests {
     #[test]
     fn words_that_do_not_fit_and_other_lengths_are_refused() {
         // SAFETY: nothing reads the values.
-        let bytes = |address, len| unsafe { DeviceSlice::<u8>::from_raw_parts(DevicePointer::from_raw(address), len) };
+        let bytes = |address, len| unsafe {
+            DeviceSlice::<u8>::from_raw_parts(DevicePointer::from_raw(address), len)
+        };
         assert_eq!(bytes(0x7000, 12).words(4), 3);
         assert!(catch_unwind(|| bytes(0x7000, 11).words(4)).is_err());
         assert!(catch_unwind(|| bytes(0x7002, 12).words(4)).is_err());

@@ -62,7 +62,10 @@ pub unsafe fn cuda_malloc<T: DeviceCopy>(count: usize) -> CudaResult<DevicePoint
 ///
 /// The memory is used on this stream, or elsewhere once the stream has come to it; else as
 /// [`cuda_malloc`].
-pub unsafe fn cuda_malloc_async<T: DeviceCopy>(stream: &Stream, count: usize) -> CudaResult<DevicePointer<T>> {
+pub unsafe fn cuda_malloc_async<T: DeviceCopy>(
+    stream: &Stream,
+    count: usize,
+) -> CudaResult<DevicePointer<T>> {
     let bytes = bytes_of::<T>(count)?;
     let mut address = 0;
     // SAFETY: the pointer is to a live variable, and the stream lives.
@@ -80,7 +83,10 @@ pub unsafe fn cuda_malloc_async<T: DeviceCopy>(stream: &Stream, count: usize) ->
 ///
 /// The memory came from [`cuda_malloc_async`] or [`cuda_malloc`], is freed once, and nobody uses it
 /// any more.
-pub unsafe fn cuda_free_async<T: DeviceCopy>(stream: &Stream, p: DevicePointer<T>) -> CudaResult<()> {
+pub unsafe fn cuda_free_async<T: DeviceCopy>(
+    stream: &Stream,
+    p: DevicePointer<T>,
+) -> CudaResult<()> {
     if size_of::<T>() == 0 {
         return Err(CudaError::InvalidMemoryAllocation);
     }
@@ -122,15 +128,27 @@ pub unsafe fn cuda_malloc_unified<T: DeviceCopy>(count: usize) -> CudaResult<Uni
 /// # Safety
 ///
 /// As for [`cuda_malloc`].
-pub unsafe fn cuda_malloc_pitched<T: DeviceCopy>(width: usize, height: usize) -> CudaResult<(DevicePointer<T>, usize)> {
-    let element_bytes = c_uint::try_from(size_of::<T>()).map_err(|_| CudaError::InvalidMemoryAllocation)?;
+pub unsafe fn cuda_malloc_pitched<T: DeviceCopy>(
+    width: usize,
+    height: usize,
+) -> CudaResult<(DevicePointer<T>, usize)> {
+    let element_bytes =
+        c_uint::try_from(size_of::<T>()).map_err(|_| CudaError::InvalidMemoryAllocation)?;
     let width_bytes = bytes_of::<T>(width)?;
     if height == 0 {
         return Err(CudaError::InvalidMemoryAllocation);
     }
     let (mut address, mut pitch) = (0, 0);
     // SAFETY: the pointers are to live variables.
-    unsafe { call!(cuMemAllocPitch_v2(&raw mut address, &raw mut pitch, width_bytes, height, element_bytes)) }?;
+    unsafe {
+        call!(cuMemAllocPitch_v2(
+            &raw mut address,
+            &raw mut pitch,
+            width_bytes,
+            height,
+            element_bytes
+        ))
+    }?;
     Ok((DevicePointer::from_raw(address), pitch))
 }
 
@@ -220,14 +238,29 @@ mod tests {
         unsafe {
             for count in [0, usize::MAX, usize::MAX / 2] {
                 assert_eq!(cuda_malloc::<u32>(count), Err(CudaError::InvalidMemoryAllocation));
-                assert_eq!(cuda_malloc_unified::<u32>(count), Err(CudaError::InvalidMemoryAllocation));
-                assert_eq!(cuda_malloc_locked::<u32>(count), Err(CudaError::InvalidMemoryAllocation));
+                assert_eq!(
+                    cuda_malloc_unified::<u32>(count),
+                    Err(CudaError::InvalidMemoryAllocation)
+                );
+                assert_eq!(
+                    cuda_malloc_locked::<u32>(count),
+                    Err(CudaError::InvalidMemoryAllocation)
+                );
             }
             assert_eq!(cuda_malloc::<()>(7), Err(CudaError::InvalidMemoryAllocation));
             assert_eq!(cuda_malloc_pitched::<u32>(3, 0), Err(CudaError::InvalidMemoryAllocation));
-            assert_eq!(cuda_free(DevicePointer::<u32>::null()), Err(CudaError::InvalidMemoryAllocation));
-            assert_eq!(cuda_free_unified(UnifiedPointer::<u32>::null()), Err(CudaError::InvalidMemoryAllocation));
-            assert_eq!(cuda_free_locked(ptr::null_mut::<u32>()), Err(CudaError::InvalidMemoryAllocation));
+            assert_eq!(
+                cuda_free(DevicePointer::<u32>::null()),
+                Err(CudaError::InvalidMemoryAllocation)
+            );
+            assert_eq!(
+                cuda_free_unified(UnifiedPointer::<u32>::null()),
+                Err(CudaError::InvalidMemoryAllocation)
+            );
+            assert_eq!(
+                cuda_free_locked(ptr::null_mut::<u32>()),
+                Err(CudaError::InvalidMemoryAllocation)
+            );
         }
     }
 }

@@ -236,7 +236,11 @@ mod private {
 /// # Safety
 ///
 /// So many values are at `from` and fit at `to`.
-pub(crate) unsafe fn copy_to_device<T>(to: CUdeviceptr, from: *const T, count: usize) -> CudaResult<()> {
+pub(crate) unsafe fn copy_to_device<T>(
+    to: CUdeviceptr,
+    from: *const T,
+    count: usize,
+) -> CudaResult<()> {
     match count * size_of::<T>() {
         0 => Ok(()),
         // SAFETY: the caller's promise.
@@ -249,7 +253,11 @@ pub(crate) unsafe fn copy_to_device<T>(to: CUdeviceptr, from: *const T, count: u
 /// # Safety
 ///
 /// So many values are at `from` and fit at `to`.
-pub(crate) unsafe fn copy_to_host<T>(to: *mut T, from: CUdeviceptr, count: usize) -> CudaResult<()> {
+pub(crate) unsafe fn copy_to_host<T>(
+    to: *mut T,
+    from: CUdeviceptr,
+    count: usize,
+) -> CudaResult<()> {
     match count * size_of::<T>() {
         0 => Ok(()),
         // SAFETY: the caller's promise.
@@ -275,7 +283,12 @@ unsafe fn copy_on_device(to: CUdeviceptr, from: CUdeviceptr, bytes: usize) -> Cu
 /// # Safety
 ///
 /// So many values are at `from` and fit at `to`, until then.
-unsafe fn copy_to_device_async<T>(to: CUdeviceptr, from: *const T, count: usize, stream: &Stream) -> CudaResult<()> {
+unsafe fn copy_to_device_async<T>(
+    to: CUdeviceptr,
+    from: *const T,
+    count: usize,
+    stream: &Stream,
+) -> CudaResult<()> {
     match count * size_of::<T>() {
         0 => Ok(()),
         // SAFETY: the caller's promise.
@@ -288,7 +301,12 @@ unsafe fn copy_to_device_async<T>(to: CUdeviceptr, from: *const T, count: usize,
 /// # Safety
 ///
 /// So many values are at `from` and fit at `to`, until then.
-unsafe fn copy_to_host_async<T>(to: *mut T, from: CUdeviceptr, count: usize, stream: &Stream) -> CudaResult<()> {
+unsafe fn copy_to_host_async<T>(
+    to: *mut T,
+    from: CUdeviceptr,
+    count: usize,
+    stream: &Stream,
+) -> CudaResult<()> {
     match count * size_of::<T>() {
         0 => Ok(()),
         // SAFETY: the caller's promise.
@@ -301,7 +319,12 @@ unsafe fn copy_to_host_async<T>(to: *mut T, from: CUdeviceptr, count: usize, str
 /// # Safety
 ///
 /// So many bytes are at both addresses, until then.
-unsafe fn copy_on_device_async(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: &Stream) -> CudaResult<()> {
+unsafe fn copy_on_device_async(
+    to: CUdeviceptr,
+    from: CUdeviceptr,
+    bytes: usize,
+    stream: &Stream,
+) -> CudaResult<()> {
     match bytes {
         0 => Ok(()),
         // SAFETY: the caller's promise.
@@ -318,7 +341,11 @@ unsafe fn copy_on_device_async(to: CUdeviceptr, from: CUdeviceptr, bytes: usize,
 /// # Safety
 ///
 /// So many bytes are at both addresses.
-pub unsafe fn memcpy_htod(d_ptr: CUdeviceptr, src_ptr: *const c_void, size: usize) -> CudaResult<()> {
+pub unsafe fn memcpy_htod(
+    d_ptr: CUdeviceptr,
+    src_ptr: *const c_void,
+    size: usize,
+) -> CudaResult<()> {
     // SAFETY: the caller's promise.
     unsafe { call!(cuMemcpyHtoD_v2(d_ptr, src_ptr, size)) }
 }

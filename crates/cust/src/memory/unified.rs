@@ -127,7 +127,8 @@ impl<T: DeviceCopy> UnifiedBox<T> {
             return Ok(());
         }
         // SAFETY: allocated by this object, which is given back only if it was not freed.
-        unsafe { cuda_free_unified(uni_box.ptr) }.map_err(|error| (error, ManuallyDrop::into_inner(uni_box)))
+        unsafe { cuda_free_unified(uni_box.ptr) }
+            .map_err(|error| (error, ManuallyDrop::into_inner(uni_box)))
     }
 }
 
@@ -325,7 +326,8 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
             return Ok(());
         }
         // SAFETY: allocated by this object, which is given back only if it was not freed.
-        unsafe { cuda_free_unified(uni_buf.buf) }.map_err(|error| (error, ManuallyDrop::into_inner(uni_buf)))
+        unsafe { cuda_free_unified(uni_buf.buf) }
+            .map_err(|error| (error, ManuallyDrop::into_inner(uni_buf)))
     }
 
     fn has_bytes(&self) -> bool {

@@ -102,9 +102,15 @@ pub(crate) fn shift(op: ShiftOp, ty: Type) -> Option<AluFn> {
         (ShiftOp::Left, Type::B64 | Type::U64 | Type::S64) => {
             alu!(|a: u64, b: u32| -> u64 { a.checked_shl(b).unwrap_or(0) })
         }
-        (ShiftOp::Right, Type::B16 | Type::U16) => alu!(|a: u16, b: u32| -> u16 { a.checked_shr(b).unwrap_or(0) }),
-        (ShiftOp::Right, Type::B32 | Type::U32) => alu!(|a: u32, b: u32| -> u32 { a.checked_shr(b).unwrap_or(0) }),
-        (ShiftOp::Right, Type::B64 | Type::U64) => alu!(|a: u64, b: u32| -> u64 { a.checked_shr(b).unwrap_or(0) }),
+        (ShiftOp::Right, Type::B16 | Type::U16) => {
+            alu!(|a: u16, b: u32| -> u16 { a.checked_shr(b).unwrap_or(0) })
+        }
+        (ShiftOp::Right, Type::B32 | Type::U32) => {
+            alu!(|a: u32, b: u32| -> u32 { a.checked_shr(b).unwrap_or(0) })
+        }
+        (ShiftOp::Right, Type::B64 | Type::U64) => {
+            alu!(|a: u64, b: u32| -> u64 { a.checked_shr(b).unwrap_or(0) })
+        }
         (ShiftOp::Right, Type::S16) => alu!(|a: i16, b: u32| -> i16 { a >> b.min(15) }),
         (ShiftOp::Right, Type::S32) => alu!(|a: i32, b: u32| -> i32 { a >> b.min(31) }),
         (ShiftOp::Right, Type::S64) => alu!(|a: i64, b: u32| -> i64 { a >> b.min(63) }),
@@ -196,7 +202,11 @@ pub(crate) fn extract(ty: Type) -> Option<AluFn> {
             return 0;
         }
         // Bits beyond the value's end are copies of its sign, or zero.
-        let extended = if signed { i128::from((a << (64 - width)) as i64 >> (64 - width)) } else { i128::from(a) };
+        let extended = if signed {
+            i128::from((a << (64 - width)) as i64 >> (64 - width))
+        } else {
+            i128::from(a)
+        };
         let shifted = extended >> position.min(127);
         if length >= width {
             return shifted as u64;
@@ -212,8 +222,12 @@ pub(crate) fn extract(ty: Type) -> Option<AluFn> {
         ((shifted as u128) << up >> up) as u64
     }
     Some(match ty {
-        Type::U32 => alu!(|a: u32, b: u32, c: u32| -> u32 { field(a.into(), b, c, 32, false) as u32 }),
-        Type::S32 => alu!(|a: u32, b: u32, c: u32| -> u32 { field(a.into(), b, c, 32, true) as u32 }),
+        Type::U32 => {
+            alu!(|a: u32, b: u32, c: u32| -> u32 { field(a.into(), b, c, 32, false) as u32 })
+        }
+        Type::S32 => {
+            alu!(|a: u32, b: u32, c: u32| -> u32 { field(a.into(), b, c, 32, true) as u32 })
+        }
         Type::U64 => alu!(|a: u64, b: u32, c: u32| -> u64 { field(a, b, c, 64, false) }),
         Type::S64 => alu!(|a: u64, b: u32, c: u32| -> u64 { field(a, b, c, 64, true) }),
         _ => return None,

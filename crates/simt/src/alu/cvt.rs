@@ -2,7 +2,9 @@
 
 use std::cmp::Ordering;
 
-use crate::alu::float::{canonical32, flush, propagate64, round_settled, round32, saturate, saturate64};
+use crate::alu::float::{
+    canonical32, flush, propagate64, round_settled, round32, saturate, saturate64,
+};
 use crate::ptx::ast::{CvtRounding, Rounding, Type};
 use crate::registers::{AluFn, alu};
 
@@ -55,7 +57,13 @@ fn integer_to_f64(value: i128, rounding: Rounding) -> f64 {
 }
 
 /// The conversion from register `a` to register `d`; each register is as wide as its type.
-pub(crate) fn convert(to: Type, from: Type, rounding: Option<CvtRounding>, ftz: bool, saturate: bool) -> Option<AluFn> {
+pub(crate) fn convert(
+    to: Type,
+    from: Type,
+    rounding: Option<CvtRounding>,
+    ftz: bool,
+    saturate: bool,
+) -> Option<AluFn> {
     match (from.is_float(), to.is_float()) {
         (false, false) => between_integers(to, from, saturate),
         (false, true) => {
@@ -79,7 +87,9 @@ fn between_integers(to: Type, from: Type, saturate: bool) -> Option<AluFn> {
     macro_rules! second {
         ($to:ty, $from:ty) => {
             if saturate {
-                alu!(|a: $from| -> $to { i128::from(a).clamp(<$to>::MIN.into(), <$to>::MAX.into()) as $to })
+                alu!(|a: $from| -> $to {
+                    i128::from(a).clamp(<$to>::MIN.into(), <$to>::MAX.into()) as $to
+                })
             } else {
                 alu!(|a: $from| -> $to { a as $to })
             }
@@ -99,9 +109,15 @@ fn from_integer(to: Type, from: Type, rounding: Rounding, sat: bool) -> Option<A
             match (rounding, sat) {
                 (Rounding::NearestEven, false) => alu!(|a: $from| -> f32 { a as f32 }),
                 (_, true) => alu!(|a: $from| -> f32 { saturate::<true>(a as f32) }),
-                (Rounding::Zero, _) => alu!(|a: $from| -> f32 { integer_to_f32(a.into(), Rounding::Zero) }),
-                (Rounding::Down, _) => alu!(|a: $from| -> f32 { integer_to_f32(a.into(), Rounding::Down) }),
-                (Rounding::Up, _) => alu!(|a: $from| -> f32 { integer_to_f32(a.into(), Rounding::Up) }),
+                (Rounding::Zero, _) => {
+                    alu!(|a: $from| -> f32 { integer_to_f32(a.into(), Rounding::Zero) })
+                }
+                (Rounding::Down, _) => {
+                    alu!(|a: $from| -> f32 { integer_to_f32(a.into(), Rounding::Down) })
+                }
+                (Rounding::Up, _) => {
+                    alu!(|a: $from| -> f32 { integer_to_f32(a.into(), Rounding::Up) })
+                }
             }
         };
     }
@@ -110,9 +126,15 @@ fn from_integer(to: Type, from: Type, rounding: Rounding, sat: bool) -> Option<A
             match (rounding, sat) {
                 (Rounding::NearestEven, false) => alu!(|a: $from| -> f64 { a as f64 }),
                 (_, true) => alu!(|a: $from| -> f64 { saturate64::<true>(a as f64) }),
-                (Rounding::Zero, _) => alu!(|a: $from| -> f64 { integer_to_f64(a.into(), Rounding::Zero) }),
-                (Rounding::Down, _) => alu!(|a: $from| -> f64 { integer_to_f64(a.into(), Rounding::Down) }),
-                (Rounding::Up, _) => alu!(|a: $from| -> f64 { integer_to_f64(a.into(), Rounding::Up) }),
+                (Rounding::Zero, _) => {
+                    alu!(|a: $from| -> f64 { integer_to_f64(a.into(), Rounding::Zero) })
+                }
+                (Rounding::Down, _) => {
+                    alu!(|a: $from| -> f64 { integer_to_f64(a.into(), Rounding::Down) })
+                }
+                (Rounding::Up, _) => {
+                    alu!(|a: $from| -> f64 { integer_to_f64(a.into(), Rounding::Up) })
+                }
             }
         };
     }
@@ -151,7 +173,13 @@ fn to_integer(to: Type, from: Type, rounding: Rounding, ftz: bool) -> Option<Alu
     Some(if from == Type::F32 { integer!(to, single) } else { integer!(to, double) })
 }
 
-fn between_floats(to: Type, from: Type, rounding: Option<CvtRounding>, ftz: bool, sat: bool) -> Option<AluFn> {
+fn between_floats(
+    to: Type,
+    from: Type,
+    rounding: Option<CvtRounding>,
+    ftz: bool,
+    sat: bool,
+) -> Option<AluFn> {
     /// Applies `.ftz` and `.sat` to an expression of the `f32` argument `a`.
     macro_rules! single {
         ($body:expr) => {
@@ -173,9 +201,13 @@ fn between_floats(to: Type, from: Type, rounding: Option<CvtRounding>, ftz: bool
         ($mode:expr) => {
             match (ftz, sat) {
                 (false, false) => alu!(|a: f64| -> f32 { canonical32(round32(a, 0.0, $mode)) }),
-                (true, false) => alu!(|a: f64| -> f32 { canonical32(round_settled::<true>(a, 0.0, $mode)) }),
+                (true, false) => {
+                    alu!(|a: f64| -> f32 { canonical32(round_settled::<true>(a, 0.0, $mode)) })
+                }
                 (false, true) => alu!(|a: f64| -> f32 { saturate::<true>(round32(a, 0.0, $mode)) }),
-                (true, true) => alu!(|a: f64| -> f32 { saturate::<true>(round_settled::<true>(a, 0.0, $mode)) }),
+                (true, true) => {
+                    alu!(|a: f64| -> f32 { saturate::<true>(round_settled::<true>(a, 0.0, $mode)) })
+                }
             }
         };
     }
@@ -190,12 +222,16 @@ fn between_floats(to: Type, from: Type, rounding: Option<CvtRounding>, ftz: bool
     }
     use CvtRounding::{Float, Integer};
     Some(match (from, to, rounding) {
-        (Type::F32, Type::F32, Some(Integer(Rounding::NearestEven))) => single!(f32::round_ties_even),
+        (Type::F32, Type::F32, Some(Integer(Rounding::NearestEven))) => {
+            single!(f32::round_ties_even)
+        }
         (Type::F32, Type::F32, Some(Integer(Rounding::Zero))) => single!(f32::trunc),
         (Type::F32, Type::F32, Some(Integer(Rounding::Down))) => single!(f32::floor),
         (Type::F32, Type::F32, Some(Integer(Rounding::Up))) => single!(f32::ceil),
         (Type::F32, Type::F32, _) => single!(|a| a),
-        (Type::F64, Type::F64, Some(Integer(Rounding::NearestEven))) => double!(Rounding::NearestEven),
+        (Type::F64, Type::F64, Some(Integer(Rounding::NearestEven))) => {
+            double!(Rounding::NearestEven)
+        }
         (Type::F64, Type::F64, Some(Integer(Rounding::Zero))) => double!(Rounding::Zero),
         (Type::F64, Type::F64, Some(Integer(Rounding::Down))) => double!(Rounding::Down),
         (Type::F64, Type::F64, Some(Integer(Rounding::Up))) => double!(Rounding::Up),
@@ -203,7 +239,9 @@ fn between_floats(to: Type, from: Type, rounding: Option<CvtRounding>, ftz: bool
         (Type::F64, Type::F64, _) => alu!(|a: f64| -> f64 { a }),
         (Type::F32, Type::F64, _) => match (ftz, sat) {
             (false, false) => alu!(|a: f32| -> f64 { propagate64(a.into(), &[a.into()]) }),
-            (true, false) => alu!(|a: f32| -> f64 { propagate64(flush::<true>(a).into(), &[a.into()]) }),
+            (true, false) => {
+                alu!(|a: f32| -> f64 { propagate64(flush::<true>(a).into(), &[a.into()]) })
+            }
             (false, true) => alu!(|a: f32| -> f64 { saturate64::<true>(a.into()) }),
             (true, true) => alu!(|a: f32| -> f64 { saturate64::<true>(flush::<true>(a).into()) }),
         },

@@ -10,7 +10,9 @@
 //! The `.approx` and `.full` forms, and `ex2 lg2 sin cos tanh rsqrt`, are computed in `f64` and
 //! rounded. They are closer to the true value than hardware's results, and not bit-equal to them.
 
-use crate::ptx::ast::{FloatBinaryOp, FloatTest, FloatUnaryOp, MinMaxMode, Precision, Rounding, Type};
+use crate::ptx::ast::{
+    FloatBinaryOp, FloatTest, FloatUnaryOp, MinMaxMode, Precision, Rounding, Type,
+};
 use crate::registers::{AluFn, alu};
 
 /// Replaces any NaN by the one that hardware makes. The bits are compared, because to the optimiser
@@ -35,7 +37,11 @@ pub(crate) fn propagate64(result: f64, operands: &[f64]) -> f64 {
 /// If `FTZ`, a subnormal becomes zero of the same sign.
 #[inline(always)]
 pub(crate) fn flush<const FTZ: bool>(value: f32) -> f32 {
-    if FTZ && value.to_bits() & 0x7f80_0000 == 0 { f32::from_bits(value.to_bits() & 0x8000_0000) } else { value }
+    if FTZ && value.to_bits() & 0x7f80_0000 == 0 {
+        f32::from_bits(value.to_bits() & 0x8000_0000)
+    } else {
+        value
+    }
 }
 
 /// If `SAT`, the value is limited to 0 to 1, and NaN becomes 0.
@@ -83,10 +89,18 @@ pub(crate) fn round32(value: f64, rest: f64, rounding: Rounding) -> f32 {
 /// is therefore flushed; a value that rounds up to it in any case is not. (This was measured on an
 /// H100; the ISA does not say.)
 #[inline(always)]
-pub(crate) fn settle<const FTZ: bool>(result: f32, value: f64, rest: f64, rounding: Rounding) -> f32 {
+pub(crate) fn settle<const FTZ: bool>(
+    result: f32,
+    value: f64,
+    rest: f64,
+    rounding: Rounding,
+) -> f32 {
     const UP: f64 = (1u64 << 32) as f64;
     const LEAST: f32 = f32::MIN_POSITIVE * UP as f32;
-    if FTZ && result.abs() == f32::MIN_POSITIVE && round32(value * UP, rest * UP, rounding).abs() < LEAST {
+    if FTZ
+        && result.abs() == f32::MIN_POSITIVE
+        && round32(value * UP, rest * UP, rounding).abs() < LEAST
+    {
         return 0f32.copysign(result);
     }
     flush::<FTZ>(result)
@@ -108,7 +122,11 @@ pub(crate) fn two_sum(a: f64, b: f64) -> (f64, f64) {
 /// A sum whose zero is negative when rounding down, unless both terms are +0.
 fn add32<const FTZ: bool>(a: f64, b: f64, rounding: Rounding) -> f32 {
     let (sum, rest) = two_sum(a, b);
-    if sum == 0.0 && rest == 0.0 && rounding == Rounding::Down && (a.is_sign_negative() || b.is_sign_negative()) {
+    if sum == 0.0
+        && rest == 0.0
+        && rounding == Rounding::Down
+        && (a.is_sign_negative() || b.is_sign_negative())
+    {
         return -0.0;
     }
     round_settled::<FTZ>(sum, rest, rounding)
@@ -173,15 +191,24 @@ pub(crate) fn binary(op: FloatBinaryOp, ty: Type, ftz: bool, sat: bool) -> Optio
         (Type::F32, Add(NEAREST)) => f32_op!(ftz, sat, |a, b| a + b),
         (Type::F32, Sub(NEAREST)) => f32_op!(ftz, sat, |a, b| a - b),
         (Type::F32, Mul(NEAREST)) => {
-            f32_op!(ftz, sat, |a, b| settle::<FTZ>(a * b, f64::from(a) * f64::from(b), 0.0, NEAREST))
+            f32_op!(ftz, sat, |a, b| settle::<FTZ>(
+                a * b,
+                f64::from(a) * f64::from(b),
+                0.0,
+                NEAREST
+            ))
         }
         (Type::F32, Div(Precision::Rounded(NEAREST))) => f32_op!(ftz, sat, |a, b| {
             let (quotient, rest) = divide(a.into(), b.into());
             settle::<FTZ>(a / b, quotient, rest, NEAREST)
         }),
         (Type::F32, Div(precision)) if approximate(precision) => f32_op!(ftz, sat, |a, b| a / b),
-        (Type::F32, Add(mode)) => directed!(mode, ftz, sat, |a, b| M => add32::<FTZ>(a.into(), b.into(), M)),
-        (Type::F32, Sub(mode)) => directed!(mode, ftz, sat, |a, b| M => add32::<FTZ>(a.into(), (-b).into(), M)),
+        (Type::F32, Add(mode)) => {
+            directed!(mode, ftz, sat, |a, b| M => add32::<FTZ>(a.into(), b.into(), M))
+        }
+        (Type::F32, Sub(mode)) => {
+            directed!(mode, ftz, sat, |a, b| M => add32::<FTZ>(a.into(), (-b).into(), M))
+        }
         (Type::F32, Mul(mode)) => {
             directed!(mode, ftz, sat, |a, b| M => round_settled::<FTZ>(f64::from(a) * f64::from(b), 0.0, M))
         }
@@ -192,22 +219,38 @@ pub(crate) fn binary(op: FloatBinaryOp, ty: Type, ftz: bool, sat: bool) -> Optio
         (Type::F32, Min(MinMaxMode { nan, xorsign_abs })) => match (nan, xorsign_abs) {
             (false, false) => f32_op!(ftz, sat, |a, b| minimum32(a, b)),
             (true, false) => f32_op!(ftz, sat, |a, b| with_nan(a, b, minimum32(a, b))),
-            (false, true) => f32_op!(ftz, sat, |a, b| with_signs(a, b, minimum32(a.abs(), b.abs()))),
-            (true, true) => f32_op!(ftz, sat, |a, b| with_nan(a, b, with_signs(a, b, minimum32(a.abs(), b.abs())))),
+            (false, true) => {
+                f32_op!(ftz, sat, |a, b| with_signs(a, b, minimum32(a.abs(), b.abs())))
+            }
+            (true, true) => f32_op!(ftz, sat, |a, b| with_nan(
+                a,
+                b,
+                with_signs(a, b, minimum32(a.abs(), b.abs()))
+            )),
         },
         (Type::F32, Max(MinMaxMode { nan, xorsign_abs })) => match (nan, xorsign_abs) {
             (false, false) => f32_op!(ftz, sat, |a, b| maximum32(a, b)),
             (true, false) => f32_op!(ftz, sat, |a, b| with_nan(a, b, maximum32(a, b))),
-            (false, true) => f32_op!(ftz, sat, |a, b| with_signs(a, b, maximum32(a.abs(), b.abs()))),
-            (true, true) => f32_op!(ftz, sat, |a, b| with_nan(a, b, with_signs(a, b, maximum32(a.abs(), b.abs())))),
+            (false, true) => {
+                f32_op!(ftz, sat, |a, b| with_signs(a, b, maximum32(a.abs(), b.abs())))
+            }
+            (true, true) => f32_op!(ftz, sat, |a, b| with_nan(
+                a,
+                b,
+                with_signs(a, b, maximum32(a.abs(), b.abs()))
+            )),
         },
         (Type::F32, Copysign) => alu!(|a: f32, b: f32| -> f32 { b.copysign(a) }),
         (Type::F64, Add(NEAREST)) => f64_op!(sat, |a, b| a + b),
         (Type::F64, Sub(NEAREST)) => f64_op!(sat, |a, b| a - b),
         (Type::F64, Mul(NEAREST)) => f64_op!(sat, |a, b| a * b),
         (Type::F64, Div(Precision::Rounded(NEAREST))) => f64_op!(sat, |a, b| a / b),
-        (Type::F64, Min(MinMaxMode { nan: false, xorsign_abs: false })) => f64_op!(sat, |a, b| minimum64(a, b)),
-        (Type::F64, Max(MinMaxMode { nan: false, xorsign_abs: false })) => f64_op!(sat, |a, b| -minimum64(-a, -b)),
+        (Type::F64, Min(MinMaxMode { nan: false, xorsign_abs: false })) => {
+            f64_op!(sat, |a, b| minimum64(a, b))
+        }
+        (Type::F64, Max(MinMaxMode { nan: false, xorsign_abs: false })) => {
+            f64_op!(sat, |a, b| -minimum64(-a, -b))
+        }
         (Type::F64, Copysign) => alu!(|a: f64, b: f64| -> f64 { b.copysign(a) }),
         _ => return None,
     })

@@ -41,8 +41,12 @@ macro_rules! wide {
 pub(crate) fn binary(op: IntBinaryOp, ty: Type, saturate: bool) -> Option<AluFn> {
     if saturate {
         return match (op, ty) {
-            (IntBinaryOp::Add, Type::S32) => Some(alu!(|a: i32, b: i32| -> i32 { a.saturating_add(b) })),
-            (IntBinaryOp::Sub, Type::S32) => Some(alu!(|a: i32, b: i32| -> i32 { a.saturating_sub(b) })),
+            (IntBinaryOp::Add, Type::S32) => {
+                Some(alu!(|a: i32, b: i32| -> i32 { a.saturating_add(b) }))
+            }
+            (IntBinaryOp::Sub, Type::S32) => {
+                Some(alu!(|a: i32, b: i32| -> i32 { a.saturating_sub(b) }))
+            }
             _ => None,
         };
     }
@@ -55,26 +59,46 @@ pub(crate) fn binary(op: IntBinaryOp, ty: Type, saturate: bool) -> Option<AluFn>
         IntBinaryOp::Div => by_type!(ty, |a, b| { if b == 0 { !0 } else { a.wrapping_div(b) } }),
         IntBinaryOp::Rem => by_type!(ty, |a, b| { if b == 0 { a } else { a.wrapping_rem(b) } }),
         IntBinaryOp::MulHi => match ty {
-            Type::U16 => alu!(|a: u16, b: u16| -> u16 { (u32::from(a) * u32::from(b) >> 16) as u16 }),
-            Type::S16 => alu!(|a: i16, b: i16| -> i16 { (i32::from(a) * i32::from(b) >> 16) as i16 }),
-            Type::U32 => alu!(|a: u32, b: u32| -> u32 { (u64::from(a) * u64::from(b) >> 32) as u32 }),
-            Type::S32 => alu!(|a: i32, b: i32| -> i32 { (i64::from(a) * i64::from(b) >> 32) as i32 }),
-            Type::U64 => alu!(|a: u64, b: u64| -> u64 { (u128::from(a) * u128::from(b) >> 64) as u64 }),
-            Type::S64 => alu!(|a: i64, b: i64| -> i64 { (i128::from(a) * i128::from(b) >> 64) as i64 }),
+            Type::U16 => {
+                alu!(|a: u16, b: u16| -> u16 { (u32::from(a) * u32::from(b) >> 16) as u16 })
+            }
+            Type::S16 => {
+                alu!(|a: i16, b: i16| -> i16 { (i32::from(a) * i32::from(b) >> 16) as i16 })
+            }
+            Type::U32 => {
+                alu!(|a: u32, b: u32| -> u32 { (u64::from(a) * u64::from(b) >> 32) as u32 })
+            }
+            Type::S32 => {
+                alu!(|a: i32, b: i32| -> i32 { (i64::from(a) * i64::from(b) >> 32) as i32 })
+            }
+            Type::U64 => {
+                alu!(|a: u64, b: u64| -> u64 { (u128::from(a) * u128::from(b) >> 64) as u64 })
+            }
+            Type::S64 => {
+                alu!(|a: i64, b: i64| -> i64 { (i128::from(a) * i128::from(b) >> 64) as i64 })
+            }
             _ => return None,
         },
-        IntBinaryOp::MulWide => wide!(ty, |a: narrow, b: narrow| as W { W::from(a).wrapping_mul(W::from(b)) }),
+        IntBinaryOp::MulWide => {
+            wide!(ty, |a: narrow, b: narrow| as W { W::from(a).wrapping_mul(W::from(b)) })
+        }
         IntBinaryOp::Mul24Lo => match ty {
-            Type::U32 => alu!(|a: u32, b: u32| -> u32 { unsigned24(a).wrapping_mul(unsigned24(b)) }),
+            Type::U32 => {
+                alu!(|a: u32, b: u32| -> u32 { unsigned24(a).wrapping_mul(unsigned24(b)) })
+            }
             Type::S32 => alu!(|a: i32, b: i32| -> i32 { signed24(a).wrapping_mul(signed24(b)) }),
             _ => return None,
         },
         IntBinaryOp::Mul24Hi => match ty {
             Type::U32 => {
-                alu!(|a: u32, b: u32| -> u32 { (u64::from(unsigned24(a)) * u64::from(unsigned24(b)) >> 16) as u32 })
+                alu!(|a: u32, b: u32| -> u32 {
+                    (u64::from(unsigned24(a)) * u64::from(unsigned24(b)) >> 16) as u32
+                })
             }
             Type::S32 => {
-                alu!(|a: i32, b: i32| -> i32 { (i64::from(signed24(a)) * i64::from(signed24(b)) >> 16) as i32 })
+                alu!(|a: i32, b: i32| -> i32 {
+                    (i64::from(signed24(a)) * i64::from(signed24(b)) >> 16) as i32
+                })
             }
             _ => return None,
         },
@@ -164,10 +188,18 @@ pub(crate) fn dot_product(part: DotPart, a_signed: bool, b_signed: bool) -> AluF
 /// them, and what the 128-bit division of `nvcc` relies on.
 pub(crate) fn with_carry(subtract: bool, wide: bool) -> AluFn {
     match (subtract, wide) {
-        (false, false) => alu!(|a: u32, b: u32| [cc: pred] -> u32 { a.wrapping_add(b).wrapping_add(u32::from(cc)) }),
-        (true, false) => alu!(|a: u32, b: u32| [cc: pred] -> u32 { a.wrapping_add(!b).wrapping_add(u32::from(cc)) }),
-        (false, true) => alu!(|a: u64, b: u64| [cc: pred] -> u64 { a.wrapping_add(b).wrapping_add(u64::from(cc)) }),
-        (true, true) => alu!(|a: u64, b: u64| [cc: pred] -> u64 { a.wrapping_add(!b).wrapping_add(u64::from(cc)) }),
+        (false, false) => {
+            alu!(|a: u32, b: u32| [cc: pred] -> u32 { a.wrapping_add(b).wrapping_add(u32::from(cc)) })
+        }
+        (true, false) => {
+            alu!(|a: u32, b: u32| [cc: pred] -> u32 { a.wrapping_add(!b).wrapping_add(u32::from(cc)) })
+        }
+        (false, true) => {
+            alu!(|a: u64, b: u64| [cc: pred] -> u64 { a.wrapping_add(b).wrapping_add(u64::from(cc)) })
+        }
+        (true, true) => {
+            alu!(|a: u64, b: u64| [cc: pred] -> u64 { a.wrapping_add(!b).wrapping_add(u64::from(cc)) })
+        }
     }
 }
 
@@ -176,10 +208,18 @@ pub(crate) fn with_carry(subtract: bool, wide: bool) -> AluFn {
 /// the top bits.
 pub(crate) fn carry_out(subtract: bool, wide: bool) -> AluFn {
     match (subtract, wide) {
-        (false, false) => alu!(|a: u32, b: u32, c: u32| -> bool { (a & b | (a | b) & !c) >> 31 == 1 }),
-        (true, false) => alu!(|a: u32, b: u32, c: u32| -> bool { (a & !b | (a | !b) & !c) >> 31 == 1 }),
-        (false, true) => alu!(|a: u64, b: u64, c: u64| -> bool { (a & b | (a | b) & !c) >> 63 == 1 }),
-        (true, true) => alu!(|a: u64, b: u64, c: u64| -> bool { (a & !b | (a | !b) & !c) >> 63 == 1 }),
+        (false, false) => {
+            alu!(|a: u32, b: u32, c: u32| -> bool { (a & b | (a | b) & !c) >> 31 == 1 })
+        }
+        (true, false) => {
+            alu!(|a: u32, b: u32, c: u32| -> bool { (a & !b | (a | !b) & !c) >> 31 == 1 })
+        }
+        (false, true) => {
+            alu!(|a: u64, b: u64, c: u64| -> bool { (a & b | (a | b) & !c) >> 63 == 1 })
+        }
+        (true, true) => {
+            alu!(|a: u64, b: u64, c: u64| -> bool { (a & !b | (a | !b) & !c) >> 63 == 1 })
+        }
     }
 }
 
@@ -211,18 +251,26 @@ pub(crate) fn unary(op: IntUnaryOp, ty: Type) -> Option<AluFn> {
         },
         IntUnaryOp::Bfind => match ty {
             Type::U32 => alu!(|a: u32| -> u32 { 31u32.wrapping_sub(a.leading_zeros()) }),
-            Type::S32 => alu!(|a: i32| -> u32 { 31u32.wrapping_sub((a ^ (a >> 31)).leading_zeros()) }),
+            Type::S32 => {
+                alu!(|a: i32| -> u32 { 31u32.wrapping_sub((a ^ (a >> 31)).leading_zeros()) })
+            }
             Type::U64 => alu!(|a: u64| -> u32 { 63u32.wrapping_sub(a.leading_zeros()) }),
-            Type::S64 => alu!(|a: i64| -> u32 { 63u32.wrapping_sub((a ^ (a >> 63)).leading_zeros()) }),
+            Type::S64 => {
+                alu!(|a: i64| -> u32 { 63u32.wrapping_sub((a ^ (a >> 63)).leading_zeros()) })
+            }
             _ => return None,
         },
         IntUnaryOp::BfindShiftAmount => match ty {
-            Type::U32 => alu!(|a: u32| -> u32 { if a == 0 { u32::MAX } else { a.leading_zeros() } }),
+            Type::U32 => {
+                alu!(|a: u32| -> u32 { if a == 0 { u32::MAX } else { a.leading_zeros() } })
+            }
             Type::S32 => alu!(|a: i32| -> u32 {
                 let a = a ^ (a >> 31);
                 if a == 0 { u32::MAX } else { a.leading_zeros() }
             }),
-            Type::U64 => alu!(|a: u64| -> u32 { if a == 0 { u32::MAX } else { a.leading_zeros() } }),
+            Type::U64 => {
+                alu!(|a: u64| -> u32 { if a == 0 { u32::MAX } else { a.leading_zeros() } })
+            }
             Type::S64 => alu!(|a: i64| -> u32 {
                 let a = a ^ (a >> 63);
                 if a == 0 { u32::MAX } else { a.leading_zeros() }

@@ -130,10 +130,13 @@ impl FromStr for BufferSpec {
             None => (text, Fill::Uninitialised),
         };
         let (ty, len) = shape.split_once(':').unwrap_or((shape, ""));
-        let element = ScalarType::named(ty).ok_or_else(|| ArgError::Element { ty: ty.to_owned() })?;
+        let element =
+            ScalarType::named(ty).ok_or_else(|| ArgError::Element { ty: ty.to_owned() })?;
         match len.parse() {
             Ok(len) => BufferSpec::new(element, len, fill),
-            Err(_) => Err(ArgError::Len { len: len.to_owned(), most: i64::MAX as u64 / element.size() }),
+            Err(_) => {
+                Err(ArgError::Len { len: len.to_owned(), most: i64::MAX as u64 / element.size() })
+            }
         }
     }
 }

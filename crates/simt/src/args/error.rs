@@ -13,7 +13,10 @@ use crate::exec::memory::MemoryError;
 #[non_exhaustive]
 pub enum ArgError {
     /// The description does not begin with a kind of argument.
-    #[error("`{text}` is not an argument: it must begin with buffer:, ptr:, bytes: or a type ({})", ScalarType::list())]
+    #[error(
+        "`{text}` is not an argument: it must begin with buffer:, ptr:, bytes: or a type ({})",
+        ScalarType::list()
+    )]
     Kind {
         /// The description.
         text: String,
@@ -27,7 +30,9 @@ pub enum ArgError {
         ty: &'static str,
     },
     /// A structure that is no sequence of hexadecimal bytes.
-    #[error("`{value}` is not a structure: write its bytes, at least one, as two hexadecimal digits each")]
+    #[error(
+        "`{value}` is not a structure: write its bytes, at least one, as two hexadecimal digits each"
+    )]
     Bytes {
         /// The value.
         value: String,
@@ -47,7 +52,9 @@ pub enum ArgError {
         most: u64,
     },
     /// An unknown way to fill a buffer.
-    #[error("`={fill}` does not fill a buffer: write =zero, =iota, =random, =random:SEED or =@FILE")]
+    #[error(
+        "`={fill}` does not fill a buffer: write =zero, =iota, =random, =random:SEED or =@FILE"
+    )]
     Fill {
         /// The text after `=`.
         fill: String,

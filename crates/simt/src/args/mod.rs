@@ -88,7 +88,8 @@ impl FromStr for ArgSpec {
             "buffer" => ArgSpec::Buffer(value.parse()?),
             "ptr" => ArgSpec::Value(Arg::Pointer(integer(value).ok_or_else(|| invalid("ptr"))?)),
             "bytes" => {
-                let bytes = hexadecimal(value).ok_or_else(|| ArgError::Bytes { value: value.to_owned() })?;
+                let bytes = hexadecimal(value)
+                    .ok_or_else(|| ArgError::Bytes { value: value.to_owned() })?;
                 ArgSpec::Value(Arg::Bytes(bytes))
             }
             _ => {
@@ -220,7 +221,8 @@ mod tests {
     fn random_values_are_splitmix64s() {
         // The generator's first outputs for seed 1234567, as its reference implementation gives
         // them.
-        let expected: [u64; 3] = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
+        let expected: [u64; 3] =
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
         let wide = initial("buffer:u64:3=random:1234567");
         assert_eq!(wide, expected.map(u64::to_le_bytes).concat());
         let narrow = initial("buffer:u16:3=random:1234567");
@@ -232,7 +234,8 @@ mod tests {
     #[test]
     fn random_floats_are_in_the_unit_interval() {
         let bytes = initial("buffer:f32:4096=random:3");
-        let floats: Vec<f32> = bytes.as_chunks::<4>().0.iter().map(|chunk| f32::from_le_bytes(*chunk)).collect();
+        let floats: Vec<f32> =
+            bytes.as_chunks::<4>().0.iter().map(|chunk| f32::from_le_bytes(*chunk)).collect();
         assert!(floats.iter().all(|value| (0.0..1.0).contains(value)));
         let mean = floats.iter().sum::<f32>() / floats.len() as f32;
         assert!((0.45..0.55).contains(&mean), "{mean}");
@@ -247,8 +250,13 @@ mod tests {
         fs::write(&file, [1, 2, 3, 4]).unwrap();
         let name = file.display();
         assert_eq!(initial(&format!("buffer:u16:2=@{name}")), [1, 2, 3, 4]);
-        let ArgSpec::Buffer(longer) = spec(&format!("buffer:u16:3=@{name}")) else { panic!("a buffer") };
-        assert_eq!(longer.initial().unwrap_err().to_string(), format!("{name} has 4 bytes and its buffer takes 6"));
+        let ArgSpec::Buffer(longer) = spec(&format!("buffer:u16:3=@{name}")) else {
+            panic!("a buffer")
+        };
+        assert_eq!(
+            longer.initial().unwrap_err().to_string(),
+            format!("{name} has 4 bytes and its buffer takes 6")
+        );
         fs::remove_file(&file).unwrap();
         let error = longer.initial().unwrap_err().to_string();
         assert!(error.starts_with(&format!("cannot read {name}: ")), "{error}");

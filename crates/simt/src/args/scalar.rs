@@ -123,7 +123,9 @@ impl fmt::Display for ScalarType {
 pub(super) fn integer<T: TryFrom<i128>>(text: &str) -> Option<T> {
     let value = match text.strip_prefix("0x") {
         // A sign is refused, which `from_str_radix` would accept here.
-        Some(digits) if digits.starts_with(|c: char| c.is_ascii_hexdigit()) => i128::from_str_radix(digits, 16).ok()?,
+        Some(digits) if digits.starts_with(|c: char| c.is_ascii_hexdigit()) => {
+            i128::from_str_radix(digits, 16).ok()?
+        }
         Some(_) => return None,
         None => text.parse().ok()?,
     };

@@ -65,7 +65,11 @@ pub(crate) fn is_space(space: Space, addresses: &[u64; LANES], own: u32) -> u32 
 /// The address that a memory operand has in a lane.
 pub(crate) fn address_of(registers: &Registers, address: Address, lane: usize) -> u64 {
     match address.base {
-        Slot::Double(base) => registers.doubles[base as usize][lane].wrapping_add_signed(address.offset),
-        Slot::Word(base) => u64::from(registers.words[base as usize][lane].wrapping_add(address.offset as u32)),
+        Slot::Double(base) => {
+            registers.doubles[base as usize][lane].wrapping_add_signed(address.offset)
+        }
+        Slot::Word(base) => {
+            u64::from(registers.words[base as usize][lane].wrapping_add(address.offset as u32))
+        }
     }
 }

@@ -26,14 +26,19 @@ impl<'a> Cluster<'a> {
         let blocks = (0..job.cluster).map(|rank| Block::new(job, rank)).collect();
         let bytes = job.kernel.program().dynamic_base + job.config.dynamic_shared_bytes;
         let shared = vec![vec![0; bytes as usize]; job.cluster as usize];
-        Cluster { blocks, state: ClusterState { size: job.cluster, shared, ..ClusterState::default() }, random: None }
+        Cluster {
+            blocks,
+            state: ClusterState { size: job.cluster, shared, ..ClusterState::default() },
+            random: None,
+        }
     }
 
     /// Makes this the cluster with linear index `index`, before its first instruction.
     pub(crate) fn start(&mut self, index: u64) {
         let size = self.blocks.len() as u64;
         self.state.start(self.blocks[0].threads());
-        self.random = self.blocks[0].seed().filter(|_| size > 1).map(|seed| Random::new(seed, index));
+        self.random =
+            self.blocks[0].seed().filter(|_| size > 1).map(|seed| Random::new(seed, index));
         for (rank, block) in self.blocks.iter_mut().enumerate() {
             block.swap(&mut self.state);
             block.start(index * size + rank as u64);
@@ -79,7 +84,11 @@ impl<'a> Cluster<'a> {
             let progress = if finished {
                 Progress::Finished
             } else if spent == before {
-                let stuck = self.blocks.iter_mut().find(|block| !block.is_finished()).expect("a block has not ended");
+                let stuck = self
+                    .blocks
+                    .iter_mut()
+                    .find(|block| !block.is_finished())
+                    .expect("a block has not ended");
                 stuck.swap(&mut self.state);
                 let fault = stuck.deadlock();
                 stuck.swap(&mut self.state);

@@ -7,7 +7,12 @@ use crate::registers::{LANES, Lane, Registers};
 /// Executes a collective in the lanes of `mask`, which have all arrived; `members` holds the member
 /// mask of each lane. Returns the lanes to which a shuffle gave an undefined value, because the
 /// lane that they read does not take part.
-pub(crate) fn execute(collective: &Collective, registers: &mut Registers, mask: u32, members: &[u32; LANES]) -> u32 {
+pub(crate) fn execute(
+    collective: &Collective,
+    registers: &mut Registers,
+    mask: u32,
+    members: &[u32; LANES],
+) -> u32 {
     let mut strays = 0;
     let lanes = || (0..LANES).filter(move |lane| mask >> lane & 1 == 1);
     match *collective {
@@ -44,7 +49,9 @@ pub(crate) fn execute(collective: &Collective, registers: &mut Registers, mask: 
                 Slot::Double(a) => registers.doubles[a as usize],
             };
             let same = |lane: usize| {
-                lanes().fold(0, |same, other| same | u32::from(values[other] == values[lane]) << other) & members[lane]
+                lanes()
+                    .fold(0, |same, other| same | u32::from(values[other] == values[lane]) << other)
+                    & members[lane]
             };
             let mut result = [0; LANES];
             let mut all = 0;
@@ -79,7 +86,8 @@ pub(crate) fn execute(collective: &Collective, registers: &mut Registers, mask: 
             let mut result = [0; LANES];
             for lane in lanes() {
                 let voters = lanes().filter(|other| members[lane] >> other & 1 == 1);
-                result[lane] = voters.map(|other| values[other]).reduce(combine).unwrap_or_default();
+                result[lane] =
+                    voters.map(|other| values[other]).reduce(combine).unwrap_or_default();
             }
             <u32 as Lane>::put(registers, target, mask, result);
         }

@@ -74,7 +74,9 @@ impl Copies {
     pub(crate) fn of_ended(&self, rank: u32) -> Option<&Copy> {
         let touches = |copy: &&Copy| {
             let source = copy.data.is_none() && copy.from.rank() == Some(rank);
-            source || copy.to.rank() == Some(rank) || copy.mbarrier.is_some_and(|cell| cell.rank == rank)
+            source
+                || copy.to.rank() == Some(rank)
+                || copy.mbarrier.is_some_and(|cell| cell.rank == rank)
         };
         self.told.iter().chain(self.groups.values().flat_map(Groups::all)).find(touches)
     }

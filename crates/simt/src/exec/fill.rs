@@ -70,10 +70,14 @@ pub(super) fn special_value(special: SpecialReg, job: &Job<'_>, warp: u32, lane:
         Axis::Z => dim.z,
     };
     match special {
-        SpecialReg::Tid(a) => axis(block.position(u64::from(warp) * LANES as u64 + u64::from(lane)), a),
+        SpecialReg::Tid(a) => {
+            axis(block.position(u64::from(warp) * LANES as u64 + u64::from(lane)), a)
+        }
         SpecialReg::Ntid(a) => axis(block, a),
         SpecialReg::Nctaid(a) => axis(job.config.grid, a),
-        SpecialReg::NClusterId(a) => axis(Dim3 { x: job.config.grid.x / job.cluster, ..job.config.grid }, a),
+        SpecialReg::NClusterId(a) => {
+            axis(Dim3 { x: job.config.grid.x / job.cluster, ..job.config.grid }, a)
+        }
         SpecialReg::ClusterNctaid(a) => axis(Dim3::from((job.cluster, 1, 1)), a),
         SpecialReg::ClusterNctaRank => job.cluster,
         SpecialReg::IsExplicitCluster => u32::from(job.has_clusters),
@@ -88,7 +92,9 @@ pub(super) fn special_value(special: SpecialReg, job: &Job<'_>, warp: u32, lane:
         SpecialReg::LaneMaskLe => u32::MAX >> (31 - lane),
         SpecialReg::LaneMaskGe => u32::MAX << lane,
         SpecialReg::LaneMaskGt => !(u32::MAX >> (31 - lane)),
-        SpecialReg::TotalSmemSize => job.kernel.static_shared_bytes() + job.config.dynamic_shared_bytes,
+        SpecialReg::TotalSmemSize => {
+            job.kernel.static_shared_bytes() + job.config.dynamic_shared_bytes
+        }
         SpecialReg::DynamicSmemSize => job.config.dynamic_shared_bytes,
         // No shared memory is reserved. A reserved part would begin after everything that a block
         // can have.

@@ -92,7 +92,8 @@ impl Grid<'_> {
         loop {
             if turn == 0 {
                 let here = resident.len() as u64;
-                let more = if all_wait { here.max(1) } else { first.max(mixed.saturating_sub(here)) };
+                let more =
+                    if all_wait { here.max(1) } else { first.max(mixed.saturating_sub(here)) };
                 first = 1;
                 for _ in 0..more.min(most - here) {
                     let Some(ticket) = self.next_ticket() else { break };
@@ -186,7 +187,8 @@ impl Grid<'_> {
     /// The fault that stops the launch, if it must stop; it receives the places where warps stand.
     fn stop(&self) -> Option<impl FnOnce(Vec<Waiting>) -> FaultKind> {
         let over = self.job.config.budget.filter(|budget| self.spent.load(Relaxed) >= *budget);
-        let interrupted = self.job.config.interrupt.is_some_and(|interrupt| interrupt.load(Relaxed));
+        let interrupted =
+            self.job.config.interrupt.is_some_and(|interrupt| interrupt.load(Relaxed));
         let livelock = self.stillness.is_livelock();
         (over.is_some() || interrupted || livelock).then_some(move |standing| match over {
             Some(budget) => FaultKind::Budget { budget, standing },
@@ -196,7 +198,9 @@ impl Grid<'_> {
     }
 
     fn next_ticket(&self) -> Option<u64> {
-        if self.first_fault.load(Ordering::Acquire) != u64::MAX || self.tickets.load(Relaxed) >= self.clusters {
+        if self.first_fault.load(Ordering::Acquire) != u64::MAX
+            || self.tickets.load(Relaxed) >= self.clusters
+        {
             return None;
         }
         let ticket = self.tickets.fetch_add(1, Relaxed);

@@ -41,7 +41,8 @@ impl Snapshot {
     /// Returns whether the warp is in this state again, and all lanes that can run have run since.
     fn returned(&self, warp: &Warp, local: &[u8]) -> bool {
         let same = |(split, then): (&Split, &(u32, u32, State))| {
-            (split.pc, split.mask, split.state) == *then && (split.state != State::Ready || split.ran_since(self.clock))
+            (split.pc, split.mask, split.state) == *then
+                && (split.state != State::Ready || split.ran_since(self.clock))
         };
         warp.splits.len() == self.splits.len()
             && warp.splits.iter().zip(&self.splits).all(same)

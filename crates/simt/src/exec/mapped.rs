@@ -31,7 +31,14 @@ const fn map(address: u32, rank: u32, own: u32) -> u32 {
 
 /// `mapa` in the lanes of `mask`. A generic address keeps its upper bits, which name the window.
 #[inline(never)]
-pub(crate) fn map_rank(own: u32, registers: &mut Registers, mask: u32, target: Slot, address: Slot, rank: u32) {
+pub(crate) fn map_rank(
+    own: u32,
+    registers: &mut Registers,
+    mask: u32,
+    target: Slot,
+    address: Slot,
+    rank: u32,
+) {
     let ranks = registers.words[rank as usize];
     for lane in (0..LANES).filter(|lane| mask >> lane & 1 == 1) {
         let address = match address {
@@ -42,7 +49,8 @@ pub(crate) fn map_rank(own: u32, registers: &mut Registers, mask: u32, target: S
         match target {
             Slot::Word(target) => registers.words[target as usize][lane] = mapped,
             Slot::Double(target) => {
-                registers.doubles[target as usize][lane] = address & !0xffff_ffff | u64::from(mapped);
+                registers.doubles[target as usize][lane] =
+                    address & !0xffff_ffff | u64::from(mapped);
             }
         }
     }

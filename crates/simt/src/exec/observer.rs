@@ -53,7 +53,13 @@ pub(crate) trait Observer {
 
     /// Memory was written; `same` says whether two lanes store the same value.
     #[inline(always)]
-    fn store(&mut self, env: &Env<'_>, at: At, request: &Request, _same: impl Fn(usize, usize) -> bool) {
+    fn store(
+        &mut self,
+        env: &Env<'_>,
+        at: At,
+        request: &Request,
+        _same: impl Fn(usize, usize) -> bool,
+    ) {
         self.access(env, at, request);
     }
 
@@ -85,7 +91,15 @@ pub(crate) trait Observer {
 
     /// A thread changed an mbarrier.
     #[inline(always)]
-    fn mbarrier(&mut self, _env: &Env<'_>, _at: At, _lane: u32, _cell: SharedCell, _change: MbarrierChange) {}
+    fn mbarrier(
+        &mut self,
+        _env: &Env<'_>,
+        _at: At,
+        _lane: u32,
+        _cell: SharedCell,
+        _change: MbarrierChange,
+    ) {
+    }
 
     /// A phase of an mbarrier is complete.
     #[inline(always)]
@@ -93,7 +107,15 @@ pub(crate) trait Observer {
 
     /// A thread saw that a phase of an mbarrier is complete.
     #[inline(always)]
-    fn mbarrier_wait(&mut self, _env: &Env<'_>, _at: At, _lane: u32, _cell: SharedCell, _ordering: Ordering) {}
+    fn mbarrier_wait(
+        &mut self,
+        _env: &Env<'_>,
+        _at: At,
+        _lane: u32,
+        _cell: SharedCell,
+        _ordering: Ordering,
+    ) {
+    }
 
     /// A thread began an asynchronous copy.
     #[inline(always)]
@@ -115,11 +137,27 @@ pub(crate) trait Observer {
     /// lane, and `alive` the lanes that have not exited. If lanes met at different instructions,
     /// there is one call for each instruction.
     #[inline(always)]
-    fn warp_sync(&mut self, _env: &Env<'_>, _at: At, _lanes: u32, _members: &[u32; LANES], _alive: u32) {}
+    fn warp_sync(
+        &mut self,
+        _env: &Env<'_>,
+        _at: At,
+        _lanes: u32,
+        _members: &[u32; LANES],
+        _alive: u32,
+    ) {
+    }
 
     /// A collective ran in `lanes`; the results of the lanes in `strays` are undefined.
     #[inline(always)]
-    fn collective(&mut self, _env: &Env<'_>, _at: At, _lanes: u32, _members: &[u32; LANES], _alive: u32, _strays: u32) {
+    fn collective(
+        &mut self,
+        _env: &Env<'_>,
+        _at: At,
+        _lanes: u32,
+        _members: &[u32; LANES],
+        _alive: u32,
+        _strays: u32,
+    ) {
     }
 
     /// Lanes exit.

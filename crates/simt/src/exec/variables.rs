@@ -36,7 +36,8 @@ pub(crate) fn place(kernel: &Kernel, memory: &Memory) -> Result<Arc<[u64]>, Memo
             };
             let mut bytes = init.bytes.clone();
             for relocation in &init.relocations {
-                let value = addresses[relocation.variable as usize].wrapping_add_signed(relocation.addend);
+                let value =
+                    addresses[relocation.variable as usize].wrapping_add_signed(relocation.addend);
                 let at = relocation.offset as usize;
                 bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
             }

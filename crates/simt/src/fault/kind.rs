@@ -25,7 +25,9 @@ pub enum FaultKind {
         nearest: Option<Nearest>,
     },
     /// An address that is not aligned as the access requires.
-    #[error("misaligned {space} {access} of {bytes} bytes at {address:#x}, which must be a multiple of {align}")]
+    #[error(
+        "misaligned {space} {access} of {bytes} bytes at {address:#x}, which must be a multiple of {align}"
+    )]
     Misaligned {
         /// The space of the access.
         space: Space,
@@ -139,7 +141,9 @@ pub enum FaultKind {
         exited: u32,
     },
     /// An mbarrier instruction on memory that holds no mbarrier.
-    #[error("there is no mbarrier at {address:#x} of shared memory: it was not initialised, or overwritten")]
+    #[error(
+        "there is no mbarrier at {address:#x} of shared memory: it was not initialised, or overwritten"
+    )]
     NoMbarrier {
         /// The offset into shared memory.
         address: u64,
@@ -170,7 +174,9 @@ pub enum FaultKind {
         size: u32,
     },
     /// An access to the shared memory of a block of the cluster that has exited.
-    #[error("shared memory of the block of rank {rank} in the cluster is gone: the block has exited")]
+    #[error(
+        "shared memory of the block of rank {rank} in the cluster is gone: the block has exited"
+    )]
     ExitedBlock {
         /// The block's rank.
         rank: u32,
@@ -182,7 +188,9 @@ pub enum FaultKind {
         bytes: u32,
     },
     /// A block exits before a copy from or to its shared memory has ended.
-    #[error("the block exits while this copy of {bytes} bytes is in flight from or to its shared memory")]
+    #[error(
+        "the block exits while this copy of {bytes} bytes is in flight from or to its shared memory"
+    )]
     CopyInFlight {
         /// The size in bytes.
         bytes: u32,
@@ -255,30 +263,42 @@ impl FaultKind {
     /// What the author of the kernel should try next; `None` if there is no advice.
     pub(super) const fn help(&self) -> Option<&'static str> {
         match self {
-            FaultKind::OutOfBounds { .. } => Some("compare the index with the length before the access"),
-            FaultKind::Misaligned { .. } => Some("start wide and vector accesses at a multiple of their size"),
-            FaultKind::Freed { .. } => Some("free the allocation after the last launch that uses it"),
-            FaultKind::NotInMask { .. } => Some("let the mask name every lane that runs the instruction"),
+            FaultKind::OutOfBounds { .. } => {
+                Some("compare the index with the length before the access")
+            }
+            FaultKind::Misaligned { .. } => {
+                Some("start wide and vector accesses at a multiple of their size")
+            }
+            FaultKind::Freed { .. } => {
+                Some("free the allocation after the last launch that uses it")
+            }
+            FaultKind::NotInMask { .. } => {
+                Some("let the mask name every lane that runs the instruction")
+            }
             FaultKind::Barrier { .. } => Some(
                 "let all threads of the block reach the barrier: move it out of the branch, and let none exit before",
             ),
-            FaultKind::Mbarrier { .. } => {
-                Some("let as many threads arrive as `mbarrier.init` says, and announce as many bytes as are copied")
+            FaultKind::Mbarrier { .. } => Some(
+                "let as many threads arrive as `mbarrier.init` says, and announce as many bytes as are copied",
+            ),
+            FaultKind::NoMbarrier { .. } => Some(
+                "let one thread initialise the mbarrier, with a barrier of the block before others use it",
+            ),
+            FaultKind::ExitedBlock { .. } => Some(
+                "put a barrier of the cluster before the exit: barrier.cluster.arrive and barrier.cluster.wait",
+            ),
+            FaultKind::CopySize { .. } => {
+                Some("copy whole units of 16 bytes, and the rest by loads and stores")
             }
-            FaultKind::NoMbarrier { .. } => {
-                Some("let one thread initialise the mbarrier, with a barrier of the block before others use it")
-            }
-            FaultKind::ExitedBlock { .. } => {
-                Some("put a barrier of the cluster before the exit: barrier.cluster.arrive and barrier.cluster.wait")
-            }
-            FaultKind::CopySize { .. } => Some("copy whole units of 16 bytes, and the rest by loads and stores"),
             FaultKind::CopyInFlight { .. } => Some(
                 "wait before the exit: for the phase of the mbarrier (mbarrier.try_wait), or for the group (wait_group)",
             ),
             FaultKind::Livelock { .. } => Some(
                 "let a thread that does not wait itself write what the others poll, and every launch begin with it unset",
             ),
-            FaultKind::Deadlock { .. } => Some("let every lane that a mask names reach the instruction"),
+            FaultKind::Deadlock { .. } => {
+                Some("let every lane that a mask names reach the instruction")
+            }
             _ => None,
         }
     }
@@ -289,8 +309,13 @@ fn describe(nearest: Option<Nearest>, space: Space) -> String {
         (None, _) => "where nothing is allocated".to_owned(),
         (Some(n), Space::Global) => {
             let side = if n.past_end { "past the end of" } else { "before the start of" };
-            format!("{} bytes {side} the nearest allocation ({} bytes at {:#x})", n.missed_by, n.bytes, n.base)
+            format!(
+                "{} bytes {side} the nearest allocation ({} bytes at {:#x})",
+                n.missed_by, n.bytes, n.base
+            )
         }
-        (Some(n), space) => format!("{} bytes past the end of the {} {space} bytes", n.missed_by, n.bytes),
+        (Some(n), space) => {
+            format!("{} bytes past the end of the {} {space} bytes", n.missed_by, n.bytes)
+        }
     }
 }

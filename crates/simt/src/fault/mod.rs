@@ -18,7 +18,9 @@ use crate::ptx::ast::Frame;
 
 /// A fault of a simulated kernel: what went wrong, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("kernel `{kernel}`, block {block}, thread {thread}, {module}:{line} `{instruction}`: {kind}")]
+#[error(
+    "kernel `{kernel}`, block {block}, thread {thread}, {module}:{line} `{instruction}`: {kind}"
+)]
 #[non_exhaustive]
 pub struct Fault {
     /// The kernel's name.
@@ -69,7 +71,8 @@ impl Fault {
     pub fn report(&self) -> String {
         let Fault { module, block, thread, line, instruction, frames, kind, .. } = self;
         let place = SourceLines { module, frames, line: *line, instruction };
-        let text = format!("error[{}]: thread {thread} of block {block}: {kind}\n{place}", kind.name());
+        let text =
+            format!("error[{}]: thread {thread} of block {block}: {kind}\n{place}", kind.name());
         match kind.help() {
             Some(help) => text + "help: " + help,
             None => text.trim_end().to_owned(),

@@ -17,7 +17,14 @@ pub struct Waiting {
 
 impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "warp {} {} at line {} `{}`", self.warp, Lanes(self.lanes), self.line, self.instruction)
+        write!(
+            f,
+            "warp {} {} at line {} `{}`",
+            self.warp,
+            Lanes(self.lanes),
+            self.line,
+            self.instruction
+        )
     }
 }
 

@@ -6,8 +6,8 @@ pub(crate) mod param;
 
 use crate::fault::{self, FaultKind};
 use crate::ptx::ast::{
-    self, AtomOp, BarrierOp, BarrierRedOp, FenceSem, LocationId, MatchMode, Ordering, ReduxOp, Scope, ShflMode,
-    SpecialReg, Type, VoteMode,
+    self, AtomOp, BarrierOp, BarrierRedOp, FenceSem, LocationId, MatchMode, Ordering, ReduxOp,
+    Scope, ShflMode, SpecialReg, Type, VoteMode,
 };
 use crate::registers::{AluFn, Operands};
 
@@ -41,7 +41,9 @@ pub(crate) struct Program {
 impl Program {
     /// Whether the kernel reads `%envreg`, in which the driver passes values to its own code.
     pub(crate) fn reads_environment(&self) -> bool {
-        self.word_values.iter().any(|(_, init)| matches!(init, Init::Special(SpecialReg::EnvReg(_))))
+        self.word_values
+            .iter()
+            .any(|(_, init)| matches!(init, Init::Special(SpecialReg::EnvReg(_))))
     }
 
     /// The distance between the local memories of two neighbouring threads in bytes.
@@ -399,7 +401,11 @@ impl Op {
     pub(crate) const fn waits(&self) -> bool {
         matches!(
             self,
-            Op::Barrier(_) | Op::Cluster { .. } | Op::TryWait(_) | Op::WarpSync { .. } | Op::Collective { .. }
+            Op::Barrier(_)
+                | Op::Cluster { .. }
+                | Op::TryWait(_)
+                | Op::WarpSync { .. }
+                | Op::Collective { .. }
         )
     }
 }

@@ -27,7 +27,13 @@ pub(crate) fn lay_out(params: &[ast::Param]) -> (Vec<Param>, u64) {
         .map(|param| {
             let offset = u64::next_multiple_of(end, u64::from(param.align.max(1)));
             end = offset + param.size();
-            Param { name: param.name.clone(), ty: param.ty, size: param.size(), align: param.align, offset }
+            Param {
+                name: param.name.clone(),
+                ty: param.ty,
+                size: param.size(),
+                align: param.align,
+                offset,
+            }
         })
         .collect();
     (laid_out, end)

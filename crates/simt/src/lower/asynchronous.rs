@@ -9,7 +9,12 @@ use crate::ptx::ast::{self, Address, Imm, Space, Type, Value};
 
 impl<'a> Lowering<'a> {
     /// A memory operand with its space.
-    fn operand(&mut self, frame: &Frame<'a>, space: Space, address: Address) -> Result<MemoryOperand> {
+    fn operand(
+        &mut self,
+        frame: &Frame<'a>,
+        space: Space,
+        address: Address,
+    ) -> Result<MemoryOperand> {
         let (space, address) = self.address(frame, space, address)?;
         Ok(MemoryOperand { space, address })
     }
@@ -44,10 +49,12 @@ impl<'a> Lowering<'a> {
                 return Ok(());
             }
             A::MbarrierPending { dst, state } => {
-                let [shift, bits] = [PENDING_SHIFT, COUNT_BITS].map(|n| (Value::Imm(Imm::Int(n.into())), Type::U32));
+                let [shift, bits] = [PENDING_SHIFT, COUNT_BITS]
+                    .map(|n| (Value::Imm(Imm::Int(n.into())), Type::U32));
                 let sources = [(state, Type::U64), shift, bits];
                 let wide = self.temporary(Type::U64);
-                let mut operands = crate::registers::Operands { d: index(wide), ..Default::default() };
+                let mut operands =
+                    crate::registers::Operands { d: index(wide), ..Default::default() };
                 for ((value, ty), operand) in
                     sources.into_iter().zip([&mut operands.a, &mut operands.b, &mut operands.c])
                 {
@@ -55,7 +62,12 @@ impl<'a> Lowering<'a> {
                 }
                 self.emit_alu(bits::extract(Type::U64), operands)?;
                 let narrow = crate::registers::Operands { a: index(wide), ..Default::default() };
-                return self.alu_slots(frame, Some(bits::resize(Type::B64, 32)), (dst, Type::U32), narrow);
+                return self.alu_slots(
+                    frame,
+                    Some(bits::resize(Type::B64, 32)),
+                    (dst, Type::U32),
+                    narrow,
+                );
             }
             A::MbarrierWait { blocks, space, ordering, dst, addr, phase, parity, .. } => {
                 let mbarrier = self.operand(frame, space, addr)?;
@@ -77,18 +89,39 @@ impl<'a> Lowering<'a> {
     fn beside(&mut self, frame: &Frame<'a>, op: &'a ast::Op) -> Result<Async> {
         use ast::Op as A;
         Ok(match *op {
-            A::MbarrierInit { space, addr, count } => {
-                Async::Init { mbarrier: self.operand(frame, space, addr)?, count: self.word(frame, count)? }
+            A::MbarrierInit { space, addr, count } => Async::Init {
+                mbarrier: self.operand(frame, space, addr)?,
+                count: self.word(frame, count)?,
+            },
+            A::MbarrierInval { space, addr } => {
+                Async::Invalidate { mbarrier: self.operand(frame, space, addr)? }
             }
-            A::MbarrierInval { space, addr } => Async::Invalidate { mbarrier: self.operand(frame, space, addr)? },
-            A::MbarrierArrive { drop, expects, no_complete, ordering, space, dst, addr, operand } => {
+            A::MbarrierArrive {
+                drop,
+                expects,
+                no_complete,
+                ordering,
+                space,
+                dst,
+                addr,
+                operand,
+            } => {
                 let mbarrier = self.operand(frame, space, addr)?;
                 let operand = operand.map(|operand| self.word(frame, operand)).transpose()?;
                 let target = dst.map(|dst| index(target(frame, dst)));
-                Async::Arrive(Arrive { mbarrier, drop, expects, no_complete, ordering, target, operand })
+                Async::Arrive(Arrive {
+                    mbarrier,
+                    drop,
+                    expects,
+                    no_complete,
+                    ordering,
+                    target,
+                    operand,
+                })
             }
             A::MbarrierTx { completes, space, addr, count } => {
-                let (mbarrier, count) = (self.operand(frame, space, addr)?, self.word(frame, count)?);
+                let (mbarrier, count) =
+                    (self.operand(frame, space, addr)?, self.word(frame, count)?);
                 Async::Transactions { mbarrier, completes, count }
             }
             A::BulkCopy { to, from, dst, src, size, mbarrier, mask } => Async::Bulk(BulkCopy {

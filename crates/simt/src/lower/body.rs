@@ -21,12 +21,15 @@ impl<'a> Lowering<'a> {
         let outer = std::mem::take(&mut self.pending);
         for instruction in &frame.function.body {
             if self.code.len() > MAX_INSTRUCTIONS {
-                return self.refuse(format!("more than {MAX_INSTRUCTIONS} instructions after inlining"));
+                return self
+                    .refuse(format!("more than {MAX_INSTRUCTIONS} instructions after inlining"));
             }
             starts.push(self.code.len() as u32);
             (self.span, self.location, self.fresh) = (instruction.span, instruction.location, true);
             self.guard = match instruction.guard {
-                Some(guard) => Guard { register: predicate(frame, guard.reg), negated: guard.negated },
+                Some(guard) => {
+                    Guard { register: predicate(frame, guard.reg), negated: guard.negated }
+                }
                 None => Guard::ALWAYS,
             };
             self.instruction(frame, &instruction.op)?;
@@ -35,7 +38,9 @@ impl<'a> Lowering<'a> {
         for branch in std::mem::replace(&mut self.pending, outer) {
             match &mut self.code[branch].op {
                 Op::Bra { target, .. } => *target = starts[*target as usize],
-                Op::BrxIdx { targets, .. } => targets.iter_mut().for_each(|target| *target = starts[*target as usize]),
+                Op::BrxIdx { targets, .. } => {
+                    targets.iter_mut().for_each(|target| *target = starts[*target as usize])
+                }
                 _ => unreachable!("only branches are pending"),
             }
         }
@@ -56,10 +61,14 @@ impl<'a> Lowering<'a> {
             return Ok(());
         }
         if !function.defined {
-            return self.refuse(format!("`{}` is called but not defined in this module", function.name));
+            return self
+                .refuse(format!("`{}` is called but not defined in this module", function.name));
         }
         if self.stack.contains(&callee) {
-            return self.refuse(format!("`{}` calls itself, and recursion is not simulated", function.name));
+            return self.refuse(format!(
+                "`{}` calls itself, and recursion is not simulated",
+                function.name
+            ));
         }
         if self.stack.len() >= MAX_CALL_DEPTH {
             return self.refuse(format!("calls nest at most {MAX_CALL_DEPTH} deep"));
@@ -84,7 +93,9 @@ impl<'a> Lowering<'a> {
         for (result, param) in returns.iter().zip(&function.returns) {
             results.push(match result {
                 CallReturn::Param(var) => storage(frame, *var),
-                CallReturn::Reg(_) => (Space::Local, self.place_local(param.size(), u64::from(param.align))?),
+                CallReturn::Reg(_) => {
+                    (Space::Local, self.place_local(param.size(), u64::from(param.align))?)
+                }
             });
         }
         // A guarded call branches over the inlined body where the guard is false.

@@ -9,8 +9,8 @@ use crate::fault::FaultKind;
 use crate::ir::layout::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::ir::{self, Barrier, BarrierKind, Collective, Op, Space};
 use crate::ptx::ast::{
-    self, CarryOp, CmpOp, CvtRounding, CvtaDirection, Imm, IntBinaryOp, LogicOp, MulPart, PredicateOperand, RegId,
-    Rounding, ShiftOp, Type, Value, VoteMode,
+    self, CarryOp, CmpOp, CvtRounding, CvtaDirection, Imm, IntBinaryOp, LogicOp, MulPart,
+    PredicateOperand, RegId, Rounding, ShiftOp, Type, Value, VoteMode,
 };
 use crate::registers::Operands;
 
@@ -23,7 +23,9 @@ impl<'a> Lowering<'a> {
                 self.combine_predicates(LogicOp::Or, predicate(frame, dst), (a, false), (a, false));
                 Ok(())
             }
-            A::Mov { ty, dst, src } => self.alu(frame, Some(bits::copy(ty.size() == 8)), (dst, ty), &[(src, ty)], 0),
+            A::Mov { ty, dst, src } => {
+                self.alu(frame, Some(bits::copy(ty.size() == 8)), (dst, ty), &[(src, ty)], 0)
+            }
             A::Pack { ty, dst, ref src } => self.pack(frame, ty, dst, src),
             A::Unpack { ty, ref dst, src } => {
                 let width = ty.bits() / dst.len() as u32;
@@ -32,7 +34,12 @@ impl<'a> Lowering<'a> {
                     let Some(dst) = *dst else { continue };
                     let part = element(width);
                     let operands = Operands { a, x: i as u32 * width, ..Operands::default() };
-                    self.alu_slots(frame, bits::unpack(ty.size() == 8, width), (dst, part), operands)?;
+                    self.alu_slots(
+                        frame,
+                        bits::unpack(ty.size() == 8, width),
+                        (dst, part),
+                        operands,
+                    )?;
                 }
                 Ok(())
             }
@@ -61,7 +68,9 @@ impl<'a> Lowering<'a> {
                     ast::Space::Local => Space::Local,
                     ast::Space::Param => Space::Param,
                     ast::Space::Const | ast::Space::Generic => {
-                        return self.refuse("generic addresses of constants cannot be told from global ones");
+                        return self.refuse(
+                            "generic addresses of constants cannot be told from global ones",
+                        );
                     }
                 };
                 let address = index(self.value(frame, src, Type::U64)?);
@@ -71,7 +80,10 @@ impl<'a> Lowering<'a> {
             A::Ld { space: written, ordering, ty, ref dst, addr, .. } => {
                 let (space, address) = self.address(frame, written, addr)?;
                 let targets = dst.iter().map(|dst| {
-                    dst.map(|dst| ir::Target { slot: target(frame, dst), bits: frame.function.reg_type(dst).bits() })
+                    dst.map(|dst| ir::Target {
+                        slot: target(frame, dst),
+                        bits: frame.function.reg_type(dst).bits(),
+                    })
                 });
                 let load = ir::Load {
                     space,
@@ -91,13 +103,17 @@ impl<'a> Lowering<'a> {
                 for src in src {
                     sources.push(self.any_width(frame, *src, ty)?);
                 }
-                let store = ir::Store { space, address, width: ty.size(), ordering, written, sources };
+                let store =
+                    ir::Store { space, address, width: ty.size(), ordering, written, sources };
                 self.emit(Op::Store(Box::new(store)));
                 Ok(())
             }
             // A launch begins when the launches before it have ended, so there is nothing to wait
             // for.
-            A::CacheControl { .. } | A::Nanosleep { .. } | A::Pmevent { .. } | A::GridDependency => {
+            A::CacheControl { .. }
+            | A::Nanosleep { .. }
+            | A::Pmevent { .. }
+            | A::GridDependency => {
                 self.emit(Op::Nop);
                 Ok(())
             }
@@ -108,7 +124,13 @@ impl<'a> Lowering<'a> {
                     self.emit(Op::CheckDivisor { divisor, bits: ty.bits() });
                 }
                 let result = if op == IntBinaryOp::MulWide { doubled(ty) } else { ty };
-                self.alu(frame, int::binary(op, ty, saturate), (dst, result), &[(a, ty), (b, ty)], 0)
+                self.alu(
+                    frame,
+                    int::binary(op, ty, saturate),
+                    (dst, result),
+                    &[(a, ty), (b, ty)],
+                    0,
+                )
             }
             A::Carry { op, ty, carry_in, carry_out, dst, a, b } => {
                 let (a, b) = (index(self.value(frame, a, ty)?), index(self.value(frame, b, ty)?));
@@ -119,7 +141,13 @@ impl<'a> Lowering<'a> {
                 let result = if wide { doubled(ty) } else { ty };
                 let fused = int::mad(part, ty, saturate);
                 if !carry_in && !carry_out && (fused.is_some() || saturate) {
-                    return self.alu(frame, fused, (dst, result), &[(a, ty), (b, ty), (c, result)], 0);
+                    return self.alu(
+                        frame,
+                        fused,
+                        (dst, result),
+                        &[(a, ty), (b, ty), (c, result)],
+                        0,
+                    );
                 }
                 let product = match part {
                     MulPart::Lo => IntBinaryOp::MulLo,
@@ -131,14 +159,30 @@ impl<'a> Lowering<'a> {
                 let (a, b) = (index(self.value(frame, a, ty)?), index(self.value(frame, b, ty)?));
                 let c = index(self.value(frame, c, result)?);
                 let d = index(self.temporary(result));
-                self.emit_alu(int::binary(product, ty, false), Operands { d, a, b, ..Operands::default() })?;
+                self.emit_alu(
+                    int::binary(product, ty, false),
+                    Operands { d, a, b, ..Operands::default() },
+                )?;
                 if carry_in || carry_out {
-                    return self.carry(frame, CarryOp::Add, (result, dst), (carry_in, carry_out), (d, c));
+                    return self.carry(
+                        frame,
+                        CarryOp::Add,
+                        (result, dst),
+                        (carry_in, carry_out),
+                        (d, c),
+                    );
                 }
                 let sum = int::binary(IntBinaryOp::Add, result, saturate);
-                self.alu_slots(frame, sum, (dst, result), Operands { a: d, b: c, ..Operands::default() })
+                self.alu_slots(
+                    frame,
+                    sum,
+                    (dst, result),
+                    Operands { a: d, b: c, ..Operands::default() },
+                )
             }
-            A::Sad { ty, dst, a, b, c } => self.alu(frame, int::sad(ty), (dst, ty), &[(a, ty), (b, ty), (c, ty)], 0),
+            A::Sad { ty, dst, a, b, c } => {
+                self.alu(frame, int::sad(ty), (dst, ty), &[(a, ty), (b, ty), (c, ty)], 0)
+            }
             A::DotProduct { part, a_signed, b_signed, dst, a, b, c } => {
                 let f = int::dot_product(part, a_signed, b_signed);
                 let ty = Type::U32;
@@ -146,7 +190,11 @@ impl<'a> Lowering<'a> {
             }
             A::IntUnary { op, ty, dst, a } => {
                 use ast::IntUnaryOp::{Bfind, BfindShiftAmount, Clz, Popc};
-                let result = if matches!(op, Popc | Clz | Bfind | BfindShiftAmount) { Type::U32 } else { ty };
+                let result = if matches!(op, Popc | Clz | Bfind | BfindShiftAmount) {
+                    Type::U32
+                } else {
+                    ty
+                };
                 self.alu(frame, int::unary(op, ty), (dst, result), &[(a, ty)], 0)
             }
             A::Logic { op, ty: Type::Pred, dst, a, b } => {
@@ -154,9 +202,13 @@ impl<'a> Lowering<'a> {
                 self.combine_predicates(op, predicate(frame, dst), (a, false), (b, false));
                 Ok(())
             }
-            A::Logic { op, ty, dst, a, b } => {
-                self.alu(frame, Some(bits::logic(op, ty.size() == 8)), (dst, ty), &[(a, ty), (b, ty)], 0)
-            }
+            A::Logic { op, ty, dst, a, b } => self.alu(
+                frame,
+                Some(bits::logic(op, ty.size() == 8)),
+                (dst, ty),
+                &[(a, ty), (b, ty)],
+                0,
+            ),
             A::Not { ty: Type::Pred, dst, a } => {
                 let a = self.predicate_value(frame, a)?;
                 self.combine_predicates(LogicOp::Or, predicate(frame, dst), (a, true), (a, true));
@@ -165,7 +217,13 @@ impl<'a> Lowering<'a> {
             A::Not { ty, dst, a } => self.alu(frame, Some(bits::not(ty)), (dst, ty), &[(a, ty)], 0),
             A::Lop3 { lut, dst, a, b, c } => {
                 let ty = Type::B32;
-                self.alu(frame, Some(bits::lop3()), (dst, ty), &[(a, ty), (b, ty), (c, ty)], u32::from(lut))
+                self.alu(
+                    frame,
+                    Some(bits::lop3()),
+                    (dst, ty),
+                    &[(a, ty), (b, ty), (c, ty)],
+                    u32::from(lut),
+                )
             }
             A::Shift { op, ty, dst, a, amount } => {
                 let ty = if op == ShiftOp::Left { unsigned(ty) } else { ty };
@@ -173,11 +231,23 @@ impl<'a> Lowering<'a> {
             }
             A::Shf { op, mode, dst, lo, hi, amount } => {
                 let ty = Type::B32;
-                self.alu(frame, Some(bits::funnel(op, mode)), (dst, ty), &[(lo, ty), (hi, ty), (amount, ty)], 0)
+                self.alu(
+                    frame,
+                    Some(bits::funnel(op, mode)),
+                    (dst, ty),
+                    &[(lo, ty), (hi, ty), (amount, ty)],
+                    0,
+                )
             }
             A::Prmt { mode, dst, a, b, selector } => {
                 let ty = Type::B32;
-                self.alu(frame, Some(bits::permute(mode)), (dst, ty), &[(a, ty), (b, ty), (selector, ty)], 0)
+                self.alu(
+                    frame,
+                    Some(bits::permute(mode)),
+                    (dst, ty),
+                    &[(a, ty), (b, ty), (selector, ty)],
+                    0,
+                )
             }
             A::Bfe { ty, dst, a, pos, len } => {
                 let sources = [(a, ty), (pos, Type::U32), (len, Type::U32)];
@@ -197,13 +267,21 @@ impl<'a> Lowering<'a> {
             }
 
             A::FloatBinary { op, ty, ftz, saturate, dst, a, b } => {
-                let f = if ty.is_half() { half::binary(op, ty) } else { float::binary(op, ty, ftz, saturate) };
+                let f = if ty.is_half() {
+                    half::binary(op, ty)
+                } else {
+                    float::binary(op, ty, ftz, saturate)
+                };
                 let modifiers = Flavour::new(ftz, saturate, false).of(op).number();
                 self.alu(frame, f, (dst, ty), &[(a, ty), (b, ty)], modifiers)
             }
             A::Fma { ty, rounding, ftz, saturate, relu, dst, a, b, c } => {
                 let is_half = ty.is_half();
-                let f = if is_half { half::fma(ty, rounding) } else { float::fma(ty, rounding, ftz, saturate) };
+                let f = if is_half {
+                    half::fma(ty, rounding)
+                } else {
+                    float::fma(ty, rounding, ftz, saturate)
+                };
                 let modifiers = Flavour::new(ftz, saturate, relu).number();
                 self.alu(frame, f, (dst, ty), &[(a, ty), (b, ty), (c, ty)], modifiers)
             }
@@ -228,8 +306,15 @@ impl<'a> Lowering<'a> {
                 self.alu(frame, Some(f), (dst, ty), &[(a, ty), (b, ty)], predicate(frame, pred))
             }
             A::Slct { ty, c_ty, ftz, dst, a, b, c } => {
-                let holds = self.compare(frame, (CmpOp::Ge, c_ty, ftz), [c, Value::Imm(Imm::Int(0))])?;
-                self.alu(frame, Some(compare::select(ty.size() == 8)), (dst, ty), &[(a, ty), (b, ty)], holds)
+                let holds =
+                    self.compare(frame, (CmpOp::Ge, c_ty, ftz), [c, Value::Imm(Imm::Int(0))])?;
+                self.alu(
+                    frame,
+                    Some(compare::select(ty.size() == 8)),
+                    (dst, ty),
+                    &[(a, ty), (b, ty)],
+                    holds,
+                )
             }
             A::Cvt { dst_ty, src_ty, rounding, ftz, saturate, relu, dst, src } => {
                 let f = if dst_ty.is_half() || src_ty.is_half() {
@@ -256,7 +341,10 @@ impl<'a> Lowering<'a> {
             }
             A::BrxIdx { index: reg, ref targets, .. } => {
                 let index = index(self.value(frame, Value::Reg(reg), Type::U32)?);
-                self.branch(Op::BrxIdx { index, targets: targets.iter().map(|target| target.0).collect() });
+                self.branch(Op::BrxIdx {
+                    index,
+                    targets: targets.iter().map(|target| target.0).collect(),
+                });
                 Ok(())
             }
             A::Ret { .. } if !frame.is_kernel => {
@@ -271,7 +359,9 @@ impl<'a> Lowering<'a> {
                 self.emit(Op::Trap { kind: FaultKind::Trap });
                 Ok(())
             }
-            A::Call { callee, ref returns, ref args, .. } => self.call(frame, callee, returns, args),
+            A::Call { callee, ref returns, ref args, .. } => {
+                self.call(frame, callee, returns, args)
+            }
 
             A::Barrier { op, aligned, id, threads } => {
                 self.barrier(frame, BarrierKind::Plain(op), aligned, id, threads)
@@ -315,7 +405,10 @@ impl<'a> Lowering<'a> {
                 let (a, lane, clamp, mask) = (word(a)?, word(lane)?, word(clamp)?, word(mask)?);
                 let target = index(target(frame, dst));
                 let predicate = pred.map(|pred| predicate(frame, pred));
-                self.collective(mask, Collective::Shuffle { mode, target, predicate, a, lane, clamp });
+                self.collective(
+                    mask,
+                    Collective::Shuffle { mode, target, predicate, a, lane, clamp },
+                );
                 Ok(())
             }
             A::Vote { mode, dst, pred, mask } => {
@@ -325,7 +418,10 @@ impl<'a> Lowering<'a> {
                     _ => predicate(frame, dst),
                 };
                 let PredicateOperand { reg, negated } = pred;
-                self.collective(mask, Collective::Vote { mode, target, source: predicate(frame, reg), negated });
+                self.collective(
+                    mask,
+                    Collective::Vote { mode, target, source: predicate(frame, reg), negated },
+                );
                 Ok(())
             }
             A::Match { mode, ty, dst, pred, a, mask } => {
@@ -350,7 +446,10 @@ impl<'a> Lowering<'a> {
             A::Elect { dst, pred, mask } => {
                 let mask = index(self.value(frame, mask, Type::B32)?);
                 let target = dst.map(|dst| index(target(frame, dst)));
-                self.collective(mask, Collective::Elect { target, predicate: predicate(frame, pred) });
+                self.collective(
+                    mask,
+                    Collective::Elect { target, predicate: predicate(frame, pred) },
+                );
                 Ok(())
             }
 
@@ -387,7 +486,8 @@ impl<'a> Lowering<'a> {
         threads: Option<Value>,
     ) -> Result<()> {
         let id = index(self.value(frame, id, Type::U32)?);
-        let threads = threads.map(|threads| self.value(frame, threads, Type::U32)).transpose()?.map(index);
+        let threads =
+            threads.map(|threads| self.value(frame, threads, Type::U32)).transpose()?.map(index);
         self.emit(Op::Barrier(Box::new(Barrier { kind, aligned, id, threads })));
         Ok(())
     }

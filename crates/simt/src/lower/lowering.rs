@@ -116,11 +116,15 @@ impl<'a> Lowering<'a> {
     pub(super) fn finish(mut self, param_bytes: u64, kernel: &Function) -> Result<(Program, bool)> {
         let uses_dynamic = !self.dynamic.is_empty();
         let static_shared = self.shared_end;
-        let dynamic_base =
-            if uses_dynamic { static_shared.next_multiple_of(DYNAMIC_SHARED_ALIGN) } else { static_shared };
+        let dynamic_base = if uses_dynamic {
+            static_shared.next_multiple_of(DYNAMIC_SHARED_ALIGN)
+        } else {
+            static_shared
+        };
         for (wide, register, addend) in std::mem::take(&mut self.dynamic) {
             let init = Init::Const(dynamic_base.wrapping_add_signed(addend));
-            if wide { &mut self.double_values } else { &mut self.word_values }.push((register, init));
+            if wide { &mut self.double_values } else { &mut self.word_values }
+                .push((register, init));
         }
         self.span = kernel.span;
         if self.code.is_empty() {

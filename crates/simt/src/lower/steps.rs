@@ -5,7 +5,8 @@ use super::lowering::{Lowering, Result};
 use crate::alu::{bits, compare, half, int};
 use crate::ir::{self, Init, Op, Slot, Space};
 use crate::ptx::ast::{
-    self, Address, AddressBase, CarryOp, CmpOp, Combine, IntBinaryOp, LogicOp, Ordering, RegId, Type, Value,
+    self, Address, AddressBase, CarryOp, CmpOp, Combine, IntBinaryOp, LogicOp, Ordering, RegId,
+    Type, Value,
 };
 use crate::registers::{AluFn, Operands};
 
@@ -50,24 +51,52 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    pub(super) fn local_store(&mut self, frame: &Frame<'a>, value: Value, ty: Type, at: u64) -> Result<()> {
+    pub(super) fn local_store(
+        &mut self,
+        frame: &Frame<'a>,
+        value: Value,
+        ty: Type,
+        at: u64,
+    ) -> Result<()> {
         let source = self.any_width(frame, value, ty)?;
         let address = ir::Address { base: self.constant(at, Type::B64), offset: 0 };
         let (space, written) = (Space::Local, ast::Space::Param);
         let (width, ordering, sources) = (ty.size(), Ordering::Weak, vec![source]);
-        self.emit(Op::Store(Box::new(ir::Store { space, address, width, ordering, written, sources })));
+        self.emit(Op::Store(Box::new(ir::Store {
+            space,
+            address,
+            width,
+            ordering,
+            written,
+            sources,
+        })));
         Ok(())
     }
 
     pub(super) fn local_load(&mut self, frame: &Frame<'a>, reg: RegId, ty: Type, at: u64) {
         let address = ir::Address { base: self.constant(at, Type::B64), offset: 0 };
-        let filled = ir::Target { slot: target(frame, reg), bits: frame.function.reg_type(reg).bits() };
+        let filled =
+            ir::Target { slot: target(frame, reg), bits: frame.function.reg_type(reg).bits() };
         let (space, width, signed) = (Space::Local, ty.size(), ty.is_signed());
         let (ordering, written, targets) = (Ordering::Weak, ast::Space::Param, vec![Some(filled)]);
-        self.emit(Op::Load(Box::new(ir::Load { space, address, width, signed, ordering, written, targets })));
+        self.emit(Op::Load(Box::new(ir::Load {
+            space,
+            address,
+            width,
+            signed,
+            ordering,
+            written,
+            targets,
+        })));
     }
 
-    pub(super) fn pack(&mut self, frame: &Frame<'a>, ty: Type, dst: RegId, src: &[Value]) -> Result<()> {
+    pub(super) fn pack(
+        &mut self,
+        frame: &Frame<'a>,
+        ty: Type,
+        dst: RegId,
+        src: &[Value],
+    ) -> Result<()> {
         let width = ty.bits() / src.len() as u32;
         let part = element(width);
         let wide = ty.size() == 8;
@@ -86,7 +115,12 @@ impl<'a> Lowering<'a> {
             d = index(self.temporary(ty));
             self.emit_alu(Some(bits::pack(wide)), Operands { d, ..operands })?;
         }
-        self.alu_slots(frame, Some(bits::copy(wide)), (dst, ty), Operands { a: d, ..Operands::default() })
+        self.alu_slots(
+            frame,
+            Some(bits::copy(wide)),
+            (dst, ty),
+            Operands { a: d, ..Operands::default() },
+        )
     }
 
     /// `add` or `sub` of registers `a` and `b` with the carry flag.
@@ -109,13 +143,22 @@ impl<'a> Lowering<'a> {
         };
         let c = index(self.temporary(ty));
         let plain = if subtract { IntBinaryOp::Sub } else { IntBinaryOp::Add };
-        let f = if carry_in { Some(int::with_carry(subtract, wide)) } else { int::binary(plain, ty, false) };
+        let f = if carry_in {
+            Some(int::with_carry(subtract, wide))
+        } else {
+            int::binary(plain, ty, false)
+        };
         self.emit_alu(f, Operands { d: c, a, b, x: flag, ..Operands::default() })?;
         if carry_out {
             let operands = Operands { d: flag, a, b, c, ..Operands::default() };
             self.emit_alu(Some(int::carry_out(subtract, wide)), operands)?;
         }
-        self.alu_slots(frame, Some(bits::copy(wide)), (dst, ty), Operands { a: c, ..Operands::default() })
+        self.alu_slots(
+            frame,
+            Some(bits::copy(wide)),
+            (dst, ty),
+            Operands { a: c, ..Operands::default() },
+        )
     }
 
     /// A predicate operand. A constant becomes a predicate by a comparison.
@@ -123,25 +166,35 @@ impl<'a> Lowering<'a> {
         match value {
             Value::Reg(reg) => Ok(predicate(frame, reg)),
             Value::Imm(imm) => {
-                let (a, b) = (self.constant(imm.bits(Type::B32), Type::B32), self.constant(0, Type::B32));
+                let (a, b) =
+                    (self.constant(imm.bits(Type::B32), Type::B32), self.constant(0, Type::B32));
                 let d = self.predicate();
                 let operands = Operands { d, a: index(a), b: index(b), ..Operands::default() };
                 self.emit_alu(compare::compare(CmpOp::Ne, Type::U32, false), operands)?;
                 Ok(d)
             }
             Value::Special(special) if special.ty() == Type::Pred => {
-                let (a, b) = (self.known(false, Init::Special(special)), self.constant(0, Type::B32));
+                let (a, b) =
+                    (self.known(false, Init::Special(special)), self.constant(0, Type::B32));
                 let d = self.predicate();
                 let operands = Operands { d, a: index(a), b: index(b), ..Operands::default() };
                 self.emit_alu(compare::compare(CmpOp::Ne, Type::U32, false), operands)?;
                 Ok(d)
             }
-            Value::Special(_) | Value::Address(..) => self.refuse("a predicate must be a register or a number"),
+            Value::Special(_) | Value::Address(..) => {
+                self.refuse("a predicate must be a register or a number")
+            }
         }
     }
 
     /// `d = a op b`, each perhaps negated.
-    pub(super) fn combine_predicates(&mut self, op: LogicOp, d: u32, a: (u32, bool), b: (u32, bool)) {
+    pub(super) fn combine_predicates(
+        &mut self,
+        op: LogicOp,
+        d: u32,
+        a: (u32, bool),
+        b: (u32, bool),
+    ) {
         let x = u32::from(a.1) | u32::from(b.1) << 1;
         let operands = Operands { d, a: a.0, b: b.0, x, ..Operands::default() };
         self.emit(Op::Alu { f: bits::predicate_logic(op), operands });
@@ -157,7 +210,13 @@ impl<'a> Lowering<'a> {
         self.compare_with(frame, compare::compare(cmp, ty, ftz), ty, values)
     }
 
-    fn compare_with(&mut self, frame: &Frame<'a>, f: Option<AluFn>, ty: Type, [a, b]: [Value; 2]) -> Result<u32> {
+    fn compare_with(
+        &mut self,
+        frame: &Frame<'a>,
+        f: Option<AluFn>,
+        ty: Type,
+        [a, b]: [Value; 2],
+    ) -> Result<u32> {
         let (a, b) = (index(self.value(frame, a, ty)?), index(self.value(frame, b, ty)?));
         let d = self.predicate();
         self.emit_alu(f, Operands { d, a, b, ..Operands::default() })?;
@@ -183,7 +242,10 @@ impl<'a> Lowering<'a> {
         let zero = index(self.constant(0, Type::B32));
         let mut halves = vec![(self.compare(frame, comparison, values)?, yes)];
         if ty.is_packed() {
-            halves.push((self.compare_with(frame, half::compare(cmp, ty, ftz, true), ty, values)?, yes << 16));
+            halves.push((
+                self.compare_with(frame, half::compare(cmp, ty, ftz, true), ty, values)?,
+                yes << 16,
+            ));
         }
         let mut parts = Vec::new();
         for (holds, yes) in halves {
@@ -216,7 +278,12 @@ impl<'a> Lowering<'a> {
         if let (None, None, Some(dst)) = (combine, complement, dst) {
             let (cmp, ty, ftz) = comparison;
             let (a, b) = (self.value(frame, values[0], ty)?, self.value(frame, values[1], ty)?);
-            let operands = Operands { d: predicate(frame, dst), a: index(a), b: index(b), ..Operands::default() };
+            let operands = Operands {
+                d: predicate(frame, dst),
+                a: index(a),
+                b: index(b),
+                ..Operands::default()
+            };
             return self.emit_alu(compare::compare(cmp, ty, ftz), operands);
         }
         let (cmp, ty, ftz) = comparison;
@@ -238,7 +305,9 @@ impl<'a> Lowering<'a> {
                     let with = (predicate(frame, with.reg), with.negated);
                     self.combine_predicates(op, result, (holds, negated), with);
                 }
-                None => self.combine_predicates(LogicOp::Or, result, (holds, negated), (holds, negated)),
+                None => {
+                    self.combine_predicates(LogicOp::Or, result, (holds, negated), (holds, negated))
+                }
             }
             results.push((predicate(frame, dst), result));
         }

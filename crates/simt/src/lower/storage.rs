@@ -53,7 +53,10 @@ impl<'a> Lowering<'a> {
                 }
                 ast::Space::Local | ast::Space::Param => self.place_local(size, align)?,
                 space => {
-                    return self.refuse(format!(".{} variables inside a function are not simulated", space.name()));
+                    return self.refuse(format!(
+                        ".{} variables inside a function are not simulated",
+                        space.name()
+                    ));
                 }
             });
         }
@@ -65,7 +68,8 @@ impl<'a> Lowering<'a> {
         let at = self.shared_end.next_multiple_of(align.max(1));
         self.shared_end = at.saturating_add(size);
         if self.shared_end > MAX_STATIC_SHARED {
-            return self.refuse(format!("more than {MAX_STATIC_SHARED} bytes of static shared memory"));
+            return self
+                .refuse(format!("more than {MAX_STATIC_SHARED} bytes of static shared memory"));
         }
         Ok(at)
     }
@@ -74,7 +78,8 @@ impl<'a> Lowering<'a> {
         let at = self.local_top.next_multiple_of(align.max(1));
         self.local_top = at.saturating_add(size);
         if self.local_top > MAX_LOCAL {
-            return self.refuse(format!("more than {MAX_LOCAL} bytes of local memory for each thread"));
+            return self
+                .refuse(format!("more than {MAX_LOCAL} bytes of local memory for each thread"));
         }
         self.local_end = self.local_end.max(self.local_top);
         Ok(at)

@@ -46,7 +46,10 @@ impl<'a> Lowering<'a> {
     pub(super) fn special(&mut self, special: SpecialReg) -> Slot {
         let ty = special.ty();
         let shift = match special {
-            SpecialReg::Clock | SpecialReg::Clock64 | SpecialReg::GlobalTimer | SpecialReg::GlobalTimerLo => 0,
+            SpecialReg::Clock
+            | SpecialReg::Clock64
+            | SpecialReg::GlobalTimer
+            | SpecialReg::GlobalTimerLo => 0,
             SpecialReg::ClockHi | SpecialReg::GlobalTimerHi => 32,
             _ => return self.known(ty.size() == 8, Init::Special(special)),
         };
@@ -56,7 +59,13 @@ impl<'a> Lowering<'a> {
     }
 
     /// A register with the address of a variable plus an offset, in the variable's own space.
-    pub(super) fn address_of(&mut self, frame: &Frame<'a>, var: VarRef, offset: i64, wide: bool) -> Result<Slot> {
+    pub(super) fn address_of(
+        &mut self,
+        frame: &Frame<'a>,
+        var: VarRef,
+        offset: i64,
+        wide: bool,
+    ) -> Result<Slot> {
         if let Some(variable) = self.module.variable(frame.function, var) {
             if variable.is_dynamic_shared() {
                 let register = self.temporary(if wide { Type::B64 } else { Type::B32 });
@@ -68,7 +77,9 @@ impl<'a> Lowering<'a> {
                     ast::Space::Shared => {
                         let at = match self.shared.get(&number) {
                             Some(at) => *at,
-                            None => self.place_shared(variable.size(), u64::from(variable.align))?,
+                            None => {
+                                self.place_shared(variable.size(), u64::from(variable.align))?
+                            }
                         };
                         self.shared.insert(number, at);
                         return Ok(self.known(wide, Init::Const(at.wrapping_add_signed(offset))));
@@ -78,7 +89,10 @@ impl<'a> Lowering<'a> {
                     }
                     space => {
                         let name = &variable.name;
-                        return self.refuse(format!(".{} variable `{name}` without storage here", space.name()));
+                        return self.refuse(format!(
+                            ".{} variable `{name}` without storage here",
+                            space.name()
+                        ));
                     }
                 }
             }
@@ -93,7 +107,9 @@ impl<'a> Lowering<'a> {
         let (found, found_ty) = match value {
             Value::Reg(reg) => match frame.registers[reg.index()] {
                 Register::Value(found) => (found, frame.function.reg_type(reg)),
-                Register::Predicate(_) => return self.refuse("a predicate where a value is needed"),
+                Register::Predicate(_) => {
+                    return self.refuse("a predicate where a value is needed");
+                }
             },
             Value::Imm(imm) => return Ok(self.constant(imm.bits(ty), ty)),
             Value::Special(special) => (self.special(special), special.ty()),
@@ -104,7 +120,10 @@ impl<'a> Lowering<'a> {
         }
         let fresh = self.temporary(ty);
         let f = bits::resize(unsigned(found_ty), ty.bits());
-        self.emit(Op::Alu { f, operands: Operands { d: index(fresh), a: index(found), ..Operands::default() } });
+        self.emit(Op::Alu {
+            f,
+            operands: Operands { d: index(fresh), a: index(found), ..Operands::default() },
+        });
         Ok(fresh)
     }
 
@@ -144,7 +163,10 @@ impl<'a> Lowering<'a> {
         operands.d = narrow;
         self.emit_alu(f, operands)?;
         let extend = bits::resize(ty, bits);
-        self.emit(Op::Alu { f: extend, operands: Operands { d: index(target), a: narrow, ..Operands::default() } });
+        self.emit(Op::Alu {
+            f: extend,
+            operands: Operands { d: index(target), a: narrow, ..Operands::default() },
+        });
         Ok(())
     }
 }

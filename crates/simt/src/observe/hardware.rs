@@ -47,7 +47,8 @@ fn atomic_sectors(addresses: &[u64; LANES], mask: u32) -> u64 {
     // first k rounds.
     let mut rounds: [(u64, u64); LANES] = std::array::from_fn(|lane| {
         let before = mask & ((1 << lane) - 1);
-        let same = lanes(before).filter(|&other| addresses[other] == addresses[lane]).count() as u64;
+        let same =
+            lanes(before).filter(|&other| addresses[other] == addresses[lane]).count() as u64;
         (same, addresses[lane] / SECTOR)
     });
     let mut count = 0;
@@ -86,7 +87,9 @@ impl Request {
     #[inline]
     pub(crate) fn service(&self) -> Service {
         match self.access {
-            Access::Read | Access::Write => shared(self.access == Access::Read, &self.addresses, self.mask, self.total),
+            Access::Read | Access::Write => {
+                shared(self.access == Access::Read, &self.addresses, self.mask, self.total)
+            }
             Access::Atomic => shared_atomic(&self.addresses, self.mask),
         }
     }
@@ -106,7 +109,8 @@ fn shared(load: bool, addresses: &[u64; LANES], mask: u32, bytes: u64) -> Servic
     for first in (0..LANES).step_by(lanes_of_part) {
         let part = mask >> first & (u32::MAX >> (LANES - lanes_of_part));
         if part != 0 {
-            let wavefronts = part_wavefronts(&addresses[first..first + lanes_of_part], part, parts as u64);
+            let wavefronts =
+                part_wavefronts(&addresses[first..first + lanes_of_part], part, parts as u64);
             service.wavefronts += wavefronts;
             service.conflicts += wavefronts - 1;
         }
@@ -117,7 +121,8 @@ fn shared(load: bool, addresses: &[u64; LANES], mask: u32, bytes: u64) -> Servic
 /// The number of distinct words in the busiest bank; each lane accesses `words` neighbouring words.
 fn part_wavefronts(addresses: &[u64], mask: u32, words: u64) -> u64 {
     let active = lanes(mask).map(|lane| addresses[lane] / WORD);
-    let (low, high) = active.clone().fold((u64::MAX, 0), |(low, high), word| (low.min(word), high.max(word)));
+    let (low, high) =
+        active.clone().fold((u64::MAX, 0), |(low, high), word| (low.min(word), high.max(word)));
     if high + words - low <= BANKS as u64 {
         return 1;
     }

@@ -214,7 +214,13 @@ pub fn trace(
         memory.host_range(*start, bytes).map_err(LaunchError::TraceRange)?;
     }
     let config = LaunchConfig { workers: Some(1), ..*config };
-    let tracer = || Tracer { options, blocks: BTreeMap::new(), accesses: 0, snapshot_bytes: 0, truncated: false };
+    let tracer = || Tracer {
+        options,
+        blocks: BTreeMap::new(),
+        accesses: 0,
+        snapshot_bytes: 0,
+        truncated: false,
+    };
     let (mut tracers, fault) = run(kernel, &config, args, memory, tracer)?;
     let tracer = tracers.remove(0);
     Ok(tracer.finish(kernel, &config, memory, fault))
@@ -262,7 +268,13 @@ impl Tracer<'_> {
         });
     }
 
-    fn finish(self, kernel: &Kernel, config: &LaunchConfig, memory: &Memory, fault: Option<Box<Fault>>) -> Trace {
+    fn finish(
+        self,
+        kernel: &Kernel,
+        config: &LaunchConfig,
+        memory: &Memory,
+        fault: Option<Box<Fault>>,
+    ) -> Trace {
         let program = kernel.program();
         let mut found = BTreeMap::new();
         let mut blocks: Vec<BlockTrace> = Vec::new();
@@ -293,9 +305,12 @@ impl Tracer<'_> {
                 found.insert(place.start, place);
             });
         }
-        let order: BTreeMap<u32, usize> = found.keys().enumerate().map(|(index, start)| (*start, index)).collect();
+        let order: BTreeMap<u32, usize> =
+            found.keys().enumerate().map(|(index, start)| (*start, index)).collect();
         for block in &mut blocks {
-            each_access(block, &mut |access| access.instruction = order[&program.places[access.instruction].start]);
+            each_access(block, &mut |access| {
+                access.instruction = order[&program.places[access.instruction].start]
+            });
         }
         let instructions = found.into_values().map(|place| TracedInstruction {
             line: place.line,
@@ -334,8 +349,11 @@ impl Observer for Tracer<'_> {
             address: request.addresses[lane],
             value: value(env, at.warp, request, lane),
         };
-        let service =
-            if space == Space::Shared && request.peer.is_none() { request.service() } else { Service::default() };
+        let service = if space == Space::Shared && request.peer.is_none() {
+            request.service()
+        } else {
+            Service::default()
+        };
         let block = self.blocks.entry(env.ticket).or_default();
         block.accesses.push(TracedAccess {
             warp: at.warp,
@@ -364,7 +382,14 @@ impl Observer for Tracer<'_> {
         self.cut(env, PhaseEnd::Barrier { id });
     }
 
-    fn warp_sync(&mut self, env: &Env<'_>, at: At, lanes: u32, _members: &[u32; LANES], _alive: u32) {
+    fn warp_sync(
+        &mut self,
+        env: &Env<'_>,
+        at: At,
+        lanes: u32,
+        _members: &[u32; LANES],
+        _alive: u32,
+    ) {
         self.cut(env, PhaseEnd::WarpSync { warp: at.warp, lanes });
     }
 
@@ -395,6 +420,8 @@ fn value(env: &Env<'_>, warp: u32, request: &Request, lane: usize) -> Vec<u8> {
 /// Bytes of global memory, read through the running launch's view of memory.
 fn global_bytes(env: &Env<'_>, address: u64, bytes: usize) -> Vec<u8> {
     let found = env.job.memory.find(address, bytes as u64, &mut 0);
-    let byte = |at: usize| found.map_or(0, |found| memory::load(&found.words, (address - found.base) as usize + at, 1));
+    let byte = |at: usize| {
+        found.map_or(0, |found| memory::load(&found.words, (address - found.base) as usize + at, 1))
+    };
     (0..bytes).map(|at| byte(at) as u8).collect()
 }

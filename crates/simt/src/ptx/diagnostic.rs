@@ -77,7 +77,9 @@ impl Error {
             file: file.to_owned(),
             line: source[..start].matches('\n').count() as u32 + 1,
             column: source[line_start..start].chars().count() as u32 + 1,
-            source_line: source[line_start..line_end].trim_end().replace(|c: char| c.is_control(), " "),
+            source_line: source[line_start..line_end]
+                .trim_end()
+                .replace(|c: char| c.is_control(), " "),
             message: self.message,
             help: self.help,
         }

@@ -29,7 +29,10 @@ pub(super) struct Token {
 /// All tokens of a text. The last is [`TokenKind::End`].
 pub(super) fn lex(source: &str) -> Result<Vec<Token>> {
     if u32::try_from(source.len()).is_err() {
-        return Err(Error::new(Span { start: 0, end: 0, line: 1 }, "the file is larger than 4 GiB"));
+        return Err(Error::new(
+            Span { start: 0, end: 0, line: 1 },
+            "the file is larger than 4 GiB",
+        ));
     }
     let mut lexer = Lexer { source, bytes: source.as_bytes(), at: 0, line: 1 };
     let mut tokens = Vec::with_capacity(source.len() / 4);
@@ -78,7 +81,8 @@ impl Lexer<'_> {
                 (b' ' | b'\t' | b'\r', _) => self.at += 1,
                 (b'/', b'/') => self.skip_while(|byte| byte != b'\n'),
                 (b'/', b'*') => {
-                    let opening = Span { start: self.at as u32, end: self.at as u32 + 2, line: self.line };
+                    let opening =
+                        Span { start: self.at as u32, end: self.at as u32 + 2, line: self.line };
                     let Some(length) = self.source[self.at + 2..].find("*/") else {
                         return Err(Error::new(opening, "this comment is never closed"));
                     };
@@ -122,8 +126,8 @@ impl Lexer<'_> {
                 self.at += 1;
                 TokenKind::String
             }
-            b',' | b';' | b':' | b'(' | b')' | b'[' | b']' | b'{' | b'}' | b'<' | b'>' | b'+' | b'-' | b'!' | b'@'
-            | b'|' | b'=' | b'~' => {
+            b',' | b';' | b':' | b'(' | b')' | b'[' | b']' | b'{' | b'}' | b'<' | b'>' | b'+'
+            | b'-' | b'!' | b'@' | b'|' | b'=' | b'~' => {
                 self.at += 1;
                 TokenKind::Punct(first)
             }
@@ -150,7 +154,10 @@ impl Lexer<'_> {
                 self.skip_while(is_word);
             }
             let so_far = &self.source[start..self.at];
-            if so_far.ends_with(['e', 'E']) && matches!(self.peek(0), b'+' | b'-') && self.peek(1).is_ascii_digit() {
+            if so_far.ends_with(['e', 'E'])
+                && matches!(self.peek(0), b'+' | b'-')
+                && self.peek(1).is_ascii_digit()
+            {
                 self.at += 1;
                 self.skip_while(is_word);
             }
@@ -166,8 +173,9 @@ impl Lexer<'_> {
 }
 
 fn parse_number(text: &str) -> Option<Imm> {
-    let exact =
-        |digits: &str, length: usize| (digits.len() == length).then(|| u64::from_str_radix(digits, 16).ok()).flatten();
+    let exact = |digits: &str, length: usize| {
+        (digits.len() == length).then(|| u64::from_str_radix(digits, 16).ok()).flatten()
+    };
     match text.as_bytes() {
         [b'0', b'f' | b'F', ..] => return exact(&text[2..], 8).map(|bits| Imm::F32(bits as u32)),
         [b'0', b'd' | b'D', ..] => return exact(&text[2..], 16).map(Imm::F64),
@@ -177,7 +185,9 @@ fn parse_number(text: &str) -> Option<Imm> {
     let integer = match digits.as_bytes() {
         [b'0', b'x' | b'X', ..] => u64::from_str_radix(&digits[2..], 16).ok(),
         [b'0', b'b' | b'B', ..] => u64::from_str_radix(&digits[2..], 2).ok(),
-        [b'0', _, ..] if digits.bytes().all(|byte| byte.is_ascii_digit()) => u64::from_str_radix(digits, 8).ok(),
+        [b'0', _, ..] if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            u64::from_str_radix(digits, 8).ok()
+        }
         _ => digits.parse().ok(),
     };
     integer.map(Imm::Int).or_else(|| {
@@ -193,7 +203,10 @@ mod tests {
 
     fn kinds(source: &str) -> Vec<(TokenKind, &str)> {
         let tokens = lex(source).unwrap_or_else(|error| panic!("{source}: {}", error.message));
-        tokens.iter().map(|token| (token.kind, &source[token.span.start as usize..token.span.end as usize])).collect()
+        tokens
+            .iter()
+            .map(|token| (token.kind, &source[token.span.start as usize..token.span.end as usize]))
+            .collect()
     }
 
     #[test]

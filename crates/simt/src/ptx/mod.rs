@@ -26,7 +26,8 @@ pub fn decode<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, Diagnostic> {
         let at = error.valid_up_to();
         let text = String::from_utf8_lossy(bytes);
         let span = ast::Span { start: at as u32, end: at as u32 + 1, line: 0 };
-        diagnostic::Error::new(span, format!("byte {:#04x} is not UTF-8", bytes[at])).locate(name, &text)
+        diagnostic::Error::new(span, format!("byte {:#04x} is not UTF-8", bytes[at]))
+            .locate(name, &text)
     })
 }
 

@@ -33,19 +33,44 @@ fn a_flag_with_fences_passes_a_message() {
     clean(config, &both("fence.acq_rel.gpu;"));
     clean(config, &both("fence.sc.sys;"));
     clean(config, &both("membar.gl;"));
-    clean(config, &message("membar.gl; st.volatile.global.u32 [%d10], 1;", &format!("{spin_volatile} membar.gl;")));
-    clean(config, &message("fence.acq_rel.gpu; red.global.add.u32 [%d10], 1;", &format!("{SPIN} fence.acq_rel.gpu;")));
-    clean(config, &message("st.release.gpu.global.u32 [%d10], 1;", &SPIN.replace("relaxed", "acquire")));
-    clean(config, &message("atom.release.gpu.global.exch.b32 %r2, [%d10], 1;", &format!("{SPIN} fence.acq_rel.gpu;")));
+    clean(
+        config,
+        &message(
+            "membar.gl; st.volatile.global.u32 [%d10], 1;",
+            &format!("{spin_volatile} membar.gl;"),
+        ),
+    );
+    clean(
+        config,
+        &message(
+            "fence.acq_rel.gpu; red.global.add.u32 [%d10], 1;",
+            &format!("{SPIN} fence.acq_rel.gpu;"),
+        ),
+    );
+    clean(
+        config,
+        &message("st.release.gpu.global.u32 [%d10], 1;", &SPIN.replace("relaxed", "acquire")),
+    );
+    clean(
+        config,
+        &message(
+            "atom.release.gpu.global.exch.b32 %r2, [%d10], 1;",
+            &format!("{SPIN} fence.acq_rel.gpu;"),
+        ),
+    );
     // Either fence missing, or too narrow, or on the wrong side.
     assert_eq!(classes(config, &message(set, &format!("{SPIN} membar.gl;"))), [Race]);
     assert_eq!(classes(config, &message(&format!("membar.gl; {set}"), SPIN)), [Race]);
     assert_eq!(classes(config, &both("membar.cta;")), [Race]);
-    assert_eq!(classes(config, &message(&format!("{set} membar.gl;"), &format!("{SPIN} membar.gl;"))), [Race]);
+    assert_eq!(
+        classes(config, &message(&format!("{set} membar.gl;"), &format!("{SPIN} membar.gl;"))),
+        [Race]
+    );
     let narrow = "st.release.cta.global.u32 [%d10], 1;";
     assert_eq!(classes(config, &message(narrow, &SPIN.replace("relaxed", "acquire"))), [Race]);
     // A weak flag races itself.
-    let weak = message("membar.gl; st.global.u32 [%d10], 1;", &format!("{spin_volatile} membar.gl;"));
+    let weak =
+        message("membar.gl; st.global.u32 [%d10], 1;", &format!("{spin_volatile} membar.gl;"));
     assert_eq!(classes(config, &weak), [Race]);
 }
 
@@ -212,7 +237,8 @@ fn all_blocks_wait_for_each_other() {
     clean(LaunchConfig::new(30, 64), &round("membar.gl;"));
     assert_eq!(classes(LaunchConfig::new(30, 64), &round("")), [Race]);
     // All threads fence before the block meets, and none after.
-    let old = round("membar.gl;").replacen("@%p1 bra meet;\n            membar.gl;", "@%p1 bra meet;", 1);
+    let old =
+        round("membar.gl;").replacen("@%p1 bra meet;\n            membar.gl;", "@%p1 bra meet;", 1);
     clean(LaunchConfig::new(30, 64), &old);
 }
 

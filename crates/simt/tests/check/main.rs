@@ -55,7 +55,8 @@ pub(crate) fn run(module: &Module, config: &LaunchConfig) -> Checked {
     memory.write(data, &[0; 4096]).unwrap();
     memory.write(out, &vec![0; 1 << 20]).unwrap();
     let kernel = module.kernel("k").unwrap();
-    check(kernel, config, &[Arg::Pointer(data), Arg::Pointer(out)], &memory).unwrap_or_else(|error| panic!("{error}"))
+    check(kernel, config, &[Arg::Pointer(data), Arg::Pointer(out)], &memory)
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The classes that are found in a kernel, which must be the same whatever the order of its warps.
@@ -66,7 +67,8 @@ pub(crate) fn classes(config: LaunchConfig, body: &str) -> Vec<ReportKind> {
     for seed in SEEDS {
         let checked = run(&module, &LaunchConfig { seed, ..config });
         assert_eq!(checked.fault, None, "seed {seed:?}");
-        let kinds: BTreeSet<ReportKind> = checked.reports.iter().map(|report| report.kind).collect();
+        let kinds: BTreeSet<ReportKind> =
+            checked.reports.iter().map(|report| report.kind).collect();
         let text: Vec<String> = checked.reports.iter().map(ToString::to_string).collect();
         println!("seed {seed:?}\n{}", text.join("\n"));
         assert_eq!(*first.get_or_insert(kinds.clone()), kinds, "seed {seed:?}");

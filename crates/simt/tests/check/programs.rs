@@ -6,17 +6,26 @@ use crate::SEEDS;
 
 /// The classes found in a program of `data/programs.cu` over `input` words of input, `output` of output, and `n`.
 #[track_caller]
-fn found(name: &str, config: LaunchConfig, (input, output, n): (usize, usize, u32)) -> Vec<ReportKind> {
-    let module = Module::from_ptx("programs.sm_80.ptx", include_str!("../data/programs.sm_80.ptx")).unwrap();
+fn found(
+    name: &str,
+    config: LaunchConfig,
+    (input, output, n): (usize, usize, u32),
+) -> Vec<ReportKind> {
+    let module =
+        Module::from_ptx("programs.sm_80.ptx", include_str!("../data/programs.sm_80.ptx")).unwrap();
     let mut first: Option<Vec<ReportKind>> = None;
     for seed in SEEDS {
         let memory = Memory::checked(1 << 24);
-        let (from, to) = (memory.alloc(input as u64 * 4).unwrap(), memory.alloc(output as u64 * 4).unwrap());
-        let bytes: Vec<u8> = (0..input as u32 * 4).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let (from, to) =
+            (memory.alloc(input as u64 * 4).unwrap(), memory.alloc(output as u64 * 4).unwrap());
+        let bytes: Vec<u8> =
+            (0..input as u32 * 4).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         memory.write(from, &bytes).unwrap();
         memory.write(to, &vec![0; output * 4]).unwrap();
         let args = [Arg::Pointer(from), Arg::Pointer(to), Arg::U32(n)];
-        let checked = check(module.kernel(name).unwrap(), &LaunchConfig { seed, ..config }, &args, &memory).unwrap();
+        let checked =
+            check(module.kernel(name).unwrap(), &LaunchConfig { seed, ..config }, &args, &memory)
+                .unwrap();
         assert_eq!(checked.fault, None);
         let mut kinds: Vec<ReportKind> = checked.reports.iter().map(|report| report.kind).collect();
         kinds.sort_unstable();
@@ -30,7 +39,8 @@ fn found(name: &str, config: LaunchConfig, (input, output, n): (usize, usize, u3
 
 #[test]
 fn textbook_patterns_are_clean() {
-    let double_buffer = LaunchConfig { dynamic_shared_bytes: 2 * 16 * 64, ..LaunchConfig::new(3, 64) };
+    let double_buffer =
+        LaunchConfig { dynamic_shared_bytes: 2 * 16 * 64, ..LaunchConfig::new(3, 64) };
     for (name, config, data) in [
         ("last_block", LaunchConfig::new(13, 128), (5000, 1, 5000)),
         ("look_back", LaunchConfig::new(20, 256), (5000, 5000, 5000)),
@@ -58,7 +68,8 @@ fn plain_reads_beside_compare_and_swap_race() {
 
 #[test]
 fn what_a_call_before_left_in_shared_memory_is_not_there_at_first() {
-    let module = Module::from_ptx("programs.sm_80.ptx", include_str!("../data/programs.sm_80.ptx")).unwrap();
+    let module =
+        Module::from_ptx("programs.sm_80.ptx", include_str!("../data/programs.sm_80.ptx")).unwrap();
     let memory = Memory::checked(1 << 20);
     let out = memory.alloc(256).unwrap();
     let kernel = module.kernel("shared_in_function").unwrap();

@@ -74,7 +74,9 @@ fn all_read_one_word_before_one_thread_writes_it() {
     assert_eq!(classes(LaunchConfig::new(2, 32), &broadcast("")), [WarpSynchronous]);
     let module = kernel(&broadcast(""));
     for seed in crate::SEEDS {
-        assert!(!run(&module, &LaunchConfig { seed, ..LaunchConfig::new(2, 256) }).reports.is_empty());
+        assert!(
+            !run(&module, &LaunchConfig { seed, ..LaunchConfig::new(2, 256) }).reports.is_empty()
+        );
     }
 }
 
@@ -123,7 +125,10 @@ fn arriving_publishes_what_came_before() {
     let late = producer("bar.arrive 1, 64; st.shared.u32 [%r13], 5;", "bar.sync 1, 64;");
     assert_eq!(classes(LaunchConfig::new(1, 64), &late), [Race]);
     // Who only arrives learns nothing.
-    let back = producer("bar.arrive 1, 64; ld.shared.u32 %r1, [%r13+128];", "st.shared.u32 [%r13], 4; bar.sync 1, 64;");
+    let back = producer(
+        "bar.arrive 1, 64; ld.shared.u32 %r1, [%r13+128];",
+        "st.shared.u32 [%r13], 4; bar.sync 1, 64;",
+    );
     assert_eq!(classes(LaunchConfig::new(1, 64), &back), [Race]);
 }
 
@@ -141,14 +146,17 @@ fn blocks_have_words_of_their_own_or_race() {
 
 #[test]
 fn a_launch_ends_before_the_next_begins() {
-    let module =
-        kernel("xor.b32 %r1, %r12, 37; mul.wide.u32 %d1, %r1, 4; add.u64 %d1, %d1, %d11; st.global.u32 [%d1], 1;");
+    let module = kernel(
+        "xor.b32 %r1, %r12, 37; mul.wide.u32 %d1, %r1, 4; add.u64 %d1, %d1, %d11; st.global.u32 [%d1], 1;",
+    );
     let read = kernel("ld.global.u32 %r1, [%d12]; st.global.u32 [%d12], %r1;");
     let memory = simt::Memory::checked(1 << 20);
     let out = memory.alloc(4 * 64 * 64).unwrap();
     for module in [&module, &read, &module] {
         let args = [simt::Arg::Pointer(out), simt::Arg::Pointer(out)];
-        let checked = simt::check(module.kernel("k").unwrap(), &LaunchConfig::new(64, 64), &args, &memory).unwrap();
+        let checked =
+            simt::check(module.kernel("k").unwrap(), &LaunchConfig::new(64, 64), &args, &memory)
+                .unwrap();
         assert_eq!(checked.reports, []);
         assert_eq!(checked.fault, None);
     }
@@ -185,8 +193,7 @@ fn neighbours_in_one_word_do_not_race() {
     let config = LaunchConfig::new(4, 128);
     let bytes = "cvt.u64.u32 %d1, %r12; add.u64 %d1, %d1, %d11; st.global.u8 [%d1], %h1; ld.global.u8 %r1, [%d1];";
     clean(config, bytes);
-    let halves =
-        "mul.wide.u32 %d1, %r12, 2; add.u64 %d1, %d1, %d11; ld.global.u16 %h1, [%d1]; st.global.u16 [%d1], %h1;";
+    let halves = "mul.wide.u32 %d1, %r12, 2; add.u64 %d1, %d1, %d11; ld.global.u16 %h1, [%d1]; st.global.u16 [%d1], %h1;";
     clean(config, halves);
     let shared = "mov.u32 %r1, s; add.u32 %r1, %r1, %r10; st.shared.u8 [%r1], %r10; ld.shared.u8 %r2, [%r1];";
     clean(config, shared);
@@ -233,7 +240,9 @@ fn lanes_that_write_one_address_must_agree() {
 #[test]
 fn threads_of_a_block_wait_at_one_barrier() {
     let branch = |a: &str, b: &str| {
-        format!("setp.ge.u32 %p1, %r10, 32; @%p1 bra other; {a} bra done; other: {b} done: st.global.u32 [%d12], 1;")
+        format!(
+            "setp.ge.u32 %p1, %r10, 32; @%p1 bra other; {a} bra done; other: {b} done: st.global.u32 [%d12], 1;"
+        )
     };
     let config = LaunchConfig::new(1, 64);
     assert_eq!(classes(config, &branch("bar.sync 0;", "bar.sync 0;")), [DivergentBarrier]);

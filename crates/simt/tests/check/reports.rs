@@ -75,7 +75,9 @@ fn races_name_both_parties() {
 
 #[test]
 fn lanes_that_rely_on_lock_step_are_named() {
-    let module = Module::from_ptx("lock_step.sm_80.ptx", include_str!("../data/lock_step.sm_80.ptx")).unwrap();
+    let module =
+        Module::from_ptx("lock_step.sm_80.ptx", include_str!("../data/lock_step.sm_80.ptx"))
+            .unwrap();
     let memory = Memory::checked(1 << 20);
     let (data, out) = (memory.alloc(512).unwrap(), memory.alloc(4).unwrap());
     memory.write(data, &[1; 512]).unwrap();

@@ -62,7 +62,14 @@ impl Rung {
 }
 
 /// Runs a reduction of `n` elements of `size` bytes stage by stage until one value is left, and gives what is found.
-fn reduce(kernel: &Kernel, rung: Rung, size: u64, n: u64, block: u32, seed: Option<u64>) -> Vec<Checked> {
+fn reduce(
+    kernel: &Kernel,
+    rung: Rung,
+    size: u64,
+    n: u64,
+    block: u32,
+    seed: Option<u64>,
+) -> Vec<Checked> {
     let memory = Memory::checked(1 << 24);
     let alloc = |elements: u64| memory.alloc(elements.max(1) * size).unwrap();
     let (mut source, mut target) = (alloc(n), alloc(n));
@@ -89,7 +96,8 @@ fn reduce(kernel: &Kernel, rung: Rung, size: u64, n: u64, block: u32, seed: Opti
         if rung.leaves == Leaves::Grid {
             args.extend([Arg::Pointer(partials), Arg::Pointer(counter)]);
         }
-        found.push(check(kernel, &config, &args, &memory).unwrap_or_else(|error| panic!("{error}")));
+        found
+            .push(check(kernel, &config, &args, &memory).unwrap_or_else(|error| panic!("{error}")));
         if outputs == 1 {
             return found;
         }
@@ -107,7 +115,8 @@ fn the_ladder_is_clean() {
             continue;
         }
         let file = path.file_name().unwrap().to_string_lossy();
-        let module = Module::from_ptx(&file, &fs::read_to_string(&path).unwrap()).unwrap_or_else(|e| panic!("{e}"));
+        let module = Module::from_ptx(&file, &fs::read_to_string(&path).unwrap())
+            .unwrap_or_else(|e| panic!("{e}"));
         for kernel in module.kernels() {
             let name = kernel.name();
             let size = if name.contains("64") { 8 } else { 4 };
@@ -120,8 +129,13 @@ fn the_ladder_is_clean() {
                 kernels += 1;
                 for n in [1, 1000, 4099] {
                     for checked in reduce(kernel, rung, size.into(), n, block, SEEDS[i]) {
-                        let text: Vec<String> = checked.reports.iter().map(ToString::to_string).collect();
-                        assert!(text.is_empty(), "{name}, n = {n}, block {block}:\n{}", text.join("\n"));
+                        let text: Vec<String> =
+                            checked.reports.iter().map(ToString::to_string).collect();
+                        assert!(
+                            text.is_empty(),
+                            "{name}, n = {n}, block {block}:\n{}",
+                            text.join("\n")
+                        );
                         assert_eq!(checked.fault, None, "{name}, n = {n}, block {block}");
                     }
                 }
@@ -137,7 +151,12 @@ fn the_access_patterns_are_clean() {
     const BLOCK: u32 = 64;
     const N: u64 = 1000;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels/ptx");
-    let identity = [0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908, 0x1716_1514_1312_1110, 0x1f1e_1d1c_1b1a_1918];
+    let identity = [
+        0x0706_0504_0302_0100,
+        0x0f0e_0d0c_0b0a_0908,
+        0x1716_1514_1312_1110,
+        0x1f1e_1d1c_1b1a_1918,
+    ];
     let mut kernels = 0;
     for entry in fs::read_dir(&folder).unwrap() {
         let path = entry.unwrap().path();
@@ -145,7 +164,8 @@ fn the_access_patterns_are_clean() {
         if !file.starts_with("access_") {
             continue;
         }
-        let module = Module::from_ptx(&file, &fs::read_to_string(&path).unwrap()).unwrap_or_else(|e| panic!("{e}"));
+        let module = Module::from_ptx(&file, &fs::read_to_string(&path).unwrap())
+            .unwrap_or_else(|e| panic!("{e}"));
         for kernel in module.kernels() {
             let name = kernel.name();
             let (n, word) = (Arg::U64(N), Arg::U32);
@@ -168,10 +188,21 @@ fn the_access_patterns_are_clean() {
                 let (input, output) = (memory.alloc(bytes).unwrap(), memory.alloc(bytes).unwrap());
                 memory.write(input, &vec![1; bytes as usize]).unwrap();
                 let pointers = if has_input { vec![input, output] } else { vec![output] };
-                let args = [pointers.into_iter().map(Arg::Pointer).collect(), rest.clone()].concat();
-                let grid = if name.starts_with("access_math") || name.starts_with("access_transfer") { 16 } else { 2 };
-                let config = LaunchConfig { dynamic_shared_bytes: shared, seed, ..LaunchConfig::new(grid, BLOCK) };
-                let checked = check(kernel, &config, &args, &memory).unwrap_or_else(|error| panic!("{error}"));
+                let args =
+                    [pointers.into_iter().map(Arg::Pointer).collect(), rest.clone()].concat();
+                let grid = if name.starts_with("access_math") || name.starts_with("access_transfer")
+                {
+                    16
+                } else {
+                    2
+                };
+                let config = LaunchConfig {
+                    dynamic_shared_bytes: shared,
+                    seed,
+                    ..LaunchConfig::new(grid, BLOCK)
+                };
+                let checked = check(kernel, &config, &args, &memory)
+                    .unwrap_or_else(|error| panic!("{error}"));
                 let text: Vec<String> = checked.reports.iter().map(ToString::to_string).collect();
                 assert!(text.is_empty(), "{name}:\n{}", text.join("\n"));
                 assert_eq!(checked.fault, None, "{name}");
@@ -199,13 +230,16 @@ fn the_production_kernels_are_clean() {
         if production(file.split('.').next().unwrap()).is_none() {
             continue;
         }
-        let module = Module::from_ptx(&file, &fs::read_to_string(&path).unwrap()).unwrap_or_else(|e| panic!("{e}"));
+        let module = Module::from_ptx(&file, &fs::read_to_string(&path).unwrap())
+            .unwrap_or_else(|e| panic!("{e}"));
         for kernel in module.kernels() {
             let name = kernel.name();
             let size = production(name).unwrap();
             kernels += 1;
             // Elements before, in and behind packs, by one block, by some, and by more than the last one has threads.
-            for (i, (n, block, span)) in [(1, 32, 1), (300, 64, 16), (600, 32, 1)].into_iter().enumerate() {
+            for (i, (n, block, span)) in
+                [(1, 32, 1), (300, 64, 16), (600, 32, 1)].into_iter().enumerate()
+            {
                 let memory = Memory::checked(1 << 20);
                 let start = size;
                 let input = || {
@@ -221,11 +255,18 @@ fn the_production_kernels_are_clean() {
                 let (output, slots) = (memory.alloc(1024).unwrap(), memory.alloc(1 << 16).unwrap());
                 memory.write(slots, &vec![0; 1 << 16]).unwrap();
                 let keep = Arg::U32(0.5f32.to_bits());
-                args.extend([Arg::U64(n), Arg::U64(span), keep, Arg::Pointer(output), Arg::Pointer(slots)]);
+                args.extend([
+                    Arg::U64(n),
+                    Arg::U64(span),
+                    keep,
+                    Arg::Pointer(output),
+                    Arg::Pointer(slots),
+                ]);
                 let packs = (n * size).saturating_sub((16 - start) % 16) / 16;
                 let grid = packs.div_ceil(span).max(1) as u32;
                 let config = LaunchConfig { seed: SEEDS[i], ..LaunchConfig::new(grid, block) };
-                let checked = check(kernel, &config, &args, &memory).unwrap_or_else(|error| panic!("{name}: {error}"));
+                let checked = check(kernel, &config, &args, &memory)
+                    .unwrap_or_else(|error| panic!("{name}: {error}"));
                 let text: Vec<String> = checked.reports.iter().map(ToString::to_string).collect();
                 assert!(text.is_empty(), "{name}, n = {n}, block {block}:\n{}", text.join("\n"));
                 assert_eq!(checked.fault, None, "{name}, n = {n}, block {block}");
@@ -254,10 +295,12 @@ fn the_transpositions_are_clean() {
         if !(file.starts_with("transpose_") && file.ends_with(".ptx")) {
             continue;
         }
-        let module = Module::from_ptx(&file, &fs::read_to_string(&path).unwrap()).unwrap_or_else(|e| panic!("{e}"));
+        let module = Module::from_ptx(&file, &fs::read_to_string(&path).unwrap())
+            .unwrap_or_else(|e| panic!("{e}"));
         for kernel in module.kernels() {
             let name = kernel.name();
-            let (variant, bytes, tile, block) = transposition(name).unwrap_or_else(|| panic!("{name}"));
+            let (variant, bytes, tile, block) =
+                transposition(name).unwrap_or_else(|| panic!("{name}"));
             kernels += 1;
             // Within a tile, and beyond: vectors, and not.
             for (i, (rows, cols)) in [(1, 1), (40, 72), (45, 67)].into_iter().enumerate() {
@@ -280,7 +323,8 @@ fn the_transpositions_are_clean() {
                 } else {
                     vec![Arg::Pointer(input), Arg::Pointer(output), y, x]
                 };
-                let checked = check(kernel, &config, &args, &memory).unwrap_or_else(|error| panic!("{name}: {error}"));
+                let checked = check(kernel, &config, &args, &memory)
+                    .unwrap_or_else(|error| panic!("{name}: {error}"));
                 let text: Vec<String> = checked.reports.iter().map(ToString::to_string).collect();
                 assert!(text.is_empty(), "{name}, {rows} x {cols}:\n{}", text.join("\n"));
                 assert_eq!(checked.fault, None, "{name}, {rows} x {cols}");
@@ -296,13 +340,16 @@ fn the_transpositions_are_clean() {
 
 #[test]
 fn the_lectures_rung_5_relies_on_lock_step() {
-    let module = Module::from_ptx("lock_step.sm_80.ptx", include_str!("../data/lock_step.sm_80.ptx")).unwrap();
+    let module =
+        Module::from_ptx("lock_step.sm_80.ptx", include_str!("../data/lock_step.sm_80.ptx"))
+            .unwrap();
     for name in ["rung5", "rung5_volatile"] {
         for seed in SEEDS {
             let memory = Memory::checked(1 << 20);
             let (data, out) = (memory.alloc(4000).unwrap(), memory.alloc(64).unwrap());
             memory.write(data, &[1; 4000]).unwrap();
-            let config = LaunchConfig { dynamic_shared_bytes: 1024, seed, ..LaunchConfig::new(2, 256) };
+            let config =
+                LaunchConfig { dynamic_shared_bytes: 1024, seed, ..LaunchConfig::new(2, 256) };
             let args = [Arg::Pointer(data), Arg::Pointer(out), Arg::U32(1000)];
             let checked = check(module.kernel(name).unwrap(), &config, &args, &memory).unwrap();
             assert!(!checked.reports.is_empty(), "{name}");

@@ -5,8 +5,15 @@ use simt::{Arg, Checked, LaunchConfig, Memory, Module, check, launch};
 
 use crate::{classes, clean, kernel};
 
-fn checked(module: &Module, config: &LaunchConfig, data: u64, out: u64, memory: &Memory) -> Checked {
-    check(module.kernel("k").unwrap(), config, &[Arg::Pointer(data), Arg::Pointer(out)], memory).unwrap()
+fn checked(
+    module: &Module,
+    config: &LaunchConfig,
+    data: u64,
+    out: u64,
+    memory: &Memory,
+) -> Checked {
+    check(module.kernel("k").unwrap(), config, &[Arg::Pointer(data), Arg::Pointer(out)], memory)
+        .unwrap()
 }
 
 #[test]
@@ -16,7 +23,8 @@ fn shared_memory_begins_undefined_in_each_block() {
     assert_eq!(classes(config, "ld.shared.u32 %r1, [%r13];"), [UninitializedRead]);
     assert_eq!(classes(config, "red.shared.add.u32 [%r13], 1;"), [UninitializedRead]);
     // The first block's values are not the second one's.
-    let first = "setp.eq.u32 %p1, %r11, 0; @%p1 st.shared.u32 [%r13], 1; ld.shared.u32 %r1, [%r13];";
+    let first =
+        "setp.eq.u32 %p1, %r11, 0; @%p1 st.shared.u32 [%r13], 1; ld.shared.u32 %r1, [%r13];";
     clean(LaunchConfig::new(1, 64), first);
     assert_eq!(classes(config, first), [UninitializedRead]);
     // The last lane reads one word too far.
@@ -25,7 +33,10 @@ fn shared_memory_begins_undefined_in_each_block() {
     let one_more = "setp.eq.u32 %p1, %r10, 0; st.shared.u32 [%r13], 1; @%p1 st.shared.u32 [s+256], 2; bar.sync 0; ld.shared.u32 %r1, [%r13+4];";
     clean(LaunchConfig::new(5, 64), one_more);
     // Half a word.
-    assert_eq!(classes(config, "st.shared.u16 [%r13], %h1; ld.shared.u32 %r1, [%r13];"), [UninitializedRead]);
+    assert_eq!(
+        classes(config, "st.shared.u16 [%r13], %h1; ld.shared.u32 %r1, [%r13];"),
+        [UninitializedRead]
+    );
     clean(config, "st.shared.u16 [%r13], %h1; ld.shared.u16 %h1, [%r13];");
 }
 
@@ -36,7 +47,8 @@ fn the_host_or_a_kernel_writes_global_memory_first() {
     );
     let config = LaunchConfig::new(2, 64);
     let memory = Memory::checked(1 << 20);
-    let (data, out, last) = (memory.alloc(512).unwrap(), memory.alloc(512).unwrap(), memory.alloc(512).unwrap());
+    let (data, out, last) =
+        (memory.alloc(512).unwrap(), memory.alloc(512).unwrap(), memory.alloc(512).unwrap());
     memory.write(data, &[1; 500]).unwrap();
     let found = checked(&read, &config, data, out, &memory).reports;
     assert_eq!(found.len(), 1);
@@ -60,7 +72,11 @@ fn a_partial_write_leaves_the_rest_of_a_word() {
     let bytes = kernel("ld.global.u8 %r1, [%d10+2]; ld.global.u16 %h1, [%d10];");
     assert_eq!(checked(&bytes, &LaunchConfig::new(1, 1), data, data, &memory).reports, []);
     let vector = kernel("ld.global.v2.u64 {%d1, %d2}, [%d10];");
-    assert!(checked(&vector, &LaunchConfig::new(1, 1), data, data, &memory).reports[0].message.contains("written 13"));
+    assert!(
+        checked(&vector, &LaunchConfig::new(1, 1), data, data, &memory).reports[0]
+            .message
+            .contains("written 13")
+    );
 }
 
 #[test]
@@ -70,7 +86,8 @@ fn launches_that_are_not_checked_count_as_writing_everything() {
     let data = memory.alloc(64).unwrap();
     let config = LaunchConfig::new(1, 1);
     assert_eq!(checked(&read, &config, data, data, &memory).reports.len(), 1);
-    launch(read.kernel("k").unwrap(), &config, &[Arg::Pointer(data), Arg::Pointer(data)], &memory).unwrap();
+    launch(read.kernel("k").unwrap(), &config, &[Arg::Pointer(data), Arg::Pointer(data)], &memory)
+        .unwrap();
     assert_eq!(checked(&read, &config, data, data, &memory).reports, []);
     // Memory that takes no note knows nothing of it.
     let plain = Memory::new(1 << 20);

@@ -99,7 +99,10 @@ fn masks_name_lanes_that_come() {
         let with = |mask: &str| instruction.replace("{}", mask);
         clean(LaunchConfig::new(1, 32), &with("-1"));
         clean(LaunchConfig::new(1, 32), &format!("{leave} {}", with("0xfffff")));
-        assert_eq!(classes(LaunchConfig::new(1, 32), &format!("{leave} {}", with("-1"))), [AbsentLanes]);
+        assert_eq!(
+            classes(LaunchConfig::new(1, 32), &format!("{leave} {}", with("-1"))),
+            [AbsentLanes]
+        );
         assert_eq!(classes(LaunchConfig::new(2, 40), &with("-1")), [AbsentLanes]);
     }
 }
@@ -117,7 +120,8 @@ fn shuffles_read_from_lanes_that_take_part() {
     clean(LaunchConfig::new(1, 32), &half(15));
     assert_eq!(classes(LaunchConfig::new(1, 32), &half(16)), [StrayShuffle]);
     // Down by 8 of 16 lanes: the upper half of them reads what is not there.
-    let down = half(0).replace("shfl.sync.idx.b32 %r1, %r10, 0, 31", "shfl.sync.down.b32 %r1, %r10, 8, 31");
+    let down = half(0)
+        .replace("shfl.sync.idx.b32 %r1, %r10, 0, 31", "shfl.sync.down.b32 %r1, %r10, 8, 31");
     assert_eq!(classes(LaunchConfig::new(1, 32), &down), [StrayShuffle]);
 }
 

@@ -31,12 +31,18 @@ fn memory_faults() {
 #[test]
 fn an_access_at_the_end_of_the_address_space_is_a_fault() {
     let message = fault("", "mov.u64 %d1, 0xfffffffffffffff8;\nld.global.u64 %d2, [%d1];");
-    assert!(message.contains("out-of-bounds global read of 8 bytes at 0xfffffffffffffff8"), "{message}");
+    assert!(
+        message.contains("out-of-bounds global read of 8 bytes at 0xfffffffffffffff8"),
+        "{message}"
+    );
 }
 
 #[test]
 fn a_modules_variables_must_fit_into_memory() {
-    let module = kernel(".global .u32 small;\n.global .u32 large[1000];", "mov.u64 %d1, small;\nmov.u64 %d2, large;");
+    let module = kernel(
+        ".global .u32 small;\n.global .u32 large[1000];",
+        "mov.u64 %d1, small;\nmov.u64 %d2, large;",
+    );
     let memory = Memory::new(1000);
     let args = [Arg::Pointer(0), Arg::Pointer(0)];
     let error = launch_named(&module, "k", &LaunchConfig::new(1, 1), &args, &memory).unwrap_err();
@@ -67,7 +73,9 @@ fn a_freed_allocation_is_named() {
     let from = memory.alloc(100).unwrap();
     memory.free(from).unwrap();
     let config = LaunchConfig::new(1, 1);
-    let error = launch_named(&module, "k", &config, &[Arg::Pointer(from), Arg::Pointer(0)], &memory).unwrap_err();
+    let error =
+        launch_named(&module, "k", &config, &[Arg::Pointer(from), Arg::Pointer(0)], &memory)
+            .unwrap_err();
     assert_snapshot!(error, @"kernel `k`, block (0,0,0), thread (0,0,0), test.ptx:17 `ld.global.u32 %r1, [%d10+8];`: read of 4 bytes at 0x100000008 in freed memory: the allocation of 100 bytes at 0x100000000 was freed");
     assert_eq!(memory.free(from), Err(MemoryError::NotAnAllocation { address: from }));
 }
@@ -82,20 +90,23 @@ fn barriers_that_not_all_reach() {
 
 #[test]
 fn lanes_that_never_come() {
-    let body =
-        "setp.eq.u32 %p1, %r10, 0;\n@%p1 bra a;\nbar.warp.sync -1;\nexit;\na:\nshfl.sync.idx.b32 %r1, %r2, 0, 31, 3;";
+    let body = "setp.eq.u32 %p1, %r10, 0;\n@%p1 bra a;\nbar.warp.sync -1;\nexit;\na:\nshfl.sync.idx.b32 %r1, %r2, 0, 31, 3;";
     assert_snapshot!(fault("", body), @"kernel `k`, block (0,0,0), thread (0,0,0), test.ptx:22 `shfl.sync.idx.b32 %r1, %r2, 0, 31, 3;`: deadlock: warp 0 lane 0 at line 22 `shfl.sync.idx.b32 %r1, %r2, 0, 31, 3;`, warp 0 lanes 1-31 at line 19 `bar.warp.sync -1;` wait; 32 threads have exited");
     assert_snapshot!(fault("", "vote.sync.ballot.b32 %r1, %p1, 0xfe;"), @"kernel `k`, block (0,0,0), thread (0,0,0), test.ptx:17 `vote.sync.ballot.b32 %r1, %p1, 0xfe;`: the member mask 0x000000fe leaves out the executing lane 0");
 }
 
 #[test]
 fn launches_that_are_refused() {
-    let module =
-        kernel(".extern .shared .u32 tile[];\n.shared .u32 fixed[1024];", "mov.u32 %r1, tile;\nmov.u32 %r1, fixed;");
+    let module = kernel(
+        ".extern .shared .u32 tile[];\n.shared .u32 fixed[1024];",
+        "mov.u32 %r1, tile;\nmov.u32 %r1, fixed;",
+    );
     let memory = Memory::new(1 << 20);
     let args = [Arg::Pointer(0), Arg::Pointer(0)];
     let refused = |name: &str, config: LaunchConfig, args: &[Arg]| {
-        launch_named(&module, name, &config, args, &memory).expect_err("must be refused").to_string()
+        launch_named(&module, name, &config, args, &memory)
+            .expect_err("must be refused")
+            .to_string()
     };
     assert_snapshot!(refused("other", LaunchConfig::new(1, 1), &args), @"module `test.ptx` has no kernel `other`");
     assert_snapshot!(refused("k", LaunchConfig::new(0, 1), &args), @"grid (0,1,1) is not allowed: each dimension must be at least 1 and at most (2147483647,65535,65535)");
@@ -114,12 +125,15 @@ fn launches_that_are_refused() {
 #[test]
 fn the_kernels_own_limits_hold() {
     let module = |limit: &str| {
-        let text = format!(".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k() {limit} {{ ret; }}");
+        let text = format!(
+            ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k() {limit} {{ ret; }}"
+        );
         Module::from_ptx("limits.ptx", &text).unwrap()
     };
     let memory = Memory::new(0);
-    let launch =
-        |limit: &str, block: u32| launch_named(&module(limit), "k", &LaunchConfig::new(1, block), &[], &memory);
+    let launch = |limit: &str, block: u32| {
+        launch_named(&module(limit), "k", &LaunchConfig::new(1, block), &[], &memory)
+    };
     assert_eq!(launch(".maxntid 64, 1, 1", 64), Ok(()));
     assert_snapshot!(launch(".maxntid 64, 1, 1", 65).unwrap_err(), @"block (65,1,1) is not allowed: kernel `k` was compiled for blocks of at most 64 threads");
     assert_snapshot!(launch(".reqntid 64, 1, 1", 63).unwrap_err(), @"block (63,1,1) is not allowed: kernel `k` was compiled for blocks of exactly (64,1,1) threads");
@@ -171,7 +185,9 @@ fn the_fault_of_the_first_block_is_reported() {
     );
     for workers in [1, 2, 4] {
         let config = LaunchConfig { workers: Some(workers), ..LaunchConfig::new(32, 32) };
-        let Err(LaunchError::Fault(fault)) = run(&module, &config, &[], 1) else { panic!("the kernel must fault") };
+        let Err(LaunchError::Fault(fault)) = run(&module, &config, &[], 1) else {
+            panic!("the kernel must fault")
+        };
         assert_eq!((fault.block, fault.thread), (Dim3::new(3, 0, 0), Dim3::new(0, 0, 0)));
     }
 }

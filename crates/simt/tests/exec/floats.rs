@@ -33,7 +33,18 @@ fn single() -> impl Strategy<Value = u64> {
 }
 
 fn double() -> impl Strategy<Value = u64> {
-    let edges = [0.0, -0.0, 1.0, -2.5, f64::MIN_POSITIVE, f64::MAX, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e300];
+    let edges = [
+        0.0,
+        -0.0,
+        1.0,
+        -2.5,
+        f64::MIN_POSITIVE,
+        f64::MAX,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
+        1e300,
+    ];
     prop_oneof![
         any::<u64>(),
         (-1e9..1e9).prop_map(f64::to_bits),
@@ -67,7 +78,10 @@ fn out64(value: f64, operands: &[u64]) -> u64 {
     if !value.is_nan() {
         return value.to_bits();
     }
-    operands.iter().find(|bits| g(**bits).is_nan()).map_or(0xfff8_0000_0000_0000, |nan| nan | 1 << 51)
+    operands
+        .iter()
+        .find(|bits| g(**bits).is_nan())
+        .map_or(0xfff8_0000_0000_0000, |nan| nan | 1 << 51)
 }
 
 fn flush(value: f32) -> f32 {

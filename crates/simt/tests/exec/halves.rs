@@ -8,28 +8,45 @@ use simt::LaunchConfig;
 
 /// Random bits, numbers near 1, and the edges of both formats, in both halves of a word.
 fn words() -> impl Strategy<Value = Lanes> {
-    let edges =
-        [0, 1, 0x3ff, 0x400, 0x3bff, 0x3c00, 0x7bff, 0x7c00, 0x7e00, 0x7f, 0x80, 0x3f80, 0x7f7f, 0x7f80, 0x7fff];
+    let edges = [
+        0, 1, 0x3ff, 0x400, 0x3bff, 0x3c00, 0x7bff, 0x7c00, 0x7e00, 0x7f, 0x80, 0x3f80, 0x7f7f,
+        0x7f80, 0x7fff,
+    ];
     let half = prop_oneof![
         any::<u16>(),
-        (0x3800u16..0x4400, any::<bool>()).prop_map(|(bits, negative)| bits | u16::from(negative) << 15),
+        (0x3800u16..0x4400, any::<bool>())
+            .prop_map(|(bits, negative)| bits | u16::from(negative) << 15),
         (proptest::sample::select(edges.to_vec()), any::<bool>())
             .prop_map(|(bits, negative)| bits | u16::from(negative) << 15),
     ];
-    proptest::array::uniform32((half.clone(), half).prop_map(|(low, high)| u64::from(low) | u64::from(high) << 16))
+    proptest::array::uniform32(
+        (half.clone(), half).prop_map(|(low, high)| u64::from(low) | u64::from(high) << 16),
+    )
 }
 
 /// Checks an instruction alone and in pairs. `text` has `TY` for the type, and `D`, `A`, `B`, `C` for its operands.
 #[track_caller]
-fn each(text: &str, format: &'static Format, sources: [&Lanes; 3], expected: impl Fn(u16, u16, u16) -> u16 + Copy) {
+fn each(
+    text: &str,
+    format: &'static Format,
+    sources: [&Lanes; 3],
+    expected: impl Fn(u16, u16, u16) -> u16 + Copy,
+) {
     let name = if format.infinity() == 0x7c00 { "f16" } else { "bf16" };
     let body = |ty: &str, class: char| {
-        let with = |text: String, (operand, number): (char, u32)| text.replace(operand, &format!("%{class}{number}"));
-        [('D', 0), ('A', 1), ('B', 2), ('C', 3)].into_iter().fold(text.to_owned(), with).replace("TY", ty)
+        let with = |text: String, (operand, number): (char, u32)| {
+            text.replace(operand, &format!("%{class}{number}"))
+        };
+        [('D', 0), ('A', 1), ('B', 2), ('C', 3)]
+            .into_iter()
+            .fold(text.to_owned(), with)
+            .replace("TY", ty)
     };
     check(&body(name, 'h'), 'h', sources, |a, b, c| expected(a as u16, b as u16, c as u16).into());
     check(&body(&format!("{name}x2"), 'r'), 'r', sources, |a, b, c| {
-        let half = |shift| u64::from(expected((a >> shift) as u16, (b >> shift) as u16, (c >> shift) as u16));
+        let half = |shift| {
+            u64::from(expected((a >> shift) as u16, (b >> shift) as u16, (c >> shift) as u16))
+        };
         half(0) | half(16) << 16
     });
 }

@@ -6,7 +6,24 @@ use crate::{Lanes, check};
 
 /// Random bits, with the values at the edges as likely as all others together.
 fn word() -> impl Strategy<Value = u64> {
-    let edges = [0, 1, 2, 31, 32, 33, 63, 64, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fff_ffff, 0x8000_0000];
+    let edges = [
+        0,
+        1,
+        2,
+        31,
+        32,
+        33,
+        63,
+        64,
+        0x7f,
+        0x80,
+        0xff,
+        0x7fff,
+        0x8000,
+        0xffff,
+        0x7fff_ffff,
+        0x8000_0000,
+    ];
     let wide = [0xffff_ffff, 0x1_0000_0000, i64::MAX as u64, i64::MIN as u64, u64::MAX];
     prop_oneof![any::<u64>(), proptest::sample::select([&edges[..], &wide[..]].concat()), 0u64..70]
 }

@@ -3,7 +3,10 @@
 #![allow(clippy::float_cmp, reason = "PTX compares exactly")]
 #![allow(clippy::precedence, reason = "formulas as the PTX ISA writes them")]
 #![allow(clippy::format_push_string, reason = "kernels are put together from text")]
-#![allow(clippy::invalid_upcast_comparisons, reason = "casts to a signed type are meant to change the sign")]
+#![allow(
+    clippy::invalid_upcast_comparisons,
+    reason = "casts to a signed type are meant to change the sign"
+)]
 #![allow(clippy::manual_is_multiple_of, reason = "the kernels under test compute remainders")]
 #![allow(clippy::needless_range_loop, reason = "a lane number indexes several arrays at once")]
 
@@ -41,7 +44,8 @@ pub(crate) fn run(
     outputs: usize,
 ) -> Result<Vec<u64>, LaunchError> {
     let memory = Memory::new(1 << 24);
-    let allocate = |words: usize| memory.alloc(words as u64 * 8).expect("the memory is large enough");
+    let allocate =
+        |words: usize| memory.alloc(words as u64 * 8).expect("the memory is large enough");
     let (from, to) = (allocate(input.len().max(1)), allocate(outputs));
     let bytes: Vec<u8> = input.iter().flat_map(|word| word.to_le_bytes()).collect();
     memory.write(from, &bytes).expect("the input fits");
@@ -54,7 +58,9 @@ pub(crate) fn run(
 /// Runs instructions in one warp. They find each lane's sources in `%d1 %d2 %d3` (64 bits), `%r1 %r2 %r3`, `%h1 %h2
 /// %h3`, `%f1 %f2 %f3` and `%g1 %g2 %g3`, and leave their result in register 0 of the class that `class` names.
 pub(crate) fn eval(body: &str, class: char, a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
-    let mut text = String::from("mul.wide.u32 %d12, %r10, 8;\nadd.s64 %d10, %d10, %d12;\nadd.s64 %d11, %d11, %d12;\n");
+    let mut text = String::from(
+        "mul.wide.u32 %d12, %r10, 8;\nadd.s64 %d10, %d10, %d12;\nadd.s64 %d11, %d11, %d12;\n",
+    );
     for i in 1..4 {
         text += &format!(
             "ld.global.u64 %d{i}, [%d10+{}];\ncvt.u32.u64 %r{i}, %d{i};\ncvt.u16.u64 %h{i}, %d{i};\n\
@@ -76,13 +82,19 @@ pub(crate) fn eval(body: &str, class: char, a: &Lanes, b: &Lanes, c: &Lanes) -> 
     let input: Vec<u64> = a.iter().chain(b).chain(c).copied().collect();
     let module = kernel("", &text);
     let config = LaunchConfig { workers: Some(1), ..LaunchConfig::new(1, 32) };
-    let result = run(&module, &config, &input, 32).unwrap_or_else(|error| panic!("{error}\n{body}"));
+    let result =
+        run(&module, &config, &input, 32).unwrap_or_else(|error| panic!("{error}\n{body}"));
     result.try_into().expect("there are 32 lanes")
 }
 
 /// Compares instructions with a function of the three sources.
 #[track_caller]
-pub(crate) fn check(body: &str, class: char, [a, b, c]: [&Lanes; 3], expected: impl Fn(u64, u64, u64) -> u64) {
+pub(crate) fn check(
+    body: &str,
+    class: char,
+    [a, b, c]: [&Lanes; 3],
+    expected: impl Fn(u64, u64, u64) -> u64,
+) {
     let result = eval(body, class, a, b, c);
     for lane in 0..32 {
         let (a, b, c) = (a[lane], b[lane], c[lane]);

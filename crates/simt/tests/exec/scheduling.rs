@@ -11,7 +11,8 @@ const STORE: &str = "
     st.global.u64 [%d11], %d0;";
 
 fn warp(body: &str) -> Vec<u64> {
-    run(&kernel("", &format!("{body}{STORE}")), &LaunchConfig::new(1, 32), &[], 32).unwrap_or_else(|e| panic!("{e}"))
+    run(&kernel("", &format!("{body}{STORE}")), &LaunchConfig::new(1, 32), &[], 32)
+        .unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// All the ways to schedule that a launch can ask for.
@@ -49,7 +50,8 @@ fn nested_branches_join_again() {
         popc.b32 %r2, %r2;
         mad.lo.u32 %r0, %r2, 100, %r0;",
     );
-    let expected = |lane: u64| 3200 + if lane % 2 == 0 { 2 } else { 1 + if lane < 16 { 20 } else { 10 } };
+    let expected =
+        |lane: u64| 3200 + if lane % 2 == 0 { 2 } else { 1 + if lane < 16 { 20 } else { 10 } };
     assert_eq!(result, (0..32).map(expected).collect::<Vec<_>>());
 }
 
@@ -115,7 +117,8 @@ fn lanes_of_one_warp_take_turns_at_a_spin_lock() {
             st.release.gpu.global.u32 [%d1], 0;{STORE}"
         ),
     );
-    let mut result = run(&module, &LaunchConfig::new(4, 32), &[], 128).unwrap_or_else(|e| panic!("{e}"));
+    let mut result =
+        run(&module, &LaunchConfig::new(4, 32), &[], 128).unwrap_or_else(|e| panic!("{e}"));
     result.sort_unstable();
     assert_eq!(result, (0..128).collect::<Vec<u64>>());
 }
@@ -149,7 +152,8 @@ fn a_lane_waits_for_another_of_its_warp() {
             join:{STORE}"
             ),
         );
-        let result = run(&module, &LaunchConfig::new(1, 32), &[], 32).unwrap_or_else(|e| panic!("{e}"));
+        let result =
+            run(&module, &LaunchConfig::new(1, 32), &[], 32).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((result[0], result[31]), (7, 1));
     }
 }
@@ -183,7 +187,8 @@ fn a_tree_in_shared_memory_adds_up() {
         cvt.u64.u32 %d0, %r5;
         st.global.u64 [%d11], %d0;",
     );
-    let expected: Vec<u64> = (0..20).map(|block| (0..256).map(|thread| block * 256 + thread).sum()).collect();
+    let expected: Vec<u64> =
+        (0..20).map(|block| (0..256).map(|thread| block * 256 + thread).sum()).collect();
     assert_eq!(everywhere(&module, LaunchConfig::new(20, 256), 20), expected);
 }
 
@@ -368,7 +373,10 @@ fn functions_are_inlined_with_their_arguments_and_results() {
         ),
     );
     let result = run(&module, &LaunchConfig::new(1, 32), &[], 32).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(result, (0..32).map(|lane| if lane > 20 { 1000 } else { lane * 2 }).collect::<Vec<u64>>());
+    assert_eq!(
+        result,
+        (0..32).map(|lane| if lane > 20 { 1000 } else { lane * 2 }).collect::<Vec<u64>>()
+    );
 }
 
 #[test]
@@ -429,7 +437,10 @@ fn atomics_return_what_was_there_in_lane_order() {
         ),
     );
     let result = run(&module, &LaunchConfig::new(1, 32), &[], 32).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(result, (0..32).map(|lane| 16_000_000 + 31_000 + 10 + 2 * lane).collect::<Vec<u64>>());
+    assert_eq!(
+        result,
+        (0..32).map(|lane| 16_000_000 + 31_000 + 10 + 2 * lane).collect::<Vec<u64>>()
+    );
 }
 
 #[test]

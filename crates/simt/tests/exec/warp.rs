@@ -63,7 +63,8 @@ proptest! {
 fn the_warp_sums_itself_with_butterflies() {
     let mut body = String::from("mov.b32 %r0, %r1;\n");
     for distance in [16, 8, 4, 2, 1] {
-        body += &format!("shfl.sync.bfly.b32 %r4, %r0, {distance}, 31, -1;\nadd.u32 %r0, %r0, %r4;\n");
+        body +=
+            &format!("shfl.sync.bfly.b32 %r4, %r0, {distance}, 31, -1;\nadd.u32 %r0, %r0, %r4;\n");
     }
     assert_eq!(eval(&body, 'r', &iota(), &ZERO, &ZERO), [496; 32]);
 }

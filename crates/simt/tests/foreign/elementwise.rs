@@ -30,13 +30,19 @@ fn saxpy_strides_over_its_vectors() {
             let gpu = Gpu::new();
             let (a, x, y) = (1.7, fractions(n, 0), fractions(n, n));
             let to = gpu.upload(&y);
-            let args = [Arg::F32(a), Arg::Pointer(gpu.upload(&x)), Arg::Pointer(to), Arg::I32(n as i32)];
+            let args =
+                [Arg::F32(a), Arg::Pointer(gpu.upload(&x)), Arg::Pointer(to), Arg::I32(n as i32)];
             gpu.launch(&module, "saxpy", (4, 96), &args);
             for (i, found) in gpu.download::<f32>(to, n).into_iter().enumerate() {
                 let product = f64::from(a) * f64::from(x[i]);
                 let exact = product + f64::from(y[i]);
                 let bound = U * product.abs() * (1.0 + U) + U * exact.abs();
-                assert_close(found, exact, bound, &format!("{} of {n}, element {i}", module.name()));
+                assert_close(
+                    found,
+                    exact,
+                    bound,
+                    &format!("{} of {n}, element {i}", module.name()),
+                );
             }
         }
     }
@@ -59,7 +65,8 @@ fn steps_between(c: (f64, f64), c_error: f64, limit: i32) -> (i32, i32) {
         if radius > error && (radius - error).powi(2) * (1.0 - 4.0 * U) > 4.0 {
             return (least, step);
         }
-        error = (2.0 * radius + error) * error + c_error + 8.0 * U * ((radius + error).powi(2) + size);
+        error =
+            (2.0 * radius + error) * error + c_error + 8.0 * U * ((radius + error).powi(2) + size);
         z = (z.0 * z.0 - z.1 * z.1 + c.0, 2.0 * z.0 * z.1 + c.1);
     }
     (least, limit)
@@ -85,7 +92,8 @@ fn mandelbrot_counts_steps() {
         let found: Vec<i32> = gpu.download(out, width * height);
         let mut certain = 0;
         for (i, &steps) in found.iter().enumerate() {
-            let (x, y) = ((i % width) as f64 * f64::from(scale), (i / width) as f64 * f64::from(scale));
+            let (x, y) =
+                ((i % width) as f64 * f64::from(scale), (i / width) as f64 * f64::from(scale));
             let c = (f64::from(left) + x, f64::from(top) + y);
             // Two roundings in each part of c.
             let c_error = 2.0 * U * (x + y + c.0.abs() + c.1.abs());
@@ -97,6 +105,10 @@ fn mandelbrot_counts_steps() {
             );
             certain += usize::from(least == most);
         }
-        assert!(certain * 10 >= found.len() * 8, "the bounds say too little: {certain} of {}", found.len());
+        assert!(
+            certain * 10 >= found.len() * 8,
+            "the bounds say too little: {certain} of {}",
+            found.len()
+        );
     }
 }

@@ -11,8 +11,22 @@ const N: usize = 1500;
 fn samples(format: &Format, count: usize, from: usize) -> Vec<u16> {
     let infinity = format.infinity();
     let one = format.round(1.0, Mode::Nearest);
-    let edges =
-        [0, 1, 2, 0x7f, 0x80, 0x3ff, 0x400, one - 1, one, one + 1, infinity - 1, infinity, infinity + 1, 0x7fff];
+    let edges = [
+        0,
+        1,
+        2,
+        0x7f,
+        0x80,
+        0x3ff,
+        0x400,
+        one - 1,
+        one,
+        one + 1,
+        infinity - 1,
+        infinity,
+        infinity + 1,
+        0x7fff,
+    ];
     let any = (from..).map(|i| {
         let bits = mix(i);
         match bits >> 60 {
@@ -22,7 +36,8 @@ fn samples(format: &Format, count: usize, from: usize) -> Vec<u16> {
         }
     });
     // All pairs of edges come first, if `from` says which operand this is.
-    let crossed = (0..edges.len().pow(2)).map(|i| edges[if from == 0 { i % edges.len() } else { i / edges.len() }]);
+    let crossed = (0..edges.len().pow(2))
+        .map(|i| edges[if from == 0 { i % edges.len() } else { i / edges.len() }]);
     crossed.chain(any).take(count).collect()
 }
 
@@ -71,7 +86,8 @@ fn halves_add() {
             let found = run(&module, kernel, &[&a, &b], count, 1);
             let all = if kernel == "half_add" { count } else { 2 * count };
             for i in 0..all {
-                let what = || format!("{}: {kernel} of {:#06x} and {:#06x}", module.name(), a[i], b[i]);
+                let what =
+                    || format!("{}: {kernel} of {:#06x} and {:#06x}", module.name(), a[i], b[i]);
                 assert_same(&F16, found[i], sum(i), what);
             }
             assert_eq!(found[all..], vec![0xdead; N - all], "{}: {kernel}", module.name());
@@ -100,15 +116,27 @@ fn halves_calculate() {
                 greatest(&F16, a[i], b[i]),
             ];
             for (k, expected) in expected.into_iter().enumerate() {
-                let what = || format!("{}: result {k} of {:#06x}, {:#06x}, {:#06x}", module.name(), a[i], b[i], c[i]);
+                let what = || {
+                    format!(
+                        "{}: result {k} of {:#06x}, {:#06x}, {:#06x}",
+                        module.name(),
+                        a[i],
+                        b[i],
+                        c[i]
+                    )
+                };
                 assert_same(&F16, found[8 * i + k], expected, what);
             }
             // Four pairs of results for each pair; the last one is turned about.
             let (pair, place) = (i / 2, i % 2);
             let greater = if x > y { 0x3c00 } else { 0 };
-            for (k, expected) in [expected[2], expected[1], greater, expected[0]].into_iter().enumerate() {
+            for (k, expected) in
+                [expected[2], expected[1], greater, expected[0]].into_iter().enumerate()
+            {
                 let at = 2 * (4 * pair + k) + if k == 3 { 1 - place } else { place };
-                let what = || format!("{}: packed result {k} of {:#06x}, {:#06x}", module.name(), a[i], b[i]);
+                let what = || {
+                    format!("{}: packed result {k} of {:#06x}, {:#06x}", module.name(), a[i], b[i])
+                };
                 assert_same(&F16, pairs[at], expected, what);
             }
         }
@@ -124,10 +152,21 @@ fn halves_compare() {
             let (x, y) = (F16.value(a[i]), F16.value(b[i]));
             let unordered = x.is_nan() || y.is_nan();
             let ordered = [x < y, x <= y, x > y, x >= y, x == y, x != y && !unordered];
-            let holds = ordered.into_iter().chain(ordered.map(|holds| holds || unordered)).chain([x == y, x.is_nan()]);
-            let expected = holds.enumerate().fold(0, |bits, (k, holds)| bits | u32::from(holds) << k);
+            let holds = ordered
+                .into_iter()
+                .chain(ordered.map(|holds| holds || unordered))
+                .chain([x == y, x.is_nan()]);
+            let expected =
+                holds.enumerate().fold(0, |bits, (k, holds)| bits | u32::from(holds) << k);
             let found = u32::from(found[2 * i]) | u32::from(found[2 * i + 1]) << 16;
-            assert_eq!(found, expected, "{}: {:#06x} and {:#06x}: {found:#b}", module.name(), a[i], b[i]);
+            assert_eq!(
+                found,
+                expected,
+                "{}: {:#06x} and {:#06x}: {found:#b}",
+                module.name(),
+                a[i],
+                b[i]
+            );
         }
     }
 }
@@ -135,16 +174,28 @@ fn halves_compare() {
 #[test]
 fn halves_convert() {
     let half_way = |bits: u16| f64::midpoint(F16.value(bits), F16.value(bits + 1)) as f32;
-    let mut values: Vec<f32> = vec![0.0, -0.0, 1e-30, -1e-30, 65_504.0, 65_519.9, 65_520.0, -70_000.0, 1e30, f32::NAN];
-    values.extend([f32::INFINITY, f32::NEG_INFINITY, 2.5, 3.5, -0.5, 32_767.5, -40_000.0, f32::from_bits(1)]);
+    let mut values: Vec<f32> =
+        vec![0.0, -0.0, 1e-30, -1e-30, 65_504.0, 65_519.9, 65_520.0, -70_000.0, 1e30, f32::NAN];
+    values.extend([
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        2.5,
+        3.5,
+        -0.5,
+        32_767.5,
+        -40_000.0,
+        f32::from_bits(1),
+    ]);
     values.extend((0..400).map(|i| half_way(mix(i) as u16 % 0x7bff)));
     values.extend((0..400).map(|i| -half_way(mix(i) as u16 % 0x7bff).next_up()));
     values.extend((0..600).map(|i| f32::from_bits(mix(i) as u32)));
-    let integral = |value: f64, low: f64, high: f64| if value.is_nan() { 0.0 } else { value.clamp(low, high) };
+    let integral =
+        |value: f64, low: f64, high: f64| if value.is_nan() { 0.0 } else { value.clamp(low, high) };
     for module in builds("half") {
         let gpu = Gpu::new();
         let out = gpu.upload(&vec![0u16; 8 * values.len()]);
-        let args = [Arg::Pointer(gpu.upload(&values)), Arg::Pointer(out), Arg::I32(values.len() as i32)];
+        let args =
+            [Arg::Pointer(gpu.upload(&values)), Arg::Pointer(out), Arg::I32(values.len() as i32)];
         gpu.launch(&module, "half_convert", (values.len().div_ceil(128) as u32, 128), &args);
         let found: Vec<u16> = gpu.download(out, 8 * values.len());
         for (i, &value) in values.iter().enumerate() {
@@ -157,7 +208,10 @@ fn halves_convert() {
                 F16.round(exact, Mode::Zero),
                 F16.round(exact, Mode::Down),
                 F16.round(exact, Mode::Up),
-                F16.round(integral(exact.trunc(), -2f64.powi(31), 2f64.powi(31) - 1.0), Mode::Nearest),
+                F16.round(
+                    integral(exact.trunc(), -2f64.powi(31), 2f64.powi(31) - 1.0),
+                    Mode::Nearest,
+                ),
                 integral(half.round_ties_even(), -32_768.0, 32_767.0) as i16 as u16,
                 integral(half.trunc(), 0.0, 4_294_967_295.0) as u32 as u16,
                 F16.round(half + double / 4096.0, Mode::Nearest),
@@ -169,7 +223,9 @@ fn halves_convert() {
                 if matches!(k, 5 | 6) {
                     assert_eq!(found, expected, "{}: result {k} of {value:e}", module.name());
                 } else {
-                    assert_same(&F16, found, expected, || format!("{}: result {k} of {value:e}", module.name()));
+                    assert_same(&F16, found, expected, || {
+                        format!("{}: result {k} of {value:e}", module.name())
+                    });
                 }
             }
         }
@@ -189,13 +245,20 @@ fn halves_make_a_dot_product() {
             let args = [gpu.upload(&a), gpu.upload(&b), out].map(Arg::Pointer);
             let args = [&args[..], &[Arg::I32(pairs as i32)]].concat();
             gpu.launch(&module, "half_dot", (2, 96), &args);
-            let product = |(a, b): (&u16, &u16)| F16.value(F16.round(F16.value(*a) * F16.value(*b), Mode::Nearest));
+            let product = |(a, b): (&u16, &u16)| {
+                F16.value(F16.round(F16.value(*a) * F16.value(*b), Mode::Nearest))
+            };
             let terms = || a.iter().zip(&b).map(product);
             let size: f64 = terms().map(f64::abs).sum();
             // In the thread, over the warp, and one for each warp.
             let depth = 2 * pairs.div_ceil(2 * 96) + 5 + 6;
             let found = gpu.download::<f32>(out, 1)[0];
-            assert_close(found, terms().sum(), gamma(depth) * size, &format!("{} of {pairs}", module.name()));
+            assert_close(
+                found,
+                terms().sum(),
+                gamma(depth) * size,
+                &format!("{} of {pairs}", module.name()),
+            );
         }
     }
 }
@@ -207,7 +270,8 @@ fn halves_add_up_atomically() {
         let gpu = Gpu::new();
         let pairs = 1000;
         let value = |i: usize| (mix(i) % 15) as i32 - 7;
-        let a: Vec<u16> = (0..2 * pairs).map(|i| F16.round(value(i).into(), Mode::Nearest)).collect();
+        let a: Vec<u16> =
+            (0..2 * pairs).map(|i| F16.round(value(i).into(), Mode::Nearest)).collect();
         let slots = gpu.upload(&[0u16; 16]);
         let args = [Arg::Pointer(gpu.upload(&a)), Arg::Pointer(slots), Arg::I32(pairs as i32)];
         gpu.launch(&module, "half_atomic", (8, 128), &args);
@@ -224,7 +288,9 @@ fn bfloats_calculate() {
     let (a, b) = (samples(&BF16, N, 0), samples(&BF16, N, N));
     // Close exponents: then `f64` holds products and sums without rounding.
     let near = |from: usize| -> Vec<u16> {
-        (from..from + N).map(|i| BF16.round((mix(i) % 100_000) as f64 / 1000.0 - 50.0, Mode::Nearest)).collect()
+        (from..from + N)
+            .map(|i| BF16.round((mix(i) % 100_000) as f64 / 1000.0 - 50.0, Mode::Nearest))
+            .collect()
     };
     let close = [near(0), near(N), near(2 * N)];
     let nearest = |value| BF16.round(value, Mode::Nearest);
@@ -253,11 +319,21 @@ fn bfloats_calculate() {
                 (scaled.to_bits() >> 16) as u16,
             ];
             for (k, expected) in expected.into_iter().enumerate() {
-                let what = || format!("{}: result {k} of {:#06x}, {:#06x}, {:#06x}", module.name(), a[i], b[i], c[i]);
+                let what = || {
+                    format!(
+                        "{}: result {k} of {:#06x}, {:#06x}, {:#06x}",
+                        module.name(),
+                        a[i],
+                        b[i],
+                        c[i]
+                    )
+                };
                 assert_same(&BF16, found[8 * i + k], expected, what);
             }
             for (k, expected) in [nearest(x + y), nearest(x * y + x)].into_iter().enumerate() {
-                let what = || format!("{}: packed result {k} of {:#06x}, {:#06x}", module.name(), a[i], b[i]);
+                let what = || {
+                    format!("{}: packed result {k} of {:#06x}, {:#06x}", module.name(), a[i], b[i])
+                };
                 assert_same(&BF16, pairs[2 * (2 * (i / 2) + k) + i % 2], expected, what);
             }
         }

@@ -61,13 +61,23 @@ impl Gpu {
         address
     }
 
-    fn download<T: bytemuck::AnyBitPattern + bytemuck::NoUninit>(&self, address: u64, count: usize) -> Vec<T> {
+    fn download<T: bytemuck::AnyBitPattern + bytemuck::NoUninit>(
+        &self,
+        address: u64,
+        count: usize,
+    ) -> Vec<T> {
         let mut values = vec![T::zeroed(); count];
         self.0.read(address, bytemuck::cast_slice_mut(&mut values)).expect("it was allocated");
         values
     }
 
-    fn launch(&self, module: &Module, kernel: &str, shape: (impl Into<Dim3>, impl Into<Dim3>), args: &[Arg]) {
+    fn launch(
+        &self,
+        module: &Module,
+        kernel: &str,
+        shape: (impl Into<Dim3>, impl Into<Dim3>),
+        args: &[Arg],
+    ) {
         self.launch_with(module, kernel, shape, 0, args);
     }
 
@@ -108,5 +118,8 @@ fn integers(count: usize) -> Vec<i32> {
 #[track_caller]
 fn assert_close(found: f32, exact: f64, bound: f64, what: &str) {
     let error = (f64::from(found) - exact).abs();
-    assert!(error <= bound * (1.0 + 1e-6), "{what}: {found} is {error:e} from {exact}, more than {bound:e}");
+    assert!(
+        error <= bound * (1.0 + 1e-6),
+        "{what}: {found} is {error:e} from {exact}, more than {bound:e}"
+    );
 }

@@ -26,8 +26,13 @@ impl Format {
     fn new(digits: u32, bias: i32) -> Format {
         let infinity = (2 * bias + 1) << digits;
         let value = |bits: i32| {
-            let (exponent, fraction) = (bits >> digits, f64::from(bits % (1 << digits)) / f64::from(1 << digits));
-            if exponent == 0 { fraction * 2f64.powi(1 - bias) } else { (1.0 + fraction) * 2f64.powi(exponent - bias) }
+            let (exponent, fraction) =
+                (bits >> digits, f64::from(bits % (1 << digits)) / f64::from(1 << digits));
+            if exponent == 0 {
+                fraction * 2f64.powi(1 - bias)
+            } else {
+                (1.0 + fraction) * 2f64.powi(exponent - bias)
+            }
         };
         Format((0..infinity).map(value).collect())
     }

@@ -20,16 +20,30 @@ fn bodies_attract() {
             let mut bodies = fractions(4 * n, 0);
             bodies.iter_mut().skip(3).step_by(4).for_each(|mass| *mass = mass.abs() + 0.1);
             let out = gpu.upload(&vec![f32::NAN; 4 * n]);
-            let args = [Arg::Pointer(gpu.upload(&bodies)), Arg::Pointer(out), Arg::I32(n as i32), Arg::F32(softening)];
-            gpu.launch_with(&module, "nbody", (n.div_ceil(block) as u32, block as u32), 16 * block as u32, &args);
+            let args = [
+                Arg::Pointer(gpu.upload(&bodies)),
+                Arg::Pointer(out),
+                Arg::I32(n as i32),
+                Arg::F32(softening),
+            ];
+            gpu.launch_with(
+                &module,
+                "nbody",
+                (n.div_ceil(block) as u32, block as u32),
+                16 * block as u32,
+                &args,
+            );
             let found: Vec<f32> = gpu.download(out, 4 * n);
             let bodies: Vec<[f64; 4]> =
                 bodies.as_chunks().0.iter().map(|body: &[f32; 4]| body.map(f64::from)).collect();
             for (i, own) in bodies.iter().enumerate() {
                 for axis in 0..3 {
                     let pull = |body: &[f64; 4]| {
-                        let squares: f64 = (0..3).map(|axis| (body[axis] - own[axis]).powi(2)).sum();
-                        body[3] * (squares + f64::from(softening)).powf(-1.5) * (body[axis] - own[axis])
+                        let squares: f64 =
+                            (0..3).map(|axis| (body[axis] - own[axis]).powi(2)).sum();
+                        body[3]
+                            * (squares + f64::from(softening)).powf(-1.5)
+                            * (body[axis] - own[axis])
                     };
                     let exact: f64 = bodies.iter().map(pull).sum();
                     let size: f64 = bodies.iter().map(|body| pull(body).abs()).sum();

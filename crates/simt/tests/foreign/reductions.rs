@@ -10,7 +10,8 @@ fn bytes_count_in_shared_memory() {
         for n in [1, 1000, 20_011] {
             let gpu = Gpu::new();
             // Half of the bytes are the same.
-            let bytes: Vec<u8> = (0..n).map(|i| if i % 2 == 0 { 42 } else { mix(i) as u8 }).collect();
+            let bytes: Vec<u8> =
+                (0..n).map(|i| if i % 2 == 0 { 42 } else { mix(i) as u8 }).collect();
             let bins = gpu.upload(&[1u32; 256]);
             gpu.launch(
                 &module,
@@ -53,14 +54,20 @@ fn the_last_block_sums_what_others_left() {
             let partial = gpu.upload(&vec![f32::NAN; grid as usize]);
             let args = [gpu.upload(&values), partial, ticket, out].map(Arg::Pointer);
             let args = [&args[..], &[Arg::I32(n as i32)]].concat();
-            let depth = n.div_ceil((grid * block) as usize) + 10 + grid.div_ceil(block) as usize + 10;
+            let depth =
+                n.div_ceil((grid * block) as usize) + 10 + grid.div_ceil(block) as usize + 10;
             // Twice: the ticket is as it was.
             for _ in 0..2 {
                 gpu.launch(&module, "reduce_last_block", (grid, block), &args);
                 let exact: f64 = values.iter().copied().map(f64::from).sum();
                 let size: f64 = values.iter().map(|value| f64::from(value.abs())).sum();
                 let found = gpu.download::<f32>(out, 1)[0];
-                assert_close(found, exact, gamma(depth) * size, &format!("{} of {n}", module.name()));
+                assert_close(
+                    found,
+                    exact,
+                    gamma(depth) * size,
+                    &format!("{} of {n}", module.name()),
+                );
                 assert_eq!(gpu.download::<u32>(ticket, 1), [0]);
             }
         }
@@ -80,7 +87,12 @@ fn groups_reduce() {
             let expected = values.iter().fold(0i32, |sum, value| sum.wrapping_add(*value));
             assert_eq!(gpu.download::<i32>(sum, 1), [expected], "{}: sum of {n}", module.name());
             let expected = values.iter().copied().max();
-            assert_eq!(gpu.download::<i32>(largest, 1).first().copied(), expected, "{}: largest of {n}", module.name());
+            assert_eq!(
+                gpu.download::<i32>(largest, 1).first().copied(),
+                expected,
+                "{}: largest of {n}",
+                module.name()
+            );
         }
     }
 }
@@ -96,7 +108,8 @@ fn tiles_of_eight_reduce() {
             let out = gpu.upload(&vec![f32::NAN; count]);
             let args = [Arg::Pointer(gpu.upload(&values)), Arg::Pointer(out), Arg::I32(n as i32)];
             gpu.launch(&module, "reduce_tiles", (n.div_ceil(128) as u32, 128), &args);
-            for (found, terms) in gpu.download::<f32>(out, count).into_iter().zip(values.chunks(8)) {
+            for (found, terms) in gpu.download::<f32>(out, count).into_iter().zip(values.chunks(8))
+            {
                 let exact = terms.iter().copied().map(f64::from).sum();
                 let size: f64 = terms.iter().map(|term| f64::from(term.abs())).sum();
                 assert_close(found, exact, gamma(7) * size, &format!("{} of {n}", module.name()));

@@ -20,7 +20,8 @@ fn matrices_transpose() {
                 ];
                 let grid = (width.div_ceil(32) as u32, height.div_ceil(32) as u32);
                 gpu.launch(&module, kernel, (grid, (32, 8)), &args);
-                let expected: Vec<f32> = (0..width * height).map(|i| matrix[i % height * width + i / height]).collect();
+                let expected: Vec<f32> =
+                    (0..width * height).map(|i| matrix[i % height * width + i / height]).collect();
                 let found: Vec<f32> = gpu.download(out, width * height);
                 assert_eq!(found, expected, "{}: {kernel} of {width} x {height}", module.name());
             }
@@ -52,12 +53,18 @@ fn blocks_scan() {
                 let gpu = Gpu::new();
                 let values = integers(n);
                 let out = gpu.upload(&vec![0i32; n]);
-                let args = [Arg::Pointer(gpu.upload(&values)), Arg::Pointer(out), Arg::I32(n as i32)];
+                let args =
+                    [Arg::Pointer(gpu.upload(&values)), Arg::Pointer(out), Arg::I32(n as i32)];
                 let shape = (n.div_ceil(part) as u32, block as u32);
                 gpu.launch_with(&module, kernel, shape, 2 * 4 * block as u32, &args);
                 let (before, with) = sums(&values, part);
                 let expected = if kernel == "inclusive_scan" { with } else { before };
-                assert_eq!(gpu.download::<i32>(out, n), expected, "{}: {kernel} of {n} by {block}", module.name());
+                assert_eq!(
+                    gpu.download::<i32>(out, n),
+                    expected,
+                    "{}: {kernel} of {n} by {block}",
+                    module.name()
+                );
             }
         }
     }
@@ -69,8 +76,9 @@ fn tiles_sort() {
         for n in [1, 512, 700, 2048] {
             let gpu = Gpu::new();
             // Few distinct keys in the second half.
-            let keys: Vec<u32> =
-                (0..n).map(|i| if i % 1024 < 512 { mix(i) as u32 } else { mix(i) as u32 % 10 }).collect();
+            let keys: Vec<u32> = (0..n)
+                .map(|i| if i % 1024 < 512 { mix(i) as u32 } else { mix(i) as u32 % 10 })
+                .collect();
             let address = gpu.upload(&keys);
             gpu.launch(
                 &module,
@@ -98,9 +106,15 @@ fn matrices_multiply() {
             let grid = (n.div_ceil(16) as u32, m.div_ceil(16) as u32);
             gpu.launch(&module, "matmul", (grid, (16, 16)), &args);
             for (i, found) in gpu.download::<f32>(out, m * n).into_iter().enumerate() {
-                let terms = || (0..k).map(|j| f64::from(a[i / n * k + j]) * f64::from(b[j * n + i % n]));
+                let terms =
+                    || (0..k).map(|j| f64::from(a[i / n * k + j]) * f64::from(b[j * n + i % n]));
                 let size: f64 = terms().map(f64::abs).sum();
-                assert_close(found, terms().sum(), gamma(k) * size, &format!("{}: {m} x {n} x {k}", module.name()));
+                assert_close(
+                    found,
+                    terms().sum(),
+                    gamma(k) * size,
+                    &format!("{}: {m} x {n} x {k}", module.name()),
+                );
             }
         }
     }

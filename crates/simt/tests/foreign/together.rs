@@ -11,7 +11,13 @@ fn launch(gpu: &Gpu, module: &Module, kernel: &str, config: &LaunchConfig, args:
 }
 
 /// What `check` reports of a launch.
-fn reports(gpu: &Gpu, module: &Module, kernel: &str, config: &LaunchConfig, args: &[Arg]) -> Vec<String> {
+fn reports(
+    gpu: &Gpu,
+    module: &Module,
+    kernel: &str,
+    config: &LaunchConfig,
+    args: &[Arg],
+) -> Vec<String> {
     let kernel = module.kernel(kernel).expect("the kernel is there");
     let checked = check(kernel, config, args, &gpu.0).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(checked.fault, None, "{}", module.name());
@@ -25,14 +31,23 @@ fn cooperative(grid: impl Into<Dim3>, block: impl Into<Dim3>) -> LaunchConfig {
 #[test]
 fn a_grid_meets_by_cooperative_groups() {
     for module in builds("grid") {
-        for (n, config) in [(1, cooperative(1, 32)), (5000, cooperative(7, 96)), (999, cooperative((3, 2), (16, 2)))] {
+        for (n, config) in [
+            (1, cooperative(1, 32)),
+            (5000, cooperative(7, 96)),
+            (999, cooperative((3, 2), (16, 2))),
+        ] {
             let gpu = Gpu::new();
             let values = integers(n);
             let blocks = config.grid.count() as usize;
             let threads = config.block.count() as usize;
-            let (partial, out) = (gpu.upload(&vec![0i32; blocks]), gpu.upload(&vec![0i32; blocks * threads]));
-            let args =
-                [Arg::Pointer(gpu.upload(&values)), Arg::Pointer(partial), Arg::Pointer(out), Arg::I32(n as i32)];
+            let (partial, out) =
+                (gpu.upload(&vec![0i32; blocks]), gpu.upload(&vec![0i32; blocks * threads]));
+            let args = [
+                Arg::Pointer(gpu.upload(&values)),
+                Arg::Pointer(partial),
+                Arg::Pointer(out),
+                Arg::I32(n as i32),
+            ];
             if config.grid.y > 1 {
                 // The kernel counts blocks along x alone: all that matters here is that the grid's barrier holds.
                 launch(&gpu, &module, "total_by_groups", &config, &args);
@@ -44,8 +59,16 @@ fn a_grid_meets_by_cooperative_groups() {
             let expected: Vec<i32> = (0..blocks)
                 .flat_map(|block| vec![total.wrapping_add(partial[(block + 1) % blocks]); threads])
                 .collect();
-            assert_eq!(gpu.download::<i32>(out, blocks * threads), expected, "{} of {n}", module.name());
-            assert_eq!(reports(&gpu, &module, "total_by_groups", &config, &args), Vec::<String>::new());
+            assert_eq!(
+                gpu.download::<i32>(out, blocks * threads),
+                expected,
+                "{} of {n}",
+                module.name()
+            );
+            assert_eq!(
+                reports(&gpu, &module, "total_by_groups", &config, &args),
+                Vec::<String>::new()
+            );
         }
     }
 }
@@ -58,7 +81,8 @@ fn a_grid_meets_by_a_counter() {
             let values = integers(n);
             let (a, b) = (gpu.upload(&values), gpu.upload(&vec![0i32; n]));
             let counter = gpu.upload(&[0u32]);
-            let args = [Arg::Pointer(a), Arg::Pointer(b), Arg::Pointer(counter), Arg::I32(n as i32)];
+            let args =
+                [Arg::Pointer(a), Arg::Pointer(b), Arg::Pointer(counter), Arg::I32(n as i32)];
             launch(&gpu, &module, "scan_by_counter", &cooperative(blocks, 64), &args);
             let rounds = n.next_power_of_two().trailing_zeros();
             let mut sum = 0i32;
@@ -91,15 +115,26 @@ fn clusters_share_a_histogram() {
                 Arg::Pointer(gpu.upload(&bytes)),
                 Arg::I32(bytes.len() as i32),
             ];
-            let config = LaunchConfig { cluster, dynamic_shared_bytes: per_block * 4, ..LaunchConfig::new(blocks, 96) };
+            let config = LaunchConfig {
+                cluster,
+                dynamic_shared_bytes: per_block * 4,
+                ..LaunchConfig::new(blocks, 96)
+            };
             launch(&gpu, &module, "cluster_histogram", &config, &args);
             let mut expected = vec![0i32; (per_block * cluster) as usize];
             for byte in &bytes {
                 expected[*byte as usize % 200] += 1;
             }
             let name = module.name();
-            assert_eq!(gpu.download::<i32>(bins, expected.len()), expected, "{name} in clusters of {cluster}");
-            assert_eq!(reports(&gpu, &module, "cluster_histogram", &config, &args), Vec::<String>::new());
+            assert_eq!(
+                gpu.download::<i32>(bins, expected.len()),
+                expected,
+                "{name} in clusters of {cluster}"
+            );
+            assert_eq!(
+                reports(&gpu, &module, "cluster_histogram", &config, &args),
+                Vec::<String>::new()
+            );
         }
     }
 }
@@ -132,7 +167,10 @@ fn clusters_sum_and_pass_on() {
             })
             .collect();
         assert_eq!(gpu.download::<i32>(out, 6 * 128), expected, "{}", module.name());
-        assert_eq!(reports(&gpu, &module, "cluster_ring", &config, &[Arg::Pointer(out)]), Vec::<String>::new());
+        assert_eq!(
+            reports(&gpu, &module, "cluster_ring", &config, &[Arg::Pointer(out)]),
+            Vec::<String>::new()
+        );
     }
 }
 
@@ -143,12 +181,16 @@ fn bulk_copies_feed_a_sum() {
             let gpu = Gpu::new();
             let values = integers(tiles * 256);
             let out = gpu.upload(&[0i32]);
-            let args = [Arg::Pointer(gpu.upload(&values)), Arg::Pointer(out), Arg::I32(tiles as i32)];
+            let args =
+                [Arg::Pointer(gpu.upload(&values)), Arg::Pointer(out), Arg::I32(tiles as i32)];
             let config = LaunchConfig::new(blocks, 256);
             launch(&gpu, &module, "pipeline_sum", &config, &args);
             let expected = values.iter().fold(0i32, |sum, value| sum.wrapping_add(*value));
             assert_eq!(gpu.download::<i32>(out, 1), [expected], "{}: {tiles} tiles", module.name());
-            assert_eq!(reports(&gpu, &module, "pipeline_sum", &config, &args), Vec::<String>::new());
+            assert_eq!(
+                reports(&gpu, &module, "pipeline_sum", &config, &args),
+                Vec::<String>::new()
+            );
         }
     }
 }
@@ -163,16 +205,23 @@ fn tiles_are_copied_in_and_out() {
         launch(&gpu, &module, "double_tile", &config, &[Arg::Pointer(data)]);
         let expected: Vec<i32> = values.iter().map(|value| value.wrapping_mul(2)).collect();
         assert_eq!(gpu.download::<i32>(data, 3 * 256), expected, "{}", module.name());
-        assert_eq!(reports(&gpu, &module, "double_tile", &config, &[Arg::Pointer(data)]), Vec::<String>::new());
+        assert_eq!(
+            reports(&gpu, &module, "double_tile", &config, &[Arg::Pointer(data)]),
+            Vec::<String>::new()
+        );
         // The library's barrier is in the release build alone.
         assert_eq!(module.kernel("reverse_tile").is_some(), module.name().contains(".O3."));
         if module.kernel("reverse_tile").is_some() {
             let (from, to) = (gpu.upload(&values), gpu.upload(&vec![0i32; 3 * 256]));
             let args = [Arg::Pointer(from), Arg::Pointer(to)];
             launch(&gpu, &module, "reverse_tile", &config, &args);
-            let expected: Vec<i32> = values.chunks(256).flat_map(|tile| tile.iter().rev().copied()).collect();
+            let expected: Vec<i32> =
+                values.chunks(256).flat_map(|tile| tile.iter().rev().copied()).collect();
             assert_eq!(gpu.download::<i32>(to, 3 * 256), expected, "{}", module.name());
-            assert_eq!(reports(&gpu, &module, "reverse_tile", &config, &args), Vec::<String>::new());
+            assert_eq!(
+                reports(&gpu, &module, "reverse_tile", &config, &args),
+                Vec::<String>::new()
+            );
         }
     }
 }
@@ -184,8 +233,12 @@ fn small_copies_run_a_stage_ahead() {
         let (tiles, blocks) = (7usize, 2usize);
         let (a, b) = (fractions(tiles * 256, 0), fractions(tiles * 64, 5000));
         let out = gpu.upload(&vec![0f32; blocks * 64]);
-        let args =
-            [Arg::Pointer(gpu.upload(&a)), Arg::Pointer(gpu.upload(&b)), Arg::Pointer(out), Arg::I32(tiles as i32)];
+        let args = [
+            Arg::Pointer(gpu.upload(&a)),
+            Arg::Pointer(gpu.upload(&b)),
+            Arg::Pointer(out),
+            Arg::I32(tiles as i32),
+        ];
         let config = LaunchConfig::new(blocks as u32, 64);
         launch(&gpu, &module, "staged_dot", &config, &args);
         let result = gpu.download::<f32>(out, blocks * 64);

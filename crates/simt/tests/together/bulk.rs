@@ -142,11 +142,20 @@ fn a_copy_that_is_not_awaited_is_a_fault_where_the_block_exits() {
     let body = "mbarrier.init.shared.b64 [s+2048], 1;
         mbarrier.arrive.expect_tx.shared.b64 _, [s+2048], 32;
         cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%d10], 32, [s+2048];";
-    assert_eq!(fault(&kernel("", body), &LaunchConfig::new(1, 1)), FaultKind::CopyInFlight { bytes: 32 });
+    assert_eq!(
+        fault(&kernel("", body), &LaunchConfig::new(1, 1)),
+        FaultKind::CopyInFlight { bytes: 32 }
+    );
     let out = "st.shared.u32 [s], 5; cp.async.bulk.global.shared::cta.bulk_group [%d11], [s], 16;";
-    assert_eq!(fault(&kernel("", out), &LaunchConfig::new(1, 1)), FaultKind::CopyInFlight { bytes: 16 });
+    assert_eq!(
+        fault(&kernel("", out), &LaunchConfig::new(1, 1)),
+        FaultKind::CopyInFlight { bytes: 16 }
+    );
     let small = "cp.async.ca.shared.global [s], [%d10], 4;";
-    assert_eq!(fault(&kernel("", small), &LaunchConfig::new(1, 1)), FaultKind::CopyInFlight { bytes: 4 });
+    assert_eq!(
+        fault(&kernel("", small), &LaunchConfig::new(1, 1)),
+        FaultKind::CopyInFlight { bytes: 4 }
+    );
 }
 
 #[test]
@@ -184,7 +193,10 @@ fn copies_have_rules() {
         fault(&copy("%r1", "%d10+65520", "32"), &one),
         FaultKind::OutOfBounds { space: Space::Global, .. }
     ));
-    let no = kernel("", "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%d10], 16, [s+2048];");
+    let no = kernel(
+        "",
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%d10], 16, [s+2048];",
+    );
     assert_eq!(fault(&no, &one), FaultKind::NoMbarrier { address: 2048 });
     // Nothing to copy is no copy.
     let none = format!("{init} mov.u32 %r3, 0; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%d10], %r3, [s+2048];
@@ -197,7 +209,9 @@ fn a_phase_that_waits_for_other_bytes_than_come_is_a_deadlock() {
     for (announced, bytes, in_flight) in [(512, 512, 256), (128, 128, 256)] {
         let pipeline = Pipeline { announced, ..Pipeline::default() };
         match fault(&kernel("", &pipeline.body()), &LaunchConfig::new(1, THREADS)) {
-            FaultKind::Mbarrier { arrivals: 0, bytes: b, in_flight: f, .. } => assert_eq!((b, f), (bytes, in_flight)),
+            FaultKind::Mbarrier { arrivals: 0, bytes: b, in_flight: f, .. } => {
+                assert_eq!((b, f), (bytes, in_flight))
+            }
             other => panic!("{other}"),
         }
     }
@@ -228,8 +242,9 @@ fn shared_memory_is_copied_out_by_groups() {
     let module = kernel("", &body("cp.async.bulk.wait_group.read 1;"));
     assert_eq!(fault(&module, &config), FaultKind::CopyInFlight { bytes: 128 });
     // What has been read may be overwritten, what has not may not.
-    let reused =
-        |wait: &str| kernel("", &body(&format!("{wait} st.shared.u32 [s+252], 7; cp.async.bulk.wait_group 0;")));
+    let reused = |wait: &str| {
+        kernel("", &body(&format!("{wait} st.shared.u32 [s+252], 7; cp.async.bulk.wait_group 0;")))
+    };
     let mut expected: Vec<u32> = (0..64).collect();
     expect(&reused("cp.async.bulk.wait_group.read 0;"), &LaunchConfig::new(1, 64), &expected);
     clean(&reused("cp.async.bulk.wait_group.read 0;"), &config);
@@ -281,7 +296,11 @@ fn small_copies_are_awaited_by_their_threads() {
     let good = kernel("", &opposite("cp.async.wait_all; bar.sync 0;"));
     expect(&good, &two, &(0..64).rev().collect::<Vec<_>>());
     clean(&good, &two);
-    reported(&kernel("", &opposite("bar.sync 0; cp.async.wait_all;")), &two, &[simt::ReportKind::InFlight]);
+    reported(
+        &kernel("", &opposite("bar.sync 0; cp.async.wait_all;")),
+        &two,
+        &[simt::ReportKind::InFlight],
+    );
 }
 
 #[test]
@@ -316,7 +335,8 @@ fn copies_reach_other_blocks() {
             {SYNC}"
         )
     };
-    let expected: Vec<u32> = (0..3).flat_map(|rank| (0..32).map(move |thread| thread + rank)).collect();
+    let expected: Vec<u32> =
+        (0..3).flat_map(|rank| (0..32).map(move |thread| thread + rank)).collect();
     let multicast = "mov.u16 %h1, 7;
         cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [s], [%d10], 128, [s+2048], %h1;";
     let mut single = String::new();
@@ -337,9 +357,14 @@ fn copies_reach_other_blocks() {
 fn copies_are_counted_by_themselves() {
     let module = kernel("", &Pipeline::default().body());
     let buffers = Buffers::new();
-    let counters = count(module.kernel("k").unwrap(), &LaunchConfig::new(2, THREADS), &buffers.args, &buffers.memory)
-        .unwrap()
-        .counters;
+    let counters = count(
+        module.kernel("k").unwrap(),
+        &LaunchConfig::new(2, THREADS),
+        &buffers.args,
+        &buffers.memory,
+    )
+    .unwrap()
+    .counters;
     assert_eq!((counters.bulk.copies, counters.bulk.bytes), (2 * 7, 2 * 7 * 256));
     assert_eq!((counters.global.load.requests, counters.shared.load.requests), (0, 2 * 2 * 7));
     assert_eq!(counters.shared.store.requests, 0);

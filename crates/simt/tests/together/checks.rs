@@ -16,17 +16,18 @@ fn a_pipeline_without_one_of_its_parts_is_reported() {
     for seed in SEEDS {
         let buffers = Buffers::new();
         let config = LaunchConfig { seed, ..config };
-        let checked = check(early.kernel("k").unwrap(), &config, &buffers.args, &buffers.memory).unwrap();
+        let checked =
+            check(early.kernel("k").unwrap(), &config, &buffers.args, &buffers.memory).unwrap();
         let found = checked.reports.iter().any(|report| matches!(report.kind, Race | InFlight));
-        let missed = checked.fault.is_some_and(|fault| matches!(fault.kind, FaultKind::Mbarrier { .. }));
+        let missed =
+            checked.fault.is_some_and(|fault| matches!(fault.kind, FaultKind::Mbarrier { .. }));
         assert!(found || missed, "seed {seed:?}");
     }
     // Only the thread that began the copy waits.
     let alone = "@!%p1 bra go; wait: mbarrier.try_wait.parity.shared.b64 %p2, [%r5], %r4; @!%p2 bra wait; go:";
     reported(&without(Pipeline { wait: alone, ..Pipeline::default() }), &config, &[InFlight, Race]);
     // A barrier of the block behind its wait hands on what it knows.
-    let handed =
-        "@!%p1 bra go; wait: mbarrier.try_wait.parity.shared.b64 %p2, [%r5], %r4; @!%p2 bra wait; go: bar.sync 0;";
+    let handed = "@!%p1 bra go; wait: mbarrier.try_wait.parity.shared.b64 %p2, [%r5], %r4; @!%p2 bra wait; go: bar.sync 0;";
     clean(&without(Pipeline { wait: handed, ..Pipeline::default() }), &config);
 }
 
@@ -50,12 +51,17 @@ fn bytes_in_flight_are_reported_whoever_touches_them() {
         "bar.sync 0; @!%p1 st.shared.u8 [s+7], 1;",
         "bar.sync 0; @!%p1 red.shared.add.u32 [s+16], 1;",
     ] {
-        reported(&kernel("", &body(access)), &config, &[InFlight, simt::ReportKind::UninitializedRead]);
+        reported(
+            &kernel("", &body(access)),
+            &config,
+            &[InFlight, simt::ReportKind::UninitializedRead],
+        );
     }
     clean(&kernel("", &body("bar.sync 0; st.shared.u32 [%r13+256], 1;")), &config);
     let buffers = Buffers::new();
     let module = kernel("", &body("bar.sync 0; @!%p1 st.shared.u32 [s+4], 1;"));
-    let Checked { reports, .. } = check(module.kernel("k").unwrap(), &config, &buffers.args, &buffers.memory).unwrap();
+    let Checked { reports, .. } =
+        check(module.kernel("k").unwrap(), &config, &buffers.args, &buffers.memory).unwrap();
     let text = reports[0].to_string();
     assert!(
         text.starts_with(
@@ -63,7 +69,10 @@ fn bytes_in_flight_are_reported_whoever_touches_them() {
         ),
         "{text}"
     );
-    assert!(text.contains("cp.async.bulk") && text.contains("help: wait for the copy first"), "{text}");
+    assert!(
+        text.contains("cp.async.bulk") && text.contains("help: wait for the copy first"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -76,7 +85,8 @@ fn uninitialised_sources_are_reported() {
 #[test]
 fn the_barrier_of_the_cluster_orders_its_blocks() {
     let config = clusters(4, 2, 64);
-    let write = "mapa.shared::cluster.u32 %r5, %r13, %r1; st.shared::cluster.u32 [%r5], 7; mov.u32 %r4, 0;";
+    let write =
+        "mapa.shared::cluster.u32 %r5, %r13, %r1; st.shared::cluster.u32 [%r5], 7; mov.u32 %r4, 0;";
     let split = "barrier.cluster.arrive; mov.u32 %r9, 1; barrier.cluster.wait;";
     for sync in [SYNC, split, "barrier.cluster.arrive.release; barrier.cluster.wait.acquire;"] {
         clean(&kernel("", &neighbour(sync, READ, sync)), &config);
@@ -85,7 +95,11 @@ fn the_barrier_of_the_cluster_orders_its_blocks() {
     // Not before, or before in a way that orders nothing.
     let relaxed = "barrier.cluster.arrive.relaxed; barrier.cluster.wait;";
     for first in ["", "bar.sync 0;", relaxed] {
-        reported(&kernel("", &neighbour(first, READ, SYNC)), &config, &[Race, simt::ReportKind::UninitializedRead]);
+        reported(
+            &kernel("", &neighbour(first, READ, SYNC)),
+            &config,
+            &[Race, simt::ReportKind::UninitializedRead],
+        );
     }
     // Many phases, and a barrier of one block between.
     let again = format!("{SYNC} st.shared.u32 [%r13], 5; bar.sync 0; {SYNC}");
@@ -109,7 +123,11 @@ fn a_block_that_exits_too_early_is_reported() {
         assert!(early || gone, "seed {seed:?}");
     }
     // Rank 0 reads and ends; rank 1 waits for nobody, but ends after it.
-    let one_sided = neighbour(SYNC, &format!("setp.eq.u32 %p1, %r14, 1; mov.u32 %r4, 0; @%p1 bra on; {READ} on:"), "");
+    let one_sided = neighbour(
+        SYNC,
+        &format!("setp.eq.u32 %p1, %r14, 1; mov.u32 %r4, 0; @%p1 bra on; {READ} on:"),
+        "",
+    );
     let module = kernel(
         "",
         &one_sided.replace(

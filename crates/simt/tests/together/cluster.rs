@@ -26,7 +26,8 @@ pub(crate) fn neighbour(first: &str, read: &str, last: &str) -> String {
     )
 }
 
-pub(crate) const READ: &str = "mapa.shared::cluster.u32 %r5, %r13, %r1; ld.shared::cluster.u32 %r4, [%r5];";
+pub(crate) const READ: &str =
+    "mapa.shared::cluster.u32 %r5, %r13, %r1; ld.shared::cluster.u32 %r4, [%r5];";
 
 #[test]
 fn special_registers_say_where_a_block_is() {
@@ -50,8 +51,12 @@ fn special_registers_say_where_a_block_is() {
         expect(&kernel("", body), &config, &expected);
     }
     // The kernel's own directive makes clusters, also of one block.
-    let words =
-        run(&kernel(".explicitcluster .reqnctapercluster 1, 1, 1", body), &LaunchConfig::new(1, 1), 10).unwrap();
+    let words = run(
+        &kernel(".explicitcluster .reqnctapercluster 1, 1, 1", body),
+        &LaunchConfig::new(1, 1),
+        10,
+    )
+    .unwrap();
     assert_eq!(words[8..], [1, 1]);
 }
 
@@ -107,7 +112,8 @@ fn addresses_tell_whose_memory_they_are_of() {
         isspacep.shared %p1, %d1; selp.u32 %r7, 1, 0, %p1; isspacep.global %p1, %d2; selp.u32 %r8, 1, 0, %p1;
         mul.wide.u32 %d3, %r11, 32; add.u64 %d3, %d3, %d11;
         st.global.v4.u32 [%d3], {%r2, %r3, %r4, %r5}; st.global.v4.u32 [%d3+16], {%r6, %r7, %r8, %r11};";
-    let expected: Vec<u32> = (0..3).flat_map(|rank| [2, 1, rank, 1, u32::from(rank == 1), 1, 0, rank]).collect();
+    let expected: Vec<u32> =
+        (0..3).flat_map(|rank| [2, 1, rank, 1, u32::from(rank == 1), 1, 0, rank]).collect();
     expect(&kernel("", body), &clusters(3, 3, 1), &expected);
 }
 
@@ -122,8 +128,9 @@ fn arrival_and_wait_may_stand_apart_and_diverge() {
         READ,
         "barrier.cluster.arrive.relaxed; barrier.cluster.wait;",
     );
-    let expected: Vec<u32> =
-        (0..4_u32).flat_map(|block| (0..40).map(move |thread| (block + 1) % 2 * 1000 + thread)).collect();
+    let expected: Vec<u32> = (0..4_u32)
+        .flat_map(|block| (0..40).map(move |thread| (block + 1) % 2 * 1000 + thread))
+        .collect();
     expect(&kernel("", &body), &clusters(4, 2, 40), &expected);
 }
 
@@ -140,7 +147,8 @@ fn threads_that_have_exited_are_not_waited_for() {
         assert_eq!(word, if thread > 40 { 0 } else { (1 - rank) * 1000 + thread });
     }
     // One of two arrives and exits; the other waits for nobody.
-    let alone = "setp.eq.u32 %p1, %r14, 0; barrier.cluster.arrive; @%p1 exit; barrier.cluster.wait;";
+    let alone =
+        "setp.eq.u32 %p1, %r14, 0; barrier.cluster.arrive; @%p1 exit; barrier.cluster.wait;";
     run(&kernel("", alone), &clusters(2, 2, 64), 0).unwrap();
 }
 
@@ -151,15 +159,20 @@ fn misuse_is_a_fault() {
     assert_eq!(fault(&kernel("", twice), &two), FaultKind::ClusterBarrier { arrives: true });
     let never = "barrier.cluster.wait;";
     assert_eq!(fault(&kernel("", never), &two), FaultKind::ClusterBarrier { arrives: false });
-    let beyond = "mov.u32 %r1, 2; mapa.shared::cluster.u32 %r2, s, %r1; ld.shared::cluster.u32 %r3, [%r2];";
+    let beyond =
+        "mov.u32 %r1, 2; mapa.shared::cluster.u32 %r2, s, %r1; ld.shared::cluster.u32 %r3, [%r2];";
     assert_eq!(fault(&kernel("", beyond), &two), FaultKind::ClusterRank { rank: 2, size: 2 });
-    assert_eq!(fault(&kernel("", beyond), &LaunchConfig::new(1, 1)), FaultKind::ClusterRank { rank: 2, size: 1 });
+    assert_eq!(
+        fault(&kernel("", beyond), &LaunchConfig::new(1, 1)),
+        FaultKind::ClusterRank { rank: 2, size: 1 }
+    );
     // Rank 1 exits, and rank 0 reads.
     let gone = format!("{SYNC} setp.eq.u32 %p1, %r14, 1; @%p1 ret; mov.u32 %r1, 1; {READ}");
     assert_eq!(fault(&kernel("", &gone), &two), FaultKind::ExitedBlock { rank: 1 });
     let past = "mov.u32 %r1, 1; mapa.shared::cluster.u32 %r2, s, %r1; ld.shared::cluster.u32 %r3, [%r2+4096];";
     assert!(matches!(fault(&kernel("", past), &two), FaultKind::OutOfBounds { address: 4096, .. }));
-    let odd = "mov.u32 %r1, 1; mapa.shared::cluster.u32 %r2, s, %r1; st.shared::cluster.u32 [%r2+2], 1;";
+    let odd =
+        "mov.u32 %r1, 1; mapa.shared::cluster.u32 %r2, s, %r1; st.shared::cluster.u32 [%r2+2], 1;";
     assert!(matches!(fault(&kernel("", odd), &two), FaultKind::Misaligned { address: 2, .. }));
     // One block never arrives, but waits at a barrier of its own for a thread that does not come.
     let stuck = "setp.eq.u32 %p1, %r14, 0; @%p1 bra other; barrier.cluster.arrive; barrier.cluster.wait; ret;
@@ -171,15 +184,27 @@ fn misuse_is_a_fault() {
 fn launches_that_make_no_clusters_are_refused() {
     let module = kernel("", "");
     let refused = |module: &_, config| run(module, &config, 0).unwrap_err().to_string();
-    assert_eq!(refused(&module, clusters(9, 0, 1)), "a cluster of 0 blocks is not allowed: it must have 1 to 8");
-    assert_eq!(refused(&module, clusters(16, 16, 1)), "a cluster of 16 blocks is not allowed: it must have 1 to 8");
+    assert_eq!(
+        refused(&module, clusters(9, 0, 1)),
+        "a cluster of 0 blocks is not allowed: it must have 1 to 8"
+    );
+    assert_eq!(
+        refused(&module, clusters(16, 16, 1)),
+        "a cluster of 16 blocks is not allowed: it must have 1 to 8"
+    );
     let text = refused(&module, clusters(9, 4, 1));
-    assert_eq!(text, "grid (9,1,1) is not allowed: its x must be a multiple of the 4 blocks of a cluster");
+    assert_eq!(
+        text,
+        "grid (9,1,1) is not allowed: its x must be a multiple of the 4 blocks of a cluster"
+    );
     let two = kernel(".explicitcluster .reqnctapercluster 2, 1, 1", "");
     run(&two, &clusters(4, 1, 1), 0).unwrap();
     run(&two, &clusters(4, 2, 1), 0).unwrap();
     let text = refused(&two, clusters(4, 4, 1));
-    assert_eq!(text, "a cluster of 4 blocks is not allowed: kernel `k` was compiled for clusters of 2");
+    assert_eq!(
+        text,
+        "a cluster of 4 blocks is not allowed: kernel `k` was compiled for clusters of 2"
+    );
     let text = refused(&kernel(".explicitcluster .reqnctapercluster 1, 2", ""), clusters(4, 1, 1));
     assert!(text.ends_with("clusters of (1,2,1), and only those along x are simulated"), "{text}");
     let text = refused(&kernel(".explicitcluster .maxclusterrank 4", ""), clusters(8, 8, 1));
@@ -195,22 +220,34 @@ fn accesses_to_other_blocks_are_counted_apart() {
     let module = kernel("", &neighbour(SYNC, READ, SYNC));
     let buffers = Buffers::new();
     let counters =
-        count(module.kernel("k").unwrap(), &clusters(4, 2, 64), &buffers.args, &buffers.memory).unwrap().counters;
+        count(module.kernel("k").unwrap(), &clusters(4, 2, 64), &buffers.args, &buffers.memory)
+            .unwrap()
+            .counters;
     assert_eq!((counters.shared.load.requests, counters.shared.store.requests), (0, 8));
     assert_eq!((counters.cluster.load.requests, counters.cluster.load.bytes), (8, 1024));
     assert_eq!(counters.cluster.barriers, 32);
     // A block's own memory by such an address is its own.
-    let own = neighbour(SYNC, "mapa.shared::cluster.u32 %r5, %r13, %r14; ld.shared::cluster.u32 %r4, [%r5];", SYNC);
-    let counters = count(kernel("", &own).kernel("k").unwrap(), &clusters(4, 2, 64), &buffers.args, &buffers.memory)
-        .unwrap()
-        .counters;
+    let own = neighbour(
+        SYNC,
+        "mapa.shared::cluster.u32 %r5, %r13, %r14; ld.shared::cluster.u32 %r4, [%r5];",
+        SYNC,
+    );
+    let counters = count(
+        kernel("", &own).kernel("k").unwrap(),
+        &clusters(4, 2, 64),
+        &buffers.args,
+        &buffers.memory,
+    )
+    .unwrap()
+    .counters;
     assert_eq!((counters.shared.load.requests, counters.cluster.load.requests), (8, 0));
 }
 
 #[test]
 fn a_cluster_may_be_launched_cooperatively() {
     let config = LaunchConfig { cooperative: true, ..clusters(8, 2, 32) };
-    let expected: Vec<u32> =
-        (0..8_u32).flat_map(|block| (0..32).map(move |thread| (block + 1) % 2 * 1000 + thread)).collect();
+    let expected: Vec<u32> = (0..8_u32)
+        .flat_map(|block| (0..32).map(move |thread| (block + 1) % 2 * 1000 + thread))
+        .collect();
     expect(&kernel("", &neighbour(SYNC, READ, SYNC)), &config, &expected);
 }

@@ -58,20 +58,26 @@ fn a_grid_that_cannot_be_resident_is_refused() {
     let module = kernel("", "");
     let refused = |config: LaunchConfig| run(&module, &config, 0).unwrap_err();
     // An H100 holds two blocks of 1024 threads on each of its 132 multiprocessors.
-    assert_eq!(refused(cooperative(265, 1024)), LaunchError::CooperativeTooLarge { blocks: 265, resident: 264 });
+    assert_eq!(
+        refused(cooperative(265, 1024)),
+        LaunchError::CooperativeTooLarge { blocks: 265, resident: 264 }
+    );
     run(&module, &cooperative(264, 1024), 0).unwrap();
     let limited = LaunchConfig { resident_blocks: Some(4), ..cooperative(5, 32) };
     let error = refused(limited);
     assert_eq!(error, LaunchError::CooperativeTooLarge { blocks: 5, resident: 4 });
-    assert_eq!(error.to_string(), "a cooperative launch of 5 blocks is too large: at most 4 can be resident at once");
+    assert_eq!(
+        error.to_string(),
+        "a cooperative launch of 5 blocks is too large: at most 4 can be resident at once"
+    );
     run(&module, &LaunchConfig { resident_blocks: Some(5), ..limited }, 0).unwrap();
     run(&module, &LaunchConfig { cooperative: false, ..limited }, 0).unwrap();
 }
 
 #[test]
 fn a_barrier_that_nobody_completes_is_a_livelock() {
-    let body =
-        exchange(FENCE, VOLATILE, FENCE).replace("mov.u32 %r3, %nctaid.x;\n    wait", "mov.u32 %r3, 99;\n    wait");
+    let body = exchange(FENCE, VOLATILE, FENCE)
+        .replace("mov.u32 %r3, %nctaid.x;\n    wait", "mov.u32 %r3, 99;\n    wait");
     let error = run(&kernel("", &body), &cooperative(4, 32), 0).unwrap_err().to_string();
     assert!(error.contains("livelock: these threads repeat the same steps for ever"), "{error}");
     let config = LaunchConfig { budget: Some(10_000), ..cooperative(4, 32) };
@@ -85,7 +91,9 @@ fn counts_of_a_cooperative_launch_do_not_depend_on_the_workers() {
     let counted = |workers| {
         let buffers = Buffers::new();
         let config = LaunchConfig { workers, ..cooperative(9, 64) };
-        count(module.kernel("k").unwrap(), &config, &buffers.args, &buffers.memory).unwrap().counters
+        count(module.kernel("k").unwrap(), &config, &buffers.args, &buffers.memory)
+            .unwrap()
+            .counters
     };
     assert_eq!(counted(Some(1)), counted(Some(2)));
     assert_eq!(counted(Some(1)), counted(None));
@@ -106,5 +114,9 @@ fn a_grid_barrier_orders_what_it_fences() {
     reported(&kernel("", &exchange(FENCE, VOLATILE, "")), &config, &race);
     reported(&kernel("", &exchange("membar.cta;", VOLATILE, FENCE)), &config, &race);
     // Without the barriers of the block only thread 0 of each block is in order.
-    reported(&kernel("", &exchange(FENCE, VOLATILE, FENCE).replace("bar.sync 0;", "")), &config, &race);
+    reported(
+        &kernel("", &exchange(FENCE, VOLATILE, FENCE).replace("bar.sync 0;", "")),
+        &config,
+        &race,
+    );
 }

@@ -13,7 +13,8 @@ fn run(name: &str, config: &LaunchConfig, reads: bool) -> Vec<u32> {
     let (data, out) = (memory.alloc(8192).unwrap(), memory.alloc(4096).unwrap());
     let words: Vec<u8> = (0_u32..2048).flat_map(u32::to_le_bytes).collect();
     memory.write(data, &words).unwrap();
-    let args = if reads { vec![Arg::Pointer(data), Arg::Pointer(out)] } else { vec![Arg::Pointer(out)] };
+    let args =
+        if reads { vec![Arg::Pointer(data), Arg::Pointer(out)] } else { vec![Arg::Pointer(out)] };
     let checked = check(kernel, config, &args, &memory).unwrap();
     assert_eq!(checked.fault, None);
     assert!(checked.reports.is_empty(), "{}", checked.reports[0]);

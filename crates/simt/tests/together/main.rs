@@ -13,7 +13,9 @@ mod polling;
 
 use std::collections::BTreeSet;
 
-use simt::{Arg, Checked, FaultKind, LaunchConfig, LaunchError, Memory, Module, ReportKind, check, launch};
+use simt::{
+    Arg, Checked, FaultKind, LaunchConfig, LaunchError, Memory, Module, ReportKind, check, launch,
+};
 
 /// Orders of the warps.
 const SEEDS: [Option<u64>; 4] = [None, Some(1), Some(2), Some(3)];
@@ -86,8 +88,10 @@ fn run(module: &Module, config: &LaunchConfig, words: usize) -> Result<Vec<u32>,
 fn expect(module: &Module, config: &LaunchConfig, expected: &[u32]) {
     for seed in SEEDS {
         for workers in [1, 2] {
-            let config = LaunchConfig { seed, workers: Some(workers), budget: Some(50_000_000), ..*config };
-            let words = run(module, &config, expected.len()).unwrap_or_else(|error| panic!("{seed:?}: {error}"));
+            let config =
+                LaunchConfig { seed, workers: Some(workers), budget: Some(50_000_000), ..*config };
+            let words = run(module, &config, expected.len())
+                .unwrap_or_else(|error| panic!("{seed:?}: {error}"));
             assert_eq!(words, expected, "seed {seed:?}, {workers} workers");
         }
     }
@@ -131,7 +135,11 @@ fn clean(module: &Module, config: &LaunchConfig) {
 fn reported(module: &Module, config: &LaunchConfig, kinds: &[ReportKind]) {
     for found in classes(module, config) {
         let others = found.iter().filter(|kind| !kinds.contains(kind));
-        let others: Vec<_> = others.filter(|kind| **kind != ReportKind::UninitializedRead).collect();
-        assert!(found.iter().any(|kind| kinds.contains(kind)) && others.is_empty(), "{found:?}, not {kinds:?}");
+        let others: Vec<_> =
+            others.filter(|kind| **kind != ReportKind::UninitializedRead).collect();
+        assert!(
+            found.iter().any(|kind| kinds.contains(kind)) && others.is_empty(),
+            "{found:?}, not {kinds:?}"
+        );
     }
 }

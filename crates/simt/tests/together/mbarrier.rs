@@ -25,7 +25,8 @@ fn threads_meet_at_an_mbarrier_phase_after_phase() {
         )
     };
     let config = LaunchConfig::new(2, 96);
-    let expected: Vec<u32> = (0..2).flat_map(|_| (0..96).map(|thread| 10_000 + 5 * (95 - thread))).collect();
+    let expected: Vec<u32> =
+        (0..2).flat_map(|_| (0..96).map(|thread| 10_000 + 5 * (95 - thread))).collect();
     let state = "mbarrier.arrive.shared.b64 %d1, [s+2048];
         wait#: mbarrier.try_wait.shared::cta.b64 %p2, [s+2048], %d1; @!%p2 bra wait#;";
     let parity = "mbarrier.arrive.release.cta.shared::cta.b64 _, [s+2048], 1;
@@ -47,9 +48,11 @@ fn threads_meet_at_an_mbarrier_phase_after_phase() {
     for seed in SEEDS {
         let buffers = Buffers::new();
         let config = LaunchConfig { seed, ..config };
-        let checked = check(early.kernel("k").unwrap(), &config, &buffers.args, &buffers.memory).unwrap();
+        let checked =
+            check(early.kernel("k").unwrap(), &config, &buffers.args, &buffers.memory).unwrap();
         let raced = checked.reports.iter().any(|report| report.kind == simt::ReportKind::Race);
-        let missing = checked.fault.is_some_and(|fault| matches!(fault.kind, FaultKind::NoMbarrier { .. }));
+        let missing =
+            checked.fault.is_some_and(|fault| matches!(fault.kind, FaultKind::NoMbarrier { .. }));
         assert!(raced || missing, "seed {seed:?}");
     }
 }
@@ -100,8 +103,9 @@ fn blocks_of_a_cluster_arrive_at_each_others_mbarriers() {
         SYNC.replace(".aligned", ""),
         SYNC
     );
-    let expected: Vec<u32> =
-        (0..4_u32).flat_map(|rank| (0..40).map(move |thread| (rank + 3) % 4 * 40 + thread)).collect();
+    let expected: Vec<u32> = (0..4_u32)
+        .flat_map(|rank| (0..40).map(move |thread| (rank + 3) % 4 * 40 + thread))
+        .collect();
     expect(&kernel("", &body), &clusters(4, 4, 40), &expected);
     clean(&kernel("", &body), &clusters(4, 4, 40));
     let unordered = body.replace("mbarrier.arrive.release", "mbarrier.arrive.relaxed");
@@ -134,16 +138,26 @@ fn misuse_is_a_fault() {
         "mbarrier arrival count 2: it must be less than the arrivals that the phase waits for"
     );
     assert_eq!(
-        said(&format!("{init} mbarrier.expect_tx.shared.b64 [s], 1048575; mbarrier.expect_tx.shared.b64 [s], 16;")),
+        said(&format!(
+            "{init} mbarrier.expect_tx.shared.b64 [s], 1048575; mbarrier.expect_tx.shared.b64 [s], 16;"
+        )),
         "mbarrier byte count 16: a phase can wait for 1048575 bytes"
     );
     assert!(matches!(
         fault(&kernel("", "mbarrier.init.shared.b64 [s+4], 1;"), &one),
         FaultKind::Misaligned { align: 8, .. }
     ));
-    assert!(matches!(fault(&kernel("", "mbarrier.init.shared.b64 [s+4096], 1;"), &one), FaultKind::OutOfBounds { .. }));
-    assert!(matches!(fault(&kernel("", "mbarrier.init.b64 [%d10], 1;"), &one), FaultKind::NotShared { .. }));
-    let never = format!("{init} mbarrier.arrive.shared.b64 %d1, [s]; mbarrier.try_wait.shared.b64 %p1, [s], %d1;");
+    assert!(matches!(
+        fault(&kernel("", "mbarrier.init.shared.b64 [s+4096], 1;"), &one),
+        FaultKind::OutOfBounds { .. }
+    ));
+    assert!(matches!(
+        fault(&kernel("", "mbarrier.init.b64 [%d10], 1;"), &one),
+        FaultKind::NotShared { .. }
+    ));
+    let never = format!(
+        "{init} mbarrier.arrive.shared.b64 %d1, [s]; mbarrier.try_wait.shared.b64 %p1, [s], %d1;"
+    );
     match fault(&kernel("", &never), &one) {
         FaultKind::Mbarrier { arrivals: 1, bytes: 0, in_flight: 0, exited: 0, ref waiting } => {
             assert_eq!(waiting.len(), 1);
@@ -151,7 +165,9 @@ fn misuse_is_a_fault() {
         other => panic!("{other}"),
     }
     // A loop over test_wait does not wait for good, but for its budget.
-    let spins = format!("{init} spin: mbarrier.test_wait.parity.shared.b64 %p1, [s], 0; @!%p1 bra spin;");
-    let error = run(&kernel("", &spins), &LaunchConfig { budget: Some(10_000), ..one }, 0).unwrap_err();
+    let spins =
+        format!("{init} spin: mbarrier.test_wait.parity.shared.b64 %p1, [s], 0; @!%p1 bra spin;");
+    let error =
+        run(&kernel("", &spins), &LaunchConfig { budget: Some(10_000), ..one }, 0).unwrap_err();
     assert!(error.to_string().contains("budget"), "{error}");
 }

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use simt::{
-    Arg, Fault, FaultKind, LaunchConfig, LaunchError, Memory, Module, ReportKind, TraceOptions, check, count, launch,
-    trace,
+    Arg, Fault, FaultKind, LaunchConfig, LaunchError, Memory, Module, ReportKind, TraceOptions,
+    check, count, launch, trace,
 };
 
 use crate::{SEEDS, kernel};
@@ -27,7 +27,8 @@ struct Parts {
     clear: &'static str,
 }
 
-const LAST: Parts = Parts { poller: "setp.eq.u32 %p2, %r11, %r3;", store: STORE, poll: POLL, clear: CLEAR };
+const LAST: Parts =
+    Parts { poller: "setp.eq.u32 %p2, %r11, %r3;", store: STORE, poll: POLL, clear: CLEAR };
 const FIRST: Parts = Parts { poller: "setp.eq.u32 %p2, %r11, 0;", ..LAST };
 
 /// A kernel for blocks of 32 threads.
@@ -91,7 +92,10 @@ fn results(memory: &Memory, args: &[Arg; 2]) -> (u32, bool) {
     let Arg::Pointer(out) = args[1] else { unreachable!("the kernel takes pointers") };
     let mut bytes = vec![0; 1 << 16];
     memory.read(out, &mut bytes).unwrap();
-    (u32::from_le_bytes(bytes[..4].try_into().unwrap()), bytes[SLOTS..].iter().all(|byte| *byte == 0))
+    (
+        u32::from_le_bytes(bytes[..4].try_into().unwrap()),
+        bytes[SLOTS..].iter().all(|byte| *byte == 0),
+    )
 }
 
 fn expected(blocks: u32) -> (u32, bool) {
@@ -117,7 +121,8 @@ fn found(parts: Parts) -> (BTreeSet<ReportKind>, String) {
     for seed in SEEDS {
         let (memory, args) = memory();
         let module = polling(parts);
-        let checked = check(module.kernel("k").unwrap(), &config(40, 1, seed), &args, &memory).unwrap();
+        let checked =
+            check(module.kernel("k").unwrap(), &config(40, 1, seed), &args, &memory).unwrap();
         assert_eq!(checked.fault, None, "seed {seed:?}");
         kinds.extend(checked.reports.iter().map(|report| report.kind));
         text = checked.reports.first().map_or(text, ToString::to_string);
@@ -127,7 +132,8 @@ fn found(parts: Parts) -> (BTreeSet<ReportKind>, String) {
 
 /// Whether these are races across blocks, and beside them at most those within the warp that polls its own block's word.
 fn is_race(kinds: &BTreeSet<ReportKind>) -> bool {
-    kinds.contains(&ReportKind::Race) && kinds.is_subset(&[ReportKind::Race, ReportKind::WarpSynchronous].into())
+    kinds.contains(&ReportKind::Race)
+        && kinds.is_subset(&[ReportKind::Race, ReportKind::WarpSynchronous].into())
 }
 
 #[test]
@@ -135,11 +141,23 @@ fn any_block_may_poll_the_others_launch_after_launch() {
     for parts in [LAST, FIRST, Parts { poller: "setp.eq.u32 %p2, %r11, 17;", ..LAST }] {
         let module = polling(parts);
         for blocks in [18, 33, 300] {
-            for (seed, workers) in SEEDS.into_iter().flat_map(|seed| [1, 2, 5].map(|workers| (seed, workers))) {
+            for (seed, workers) in
+                SEEDS.into_iter().flat_map(|seed| [1, 2, 5].map(|workers| (seed, workers)))
+            {
                 let (memory, args) = memory();
                 for _ in 0..3 {
-                    launch(module.kernel("k").unwrap(), &config(blocks, workers, seed), &args, &memory).unwrap();
-                    assert_eq!(results(&memory, &args), expected(blocks), "{workers} workers, seed {seed:?}");
+                    launch(
+                        module.kernel("k").unwrap(),
+                        &config(blocks, workers, seed),
+                        &args,
+                        &memory,
+                    )
+                    .unwrap();
+                    assert_eq!(
+                        results(&memory, &args),
+                        expected(blocks),
+                        "{workers} workers, seed {seed:?}"
+                    );
                 }
             }
         }
@@ -151,7 +169,8 @@ fn it_can_be_counted_and_traced() {
     let module = polling(LAST);
     let counted = || {
         let (memory, args) = memory();
-        let profile = count(module.kernel("k").unwrap(), &config(40, 1, None), &args, &memory).unwrap();
+        let profile =
+            count(module.kernel("k").unwrap(), &config(40, 1, None), &args, &memory).unwrap();
         assert_eq!(results(&memory, &args), expected(40));
         profile.counters
     };
@@ -160,7 +179,9 @@ fn it_can_be_counted_and_traced() {
     assert_eq!(counted().global.load.requests, 2);
     let (memory, args) = memory();
     let config = config(40, 1, None);
-    let traced = trace(module.kernel("k").unwrap(), &config, &args, &memory, &TraceOptions::default()).unwrap();
+    let traced =
+        trace(module.kernel("k").unwrap(), &config, &args, &memory, &TraceOptions::default())
+            .unwrap();
     assert_eq!((traced.fault, results(&memory, &args)), (None, expected(40)));
 }
 
@@ -170,8 +191,10 @@ fn value_and_tag_in_one_access_do_not_race() {
         assert_eq!(found(parts), (BTreeSet::new(), String::new()));
     }
     // One of the elements of a vector is as wide as a scalar.
-    let scalars =
-        Parts { store: "st.relaxed.gpu.global.b64 [%d2+8], %d1; st.relaxed.gpu.global.b64 [%d2], %d1;", ..LAST };
+    let scalars = Parts {
+        store: "st.relaxed.gpu.global.b64 [%d2+8], %d1; st.relaxed.gpu.global.b64 [%d2], %d1;",
+        ..LAST
+    };
     assert_eq!(found(scalars).0, BTreeSet::new());
 }
 
@@ -198,11 +221,17 @@ fn halves_of_a_word_race_with_the_word() {
             st.relaxed.gpu.global.b32 [%d2+12], %r8; st.relaxed.gpu.global.b32 [%d2+8], %r1;",
         ..LAST
     };
-    let vectors = Parts { store: "mov.u32 %r8, 1; st.relaxed.gpu.global.v4.b32 [%d2], {%r1, %r8, %r1, %r8};", ..LAST };
+    let vectors = Parts {
+        store: "mov.u32 %r8, 1; st.relaxed.gpu.global.v4.b32 [%d2], {%r1, %r8, %r1, %r8};",
+        ..LAST
+    };
     for parts in [torn, vectors] {
         let (kinds, text) = found(parts);
         assert!(is_race(&kinds));
-        assert!(text.contains("of which the two cover different bytes, as no strong accesses may"), "{text}");
+        assert!(
+            text.contains("of which the two cover different bytes, as no strong accesses may"),
+            "{text}"
+        );
         assert!(text.contains("help: access the bytes in one size everywhere"), "{text}");
     }
 }
@@ -220,7 +249,8 @@ fn a_value_that_is_not_waited_for_is_missed_in_some_order() {
     let module = polling(early);
     let sums = SEEDS.map(|seed| {
         let (memory, args) = memory();
-        let checked = check(module.kernel("k").unwrap(), &config(40, 1, seed), &args, &memory).unwrap();
+        let checked =
+            check(module.kernel("k").unwrap(), &config(40, 1, seed), &args, &memory).unwrap();
         assert_eq!((checked.reports, checked.fault), (vec![], None));
         results(&memory, &args).0
     });
@@ -229,14 +259,18 @@ fn a_value_that_is_not_waited_for_is_missed_in_some_order() {
 }
 
 /// Block 5 leaves nothing.
-const FORGETFUL: Parts =
-    Parts { store: "setp.eq.u32 %p7, %r11, 5; @!%p7 st.relaxed.gpu.global.v2.b64 [%d2], {%d1, %d1};", ..LAST };
+const FORGETFUL: Parts = Parts {
+    store: "setp.eq.u32 %p7, %r11, 5; @!%p7 st.relaxed.gpu.global.v2.b64 [%d2], {%d1, %d1};",
+    ..LAST
+};
 
 #[test]
 fn a_word_that_nobody_writes_is_a_livelock() {
     for (parts, poller) in [(FORGETFUL, 39), (Parts { poller: FIRST.poller, ..FORGETFUL }, 0)] {
         let module = polling(parts);
-        for (seed, workers) in SEEDS.into_iter().flat_map(|seed| [1, 2, 5].map(|workers| (seed, workers))) {
+        for (seed, workers) in
+            SEEDS.into_iter().flat_map(|seed| [1, 2, 5].map(|workers| (seed, workers)))
+        {
             let fault = fault(&module, &config(40, workers, seed));
             let FaultKind::Livelock { standing } = &fault.kind else { panic!("{fault}") };
             // The lane that polls block 5's word; the others may stand where paths join.
@@ -246,7 +280,8 @@ fn a_word_that_nobody_writes_is_a_livelock() {
             assert!(text.contains("livelock: these threads repeat the same steps for ever, and nothing that still runs changes what they read; "), "{text}");
         }
         let (memory, args) = memory();
-        let checked = check(module.kernel("k").unwrap(), &config(40, 1, None), &args, &memory).unwrap();
+        let checked =
+            check(module.kernel("k").unwrap(), &config(40, 1, None), &args, &memory).unwrap();
         assert!(matches!(checked.fault.unwrap().kind, FaultKind::Livelock { .. }));
     }
 }

@@ -38,7 +38,11 @@ pub(super) trait Backend: fmt::Debug + Send + Sync {
     fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError>;
     fn copy(&self, from: u64, to: u64, bytes: u64) -> Result<(), DeviceError>;
     fn fill(&self, address: u64, bytes: u64, byte: u8) -> Result<(), DeviceError>;
-    fn load(self: Arc<Self>, name: &str, image: &[u8]) -> Result<Arc<dyn LoadedModule>, DeviceError>;
+    fn load(
+        self: Arc<Self>,
+        name: &str,
+        image: &[u8],
+    ) -> Result<Arc<dyn LoadedModule>, DeviceError>;
     /// Waits for all streams.
     fn synchronize(self: Arc<Self>) -> Result<(), DeviceError>;
     /// Registers a flag that ends a running launch once it is true. A device that cannot end a
@@ -48,11 +52,17 @@ pub(super) trait Backend: fmt::Debug + Send + Sync {
     fn alloc_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError>;
     /// Frees `memory`, which `alloc_pinned` returned for this number of bytes.
     fn free_pinned(&self, memory: *mut u8, bytes: usize);
-    fn open_stream(self: Arc<Self>, purpose: Purpose) -> Result<Box<dyn BackendStream>, DeviceError>;
+    fn open_stream(
+        self: Arc<Self>,
+        purpose: Purpose,
+    ) -> Result<Box<dyn BackendStream>, DeviceError>;
     /// # Safety
     ///
     /// `stream` is a `CUstream` that outlives the result.
-    unsafe fn adopt_stream(self: Arc<Self>, _stream: *mut c_void) -> Result<Box<dyn BackendStream>, DeviceError> {
+    unsafe fn adopt_stream(
+        self: Arc<Self>,
+        _stream: *mut c_void,
+    ) -> Result<Box<dyn BackendStream>, DeviceError> {
         Err(DeviceError::NotCuda("adopt a CUDA stream"))
     }
     /// Whether the address lies in memory that kernels of this device may use.

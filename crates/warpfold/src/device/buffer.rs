@@ -57,7 +57,11 @@ impl<T: Pod> Buffer<T> {
     /// If the range does not lie within the buffer, like slice indexing.
     pub fn view(&self, range: impl RangeBounds<usize>) -> View<'_, T> {
         let range = bounds(range, self.len);
-        View::new(&self.allocation, self.address() + (range.start * size_of::<T>()) as u64, range.len())
+        View::new(
+            &self.allocation,
+            self.address() + (range.start * size_of::<T>()) as u64,
+            range.len(),
+        )
     }
 
     /// A view of the elements in `range` through which they can be overwritten.
@@ -67,7 +71,11 @@ impl<T: Pod> Buffer<T> {
     /// If the range does not lie within the buffer, like slice indexing.
     pub fn view_mut(&mut self, range: impl RangeBounds<usize>) -> ViewMut<'_, T> {
         let range = bounds(range, self.len);
-        ViewMut::new(&self.allocation, self.address() + (range.start * size_of::<T>()) as u64, range.len())
+        ViewMut::new(
+            &self.allocation,
+            self.address() + (range.start * size_of::<T>()) as u64,
+            range.len(),
+        )
     }
 
     /// Waits for all earlier work and copies the values to the host.

@@ -56,7 +56,8 @@ impl DeviceClass {
 
     /// The class of a device's hardware. The simulator has 16 multiprocessors on every host.
     pub(super) fn of(info: &DeviceInfo) -> Self {
-        let has_fast_memory = info.peak_bytes_per_second.is_some_and(|peak| peak > Self::FAST_BYTES_PER_SECOND);
+        let has_fast_memory =
+            info.peak_bytes_per_second.is_some_and(|peak| peak > Self::FAST_BYTES_PER_SECOND);
         Self::new(info.multiprocessors.max(1), has_fast_memory, info.compute_capability)
     }
 

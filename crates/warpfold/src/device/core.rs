@@ -32,12 +32,22 @@ pub(super) struct Core {
 impl Core {
     pub(super) fn new(backend: Arc<dyn Backend>, injector: Option<Injector>) -> Arc<Self> {
         let info = backend.info();
-        Arc::new(Self { info, interrupt: OnceLock::new(), injector, live: AtomicU64::new(0), backend })
+        Arc::new(Self {
+            info,
+            interrupt: OnceLock::new(),
+            injector,
+            live: AtomicU64::new(0),
+            backend,
+        })
     }
 
     /// Counts a call, and refuses it if the plan of faults says so. `action` completes the sentence
     /// "cannot …".
-    pub(super) fn enter(&self, call: Call, action: impl FnOnce() -> String) -> Result<(), DeviceError> {
+    pub(super) fn enter(
+        &self,
+        call: Call,
+        action: impl FnOnce() -> String,
+    ) -> Result<(), DeviceError> {
         match &self.injector {
             None => Ok(()),
             Some(injector) => injector.enter(call, action),
@@ -88,10 +98,14 @@ impl Core {
 
     pub(super) fn alloc_pinned(&self, bytes: usize) -> Result<*mut u8, DeviceError> {
         self.refuse_in_capture("allocate memory")?;
-        self.enter(Call::Alloc, || format!("lock {bytes} bytes of host memory")).map_err(|error| match error {
-            DeviceError::OutOfMemory { .. } => DeviceError::OutOfHostMemory { requested: bytes as u128 },
-            error => error,
-        })?;
+        self.enter(Call::Alloc, || format!("lock {bytes} bytes of host memory")).map_err(
+            |error| match error {
+                DeviceError::OutOfMemory { .. } => {
+                    DeviceError::OutOfHostMemory { requested: bytes as u128 }
+                }
+                error => error,
+            },
+        )?;
         let memory = self.backend.alloc_pinned(bytes)?;
         self.live.fetch_add(1, Relaxed);
         Ok(memory)
@@ -157,7 +171,12 @@ impl Core {
         check("block along z", shape.block.z, 1, 64)?;
         let threads = shape.block.count().try_into().unwrap_or(u32::MAX);
         check("block", threads, 1, self.info.max_threads_per_block)?;
-        check("dynamic shared memory in bytes", shape.shared_bytes, 0, self.info.most_shared_bytes_per_block)?;
+        check(
+            "dynamic shared memory in bytes",
+            shape.shared_bytes,
+            0,
+            self.info.most_shared_bytes_per_block,
+        )?;
         let parameters = kernel.loaded.parameters();
         if !parameters.iter().copied().eq(args.iter().map(|arg| arg.size())) {
             return Err(DeviceError::Arguments {
@@ -172,7 +191,11 @@ impl Core {
     /// Refuses `action` while this thread captures a graph of this device, because the action would
     /// happen once and not in each replay.
     pub(super) fn refuse_in_capture(&self, action: &'static str) -> Result<(), DeviceError> {
-        if CAPTURING.get() == std::ptr::from_ref(self) { Err(DeviceError::Capturing { action }) } else { Ok(()) }
+        if CAPTURING.get() == std::ptr::from_ref(self) {
+            Err(DeviceError::Capturing { action })
+        } else {
+            Ok(())
+        }
     }
 
     /// Marks this thread as capturing until the returned value is dropped.

@@ -62,7 +62,10 @@ impl Borrowed<'_> {
 impl Stream {
     /// Borrows memory of cudarc's for work on this stream, which comes after all that the memory's own stream was given
     /// before, and after writes of other streams that cudarc tracks.
-    pub(crate) fn borrow_cudarc<'a, T>(&'a self, memory: &'a dyn DevicePtr<T>) -> Result<Borrowed<'a>, DeviceError> {
+    pub(crate) fn borrow_cudarc<'a, T>(
+        &'a self,
+        memory: &'a dyn DevicePtr<T>,
+    ) -> Result<Borrowed<'a>, DeviceError> {
         const ACTION: &str = "reduce memory of cudarc";
         let queue = &*self.queue;
         self.refuse_in_capture(ACTION)?;
@@ -160,10 +163,16 @@ fn follow(later: &dyn BackendStream, earlier: &dyn BackendStream) -> Result<(), 
 }
 
 fn refuse_per_thread(stream: &CudaStream, action: &'static str) -> Result<(), DeviceError> {
-    if stream.cu_stream() as usize == PER_THREAD { Err(DeviceError::PerThread { action }) } else { Ok(()) }
+    if stream.cu_stream() as usize == PER_THREAD {
+        Err(DeviceError::PerThread { action })
+    } else {
+        Ok(())
+    }
 }
 
 /// The error of a call that cudarc made without a result, if there is one.
 fn take_error(context: &CudaContext) -> Result<(), DeviceError> {
-    context.check_err().or_else(|error| cuda::check(error.0 as u32, "order work with that of cudarc"))
+    context
+        .check_err()
+        .or_else(|error| cuda::check(error.0 as u32, "order work with that of cudarc"))
 }

@@ -151,7 +151,9 @@ pub enum DeviceError {
     },
     /// The closure of [`Device::capture`](super::Device::capture) asked for something that cannot
     /// be part of a graph.
-    #[error("cannot {action} while a graph is captured: that would happen once, and not in each replay")]
+    #[error(
+        "cannot {action} while a graph is captured: that would happen once, and not in each replay"
+    )]
     Capturing {
         /// What was being done; it completes the sentence "cannot …".
         action: &'static str,

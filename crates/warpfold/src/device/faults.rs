@@ -123,7 +123,11 @@ mod planned {
 
         /// Counts the call, and returns an error if the plan says that it fails. An out-of-memory
         /// error carries no sizes here, because the caller knows them and fills them in.
-        pub(in crate::device) fn enter(&self, call: Call, action: impl FnOnce() -> String) -> Result<(), DeviceError> {
+        pub(in crate::device) fn enter(
+            &self,
+            call: Call,
+            action: impl FnOnce() -> String,
+        ) -> Result<(), DeviceError> {
             let number = self.calls.fetch_add(1, Relaxed);
             if self.plan.lost.is_some_and(|k| number >= k) {
                 let text = text("CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure, injected");
@@ -142,9 +146,14 @@ mod planned {
                 Call::Alloc => return Err(DeviceError::OutOfMemory { requested: 0, free: 0 }),
                 Call::Launch => (
                     701,
-                    text("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch, injected"),
+                    text(
+                        "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
+                        "too many resources requested for launch, injected",
+                    ),
                 ),
-                Call::Copy | Call::Other => (999, text("CUDA_ERROR_UNKNOWN", "unknown error, injected")),
+                Call::Copy | Call::Other => {
+                    (999, text("CUDA_ERROR_UNKNOWN", "unknown error, injected"))
+                }
             };
             Err(DeviceError::Driver { action: action(), code, text })
         }

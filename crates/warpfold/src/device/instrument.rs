@@ -66,7 +66,9 @@ impl Watch {
         memory: &Memory,
     ) -> Result<(), LaunchError> {
         let (seen, fault) = match self.instrument {
-            Instrument::Count => (Seen::Counted(simt::count(kernel, config, args, memory)?.into()), None),
+            Instrument::Count => {
+                (Seen::Counted(simt::count(kernel, config, args, memory)?.into()), None)
+            }
             Instrument::Check => {
                 let mut checked = simt::check(kernel, config, args, memory)?;
                 let fault = checked.fault.clone();

@@ -154,9 +154,10 @@ impl Device {
     pub fn auto() -> Result<Self, DeviceError> {
         match Self::cuda(0) {
             #[cfg(feature = "simulator")]
-            Err(DeviceError::NoCuda { reason }) => {
-                Ok(Self::simulated(simulator::Simulator::new(), Some(format!("using the simulator, because {reason}"))))
-            }
+            Err(DeviceError::NoCuda { reason }) => Ok(Self::simulated(
+                simulator::Simulator::new(),
+                Some(format!("using the simulator, because {reason}")),
+            )),
             opened => opened,
         }
     }
@@ -188,7 +189,9 @@ impl Device {
         #[cfg(not(feature = "cuda"))]
         {
             let _ = ordinal;
-            Err(DeviceError::NoCuda { reason: "this program was built without the feature `cuda` of warpfold".into() })
+            Err(DeviceError::NoCuda {
+                reason: "this program was built without the feature `cuda` of warpfold".into(),
+            })
         }
     }
 
@@ -248,7 +251,10 @@ impl Device {
         let core = Core::new(backend, injector);
         let queue = Arc::new(Queue::new(&core, own, Purpose::Work));
         let class = DeviceClass::of(&core.info);
-        Self { shared: Arc::new(Shared { core, queue, attached: OnceLock::new(), fallback_note }), class }
+        Self {
+            shared: Arc::new(Shared { core, queue, attached: OnceLock::new(), fallback_note }),
+            class,
+        }
     }
 
     /// Lets a flag end the work on this device, such as a flag that Ctrl-C sets. Once it is true,
@@ -384,7 +390,12 @@ impl Device {
     ///
     /// [`DeviceError::Shape`] or [`DeviceError::Arguments`] if the device does not allow the shape
     /// or the arguments do not fit; a fault of the kernel; or an error of the driver.
-    pub unsafe fn launch(&self, kernel: &Kernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
+    pub unsafe fn launch(
+        &self,
+        kernel: &Kernel,
+        shape: LaunchShape,
+        args: &[Arg],
+    ) -> Result<(), DeviceError> {
         let Shared { core, queue, .. } = &*self.shared;
         core.refuse_in_capture("launch on another stream")?;
         core.check_launchable(kernel, shape, args)?;
@@ -400,7 +411,12 @@ impl Device {
     /// # Errors
     ///
     /// An error of the driver.
-    pub fn resident_blocks(&self, kernel: &Kernel, threads: u32, shared_bytes: u32) -> Result<u32, DeviceError> {
+    pub fn resident_blocks(
+        &self,
+        kernel: &Kernel,
+        threads: u32,
+        shared_bytes: u32,
+    ) -> Result<u32, DeviceError> {
         self.shared.core.check_own(&kernel.core, "kernel")?;
         kernel.loaded.resident_blocks(threads, shared_bytes)
     }
@@ -433,7 +449,10 @@ impl Device {
     /// # Errors
     ///
     /// The error that `work` returns, or an error of the driver.
-    pub fn time<R, E: From<DeviceError>>(&self, work: impl FnOnce() -> Result<R, E>) -> Result<Duration, E> {
+    pub fn time<R, E: From<DeviceError>>(
+        &self,
+        work: impl FnOnce() -> Result<R, E>,
+    ) -> Result<Duration, E> {
         self.shared.queue.time(work)
     }
 

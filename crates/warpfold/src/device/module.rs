@@ -99,7 +99,14 @@ impl LaunchShape {
     /// memory for each block. The launch has no clusters and is neither cooperative nor
     /// overlapping.
     pub fn linear(grid: u32, block: u32, shared_bytes: u32) -> Self {
-        Self { grid: grid.into(), block: block.into(), shared_bytes, cluster: 1, cooperative: false, overlap: false }
+        Self {
+            grid: grid.into(),
+            block: block.into(),
+            shared_bytes,
+            cluster: 1,
+            cooperative: false,
+            overlap: false,
+        }
     }
 }
 

@@ -71,8 +71,10 @@ impl<T: Pod> PinnedBuffer<T> {
         // Page-locked memory begins on a page, and a page has at least 4096 bytes.
         const { assert!(align_of::<T>() <= 4096, "page-locked memory is not aligned so far") };
         let requested = len as u128 * size_of::<T>() as u128;
-        let bytes = isize::try_from(requested).map_err(|_| DeviceError::OutOfHostMemory { requested })? as usize;
-        let values = if bytes == 0 { std::ptr::dangling_mut() } else { core.alloc_pinned(bytes)?.cast() };
+        let bytes = isize::try_from(requested)
+            .map_err(|_| DeviceError::OutOfHostMemory { requested })? as usize;
+        let values =
+            if bytes == 0 { std::ptr::dangling_mut() } else { core.alloc_pinned(bytes)?.cast() };
         Ok(Self { core: Arc::clone(core), values, len })
     }
 }

@@ -2,7 +2,10 @@
 
 use std::{fmt, marker::PhantomData};
 
-use super::{Arg, Buffer, Core, Device, DeviceError, Kernel, LaunchShape, Pod, backend::Purpose, stream::Queue};
+use super::{
+    Arg, Buffer, Core, Device, DeviceError, Kernel, LaunchShape, Pod, backend::Purpose,
+    stream::Queue,
+};
 
 /// Several streams. The work of one stream runs in order; the work of different streams may run at
 /// the same time. The simulator runs each piece of work immediately, in the order of the calls,
@@ -81,7 +84,8 @@ impl Device {
         // The work that the device was given before must end first.
         self.synchronize()?;
         let core = &self.shared.core;
-        let open = (0..count).map(|_| Queue::open(core, Purpose::Work)).collect::<Result<_, _>>()?;
+        let open =
+            (0..count).map(|_| Queue::open(core, Purpose::Work)).collect::<Result<_, _>>()?;
         let scope = Wait(Streams { core, open, env: PhantomData });
         work(&scope.0)?;
         Ok(scope.0.synchronize()?)
@@ -178,7 +182,10 @@ impl<'env> Streams<'env> {
     fn place<T: Pod>(&self, buffer: &Buffer<T>, at: usize, len: usize) -> Result<u64, DeviceError> {
         self.core.check_own(buffer.core(), "buffer")?;
         if at.saturating_add(len) > buffer.len() {
-            return Err(DeviceError::Length { source_len: len, buffer_len: buffer.len().saturating_sub(at) });
+            return Err(DeviceError::Length {
+                source_len: len,
+                buffer_len: buffer.len().saturating_sub(at),
+            });
         }
         Ok(buffer.view(at..at + len).address())
     }

@@ -151,7 +151,12 @@ impl Queue {
     /// # Safety
     ///
     /// The contract is that of [`Stream::launch`].
-    pub(super) unsafe fn launch(&self, kernel: &Kernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
+    pub(super) unsafe fn launch(
+        &self,
+        kernel: &Kernel,
+        shape: LaunchShape,
+        args: &[Arg],
+    ) -> Result<(), DeviceError> {
         #[cfg(feature = "cudarc")]
         self.refuse_foreign_capture("launch a kernel")?;
         self.core.enter(Call::Launch, || format!("launch {}", kernel.name()))?;
@@ -168,7 +173,11 @@ impl Queue {
     }
 
     /// Launches a graph whose workspace belongs to `owner`.
-    pub(super) fn launch_graph(&self, graph: &dyn BackendGraph, owner: &Self) -> Result<(), DeviceError> {
+    pub(super) fn launch_graph(
+        &self,
+        graph: &dyn BackendGraph,
+        owner: &Self,
+    ) -> Result<(), DeviceError> {
         const ACTION: &str = "launch a graph";
         self.refuse_if_captured(ACTION)?;
         self.core.enter(Call::Launch, || ACTION.to_owned())?;
@@ -215,7 +224,10 @@ impl Queue {
     }
 
     /// The time from the start to the end of the work that `work` gives to the stream.
-    pub(super) fn time<R, E: From<DeviceError>>(&self, work: impl FnOnce() -> Result<R, E>) -> Result<Duration, E> {
+    pub(super) fn time<R, E: From<DeviceError>>(
+        &self,
+        work: impl FnOnce() -> Result<R, E>,
+    ) -> Result<Duration, E> {
         // Both events are made before the measurement, because making one may take as long as a
         // short kernel on a GPU.
         let [mut start, mut end] = [self.stream.new_event()?, self.stream.new_event()?];
@@ -279,7 +291,12 @@ impl Stream {
     /// # Errors
     ///
     /// As [`Device::launch`](super::Device::launch).
-    pub unsafe fn launch(&self, kernel: &Kernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
+    pub unsafe fn launch(
+        &self,
+        kernel: &Kernel,
+        shape: LaunchShape,
+        args: &[Arg],
+    ) -> Result<(), DeviceError> {
         self.queue.core.check_launchable(kernel, shape, args)?;
         // SAFETY: the caller's promise.
         unsafe { self.queue.launch(kernel, shape, args) }
@@ -353,7 +370,11 @@ impl Stream {
     /// assert_eq!(buffer.copy_to_host()?, [7; 3]);
     /// # Ok::<(), warpfold::device::DeviceError>(())
     /// ```
-    pub fn fill_bytes<'a, T: Pod>(&self, target: impl Into<ViewMut<'a, T>>, byte: u8) -> Result<(), DeviceError> {
+    pub fn fill_bytes<'a, T: Pod>(
+        &self,
+        target: impl Into<ViewMut<'a, T>>,
+        byte: u8,
+    ) -> Result<(), DeviceError> {
         let target = target.into();
         self.queue.core.check_own(target.core(), "buffer")?;
         self.queue.retain(target.allocation());
@@ -487,7 +508,10 @@ impl Stream {
     /// # Errors
     ///
     /// The error that `work` returns, or an error of the driver.
-    pub fn time<R, E: From<DeviceError>>(&self, work: impl FnOnce() -> Result<R, E>) -> Result<Duration, E> {
+    pub fn time<R, E: From<DeviceError>>(
+        &self,
+        work: impl FnOnce() -> Result<R, E>,
+    ) -> Result<Duration, E> {
         self.queue.time(work)
     }
 

@@ -58,13 +58,19 @@ impl<T> Copy for View<'_, T> {}
 
 impl<T> fmt::Debug for View<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("View").field("address", &self.address).field("len", &self.len).finish_non_exhaustive()
+        f.debug_struct("View")
+            .field("address", &self.address)
+            .field("len", &self.len)
+            .finish_non_exhaustive()
     }
 }
 
 impl<T> fmt::Debug for ViewMut<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ViewMut").field("address", &self.address).field("len", &self.len).finish_non_exhaustive()
+        f.debug_struct("ViewMut")
+            .field("address", &self.address)
+            .field("len", &self.len)
+            .finish_non_exhaustive()
     }
 }
 
@@ -97,7 +103,11 @@ impl<'a, T: Pod> View<'a, T> {
     #[must_use]
     pub fn view(&self, range: impl RangeBounds<usize>) -> Self {
         let range = bounds(range, self.len);
-        Self::new(self.allocation, self.address + (range.start * size_of::<T>()) as u64, range.len())
+        Self::new(
+            self.allocation,
+            self.address + (range.start * size_of::<T>()) as u64,
+            range.len(),
+        )
     }
 
     /// Waits for all earlier work and copies the values to the host.
@@ -331,7 +341,11 @@ pub(super) fn bounds(range: impl RangeBounds<usize>, len: usize) -> Range<usize>
 }
 
 pub(super) fn check_len(source_len: usize, buffer_len: usize) -> Result<(), DeviceError> {
-    if source_len == buffer_len { Ok(()) } else { Err(DeviceError::Length { source_len, buffer_len }) }
+    if source_len == buffer_len {
+        Ok(())
+    } else {
+        Err(DeviceError::Length { source_len, buffer_len })
+    }
 }
 
 #[cfg(test)]

@@ -32,7 +32,13 @@ pub(super) fn text(folder: &Path, name: &str, capability: (u32, u32)) -> Option<
     let prefix = format!("{name}.sm_");
     let files = fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
     let runs = files.filter_map(|path| {
-        let arch: u32 = path.file_name()?.to_str()?.strip_prefix(&prefix)?.strip_suffix(".ptx")?.parse().ok()?;
+        let arch: u32 = path
+            .file_name()?
+            .to_str()?
+            .strip_prefix(&prefix)?
+            .strip_suffix(".ptx")?
+            .parse()
+            .ok()?;
         ((arch / 10, arch % 10) <= capability).then_some((arch, path))
     });
     let (_, path) = runs.max_by_key(|(arch, _)| *arch)?;

@@ -24,7 +24,9 @@ pub enum Error {
         item: &'static str,
     },
     /// The two inputs of a pair have different lengths.
-    #[error("the first input has {first} elements and the second {second}: both must have the same number")]
+    #[error(
+        "the first input has {first} elements and the second {second}: both must have the same number"
+    )]
     Lengths {
         /// Elements of the first input.
         first: u64,

@@ -113,7 +113,8 @@ unsafe impl Zeroable for ExactF64 {}
 // SAFETY: each field is `Pod`, and 8 + 4 + 69 * 4 bytes are a multiple of the alignment, 8: there
 // is no padding.
 unsafe impl Pod for ExactF64 {}
-const _: () = assert!(size_of::<ExactF32>() == 4 + 4 + 13 * 4 && size_of::<ExactF64>() == 8 + 4 + 69 * 4);
+const _: () =
+    assert!(size_of::<ExactF32>() == 4 + 4 + 13 * 4 && size_of::<ExactF64>() == 8 + 4 + 69 * 4);
 
 impl<F: Rounded, const LIMBS: usize> Exact<F, LIMBS> {
     /// The sum of no elements: 0, the identity of [`combine`](Self::combine).
@@ -233,6 +234,7 @@ fn rounded<F: Rounded>(flags: u32, limbs: &[u32]) -> F {
     let (rest, half) = (leading << (128 - dropped), 1 << 127);
     let up = rest > half || rest == half && significand % 2 == 1;
     // The significand's leading bit, and a carry out of it, each add 1 to the exponent field above.
-    let bits = (u64::from(last_place - F::LEAST) << (F::PRECISION - 1)) + significand + u64::from(up);
+    let bits =
+        (u64::from(last_place - F::LEAST) << (F::PRECISION - 1)) + significand + u64::from(up);
     F::from_magnitude(bits.min(F::INFINITY), is_negative)
 }

@@ -18,7 +18,11 @@ struct Job<'a, T> {
 
 impl<T: Item> Job<'_, T> {
     fn on_host(&self) -> u64 {
-        self.operands.iter().flatten().filter(|operand| !matches!(operand, Operand::Device(_))).count() as u64
+        self.operands
+            .iter()
+            .flatten()
+            .filter(|operand| !matches!(operand, Operand::Device(_)))
+            .count() as u64
     }
 
     /// Bytes of all operands on the host.
@@ -42,7 +46,8 @@ impl<T: Item> Job<'_, T> {
 }
 
 /// A function that leaves the raw result of one or two operands at an address of the device.
-pub(super) type Launch<'a, T> = dyn Fn(Place<'_, T>, Option<Place<'_, T>>, u64, &Stream) -> Result<(), Error> + 'a;
+pub(super) type Launch<'a, T> =
+    dyn Fn(Place<'_, T>, Option<Place<'_, T>>, u64, &Stream) -> Result<(), Error> + 'a;
 
 /// The parameters of a reduction of elements on the host. All operations share this code, because
 /// each passes its own steps as functions.
@@ -87,7 +92,9 @@ impl<T: Item> Call<'_, T> {
         let mut buffers = buffers(self.device, job, job.n)?;
         if job.bytes() <= PART_BYTES {
             for (operand, buffer) in job.operands.iter().zip(&mut buffers) {
-                if let (Some(Operand::Host(values) | Operand::Pinned(values)), Some(buffer)) = (operand, buffer) {
+                if let (Some(Operand::Host(values) | Operand::Pinned(values)), Some(buffer)) =
+                    (operand, buffer)
+                {
                     buffer.copy_from_host(values)?;
                 }
             }
@@ -107,9 +114,13 @@ impl<T: Item> Call<'_, T> {
         }
         let (first, second) = places(job, &buffers, 0, job.n);
         let stream = self.engine.stream();
-        self.engine.with_output(self.device, &|out| (self.launch)(first, second, out, stream), |result| {
-            (self.fold)(0, result);
-        })
+        self.engine.with_output(
+            self.device,
+            &|out| (self.launch)(first, second, out, stream),
+            |result| {
+                (self.fold)(0, result);
+            },
+        )
     }
 
     /// Reduces part after part, each of them on the device while the next one is copied there.
@@ -118,9 +129,11 @@ impl<T: Item> Call<'_, T> {
         let part = job.part(PART_BYTES.min(limit / 2));
         // Declared before the queues, and so dropped after them, because the queues may still write
         // to the results.
-        let mut results = [device.alloc_pinned::<u8>(result_bytes)?, device.alloc_pinned(result_bytes)?];
+        let mut results =
+            [device.alloc_pinned::<u8>(result_bytes)?, device.alloc_pinned(result_bytes)?];
         let mut outputs = [device.alloc::<u8>(result_bytes)?, device.alloc(result_bytes)?];
-        let mut buffers = [buffers(device, job, part.min(job.n))?, buffers(device, job, part.min(job.n))?];
+        let mut buffers =
+            [buffers(device, job, part.min(job.n))?, buffers(device, job, part.min(job.n))?];
         let mut staging = self.engine.take_staging(device)?;
         // For each queue, the index of the first element of the part that it is working on.
         let mut under_way: [Option<u64>; 2] = [None, None];
@@ -161,7 +174,11 @@ impl<T: Item> Call<'_, T> {
 }
 
 /// Buffers on the device, `len` elements for each operand that is on the host.
-fn buffers<T: Item>(device: &Device, job: &Job<'_, T>, len: u64) -> Result<[Option<Buffer<T>>; 2], Error> {
+fn buffers<T: Item>(
+    device: &Device,
+    job: &Job<'_, T>,
+    len: u64,
+) -> Result<[Option<Buffer<T>>; 2], Error> {
     let buffer = |operand: &Option<Operand<'_, T>>| match operand {
         None | Some(Operand::Device(_)) => Ok(None),
         Some(Operand::Host(_) | Operand::Pinned(_)) => device.alloc(len as usize).map(Some),

@@ -91,7 +91,10 @@ pub(super) enum Owner<'a, T> {
 
 impl<T> fmt::Debug for Place<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place").field("address", &self.address).field("len", &self.len).finish_non_exhaustive()
+        f.debug_struct("Place")
+            .field("address", &self.address)
+            .field("len", &self.len)
+            .finish_non_exhaustive()
     }
 }
 
@@ -192,7 +195,11 @@ mod of_cust {
     use super::{DeviceInput, Input, Item, Operand, Operands, Owner, Place, Places, Single};
 
     fn place<T: DeviceCopy>(slice: &DeviceSlice<T>) -> Place<'_, T> {
-        Place { address: slice.as_device_ptr().as_raw(), len: slice.len() as u64, owner: Owner::Cust }
+        Place {
+            address: slice.as_device_ptr().as_raw(),
+            len: slice.len() as u64,
+            owner: Owner::Cust,
+        }
     }
 
     device_input!([T: Item + DeviceCopy] &DeviceBuffer<T>, self => place(self));
@@ -206,7 +213,11 @@ mod of_published_cust {
     use super::{DeviceInput, Input, Item, Operand, Operands, Owner, Place, Places, Single};
 
     fn place<T: DeviceCopy>(slice: &DeviceSlice<T>) -> Place<'_, T> {
-        Place { address: slice.as_device_ptr().as_raw(), len: slice.len() as u64, owner: Owner::Cust }
+        Place {
+            address: slice.as_device_ptr().as_raw(),
+            len: slice.len() as u64,
+            owner: Owner::Cust,
+        }
     }
 
     device_input!([T: Item + DeviceCopy] &DeviceBuffer<T>, self => place(self));
@@ -239,7 +250,10 @@ mod of_cudarc {
 
     impl<'a, T: Item> Place<'a, T> {
         /// Borrows the elements for work on `stream` if they are cudarc's.
-        pub(in super::super) fn borrow_for(self, stream: &'a Stream) -> Result<Option<Borrowed<'a>>, DeviceError> {
+        pub(in super::super) fn borrow_for(
+            self,
+            stream: &'a Stream,
+        ) -> Result<Option<Borrowed<'a>>, DeviceError> {
             match self.owner {
                 Owner::Cudarc(memory) => stream.borrow_cudarc(memory).map(Some),
                 _ => Ok(None),

@@ -142,8 +142,17 @@ impl fmt::Display for Int192 {
 mod tests {
     use super::*;
 
-    const EDGES: [i128; 9] =
-        [i128::MIN, i128::MIN + 1, -(1 << 64), -1, 0, 1, 10_000_000_000_000_000_000, 1 << 64, i128::MAX];
+    const EDGES: [i128; 9] = [
+        i128::MIN,
+        i128::MIN + 1,
+        -(1 << 64),
+        -1,
+        0,
+        1,
+        10_000_000_000_000_000_000,
+        1 << 64,
+        i128::MAX,
+    ];
 
     #[test]
     fn what_fits_into_128_bits_is_as_there() {
@@ -171,7 +180,10 @@ mod tests {
             }
             value
         };
-        assert_eq!(doubled(1u64.into(), 190).to_string(), "1569275433846670190958947355801916604025588861116008628224");
+        assert_eq!(
+            doubled(1u64.into(), 190).to_string(),
+            "1569275433846670190958947355801916604025588861116008628224"
+        );
         assert_eq!(
             doubled((-1i64).into(), 190).to_string(),
             "-1569275433846670190958947355801916604025588861116008628224"
@@ -181,7 +193,10 @@ mod tests {
             "-3138550867693340381917894711603833208051177722232017256448",
             "the least there is"
         );
-        assert_eq!(doubled(u128::MAX.into(), 1).to_string(), "680564733841876926926749214863536422910");
+        assert_eq!(
+            doubled(u128::MAX.into(), 1).to_string(),
+            "680564733841876926926749214863536422910"
+        );
         assert!(doubled(1u64.into(), 190) > u128::MAX.into());
         assert!(doubled((-1i64).into(), 190) < i128::MIN.into());
     }

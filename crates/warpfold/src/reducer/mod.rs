@@ -76,9 +76,9 @@ pub use input::{Arity, DeviceInput, Input, Pair, Single};
 pub use int192::{Int192, TooWide};
 pub use item::{Accumulator, Item};
 pub use op::{
-    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, CheckedSum, CompensatedSum, CountNonzero,
-    Dot, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, Norm2, Product, SquaredDistance, Statistics, Sum, SumAbs,
-    SumSquares, WideSum, WrappingSum,
+    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, CheckedSum,
+    CompensatedSum, CountNonzero, Dot, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, Norm2,
+    Product, SquaredDistance, Statistics, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
 };
 pub use operation::Operation;
 pub use output::DeviceOutput;
@@ -187,7 +187,11 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
     /// # Errors
     ///
     /// As [`reduce`](Self::reduce).
-    pub fn reduce_with_progress<I>(&self, input: I, mut progress: impl FnMut(u64, u64)) -> Result<O::Output, Error>
+    pub fn reduce_with_progress<I>(
+        &self,
+        input: I,
+        mut progress: impl FnMut(u64, u64),
+    ) -> Result<O::Output, Error>
     where
         I: Input<Item = T, Arity = O::Arity>,
     {
@@ -196,7 +200,9 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         let raw = match (n, first, second) {
             (0, _, _) => O::identity().ok_or(Error::Empty { op: O::NAME })?,
             (_, Operand::Device(first), None) => self.on_device(first, None)?,
-            (_, Operand::Device(first), Some(Operand::Device(second))) => self.on_device(first, Some(second))?,
+            (_, Operand::Device(first), Some(Operand::Device(second))) => {
+                self.on_device(first, Some(second))?
+            }
             (_, first, second) => self.on_host(first, second, n, &mut progress)?,
         };
         O::finish(raw, n)
@@ -283,13 +289,19 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
     fn check_len(n: u64, second: Option<u64>) -> Result<u64, Error> {
         match second {
             Some(second) if second != n => Err(Error::Lengths { first: n, second }),
-            _ if n > O::MOST => Err(Error::TooLong { op: O::NAME, item: T::NAME, n, most: O::MOST }),
+            _ if n > O::MOST => {
+                Err(Error::TooLong { op: O::NAME, item: T::NAME, n, most: O::MOST })
+            }
             _ => Ok(n),
         }
     }
 
     /// Reduces on the device's own stream.
-    fn on_device(&self, first: Place<'_, T>, second: Option<Place<'_, T>>) -> Result<O::Raw, Error> {
+    fn on_device(
+        &self,
+        first: Place<'_, T>,
+        second: Option<Place<'_, T>>,
+    ) -> Result<O::Raw, Error> {
         let launch = |out| self.launch(first, second, out, self.engine.stream());
         self.engine.with_output(&self.device, &launch, bytemuck::pod_read_unaligned)
     }
@@ -332,9 +344,13 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
             self.check_own(&place, stream)?;
         }
         #[cfg(feature = "cudarc")]
-        let lent = [first.borrow_for(stream)?, second.map_or(Ok(None), |second| second.borrow_for(stream))?];
+        let lent = [
+            first.borrow_for(stream)?,
+            second.map_or(Ok(None), |second| second.borrow_for(stream))?,
+        ];
         let shape = self.shape_of(first.address, n);
-        let launch = LaunchShape { overlap: true, ..LaunchShape::linear(shape.grid, shape.block, 0) };
+        let launch =
+            LaunchShape { overlap: true, ..LaunchShape::linear(shape.grid, shape.block, 0) };
         let kernel = self.engine.kernel();
         let input = Arg::Pointer(first.address);
         let [n, chunk, keep] = [Arg::U64(n), Arg::U64(shape.chunk), Arg::F32(shape.keep)];
@@ -376,7 +392,9 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
             #[cfg(feature = "cudarc")]
             Owner::Cudarc(_) => Ok(()),
             #[cfg(feature = "cudarc")]
-            Owner::Captured => Err(DeviceError::Capturing { action: "reduce memory of cudarc" }.into()),
+            Owner::Captured => {
+                Err(DeviceError::Capturing { action: "reduce memory of cudarc" }.into())
+            }
             Owner::Vouched => Ok(()),
         }
     }
@@ -407,7 +425,13 @@ impl Device {
     pub fn reducer<T: Item, O: Operation<T>>(&self, _operation: O) -> Result<Reducer<T, O>, Error> {
         let engine = self.attached::<Cache>().engine(self, O::KERNEL, size_of::<O::Raw>())?;
         let machine = Machine::new(self);
-        Ok(Reducer { device: self.clone(), engine, machine, memory_limit: None, operation: PhantomData })
+        Ok(Reducer {
+            device: self.clone(),
+            engine,
+            machine,
+            memory_limit: None,
+            operation: PhantomData,
+        })
     }
 
     /// Reduces, and waits for the result. The kernel stays loaded for the next call.

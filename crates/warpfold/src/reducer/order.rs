@@ -56,7 +56,12 @@ fn choose<T: Item>(a: T, b: T, wins: fn(Ordering) -> bool, nan_wins: bool) -> T 
 
 /// Returns `a` if `wins` accepts the order of the values, or if the values are equal and `a` has
 /// the lower index; else `b`. If one value is NaN, `nan_wins` decides.
-fn choose_first<T: Item>(a: Indexed<T>, b: Indexed<T>, wins: fn(Ordering) -> bool, nan_wins: bool) -> Indexed<T> {
+fn choose_first<T: Item>(
+    a: Indexed<T>,
+    b: Indexed<T>,
+    wins: fn(Ordering) -> bool,
+    nan_wins: bool,
+) -> Indexed<T> {
     let order = match (a.value.is_nan(), b.value.is_nan()) {
         (false, false) => a.value.order(&b.value),
         (true, true) => Ordering::Equal,

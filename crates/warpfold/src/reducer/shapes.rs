@@ -77,7 +77,10 @@ impl Machine {
 
     /// The properties of a handle of a device.
     pub fn new(device: &Device) -> Self {
-        Self { class: device.class(), l2_bytes: device.info().l2_bytes.unwrap_or(Self::USUAL_L2_BYTES) }
+        Self {
+            class: device.class(),
+            l2_bytes: device.info().l2_bytes.unwrap_or(Self::USUAL_L2_BYTES),
+        }
     }
 }
 
@@ -290,7 +293,9 @@ const fn tables(class: KernelClass, element_bytes: u64, is_fast: bool) -> [&'sta
         (KernelClass::Plain, true) => [&SMALL, &MIDDLE_PLAIN_FAST, &PLAIN_FAST],
         (KernelClass::Pair, true) => [&SMALL, &MIDDLE, &PLAIN_FAST],
         (KernelClass::Indexed | KernelClass::Extremes, false) => [&SMALL, &MIDDLE_DOUBLE, &DOUBLE],
-        (KernelClass::Indexed | KernelClass::Extremes, true) => [&SMALL, &MIDDLE_DOUBLE_FAST, &DOUBLE_FAST],
+        (KernelClass::Indexed | KernelClass::Extremes, true) => {
+            [&SMALL, &MIDDLE_DOUBLE_FAST, &DOUBLE_FAST]
+        }
     }
 }
 
@@ -308,21 +313,30 @@ pub fn shape(input: Extent, class: KernelClass, machine: &Machine) -> Shape {
     let packs = input.packs();
     let all_packs = packs.saturating_mul(if class == KernelClass::Pair { 2 } else { 1 });
     let tables @ [.., large] = tables(class, input.element_bytes, machine.class.has_fast_memory());
-    let row = tables.into_iter().flatten().find(|row| all_packs <= row.up_to).unwrap_or(&large[large.len() - 1]);
+    let row = tables
+        .into_iter()
+        .flatten()
+        .find(|row| all_packs <= row.up_to)
+        .unwrap_or(&large[large.len() - 1]);
 
     let reach = packs.saturating_add(input.skew());
     let multiprocessors = u64::from(machine.class.multiprocessors());
     let (block, mut chunk) = match row.cut {
         Cut::PacksEach(threads, each) => {
-            let above = |threads: u64, least, most| threads.next_power_of_two().clamp(least, most) as u32;
+            let above =
+                |threads: u64, least, most| threads.next_power_of_two().clamp(least, most) as u32;
             let block = match threads {
                 Threads::Fixed(threads) => threads,
                 Threads::OneBlock => above(packs.div_ceil(4), 128, 512),
-                Threads::OneBlockEach => above(packs.div_ceil(u64::from(each) * multiprocessors), 128, 1024),
+                Threads::OneBlockEach => {
+                    above(packs.div_ceil(u64::from(each) * multiprocessors), 128, 1024)
+                }
             };
             (block, u64::from(block) * u64::from(each))
         }
-        Cut::OneBlockEach(block) => (block, reach.div_ceil(multiprocessors).next_multiple_of(LINE_BYTES / PACK_BYTES)),
+        Cut::OneBlockEach(block) => {
+            (block, reach.div_ceil(multiprocessors).next_multiple_of(LINE_BYTES / PACK_BYTES))
+        }
     };
     while reach.div_ceil(chunk) >= MOST_BLOCKS {
         chunk *= 2;
@@ -353,21 +367,30 @@ fn keep(bytes: u64, l2_bytes: u64) -> f32 {
 mod tests {
     use super::*;
 
-    const CLASSES: [KernelClass; 5] =
-        [KernelClass::Plain, KernelClass::Indexed, KernelClass::Extremes, KernelClass::Pair, KernelClass::Exact];
+    const CLASSES: [KernelClass; 5] = [
+        KernelClass::Plain,
+        KernelClass::Indexed,
+        KernelClass::Extremes,
+        KernelClass::Pair,
+        KernelClass::Exact,
+    ];
 
     const H100: Machine = Machine { class: DeviceClass::H100, l2_bytes: 50 << 20 };
 
     /// Sizes at and near each power of two, and between them.
     fn sizes() -> impl Iterator<Item = u64> {
-        let near = |power: u64| [power - 1, power, power.saturating_add(1), power.saturating_add(power / 3)];
+        let near = |power: u64| {
+            [power - 1, power, power.saturating_add(1), power.saturating_add(power / 3)]
+        };
         (0..64).flat_map(move |bits| near(1 << bits)).chain([u64::MAX - 1, u64::MAX])
     }
 
     fn extents() -> impl Iterator<Item = Extent> {
         [1u64, 2, 4, 8, 16].into_iter().flat_map(|element_bytes| {
             let offsets = (0..LINE_BYTES).step_by(element_bytes as usize);
-            offsets.flat_map(move |offset| sizes().map(move |n| Extent { address: 256 + offset, element_bytes, n }))
+            offsets.flat_map(move |offset| {
+                sizes().map(move |n| Extent { address: 256 + offset, element_bytes, n })
+            })
         })
     }
 
@@ -379,8 +402,12 @@ mod tests {
             let packs = u128::from(extent.packs());
             // The first pack begins at the first multiple of 16 bytes, `skew` packs behind a
             // multiple of 128.
-            assert!((u128::from(address).next_multiple_of(16) - 16 * u128::from(extent.skew())) % 128 == 0);
-            let before = (0..16).find(|i| (u128::from(address) + i * size) % 16 == 0).unwrap().min(n);
+            assert!(
+                (u128::from(address).next_multiple_of(16) - 16 * u128::from(extent.skew())) % 128
+                    == 0
+            );
+            let before =
+                (0..16).find(|i| (u128::from(address) + i * size) % 16 == 0).unwrap().min(n);
             let behind = n - before - packs * 16 / size;
             assert!(behind < 16 / size, "{extent:?}: {behind} elements behind {packs} packs");
             for class in CLASSES {
@@ -403,7 +430,10 @@ mod tests {
                 for has_fast_memory in [false, true] {
                     let of = DeviceClass::new(multiprocessors, has_fast_memory, (9, 0));
                     let shape = shape(extent, class, &Machine { class: of, ..H100 });
-                    assert!((1..=MOST_BLOCKS).contains(&u64::from(shape.grid)), "{extent:?} {class:?}: {shape:?}");
+                    assert!(
+                        (1..=MOST_BLOCKS).contains(&u64::from(shape.grid)),
+                        "{extent:?} {class:?}: {shape:?}"
+                    );
                 }
             }
         }
@@ -412,7 +442,9 @@ mod tests {
     #[test]
     fn tables_are_in_order_and_end_with_everything() {
         for class in CLASSES {
-            for (element_bytes, is_fast) in [4, 8, 16].into_iter().flat_map(|bytes| [(bytes, false), (bytes, true)]) {
+            for (element_bytes, is_fast) in
+                [4, 8, 16].into_iter().flat_map(|bytes| [(bytes, false), (bytes, true)])
+            {
                 let rows = tables(class, element_bytes, is_fast).concat();
                 assert!(
                     rows.windows(2).all(|rows| rows[0].up_to < rows[1].up_to),
@@ -426,10 +458,15 @@ mod tests {
     #[test]
     fn a_small_input_is_one_block() {
         for n in [0, 1, 31, 1024, 4096, 16_384] {
-            let shape = shape(Extent { address: 0, element_bytes: 4, n }, KernelClass::Plain, &H100);
+            let shape =
+                shape(Extent { address: 0, element_bytes: 4, n }, KernelClass::Plain, &H100);
             assert_eq!(shape.grid, 1, "{n}: {shape:?}");
         }
-        assert!(shape(Extent { address: 0, element_bytes: 4, n: 16_388 }, KernelClass::Plain, &H100).grid > 1);
+        assert!(
+            shape(Extent { address: 0, element_bytes: 4, n: 16_388 }, KernelClass::Plain, &H100)
+                .grid
+                > 1
+        );
     }
 
     #[test]

@@ -23,7 +23,10 @@ pub(super) struct Queue {
 impl Staging {
     pub(super) fn new(device: &Device) -> Result<Self, Error> {
         let queue = || {
-            Ok::<_, DeviceError>(Queue { stream: device.stream()?, pinned: device.alloc_pinned(PART_BYTES as usize)? })
+            Ok::<_, DeviceError>(Queue {
+                stream: device.stream()?,
+                pinned: device.alloc_pinned(PART_BYTES as usize)?,
+            })
         };
         Ok(Self { queues: [queue()?, queue()?] })
     }

@@ -26,7 +26,9 @@ fn the_planned_allocation_fails() {
                         assert_eq!((call, requested), (k, 40));
                         assert!(free > 40);
                     }
-                    outcome => assert!(outcome.is_ok() && call != k, "allocation {call} of plan {k}"),
+                    outcome => {
+                        assert!(outcome.is_ok() && call != k, "allocation {call} of plan {k}")
+                    }
                 }
                 assert_eq!(device.live_allocations(), 0);
             }
@@ -34,7 +36,9 @@ fn the_planned_allocation_fails() {
         for device in failing(Faults::none().alloc(k)) {
             for call in 0..6 {
                 match device.alloc_pinned::<u32>(10) {
-                    Err(DeviceError::OutOfHostMemory { requested }) => assert_eq!((call, requested), (k, 40)),
+                    Err(DeviceError::OutOfHostMemory { requested }) => {
+                        assert_eq!((call, requested), (k, 40))
+                    }
                     outcome => assert!(outcome.is_ok() && call != k),
                 }
             }
@@ -67,7 +71,10 @@ fn the_planned_launch_fails_and_does_nothing() {
         stream.start(&add, shape(1, 32), &add_args(&data, 2)).unwrap();
         let error = stream.start(&add, shape(1, 32), &add_args(&data, 4)).unwrap_err();
         assert!(matches!(error, DeviceError::Driver { code: 701, .. }), "{error:?}");
-        assert!(error.to_string().starts_with("cannot launch add: the CUDA driver returned 701"), "{error}");
+        assert!(
+            error.to_string().starts_with("cannot launch add: the CUDA driver returned 701"),
+            "{error}"
+        );
         stream.start(&add, shape(1, 32), &add_args(&data, 8)).unwrap();
         stream.synchronize().unwrap();
         assert_eq!(data.copy_to_host().unwrap(), [11; 10]);
@@ -81,7 +88,9 @@ fn a_launch_that_fails_in_a_capture_fails_the_capture() {
             let add = kernel(&device, "add");
             let data = device.upload(&[0u32; 10]).unwrap();
             let capture = || {
-                device.record(|stream| (0..2).try_for_each(|_| stream.start(&add, shape(1, 32), &add_args(&data, 1))))
+                device.record(|stream| {
+                    (0..2).try_for_each(|_| stream.start(&add, shape(1, 32), &add_args(&data, 1)))
+                })
             };
             assert!(matches!(capture(), Err(DeviceError::Driver { code: 701, .. })));
             assert_eq!(device.live_allocations(), 1);
@@ -102,7 +111,8 @@ fn a_launch_that_fails_in_a_capture_fails_the_capture() {
 fn the_planned_copy_fails_and_does_nothing() {
     for k in 0..4 {
         for device in failing(Faults::none().copy(k)) {
-            let (mut one, mut two) = (device.alloc::<u8>(4).unwrap(), device.alloc::<u8>(4).unwrap());
+            let (mut one, mut two) =
+                (device.alloc::<u8>(4).unwrap(), device.alloc::<u8>(4).unwrap());
             let outcomes = [
                 one.fill_bytes(3),
                 two.copy_from_host(&[1, 2, 3, 4]),
@@ -113,7 +123,10 @@ fn the_planned_copy_fails_and_does_nothing() {
             for (call, outcome) in (0..).zip(outcomes) {
                 match outcome {
                     Err(DeviceError::Driver { code: 999, .. }) => assert_eq!(call, k),
-                    outcome => assert!(outcome.is_ok() && call != k, "copy {call} of plan {k}: {outcome:?}"),
+                    outcome => assert!(
+                        outcome.is_ok() && call != k,
+                        "copy {call} of plan {k}: {outcome:?}"
+                    ),
                 }
             }
         }
@@ -198,7 +211,9 @@ fn each_single_failure_is_typed_and_leaks_nothing() {
                 let device = opened.clone().with_faults(plan(k)).unwrap();
                 match program(&device) {
                     Ok(_) => break,
-                    Err(DeviceError::OutOfMemory { .. } | DeviceError::Driver { .. }) => failed += 1,
+                    Err(DeviceError::OutOfMemory { .. } | DeviceError::Driver { .. }) => {
+                        failed += 1
+                    }
                     Err(error) => panic!("{error:?}"),
                 }
                 assert_eq!(device.live_allocations(), 0, "{:?}", plan(k));

@@ -28,7 +28,8 @@ fn a_graph_does_again_what_was_recorded() {
         assert_eq!(data.copy_to_host().unwrap(), [1; 1000], "nothing ran");
         assert_eq!(filled.copy_to_host().unwrap(), [0; 7]);
 
-        let streams = [device.stream().unwrap(), device.own_stream().unwrap(), device.stream().unwrap()];
+        let streams =
+            [device.stream().unwrap(), device.own_stream().unwrap(), device.stream().unwrap()];
         for (round, stream) in (0..).zip(streams.iter().cycle().take(7)) {
             data.copy_from_host(&[round; 1000]).unwrap();
             graph.launch(stream).unwrap();
@@ -55,7 +56,8 @@ fn launches_of_one_graph_come_one_after_another() {
     for device in devices() {
         let add = kernel(&device, "add");
         let data = device.upload(&[0u32; 1000]).unwrap();
-        let graph = device.record(|stream| stream.start(&add, shape(4, 256), &add_args(&data, 1))).unwrap();
+        let graph =
+            device.record(|stream| stream.start(&add, shape(4, 256), &add_args(&data, 1))).unwrap();
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -140,7 +142,8 @@ fn what_would_happen_once_is_refused() {
 fn other_threads_and_streams_go_on_during_a_capture() {
     for device in devices() {
         let add = kernel(&device, "add");
-        let (data, beside) = (device.upload(&[0u32; 10]).unwrap(), device.upload(&[0u32; 10]).unwrap());
+        let (data, beside) =
+            (device.upload(&[0u32; 10]).unwrap(), device.upload(&[0u32; 10]).unwrap());
         let stream = device.stream().unwrap();
         let spare = device.upload(&[0u32; 10]).unwrap();
         let graph = device.record(|captured| {
@@ -156,7 +159,8 @@ fn other_threads_and_streams_go_on_during_a_capture() {
                     device.start(&add, shape(4, 256), &add_args(&copied, 0)).unwrap();
                     device.synchronize().unwrap();
                     assert_eq!(copied.copy_to_host().unwrap(), values);
-                    let theirs = device.record(|stream| stream.start(&add, shape(1, 32), &add_args(&beside, 2)));
+                    let theirs = device
+                        .record(|stream| stream.start(&add, shape(1, 32), &add_args(&beside, 2)));
                     theirs.unwrap().launch(&stream).unwrap();
                     // A launch on the captured stream is recorded, whichever handle it comes
                     // through.

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use support::{Launch, devices};
 use warpfold::device::{
-    Arg, Buffer, Device, DeviceError, DeviceKind, Event, Graph, Kernel, LaunchShape, Module, PinnedBuffer, RawSlice,
-    Stream, View, ViewMut, WORKSPACE_BYTES,
+    Arg, Buffer, Device, DeviceError, DeviceKind, Event, Graph, Kernel, LaunchShape, Module,
+    PinnedBuffer, RawSlice, Stream, View, ViewMut, WORKSPACE_BYTES,
 };
 
 /// Four kernels. `add` computes `data[i] += value` for `i` below `n`. `nothing` has no parameters
@@ -258,10 +258,12 @@ fn time_covers_the_work() {
     for device in devices() {
         let add = kernel(&device, "add");
         let data = device.upload(&vec![0u32; 1 << 16]).unwrap();
-        let time = device.time(|| device.start(&add, shape(256, 256), &add_args(&data, 1))).unwrap();
+        let time =
+            device.time(|| device.start(&add, shape(256, 256), &add_args(&data, 1))).unwrap();
         assert!(time > Duration::ZERO);
         assert_eq!(data.copy_to_host().unwrap(), vec![1; 1 << 16]);
-        let failed: Result<_, DeviceError> = device.time(|| Err::<(), _>(DeviceError::OtherDevice("buffer")));
+        let failed: Result<_, DeviceError> =
+            device.time(|| Err::<(), _>(DeviceError::OtherDevice("buffer")));
         assert!(matches!(failed, Err(DeviceError::OtherDevice("buffer"))));
         assert_eq!(
             device.info().kind.time_kind(),
@@ -275,20 +277,37 @@ fn launches_that_cannot_be_are_refused() {
     for device in devices() {
         let add = kernel(&device, "add");
         let data = device.upload(&[0u32; 4]).unwrap();
-        let refused = |shape, args: &[Arg]| device.start(&add, shape, args).unwrap_err().to_string();
+        let refused =
+            |shape, args: &[Arg]| device.start(&add, shape, args).unwrap_err().to_string();
         let args = add_args(&data, 1);
-        assert_eq!(refused(shape(0, 32), &args), "cannot launch add: grid is 0, and 1 to 2147483647 are allowed");
-        assert_eq!(refused(shape(1, 0), &args), "cannot launch add: block is 0, and 1 to 1024 are allowed");
-        assert_eq!(refused(shape(1, 1025), &args), "cannot launch add: block is 1025, and 1 to 1024 are allowed");
+        assert_eq!(
+            refused(shape(0, 32), &args),
+            "cannot launch add: grid is 0, and 1 to 2147483647 are allowed"
+        );
+        assert_eq!(
+            refused(shape(1, 0), &args),
+            "cannot launch add: block is 0, and 1 to 1024 are allowed"
+        );
+        assert_eq!(
+            refused(shape(1, 1025), &args),
+            "cannot launch add: block is 1025, and 1 to 1024 are allowed"
+        );
         let most = device.info().most_shared_bytes_per_block;
         assert_eq!(
             refused(LaunchShape::linear(1, 1, most + 1), &args),
-            format!("cannot launch add: dynamic shared memory in bytes is {}, and 0 to {most} are allowed", most + 1)
+            format!(
+                "cannot launch add: dynamic shared memory in bytes is {}, and 0 to {most} are allowed",
+                most + 1
+            )
         );
-        let takes = "cannot launch add: its parameters take (8, 4, 8) bytes, and the arguments take";
+        let takes =
+            "cannot launch add: its parameters take (8, 4, 8) bytes, and the arguments take";
         assert_eq!(refused(shape(1, 1), &[]), format!("{takes} ()"));
         assert_eq!(refused(shape(1, 1), &args[..2]), format!("{takes} (8, 4)"));
-        assert_eq!(refused(shape(1, 1), &[args[0], args[2], args[1]]), format!("{takes} (8, 8, 4)"));
+        assert_eq!(
+            refused(shape(1, 1), &[args[0], args[2], args[1]]),
+            format!("{takes} (8, 8, 4)")
+        );
         assert_eq!(data.copy_to_host().unwrap(), [0; 4], "nothing ran");
     }
 }

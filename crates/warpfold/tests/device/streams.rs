@@ -22,7 +22,9 @@ fn plain_copies_wait_for_every_stream_and_every_stream_for_them() {
             for (stream, data) in streams.iter().zip(&mut data) {
                 data.copy_from_host(&vec![round; MANY]).unwrap();
                 for value in 1..=4 {
-                    stream.start(&add, shape(MANY as u32 / 256, 256), &add_args(data, value)).unwrap();
+                    stream
+                        .start(&add, shape(MANY as u32 / 256, 256), &add_args(data, value))
+                        .unwrap();
                 }
             }
             for data in &data {
@@ -118,7 +120,8 @@ fn workspaces_are_zero_and_nobody_elses() {
     for device in devices() {
         let streams = [(); 3].map(|()| device.stream().unwrap());
         let own = device.own_stream().unwrap();
-        let mut workspaces: HashSet<u64> = streams.iter().chain([&own]).map(Stream::workspace).collect();
+        let mut workspaces: HashSet<u64> =
+            streams.iter().chain([&own]).map(Stream::workspace).collect();
         for stream in streams.iter().chain([&own]) {
             assert_eq!(stream.workspace() % 256, 0);
             assert!(!is_spoilt(&device, stream, stream.workspace()));
@@ -142,7 +145,10 @@ fn a_workspace_that_a_fault_has_spoilt_is_zeroed() {
         let fault = stream.start(&kernel(&device, "spoil"), shape(1, 1), &args).unwrap_err();
         assert!(matches!(fault, DeviceError::Fault(_)), "{fault:?}");
         let other = device.stream().unwrap();
-        assert!(is_spoilt(&device, &other, stream.workspace()), "nothing was launched on the stream since");
+        assert!(
+            is_spoilt(&device, &other, stream.workspace()),
+            "nothing was launched on the stream since"
+        );
         assert!(!is_spoilt(&device, &stream, stream.workspace()));
     }
 }
@@ -199,9 +205,12 @@ fn events_tell_the_time_between_them() {
             end.synchronize().unwrap();
             assert!(end.elapsed_since(&start).unwrap() > Duration::ZERO);
         }
-        let time = stream.time(|| stream.start(&add, shape(MANY as u32 / 256, 256), &add_args(&data, 1))).unwrap();
+        let time = stream
+            .time(|| stream.start(&add, shape(MANY as u32 / 256, 256), &add_args(&data, 1)))
+            .unwrap();
         assert!(time > Duration::ZERO);
-        let failed: Result<_, DeviceError> = stream.time(|| Err::<(), _>(DeviceError::OtherDevice("buffer")));
+        let failed: Result<_, DeviceError> =
+            stream.time(|| Err::<(), _>(DeviceError::OtherDevice("buffer")));
         assert!(matches!(failed, Err(DeviceError::OtherDevice("buffer"))));
         assert!(data.copy_to_host().unwrap() == vec![3; MANY]);
     }
@@ -213,7 +222,8 @@ fn streams_take_only_their_own_devices_things() {
     let theirs = other.stream().unwrap();
     for device in devices() {
         let stream = device.stream().unwrap();
-        let (mut data, mut foreign) = (device.alloc::<u32>(4).unwrap(), other.alloc::<u32>(4).unwrap());
+        let (mut data, mut foreign) =
+            (device.alloc::<u32>(4).unwrap(), other.alloc::<u32>(4).unwrap());
         let refused = |outcome: Result<(), DeviceError>| outcome.unwrap_err().to_string();
         let mut values = [0; 4];
         assert_eq!(
@@ -254,7 +264,10 @@ fn a_stream_of_other_code_is_adopted() {
             assert_eq!(device.info().kind, DeviceKind::Simulator);
             // SAFETY: null is the legacy stream.
             let refused = unsafe { device.adopt_stream(ptr::null_mut()) }.unwrap_err();
-            assert_eq!(refused.to_string(), "cannot adopt a CUDA stream: this device is the simulator");
+            assert_eq!(
+                refused.to_string(),
+                "cannot adopt a CUDA stream: this device is the simulator"
+            );
             continue;
         };
         let (add, data) = (kernel(&device, "add"), device.upload(&vec![0u32; MANY]).unwrap());
@@ -324,8 +337,9 @@ fn launches_that_overlap_wait_where_they_say() {
             stream.start(&add, overlapping, &add_args(&data, 1)).unwrap();
         }
         assert!(data.copy_to_host().unwrap() == vec![20; MANY]);
-        let graph =
-            device.record(|stream| (0..5).try_for_each(|_| stream.start(&add, overlapping, &add_args(&data, 1))));
+        let graph = device.record(|stream| {
+            (0..5).try_for_each(|_| stream.start(&add, overlapping, &add_args(&data, 1)))
+        });
         let graph = graph.unwrap();
         for _ in 0..4 {
             graph.launch(&stream).unwrap();

@@ -37,7 +37,9 @@ fn views_are_slices_of_the_device() {
         assert_eq!(first, [0, 7, 7, 7, 8, 9, 0xffff, 7, 8]);
 
         let empty = device.alloc::<u16>(0).unwrap();
-        assert!(View::from(&empty).is_empty() && empty.view(0..0).copy_to_host().unwrap().is_empty());
+        assert!(
+            View::from(&empty).is_empty() && empty.view(0..0).copy_to_host().unwrap().is_empty()
+        );
     }
 }
 
@@ -49,7 +51,10 @@ fn wrong_lengths_and_devices_are_refused() {
         let refused = buffer.view(1..3).copy_to_slice(&mut [0; 3]).unwrap_err();
         assert_eq!(refused.to_string(), "cannot copy 3 values into a buffer of 2");
         let refused = buffer.view_mut(1..3).copy_from_host(&[1]).unwrap_err();
-        assert!(matches!(refused, DeviceError::Length { source_len: 1, buffer_len: 2 }), "{refused:?}");
+        assert!(
+            matches!(refused, DeviceError::Length { source_len: 1, buffer_len: 2 }),
+            "{refused:?}"
+        );
         let foreign = other.alloc::<u32>(2).unwrap();
         let refused = ViewMut::from(&mut buffer).copy_from(&foreign).unwrap_err();
         assert!(matches!(refused, DeviceError::Length { .. }), "{refused:?}");
@@ -66,7 +71,10 @@ fn ranges_outside_panic_as_those_of_slices() {
     let buffer = device.alloc::<u8>(5).unwrap();
     let view = buffer.view(1..);
     for (start, end) in [(0, 5), (5, 5), (3, 2)] {
-        assert!(catch_unwind(AssertUnwindSafe(|| view.view(start..end))).is_err(), "{start}..{end} of 4");
+        assert!(
+            catch_unwind(AssertUnwindSafe(|| view.view(start..end))).is_err(),
+            "{start}..{end} of 4"
+        );
     }
 }
 

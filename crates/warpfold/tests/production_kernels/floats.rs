@@ -57,7 +57,11 @@ fn same(found: f64, expected: f64) -> Result<(), String> {
 /// Returns an error unless `found` is within `bound` of `expected`.
 fn near(what: &str, found: f64, expected: f64, bound: f64) -> Result<(), String> {
     // The comparison is false for a NaN, so a NaN is an error.
-    if (found - expected).abs() <= bound { Ok(()) } else { Err(format!("{what} is {found:?} instead of {expected:?}")) }
+    if (found - expected).abs() <= bound {
+        Ok(())
+    } else {
+        Err(format!("{what} is {found:?} instead of {expected:?}"))
+    }
 }
 
 /// The function of an element whose values are summed.
@@ -71,14 +75,18 @@ fn of_type<T: Float>(bench: &Bench, random: &mut StdRng) {
     let sums: [(&str, Of<f64>); 3] = [("sum", |x| x), ("sumabs", f64::abs), ("sumsq", |x| x * x)];
     for (op, of) in sums {
         bench.run(&format!("reduce_{op}_{}", T::NAME), [&values], |[x], raw| {
-            same(at::<T::Wide>(raw, 0).to_f64(), x.iter().map(|x| of(x.to_f64())).sum::<f64>() + 0.0)
+            same(
+                at::<T::Wide>(raw, 0).to_f64(),
+                x.iter().map(|x| of(x.to_f64())).sum::<f64>() + 0.0,
+            )
         });
     }
     bench.run(&format!("reduce_count_{}", T::NAME), [&values], |[x], raw| {
         let count = x.iter().filter(|x| x.to_f64() != 0.0).count() as u64;
         crate::same(raw, &count.to_le_bytes())
     });
-    let pairs: [(&str, OfPair<f64>); 2] = [("dot", |x, y| x * y), ("ssd", |x, y| (x - y) * (x - y))];
+    let pairs: [(&str, OfPair<f64>); 2] =
+        [("dot", |x, y| x * y), ("ssd", |x, y| (x - y) * (x - y))];
     for (op, of) in pairs {
         bench.run(&format!("reduce_{op}_{}", T::NAME), [&values, &others], |[x, y], raw| {
             let sum: f64 = x.iter().zip(y).map(|(x, y)| of(x.to_f64(), y.to_f64())).sum();
@@ -114,7 +122,11 @@ fn hard<T: Float>(random: &mut StdRng) -> Vec<Vec<T>> {
     ];
     let mut filled: Vec<Vec<T>> = sets
         .iter()
-        .map(|set| (0..ELEMENTS).map(|_| T::from_f64(*set.choose(random).expect("it is not empty"))).collect())
+        .map(|set| {
+            (0..ELEMENTS)
+                .map(|_| T::from_f64(*set.choose(random).expect("it is not empty")))
+                .collect()
+        })
         .collect();
     filled.push((0..ELEMENTS).map(|_| T::from_f64(random.random_range(-1000.0..1000.0))).collect());
     filled
@@ -126,7 +138,9 @@ fn best(values: &[f64], sign: f64, nan_wins: bool) -> usize {
     let mut best = 0;
     for (i, &value) in values.iter().enumerate() {
         let ((nan, value), (best_nan, best_value)) = (rank(value), rank(values[best]));
-        if (!nan && best_nan) || nan == best_nan && !value.is_nan() && value.total_cmp(&best_value).is_lt() {
+        if (!nan && best_nan)
+            || nan == best_nan && !value.is_nan() && value.total_cmp(&best_value).is_lt()
+        {
             best = i;
         }
     }
@@ -138,7 +152,12 @@ fn extremes<T: Float>(bench: &Bench, random: &mut StdRng) {
     for (set, values) in hard::<T>(random).into_iter().enumerate() {
         // The first set runs in all cases, the others in the small ones.
         let cases = if set == 0 { &CASES[..] } else { &CASES[..8] };
-        let ops = [("min", 1.0, false), ("max", -1.0, false), ("minimum", 1.0, true), ("maximum", -1.0, true)];
+        let ops = [
+            ("min", 1.0, false),
+            ("max", -1.0, false),
+            ("minimum", 1.0, true),
+            ("maximum", -1.0, true),
+        ];
         for (op, sign, nan_wins) in ops {
             let expected = |x: &[T]| {
                 let x = numbers(x);
@@ -148,11 +167,16 @@ fn extremes<T: Float>(bench: &Bench, random: &mut StdRng) {
             bench.run_cases(cases, &format!("reduce_{op}_{}", T::NAME), [&values], |[x], raw| {
                 same(at::<T>(raw, 0).to_f64(), expected(x).0)
             });
-            bench.run_cases(cases, &format!("reduce_arg{op}_{}", T::NAME), [&values], |[x], raw| {
-                let (value, index) = expected(x);
-                same(at::<T>(raw, 0).to_f64(), value)?;
-                crate::same(&raw[8..], &index.to_le_bytes())
-            });
+            bench.run_cases(
+                cases,
+                &format!("reduce_arg{op}_{}", T::NAME),
+                [&values],
+                |[x], raw| {
+                    let (value, index) = expected(x);
+                    same(at::<T>(raw, 0).to_f64(), value)?;
+                    crate::same(&raw[8..], &index.to_le_bytes())
+                },
+            );
         }
         bench.run_cases(cases, &format!("reduce_minmax_{}", T::NAME), [&values], |[x], raw| {
             let x = numbers(x);
@@ -169,12 +193,14 @@ fn extremes<T: Float>(bench: &Bench, random: &mut StdRng) {
 /// The values are far from zero and near to each other; a plain sum of squares would lose their
 /// differences.
 fn moments<T: Float>(bench: &Bench, random: &mut StdRng) {
-    let values: Vec<T> = (0..ELEMENTS).map(|_| T::from_f64(1000.0 + random.random_range(-8.0..8.0))).collect();
+    let values: Vec<T> =
+        (0..ELEMENTS).map(|_| T::from_f64(1000.0 + random.random_range(-8.0..8.0))).collect();
     bench.run(&format!("reduce_moments_{}", T::NAME), [&values], |[x], raw| {
         let values: Vec<f64> = x.iter().map(|x| x.to_f64()).collect();
         check_moments(&values, at(raw, 0), at(raw, 8), at(raw, 16))
     });
-    let infinite: Vec<T> = (0..ELEMENTS).map(|i| T::from_f64(if i % 3 == 0 { f64::INFINITY } else { 1.0 })).collect();
+    let infinite: Vec<T> =
+        (0..ELEMENTS).map(|i| T::from_f64(if i % 3 == 0 { f64::INFINITY } else { 1.0 })).collect();
     bench.run(&format!("reduce_moments_{}", T::NAME), [&infinite], |[x], raw| {
         same(at(raw, 8), x.iter().map(|x| x.to_f64()).sum::<f64>() / x.len() as f64)
     });
@@ -193,20 +219,27 @@ pub(crate) fn check_moments(values: &[f64], count: u64, mean: f64, m2: f64) -> R
     }
     near("the mean", mean, expected_mean, bound * size)?;
     // The second pass has an error too: n times the square of the error of the mean.
-    near("the sum of squares", m2, expected_m2, bound * expected_m2 + n * (bound * size) * (bound * size))
+    near(
+        "the sum of squares",
+        m2,
+        expected_m2,
+        bound * expected_m2 + n * (bound * size) * (bound * size),
+    )
 }
 
 /// Pairs of large numbers cancel among small ones; a plain sum would lose the small ones.
 fn compensated<T: Float>(bench: &Bench, random: &mut StdRng) {
     // A power of two, so that many of them sum exactly.
     let large = if T::NAME == "f16" { 32_768.0 } else { f64::from(100).exp2() };
-    let mut values: Vec<T> = (0..ELEMENTS).map(|_| T::from_f64(random.random_range(1..=8).into())).collect();
+    let mut values: Vec<T> =
+        (0..ELEMENTS).map(|_| T::from_f64(random.random_range(1..=8).into())).collect();
     for i in (0..ELEMENTS - 64).step_by(64) {
         values[i] = T::from_f64(large);
         values[i + random.random_range(1..64)] = T::from_f64(-large);
     }
     bench.run(&format!("reduce_compensated_{}", T::NAME), [&values], |[x], raw| {
-        let (sum, error) = (at::<T::Wide>(raw, 0).to_f64(), at::<T::Wide>(raw, size_of::<T::Wide>()).to_f64());
+        let (sum, error) =
+            (at::<T::Wide>(raw, 0).to_f64(), at::<T::Wide>(raw, size_of::<T::Wide>()).to_f64());
         // The reference is exact: it counts the large numbers and sums the small ones.
         let is_large = |x: f64| x.abs() >= large / 2.0;
         let numbers = || x.iter().map(|x| x.to_f64());
@@ -215,14 +248,20 @@ fn compensated<T: Float>(bench: &Bench, random: &mut StdRng) {
         if large_ones == 0.0 {
             same(sum + error, small)
         } else {
-            near("the sum", sum + error, large_ones * T::from_f64(large).to_f64() + small, large * 1e-6)
+            near(
+                "the sum",
+                sum + error,
+                large_ones * T::from_f64(large).to_f64() + small,
+                large * 1e-6,
+            )
         }
     });
 }
 
 /// Tests sums that need more than 24 bits.
 fn wide<T: Float<Wide = f32>>(bench: &Bench, random: &mut StdRng) {
-    let values: Vec<T> = (0..ELEMENTS).map(|_| T::from_f64(random.random_range(-60_000.0..60_000.0))).collect();
+    let values: Vec<T> =
+        (0..ELEMENTS).map(|_| T::from_f64(random.random_range(-60_000.0..60_000.0))).collect();
     bench.run(&format!("reduce_wide_{}", T::NAME), [&values], |[x], raw| {
         let numbers = || x.iter().map(|x| x.to_f64());
         let bound = x.len() as f64 * f64::EPSILON * numbers().map(f64::abs).sum::<f64>();

@@ -80,7 +80,9 @@ fn of_type<T: Integer>(bench: &Bench, random: &mut StdRng) {
         ("sum", wide, |x| x.fold(0, |sum: u128, x| sum.wrapping_add(x.extended()))),
         // The elements are odd, because all products would soon be 0 otherwise.
         ("product", wide, |x| x.fold(1, |product: u128, x| product.wrapping_mul(x.extended()))),
-        ("sumsq", wide, |x| x.fold(0, |sum: u128, x| sum.wrapping_add(x.extended().wrapping_mul(x.extended())))),
+        ("sumsq", wide, |x| {
+            x.fold(0, |sum: u128, x| sum.wrapping_add(x.extended().wrapping_mul(x.extended())))
+        }),
         ("sumabs", wide, |x| x.fold(0, |sum: u128, x| sum.wrapping_add(x.magnitude()))),
         ("maxabs", size, |x| x.map(T::magnitude).max().unwrap()),
         ("min", size, |x| x.min().unwrap().extended()),
@@ -104,7 +106,13 @@ fn of_type<T: Integer>(bench: &Bench, random: &mut StdRng) {
         }
         let odd: Vec<T>;
         let values = if op == "product" {
-            odd = values.iter().copied().filter(|x| x.extended() % 2 == 1).cycle().take(ELEMENTS).collect();
+            odd = values
+                .iter()
+                .copied()
+                .filter(|x| x.extended() % 2 == 1)
+                .cycle()
+                .take(ELEMENTS)
+                .collect();
             &odd
         } else {
             &values
@@ -115,7 +123,9 @@ fn of_type<T: Integer>(bench: &Bench, random: &mut StdRng) {
     }
     if !T::SIGNED || size < 8 {
         let pairs: [(&str, ExpectedOfPairs<T>); 2] = [
-            ("dot", |x| x.fold(0, |sum, (a, b)| sum.wrapping_add(a.extended().wrapping_mul(b.extended())))),
+            ("dot", |x| {
+                x.fold(0, |sum, (a, b)| sum.wrapping_add(a.extended().wrapping_mul(b.extended())))
+            }),
             ("ssd", |x| {
                 let square = |(a, b): (T, T)| {
                     let difference = a.extended().wrapping_sub(b.extended());
@@ -126,7 +136,10 @@ fn of_type<T: Integer>(bench: &Bench, random: &mut StdRng) {
         ];
         for (op, expected) in pairs {
             bench.run(&format!("reduce_{op}_{}", T::NAME), [&values, &others], |[x, y], raw| {
-                same(raw, &expected(&mut x.iter().copied().zip(y.iter().copied())).to_le_bytes()[..wide])
+                same(
+                    raw,
+                    &expected(&mut x.iter().copied().zip(y.iter().copied())).to_le_bytes()[..wide],
+                )
             });
         }
     }
@@ -137,7 +150,9 @@ fn of_type<T: Integer>(bench: &Bench, random: &mut StdRng) {
         });
     }
     if size >= 8 {
-        bench.run(&format!("reduce_checked_{}", T::NAME), [&values], |[x], raw| checked(x, raw, size));
+        bench.run(&format!("reduce_checked_{}", T::NAME), [&values], |[x], raw| {
+            checked(x, raw, size)
+        });
     }
     where_they_are(bench, &values);
     moments(bench, &values);

@@ -115,14 +115,18 @@ impl Bench {
             let device = &self.device.info().name;
             assert_eq!(bits[0], bits[1], "{kernel} on {device}, {case:?}: the second launch");
             let elements = std::array::from_fn(|i| &parts[i][case.starts[i]..]);
-            check(elements, &bits[0]).unwrap_or_else(|wrong| panic!("{kernel} on {device}, {case:?}: {wrong}"));
+            check(elements, &bits[0])
+                .unwrap_or_else(|wrong| panic!("{kernel} on {device}, {case:?}: {wrong}"));
         }
     }
 
     fn launch<T: Pod>(&self, kernel: &Kernel, case: Case, buffers: &[Buffer<T>]) -> Vec<u8> {
         let size = size_of::<T>();
-        let addresses: Vec<u64> =
-            buffers.iter().zip(case.starts).map(|(buffer, start)| buffer.address() + (start * size) as u64).collect();
+        let addresses: Vec<u64> = buffers
+            .iter()
+            .zip(case.starts)
+            .map(|(buffer, start)| buffer.address() + (start * size) as u64)
+            .collect();
         let head = (addresses[0].wrapping_neg() % 16 / size as u64).min(case.n as u64);
         let packs = (case.n as u64 - head) / (16 / size as u64);
         let skew = addresses[0].div_ceil(16) % 8;
@@ -164,10 +168,13 @@ fn on_each_device(all: impl Fn(&Bench, &mut StdRng), is_element: impl Fn(&str) -
         let bench = Bench::new(device);
         all(&bench, &mut seeded());
         // The exact sums have their own test, `tests/exact.rs`.
-        let names =
-            kernels().map(warpfold::testing::EmbeddedKernel::name).filter(|name| !name.starts_with("reduce_exact_"));
-        let expected: BTreeSet<String> =
-            names.filter(|name| is_element(name.rsplit('_').next().unwrap())).map(str::to_owned).collect();
+        let names = kernels()
+            .map(warpfold::testing::EmbeddedKernel::name)
+            .filter(|name| !name.starts_with("reduce_exact_"));
+        let expected: BTreeSet<String> = names
+            .filter(|name| is_element(name.rsplit('_').next().unwrap()))
+            .map(str::to_owned)
+            .collect();
         assert_eq!(*bench.launched.borrow(), expected, "each kernel is launched");
     }
 }

@@ -5,9 +5,10 @@ use std::{collections::HashSet, thread};
 
 use half::{bf16, f16};
 use warpfold::{
-    All, Any, ArgMin, BitAnd, BitOr, BitXor, CheckedSum, CompensatedSum, CountNonzero, Device, DeviceError, Dot, Error,
-    Item, Max, MaxAbs, Min, MinMax, Minimum, Moments, Norm2, Operation, Product, RawSlice, Reducer, SquaredDistance,
-    Sum, SumAbs, SumSquares, WideSum, WrappingSum, device::DeviceKind, reducer::Statistics, testing::Faults,
+    All, Any, ArgMin, BitAnd, BitOr, BitXor, CheckedSum, CompensatedSum, CountNonzero, Device,
+    DeviceError, Dot, Error, Item, Max, MaxAbs, Min, MinMax, Minimum, Moments, Norm2, Operation,
+    Product, RawSlice, Reducer, SquaredDistance, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
+    device::DeviceKind, reducer::Statistics, testing::Faults,
 };
 
 use crate::support::{devices, skip};
@@ -124,7 +125,8 @@ fn memory_of_cust() {
         // A graph could not keep the memory of another library.
         let mut output = device.alloc::<u64>(1).unwrap();
         let reducer = device.reducer::<u32, _>(Sum).unwrap();
-        let refused = device.capture(|stream| reducer.reduce_into(&buffer, &mut output, stream)).unwrap_err();
+        let refused =
+            device.capture(|stream| reducer.reduce_into(&buffer, &mut output, stream)).unwrap_err();
         assert!(matches!(refused, Error::Device(DeviceError::Capturing { .. })), "{refused}");
     }
 }
@@ -152,8 +154,9 @@ fn raw_results_lie_anywhere_and_wait_for_nobody() {
         let stream = device.stream().unwrap();
         let moments = device.reducer::<f64, _>(Moments).unwrap();
         let mut out = device.alloc::<Statistics>(3).unwrap();
-        let pending = [(0, 10), (1, 9_999), (2, 1)]
-            .map(|(i, n)| moments.reduce_into(buffer.view(1..=n), out.view_mut(i..=i), &stream).unwrap());
+        let pending = [(0, 10), (1, 9_999), (2, 1)].map(|(i, n)| {
+            moments.reduce_into(buffer.view(1..=n), out.view_mut(i..=i), &stream).unwrap()
+        });
         stream.synchronize().unwrap();
         let raws = out.copy_to_host().unwrap();
         for ((raw, n), pending) in raws.into_iter().zip([10u64, 9_999, 1]).zip(pending) {
@@ -188,7 +191,8 @@ fn a_graph_keeps_the_memory_that_it_uses() {
         assert_eq!(device.live_allocations(), without_graph + 5);
 
         // Whatever takes freed memory now must not be written by the graph.
-        let others: Vec<_> = (0..8).map(|_| device.upload(&vec![0xa5u8; 250_000]).unwrap()).collect();
+        let others: Vec<_> =
+            (0..8).map(|_| device.upload(&vec![0xa5u8; 250_000]).unwrap()).collect();
         graph.launch(&stream).unwrap();
         stream.synchronize().unwrap();
         for other in &others {
@@ -208,8 +212,10 @@ fn a_graph_keeps_the_memory_that_it_uses() {
 fn graphs_replay_reductions() {
     for device in devices() {
         let mut buffer = device.upload(&vec![1u32; 100_000]).unwrap();
-        let (sum, max) = (device.reducer::<u32, _>(Sum).unwrap(), device.reducer::<u32, _>(Max).unwrap());
-        let (mut total, mut greatest) = (device.alloc::<u64>(1).unwrap(), device.alloc::<u32>(1).unwrap());
+        let (sum, max) =
+            (device.reducer::<u32, _>(Sum).unwrap(), device.reducer::<u32, _>(Max).unwrap());
+        let (mut total, mut greatest) =
+            (device.alloc::<u64>(1).unwrap(), device.alloc::<u32>(1).unwrap());
         let (graph, _) = match device.capture(|stream| {
             sum.reduce_into(&buffer, &mut total, stream)?;
             max.reduce_into(buffer.view(1..), &mut greatest, stream)
@@ -240,7 +246,10 @@ fn a_capture_refuses_to_wait() {
         let sum = device.reducer::<i32, _>(Sum).unwrap();
         let refused = device.capture(|_| sum.reduce(&buffer).map(drop));
         assert!(
-            matches!(refused, Err(Error::Device(DeviceError::Capturing { .. } | DeviceError::DriverLacks { .. }))),
+            matches!(
+                refused,
+                Err(Error::Device(DeviceError::Capturing { .. } | DeviceError::DriverLacks { .. }))
+            ),
             "{refused:?}"
         );
         assert_eq!(sum.reduce(&buffer).unwrap(), 6);
@@ -255,15 +264,20 @@ fn streams_and_threads_do_not_disturb_each_other() {
             for seed in 1..=4u32 {
                 let (device, sum) = (&device, sum.clone());
                 scope.spawn(move || {
-                    let values: Vec<u32> =
-                        (0..50_000).map(|i: u32| i.wrapping_mul(2_654_435_761).wrapping_add(seed)).collect();
+                    let values: Vec<u32> = (0..50_000)
+                        .map(|i: u32| i.wrapping_mul(2_654_435_761).wrapping_add(seed))
+                        .collect();
                     let expected: u64 = values.iter().map(|&x| u64::from(x)).sum();
                     let buffer = device.upload(&values).unwrap();
-                    let (stream, mut out) = (device.stream().unwrap(), device.alloc::<u64>(1).unwrap());
+                    let (stream, mut out) =
+                        (device.stream().unwrap(), device.alloc::<u64>(1).unwrap());
                     for _ in 0..5 {
                         sum.reduce_into(&buffer, &mut out, &stream).unwrap();
                         assert_eq!(sum.reduce(&buffer).unwrap(), expected);
-                        assert_eq!(device.reduce(&buffer, Max).unwrap(), *values.iter().max().unwrap());
+                        assert_eq!(
+                            device.reduce(&buffer, Max).unwrap(),
+                            *values.iter().max().unwrap()
+                        );
                         stream.synchronize().unwrap();
                         assert_eq!(out.copy_to_host().unwrap(), [expected]);
                     }
@@ -329,24 +343,40 @@ fn a_device_goes_with_its_last_handle() {
 #[test]
 fn what_does_not_fit_is_refused() {
     let (device, other) = (Device::simulator(), Device::simulator());
-    let (ours, theirs) = (device.upload(&[1i32, 2, 3]).unwrap(), other.upload(&[1i32, 2, 3]).unwrap());
+    let (ours, theirs) =
+        (device.upload(&[1i32, 2, 3]).unwrap(), other.upload(&[1i32, 2, 3]).unwrap());
     let message = |result: Result<i64, Error>| result.unwrap_err().to_string();
     assert_eq!(message(device.reduce(&theirs, Sum)), "this buffer belongs to another device");
-    assert_eq!(message(device.reduce((&ours, &theirs), Dot)), "this buffer belongs to another device");
+    assert_eq!(
+        message(device.reduce((&ours, &theirs), Dot)),
+        "this buffer belongs to another device"
+    );
     assert_eq!(
         message(device.reduce((&ours, ours.view(1..)), Dot)),
         "the first input has 3 elements and the second 2: both must have the same number"
     );
-    assert!(matches!(device.reduce((&[1.0f32][..], &[][..]), Dot), Err(Error::Lengths { first: 1, second: 0 })));
+    assert!(matches!(
+        device.reduce((&[1.0f32][..], &[][..]), Dot),
+        Err(Error::Lengths { first: 1, second: 0 })
+    ));
 
     let sum = device.reducer::<i32, _>(Sum).unwrap();
     let stream = device.stream().unwrap();
     let into = |out: &mut warpfold::Buffer<i64>, stream: &warpfold::Stream| {
         sum.reduce_into(&ours, out, stream).unwrap_err().to_string()
     };
-    assert_eq!(into(&mut device.alloc(2).unwrap(), &stream), "the result is 1 value, and the output has 2");
-    assert_eq!(into(&mut other.alloc(1).unwrap(), &stream), "this buffer belongs to another device");
-    assert_eq!(into(&mut device.alloc(1).unwrap(), &other.stream().unwrap()), "this kernel belongs to another device");
+    assert_eq!(
+        into(&mut device.alloc(2).unwrap(), &stream),
+        "the result is 1 value, and the output has 2"
+    );
+    assert_eq!(
+        into(&mut other.alloc(1).unwrap(), &stream),
+        "this buffer belongs to another device"
+    );
+    assert_eq!(
+        into(&mut device.alloc(1).unwrap(), &other.stream().unwrap()),
+        "this kernel belongs to another device"
+    );
     // SAFETY: nobody reads the elements, because the call refuses so many.
     let long = unsafe { RawSlice::<u32>::new(ours.address(), (1 << 32) + 1) };
     assert_eq!(
@@ -395,8 +425,9 @@ fn indices_may_have_more_than_32_bits() {
 #[test]
 fn every_operation_has_its_kernel() {
     fn check<T: Item, O: Operation<T>>(device: &Device) {
-        let reducer =
-            device.reducer::<T, _>(O::default()).unwrap_or_else(|error| panic!("{} of {}: {error}", O::NAME, T::NAME));
+        let reducer = device
+            .reducer::<T, _>(O::default())
+            .unwrap_or_else(|error| panic!("{} of {}: {error}", O::NAME, T::NAME));
         assert!(reducer.kernel().name().starts_with("reduce_"));
     }
     macro_rules! check {

@@ -10,12 +10,15 @@ use warpfold::{Buffer, Device, Item};
 const SEED_VARIABLE: &str = "WARPFOLD_TEST_SEED";
 
 /// The edges of warps, packs and blocks, and some sizes of several blocks.
-pub(crate) const SIZES: [usize; 15] = [1, 2, 3, 15, 31, 32, 33, 255, 257, 1000, 1023, 1024, 1025, 8193, 40_000];
+pub(crate) const SIZES: [usize; 15] =
+    [1, 2, 3, 15, 31, 32, 33, 255, 257, 1000, 1023, 1024, 1025, 8193, 40_000];
 
 /// The seed of this run, which is printed when a test fails.
 pub(crate) fn seed() -> u64 {
     let seed = env::var(SEED_VARIABLE).map_or(20_261_122, |seed| {
-        seed.parse().unwrap_or_else(|_| panic!("{SEED_VARIABLE} is '{seed}': it must be a number below 2^64"))
+        seed.parse().unwrap_or_else(|_| {
+            panic!("{SEED_VARIABLE} is '{seed}': it must be a number below 2^64")
+        })
     });
     println!("{SEED_VARIABLE}={seed}");
     seed
@@ -93,7 +96,12 @@ macro_rules! assert_reduces {
         let (expected, result) = ($expected, $device.reduce($input, $op));
         match &result {
             Ok(result) if $crate::cases::Same::same(result, &expected) => (),
-            _ => panic!("{}: {:?} gives {result:?}, and not {expected:?}: {}", $device.info().name, $op, $context),
+            _ => panic!(
+                "{}: {:?} gives {result:?}, and not {expected:?}: {}",
+                $device.info().name,
+                $op,
+                $context
+            ),
         }
     }};
 }

@@ -5,8 +5,8 @@ use half::{bf16, f16};
 use num_bigint::BigInt;
 use rand::{Rng, rngs::StdRng};
 use warpfold::{
-    CompensatedSum, Device, Dot, Item, Moments, Norm2, Operation, Product, SquaredDistance, Sum, SumAbs, SumSquares,
-    View, WideSum,
+    CompensatedSum, Device, Dot, Item, Moments, Norm2, Operation, Product, SquaredDistance, Sum,
+    SumAbs, SumSquares, View, WideSum,
 };
 
 use crate::{
@@ -67,11 +67,17 @@ fn growth(u: f64, k: u64) -> f64 {
 }
 
 fn assert_near(result: f64, exact: f64, bound: f64, what: &str) {
-    assert!((result - exact).abs() <= bound, "{what}: {result:e} differs from {exact:e} by more than {bound:e}");
+    assert!(
+        (result - exact).abs() <= bound,
+        "{what}: {result:e} differs from {exact:e} by more than {bound:e}"
+    );
 }
 
 /// The depth of the tree of additions of this operation over this input.
-fn depth<T: Float, O: Operation<T, Arity = warpfold::reducer::Single>>(device: &Device, input: View<'_, T>) -> u64 {
+fn depth<T: Float, O: Operation<T, Arity = warpfold::reducer::Single>>(
+    device: &Device,
+    input: View<'_, T>,
+) -> u64 {
     device.reducer::<T, _>(O::default()).unwrap().shape(input).depth(size_of::<T>() as u64)
 }
 
@@ -182,14 +188,16 @@ fn products() {
     where
         Product: Operation<T, Arity = warpfold::reducer::Single, Output: Into<f64>>,
     {
-        let xs: Vec<T> =
-            (0..n).map(|_| T::new(rng.random_range(0.9..1.1) * [1.0, -1.0][rng.random_range(0..2)])).collect();
+        let xs: Vec<T> = (0..n)
+            .map(|_| T::new(rng.random_range(0.9..1.1) * [1.0, -1.0][rng.random_range(0..2)]))
+            .collect();
         // The reference in f64 has as many roundings as the result; for narrower types each is 2^29
         // times smaller.
         let exact: f64 = xs.iter().map(|x| x.number()).product();
         let x = Placed::new(device, &xs, n % 3, T::NAN);
         let result: f64 = device.reduce(x.view(), Product).unwrap().into();
-        let bound = (growth(T::ROUNDOFF, n as u64) + growth(f64::EPSILON / 2.0, n as u64)) * exact.abs();
+        let bound =
+            (growth(T::ROUNDOFF, n as u64) + growth(f64::EPSILON / 2.0, n as u64)) * exact.abs();
         assert_near(result, exact, bound, &format!("product of {n} {}", T::NAME));
     }
     let mut rng = rng();
@@ -224,7 +232,12 @@ fn a_large_mean_costs_the_variance_nothing() {
         assert_near(statistics.mean(), 1e9 + 0.5, 1e-6, "mean");
         assert_near(statistics.variance(), 0.25, 1e-6, "variance");
         assert_near(statistics.standard_deviation(), 0.5, 1e-6, "standard deviation");
-        assert_near(statistics.sample_variance().unwrap(), 0.25 * 10_000.0 / 9_999.0, 1e-6, "sample variance");
+        assert_near(
+            statistics.sample_variance().unwrap(),
+            0.25 * 10_000.0 / 9_999.0,
+            1e-6,
+            "sample variance",
+        );
         let one = device.reduce(&[7i32], Moments).unwrap();
         assert_eq!((one.mean(), one.variance(), one.sample_variance()), (7.0, 0.0, None));
         let integers = device.reduce(&[u128::MAX, 0], Moments).unwrap();

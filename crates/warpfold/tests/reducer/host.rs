@@ -1,7 +1,9 @@
 //! Elements on the host: copied whole or in parts, single or in pairs.
 
 use rand::Rng;
-use warpfold::{ArgMax, ArgMin, Device, Dot, Error, MaxAbs, Min, Moments, SquaredDistance, Sum, testing::Faults};
+use warpfold::{
+    ArgMax, ArgMin, Device, Dot, Error, MaxAbs, Min, Moments, SquaredDistance, Sum, testing::Faults,
+};
 
 use crate::{cases::rng, support::devices};
 
@@ -10,7 +12,8 @@ fn parts_together_are_the_whole() {
     let mut rng = rng();
     for device in devices() {
         for n in [1usize, 100, 1000, 4095, 4096, 4097, 50_001] {
-            let values: Vec<i64> = (0..n).map(|_| rng.random_range(-1_000_000..1_000_000)).collect();
+            let values: Vec<i64> =
+                (0..n).map(|_| rng.random_range(-1_000_000..1_000_000)).collect();
             let least = values.iter().enumerate().min_by_key(|&(i, x)| (x, i)).unwrap();
             for limit in [0, 1, 4096, 100_000] {
                 let at = format!("{n} elements in {limit} bytes");
@@ -21,7 +24,12 @@ fn parts_together_are_the_whole() {
                     continue;
                 }
                 assert_eq!(sum.reduce(&values).unwrap(), values.iter().sum::<i64>(), "{at}");
-                let min = device.reducer::<i64, _>(ArgMin).unwrap().with_memory_limit(limit).reduce(&values).unwrap();
+                let min = device
+                    .reducer::<i64, _>(ArgMin)
+                    .unwrap()
+                    .with_memory_limit(limit)
+                    .reduce(&values)
+                    .unwrap();
                 assert_eq!((min.index, min.value), (least.0 as u64, *least.1), "{at}");
             }
         }
@@ -62,7 +70,8 @@ fn moments_of_parts() {
 fn pairs_of_which_one_is_on_the_device() {
     let mut rng = rng();
     for device in devices() {
-        let (a, b): (Vec<i32>, Vec<i32>) = (0..30_001).map(|_| (rng.random_range(-9..9), rng.random::<i32>())).unzip();
+        let (a, b): (Vec<i32>, Vec<i32>) =
+            (0..30_001).map(|_| (rng.random_range(-9..9), rng.random::<i32>())).unzip();
         let dot: i64 = a.iter().zip(&b).map(|(&a, &b)| i64::from(a) * i64::from(b)).sum();
         let (there, pinned) = (device.upload(&b).unwrap(), {
             let mut pinned = device.alloc_pinned(b.len()).unwrap();
@@ -76,9 +85,11 @@ fn pairs_of_which_one_is_on_the_device() {
             assert_eq!(reducer.reduce((&there, &a)).unwrap(), dot);
             assert_eq!(reducer.reduce((&a, &pinned)).unwrap(), dot);
             // These operands are aligned differently from the beginning of a part.
-            let shifted: i64 = a[1..].iter().zip(&b[3..]).map(|(&a, &b)| i64::from(a) * i64::from(b)).sum();
+            let shifted: i64 =
+                a[1..].iter().zip(&b[3..]).map(|(&a, &b)| i64::from(a) * i64::from(b)).sum();
             assert_eq!(reducer.reduce((&a[1..b.len() - 2], there.view(3..))).unwrap(), shifted);
-            let distance = device.reducer::<i32, _>(SquaredDistance).unwrap().with_memory_limit(limit);
+            let distance =
+                device.reducer::<i32, _>(SquaredDistance).unwrap().with_memory_limit(limit);
             assert_eq!(distance.reduce((&pinned, &there)).unwrap(), 0);
         }
     }
@@ -93,7 +104,11 @@ fn large_slices_go_through_both_lanes() {
         let sum = device.reducer::<f32, _>(Sum).unwrap();
         let mut seen = Vec::new();
         let total = sum.reduce_with_progress(&values, |done, of| seen.push((done, of))).unwrap();
-        assert_eq!(total.to_bits(), sum.reduce(&buffer).unwrap().to_bits(), "one launch, as for a buffer");
+        assert_eq!(
+            total.to_bits(),
+            sum.reduce(&buffer).unwrap().to_bits(),
+            "one launch, as for a buffer"
+        );
         assert!(seen.len() > 2 && seen.is_sorted() && seen.last() == Some(&(n, n)), "{seen:?}");
         let mut pinned = device.alloc_pinned(n as usize).unwrap();
         pinned.copy_from_slice(&values);

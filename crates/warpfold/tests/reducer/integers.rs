@@ -3,9 +3,9 @@
 use num_bigint::BigInt;
 use rand::{Rng, rngs::StdRng};
 use warpfold::{
-    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, CheckedSum, CountNonzero, Dot, Error,
-    Extremes, Indexed, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Norm2, Product, SquaredDistance, Sum, SumAbs,
-    SumSquares, WrappingSum,
+    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, CheckedSum,
+    CountNonzero, Dot, Error, Extremes, Indexed, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Norm2,
+    Product, SquaredDistance, Sum, SumAbs, SumSquares, WrappingSum,
 };
 
 use crate::{
@@ -110,9 +110,15 @@ fn sums_that_just_fit_and_just_do_not() {
         let error = device.reduce(&[u64::MAX; 100], CheckedSum).unwrap_err();
         assert_eq!(error.to_string(), "the sum is 1844674407370955161500, which no u64 holds");
         let error = device.reduce(&[i128::MIN; 3], CheckedSum).unwrap_err();
-        assert_eq!(error.to_string(), "the sum is -510423550381407695195061911147652317184, which no i128 holds");
+        assert_eq!(
+            error.to_string(),
+            "the sum is -510423550381407695195061911147652317184, which no i128 holds"
+        );
         let error = device.reduce(&[u128::MAX; 2], CheckedSum).unwrap_err();
-        assert_eq!(error.to_string(), "the sum is 680564733841876926926749214863536422910, which no u128 holds");
+        assert_eq!(
+            error.to_string(),
+            "the sum is 680564733841876926926749214863536422910, which no u128 holds"
+        );
         assert_eq!(device.reduce(&[u128::MAX, 0], CheckedSum).unwrap(), u128::MAX);
         assert_eq!(device.reduce(&[u8::MAX; 300], Sum).unwrap(), 300 * 255);
     }

@@ -16,7 +16,8 @@ fn check<T: std::fmt::Debug>(
     let device = Device::auto().unwrap();
     let config = Config { cases: 48, failure_persistence: None, ..Config::default() };
     let seed: Vec<u8> = seed().to_le_bytes().repeat(4);
-    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
+    let mut runner =
+        TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
     runner.run(&strategy, |input| test(&device, input)).unwrap_or_else(|error| panic!("{error}"));
 }
 
@@ -32,7 +33,10 @@ fn integers_of_any_length_and_place() {
         prop_assert_eq!(Some(extremes.min), values.iter().copied().min());
         prop_assert_eq!(Some(extremes.max), values.iter().copied().max());
         let greatest = device.reduce(placed.view(), ArgMax).unwrap();
-        prop_assert_eq!(values.iter().position(|&x| x == extremes.max), Some(greatest.index as usize));
+        prop_assert_eq!(
+            values.iter().position(|&x| x == extremes.max),
+            Some(greatest.index as usize)
+        );
         Ok(())
     });
 }

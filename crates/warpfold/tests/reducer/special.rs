@@ -6,8 +6,9 @@ use std::cmp::Ordering;
 use half::{bf16, f16};
 use rand::{Rng, rngs::StdRng};
 use warpfold::{
-    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, CompensatedSum, CountNonzero, Dot, Extremes, Indexed, Max,
-    MaxAbs, Maximum, Min, MinMax, Minimum, Moments, Norm2, Product, SquaredDistance, Sum, SumAbs, SumSquares, WideSum,
+    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, CompensatedSum, CountNonzero, Dot, Extremes,
+    Indexed, Max, MaxAbs, Maximum, Min, MinMax, Minimum, Moments, Norm2, Product, SquaredDistance,
+    Sum, SumAbs, SumSquares, WideSum,
 };
 
 use crate::{
@@ -30,7 +31,9 @@ fn first<T: Float>(values: &[T], before: Ordering, nan_wins: bool) -> Indexed<T>
     for (i, &x) in values.iter().enumerate() {
         let better = match best.map(|best| values[best]) {
             None => true,
-            Some(best) if is_nan(best) || is_nan(x) => is_nan(x) != is_nan(best) && is_nan(x) == nan_wins,
+            Some(best) if is_nan(best) || is_nan(x) => {
+                is_nan(x) != is_nan(best) && is_nan(x) == nan_wins
+            }
             Some(best) => compare(x, best) == before,
         };
         if better {
@@ -42,12 +45,21 @@ fn first<T: Float>(values: &[T], before: Ordering, nan_wins: bool) -> Indexed<T>
 }
 
 /// Elements of random bits, or elements with many NaNs, zeros and infinities.
-fn mixed<T: Float>(rng: &mut StdRng, n: usize, any: impl Fn(&mut StdRng) -> T, specials: &[T]) -> Vec<T> {
+fn mixed<T: Float>(
+    rng: &mut StdRng,
+    n: usize,
+    any: impl Fn(&mut StdRng) -> T,
+    specials: &[T],
+) -> Vec<T> {
     let share = [0.0, 0.02, 0.5, 1.0][rng.random_range(0..4)];
     let specials = &specials[..rng.random_range(1..=specials.len())];
     let mut values = Vec::with_capacity(n);
     while values.len() < n {
-        let value = if rng.random_bool(share) { specials[rng.random_range(0..specials.len())] } else { any(rng) };
+        let value = if rng.random_bool(share) {
+            specials[rng.random_range(0..specials.len())]
+        } else {
+            any(rng)
+        };
         values.push(value);
     }
     values
@@ -196,7 +208,11 @@ fn subnormal_numbers_are_not_flushed() {
         let tiny = f32::from_bits(3);
         assert_eq!(device.reduce(&[tiny; 1000], Sum).unwrap().to_bits(), 3000);
         assert_eq!(device.reduce(&[tiny; 1000], WideSum).unwrap(), 1000.0 * f64::from(tiny));
-        assert_eq!(device.reduce(&[tiny, 0.5], Product).unwrap().to_bits(), 2, "1.5 units round to even");
+        assert_eq!(
+            device.reduce(&[tiny, 0.5], Product).unwrap().to_bits(),
+            2,
+            "1.5 units round to even"
+        );
         let tiny = f64::from_bits(3);
         assert_eq!(device.reduce(&[tiny; 1000], Sum).unwrap().to_bits(), 3000);
         let tiny = f16::from_bits(3);

@@ -27,7 +27,9 @@ pub(crate) fn devices() -> Vec<Device> {
         // of its first attempt.
         let _ = cuda_driver::load_from(library);
     }
-    let gpu = || Device::cuda(0).unwrap_or_else(|error| panic!("{DEVICE_VARIABLE} demands a GPU: {error}"));
+    let gpu = || {
+        Device::cuda(0).unwrap_or_else(|error| panic!("{DEVICE_VARIABLE} demands a GPU: {error}"))
+    };
     match env::var(DEVICE_VARIABLE).as_deref() {
         Ok("cuda") => vec![gpu()],
         Ok("sim") => vec![Device::simulator()],
@@ -46,7 +48,9 @@ pub(crate) fn devices() -> Vec<Device> {
 
 /// A production kernel, loaded on a device.
 pub(crate) fn production_kernel(device: &Device, name: &str) -> Kernel {
-    let kernel = kernels().find(|kernel| kernel.name() == name).unwrap_or_else(|| panic!("there is no kernel {name}"));
+    let kernel = kernels()
+        .find(|kernel| kernel.name() == name)
+        .unwrap_or_else(|| panic!("there is no kernel {name}"));
     let text = kernel.text(device.info().compute_capability).unwrap();
     device.load(name, &text).unwrap().kernel(name).unwrap()
 }
@@ -73,11 +77,17 @@ impl Launch for Stream {
 
 /// Graphs of work that returns nothing.
 pub(crate) trait Record {
-    fn record<R, E: From<DeviceError>>(&self, work: impl FnOnce(&Stream) -> Result<R, E>) -> Result<Graph, E>;
+    fn record<R, E: From<DeviceError>>(
+        &self,
+        work: impl FnOnce(&Stream) -> Result<R, E>,
+    ) -> Result<Graph, E>;
 }
 
 impl Record for Device {
-    fn record<R, E: From<DeviceError>>(&self, work: impl FnOnce(&Stream) -> Result<R, E>) -> Result<Graph, E> {
+    fn record<R, E: From<DeviceError>>(
+        &self,
+        work: impl FnOnce(&Stream) -> Result<R, E>,
+    ) -> Result<Graph, E> {
         self.capture(work).map(|(graph, _)| graph)
     }
 }

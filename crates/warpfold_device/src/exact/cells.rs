@@ -38,7 +38,8 @@ const BOTH: u32 = flag::POSITIVE_INFINITY | flag::NEGATIVE_INFINITY;
 // PTX contains the variable's name, and the committed PTX is to stay as it is, byte for byte, when
 // this module moves.
 #[unsafe(export_name = "_RNvNtNtNtC7kernels6reduce5exact5cells5CELLS")]
-static mut CELLS: [MaybeUninit<u64>; WIDE_LIMBS + COUNTS] = [const { MaybeUninit::uninit() }; WIDE_LIMBS + COUNTS];
+static mut CELLS: [MaybeUninit<u64>; WIDE_LIMBS + COUNTS] =
+    [const { MaybeUninit::uninit() }; WIDE_LIMBS + COUNTS];
 
 /// The block's long accumulator of `LIMBS` digits.
 #[derive(Clone, Copy)]
@@ -112,7 +113,8 @@ impl<const LIMBS: usize> Cells<LIMBS> {
         let is_negative = x.is_sign_negative();
 
         // Subnormal numbers have the place of the least normal ones, without their leading bit.
-        let (significand, place) = if exponent == 0 { (fraction, 0) } else { (fraction | 1 << 52, exponent - 1) };
+        let (significand, place) =
+            if exponent == 0 { (fraction, 0) } else { (fraction | 1 << 52, exponent - 1) };
         let shift = place % DIGIT;
         let mut cell = (place / DIGIT - Self::FIRST) as usize;
         let (mut low, mut high) = (significand << shift, significand >> 1 >> (63 - shift));
@@ -169,7 +171,11 @@ impl<const LIMBS: usize> Cells<LIMBS> {
                 own
             } else {
                 let kept = if cell + 1 < LIMBS { own & u64::from(u32::MAX) } else { own };
-                let carry = if cell > 0 { (*Self::pointer().add(cell - 1) as i64 >> DIGIT) as u64 } else { 0 };
+                let carry = if cell > 0 {
+                    (*Self::pointer().add(cell - 1) as i64 >> DIGIT) as u64
+                } else {
+                    0
+                };
                 kept.wrapping_add(carry)
             };
             if value != 0 {
@@ -284,7 +290,8 @@ impl<const LIMBS: usize> Cells<LIMBS> {
         let up = rest > half || rest == half && (is_more || significand % 2 == 1);
         // The leading 1 of a normal number adds 1 to the exponent; a carry from rounding does so
         // too.
-        let bits = (u64::from(last_bit - V::LEAST) << (V::PRECISION - 1)) + significand + u64::from(up);
+        let bits =
+            (u64::from(last_bit - V::LEAST) << (V::PRECISION - 1)) + significand + u64::from(up);
         if bits < V::INFINITY { bits } else { V::INFINITY }
     }
 }

@@ -107,7 +107,8 @@ impl<T: Item, O: Order> Reduction for Arg<T, O> {
     #[inline(always)]
     fn finish(thread: Self::Thread, first: Position) -> Self::Acc {
         let rank = |i: usize| T::Key::rank_of_kept::<O>(thread.best[i]);
-        let number = |i: usize, element: usize| thread.place[i] * T::PER_PACK as u32 + element as u32;
+        let number =
+            |i: usize, element: usize| thread.place[i] * T::PER_PACK as u32 + element as u32;
         let (rank, number) = if Self::BY_PACK {
             let rank = rank(0);
             let mut found = 0;

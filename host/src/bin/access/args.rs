@@ -167,7 +167,9 @@ fn seed(text: &str) -> Result<u32> {
 fn range(text: &str) -> Result<Sweep> {
     let number = |text: &str| {
         let number = whole("--range", text, "0..32")?;
-        u32::try_from(number).ok().with_context(|| format!("--range '{text}': it must be below 2^32"))
+        u32::try_from(number)
+            .ok()
+            .with_context(|| format!("--range '{text}': it must be below 2^32"))
     };
     match text.split_once("..") {
         Some((first, last)) => {
@@ -196,7 +198,8 @@ mod tests {
     fn the_help_says_what_the_list_says() {
         let command = Args::command();
         for pattern in Pattern::ALL {
-            let help = command.find_subcommand(pattern.name()).unwrap().get_about().unwrap().to_string();
+            let help =
+                command.find_subcommand(pattern.name()).unwrap().get_about().unwrap().to_string();
             assert_eq!(help.to_lowercase(), pattern.about().to_lowercase(), "{pattern}");
         }
     }

@@ -11,7 +11,9 @@ use anyhow::anyhow;
 use clap::CommandFactory;
 use warpfold_lab::{
     access::{AccessError, Lab, Pattern},
-    cli::{Failure, Progress, exit, failed, interruptible, note, open_device, parse, refused, written},
+    cli::{
+        Failure, Progress, exit, failed, interruptible, note, open_device, parse, refused, written,
+    },
     device::{Device, DeviceKind, Instrument},
     output::Document,
 };
@@ -53,8 +55,11 @@ fn show(job: Job) -> Result<(), Failure> {
         [pattern] => format!("access {pattern}"),
         _ => "access all".into(),
     };
-    let mut document =
-        Document { title, environment: environment(&device, gpu.is_some(), request.seed), ..Document::default() };
+    let mut document = Document {
+        title,
+        environment: environment(&device, gpu.is_some(), request.seed),
+        ..Document::default()
+    };
     let progress = Progress::new();
     let mut lab = Lab::new(&library, &counter, gpu, request).on_row(|what| progress.say(what));
     let in_all = patterns.len() > 1;
@@ -64,7 +69,9 @@ fn show(job: Job) -> Result<(), Failure> {
                 document.tables.extend(section.tables);
                 document.charts.extend(section.charts);
             }
-            Err(error @ AccessError::NeedsGpu { .. }) if in_all => note(format_args!("left out: {error}")),
+            Err(error @ AccessError::NeedsGpu { .. }) if in_all => {
+                note(format_args!("left out: {error}"))
+            }
             Err(AccessError::Ptx(error)) => return Err(ptx.no_ptx(error)),
             Err(error) if error.is_refusal() => return Err(refused(error)),
             Err(error) => return Err(failed(error)),
@@ -89,7 +96,8 @@ fn environment(device: &Device, is_gpu: bool, seed: u32) -> Vec<(String, String)
         let (major, minor) = device.info().compute_capability;
         environment.push(("compute capability".into(), format!("{major}.{minor}")));
         environment.push(("times".into(), "measured on the GPU".into()));
-        environment.push(("requests, sectors, conflicts".into(), "counted on the simulator".into()));
+        environment
+            .push(("requests, sectors, conflicts".into(), "counted on the simulator".into()));
     } else {
         environment.push(("times".into(), "none: the simulator's say nothing about a GPU".into()));
     }

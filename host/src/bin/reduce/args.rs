@@ -160,7 +160,9 @@ impl Args {
             (Some(path), n) => Source::File { path, n },
             (None, Some(n)) => Source::Seed { n, seed: self.run.seed() },
             (None, None) => {
-                return Err(missing("--n is missing: it is the number of elements, such as 4194304 or 2^22"));
+                return Err(missing(
+                    "--n is missing: it is the number of elements, such as 4194304 or 2^22",
+                ));
             }
         };
         self.check.refuse_gpu(self.run.device())?;

@@ -61,30 +61,43 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     let &ExplainArgs { variant, element, block, op: OpArgs { op }, .. } = args;
     let values = parse_values(&args.values, element).map_err(refused)?;
     if values.len() > MAX_VALUES {
-        return Err(refused(anyhow!("{} values: a picture has room for at most {MAX_VALUES}", values.len())));
+        return Err(refused(anyhow!(
+            "{} values: a picture has room for at most {MAX_VALUES}",
+            values.len()
+        )));
     }
 
     let blame = |error: ExplainError| match error {
-        ExplainError::Plan(_) | ExplainError::Nothing | ExplainError::Value { .. } | ExplainError::InRegisters(_) => {
-            refused(error)
-        }
+        ExplainError::Plan(_)
+        | ExplainError::Nothing
+        | ExplainError::Value { .. }
+        | ExplainError::InRegisters(_) => refused(error),
         error => args.ptx.no_ptx(error),
     };
     let library = args.ptx.open()?;
-    let picture = follow(&library, &explain::Request { variant, op, block }, &values).map_err(blame)?;
+    let picture =
+        follow(&library, &explain::Request { variant, op, block }, &values).map_err(blame)?;
 
     if let Some(path) = &args.svg {
         let written = fs::write(path, picture.to_svg(args.banks));
-        written.with_context(|| format!("cannot write {}", path.display())).map_err(Failure::Failed)?;
+        written
+            .with_context(|| format!("cannot write {}", path.display()))
+            .map_err(Failure::Failed)?;
     }
     let mut out = io::stdout().lock();
-    written(if args.json { writeln!(out, "{}", picture.to_json()) } else { picture.write_text(&mut out, args.banks) })?;
+    written(if args.json {
+        writeln!(out, "{}", picture.to_json())
+    } else {
+        picture.write_text(&mut out, args.banks)
+    })?;
     match picture.result {
         Err(fault) => Err(failed(fault)),
         Ok(_) if picture.agrees => Ok(()),
         Ok(result) => {
             let (kernel, reference) = (&picture.plan.kernel, picture.reference);
-            Err(failed(anyhow!("wrong result: {kernel} gave {result}, and the reference is {reference}")))
+            Err(failed(anyhow!(
+                "wrong result: {kernel} gave {result}, and the reference is {reference}"
+            )))
         }
     }
 }

@@ -55,32 +55,50 @@ pub(crate) struct LadderArgs {
 
 /// `reduce ladder`.
 pub(crate) fn ladder(args: LadderArgs) -> Result<(), Failure> {
-    let LadderArgs { n, measure, block: TunedBlockArgs { block }, counters, history, no_tuned, output } = args;
+    let LadderArgs {
+        n,
+        measure,
+        block: TunedBlockArgs { block },
+        counters,
+        history,
+        no_tuned,
+        output,
+    } = args;
     let library = measure.ptx.open()?;
     let device = measure.open()?;
     let beside = (counters && device.info().kind == DeviceKind::Cuda).then(counter).transpose()?;
     let work = measure.work(n);
     let request = Request { block, ..Request::default() };
     let mut bench = Bench::new(&device, beside.as_ref(), &library);
-    let contenders = Tuned::load(no_tuned).contenders(&mut bench, &work, &measure.variants(), request);
+    let contenders =
+        Tuned::load(no_tuned).contenders(&mut bench, &work, &measure.variants(), request);
 
     let progress = Progress::of(contenders.len() as u64);
     let on = &mut |event: Event<'_>| match describe(event) {
         Some(text) => progress.say(text),
         None => progress.advance(),
     };
-    let climb = climb(&mut bench, work, &contenders, measure.runs(), on).map_err(|error| measure.failure(error))?;
+    let climb = climb(&mut bench, work, &contenders, measure.runs(), on)
+        .map_err(|error| measure.failure(error))?;
     drop(progress);
 
     let mut document = climb.document(history);
     if output.format() == Format::Html {
-        document.pictures =
-            pictures::of_rungs(&library, climb.rungs.iter().map(|rung| rung.variant), measure.op(), measure.element());
+        document.pictures = pictures::of_rungs(
+            &library,
+            climb.rungs.iter().map(|rung| rung.variant),
+            measure.op(),
+            measure.element(),
+        );
     }
     output.write(document)?;
     check(climb.wrong())?;
     if climb.is_cut_short() {
-        return Err(Failure::Interrupted(anyhow!("{} of {} rungs were measured whole", climb.whole(), climb.asked)));
+        return Err(Failure::Interrupted(anyhow!(
+            "{} of {} rungs were measured whole",
+            climb.whole(),
+            climb.asked
+        )));
     }
     Ok(())
 }
@@ -115,7 +133,9 @@ pub(crate) fn quiz_command(args: QuizArgs) -> Result<(), Failure> {
     progress.say("counting variants global and 3");
     let quiz = quiz(&device, &library, element, n).map_err(|error| match error {
         LadderError::Nothing | LadderError::Refused(_) | LadderError::Input(_) => refused(error),
-        LadderError::Run(RunError::Interrupted) => Failure::Interrupted(anyhow!("not all was counted")),
+        LadderError::Run(RunError::Interrupted) => {
+            Failure::Interrupted(anyhow!("not all was counted"))
+        }
         LadderError::Run(_) => failed(error),
     })?;
     drop(progress);

@@ -60,14 +60,20 @@ enum Pending {
 
 fn reduce(job: &Job) -> Result<(), Failure> {
     let (element, n, pending, input) = match &job.source {
-        Source::Seed { n, seed } => {
-            (job.element.unwrap_or(ElementType::I32), *n, Pending::Seed(*seed), format!("seed {seed}"))
-        }
+        Source::Seed { n, seed } => (
+            job.element.unwrap_or(ElementType::I32),
+            *n,
+            Pending::Seed(*seed),
+            format!("seed {seed}"),
+        ),
         Source::File { path, n } => {
             let file = InputFile::open(path, job.element).map_err(refused)?;
             if let Some(n) = n.filter(|&n| n != file.n()) {
                 let (path, holds) = (path.display(), file.n());
-                return Err(refused(anyhow!("--n {n}: {path} holds {holds} {} elements", file.element())));
+                return Err(refused(anyhow!(
+                    "--n {n}: {path} holds {holds} {} elements",
+                    file.element()
+                )));
             }
             (file.element(), file.n(), Pending::File(file), path.display().to_string())
         }
@@ -80,7 +86,9 @@ fn reduce(job: &Job) -> Result<(), Failure> {
     // What the device cannot do it says before any work.
     let mut runner = Runner::new(&device, &library);
     let tuned = Tuned::load(job.no_tuned);
-    let tuned = tuned.find(device.info(), &problem, &job.request, |request| runner.limits(&problem, request).ok());
+    let tuned = tuned.find(device.info(), &problem, &job.request, |request| {
+        runner.limits(&problem, request).ok()
+    });
     let request = tuned.map_or(job.request, |(_, request)| request);
     let limits = runner.limits(&problem, &request).map_err(|error| job.ptx.not_run(error))?;
     let plan = plan(&problem, &request, &limits).map_err(no_plan)?;
@@ -95,7 +103,8 @@ fn reduce(job: &Job) -> Result<(), Failure> {
     .map_err(refused)?;
 
     let runs = job.run.runs(device.info());
-    let reduced = runner.reduce(&plan, &values, runs, |run| progress.say(describe_run(run, runs, device.info())));
+    let reduced = runner
+        .reduce(&plan, &values, runs, |run| progress.say(describe_run(run, runs, device.info())));
     let finished = Finished::new(&plan.kernel, &device, job.check);
     let outcome = match reduced {
         Ok(outcome) => outcome,

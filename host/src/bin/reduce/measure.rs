@@ -3,7 +3,10 @@
 use anyhow::{Result, bail};
 use clap::Args;
 use warpfold_lab::{
-    cli::{DeviceArgs, Failure, PtxArgs, SeedArgs, failed, interruptible, note, open_device, refused, reps},
+    cli::{
+        DeviceArgs, Failure, PtxArgs, SeedArgs, failed, interruptible, note, open_device, refused,
+        reps,
+    },
     device::{Device, DeviceInfo, DeviceKind, Instrument},
     element::ElementType,
     experiment::Runs,
@@ -102,12 +105,16 @@ fn rungs(text: &str) -> Result<Rungs> {
         match part.split_once("..") {
             None => variants.push(part.trim().parse()?),
             Some((first, last)) => {
-                let (first, last) = (first.trim().parse::<Variant>()?, last.trim().parse::<Variant>()?);
+                let (first, last) =
+                    (first.trim().parse::<Variant>()?, last.trim().parse::<Variant>()?);
                 let range: Vec<_> = Variant::all()
                     .skip_while(|&variant| variant != first)
                     .take_while(|&variant| variant != last)
                     .collect();
-                if !Variant::all().skip_while(|&variant| variant != first).any(|variant| variant == last) {
+                if !Variant::all()
+                    .skip_while(|&variant| variant != first)
+                    .any(|variant| variant == last)
+                {
                     bail!("--variants '{part}': {last} does not come after {first} in the ladder");
                 }
                 variants.extend(range.into_iter().chain([last]));
@@ -141,7 +148,8 @@ pub(crate) struct Tuned(Vec<Entry>);
 impl Tuned {
     /// What is kept, unless it is to be ignored. What cannot be read is ignored too, with a note.
     pub(crate) fn load(NoTunedArgs { no_tuned }: NoTunedArgs) -> Self {
-        let ignore = no_tuned || std::env::var_os(NO_TUNED_VARIABLE).is_some_and(|value| !value.is_empty());
+        let ignore =
+            no_tuned || std::env::var_os(NO_TUNED_VARIABLE).is_some_and(|value| !value.is_empty());
         if ignore {
             return Self(Vec::new());
         }
@@ -166,9 +174,13 @@ impl Tuned {
         }
         let entry = self.0.iter().find(|entry| entry.is_for(device, problem))?;
         let block = Request { block: Some(entry.block.into()), ..*request };
-        let tuned = limits(&block).and_then(|limits| entry.request(problem, request.finish, &limits));
+        let tuned =
+            limits(&block).and_then(|limits| entry.request(problem, request.finish, &limits));
         if tuned.is_none() {
-            note(format_args!("the tuned shape of variant {} cannot be used here, and is ignored", problem.variant));
+            note(format_args!(
+                "the tuned shape of variant {} cannot be used here, and is ignored",
+                problem.variant
+            ));
         }
         Some((entry, tuned?))
     }
@@ -199,12 +211,17 @@ mod tests {
 
     #[test]
     fn variants_are_listed_or_spanned() {
-        let labels =
-            |text| rungs(text).map(|list| list.0.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
+        let labels = |text| {
+            rungs(text)
+                .map(|list| list.0.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+        };
         assert_eq!(labels("1, sequential,7").unwrap(), "1 3 7");
         assert_eq!(labels("0..3").unwrap(), "0 global 1 2 3");
         assert_eq!(labels("7..7,1").unwrap(), "7 1");
-        assert_eq!(labels("7..1").unwrap_err().to_string(), "--variants '7..1': 1 does not come after 7 in the ladder");
+        assert_eq!(
+            labels("7..1").unwrap_err().to_string(),
+            "--variants '7..1': 1 does not come after 7 in the ladder"
+        );
         for bad in ["", "1,", "1..", "..", "none"] {
             assert!(labels(bad).is_err(), "{bad}");
         }

@@ -6,7 +6,10 @@ use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use simt::occupancy::Gpu;
 use warpfold_lab::{
-    cli::{Failure, Progress, PtxArgs, SeedArgs, failed, interruptible, number, refused, whole, written},
+    cli::{
+        Failure, Progress, PtxArgs, SeedArgs, failed, interruptible, number, refused, whole,
+        written,
+    },
     device::{Device, Instrument},
     experiment::{Runner, Runs},
     input::generate,
@@ -112,10 +115,18 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         check(&work.problem(variant), &work.request()).map_err(refused)?;
     }
     let library = work.ptx.open()?;
-    let profiles = variants.iter().map(|&variant| work.run(variant, &library)).collect::<Result<Vec<_>, _>>()?;
-    let comparison = Comparison::new(&profiles).context("no variant to compare").map_err(refused)?;
+    let profiles = variants
+        .iter()
+        .map(|&variant| work.run(variant, &library))
+        .collect::<Result<Vec<_>, _>>()?;
+    let comparison =
+        Comparison::new(&profiles).context("no variant to compare").map_err(refused)?;
     let mut out = io::stdout().lock();
-    written(if work.json { writeln!(out, "{}", comparison.to_json()) } else { comparison.write_text(&mut out) })
+    written(if work.json {
+        writeln!(out, "{}", comparison.to_json())
+    } else {
+        comparison.write_text(&mut out)
+    })
 }
 
 impl WorkArgs {
@@ -129,19 +140,25 @@ impl WorkArgs {
 
     /// Runs one rung on a simulator that counts.
     fn run(&self, variant: Variant, library: &PtxLibrary) -> Result<Profiled, Failure> {
-        let (problem, request, gpu, seed) = (self.problem(variant), self.request(), self.gpu, self.seed.seed);
+        let (problem, request, gpu, seed) =
+            (self.problem(variant), self.request(), self.gpu, self.seed.seed);
         let Problem { op, element, n, .. } = problem;
         check(&problem, &request).map_err(refused)?;
         if n == 0 {
-            return Err(refused(anyhow!("n = 0: nothing is launched, so there is nothing to count")));
+            return Err(refused(anyhow!(
+                "n = 0: nothing is launched, so there is nothing to count"
+            )));
         }
         let device = interruptible(Device::simulator_with(Instrument::Count))?;
         let not_run = |error| self.ptx.not_run(error);
         let mut runner = Runner::new(&device, library);
         let limits = runner.limits(&problem, &request).map_err(not_run)?;
         // A grid that follows the number of multiprocessors is to be that of the GPU in question.
-        let limits =
-            DeviceLimits { multiprocessors: gpu.multiprocessors, compute_capability: gpu.compute_capability, ..limits };
+        let limits = DeviceLimits {
+            multiprocessors: gpu.multiprocessors,
+            compute_capability: gpu.compute_capability,
+            ..limits
+        };
         let plan = plan(&problem, &request, &limits).map_err(no_plan)?;
         runner.prepare(&plan).map_err(not_run)?;
 
@@ -155,7 +172,9 @@ impl WorkArgs {
         let kernel = library.manifest().kernels.iter().find(|kernel| kernel.name == plan.kernel);
         let target = Target {
             gpu,
-            registers: self.registers.map_or_else(|| registers(library, &plan.kernel, &gpu), Registers::Given),
+            registers: self
+                .registers
+                .map_or_else(|| registers(library, &plan.kernel, &gpu), Registers::Given),
             static_shared_bytes: kernel.map_or(0, |kernel| kernel.static_shared_bytes),
         };
         let input = format!("seed {seed}");

@@ -60,9 +60,11 @@ impl Sizes {
     fn expand(self, step: u64) -> Result<Vec<u64>> {
         let sizes = match self {
             Self::List(sizes) => sizes,
-            Self::Range(first, last) => std::iter::successors(Some(first), |size| size.checked_mul(step))
-                .take_while(|&size| size <= last)
-                .collect(),
+            Self::Range(first, last) => {
+                std::iter::successors(Some(first), |size| size.checked_mul(step))
+                    .take_while(|&size| size <= last)
+                    .collect()
+            }
         };
         if sizes.len() > MAX_SIZES {
             bail!("--sizes: {} of them, and at most {MAX_SIZES} are measured", sizes.len());
@@ -78,7 +80,9 @@ fn sizes(text: &str) -> Result<Sizes> {
         None => {
             let sizes = text.split(',').map(size).collect::<Result<Vec<_>>>()?;
             if sizes.contains(&0) {
-                bail!("--sizes '{text}': of no elements nothing is launched, so a size is 1 at least");
+                bail!(
+                    "--sizes '{text}': of no elements nothing is launched, so a size is 1 at least"
+                );
             }
             Ok(Sizes::List(sizes))
         }
@@ -105,7 +109,8 @@ fn step(text: &str) -> Result<u64> {
 
 /// `reduce sweep`.
 pub(crate) fn sweep(args: SweepArgs) -> Result<(), Failure> {
-    let SweepArgs { sizes, step, measure, block: TunedBlockArgs { block }, no_tuned, output } = args;
+    let SweepArgs { sizes, step, measure, block: TunedBlockArgs { block }, no_tuned, output } =
+        args;
     // A list that is too long is refused before any device is opened.
     let asked = sizes.map(|sizes| sizes.expand(step.unwrap_or(2))).transpose().map_err(refused)?;
     let library = measure.ptx.open()?;
@@ -114,7 +119,9 @@ pub(crate) fn sweep(args: SweepArgs) -> Result<(), Failure> {
         (Some(sizes), _) => sizes,
         (None, DeviceKind::Cuda) => GPU_SIZES.expand(step.unwrap_or(2)).map_err(refused)?,
         (None, DeviceKind::Simulator) => {
-            note("the simulator takes smaller sizes, 2^10..2^20, and counts instead of measuring times");
+            note(
+                "the simulator takes smaller sizes, 2^10..2^20, and counts instead of measuring times",
+            );
             SIMULATOR_SIZES.expand(step.unwrap_or(4)).map_err(refused)?
         }
     };
@@ -151,7 +158,10 @@ pub(crate) fn sweep(args: SweepArgs) -> Result<(), Failure> {
     check(climbs.iter().find_map(Climb::wrong))?;
     let whole = climbs.iter().filter(|climb| !climb.is_cut_short()).count();
     if whole < sizes.len() {
-        return Err(Failure::Interrupted(anyhow!("{whole} of {} sizes were measured whole", sizes.len())));
+        return Err(Failure::Interrupted(anyhow!(
+            "{whole} of {} sizes were measured whole",
+            sizes.len()
+        )));
     }
     Ok(())
 }

@@ -76,13 +76,16 @@ pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
             return Err(measure.failure(LadderError::Nothing));
         }
         let refusal = match runner.limits(&problem, &Request::default()) {
-            Ok(limits) => match candidates(&problem, &limits, |request| runner.limits(&problem, request).ok()) {
-                Ok(candidates) => {
-                    rungs.push((problem, candidates));
-                    continue;
+            Ok(limits) => {
+                match candidates(&problem, &limits, |request| runner.limits(&problem, request).ok())
+                {
+                    Ok(candidates) => {
+                        rungs.push((problem, candidates));
+                        continue;
+                    }
+                    Err(error) => Refusal::Plan(error),
                 }
-                Err(error) => Refusal::Plan(error),
-            },
+            }
             Err(error) => Refusal::of(error).map_err(failure)?,
         };
         notes.push(format!("Variant {} is refused: {refusal}.", problem.variant));
@@ -126,7 +129,9 @@ pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
             entries.push(Entry::new(device.info(), problem, winner.choice, micros(time), default));
         }
         let interrupted = search.interrupted;
-        if let Some(refusal) = trials.refusal.take().filter(|_| search.winner().is_none() && !interrupted) {
+        if let Some(refusal) =
+            trials.refusal.take().filter(|_| search.winner().is_none() && !interrupted)
+        {
             notes.push(format!("Variant {} is refused: {refusal}.", problem.variant));
             last_refusal = Some(refusal);
         } else {
@@ -161,7 +166,8 @@ pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
 }
 
 fn open(measure: &MeasureArgs, even_simulated: bool) -> Result<Device, Failure> {
-    const REASON: &str = "times on the simulator say nothing about a GPU, so there is nothing to tune there";
+    const REASON: &str =
+        "times on the simulator say nothing about a GPU, so there is nothing to tune there";
     if measure.device().device == DeviceChoice::Simulator && !even_simulated {
         return Err(refused(anyhow!("--device sim: {REASON}")));
     }
@@ -195,7 +201,9 @@ impl Trials<'_> {
         }
         let runs = match (self.device.info().kind, round) {
             (DeviceKind::Simulator, _) => Runs::ONCE,
-            (DeviceKind::Cuda, Round::First) => Runs { timed: QUICK.timed.min(self.runs.timed), ..QUICK },
+            (DeviceKind::Cuda, Round::First) => {
+                Runs { timed: QUICK.timed.min(self.runs.timed), ..QUICK }
+            }
             (DeviceKind::Cuda, Round::Second) => self.runs,
         };
         let outcome = match self.runner.reduce(plan, self.values, runs, |_| ()) {
@@ -259,8 +267,9 @@ fn document(
             let (time, default) = (search.time(), search.default_time());
             let mut row = row(*variant, winner, time);
             row.push(default.map_or(Cell::Missing, |default| Cell::number(micros(default), 2)));
-            let gain =
-                time.zip(default).map(|(time, default)| 100.0 * (default.as_secs_f64() / time.as_secs_f64() - 1.0));
+            let gain = time
+                .zip(default)
+                .map(|(time, default)| 100.0 * (default.as_secs_f64() / time.as_secs_f64() - 1.0));
             row.push(gain.map_or(Cell::Missing, |gain| Cell::number(gain, 1)));
             best.push(row);
         }

@@ -123,17 +123,25 @@ impl Args {
             (Some(variant), false) => variant,
             (None | Some(Variant::InPlace), true) => Variant::InPlace,
             (Some(variant), true) => {
-                return Err(refused(anyhow!("--in-place with --variant {variant}: it is a variant of its own")));
+                return Err(refused(anyhow!(
+                    "--in-place with --variant {variant}: it is a variant of its own"
+                )));
             }
             (None, false) => {
-                return Err(missing("--variant is missing: it is a name that --list prints, such as padded"));
+                return Err(missing(
+                    "--variant is missing: it is a name that --list prints, such as padded",
+                ));
             }
         };
         let (rows, cols, seed) = (self.rows, self.cols, self.run.seed());
         let source = match (self.input, rows) {
             (Some(path), rows) => Source::File { path, rows, cols },
             (None, Some(rows)) => Source::Seed { rows, cols: cols.unwrap_or(rows), seed },
-            (None, None) => return Err(missing("--rows is missing: it is the number of rows, such as 4000 or 2^12")),
+            (None, None) => {
+                return Err(missing(
+                    "--rows is missing: it is the number of rows, such as 4000 or 2^12",
+                ));
+            }
         };
         self.check.refuse_gpu(self.run.device())?;
         Ok(Command::Transpose(Job {

@@ -2,7 +2,10 @@
 
 use clap::Args;
 use warpfold_lab::{
-    cli::{DeviceArgs, Failure, OutputArgs, Progress, PtxArgs, failed, number, open_device, refused, reps},
+    cli::{
+        DeviceArgs, Failure, OutputArgs, Progress, PtxArgs, failed, number, open_device, refused,
+        reps,
+    },
     experiment::Runs,
     transpose::{CompareError, Comparison},
 };
@@ -60,10 +63,14 @@ pub(crate) fn compare(args: CompareArgs) -> Result<(), Failure> {
     let progress = Progress::new();
     let runs = Runs::suiting(device.info(), args.reps);
     let compared =
-        Comparison::measure(&device, &library, (element, rows, cols), tile, runs, &mut |what| progress.say(what));
+        Comparison::measure(&device, &library, (element, rows, cols), tile, runs, &mut |what| {
+            progress.say(what)
+        });
     drop(progress);
     let comparison = compared.map_err(|error| match error {
-        CompareError::Plan(_) | CompareError::Nothing { .. } | CompareError::Matrix(_) => refused(error),
+        CompareError::Plan(_) | CompareError::Nothing { .. } | CompareError::Matrix(_) => {
+            refused(error)
+        }
         CompareError::Run(error) => ptx.not_run(error),
         error @ CompareError::Wrong { .. } => failed(error),
     })?;

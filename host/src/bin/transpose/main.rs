@@ -47,10 +47,14 @@ fn transpose(job: &Job) -> Result<(), Failure> {
         }
         Source::File { path, rows, cols } => {
             let file = MatrixFile::open(path, job.element).map_err(refused)?;
-            for (flag, asked, found) in [("--rows", rows, file.rows()), ("--cols", cols, file.cols())] {
+            for (flag, asked, found) in
+                [("--rows", rows, file.rows()), ("--cols", cols, file.cols())]
+            {
                 if let Some(asked) = asked.filter(|&asked| asked != found) {
                     let (path, rows, cols) = (path.display(), file.rows(), file.cols());
-                    return Err(refused(anyhow!("{flag} {asked}: {path} holds {rows} x {cols} elements")));
+                    return Err(refused(anyhow!(
+                        "{flag} {asked}: {path} holds {rows} x {cols} elements"
+                    )));
                 }
             }
             let (element, rows, cols) = (file.element(), file.rows(), file.cols());
@@ -86,7 +90,14 @@ fn transpose(job: &Job) -> Result<(), Failure> {
     let difference = matrix.difference(job.variant.facts().moves, &outcome.result);
     drop(progress);
 
-    let report = Report::new(device.info(), &plan, static_shared_bytes(&library, &plan), input, &outcome, difference);
+    let report = Report::new(
+        device.info(),
+        &plan,
+        static_shared_bytes(&library, &plan),
+        input,
+        &outcome,
+        difference,
+    );
     finished.write(&report, outcome.times.len(), runs.timed)
 }
 

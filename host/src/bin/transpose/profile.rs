@@ -3,7 +3,9 @@
 use anyhow::{Context, anyhow};
 use clap::Args;
 use warpfold_lab::{
-    cli::{Failure, OutputArgs, Progress, PtxArgs, SeedArgs, failed, interruptible, number, refused},
+    cli::{
+        Failure, OutputArgs, Progress, PtxArgs, SeedArgs, failed, interruptible, number, refused,
+    },
     device::{Device, Instrument},
     experiment::{Runner, Runs, counters},
     output::{Column, Document, Table},
@@ -47,7 +49,14 @@ pub(crate) struct ProfileArgs {
 }
 
 pub(crate) fn profile(args: &ProfileArgs) -> Result<(), Failure> {
-    let &ProfileArgs { variant, rows, matrix: MatrixArgs { cols, element }, tile, seed: SeedArgs { seed }, .. } = args;
+    let &ProfileArgs {
+        variant,
+        rows,
+        matrix: MatrixArgs { cols, element },
+        tile,
+        seed: SeedArgs { seed },
+        ..
+    } = args;
     let cols = cols.unwrap_or(rows);
 
     let library = args.ptx.open()?;
@@ -55,7 +64,9 @@ pub(crate) fn profile(args: &ProfileArgs) -> Result<(), Failure> {
     let problem = Problem { variant, element, rows, cols };
     let plan = plan(&problem, tile, device.free_memory().map_err(failed)?).map_err(refused)?;
     if plan.shape.is_none() {
-        return Err(refused(anyhow!("{rows} x {cols}: nothing is launched, so there is nothing to count")));
+        return Err(refused(anyhow!(
+            "{rows} x {cols}: nothing is launched, so there is nothing to count"
+        )));
     }
     let progress = Progress::new();
     progress.say(format!("counting {}", plan.kernel));

@@ -36,7 +36,9 @@ impl Spread {
     pub(super) fn around(scale: Scale, values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = values
             .filter(|value| has_place(scale, *value))
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+                (low.min(value), high.max(value))
+            });
         match scale {
             Scale::Linear => Self::linear(low.min(0.0), high.max(0.0)),
             Scale::Log2 | Scale::Log10 if low > high => Self::powers(scale, 1.0, base(scale)),
@@ -48,14 +50,23 @@ impl Spread {
         let high = if low < high { high } else { 1.0 };
         let about = high / STEPS - low / STEPS;
         let power = 10f64.powf(about.log10().floor());
-        let step = [1.0, 2.0, 5.0].into_iter().map(|digit| digit * power).find(|step| *step >= about);
+        let step =
+            [1.0, 2.0, 5.0].into_iter().map(|digit| digit * power).find(|step| *step >= about);
         let step = step.unwrap_or(10.0 * power);
         // A hair of rounding is not to add a step.
-        let (first, last) = ((low / step + 1e-9).floor() as i64, (high / step - 1e-9).ceil() as i64);
+        let (first, last) =
+            ((low / step + 1e-9).floor() as i64, (high / step - 1e-9).ceil() as i64);
         let place = |tick: i64| (tick as f64 * step).clamp(f64::MIN, f64::MAX);
         let ticks = (first..=last).map(place).collect();
         let ends = low..high;
-        Self { scale: Scale::Linear, low: place(first), high: place(last), ends, ticks, names: Vec::new() }
+        Self {
+            scale: Scale::Linear,
+            low: place(first),
+            high: place(last),
+            ends,
+            ticks,
+            names: Vec::new(),
+        }
     }
 
     /// The same, but a linear one ends with its values, not with a tick.
@@ -73,8 +84,9 @@ impl Spread {
         let first = (power(low) + 1e-9).floor() as i32;
         let last = ((power(high) - 1e-9).ceil() as i32).max(first + 1);
         let stride = (last - first + POWERS - 1) / POWERS;
-        let ticks =
-            (first..=last).filter(|power| power.rem_euclid(stride) == 0).map(|power| base.powi(power).min(f64::MAX));
+        let ticks = (first..=last)
+            .filter(|power| power.rem_euclid(stride) == 0)
+            .map(|power| base.powi(power).min(f64::MAX));
         Self {
             scale,
             low: base.powi(first),
@@ -89,7 +101,14 @@ impl Spread {
     pub(super) fn categories(names: &[String]) -> Self {
         let count = names.len().max(1) as f64;
         let ticks = (0..names.len()).map(|index| index as f64).collect();
-        Self { scale: Scale::Linear, low: count - 0.5, high: -0.5, ends: 0.0..count, ticks, names: names.to_vec() }
+        Self {
+            scale: Scale::Linear,
+            low: count - 0.5,
+            high: -0.5,
+            ends: 0.0..count,
+            ticks,
+            names: names.to_vec(),
+        }
     }
 
     /// Where bars begin.
@@ -105,7 +124,9 @@ impl Spread {
         // Small powers are read more easily as numbers.
         let power = match self.scale {
             Scale::Linear => None,
-            Scale::Log2 => Some(value.log2()).filter(|_| !(1.0 / 64.0..=4096.0).contains(&self.far())),
+            Scale::Log2 => {
+                Some(value.log2()).filter(|_| !(1.0 / 64.0..=4096.0).contains(&self.far()))
+            }
             Scale::Log10 => Some(value.log10()).filter(|_| !(1e-3..=1e4).contains(&self.far())),
         };
         match power.filter(|power| (power - power.round()).abs() < 1e-9) {
@@ -123,7 +144,9 @@ impl Spread {
     fn place(&self, value: f64) -> f64 {
         match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
-            Scale::Log2 | Scale::Log10 => (value.ln() - self.low.ln()) / (self.high.ln() - self.low.ln()),
+            Scale::Log2 | Scale::Log10 => {
+                (value.ln() - self.low.ln()) / (self.high.ln() - self.low.ln())
+            }
         }
     }
 }
@@ -205,7 +228,11 @@ mod tests {
             (Scale::Linear, &[], "0 0.2 0.4 0.6 0.8 1"),
             (Scale::Linear, &[f64::NAN, f64::INFINITY, 1.0], "0 0.2 0.4 0.6 0.8 1"),
             (Scale::Log2, &[1.0, 32.0], "1 2 4 8 16 32"),
-            (Scale::Log2, &[1024.0, (1 << 28) as f64], "2^10 2^12 2^14 2^16 2^18 2^20 2^22 2^24 2^26 2^28"),
+            (
+                Scale::Log2,
+                &[1024.0, (1 << 28) as f64],
+                "2^10 2^12 2^14 2^16 2^18 2^20 2^22 2^24 2^26 2^28",
+            ),
             (Scale::Log2, &[1000.0, 5000.0], "2^9 2^10 2^11 2^12 2^13"),
             (Scale::Log2, &[64.0], "64 128"),
             (Scale::Log2, &[0.0, -1.0, 8.0, 16.0], "8 16"),
@@ -215,19 +242,31 @@ mod tests {
             (Scale::Log10, &[1.0, 1e8], "10^0 10^1 10^2 10^3 10^4 10^5 10^6 10^7 10^8"),
         ];
         for (scale, values, expected) in cases {
-            assert_eq!(labels(&Spread::around(*scale, values.iter().copied())), *expected, "{scale:?} {values:?}");
+            assert_eq!(
+                labels(&Spread::around(*scale, values.iter().copied())),
+                *expected,
+                "{scale:?} {values:?}"
+            );
         }
     }
 
     #[test]
     fn all_values_are_between_the_ends() {
         for scale in [Scale::Linear, Scale::Log2, Scale::Log10] {
-            for values in [[1e-300, 1e300], [0.3, 0.3], [7.0, 1e6], [f64::MAX, f64::MAX / 3.0], [f64::MIN_POSITIVE; 2]]
-            {
+            for values in [
+                [1e-300, 1e300],
+                [0.3, 0.3],
+                [7.0, 1e6],
+                [f64::MAX, f64::MAX / 3.0],
+                [f64::MIN_POSITIVE; 2],
+            ] {
                 let spread = Spread::around(scale, values.into_iter());
                 for value in values {
                     let place = spread.place(value);
-                    assert!((-1e-6..=1.0 + 1e-6).contains(&place), "{scale:?} {values:?}: {place} in {spread:?}");
+                    assert!(
+                        (-1e-6..=1.0 + 1e-6).contains(&place),
+                        "{scale:?} {values:?}: {place} in {spread:?}"
+                    );
                 }
                 assert!(spread.ticks.len() <= 12, "{spread:?}");
             }

@@ -67,12 +67,15 @@ impl Chart {
         let mut body = String::new();
         // Writing to a string cannot fail, and there is room for the plot by construction.
         layout.draw(&mut body).expect("a chart is drawn");
-        let (id, title, description) = (escape(&self.id), escape(&self.title), escape(&self.description));
+        let (id, title, description) =
+            (escape(&self.id), escape(&self.title), escape(&self.description));
         let (width, height) = layout.size();
         let times = |factor: f64| (f64::from(width) * factor).round();
         let style = match home {
             Home::File => String::new(),
-            Home::Page => format!(" style=\"width: {}px; min-width: {}px\"", times(ENLARGED), times(REDUCED)),
+            Home::Page => {
+                format!(" style=\"width: {}px; min-width: {}px\"", times(ENLARGED), times(REDUCED))
+            }
         };
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 {width} {height}\" \
@@ -94,13 +97,18 @@ impl Chart {
         has_place(self.y.scale, y)
             && match &self.kind {
                 // A whole number below their count is that of a category.
-                Kind::Bars { categories } => x >= 0.0 && x < categories.len() as f64 && x.fract() == 0.0,
+                Kind::Bars { categories } => {
+                    x >= 0.0 && x < categories.len() as f64 && x.fract() == 0.0
+                }
                 Kind::Lines => has_place(self.x.scale, x),
             }
     }
 
     fn shown(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
-        self.series.iter().flat_map(|series| series.points.iter().copied()).filter(|point| self.shows(*point))
+        self.series
+            .iter()
+            .flat_map(|series| series.points.iter().copied())
+            .filter(|point| self.shows(*point))
     }
 
     fn is_direct(&self) -> bool {
@@ -137,24 +145,35 @@ struct Layout<'a> {
 impl<'a> Layout<'a> {
     fn new(chart: &'a Chart, home: Home) -> Self {
         let title = if home == Home::File { wrap(&chart.title, TITLE) } else { Vec::new() };
-        let references = || chart.references.iter().filter(|line| has_place(chart.y.scale, line.value));
+        let references =
+            || chart.references.iter().filter(|line| has_place(chart.y.scale, line.value));
         let values = Spread::around(
             chart.y.scale,
             chart.shown().map(|(_, y)| y).chain(references().map(|reference| reference.value)),
         );
-        let ticks = |spread: &Spread| spread.ticks.iter().map(|tick| width(&spread.label(*tick))).max().unwrap_or(0);
+        let ticks = |spread: &Spread| {
+            spread.ticks.iter().map(|tick| width(&spread.label(*tick))).max().unwrap_or(0)
+        };
         let (x, y, right, height) = match &chart.kind {
             Kind::Bars { categories } => {
                 let slot = BAR * chart.series.len().max(1) as i32 + GAP;
                 let right = chart.shown().map(|(_, y)| width(&figure(y))).max().unwrap_or(0) + 8;
                 // Half of the last tick's label is to the right of the axis.
                 let right = right.max(ticks(&values) / 2 + 4);
-                (values, Spread::categories(categories), right, slot * categories.len().max(1) as i32)
+                (
+                    values,
+                    Spread::categories(categories),
+                    right,
+                    slot * categories.len().max(1) as i32,
+                )
             }
             Kind::Lines => {
                 let x = Spread::around(chart.x.scale, chart.shown().map(|(x, _)| x)).tight();
-                let names = chart.series.iter().filter(|_| chart.is_direct()).map(|series| &series.name);
-                let labels = names.chain(references().map(|reference| &reference.label)).map(|name| width(name));
+                let names =
+                    chart.series.iter().filter(|_| chart.is_direct()).map(|series| &series.name);
+                let labels = names
+                    .chain(references().map(|reference| &reference.label))
+                    .map(|name| width(name));
                 let right = (labels.max().unwrap_or(0) + 12).max(ticks(&x) / 2 + 4);
                 (x, values, right, PLOT_HEIGHT)
             }
@@ -223,7 +242,11 @@ impl<'a> Layout<'a> {
             mesh.draw()?;
             self.references(&mut plot)?;
             for (index, series) in self.chart.series.iter().enumerate() {
-                if self.lies() { self.bars(&mut plot, index, series)? } else { self.line(&mut plot, index, series)? }
+                if self.lies() {
+                    self.bars(&mut plot, index, series)?
+                } else {
+                    self.line(&mut plot, index, series)?
+                }
             }
             if !self.lies() {
                 self.labels(&mut plot)?;
@@ -249,7 +272,10 @@ impl<'a> Layout<'a> {
             for &(x, index) in line {
                 let (class, symbol) = (class(index), symbol(index, (x + 10, y - 4)));
                 let drawn = if self.lies() {
-                    format!("<rect class=\"swatch\" x=\"{x}\" y=\"{}\" width=\"18\" height=\"10\"/>", y - 9)
+                    format!(
+                        "<rect class=\"swatch\" x=\"{x}\" y=\"{}\" width=\"18\" height=\"10\"/>",
+                        y - 9
+                    )
                 } else {
                     let line = path([(x, y - 4), (x + 20, y - 4)]);
                     format!(
@@ -290,7 +316,8 @@ impl<'a> Layout<'a> {
                     // crosses a name.
                     let (x, y) = (points[1].0, top - 4 - LEADING * (rank as i32 + 1));
                     points[1].1 = y - 9;
-                    let (x, anchor) = if x - 4 > width(&label) { (x - 4, "end") } else { (x + 4, "start") };
+                    let (x, anchor) =
+                        if x - 4 > width(&label) { (x - 4, "end") } else { (x + 4, "start") };
                     drawn = text((x, y), "label", anchor, &reference.label);
                 }
                 let line = path(points);
@@ -305,14 +332,26 @@ impl<'a> Layout<'a> {
         Ok(())
     }
 
-    fn bars(&self, plot: &mut Plot, index: usize, series: &Series) -> Result<(), DrawingAreaErrorKind<Infallible>> {
-        let shown: Vec<_> = series.points.iter().copied().filter(|point| self.chart.shows(*point)).collect();
-        let points =
-            shown.iter().flat_map(|&(category, value)| [(self.x.base(), category), (value, category)]).collect();
+    fn bars(
+        &self,
+        plot: &mut Plot,
+        index: usize,
+        series: &Series,
+    ) -> Result<(), DrawingAreaErrorKind<Infallible>> {
+        let shown: Vec<_> =
+            series.points.iter().copied().filter(|point| self.chart.shows(*point)).collect();
+        let points = shown
+            .iter()
+            .flat_map(|&(category, value)| [(self.x.base(), category), (value, category)])
+            .collect();
         // From the middle of its category to the top of the bar.
         let up = BAR * self.chart.series.len() as i32 / 2 - BAR * index as i32;
         let draw = |points: &[BackendCoord]| {
-            let mut drawn = format!("<g class=\"series {}\" data-series=\"{}\">\n", class(index), escape(&series.name));
+            let mut drawn = format!(
+                "<g class=\"series {}\" data-series=\"{}\">\n",
+                class(index),
+                escape(&series.name)
+            );
             for (&(category, value), ends) in shown.iter().zip(points.chunks_exact(2)) {
                 let ((from, y), (to, _)) = (ends[0], ends[1]);
                 let (x, top, wide, high) = (from.min(to), y - up, (to - from).abs(), BAR - 1);
@@ -322,28 +361,47 @@ impl<'a> Layout<'a> {
                     "<rect class=\"mark\" data-x=\"{category}\" data-y=\"{value}\" x=\"{x}\" y=\"{top}\" \
                      width=\"{wide}\" height=\"{high}\"><title>{title}</title></rect>"
                 );
-                drawn.push_str(&text((from.max(to) + 4, top + 11), "value", "start", &figure(value)));
+                drawn.push_str(&text(
+                    (from.max(to) + 4, top + 11),
+                    "value",
+                    "start",
+                    &figure(value),
+                ));
             }
             drawn + "</g>\n"
         };
         plot.draw_series([Placed { points, draw }]).map(|_| ())
     }
 
-    fn line(&self, plot: &mut Plot, index: usize, series: &Series) -> Result<(), DrawingAreaErrorKind<Infallible>> {
+    fn line(
+        &self,
+        plot: &mut Plot,
+        index: usize,
+        series: &Series,
+    ) -> Result<(), DrawingAreaErrorKind<Infallible>> {
         // What is left out breaks the line.
         let runs: Vec<_> = series.points.split(|point| !self.chart.shows(*point)).collect();
         let draw = |points: &[BackendCoord]| {
-            let mut drawn = format!("<g class=\"series {}\" data-series=\"{}\">\n", class(index), escape(&series.name));
+            let mut drawn = format!(
+                "<g class=\"series {}\" data-series=\"{}\">\n",
+                class(index),
+                escape(&series.name)
+            );
             let mut places = points;
             for run in &runs {
                 let (here, rest) = places.split_at(run.len());
                 places = rest;
                 if here.len() > 1 {
-                    let _ =
-                        writeln!(drawn, "<path class=\"{}\" d=\"{}\"/>", line_class(index), path(here.iter().copied()));
+                    let _ = writeln!(
+                        drawn,
+                        "<path class=\"{}\" d=\"{}\"/>",
+                        line_class(index),
+                        path(here.iter().copied())
+                    );
                 }
                 for (&(x, y), &place) in run.iter().zip(here) {
-                    let title = escape(&format!("{}, {}: {}", series.name, self.x.label(x), figure(y)));
+                    let title =
+                        escape(&format!("{}, {}: {}", series.name, self.x.label(x), figure(y)));
                     let _ = writeln!(
                         drawn,
                         "<path class=\"mark\" data-x=\"{x}\" data-y=\"{y}\" d=\"{}\"><title>{title}</title></path>",
@@ -359,11 +417,16 @@ impl<'a> Layout<'a> {
     /// Names of lines at their ends, as far apart as letters are high.
     fn labels(&self, plot: &mut Plot) -> Result<(), DrawingAreaErrorKind<Infallible>> {
         let mut names: Vec<(f64, String, &str)> = Vec::new();
-        for (index, series) in self.chart.series.iter().enumerate().filter(|_| self.chart.is_direct()) {
+        for (index, series) in
+            self.chart.series.iter().enumerate().filter(|_| self.chart.is_direct())
+        {
             let last = series.points.iter().rev().find(|point| self.chart.shows(**point));
-            names.extend(last.map(|(_, y)| (*y, format!("label {}", class(index)), series.name.as_str())));
+            names.extend(
+                last.map(|(_, y)| (*y, format!("label {}", class(index)), series.name.as_str())),
+            );
         }
-        let references = self.chart.references.iter().filter(|line| has_place(self.chart.y.scale, line.value));
+        let references =
+            self.chart.references.iter().filter(|line| has_place(self.chart.y.scale, line.value));
         names.extend(references.map(|line| (line.value, "label".to_owned(), line.label.as_str())));
         names.sort_by(|a, b| b.0.total_cmp(&a.0));
 
@@ -379,7 +442,11 @@ impl<'a> Layout<'a> {
                 floor = *height - (LEADING - 3);
             }
             let places = points.iter().zip(&heights).map(|((x, _), y)| (x + 8, y + 4));
-            names.iter().zip(places).map(|((_, class, name), place)| text(place, class, "start", name)).collect()
+            names
+                .iter()
+                .zip(places)
+                .map(|((_, class, name), place)| text(place, class, "start", name))
+                .collect()
         };
         let points = names.iter().map(|name| (self.x.high, name.0)).collect();
         plot.draw_series([Placed { points, draw }]).map(|_| ())

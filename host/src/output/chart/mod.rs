@@ -71,7 +71,10 @@ impl Series {
 
     /// The heights of bars, one for each category; what is not finite has no bar.
     pub fn of_bars(name: impl Into<String>, heights: impl IntoIterator<Item = f64>) -> Self {
-        Self::new(name, heights.into_iter().enumerate().map(|(category, y)| (category as f64, y)).collect())
+        Self::new(
+            name,
+            heights.into_iter().enumerate().map(|(category, y)| (category as f64, y)).collect(),
+        )
     }
 }
 

@@ -44,7 +44,9 @@ pub(super) fn path(points: impl IntoIterator<Item = BackendCoord>) -> String {
 /// is set as one.
 pub(super) fn text((x, y): BackendCoord, class: &str, anchor: &str, text: &str) -> String {
     let text = match text.split_once('^').filter(|(_, power)| power.parse::<i32>().is_ok()) {
-        Some((base, power)) => format!("{}<tspan class=\"power\" dy=\"-4\">{power}</tspan>", escape(base)),
+        Some((base, power)) => {
+            format!("{}<tspan class=\"power\" dy=\"-4\">{power}</tspan>", escape(base))
+        }
         None => escape(text),
     };
     format!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\">{text}</text>\n")
@@ -70,17 +72,31 @@ impl DrawingBackend for Paper<'_> {
         Ok(())
     }
 
-    fn draw_line<S: BackendStyle>(&mut self, from: BackendCoord, to: BackendCoord, style: &S) -> Drawn {
+    fn draw_line<S: BackendStyle>(
+        &mut self,
+        from: BackendCoord,
+        to: BackendCoord,
+        style: &S,
+    ) -> Drawn {
         self.line([from, to].into_iter(), style.color());
         Ok(())
     }
 
-    fn draw_path<S: BackendStyle, I: IntoIterator<Item = BackendCoord>>(&mut self, points: I, style: &S) -> Drawn {
+    fn draw_path<S: BackendStyle, I: IntoIterator<Item = BackendCoord>>(
+        &mut self,
+        points: I,
+        style: &S,
+    ) -> Drawn {
         self.line(points.into_iter(), style.color());
         Ok(())
     }
 
-    fn draw_text<S: BackendTextStyle>(&mut self, label: &str, style: &S, (x, y): BackendCoord) -> Drawn {
+    fn draw_text<S: BackendTextStyle>(
+        &mut self,
+        label: &str,
+        style: &S,
+        (x, y): BackendCoord,
+    ) -> Drawn {
         let anchor = match style.anchor().h_pos {
             HPos::Left => "start",
             HPos::Center => "middle",
@@ -91,7 +107,12 @@ impl DrawingBackend for Paper<'_> {
             VPos::Center => 0.35,
             VPos::Bottom => 0.0,
         };
-        self.body.push_str(&text((x, y + (down * style.size()).round() as i32), "tick", anchor, label));
+        self.body.push_str(&text(
+            (x, y + (down * style.size()).round() as i32),
+            "tick",
+            anchor,
+            label,
+        ));
         Ok(())
     }
 }
@@ -112,7 +133,12 @@ impl<'a, F> PointCollection<'a, (f64, f64)> for &'a Placed<F> {
 }
 
 impl<F: Fn(&[BackendCoord]) -> String> Drawable<Paper<'_>> for Placed<F> {
-    fn draw<I: Iterator<Item = BackendCoord>>(&self, points: I, paper: &mut Paper<'_>, _: (u32, u32)) -> Drawn {
+    fn draw<I: Iterator<Item = BackendCoord>>(
+        &self,
+        points: I,
+        paper: &mut Paper<'_>,
+        _: (u32, u32),
+    ) -> Drawn {
         let points: Vec<_> = points.collect();
         paper.body.push_str(&(self.draw)(&points));
         Ok(())

@@ -29,7 +29,9 @@ fn bars(names: &[&str], series: Vec<Series>) -> Chart {
 }
 
 fn classed<'a>(root: Node<'a, 'a>, class: &str) -> Vec<Node<'a, 'a>> {
-    let has = |node: &Node<'_, '_>| node.attribute("class").is_some_and(|all| all.split(' ').any(|word| word == class));
+    let has = |node: &Node<'_, '_>| {
+        node.attribute("class").is_some_and(|all| all.split(' ').any(|word| word == class))
+    };
     root.descendants().filter(has).collect()
 }
 
@@ -67,20 +69,33 @@ fn checked(chart: &Chart, look: impl FnOnce(Node<'_, '_>)) {
             };
         let (right, y) = (left + wide, number(node, "y"));
         let top = y - size * 0.75;
-        assert!(left >= 0.0 && right <= width && top >= 0.0 && y <= height, "'{shown}' is outside: {svg}");
+        assert!(
+            left >= 0.0 && right <= width && top >= 0.0 && y <= height,
+            "'{shown}' is outside: {svg}"
+        );
         for (l, t, r, b, other) in &boxes {
-            assert!(right <= *l || left >= *r || y <= *t || top >= *b, "'{shown}' is on '{other}': {svg}");
+            assert!(
+                right <= *l || left >= *r || y <= *t || top >= *b,
+                "'{shown}' is on '{other}': {svg}"
+            );
         }
         boxes.push((left, top, right, y, shown));
     }
     for mark in classed(root, "mark").into_iter().filter(|mark| mark.has_attribute("x")) {
-        assert!(number(mark, "x") >= 0.0 && number(mark, "x") + number(mark, "width") <= width, "{svg}");
+        assert!(
+            number(mark, "x") >= 0.0 && number(mark, "x") + number(mark, "width") <= width,
+            "{svg}"
+        );
     }
     look(root);
 }
 
 fn texts(root: Node<'_, '_>, class: &str) -> Vec<String> {
-    classed(root, class).into_iter().filter(|node| node.has_tag_name((SVG, "text"))).map(content).collect()
+    classed(root, class)
+        .into_iter()
+        .filter(|node| node.has_tag_name((SVG, "text")))
+        .map(content)
+        .collect()
 }
 
 #[test]
@@ -89,7 +104,8 @@ fn bars_are_as_long_as_their_values() {
     let chart = bars(&names, vec![Series::of_bars("i32", [390.0, 596.4, 1801.0, 0.0])]);
     checked(&chart, |root| {
         let marks = classed(root, "mark");
-        let data: Vec<_> = marks.iter().map(|mark| (number(*mark, "data-x"), number(*mark, "data-y"))).collect();
+        let data: Vec<_> =
+            marks.iter().map(|mark| (number(*mark, "data-x"), number(*mark, "data-y"))).collect();
         assert_eq!(data, [(0.0, 390.0), (1.0, 596.4), (2.0, 1801.0), (3.0, 0.0)]);
         let widths: Vec<f64> = marks.iter().map(|mark| number(*mark, "width")).collect();
         let unit = widths[2] / 1801.0;
@@ -111,16 +127,20 @@ fn bars_are_as_long_as_their_values() {
 fn bars_of_several_series_stand_beside_each_other() {
     let names: Vec<String> = (0..16).map(|index| format!("rung {index} with a name")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let series =
-        |index: usize| Series::of_bars(format!("series {index}"), (0..16).map(|rung| (rung * index) as f64 - 8.0));
+    let series = |index: usize| {
+        Series::of_bars(format!("series {index}"), (0..16).map(|rung| (rung * index) as f64 - 8.0))
+    };
     let mut chart = bars(&names, (1..=4).map(series).collect());
-    chart.references = [10.0, 11.0, 12.0].map(|value| Reference { label: format!("at {value}"), value }).into();
+    chart.references =
+        [10.0, 11.0, 12.0].map(|value| Reference { label: format!("at {value}"), value }).into();
     checked(&chart, |root| {
         assert_eq!(classed(root, "series").len(), 4);
         assert_eq!(classed(root, "legend").len(), 4);
         assert_eq!(classed(root, "reference").len(), 3);
-        let mut bars: Vec<(f64, f64)> =
-            classed(root, "mark").iter().map(|mark| (number(*mark, "y"), number(*mark, "height"))).collect();
+        let mut bars: Vec<(f64, f64)> = classed(root, "mark")
+            .iter()
+            .map(|mark| (number(*mark, "y"), number(*mark, "height")))
+            .collect();
         assert_eq!(bars.len(), 64);
         bars.sort_by(|a, b| a.0.total_cmp(&b.0));
         assert!(bars.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0), "{bars:?}");
@@ -130,12 +150,16 @@ fn bars_of_several_series_stand_beside_each_other() {
 #[test]
 fn lines_go_through_their_points() {
     let sizes = [1 << 10, 1 << 16, 1 << 22].map(f64::from);
-    let series = |name: &str, high| Series::new(name, sizes.iter().map(|x| (*x, x.log2() * high)).collect());
+    let series =
+        |name: &str, high| Series::new(name, sizes.iter().map(|x| (*x, x.log2() * high)).collect());
     checked(&lines(vec![series("rung 1", 10.0), series("rung 7", 100.0)]), |root| {
         assert_eq!(classed(root, "series").len(), 2);
         assert_eq!(classed(root, "line").len(), 2);
         let marks = classed(root, "mark");
-        assert_eq!(marks.iter().map(|mark| number(*mark, "data-x")).collect::<Vec<_>>(), [sizes, sizes].concat());
+        assert_eq!(
+            marks.iter().map(|mark| number(*mark, "data-x")).collect::<Vec<_>>(),
+            [sizes, sizes].concat()
+        );
         assert_eq!(content(marks[5]), "rung 7, 2^22: 2 200");
         // Equal steps for equal factors, and higher values higher.
         let place = |mark: &Node<'_, '_>| -> Vec<f64> {
@@ -152,12 +176,20 @@ fn lines_go_through_their_points() {
 
 #[test]
 fn what_has_no_place_is_left_out_and_breaks_the_line() {
-    let points =
-        vec![(1.0, 1.0), (2.0, f64::NAN), (0.0, 5.0), (4.0, 2.0), (8.0, 3.0), (16.0, f64::INFINITY), (-2.0, 1.0)];
+    let points = vec![
+        (1.0, 1.0),
+        (2.0, f64::NAN),
+        (0.0, 5.0),
+        (4.0, 2.0),
+        (8.0, 3.0),
+        (16.0, f64::INFINITY),
+        (-2.0, 1.0),
+    ];
     let mut chart = lines(vec![Series::new("a", points)]);
     chart.references.push(Reference { label: "nowhere".into(), value: f64::NAN });
     checked(&chart, |root| {
-        let shown: Vec<f64> = classed(root, "mark").iter().map(|mark| number(*mark, "data-x")).collect();
+        let shown: Vec<f64> =
+            classed(root, "mark").iter().map(|mark| number(*mark, "data-x")).collect();
         assert_eq!(shown, [1.0, 4.0, 8.0]);
         assert_eq!((classed(root, "line").len(), classed(root, "reference").len()), (1, 1));
     });
@@ -168,11 +200,19 @@ fn what_has_no_place_is_left_out_and_breaks_the_line() {
     checked(&chart, |root| assert_eq!(classed(root, "mark").len(), 2));
 
     // Bars on powers begin at the lowest one, 1: 10 is a third of the way to 1000.
-    let chart = Chart { y: Axis::log10("requests"), references: vec![], ..bars(&["a", "b", "c"], vec![]) };
-    let chart = Chart { series: vec![Series::of_bars("s", [0.0, 10.0, 1000.0]), Series::of_bars("t", [1.0])], ..chart };
+    let chart =
+        Chart { y: Axis::log10("requests"), references: vec![], ..bars(&["a", "b", "c"], vec![]) };
+    let chart = Chart {
+        series: vec![Series::of_bars("s", [0.0, 10.0, 1000.0]), Series::of_bars("t", [1.0])],
+        ..chart
+    };
     checked(&chart, |root| {
-        let widths: Vec<f64> = classed(root, "mark").iter().map(|mark| number(*mark, "width")).collect();
-        assert!(widths.len() == 3 && (widths[1] - 3.0 * widths[0]).abs() <= 3.0 && widths[2] == 0.0, "{widths:?}");
+        let widths: Vec<f64> =
+            classed(root, "mark").iter().map(|mark| number(*mark, "width")).collect();
+        assert!(
+            widths.len() == 3 && (widths[1] - 3.0 * widths[0]).abs() <= 3.0 && widths[2] == 0.0,
+            "{widths:?}"
+        );
     });
 
     // Beyond the categories, or between them.
@@ -186,9 +226,15 @@ fn what_has_no_place_is_left_out_and_breaks_the_line() {
 fn little_and_nothing_are_drawn_too() {
     for x in [Axis::linear("x"), Axis::log2("x"), Axis::log10("x")] {
         for y in [Axis::linear("y"), Axis::log2("y"), Axis::log10("y")] {
-            for (points, shown) in [(vec![], 0), (vec![(3.0, 5.0)], 1), (vec![(1.0, 7.0), (2.0, 7.0)], 2)] {
-                let chart =
-                    Chart { x: x.clone(), y: y.clone(), references: vec![], ..lines(vec![Series::new("s", points)]) };
+            for (points, shown) in
+                [(vec![], 0), (vec![(3.0, 5.0)], 1), (vec![(1.0, 7.0), (2.0, 7.0)], 2)]
+            {
+                let chart = Chart {
+                    x: x.clone(),
+                    y: y.clone(),
+                    references: vec![],
+                    ..lines(vec![Series::new("s", points)])
+                };
                 checked(&chart, |root| {
                     assert_eq!(classed(root, "mark").len(), shown);
                     assert_eq!(texts(root, "label").contains(&"no data".to_owned()), shown == 0);
@@ -202,27 +248,39 @@ fn little_and_nothing_are_drawn_too() {
 
 #[test]
 fn names_stand_apart_where_lines_meet() {
-    let together =
-        |index: usize| Series::new(format!("series {index}"), vec![(1.0, 1.0), (64.0, 32.0 - index as f64 / 8.0)]);
+    let together = |index: usize| {
+        Series::new(format!("series {index}"), vec![(1.0, 1.0), (64.0, 32.0 - index as f64 / 8.0)])
+    };
     let mut chart = lines((0..6).map(together).collect());
-    chart.references =
-        vec![Reference { label: "peak".into(), value: 32.5 }, Reference { label: "zero".into(), value: 0.0 }];
+    chart.references = vec![
+        Reference { label: "peak".into(), value: 32.5 },
+        Reference { label: "zero".into(), value: 0.0 },
+    ];
     checked(&chart, |root| assert_eq!(texts(root, "label").len(), 8));
 
     // More than there are colours, or with long names: a legend, and dashes.
     let mut chart = lines((0..9).map(together).collect());
-    chart.series[0].name = "a name that would take more than all of the room beside the line".into();
+    chart.series[0].name =
+        "a name that would take more than all of the room beside the line".into();
     checked(&chart, |root| {
         assert_eq!((classed(root, "legend").len(), classed(root, "again").len()), (9, 6));
-        assert_eq!(classed(root, "series-1").iter().filter(|node| node.has_attribute("data-series")).count(), 2);
+        assert_eq!(
+            classed(root, "series-1")
+                .iter()
+                .filter(|node| node.has_attribute("data-series"))
+                .count(),
+            2
+        );
     });
 }
 
 #[test]
 fn names_are_escaped() {
     let nasty = NASTY.replace('\n', " ");
-    let mut chart =
-        bars(&[&nasty, "<b>"], vec![Series::of_bars(&nasty, [1.0, 2.0]), Series::of_bars("&amp;", [1.0, 2.0])]);
+    let mut chart = bars(
+        &[&nasty, "<b>"],
+        vec![Series::of_bars(&nasty, [1.0, 2.0]), Series::of_bars("&amp;", [1.0, 2.0])],
+    );
     for text in [&mut chart.title, &mut chart.description, &mut chart.x.label, &mut chart.y.label] {
         nasty.clone_into(text);
     }

@@ -137,7 +137,8 @@ fn odd_bytes(upper: u32, lower: u32) -> u32 {
 /// quarter.
 #[inline(always)]
 fn transpose_bytes([a, b, c, d]: [u32; 4]) -> [u32; 4] {
-    let (left, right) = ([low_halves(a, c), low_halves(b, d)], [high_halves(a, c), high_halves(b, d)]);
+    let (left, right) =
+        ([low_halves(a, c), low_halves(b, d)], [high_halves(a, c), high_halves(b, d)]);
     [
         even_bytes(left[0], left[1]),
         odd_bytes(left[0], left[1]),

@@ -13,7 +13,10 @@ use warpfold::{Device, Sum};
 pub unsafe extern "C" fn outside_sum_f32(values: *const f32, count: usize, sum: *mut f32) -> i32 {
     // SAFETY: the caller's promise.
     let values = unsafe { slice::from_raw_parts(values, count) };
-    match Device::auto().map_err(warpfold::Error::from).and_then(|device| device.reduce(values, Sum)) {
+    match Device::auto()
+        .map_err(warpfold::Error::from)
+        .and_then(|device| device.reduce(values, Sum))
+    {
         Ok(total) => {
             // SAFETY: the caller's promise.
             unsafe { sum.write(total) };

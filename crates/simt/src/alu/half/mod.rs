@@ -129,7 +129,11 @@ impl Flavour {
     }
 
     fn flush<H: Half>(self, value: H) -> H {
-        if self.has(Self::FTZ) && value.bits() & H::INFINITY == 0 { H::new(value.bits() & SIGN) } else { value }
+        if self.has(Self::FTZ) && value.bits() & H::INFINITY == 0 {
+            H::new(value.bits() & SIGN)
+        } else {
+            value
+        }
     }
 
     /// The value of an operand after `.ftz` was applied.
@@ -142,9 +146,17 @@ impl Flavour {
         let rounded: H = round((value, rest), self.rounding(), self.has(Self::FTZ));
         if self.has(Self::SAT) {
             // Both NaN and -0 become +0.
-            return if value > 0.0 { round((rounded.widen().min(1.0), 0.0), NEAREST, false) } else { H::new(0) };
+            return if value > 0.0 {
+                round((rounded.widen().min(1.0), 0.0), NEAREST, false)
+            } else {
+                H::new(0)
+            };
         }
-        if self.has(Self::RELU) && !is_nan(rounded) && rounded.bits() & SIGN != 0 { H::new(0) } else { rounded }
+        if self.has(Self::RELU) && !is_nan(rounded) && rounded.bits() & SIGN != 0 {
+            H::new(0)
+        } else {
+            rounded
+        }
     }
 }
 
@@ -294,7 +306,8 @@ pub(crate) fn unary(op: FloatUnaryOp, ty: Type) -> Option<AluFn> {
 /// The sum that `atom.add.noftz` stores: one or two values in the low bits.
 pub(crate) fn atomic_sum(ty: Type, a: u32, b: u32) -> u32 {
     fn one<H: Half>(a: u32, b: u32) -> u32 {
-        let sum: H = round(two_sum(H::new(a as u16).widen(), H::new(b as u16).widen()), NEAREST, false);
+        let sum: H =
+            round(two_sum(H::new(a as u16).widen(), H::new(b as u16).widen()), NEAREST, false);
         sum.bits().into()
     }
     match ty {
@@ -341,7 +354,9 @@ pub(crate) fn compare(op: CmpOp, ty: Type, ftz: bool, high: bool) -> Option<AluF
         flush::<FTZ, H>(value.0)
     }
     Some(match (ty, high, ftz) {
-        (Type::F16, _, false) | (Type::F16x2, false, false) => floats!(op, f16, flush::<false, f16>),
+        (Type::F16, _, false) | (Type::F16x2, false, false) => {
+            floats!(op, f16, flush::<false, f16>)
+        }
         (Type::F16, _, true) | (Type::F16x2, false, true) => floats!(op, f16, flush::<true, f16>),
         (Type::F16x2, true, false) => floats!(op, High<f16>, flush_high::<false, f16>),
         (Type::F16x2, true, true) => floats!(op, High<f16>, flush_high::<true, f16>),

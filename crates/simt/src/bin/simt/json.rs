@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value as Json, json};
 use simt::{
-    BlockTrace, Counters, Dim3, Fault, Frame, InstructionCounters, Party, Phase, PhaseEnd, Report, Trace, TracedAccess,
+    BlockTrace, Counters, Dim3, Fault, Frame, InstructionCounters, Party, Phase, PhaseEnd, Report,
+    Trace, TracedAccess,
 };
 
 /// Counters under their dotted names, nested.
@@ -82,7 +83,9 @@ pub(crate) fn trace(trace: &Trace) -> Json {
 fn phase(trace: &Trace, phase: &Phase) -> Json {
     let end = match phase.end {
         PhaseEnd::Barrier { id } => json!({ "kind": "barrier", "id": id }),
-        PhaseEnd::WarpSync { warp, lanes } => json!({ "kind": "warp-sync", "warp": warp, "lanes": lanes }),
+        PhaseEnd::WarpSync { warp, lanes } => {
+            json!({ "kind": "warp-sync", "warp": warp, "lanes": lanes })
+        }
         PhaseEnd::Exit => json!({ "kind": "exit" }),
         PhaseEnd::Stopped => json!({ "kind": "stopped" }),
     };

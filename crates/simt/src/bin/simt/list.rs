@@ -25,12 +25,16 @@ pub(crate) fn list(args: &Args) -> Result<(), Failure> {
         let kernels: Vec<Json> = module.kernels().iter().map(kernel_json).collect();
         return print(&format!("{:#}\n", json!({ "module": module.name(), "kernels": kernels })));
     }
-    let mut table =
-        tables::new(&["kernel", "parameters", "static shared", "dynamic shared", "threads at most"], &[0, 1, 3]);
+    let mut table = tables::new(
+        &["kernel", "parameters", "static shared", "dynamic shared", "threads at most"],
+        &[0, 1, 3],
+    );
     for kernel in module.kernels() {
         let params: Vec<String> = kernel.params().iter().map(param_type).collect();
         let dynamic = if kernel.uses_dynamic_shared() { "yes" } else { "no" };
-        let threads = kernel.max_threads_per_block().map_or_else(|| "any".to_owned(), |most| most.to_string());
+        let threads = kernel
+            .max_threads_per_block()
+            .map_or_else(|| "any".to_owned(), |most| most.to_string());
         table.add_row([
             kernel.name().to_owned(),
             params.join(", "),

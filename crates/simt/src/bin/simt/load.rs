@@ -19,8 +19,12 @@ pub(crate) fn module(file: &Path) -> Result<Module, Failure> {
     let text = str::from_utf8(&bytes).map_err(|error| {
         let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
         let line = before.matches('\n').count() + 1;
-        let column =
-            before.lines().last().filter(|_| !before.ends_with('\n')).map_or(0, |line| line.chars().count()) + 1;
+        let column = before
+            .lines()
+            .last()
+            .filter(|_| !before.ends_with('\n'))
+            .map_or(0, |line| line.chars().count())
+            + 1;
         refused(anyhow!("{name}:{line}:{column}: PTX is UTF-8 text, and this is not"))
     })?;
     Module::from_ptx(&name, text).map_err(refused)
@@ -37,7 +41,9 @@ pub(crate) fn kernel<'a>(module: &'a Module, entry: Option<&str>) -> Result<&'a 
         all => format!("{} kernels, which `simt list` shows", all.len()),
     };
     match (entry, module.kernels()) {
-        (Some(entry), _) => module.kernel(entry).ok_or_else(|| anyhow!("{file} has no kernel `{entry}`: it has {has}")),
+        (Some(entry), _) => module
+            .kernel(entry)
+            .ok_or_else(|| anyhow!("{file} has no kernel `{entry}`: it has {has}")),
         (None, [only]) => Ok(only),
         (None, _) => Err(anyhow!("{file} has {has}: name one with --entry")),
     }

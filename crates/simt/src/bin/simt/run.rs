@@ -13,7 +13,8 @@ use anyhow::{Context, anyhow};
 use serde_json::{Map, Value as Json, json};
 use simt::args::ArgSpec;
 use simt::{
-    Arg, Checked, Dim3, Fault, Kernel, LaunchConfig, LaunchError, Memory, Profile, Report, Trace, TraceOptions,
+    Arg, Checked, Dim3, Fault, Kernel, LaunchConfig, LaunchError, Memory, Profile, Report, Trace,
+    TraceOptions,
 };
 
 use crate::{Failure, json, load, print, refused, tables, traces};
@@ -134,7 +135,9 @@ impl FromStr for Dump {
         let parts = text.split_once('=').filter(|(_, file)| !file.is_empty());
         parts
             .and_then(|(arg, file)| Some(Dump { arg: arg.parse().ok()?, file: file.into() }))
-            .ok_or_else(|| "it must be the number of an argument, from 0, then = and a file".to_owned())
+            .ok_or_else(|| {
+                "it must be the number of an argument, from 0, then = and a file".to_owned()
+            })
     }
 }
 
@@ -150,8 +153,10 @@ enum Mode {
 impl Args {
     /// The runs that were requested. Each begins with the same memory.
     fn modes(&self) -> Vec<Mode> {
-        let asked = [(self.check, Mode::Check), (self.count, Mode::Count), (self.trace, Mode::Trace)];
-        let modes: Vec<Mode> = asked.into_iter().filter(|(asked, _)| *asked).map(|(_, mode)| mode).collect();
+        let asked =
+            [(self.check, Mode::Check), (self.count, Mode::Count), (self.trace, Mode::Trace)];
+        let modes: Vec<Mode> =
+            asked.into_iter().filter(|(asked, _)| *asked).map(|(_, mode)| mode).collect();
         if modes.is_empty() { vec![Mode::Plain] } else { modes }
     }
 }
@@ -187,7 +192,8 @@ impl Outcome {
                 self.fault = fault;
             }
             Mode::Trace => {
-                let mut trace = simt::trace(kernel, config, values, memory, &TraceOptions::default())?;
+                let mut trace =
+                    simt::trace(kernel, config, values, memory, &TraceOptions::default())?;
                 self.fault = trace.fault.take();
                 self.trace = Some(trace);
             }
@@ -202,7 +208,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     for dump in &args.dumps {
         if !matches!(args.specs.get(dump.arg), Some(ArgSpec::Buffer(_))) {
             let (arg, count) = (dump.arg, args.specs.len());
-            return Err(refused(anyhow!("--dump {arg}: argument {arg} of the {count} given is no buffer")));
+            return Err(refused(anyhow!(
+                "--dump {arg}: argument {arg} of the {count} given is no buffer"
+            )));
         }
     }
     let outcome = launch(args, kernel)?;
@@ -260,7 +268,8 @@ fn place(args: &Args, mode: Mode) -> Result<(Memory, Vec<Arg>), Failure> {
     });
     let capacity = sizes.fold(VARIABLES, u64::saturating_add);
     // Only checks need the record of written bytes.
-    let memory = if mode == Mode::Check { Memory::checked(capacity) } else { Memory::new(capacity) };
+    let memory =
+        if mode == Mode::Check { Memory::checked(capacity) } else { Memory::new(capacity) };
     let place = |(index, arg): (usize, &ArgSpec)| {
         arg.place(&memory).with_context(|| format!("argument {index}")).map_err(refused)
     };
@@ -282,7 +291,8 @@ fn interrupt() -> Result<&'static AtomicBool, Failure> {
 }
 
 fn write_dump(dump: &Dump, args: &Args, values: &[Arg], memory: &Memory) -> Result<(), Failure> {
-    let (Some(ArgSpec::Buffer(buffer)), Some(Arg::Pointer(address))) = (args.specs.get(dump.arg), values.get(dump.arg))
+    let (Some(ArgSpec::Buffer(buffer)), Some(Arg::Pointer(address))) =
+        (args.specs.get(dump.arg), values.get(dump.arg))
     else {
         unreachable!("it was a buffer before the launch");
     };

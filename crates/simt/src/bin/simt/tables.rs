@@ -29,7 +29,9 @@ pub(crate) fn text(table: &Table) -> String {
 /// A profile in full: instructions at the level of PTX, and memory as the hardware counts it.
 pub(crate) fn profile(profile: &Profile) -> String {
     let counters = &profile.counters;
-    let mut out = String::from("Instructions (PTX level: ptxas may unroll, merge or remove what they count)\n");
+    let mut out = String::from(
+        "Instructions (PTX level: ptxas may unroll, merge or remove what they count)\n",
+    );
     out += &text(&instructions(counters));
     out += "\nMemory (as an NVIDIA GPU counts it)\n";
     out += &text(&memory(counters));
@@ -43,8 +45,9 @@ pub(crate) fn profile(profile: &Profile) -> String {
 
 fn instructions(counters: &Counters) -> Table {
     let mut table = new(&["counter", "value"], &[0]);
-    let efficiency =
-        counters.lane_efficiency().map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0));
+    let efficiency = counters
+        .lane_efficiency()
+        .map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0));
     for (name, value) in counters.entries().into_iter().filter(|(name, _)| !name.contains('.')) {
         let follows = name == "thread_instructions";
         table.add_row([name.replace('_', " "), value.to_string()]);
@@ -56,18 +59,28 @@ fn instructions(counters: &Counters) -> Table {
 }
 
 fn memory(counters: &Counters) -> Table {
-    let head = ["access", "requests", "sectors", "per request", "wavefronts", "bank conflicts", "bytes"];
+    let head =
+        ["access", "requests", "sectors", "per request", "wavefronts", "bank conflicts", "bytes"];
     let mut table = new(&head, &[0]);
     let per = |whole: u64, requests: u64| format!("{:.2}", whole as f64 / requests as f64);
     let mut row = |access: &str, requests: u64, cells: [String; 5]| {
         if requests > 0 {
             let [sectors, per_request, wavefronts, conflicts, bytes] = cells;
-            table.add_row([access.into(), requests.to_string(), sectors, per_request, wavefronts, conflicts, bytes]);
+            table.add_row([
+                access.into(),
+                requests.to_string(),
+                sectors,
+                per_request,
+                wavefronts,
+                conflicts,
+                bytes,
+            ]);
         }
     };
     let none = || "-".to_owned();
     let mut global = |access, Traffic { requests, sectors, bytes }| {
-        let cells = [sectors.to_string(), per(sectors, requests), none(), none(), bytes.to_string()];
+        let cells =
+            [sectors.to_string(), per(sectors, requests), none(), none(), bytes.to_string()];
         row(access, requests, cells);
     };
     global("global load", counters.global.load);
@@ -75,8 +88,13 @@ fn memory(counters: &Counters) -> Table {
     global("global atomic", counters.global.atomic);
     global("global reduction", counters.global.reduction);
     let mut shared = |access, Banks { requests, wavefronts, bank_conflicts, bytes }| {
-        let cells =
-            [none(), per(wavefronts, requests), wavefronts.to_string(), bank_conflicts.to_string(), bytes.to_string()];
+        let cells = [
+            none(),
+            per(wavefronts, requests),
+            wavefronts.to_string(),
+            bank_conflicts.to_string(),
+            bytes.to_string(),
+        ];
         row(access, requests, cells);
     };
     shared("shared load", counters.shared.load);
@@ -91,7 +109,8 @@ fn memory(counters: &Counters) -> Table {
     other("cluster load", counters.cluster.load);
     other("cluster store", counters.cluster.store);
     other("cluster atomic", counters.cluster.atomic);
-    let mut copy = |access, Copies { copies, bytes }| other(access, Requests { requests: copies, bytes });
+    let mut copy =
+        |access, Copies { copies, bytes }| other(access, Requests { requests: copies, bytes });
     copy("async copy", counters.async_copy);
     copy("bulk copy", counters.bulk);
     table
@@ -99,15 +118,20 @@ fn memory(counters: &Counters) -> Table {
 
 /// The instructions that took most sectors and wavefronts.
 fn costliest(profile: &Profile) -> Table {
-    let mut table = new(&["line", "requests", "sectors", "wavefronts", "bank conflicts", "instruction"], &[5]);
+    let mut table =
+        new(&["line", "requests", "sectors", "wavefronts", "bank conflicts", "instruction"], &[5]);
     let mut rows: Vec<_> = profile
         .instructions
         .iter()
         .map(|instruction| (Cost::of(&instruction.counters), instruction))
         .filter(|(cost, _)| cost.requests > 0)
         .collect();
-    rows.sort_by_key(|(cost, instruction)| (Reverse(cost.sectors + cost.wavefronts), instruction.line));
-    for (Cost { requests, sectors, wavefronts, bank_conflicts }, instruction) in rows.into_iter().take(SHOWN) {
+    rows.sort_by_key(|(cost, instruction)| {
+        (Reverse(cost.sectors + cost.wavefronts), instruction.line)
+    });
+    for (Cost { requests, sectors, wavefronts, bank_conflicts }, instruction) in
+        rows.into_iter().take(SHOWN)
+    {
         let numbers = [u64::from(instruction.line), requests, sectors, wavefronts, bank_conflicts];
         table.add_row(numbers.iter().map(u64::to_string).chain([instruction.text.clone()]));
     }
@@ -124,10 +148,19 @@ struct Cost {
 
 impl Cost {
     fn of(counters: &Counters) -> Cost {
-        let global = [counters.global.load, counters.global.store, counters.global.atomic, counters.global.reduction];
+        let global = [
+            counters.global.load,
+            counters.global.store,
+            counters.global.atomic,
+            counters.global.reduction,
+        ];
         let shared = [counters.shared.load, counters.shared.store, counters.shared.atomic];
         Cost {
-            requests: global.iter().map(|of| of.requests).chain(shared.iter().map(|of| of.requests)).sum(),
+            requests: global
+                .iter()
+                .map(|of| of.requests)
+                .chain(shared.iter().map(|of| of.requests))
+                .sum(),
             sectors: global.iter().map(|of| of.sectors).sum(),
             wavefronts: shared.iter().map(|of| of.wavefronts).sum(),
             bank_conflicts: counters.bank_conflicts(),

@@ -25,7 +25,9 @@ pub(crate) fn text(trace: &Trace) -> String {
 fn end(phase: &Phase) -> String {
     match phase.end {
         PhaseEnd::Barrier { id } => format!("up to barrier {id}"),
-        PhaseEnd::WarpSync { warp, lanes } => format!("up to a warp sync of warp {warp}, lanes {lanes:#010x}"),
+        PhaseEnd::WarpSync { warp, lanes } => {
+            format!("up to a warp sync of warp {warp}, lanes {lanes:#010x}")
+        }
         PhaseEnd::Exit => "up to the end".to_owned(),
         PhaseEnd::Stopped => "until it was stopped".to_owned(),
     }
@@ -44,7 +46,11 @@ fn line(trace: &Trace, access: &TracedAccess) -> String {
     );
     let _ = match access.space {
         Space::Global => write!(text, "; sectors {}", access.sectors),
-        Space::Shared => write!(text, "; wavefronts {}, bank conflicts {}", access.wavefronts, access.bank_conflicts),
+        Space::Shared => write!(
+            text,
+            "; wavefronts {}, bank conflicts {}",
+            access.wavefronts, access.bank_conflicts
+        ),
         _ => Ok(()),
     };
     text
@@ -69,8 +75,10 @@ fn lanes(lanes: &[LaneAccess]) -> String {
             format!("threads {} to {}{every} {place}", first.thread, last.thread)
         }
         _ => {
-            let each: Vec<String> =
-                lanes.iter().map(|lane| format!("{} at {:#x}", lane.thread, lane.address)).collect();
+            let each: Vec<String> = lanes
+                .iter()
+                .map(|lane| format!("{} at {:#x}", lane.thread, lane.address))
+                .collect();
             format!("threads {}", each.join(", "))
         }
     }

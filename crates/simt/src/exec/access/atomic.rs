@@ -30,7 +30,8 @@ pub(crate) fn atomic<O: Observer>(
     }
     let width = atomic.ty.size();
     let total = u64::from(width);
-    let request = Request::new(Access::Atomic, atomic.space, registers, atomic.address, mask, total);
+    let request =
+        Request::new(Access::Atomic, atomic.space, registers, atomic.address, mask, total);
     by_space(request, env.rank, |request| {
         let mut old = [0; LANES];
         let global = matches!(request.space, Space::Global | Space::Generic);
@@ -51,7 +52,8 @@ pub(crate) fn atomic<O: Observer>(
                 let stride = env.program.local_stride();
                 let memory = request.memory(env);
                 for lane in request.lanes() {
-                    let start = request.lane_base(stride, at.warp, lane) + request.addresses[lane] as usize;
+                    let start =
+                        request.lane_base(stride, at.warp, lane) + request.addresses[lane] as usize;
                     let bytes = &mut memory[start..start + width as usize];
                     old[lane] = read(bytes, 0, width as usize);
                     let new = change(registers, lane)(old[lane]);

@@ -104,7 +104,10 @@ fn load_run<const WIDTH: usize>(
         Space::Global => {
             let found = env.job.memory.find(first, bytes as u64, &mut env.hint)?;
             let offset = (first - found.base) as usize;
-            let words = found.words.get(offset / 8..(offset + bytes) / 8).filter(|_| offset.is_multiple_of(8))?;
+            let words = found
+                .words
+                .get(offset / 8..(offset + bytes) / 8)
+                .filter(|_| offset.is_multiple_of(8))?;
             put_run::<WIDTH>(registers, target, words.iter().map(|word| word.load(Relaxed)))
         }
         Space::Shared if request.peer.is_none() => {
@@ -142,7 +145,14 @@ fn put_run<const WIDTH: usize>(
 
 /// Writes loaded values to a register, extended to its width.
 #[inline(always)]
-fn fill(registers: &mut Registers, target: Target, mask: u32, values: &[u64; LANES], signed: bool, bits: u32) {
+fn fill(
+    registers: &mut Registers,
+    target: Target,
+    mask: u32,
+    values: &[u64; LANES],
+    signed: bool,
+    bits: u32,
+) {
     let extend = |value: u64| {
         if signed { ((value << (64 - bits)) as i64 >> (64 - bits)) as u64 } else { value }
     };
@@ -150,7 +160,12 @@ fn fill(registers: &mut Registers, target: Target, mask: u32, values: &[u64; LAN
         Slot::Double(register) => <u64 as Lane>::put(registers, register, mask, values.map(extend)),
         Slot::Word(register) => {
             let keep = u32::MAX >> (32 - target.bits);
-            <u32 as Lane>::put(registers, register, mask, values.map(|value| extend(value) as u32 & keep));
+            <u32 as Lane>::put(
+                registers,
+                register,
+                mask,
+                values.map(|value| extend(value) as u32 & keep),
+            );
         }
     }
 }

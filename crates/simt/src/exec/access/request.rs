@@ -102,14 +102,18 @@ impl Request {
 
     /// The lowest and the highest address.
     pub(crate) fn span(&self) -> (u64, u64) {
-        self.addresses.iter().fold((u64::MAX, 0), |(low, high), address| (low.min(*address), high.max(*address)))
+        self.addresses
+            .iter()
+            .fold((u64::MAX, 0), |(low, high), address| (low.min(*address), high.max(*address)))
     }
 
     /// Whether all addresses are aligned, and whether all accesses lie in the `bytes` bytes from
     /// `base`.
     #[inline(always)]
     pub(super) fn fits(&self, base: u64, bytes: u64) -> (bool, bool) {
-        let Some(last) = bytes.checked_sub(self.total) else { return (self.misaligned().is_none(), false) };
+        let Some(last) = bytes.checked_sub(self.total) else {
+            return (self.misaligned().is_none(), false);
+        };
         // No space is as large as 2^63 bytes, so the top bit of a difference says that the
         // difference is negative.
         let (mut low_bits, mut outside) = (0, 0);
@@ -154,7 +158,9 @@ impl Request {
         if inside {
             return Ok(());
         }
-        let outside = |lane: &usize| self.addresses[*lane].checked_add(self.total).is_none_or(|end| end > size);
+        let outside = |lane: &usize| {
+            self.addresses[*lane].checked_add(self.total).is_none_or(|end| end > size)
+        };
         let lane = self.lanes().find(outside).expect("some lane is out of bounds");
         let address = self.addresses[lane];
         let nearest = Nearest {
@@ -164,7 +170,13 @@ impl Request {
             past_end: true,
         };
         let (space, access) = (self.space.into(), self.access);
-        let kind = FaultKind::OutOfBounds { space, access, bytes: self.total, address, nearest: Some(nearest) };
+        let kind = FaultKind::OutOfBounds {
+            space,
+            access,
+            bytes: self.total,
+            address,
+            nearest: Some(nearest),
+        };
         Err(Box::new((lane as u32, kind)))
     }
 
@@ -200,7 +212,10 @@ impl Request {
         for lane in self.lanes() {
             let address = self.addresses[lane];
             let Some(found) = view.find(address, self.total, &mut env.hint) else {
-                return Err(Box::new((lane as u32, view.explain(self.access, address, self.total))));
+                return Err(Box::new((
+                    lane as u32,
+                    view.explain(self.access, address, self.total),
+                )));
             };
             each(lane, found, (address - found.base) as usize);
         }
@@ -220,7 +235,8 @@ impl Request {
 
     #[cold]
     pub(super) fn check_peer(&self, env: &Env<'_>, rank: u32) -> Result<(), LaneFault> {
-        env.refuses_peer(rank).map_or(Ok(()), |kind| Err(Box::new((self.mask.trailing_zeros(), kind))))
+        env.refuses_peer(rank)
+            .map_or(Ok(()), |kind| Err(Box::new((self.mask.trailing_zeros(), kind))))
     }
 
     /// The bytes of the shared or local memory that the request accesses.

@@ -41,45 +41,59 @@ fn store_width<const WIDTH: usize, O: Observer>(
     observer: &mut O,
 ) -> Result<(), LaneFault> {
     let total = (WIDTH * store.sources.len()) as u64;
-    by_space(Request::new(Access::Write, store.space, registers, store.address, mask, total), env.rank, |request| {
-        env.acted |= request.space != Space::Local;
-        match request.space {
-            Space::Global | Space::Generic => {
-                let mut stores = MergedStores::default();
-                let mut last: Option<&Allocation> = None;
-                request.global(env, |lane, found, offset| {
-                    // The lanes may access different allocations. The stores to one allocation are
-                    // written before those to the next are collected.
-                    if let Some(before) = last.replace(found).filter(|last| last.base != found.base) {
-                        stores.flush(&before.words);
+    by_space(
+        Request::new(Access::Write, store.space, registers, store.address, mask, total),
+        env.rank,
+        |request| {
+            env.acted |= request.space != Space::Local;
+            match request.space {
+                Space::Global | Space::Generic => {
+                    let mut stores = MergedStores::default();
+                    let mut last: Option<&Allocation> = None;
+                    request.global(env, |lane, found, offset| {
+                        // The lanes may access different allocations. The stores to one allocation are
+                        // written before those to the next are collected.
+                        if let Some(before) =
+                            last.replace(found).filter(|last| last.base != found.base)
+                        {
+                            stores.flush(&before.words);
+                        }
+                        for (element, slot) in store.sources.iter().enumerate() {
+                            let value = source(registers, *slot, lane);
+                            stores.push(
+                                &found.words,
+                                offset + element * WIDTH,
+                                value,
+                                WIDTH as u32,
+                            );
+                        }
+                    })?;
+                    if let Some(found) = last {
+                        stores.flush(&found.words);
                     }
+                }
+                Space::Param => request.refuse_parameter()?,
+                Space::Shared | Space::Cluster | Space::Local => {
+                    request.check_block(env)?;
+                    let stride = env.program.local_stride();
+                    let memory = request.memory(env);
                     for (element, slot) in store.sources.iter().enumerate() {
-                        let value = source(registers, *slot, lane);
-                        stores.push(&found.words, offset + element * WIDTH, value, WIDTH as u32);
-                    }
-                })?;
-                if let Some(found) = last {
-                    stores.flush(&found.words);
-                }
-            }
-            Space::Param => request.refuse_parameter()?,
-            Space::Shared | Space::Cluster | Space::Local => {
-                request.check_block(env)?;
-                let stride = env.program.local_stride();
-                let memory = request.memory(env);
-                for (element, slot) in store.sources.iter().enumerate() {
-                    for lane in request.lanes() {
-                        let value = source(registers, *slot, lane).to_le_bytes();
-                        let start = request.lane_base(stride, at.warp, lane) + request.addresses[lane] as usize;
-                        memory[start + element * WIDTH..][..WIDTH].copy_from_slice(&value[..WIDTH]);
+                        for lane in request.lanes() {
+                            let value = source(registers, *slot, lane).to_le_bytes();
+                            let start = request.lane_base(stride, at.warp, lane)
+                                + request.addresses[lane] as usize;
+                            memory[start + element * WIDTH..][..WIDTH]
+                                .copy_from_slice(&value[..WIDTH]);
+                        }
                     }
                 }
             }
-        }
-        observer.store(env, at, request, |a, b| {
-            let differ = |slot: &Slot| source(registers, *slot, a) ^ source(registers, *slot, b);
-            store.sources.iter().all(|slot| differ(slot) << (64 - 8 * WIDTH) == 0)
-        });
-        Ok(())
-    })
+            observer.store(env, at, request, |a, b| {
+                let differ =
+                    |slot: &Slot| source(registers, *slot, a) ^ source(registers, *slot, b);
+                store.sources.iter().all(|slot| differ(slot) << (64 - 8 * WIDTH) == 0)
+            });
+            Ok(())
+        },
+    )
 }

@@ -30,13 +30,25 @@ pub(super) fn locate(
     }
     let align = if bytes.is_power_of_two() { bytes.min(UNIT) } else { UNIT };
     if !offset.is_multiple_of(align) {
-        return Err(FaultKind::Misaligned { space: Space::Shared, access, bytes, address: offset, align });
+        return Err(FaultKind::Misaligned {
+            space: Space::Shared,
+            access,
+            bytes,
+            address: offset,
+            align,
+        });
     }
     let size = env.shared.len() as u64;
     let end = offset.saturating_add(bytes);
     if end > size {
         let nearest = Some(Nearest { base: 0, bytes: size, missed_by: end - size, past_end: true });
-        return Err(FaultKind::OutOfBounds { space: Space::Shared, access, bytes, address: offset, nearest });
+        return Err(FaultKind::OutOfBounds {
+            space: Space::Shared,
+            access,
+            bytes,
+            address: offset,
+            nearest,
+        });
     }
     Ok(SharedCell { rank: env.rank_of(peer), offset: offset as u32 })
 }

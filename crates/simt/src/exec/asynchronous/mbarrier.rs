@@ -40,7 +40,11 @@ impl Mbarrier {
     const fn encode(self) -> u64 {
         let bytes = self.bytes as u64 & ((1 << BYTES_BITS) - 1);
         let parity = if self.parity { PARITY } else { 0 };
-        self.expected as u64 | (self.pending as u64) << PENDING_SHIFT | bytes << BYTES_SHIFT | parity | VALID
+        self.expected as u64
+            | (self.pending as u64) << PENDING_SHIFT
+            | bytes << BYTES_SHIFT
+            | parity
+            | VALID
     }
 
     fn decode(word: u64) -> Option<Mbarrier> {
@@ -170,7 +174,9 @@ mod tests {
     #[test]
     fn a_phase_ends_with_the_last_arrival_and_the_last_byte() {
         let mut mbarrier = Mbarrier::new(2);
-        for (pending, bytes, parity) in [(1, 0, false), (0, 16, false), (0, 0, true), (1, 0, true), (0, 0, false)] {
+        for (pending, bytes, parity) in
+            [(1, 0, false), (0, 16, false), (0, 0, true), (1, 0, true), (0, 0, false)]
+        {
             mbarrier.pending = pending;
             mbarrier.bytes = bytes;
             mbarrier.settle();

@@ -40,7 +40,8 @@ pub(crate) fn execute<O: Observer>(
         return phase::test(wait, env, registers, at, mask, observer);
     }
     for lane in (0..LANES as u32).filter(|lane| mask >> lane & 1 == 1) {
-        execute_lane(op, env, registers, (at, lane), observer).map_err(|kind| Box::new((lane, kind)))?;
+        execute_lane(op, env, registers, (at, lane), observer)
+            .map_err(|kind| Box::new((lane, kind)))?;
     }
     Ok(())
 }
@@ -73,7 +74,8 @@ fn execute_lane<O: Observer>(
             let cell = cell(&arrive.mbarrier, env)?;
             let Arrive { drop, expects, no_complete, ordering, target, operand, .. } = *arrive;
             let operand = operand.map(word);
-            let (arrivals, expect) = if expects { (1, operand.unwrap_or(0)) } else { (operand.unwrap_or(1), 0) };
+            let (arrivals, expect) =
+                if expects { (1, operand.unwrap_or(0)) } else { (operand.unwrap_or(1), 0) };
             observer.mbarrier(env, at, lane, cell, MbarrierChange::Arrive(ordering));
             let change = Change { arrivals, drop, no_complete, expect, complete: 0 };
             let state = mbarrier::change(env, observer, cell, change)?;
@@ -85,7 +87,12 @@ fn execute_lane<O: Observer>(
             let cell = cell(mbarrier, env)?;
             let (expect, complete) = if *completes { (0, word(*count)) } else { (word(*count), 0) };
             observer.mbarrier(env, at, lane, cell, MbarrierChange::Other);
-            mbarrier::change(env, observer, cell, Change { expect, complete, ..Change::default() })?;
+            mbarrier::change(
+                env,
+                observer,
+                cell,
+                Change { expect, complete, ..Change::default() },
+            )?;
         }
         Async::Bulk(copy) => begin_bulk(copy, env, registers, (at, lane), observer)?,
         Async::Copy { to, from, bytes, read } => {
@@ -109,7 +116,13 @@ fn execute_lane<O: Observer>(
             let cell = cell(mbarrier, env)?;
             wait_groups(env, observer, (thread, false), None, false);
             if *counted {
-                observer.mbarrier(env, at, lane, cell, MbarrierChange::Arrive(Ordering::Release(Scope::Cta)));
+                observer.mbarrier(
+                    env,
+                    at,
+                    lane,
+                    cell,
+                    MbarrierChange::Arrive(Ordering::Release(Scope::Cta)),
+                );
                 mbarrier::change(env, observer, cell, Change { arrivals: 1, ..Change::default() })?;
             }
         }
@@ -117,7 +130,9 @@ fn execute_lane<O: Observer>(
             let groups = env.cluster.copies.groups.entry((env.rank, thread, *bulk)).or_default();
             groups.committed.push_back(std::mem::take(&mut groups.open));
         }
-        Async::Wait { bulk, groups, read } => wait_groups(env, observer, (thread, *bulk), *groups, *read),
+        Async::Wait { bulk, groups, read } => {
+            wait_groups(env, observer, (thread, *bulk), *groups, *read)
+        }
     }
     Ok(())
 }
@@ -139,12 +154,15 @@ fn begin_bulk<O: Observer>(
     let to = end(&copy.to, env, registers, lane, Access::Write, (size, UNIT))?;
     let from = end(&copy.from, env, registers, lane, Access::Read, (size, UNIT))?;
     let mbarrier = match &copy.mbarrier {
-        Some(operand) => Some(locate(operand, env, registers, lane, Access::Atomic, u64::from(MBARRIER_BYTES))?),
+        Some(operand) => {
+            Some(locate(operand, env, registers, lane, Access::Atomic, u64::from(MBARRIER_BYTES))?)
+        }
         None => None,
     };
     let ranks = copy.mask.map(word);
     for rank in (0..u16::BITS).filter(|rank| ranks.is_none_or(|ranks| ranks >> rank & 1 == 1)) {
-        let of_rank = |cell: SharedCell| if ranks.is_some() { SharedCell { rank, ..cell } } else { cell };
+        let of_rank =
+            |cell: SharedCell| if ranks.is_some() { SharedCell { rank, ..cell } } else { cell };
         if ranks.is_some()
             && let Some(kind) = env.refuses_peer(rank)
         {
@@ -160,7 +178,12 @@ fn begin_bulk<O: Observer>(
         }
         let thread = at.warp * LANES as u32 + lane;
         let (rank, pc, read) = (env.rank, at.pc, bytes);
-        begin(env, observer, at, Copy { rank, thread, pc, to, from, bytes, read, mbarrier, bulk: true, data: None });
+        begin(
+            env,
+            observer,
+            at,
+            Copy { rank, thread, pc, to, from, bytes, read, mbarrier, bulk: true, data: None },
+        );
         if ranks.is_none() {
             break;
         }

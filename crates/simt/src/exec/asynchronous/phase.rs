@@ -47,7 +47,8 @@ fn look<O: Observer>(
     for lane in (0..LANES as u32).filter(|lane| mask >> lane & 1 == 1) {
         let fault = |kind| Box::new((lane, kind));
         let cell =
-            locate(&wait.mbarrier, env, registers, lane, Access::Atomic, u64::from(MBARRIER_BYTES)).map_err(fault)?;
+            locate(&wait.mbarrier, env, registers, lane, Access::Atomic, u64::from(MBARRIER_BYTES))
+                .map_err(fault)?;
         let parity = match wait.phase {
             Slot::Word(parity) => registers.words[parity as usize][lane as usize] & 1 == 1,
             Slot::Double(state) => registers.doubles[state as usize][lane as usize] & PARITY != 0,
@@ -91,8 +92,15 @@ pub(crate) fn test<O: Observer>(
 
 /// What the phase for which a lane waits still needs: arrivals, bytes, and the bytes of copies in
 /// flight to the mbarrier.
-pub(crate) fn stuck(wait: &PhaseWait, env: &Env<'_>, registers: &Registers, lane: u32) -> Option<(u32, i32, i64)> {
-    let cell = locate(&wait.mbarrier, env, registers, lane, Access::Atomic, u64::from(MBARRIER_BYTES)).ok()?;
+pub(crate) fn stuck(
+    wait: &PhaseWait,
+    env: &Env<'_>,
+    registers: &Registers,
+    lane: u32,
+) -> Option<(u32, i32, i64)> {
+    let cell =
+        locate(&wait.mbarrier, env, registers, lane, Access::Atomic, u64::from(MBARRIER_BYTES))
+            .ok()?;
     let mbarrier = load(env, cell).ok()?;
     Some((mbarrier.pending, mbarrier.bytes, transfer::in_flight(env, cell)))
 }

@@ -14,14 +14,23 @@ pub(crate) fn in_flight(env: &Env<'_>, cell: SharedCell) -> i64 {
 }
 
 /// Ends the copies that signal this mbarrier.
-pub(crate) fn deliver<O: Observer>(env: &mut Env<'_>, observer: &mut O, cell: SharedCell) -> Result<(), FaultKind> {
+pub(crate) fn deliver<O: Observer>(
+    env: &mut Env<'_>,
+    observer: &mut O,
+    cell: SharedCell,
+) -> Result<(), FaultKind> {
     let told = std::mem::take(&mut env.cluster.copies.told);
     let (done, others) = told.into_iter().partition(|copy| copy.mbarrier == Some(cell));
     env.cluster.copies.told = others;
     let done: Vec<Copy> = done;
     for copy in done {
         finish(env, observer, &copy);
-        mbarrier::change(env, observer, cell, Change { complete: copy.bytes, ..Change::default() })?;
+        mbarrier::change(
+            env,
+            observer,
+            cell,
+            Change { complete: copy.bytes, ..Change::default() },
+        )?;
     }
     Ok(())
 }
@@ -34,7 +43,8 @@ fn finish<O: Observer>(env: &mut Env<'_>, observer: &mut O, copy: &Copy) {
     };
     match copy.to {
         End::Shared(cell) => {
-            env.shared_of_mut(Some(cell.rank))[cell.offset as usize..][..data.len()].copy_from_slice(&data);
+            env.shared_of_mut(Some(cell.rank))[cell.offset as usize..][..data.len()]
+                .copy_from_slice(&data);
         }
         End::Global(address) => {
             // The allocation was found when the copy began, and a launch keeps every allocation
@@ -44,7 +54,12 @@ fn finish<O: Observer>(env: &mut Env<'_>, observer: &mut O, copy: &Copy) {
                 let offset = (address - found.base) as usize;
                 let mut stores = MergedStores::default();
                 for (i, word) in data.as_chunks::<4>().0.iter().enumerate() {
-                    stores.push(&found.words, offset + i * 4, u64::from(u32::from_le_bytes(*word)), 4);
+                    stores.push(
+                        &found.words,
+                        offset + i * 4,
+                        u64::from(u32::from_le_bytes(*word)),
+                        4,
+                    );
                 }
                 stores.flush(&found.words);
             }
@@ -57,13 +72,16 @@ fn finish<O: Observer>(env: &mut Env<'_>, observer: &mut O, copy: &Copy) {
 /// The bytes at the source of a copy, followed by zeros up to the copy's size.
 fn read(env: &Env<'_>, copy: &Copy) -> Vec<u8> {
     let mut data = match copy.from {
-        End::Shared(cell) => env.shared_of(Some(cell.rank))[cell.offset as usize..][..copy.read as usize].to_vec(),
+        End::Shared(cell) => {
+            env.shared_of(Some(cell.rank))[cell.offset as usize..][..copy.read as usize].to_vec()
+        }
         End::Global(address) => {
             let mut hint = 0;
             let found = env.job.memory.find(address, u64::from(copy.read).max(1), &mut hint);
             let byte = |i: u32| {
                 found.map_or(0, |found| {
-                    memory::load(&found.words, (address - found.base) as usize + i as usize, 1) as u8
+                    memory::load(&found.words, (address - found.base) as usize + i as usize, 1)
+                        as u8
                 })
             };
             (0..copy.read).map(byte).collect()
@@ -104,7 +122,9 @@ pub(super) fn wait_groups<O: Observer>(
     }
     let over = groups.committed.len().saturating_sub(keep.unwrap_or(0) as usize);
     if only_read {
-        for copy in groups.committed.iter_mut().take(over).flatten().filter(|copy| copy.data.is_none()) {
+        for copy in
+            groups.committed.iter_mut().take(over).flatten().filter(|copy| copy.data.is_none())
+        {
             copy.data = Some(read(env, copy));
             observer.copy_read(env, copy);
         }
@@ -122,8 +142,13 @@ pub(super) fn wait_groups<O: Observer>(
 /// more.
 pub(crate) fn finish_block<O: Observer>(env: &mut Env<'_>, observer: &mut O) {
     let rank = env.rank;
-    let threads: Vec<_> =
-        env.cluster.copies.groups.range((rank, 0, false)..(rank + 1, 0, false)).map(|(key, _)| *key).collect();
+    let threads: Vec<_> = env
+        .cluster
+        .copies
+        .groups
+        .range((rank, 0, false)..(rank + 1, 0, false))
+        .map(|(key, _)| *key)
+        .collect();
     for (_, thread, bulk) in threads {
         wait_groups(env, observer, (thread, bulk), None, false);
     }

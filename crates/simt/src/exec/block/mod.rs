@@ -82,7 +82,9 @@ impl<'a> Block<'a> {
             Warp::new(index, u32::MAX >> (LANES as u32 - lanes), registers(job, program, index))
         };
         let position = program.word_values.iter().filter_map(|(register, init)| match init {
-            Init::Special(special) if positional(*special, Dim3::from(0), 1).is_some() => Some((*register, *special)),
+            Init::Special(special) if positional(*special, Dim3::from(0), 1).is_some() => {
+                Some((*register, *special))
+            }
             _ => None,
         });
         Block {
@@ -102,7 +104,8 @@ impl<'a> Block<'a> {
     /// Takes what the cluster shares at the beginning of a turn, and gives it back at the end.
     pub(crate) fn swap(&mut self, state: &mut ClusterState) {
         std::mem::swap(&mut self.env.cluster, state);
-        let ClusterState { shared, .. } = if state.shared.is_empty() { &mut self.env.cluster } else { state };
+        let ClusterState { shared, .. } =
+            if state.shared.is_empty() { &mut self.env.cluster } else { state };
         std::mem::swap(&mut self.env.shared, &mut shared[self.env.rank as usize]);
     }
 
@@ -121,7 +124,8 @@ impl<'a> Block<'a> {
         let position = self.env.job.config.grid.position(ticket);
         for warp in &mut self.warps {
             for (register, special) in &self.position {
-                let value = positional(*special, position, self.env.job.cluster).unwrap_or_default();
+                let value =
+                    positional(*special, position, self.env.job.cluster).unwrap_or_default();
                 warp.registers.words[*register as usize] = [value; LANES];
             }
             zero(&mut warp.registers, self.env.program);
@@ -167,7 +171,11 @@ impl<'a> Block<'a> {
     /// Runs about `quantum` warp instructions, or fewer if the block seems to wait, and returns how
     /// many ran.
     #[inline]
-    pub(crate) fn run<O: Observer>(&mut self, observer: &mut O, quantum: u64) -> (Result<Progress, Box<Fault>>, u64) {
+    pub(crate) fn run<O: Observer>(
+        &mut self,
+        observer: &mut O,
+        quantum: u64,
+    ) -> (Result<Progress, Box<Fault>>, u64) {
         let mut spent = 0;
         observer.resume(&self.env);
         let progress = self.run_counted(observer, quantum, &mut spent);
@@ -194,14 +202,18 @@ impl<'a> Block<'a> {
         quantum: u64,
         spent: &mut u64,
     ) -> Result<Progress, Box<Fault>> {
-        let patience = if self.env.job.config.cooperative { TOGETHER_QUANTUM } else { WAITING_QUANTUM };
+        let patience =
+            if self.env.job.config.cooperative { TOGETHER_QUANTUM } else { WAITING_QUANTUM };
         if self.random.is_none() {
             self.calm = 0;
         }
         loop {
             let mut progressed = false;
             let began = *spent;
-            let first = self.random.as_mut().map_or(0, |random| random.below(self.warps.len() as u64) as usize);
+            let first = self
+                .random
+                .as_mut()
+                .map_or(0, |random| random.below(self.warps.len() as u64) as usize);
             for turn in 0..self.warps.len() {
                 let index = (first + turn) % self.warps.len();
                 let left = quantum.saturating_sub(*spent).max(1);
@@ -272,9 +284,15 @@ impl<'a> Block<'a> {
                     match op {
                         BarrierRedOp::Popc => registers.put_word(target, split.mask, state.holds),
                         BarrierRedOp::And => {
-                            registers.set_predicate(target, split.mask, all(state.holds == state.counted));
+                            registers.set_predicate(
+                                target,
+                                split.mask,
+                                all(state.holds == state.counted),
+                            );
                         }
-                        BarrierRedOp::Or => registers.set_predicate(target, split.mask, all(state.holds > 0)),
+                        BarrierRedOp::Or => {
+                            registers.set_predicate(target, split.mask, all(state.holds > 0))
+                        }
                     }
                 });
             }

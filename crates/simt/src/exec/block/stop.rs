@@ -33,8 +33,11 @@ impl Block<'_> {
 
     /// All splits in the order of the warps.
     fn splits(&self) -> Vec<(&Warp, &Split)> {
-        let mut splits: Vec<_> =
-            self.warps.iter().flat_map(|warp| warp.splits.iter().map(move |split| (warp, split))).collect();
+        let mut splits: Vec<_> = self
+            .warps
+            .iter()
+            .flat_map(|warp| warp.splits.iter().map(move |split| (warp, split)))
+            .collect();
         splits.sort_by_key(|(warp, split)| (warp.index, split.mask.trailing_zeros()));
         splits
     }
@@ -43,7 +46,12 @@ impl Block<'_> {
         let kernel = self.env.job.kernel;
         let standing = splits.iter().map(|(warp, split)| {
             let place = self.env.program.places[split.pc as usize];
-            Waiting { warp: warp.index, lanes: split.mask, line: place.line, instruction: kernel.text(place) }
+            Waiting {
+                warp: warp.index,
+                lanes: split.mask,
+                line: place.line,
+                instruction: kernel.text(place),
+            }
         });
         standing.collect()
     }
@@ -54,7 +62,10 @@ impl Block<'_> {
         let splits = self.splits();
         let kind = kind(self.standing(&splits));
         let (warp, split) = splits[0];
-        self.fault(warp.index as usize, Raised { pc: split.pc, lane: split.mask.trailing_zeros(), kind })
+        self.fault(
+            warp.index as usize,
+            Raised { pc: split.pc, lane: split.mask.trailing_zeros(), kind },
+        )
     }
 
     /// The fault of a block of which no thread can run any more. It lists where each thread waits.
@@ -64,27 +75,36 @@ impl Block<'_> {
         let exited = self.threads - self.env.live;
         // The fault names the first thread at a barrier of the block. If no thread is at a barrier,
         // it names the first thread that waits.
-        let barrier =
-            splits.iter().find_map(|(warp, split)| match (&self.env.program.code[split.pc as usize].op, split.state) {
+        let barrier = splits.iter().find_map(|(warp, split)| {
+            match (&self.env.program.code[split.pc as usize].op, split.state) {
                 (_, State::Barrier(id)) => Some((warp, split, id)),
                 (Op::Barrier(barrier), _) => {
                     let lane = split.mask.trailing_zeros() as usize;
                     Some((warp, split, warp.registers.words[barrier.id as usize][lane]))
                 }
                 _ => None,
-            });
+            }
+        });
         let mbarrier = splits.iter().find_map(|(warp, split)| {
-            let Op::TryWait(wait) = &self.env.program.code[split.pc as usize].op else { return None };
-            let stuck = phase::stuck(wait, &self.env, &warp.registers, split.mask.trailing_zeros())?;
+            let Op::TryWait(wait) = &self.env.program.code[split.pc as usize].op else {
+                return None;
+            };
+            let stuck =
+                phase::stuck(wait, &self.env, &warp.registers, split.mask.trailing_zeros())?;
             (split.state == State::Event).then_some((warp, split, stuck))
         });
         let (warp, split, kind) = match (barrier, mbarrier) {
             (_, Some((warp, split, (arrivals, bytes, in_flight)))) => {
                 (warp, split, FaultKind::Mbarrier { arrivals, bytes, in_flight, waiting, exited })
             }
-            (Some((warp, split, id)), _) => (warp, split, FaultKind::Barrier { id, waiting, exited }),
+            (Some((warp, split, id)), _) => {
+                (warp, split, FaultKind::Barrier { id, waiting, exited })
+            }
             (None, None) => (&splits[0].0, &splits[0].1, FaultKind::Deadlock { waiting, exited }),
         };
-        self.fault(warp.index as usize, Raised { pc: split.pc, lane: split.mask.trailing_zeros(), kind })
+        self.fault(
+            warp.index as usize,
+            Raised { pc: split.pc, lane: split.mask.trailing_zeros(), kind },
+        )
     }
 }

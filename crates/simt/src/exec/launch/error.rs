@@ -54,7 +54,9 @@ pub enum LaunchError {
         given: usize,
     },
     /// An argument that is not as large as its parameter.
-    #[error("argument {index} of kernel `{kernel}` has {given} bytes and its parameter `{param}` has {expected}")]
+    #[error(
+        "argument {index} of kernel `{kernel}` has {given} bytes and its parameter `{param}` has {expected}"
+    )]
     ArgumentSize {
         /// The kernel.
         kernel: String,
@@ -84,7 +86,9 @@ pub enum LaunchError {
         cluster: u32,
     },
     /// A grid that does not consist of whole clusters.
-    #[error("grid {grid} is not allowed: its x must be a multiple of the {cluster} blocks of a cluster")]
+    #[error(
+        "grid {grid} is not allowed: its x must be a multiple of the {cluster} blocks of a cluster"
+    )]
     ClusterGrid {
         /// The grid asked for.
         grid: Dim3,
@@ -92,7 +96,9 @@ pub enum LaunchError {
         cluster: u32,
     },
     /// A cluster that the kernel's `.reqnctapercluster` or `.maxclusterrank` does not allow.
-    #[error("a cluster of {cluster} blocks is not allowed: kernel `{kernel}` was compiled for {rule}")]
+    #[error(
+        "a cluster of {cluster} blocks is not allowed: kernel `{kernel}` was compiled for {rule}"
+    )]
     ClusterForKernel {
         /// The number of blocks asked for.
         cluster: u32,
@@ -102,7 +108,9 @@ pub enum LaunchError {
         rule: String,
     },
     /// A cooperative launch whose blocks cannot all be resident at once.
-    #[error("a cooperative launch of {blocks} blocks is too large: at most {resident} can be resident at once")]
+    #[error(
+        "a cooperative launch of {blocks} blocks is too large: at most {resident} can be resident at once"
+    )]
     CooperativeTooLarge {
         /// How many blocks the grid has.
         blocks: u64,

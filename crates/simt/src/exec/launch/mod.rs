@@ -63,7 +63,12 @@ use validate::{check, cluster_size};
 /// assert_eq!(result, [2, 0, 0, 0, 40, 0, 0, 0]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn launch(kernel: &Kernel, config: &LaunchConfig, args: &[Arg], memory: &Memory) -> Result<(), LaunchError> {
+pub fn launch(
+    kernel: &Kernel,
+    config: &LaunchConfig,
+    args: &[Arg],
+    memory: &Memory,
+) -> Result<(), LaunchError> {
     let (_, fault) = run(kernel, config, args, memory, || Plain)?;
     fault.map_or(Ok(()), |fault| Err(fault.into()))
 }
@@ -78,7 +83,8 @@ pub(crate) fn run<O: Observer + Send>(
     observer: impl Fn() -> O + Sync,
 ) -> Result<(Vec<O>, Option<Box<Fault>>), LaunchError> {
     let params = check(kernel, config, args)?;
-    let no_room = |source| LaunchError::Variables { module: kernel.module_name().to_owned(), source };
+    let no_room =
+        |source| LaunchError::Variables { module: kernel.module_name().to_owned(), source };
     let variables = variables::place(kernel, memory).map_err(no_room)?;
     if !O::NOTES_WRITES {
         memory.assume_written();
@@ -126,6 +132,9 @@ pub fn launch_named(
     args: &[Arg],
     memory: &Memory,
 ) -> Result<(), LaunchError> {
-    let unknown = || LaunchError::UnknownKernel { module: module.name().to_owned(), kernel: kernel.to_owned() };
+    let unknown = || LaunchError::UnknownKernel {
+        module: module.name().to_owned(),
+        kernel: kernel.to_owned(),
+    };
     launch(module.kernel(kernel).ok_or_else(unknown)?, config, args, memory)
 }

@@ -9,7 +9,11 @@ use crate::module::Kernel;
 use crate::occupancy::{Gpu, occupancy};
 
 /// Checks the launch, and returns the bytes of the parameters.
-pub(super) fn check(kernel: &Kernel, config: &LaunchConfig, args: &[Arg]) -> Result<Vec<u8>, LaunchError> {
+pub(super) fn check(
+    kernel: &Kernel,
+    config: &LaunchConfig,
+    args: &[Arg],
+) -> Result<Vec<u8>, LaunchError> {
     let within = |dim: Dim3, max: Dim3| {
         (1..=max.x).contains(&dim.x) && (1..=max.y).contains(&dim.y) && (1..=max.z).contains(&dim.z)
     };
@@ -32,7 +36,11 @@ pub(super) fn check(kernel: &Kernel, config: &LaunchConfig, args: &[Arg]) -> Res
     }
     let expected = kernel.params().len();
     if args.len() != expected {
-        return Err(LaunchError::ArgumentCount { kernel: kernel.name().to_owned(), expected, given: args.len() });
+        return Err(LaunchError::ArgumentCount {
+            kernel: kernel.name().to_owned(),
+            expected,
+            given: args.len(),
+        });
     }
     if config.cooperative {
         check_cooperative(kernel, config)?;
@@ -57,13 +65,19 @@ pub(super) fn check(kernel: &Kernel, config: &LaunchConfig, args: &[Arg]) -> Res
 /// How many blocks a cluster of the launch has, if the kernel and the grid allow the number.
 pub(super) fn cluster_size(kernel: &Kernel, config: &LaunchConfig) -> Result<u32, LaunchError> {
     let limits = kernel.limits();
-    let refuse =
-        |rule| LaunchError::ClusterForKernel { cluster: config.cluster, kernel: kernel.name().to_owned(), rule };
+    let refuse = |rule| LaunchError::ClusterForKernel {
+        cluster: config.cluster,
+        kernel: kernel.name().to_owned(),
+        rule,
+    };
     let cluster = match limits.required_cluster {
         Some([x, 1, 1]) if x == config.cluster || config.cluster == 1 => x,
         Some([x, 1, 1]) => return Err(refuse(format!("clusters of {x}"))),
         Some([x, y, z]) => {
-            return Err(refuse(format!("clusters of {}, and only those along x are simulated", Dim3 { x, y, z })));
+            return Err(refuse(format!(
+                "clusters of {}, and only those along x are simulated",
+                Dim3 { x, y, z }
+            )));
         }
         None => config.cluster,
     };
@@ -84,7 +98,8 @@ fn check_cooperative(kernel: &Kernel, config: &LaunchConfig) -> Result<(), Launc
     let on_h100 = || {
         let shared_bytes = kernel.program().dynamic_base + config.dynamic_shared_bytes;
         let gpu = Gpu::all().iter().find(|gpu| gpu.name == "h100").expect("the H100 is known");
-        gpu.multiprocessors * occupancy(gpu, config.block.count() as u32, shared_bytes, None).blocks_per_sm
+        gpu.multiprocessors
+            * occupancy(gpu, config.block.count() as u32, shared_bytes, None).blocks_per_sm
     };
     let resident = config.resident_blocks.unwrap_or_else(on_h100);
     let blocks = config.grid.count() as u64;

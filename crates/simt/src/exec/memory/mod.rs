@@ -77,8 +77,14 @@ pub struct Memory {
 impl Memory {
     /// An empty device memory that can hold `capacity_bytes`.
     pub fn new(capacity_bytes: u64) -> Memory {
-        let state = State { live: BTreeMap::new(), freed: BTreeMap::new(), next: FIRST_ADDRESS, used: 0 };
-        Memory { capacity: capacity_bytes, notes_writes: false, state: RwLock::new(state), variables: Mutex::default() }
+        let state =
+            State { live: BTreeMap::new(), freed: BTreeMap::new(), next: FIRST_ADDRESS, used: 0 };
+        Memory {
+            capacity: capacity_bytes,
+            notes_writes: false,
+            state: RwLock::new(state),
+            variables: Mutex::default(),
+        }
     }
 
     /// An empty device memory that also records which bytes the host or a kernel has written, so
@@ -147,7 +153,8 @@ impl Memory {
     /// freed before.
     pub fn free(&self, address: u64) -> Result<(), MemoryError> {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        let allocation = state.live.remove(&address).ok_or(MemoryError::NotAnAllocation { address })?;
+        let allocation =
+            state.live.remove(&address).ok_or(MemoryError::NotAnAllocation { address })?;
         state.used -= allocation.bytes;
         state.freed.insert(address, allocation.bytes);
         if state.freed.len() > REMEMBERED_FREED {
@@ -260,7 +267,12 @@ impl Memory {
     /// Treats all allocated bytes as written.
     pub(crate) fn assume_written(&self) {
         if self.notes_writes {
-            self.state.read().unwrap_or_else(PoisonError::into_inner).live.values().for_each(|a| a.assume_written());
+            self.state
+                .read()
+                .unwrap_or_else(PoisonError::into_inner)
+                .live
+                .values()
+                .for_each(|a| a.assume_written());
         }
     }
 

@@ -3,7 +3,9 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::{FIRST_ADDRESS, GUARD, Memory, MemoryError, MergedStores, REMEMBERED_FREED, load, update};
+use super::{
+    FIRST_ADDRESS, GUARD, Memory, MemoryError, MergedStores, REMEMBERED_FREED, load, update,
+};
 use crate::fault::{Access, FaultKind, Nearest, Space};
 
 fn words<const N: usize>(values: [u64; N]) -> [AtomicU64; N] {
@@ -40,7 +42,9 @@ fn host_copies_agree_with_a_plain_array_at_every_offset_and_length() {
 fn host_copies_outside_an_allocation_are_refused_and_change_nothing() {
     let memory = Memory::new(64);
     let base = memory.alloc(12).unwrap();
-    for (address, length) in [(base, 13), (base + 12, 1), (base - 1, 1), (base + 11, 2), (u64::MAX, 1), (0, 1)] {
+    for (address, length) in
+        [(base, 13), (base + 12, 1), (base - 1, 1), (base + 11, 2), (u64::MAX, 1), (0, 1)]
+    {
         let refused = MemoryError::OutOfBounds { address, bytes: length as u64 };
         assert_eq!(memory.write(address, &vec![7; length]), Err(refused.clone()));
         assert_eq!(memory.read(address, &mut vec![0; length]), Err(refused));
@@ -55,7 +59,10 @@ fn capacity_is_counted_in_bytes_and_comes_back() {
     let memory = Memory::new(100);
     let first = memory.alloc(60).unwrap();
     assert_eq!((first % 256, memory.used(), memory.capacity()), (0, 60, 100));
-    assert_eq!(memory.alloc(41), Err(MemoryError::OutOfMemory { asked: 41, free: 40, capacity: 100 }));
+    assert_eq!(
+        memory.alloc(41),
+        Err(MemoryError::OutOfMemory { asked: 41, free: 40, capacity: 100 })
+    );
     assert_eq!(memory.alloc(0), Err(MemoryError::ZeroBytes));
     memory.free(first).unwrap();
     assert_eq!(memory.free(first), Err(MemoryError::NotAnAllocation { address: first }));
@@ -82,7 +89,8 @@ fn loads_extract_every_width_at_every_aligned_offset() {
     let words = words([0, 8].map(|at| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())));
     for width in [1usize, 2, 4, 8] {
         for offset in (0..16).step_by(width) {
-            let expected = (0..width).fold(0, |value, i| value | u64::from(bytes[offset + i]) << (8 * i));
+            let expected =
+                (0..width).fold(0, |value, i| value | u64::from(bytes[offset + i]) << (8 * i));
             assert_eq!(load(&words, offset, width as u32), expected, "{width} bytes at {offset}");
         }
     }
@@ -135,7 +143,8 @@ fn merged_stores_agree_with_single_ones() {
         &[(0, 8, 1), (0, 1, 0xff), (0, 8, 2)],
     ];
     for stores in cases {
-        let (merged, single) = (words([0x7777_7777_7777_7777; 2]), words([0x7777_7777_7777_7777; 2]));
+        let (merged, single) =
+            (words([0x7777_7777_7777_7777; 2]), words([0x7777_7777_7777_7777; 2]));
         let mut pending = MergedStores::default();
         for &(offset, width, value) in stores {
             pending.push(&merged, offset, value, width);
@@ -153,7 +162,9 @@ fn a_view_finds_allocations_whatever_the_hint() {
     let view = memory.view();
     for hint in 0..4 {
         for (base, bytes) in bases.into_iter().zip([8, 256, 100]) {
-            let find = |address, length| view.find(address, length, &mut hint.clone()).map(|found| found.base);
+            let find = |address, length| {
+                view.find(address, length, &mut hint.clone()).map(|found| found.base)
+            };
             assert_eq!(find(base, bytes), Some(base));
             assert_eq!(find(base + bytes - 1, 1), Some(base));
             assert_eq!(find(base, bytes + 1), None);
@@ -180,7 +191,8 @@ fn a_view_keeps_what_is_freed_beside_it() {
 #[test]
 fn misses_are_explained() {
     let memory = Memory::new(1 << 12);
-    let (a, b, gone) = (memory.alloc(16).unwrap(), memory.alloc(8).unwrap(), memory.alloc(4).unwrap());
+    let (a, b, gone) =
+        (memory.alloc(16).unwrap(), memory.alloc(8).unwrap(), memory.alloc(4).unwrap());
     memory.free(gone).unwrap();
     let view = memory.view();
     let explain = |address| view.explain(Access::Read, address, 4);
@@ -194,7 +206,13 @@ fn misses_are_explained() {
     assert_eq!(explain(4095), FaultKind::Null { access: Access::Read, bytes: 4, address: 4095 });
     assert_eq!(
         explain(gone + 3),
-        FaultKind::Freed { access: Access::Read, bytes: 4, address: gone + 3, base: gone, length: 4 }
+        FaultKind::Freed {
+            access: Access::Read,
+            bytes: 4,
+            address: gone + 3,
+            base: gone,
+            length: 4
+        }
     );
     assert_eq!(explain(a + 14), outside(a + 14, a, 16, 2, true));
     assert_eq!(explain(a - 4), outside(a - 4, a, 16, 4, false));

@@ -24,8 +24,15 @@ impl MemoryView {
     /// that the last call found; the search begins there, because accesses often stay in one
     /// allocation.
     #[inline]
-    pub(crate) fn find(&self, address: u64, bytes: u64, hint: &mut usize) -> Option<&Arc<Allocation>> {
-        let holds = |a: &Allocation| address.wrapping_sub(a.base) < a.bytes && bytes <= a.bytes - (address - a.base);
+    pub(crate) fn find(
+        &self,
+        address: u64,
+        bytes: u64,
+        hint: &mut usize,
+    ) -> Option<&Arc<Allocation>> {
+        let holds = |a: &Allocation| {
+            address.wrapping_sub(a.base) < a.bytes && bytes <= a.bytes - (address - a.base)
+        };
         match self.live.get(*hint) {
             Some(a) if holds(a) => Some(a),
             _ => {
@@ -51,12 +58,14 @@ impl MemoryView {
         let past = below.map(|a| address.saturating_add(bytes) - (a.base + a.bytes));
         let before = above.map(|a| a.base - address);
         let nearest = match (past, before) {
-            (Some(past), before) if before.is_none_or(|before| past <= before) => {
-                below.map(|a| Nearest { base: a.base, bytes: a.bytes, missed_by: past, past_end: true })
-            }
-            (_, Some(before)) => {
-                above.map(|a| Nearest { base: a.base, bytes: a.bytes, missed_by: before, past_end: false })
-            }
+            (Some(past), before) if before.is_none_or(|before| past <= before) => below
+                .map(|a| Nearest { base: a.base, bytes: a.bytes, missed_by: past, past_end: true }),
+            (_, Some(before)) => above.map(|a| Nearest {
+                base: a.base,
+                bytes: a.bytes,
+                missed_by: before,
+                past_end: false,
+            }),
             _ => None,
         };
         FaultKind::OutOfBounds { space: Space::Global, access, bytes, address, nearest }

@@ -32,7 +32,12 @@ pub(crate) fn load(words: &[AtomicU64], offset: usize, width: u32) -> u64 {
 /// Applies `change` atomically to `width` (1, 2, 4 or 8) bytes at byte `offset`, which is a
 /// multiple of `width`. Returns the old value.
 #[inline]
-pub(crate) fn update(words: &[AtomicU64], offset: usize, width: u32, change: impl Fn(u64) -> u64) -> u64 {
+pub(crate) fn update(
+    words: &[AtomicU64],
+    offset: usize,
+    width: u32,
+    change: impl Fn(u64) -> u64,
+) -> u64 {
     let shift = offset % 8 * 8;
     let mask = if width == 8 { u64::MAX } else { (1 << (width * 8)) - 1 };
     let word = &words[offset / 8];

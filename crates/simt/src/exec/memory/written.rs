@@ -44,7 +44,9 @@ impl Written {
     /// How many bytes of a range are not written.
     #[inline]
     pub(crate) fn missing(&self, start: usize, bytes: usize) -> u32 {
-        Written::words(start, bytes).map(|(index, mask)| (!self.0[index].load(Relaxed) & mask).count_ones()).sum()
+        Written::words(start, bytes)
+            .map(|(index, mask)| (!self.0[index].load(Relaxed) & mask).count_ones())
+            .sum()
     }
 
     /// Marks all bytes as not written.

@@ -13,10 +13,17 @@ use crate::registers::LANES;
 impl Warp {
     /// `barrier.cluster.arrive` in the lanes of `mask`.
     #[inline(never)]
-    pub(super) fn arrive_at_cluster(&mut self, mask: u32, env: &mut Env<'_>) -> Result<(), LaneFault> {
+    pub(super) fn arrive_at_cluster(
+        &mut self,
+        mask: u32,
+        env: &mut Env<'_>,
+    ) -> Result<(), LaneFault> {
         let again = self.arrived & mask;
         if again != 0 {
-            return Err(Box::new((again.trailing_zeros(), FaultKind::ClusterBarrier { arrives: true })));
+            return Err(Box::new((
+                again.trailing_zeros(),
+                FaultKind::ClusterBarrier { arrives: true },
+            )));
         }
         self.arrived |= mask;
         self.arrived_phase = self.arrived_phase & !mask | env.cluster.phase & mask;
@@ -29,7 +36,10 @@ impl Warp {
     pub(super) fn leave_cluster(&mut self, mask: u32, env: &Env<'_>) -> Result<u32, LaneFault> {
         let stray = mask & !self.arrived;
         if stray != 0 {
-            return Err(Box::new((stray.trailing_zeros(), FaultKind::ClusterBarrier { arrives: false })));
+            return Err(Box::new((
+                stray.trailing_zeros(),
+                FaultKind::ClusterBarrier { arrives: false },
+            )));
         }
         let over = mask & (self.arrived_phase ^ env.cluster.phase);
         self.arrived &= !over;
@@ -38,22 +48,37 @@ impl Warp {
 
     /// Counts the lanes of `mask` at a barrier. Returns the number of the barrier, and whether the
     /// lanes wait there.
-    pub(super) fn arrive(&self, barrier: &Barrier, mask: u32, env: &mut Env<'_>) -> Result<(u32, bool), LaneFault> {
+    pub(super) fn arrive(
+        &self,
+        barrier: &Barrier,
+        mask: u32,
+        env: &mut Env<'_>,
+    ) -> Result<(u32, bool), LaneFault> {
         let lane = mask.trailing_zeros();
         let word = |register: u32| self.registers.words[register as usize][lane as usize];
-        let refuse = |what, value, allowed| Box::new((lane, FaultKind::BarrierOperand { what, value, allowed }));
+        let refuse = |what, value, allowed| {
+            Box::new((lane, FaultKind::BarrierOperand { what, value, allowed }))
+        };
         let id = word(barrier.id);
         if id > 15 {
             return Err(refuse("barrier number", id, "it must be 0 to 15"));
         }
         let threads = barrier.threads.map(word);
         if let Some(value) = threads.filter(|n| *n == 0 || n % 32 != 0) {
-            return Err(refuse("barrier thread count", value, "it must be a positive multiple of 32"));
+            return Err(refuse(
+                "barrier thread count",
+                value,
+                "it must be a positive multiple of 32",
+            ));
         }
         let state = &mut env.barriers[id as usize];
         if state.pending && state.expected != threads {
             let value = threads.unwrap_or(0);
-            return Err(refuse("barrier thread count", value, "all threads at one barrier must give the same"));
+            return Err(refuse(
+                "barrier thread count",
+                value,
+                "all threads at one barrier must give the same",
+            ));
         }
         if !state.pending {
             *state = BarrierState { pending: true, expected: threads, ..Default::default() };
@@ -70,7 +95,8 @@ impl Warp {
             BarrierKind::Plain(BarrierOp::Arrive) => return Ok((id, false)),
             BarrierKind::Plain(BarrierOp::Sync) => {}
             BarrierKind::Reduce { source, negated, .. } => {
-                let bits = self.registers.predicates[*source as usize] ^ if *negated { u32::MAX } else { 0 };
+                let bits = self.registers.predicates[*source as usize]
+                    ^ if *negated { u32::MAX } else { 0 };
                 state.holds += (bits & mask).count_ones();
                 state.counted += mask.count_ones();
             }
@@ -92,10 +118,13 @@ impl Warp {
             Op::WarpSync { mask } if split.state == State::Converge => Some(mask),
             _ => None,
         };
-        let others: Vec<(usize, u32)> =
-            (0..self.splits.len()).filter(|i| *i != index).filter_map(|i| Some((i, waits(&self.splits[i])?))).collect();
+        let others: Vec<(usize, u32)> = (0..self.splits.len())
+            .filter(|i| *i != index)
+            .filter_map(|i| Some((i, waits(&self.splits[i])?)))
+            .collect();
         let arrived = others.iter().fold(mask, |arrived, (i, _)| arrived | self.splits[*i].mask);
-        let own = complete_lanes(&self.registers.words[members as usize], mask, self.alive, arrived)?;
+        let own =
+            complete_lanes(&self.registers.words[members as usize], mask, self.alive, arrived)?;
         let warp = self.index;
         let mut tell = |pc, lanes: u32, members: &[u32; LANES], alive| {
             if lanes != 0 {
@@ -110,7 +139,8 @@ impl Warp {
             let over = complete_lanes(members, split.mask, self.alive, arrived)?;
             tell(split.pc, over, members, self.alive);
             if over == split.mask {
-                self.splits[i] = Split { pc: split.pc + 1, state: State::Ready, ran: self.clock, ..split };
+                self.splits[i] =
+                    Split { pc: split.pc + 1, state: State::Ready, ran: self.clock, ..split };
             } else if over != 0 {
                 self.splits[i].mask &= !over;
                 self.push(split.pc + 1, over, State::Ready);
@@ -122,10 +152,17 @@ impl Warp {
 
 /// The lanes of `mask` whose members have all arrived. A member that has exited or never had a
 /// thread counts as arrived.
-pub(super) fn complete_lanes(members: &[u32; LANES], mask: u32, alive: u32, arrived: u32) -> Result<u32, LaneFault> {
+pub(super) fn complete_lanes(
+    members: &[u32; LANES],
+    mask: u32,
+    alive: u32,
+    arrived: u32,
+) -> Result<u32, LaneFault> {
     let first = mask.trailing_zeros();
     let uniform = members[first as usize];
-    if (0..LANES).all(|lane| mask >> lane & 1 == 0 || members[lane] == uniform) && uniform & mask == mask {
+    if (0..LANES).all(|lane| mask >> lane & 1 == 0 || members[lane] == uniform)
+        && uniform & mask == mask
+    {
         return Ok(if uniform & alive & !arrived == 0 { mask } else { 0 });
     }
     let mut complete = 0;

@@ -71,7 +71,8 @@ impl Warp {
         let program = env.program;
         let Split { mut pc, mut mask, .. } = self.splits[index];
         let meets = |split: &Split| split.pc > pc && !matches!(split.state, State::Barrier(_));
-        let mut limit = self.splits.iter().filter(|s| meets(s)).map(|s| s.pc).min().unwrap_or(u32::MAX);
+        let mut limit =
+            self.splits.iter().filter(|s| meets(s)).map(|s| s.pc).min().unwrap_or(u32::MAX);
         let mut state = State::Ready;
         let stop = loop {
             if self.clock >= end {
@@ -85,16 +86,19 @@ impl Warp {
                 observer.instruction(at, active);
             }
             self.clock += 1;
-            let faulted = move |fault: LaneFault| Box::new(Raised { pc, lane: fault.0, kind: fault.1 });
+            let faulted =
+                move |fault: LaneFault| Box::new(Raised { pc, lane: fault.0, kind: fault.1 });
             match op {
                 Op::Alu { f, operands } => f(&mut self.registers, active, operands),
                 Op::Nop => {}
                 _ if active == 0 => {}
                 Op::Load(load) => {
-                    access::load(load, env, &mut self.registers, at, active, observer).map_err(faulted)?;
+                    access::load(load, env, &mut self.registers, at, active, observer)
+                        .map_err(faulted)?;
                 }
                 Op::Store(store) => {
-                    access::store(store, env, &self.registers, at, active, observer).map_err(faulted)?;
+                    access::store(store, env, &self.registers, at, active, observer)
+                        .map_err(faulted)?;
                 }
                 Op::Bra { target, .. } => {
                     observer.branch(at, active, mask);
@@ -119,7 +123,8 @@ impl Warp {
                         let kind = FaultKind::BranchIndex { index: value, targets: targets.len() };
                         return Err(Box::new(Raised { pc, lane, kind }));
                     };
-                    let same = active & (0..LANES).fold(0, |bits, i| bits | u32::from(values[i] == value) << i);
+                    let same = active
+                        & (0..LANES).fold(0, |bits, i| bits | u32::from(values[i] == value) << i);
                     observer.branch(at, same, mask);
                     for (to, lanes) in [(pc + 1, mask & !active), (pc, active & !same)] {
                         if lanes != 0 {
@@ -145,7 +150,11 @@ impl Warp {
                     break Stop::Changed;
                 }
                 Op::Trap { kind } => {
-                    return Err(Box::new(Raised { pc, lane: active.trailing_zeros(), kind: kind.clone() }));
+                    return Err(Box::new(Raised {
+                        pc,
+                        lane: active.trailing_zeros(),
+                        kind: kind.clone(),
+                    }));
                 }
                 Op::CheckDivisor { divisor, bits } => {
                     let zeros = zero_lanes(&self.registers, *divisor, *bits) & active;
@@ -155,7 +164,8 @@ impl Warp {
                     }
                 }
                 Op::Atomic(atomic) => {
-                    let changed = access::atomic(atomic, env, &mut self.registers, at, active, observer);
+                    let changed =
+                        access::atomic(atomic, env, &mut self.registers, at, active, observer);
                     if !changed.map_err(faulted)? && self.splits.len() > 1 {
                         self.yields = true;
                         pc += 1;
@@ -163,7 +173,11 @@ impl Warp {
                     }
                 }
                 Op::IsSpace { space, target, address } => {
-                    let bits = address::is_space(*space, &self.registers.doubles[*address as usize], env.rank);
+                    let bits = address::is_space(
+                        *space,
+                        &self.registers.doubles[*address as usize],
+                        env.rank,
+                    );
                     self.registers.set_predicate(*target, active, bits);
                 }
                 Op::Fence { sem, scope } => {
@@ -177,13 +191,21 @@ impl Warp {
                 }
                 Op::ProxyFence => observer.proxy_fence(env, at, active),
                 Op::MapRank { target, address, rank } => {
-                    mapped::map_rank(env.rank, &mut self.registers, active, *target, *address, *rank);
+                    mapped::map_rank(
+                        env.rank,
+                        &mut self.registers,
+                        active,
+                        *target,
+                        *address,
+                        *rank,
+                    );
                 }
                 Op::RankOf { target, address } => {
                     mapped::rank_of(env.rank, &mut self.registers, active, *target, *address);
                 }
                 Op::Async(op) => {
-                    asynchronous::execute(op, env, &mut self.registers, at, active, observer).map_err(faulted)?;
+                    asynchronous::execute(op, env, &mut self.registers, at, active, observer)
+                        .map_err(faulted)?;
                 }
                 Op::ActiveMask { target } => self.registers.put_word(*target, active, active),
                 Op::Clock { target, shift } => {
@@ -192,11 +214,17 @@ impl Warp {
                         Slot::Word(target) => self.registers.put_word(target, active, value as u32),
                         Slot::Double(target) => {
                             let register = &mut self.registers.doubles[target as usize];
-                            (0..LANES).filter(|i| active >> i & 1 == 1).for_each(|i| register[i] = value);
+                            (0..LANES)
+                                .filter(|i| active >> i & 1 == 1)
+                                .for_each(|i| register[i] = value);
                         }
                     }
                 }
-                Op::Barrier(_) | Op::Cluster { .. } | Op::TryWait(_) | Op::WarpSync { .. } | Op::Collective { .. } => {
+                Op::Barrier(_)
+                | Op::Cluster { .. }
+                | Op::TryWait(_)
+                | Op::WarpSync { .. }
+                | Op::Collective { .. } => {
                     if active != mask {
                         self.push(pc + 1, mask & !active, State::Ready);
                         limit = limit.min(pc + 1);
@@ -249,7 +277,14 @@ impl Warp {
                             }
                         }
                         Op::TryWait(wait) => {
-                            let over = asynchronous::phase::wait(wait, env, &mut self.registers, at, mask, observer);
+                            let over = asynchronous::phase::wait(
+                                wait,
+                                env,
+                                &mut self.registers,
+                                at,
+                                mask,
+                                observer,
+                            );
                             let over = over.map_err(faulted)?;
                             if over != 0 {
                                 observer.instruction(at, over);
@@ -264,7 +299,9 @@ impl Warp {
                             }
                         }
                         Op::WarpSync { mask: members } => {
-                            let released = self.warp_sync(*members, mask, index, env, observer).map_err(faulted)?;
+                            let released = self
+                                .warp_sync(*members, mask, index, env, observer)
+                                .map_err(faulted)?;
                             if released != mask {
                                 if released != 0 {
                                     self.push(pc + 1, released, State::Ready);
@@ -280,7 +317,8 @@ impl Warp {
                         }
                         Op::Collective { mask: members, collective } => {
                             let members = self.registers.words[*members as usize];
-                            let complete = complete_lanes(&members, mask, self.alive, mask).map_err(faulted)?;
+                            let complete = complete_lanes(&members, mask, self.alive, mask)
+                                .map_err(faulted)?;
                             if complete == 0 {
                                 state = State::Converge;
                                 break Stop::Waits;
@@ -289,7 +327,12 @@ impl Warp {
                                 self.push(pc, mask & !complete, State::Converge);
                                 mask = complete;
                             }
-                            let strays = collective::execute(collective, &mut self.registers, mask, &members);
+                            let strays = collective::execute(
+                                collective,
+                                &mut self.registers,
+                                mask,
+                                &members,
+                            );
                             observer.instruction(at, mask);
                             observer.collective(env, at, mask, &members, self.alive, strays);
                         }
@@ -322,7 +365,9 @@ fn active(guard: Guard, mask: u32, registers: &Registers) -> u32 {
 }
 
 fn zero_lanes(registers: &Registers, divisor: Slot, bits: u32) -> u32 {
-    let fold = |zero: &dyn Fn(usize) -> bool| (0..LANES).fold(0, |zeros, lane| zeros | u32::from(zero(lane)) << lane);
+    let fold = |zero: &dyn Fn(usize) -> bool| {
+        (0..LANES).fold(0, |zeros, lane| zeros | u32::from(zero(lane)) << lane)
+    };
     match divisor {
         Slot::Word(register) => {
             let values = &registers.words[register as usize];

@@ -74,7 +74,8 @@ impl Warp {
             return (only.state == State::Ready).then_some((0, u64::MAX));
         }
         self.merge();
-        let mut ready = self.splits.iter().enumerate().filter(|(_, split)| split.state == State::Ready);
+        let mut ready =
+            self.splits.iter().enumerate().filter(|(_, split)| split.state == State::Ready);
         let (mut lowest, mut oldest) = ready.next().map(|first| (first, first))?;
         let mut others = false;
         for candidate in ready {
@@ -86,7 +87,8 @@ impl Warp {
             return Some((lowest.0, u64::MAX));
         }
         if let Some((id, until)) = self.burst.filter(|(_, until)| self.clock < *until && !yields)
-            && let Some(index) = self.splits.iter().position(|s| s.id == id && s.state == State::Ready)
+            && let Some(index) =
+                self.splits.iter().position(|s| s.id == id && s.state == State::Ready)
         {
             return Some((index, until));
         }

@@ -96,8 +96,15 @@ impl Check {
                 && bytes > 0
             {
                 let (ticket, thread, row) = (env.ticket, copy.thread, row.clone());
-                let flight =
-                    Flight { start: cell.offset, end: cell.offset + bytes, writes, pc: at.pc, ticket, thread, row };
+                let flight = Flight {
+                    start: cell.offset,
+                    end: cell.offset + bytes,
+                    writes,
+                    pc: at.pc,
+                    ticket,
+                    thread,
+                    row,
+                };
                 self.flights.0.insert((env.ticket_of(cell.rank), cell.offset), flight);
             }
         }
@@ -143,17 +150,22 @@ impl Check {
                 self.global.resize_with(view.allocations(), Pages::default);
             }
             let Some(found) = view.find(address, request.total, &mut self.hint) else { return };
-            let (first, all) = ((address - found.base) as usize / 4, found.bytes.div_ceil(4) as usize);
-            if let Some(written) = found.written.as_ref().filter(|_| request.access == Access::Read) {
+            let (first, all) =
+                ((address - found.base) as usize / 4, found.bytes.div_ceil(4) as usize);
+            if let Some(written) = found.written.as_ref().filter(|_| request.access == Access::Read)
+            {
                 missing = written.missing((address - found.base) as usize, request.total as usize);
             }
             for word in first..first + words {
                 let cell = (self.global[self.hint].cell(word, all), word);
-                conflict = conflict.or(self.history.touch(&block.order, &present, cell, thread, byte));
+                conflict =
+                    conflict.or(self.history.touch(&block.order, &present, cell, thread, byte));
             }
         } else {
             let shared = match home {
-                Home::Peer(ticket) => &mut self.others.get_mut(&ticket).expect("a cluster begins as a whole").shared,
+                Home::Peer(ticket) => {
+                    &mut self.others.get_mut(&ticket).expect("a cluster begins as a whole").shared
+                }
                 _ => &mut block.shared,
             };
             if request.access == Access::Read {
@@ -161,7 +173,8 @@ impl Check {
             }
             for word in address as usize / 4..address as usize / 4 + words {
                 let cell = (&mut shared.cells[word], word);
-                conflict = conflict.or(self.history.touch(&block.order, &present, cell, thread, byte));
+                conflict =
+                    conflict.or(self.history.touch(&block.order, &present, cell, thread, byte));
             }
         }
         if missing > 0 {
@@ -200,8 +213,14 @@ impl Check {
                 _ => block.as_mut().map(|block| &mut block.order),
             };
             if let Some(order) = order {
-                let log = *order.heads.entry(u64::from(cell.offset)).or_insert_with(|| history.logs.start());
-                history.logs.append(log, Release { ticket, near: Some(row.clone()), far: Some(row), published: None });
+                let log = *order
+                    .heads
+                    .entry(u64::from(cell.offset))
+                    .or_insert_with(|| history.logs.start());
+                history.logs.append(
+                    log,
+                    Release { ticket, near: Some(row.clone()), far: Some(row), published: None },
+                );
             }
         }
         self.tick();
@@ -212,7 +231,9 @@ impl Check {
         let bytes = copy.bytes as usize;
         match copy.to {
             End::Global(address) => {
-                let Some(found) = env.job.memory.find(address, bytes as u64, &mut self.hint) else { return };
+                let Some(found) = env.job.memory.find(address, bytes as u64, &mut self.hint) else {
+                    return;
+                };
                 let start = (address - found.base) as usize;
                 if let Some(written) = &found.written {
                     written.set(start, bytes);
@@ -225,7 +246,9 @@ impl Check {
             }
             End::Shared(cell) => {
                 let shared = match Home::of_rank(env, cell.rank) {
-                    Home::Peer(ticket) => self.others.get_mut(&ticket).map(|block| &mut block.shared),
+                    Home::Peer(ticket) => {
+                        self.others.get_mut(&ticket).map(|block| &mut block.shared)
+                    }
                     _ => self.block.as_mut().map(|block| &mut block.shared),
                 };
                 let Some(shared) = shared else { return };
@@ -262,12 +285,20 @@ impl Check {
             );
             let here = Party::new(env, env.ticket, thread, at.pc, Some(access));
             let owner = (block != flight.ticket).then(|| env.job.config.grid.position(block));
-            let copied =
-                MemoryAccess { access: what, space: FaultSpace::Shared, address: flight.start.into(), bytes, owner };
+            let copied = MemoryAccess {
+                access: what,
+                space: FaultSpace::Shared,
+                address: flight.start.into(),
+                bytes,
+                owner,
+            };
             let other = Party::new(env, flight.ticket, flight.thread, flight.pc, Some(copied));
             (message, here, Some(other), WAIT)
         };
-        self.reports.add(env, &Found { kind: ReportKind::InFlight, pcs: (at.pc, flight.pc), times: 1, tell: &tell });
+        self.reports.add(
+            env,
+            &Found { kind: ReportKind::InFlight, pcs: (at.pc, flight.pc), times: 1, tell: &tell },
+        );
     }
 
     /// Reports accesses of other blocks to the shared memory of a block that ends, if nothing made
@@ -284,9 +315,9 @@ impl Check {
                 if ticket == env.ticket {
                     continue;
                 }
-                let ordered = *asked
-                    .entry((stamp, thread))
-                    .or_insert_with(|| history.logs.knows(env.ticket, &lists, (ticket, thread, stamp)));
+                let ordered = *asked.entry((stamp, thread)).or_insert_with(|| {
+                    history.logs.knows(env.ticket, &lists, (ticket, thread, stamp))
+                });
                 if ordered {
                     continue;
                 }

@@ -46,7 +46,13 @@ impl Observer for Check {
         self.touch(env, at, request, request.mask);
     }
 
-    fn store(&mut self, env: &Env<'_>, at: At, request: &Request, same: impl Fn(usize, usize) -> bool) {
+    fn store(
+        &mut self,
+        env: &Env<'_>,
+        at: At,
+        request: &Request,
+        same: impl Fn(usize, usize) -> bool,
+    ) {
         let overwritten = self.collisions(env, at, request, same);
         self.touch(env, at, request, request.mask & !overwritten);
     }
@@ -115,18 +121,36 @@ impl Observer for Check {
         self.tick();
     }
 
-    fn collective(&mut self, env: &Env<'_>, at: At, mask: u32, members: &[u32; LANES], alive: u32, strays: u32) {
+    fn collective(
+        &mut self,
+        env: &Env<'_>,
+        at: At,
+        mask: u32,
+        members: &[u32; LANES],
+        alive: u32,
+        strays: u32,
+    ) {
         self.absent(env, at, mask, members, alive);
         if strays != 0 {
             let thread = at.warp * LANES as u32 + strays.trailing_zeros();
             let tell = || {
-                let message =
-                    format!("{} reads by a shuffle from a lane that does not take part", name(env, env.ticket, thread));
+                let message = format!(
+                    "{} reads by a shuffle from a lane that does not take part",
+                    name(env, env.ticket, thread)
+                );
                 let here = Party::new(env, env.ticket, thread, at.pc, None);
-                (message, here, None, "what it gets is undefined: bring the source lane to the shuffle too")
+                (
+                    message,
+                    here,
+                    None,
+                    "what it gets is undefined: bring the source lane to the shuffle too",
+                )
             };
             let times = u64::from(strays.count_ones());
-            self.reports.add(env, &Found { kind: ReportKind::StrayShuffle, pcs: (at.pc, at.pc), times, tell: &tell });
+            self.reports.add(
+                env,
+                &Found { kind: ReportKind::StrayShuffle, pcs: (at.pc, at.pc), times, tell: &tell },
+            );
         }
     }
 
@@ -139,18 +163,26 @@ impl Observer for Check {
 
     fn cluster_barrier(&mut self, env: &Env<'_>) {
         let first = env.ticket_of(0);
-        let log = self.meetings.get(&first).map_or_else(|| self.history.logs.start(), |(log, _)| *log);
+        let log =
+            self.meetings.get(&first).map_or_else(|| self.history.logs.start(), |(log, _)| *log);
         for rank in 0..env.cluster.size {
             let ticket = env.ticket_of(rank);
             let order = if rank == env.rank {
-                Some(&mut self.block.as_mut().expect("a block runs whenever something is observed").order)
+                Some(
+                    &mut self
+                        .block
+                        .as_mut()
+                        .expect("a block runs whenever something is observed")
+                        .order,
+                )
             } else {
                 self.others.get_mut(&ticket).map(|block| &mut block.order)
             };
             if let Some(row) = order.and_then(BlockOrder::meet_cluster) {
-                self.history
-                    .logs
-                    .append(log, Release { ticket, near: Some(row.clone()), far: Some(row), published: None });
+                self.history.logs.append(
+                    log,
+                    Release { ticket, near: Some(row.clone()), far: Some(row), published: None },
+                );
             }
         }
         self.meetings.insert(first, (log, self.history.logs.len(log)));
@@ -162,7 +194,14 @@ impl Observer for Check {
         }
     }
 
-    fn mbarrier(&mut self, env: &Env<'_>, at: At, lane: u32, cell: SharedCell, _change: MbarrierChange) {
+    fn mbarrier(
+        &mut self,
+        env: &Env<'_>,
+        at: At,
+        lane: u32,
+        cell: SharedCell,
+        _change: MbarrierChange,
+    ) {
         self.touch_mbarrier(env, at, lane, cell);
     }
 
@@ -170,7 +209,14 @@ impl Observer for Check {
         self.end_phase(env, cell);
     }
 
-    fn mbarrier_wait(&mut self, env: &Env<'_>, at: At, lane: u32, cell: SharedCell, ordering: Ordering) {
+    fn mbarrier_wait(
+        &mut self,
+        env: &Env<'_>,
+        at: At,
+        lane: u32,
+        cell: SharedCell,
+        ordering: Ordering,
+    ) {
         self.touch_mbarrier(env, at, lane, cell);
         if ordering.acquires() {
             self.learn_phase(env, at, lane, cell);

@@ -31,7 +31,14 @@ pub(super) fn access_of(env: &Env<'_>, request: &Request, lane: usize) -> Memory
 pub(super) const WAIT: &str = "wait for the copy first: for the phase of its mbarrier (mbarrier.try_wait), or for its group (wait_group), with a barrier of the block before other threads use it";
 
 impl Check {
-    pub(super) fn race(&mut self, env: &Env<'_>, at: At, request: &Request, info: Site, conflict: &Conflict) {
+    pub(super) fn race(
+        &mut self,
+        env: &Env<'_>,
+        at: At,
+        request: &Request,
+        info: Site,
+        conflict: &Conflict,
+    ) {
         let Conflict { thread, word, earlier, ticket, relation, .. } = *conflict;
         let there = self.history.sites[earlier.site as usize];
         let lane = thread as usize % LANES;
@@ -44,7 +51,8 @@ impl Check {
         let shared = request.space == Space::Shared;
         let home = env.ticket_of(env.rank_of(request.peer));
         let owner = (shared && home != ticket).then(|| env.job.config.grid.position(home));
-        let other_access = MemoryAccess { access: there.access, address, bytes, owner, ..here_access };
+        let other_access =
+            MemoryAccess { access: there.access, address, bytes, owner, ..here_access };
         let atomic = info.access == Access::Atomic || there.access == Access::Atomic;
         let unwaited = there.copies && there.writes() && !info.copies;
         let uneven = info.is_strong() && there.is_strong() && !info.is_as_wide_as(there);
@@ -59,14 +67,18 @@ impl Check {
             Relation::OtherBlock if info.is_strong() && there.is_strong() => {
                 ", but the scope of one does not hold the other's block"
             }
-            Relation::OtherBlock if shared => ", and no barrier of the cluster orders the two blocks",
+            Relation::OtherBlock if shared => {
+                ", and no barrier of the cluster orders the two blocks"
+            }
             Relation::OtherBlock => ", and nothing orders the two blocks",
             Relation::SameBlock => " without a barrier between",
             Relation::SameWarp => ", and nothing orders the two lanes of this warp",
         };
         let help = match relation {
             _ if unwaited => WAIT,
-            _ if uneven => "access the bytes in one size everywhere: what belongs together in one word of 64 bits",
+            _ if uneven => {
+                "access the bytes in one size everywhere: what belongs together in one word of 64 bits"
+            }
             Relation::OtherBlock if shared && !atomic => {
                 "put a barrier of the cluster between the two: barrier.cluster.arrive and barrier.cluster.wait (`cluster.sync()`)"
             }
@@ -93,7 +105,12 @@ impl Check {
             }
         };
         let tell = || {
-            let message = conflict_message(env, (thread, &here_access), (ticket, earlier.thread, &other_access), why);
+            let message = conflict_message(
+                env,
+                (thread, &here_access),
+                (ticket, earlier.thread, &other_access),
+                why,
+            );
             let here = Party::new(env, env.ticket, thread, at.pc, Some(here_access));
             let other = Party::new(env, ticket, earlier.thread, there.pc, Some(other_access));
             (message, here, Some(other), help)
@@ -101,7 +118,13 @@ impl Check {
         self.reports.add(env, &Found { kind, pcs: (at.pc, there.pc), times: 1, tell: &tell });
     }
 
-    pub(super) fn uninitialized(&mut self, env: &Env<'_>, at: At, request: &Request, unwritten: Unwritten) {
+    pub(super) fn uninitialized(
+        &mut self,
+        env: &Env<'_>,
+        at: At,
+        request: &Request,
+        unwritten: Unwritten,
+    ) {
         let lane = unwritten.lanes.trailing_zeros();
         let thread = at.warp * LANES as u32 + lane;
         let access = access_of(env, request, lane as usize);
@@ -120,7 +143,8 @@ impl Check {
             };
             (message, Party::new(env, env.ticket, thread, at.pc, Some(access)), None, help)
         };
-        let (kind, times) = (ReportKind::UninitializedRead, u64::from(unwritten.lanes.count_ones()));
+        let (kind, times) =
+            (ReportKind::UninitializedRead, u64::from(unwritten.lanes.count_ones()));
         self.reports.add(env, &Found { kind, pcs: (at.pc, at.pc), times, tell: &tell });
     }
 
@@ -149,7 +173,8 @@ impl Check {
             let (first, second) = (pair[0].1, pair[1].1);
             overwritten |= 1 << first;
             let site = self.site_of[at.pc as usize];
-            let watched = matches!(request.space, Space::Global | Space::Generic | Space::Shared) && site != UNWATCHED;
+            let watched = matches!(request.space, Space::Global | Space::Generic | Space::Shared)
+                && site != UNWATCHED;
             if !watched || self.history.sites[site as usize].is_strong() || same(first, second) {
                 continue;
             }
@@ -169,13 +194,23 @@ impl Check {
                     "which value stays is undefined: let one lane write, or use an atomic",
                 )
             };
-            self.reports.add(env, &Found { kind: ReportKind::Race, pcs: (at.pc, at.pc), times: 1, tell: &tell });
+            self.reports.add(
+                env,
+                &Found { kind: ReportKind::Race, pcs: (at.pc, at.pc), times: 1, tell: &tell },
+            );
         }
         overwritten
     }
 
     /// Reports members of a warp-level instruction that never arrive.
-    pub(super) fn absent(&mut self, env: &Env<'_>, at: At, mask: u32, members: &[u32; LANES], alive: u32) {
+    pub(super) fn absent(
+        &mut self,
+        env: &Env<'_>,
+        at: At,
+        mask: u32,
+        members: &[u32; LANES],
+        alive: u32,
+    ) {
         let Some(lane) = lanes(mask).find(|lane| members[*lane as usize] & !alive != 0) else {
             return;
         };
@@ -194,8 +229,16 @@ impl Check {
                 at.warp
             );
             let here = Party::new(env, env.ticket, thread, at.pc, None);
-            (message, here, None, "let the mask name the lanes that take part: `ballot` before lanes part tells them")
+            (
+                message,
+                here,
+                None,
+                "let the mask name the lanes that take part: `ballot` before lanes part tells them",
+            )
         };
-        self.reports.add(env, &Found { kind: ReportKind::AbsentLanes, pcs: (at.pc, at.pc), times: 1, tell: &tell });
+        self.reports.add(
+            env,
+            &Found { kind: ReportKind::AbsentLanes, pcs: (at.pc, at.pc), times: 1, tell: &tell },
+        );
     }
 }

@@ -50,7 +50,8 @@ pub(super) fn merge(list: &mut Arc<Vec<Known>>, other: &Arc<Vec<Known>>) {
 
 /// Adds what a strong read has seen.
 pub(super) fn observe(list: &mut Vec<Observed>, new: Observed) {
-    let same = |old: &&mut Observed| old.known.log == new.known.log && old.known.wide == new.known.wide;
+    let same =
+        |old: &&mut Observed| old.known.log == new.known.log && old.known.wide == new.known.wide;
     match list.iter_mut().find(same) {
         Some(old) => {
             old.known.len = old.known.len.max(new.known.len);

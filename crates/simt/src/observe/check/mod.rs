@@ -111,7 +111,12 @@ pub struct Checked {
 /// assert!(text.starts_with("error[race]: thread (0,0,0) of block (1,0,0) reads 4 bytes of global memory"), "{text}");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn check(kernel: &Kernel, config: &LaunchConfig, args: &[Arg], memory: &Memory) -> Result<Checked, LaunchError> {
+pub fn check(
+    kernel: &Kernel,
+    config: &LaunchConfig,
+    args: &[Arg],
+    memory: &Memory,
+) -> Result<Checked, LaunchError> {
     let workers = config.workers.map(|workers| workers.min(1)).or(Some(1));
     let config = LaunchConfig { workers, ..*config };
     let clusters = config.cluster > 1 || kernel.wants_cluster();

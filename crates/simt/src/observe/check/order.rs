@@ -144,7 +144,15 @@ impl BlockOrder {
         });
         let own = self.own_known.get(&t).cloned().unwrap_or_default();
         let (stamp, floor, warp_floor) = (self.now, self.floor, self.warps[warp].floor);
-        Row { thread: t, stamp, floor, warp_floor, finer, copied: None, known: [Arc::clone(&self.known), own] }
+        Row {
+            thread: t,
+            stamp,
+            floor,
+            warp_floor,
+            finer,
+            copied: None,
+            known: [Arc::clone(&self.known), own],
+        }
     }
 
     pub(super) fn exit(&mut self, warp: u32, lanes: u32) {
@@ -196,7 +204,11 @@ impl BlockOrder {
     /// stamp afterwards.
     pub(super) fn arrive_at_cluster(&mut self, warp: u32, mask: u32) {
         let floor = self.floor;
-        let meeting = self.meeting.get_or_insert_with(|| Meeting { row: [0; WARPS], floor, known: Arrived::default() });
+        let meeting = self.meeting.get_or_insert_with(|| Meeting {
+            row: [0; WARPS],
+            floor,
+            known: Arrived::default(),
+        });
         if let Some(pairs) = &self.pairs {
             for (to, from) in meeting.row.iter_mut().zip(pairs[warp as usize]) {
                 *to = (*to).max(from);
@@ -239,8 +251,15 @@ impl BlockOrder {
             return;
         }
         learn(&mut self.known, known);
-        self.own_known.retain(|_, list| list.iter().any(|own| (own.log, own.wide) != (known.log, known.wide)));
-        let alive = self.warps.iter().zip(self.met).filter(|(warp, _)| warp.alive != 0).map(|(_, stamp)| stamp);
+        self.own_known.retain(|_, list| {
+            list.iter().any(|own| (own.log, own.wide) != (known.log, known.wide))
+        });
+        let alive = self
+            .warps
+            .iter()
+            .zip(self.met)
+            .filter(|(warp, _)| warp.alive != 0)
+            .map(|(_, stamp)| stamp);
         self.floor = self.floor.max(alive.min().unwrap_or(0));
     }
 

@@ -89,7 +89,10 @@ impl Release {
     fn covers(&self, near: bool, thread: u32, stamp: u32) -> bool {
         let row = if near { &self.near } else { &self.far };
         row.as_ref().is_some_and(|row| row.covers(thread, stamp))
-            || self.published.as_ref().is_some_and(|all| all.rows.iter().any(|row| row.covers(thread, stamp)))
+            || self
+                .published
+                .as_ref()
+                .is_some_and(|all| all.rows.iter().any(|row| row.covers(thread, stamp)))
     }
 
     /// What the thread of this release knew of other releases.
@@ -142,7 +145,12 @@ impl Logs {
 
     /// Whether one of the releases in `known` includes what `thread` of block `ticket` did at
     /// `stamp`.
-    pub(super) fn publishes(&self, holder: u64, known: &Known, (ticket, thread, stamp): (u64, u32, u32)) -> bool {
+    pub(super) fn publishes(
+        &self,
+        holder: u64,
+        known: &Known,
+        (ticket, thread, stamp): (u64, u32, u32),
+    ) -> bool {
         let log = &self.0[known.log as usize];
         if ticket != holder && !known.wide {
             return false;
@@ -150,7 +158,10 @@ impl Logs {
         let Some(of_block) = log.by_block.get(&ticket) else { return false };
         // The last releases include the most, so they are asked first.
         let visible = &of_block[..of_block.partition_point(|index| *index < known.len)];
-        visible.iter().rev().any(|index| log.releases[*index as usize].covers(ticket == holder, thread, stamp))
+        visible
+            .iter()
+            .rev()
+            .any(|index| log.releases[*index as usize].covers(ticket == holder, thread, stamp))
     }
 
     /// Whether a thread of block `holder` that knows `lists` knows what `thread` of block `ticket`
@@ -162,7 +173,8 @@ impl Logs {
         (ticket, thread, stamp): (u64, u32, u32),
     ) -> bool {
         let mut seen: HashMap<(u32, bool, u64), u32> = HashMap::new();
-        let mut stack: Vec<(u64, &Known)> = lists.iter().flat_map(|list| list.iter().map(|k| (holder, k))).collect();
+        let mut stack: Vec<(u64, &Known)> =
+            lists.iter().flat_map(|list| list.iter().map(|k| (holder, k))).collect();
         while let Some((holder, known)) = stack.pop() {
             // The block of the holder matters only for releases that do not reach beyond their
             // block.
@@ -181,7 +193,9 @@ impl Logs {
             for release in informed.map(|index| &log.releases[*index as usize]) {
                 if release.ticket == holder || known.wide {
                     let known = release.known(release.ticket == holder);
-                    stack.extend(known.flat_map(|list| list.iter()).map(|known| (release.ticket, known)));
+                    stack.extend(
+                        known.flat_map(|list| list.iter()).map(|known| (release.ticket, known)),
+                    );
                 }
             }
         }

@@ -125,7 +125,13 @@ pub struct Party {
 }
 
 impl Party {
-    pub(super) fn new(env: &Env<'_>, ticket: u64, thread: u32, pc: u32, access: Option<MemoryAccess>) -> Party {
+    pub(super) fn new(
+        env: &Env<'_>,
+        ticket: u64,
+        thread: u32,
+        pc: u32,
+        access: Option<MemoryAccess>,
+    ) -> Party {
         let kernel = env.job.kernel;
         let place = env.program.places[pc as usize];
         Party {
@@ -139,7 +145,12 @@ impl Party {
     }
 
     fn place<'a>(&'a self, module: &'a str) -> SourceLines<'a> {
-        SourceLines { module, frames: &self.frames, line: self.line, instruction: &self.instruction }
+        SourceLines {
+            module,
+            frames: &self.frames,
+            line: self.line,
+            instruction: &self.instruction,
+        }
     }
 }
 
@@ -217,7 +228,16 @@ impl Reports {
             let (message, here, other, help) = (found.tell)();
             let kernel = env.job.kernel;
             let (kernel, module) = (kernel.name().to_owned(), kernel.module_name().to_owned());
-            self.all.push(Report { kind: found.kind, kernel, module, message, here, other, help, count: found.times });
+            self.all.push(Report {
+                kind: found.kind,
+                kernel,
+                module,
+                message,
+                here,
+                other,
+                help,
+                count: found.times,
+            });
         }
     }
 }
@@ -225,7 +245,11 @@ impl Reports {
 /// `thread (1,0,0) of block (0,0,0)`.
 pub(super) fn name(env: &Env<'_>, ticket: u64, thread: u32) -> String {
     let config = env.job.config;
-    format!("thread {} of block {}", config.block.position(u64::from(thread)), config.grid.position(ticket))
+    format!(
+        "thread {} of block {}",
+        config.block.position(u64::from(thread)),
+        config.grid.position(ticket)
+    )
 }
 
 /// The sentence about two accesses in conflict; it ends with `why`.

@@ -36,10 +36,9 @@ impl Row {
         stamp <= self.floor
             || (thread == self.thread && (stamp <= self.stamp || self.copied == Some(stamp)))
             || (same_warp && stamp <= self.warp_floor)
-            || self
-                .finer
-                .as_ref()
-                .is_some_and(|finer| stamp <= finer.0[warp] && !same_warp || same_warp && stamp <= finer.1[lane])
+            || self.finer.as_ref().is_some_and(|finer| {
+                stamp <= finer.0[warp] && !same_warp || same_warp && stamp <= finer.1[lane]
+            })
     }
 }
 

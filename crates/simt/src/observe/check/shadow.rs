@@ -28,7 +28,12 @@ const READ_BYTE: u32 = 24;
 
 impl Cell {
     fn set_write(&mut self, stamp: u32, thread: u32, site: u32, byte: u32) {
-        *self = Cell { write_stamp: stamp, read_stamp: 0, write: thread | site << 10 | byte << 22, read: 0 };
+        *self = Cell {
+            write_stamp: stamp,
+            read_stamp: 0,
+            write: thread | site << 10 | byte << 22,
+            read: 0,
+        };
     }
 
     fn set_read(&mut self, stamp: u32, thread: u32, site: u32, byte: u32) {
@@ -163,10 +168,13 @@ impl History {
         byte: u32,
     ) -> Option<Conflict> {
         let now = order.now;
-        let settled = |stamp: u32| stamp == 0 || (stamp >= present.settled_from && stamp <= order.floor);
+        let settled =
+            |stamp: u32| stamp == 0 || (stamp >= present.settled_from && stamp <= order.floor);
         let own_read = cell.read_stamp >= present.own_from && cell.readers() == [thread; 2];
         let reads_settled = settled(cell.read_stamp);
-        if settled(cell.write_stamp) || (cell.write_stamp >= present.own_from && cell.write & 0x3ff == thread) {
+        if settled(cell.write_stamp)
+            || (cell.write_stamp >= present.own_from && cell.write & 0x3ff == thread)
+        {
             if !present.info.writes() {
                 if reads_settled || (own_read && !present.info.is_strong()) {
                     cell.set_read(now, thread, present.site, byte);
@@ -180,18 +188,32 @@ impl History {
             }
         }
         let conflict = self.examine(order, present, cell, thread, byte);
-        conflict.map(|(earlier, ticket, relation)| Conflict { thread, word, earlier, ticket, relation })
+        conflict.map(|(earlier, ticket, relation)| Conflict {
+            thread,
+            word,
+            earlier,
+            ticket,
+            relation,
+        })
     }
 
     /// Whether a strong write follows a weak write of the same thread to the same bytes, with
     /// nothing between that orders. The weak write then stays in the record, because it conflicts
     /// with more.
-    fn adds_nothing(&self, cell: &Cell, present: &Present, now: u32, thread: u32, byte: u32) -> bool {
+    fn adds_nothing(
+        &self,
+        cell: &Cell,
+        present: &Present,
+        now: u32,
+        thread: u32,
+        byte: u32,
+    ) -> bool {
         if !present.info.is_strong() || cell.write_stamp != now || cell.write & 0x3ff != thread {
             return false;
         }
         let there = self.sites[(cell.write >> 10 & 0xfff) as usize];
-        !there.is_strong() && there.bytes_of_word(cell.write >> 22 & 3) == present.info.bytes_of_word(byte)
+        !there.is_strong()
+            && there.bytes_of_word(cell.write >> 22 & 3) == present.info.bytes_of_word(byte)
     }
 
     #[inline(never)]
@@ -209,7 +231,12 @@ impl History {
         let mut conflict = None;
         if cell.write_stamp != 0 {
             let (write, stamp) = (cell.write, cell.write_stamp);
-            let earlier = Earlier { stamp, thread: write & 0x3ff, site: write >> 10 & 0xfff, byte: write >> 22 & 3 };
+            let earlier = Earlier {
+                stamp,
+                thread: write & 0x3ff,
+                site: write >> 10 & 0xfff,
+                byte: write >> 22 & 3,
+            };
             conflict = self.conflict(order, present, thread, byte, earlier);
         }
         let readers = (cell.read_stamp != 0).then(|| self.readers(cell));
@@ -265,7 +292,10 @@ impl History {
         let before = |read: Earlier| {
             let whom = (ticket, read.thread, read.stamp);
             (ticket == order.ticket && order.knows(thread, read.thread, read.stamp))
-                || order.lists(thread).flat_map(|list| list.iter()).any(|k| self.logs.publishes(order.ticket, k, whom))
+                || order
+                    .lists(thread)
+                    .flat_map(|list| list.iter())
+                    .any(|k| self.logs.publishes(order.ticket, k, whom))
         };
         let same_block = ticket == order.ticket;
         // A weak read conflicts with more accesses than a strong read, so it is kept.
@@ -288,7 +318,8 @@ impl History {
         // Reads of two different warps are preferred, because a sync of one warp then does not hide
         // the other's read.
         let alone = a.thread == b.thread;
-        if (alone || (warp_of(a.thread) == warp_of(b.thread) && warp_of(thread) != warp_of(a.thread)))
+        if (alone
+            || (warp_of(a.thread) == warp_of(b.thread) && warp_of(thread) != warp_of(a.thread)))
             && let Some(pair) = self.pairs.number((a.site, present.site))
         {
             cell.read = a.thread | thread << 10 | pair << 20;
@@ -334,11 +365,14 @@ impl History {
             Relation::SameBlock
         };
         if here.is_strong() && there.is_strong() {
-            let include_each_other = relation != Relation::OtherBlock || (here.is_wide() && there.is_wide());
+            let include_each_other =
+                relation != Relation::OtherBlock || (here.is_wide() && there.is_wide());
             let cover_each_other = here.is_as_wide_as(there);
             // Code that relies on lock step uses volatile shared memory.
-            let lock_step =
-                present.shared && relation == Relation::SameWarp && here.is_volatile() && there.is_volatile();
+            let lock_step = present.shared
+                && relation == Relation::SameWarp
+                && here.is_volatile()
+                && there.is_volatile();
             if include_each_other && cover_each_other && !lock_step {
                 return None;
             }
@@ -367,7 +401,8 @@ pub(super) fn touch_row(
     for (i, cell) in cells.iter().enumerate() {
         let thread = threads(i);
         let own_write = (cell.write_stamp >= own_from) & (cell.write & 0x3ff == thread);
-        let own_read = (cell.read_stamp >= own_from) & (cell.read & 0xf_ffff == thread | thread << 10);
+        let own_read =
+            (cell.read_stamp >= own_from) & (cell.read & 0xf_ffff == thread | thread << 10);
         free &= (settled(cell.write_stamp) | own_write) & (settled(cell.read_stamp) | own_read);
     }
     // A weak access followed by a strong access of the same thread needs the slow path for each

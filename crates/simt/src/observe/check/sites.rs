@@ -83,19 +83,29 @@ impl Sites {
         let of = program.code.iter().enumerate().map(|(pc, inst)| {
             let (access, bytes, ordering, copies) = match &inst.op {
                 Op::Load(load) if load.written == ast::Space::Const => return UNWATCHED,
-                Op::Load(load) => (Access::Read, load.width * load.targets.len() as u32, load.ordering, false),
-                Op::Store(store) => (Access::Write, store.width * store.sources.len() as u32, store.ordering, false),
+                Op::Load(load) => {
+                    (Access::Read, load.width * load.targets.len() as u32, load.ordering, false)
+                }
+                Op::Store(store) => {
+                    (Access::Write, store.width * store.sources.len() as u32, store.ordering, false)
+                }
                 Op::Atomic(atomic) => (Access::Atomic, atomic.ty.size(), atomic.ordering, false),
                 // The acquiring part of a wait is handled separately, because only a complete phase
                 // releases.
                 Op::TryWait(wait) => (Access::Read, MBARRIER_BYTES, relaxed(wait.ordering), false),
                 Op::Async(op) => match &**op {
-                    Async::TestWait(wait) => (Access::Read, MBARRIER_BYTES, relaxed(wait.ordering), false),
+                    Async::TestWait(wait) => {
+                        (Access::Read, MBARRIER_BYTES, relaxed(wait.ordering), false)
+                    }
                     Async::Init { .. } | Async::Invalidate { .. } => {
                         (Access::Write, MBARRIER_BYTES, Ordering::Weak, false)
                     }
-                    Async::Arrive(arrive) => (Access::Atomic, MBARRIER_BYTES, arrive.ordering, false),
-                    Async::CopyArrive { .. } => (Access::Atomic, MBARRIER_BYTES, Ordering::Release(Scope::Cta), false),
+                    Async::Arrive(arrive) => {
+                        (Access::Atomic, MBARRIER_BYTES, arrive.ordering, false)
+                    }
+                    Async::CopyArrive { .. } => {
+                        (Access::Atomic, MBARRIER_BYTES, Ordering::Release(Scope::Cta), false)
+                    }
                     Async::Transactions { .. } => {
                         (Access::Atomic, MBARRIER_BYTES, Ordering::Relaxed(Scope::Cluster), false)
                     }

@@ -37,7 +37,9 @@ impl Home {
     fn of(env: &Env<'_>, request: &Request) -> Option<Home> {
         match request.space {
             Space::Global | Space::Generic => Some(Home::Global),
-            Space::Shared | Space::Cluster => Some(request.peer.map_or(Home::Own, |rank| Home::of_rank(env, rank))),
+            Space::Shared | Space::Cluster => {
+                Some(request.peer.map_or(Home::Own, |rank| Home::of_rank(env, rank)))
+            }
             Space::Local | Space::Param => None,
         }
     }
@@ -54,7 +56,14 @@ impl Check {
             _ => (block.order.run_start, block.order.run_start, 0),
         };
         let info = self.history.sites[site as usize];
-        Present { site: u32::from(site), info, settled_from, own_from, born, shared: home.is_shared() }
+        Present {
+            site: u32::from(site),
+            info,
+            settled_from,
+            own_from,
+            born,
+            shared: home.is_shared(),
+        }
     }
 
     /// Watches the accesses of the lanes of `mask`.
@@ -76,19 +85,33 @@ impl Check {
         let mut unwritten = Unwritten::default();
         if home.is_shared() {
             let shared = match home {
-                Home::Peer(ticket) => &mut self.others.get_mut(&ticket).expect("a cluster begins as a whole").shared,
+                Home::Peer(ticket) => {
+                    &mut self.others.get_mut(&ticket).expect("a cluster begins as a whole").shared
+                }
                 _ => &mut block.shared,
             };
             let Shared { cells, written } = shared;
             note_written(written, request, info, 0, &mut unwritten);
             let done = row.is_some_and(|Row { start, words, shift }| {
                 let first = start as usize / 4;
-                touch_row(&block.order, &present, &mut cells[first..first + words], first_thread, shift)
+                touch_row(
+                    &block.order,
+                    &present,
+                    &mut cells[first..first + words],
+                    first_thread,
+                    shift,
+                )
             });
             if !done {
                 for_words(request, mask, 0, |lane, word, byte| {
                     let cell = (&mut cells[word], word);
-                    conflicts.extend(self.history.touch(&block.order, &present, cell, first_thread + lane, byte));
+                    conflicts.extend(self.history.touch(
+                        &block.order,
+                        &present,
+                        cell,
+                        first_thread + lane,
+                        byte,
+                    ));
                 });
             }
         } else {
@@ -103,15 +126,24 @@ impl Check {
                 if let Some(written) = &found.written {
                     note_written(written, request, info, found.base, &mut unwritten);
                 }
-                let (pages, words) = (&mut self.global[self.hint], found.bytes.div_ceil(4) as usize);
+                let (pages, words) =
+                    (&mut self.global[self.hint], found.bytes.div_ceil(4) as usize);
                 let done = row.is_some_and(|row| {
                     let cells = pages.row((row.start - found.base) as usize / 4, row.words, words);
-                    cells.is_some_and(|cells| touch_row(&block.order, &present, cells, first_thread, row.shift))
+                    cells.is_some_and(|cells| {
+                        touch_row(&block.order, &present, cells, first_thread, row.shift)
+                    })
                 });
                 if !done {
                     for_words(request, mask, found.base, |lane, word, byte| {
                         let cell = (pages.cell(word, words), word);
-                        conflicts.extend(self.history.touch(&block.order, &present, cell, first_thread + lane, byte));
+                        conflicts.extend(self.history.touch(
+                            &block.order,
+                            &present,
+                            cell,
+                            first_thread + lane,
+                            byte,
+                        ));
                     });
                 }
             } else {
@@ -149,7 +181,9 @@ impl Check {
             return;
         }
         let peer = match home {
-            Home::Peer(ticket) => Some(&mut others.get_mut(&ticket).expect("a cluster begins as a whole").order.heads),
+            Home::Peer(ticket) => {
+                Some(&mut others.get_mut(&ticket).expect("a cluster begins as a whole").order.heads)
+            }
             _ => None,
         };
         let head = match (home, &peer) {
@@ -201,7 +235,13 @@ impl Check {
 /// Looks up whether the bytes that a request reads were written, and marks the bytes that it
 /// writes.
 #[inline]
-fn note_written(written: &Written, request: &Request, info: Site, base: u64, unwritten: &mut Unwritten) {
+fn note_written(
+    written: &Written,
+    request: &Request,
+    info: Site,
+    base: u64,
+    unwritten: &mut Unwritten,
+) {
     let bytes = request.total as usize;
     let offset = |lane: u32| (request.addresses[lane as usize] - base) as usize;
     if info.access != Access::Write {
@@ -211,7 +251,8 @@ fn note_written(written: &Written, request: &Request, info: Site, base: u64, unw
             for lane in lanes(request.mask) {
                 let missing = written.missing(offset(lane), bytes);
                 if missing > 0 {
-                    unwritten.missing = if unwritten.lanes == 0 { missing } else { unwritten.missing };
+                    unwritten.missing =
+                        if unwritten.lanes == 0 { missing } else { unwritten.missing };
                     unwritten.lanes |= 1 << lane;
                 }
             }
@@ -243,7 +284,8 @@ fn row(request: &Request, mask: u32) -> Option<Row> {
         return None;
     }
     let start = addresses[0];
-    let strays = (0..LANES).fold(0, |strays, lane| strays | (addresses[lane] ^ (start + lane as u64 * total)));
+    let strays = (0..LANES)
+        .fold(0, |strays, lane| strays | (addresses[lane] ^ (start + lane as u64 * total)));
     let words = *total as usize / 4;
     (strays == 0).then(|| Row { start, words: words * LANES, shift: words.ilog2() })
 }

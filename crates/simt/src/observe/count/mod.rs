@@ -4,7 +4,9 @@ mod counters;
 
 use std::collections::BTreeMap;
 
-pub use counters::{Banks, Cluster, Copies, Counters, Global, Local, Mbarriers, Requests, Shared, Traffic};
+pub use counters::{
+    Banks, Cluster, Copies, Counters, Global, Local, Mbarriers, Requests, Shared, Traffic,
+};
 
 use crate::exec::access::Request;
 use crate::exec::config::LaunchConfig;
@@ -82,11 +84,19 @@ pub struct InstructionCounters {
 /// assert_eq!(profile.instructions[4].text, "ld.global.u32 %r2, [%rd3];");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn count(kernel: &Kernel, config: &LaunchConfig, args: &[Arg], memory: &Memory) -> Result<Profile, LaunchError> {
+pub fn count(
+    kernel: &Kernel,
+    config: &LaunchConfig,
+    args: &[Arg],
+    memory: &Memory,
+) -> Result<Profile, LaunchError> {
     let program = kernel.program();
     // The number of rounds of a loop that waits for another block depends on the workers.
-    let workers =
-        if config.cooperative { config.workers.map(|workers| workers.min(1)).or(Some(1)) } else { config.workers };
+    let workers = if config.cooperative {
+        config.workers.map(|workers| workers.min(1)).or(Some(1))
+    } else {
+        config.workers
+    };
     let config = &LaunchConfig { workers, ..*config };
     let (observers, fault) = run(kernel, config, args, memory, || Count::new(program))?;
     if let Some(fault) = fault {
@@ -163,7 +173,9 @@ impl Observer for Count {
             Space::Global | Space::Generic => {
                 tally.global += Traffic { requests: 1, sectors: request.sectors(), bytes };
             }
-            Space::Shared | Space::Cluster if request.peer.is_some() => tally.peer += Requests { requests: 1, bytes },
+            Space::Shared | Space::Cluster if request.peer.is_some() => {
+                tally.peer += Requests { requests: 1, bytes }
+            }
             Space::Shared | Space::Cluster => {
                 let Service { wavefronts, conflicts } = request.service();
                 tally.shared += Banks { requests: 1, wavefronts, bank_conflicts: conflicts, bytes };
@@ -183,7 +195,8 @@ fn profile(kernel: &Kernel, tallies: &[Tally]) -> Profile {
     let program = kernel.program();
     let mut instructions: BTreeMap<u32, (Place, Counters)> = BTreeMap::new();
     for ((inst, place), tally) in program.code.iter().zip(&program.places).zip(tallies) {
-        let (_, counters) = instructions.entry(place.start).or_insert((*place, Counters::default()));
+        let (_, counters) =
+            instructions.entry(place.start).or_insert((*place, Counters::default()));
         if place.first {
             counters.warp_instructions += tally.executions;
             counters.thread_instructions += tally.lanes;
@@ -233,8 +246,11 @@ fn counters_of(op: &Op, tally: &Tally) -> Counters {
             }
         }
         Op::Atomic(atomic) => {
-            let kind =
-                if atomic.target.is_some() { &mut counters.global.atomic } else { &mut counters.global.reduction };
+            let kind = if atomic.target.is_some() {
+                &mut counters.global.atomic
+            } else {
+                &mut counters.global.reduction
+            };
             *kind = global;
             counters.shared.atomic = shared;
             counters.cluster.atomic = peer;

@@ -92,7 +92,11 @@ impl Module {
 }
 
 /// [`Module::frames`], given the tables of a module.
-pub(crate) fn frames(files: &[SourceFile], locations: &[Location], location: LocationId) -> Vec<Frame> {
+pub(crate) fn frames(
+    files: &[SourceFile],
+    locations: &[Location],
+    location: LocationId,
+) -> Vec<Frame> {
     let mut frames = Vec::new();
     let mut next = Some(location);
     while let Some(id) = next {

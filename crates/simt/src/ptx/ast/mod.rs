@@ -18,7 +18,9 @@ mod special;
 mod types;
 mod variable;
 
-pub use function::{Function, FunctionKind, Instruction, Label, Limits, Param, PointerInfo, Register};
+pub use function::{
+    Function, FunctionKind, Instruction, Label, Limits, Param, PointerInfo, Register,
+};
 pub use id::{FunctionId, LocationId, RegId, Span, Target};
 pub(crate) use location::frames;
 pub use location::{Frame, InlinedAt, Location, SourceFile};

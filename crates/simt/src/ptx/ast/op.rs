@@ -1,10 +1,11 @@
 //! Instructions: one variant of [`Op`] for each form of operands.
 
 use super::{
-    Address, AtomOp, BarrierOp, BarrierRedOp, CacheControlOp, CacheHints, CallArg, CallReturn, CarryOp, CmpOp, Combine,
-    CvtRounding, CvtaDirection, DotPart, FenceSem, FloatBinaryOp, FloatTest, FloatUnaryOp, FunctionId, IntBinaryOp,
-    IntUnaryOp, LogicOp, MatchMode, MulPart, Ordering, PredicateOperand, PrmtMode, ReduxOp, RegId, Rounding, Scope,
-    ShfMode, ShflMode, ShiftOp, Space, Target, Type, Value, VoteMode,
+    Address, AtomOp, BarrierOp, BarrierRedOp, CacheControlOp, CacheHints, CallArg, CallReturn,
+    CarryOp, CmpOp, Combine, CvtRounding, CvtaDirection, DotPart, FenceSem, FloatBinaryOp,
+    FloatTest, FloatUnaryOp, FunctionId, IntBinaryOp, IntUnaryOp, LogicOp, MatchMode, MulPart,
+    Ordering, PredicateOperand, PrmtMode, ReduxOp, RegId, Rounding, Scope, ShfMode, ShflMode,
+    ShiftOp, Space, Target, Type, Value, VoteMode,
 };
 
 /// What an instruction does, with typed modifiers and operands.
@@ -35,10 +36,24 @@ pub enum Op {
     GetCtaRank { space: Space, ty: Type, dst: RegId, src: Value },
     /// `ld`. `dst` has 1, 2, 4 or 8 elements of `ty`. Registers may be wider than `ty`: the value
     /// is sign-extended for signed types and zero-extended for others.
-    Ld { space: Space, ordering: Ordering, cache: CacheHints, ty: Type, dst: Vec<Option<RegId>>, addr: Address },
+    Ld {
+        space: Space,
+        ordering: Ordering,
+        cache: CacheHints,
+        ty: Type,
+        dst: Vec<Option<RegId>>,
+        addr: Address,
+    },
     /// `st`. `src` has 1, 2, 4 or 8 elements. Registers may be wider than `ty`: the low bits are
     /// stored.
-    St { space: Space, ordering: Ordering, cache: CacheHints, ty: Type, addr: Address, src: Vec<Value> },
+    St {
+        space: Space,
+        ordering: Ordering,
+        cache: CacheHints,
+        ty: Type,
+        addr: Address,
+        src: Vec<Value>,
+    },
     /// `prefetch`, `prefetchu`, `applypriority`, `discard`: no effect on values, except that
     /// `discard` makes the 128 bytes undefined.
     CacheControl { op: CacheControlOp, space: Space, addr: Address },
@@ -65,7 +80,15 @@ pub enum Op {
     Sad { ty: Type, dst: RegId, a: Value, b: Value, c: Value },
     /// `dp4a`, `dp2a`: `c` plus the products of bytes of `b` with bytes or halves of `a`. All are
     /// 32 bits.
-    DotProduct { part: DotPart, a_signed: bool, b_signed: bool, dst: RegId, a: Value, b: Value, c: Value },
+    DotProduct {
+        part: DotPart,
+        a_signed: bool,
+        b_signed: bool,
+        dst: RegId,
+        a: Value,
+        b: Value,
+        c: Value,
+    },
     /// `abs neg popc clz brev` and others on integers. For `popc`, `clz`, `bfind` `dst` is 32 bits.
     IntUnary { op: IntUnaryOp, ty: Type, dst: RegId, a: Value },
     /// `and or xor`, bit by bit; `ty` may be `.pred`.
@@ -91,7 +114,15 @@ pub enum Op {
     Szext { mode: ShfMode, ty: Type, dst: RegId, a: Value, width: Value },
 
     /// `add sub mul div min max copysign` on floats.
-    FloatBinary { op: FloatBinaryOp, ty: Type, ftz: bool, saturate: bool, dst: RegId, a: Value, b: Value },
+    FloatBinary {
+        op: FloatBinaryOp,
+        ty: Type,
+        ftz: bool,
+        saturate: bool,
+        dst: RegId,
+        a: Value,
+        b: Value,
+    },
     /// `fma`, and `mad` on floats, which also rounds once. `relu`: with `.relu`, negative results
     /// become 0.
     Fma {
@@ -124,7 +155,16 @@ pub enum Op {
         b: Value,
     },
     /// `set`: all ones or 1.0 (`dst_ty` a float) if true, else 0; half by half of packed types.
-    Set { cmp: CmpOp, dst_ty: Type, ty: Type, ftz: bool, combine: Option<Combine>, dst: RegId, a: Value, b: Value },
+    Set {
+        cmp: CmpOp,
+        dst_ty: Type,
+        ty: Type,
+        ftz: bool,
+        combine: Option<Combine>,
+        dst: RegId,
+        a: Value,
+        b: Value,
+    },
     /// `selp`: `a` if the predicate holds, else `b`.
     Selp { ty: Type, dst: RegId, a: Value, b: Value, pred: RegId },
     /// `slct`: `a` if `c >= 0`, else `b`. `c_ty` is `.s32` or `.f32`.
@@ -182,11 +222,26 @@ pub enum Op {
     ProxyFence,
     /// `shfl.sync.mode.b32 dst|pred, a, lane, clamp, mask`. `lane` is PTX's b, `clamp` its c: the
     /// clamp value in bits 0 to 4 and the segment mask in bits 8 to 12.
-    Shfl { mode: ShflMode, dst: RegId, pred: Option<RegId>, a: Value, lane: Value, clamp: Value, mask: Value },
+    Shfl {
+        mode: ShflMode,
+        dst: RegId,
+        pred: Option<RegId>,
+        a: Value,
+        lane: Value,
+        clamp: Value,
+        mask: Value,
+    },
     /// `vote.sync`. `dst` is a predicate, or 32 bits for `ballot`.
     Vote { mode: VoteMode, dst: RegId, pred: PredicateOperand, mask: Value },
     /// `match.any.sync`, `match.all.sync`. `ty` is `.b32` or `.b64`; `pred` belongs to `all`.
-    Match { mode: MatchMode, ty: Type, dst: Option<RegId>, pred: Option<RegId>, a: Value, mask: Value },
+    Match {
+        mode: MatchMode,
+        ty: Type,
+        dst: Option<RegId>,
+        pred: Option<RegId>,
+        a: Value,
+        mask: Value,
+    },
     /// `activemask`
     Activemask { dst: RegId },
     /// `redux.sync`. `ty` is `.u32`, `.s32`, or `.b32` for the bit-wise ones.

@@ -1,7 +1,8 @@
 //! The statements of a function body.
 
 use super::super::ast::{
-    Function, FunctionKind, Instruction, Label, Limits, Linkage, Op, PredicateOperand, Span, Target, VarRef,
+    Function, FunctionKind, Instruction, Label, Limits, Linkage, Op, PredicateOperand, Span,
+    Target, VarRef,
 };
 use super::super::diagnostic::{Error, Result};
 use super::names::{Scope, Symbol};
@@ -39,7 +40,10 @@ impl Parser<'_> {
                 TokenKind::Punct(b'{') => {
                     self.at += 1;
                     if self.scopes.len() > MAX_BLOCKS {
-                        return Err(Error::new(token.span, format!("blocks nest at most {MAX_BLOCKS} deep")));
+                        return Err(Error::new(
+                            token.span,
+                            format!("blocks nest at most {MAX_BLOCKS} deep"),
+                        ));
                     }
                     self.scopes.push(Scope::default());
                 }
@@ -52,7 +56,9 @@ impl Parser<'_> {
                 }
                 TokenKind::Punct(b';') => self.at += 1,
                 TokenKind::Dot => self.body_directive()?,
-                TokenKind::Ident if self.peek_second().kind == TokenKind::Punct(b':') => self.label()?,
+                TokenKind::Ident if self.peek_second().kind == TokenKind::Punct(b':') => {
+                    self.label()?
+                }
                 _ => self.instruction()?,
             }
         };
@@ -154,6 +160,9 @@ impl Parser<'_> {
 }
 
 fn falls_through(instruction: &Instruction) -> bool {
-    let leaves = matches!(instruction.op, Op::Ret { .. } | Op::Exit | Op::Trap | Op::Bra { .. } | Op::BrxIdx { .. });
+    let leaves = matches!(
+        instruction.op,
+        Op::Ret { .. } | Op::Exit | Op::Trap | Op::Bra { .. } | Op::BrxIdx { .. }
+    );
     !leaves || instruction.guard.is_some()
 }

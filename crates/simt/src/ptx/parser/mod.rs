@@ -137,7 +137,11 @@ impl<'a> Parser<'a> {
 
     fn expect(&mut self, punct: u8) -> Result<Span> {
         let span = self.peek().span;
-        if self.eat(punct) { Ok(span) } else { Err(self.unexpected(&format!("`{}`", char::from(punct)))) }
+        if self.eat(punct) {
+            Ok(span)
+        } else {
+            Err(self.unexpected(&format!("`{}`", char::from(punct))))
+        }
     }
 
     fn ident(&mut self, wanted: &str) -> Result<(&'a str, Span)> {
@@ -175,7 +179,8 @@ impl<'a> Parser<'a> {
     fn unsigned32(&mut self, wanted: &str) -> Result<u32> {
         let span = self.peek().span;
         let value = self.unsigned(wanted)?;
-        u32::try_from(value).map_err(|_| Error::new(span, format!("expected {wanted} below 2^32, found `{value}`")))
+        u32::try_from(value)
+            .map_err(|_| Error::new(span, format!("expected {wanted} below 2^32, found `{value}`")))
     }
 
     /// A number with an optional sign.

@@ -34,9 +34,13 @@ impl<'a> Modifiers<'a> {
     /// Takes the first word that the table knows.
     pub(super) fn choose<T: Copy>(&mut self, table: &Table<T>) -> Option<T> {
         self.known.borrow_mut().extend(table.iter().map(|&(word, _)| word));
-        let meaning = |word: &str| table.iter().find(|&&(known, _)| known == word).map(|&(_, value)| value);
-        let (index, value) =
-            self.left.iter().enumerate().find_map(|(index, &(word, _))| Some((index, meaning(word)?)))?;
+        let meaning =
+            |word: &str| table.iter().find(|&&(known, _)| known == word).map(|&(_, value)| value);
+        let (index, value) = self
+            .left
+            .iter()
+            .enumerate()
+            .find_map(|(index, &(word, _))| Some((index, meaning(word)?)))?;
         self.left.remove(index);
         Some(value)
     }
@@ -56,7 +60,8 @@ impl<'a> Modifiers<'a> {
         let (word, span) = self.left.remove(index);
         operand_type_named(word).filter(|ty| allowed.contains(ty)).ok_or_else(|| {
             let message = format!("type `.{word}` does not fit `{}`", self.text);
-            Error::new(span, message).help(format!("known here: {}", list(allowed.iter().map(|ty| ty.name()))))
+            Error::new(span, message)
+                .help(format!("known here: {}", list(allowed.iter().map(|ty| ty.name()))))
         })
     }
 
@@ -92,5 +97,6 @@ fn list(words: impl Iterator<Item = &'static str>) -> String {
 fn looks_like_type(word: &str) -> bool {
     let rest = word.trim_start_matches(|c: char| c.is_ascii_alphabetic());
     let letters = &word[..word.len() - rest.len()];
-    word == "pred" || !rest.is_empty() && matches!(letters, "f" | "bf" | "tf" | "b" | "u" | "s" | "e")
+    word == "pred"
+        || !rest.is_empty() && matches!(letters, "f" | "bf" | "tf" | "b" | "u" | "s" | "e")
 }

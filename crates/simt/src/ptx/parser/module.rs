@@ -1,8 +1,8 @@
 //! Module scope: directives, variables, function headers, line tables, debug sections.
 
 use super::super::ast::{
-    FunctionId, FunctionKind, InlinedAt, Linkage, Location, LocationId, Module, Param, PointerInfo, SourceFile, Space,
-    Span, VarRef,
+    FunctionId, FunctionKind, InlinedAt, Linkage, Location, LocationId, Module, Param, PointerInfo,
+    SourceFile, Space, Span, VarRef,
 };
 use super::super::diagnostic::{Error, Result};
 use super::super::lexer::TokenKind;
@@ -26,8 +26,13 @@ impl<'a> Parser<'a> {
         }
         let token = self.bump();
         let version = self.text(token.span).split_once('.');
-        let Some((Ok(major), Ok(minor))) = version.map(|(major, minor)| (major.parse(), minor.parse())) else {
-            return Err(Error::new(token.span, format!("`{}` is not a PTX version", self.text(token.span))));
+        let Some((Ok(major), Ok(minor))) =
+            version.map(|(major, minor)| (major.parse(), minor.parse()))
+        else {
+            return Err(Error::new(
+                token.span,
+                format!("`{}` is not a PTX version", self.text(token.span)),
+            ));
         };
         self.module.version = (major, minor);
         if !self.eat_dot("target") {
@@ -44,7 +49,10 @@ impl<'a> Parser<'a> {
             let span = self.peek().span;
             let size = self.unsigned32("an address size")?;
             if size != 64 {
-                return Err(Error::new(span, format!("addresses of {size} bits are not supported, only of 64")));
+                return Err(Error::new(
+                    span,
+                    format!("addresses of {size} bits are not supported, only of 64"),
+                ));
             }
         }
         Ok(())
@@ -181,7 +189,11 @@ impl<'a> Parser<'a> {
         Ok((file as u32, line, column))
     }
 
-    fn intern(&mut self, (file, line, column): (u32, u32, u32), inlined_at: Option<InlinedAt>) -> LocationId {
+    fn intern(
+        &mut self,
+        (file, line, column): (u32, u32, u32),
+        inlined_at: Option<InlinedAt>,
+    ) -> LocationId {
         let location = Location { file, line, column, inlined_at };
         let next = LocationId(self.module.locations.len() as u32);
         let id = *self.location_ids.entry(location.clone()).or_insert(next);
@@ -295,7 +307,10 @@ impl<'a> Parser<'a> {
                     || sizes(&earlier.params) != sizes(&function.params)
                     || sizes(&earlier.returns) != sizes(&function.returns)
                 {
-                    return Err(Error::new(span, format!("`{name}` does not match its earlier declaration")));
+                    return Err(Error::new(
+                        span,
+                        format!("`{name}` does not match its earlier declaration"),
+                    ));
                 }
                 Ok(id)
             }
@@ -313,14 +328,22 @@ impl<'a> Parser<'a> {
                 }
                 "pragma" => self.pragma()?,
                 "maxntid" if is_entry => self.function.limits.max_threads = Some(self.extents()?),
-                "reqntid" if is_entry => self.function.limits.required_threads = Some(self.extents()?),
-                "minnctapersm" if is_entry => self.function.limits.min_blocks_per_sm = Some(self.limit()?),
+                "reqntid" if is_entry => {
+                    self.function.limits.required_threads = Some(self.extents()?)
+                }
+                "minnctapersm" if is_entry => {
+                    self.function.limits.min_blocks_per_sm = Some(self.limit()?)
+                }
                 "explicitcluster" if is_entry => {
                     self.at += 1;
                     self.function.limits.explicit_cluster = true;
                 }
-                "reqnctapercluster" if is_entry => self.function.limits.required_cluster = Some(self.extents()?),
-                "maxclusterrank" if is_entry => self.function.limits.max_cluster_rank = Some(self.limit()?),
+                "reqnctapercluster" if is_entry => {
+                    self.function.limits.required_cluster = Some(self.extents()?)
+                }
+                "maxclusterrank" if is_entry => {
+                    self.function.limits.max_cluster_rank = Some(self.limit()?)
+                }
                 "maxnreg" if is_entry => self.function.limits.max_registers = Some(self.limit()?),
                 _ => return Err(self.unknown_directive(word)),
             }
@@ -353,7 +376,9 @@ impl<'a> Parser<'a> {
         loop {
             let start = self.peek().span;
             if !self.eat_dot("param") {
-                return Err(self.unexpected("`.param`").help("parameters in registers are not supported"));
+                return Err(self
+                    .unexpected("`.param`")
+                    .help("parameters in registers are not supported"));
             }
             let mut align = self.alignment()?;
             let ty = self.ty()?;

@@ -57,7 +57,12 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    pub(super) fn declare_global(&mut self, name: &'a str, symbol: Symbol, span: Span) -> Result<()> {
+    pub(super) fn declare_global(
+        &mut self,
+        name: &'a str,
+        symbol: Symbol,
+        span: Span,
+    ) -> Result<()> {
         if self.globals.insert(name, symbol).is_some() {
             return Err(Error::new(span, format!("`{name}` is declared twice")));
         }
@@ -65,14 +70,26 @@ impl<'a> Parser<'a> {
     }
 
     /// Declares `name`, or `name0` to `name<count - 1>`.
-    pub(super) fn declare_registers(&mut self, name: &'a str, ty: Type, count: Option<u32>, span: Span) -> Result<()> {
+    pub(super) fn declare_registers(
+        &mut self,
+        name: &'a str,
+        ty: Type,
+        count: Option<u32>,
+        span: Span,
+    ) -> Result<()> {
         let first = self.function.registers.len();
         if first + count.unwrap_or(1) as usize > MAX_REGISTERS {
-            return Err(Error::new(span, format!("a function may declare at most {MAX_REGISTERS} registers")));
+            return Err(Error::new(
+                span,
+                format!("a function may declare at most {MAX_REGISTERS} registers"),
+            ));
         }
         self.registers += count.unwrap_or(1) as usize;
         if self.registers > MAX_MODULE_REGISTERS {
-            return Err(Error::new(span, format!("a module may declare at most {MAX_MODULE_REGISTERS} registers")));
+            return Err(Error::new(
+                span,
+                format!("a module may declare at most {MAX_MODULE_REGISTERS} registers"),
+            ));
         }
         let Some(count) = count else {
             self.function.registers.push(Register { name: name.to_owned(), ty, mentions: 0 });
@@ -116,7 +133,8 @@ impl<'a> Parser<'a> {
                     };
                     self.branch_targets += table.len();
                     if self.branch_targets > MAX_BRANCH_TARGETS {
-                        let message = format!("branches have more than {MAX_BRANCH_TARGETS} targets in all");
+                        let message =
+                            format!("branches have more than {MAX_BRANCH_TARGETS} targets in all");
                         return Err(Error::new(fixup.span, message));
                     }
                     for &(label, span) in table {
@@ -159,7 +177,8 @@ impl Scope<'_> {
             let (prefix, number) = name.split_at(split);
             let &(first, count) = self.families.get(prefix)?;
             let has_leading_zero = number.len() > 1 && number.starts_with('0');
-            let index: u32 = number.parse().ok().filter(|&index| index < count && !has_leading_zero)?;
+            let index: u32 =
+                number.parse().ok().filter(|&index| index < count && !has_leading_zero)?;
             Some(Symbol::Reg(RegId(first + index)))
         })
     }

@@ -1,6 +1,8 @@
 //! Operands of instructions.
 
-use super::super::ast::{Address, AddressBase, Axis, Imm, PredicateOperand, RegId, SpecialReg, Value, VarRef};
+use super::super::ast::{
+    Address, AddressBase, Axis, Imm, PredicateOperand, RegId, SpecialReg, Value, VarRef,
+};
 use super::super::diagnostic::{Error, Result};
 use super::names::Symbol;
 use super::{Parser, TokenKind};
@@ -27,7 +29,9 @@ impl Parser<'_> {
         let (name, span) = self.ident("a register")?;
         match self.lookup(name) {
             Some(Symbol::Reg(reg)) => Ok(reg),
-            Some(_) => Err(Error::new(span, format!("expected a register, found the symbol `{name}`"))),
+            Some(_) => {
+                Err(Error::new(span, format!("expected a register, found the symbol `{name}`")))
+            }
             None if name == "_" => Err(Error::new(span, "`_` cannot stand here")),
             None if special(name).is_some() => {
                 Err(Error::new(span, format!("the special register `{name}` can only be read")))
@@ -85,9 +89,10 @@ impl Parser<'_> {
         match self.lookup(name) {
             Some(Symbol::Reg(reg)) => Ok(Value::Reg(reg)),
             Some(Symbol::Var(var)) => Ok(Value::Address(var, self.offset()?)),
-            Some(Symbol::Function(_)) => {
-                Err(Error::new(token.span, format!("the address of function `{name}` is not supported")))
-            }
+            Some(Symbol::Function(_)) => Err(Error::new(
+                token.span,
+                format!("the address of function `{name}` is not supported"),
+            )),
             None if name == "WARP_SZ" => Ok(Value::Imm(Imm::Int(32))),
             None => match special(name) {
                 Some(Special::Scalar(special)) => Ok(Value::Special(special)),
@@ -96,7 +101,11 @@ impl Parser<'_> {
                         Some("x") => Axis::X,
                         Some("y") => Axis::Y,
                         Some("z") => Axis::Z,
-                        _ => return Err(self.unexpected(&format!("`.x`, `.y` or `.z` after `{name}`"))),
+                        _ => {
+                            return Err(
+                                self.unexpected(&format!("`.x`, `.y` or `.z` after `{name}`"))
+                            );
+                        }
                     };
                     self.at += 1;
                     Ok(Value::Special(make(axis)))
@@ -108,7 +117,10 @@ impl Parser<'_> {
     }
 
     /// `{a, b, ..}`, where `element` reads each element, or one element alone.
-    pub(super) fn vector<T>(&mut self, mut element: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+    pub(super) fn vector<T>(
+        &mut self,
+        mut element: impl FnMut(&mut Self) -> Result<T>,
+    ) -> Result<Vec<T>> {
         self.separator()?;
         if !self.eat(b'{') {
             return Ok(vec![element(self)?]);
@@ -153,7 +165,8 @@ impl Parser<'_> {
     /// one.
     pub(super) fn param_variable(&mut self) -> Option<VarRef> {
         let token = self.peek();
-        let Some(Symbol::Var(var)) = (token.kind == TokenKind::Ident).then(|| self.lookup(self.text(token.span)))?
+        let Some(Symbol::Var(var)) =
+            (token.kind == TokenKind::Ident).then(|| self.lookup(self.text(token.span)))?
         else {
             return None;
         };
@@ -205,7 +218,9 @@ fn special(name: &str) -> Option<Special> {
         | "reserved_smem_offset_0"
         | "reserved_smem_offset_1" => S::ReservedSmemOffset,
         "reserved_smem_offset_cap" => S::ReservedSmemCap,
-        other => S::EnvReg(other.strip_prefix("envreg")?.parse().ok().filter(|&number| number < 32)?),
+        other => {
+            S::EnvReg(other.strip_prefix("envreg")?.parse().ok().filter(|&number| number < 32)?)
+        }
     };
     Some(Special::Scalar(scalar))
 }

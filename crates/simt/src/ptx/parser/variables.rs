@@ -1,6 +1,8 @@
 //! Declarations of variables, with types, alignment and initialisers.
 
-use super::super::ast::{Imm, Initializer, Linkage, Relocation, Space, Span, Type, VarRef, Variable};
+use super::super::ast::{
+    Imm, Initializer, Linkage, Relocation, Space, Span, Type, VarRef, Variable,
+};
 use super::super::diagnostic::{Error, Result};
 use super::names::Symbol;
 use super::{Parser, TokenKind};
@@ -75,8 +77,14 @@ impl<'a> Parser<'a> {
             let span = self.expect(b'[')?;
             let extent = if self.at_punct(b']') { 0 } else { self.unsigned("an array length")? };
             self.expect(b']')?;
-            let product = length.unwrap_or(1u64).checked_mul(extent).filter(|&product| product <= MAX_VARIABLE);
-            length = Some(product.ok_or_else(|| Error::new(span, "this array is larger than 2^40 elements"))?);
+            let product = length
+                .unwrap_or(1u64)
+                .checked_mul(extent)
+                .filter(|&product| product <= MAX_VARIABLE);
+            length = Some(
+                product
+                    .ok_or_else(|| Error::new(span, "this array is larger than 2^40 elements"))?,
+            );
         }
         Ok(length)
     }
@@ -118,11 +126,18 @@ impl<'a> Parser<'a> {
                 count: self.array_length()?,
                 align: align.unwrap_or(ty.size() * u32::from(vector)),
                 init: None,
-                span: Span { start: start.start, end: self.tokens[self.at - 1].span.end, line: start.line },
+                span: Span {
+                    start: start.start,
+                    end: self.tokens[self.at - 1].span.end,
+                    line: start.line,
+                },
             };
             if self.eat(b'=') {
                 if !matches!(space, Space::Global | Space::Const) {
-                    return Err(Error::new(span, format!("a .{} variable has no initialiser", space.name())));
+                    return Err(Error::new(
+                        span,
+                        format!("a .{} variable has no initialiser", space.name()),
+                    ));
                 }
                 variable.init = Some(self.initializer(&mut variable)?);
             }
@@ -148,7 +163,10 @@ impl<'a> Parser<'a> {
             if self.eat(b'{') {
                 depth += 1;
                 if depth > MAX_BRACES {
-                    return Err(Error::new(span, format!("initialisers nest at most {MAX_BRACES} deep")));
+                    return Err(Error::new(
+                        span,
+                        format!("initialisers nest at most {MAX_BRACES} deep"),
+                    ));
                 }
                 if !self.at_punct(b'}') {
                     continue;
@@ -169,12 +187,20 @@ impl<'a> Parser<'a> {
         }
         let size = variable.size();
         if init.bytes.len() as u64 > size || size > MAX_INITIALIZED {
-            let message = format!("the initialiser of {} bytes does not fit `{}`", init.bytes.len(), variable.name);
-            return Err(Error::new(span, message).help(format!("`{}` has {size} bytes", variable.name)));
+            let message = format!(
+                "the initialiser of {} bytes does not fit `{}`",
+                init.bytes.len(),
+                variable.name
+            );
+            return Err(
+                Error::new(span, message).help(format!("`{}` has {size} bytes", variable.name))
+            );
         }
         self.initialized += size;
         if self.initialized > MAX_MODULE_INITIALIZED {
-            let message = format!("the initialised variables have more than {MAX_MODULE_INITIALIZED} bytes in all");
+            let message = format!(
+                "the initialised variables have more than {MAX_MODULE_INITIALIZED} bytes in all"
+            );
             return Err(Error::new(span, message));
         }
         init.bytes.resize(size as usize, 0);
@@ -196,12 +222,23 @@ impl<'a> Parser<'a> {
         }
         let addend = self.offset()?;
         if ty.size() != 8 {
-            return Err(Error::new(span, format!("the address of `{name}` needs elements of 64 bits, not {ty}")));
+            return Err(Error::new(
+                span,
+                format!("the address of `{name}` needs elements of 64 bits, not {ty}"),
+            ));
         }
         let Some(Symbol::Var(VarRef::Module(variable))) = self.lookup(name) else {
-            return Err(Error::new(span, format!("there is no variable `{name}` at module scope before this line")));
+            return Err(Error::new(
+                span,
+                format!("there is no variable `{name}` at module scope before this line"),
+            ));
         };
-        init.relocations.push(Relocation { offset: init.bytes.len() as u64, variable, addend, generic });
+        init.relocations.push(Relocation {
+            offset: init.bytes.len() as u64,
+            variable,
+            addend,
+            generic,
+        });
         init.bytes.extend_from_slice(&[0; 8]);
         Ok(())
     }

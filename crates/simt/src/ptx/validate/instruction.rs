@@ -1,8 +1,8 @@
 //! The rules for whole instructions.
 
 use super::super::ast::{
-    BarrierOp, BarrierRedOp, CallArg, CallReturn, Imm, IntBinaryOp, IntUnaryOp, MulPart, Op, Ordering, Param, Space,
-    Target, Type, Value, VarRef, VoteMode,
+    BarrierOp, BarrierRedOp, CallArg, CallReturn, Imm, IntBinaryOp, IntUnaryOp, MulPart, Op,
+    Ordering, Param, Space, Target, Type, Value, VarRef, VoteMode,
 };
 use super::super::diagnostic::Result;
 use super::Checker;
@@ -17,13 +17,19 @@ impl Checker<'_> {
             self.predicate(guard)?;
         }
         match &self.instruction.op {
-            Op::Mov { .. } | Op::Pack { .. } | Op::Unpack { .. } | Op::Cvta { .. } | Op::Isspacep { .. } => {
-                self.moves()
+            Op::Mov { .. }
+            | Op::Pack { .. }
+            | Op::Unpack { .. }
+            | Op::Cvta { .. }
+            | Op::Isspacep { .. } => self.moves(),
+            Op::Ld { .. } | Op::St { .. } | Op::CacheControl { .. } | Op::Atom { .. } => {
+                self.memory()
             }
-            Op::Ld { .. } | Op::St { .. } | Op::CacheControl { .. } | Op::Atom { .. } => self.memory(),
-            Op::Bra { .. } | Op::BrxIdx { .. } | Op::Call { .. } | Op::Barrier { .. } | Op::BarrierRed { .. } => {
-                self.control()
-            }
+            Op::Bra { .. }
+            | Op::BrxIdx { .. }
+            | Op::Call { .. }
+            | Op::Barrier { .. }
+            | Op::BarrierRed { .. } => self.control(),
             Op::WarpSync { .. }
             | Op::Shfl { .. }
             | Op::Vote { .. }
@@ -65,7 +71,8 @@ impl Checker<'_> {
             Op::Mov { ty, dst, src: Value::Special(special) } => {
                 self.reg(*dst, *ty)?;
                 if special.ty().bits() != ty.bits() || ty.is_float() {
-                    return self.fail(format!("the special register has type {}, not {ty}", special.ty()));
+                    return self
+                        .fail(format!("the special register has type {}, not {ty}", special.ty()));
                 }
                 Ok(())
             }
@@ -182,8 +189,13 @@ impl Checker<'_> {
                 self.values([a, b, c], ty)
             }
             Op::IntUnary { op, ty, dst, a } => {
-                let counts =
-                    matches!(op, IntUnaryOp::Popc | IntUnaryOp::Clz | IntUnaryOp::Bfind | IntUnaryOp::BfindShiftAmount);
+                let counts = matches!(
+                    op,
+                    IntUnaryOp::Popc
+                        | IntUnaryOp::Clz
+                        | IntUnaryOp::Bfind
+                        | IntUnaryOp::BfindShiftAmount
+                );
                 self.reg(dst, if counts { Type::U32 } else { ty })?;
                 self.value(a, ty)
             }
@@ -265,7 +277,11 @@ impl Checker<'_> {
             Op::Cvt { dst_ty, src_ty, dst, src, .. } => {
                 self.reg_relaxed(dst, dst_ty)?;
                 match src {
-                    Value::Special(special) if special.ty().bits() == src_ty.bits() && !src_ty.is_float() => Ok(()),
+                    Value::Special(special)
+                        if special.ty().bits() == src_ty.bits() && !src_ty.is_float() =>
+                    {
+                        Ok(())
+                    }
                     _ => self.value_relaxed(src, src_ty),
                 }
             }
@@ -378,14 +394,18 @@ impl Checker<'_> {
             match *arg {
                 CallArg::Param(var) => self.passed(var, param)?,
                 CallArg::Value(value) if param.count.is_none() => self.value(value, param.ty)?,
-                CallArg::Value(_) => return self.fail(format!("`{}` is an array, not a single value", param.name)),
+                CallArg::Value(_) => {
+                    return self.fail(format!("`{}` is an array, not a single value", param.name));
+                }
             }
         }
         for (result, param) in returns.iter().zip(&callee.returns) {
             match *result {
                 CallReturn::Param(var) => self.passed(var, param)?,
                 CallReturn::Reg(reg) if param.count.is_none() => self.reg(reg, param.ty)?,
-                CallReturn::Reg(_) => return self.fail(format!("`{}` is an array, not a single value", param.name)),
+                CallReturn::Reg(_) => {
+                    return self.fail(format!("`{}` is an array, not a single value", param.name));
+                }
             }
         }
         Ok(())
@@ -394,13 +414,16 @@ impl Checker<'_> {
     /// Checks a `.param` variable of the caller that is passed as a parameter.
     fn passed(&self, var: VarRef, param: &Param) -> Result<()> {
         let name = self.module.name_of(self.function, var);
-        let variable = matches!(var, VarRef::Function(_)).then(|| self.module.variable(self.function, var)).flatten();
+        let variable = matches!(var, VarRef::Function(_))
+            .then(|| self.module.variable(self.function, var))
+            .flatten();
         let Some(variable) = variable.filter(|variable| variable.space == Space::Param) else {
             return self.fail(format!("`{name}` is not a .param variable of this function"));
         };
         if variable.size() != param.size() {
             let (found, wanted) = (variable.size(), param.size());
-            return self.fail(format!("`{name}` has {found} bytes where `{}` has {wanted}", param.name));
+            return self
+                .fail(format!("`{name}` has {found} bytes where `{}` has {wanted}", param.name));
         }
         Ok(())
     }

@@ -32,7 +32,10 @@ pub fn validate(module: &Module) -> std::result::Result<(), Diagnostic> {
 fn variables(module: &Module) -> Result<()> {
     for variable in &module.variables {
         if variable.linkage == Linkage::Extern && variable.space != Space::Shared {
-            let message = format!("`{}` is defined in another module, and there is no linker here", variable.name);
+            let message = format!(
+                "`{}` is defined in another module, and there is no linker here",
+                variable.name
+            );
             return Err(Error::new(variable.span, message));
         }
     }
@@ -41,21 +44,32 @@ fn variables(module: &Module) -> Result<()> {
 
 fn params(function: &Function) -> Result<()> {
     if function.returns.len() > 1 {
-        return Err(Error::new(function.span, format!("`{}` returns more than one value", function.name)));
+        return Err(Error::new(
+            function.span,
+            format!("`{}` returns more than one value", function.name),
+        ));
     }
     for param in function.params.iter().chain(&function.returns) {
         if param.ty == Type::Pred {
-            return Err(Error::new(param.span, format!("parameter `{}` cannot be a predicate", param.name)));
+            return Err(Error::new(
+                param.span,
+                format!("parameter `{}` cannot be a predicate", param.name),
+            ));
         }
     }
     if !function.is_entry() {
         return Ok(());
     }
     let end = function.params.iter().fold(0u64, |end, param| {
-        end.checked_next_multiple_of(u64::from(param.align)).unwrap_or(u64::MAX).saturating_add(param.size())
+        end.checked_next_multiple_of(u64::from(param.align))
+            .unwrap_or(u64::MAX)
+            .saturating_add(param.size())
     });
     if end > MAX_KERNEL_PARAMS {
-        let message = format!("the parameters of `{}` take {end} bytes, more than {MAX_KERNEL_PARAMS}", function.name);
+        let message = format!(
+            "the parameters of `{}` take {end} bytes, more than {MAX_KERNEL_PARAMS}",
+            function.name
+        );
         return Err(Error::new(function.span, message));
     }
     Ok(())

@@ -1,6 +1,8 @@
 //! The rules for single operands (PTX ISA 9.2 and 9.4).
 
-use super::super::ast::{Address, AddressBase, Imm, PredicateOperand, RegId, Space, Type, Value, VarRef};
+use super::super::ast::{
+    Address, AddressBase, Imm, PredicateOperand, RegId, Space, Type, Value, VarRef,
+};
 use super::super::diagnostic::Result;
 use super::Checker;
 
@@ -67,12 +69,18 @@ impl Checker<'_> {
     /// Checks a source operand that is not a register.
     fn constant(&self, value: Value, ty: Type) -> Result<()> {
         match value {
-            Value::Imm(_) if ty.is_half() => self.fail(format!("a number stands where a register with {ty} is needed")),
-            Value::Imm(Imm::Int(_)) if ty.is_float() => self.fail(format!("an integer stands where {ty} is needed")),
+            Value::Imm(_) if ty.is_half() => {
+                self.fail(format!("a number stands where a register with {ty} is needed"))
+            }
+            Value::Imm(Imm::Int(_)) if ty.is_float() => {
+                self.fail(format!("an integer stands where {ty} is needed"))
+            }
             Value::Imm(Imm::F32(_) | Imm::F64(_)) if !ty.is_float() && !ty.is_untyped() => {
                 self.fail(format!("a floating-point number stands where {ty} is needed"))
             }
-            Value::Special(_) => self.fail("a special register can only be read by `mov` and `cvt`"),
+            Value::Special(_) => {
+                self.fail("a special register can only be read by `mov` and `cvt`")
+            }
             Value::Address(var, _) => self.symbol(var, ty),
             Value::Reg(_) | Value::Imm(_) => Ok(()),
         }
@@ -90,7 +98,13 @@ impl Checker<'_> {
     }
 
     /// Checks the address of an access of `size` bytes in all.
-    pub(super) fn address(&self, addr: Address, space: Space, size: u64, writes: bool) -> Result<()> {
+    pub(super) fn address(
+        &self,
+        addr: Address,
+        space: Space,
+        size: u64,
+        writes: bool,
+    ) -> Result<()> {
         if writes && space == Space::Const {
             return self.fail("the .const space cannot be written");
         }
@@ -103,17 +117,28 @@ impl Checker<'_> {
                     return Ok(());
                 }
                 let name = &self.function.registers[reg.index()].name;
-                self.fail(format!("register `{name}` of type {ty} cannot address the {} space", space.name()))
+                self.fail(format!(
+                    "register `{name}` of type {ty} cannot address the {} space",
+                    space.name()
+                ))
             }
             AddressBase::Var(var) => {
                 let own = self.module.space_of(self.function, var);
                 let name = self.module.name_of(self.function, var);
-                let contained = [(Space::Global, Space::Generic), (Space::Shared, Space::SharedCluster)];
+                let contained =
+                    [(Space::Global, Space::Generic), (Space::Shared, Space::SharedCluster)];
                 if own != space && !contained.contains(&(own, space)) {
                     let space = space.name();
-                    return self.fail(format!("`{name}` is in the {} space, not in the {space} space", own.name()));
+                    return self.fail(format!(
+                        "`{name}` is in the {} space, not in the {space} space",
+                        own.name()
+                    ));
                 }
-                if own == Space::Param { self.param_access(var, addr.offset, size, writes) } else { Ok(()) }
+                if own == Space::Param {
+                    self.param_access(var, addr.offset, size, writes)
+                } else {
+                    Ok(())
+                }
             }
         }
     }
@@ -126,15 +151,22 @@ impl Checker<'_> {
         }
         let declared = match self.function.param(var) {
             Some(param) => param.size(),
-            None => self.module.variable(self.function, var).map_or(0, super::super::ast::Variable::size),
+            None => self
+                .module
+                .variable(self.function, var)
+                .map_or(0, super::super::ast::Variable::size),
         };
-        let is_inside =
-            u64::try_from(offset).is_ok_and(|start| start.checked_add(size).is_some_and(|end| end <= declared));
+        let is_inside = u64::try_from(offset)
+            .is_ok_and(|start| start.checked_add(size).is_some_and(|end| end <= declared));
         if !is_inside {
-            return self.fail(format!("{size} bytes at offset {offset} leave `{name}`, which has {declared} bytes"));
+            return self.fail(format!(
+                "{size} bytes at offset {offset} leave `{name}`, which has {declared} bytes"
+            ));
         }
         if !(offset as u64).is_multiple_of(size) {
-            return self.fail(format!("offset {offset} in `{name}` is not a multiple of the access's {size} bytes"));
+            return self.fail(format!(
+                "offset {offset} in `{name}` is not a multiple of the access's {size} bytes"
+            ));
         }
         Ok(())
     }
@@ -147,7 +179,8 @@ mod tests {
 
     #[test]
     fn operands_agree_in_size_and_kind() {
-        for (ty, reg) in [(U32, S32), (U32, B32), (F32, B32), (B32, F32), (Pred, Pred), (B64, F64)] {
+        for (ty, reg) in [(U32, S32), (U32, B32), (F32, B32), (B32, F32), (Pred, Pred), (B64, F64)]
+        {
             assert!(fits(ty, reg), "{ty} {reg}");
         }
         for (ty, reg) in [(U32, F32), (F32, U32), (U32, U64), (U32, U16), (Pred, B8), (B8, Pred)] {

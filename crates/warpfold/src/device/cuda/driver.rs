@@ -70,7 +70,10 @@ mod tests {
         }
         for code in [1, 2, 201, 400, 701, 720, 801, 900, 901, 999] {
             let error = error("copy".to_owned(), code);
-            assert!(matches!(error, DeviceError::Driver { code: of, .. } if of == code), "{error:?}");
+            assert!(
+                matches!(error, DeviceError::Driver { code: of, .. } if of == code),
+                "{error:?}"
+            );
         }
         assert!(check(0, "copy").is_ok());
     }

@@ -24,8 +24,8 @@ use cust::{
     device::{self, DeviceAttribute},
     error::CudaError,
     memory::{
-        CopyDestination, DevicePointer, DeviceSlice, cuda_free, cuda_free_locked, cuda_malloc, cuda_malloc_locked,
-        mem_get_info,
+        CopyDestination, DevicePointer, DeviceSlice, cuda_free, cuda_free_locked, cuda_malloc,
+        cuda_malloc_locked, mem_get_info,
     },
 };
 
@@ -67,9 +67,9 @@ fn load() -> Result<&'static Driver, DeviceError> {
     cuda_driver::load().map_err(|error| {
         let reason = error.to_string();
         match error {
-            DriverError::UnsupportedHost | DriverError::LibraryNotFound { .. } | DriverError::NoDevice { .. } => {
-                DeviceError::NoCuda { reason }
-            }
+            DriverError::UnsupportedHost
+            | DriverError::LibraryNotFound { .. }
+            | DriverError::NoDevice { .. } => DeviceError::NoCuda { reason },
             _ => DeviceError::DriverUnusable { reason },
         }
     })
@@ -177,7 +177,10 @@ fn info(driver: &Driver, ordinal: u32, device: device::Device) -> Result<DeviceI
         most_shared_bytes_per_block: most_shared_bytes(driver, device)
             .unwrap_or(0)
             .max(attribute(DeviceAttribute::MaxSharedMemoryPerBlock)?),
-        l2_bytes: attribute(DeviceAttribute::L2CacheSize).ok().filter(|&bytes| bytes > 0).map(u64::from),
+        l2_bytes: attribute(DeviceAttribute::L2CacheSize)
+            .ok()
+            .filter(|&bytes| bytes > 0)
+            .map(u64::from),
         peak_bytes_per_second: peak(clock_khz, bus_bits),
     })
 }
@@ -200,7 +203,8 @@ fn most_shared_bytes(driver: &Driver, device: device::Device) -> Option<u32> {
 /// Peak bandwidth in bytes per second: two transfers per clock cycle, each `bus_bits` wide. `None`
 /// if the driver reports 0, as drivers do that no longer know the clock.
 fn peak(clock_khz: u32, bus_bits: u32) -> Option<f64> {
-    (clock_khz > 0 && bus_bits > 0).then(|| f64::from(clock_khz) * 1e3 * 2.0 * f64::from(bus_bits) / 8.0)
+    (clock_khz > 0 && bus_bits > 0)
+        .then(|| f64::from(clock_khz) * 1e3 * 2.0 * f64::from(bus_bits) / 8.0)
 }
 
 impl Backend for Gpu {
@@ -249,7 +253,8 @@ impl Backend for Gpu {
     fn copy(&self, from: u64, to: u64, bytes: u64) -> Result<(), DeviceError> {
         self.make_current()?;
         // SAFETY: `Backend`'s contract: both ranges lie within live allocations.
-        let (source, target) = unsafe { (Self::slice(from, bytes as usize), Self::slice(to, bytes as usize)) };
+        let (source, target) =
+            unsafe { (Self::slice(from, bytes as usize), Self::slice(to, bytes as usize)) };
         target.copy_from(&*source).map_err(failed("copy on the device"))
     }
 
@@ -260,7 +265,11 @@ impl Backend for Gpu {
         slice.set_8(byte).map_err(failed("fill memory of the device"))
     }
 
-    fn load(self: Arc<Self>, name: &str, image: &[u8]) -> Result<Arc<dyn LoadedModule>, DeviceError> {
+    fn load(
+        self: Arc<Self>,
+        name: &str,
+        image: &[u8],
+    ) -> Result<Arc<dyn LoadedModule>, DeviceError> {
         module::load(self, name, image)
     }
 
@@ -282,7 +291,9 @@ impl Backend for Gpu {
                 Err(CudaError::OutOfMemory) => {
                     return Err(DeviceError::OutOfHostMemory { requested: bytes as u128 });
                 }
-                Err(error) => return Err(failed(format!("lock {bytes} bytes of host memory"))(error)),
+                Err(error) => {
+                    return Err(failed(format!("lock {bytes} bytes of host memory"))(error));
+                }
             };
             memory.write_bytes(0, bytes);
             Ok(memory)
@@ -297,11 +308,17 @@ impl Backend for Gpu {
         }
     }
 
-    fn open_stream(self: Arc<Self>, purpose: Purpose) -> Result<Box<dyn BackendStream>, DeviceError> {
+    fn open_stream(
+        self: Arc<Self>,
+        purpose: Purpose,
+    ) -> Result<Box<dyn BackendStream>, DeviceError> {
         Ok(Box::new(GpuStream::open(self, purpose)?))
     }
 
-    unsafe fn adopt_stream(self: Arc<Self>, stream: *mut c_void) -> Result<Box<dyn BackendStream>, DeviceError> {
+    unsafe fn adopt_stream(
+        self: Arc<Self>,
+        stream: *mut c_void,
+    ) -> Result<Box<dyn BackendStream>, DeviceError> {
         // SAFETY: the caller's promise.
         Ok(Box::new(unsafe { GpuStream::adopt(self, stream.cast())? }))
     }
@@ -314,7 +331,11 @@ impl Backend for Gpu {
         // SAFETY: the first attribute is a pointer, the second an int, and both variables are live.
         let codes = unsafe {
             [
-                self.driver.cuPointerGetAttribute((&raw mut context).cast(), CU_POINTER_ATTRIBUTE_CONTEXT, address),
+                self.driver.cuPointerGetAttribute(
+                    (&raw mut context).cast(),
+                    CU_POINTER_ATTRIBUTE_CONTEXT,
+                    address,
+                ),
                 self.driver.cuPointerGetAttribute(
                     (&raw mut device).cast(),
                     CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,

@@ -10,8 +10,8 @@ use std::{
 };
 
 use cuda_driver::{
-    CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-    CUfunction, Driver,
+    CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_JIT_ERROR_LOG_BUFFER,
+    CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CUfunction, Driver,
 };
 use cust::{error::CudaError, function::Function, module};
 
@@ -24,10 +24,15 @@ use super::{
     driver::{check_with, error_text, failed},
 };
 
-pub(super) fn load(gpu: Arc<Gpu>, name: &str, image: &[u8]) -> Result<Arc<dyn LoadedModule>, DeviceError> {
+pub(super) fn load(
+    gpu: Arc<Gpu>,
+    name: &str,
+    image: &[u8],
+) -> Result<Arc<dyn LoadedModule>, DeviceError> {
     gpu.make_current()?;
     // Despite its name, `from_cubin` takes PTX as well as machine code.
-    let module = module::Module::from_cubin(image, &[]).map_err(|error| refused(gpu.driver, name, image, error))?;
+    let module = module::Module::from_cubin(image, &[])
+        .map_err(|error| refused(gpu.driver, name, image, error))?;
     Ok(Arc::new(GpuModule { name: name.to_owned(), module, gpu }))
 }
 
@@ -44,7 +49,13 @@ fn refused(driver: &Driver, module: &str, image: &[u8], error: CudaError) -> Dev
     // SAFETY: the image ends with a NUL; both arrays have two entries; the buffer is as long as it
     // is said to be and outlives the call.
     let mut code = unsafe {
-        driver.cuModuleLoadDataEx(&raw mut loaded, image.as_ptr().cast(), 2, options.as_mut_ptr(), values.as_mut_ptr())
+        driver.cuModuleLoadDataEx(
+            &raw mut loaded,
+            image.as_ptr().cast(),
+            2,
+            options.as_mut_ptr(),
+            values.as_mut_ptr(),
+        )
     };
     if code == 0 {
         // This time the driver accepts the image, so the reason was not the image.
@@ -52,7 +63,9 @@ fn refused(driver: &Driver, module: &str, image: &[u8], error: CudaError) -> Dev
         let _ = unsafe { driver.cuModuleUnload(loaded) };
         code = error.as_raw();
     }
-    let log = String::from_utf8_lossy(log.split(|&byte| byte == 0).next().unwrap_or_default()).trim().to_owned();
+    let log = String::from_utf8_lossy(log.split(|&byte| byte == 0).next().unwrap_or_default())
+        .trim()
+        .to_owned();
     DeviceError::ModuleRefused { module: module.to_owned(), code, text: error_text(code), log }
 }
 
@@ -74,7 +87,8 @@ impl Drop for GpuModule {
 impl LoadedModule for GpuModule {
     fn kernel(self: Arc<Self>, name: &str) -> Result<Arc<dyn LoadedKernel>, DeviceError> {
         self.gpu.make_current()?;
-        let no_kernel = || DeviceError::NoKernel { module: self.name.clone(), kernel: name.to_owned() };
+        let no_kernel =
+            || DeviceError::NoKernel { module: self.name.clone(), kernel: name.to_owned() };
         // The driver calls an empty name an invalid value.
         if name.is_empty() {
             return Err(no_kernel());
@@ -88,7 +102,13 @@ impl LoadedModule for GpuModule {
         // after it.
         let function = unsafe { mem::transmute::<Function<'_>, Function<'static>>(function) };
         let allowed_shared = AtomicU32::new(self.gpu.info.shared_bytes_per_block);
-        Ok(Arc::new(GpuKernel { name: name.to_owned(), parameters, function, allowed_shared, module: self }))
+        Ok(Arc::new(GpuKernel {
+            name: name.to_owned(),
+            parameters,
+            function,
+            allowed_shared,
+            module: self,
+        }))
     }
 }
 
@@ -97,7 +117,10 @@ fn parameter_sizes(driver: &Driver, function: CUfunction) -> Vec<usize> {
     let (mut offset, mut size) = (0, 0);
     // SAFETY: the function is loaded, and the pointers are to live variables. Past the last
     // parameter the driver returns an error, which ends the loop.
-    while unsafe { driver.cuFuncGetParamInfo(function, sizes.len(), &raw mut offset, &raw mut size) } == 0 {
+    while unsafe {
+        driver.cuFuncGetParamInfo(function, sizes.len(), &raw mut offset, &raw mut size)
+    } == 0
+    {
         sizes.push(size);
     }
     sizes
@@ -149,7 +172,12 @@ impl LoadedKernel for GpuKernel {
         let (threads, shared_bytes) = (threads as c_int, shared_bytes as usize);
         // SAFETY: the function is loaded; the pointer is to a live variable.
         let code = unsafe {
-            driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(&raw mut blocks, self.function(), threads, shared_bytes)
+            driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &raw mut blocks,
+                self.function(),
+                threads,
+                shared_bytes,
+            )
         };
         check_with(code, || format!("ask for the occupancy of {}", self.name))?;
         Ok(blocks.unsigned_abs())

@@ -11,8 +11,8 @@ use std::{
 #[cfg(feature = "cudarc")]
 use cuda_driver::CU_STREAM_CAPTURE_STATUS_NONE;
 use cuda_driver::{
-    CU_STREAM_CAPTURE_MODE_RELAXED, CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING, CUevent, CUgraphExec, CUlaunchAttribute,
-    CUlaunchConfig, CUresult, CUstream,
+    CU_STREAM_CAPTURE_MODE_RELAXED, CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING, CUevent,
+    CUgraphExec, CUlaunchAttribute, CUlaunchConfig, CUresult, CUstream,
 };
 use smallvec::SmallVec;
 
@@ -59,11 +59,15 @@ impl GpuStream {
     pub(super) fn open(gpu: Arc<Gpu>, purpose: Purpose) -> Result<Self, DeviceError> {
         // A stream that captures must not be ordered with the legacy stream, because the plain
         // copies of other threads would then end the capture.
-        let flags = if purpose == Purpose::Capture { CU_STREAM_NON_BLOCKING } else { CU_STREAM_DEFAULT };
+        let flags =
+            if purpose == Purpose::Capture { CU_STREAM_NON_BLOCKING } else { CU_STREAM_DEFAULT };
         gpu.make_current()?;
         let mut raw = ptr::null_mut();
         // SAFETY: the pointer is to a live variable.
-        check(unsafe { gpu.driver.cuStreamCreateWithPriority(&raw mut raw, flags, 0) }, "open a stream")?;
+        check(
+            unsafe { gpu.driver.cuStreamCreateWithPriority(&raw mut raw, flags, 0) },
+            "open a stream",
+        )?;
         Ok(Self { raw, owned: true, gpu })
     }
 
@@ -88,7 +92,8 @@ impl GpuStream {
         shape: LaunchShape,
         parameters: &mut [*mut c_void],
     ) -> CUresult {
-        let attribute = |wanted, attribute| if wanted { attribute } else { CUlaunchAttribute::ignored() };
+        let attribute =
+            |wanted, attribute| if wanted { attribute } else { CUlaunchAttribute::ignored() };
         let mut attributes = [
             attribute(shape.cooperative, CUlaunchAttribute::cooperative(true)),
             attribute(shape.cluster > 1, CUlaunchAttribute::cluster_dimension(shape.cluster, 1, 1)),
@@ -109,7 +114,14 @@ impl GpuStream {
         let (function, parameters) = (kernel.function(), parameters.as_mut_ptr());
         // SAFETY: the contract of a plain launch holds; the configuration and its attributes
         // outlive the call.
-        unsafe { self.gpu.driver.cuLaunchKernelEx(&raw const config, function, parameters, ptr::null_mut()) }
+        unsafe {
+            self.gpu.driver.cuLaunchKernelEx(
+                &raw const config,
+                function,
+                parameters,
+                ptr::null_mut(),
+            )
+        }
     }
 }
 
@@ -117,30 +129,44 @@ impl BackendStream for GpuStream {
     unsafe fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
         self.gpu.make_current()?;
         // SAFETY: `Backend`'s contract for the range, and the caller's for the bytes.
-        let code =
-            unsafe { self.gpu.driver.cuMemcpyHtoDAsync_v2(address, bytes.as_ptr().cast(), bytes.len(), self.raw) };
+        let code = unsafe {
+            self.gpu.driver.cuMemcpyHtoDAsync_v2(
+                address,
+                bytes.as_ptr().cast(),
+                bytes.len(),
+                self.raw,
+            )
+        };
         check(code, "copy to the device")
     }
 
     unsafe fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
         self.gpu.make_current()?;
         // SAFETY: as above.
-        let code =
-            unsafe { self.gpu.driver.cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), address, bytes.len(), self.raw) };
+        let code = unsafe {
+            self.gpu.driver.cuMemcpyDtoHAsync_v2(
+                bytes.as_mut_ptr().cast(),
+                address,
+                bytes.len(),
+                self.raw,
+            )
+        };
         check(code, "copy from the device")
     }
 
     fn copy(&self, from: u64, to: u64, bytes: u64) -> Result<(), DeviceError> {
         self.gpu.make_current()?;
         // SAFETY: `Backend`'s contract for both ranges.
-        let code = unsafe { self.gpu.driver.cuMemcpyDtoDAsync_v2(to, from, bytes as usize, self.raw) };
+        let code =
+            unsafe { self.gpu.driver.cuMemcpyDtoDAsync_v2(to, from, bytes as usize, self.raw) };
         check(code, "copy on the device")
     }
 
     fn fill(&self, address: u64, bytes: u64, byte: u8) -> Result<(), DeviceError> {
         self.gpu.make_current()?;
         // SAFETY: `Backend`'s contract for the range.
-        let code = unsafe { self.gpu.driver.cuMemsetD8Async(address, byte, bytes as usize, self.raw) };
+        let code =
+            unsafe { self.gpu.driver.cuMemsetD8Async(address, byte, bytes as usize, self.raw) };
         check(code, "fill memory of the device")
     }
 
@@ -150,7 +176,8 @@ impl BackendStream for GpuStream {
         mut shape: LaunchShape,
         args: &[Arg],
     ) -> Result<(), DeviceError> {
-        let kernel: &GpuKernel = (&**kernel as &dyn Any).downcast_ref().expect("the kernels of a GPU are its own");
+        let kernel: &GpuKernel =
+            (&**kernel as &dyn Any).downcast_ref().expect("the kernels of a GPU are its own");
         self.gpu.make_current()?;
         // Every host with CUDA is little-endian, so a narrower value is the first bytes of a 64-bit
         // word.
@@ -188,7 +215,10 @@ impl BackendStream for GpuStream {
     fn synchronize(&self) -> Result<(), DeviceError> {
         self.gpu.make_current()?;
         // SAFETY: the stream lives.
-        check(unsafe { self.gpu.driver.cuStreamSynchronize(self.raw) }, "finish the work on the device")
+        check(
+            unsafe { self.gpu.driver.cuStreamSynchronize(self.raw) },
+            "finish the work on the device",
+        )
     }
 
     fn new_event(&self) -> Result<Box<dyn BackendEvent>, DeviceError> {
@@ -196,15 +226,20 @@ impl BackendStream for GpuStream {
     }
 
     fn record(&self, event: &mut dyn BackendEvent) -> Result<(), DeviceError> {
-        let event: &GpuEvent = (&*event as &dyn Any).downcast_ref().expect("the events of a GPU are its own");
+        let event: &GpuEvent =
+            (&*event as &dyn Any).downcast_ref().expect("the events of a GPU are its own");
         event.record(self.raw)
     }
 
     fn wait(&self, event: &dyn BackendEvent) -> Result<(), DeviceError> {
-        let event: &GpuEvent = (event as &dyn Any).downcast_ref().expect("the events of a GPU are its own");
+        let event: &GpuEvent =
+            (event as &dyn Any).downcast_ref().expect("the events of a GPU are its own");
         self.gpu.make_current()?;
         // SAFETY: both live.
-        check(unsafe { self.gpu.driver.cuStreamWaitEvent(self.raw, event.raw, 0) }, "wait for another stream")
+        check(
+            unsafe { self.gpu.driver.cuStreamWaitEvent(self.raw, event.raw, 0) },
+            "wait for another stream",
+        )
     }
 
     fn begin_capture(&self) -> Result<(), DeviceError> {
@@ -224,7 +259,8 @@ impl BackendStream for GpuStream {
         // recorded are refused before they come here, and memory that is dropped during the capture
         // must be freed.
         // SAFETY: the stream lives.
-        let code = unsafe { driver.cuStreamBeginCapture_v2(self.raw, CU_STREAM_CAPTURE_MODE_RELAXED) };
+        let code =
+            unsafe { driver.cuStreamBeginCapture_v2(self.raw, CU_STREAM_CAPTURE_MODE_RELAXED) };
         check(code, "capture a graph")
     }
 
@@ -232,7 +268,10 @@ impl BackendStream for GpuStream {
         self.gpu.make_current()?;
         let mut graph = ptr::null_mut();
         // SAFETY: the stream captures; the pointer is to a live variable.
-        check(unsafe { self.gpu.driver.cuStreamEndCapture(self.raw, &raw mut graph) }, "capture a graph")?;
+        check(
+            unsafe { self.gpu.driver.cuStreamEndCapture(self.raw, &raw mut graph) },
+            "capture a graph",
+        )?;
         let mut exec = ptr::null_mut();
         // SAFETY: the graph was made by the call above; the pointer is to a live variable.
         let code = unsafe { self.gpu.driver.cuGraphInstantiateWithFlags(&raw mut exec, graph, 0) };
@@ -244,7 +283,8 @@ impl BackendStream for GpuStream {
     }
 
     fn launch_graph(&self, graph: &dyn BackendGraph) -> Result<(), DeviceError> {
-        let graph: &GpuGraph = (graph as &dyn Any).downcast_ref().expect("the graphs of a GPU are its own");
+        let graph: &GpuGraph =
+            (graph as &dyn Any).downcast_ref().expect("the graphs of a GPU are its own");
         self.gpu.make_current()?;
         let exec = graph.exec.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: both live, and no other thread uses the graph.
@@ -317,17 +357,23 @@ impl BackendEvent for GpuEvent {
     fn synchronize(&self) -> Result<(), DeviceError> {
         self.gpu.make_current()?;
         // SAFETY: the event lives.
-        check(unsafe { self.gpu.driver.cuEventSynchronize(self.raw) }, "finish the work on the device")
+        check(
+            unsafe { self.gpu.driver.cuEventSynchronize(self.raw) },
+            "finish the work on the device",
+        )
     }
 
     fn elapsed_since(&self, earlier: &dyn BackendEvent) -> Result<Duration, DeviceError> {
-        let earlier: &Self = (earlier as &dyn Any).downcast_ref().expect("the events of a GPU are its own");
+        let earlier: &Self =
+            (earlier as &dyn Any).downcast_ref().expect("the events of a GPU are its own");
         earlier.synchronize()?;
         self.synchronize()?;
         let mut milliseconds = 0.0;
         // SAFETY: both live and have been recorded with their times; the pointer is to a live
         // variable.
-        let code = unsafe { self.gpu.driver.cuEventElapsedTime(&raw mut milliseconds, earlier.raw, self.raw) };
+        let code = unsafe {
+            self.gpu.driver.cuEventElapsedTime(&raw mut milliseconds, earlier.raw, self.raw)
+        };
         check(code, "read the clock of the device")?;
         // The time is negative if `earlier` came later; it then counts as 0.
         Ok(Duration::try_from_secs_f64(f64::from(milliseconds) / 1e3).unwrap_or_default())

@@ -79,14 +79,20 @@ fn capacity() -> u64 {
 }
 
 fn failed(action: &str) -> impl FnOnce(MemoryError) -> DeviceError {
-    move |cause| DeviceError::SimulatedMemory { action: action.to_owned(), reason: cause.to_string() }
+    move |cause| DeviceError::SimulatedMemory {
+        action: action.to_owned(),
+        reason: cause.to_string(),
+    }
 }
 
 impl Backend for Simulator {
     fn info(&self) -> DeviceInfo {
         let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
         DeviceInfo {
-            name: format!("simulator (32-lane warps, {cores} {})", if cores == 1 { "core" } else { "cores" }),
+            name: format!(
+                "simulator (32-lane warps, {cores} {})",
+                if cores == 1 { "core" } else { "cores" }
+            ),
             kind: DeviceKind::Simulator,
             ordinal: None,
             // The simulator runs PTX for any target. Programs choose the highest target that a
@@ -147,11 +153,22 @@ impl Backend for Simulator {
         Ok(())
     }
 
-    fn load(self: Arc<Self>, name: &str, image: &[u8]) -> Result<Arc<dyn LoadedModule>, DeviceError> {
-        let not_simulated = |reason: String| DeviceError::NotSimulated { module: name.to_owned(), reason };
-        let ptx = std::str::from_utf8(image).map_err(|_| not_simulated("it is not PTX, which is text".to_owned()))?;
-        let module = simt::Module::from_ptx(name, ptx).map_err(|error| not_simulated(error.to_string()))?;
-        Ok(Arc::new(SimulatedModule { name: name.to_owned(), module: Arc::new(module), simulator: self }))
+    fn load(
+        self: Arc<Self>,
+        name: &str,
+        image: &[u8],
+    ) -> Result<Arc<dyn LoadedModule>, DeviceError> {
+        let not_simulated =
+            |reason: String| DeviceError::NotSimulated { module: name.to_owned(), reason };
+        let ptx = std::str::from_utf8(image)
+            .map_err(|_| not_simulated("it is not PTX, which is text".to_owned()))?;
+        let module =
+            simt::Module::from_ptx(name, ptx).map_err(|error| not_simulated(error.to_string()))?;
+        Ok(Arc::new(SimulatedModule {
+            name: name.to_owned(),
+            module: Arc::new(module),
+            simulator: self,
+        }))
     }
 
     fn synchronize(self: Arc<Self>) -> Result<(), DeviceError> {
@@ -181,7 +198,10 @@ impl Backend for Simulator {
         unsafe { alloc::dealloc(memory, layout) }
     }
 
-    fn open_stream(self: Arc<Self>, _purpose: Purpose) -> Result<Box<dyn BackendStream>, DeviceError> {
+    fn open_stream(
+        self: Arc<Self>,
+        _purpose: Purpose,
+    ) -> Result<Box<dyn BackendStream>, DeviceError> {
         Ok(self.new_stream())
     }
 
@@ -206,7 +226,10 @@ struct SimulatedModule {
 impl LoadedModule for SimulatedModule {
     fn kernel(self: Arc<Self>, name: &str) -> Result<Arc<dyn LoadedKernel>, DeviceError> {
         let Some(kernel) = self.module.kernel(name) else {
-            return Err(DeviceError::NoKernel { module: self.name.clone(), kernel: name.to_owned() });
+            return Err(DeviceError::NoKernel {
+                module: self.name.clone(),
+                kernel: name.to_owned(),
+            });
         };
         let parameters = kernel.params().iter().map(|param| param.size as usize).collect();
         Ok(Arc::new(SimulatedKernel { name: name.to_owned(), parameters, module: self }))
@@ -238,7 +261,8 @@ impl LoadedKernel for SimulatedKernel {
 impl SimulatedKernel {
     /// Runs the kernel to its end.
     fn launch(&self, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
-        let kernel = self.module.module.kernel(&self.name).expect("it was found when this was made");
+        let kernel =
+            self.module.module.kernel(&self.name).expect("it was found when this was made");
         let simulator = &*self.module.simulator;
         let config = LaunchConfig {
             dynamic_shared_bytes: shape.shared_bytes,
@@ -256,7 +280,9 @@ impl SimulatedKernel {
         };
         #[cfg(feature = "testing")]
         if let Some(watch) = &simulator.watch {
-            return watch.launch((&self.name, shape), kernel, &config, &args, &simulator.memory).map_err(failed);
+            return watch
+                .launch((&self.name, shape), kernel, &config, &args, &simulator.memory)
+                .map_err(failed);
         }
         simt::launch(kernel, &config, &args, &simulator.memory).map_err(failed)
     }

@@ -42,7 +42,8 @@ impl Command {
 }
 
 fn launch(kernel: &dyn LoadedKernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
-    let kernel: &SimulatedKernel = (kernel as &dyn Any).downcast_ref().expect("the kernels of a simulator are its own");
+    let kernel: &SimulatedKernel =
+        (kernel as &dyn Any).downcast_ref().expect("the kernels of a simulator are its own");
     kernel.launch(shape, args)
 }
 
@@ -124,11 +125,14 @@ impl BackendStream for SimulatedStream {
     }
 
     fn end_capture(&self) -> Result<Box<dyn BackendGraph>, DeviceError> {
-        Ok(Box::new(SimulatedGraph { commands: Mutex::new(mem::take(&mut *self.turn()).unwrap_or_default()) }))
+        Ok(Box::new(SimulatedGraph {
+            commands: Mutex::new(mem::take(&mut *self.turn()).unwrap_or_default()),
+        }))
     }
 
     fn launch_graph(&self, graph: &dyn BackendGraph) -> Result<(), DeviceError> {
-        let graph: &SimulatedGraph = (graph as &dyn Any).downcast_ref().expect("the graphs of a simulator are its own");
+        let graph: &SimulatedGraph =
+            (graph as &dyn Any).downcast_ref().expect("the graphs of a simulator are its own");
         let _turn = self.turn();
         let commands = graph.commands.lock().unwrap_or_else(PoisonError::into_inner);
         commands.iter().try_for_each(|command| command.run(&self.simulator))
@@ -145,7 +149,8 @@ impl BackendEvent for SimulatedEvent {
     }
 
     fn elapsed_since(&self, earlier: &dyn BackendEvent) -> Result<Duration, DeviceError> {
-        let earlier: &Self = (earlier as &dyn Any).downcast_ref().expect("the events of a simulator are its own");
+        let earlier: &Self =
+            (earlier as &dyn Any).downcast_ref().expect("the events of a simulator are its own");
         Ok(self.0.saturating_duration_since(earlier.0))
     }
 }

@@ -27,7 +27,11 @@ fn compile(folder: &Path, name: &str, source: &str, options: &[&str]) -> PathBuf
     let file = folder.join(name).with_extension("c");
     fs::write(&file, source).unwrap();
     let mut command = Command::new("cc");
-    command.args(["-shared", "-fPIC", "-Wall", "-Werror", "-o"]).arg(&library).arg(&file).args(options);
+    command
+        .args(["-shared", "-fPIC", "-Wall", "-Werror", "-o"])
+        .arg(&library)
+        .arg(&file)
+        .args(options);
     let output = command.output().expect("a C compiler called cc");
     assert!(output.status.success(), "cc: {}", String::from_utf8_lossy(&output.stderr));
     library
@@ -37,9 +41,14 @@ fn compile(folder: &Path, name: &str, source: &str, options: &[&str]) -> PathBuf
 fn stand_in() -> String {
     let source = include_str!("libcuda.c");
     let table = include_str!("../../../../../crates/cuda_driver/src/functions.rs");
-    let names = table.lines().filter_map(|line| line.trim().strip_prefix("fn ")?.split_once('(')).map(|(name, _)| name);
-    let names = names.filter(|name| name.starts_with("cu") && !source.contains(&format!("{name}(")));
-    let functions: Vec<_> = names.map(|name| format!("unsigned {name}(void) {{ return 999; }}")).collect();
+    let names = table
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("fn ")?.split_once('('))
+        .map(|(name, _)| name);
+    let names =
+        names.filter(|name| name.starts_with("cu") && !source.contains(&format!("{name}(")));
+    let functions: Vec<_> =
+        names.map(|name| format!("unsigned {name}(void) {{ return 999; }}")).collect();
     assert!(functions.len() > 50, "the table has another form: {functions:?}");
     source.replace("FUNCTIONS", &functions.join("\n"))
 }
@@ -57,12 +66,14 @@ fn open(path: &Path) -> &'static Library {
 fn the_plugin_exports_its_one_function() {
     let bytes = fs::read(plugin()).unwrap();
     let file = object::File::parse(&*bytes).unwrap();
-    let exported = file.dynamic_symbols().filter(|symbol| symbol.is_definition() && symbol.is_global());
+    let exported =
+        file.dynamic_symbols().filter(|symbol| symbol.is_definition() && symbol.is_global());
     let names: BTreeSet<_> = exported.map(|symbol| symbol.name().unwrap().to_owned()).collect();
     assert_eq!(names, BTreeSet::from(["outside_sum_f32".to_owned()]));
     let undefined = file.dynamic_symbols().filter(ObjectSymbol::is_undefined);
-    let of_cuda: Vec<_> =
-        undefined.filter_map(|symbol| symbol.name().ok().filter(|name| name.starts_with("cu"))).collect();
+    let of_cuda: Vec<_> = undefined
+        .filter_map(|symbol| symbol.name().ok().filter(|name| name.starts_with("cu")))
+        .collect();
     assert!(of_cuda.is_empty(), "linked against libcuda: {of_cuda:?}");
 }
 
@@ -70,9 +81,15 @@ fn the_plugin_exports_its_one_function() {
 fn the_plugin_and_another_user_share_libcuda() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().display();
-    let libcuda = compile(folder.path(), "libcuda.so.1", &stand_in(), &["-Wl,-soname,libcuda.so.1"]);
+    let libcuda =
+        compile(folder.path(), "libcuda.so.1", &stand_in(), &["-Wl,-soname,libcuda.so.1"]);
     let options = [format!("-L{path}"), "-l:libcuda.so.1".to_owned(), format!("-Wl,-rpath,{path}")];
-    let user = compile(folder.path(), "user.so", include_str!("user.c"), &options.each_ref().map(String::as_str));
+    let user = compile(
+        folder.path(),
+        "user.so",
+        include_str!("user.c"),
+        &options.each_ref().map(String::as_str),
+    );
 
     // The plugin comes first, because a symbol of its own would then win over libcuda's.
     let plugin = open(&plugin());
@@ -84,7 +101,8 @@ fn the_plugin_and_another_user_share_libcuda() {
         let sum: Symbol<unsafe extern "C" fn(*const f32, usize, *mut f32) -> i32> =
             plugin.get(b"outside_sum_f32").unwrap();
         let init: Symbol<unsafe extern "C" fn() -> u32> = user.get(b"user_init").unwrap();
-        let address: Symbol<unsafe extern "C" fn() -> usize> = user.get(b"user_address_of_init").unwrap();
+        let address: Symbol<unsafe extern "C" fn() -> usize> =
+            user.get(b"user_address_of_init").unwrap();
         let cu_init: Symbol<unsafe extern "C" fn(u32) -> u32> = libcuda.get(b"cuInit").unwrap();
         let inits: Symbol<*const u32> = libcuda.get(b"stand_in_inits").unwrap();
 

@@ -79,7 +79,13 @@ impl Parser<'_> {
         self.finish_int_binary(op, ty, false, m)
     }
 
-    fn finish_int_binary(&mut self, op: IntBinaryOp, ty: Type, saturate: bool, m: &Modifiers<'_>) -> Result<Op> {
+    fn finish_int_binary(
+        &mut self,
+        op: IntBinaryOp,
+        ty: Type,
+        saturate: bool,
+        m: &Modifiers<'_>,
+    ) -> Result<Op> {
         m.finish()?;
         Ok(Op::IntBinary { op, ty, saturate, dst: self.dst()?, a: self.src()?, b: self.src()? })
     }

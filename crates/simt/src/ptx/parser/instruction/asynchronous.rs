@@ -6,11 +6,17 @@ use super::super::Parser;
 use super::super::modifiers::{Modifiers, Table};
 
 /// The spaces of mbarriers, and of the destinations of bulk copies in shared memory.
-const SHARED: &Table<Space> =
-    &[("shared", Space::Shared), ("shared::cta", Space::Shared), ("shared::cluster", Space::SharedCluster)];
+const SHARED: &Table<Space> = &[
+    ("shared", Space::Shared),
+    ("shared::cta", Space::Shared),
+    ("shared::cluster", Space::SharedCluster),
+];
 /// The spaces of the sources and destinations of bulk copies.
-const ENDS: &Table<Space> =
-    &[("global", Space::Global), ("shared::cta", Space::Shared), ("shared::cluster", Space::SharedCluster)];
+const ENDS: &Table<Space> = &[
+    ("global", Space::Global),
+    ("shared::cta", Space::Shared),
+    ("shared::cluster", Space::SharedCluster),
+];
 const NEAR: &Table<Scope> = &[("cta", Scope::Cta), ("cluster", Scope::Cluster)];
 const BITS: [Type; 1] = [Type::B64];
 
@@ -34,7 +40,12 @@ impl Parser<'_> {
                 m.take("relaxed");
                 m.choose(NEAR);
                 let space = Self::mbarrier_type(m)?;
-                Ok(Op::MbarrierTx { completes: op == "complete_tx", space, addr: self.address()?, count: self.src()? })
+                Ok(Op::MbarrierTx {
+                    completes: op == "complete_tx",
+                    space,
+                    addr: self.address()?,
+                    count: self.src()?,
+                })
             }
             "test_wait" | "try_wait" => self.mbarrier_wait(op == "try_wait", m),
             "pending_count" => {
@@ -73,7 +84,8 @@ impl Parser<'_> {
         // Older spellings leave out the destination if the state is not used.
         let dst = if self.at_punct(b'[') { None } else { self.dst_or_sink()? };
         let addr = self.address()?;
-        let operand = if self.has_more() || expects || no_complete { Some(self.src()?) } else { None };
+        let operand =
+            if self.has_more() || expects || no_complete { Some(self.src()?) } else { None };
         Ok(Op::MbarrierArrive { drop, expects, no_complete, ordering, space, dst, addr, operand })
     }
 
@@ -105,7 +117,11 @@ impl Parser<'_> {
         if m.take("wait_group") {
             let read = bulk && m.take("read");
             m.finish()?;
-            return Ok(Op::WaitGroup { bulk, groups: Some(self.unsigned_operand("a number of groups")?), read });
+            return Ok(Op::WaitGroup {
+                bulk,
+                groups: Some(self.unsigned_operand("a number of groups")?),
+                read,
+            });
         }
         if bulk {
             return self.bulk_copy(m);
@@ -128,11 +144,11 @@ impl Parser<'_> {
 
     fn bulk_copy(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         let (to, from) = (m.require(ENDS)?, m.require(ENDS)?);
-        let by_mbarrier = m.require(&[("mbarrier::complete_tx::bytes", true), ("bulk_group", false)])?;
+        let by_mbarrier =
+            m.require(&[("mbarrier::complete_tx::bytes", true), ("bulk_group", false)])?;
         let allowed = match (to, from) {
-            (Space::Shared | Space::SharedCluster, Space::Global) | (Space::SharedCluster, Space::Shared) => {
-                by_mbarrier
-            }
+            (Space::Shared | Space::SharedCluster, Space::Global)
+            | (Space::SharedCluster, Space::Shared) => by_mbarrier,
             (Space::Global, Space::Shared) => !by_mbarrier,
             _ => false,
         };
@@ -141,7 +157,8 @@ impl Parser<'_> {
                 "known are .shared::cluster.global, .shared::cta.global and .shared::cluster.shared::cta with an mbarrier, and .global.shared::cta with a bulk group",
             ));
         }
-        let multicast = to == Space::SharedCluster && from == Space::Global && m.take("multicast::cluster");
+        let multicast =
+            to == Space::SharedCluster && from == Space::Global && m.take("multicast::cluster");
         let hinted = m.take("L2::cache_hint");
         m.finish()?;
         let (dst, src, size) = (self.address()?, self.address()?, self.src()?);
@@ -167,7 +184,10 @@ impl Parser<'_> {
         let known: &[u32] = if around_l1 { &[16] } else { &[4, 8, 16] };
         if !known.contains(&bytes) {
             let known = if around_l1 { "16" } else { "4, 8 or 16" };
-            return Err(Error::new(span, format!("`{}` copies {known} bytes, not {bytes}", m.text)));
+            return Err(Error::new(
+                span,
+                format!("`{}` copies {known} bytes, not {bytes}", m.text),
+            ));
         }
         // A cache policy is the last operand.
         let from = if self.commas_left() > usize::from(hinted) { Some(self.src()?) } else { None };

@@ -61,10 +61,16 @@ impl Parser<'_> {
         let callee = match self.lookup(name) {
             Some(Symbol::Function(callee)) => callee,
             Some(_) => {
-                return Err(Error::new(span, format!("`{name}` is not a function: indirect calls are not supported")));
+                return Err(Error::new(
+                    span,
+                    format!("`{name}` is not a function: indirect calls are not supported"),
+                ));
             }
             None => {
-                return Err(Error::new(span, format!("function `{name}` is not declared before this call")));
+                return Err(Error::new(
+                    span,
+                    format!("function `{name}` is not declared before this call"),
+                ));
             }
         };
         let mut args = Vec::new();
@@ -100,8 +106,11 @@ impl Parser<'_> {
         m.take("cta");
         let aligned = is_bar || m.take("aligned");
         if m.take("red") {
-            let op =
-                m.require(&[("popc", BarrierRedOp::Popc), ("and", BarrierRedOp::And), ("or", BarrierRedOp::Or)])?;
+            let op = m.require(&[
+                ("popc", BarrierRedOp::Popc),
+                ("and", BarrierRedOp::And),
+                ("or", BarrierRedOp::Or),
+            ])?;
             m.ty(&[if op == BarrierRedOp::Popc { Type::U32 } else { Type::Pred }])?;
             if !is_bar {
                 m.take("aligned");
@@ -115,23 +124,29 @@ impl Parser<'_> {
         let op = m.require(&[("sync", BarrierOp::Sync), ("arrive", BarrierOp::Arrive)])?;
         m.finish()?;
         let id = if self.has_more() { self.src()? } else { Value::Imm(Imm::Int(0)) };
-        let threads = if self.has_more() || op == BarrierOp::Arrive { Some(self.src()?) } else { None };
+        let threads =
+            if self.has_more() || op == BarrierOp::Arrive { Some(self.src()?) } else { None };
         Ok(Op::Barrier { op, aligned, id, threads })
     }
 
     /// How many commas there are before the next semicolon.
     pub(super) fn commas_left(&self) -> usize {
         let rest = self.tokens[self.at..].iter().map(|token| token.kind);
-        rest.take_while(|&kind| !matches!(kind, super::TokenKind::Punct(b';') | super::TokenKind::End))
-            .filter(|&kind| kind == super::TokenKind::Punct(b','))
-            .count()
+        rest.take_while(|&kind| {
+            !matches!(kind, super::TokenKind::Punct(b';') | super::TokenKind::End)
+        })
+        .filter(|&kind| kind == super::TokenKind::Punct(b','))
+        .count()
     }
 
     pub(super) fn fence(is_membar: bool, m: &mut Modifiers<'_>) -> Result<Op> {
         let op = if is_membar {
             Op::Fence { sem: FenceSem::Sc, scope: m.require(MEMBARS)? }
         } else {
-            Op::Fence { sem: m.choose(FENCES).unwrap_or(FenceSem::AcqRel), scope: m.require(SCOPES)? }
+            Op::Fence {
+                sem: m.choose(FENCES).unwrap_or(FenceSem::AcqRel),
+                scope: m.require(SCOPES)?,
+            }
         };
         m.finish()?;
         Ok(op)

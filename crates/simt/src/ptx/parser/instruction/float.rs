@@ -9,9 +9,14 @@ use super::super::modifiers::{Modifiers, Table};
 use super::{FLOATS, HALVES, ROUNDINGS};
 
 const SINGLE: [Type; 1] = [Type::F32];
-const INTEGRAL: &Table<Rounding> =
-    &[("rni", Rounding::NearestEven), ("rzi", Rounding::Zero), ("rmi", Rounding::Down), ("rpi", Rounding::Up)];
-const INTEGERS: [Type; 8] = [Type::U8, Type::U16, Type::U32, Type::U64, Type::S8, Type::S16, Type::S32, Type::S64];
+const INTEGRAL: &Table<Rounding> = &[
+    ("rni", Rounding::NearestEven),
+    ("rzi", Rounding::Zero),
+    ("rmi", Rounding::Down),
+    ("rpi", Rounding::Up),
+];
+const INTEGERS: [Type; 8] =
+    [Type::U8, Type::U16, Type::U32, Type::U64, Type::S8, Type::S16, Type::S32, Type::S64];
 const CONVERTED: [Type; 12] = {
     let [a, b, c, d, e, f, g, h] = INTEGERS;
     [a, b, c, d, e, f, g, h, Type::F16, Type::Bf16, Type::F32, Type::F64]
@@ -86,7 +91,15 @@ impl Parser<'_> {
         let limits = Limits { single: limited, ftz_or_sat: ftz || saturate, half: false };
         let ty = limits.ty(m, if nearest { &[&FLOATS, &HALVES] } else { &[&FLOATS] })?;
         m.finish()?;
-        Ok(Op::FloatBinary { op, ty, ftz, saturate, dst: self.dst()?, a: self.src()?, b: self.src()? })
+        Ok(Op::FloatBinary {
+            op,
+            ty,
+            ftz,
+            saturate,
+            dst: self.dst()?,
+            a: self.src()?,
+            b: self.src()?,
+        })
     }
 
     fn xorsign_abs(m: &mut Modifiers<'_>) -> Result<bool> {
@@ -128,7 +141,14 @@ impl Parser<'_> {
                 // `rcp.approx.ftz.f64` exists, as a seed for iteration; no compiler prints it for
                 // these kernels.
                 let single = precision == Precision::Approx;
-                (if opcode == "sqrt" { FloatUnaryOp::Sqrt(precision) } else { FloatUnaryOp::Rcp(precision) }, single)
+                (
+                    if opcode == "sqrt" {
+                        FloatUnaryOp::Sqrt(precision)
+                    } else {
+                        FloatUnaryOp::Rcp(precision)
+                    },
+                    single,
+                )
             }
             _ => {
                 m.require(&[("approx", ())])?;
@@ -205,7 +225,16 @@ impl Parser<'_> {
                 return fail("converts between .bf16 and 8 bits, which no instruction does");
             }
         }
-        Ok(Op::Cvt { dst_ty, src_ty, rounding, ftz, saturate, relu, dst: self.dst()?, src: self.src()? })
+        Ok(Op::Cvt {
+            dst_ty,
+            src_ty,
+            rounding,
+            ftz,
+            saturate,
+            relu,
+            dst: self.dst()?,
+            src: self.src()?,
+        })
     }
 
     /// `cvt` of two `.f32` to a packed type.
@@ -214,20 +243,34 @@ impl Parser<'_> {
         let dst_ty = m.ty(&[Type::F16x2, Type::Bf16x2])?;
         m.ty(&SINGLE)?;
         m.finish()?;
-        let Some(CvtRounding::Float(rounding @ (Rounding::NearestEven | Rounding::Zero))) = rounding else {
+        let Some(CvtRounding::Float(rounding @ (Rounding::NearestEven | Rounding::Zero))) =
+            rounding
+        else {
             return Err(Error::new(m.span, format!("`{}` needs one of .rn .rz", m.text)));
         };
-        Ok(Op::CvtPack { dst_ty, rounding, relu, dst: self.dst()?, high: self.src()?, low: self.src()? })
+        Ok(Op::CvtPack {
+            dst_ty,
+            rounding,
+            relu,
+            dst: self.dst()?,
+            high: self.src()?,
+            low: self.src()?,
+        })
     }
 }
 
 fn relu_fits(rounding: Option<CvtRounding>, dst: Type, src: Type, saturate: bool) -> bool {
-    let rounds = matches!(rounding, Some(CvtRounding::Float(Rounding::NearestEven | Rounding::Zero)));
+    let rounds =
+        matches!(rounding, Some(CvtRounding::Float(Rounding::NearestEven | Rounding::Zero)));
     rounds && !saturate && src == Type::F32 && dst.is_half()
 }
 
 /// PTX requires a rounding if a conversion can be inexact, and refuses one otherwise.
-fn check_rounding(rounding: Option<CvtRounding>, dst: Type, src: Type) -> std::result::Result<(), &'static str> {
+fn check_rounding(
+    rounding: Option<CvtRounding>,
+    dst: Type,
+    src: Type,
+) -> std::result::Result<(), &'static str> {
     match (dst.is_float(), src.is_float(), rounding) {
         (false, true, Some(CvtRounding::Integer(_)))
         | (true, false, Some(CvtRounding::Float(_)))

@@ -8,8 +8,17 @@ use super::{HALVES, LOGIC, NUMBERS, UNTYPED};
 
 const LOGICAL: [Type; 4] = [Type::Pred, Type::B16, Type::B32, Type::B64];
 const FIELDS: [Type; 4] = [Type::U32, Type::U64, Type::S32, Type::S64];
-const SHIFTED: [Type; 9] =
-    [Type::B16, Type::B32, Type::B64, Type::U16, Type::U32, Type::U64, Type::S16, Type::S32, Type::S64];
+const SHIFTED: [Type; 9] = [
+    Type::B16,
+    Type::B32,
+    Type::B64,
+    Type::U16,
+    Type::U32,
+    Type::U64,
+    Type::S16,
+    Type::S32,
+    Type::S64,
+];
 const SHF_MODES: &Table<ShfMode> = &[("clamp", ShfMode::Clamp), ("wrap", ShfMode::Wrap)];
 const PRMT_MODES: &Table<PrmtMode> = &[
     ("f4e", PrmtMode::F4e),
@@ -65,7 +74,8 @@ impl Parser<'_> {
         self.expect(b',')?;
         let span = self.peek().span;
         let lut = self.integer("a table from 0 to 255")?;
-        let lut = u8::try_from(lut).map_err(|_| Error::new(span, format!("the table {lut:#x} is above 0xff")))?;
+        let lut = u8::try_from(lut)
+            .map_err(|_| Error::new(span, format!("the table {lut:#x} is above 0xff")))?;
         Ok(Op::Lop3 { lut, dst, a, b, c })
     }
 
@@ -82,14 +92,27 @@ impl Parser<'_> {
         let mode = m.require(SHF_MODES)?;
         m.ty(&[Type::B32])?;
         m.finish()?;
-        Ok(Op::Shf { op, mode, dst: self.dst()?, lo: self.src()?, hi: self.src()?, amount: self.src()? })
+        Ok(Op::Shf {
+            op,
+            mode,
+            dst: self.dst()?,
+            lo: self.src()?,
+            hi: self.src()?,
+            amount: self.src()?,
+        })
     }
 
     pub(super) fn prmt(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         let mode = m.choose(PRMT_MODES).unwrap_or(PrmtMode::Index);
         m.ty(&[Type::B32])?;
         m.finish()?;
-        Ok(Op::Prmt { mode, dst: self.dst()?, a: self.src()?, b: self.src()?, selector: self.src()? })
+        Ok(Op::Prmt {
+            mode,
+            dst: self.dst()?,
+            a: self.src()?,
+            b: self.src()?,
+            selector: self.src()?,
+        })
     }
 
     pub(super) fn bfe(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
@@ -101,7 +124,14 @@ impl Parser<'_> {
     pub(super) fn bfi(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         let ty = m.ty(&super::WORDS)?;
         m.finish()?;
-        Ok(Op::Bfi { ty, dst: self.dst()?, a: self.src()?, b: self.src()?, pos: self.src()?, len: self.src()? })
+        Ok(Op::Bfi {
+            ty,
+            dst: self.dst()?,
+            a: self.src()?,
+            b: self.src()?,
+            pos: self.src()?,
+            len: self.src()?,
+        })
     }
 
     pub(super) fn bmsk(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
@@ -144,11 +174,19 @@ impl Parser<'_> {
 
     pub(super) fn set(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         let (cmp, combined, ftz) = Self::comparison(m)?;
-        let dst_ty = m.ty(&[[Type::U32, Type::S32, Type::U16, Type::S16].as_slice(), &[Type::F32], &HALVES].concat())?;
+        let dst_ty = m.ty(&[
+            [Type::U32, Type::S32, Type::U16, Type::S16].as_slice(),
+            &[Type::F32],
+            &HALVES,
+        ]
+        .concat())?;
         let ty = m.ty(&compared())?;
         m.finish()?;
         if !set_fits(dst_ty, ty) {
-            return Err(Error::new(m.span, format!("`{}` does not give {dst_ty} from {ty}", m.text)));
+            return Err(Error::new(
+                m.span,
+                format!("`{}` does not give {dst_ty} from {ty}", m.text),
+            ));
         }
         check_comparison(cmp, ty, ftz, m)?;
         let (dst, a, b) = (self.dst()?, self.src()?, self.src()?);
@@ -166,7 +204,15 @@ impl Parser<'_> {
         let ty = m.ty(&NUMBERS)?;
         let c_ty = m.ty(&[Type::S32, Type::F32])?;
         m.finish()?;
-        Ok(Op::Slct { ty, c_ty, ftz, dst: self.dst()?, a: self.src()?, b: self.src()?, c: self.src()? })
+        Ok(Op::Slct {
+            ty,
+            c_ty,
+            ftz,
+            dst: self.dst()?,
+            a: self.src()?,
+            b: self.src()?,
+            c: self.src()?,
+        })
     }
 }
 
@@ -193,10 +239,16 @@ fn check_comparison(cmp: CmpOp, ty: Type, ftz: bool, m: &Modifiers<'_>) -> Resul
         _ => ty.is_float(),
     };
     if !fits {
-        return Err(Error::new(m.span, format!("`{}` compares {ty} in a way that its values do not have", m.text)));
+        return Err(Error::new(
+            m.span,
+            format!("`{}` compares {ty} in a way that its values do not have", m.text),
+        ));
     }
     if ftz && !matches!(ty, Type::F32 | Type::F16 | Type::F16x2) {
-        return Err(Error::new(m.span, format!("`{}` has .ftz, which is for .f32, .f16 and .f16x2", m.text)));
+        return Err(Error::new(
+            m.span,
+            format!("`{}` has .ftz, which is for .f32, .f16 and .f16x2", m.text),
+        ));
     }
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! Moves and memory (PTX ISA 9.7.9 and 9.7.13).
 
 use super::super::super::ast::{
-    AtomOp, CacheControlOp, CacheHints, CacheOp, CvtaDirection, Eviction, Imm, Op, Ordering, Scope, Space, Type, Value,
+    AtomOp, CacheControlOp, CacheHints, CacheOp, CvtaDirection, Eviction, Imm, Op, Ordering, Scope,
+    Space, Type, Value,
 };
 use super::super::super::diagnostic::{Error, Result};
 use super::super::Parser;
@@ -26,8 +27,13 @@ const STORED: [Type; 14] = [
     Type::F64,
 ];
 const ADDRESSES: [Type; 1] = [Type::U64];
-const LOAD_CACHES: &Table<CacheOp> =
-    &[("ca", CacheOp::Ca), ("cg", CacheOp::Cg), ("cs", CacheOp::Cs), ("lu", CacheOp::Lu), ("cv", CacheOp::Cv)];
+const LOAD_CACHES: &Table<CacheOp> = &[
+    ("ca", CacheOp::Ca),
+    ("cg", CacheOp::Cg),
+    ("cs", CacheOp::Cs),
+    ("lu", CacheOp::Lu),
+    ("cv", CacheOp::Cv),
+];
 const STORE_CACHES: &Table<CacheOp> =
     &[("wb", CacheOp::Wb), ("cg", CacheOp::Cg), ("cs", CacheOp::Cs), ("wt", CacheOp::Wt)];
 const L1: &Table<Eviction> = &[
@@ -37,11 +43,18 @@ const L1: &Table<Eviction> = &[
     ("L1::evict_last", Eviction::Last),
     ("L1::no_allocate", Eviction::NoAllocate),
 ];
-const L2: &Table<Eviction> =
-    &[("L2::evict_normal", Eviction::Normal), ("L2::evict_first", Eviction::First), ("L2::evict_last", Eviction::Last)];
+const L2: &Table<Eviction> = &[
+    ("L2::evict_normal", Eviction::Normal),
+    ("L2::evict_first", Eviction::First),
+    ("L2::evict_last", Eviction::Last),
+];
 /// The priorities that `createpolicy` gives to a part of the accesses, and to the others.
-const L2_PRIMARY: &Table<()> =
-    &[("L2::evict_last", ()), ("L2::evict_normal", ()), ("L2::evict_first", ()), ("L2::evict_unchanged", ())];
+const L2_PRIMARY: &Table<()> = &[
+    ("L2::evict_last", ()),
+    ("L2::evict_normal", ()),
+    ("L2::evict_first", ()),
+    ("L2::evict_unchanged", ()),
+];
 const L2_SECONDARY: &Table<()> = &[("L2::evict_first", ()), ("L2::evict_unchanged", ())];
 const L2_PREFETCH: &Table<u16> = &[("L2::64B", 64), ("L2::128B", 128), ("L2::256B", 256)];
 const VECTORS: &Table<usize> = &[("v2", 2), ("v4", 4), ("v8", 8)];
@@ -66,12 +79,24 @@ enum Sem {
     AcqRel,
 }
 
-const LOAD_SEMS: &Table<Sem> =
-    &[("weak", Sem::Weak), ("volatile", Sem::Volatile), ("relaxed", Sem::Relaxed), ("acquire", Sem::Acquire)];
-const STORE_SEMS: &Table<Sem> =
-    &[("weak", Sem::Weak), ("volatile", Sem::Volatile), ("relaxed", Sem::Relaxed), ("release", Sem::Release)];
-const ATOM_SEMS: &Table<Sem> =
-    &[("relaxed", Sem::Relaxed), ("acquire", Sem::Acquire), ("release", Sem::Release), ("acq_rel", Sem::AcqRel)];
+const LOAD_SEMS: &Table<Sem> = &[
+    ("weak", Sem::Weak),
+    ("volatile", Sem::Volatile),
+    ("relaxed", Sem::Relaxed),
+    ("acquire", Sem::Acquire),
+];
+const STORE_SEMS: &Table<Sem> = &[
+    ("weak", Sem::Weak),
+    ("volatile", Sem::Volatile),
+    ("relaxed", Sem::Relaxed),
+    ("release", Sem::Release),
+];
+const ATOM_SEMS: &Table<Sem> = &[
+    ("relaxed", Sem::Relaxed),
+    ("acquire", Sem::Acquire),
+    ("release", Sem::Release),
+    ("acq_rel", Sem::AcqRel),
+];
 
 fn ordering(sem: Sem, scope: Scope) -> Ordering {
     match sem {
@@ -136,7 +161,13 @@ impl Parser<'_> {
         self.finish_ld(space, Ordering::Weak, cache, m)
     }
 
-    fn finish_ld(&mut self, space: Space, ordering: Ordering, cache: CacheHints, m: &mut Modifiers<'_>) -> Result<Op> {
+    fn finish_ld(
+        &mut self,
+        space: Space,
+        ordering: Ordering,
+        cache: CacheHints,
+        m: &mut Modifiers<'_>,
+    ) -> Result<Op> {
         let hinted = m.take("L2::cache_hint");
         let length = m.choose(VECTORS).unwrap_or(1);
         let ty = m.ty(&STORED)?;
@@ -170,7 +201,8 @@ impl Parser<'_> {
     }
 
     pub(super) fn cvta(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
-        let direction = if m.take("to") { CvtaDirection::FromGeneric } else { CvtaDirection::ToGeneric };
+        let direction =
+            if m.take("to") { CvtaDirection::FromGeneric } else { CvtaDirection::ToGeneric };
         let space = m.require(SPACES)?;
         let ty = m.ty(&ADDRESSES)?;
         m.finish()?;
@@ -184,7 +216,9 @@ impl Parser<'_> {
     }
 
     pub(super) fn cache_control(&mut self, opcode: &str, m: &mut Modifiers<'_>) -> Result<Op> {
-        let space = m.choose(&[("global", Space::Global), ("local", Space::Local)]).unwrap_or(Space::Generic);
+        let space = m
+            .choose(&[("global", Space::Global), ("local", Space::Local)])
+            .unwrap_or(Space::Generic);
         let op = m.require(match opcode {
             "prefetch" => &[("L1", CacheControlOp::PrefetchL1), ("L2", CacheControlOp::PrefetchL2)],
             "prefetchu" => &[("L1", CacheControlOp::PrefetchUniformL1)],
@@ -224,7 +258,8 @@ impl Parser<'_> {
         let scope = m.choose(SCOPES).unwrap_or(Scope::Gpu);
         let ordering = ordering(sem, scope);
         let space = m.choose(&SPACES[..4]).unwrap_or(Space::Generic);
-        let swap = returns.then(|| m.choose(&[("exch", AtomOp::Exch), ("cas", AtomOp::Cas)])).flatten();
+        let swap =
+            returns.then(|| m.choose(&[("exch", AtomOp::Exch), ("cas", AtomOp::Cas)])).flatten();
         let op = match swap {
             Some(op) => op,
             None => m.require(ATOM_OPS)?,
@@ -236,8 +271,12 @@ impl Parser<'_> {
             AtomOp::Min | AtomOp::Max => &[Type::U32, Type::S32, Type::U64, Type::S64],
             AtomOp::And | AtomOp::Or | AtomOp::Xor => &[Type::B32, Type::B64],
             AtomOp::Inc | AtomOp::Dec => &[Type::U32],
-            AtomOp::Exch => &[Type::B32, Type::B64, Type::U32, Type::S32, Type::U64, Type::S64, Type::F32],
-            AtomOp::Cas => &[Type::B16, Type::B32, Type::B64, Type::U32, Type::S32, Type::U64, Type::S64],
+            AtomOp::Exch => {
+                &[Type::B32, Type::B64, Type::U32, Type::S32, Type::U64, Type::S64, Type::F32]
+            }
+            AtomOp::Cas => {
+                &[Type::B16, Type::B32, Type::B64, Type::U32, Type::S32, Type::U64, Type::S64]
+            }
         })?;
         m.finish()?;
         let dst = if returns { self.dst_or_sink()? } else { None };
@@ -248,9 +287,17 @@ impl Parser<'_> {
     }
 }
 
-fn check_length(found: usize, length: usize, span: super::super::super::ast::Span, m: &Modifiers<'_>) -> Result<()> {
+fn check_length(
+    found: usize,
+    length: usize,
+    span: super::super::super::ast::Span,
+    m: &Modifiers<'_>,
+) -> Result<()> {
     if found == length {
         return Ok(());
     }
-    Err(Error::new(span, format!("`{}` moves {length} element(s), but its operand has {found}", m.text)))
+    Err(Error::new(
+        span,
+        format!("`{}` moves {length} element(s), but its operand has {found}", m.text),
+    ))
 }

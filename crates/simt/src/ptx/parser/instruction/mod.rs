@@ -34,8 +34,12 @@ const NUMBERS: [Type; 11] = [
     Type::F64,
 ];
 
-const ROUNDINGS: &Table<Rounding> =
-    &[("rn", Rounding::NearestEven), ("rz", Rounding::Zero), ("rm", Rounding::Down), ("rp", Rounding::Up)];
+const ROUNDINGS: &Table<Rounding> = &[
+    ("rn", Rounding::NearestEven),
+    ("rz", Rounding::Zero),
+    ("rm", Rounding::Down),
+    ("rp", Rounding::Up),
+];
 
 const SPACES: &Table<Space> = &[
     ("global", Space::Global),
@@ -74,19 +78,27 @@ impl Parser<'_> {
             "cvta" => self.cvta(&mut m),
             "cvt" => self.cvt(&mut m),
             "isspacep" => self.isspacep(&mut m),
-            "prefetch" | "prefetchu" | "applypriority" | "discard" => self.cache_control(opcode, &mut m),
+            "prefetch" | "prefetchu" | "applypriority" | "discard" => {
+                self.cache_control(opcode, &mut m)
+            }
             "createpolicy" => self.create_policy(&mut m),
             "atom" => self.atom(&mut m, true),
             "red" => self.atom(&mut m, false),
 
-            "add" | "sub" | "mul" | "div" | "min" | "max" if m.peek_ty().is_some_and(Type::is_float) => {
+            "add" | "sub" | "mul" | "div" | "min" | "max"
+                if m.peek_ty().is_some_and(Type::is_float) =>
+            {
                 self.float_binary(opcode, &mut m)
             }
             "mad" if m.peek_ty().is_some_and(Type::is_float) => self.fma(false, &mut m),
-            "abs" | "neg" if m.peek_ty().is_some_and(Type::is_float) => self.float_sign(opcode, &mut m),
+            "abs" | "neg" if m.peek_ty().is_some_and(Type::is_float) => {
+                self.float_sign(opcode, &mut m)
+            }
             "copysign" => self.float_binary(opcode, &mut m),
             "fma" => self.fma(true, &mut m),
-            "sqrt" | "rcp" | "rsqrt" | "ex2" | "lg2" | "sin" | "cos" | "tanh" => self.float_unary(opcode, &mut m),
+            "sqrt" | "rcp" | "rsqrt" | "ex2" | "lg2" | "sin" | "cos" | "tanh" => {
+                self.float_unary(opcode, &mut m)
+            }
             "testp" => self.testp(&mut m),
 
             "add" | "sub" | "addc" | "subc" => self.add_sub(opcode, &mut m),
@@ -95,7 +107,9 @@ impl Parser<'_> {
             "div" | "rem" | "min" | "max" => self.int_binary(opcode, &mut m),
             "sad" => self.sad(&mut m),
             "dp4a" | "dp2a" => self.dot_product(opcode, &mut m),
-            "abs" | "neg" | "cnot" | "popc" | "clz" | "brev" | "bfind" => self.int_unary(opcode, &mut m),
+            "abs" | "neg" | "cnot" | "popc" | "clz" | "brev" | "bfind" => {
+                self.int_unary(opcode, &mut m)
+            }
 
             "and" | "or" | "xor" => self.logic(opcode, &mut m),
             "not" => self.not(&mut m),

@@ -6,10 +6,18 @@ use super::super::Parser;
 use super::super::modifiers::{Modifiers, Table};
 use super::WORDS;
 
-const SHFL_MODES: &Table<ShflMode> =
-    &[("up", ShflMode::Up), ("down", ShflMode::Down), ("bfly", ShflMode::Bfly), ("idx", ShflMode::Idx)];
-const VOTE_MODES: &Table<VoteMode> =
-    &[("all", VoteMode::All), ("any", VoteMode::Any), ("uni", VoteMode::Uni), ("ballot", VoteMode::Ballot)];
+const SHFL_MODES: &Table<ShflMode> = &[
+    ("up", ShflMode::Up),
+    ("down", ShflMode::Down),
+    ("bfly", ShflMode::Bfly),
+    ("idx", ShflMode::Idx),
+];
+const VOTE_MODES: &Table<VoteMode> = &[
+    ("all", VoteMode::All),
+    ("any", VoteMode::Any),
+    ("uni", VoteMode::Uni),
+    ("ballot", VoteMode::Ballot),
+];
 const REDUX_OPS: &Table<ReduxOp> = &[
     ("add", ReduxOp::Add),
     ("min", ReduxOp::Min),
