@@ -1,6 +1,7 @@
-//! What cudarc holds on a GPU, reduced where it lies: the results, the order of the work of both, and what is refused.
+//! Memory of cudarc on a GPU, reduced in place and as output: the results, the order of the work of
+//! both libraries, and the calls that are refused.
 //!
-//! Without a GPU there is nothing that cudarc could hold, and all of it is skipped.
+//! Without a GPU cudarc has no memory, and all of it is skipped.
 
 mod support;
 
@@ -74,7 +75,8 @@ fn slices_and_views_are_summed_from_any_start() {
             whole.to_bits(),
             device.reduce(raw(&slice, 0, values.len()), Sum).unwrap().to_bits()
         );
-        // The bits of a sum of floats depend on where its first element lies, so the same bits are of the same place.
+        // The bits of a sum of floats depend on the address of its first element, so the sum at the
+        // same address is the reference.
         for start in (0..40).chain([99_999, 100_002, 100_003]) {
             let len = values.len() - start;
             let view = slice.slice(start..);
@@ -103,13 +105,15 @@ fn pairs_may_be_of_two_streams_and_of_two_libraries() {
     assert!(matches!(uneven, Error::Lengths { first: 1000, second: 999 }), "{uneven}");
 }
 
-/// The plan lets the next allocation fail and the next copy, and both are still to come after the reduction.
+/// The plan lets the next allocation and the next copy fail. Both are still to come after the
+/// reduction, because the reduction allocates and copies nothing.
 #[test]
 fn nothing_is_copied_or_allocated() {
     let Some(device) = gpu() else { return };
     let theirs = context(&device).new_stream().unwrap();
     let slice = theirs.clone_htod(&vec![1u32; MANY]).unwrap();
-    // Before the reduction, the reducer and the stream each allocate and zero a workspace, and there are two outputs.
+    // Before the reduction, the reducer and the stream each allocate and zero a workspace, and two
+    // outputs are allocated.
     let device = device.with_faults(Faults::none().alloc(4).copy(2)).unwrap();
     let sum = device.reducer::<u32, _>(Sum).unwrap();
     let stream = device.stream().unwrap();
@@ -184,6 +188,75 @@ fn what_cudarc_does_next_waits_for_the_reduction() {
         );
         drop(again);
     }
+}
+
+/// No call of this test lets the host wait, but the copies of cudarc that read the results.
+#[test]
+fn results_go_into_memory_of_cudarc_in_order() {
+    let Some(device) = gpu() else { return };
+    let ones = device.upload(&vec![1u32; MANY]).unwrap();
+    let mut copy = device.alloc::<u32>(MANY).unwrap();
+    let stream = device.stream().unwrap();
+    let sum = device.reducer::<u32, _>(Sum).unwrap();
+    for theirs in streams(&device) {
+        let other = theirs.context().new_stream().unwrap();
+        let (from, mut to) =
+            (theirs.alloc_zeros(MANY).unwrap(), theirs.alloc_zeros::<u32>(MANY).unwrap());
+        let mut results = theirs.alloc_zeros::<u64>(5).unwrap();
+        for writer in [&theirs, &other] {
+            // What cudarc was given before comes first: this zeroes the results late.
+            keep_busy(writer, &from, &mut to);
+            writer.memset_zeros(&mut results).unwrap();
+            sum.reduce_into(&ones, results.slice_mut(1..2), &stream).unwrap();
+            sum.reduce_into(&ones, &mut results.slice_mut(4..), &stream).unwrap();
+            // What cudarc is given afterwards comes later: this result is late.
+            keep_ours_busy(&stream, &ones, &mut copy);
+            let pending =
+                sum.reduce_into(ones.view(1..), results.slice_mut(3..4), &stream).unwrap();
+            let all = writer.clone_dtoh(&results).unwrap();
+            assert_eq!(all, [0, MANY as u64, 0, MANY as u64 - 1, MANY as u64]);
+            assert_eq!(pending.finish(all[3]).unwrap(), MANY as u64 - 1);
+        }
+        // Input and output of cudarc, and its stream: nothing of ours is in between.
+        let input = theirs.clone_htod(&[5u32, 6, 7]).unwrap();
+        let mut result = theirs.alloc_zeros::<u64>(1).unwrap();
+        let adopted = device.adopt_cudarc_stream(&theirs).unwrap();
+        for stream in [&adopted, &stream] {
+            theirs.memset_zeros(&mut result).unwrap();
+            sum.reduce_into(&input, &mut result, stream).unwrap();
+            assert_eq!(theirs.clone_dtoh(&result).unwrap(), [18]);
+        }
+    }
+}
+
+#[test]
+fn outputs_of_cudarc_that_do_not_fit_are_refused() {
+    let Some(device) = gpu() else { return };
+    let theirs = context(&device).new_stream().unwrap();
+    let input = device.upload(&[5u32, 6, 7]).unwrap();
+    let mut results = theirs.clone_htod(&[1u64, 2]).unwrap();
+    let stream = device.stream().unwrap();
+    let sum = device.reducer::<u32, _>(Sum).unwrap();
+    let refused = sum.reduce_into(&input, &mut results, &stream).unwrap_err();
+    assert!(matches!(refused, Error::Output { len: 2 }), "{refused}");
+    let refused = device
+        .capture(|stream| sum.reduce_into(&input, results.slice_mut(..1), stream))
+        .unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "cannot reduce into memory of cudarc while a graph is captured: that would happen once, and not in each replay"
+    );
+    theirs.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED).unwrap();
+    let refused = sum.reduce_into(&input, results.slice_mut(..1), &stream).unwrap_err();
+    assert!(matches!(refused, Error::Device(DeviceError::Capturing { .. })), "{refused}");
+    drop(theirs.end_capture(CUgraphInstantiate_flags(0)));
+
+    let simulator = Device::simulator();
+    let input = simulator.upload(&[5u32, 6, 7]).unwrap();
+    let (sum, stream) = (simulator.reducer::<u32, _>(Sum).unwrap(), simulator.stream().unwrap());
+    let refused = sum.reduce_into(&input, results.slice_mut(..1), &stream).unwrap_err();
+    assert!(matches!(refused, Error::Device(DeviceError::OtherDevice("memory"))), "{refused}");
+    assert_eq!(theirs.clone_dtoh(&results).unwrap(), [1, 2]);
 }
 
 #[test]
@@ -304,7 +377,8 @@ fn other_devices_and_contexts_are_refused() {
     // A context of the same GPU that is not its primary one.
     let gpu = context(&device);
     let mut raw = ptr::null_mut();
-    // SAFETY: cuda.h's signature, and a pointer to a live variable. The context is given to cudarc, which destroys it.
+    // SAFETY: the signature is that of cuda.h, and the pointer is to a live variable. The context
+    // is given to cudarc, which destroys it.
     let apart = unsafe {
         let create = sys::culib().get::<CreateContext>(b"cuCtxCreate_v2\0").unwrap();
         assert_eq!(create(&raw mut raw, 0, gpu.cu_device()), 0);

@@ -1,12 +1,14 @@
-//! What crates.io's `cudarc` holds: its memory, borrowed for the work of one call, and its streams, adopted.
+//! Memory and streams of crates.io's `cudarc`. Memory is borrowed for the work of one call; a
+//! stream is adopted.
 //!
-//! cudarc frees a slice on the slice's own stream, and lets other streams wait by the slice's events. So work of ours
-//! on borrowed memory is put between two points of that stream: our stream waits for the first, and the second waits
-//! for ours. This holds whether cudarc tracks events or not.
+//! cudarc frees a slice on the stream that allocated the slice, and cudarc lets other streams wait
+//! for the slice's events. So our work on borrowed memory is ordered between two points of the
+//! slice's own stream: our stream waits for the first point, and the second point waits for our
+//! stream. This order holds whether cudarc tracks events or not.
 
 use std::sync::Arc;
 
-use cudarc::driver::{CudaContext, CudaStream, DevicePtr, SyncOnDrop};
+use cudarc::driver::{CudaContext, CudaStream, SyncOnDrop};
 
 use super::{
     Device, DeviceError, DeviceKind, Stream,
@@ -16,43 +18,47 @@ use super::{
     stream::Queue,
 };
 
-/// `CU_STREAM_PER_THREAD`: a handle that means another stream in each thread.
+/// `CU_STREAM_PER_THREAD`, a handle that stands for a different stream in each thread.
 const PER_THREAD: usize = 2;
 
-/// Memory of cudarc's, which the work of one of our streams uses. That work is given after this was made, and before
-/// this is given back.
+/// Memory of cudarc's that the work of one of our streams uses. The work is given to our stream
+/// while this value lives.
 pub(crate) struct Borrowed<'a> {
     queue: &'a Queue,
-    /// The slice's own stream, unless it is the queue's.
+    /// The stream that cudarc allocated the memory on, unless it is the queue's own stream.
     owner: Option<Box<dyn BackendStream>>,
     context: &'a CudaContext,
-    /// Records that the slice was read, when it is dropped. `None` once the memory was given back.
-    read: Option<SyncOnDrop<'a>>,
+    /// cudarc's guard. When it is dropped, cudarc records that the memory was read or written.
+    /// `None` once the memory was given back.
+    used: Option<SyncOnDrop<'a>>,
 }
 
 impl Drop for Borrowed<'_> {
     fn drop(&mut self) {
-        // Only after another error, which is the one that is told.
+        // The memory is dropped before `give_back` only after another error. The caller gets that
+        // error, so this one is ignored.
         let _ = self.end();
     }
 }
 
 impl Borrowed<'_> {
-    /// What cudarc does with the memory from now on comes after what our stream was given.
+    /// Gives the memory back: what cudarc does with it from now on comes after the work that our
+    /// stream was given.
     pub(crate) fn give_back(mut self) -> Result<(), DeviceError> {
         self.end()
     }
 
     fn end(&mut self) -> Result<(), DeviceError> {
-        let Some(read) = self.read.take() else { return Ok(()) };
+        let Some(used) = self.used.take() else { return Ok(()) };
         let mut ordered = match &self.owner {
             None => Ok(()),
             Some(owner) => follow(&**owner, &*self.queue.stream),
         };
-        drop(read);
+        drop(used);
         ordered = ordered.and(take_error(self.context));
         if ordered.is_err() {
-            // The memory must not be freed while it is read. An error of this is that of the call before.
+            // cudarc could free the memory while our work uses it, so the host waits here. If the
+            // wait fails too, its error is the same as that of the call before.
             let _ = self.queue.stream.synchronize();
         }
         ordered
@@ -60,45 +66,47 @@ impl Borrowed<'_> {
 }
 
 impl Stream {
-    /// Borrows memory of cudarc's for work on this stream, which comes after all that the memory's own stream was given
-    /// before, and after writes of other streams that cudarc tracks.
-    pub(crate) fn borrow_cudarc<'a, T>(
+    /// Borrows memory that cudarc allocated on the stream `theirs`, for work on this stream.
+    ///
+    /// `address` asks cudarc for the memory's address, which makes `theirs` wait for the work of
+    /// other streams that cudarc tracks. The work on this stream then comes after all that `theirs`
+    /// was given.
+    pub(crate) fn borrow_cudarc<'a>(
         &'a self,
-        memory: &'a dyn DevicePtr<T>,
-    ) -> Result<Borrowed<'a>, DeviceError> {
-        const ACTION: &str = "reduce memory of cudarc";
+        theirs: &'a Arc<CudaStream>,
+        action: &'static str,
+        address: impl FnOnce(&'a CudaStream) -> (u64, SyncOnDrop<'a>),
+    ) -> Result<(u64, Borrowed<'a>), DeviceError> {
         let queue = &*self.queue;
-        self.refuse_in_capture(ACTION)?;
-        let theirs = memory.stream();
+        self.refuse_in_capture(action)?;
         let context = theirs.context();
         let backend = &queue.core.backend;
         if !backend.is_context(context.cu_ctx().cast()) {
             return Err(DeviceError::OtherDevice("memory"));
         }
-        refuse_per_thread(theirs, ACTION)?;
-        queue.core.enter(Call::Other, || ACTION.to_owned())?;
+        refuse_per_thread(theirs, action)?;
+        queue.core.enter(Call::Other, || action.to_owned())?;
         let raw = theirs.cu_stream().cast();
-        // SAFETY: `memory` keeps its stream alive, for longer than the result.
+        // SAFETY: `theirs` lives for longer than the result.
         let owner = unsafe { Arc::clone(backend).adopt_stream(raw)? };
         if owner.is_capturing()? {
-            return Err(DeviceError::Capturing { action: ACTION });
+            return Err(DeviceError::Capturing { action });
         }
-        // The owner's stream waits for the last write of another stream.
-        let (_, read) = memory.device_ptr(theirs);
-        // From here on dropping it gives the memory back.
-        let mut borrowed = Borrowed { queue, owner: None, context, read: Some(read) };
+        let (address, used) = address(theirs);
+        // From here on, dropping `borrowed` gives the memory back.
+        let mut borrowed = Borrowed { queue, owner: None, context, used: Some(used) };
         take_error(context)?;
         if queue.stream.raw() != Some(raw) {
             follow(&*queue.stream, &*owner)?;
             borrowed.owner = Some(owner);
         }
-        Ok(borrowed)
+        Ok((address, borrowed))
     }
 }
 
 impl Queue {
-    /// Refuses work for a stream of cudarc's while other code captures the stream: a graph of cudarc's would keep neither the
-    /// memory nor the kernels of that work.
+    /// Refuses work for an adopted stream while other code captures the stream, because a graph of
+    /// cudarc's would keep neither the memory nor the kernels of that work alive.
     pub(super) fn refuse_foreign_capture(&self, action: &'static str) -> Result<(), DeviceError> {
         if self.lender.is_some() && self.stream.is_capturing()? {
             return Err(DeviceError::Capturing { action });
@@ -108,12 +116,14 @@ impl Queue {
 }
 
 impl Device {
-    /// Makes a stream of one of cudarc's: what is given to it is ordered with what cudarc gives that stream. The result has a
-    /// workspace of its own, and keeps the stream of cudarc's alive.
+    /// Makes a [`Stream`] of a stream of cudarc's. Work that is given to the result is ordered with
+    /// the work that cudarc gives its stream. The result has a workspace of its own, and it keeps
+    /// cudarc's stream alive.
     ///
-    /// cudarc makes its streams with `CU_STREAM_NON_BLOCKING`, except for its default stream. So the plain copies of
-    /// [`Buffer`](super::Buffer)s are not ordered with the work of the result:
-    /// [synchronize](Stream::synchronize) it before such a copy. While cudarc captures the stream, the result takes no work.
+    /// cudarc makes its streams with `CU_STREAM_NON_BLOCKING`, except for its default stream. So
+    /// the plain copies of [`Buffer`](super::Buffer)s are not ordered with the work of the result:
+    /// [synchronize](Stream::synchronize) the result before such a copy. While cudarc captures its
+    /// stream, the result refuses work.
     ///
     /// ```no_run
     /// use cudarc::driver::CudaContext;
@@ -132,8 +142,9 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`DeviceError::NotCuda`] on the simulator; [`DeviceError::OtherDevice`] for a stream of another context than
-    /// the device's primary one; [`DeviceError::PerThread`]; a stream that captures; as [`Device::stream`].
+    /// [`DeviceError::NotCuda`] on the simulator; [`DeviceError::OtherDevice`] for a stream of a
+    /// context that is not the device's primary one; [`DeviceError::PerThread`];
+    /// [`DeviceError::Capturing`] if the stream is captured; the errors of [`Device::stream`].
     pub fn adopt_cudarc_stream(&self, stream: &Arc<CudaStream>) -> Result<Stream, DeviceError> {
         const ACTION: &str = "adopt a stream of cudarc";
         let core = &self.shared.core;
@@ -155,7 +166,8 @@ impl Device {
     }
 }
 
-/// What `later` is given from now on waits for what `earlier` was given. Both are of one context.
+/// Lets the work that `later` is given from now on wait for the work that `earlier` was given
+/// before. Both streams belong to one context.
 fn follow(later: &dyn BackendStream, earlier: &dyn BackendStream) -> Result<(), DeviceError> {
     let mut event = earlier.new_event()?;
     earlier.record(&mut *event)?;
@@ -170,7 +182,7 @@ fn refuse_per_thread(stream: &CudaStream, action: &'static str) -> Result<(), De
     }
 }
 
-/// The error of a call that cudarc made without a result, if there is one.
+/// Takes the error that cudarc keeps when a call that returns no result has failed.
 fn take_error(context: &CudaContext) -> Result<(), DeviceError> {
     context
         .check_err()

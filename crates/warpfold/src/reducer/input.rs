@@ -1,4 +1,4 @@
-//! What can be reduced.
+//! The inputs of reductions: elements in the memory of the device or of the host.
 
 use std::fmt;
 
@@ -22,7 +22,8 @@ impl private::Sealed for Pair {}
 impl Arity for Single {}
 impl Arity for Pair {}
 
-/// What can be reduced: elements in the memory of the device or of the host, and pairs of them.
+/// An input of a reduction: elements in the memory of the device or of the host, or a pair of such
+/// inputs.
 ///
 /// | | |
 /// |---|---|
@@ -33,11 +34,13 @@ impl Arity for Pair {}
 /// | `&[T]`, `&[T; N]`, `&Vec<T>`, [`&PinnedBuffer<T>`](PinnedBuffer) | on the host: copied to the device |
 /// | `(a, b)` of any of these | a pair of the same length |
 ///
-/// What `cust` and cudarc hold is read where it lies, and cannot be captured in a [`Graph`](crate::device::Graph), which could
-/// not keep it alive. A reduction of what cudarc holds comes after all that cudarc was given for that memory before, and before
-/// what cudarc is given for it later, on whichever streams; the host does not wait for that.
+/// Memory of `cust` and of cudarc is read in place. A [`Graph`](crate::device::Graph) cannot
+/// capture such a call, because the graph could not keep the memory alive. A reduction of cudarc's
+/// memory comes after all work that cudarc was given for that memory before, and before the work
+/// that cudarc is given for it later, on whichever streams. The host does not wait for that.
 ///
-/// What is on the host is copied to the device whole if it fits, else in chunks; see [`Reducer`](super::Reducer).
+/// An input on the host is copied to the device: whole if it fits, else in chunks (see
+/// [`Reducer`](super::Reducer)).
 pub trait Input: private::Operands<Self::Item> {
     /// The type of the elements.
     type Item: Item;
@@ -59,7 +62,7 @@ pub(super) mod private {
     }
 
     pub trait Places<T> {
-        /// As `operands`.
+        /// The place of the first operand, and that of the second operand of a pair.
         fn places(&self) -> (Place<'_, T>, Option<Place<'_, T>>);
     }
 }
@@ -72,19 +75,20 @@ pub struct Place<'a, T> {
     pub(super) owner: Owner<'a, T>,
 }
 
-/// Whose memory it is.
+/// Who answers for the memory.
 pub(super) enum Owner<'a, T> {
-    /// A device's of ours.
+    /// A buffer of this library.
     Ours(View<'a, T>),
-    /// Somebody vouches for it.
+    /// The maker of a raw slice, who has vouched for it.
     Vouched,
-    /// `cust` allocated it on some GPU.
+    /// `cust`, which allocated it on a GPU that is still to be compared with ours.
     #[cfg(feature = "cuda")]
     Cust,
-    /// cudarc allocated it, and orders the work on it.
+    /// cudarc, which allocated the memory and orders the work on it.
     #[cfg(feature = "cudarc")]
     Cudarc(&'a dyn cudarc::driver::DevicePtr<T>),
-    /// cudarc allocated it on a stream that captures. The address is not known, because cudarc would end the capture.
+    /// cudarc, which allocated the memory on a stream that is captured now. The address is not
+    /// known, because asking cudarc for it would invalidate the capture.
     #[cfg(feature = "cudarc")]
     Captured,
 }
@@ -115,13 +119,13 @@ impl<T> Clone for Owner<'_, T> {
 impl<T> Copy for Owner<'_, T> {}
 
 impl<T: Item> Place<'_, T> {
-    /// `len` elements from `start` on.
+    /// The `len` elements from the element `start` on.
     pub(super) fn part(self, start: u64, len: u64) -> Self {
         Self { address: self.address + start * size_of::<T>() as u64, len, owner: self.owner }
     }
 }
 
-/// Elements anywhere.
+/// Elements in the memory of the device or of the host.
 #[derive(Debug)]
 pub enum Operand<'a, T> {
     /// In the device's memory.
@@ -155,7 +159,7 @@ impl<'a, T: Item> From<View<'a, T>> for Place<'a, T> {
     }
 }
 
-/// An input in the device's memory.
+/// Implements the traits of an input in the device's memory.
 macro_rules! device_input {
     ($(#[$attribute:meta])* [$($generics:tt)*] $type:ty, $self:ident => $place:expr) => {
         $(#[$attribute])*
@@ -242,7 +246,8 @@ mod of_cudarc {
             // The launch takes the error out again, and returns it.
             Err(error) => stream.context().record_err(Err::<(), _>(error)),
         }
-        // Only the address is asked for: the launch orders the work, and its guard says that the memory was read.
+        // Only the address is needed here. The launch orders the work, and the guard of the launch
+        // tells cudarc that the memory was read.
         let (address, read) = memory.device_ptr(stream);
         mem::forget(read);
         Place { address, len, owner: Owner::Cudarc(memory) }
@@ -255,7 +260,14 @@ mod of_cudarc {
             stream: &'a Stream,
         ) -> Result<Option<Borrowed<'a>>, DeviceError> {
             match self.owner {
-                Owner::Cudarc(memory) => stream.borrow_cudarc(memory).map(Some),
+                Owner::Cudarc(memory) => {
+                    let (_, borrowed) = stream.borrow_cudarc(
+                        memory.stream(),
+                        "reduce memory of cudarc",
+                        |theirs| memory.device_ptr(theirs),
+                    )?;
+                    Ok(Some(borrowed))
+                }
                 _ => Ok(None),
             }
         }
@@ -266,7 +278,7 @@ mod of_cudarc {
     device_input!([T: Item] &CudaView<'_, T>, self => place(*self));
 }
 
-/// An input on the host.
+/// Implements the traits of an input on the host.
 macro_rules! host_input {
     ([$($generics:tt)*] $type:ty, $operand:ident) => {
         impl<$($generics)*> Input for $type {

@@ -68,6 +68,7 @@ use crate::device::{Arg, Device, DeviceError, LaunchShape, Pod, Stream, View};
 
 use engine::{Cache, Engine};
 use input::{Operand, Owner, Place};
+use output::TargetPlace;
 use shapes::{Extent, Machine, Shape};
 
 pub use error::Error;
@@ -226,7 +227,7 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
     pub fn reduce_into<I>(
         &self,
         input: I,
-        output: impl DeviceOutput<O::Raw>,
+        mut output: impl DeviceOutput<O::Raw>,
         stream: &Stream,
     ) -> Result<Pending<T, O>, Error>
     where
@@ -241,11 +242,22 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         if target.len != 1 {
             return Err(Error::Output { len: target.len });
         }
-        if let Some(view) = target.view {
-            self.check_view(view)?;
-            stream.retain(view);
+        match target.place {
+            TargetPlace::Ours(view) => {
+                self.check_view(view)?;
+                stream.retain(view);
+                self.launch(first, second, view.address(), stream)?;
+            }
+            TargetPlace::Vouched(address) => self.launch(first, second, address, stream)?,
+            #[cfg(feature = "cudarc")]
+            TargetPlace::Cudarc(memory, theirs) => {
+                const ACTION: &str = "reduce into memory of cudarc";
+                let (address, lent) = stream
+                    .borrow_cudarc(&theirs, ACTION, move |theirs| memory.device_ptr_mut(theirs))?;
+                self.launch(first, second, address, stream)?;
+                lent.give_back()?;
+            }
         }
-        self.launch(first, second, target.address, stream)?;
         Ok(Pending::new(n))
     }
 

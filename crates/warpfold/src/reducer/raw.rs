@@ -41,8 +41,8 @@ impl<T: Item> PartialEq for Indexed<T> {
 
 // SAFETY: all bytes 0 are a valid value of each field.
 unsafe impl<T: Item> Zeroable for Indexed<T> {}
-// SAFETY: each field is `Pod`, and the assertions of `no_padding` below show for every `Item` that no byte
-// lies between the fields or behind them.
+// SAFETY: each field is `Pod`, and the assertions of `no_padding` below show for every `Item` that
+// no byte lies between the fields or behind them.
 unsafe impl<T: Item> Pod for Indexed<T> {}
 
 /// The least and the greatest value: the raw result and the output of [`MinMax`](super::MinMax).
@@ -76,8 +76,8 @@ unsafe impl<F: Item> Zeroable for Compensated<F> {}
 // SAFETY: two values of one `Pod` type, as in an array.
 unsafe impl<F: Item> Pod for Compensated<F> {}
 
-/// Refuses to compile a host on which a raw result has padding, which `Pod` forbids, or on which its
-/// index lies elsewhere than in the kernels.
+/// Refuses to compile for a host on which a raw result has padding, which `Pod` forbids, or on
+/// which its index lies elsewhere than in the kernels.
 macro_rules! no_padding {
     ($($type:ty: $index_at:literal, $size:literal;)*) => {$(
         const _: () = {
