@@ -8,8 +8,8 @@
 //! the unit roundoff, which is 2^-24 for `f32` and 2^-53 for `f64`:
 //!
 //! - **Sum**: each element passes through at most `d` additions, the depth of the whole tree
-//!   ([`Plan::depth`](crate::launch::Plan::depth)), so the error is at most `((1 + u)^d - 1) * sum
-//!   |x_i|`. A sum that underflows is exact.
+//!   ([`Plan::depth`](crate::launch::Plan::depth)), so the error is at most
+//!   `((1 + u)^d - 1) * sum |x_i|`. A sum that underflows is exact.
 //! - **Product**: every one of the `n - 1` multiplications rounds the one result, whatever the
 //!   shape of the tree, so the error is at most `((1 + u)^(n-1) - 1) * |product|`. This holds as
 //!   long as no intermediate product can leave the range of normal numbers.

@@ -7,8 +7,8 @@
 //! - `ladder`;
 //! - the beginning of a kernel's name, such as `reduce3`;
 //! - two such beginnings, such as `reduce3 over reduce2`, which shows their speedup as well;
-//! - a file of the folder and the beginning of a heading in it, such as `lab.access.md: Wide
-//!   access`, which shows the table below that heading;
+//! - a file of the folder and the beginning of a heading in it, such as
+//!   `lab.access.md: Wide access`, which shows the table below that heading;
 //! - `reducer`, which shows the production reducer beside CUB, from the newest such run on each
 //!   device.
 
