@@ -1,5 +1,6 @@
-//! Embeds the committed PTX and the kernels' sources, which its line tables name: writes a table of the manifest and the
-//! files that `src/ptx.rs` includes.
+//! Embeds the committed PTX and the kernels' sources, because the PTX's line tables name those
+//! sources: writes the Rust constants that `src/ptx.rs` includes, namely the manifest and two
+//! tables of files.
 
 use std::{
     env,
@@ -13,7 +14,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../kernels/ptx");
     println!("cargo::rerun-if-changed={}", folder.display());
 
-    // A checkout without PTX still builds: the binary says what is missing when it needs a kernel.
+    // A checkout without PTX still builds: when the binary needs a kernel, it says that the PTX is
+    // missing.
     let manifest = folder.join("manifest.json");
     let mut source = String::from("const EMBEDDED_MANIFEST: Option<&str> = ");
     if manifest.is_file() {
@@ -35,7 +37,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Adds the files with this ending that are in the folder or below it; none if there is no folder.
+/// Adds the files that have this ending and are in the folder or below it. If there is no such
+/// folder, adds none.
 fn collect(folder: &Path, ending: &str, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
     if !folder.is_dir() {
         return Ok(());
@@ -51,7 +54,8 @@ fn collect(folder: &Path, ending: &str, files: &mut Vec<PathBuf>) -> Result<(), 
     Ok(())
 }
 
-/// Writes a constant of pairs: the name of each file, which is its path in the folder after the prefix, and its text.
+/// Writes a constant that is a list of pairs: the name of a file and its text. The name is the
+/// prefix, followed by the file's path within the folder.
 fn write_table(
     source: &mut String,
     name: &str,

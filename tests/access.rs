@@ -1,5 +1,5 @@
-//! Memory access: the counters of each pattern follow from its geometry, and its results are right,
-//! on every device.
+//! Tests of memory access on every device: the counters of each pattern follow from its geometry,
+//! and its results are right.
 
 mod support;
 
@@ -21,7 +21,7 @@ fn counted(pattern: Pattern, request: Request) -> Section {
         .unwrap_or_else(|error| panic!("{pattern}: {error}"))
 }
 
-/// A column by its key.
+/// The values of the column with this key.
 fn column(table: &Table, key: &str) -> Vec<f64> {
     let index = table.columns.iter().position(|column| column.key == key);
     let index = index.unwrap_or_else(|| panic!("{} has no column {key}", table.id));
@@ -37,7 +37,8 @@ fn sweep(first: u32, last: u32) -> Request {
     Request { sweep: Some(Sweep { first, last }), ..Request::default() }
 }
 
-/// The distinct 32-byte sectors of words, which are all that a request takes.
+/// The number of distinct 32-byte sectors in which these words lie. A request takes exactly these
+/// sectors.
 fn sectors(words: impl Iterator<Item = u64>) -> u64 {
     let mut sectors: Vec<_> = words.map(|word| word * 4 / 32).collect();
     sectors.sort_unstable();
@@ -69,8 +70,8 @@ fn an_offset_costs_a_fifth_sector_unless_it_is_of_whole_sectors() {
 fn a_stride_takes_the_sectors_that_it_reaches_over() {
     let section = counted(Pattern::Stride, sweep(1, 64));
     for key in SECTOR_COLUMNS {
-        // The last of 32 words lies 31 strides behind the first; from 8 words on each has a sector
-        // of its own.
+        // The last of 32 words lies 31 strides behind the first. From a stride of 8 words on, each
+        // word has a sector of its own.
         let expected =
             (1..=64).map(|stride: u64| if stride < 8 { 31 * stride / 8 + 1 } else { 32 });
         assert_same(&column(&section.tables[0], key), expected, key);
@@ -156,7 +157,8 @@ fn unrolling_takes_instructions_and_branches_away() {
         let each = column(&section.tables[0], key);
         assert!(each.is_sorted_by(|a, b| a > b), "{key}: {each:?}");
     }
-    // 64 words a thread: 64 / U turns, one branch each, and a few around the loops.
+    // A thread has 64 words. It makes 64 / U iterations with one branch each, and there are a few
+    // branches around the loops.
     for (unrolled, branches) in
         [1.0, 2.0, 4.0, 8.0].into_iter().zip(column(&section.tables[0], "branches_per_word"))
     {
@@ -179,7 +181,7 @@ fn functions_are_as_precise_as_promised_and_fast_ones_shorter() {
     );
 }
 
-/// Every pattern checks its results: all sizes, seeds and devices pass.
+/// Every pattern checks its results. They are right for all sizes and seeds, on all devices.
 #[test]
 fn results_are_right_whatever_the_size() {
     let library = library();
@@ -188,7 +190,7 @@ fn results_are_right_whatever_the_size() {
         let gpu = (device.info().kind == DeviceKind::Cuda).then_some(&device);
         for n in [1, 2, 31, 32, 33, 255, 256, 257, 1023, 1024, 1025, 40_001] {
             for pattern in Pattern::ALL {
-                // Transfers have sizes of their own, and a test of the device covers them.
+                // Transfers have sizes of their own, and another test covers them.
                 if pattern == Pattern::Transfer {
                     continue;
                 }
@@ -256,7 +258,8 @@ fn body(kernel: &str) -> String {
 fn the_compiler_leaves_the_lesson_in_the_ptx() {
     for unrolled in [1, 2, 4, 8] {
         let body = body(&format!("access_unroll_{unrolled}"));
-        // The loads of the loop, and one load for the rest; the compiler must change neither.
+        // The loop has `unrolled` loads, and the rest has one. The compiler must change neither
+        // number.
         assert_eq!(body.matches("ld.global").count(), unrolled + 1, "{body}");
         assert_eq!(body.matches(".pragma \"nounroll\"").count(), 2, "{body}");
     }
@@ -349,7 +352,7 @@ fn streams_refuse_what_does_not_fit() {
         assert!(matches!(wide, Err(DeviceError::Length { source_len: 5, buffer_len: 4 })));
         let elsewhere = device.streams(1, |streams| streams.upload(0, &values, &foreign, 0));
         assert!(matches!(elsewhere, Err(DeviceError::OtherDevice("buffer"))));
-        // An empty copy is no error, and pinned memory without values is an empty slice.
+        // A copy without elements is no error, and pinned memory for no values is an empty slice.
         device.streams(1, |streams| streams.upload(0, &[], &buffer, 4)).unwrap();
         assert!(device.alloc_pinned::<u64>(0).unwrap().is_empty());
         assert!(matches!(

@@ -1,4 +1,4 @@
-//! `reduce` as its user meets it: the real binary in an empty folder.
+//! Tests of the command `reduce` as its user meets it: the real binary runs in an empty folder.
 
 mod support;
 
@@ -14,7 +14,7 @@ fn json(run: &Run) -> Json {
     serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}\n{run}"))
 }
 
-/// Runs each line and collects the output in one text.
+/// Runs each line and collects the output of all of them in one text.
 fn transcript(sandbox: &Sandbox, lines: &[&str]) -> String {
     let mut text = String::new();
     for line in lines {
@@ -605,7 +605,7 @@ fn a_folder_of_ptx_is_used_and_checked() {
 
 #[test]
 fn a_folder_with_all_kernels_in_one_module_is_used_and_checked() {
-    // The folder looks as a foreign codegen backend leaves it.
+    // The folder looks like one that a foreign codegen backend wrote.
     let sandbox = Sandbox::new();
     let library = PtxLibrary::embedded().unwrap();
     let text = library.find("reduce3_sum_i32", (7, 5)).unwrap().text;
@@ -646,7 +646,7 @@ fn a_folder_with_all_kernels_in_one_module_is_used_and_checked() {
 
 #[test]
 fn a_wrong_result_is_status_1() {
-    // PTX in which the sum and the maximum have exchanged their names.
+    // In this PTX the kernels of the sum and of the maximum have exchanged their names.
     let library = PtxLibrary::embedded().unwrap();
     let ptx = library.find("reduce3_sum_i32", (7, 5)).unwrap();
     let swapped = ptx
@@ -675,7 +675,7 @@ fn a_wrong_result_is_status_1() {
     assert_eq!(run.status, Some(1), "{run}");
     assert!(run.stdout.contains("\"agree\":false"), "{run}");
 
-    // The command does not succeed either if the reader stops reading.
+    // The command fails as well if the reader of its output stops reading.
     let mut child = sandbox
         .command()
         .args(line.split_whitespace())

@@ -1,4 +1,4 @@
-//! `access` as its user meets it: the real binary in an empty folder.
+//! Tests of the command `access` as its user meets it: the real binary runs in an empty folder.
 
 mod support;
 
@@ -133,7 +133,7 @@ fn all_formats_are_written() {
     assert!(markdown.starts_with("# access width\n") && markdown.contains("16.00 |"), "{markdown}");
 }
 
-/// Everything in one document, on any device.
+/// `access all` writes one document about all patterns, on any device.
 #[test]
 fn all_is_one_document() {
     let device = device_flag();
@@ -152,7 +152,7 @@ fn completions_and_a_manual_page_are_generated() {
     assert!(access("generate man stride").stdout.contains(".TH"));
 }
 
-/// A kernel that computes something else is noticed.
+/// A kernel that computes something wrong is noticed.
 #[test]
 fn a_wrong_result_is_a_failure() {
     let sandbox = Sandbox::new();

@@ -1,4 +1,4 @@
-//! `reduce --check` as its user meets it.
+//! Tests of `reduce --check` as its user meets it.
 
 mod support;
 
@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use support::{Run, Sandbox};
 use warpfold_lab::{ptx::PtxLibrary, variant::Variant};
 
-/// A kernel's module, changed, in a fresh sandbox.
+/// A fresh sandbox with the module of a kernel, in which the PTX is changed.
 fn with_ptx(kernel: &str, change: impl Fn(&str) -> String) -> Sandbox {
     let sandbox = Sandbox::new();
     let library = PtxLibrary::embedded().unwrap();

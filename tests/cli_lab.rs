@@ -1,4 +1,4 @@
-//! `reduce ladder`, `sweep`, `tune`, `quiz` and `generate` as their user meets them.
+//! Tests of `reduce ladder`, `sweep`, `tune`, `quiz` and `generate` as their user meets them.
 
 mod support;
 
@@ -77,7 +77,7 @@ fn bad_arguments_are_refused_in_one_sentence() {
         }
         let run = sandbox.reduce(args);
         assert_eq!((run.status, run.stdout.as_str()), (Some(2), ""), "{run}");
-        // Other tests check the list of variants.
+        // The list of variants is cut off, because other tests check it.
         let stderr = run
             .stderr
             .split_once(": it is 0 to")
@@ -168,8 +168,8 @@ fn more_than_the_memory_is_refused_before_anything_runs() {
     }
 }
 
-/// The speedups follow from the other columns, by another formula: a cumulative speedup is the
-/// product of the steps.
+/// The speedups follow from the other columns by another formula: a cumulative speedup is the
+/// product of the speedups of the single steps.
 #[test]
 fn the_ladder_has_every_rung_and_its_speedups_add_up() {
     let document = json(
@@ -246,7 +246,8 @@ fn counters_are_those_of_a_profile() {
     );
     for row in &rows(&document, "ladder")[..9] {
         let variant = row["variant"].as_str().unwrap();
-        // The simulator's own grid follows from its multiprocessors.
+        // Rung 7 takes a grid of any size, and the ladder chose the grid by the simulator's
+        // multiprocessors. So the profile gets the same grid.
         let grid = if variant == "7" { format!(" --grid {}", row["grid"]) } else { String::new() };
         let line = format!(
             "profile --variant {variant} --n 5001 --type f64 --op max --registers 20 --json{grid}"
@@ -342,7 +343,7 @@ fn every_format_is_written() {
     ] {
         let write = |format: &str| {
             let run = sandbox.reduce_line(&format!("{line} --format {format}"));
-            // A table without a chart cannot be drawn.
+            // A table without a chart cannot be written as a picture.
             let drawn = ["ladder", "sweep"].contains(&table);
             assert_eq!(run.status, Some(if format == "svg" && !drawn { 2 } else { 0 }), "{run}");
             run
@@ -418,7 +419,8 @@ fn a_sweep_is_its_ladders() {
     assert_eq!(run.stdout.lines().count(), 1 + 6, "{run}");
 }
 
-/// 3 m - blocks over m + blocks, summed over the stages.
+/// The ratio of bytes is a sum of 3 m - blocks over a sum of m + blocks. The sums run over the
+/// stages, and m is the number of elements of a stage.
 #[test]
 fn the_quiz_is_exact_for_any_n() {
     for n in [1, 2, 1023, 1024, 1025, 777_777, 1 << 20, (1 << 20) + 1] {
@@ -506,7 +508,7 @@ fn what_was_tuned_is_used_ignored_and_forgotten() {
     );
     assert_eq!(rows(&ladder, "ladder")[1]["block"], best[1]["block"]);
 
-    // Entries of another GPU stay and are not used. An impossible shape is not used either.
+    // An entry for another GPU stays but is not used. An impossible shape is not used either.
     let edit = |change: &dyn Fn(&mut Json)| {
         let mut contents = kept.clone();
         contents["entries"].as_array_mut().unwrap().iter_mut().for_each(change);
@@ -577,7 +579,7 @@ fn completions_and_pages_name_every_flag() {
     );
 }
 
-/// Gives a program its input, if the program exists; it must succeed.
+/// Runs a program, if it exists, and passes it this input. The program must succeed.
 fn pipe(program: &str, args: &[&str], input: &str) {
     use std::{
         io::Write as _,
@@ -593,7 +595,7 @@ fn pipe(program: &str, args: &[&str], input: &str) {
     assert!(child.wait().unwrap().success(), "{program}");
 }
 
-/// Ctrl-C.
+/// Tests of Ctrl-C.
 #[cfg(unix)]
 mod interrupts {
     use std::{
@@ -605,7 +607,7 @@ mod interrupts {
 
     use super::*;
 
-    /// Runs `reduce` and interrupts it `after` this time, once it catches the signal.
+    /// Runs `reduce`, waits until it catches the signal, and interrupts it `after` this time.
     fn interrupted(sandbox: &Sandbox, line: &str, after: Duration) -> Run {
         let mut command = sandbox.command();
         command.args(line.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -626,8 +628,8 @@ mod interrupts {
         }
     }
 
-    /// Whether a process catches SIGINT; true if the system does not report it or the process has
-    /// ended.
+    /// Whether a process catches SIGINT. Also true if the system does not report that, or if the
+    /// process has ended.
     fn listens(process: u32) -> bool {
         if !cfg!(target_os = "linux") {
             thread::sleep(Duration::from_millis(500));
@@ -637,12 +639,12 @@ mod interrupts {
             return true;
         };
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-        // SIGINT is 2, and the mask begins with signal 1.
+        // SIGINT is signal 2, and the lowest bit of the mask is signal 1.
         caught.is_none_or(|mask| u64::from_str_radix(mask.trim(), 16).unwrap() & 2 != 0)
     }
 
-    /// Interrupts work that never ends by itself. It waits longer in each try, until a part of the
-    /// work is done.
+    /// Interrupts work that never ends by itself, in the middle. Each try waits longer, until a
+    /// part of the work is done.
     fn interrupted_in_the_middle(line: &str, is_something: impl Fn(&Run) -> bool) -> Run {
         let mut after = Duration::from_millis(200);
         loop {

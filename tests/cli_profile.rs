@@ -1,4 +1,4 @@
-//! `reduce profile` and `reduce compare` as their user meets them.
+//! Tests of `reduce profile` and `reduce compare` as their user meets them.
 
 mod support;
 
@@ -18,7 +18,7 @@ fn profile(line: &str) -> Json {
     json(&Sandbox::new().reduce_line(&format!("profile --registers 20 --json {line}")))
 }
 
-/// The counter of this name.
+/// The counter of this name, in which dots separate the groups.
 fn counter<'a>(counters: &'a Json, name: &str) -> &'a Json {
     name.split('.').fold(counters, |group, part| &group[part])
 }
@@ -55,7 +55,7 @@ fn bad_arguments_are_refused_in_one_sentence() {
         assert_eq!((run.status, run.stdout.as_str()), (Some(2), ""), "{run}");
         let (memory, rest) = ("; the device has ", "free");
         let stderr = match run.stderr.split_once(memory) {
-            // The simulated device is as large as the host allows.
+            // The size of the simulated device's memory depends on the host, so it is cut out.
             Some((before, after)) => {
                 format!("{before}{memory}… {}", &after[after.find(rest).unwrap()..])
             }
@@ -108,20 +108,21 @@ fn arguments_that_are_missing_are_named() {
     }
 }
 
-/// Rung 3 over 1024 elements in blocks of 256: four blocks, then one that reads their four results.
+/// Rung 3 over 1024 elements in blocks of 256: the first launch has four blocks, and the second has
+/// one, which reads their four results.
 #[test]
 fn rung_3_does_what_can_be_worked_out_by_hand() {
     let report = profile("--variant 3 --n 1024 --block 256");
     let (blocks, warps) = (5, 8);
-    // Of the steps 128, 64, 32, 16, 8, 4, 2 and 1, the first takes four warps, the next two, and
-    // each other one. Each step loads two words and stores one. There is one store before the steps
-    // and one load after them.
+    // The steps are 128, 64, 32, 16, 8, 4, 2 and 1. The first takes four warps, the second takes
+    // two, and each other step takes one. Each step loads two words and stores one. There is one
+    // store before the steps and one load after them.
     let steps = 4 + 2 + 6;
     let (loads, stores) = (blocks * (2 * steps + 1), blocks * (warps + steps));
-    // The steps from 16 on, and thread 0 at the end, split the first warp; so does the end of the
-    // four results.
+    // The first warp is split by each step from 16 on, and at the end, when only thread 0 writes.
+    // In the second launch, the end of the four results splits it too.
     let divergent = blocks * (5 + 1) + 1;
-    // One before the loop and one in each step.
+    // There is one barrier before the loop and one in each step.
     let barriers = blocks * warps * 9;
     assert_counters(
         &report["counters"],
@@ -155,7 +156,7 @@ fn rung_3_does_what_can_be_worked_out_by_hand() {
     );
 }
 
-/// Rung 2, one block of 256: at stride s, lanes are 2 * s words apart.
+/// Rung 2 with one block of 256: at stride s, neighbouring lanes access words that are 2 * s apart.
 #[test]
 fn rung_2_conflicts_as_can_be_worked_out_by_hand() {
     let (mut requests, mut wavefronts) = (0, 0);
@@ -182,13 +183,14 @@ fn rung_2_conflicts_as_can_be_worked_out_by_hand() {
     assert_eq!(report["ideal"]["shared.load.wavefronts"], 2 * requests + 1);
 }
 
-/// Rung 0: each level reads pairs, which lie side by side in twice the sectors that a warp needs.
+/// Rung 0: each level reads pairs. The two loads of a warp lie in the same sectors, so each touches
+/// twice the sectors that 32 words need.
 #[test]
 fn rung_0_moves_every_level() {
     let report = profile("--variant 0 --n 4096 --block 128");
     let launches = report["launches"].as_array().unwrap();
     assert_eq!(launches.len(), 12);
-    // 64 warps: the left elements are 32 words, 8 bytes apart.
+    // There are 64 warps. A warp's left elements are 32 words that are 8 bytes apart.
     assert_counters(
         &launches[0]["counters"],
         &[
@@ -242,7 +244,8 @@ fn each_rung_wastes_what_its_lecture_says() {
 #[test]
 fn every_rung_operation_and_type_has_a_profile() {
     for (index, variant) in Variant::all().enumerate() {
-        // The pair whose turn it is, or the next one for which the rung has a kernel.
+        // The pairs take turns. If the rung has no kernel for the pair whose turn it is, the next
+        // possible pair is taken.
         let mut pairs = (index..).map(|turn| (ElementType::ALL[turn % 6], Op::ALL[turn % 4]));
         let (element, op) = pairs.find(|&(element, op)| variant.allows(op, element)).unwrap();
         let (variant, element, op) = (variant.facts().label, element.name(), op.name());
@@ -304,7 +307,7 @@ fn json_holds_what_is_promised() {
             "registers": 20, "registers_from": "given",
         })
     );
-    // Launches and lines are parts of the whole.
+    // The counts of the launches, and of the lines, add up to the whole.
     let sum: u64 = report["launches"]
         .as_array()
         .unwrap()
@@ -458,7 +461,7 @@ fn profile_shows_the_source() {
     ");
 }
 
-/// The library's manifest and one of its files, changed, in the sandbox.
+/// Writes into the sandbox the library's manifest and one of its files, which is changed.
 fn write_ptx(sandbox: &Sandbox, kernel: &str, change: impl Fn(&str) -> String) {
     let library = PtxLibrary::embedded().unwrap();
     let ptx = library.find(kernel, (9, 0)).unwrap();
@@ -562,7 +565,7 @@ fn registers_come_from_ptxas() {
         (&occupancy["registers"], &occupancy["registers_from"]),
         (&70.into(), &"ptxas".into())
     );
-    // 72 registers for each of 8 warps: three blocks fit.
+    // With 72 registers for each thread of 8 warps, three blocks fit.
     assert_eq!(
         (&occupancy["blocks_per_sm"], &occupancy["limited_by"]),
         (&3.into(), &"registers".into())

@@ -1,4 +1,4 @@
-//! `transpose` as its user meets it: the real binary in an empty folder.
+//! Tests of the command `transpose` as its user meets it: the real binary runs in an empty folder.
 
 mod support;
 
@@ -13,7 +13,7 @@ fn json(run: &Run) -> Json {
     serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}\n{run}"))
 }
 
-/// Runs each line and collects the output in one text.
+/// Runs each line and collects the output of all of them in one text.
 fn transcript(sandbox: &Sandbox, lines: &[&str]) -> String {
     let mut text = String::new();
     for line in lines {

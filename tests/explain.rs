@@ -1,4 +1,5 @@
-//! `reduce explain`: the lectures' pictures, from the real binary and the committed PTX.
+//! Tests of `reduce explain`: it draws the lectures' pictures. They run the real binary with the
+//! committed PTX.
 
 mod support;
 
@@ -26,12 +27,12 @@ fn picture(variant: Variant, op: Op, block: Option<u64>, values: &Values) -> Pic
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The values of a row, as integers.
+/// The values after a step, as integers.
 fn ints(step: &Step) -> Vec<i64> {
     step.after.values.iter().map(|value| value.to_string().parse().unwrap()).collect()
 }
 
-/// The numbered steps: stride, threads, and the values after it.
+/// The numbered steps, each with its stride, its threads and the values after it.
 fn tree(picture: &Picture) -> Vec<(u64, Vec<u32>, Vec<i64>)> {
     let numbered = picture.steps.iter().filter(|step| step.number.is_some());
     numbered
@@ -41,7 +42,7 @@ fn tree(picture: &Picture) -> Vec<(u64, Vec<u32>, Vec<i64>)> {
         .collect()
 }
 
-/// Hui Liu, Reduction #3: the table whose last row begins with 41.
+/// The table of Hui Liu, Reduction #3, whose last row begins with 41.
 const SEQUENTIAL: [[i64; 16]; 5] = [
     [10, 1, 8, -1, 0, -2, 3, 5, -2, -3, 2, 7, 0, 11, 0, 2],
     [8, -2, 10, 6, 0, 9, 3, 7, -2, -3, 2, 7, 0, 11, 0, 2],
@@ -50,8 +51,8 @@ const SEQUENTIAL: [[i64; 16]; 5] = [
     [41, 20, 13, 13, 0, 9, 3, 7, -2, -3, 2, 7, 0, 11, 0, 2],
 ];
 
-/// The same values by interleaved addressing, as Filipovič's "Implementace 1" and CSDN 2.1 add
-/// them.
+/// The sums of the same values by interleaved addressing, as in Filipovič's "Implementace 1" and in
+/// CSDN 2.1.
 const INTERLEAVED: [[i64; 16]; 5] = [
     [10, 1, 8, -1, 0, -2, 3, 5, -2, -3, 2, 7, 0, 11, 0, 2],
     [11, 1, 7, -1, -2, -2, 8, 5, -5, -3, 9, 7, 11, 11, 2, 2],
@@ -87,8 +88,8 @@ fn rung_3_gives_the_lectures_table() {
 
 #[test]
 fn rungs_1_and_2_interleave() {
-    // The two variants differ in the threads that add: every 2s-th thread, or the first threads at
-    // cells 2s apart.
+    // The two variants differ in the threads that add. In rung 1 it is every 2s-th thread. In rung
+    // 2 it is the first threads, which work on cells that are 2s apart.
     for (variant, threads) in [(Variant::InterleavedModulo, 2), (Variant::InterleavedContiguous, 1)]
     {
         let picture = lecture(variant, None);
@@ -134,7 +135,7 @@ fn rungs_5_to_7_fold_the_steps_that_only_add_the_identity() {
             steps.iter().map(|(stride, threads, _)| (*stride, threads.len())).collect();
         // The upper lanes of the last warp still add, but nobody reads their results.
         assert_eq!(shown, [(32, 0), (16, 0), (8, 8), (4, 12), (2, 14), (1, 15)], "{variant}");
-        // Below the stride, the rows are the lecture's.
+        // The cells below the stride have the values of the lecture.
         for ((stride, _, row), expected) in steps[2..].iter().zip(&SEQUENTIAL[1..]) {
             let stride = *stride as usize;
             assert_eq!(row[..stride], expected[..stride], "{variant}");
@@ -199,8 +200,8 @@ fn of_several_blocks_the_first_is_shown() {
 
 #[test]
 fn strided_lanes_conflict_in_the_banks() {
-    // Blocks of 64: lane i reads words 2i and 2i + 1, so 64 words in 32 banks; rung 3 reads 32
-    // neighbours.
+    // The block has 64 threads. In rung 2, lane i reads words 2i and 2i + 1, so a warp reads 64
+    // words in 32 banks. In rung 3 a warp reads 32 neighbouring words.
     let values = Values::I32((1..=64).collect());
     let conflicts = |variant| -> Vec<u64> {
         let picture = picture(variant, Op::Sum, None, &values);
@@ -214,7 +215,7 @@ fn strided_lanes_conflict_in_the_banks() {
     assert_eq!(*clashing, [0, 8, 16, 24, 32, 40, 48, 56]);
 }
 
-/// The instruction with which rung 3 adds a thread's own value and its partner's.
+/// The instruction by which rung 3 adds a thread's own value and its partner's value.
 const ADDITION: &str = "add.s32 \t%r7, %r6, %r5;";
 
 /// Makes a folder with the committed PTX in which one file is changed.
@@ -248,7 +249,7 @@ fn a_wrong_kernel_gives_a_wrong_picture() {
     let request = Request { variant: Variant::Sequential, op: Op::Sum, block: None };
     let file = "reduce3_i32.sm_75.ptx";
 
-    // A subtraction for the addition.
+    // This mutant subtracts where it should add.
     let wrong = mutant_picture(
         file,
         |text| text.replace(ADDITION, "sub.s32 \t%r7, %r5, %r6;"),
@@ -258,7 +259,8 @@ fn a_wrong_kernel_gives_a_wrong_picture() {
     assert!(!wrong.agrees);
     assert_eq!(ints(&wrong.steps[1])[..8], [12, 4, 6, -8, 0, -13, 3, 3]);
 
-    // The partner is twice as far away, which faults. The picture ends where the kernel did.
+    // In this mutant the partner is twice as far away, which is a fault. The picture ends where the
+    // kernel ended.
     let wrong = mutant_picture(
         file,
         |text| text.replace("%rd17, %r11, 4;", "%rd17, %r11, 8;"),
@@ -268,8 +270,8 @@ fn a_wrong_kernel_gives_a_wrong_picture() {
     assert!(wrong.result.is_err());
     assert_eq!(wrong.steps.len(), 1);
 
-    // The barriers of the tree are dropped, with two warps. Six steps become one, and the first
-    // warp adds its last partner before the second warp has computed it.
+    // In this mutant the barriers of the tree are missing, and there are two warps. Six steps
+    // become one, and the first warp adds its last partner before the second warp has computed it.
     let values = Values::I32((1..=64).collect());
     let request = Request { variant: Variant::InterleavedModulo, ..request };
     let drop_second_barrier = |text: &str| {
@@ -289,12 +291,12 @@ fn a_wrong_kernel_gives_a_wrong_picture() {
         (wrong.agrees, wrong.result.as_ref().unwrap().to_string()),
         (false, (32 * 33 / 2 + 33).to_string())
     );
-    // The picture for paper can be drawn too.
+    // The picture can also be drawn for paper.
     assert!(Document::parse(&wrong.to_svg(true)).is_ok());
     wrong.write_text(&mut Vec::new(), true).unwrap();
 }
 
-/// The texts of all rungs on the lecture's values.
+/// The pictures of all rungs as text, for the lecture's values.
 #[test]
 fn texts_are_as_kept() {
     let mut text = String::new();
@@ -365,7 +367,7 @@ fn svg_has_the_cells_and_arrows_of_each_step() {
     assert_eq!(counts, [(16, 16, 16), (8, 16, 8), (4, 8, 4), (2, 4, 2), (1, 2, 1), (1, 1, 1)]);
 }
 
-/// The parsed SVG of each step, of a picture that is shown one step at a time.
+/// The picture of each step, as a parsed SVG, if a picture is shown one step at a time.
 #[test]
 fn each_step_is_a_picture_of_its_own() {
     let shown = |picture: &Picture, banks| {
@@ -412,7 +414,7 @@ fn each_step_is_a_picture_of_its_own() {
         ]
     );
 
-    // In one page no id is used twice, and nothing moves from step to step.
+    // No id is used twice in one page, and nothing moves from step to step.
     let ids: Vec<String> = steps
         .iter()
         .flat_map(|step| {
@@ -431,7 +433,7 @@ fn each_step_is_a_picture_of_its_own() {
         }
     }
 
-    // Steps that change nothing in the picture are shown together with the next one.
+    // A step that changes nothing in the picture is shown together with the next one.
     let steps = shown(&lecture(Variant::WarpUnrolled, None), true);
     assert_eq!(steps.len(), 7);
     let told = lecture(Variant::WarpUnrolled, None).to_picture("rung", true).text_alternative;
@@ -460,7 +462,8 @@ fn each_step_is_a_picture_of_its_own() {
     }
 }
 
-/// Boxes of all texts, by the width that a monospaced character has; none may touch another.
+/// Computes the box of each text from the width of a monospaced character. No box may touch
+/// another.
 #[test]
 fn svg_texts_do_not_overlap() {
     let sixty_four: Vec<String> = (1..=64).map(|i| (i * 1_000_003).to_string()).collect();

@@ -1,6 +1,6 @@
-//! The launches of bench/plans, replayed on the simulator. All of them run, and the simulator's
-//! counters equal those of an H100 for the same launches (tests/data/hardware/h100.json, recorded
-//! by bench/hardware-on-gpu.sh).
+//! Tests that replay the launches of bench/plans on the simulator. All of them run, and the
+//! simulator's counters equal those of an H100 for the same launches
+//! (tests/data/hardware/h100.json, recorded by bench/hardware-on-gpu.sh).
 
 #[path = "support/skip.rs"]
 mod skip;
@@ -21,7 +21,7 @@ fn plan(name: &str) -> Plan {
     Plan::read(&root().join("bench/plans").join(name)).unwrap()
 }
 
-/// Modules are parsed once each.
+/// The parsed modules, so that each is parsed only once.
 #[derive(Default)]
 struct Modules(BTreeMap<String, Module>);
 
@@ -46,18 +46,18 @@ impl Modules {
     }
 }
 
-/// How many counters the recording has of each launch.
+/// The number of counters that the recording has for each launch.
 const COUNTERS: usize = 17;
 
 /// The kernels whose atomics go to scattered global addresses. For these an H100 counted more
-/// sectors than the lanes touch, by an unknown rule.
+/// sectors than the lanes touch, and the rule is not known.
 const SCATTERED: [&str; 3] = ["atom_random", "red_random", "histogram_global"];
 
-/// The most thousandths by which the H100's count may be higher: it counted 3505 sectors where 3433
-/// were simulated.
+/// How many thousandths of the H100's count may exceed the simulator's count. In the worst case the
+/// H100 counted 3505 sectors, and 3433 were simulated.
 const SCATTERED_EXCESS: u64 = 21;
 
-/// Whether the hardware's figure is the expected one.
+/// Whether the hardware's count agrees with the expected one.
 fn agrees(case: &Case, counter: &str, expected: u64, counted: u64) -> bool {
     let sectors = ["global.atomic.sectors", "global.reduction.sectors"].contains(&counter);
     if sectors && SCATTERED.contains(&&*case.entry) {
@@ -66,9 +66,9 @@ fn agrees(case: &Case, counter: &str, expected: u64, counted: u64) -> bool {
     expected == counted
 }
 
-/// The hardware's count where the simulator counts `simulated` requests to shared memory. The
-/// hardware counts instructions. If ptxas predicates an access instead of branching around it, the
-/// hardware also counts accesses in which no lane takes part.
+/// The count that the hardware must have if the simulator counts `simulated` requests to shared
+/// memory. The hardware counts instructions. If ptxas predicates an access instead of branching
+/// around it, the hardware also counts accesses in which no lane takes part.
 fn with_predicated(case: &Case, counter: &str, simulated: u64) -> u64 {
     let is_load = match counter {
         "shared.load.requests" => true,
@@ -95,13 +95,13 @@ fn with_predicated(case: &Case, counter: &str, simulated: u64) -> u64 {
         _ => return simulated,
     };
     // A round loads two numbers and stores one. Before the tree each thread stores its number, and
-    // after it one thread loads the result.
+    // after the tree one thread loads the result.
     u64::from(case.grid.x) * if is_load { 2 * rounds + 1 } else { rounds + warps }
 }
 
-/// The conflicts that an H100 counted beyond the accesses of a launch. This happened once in 318
-/// launches: two conflicts of stores in which a single lane takes part and so cannot conflict. The
-/// same kernel with other sizes has none.
+/// How many conflicts an H100 counted that no access explains. This happened in one of 318
+/// launches: it counted two conflicts for stores of a single lane, which cannot conflict. The same
+/// kernel has none with other sizes.
 fn stray(case: &str, counter: &str) -> u64 {
     let is_stray = case == "reduce11_i32_n65536_b256"
         && ["shared.store.bank_conflicts", "shared.store.wavefronts"].contains(&counter);
@@ -164,7 +164,7 @@ fn the_sanitizers_launches_run() {
     }
 }
 
-/// A launch of the plan.
+/// The launch of this name in the plan.
 fn case(name: &str) -> Case {
     plan("counters.json").cases.into_iter().find(|case| case.name == name).unwrap()
 }
@@ -193,13 +193,13 @@ fn tolerances_are_tight() {
 #[test]
 fn predicated_accesses_are_counted_one_by_one() {
     let of = |name: &str, counter: &str| with_predicated(&case(name), counter, 7);
-    // Two blocks of two warps, six rounds.
+    // This launch has two blocks of two warps, and the tree has six rounds.
     assert_eq!(of("reduce3_i32_n100_b64", "shared.load.requests"), 2 * (2 * 12 + 1));
     assert_eq!(of("reduce3_i32_n100_b64", "shared.store.requests"), 2 * (12 + 2));
-    // One block of two warps, the first of which takes six rounds.
+    // This launch has one block of two warps, and only the first warp takes the six rounds.
     assert_eq!(of("reduce5_i32_n100_b64", "shared.load.requests"), 13);
     assert_eq!(of("transpose_padded_100x75", "shared.store.requests"), 91);
-    // Nothing else is changed: not other counters, and not other kernels.
+    // No other counters and no other kernels are changed.
     for (name, counter) in [
         ("reduce3_i32_n100_b64", "shared.load.wavefronts"),
         ("reduce8_i32_n100_b64", "shared.load.requests"),

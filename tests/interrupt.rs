@@ -1,4 +1,4 @@
-//! A flag, such as one that Ctrl-C sets, ends the simulator's work.
+//! Tests that a flag, such as one that Ctrl-C sets, ends the simulator's work.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -32,7 +32,7 @@ fn a_flag_ends_the_simulators_work() {
     let runs = Runs { warm_up: 1, timed: 10 };
     let reduce = |stop_in: u32| {
         FLAG.store(false, Relaxed);
-        // The next launch is stopped in its middle, and its output is not the result.
+        // The next launch is stopped in its middle, so its output is not the result.
         let stop = |run| FLAG.store(run == stop_in, Relaxed);
         Runner::new(&device, &library).reduce(&plan, &values, runs, stop)
     };

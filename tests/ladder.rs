@@ -1,6 +1,6 @@
-//! Every rung, operation, type, size and block, on every available device, compared with the CPU
-//! reference. The devices are also compared with each other, bit for bit, because the same plan
-//! means the same order of operations.
+//! Tests of every rung, operation, type, size and block, on every available device. The results are
+//! compared with the CPU reference. The devices are also compared with each other, bit for bit,
+//! because the same plan means the same order of operations.
 
 mod support;
 
@@ -22,11 +22,11 @@ use warpfold_lab::{
 
 /// The sizes at which every rung, operation and type runs, each with some of its block sizes.
 const SMALL: [u64; 10] = [0, 1, 2, 31, 32, 33, 1023, 1024, 1025, 4095];
-/// The size at which each runs with one block size.
+/// The size at which every rung, operation and type runs with one block size.
 const MIDDLE: u64 = 65_537;
 const LARGE: u64 = 1_000_003;
 
-/// The variable that sets the seed, for another sample of blocks, grids and inputs.
+/// The environment variable that sets the seed, to choose other blocks, grids and inputs.
 const SEED_VARIABLE: &str = "WARPFOLD_TEST_SEED";
 
 fn seeded() -> StdRng {
@@ -35,7 +35,7 @@ fn seeded() -> StdRng {
     StdRng::seed_from_u64(seed)
 }
 
-/// The limits of no particular device, so that all devices run the same plan.
+/// Limits that belong to no particular device, so that all devices run the same plan.
 const LIMITS: DeviceLimits = DeviceLimits {
     multiprocessors: 4,
     max_threads_per_block: 1024,
@@ -60,7 +60,7 @@ fn kernels() -> usize {
         .sum()
 }
 
-/// The devices, each with its loaded kernels, and the errors so far.
+/// The devices, each with its loaded kernels, and the failures so far.
 struct Bench<'a> {
     runners: Vec<(&'a Device, Runner<'a>)>,
     runs: usize,
@@ -97,7 +97,7 @@ impl<'a> Bench<'a> {
                         self.failures
                             .push(format!("{case}: {result}, not {value} within {bound:e}"));
                     }
-                    // Atomics add floats in the order of their arrival.
+                    // Atomics add floats in the order of their arrival, so the bits may differ.
                     let is_ordered = plan.problem.variant.facts().results != Results::Atomic
                         || result.as_float().is_none();
                     if let Some(first) = first.filter(|first| is_ordered && !first.is_same(result))
@@ -124,8 +124,8 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// A plan with a block, a way to finish and, for a grid-stride rung, a grid of the generator's
-/// choosing.
+/// A plan with this block and a random way to finish. For a grid-stride rung the grid is random
+/// too.
 fn sample_plan(problem: &Problem, block: u64, rng: &mut StdRng) -> Result<Plan, PlanError> {
     let finish = *Finish::ALL.choose(rng).unwrap();
     let facts = problem.variant.facts();
@@ -185,7 +185,7 @@ fn every_rung_takes_a_million_elements_and_three() {
     for variant in Variant::all() {
         let blocks = blocks(variant);
         for element in ElementType::ALL {
-            // Each case runs one operation, because all of them have run over fewer elements.
+            // Each case runs one random operation, because the smaller sizes have run all of them.
             let ops: Vec<_> =
                 Op::ALL.into_iter().filter(|&op| variant.allows(op, element)).collect();
             let Some(&op) = ops.choose(&mut rng) else { continue };
@@ -198,7 +198,7 @@ fn every_rung_takes_a_million_elements_and_three() {
     bench.finish(17 * 6);
 }
 
-/// Every operation on every rung over these values.
+/// Runs every operation on every rung over these values.
 fn run_everywhere(cases: &[(&str, Values)], ops: &[Op]) {
     let (devices, library) = (devices(), library());
     let mut bench = Bench::new(&devices, &library);
@@ -217,7 +217,7 @@ fn run_everywhere(cases: &[(&str, Values)], ops: &[Op]) {
     bench.finish(13 * ops.len() * cases.len());
 }
 
-/// `n` values, with special values at these places.
+/// 1000 values, of which those at these places are special.
 fn with<T: Copy>(ordinary: T, special: &[(usize, T)]) -> Vec<T> {
     let mut values = vec![ordinary; 1000];
     for &(place, value) in special {
@@ -306,8 +306,9 @@ fn a_run_changes_nothing_for_the_next() {
     }
 }
 
-/// Launches a rung over `n` elements that begin `offset` elements behind a multiple of 16 bytes,
-/// between elements that would spoil the result, and adds the partial results.
+/// Launches a rung over `n` elements and adds the partial results. The elements begin `offset`
+/// elements behind a multiple of 16 bytes, and before and behind them are elements that would spoil
+/// the result.
 fn sum_at<T: Element>(
     device: &Device,
     library: &PtxLibrary,
@@ -357,11 +358,11 @@ fn inputs_need_no_more_alignment_than_their_elements() {
                 continue;
             }
             for offset in 0..16 / size_of::<T>() {
-                // The sizes are: only head and tail; a pack or two; four loads for some threads;
-                // and some tiles of 8 KiB with a rest.
+                // These sizes have only a head and a tail; a pack or two; four loads for some
+                // threads; and some tiles of 8 KiB with a rest.
                 for n in [1, 2, 3, 4, 5, 7, 9, 3101, 25_007] {
                     let sum = sum_at::<T>(device, library, variant, offset, n);
-                    // Two of three elements are 1, the others 0.
+                    // Two of three elements are 1, and the others are 0.
                     let expected = exact(n - n.div_ceil(3)).value();
                     assert!(
                         sum.is_same(expected),
@@ -387,7 +388,7 @@ fn one_launch_gives_the_same_bits_each_time() {
         let mut runner = Runner::new(device, &library);
         for variant in [Variant::SinglePass, Variant::Cooperative] {
             let problem = Problem { variant, op: Op::Sum, element: ElementType::F32, n: LARGE };
-            // A cooperative launch of 40 blocks, with limits that were asked for the default grid.
+            // The cooperative launch has 40 blocks. The limits are those for the default request.
             let limits = runner.limits(&problem, &Request::default()).unwrap();
             let plan =
                 plan(&problem, &Request { grid: Some(40), ..Request::default() }, &limits).unwrap();

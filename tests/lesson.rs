@@ -1,5 +1,5 @@
-//! The compiler must not optimise the lesson away: the instructions by which each rung teaches are
-//! still in its PTX.
+//! Tests that the compiler does not optimise the lesson away: the PTX of each rung still has the
+//! instructions by which the rung teaches.
 
 use warpfold_lab::{
     element::ElementType,
@@ -8,7 +8,7 @@ use warpfold_lab::{
     variant::{Results, Shared, Variant},
 };
 
-/// The instructions and labels of a kernel in the embedded PTX, one a line, without comments.
+/// The instructions and labels of a kernel in the embedded PTX, one in each line, without comments.
 fn body(variant: Variant, element: ElementType) -> Vec<String> {
     let kernel = variant.kernel(Op::Sum, element, 256);
     let ptx = PtxLibrary::embedded()
@@ -22,7 +22,7 @@ fn body(variant: Variant, element: ElementType) -> Vec<String> {
     body.lines().map(code).filter(|line| !line.is_empty()).collect()
 }
 
-/// The loops, from the label to each branch back to it.
+/// The loops of a kernel: the lines from a label to each branch that goes back to it.
 fn loops(body: &[String]) -> Vec<&[String]> {
     let mut loops = Vec::new();
     for (start, line) in body.iter().enumerate() {
@@ -40,7 +40,8 @@ fn has(lines: &[String], instruction: &str) -> bool {
     lines.iter().any(|line| line.contains(instruction))
 }
 
-/// The operands of the first instruction that begins so: destination, then sources.
+/// The operands of the first instruction that begins with this text: the destination, then the
+/// sources.
 fn operands<'a>(lines: &'a [String], instruction: &str) -> Option<Vec<&'a str>> {
     let line = lines.iter().find_map(|line| line.strip_prefix(instruction))?;
     Some(
@@ -62,8 +63,7 @@ fn each_element(variant: Variant, check: impl Fn(&[String], ElementType)) {
 #[test]
 fn rung_1_divides_and_diverges() {
     each_element(Variant::InterleavedModulo, |body, element| {
-        // The remainder of the thread's index decides, by itself, whether the thread works in this
-        // step.
+        // The remainder of the thread's index alone decides whether the thread works in this step.
         let remainder = operands(body, "rem.u32")
             .unwrap_or_else(|| panic!("{element}: no rem in {body:#?}"))[0];
         let compared =
@@ -85,8 +85,8 @@ fn only_rung_1_divides() {
 #[test]
 fn rung_2_strides_by_2_s_and_conflicts() {
     each_element(Variant::InterleavedContiguous, |body, element| {
-        // index = 2 * s * tid: lanes lie 2 * s elements apart, which from s = 16 on is one bank for
-        // all of them.
+        // index = 2 * s * tid: neighbouring lanes are 2 * s elements apart. From s = 16 on, these
+        // are all in one bank.
         let doubled = operands(body, "shl.b32").unwrap_or_else(|| panic!("{element}: {body:#?}"));
         assert_eq!(doubled[2], "1", "{element}: {body:#?}");
         let index = operands(body, "mul.lo")
@@ -98,7 +98,7 @@ fn rung_2_strides_by_2_s_and_conflicts() {
         });
         assert!(address, "{element}: {body:#?}");
     });
-    // Rung 3 cures this: its loop has no product.
+    // Rung 3 avoids this: its loop has no product.
     each_element(Variant::Sequential, |body, element| {
         assert!(!has(body, "mul.lo"), "{element}: {body:#?}");
     });
@@ -134,7 +134,7 @@ fn rung_7_loops_over_the_input() {
         let strides =
             loops(body).into_iter().any(|lines| has(lines, "ld.global") && !has(lines, "bar.sync"));
         assert!(strides, "{element}: {body:#?}");
-        // The tree after it is unrolled.
+        // The tree after the loop is unrolled.
         assert!(
             !loops(body).into_iter().any(|lines| has(lines, "bar.sync")),
             "{element}: {body:#?}"

@@ -1,6 +1,7 @@
-//! The page of `--format html`, in a real browser.
+//! Tests of the page that `--format html` writes, in a real browser.
 //!
-//! `WARPFOLD_SCREENSHOTS` names a folder for screenshots, for those who change the page's design.
+//! `WARPFOLD_SCREENSHOTS` names a folder for screenshots. They are for those who change the page's
+//! design.
 
 #[path = "support/chromium.rs"]
 mod chromium;
@@ -19,7 +20,8 @@ use warpfold_lab::{
     variant::Variant,
 };
 
-/// The README's ladder: i32 sums on an H100 in GB/s, at 2^22, 2^24 and 2^28 elements.
+/// The ladder of the README: the bandwidths of i32 sums on an H100 in GB/s, at 2^22, 2^24 and 2^28
+/// elements.
 const LADDER: [(&str, &str, [f64; 3]); 7] = [
     ("1", "interleaved, divergent", [390.0, 414.0, 423.0]),
     ("2", "interleaved, bank conflicts", [596.0, 656.0, 680.0]),
@@ -181,7 +183,8 @@ fn document() -> Document {
     }
 }
 
-/// Each visible text of the page, with its contrast to the background below its middle.
+/// A script that lists each visible text of the page, with its contrast to the background behind
+/// its middle.
 const CONTRASTS: &str = r#"
 (() => {
   const channel = (value) => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
@@ -215,7 +218,7 @@ const CONTRASTS: &str = r#"
 })()
 "#;
 
-/// The numbers of the visible steps of the first picture, and their captions.
+/// A script that gives the numbers of the visible steps of the first picture, and their caption.
 const SHOWN: &str = "(() => { const picture = document.querySelector('.picture'); \
     const steps = [...picture.querySelectorAll('.steps > li')]; \
     return [steps.flatMap((step, index) => step.getClientRects().length ? [index + 1] : []), \
@@ -235,7 +238,7 @@ fn is_quiet(browser: &Chromium, path: &Path) {
     let urls: Vec<&str> =
         requests.iter().map(|request| request["request"]["url"].as_str().unwrap()).collect();
     let page = format!("file://{}", path.display());
-    // An icon without content is no request either.
+    // An icon without content causes no request either.
     let others: Vec<_> =
         urls.iter().filter(|url| **url != page && !url.starts_with("data:")).collect();
     assert!(urls.contains(&page.as_str()) && others.is_empty(), "{urls:?}");
@@ -250,7 +253,7 @@ fn screenshot(browser: &mut Chromium, name: &str) {
     }
 }
 
-/// One test: a browser takes its time to start.
+/// All parts of the page are in one test, because a browser takes its time to start.
 #[test]
 fn the_page_works_in_a_browser() {
     let Some(mut browser) = Chromium::start() else { return };
@@ -281,7 +284,7 @@ fn the_page_works_in_a_browser() {
         assert_eq!(widths[0], widths[1], "{name}: the page is wider than its window");
     }
     for dark in [false, true] {
-        // The window shows the whole page, so that each text has a place in it.
+        // The window is large enough for the whole page, so that each text has a place in it.
         browser.look((1600, 12_000), dark);
         browser.open(&path);
         browser.evaluate(
@@ -293,7 +296,7 @@ fn the_page_works_in_a_browser() {
     without_script_all_is_there(&mut browser, &path, &document);
 }
 
-/// Charts as files of their own.
+/// Charts can be written as separate files, which the browser draws.
 fn files_are_drawn(browser: &mut Chromium, folder: &Path, mut document: Document) {
     for chart in document.charts.clone() {
         document.put_chart_first(&chart.id).unwrap();
@@ -338,7 +341,8 @@ fn has_all_parts(browser: &mut Chromium, document: &Document) {
     let note = browser.evaluate("document.querySelectorAll('.table p')[1].textContent");
     assert_eq!(note, document.tables[0].notes[1].as_str());
 
-    // Each figure has a description for readers who cannot see it, in an element that exists once.
+    // Each picture has a description for readers who cannot see it, in an element whose id exists
+    // once.
     let untold = "[...document.querySelectorAll('svg')].filter((svg) => svg.getAttribute('role') !== 'img' || \
         !svg.getAttribute('aria-labelledby').split(' ').every((id) => { const named = document.querySelectorAll(`[id='${id}']`); \
         return named.length === 1 && named[0].textContent.length > 3; })).map((svg) => svg.outerHTML.slice(0, 200))";
@@ -370,7 +374,7 @@ fn steps_advance(browser: &mut Chromium, count: u64) {
     browser.click(".controls button:first-child");
     assert_eq!(shown(browser).0, [2]);
 
-    // The button has the focus now.
+    // The button has the focus, so it gets these keys.
     for (key, step) in [
         ("ArrowRight", 3),
         ("End", count),
@@ -386,7 +390,7 @@ fn steps_advance(browser: &mut Chromium, count: u64) {
     browser.evaluate("document.querySelector('.controls input').focus()");
     browser.press("ArrowRight");
     assert_eq!(shown(browser).0, [2]);
-    // The middle of the slider is the middle step.
+    // A click on the middle of the slider shows the step in the middle.
     browser.click(".controls input");
     assert_eq!(shown(browser).0, [count.div_ceil(2)]);
 }
@@ -412,7 +416,7 @@ fn texts_are_readable(browser: &mut Chromium) {
     let faint: Vec<&Json> =
         texts.iter().filter(|text| text["contrast"].as_f64().unwrap() < 4.5).collect();
     assert!(faint.is_empty(), "{faint:#?}");
-    // The computed contrasts do differ between colours.
+    // The computed contrasts do differ between colours, so the check above means something.
     assert!(texts.iter().any(|text| text["contrast"].as_f64().unwrap() > 12.0));
 }
 

@@ -1,5 +1,5 @@
-//! The `reducer` benchmark on the simulator: it measures the given cases, checks results, and
-//! refuses unknown cases.
+//! Tests of the `reducer` benchmark on the simulator: it measures the given cases, checks their
+//! results, and refuses unknown cases.
 
 use std::{
     env, fs,
@@ -9,7 +9,8 @@ use std::{
 
 use serde_json::Value as Json;
 
-/// The benchmark; on a machine without cargo, the one in the folder that `WARPFOLD_BIN_DIR` names.
+/// Runs the benchmark. On a machine without cargo, it is the one in the folder that
+/// `WARPFOLD_BIN_DIR` names.
 fn run(args: &[&str]) -> Output {
     let program = match env::var_os("WARPFOLD_BIN_DIR") {
         Some(folder) => Path::new(&folder).join("reducer"),
@@ -38,7 +39,7 @@ fn each_case_is_measured_in_each_way_and_round() {
             let rounds = way["times"]["warpfold"].as_array().unwrap();
             assert_eq!(rounds.len(), 2);
             assert!(rounds.iter().all(|round| round["median_us"].as_f64().unwrap() > 0.0));
-            // A simulation is held to no target.
+            // A simulation has no target to reach.
             assert_eq!(way["target"], Json::Null);
         }
         assert!(stderr.contains(case), "{stderr}");

@@ -1,4 +1,4 @@
-//! The examples of the lectures, on every available device.
+//! Tests of the examples that the lectures give, on every available device.
 
 mod support;
 
@@ -27,13 +27,12 @@ fn planned(variant: Variant, values: &Values, request: Request) -> Plan {
     plan(&problem, &request, &LIMITS).unwrap()
 }
 
-/// Grid and block of each launch.
+/// The number of blocks, and of threads in one block, of each launch.
 fn shapes(plan: &Plan) -> Vec<(u32, u32)> {
     plan.stages.iter().map(|stage| (stage.shape.grid.x, stage.shape.block.x)).collect()
 }
 
-/// Runs the plan on every device; the result must be this value, bit for bit, and agree with the
-/// reference.
+/// Runs the plan on every device. The result must have these bits, and agree with the reference.
 fn assert_sum(plan: &Plan, values: &Values, expected: Value) {
     let library = library();
     let reference = Reference::new(values, Op::Sum, plan.depth());
@@ -46,7 +45,7 @@ fn assert_sum(plan: &Plan, values: &Values, expected: Value) {
     }
 }
 
-/// Hui Liu, Reduction #3: the table whose last row begins with 41.
+/// Tests the table of Hui Liu, Reduction #3, whose last row begins with 41.
 #[test]
 fn sixteen_values_sum_to_41_on_every_rung() {
     const VALUES: [i32; 16] = [10, 1, 8, -1, 0, -2, 3, 5, -2, -3, 2, 7, 0, 11, 0, 2];
@@ -54,7 +53,7 @@ fn sixteen_values_sum_to_41_on_every_rung() {
         let values = T::values(values);
         for variant in Variant::all().filter(|variant| variant.allows(Op::Sum, T::TYPE)) {
             assert_sum(&planned(variant, &values, Request::default()), &values, expected.value());
-            // The lecture's own block size, if the rung allows it.
+            // The lecture's own block size is used too, if the rung allows it.
             if variant.facts().blocks.range().contains(&16) {
                 let plan =
                     planned(variant, &values, Request { block: Some(16), ..Request::default() });
@@ -66,11 +65,12 @@ fn sixteen_values_sum_to_41_on_every_rung() {
     check(VALUES.map(f64::from).to_vec(), 41.0);
 }
 
-/// Udacity: 1024 blocks of 1024 threads reduce 2^20 floats to 1024, and one block of 1024 reduces
-/// these to one; first in global memory, then in shared memory.
+/// Tests Udacity's example: 1024 blocks of 1024 threads reduce 2^20 floats to 1024, and one block
+/// of 1024 threads reduces these to one. This runs first in global memory, then in shared memory.
 #[test]
 fn a_million_floats_in_two_stages_of_1024() {
-    // Multiples of 1/2 whose partial sums stay below 2^23: exact in any order.
+    // The floats are multiples of 1/2 whose partial sums stay below 2^23, so every sum is exact in
+    // any order.
     let floats: Vec<f32> = (0..1 << 20).map(|i| (i % 17) as f32 * 0.5 - 4.0).collect();
     let exact: f64 = floats.iter().map(|&x| f64::from(x)).sum();
     let values = Values::F32(floats);
@@ -85,8 +85,8 @@ fn a_million_floats_in_two_stages_of_1024() {
     }
 }
 
-/// CSDN: N = 2048, 512 threads per block, partial sums added on the host; interleaved over 0..2047,
-/// then sequential over ones.
+/// Tests CSDN's example: N = 2048, with 512 threads in one block, and the host adds the partial
+/// sums. Interleaved addressing adds 0 to 2047, and sequential addressing adds ones.
 #[test]
 fn two_thousand_floats_with_the_host_adding_the_partial_sums() {
     let request = Request { block: Some(512), grid: Some(4), finish: Finish::Host };
@@ -101,7 +101,8 @@ fn two_thousand_floats_with_the_host_adding_the_partial_sums() {
     }
 }
 
-/// Liu and Filipovič: 2^22 ints on every rung of their tables, with the grids of their blocks.
+/// Tests the tables of Liu and Filipovič: 2^22 ints on every rung, with the grids that follow from
+/// their blocks.
 #[test]
 fn four_million_ints() {
     let ints: Vec<i32> = (0..1 << 22).map(|i: i32| i.wrapping_mul(0x9E37_79B1u32 as i32)).collect();
@@ -122,7 +123,7 @@ fn four_million_ints() {
     }
 }
 
-/// Filipovič, the naive approach: the kernel is launched log2 n times.
+/// Tests Filipovič's naive approach: the kernel is launched log2 n times.
 #[test]
 fn the_naive_approach_launches_for_each_level() {
     let values = Values::I32((0..1 << 12).collect());

@@ -1,4 +1,5 @@
-//! The soak, for some seconds on the simulator: it passes, repeats a call, and finds wrong kernels.
+//! Tests of the soak, for some seconds on the simulator: it passes, repeats a single call, and
+//! finds wrong kernels.
 
 use std::{
     env, fs,
@@ -6,7 +7,8 @@ use std::{
     process::{Command, Output},
 };
 
-/// The binary; on a machine without cargo, the one in the folder that `WARPFOLD_BIN_DIR` names.
+/// The command that runs the soak. On a machine without cargo, it is the binary in the folder that
+/// `WARPFOLD_BIN_DIR` names.
 fn soak(args: &str) -> Command {
     let binary = match env::var_os("WARPFOLD_BIN_DIR") {
         Some(folder) => PathBuf::from(folder).join("soak"),
@@ -17,14 +19,14 @@ fn soak(args: &str) -> Command {
     command
 }
 
-/// Exit status, stdout and stderr.
+/// Runs a command and returns its exit status, its stdout and its stderr.
 fn texts(command: &mut Command) -> (Option<i32>, String, String) {
     let Output { status, stdout, stderr } = command.output().unwrap();
     let [stdout, stderr] = [stdout, stderr].map(|text| String::from_utf8(text).unwrap());
     (status.code(), stdout, stderr)
 }
 
-/// The kernels with another distance in their first shuffle.
+/// A folder with the kernels in which the first distance of the shuffles is wrong.
 fn faulty_kernels() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/warpfold/ptx");
@@ -58,7 +60,7 @@ fn a_wrong_result_ends_it_and_can_be_repeated() {
     let number = stderr.split("`soak --call ").nth(1).and_then(|rest| rest.split(' ').next());
     let number = number.unwrap_or_else(|| panic!("{stderr}"));
     assert!(stderr.contains("wrong"), "{stderr}");
-    // The same call alone goes wrong too, but not with the right kernels.
+    // The same call alone goes wrong too. With the right kernels it does not.
     let (status, _, again) = run(&format!("--call {number}"));
     assert_eq!(status, Some(1), "{again}");
     let reason = again.trim_start_matches("error: ").trim();

@@ -1,6 +1,6 @@
-//! Every transposition, width and tile over shapes at the edges, on every available device,
-//! compared with a reference of this file. Their counters on the simulator are compared with a
-//! model of warps and banks.
+//! Tests of every transposition, width and tile over shapes at the edges, on every available
+//! device. The results are compared with a reference in this file. The counters on the simulator
+//! are compared with a model of warps and banks.
 
 mod support;
 
@@ -11,12 +11,12 @@ use warpfold_lab::{
     transpose::{ElementType, Matrix, Moves, Plan, Problem, Variant, plan},
 };
 
-/// One type for each width.
+/// One type for each width of elements.
 const WIDTHS: [ElementType; 5] =
     [ElementType::U8, ElementType::F16, ElementType::F32, ElementType::U64, ElementType::U128];
 
-/// The shapes are empty, one row, one column, near the sides of tiles, or no whole number of
-/// vectors.
+/// Shapes that are empty, have one row or one column, are near the sides of tiles, or are not a
+/// whole number of vectors.
 const SHAPES: [(u64, u64); 17] = [
     (0, 5),
     (5, 0),
@@ -42,7 +42,7 @@ fn plan_of(variant: Variant, element: ElementType, extent: (u64, u64), tile: u32
     plan(&Problem { variant, element, rows, cols }, Some(tile.into()), u64::MAX).unwrap()
 }
 
-/// The expected result for a matrix, element by element.
+/// The expected output for a matrix, computed element by element.
 fn expected(matrix: &Matrix, moves: Moves) -> Vec<u8> {
     if moves == Moves::Copies {
         return matrix.bytes().to_vec();
@@ -93,7 +93,7 @@ fn every_variant_width_tile_and_shape_is_exact() {
     assert_eq!(runs, (10 * 2 + 1) * 5 * SHAPES.len());
 }
 
-/// More tiles than a grid has blocks along y.
+/// These matrices have more tiles than a grid can have blocks along y.
 #[test]
 fn millions_of_rows_or_columns_are_not_too_many() {
     let (devices, library) = (devices(), library());
@@ -110,7 +110,8 @@ fn millions_of_rows_or_columns_are_not_too_many() {
     }
 }
 
-/// 4000 and 4096: all variants on a GPU, some on the simulator.
+/// Tests matrices of 4000 and 4096 rows and columns: all variants on a GPU, and some on the
+/// simulator.
 #[test]
 fn the_lectures_sizes_are_exact() {
     let (devices, library) = (devices(), library());
@@ -131,7 +132,8 @@ fn the_lectures_sizes_are_exact() {
     }
 }
 
-/// Sectors per load and store, wavefronts per load and store of shared memory, as `(load, store)`.
+/// The average sectors of each load and store, and the average wavefronts of each load and store of
+/// shared memory, each as `(load, store)`.
 type Counted = ((f64, f64), (f64, f64));
 
 /// The counters of a variant for 256 x 256 elements.
@@ -182,8 +184,9 @@ fn floats_in_tiles_of_32_count_as_the_lecture_says() {
     }
 }
 
-/// The best variant's accesses are as wide as they can be: 16 sectors a request of 16 bytes a lane,
-/// and no conflicts.
+/// The accesses of the best variant are as wide as they can be. With 16 bytes for each lane, a
+/// request takes 16 sectors, and there are no conflicts. Elements of one byte move in vectors of 8
+/// bytes.
 #[test]
 fn vectors_fill_their_sectors_and_banks() {
     for (element, sectors, wavefronts) in [
@@ -199,9 +202,9 @@ fn vectors_fill_their_sectors_and_banks() {
     }
 }
 
-/// The wavefronts of a warp whose lanes access `size` bytes at these byte offsets. Banks are 4
-/// bytes wide, and a wavefront serves one word of each bank. Accesses of 8 and 16 bytes are split
-/// into halves and quarters of the warp.
+/// The number of wavefronts of a warp whose lanes access `size` bytes at these byte offsets. Banks
+/// are 4 bytes wide, and a wavefront serves one word of each bank. An access of 8 bytes is served
+/// by halves of the warp, and one of 16 bytes by quarters.
 fn wavefronts(size: u32, offsets: &[u32]) -> u32 {
     let lanes = if size <= 4 { 32 } else { 128 / size as usize };
     let of_group = |group: &[u32]| {
@@ -217,8 +220,8 @@ fn wavefronts(size: u32, offsets: &[u32]) -> u32 {
     offsets.chunks(lanes).map(of_group).sum()
 }
 
-/// Wavefronts per load and per store of a tile, from the offsets that its definition gives: `place`
-/// is where the element of this row and column lies.
+/// The average wavefronts of a load and of a store of a tile, computed from the definition of its
+/// layout: `place` gives the position of the element of this row and column.
 fn model(size: u32, tile: u32, place: impl Fn(u32, u32) -> u32) -> (f64, f64) {
     let (mut loads, mut stores, mut requests) = (0, 0, 0);
     for first in (0..tile * tile).step_by(32) {
@@ -237,7 +240,7 @@ fn model(size: u32, tile: u32, place: impl Fn(u32, u32) -> u32) -> (f64, f64) {
 fn conflicts_are_those_of_the_model() {
     for element in WIDTHS {
         let size = element.size();
-        // A word, or an element.
+        // The padding is one word, or one element if that is larger.
         let padding = (4 / size).max(1);
         for tile in [16, 32] {
             let plain = model(size, tile, |y, x| y * tile + x);
@@ -256,22 +259,22 @@ fn conflicts_are_those_of_the_model() {
             let smooth = f64::from((size / 4).max(1));
             assert_eq!(swizzled, (smooth, smooth), "{element}, tile {tile}");
             if (size, tile) == (4, 16) {
-                // A warp covers two rows, and no pitch separates the banks both of two rows and of
-                // two columns.
+                // A warp covers two rows. No padding separates the banks of two rows and also those
+                // of two columns.
                 assert_eq!((plain.0, padded), (8.0, (2.0, 2.0)));
             } else {
                 assert_eq!(padded, (smooth, smooth), "{element}, tile {tile}");
             }
         }
-        // All lanes that are served together use one bank or, for small elements, as many banks as
-        // a word has elements.
+        // All lanes that are served together use one bank. If elements are smaller than a word,
+        // they use as many banks as a word has elements.
         let expected = (f64::from(32.min(8 * size)), f64::from((size / 4).max(1)));
         assert_eq!(model(size, 32, |y, x| y * 32 + x), expected, "{element}");
     }
 }
 
-/// A matrix whose extents are no multiple of a vector is moved element by element, but still along
-/// the rows.
+/// If the extents of a matrix are not multiples of a vector, it is moved element by element, but
+/// still along the rows.
 #[test]
 fn odd_extents_are_coalesced_too() {
     let (device, library) = (Device::simulator_with(Instrument::Count), library());
@@ -283,7 +286,7 @@ fn odd_extents_are_coalesced_too() {
         panic!("nothing was counted")
     };
     for traffic in [profile.counters.global.load, profile.counters.global.store] {
-        // A row begins anywhere in a sector.
+        // A row may begin anywhere in a sector.
         assert!(traffic.sectors <= 5 * traffic.requests, "{traffic:?}");
     }
 }

@@ -1,4 +1,5 @@
-//! The devices of [`warpfold`], the simulator's instruments, and which device a command line asks for.
+//! The devices of [`warpfold`], the simulator's instruments, and the choice of a device on a
+//! command line.
 
 use std::{fmt, str::FromStr};
 
@@ -7,22 +8,23 @@ pub use warpfold::{
     testing::{Instrument, Observation, Seen},
 };
 
-/// Which device to open. A command line may fall back to the simulator; a library does not.
+/// Which device to open. A command-line program may fall back to the simulator; a library does not.
 ///
 /// ```
 /// use warpfold_lab::device::{DeviceChoice, DeviceKind};
 ///
 /// let device = "sim".parse::<DeviceChoice>()?.open()?;
-/// assert_eq!((device.info().kind, device.info().max_threads_per_block), (DeviceKind::Simulator, 1024));
+/// let info = device.info();
+/// assert_eq!((info.kind, info.max_threads_per_block), (DeviceKind::Simulator, 1024));
 /// assert_eq!(DeviceChoice::default(), DeviceChoice::Auto);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeviceChoice {
-    /// The first CUDA device, or the simulator where there is no driver or no device.
+    /// The first CUDA device, or the simulator if there is no driver or no device.
     #[default]
     Auto,
-    /// The first CUDA device, or an error.
+    /// The first CUDA device, or an error if there is none.
     Cuda,
     /// The simulator.
     Simulator,
@@ -33,7 +35,7 @@ impl DeviceChoice {
     ///
     /// # Errors
     ///
-    /// As [`Device::auto`] and [`Device::cuda`].
+    /// The errors of [`Device::auto`] and [`Device::cuda`].
     pub fn open(self) -> Result<Device, DeviceError> {
         match self {
             Self::Auto => Device::auto(),
@@ -43,7 +45,7 @@ impl DeviceChoice {
     }
 }
 
-/// Neither `auto`, nor `cuda`, nor `sim`.
+/// The error for a text that is neither `auto`, nor `cuda`, nor `sim`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown device '{0}': it is one of auto, cuda, sim")]
 pub struct UnknownDevice(pub String);

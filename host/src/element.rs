@@ -1,19 +1,19 @@
-//! The types of the elements that are reduced.
+//! The types of the elements that the ladder reduces.
 
 use std::{fmt, str::FromStr};
 
 use crate::{device::Pod, op::Op};
 
-/// Type of an element.
+/// The type of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ElementType {
-    /// Signed, 32 bits.
+    /// Signed integer, 32 bits.
     I32,
-    /// Unsigned, 32 bits.
+    /// Unsigned integer, 32 bits.
     U32,
-    /// Signed, 64 bits.
+    /// Signed integer, 64 bits.
     I64,
-    /// Unsigned, 64 bits.
+    /// Unsigned integer, 64 bits.
     U64,
     /// IEEE 754 binary32.
     F32,
@@ -25,7 +25,7 @@ impl ElementType {
     /// All types.
     pub const ALL: [Self; 6] = [Self::I32, Self::U32, Self::I64, Self::U64, Self::F32, Self::F64];
 
-    /// As kernels and the command line spell it.
+    /// The name of the type, as kernels and the command line spell it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::I32 => "i32",
@@ -52,7 +52,7 @@ impl fmt::Display for ElementType {
     }
 }
 
-/// Not the name of an element type.
+/// The error for a text that is not the name of an element type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown type '{0}': it is one of i32, u32, i64, u64, f32, f64")]
 pub struct UnknownType(pub String);
@@ -70,16 +70,16 @@ impl FromStr for ElementType {
 
 /// A Rust type that the kernels reduce.
 pub trait Element: Pod + PartialEq + PartialOrd + fmt::Debug + Send + Sync {
-    /// Its name at run time.
+    /// The [`ElementType`] that stands for this Rust type at run time.
     const TYPE: ElementType;
 
-    /// The value that changes nothing: 0 for a sum, 1 for a product, the largest value (`+inf`) for
-    /// a minimum, the smallest (`-inf`) for a maximum.
+    /// The identity of `op`, which is the value that changes nothing: 0 for a sum, 1 for a product,
+    /// the largest value (`+inf`) for a minimum, the smallest (`-inf`) for a maximum.
     fn identity(op: Op) -> Self;
 
-    /// `op` on two values, as the kernels define it: integers wrap; the minimum and maximum of
-    /// floats are IEEE 754-2019 minimumNumber and maximumNumber, for which a number wins over a NaN
-    /// and -0 is less than +0.
+    /// Applies `op` to two values, as the kernels define it. Integers wrap. The minimum and the
+    /// maximum of floats are minimumNumber and maximumNumber of IEEE 754-2019, for which a number
+    /// wins over a NaN and -0 is less than +0.
     ///
     /// ```
     /// use warpfold_lab::{element::Element, op::Op};
@@ -89,10 +89,10 @@ pub trait Element: Pod + PartialEq + PartialOrd + fmt::Debug + Send + Sync {
     #[must_use]
     fn combine(self, op: Op, other: Self) -> Self;
 
-    /// Wraps the value.
+    /// This value as a [`Value`].
     fn value(self) -> Value;
 
-    /// Wraps the values.
+    /// These values as [`Values`].
     fn values(values: Vec<Self>) -> Values;
 }
 
@@ -193,7 +193,8 @@ pub enum Value {
 }
 
 impl Value {
-    /// The same bits (two NaNs are the same whatever their payload).
+    /// Whether both values have the same type and the same bits. Two NaNs count as the same,
+    /// whatever their payload.
     pub fn is_same(self, other: Self) -> bool {
         match (self, other) {
             (Self::I32(a), Self::I32(b)) => a == b,
@@ -206,7 +207,7 @@ impl Value {
         }
     }
 
-    /// A float as `f64`, exactly; `None` for an integer.
+    /// The value of a float as an `f64`, which holds it exactly; `None` for an integer.
     pub fn as_float(self) -> Option<f64> {
         match self {
             Self::F32(value) => Some(value.into()),
@@ -217,15 +218,15 @@ impl Value {
 }
 
 impl fmt::Display for Value {
-    /// The shortest decimal that reads back as the same value; floats far from 1 in scientific
-    /// notation.
+    /// Writes the shortest decimal that reads back as the same value. Floats far from 1 are in
+    /// scientific notation.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::I32(value) => value.fmt(f),
             Self::U32(value) => value.fmt(f),
             Self::I64(value) => value.fmt(f),
             Self::U64(value) => value.fmt(f),
-            // `{:?}` and not `{}`: 1e300, not a digit and 300 zeros.
+            // `{:?}` writes 1e300, where `{}` would write one digit and 300 zeros.
             Self::F32(value) => write!(f, "{value:?}"),
             Self::F64(value) => write!(f, "{value:?}"),
         }
@@ -235,17 +236,17 @@ impl fmt::Display for Value {
 /// Elements of any one type.
 #[derive(Clone, Debug)]
 pub enum Values {
-    /// Of `i32`.
+    /// Elements of type `i32`.
     I32(Vec<i32>),
-    /// Of `u32`.
+    /// Elements of type `u32`.
     U32(Vec<u32>),
-    /// Of `i64`.
+    /// Elements of type `i64`.
     I64(Vec<i64>),
-    /// Of `u64`.
+    /// Elements of type `u64`.
     U64(Vec<u64>),
-    /// Of `f32`.
+    /// Elements of type `f32`.
     F32(Vec<f32>),
-    /// Of `f64`.
+    /// Elements of type `f64`.
     F64(Vec<f64>),
 }
 
@@ -277,12 +278,12 @@ impl Values {
         }
     }
 
-    /// Number of elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         with_slice!(self, slice => slice.len())
     }
 
-    /// Whether there are none.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -290,7 +291,7 @@ impl Values {
 
 #[cfg(test)]
 mod tests {
-    // Exact results are what is tested.
+    // These tests compare exact results.
     #![allow(clippy::float_cmp)]
 
     use super::*;

@@ -1,5 +1,5 @@
-//! From a problem to launches: grid, block and shared memory of each stage. Pure functions; no
-//! device needed.
+//! Turns a problem into launches: the grid, block and shared memory of each stage. The functions
+//! are pure and need no device.
 
 mod error;
 mod plan;
@@ -16,8 +16,8 @@ pub use request::{DeviceLimits, Finish, Problem, Request, UnknownFinish};
 pub use shape::Stage;
 pub(crate) use shape::{choose_block, shared_bytes};
 
-/// Refuses what no device could run: what [`plan`] would refuse on any of them, as far as that can
-/// be told without one.
+/// Refuses a request that no device could run. It finds those errors of [`plan`] that can be found
+/// without a device.
 ///
 /// # Errors
 ///
@@ -45,13 +45,14 @@ pub fn check(problem: &Problem, request: &Request) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Plans a reduction, or says why there is none. Refuses what the device has no memory for, so that
-/// nothing need be allocated to find out.
+/// Plans a reduction, or says why there is none. Refuses a problem that the device has no memory
+/// for, so that the caller need not allocate anything to find out.
 ///
 /// ```
 /// use warpfold_lab::{element::ElementType, launch::*, op::Op, variant::Variant};
 ///
-/// let problem = Problem { variant: Variant::CompletelyUnrolled, op: Op::Sum, element: ElementType::I32, n: 1 << 22 };
+/// let variant = Variant::CompletelyUnrolled;
+/// let problem = Problem { variant, op: Op::Sum, element: ElementType::I32, n: 1 << 22 };
 /// let limits = DeviceLimits {
 ///     multiprocessors: 132,
 ///     max_threads_per_block: 1024,
@@ -89,7 +90,8 @@ pub fn plan(
             Ok(())
         }
     };
-    // The input alone comes first: of an absurd n, the memory is the better sentence than the grid.
+    // The input alone is checked first: if n is absurdly large, the error about memory is clearer
+    // than the error about the grid.
     fits(u128::from(n) * u128::from(element.size()))?;
     let stages = plan_stages(problem, request, limits, block)?;
     let kernel = variant.kernel(op, element, block);
@@ -137,9 +139,9 @@ fn plan_stages(
             }
             stages.push(stage(partials, 1)?);
         }
-        // Each stage leaves fewer than it reads, as a block takes at least two elements; a
-        // grid-stride rung, whose first grid is the caller's, never gets more blocks than it needs
-        // in the later ones.
+        // The loop ends because each stage leaves fewer values than it reads. A block takes at
+        // least two elements. The caller may choose the first grid of a grid-stride rung, but its
+        // later stages never get more blocks than they need.
         Finish::Relaunch => {
             while partials > 1 {
                 let next =

@@ -1,10 +1,11 @@
-//! The laboratory beside the library [`warpfold`]: the ladder of the CUDA lectures on reduction, which
-//! teaches how a fast kernel comes about.
+//! The laboratory beside the library [`warpfold`]: the ladder of the CUDA lectures on reduction,
+//! which teaches how a fast kernel comes about.
 //!
-//! [`variant`] lists the ladder's kernels, [`launch`] plans their launches, [`reduce`] runs a plan on a
-//! [`device`] and checks the result against a CPU [`reference`](mod@reference). On the simulator,
-//! [`profile`] counts what a rung does and says what it wastes. [`transpose`] and [`access`] do the
-//! same for matrix transposition and for patterns of memory access.
+//! [`variant`] lists the ladder's kernels, [`launch`] plans their launches, [`reduce`] runs a plan
+//! on a [`device`] and checks the result against a CPU [`reference`](mod@reference). On the
+//! simulator, [`profile`] counts the work of a rung and says how much of it is wasted.
+//! [`transpose`] and [`access`] do the same for matrix transposition and for patterns of memory
+//! access.
 
 pub mod access;
 pub mod cli;
@@ -28,7 +29,7 @@ pub mod variant;
 
 pub use warpfold::host_memory;
 
-/// The README's examples are tests.
+/// The README: its examples are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
@@ -38,7 +39,7 @@ struct Readme;
 #[doc = include_str!("../../guide/src/library.md")]
 struct Library;
 
-/// And the one on how a reduction works.
+/// The guide's chapter on how a reduction works: its examples are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../guide/src/reducer.md")]
 struct ProductionReducer;

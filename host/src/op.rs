@@ -1,13 +1,14 @@
-//! The operations that reduce.
+//! The operations by which arrays are reduced.
 
 use std::{fmt, str::FromStr};
 
-/// An associative, commutative operation (on floats: up to rounding).
+/// An operation that is associative and commutative (on floats only up to rounding).
 ///
 /// ```
 /// use warpfold_lab::op::Op;
 /// assert_eq!("prod".parse(), Ok(Op::Prod));
-/// assert_eq!("mean".parse::<Op>().unwrap_err().to_string(), "unknown operation 'mean': it is one of sum, min, max, prod");
+/// let error = "mean".parse::<Op>().unwrap_err().to_string();
+/// assert_eq!(error, "unknown operation 'mean': it is one of sum, min, max, prod");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
@@ -25,7 +26,7 @@ impl Op {
     /// All operations.
     pub const ALL: [Self; 4] = [Self::Sum, Self::Min, Self::Max, Self::Prod];
 
-    /// As kernels and the command line spell it.
+    /// The name of the operation, as kernels and the command line spell it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sum => "sum",
@@ -35,8 +36,8 @@ impl Op {
         }
     }
 
-    /// Whether nothing at all can be reduced: the empty sum is 0 and the empty product 1, but there
-    /// is no least or greatest of no values.
+    /// Whether an array without elements has a result: the empty sum is 0 and the empty product is
+    /// 1, but there is no least or greatest of no values.
     pub const fn is_defined_for_nothing(self) -> bool {
         matches!(self, Self::Sum | Self::Prod)
     }
@@ -48,7 +49,7 @@ impl fmt::Display for Op {
     }
 }
 
-/// Not the name of an operation.
+/// The error for a text that is not the name of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown operation '{0}': it is one of sum, min, max, prod")]
 pub struct UnknownOp(pub String);

@@ -1,5 +1,5 @@
-//! The compiled kernels, and the sources that their line tables name: those embedded in this binary, or a folder of the
-//! same layout.
+//! The compiled kernels, and the sources that their line tables name. Both are either embedded in
+//! this binary or in a folder of the same layout.
 
 use std::{
     borrow::Cow,
@@ -11,23 +11,26 @@ use cuda_builder::manifest::{Manifest, ManifestError, sha256_hex};
 
 include!(concat!(env!("OUT_DIR"), "/embedded_ptx.rs"));
 
-/// The environment variable that names a folder to use instead of the embedded PTX.
+/// The environment variable that names a folder of PTX to use instead of the embedded PTX.
 pub const DIR_VARIABLE: &str = "WARPFOLD_PTX_DIR";
 
-/// The folder of PTX to use: the one that is given, else the one that [`DIR_VARIABLE`] names; `None` for the embedded PTX.
+/// The folder of PTX to use: the given one, or else the one that [`DIR_VARIABLE`] names. `None`
+/// stands for the embedded PTX.
 pub fn folder(given: Option<&Path>) -> Option<PathBuf> {
     given
         .map(Path::to_owned)
         .or_else(|| env::var_os(DIR_VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from))
 }
 
-/// The text of a kernel's source, by the name that the embedded PTX's line tables have for it: its path in the repository,
-/// from `kernels/src/`. `None` for all other files.
+/// The text of a kernel's source. `file` is the name that the embedded PTX's line tables have for
+/// it: its path in the repository, which begins with `kernels/src/`. `None` for all other files.
 ///
 /// ```
-/// let rung = warpfold_lab::ptx::source("kernels/src/ladder/reduce3.rs").expect("it is in the repository");
+/// use warpfold_lab::ptx::source;
+///
+/// let rung = source("kernels/src/ladder/reduce3.rs").expect("it is in the repository");
 /// assert!(rung.starts_with("//! Rung 3: sequential addressing."));
-/// assert_eq!(warpfold_lab::ptx::source("core/src/ptr/mut_ptr.rs"), None);
+/// assert_eq!(source("core/src/ptr/mut_ptr.rs"), None);
 /// ```
 pub fn source(file: &str) -> Option<&'static str> {
     EMBEDDED_SOURCES.iter().find(|(name, _)| *name == file).map(|(_, text)| *text)
@@ -44,61 +47,61 @@ pub enum PtxError {
     /// The manifest cannot be used.
     #[error("{place}: {cause}")]
     Manifest {
-        /// Embedded, or the folder.
+        /// `embedded PTX`, or the path of the folder.
         place: String,
-        /// What is wrong with it.
+        /// What is wrong with the manifest.
         cause: ManifestError,
     },
-    /// No such kernel.
+    /// The manifest lists no such kernel.
     #[error("{place}: there is no kernel {kernel}; rebuild with `cargo xtask build-ptx`")]
     NoKernel {
-        /// Embedded, or the folder.
+        /// `embedded PTX`, or the path of the folder.
         place: String,
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
     },
-    /// The manifest names a module for the kernel and does not list it.
+    /// The manifest names a module for the kernel but does not list that module.
     #[error("{place}: kernel {kernel} is in module {module}, which the manifest does not list")]
     NoModule {
-        /// Embedded, or the folder.
+        /// `embedded PTX`, or the path of the folder.
         place: String,
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
-        /// Its module.
+        /// The name of its module.
         module: String,
     },
     /// All files of the module are for newer devices.
     #[error("{place}: module {module} is built for {}; the device is sm_{major}{minor}", .built.join(", "))]
     TooNew {
-        /// Embedded, or the folder.
+        /// `embedded PTX`, or the path of the folder.
         place: String,
-        /// The module.
+        /// The name of the module.
         module: String,
-        /// The architectures there are.
+        /// The architectures that the module is built for.
         built: Vec<String>,
-        /// The device's compute capability.
+        /// The major part of the device's compute capability.
         major: u32,
-        /// And its minor part.
+        /// The minor part of the device's compute capability.
         minor: u32,
     },
     /// A file that the manifest names is missing or unreadable.
     #[error("{place}: cannot read {file}: {cause}")]
     Read {
-        /// Embedded, or the folder.
+        /// `embedded PTX`, or the path of the folder.
         place: String,
-        /// The file.
+        /// The name of the file.
         file: String,
         /// The system's reason.
         cause: io::Error,
     },
-    /// A file differs from what the manifest was written for.
+    /// A file is not the one that the manifest was written for.
     #[error(
         "{place}: {file} is not the file that the manifest describes (its SHA-256 differs); rebuild both"
     )]
     Hash {
-        /// Embedded, or the folder.
+        /// `embedded PTX`, or the path of the folder.
         place: String,
-        /// The file.
+        /// The name of the file.
         file: String,
     },
 }
@@ -107,18 +110,18 @@ pub enum PtxError {
 #[derive(Clone, Debug)]
 pub struct PtxLibrary {
     manifest: Manifest,
-    /// `None` for the embedded set.
+    /// The folder of the set; `None` for the embedded set.
     folder: Option<PathBuf>,
 }
 
 /// The PTX that holds a kernel.
 #[derive(Clone, Debug)]
 pub struct Ptx {
-    /// Name of the file.
+    /// The name of the file.
     pub file: String,
-    /// Its architecture, as in `sm_75`.
+    /// The architecture that the PTX is for, such as `sm_75`.
     pub arch: String,
-    /// Its text.
+    /// The PTX itself.
     pub text: Cow<'static, str>,
 }
 
@@ -146,11 +149,11 @@ impl PtxLibrary {
         Ok(Self { manifest, folder: Some(folder.to_owned()) })
     }
 
-    /// The kernels of this [`folder`], else the embedded ones.
+    /// The kernels of the folder that [`folder`] chooses, or else the embedded ones.
     ///
     /// # Errors
     ///
-    /// As [`PtxLibrary::embedded`] and [`PtxLibrary::from_dir`].
+    /// The errors of [`PtxLibrary::embedded`] and [`PtxLibrary::from_dir`].
     pub fn open(folder: Option<&Path>) -> Result<Self, PtxError> {
         match self::folder(folder) {
             Some(folder) => Self::from_dir(&folder),
@@ -158,7 +161,7 @@ impl PtxLibrary {
         }
     }
 
-    /// What the set holds.
+    /// The manifest, which lists the kernels and modules of the set.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
@@ -169,7 +172,8 @@ impl PtxLibrary {
             .map_or_else(|| EMBEDDED.to_owned(), |folder| folder.display().to_string())
     }
 
-    /// The PTX that holds a kernel, of the highest architecture that a device of this compute capability takes.
+    /// The PTX that holds a kernel. If the kernel is built for several architectures, this is the
+    /// highest one that a device of this compute capability accepts.
     ///
     /// ```
     /// use warpfold_lab::ptx::PtxLibrary;
@@ -181,7 +185,7 @@ impl PtxLibrary {
     ///
     /// # Errors
     ///
-    /// All but [`PtxError::NotBuilt`] and [`PtxError::Manifest`].
+    /// Any [`PtxError`] but [`PtxError::NotBuilt`] and [`PtxError::Manifest`].
     pub fn find(&self, kernel: &str, compute_capability: (u32, u32)) -> Result<Ptx, PtxError> {
         let place = || self.place();
         let entry = self.manifest.kernels.iter().find(|entry| entry.name == kernel);
@@ -224,11 +228,11 @@ impl PtxLibrary {
         Ok(Ptx { file: best.file.clone(), arch: best.arch.clone(), text })
     }
 
-    /// The source that a line table of this set calls `file`: of the embedded set as [`source`] has it; of a folder, the
-    /// file at that path in it, if there is one.
+    /// The source that a line table of this set calls `file`. For the embedded set this is
+    /// [`source`]. For a folder it is the file at that path in the folder, if there is one.
     pub fn source(&self, file: &str) -> Option<Cow<'static, str>> {
         let Some(folder) = &self.folder else { return source(file).map(Cow::Borrowed) };
-        // A line table may name any path: those that lead out of the folder are not followed.
+        // A line table may name any path. A path that leads out of the folder is not followed.
         let inside = Path::new(file).components().all(|part| matches!(part, Component::Normal(_)));
         if inside { fs::read_to_string(folder.join(file)).ok().map(Cow::Owned) } else { None }
     }
@@ -248,8 +252,9 @@ impl PtxLibrary {
 
 const EMBEDDED: &str = "embedded PTX";
 
-/// `sm_75` is (7, 5), `sm_120` is (12, 0). Architecture-specific targets (`sm_90a`) run on nothing else, so they are
-/// passed over.
+/// The compute capability that an architecture needs: (7, 5) for `sm_75`, (12, 0) for `sm_120`.
+/// `None` for an architecture-specific target such as `sm_90a`, because its code runs on that
+/// architecture alone.
 fn capability(arch: &str) -> Option<(u32, u32)> {
     let number: u32 = arch.strip_prefix("sm_")?.parse().ok()?;
     Some((number / 10, number % 10))
@@ -341,11 +346,12 @@ mod tests {
         assert!(matches!(library.find("k", (9, 0)), Err(PtxError::Read { .. })));
     }
 
-    /// The chains lead from each access, barrier and branch of each kernel to a line of its rung that is there.
+    /// The chain of line-table frames of each access, barrier and branch of each kernel leads to a
+    /// line that exists in the source of the kernel's rung.
     #[test]
     fn every_access_barrier_and_branch_has_a_line_in_its_rung() {
         let manifest = PtxLibrary::embedded().unwrap().manifest;
-        // The production kernels come without lines: nobody is led through them.
+        // The production kernels have no line tables, because no explanation goes through them.
         let is_led_through = |name: &str| !name.starts_with("reduce_");
         let mut kernels = 0;
         for (file, text) in EMBEDDED_FILES {
@@ -417,7 +423,8 @@ mod tests {
         }
     }
 
-    /// What is said of a line must be true of it: a few that the lectures show.
+    /// The line that an instruction leads to must be the right one. This checks a few lines that
+    /// the lectures show.
     #[test]
     fn instructions_lead_to_the_lines_that_they_are_made_of() {
         for (kernel, opcode, function, line) in [

@@ -14,9 +14,9 @@ use crate::{
 pub use crate::experiment::{Outcome, RunError, Runner, Runs};
 
 impl Runner<'_> {
-    /// What the device allows, for planning this problem. Of a rung whose blocks wait for each
-    /// other, that is also how many of its blocks are resident at once, for which its kernel is
-    /// loaded.
+    /// What the device allows, for planning this problem. If the blocks of the rung wait for each
+    /// other, the limits include how many of its blocks are resident at once. To find that number,
+    /// this loads the kernel.
     ///
     /// # Errors
     ///
@@ -30,7 +30,7 @@ impl Runner<'_> {
         let info = self.device().info();
         let mut limits = DeviceLimits::new(info, self.device().free_memory()?);
         let facts = variant.facts();
-        // Where no block can be chosen there is no plan, and planning says why.
+        // If no block size can be chosen, there is no plan either, and planning says why.
         if facts.together == Together::Grid
             && info.compute_capability >= facts.capability
             && let Ok(block) = choose_block(problem, request, &limits)
@@ -43,7 +43,8 @@ impl Runner<'_> {
         Ok(limits)
     }
 
-    /// Loads what the plan needs, so that a device that cannot run it says so before any work.
+    /// Loads the kernel that the plan needs, so that a device that cannot run it says so before any
+    /// work.
     ///
     /// # Errors
     ///
@@ -60,21 +61,24 @@ impl Runner<'_> {
     ///
     /// The input is copied to the device once; a kernel that overwrites its input gets a fresh copy
     /// for each run. The order of the operations, and so every bit of the result, depends on the
-    /// plan alone; only sums of floats by atomics ([`Results::Atomic`]) come in the order of their
-    /// arrival.
+    /// plan alone. The exception is a sum of floats by atomics ([`Results::Atomic`]), because
+    /// atomic additions happen in the order of their arrival.
     ///
     /// # Errors
     ///
     /// See [`RunError`].
     ///
     /// ```
-    /// use warpfold_lab::{device::*, element::*, launch::*, op::Op, ptx::PtxLibrary, reduce::*, variant::Variant};
+    /// use warpfold_lab::{
+    ///     device::*, element::*, launch::*, op::Op, ptx::PtxLibrary, reduce::*, variant::Variant,
+    /// };
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let device = Device::simulator();
     /// let library = PtxLibrary::embedded()?;
     /// let limits = DeviceLimits::new(device.info(), device.free_memory()?);
-    /// let problem = Problem { variant: Variant::Sequential, op: Op::Sum, element: ElementType::I32, n: 4 };
+    /// let variant = Variant::Sequential;
+    /// let problem = Problem { variant, op: Op::Sum, element: ElementType::I32, n: 4 };
     /// let plan = plan(&problem, &Request::default(), &limits)?;
     /// let values = Values::I32(vec![10, 1, 8, -1]);
     /// let outcome = Runner::new(&device, &library).reduce(&plan, &values, Runs::ONCE, |_| ())?;
@@ -98,7 +102,7 @@ impl Runner<'_> {
             return Err(RunError::Input { planned, found });
         }
         if plan.stages.is_empty() {
-            // Only of no elements nothing is launched.
+            // A plan without launches means that there are no elements.
             let result = with_slice!(values, slice => combine_on_host(op, slice).value());
             return Ok(Outcome { result, times: Vec::new() });
         }
@@ -110,20 +114,23 @@ impl Runner<'_> {
     }
 }
 
-/// A plan and its memory.
+/// A plan and the device memory that it works with.
 struct Reduction<'a, T> {
     device: &'a Device,
     kernel: &'a Kernel,
     plan: &'a Plan,
     input: Buffer<T>,
-    /// Where a kernel that overwrites its input gets a copy of it.
+    /// The copy of the input that a kernel works on if it overwrites its input.
     scratch: Option<Buffer<T>>,
-    /// Stage i writes to `results[i % 2]` and reads what stage i - 1 wrote to the other.
+    /// Stage i writes to `results[i % 2]` and reads the output of stage i - 1 from the other
+    /// buffer.
     results: [Buffer<T>; 2],
-    /// What the first result is before the launch, if that matters.
+    /// The value that the first result must have before the launch. Only atomics need it, because
+    /// they combine with the value that is there.
     identity: Option<Buffer<T>>,
-    /// The partial results that a launch combines itself, and the counter by which it knows when;
-    /// the counter comes back to where it began.
+    /// For a launch that combines its partial results itself: the memory for them, and the counter
+    /// by which it knows when all are there. At the end of a launch the counter has its first value
+    /// again.
     workspace: Option<(Buffer<T>, Buffer<u32>)>,
 }
 
@@ -161,7 +168,7 @@ impl<'a, T: Element> Reduction<'a, T> {
         })
     }
 
-    /// All launches of the plan.
+    /// Makes all launches of the plan.
     fn launch(&mut self) -> Result<(), DeviceError> {
         if let Some(identity) = &self.identity {
             self.results[0].copy_from(identity)?;
@@ -170,8 +177,9 @@ impl<'a, T: Element> Reduction<'a, T> {
         for (index, stage) in self.plan.stages.iter().enumerate() {
             let target = self.results[index % 2].address();
             let args = self.arguments(self.plan.problem.variant, stage, source, target);
-            // SAFETY: the kernel reads the elements of the stage from its source, which holds them, and writes
-            // its outputs to its target, which has room for them, as the plan has computed.
+            // SAFETY: the kernel reads the elements of the stage from its source, which holds them,
+            // and writes its outputs to its target, which has room for them, as the plan has
+            // computed.
             unsafe { self.device.launch(self.kernel, stage.shape, &args)? };
             source = target;
         }
@@ -203,7 +211,7 @@ impl<T: Element> Experiment for Reduction<'_, T> {
         device.time(|| self.launch())
     }
 
-    /// Copies the partial results of the last stage, and combines them.
+    /// Copies the partial results of the last stage to the host and combines them.
     fn output(&self) -> Result<Value, DeviceError> {
         let last = self.plan.stages.len() - 1;
         let left = self.results[last % 2].copy_to_host()?;
@@ -212,10 +220,10 @@ impl<T: Element> Experiment for Reduction<'_, T> {
     }
 }
 
-/// Combines what the stages left, from the first to the last.
+/// Combines the partial results that the stages left, from the first to the last.
 ///
-/// The minimum and the maximum begin with the identity: not every rung pads a full block with it,
-/// and the extreme of nothing but NaNs is to be the identity on all of them.
+/// The minimum and the maximum begin with the identity. Not every rung pads a full block with the
+/// identity, but on every rung the extreme of nothing but NaNs must be the identity.
 fn combine_on_host<T: Element>(op: Op, partials: &[T]) -> T {
     let combine = |folded: T, &partial: &T| folded.combine(op, partial);
     match (op, partials) {

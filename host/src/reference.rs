@@ -1,32 +1,34 @@
-//! What the result should be, computed on the CPU, and how far from it a right result may be.
+//! The result that a reduction should have, computed on the CPU, and how far from it a right result
+//! may be.
 //!
 //! Integers, and the minimum and maximum of any type, are exact. The sum and the product of floats
-//! depend on the order of the operations, which differs from rung to rung; so they are compared
-//! with the exact value, and the bound on the difference follows from the number of roundings (N.
-//! J. Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., Lemma 3.1 and section
-//! 4.2), with `u` the unit roundoff, 2^-24 for `f32` and 2^-53 for `f64`:
+//! depend on the order of the operations, which differs from rung to rung. So they are compared
+//! with the exact value, within a bound that follows from the number of roundings (N. J. Higham,
+//! *Accuracy and Stability of Numerical Algorithms*, 2nd ed., Lemma 3.1 and section 4.2). `u` is
+//! the unit roundoff, which is 2^-24 for `f32` and 2^-53 for `f64`:
 //!
 //! - **Sum**: each element passes through at most `d` additions, the depth of the whole tree
 //!   ([`Plan::depth`](crate::launch::Plan::depth)), so the error is at most
-//!   `((1 + u)^d - 1) * sum |x_i|`. Sums that underflow are exact.
+//!   `((1 + u)^d - 1) * sum |x_i|`. A sum that underflows is exact.
 //! - **Product**: every one of the `n - 1` multiplications rounds the one result, whatever the
-//!   shape of the tree, so the error is at most `((1 + u)^(n-1) - 1) * |product|`. This holds while
-//!   no intermediate product can leave the range of normal numbers.
+//!   shape of the tree, so the error is at most `((1 + u)^(n-1) - 1) * |product|`. This holds as
+//!   long as no intermediate product can leave the range of normal numbers.
 //!
-//! Atomic additions come in the order of their arrival, and the depth is that of the worst order.
-//! On an `f32` in global memory they also flush subnormal numbers to zero (PTX ISA, "atom"): what
-//! is added and what comes out, less than `2^-126` each time, which [`Reference::for_plan`] adds to
-//! the bound.
+//! Atomic additions happen in the order of their arrival, so their depth is that of the worst
+//! order. On an `f32` in global memory they also flush subnormal numbers to zero (PTX ISA, "atom"),
+//! both the number that is added and the result. Each time this loses less than `2^-126`, which
+//! [`Reference::for_plan`] adds to the bound.
 //!
-//! `(1 + u)^k - 1` is at most Higham's `γ_k = k u / (1 - k u)`, and holds for any `k`. The
-//! reference is itself rounded to `f64`, so `2^-53` of its magnitude (`2^-51` for a product) is
-//! added.
+//! `(1 + u)^k - 1` is at most Higham's `γ_k = k u / (1 - k u)`, and unlike `γ_k` it holds for any
+//! `k`. The reference itself is rounded to `f64`, so `2^-53` of its magnitude (`2^-51` for a
+//! product) is added to the bound.
 //!
-//! **NaN and infinities.** A sum with a NaN, or with infinities of both signs, is NaN, as is a
-//! product with a NaN, or with an infinity and a zero. Else an infinity makes a sum infinite, and
-//! an infinity or a zero decides a product. Where finite elements are so large that partial results
-//! may overflow in some order (or, in a product, underflow), no order is wrong: a sum may then come
-//! out infinite or NaN; of a product only the sign is checked, and its error bound is infinite.
+//! **NaN and infinities.** A sum is NaN if an element is NaN, or if there are infinities of both
+//! signs. A product is NaN if an element is NaN, or if there are an infinity and a zero. In other
+//! cases an infinity makes a sum infinite, and an infinity or a zero decides a product. Finite
+//! elements may be so large that partial results overflow in some order (or, in a product,
+//! underflow). Then no order is wrong: a sum may be infinite or NaN, and of a product only the sign
+//! is checked, so its error bound is infinite.
 
 mod exact_sum;
 mod float;
@@ -47,15 +49,16 @@ use crate::{
 pub use verdict::{Reference, WrongResult};
 
 impl Reference {
-    /// The reference for `values` reduced by `op` in a tree of the given depth. No values give the
-    /// identity.
+    /// The reference for `values` reduced by `op` in a tree of the given depth. If there are no
+    /// values, it is the identity.
     ///
     /// ```
     /// use warpfold_lab::{element::{Value, Values}, op::Op, reference::Reference};
     ///
     /// let reference = Reference::new(&Values::F32(vec![1e8, 1.0, -1e8]), Op::Sum, 2);
     /// assert_eq!(reference.value().as_float(), Some(1.0));
-    /// // In f32 the 1 is lost beside 1e8. The bound allows it: it is proportional to the sum of the magnitudes.
+    /// // In f32 the 1 is lost beside 1e8. The bound allows that, because it is proportional to the
+    /// // sum of the magnitudes.
     /// assert!(reference.agrees(Value::F32(0.0)));
     /// assert!(!reference.agrees(Value::F32(100.0)));
     /// ```
@@ -73,8 +76,8 @@ impl Reference {
         }
     }
 
-    /// The reference for `values` reduced as planned: [`Self::new`], and what the atomics of an
-    /// `f32` sum flush.
+    /// The reference for `values` reduced as planned: that of [`Self::new`], with a wider bound if
+    /// atomics add `f32` values, because those flush subnormal numbers to zero.
     ///
     /// ```
     /// use warpfold_lab::{element::*, launch::*, op::Op, reference::Reference, variant::Variant};
@@ -87,7 +90,8 @@ impl Reference {
     ///     compute_capability: (9, 0),
     ///     resident_blocks: None,
     /// };
-    /// let problem = Problem { variant: Variant::AtomicBlock, op: Op::Sum, element: ElementType::F32, n: 2 };
+    /// let variant = Variant::AtomicBlock;
+    /// let problem = Problem { variant, op: Op::Sum, element: ElementType::F32, n: 2 };
     /// let plan = plan(&problem, &Request::default(), &limits)?;
     /// let reference = Reference::for_plan(&Values::F32(vec![1e-45; 2]), &plan);
     /// assert!(reference.agrees(Value::F32(0.0)) && !reference.agrees(Value::F32(1.0)));

@@ -1,4 +1,4 @@
-//! What came of a reduction, for people and for programs.
+//! The outcome of a reduction, written for people and for programs.
 
 use std::io::{self, Write};
 
@@ -15,27 +15,27 @@ use crate::{
     variant::{Operands, Variant},
 };
 
-/// A reduction and its check.
+/// A reduction, its result and the check of the result.
 #[derive(Clone, Debug)]
 pub struct Report<'a> {
-    /// Where it ran.
+    /// The device on which it ran.
     pub device: &'a DeviceInfo,
-    /// What was launched.
+    /// The launches.
     pub plan: &'a Plan,
-    /// What the elements are, such as `seed 1` or a file's name.
+    /// Where the elements are from, such as `seed 1` or a file's name.
     pub input: String,
-    /// The result.
+    /// The result of the last run.
     pub result: Value,
-    /// What it should be.
+    /// The value that the result should have.
     pub reference: Reference,
-    /// How long it took; `None` if nothing was launched.
+    /// The times of the runs; `None` if nothing was launched.
     pub times: Option<Times>,
-    /// Where its shape is from, if tuning found it.
+    /// The entry of the tuning that chose the shape; `None` if tuning did not choose it.
     pub tuned: Option<&'a Entry>,
 }
 
 impl<'a> Report<'a> {
-    /// Puts together what is known.
+    /// Makes the report of an outcome. It says nothing of tuning.
     pub fn new(
         device: &'a DeviceInfo,
         plan: &'a Plan,
@@ -59,7 +59,7 @@ impl<'a> Report<'a> {
         self.reference.agrees(self.result)
     }
 
-    /// The bytes of the input, read once.
+    /// The number of bytes of the input, which is read once.
     fn bytes(&self) -> f64 {
         self.plan.problem.n as f64 * f64::from(self.plan.problem.element.size())
     }
@@ -121,9 +121,9 @@ impl experiment::Report for Report<'_> {
         }
     }
 
-    /// Integers are numbers, exactly. Floats are the numbers that they are (an `f32` is widened
-    /// exactly); those that are not finite are the strings `"inf"`, `"-inf"`, `"nan"`. `tuned` says
-    /// whether [tuning](crate::tune) chose the shape.
+    /// Integers become JSON numbers, exactly. Finite floats become JSON numbers too (an `f32` is
+    /// widened to `f64`, which is exact); the other floats become the strings `"inf"`, `"-inf"` and
+    /// `"nan"`. `tuned` says whether [tuning](crate::tune) chose the shape.
     fn to_json(&self) -> Json {
         let Plan { problem, kernel, block, finish, stages, .. } = self.plan;
         let first = stages.first().map(|stage| stage.shape);
@@ -200,7 +200,8 @@ fn json_float(value: f64) -> Json {
     }
 }
 
-/// `8192 x 256 with 1024 bytes of shared memory each, then 16 x 256, then 1 x 256`.
+/// The launches of a plan in one line, such as `8192 x 256 with 1024 bytes of shared memory each,
+/// then 16 x 256, then 1 x 256`.
 pub(crate) fn describe_launches(plan: &Plan) -> String {
     const SHOWN: usize = 4;
     let Some((first, later)) = plan.stages.split_first() else {
@@ -229,7 +230,8 @@ pub(crate) fn describe_launches(plan: &Plan) -> String {
     parts.join(", then ")
 }
 
-/// `, 8 blocks for each multiprocessor`, where that was chosen.
+/// The grid that tuning chose, such as `, 8 blocks for each multiprocessor`; empty if it chose no
+/// grid.
 fn describe_grid(tuned: &Entry) -> String {
     let blocks = |blocks| {
         format!(
@@ -240,11 +242,11 @@ fn describe_grid(tuned: &Entry) -> String {
     tuned.blocks_per_multiprocessor.map_or_else(String::new, blocks)
 }
 
-/// Writes the rungs, one paragraph each.
+/// Writes the list of the rungs, one paragraph for each.
 ///
 /// # Errors
 ///
-/// The writer's.
+/// The writer's errors.
 pub fn write_list(out: &mut impl Write) -> io::Result<()> {
     for variant in Variant::all() {
         let facts = variant.facts();

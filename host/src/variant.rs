@@ -1,4 +1,4 @@
-//! The rungs of the ladder, one row each.
+//! The rungs of the ladder and the table with the facts of each.
 
 mod facts;
 mod rung;
@@ -16,14 +16,14 @@ pub use facts::{
 pub use rung::Variant;
 
 impl Variant {
-    /// All rungs, from the ground up.
+    /// All rungs, in the order of the ladder.
     pub fn all() -> impl ExactSizeIterator<Item = Self> {
         TABLE.iter().map(|facts| facts.variant)
     }
 
-    /// Its row in the table.
+    /// The facts about this rung: its row in the table.
     pub const fn facts(self) -> &'static Facts {
-        // The table is in the order of the enumeration; a test holds it there.
+        // The table is in the order of the enumeration; a test makes sure of that.
         &TABLE[self as usize]
     }
 
@@ -32,7 +32,7 @@ impl Variant {
         self.facts().operands.allow(op, element)
     }
 
-    /// The parameters of its kernels, in order.
+    /// The parameters of the rung's kernels, in order.
     pub const fn parameters(self) -> &'static [Parameter] {
         use Parameter::{Count, Counter, Input, Output, Partials};
         match self.facts().results {
@@ -41,12 +41,13 @@ impl Variant {
         }
     }
 
-    /// The name of its kernel for an operation, a type and a block size.
+    /// The name of the rung's kernel for an operation, a type and a block size.
     ///
     /// ```
     /// use warpfold_lab::{element::ElementType, op::Op, variant::Variant};
     /// assert_eq!(Variant::Sequential.kernel(Op::Max, ElementType::F64, 128), "reduce3_max_f64");
-    /// assert_eq!(Variant::CompletelyUnrolled.kernel(Op::Sum, ElementType::I32, 256), "reduce6_sum_i32_b256");
+    /// let unrolled = Variant::CompletelyUnrolled;
+    /// assert_eq!(unrolled.kernel(Op::Sum, ElementType::I32, 256), "reduce6_sum_i32_b256");
     /// ```
     pub fn kernel(self, op: Op, element: ElementType, block: u32) -> String {
         let facts = self.facts();
@@ -61,7 +62,7 @@ impl fmt::Display for Variant {
     }
 }
 
-/// Neither the number nor the name of a rung.
+/// The error for a text that is neither the number nor the name of a rung.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "unknown variant '{0}': it is 0 to 14, global, atomic, atomic-warp, or a name that --list prints"

@@ -1,4 +1,4 @@
-//! The commands of the documentation: each is run, and must print the shown text.
+//! Tests of the commands in the documentation: each is run, and must print the shown text.
 
 use std::{
     env, fs,
@@ -14,10 +14,10 @@ use std::{
 use super::{assert_file, console, pages, root};
 use console::Command;
 
-/// The programs that are run here.
+/// The programs that this test runs.
 const BINARIES: [&str; 3] = ["reduce", "transpose", "access"];
 
-/// Commands that are not run here, by their beginning, and the reason.
+/// The beginnings of commands that this test does not run, each with the reason.
 const ELSEWHERE: [(&str, &str); 14] = [
     ("cargo xtask ", "the tests of xtask parse it"),
     ("cargo run -p warpfold-simt -- ", "the tests of simt run it"),
@@ -35,8 +35,8 @@ const ELSEWHERE: [(&str, &str); 14] = [
     ("python3 bench/", "it measures, and needs Python's packages"),
 ];
 
-/// Pictures that no command makes here. One is measured on a GPU; the others are drawn by hand,
-/// because no trace of memory shows their subject.
+/// Pictures that no command of this test makes. One shows a measurement on a GPU; the others are
+/// drawn by hand, because no trace of memory shows their subject.
 const DRAWN: [&str; 9] = [
     "ladder-h100.svg",
     "rung-8.svg",
@@ -49,7 +49,7 @@ const DRAWN: [&str; 9] = [
     "rung-atomic.svg",
 ];
 
-/// Where the committed pictures are.
+/// The folder of the committed pictures.
 const PICTURES: &str = "guide/src/pictures";
 
 /// A command for a program of this package.
@@ -104,7 +104,7 @@ fn sandbox() -> tempfile::TempDir {
     for name in ["bench", "crates", "guide", "host", "kernels", "tests"] {
         link(&root().join(name), &folder.path().join(name));
     }
-    // The README's file of elements: 1 2 3 4.
+    // The README uses this file, which holds the elements 1 2 3 4.
     let mut npy = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
     let header = "{'descr': '<i4', 'fortran_order': False, 'shape': (4,), }";
     npy.extend(format!("{header:<117}\n").into_bytes());
@@ -131,7 +131,8 @@ fn binary(name: &str) -> PathBuf {
     std::path::absolute(folder).unwrap().join(name).with_extension(env::consts::EXE_EXTENSION)
 }
 
-/// Runs a command on the simulator, and returns all differences from the documentation.
+/// Runs a command on the simulator, and returns all differences from the text that the
+/// documentation shows.
 fn run(Program { command, name, args, redirect }: &Program<'_>) -> Vec<String> {
     let sandbox = sandbox();
     let output = process::Command::new(binary(name))
@@ -157,7 +158,8 @@ fn run(Program { command, name, args, redirect }: &Program<'_>) -> Vec<String> {
         output.status.code()
     );
 
-    // Without a GPU the arguments must still be valid; the output of a GPU is not compared.
+    // Without a GPU this checks only that the arguments are valid. The output of a GPU is not
+    // compared.
     if args.windows(2).any(|pair| pair == ["--device", "cuda"]) {
         let absent =
             output.status.code() == Some(1) && stderr.starts_with("error: there is no CUDA device");
@@ -186,7 +188,7 @@ fn run(Program { command, name, args, redirect }: &Program<'_>) -> Vec<String> {
     wrong
 }
 
-/// The pictures that a command makes.
+/// The file names of the pictures that a command makes.
 fn drawn<'a>(args: &[&'a str], redirect: Option<&'a str>) -> Vec<&'a str> {
     let named = args.windows(2).filter(|pair| pair[0] == "--svg").map(|pair| pair[1]);
     named
@@ -202,7 +204,7 @@ fn every_command_runs_and_prints_what_is_shown() {
     let mut programs: Vec<Program<'_>> = Vec::new();
     for command in &commands {
         match program(command) {
-            // A command that is repeated without its output is run once.
+            // A command that is shown again without its output is run only once.
             Ok(Some(found))
                 if command.shown.is_empty()
                     && programs.iter().any(|other| found.does_the_same(other)) => {}

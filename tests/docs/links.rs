@@ -1,4 +1,4 @@
-//! The links: each leads to a file that exists, and to a heading in that file.
+//! Tests of the links: each leads to a file that exists, and to a heading in that file.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,7 +13,7 @@ use super::{
     pages, root,
 };
 
-/// All documents for readers.
+/// All documents that are written for readers.
 fn documents() -> Vec<Page> {
     let mut documents = pages();
     documents.extend(Page::read(
@@ -67,7 +67,7 @@ fn anchors(page: &Page) -> BTreeSet<String> {
     anchors
 }
 
-/// Folds `..` without asking the file system.
+/// Resolves each `..` in a path without asking the file system.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {

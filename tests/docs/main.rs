@@ -1,8 +1,8 @@
-//! README and guide are true: their commands run and print the shown text, their links lead
-//! somewhere, their pictures are those that the programs draw, and their times are those of
-//! `bench/results`.
+//! Tests of the README and the guide: their commands run and print the shown text, their links lead
+//! to existing places, their pictures are those that the programs draw, and their times are those
+//! of `bench/results`.
 //!
-//! `SNAPSHOTS=overwrite cargo test --test docs` writes pictures and times anew.
+//! `SNAPSHOTS=overwrite cargo test --test docs` writes the pictures and the times anew.
 
 mod commands;
 #[path = "../support/console.rs"]
@@ -18,7 +18,7 @@ use std::{
 
 use console::Page;
 
-/// The repository.
+/// The root folder of the repository.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }

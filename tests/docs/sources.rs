@@ -1,4 +1,5 @@
-//! The sources that the guide includes: each from the first line after the file's own introduction.
+//! Tests of the sources that the guide includes: each begins at the first line after the file's own
+//! introduction.
 
 use std::{fs, path::Path};
 
@@ -15,7 +16,7 @@ fn included_sources_begin_after_their_introduction() {
             let path = root().join(&page.name).parent().unwrap().join(file);
             let source = fs::read_to_string(&path)
                 .unwrap_or_else(|error| panic!("{}: {file}: {error}", page.name));
-            // The header's lines, and the empty one behind it.
+            // The introduction has this many lines, and an empty line follows it.
             let header = source.lines().take_while(|line| line.starts_with("//!")).count();
             assert_eq!(
                 include,

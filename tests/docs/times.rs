@@ -1,11 +1,16 @@
-//! The times that README and guide show: they are those of the newest folder of `bench/results`.
+//! Tests of the times that the README and the guide show: they are those of the newest folder of
+//! `bench/results`.
 //!
-//! They stand between `<!-- times: WHAT -->` and `<!-- end of times -->`. `WHAT` is `ladder`; or
-//! the beginning of a kernel's name, such as `reduce3`; or two of these, such as `reduce3 over
-//! reduce2`, which shows their speedup as well; or a file of the folder and the beginning of a
-//! heading in it, such as `lab.access.md: Wide access`, which shows the table below that heading;
-//! or `reducer`, which shows the production reducer beside CUB, from the newest such run of each
-//! device.
+//! The times stand between `<!-- times: WHAT -->` and `<!-- end of times -->`. `WHAT` is one of
+//! these:
+//!
+//! - `ladder`;
+//! - the beginning of a kernel's name, such as `reduce3`;
+//! - two such beginnings, such as `reduce3 over reduce2`, which shows their speedup as well;
+//! - a file of the folder and the beginning of a heading in it, such as
+//!   `lab.access.md: Wide access`, which shows the table below that heading;
+//! - `reducer`, which shows the production reducer beside CUB, from the newest such run on each
+//!   device.
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +26,7 @@ use super::{assert_file, pages, root};
 const BEGIN: &str = "<!-- times: ";
 const END: &str = "<!-- end of times -->";
 
-/// The files of this name in the results, with their contents, the newest last.
+/// The files of this name in the results, each with its contents. The newest is the last.
 fn kept_runs(name: &str) -> Vec<(PathBuf, Json)> {
     let folders =
         fs::read_dir(root().join("bench/results")).unwrap().map(|entry| entry.unwrap().path());
@@ -35,22 +40,22 @@ fn kept_runs(name: &str) -> Vec<(PathBuf, Json)> {
     files.into_iter().map(read).collect()
 }
 
-/// The newest run on a GPU, by the name of its folder.
+/// The newest run on a GPU. The names of the folders tell which is the newest.
 fn newest() -> (PathBuf, Json) {
     kept_runs("ladder.json").pop().unwrap()
 }
 
-/// The driver's name for a device, without its maker's.
+/// The driver's name for a device, without the name of the maker.
 fn short_name(device: &Json) -> &str {
     device.as_str().unwrap().trim_start_matches("NVIDIA ")
 }
 
-/// The kernel's rung, as in `reduce3` of `reduce3_sum_i32`.
+/// The rung of a row's kernel, such as `reduce3` for `reduce3_sum_i32`.
 fn rung(row: &Json) -> &str {
     row["kernel"].as_str().unwrap().split("_sum_").next().unwrap()
 }
 
-/// The label that `reduce --variant` takes: `3` for `reduce3`.
+/// The label of a rung that `reduce --variant` takes, such as `3` for `reduce3`.
 fn label_of(rung: &str) -> &str {
     match rung.strip_prefix("reduce") {
         Some(number) => number,
@@ -59,7 +64,7 @@ fn label_of(rung: &str) -> &str {
     }
 }
 
-/// The rows of sums of i32 of one size, in the file's order.
+/// The rows for sums of i32 of one size, in the order of the file.
 fn rows(results: &Json, n: u64) -> Vec<&Json> {
     let is_one =
         |row: &&Json| row["n"] == n && row["kernel"].as_str().unwrap().contains("_sum_i32");
@@ -74,12 +79,12 @@ fn median(row: &Json) -> f64 {
     number(&row["rust"]["median_us"])
 }
 
-/// The table below a heading of a kept file.
+/// The table below a heading of a file in the results.
 fn kept(folder: &Path, file: &str, heading: &str) -> String {
     let text = fs::read_to_string(folder.join(file)).unwrap_or_default();
     let mut below =
         text.lines().skip_while(|line| !line.trim_start_matches(['#', ' ']).starts_with(heading));
-    // If the file lacks the heading, nothing is left here.
+    // If the file lacks the heading, no lines are left here.
     let table = below
         .by_ref()
         .skip_while(|line| !line.starts_with('|'))
@@ -92,14 +97,14 @@ fn kept(folder: &Path, file: &str, heading: &str) -> String {
     }
 }
 
-/// The newest run of each device that has the production reducer, by its name.
+/// The newest run of the production reducer on each device, under the name of the device.
 fn newest_reducers() -> BTreeMap<String, Json> {
     let named =
         |(_, json): (_, Json)| (short_name(&json["environment"]["device"]).to_owned(), json);
     kept_runs("reducer.json").into_iter().map(named).collect()
 }
 
-/// The ratios of CUB's time to ours, and our bandwidth at the largest size.
+/// A table with the ratios of CUB's time to ours, and with our bandwidth at the largest size.
 fn reducers() -> String {
     const CASES: [(&str, &str); 8] = [
         ("wrapping_i32", "sum of i32, wrapping"),
@@ -130,7 +135,7 @@ fn reducers() -> String {
                     })
                     .unwrap()
             };
-            // The worse ratio of two rounds.
+            // Of the ratios of the rounds, this takes the worst.
             let ratio = |row: &Json| {
                 row["ratios"].as_array().unwrap().iter().map(number).fold(f64::INFINITY, f64::min)
             };
@@ -147,7 +152,7 @@ fn reducers() -> String {
     text.trim_end().to_owned() + "\n"
 }
 
-/// The text between the marks.
+/// The text that belongs between the marks.
 fn table(what: &str, results: &Json) -> String {
     let sizes = [1 << 22, 1 << 24, 1 << 28];
     let per_size = sizes.map(|n| rows(results, n));
@@ -171,7 +176,7 @@ fn table(what: &str, results: &Json) -> String {
     }
     let (label, slower) =
         what.split_once(" over ").map_or((what, None), |(label, slower)| (label, Some(slower)));
-    // The row of each size for one rung, if all exist.
+    // The row of one rung for each size; `None` if a row is missing.
     let measured = |label: &str| -> Option<Vec<&Json>> {
         per_size.iter().map(|rows| rows.iter().copied().find(|row| rung(row) == label)).collect()
     };

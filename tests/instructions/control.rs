@@ -1,4 +1,4 @@
-//! Branches, loops, calls, barriers and special registers (PTX ISA 9.7.12, 9.7.13.1, 10).
+//! Rows for branches, loops, calls, barriers and special registers (PTX ISA 9.7.12, 9.7.13.1, 10).
 
 use crate::{
     BLOCK, THREADS,
@@ -34,7 +34,7 @@ $join:
             value.wrapping_add(1)
         }
     ));
-    // Each lane takes its own number of turns.
+    // Each lane makes its own number of iterations.
     rows.push(row!(
         "mov.u32 t0, a; mov.u32 d, 0;
 $next:
@@ -66,7 +66,7 @@ $next:
         )
         .divides(),
     );
-    // Loops within loops, left early.
+    // These loops are nested, and the lanes leave them early.
     rows.push(row!(
         "and.b32 a, a, 15; and.b32 b, b, 15; mov.u32 d, 0; mov.u32 t0, 0;
 $outer:
@@ -97,7 +97,8 @@ $done:",
             d
         }
     ));
-    // Some lanes leave, and the others go on: their result stays the zero that was there.
+    // Some lanes exit and the others go on. The result of a lane that exits stays the zero that was
+    // there.
     rows.push(row!(
         "setp.lt.s32 p, a, 0; @p exit; add.s32 d, a, b;",
         (a: i32, b: i32) -> i32 = if a < 0 { 0 } else { a.wrapping_add(b) }
@@ -129,7 +130,7 @@ $join:",
             _ => b.wrapping_abs(),
         }
     ));
-    // A function, from diverged lanes too.
+    // A function is called, also from diverged lanes.
     rows.push(row!(
         "mov.b32 d, b;
     setp.lt.u32 p, a, b;
@@ -146,7 +147,7 @@ $skip:",
     ));
 }
 
-/// `p`: all threads of some blocks, none of others, and some of one.
+/// Sets `p` in all threads of some blocks, in no thread of others, and in some threads of one.
 const LATE: &str = "setp.ge.u32 p, thread, 1000;";
 
 const ODD: &str = "and.b32 t0, a, 1; setp.ne.u32 p, t0, 0;";
@@ -166,7 +167,7 @@ fn barriers(rows: &mut Vec<Row>) {
     rows.push(
         row!(text, () -> u32, |_inputs, thread| (thread / BLOCK * BLOCK + BLOCK > 1000).into()),
     );
-    // The first warp waits for the second alone, and reads what it wrote.
+    // The first warp waits for the second alone, and reads the values that the second wrote.
     rows.push(row!(
         "mov.u32 t0, %tid.x; mov.u64 w0, buffer; and.b32 t1, t0, 31; mad.wide.u32 w0, t1, 8, w0;
     shr.u32 t1, t0, 5; mov.b64 d, a;
@@ -185,7 +186,7 @@ $done:",
     rows.push(row!("membar.gl; fence.acq_rel.gpu; fence.sc.cta; nanosleep.u32 20; mov.b32 d, a;", (a: u32) -> u32 = a));
 }
 
-/// A register in each thread.
+/// The value of a special register in each thread.
 type Value = fn(usize) -> u32;
 
 fn special_registers(rows: &mut Vec<Row>) {
@@ -215,11 +216,12 @@ fn special_registers(rows: &mut Vec<Row>) {
         row!("mov.u32 d, %lanemask_le;", () -> u32, |_inputs, thread| u32::MAX >> (31 - lane(thread))),
         row!("mov.u32 d, %lanemask_ge;", () -> u32, |_inputs, thread| u32::MAX << lane(thread)),
         row!("mov.u32 d, %lanemask_gt;", () -> u32, |_inputs, thread| u32::MAX << lane(thread) << 1),
-        // A shift by a lane: special registers as any operand.
+        // This shifts by the lane's number, to show that a special register is an operand like any
+        // other.
         row!("mov.u32 t0, %laneid; shl.b32 d, b, t0;", (b: Amount) -> u32, |inputs, thread| {
             (inputs[thread][0] as u32) << lane(thread)
         }),
-        // Clocks go on.
+        // A clock never goes back.
         row!("mov.u64 w0, %clock64; mov.u64 w1, %clock64; setp.ge.u64 p, w1, w0; selp.u32 d, 1, 0, p;", () -> u32 = 1),
     ]);
 }

@@ -1,4 +1,4 @@
-//! `cvt` between all pairs of types (PTX ISA 9.7.9).
+//! Rows for `cvt` between all pairs of types (PTX ISA 9.7.9).
 
 use crate::{
     float::{flushed, saturated},
@@ -14,7 +14,7 @@ fn integers() -> impl Iterator<Item = Int> {
     BITS.into_iter().flat_map(|bits| [false, true].map(|signed| Int { bits, signed }))
 }
 
-/// A value rounded to an integral one.
+/// A value rounded to an integer.
 pub(crate) fn integral(value: f64, mode: Mode) -> f64 {
     match mode {
         Mode::Nearest => value.round_ties_even(),
@@ -24,7 +24,7 @@ pub(crate) fn integral(value: f64, mode: Mode) -> f64 {
     }
 }
 
-/// The float of so many digits that an integer rounds to.
+/// An integer rounded to a float with this many digits.
 fn rounded(value: i128, digits: u32, mode: Mode) -> f64 {
     let magnitude = value.unsigned_abs();
     let cut = (128 - magnitude.leading_zeros()).saturating_sub(digits);
@@ -39,7 +39,7 @@ fn rounded(value: i128, digits: u32, mode: Mode) -> f64 {
     if value < 0 { -result } else { result }
 }
 
-/// The nearest `f32` that the mode allows.
+/// The nearest `f32` that the rounding mode allows.
 fn narrowed(value: f64, mode: Mode) -> f32 {
     let nearest = value as f32;
     let mode = match mode {
@@ -64,7 +64,7 @@ fn between_integers(rows: &mut Vec<Row>, from: Int, to: Int) {
     let text = format!("cvt.{result}.{source} d, a;");
     let expect = move |inputs: &[[u64; 4]], thread: usize| to.word(from.value(inputs[thread][0]));
     rows.push(Row::new(text, operands.clone(), to.kind(), Some(Box::new(expect))));
-    // `.sat` is for destinations that do not hold every source.
+    // `.sat` is for destinations that cannot hold every source.
     if from.min() < to.min() || from.max() > to.max() {
         let text = format!("cvt.sat.{result}.{source} d, a;");
         let expect = move |inputs: &[[u64; 4]], thread: usize| {
@@ -110,11 +110,11 @@ fn to_integer(rows: &mut Vec<Row>, to: Int) {
                     (true, false) => f32::from_word(word).into(),
                     (false, _) => f64::from_word(word),
                 };
-                // What NaN becomes depends on the types.
+                // The result for a NaN depends on the types.
                 if value.is_nan() && (!single || to.bits == 64) {
                     return to.word(1 << (to.bits - 1));
                 }
-                // `as` takes NaN to 0.
+                // `as` turns a NaN into 0.
                 to.word(to.clamp(integral(value, mode) as i128))
             };
             let kind = if single { f32::KIND } else { f64::KIND };
@@ -123,7 +123,8 @@ fn to_integer(rows: &mut Vec<Row>, to: Int) {
     }
 }
 
-/// [`narrowed`], and zero if it would be subnormal even if exponents had no end.
+/// [`narrowed`], but zero if the result is tiny: if it would be below the least normal number even
+/// with exponents that have no limit.
 fn narrowed_and_flushed(value: f64, mode: Mode) -> f32 {
     const UP: f64 = (1_u64 << 32) as f64;
     let tiny = narrowed(value * UP, mode).abs() < f32::MIN_POSITIVE * UP as f32;

@@ -1,4 +1,4 @@
-//! Floats: arithmetic, approximations, comparisons (PTX ISA 9.7.3, 9.7.6, 9.3).
+//! Rows for floats: arithmetic, approximations and comparisons (PTX ISA 9.7.3, 9.7.6, 9.3).
 
 use std::cmp::Ordering;
 
@@ -11,18 +11,18 @@ use crate::{
 const F32: Kind = <f32 as Operand>::KIND;
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// Subnormals as zeros of the same sign.
+/// The value, or a zero of the same sign if the value is subnormal.
 pub(crate) fn flushed(value: f32) -> f32 {
     if value.is_subnormal() { 0_f32.copysign(value) } else { value }
 }
 
-/// `.sat`: 0 to 1, where NaN becomes +0.
+/// The value as `.sat` leaves it: clamped to 0 to 1, where NaN becomes +0.
 pub(crate) fn saturated(value: f32) -> f32 {
     if value > 0.0 { value.min(1.0) } else { 0.0 }
 }
 
-/// The forms of one f32 operation: each rounding, with and without `.ftz` and, where it may,
-/// `.sat`.
+/// Adds all forms of one f32 operation: each rounding, with and without `.ftz` and, if it is
+/// allowed, `.sat`.
 fn single(rows: &mut Vec<Row>, op: &str, operation_: Operation, count: usize) {
     let saturates = !matches!(operation_, Operation::Div | Operation::Sqrt) && op != "rcp";
     for mode in Mode::ALL {
@@ -52,7 +52,7 @@ fn single(rows: &mut Vec<Row>, op: &str, operation_: Operation, count: usize) {
     }
 }
 
-/// IEEE 754-2019 minimumNumber.
+/// The minimumNumber of IEEE 754-2019.
 macro_rules! minimum {
     ($a:expr, $b:expr) => {
         match $a.partial_cmp(&$b) {
@@ -85,7 +85,7 @@ pub(crate) fn rows() -> Vec<Row> {
     single(&mut rows, "fma", Operation::Fma, 3);
     single(&mut rows, "sqrt", Operation::Sqrt, 1);
     single(&mut rows, "rcp", Operation::Div, 1);
-    // Without a rounding, and as `mad`.
+    // The next forms have no rounding, or are called `mad`.
     rows.extend([
         row!("add.f32 d, a, b;", (a: f32, b: f32) -> f32 = a + b),
         row!("sub.f32 d, a, b;", (a: f32, b: f32) -> f32 = a - b),
@@ -103,7 +103,7 @@ pub(crate) fn rows() -> Vec<Row> {
         row!("neg.ftz.f32 d, a;", (a: f32) -> f32 = -flushed(a)),
         row!("copysign.f32 d, a, b;", (a: f32, b: f32) -> f32 = b.copysign(a)),
     ]);
-    // These NaNs are canonical, says the ISA.
+    // The ISA says that these NaNs are canonical, so their bits are fixed.
     rows.extend([
         row!("min.NaN.f32 d, a, b;", (a: f32, b: f32) -> f32 = {
             if a.is_nan() || b.is_nan() { f32::from_bits(0x7fff_ffff) } else { minimum!(a, b) }
@@ -146,7 +146,7 @@ pub(crate) fn rows() -> Vec<Row> {
         row!("neg.f64 d, a;", (a: f64) -> f64 = -a),
         row!("copysign.f64 d, a, b;", (a: f64, b: f64) -> f64 = b.copysign(a)),
     ]);
-    // Numbers in the text, as operands.
+    // In the next rows, numbers in the text are operands.
     rows.extend([
         row!("add.rn.f32 d, a, 0f3FC00000;", (a: f32) -> f32 = a + 1.5),
         row!("mul.rn.f64 d, a, 0dBFF8000000000000;", (a: f64) -> f64 = a * -1.5),
@@ -175,14 +175,14 @@ pub(crate) fn rows() -> Vec<Row> {
     rows
 }
 
-/// The spacing of `f32` at a value.
+/// The distance between neighbouring `f32` numbers at a value.
 fn ulp(value: f64) -> f64 {
     let value = value.abs().clamp(f64::from(f32::MIN_POSITIVE), f64::from(f32::MAX));
     2_f64.powi(value.log2().floor() as i32 - 23)
 }
 
-/// A row of an approximation. `error` gives the largest absolute error that the ISA allows if the
-/// true value is `truth`, or `None` if the ISA promises nothing. Half a spacing more covers the
+/// A row for an approximation. `error` gives the largest absolute error that the ISA allows if the
+/// true value is `truth`, or `None` if the ISA promises nothing. Half a spacing is added for the
 /// rounding of the result.
 fn approximate(
     text: &str,
@@ -212,11 +212,11 @@ fn approximate(
 }
 
 pub(crate) fn approximations() -> Vec<Row> {
-    // Bounds: the descriptions of the instructions in the PTX ISA, 9.7.3.
+    // The bounds are from the descriptions of the instructions in the PTX ISA, 9.7.3.
     let mut rows = Vec::new();
     for ftz in ["", ".ftz"] {
         rows.extend([
-            // 2 ulp for divisors of 2^-126 to 2^126.
+            // The error is 2 ulp for divisors of 2^-126 to 2^126.
             approximate(
                 &format!("div.approx{ftz}.f32 d, a, b;"),
                 2,
@@ -227,42 +227,43 @@ pub(crate) fn approximations() -> Vec<Row> {
                         .then(|| 2.0 * ulp(truth))
                 },
             ),
-            // 2 ulp everywhere.
+            // The error is 2 ulp everywhere.
             approximate(
                 &format!("div.full{ftz}.f32 d, a, b;"),
                 2,
                 |a, b| a / b,
                 |_, _, truth| Some(2.0 * ulp(truth)),
             ),
-            // 1 ulp.
+            // The error is 1 ulp.
             approximate(
                 &format!("rcp.approx{ftz}.f32 d, a;"),
                 1,
                 |a, _| 1.0 / a,
                 |_, _, truth| Some(ulp(truth)),
             ),
-            // A relative error of 2^-23.
+            // The relative error is 2^-23.
             approximate(
                 &format!("sqrt.approx{ftz}.f32 d, a;"),
                 1,
                 |a, _| a.sqrt(),
                 |_, _, truth| Some(truth.abs() * 2_f64.powi(-23)),
             ),
-            // A relative error of 2^-22.9.
+            // The relative error is 2^-22.9.
             approximate(
                 &format!("rsqrt.approx{ftz}.f32 d, a;"),
                 1,
                 |a, _| 1.0 / a.sqrt(),
                 |_, _, truth| Some(truth.abs() * 2_f64.powf(-22.9)),
             ),
-            // 2 ulp.
+            // The error is 2 ulp.
             approximate(
                 &format!("ex2.approx{ftz}.f32 d, a;"),
                 1,
                 |a, _| a.exp2(),
                 |_, _, truth| Some(2.0 * ulp(truth)),
             ),
-            // An absolute error of 2^-22 for operands of 0.5 to 2, else a relative one.
+            // The absolute error is 2^-22 for operands of 0.5 to 2. For others this is the relative
+            // error.
             approximate(
                 &format!("lg2.approx{ftz}.f32 d, a;"),
                 1,
@@ -272,7 +273,7 @@ pub(crate) fn approximations() -> Vec<Row> {
                     Some(scale * 2_f64.powi(-22))
                 },
             ),
-            // An absolute error of 2^-20.5 in -2pi to 2pi.
+            // The absolute error is 2^-20.5 for operands of -2pi to 2pi.
             approximate(
                 &format!("sin.approx{ftz}.f32 d, a;"),
                 1,
@@ -287,7 +288,7 @@ pub(crate) fn approximations() -> Vec<Row> {
             ),
         ]);
     }
-    // A relative error of 2^-11.
+    // The relative error is 2^-11.
     rows.push(approximate(
         "tanh.approx.f32 d, a;",
         1,
@@ -301,7 +302,7 @@ fn trigonometric(a: f64) -> Option<f64> {
     (a.abs() <= 2.0 * std::f64::consts::PI).then(|| 2_f64.powf(-20.5))
 }
 
-/// Whether a comparison of that name holds.
+/// Whether a comparison of this name holds.
 pub(crate) fn holds(cmp: &str, ordering: Option<Ordering>) -> bool {
     let Some(ordering) = ordering else {
         return cmp == "nan" || (cmp.len() == 3 && cmp.ends_with('u'));
@@ -363,7 +364,7 @@ pub(crate) fn comparisons() -> Vec<Row> {
         let text = format!("setp.{cmp}.ftz.f32 p, a, b; selp.u32 d, 1, 0, p;");
         rows.push(row!(text, (a: f32, b: f32) -> u32 = holds(cmp, flushed(a).partial_cmp(&flushed(b))).into()));
     }
-    // With a second predicate, and with the complement.
+    // These rows combine the comparison with a second predicate, and also give the complement.
     for (op, combine) in [
         ("and", (|a, b| a & b) as fn(bool, bool) -> bool),
         ("or", |a, b| a | b),
@@ -397,7 +398,7 @@ pub(crate) fn comparisons() -> Vec<Row> {
             row!(text, (a: i32, b: i32, c: i32) -> u32 = if combine(a < b, b < c) { 1 } else { 2 }),
         );
     }
-    // Bits pass through unchanged, NaNs too.
+    // The bits pass through unchanged, even those of a NaN.
     for ty in ["b32", "f32", "s32"] {
         let text = format!("setp.ne.s32 p, c, 0; selp.{ty} d, a, b, p;");
         rows.push(row!(text, (a: u32, b: u32, c: i32) -> u32 = if c == 0 { b } else { a }));

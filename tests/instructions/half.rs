@@ -1,5 +1,5 @@
-//! Floats of 16 bits, alone and in pairs: arithmetic, comparisons, conversions (PTX ISA 9.7.4,
-//! 9.7.6, 9.7.7, 9.7.9).
+//! Rows for floats of 16 bits, alone and in pairs: arithmetic, comparisons, conversions (PTX ISA
+//! 9.7.4, 9.7.6, 9.7.7, 9.7.9).
 
 use std::cmp::Ordering;
 
@@ -20,7 +20,7 @@ const COMPARISONS: [&str; 14] =
 const MODES: [(&str, Mode); 4] =
     [("rn", Mode::Nearest), ("rz", Mode::Zero), ("rm", Mode::Down), ("rp", Mode::Up)];
 
-/// One of the four types.
+/// One of the four types: f16 or bf16, alone or in pairs.
 #[derive(Clone, Copy)]
 struct Ty {
     name: &'static str,
@@ -46,7 +46,7 @@ impl Ty {
         if self.brain { &BF16 } else { &F16 }
     }
 
-    /// The widths of integers that `cvt` converts from and to.
+    /// The widths of the integers that `cvt` converts from and to.
     fn integers(self) -> impl Iterator<Item = u32> {
         [8, 16, 32, 64].into_iter().filter(move |&bits| !self.brain || bits > 8)
     }
@@ -60,8 +60,8 @@ impl Ty {
         if self.format().value(bits).abs() < self.least() { bits & 0x8000 } else { bits }
     }
 
-    /// Rounds the sum of two values to nearest; with `ftz`, to zero if it is tiny even if exponents
-    /// had no end.
+    /// The sum of two values, rounded to nearest. With `ftz` it is a zero if it is tiny: if it
+    /// would be below the least normal number even with exponents that have no limit.
     fn sum(self, a: f64, b: f64, ftz: bool) -> u16 {
         const UP: f64 = (1 << 12) as f64;
         let result = self.format().nearest_sum(a, b);
@@ -78,7 +78,8 @@ impl Ty {
         if bits >> 15 == 1 && !self.format().value(bits).is_nan() { 0 } else { bits }
     }
 
-    /// A row of `count` operands of this type, each half of which gives one of the result.
+    /// A row with `count` operands of this type. If the type is a pair, each half of the operands
+    /// gives one half of the result.
     fn row(self, text: String, count: usize, result: impl Fn([u16; 3]) -> u16 + 'static) -> Row {
         let operands = NAMES[..count].iter().map(|name| (*name, self.kind())).collect();
         let one = move |tuple: &Tuple, shift: u32| {
@@ -121,7 +122,8 @@ fn arithmetic(rows: &mut Vec<Row>) {
                     give(ty.sum(take(a), -take(b), ftz))
                 })),
                 target(ty.row(format!("mul{modifiers} d, a, b;"), 2, move |[a, b, _]| {
-                    // A sum with a zero of its own sign leaves the product as it is.
+                    // The product is rounded as a sum with a zero of its own sign, which does not
+                    // change its value.
                     let product = take(a) * take(b);
                     give(ty.sum(product, 0_f64.copysign(product), ftz))
                 })),
@@ -166,7 +168,7 @@ fn arithmetic(rows: &mut Vec<Row>) {
     }
 }
 
-/// The lesser or greater of two values by the formulas of the ISA; -0 is below +0.
+/// The lesser or the greater of two values by the formulas of the ISA, in which -0 is below +0.
 fn extreme(ty: Ty, operands: [u16; 2], greatest: bool, nan: bool, xorsign: bool) -> u16 {
     let sign = (operands[0] ^ operands[1]) & 0x8000;
     let [a, b] = operands.map(|bits| if xorsign { bits & 0x7fff } else { bits });
@@ -182,7 +184,7 @@ fn extreme(ty: Ty, operands: [u16; 2], greatest: bool, nan: bool, xorsign: bool)
     if xorsign { result | sign } else { result }
 }
 
-/// A row whose results lie within an error of the true ones.
+/// A row for an approximation, whose results lie within an error of the true ones.
 fn approximate(
     ty: Ty,
     text: String,
@@ -217,7 +219,8 @@ fn approximate(
 pub(crate) fn approximations() -> Vec<Row> {
     let mut rows = Vec::new();
     for ty in TYPES {
-        // Absolute errors of 2^-10.987 and 2^-8, and relative ones of 2^-9.9 and 2^-7.
+        // For f16 and bf16, `tanh` has absolute errors of 2^-10.987 and 2^-8, and `ex2` has
+        // relative errors of 2^-9.9 and 2^-7.
         let (tanh, ex2) = if ty.brain { (-8.0, -7.0) } else { (-10.987, -9.9) };
         let (tanh, ex2) = (2_f64.powf(tanh), 2_f64.powf(ex2));
         let row =
@@ -263,7 +266,7 @@ pub(crate) fn comparisons() -> Vec<Row> {
                         bits32,
                         Box::new(|[low, high]| u64::from(low) | u64::from(high) << 1),
                     ));
-                    // The further predicate is for both.
+                    // The further predicate applies to both halves.
                     rows.push(binary(
                         format!(
                             "setp.{cmp}{ftz}.{name} p, a, b; setp.{cmp}.xor{ftz}.{name} p|q, a, b, !p; \
@@ -319,11 +322,11 @@ pub(crate) fn comparisons() -> Vec<Row> {
     rows
 }
 
-/// A float in the operand, as the instruction sees it.
+/// The value of a float operand as the instruction sees it.
 type Widen = fn(u64, bool) -> f64;
 
 fn to_half(rows: &mut Vec<Row>, ty: Ty) {
-    // From f32 conversions to bf16 are older than others.
+    // Conversions to bf16 are older from f32 than from other types.
     let target = move |row: Row, from: &str| match (ty.brain, from) {
         (true, "f32") => row.sm_80(),
         (true, _) => row.sm_90(),
@@ -337,8 +340,8 @@ fn to_half(rows: &mut Vec<Row>, ty: Ty) {
             let give = move |bits| if sat.is_empty() { bits } else { ty.saturate(bits) };
             let floats: [(&str, &str, Kind, Widen); 4] = [
                 ("f32", "", f32::KIND, single),
-                // By the ISA subnormals are always flushed here; an H100 does not flush them in
-                // conversions to f16.
+                // The ISA says that subnormals are always flushed here, but an H100 does not flush
+                // them in conversions to f16.
                 ("f32", ".ftz", f32::KIND, if ty.brain { flushed_single } else { single }),
                 ("f64", "", f64::KIND, |word, _| f64::from_word(word)),
                 if ty.brain {
@@ -386,7 +389,7 @@ fn to_half(rows: &mut Vec<Row>, ty: Ty) {
     }
 }
 
-/// An integer as the nearest value that the mode allows.
+/// An integer rounded to the nearest value that the mode allows.
 fn rounded(format: &Format, value: i128, mode: Mode) -> u16 {
     let magnitude = value.unsigned_abs();
     let near = magnitude as f64;
@@ -472,7 +475,7 @@ pub(crate) fn conversions() -> Vec<Row> {
     rows
 }
 
-/// Sums in memory, which do not flush.
+/// Rows for sums in memory, which do not flush.
 fn atomics(rows: &mut Vec<Row>) {
     for ty in TYPES {
         for space in ["global", "shared"] {

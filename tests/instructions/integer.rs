@@ -1,4 +1,4 @@
-//! Integer arithmetic and bits (PTX ISA 9.7.1, 9.7.2, 9.7.8).
+//! Rows for integer arithmetic and bits (PTX ISA 9.7.1, 9.7.2, 9.7.8).
 
 use crate::{
     operands::{Amount, Kind},
@@ -47,7 +47,8 @@ impl Int {
         value.clamp(self.min(), self.max())
     }
 
-    /// The register that holds the low bits of a value, extended as the type says.
+    /// The register that holds the low bits of a value, extended by the sign or by zeros as the
+    /// type requires.
     pub(crate) fn word(self, value: i128) -> u64 {
         let register = 64 - self.kind().register();
         (self.value(value as u64) as u64) << register >> register
@@ -63,7 +64,8 @@ const TYPES: [Int; 6] = {
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// A row of `N` operands of these types, with the result's type; values are exact, results are cut.
+/// A row with `N` operands of these types, and a result of type `to`. The function gets exact
+/// values, and its result is cut to the type.
 fn exact<const N: usize>(
     text: &str,
     types: [Int; N],
@@ -77,7 +79,7 @@ fn exact<const N: usize>(
     Row::new(text, operands, to.kind(), Some(Box::new(expect)))
 }
 
-/// The upper half of a product. (Of two `u64` it takes all of a `u128`.)
+/// The upper half of a product. The product of two `u64` takes all bits of a `u128`.
 fn high(ty: Int, a: i128, b: i128) -> i128 {
     if ty.signed { (a * b) >> ty.bits } else { ((a as u128 * b as u128) >> ty.bits) as i128 }
 }
@@ -119,7 +121,7 @@ fn arithmetic(rows: &mut Vec<Row>, ty: Int) {
         rows.push(exact(&format!("abs.{t} d, a;"), [ty], ty, |[a]| a.abs()));
     }
     if ty.bits == 32 {
-        // The low 24 bits of each factor, as the type reads them.
+        // The factors are the low 24 bits of each operand, read with the sign of the type.
         let part = Int { bits: 24, ..ty };
         let product = move |a: i128, b: i128| part.value(a as u64) * part.value(b as u64);
         rows.push(exact(&format!("mul24.lo.{t} d, a, b;"), [ty; 2], ty, move |[a, b]| {
@@ -162,18 +164,19 @@ fn arithmetic(rows: &mut Vec<Row>, ty: Int) {
     }
 }
 
-/// The highest bit that differs from the sign, or -1.
+/// The position of the highest bit that differs from the sign, or -1.
 fn top_bit(value: i128) -> i128 {
     let value = if value < 0 { !value } else { value };
     127 - i128::from(value.leading_zeros())
 }
 
-/// The low bytes of two operands in `t0` and `t1`: positions and lengths above 255 are not allowed.
+/// Puts the low bytes of two operands into `t0` and `t1`, because positions and lengths above 255
+/// are not allowed.
 fn bytes(position: &str, length: &str) -> String {
     format!("and.b32 t0, {position}, 255; and.b32 t1, {length}, 255;")
 }
 
-/// `bfe`, bit by bit as the ISA puts it.
+/// The result of `bfe`, computed bit by bit as the ISA describes it.
 fn extracted(ty: Int, a: i128, position: i128, length: i128) -> i128 {
     let last = i128::from(ty.bits - 1);
     let sign = match length {
@@ -187,7 +190,7 @@ fn extracted(ty: Int, a: i128, position: i128, length: i128) -> i128 {
     })
 }
 
-/// `b:a`
+/// The 64-bit number whose upper half is `b` and whose lower half is `a`.
 fn joined(a: u32, b: u32) -> u64 {
     u64::from(b) << 32 | u64::from(a)
 }
@@ -254,8 +257,8 @@ fn bits(rows: &mut Vec<Row>) {
             if selector < 8 { byte } else { (byte as i8 >> 7) as u8 }
         }))
     }));
-    // The bytes that each mode picks for selectors 0 to 3, highest result byte first (table of the
-    // ISA).
+    // The bytes that each mode picks for the selectors 0 to 3, from the highest byte of the result
+    // to the lowest (the ISA has this table).
     let modes: [(&str, [u32; 4]); 6] = [
         ("f4e", [0x3210, 0x4321, 0x5432, 0x6543]),
         ("b4e", [0x5670, 0x6701, 0x7012, 0x0123]),
@@ -282,7 +285,7 @@ fn bits(rows: &mut Vec<Row>) {
     );
 }
 
-/// Ones from `position` on, `length` of them.
+/// A mask of `length` ones from bit `position` on.
 fn mask(position: u32, length: u32) -> u32 {
     ((1_u128 << length.min(64)) - 1).checked_shl(position.min(64)).unwrap() as u32
 }
@@ -295,7 +298,8 @@ fn sign_extended(a: i32, width: u32) -> i32 {
     }
 }
 
-/// Values of one width, packed into a wider one and back, and sums through the carry flag.
+/// Rows that pack values into a wider one and unpack them, and rows for sums through the carry
+/// flag.
 fn pieces(rows: &mut Vec<Row>) {
     rows.push(
         row!("mov.b64 d, {a, b};", (a: u32, b: u32) -> u64 = u64::from(b) << 32 | u64::from(a)),
@@ -313,7 +317,7 @@ fn pieces(rows: &mut Vec<Row>) {
         row!("mov.b32 {h0, h1}, a; mov.b32 d, {h1, h0};", (a: u32) -> u32 = a.rotate_left(16)),
     );
     for op in ["add", "sub"] {
-        // Two 64-bit values in four words, with all three flavours of the carry.
+        // Two 64-bit values are added in four words, with all three forms of the carry.
         let text = format!(
             "mov.b64 {{t0, t1}}, a; mov.b64 {{t2, t3}}, b;
     {op}.cc.u32 t0, t0, t2;
@@ -340,7 +344,7 @@ fn pieces(rows: &mut Vec<Row>) {
         (a: u32, b: u32, c: u32, e: u32) -> u64
             = (u64::from(a) * u64::from(b)).wrapping_add(u64::from(e) << 32 | u64::from(c))
     ));
-    // Numbers in the text, as operands.
+    // In the next rows, numbers in the text are operands.
     rows.extend([
         row!("add.s32 d, a, -5;", (a: i32) -> i32 = a.wrapping_sub(5)),
         row!("sub.u64 d, -1, a;", (a: u64) -> u64 = !a),
@@ -357,7 +361,7 @@ fn pieces(rows: &mut Vec<Row>) {
     }));
 }
 
-/// `dp4a` and `dp2a`, of each pair of types.
+/// Rows for `dp4a` and `dp2a` with each pair of types.
 fn dot_products(rows: &mut Vec<Row>) {
     for (a_ty, a_signed) in [("u32", false), ("s32", true)] {
         for (b_ty, b_signed) in [("u32", false), ("s32", true)] {

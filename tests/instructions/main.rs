@@ -1,13 +1,14 @@
-//! The simulator against real hardware, instruction by instruction.
+//! Compares the simulator with real hardware, instruction by instruction.
 //!
 //! Each [`Row`] is one form of an instruction. A thread loads its operands, executes the row's text
-//! and stores the bits of the result. The bits of the simulator are compared with what the row
-//! expects, computed here in Rust, and with those of the GPU where there is one. Instructions and
-//! their results are those of the PTX ISA; where it leaves a result open (the bits of a NaN, the
-//! error of `.approx`), so do the rows.
+//! and stores the bits of the result. The simulator's bits are compared with the expected bits of
+//! the row, which are computed here in Rust, and with those of the GPU if there is one. The
+//! instructions and their results are those of the PTX ISA. If the ISA leaves a result open (the
+//! bits of a NaN, the error of `.approx`), the rows leave it open too.
 //!
-//! `WARPFOLD_DEVICE=sim` does not look for a GPU, `=cuda` or `=both` fails without one. The random
-//! operands follow from a seed, which is printed, and which `WARPFOLD_TEST_SEED` sets.
+//! With `WARPFOLD_DEVICE=sim` the tests do not look for a GPU; with `=cuda` or `=both` they fail
+//! without one. The random operands follow from a seed, which is printed, and which
+//! `WARPFOLD_TEST_SEED` sets.
 
 mod control;
 mod convert;
@@ -35,16 +36,16 @@ use warpfold::device::{Arg, Device, DeviceError, LaunchShape};
 use operands::{Tuple, tuples};
 use row::{Row, module};
 
-/// Threads of a block.
+/// The number of threads in one block.
 const BLOCK: usize = 128;
 
-/// Threads of a launch.
+/// The number of threads in one launch.
 const THREADS: usize = 16 * BLOCK;
 
-/// Kernels of a module: a driver compiles this many well under 200 ms.
+/// The number of kernels in one module. A driver compiles this many in well under 200 ms.
 const MODULE_ROWS: usize = 40;
 
-/// Mismatches that are printed: of all rows, and of one.
+/// The largest number of mismatches that are printed, for all rows and for one row.
 const SHOWN: usize = 120;
 const SHOWN_OF_ROW: usize = 2;
 
@@ -57,7 +58,7 @@ static SEED: LazyLock<u64> = LazyLock::new(|| {
     seed
 });
 
-/// The GPU, if it is there and wanted.
+/// The GPU, if there is one and the tests want it.
 fn gpu() -> Option<Device> {
     let demanded = match env::var("WARPFOLD_DEVICE").as_deref() {
         Ok("sim") => return None,
@@ -76,7 +77,8 @@ fn gpu() -> Option<Device> {
     }
 }
 
-/// The results of a kernel: each thread's result and slot, and the memory that all threads share.
+/// The results of a kernel: the result and the slot of each thread, and the memory that all threads
+/// share.
 #[derive(PartialEq)]
 struct Outcome {
     results: Vec<u64>,
@@ -84,7 +86,7 @@ struct Outcome {
     common: Vec<u64>,
 }
 
-/// Runs one row of a loaded module.
+/// Runs one row of a loaded module on a device.
 fn run(
     device: &Device,
     module: &warpfold::device::Module,
@@ -98,8 +100,8 @@ fn run(
         let common = device.upload(&[0u64; 8])?;
         let shape = LaunchShape::linear((inputs.len() / BLOCK) as u32, BLOCK as u32, 0);
         let args = [input.address(), output.address(), common.address()].map(Arg::Pointer);
-        // SAFETY: each thread reads its tuple and writes its result; what is common has room for
-        // all rows.
+        // SAFETY: each thread reads its tuple and writes its result, and the common memory has room
+        // for all rows.
         unsafe { device.launch(&kernel, shape, &args)? };
         let (results, slots) =
             output.copy_to_host()?.into_iter().map(|[d, slot]| (d, slot)).unzip();
@@ -108,10 +110,10 @@ fn run(
     run().unwrap_or_else(|error| panic!("{}: row{index}: {error}", device.info().name))
 }
 
-/// Mismatches, the first of them in words.
+/// The counts of mismatches, and a description of the first of them.
 #[derive(Default)]
 struct Mismatches {
-    /// Of the row at hand.
+    /// The number of mismatches of the current row.
     of_row: usize,
     total: usize,
     rows: usize,
@@ -164,7 +166,7 @@ fn compare(
     let mut simulated_results = simulated.results.clone();
     let mut gpu_results = gpu.map(|outcome| outcome.results.clone());
     if row.unordered {
-        // The order of the results among the threads is open, but the set of results is not.
+        // The row does not say which thread gets which result, but the set of results is fixed.
         let all = [Some(&mut simulated_results), gpu_results.as_mut(), expected.as_mut()];
         all.into_iter().flatten().for_each(|results| results.sort_unstable());
     }
@@ -193,11 +195,12 @@ fn compare(
     }
 }
 
-/// Runs a family of rows and fails with the mismatches.
+/// Runs a family of rows and fails if there are mismatches, which it prints.
 fn check(family: &str, mut rows: Vec<Row>) {
     let simulator = Device::simulator();
     let gpu = gpu();
-    // Each family has a seed of its own, so the choice and the order of tests change nothing.
+    // Each family has a random stream of its own, so the choice and the order of tests change
+    // nothing.
     let mut rng = ChaCha8Rng::seed_from_u64(*SEED);
     rng.set_stream(family.bytes().fold(0, |stream, byte| stream << 8 | u64::from(byte)));
     let mut found = Mismatches::default();

@@ -1,4 +1,4 @@
-//! Loads, stores and atomics in all state spaces (PTX ISA 9.7.9, 9.7.13).
+//! Rows for loads, stores and atomics in all state spaces (PTX ISA 9.7.9, 9.7.13).
 
 use crate::{
     BLOCK,
@@ -8,8 +8,8 @@ use crate::{
     row::{Row, row},
 };
 
-/// Sixteen bytes of a thread's own in each space: its modifier, and instructions that put their
-/// address into `w0`.
+/// Each space has sixteen bytes for each thread alone. This lists the modifier of the space, and
+/// instructions that put the address of the bytes into `w0`.
 const SPACES: [(&str, &str); 6] = [
     (".global", "mov.u64 w0, own;"),
     (".shared", SHARED),
@@ -28,7 +28,7 @@ fn loads_and_stores(rows: &mut Vec<Row>) {
         for bits in [8, 16, 32, 64] {
             for signed in [false, true] {
                 let ty = Int { bits, signed };
-                // A value at each place of the word, extended to 64 bits.
+                // A value is loaded from each place in the word and extended to 64 bits.
                 for offset in (0..8).step_by(bits as usize / 8) {
                     let text = format!(
                         "{address} st{space}.b64 [w0+8], a; ld{space}.{} d, [w0+{}];",
@@ -104,7 +104,7 @@ fn loads_and_stores(rows: &mut Vec<Row>) {
             () -> u32 = 0
         ),
     ]);
-    // Orderings and cache operators change no values.
+    // Memory orderings and cache operators do not change values.
     for store in [
         "volatile.global",
         "relaxed.gpu.global",
@@ -135,7 +135,7 @@ fn loads_and_stores(rows: &mut Vec<Row>) {
     rows.push(row!(text, (a: u64) -> u64, |inputs, thread| inputs[thread ^ (BLOCK - 1)][0]));
 }
 
-/// Generic addresses.
+/// Rows for generic addresses.
 fn addresses(rows: &mut Vec<Row>) {
     for (space, address) in &SPACES[3..] {
         let text = format!("{address} st{space}.b64 [w0], a; ld.volatile.b64 d, [w0];");
@@ -154,7 +154,7 @@ fn addresses(rows: &mut Vec<Row>) {
     }
 }
 
-/// `atom` returns the old value, memory holds the new one; `red` only does the latter.
+/// Rows for `atom` and `red`. Both put the new value into memory; `atom` also returns the old one.
 fn atomics(rows: &mut Vec<Row>) {
     macro_rules! atomic {
         ($op:literal, $ty:literal, $rust:ty, |$a:ident, $b:ident| $new:expr) => {
@@ -225,7 +225,7 @@ fn atomics(rows: &mut Vec<Row>) {
             )
         };
         rows.push(row!(sum(64), (a: f64, b: f64) -> f64 = a + b));
-        // On global memory subnormals are flushed, says the ISA; on shared memory not.
+        // The ISA says that subnormals are flushed in global memory and not in shared memory.
         let flushes = !address.contains("buffer");
         rows.push(row!(sum(32), (a: f32, b: f32) -> f32 = {
             if flushes { flushed(flushed(a) + flushed(b)) } else { a + b }
@@ -233,7 +233,7 @@ fn atomics(rows: &mut Vec<Row>) {
     }
 }
 
-/// Many threads on one address.
+/// Rows in which many threads use one address.
 fn contended(rows: &mut Vec<Row>) {
     let own_counter = "mov.u32 t0, %tid.x; setp.eq.u32 p, t0, 0; mov.u64 w0, buffer;
     @p st.shared.v2.b32 [w0], {0, 0}; bar.sync 0;";
@@ -264,7 +264,7 @@ fn contended(rows: &mut Vec<Row>) {
         ),
         row!("red.global.xor.b64 [common], a; mov.b64 d, a;", (a: u64) -> u64 = a),
         row!("red.global.min.s32 [common], a; red.global.add.u32 [common+4], a; mov.b32 d, a;", (a: u32) -> u32 = a),
-        // A lock that lanes of one warp wait for.
+        // The lanes of one warp wait for a lock.
         row!(
             format!(
                 "{own_counter}
@@ -288,7 +288,7 @@ $taken:
     ]);
 }
 
-/// The first operand of each thread of the thread's block.
+/// The first operands of all threads in the thread's block.
 fn block(inputs: &[Tuple], thread: usize) -> impl Iterator<Item = u64> {
     inputs[thread / BLOCK * BLOCK..][..BLOCK].iter().map(|tuple| tuple[0])
 }

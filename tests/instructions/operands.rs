@@ -1,25 +1,25 @@
-//! Values that threads compute with: edges of their types, and random ones.
+//! The values that threads compute with: the edges of their types, and random values.
 
 use crate::row::Row;
 
-/// The operands of one thread, in the low bits.
+/// The operands of one thread, each in the low bits of its word.
 pub(crate) type Tuple = [u64; 4];
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// An integer of so many bits.
+    /// An integer of this many bits.
     Integer { bits: u32, signed: bool },
-    /// A float of so many bits.
+    /// A float of this many bits.
     Float { bits: u32 },
-    /// `f16` or, if `brain`, `bf16`; if packed, two of them.
+    /// An `f16` or, if `brain`, a `bf16`. If `packed`, two of them.
     Half { brain: bool, packed: bool },
-    /// A 32-bit number that is mostly small: a shift's amount, a position, a length, a lane.
+    /// A 32-bit number that is mostly small: the amount of a shift, a position, a length or a lane.
     Amount,
 }
 
 impl Kind {
-    /// Bits of the value.
+    /// The number of bits of the value.
     pub(crate) fn bits(self) -> u32 {
         match self {
             Self::Integer { bits, .. } | Self::Float { bits } => bits,
@@ -28,7 +28,8 @@ impl Kind {
         }
     }
 
-    /// Bits of the register: there are none of 8, so bytes lie in wider ones.
+    /// The number of bits of the register that holds the value. There are no registers of 8 bits,
+    /// so a byte lies in a wider one.
     pub(crate) fn register(self) -> u32 {
         if self.bits() == 8 { 32 } else { self.bits() }
     }
@@ -60,7 +61,7 @@ impl Kind {
         }
     }
 
-    /// The bits, and for floats the value.
+    /// The bits in hexadecimal and, for floats, also the value.
     pub(crate) fn show(self, bits: u64) -> String {
         let digits = self.register() as usize / 4;
         let bits = bits & (u64::MAX >> (64 - self.register()));
@@ -73,8 +74,8 @@ impl Kind {
         }
     }
 
-    /// Values at which instructions change their behaviour. Bytes and halves are not cut to their
-    /// width, because the bits above them in the register must not matter.
+    /// The values at which instructions change their behaviour. Bytes and 16-bit floats are not cut
+    /// to their width, because the bits above them in the register must not matter.
     fn edges(self) -> Vec<u64> {
         match self {
             Self::Amount => AMOUNT_EDGES.to_vec(),
@@ -87,7 +88,7 @@ impl Kind {
             }
             Self::Half { brain, packed } => {
                 let edges = if brain { BF16_EDGES } else { F16_EDGES };
-                // The high half has another edge than the low one.
+                // The upper half holds another edge than the lower half.
                 let above = |i: usize| {
                     if packed { edges[i * 7 % edges.len()] << 16 | (i as u64 & 2) << 30 } else { 0 }
                 };
@@ -106,17 +107,18 @@ impl Kind {
         }
     }
 
-    /// A random value; `before` is the tuple's previous one.
+    /// A random value. `before` is the previous operand of the tuple.
     fn random(self, before: u64, next: &mut dyn FnMut() -> u64) -> u64 {
         let (choice, bits) = (next() % 4, next());
         match (self, choice) {
             (Self::Amount, 0..3) => bits % 66,
-            // Close to the previous operand: differences cancel, comparisons are near.
+            // These values are close to the previous operand, so that differences cancel and
+            // comparisons are near.
             (Self::Integer { .. }, 0) => before.wrapping_add(bits % 5).wrapping_sub(2),
             (Self::Float { .. }, 0) => before ^ bits & 7 ^ (bits >> 63 << (self.bits() - 1)),
-            // Of every magnitude.
+            // These values have every magnitude.
             (Self::Integer { .. }, 1) => (bits as i64 >> (next() % 64)) as u64,
-            // Near halves of integers, where `cvt` rounds.
+            // These values are near half-integers, where the rounding of `cvt` changes.
             (Self::Float { bits: 32 }, 1) => {
                 let half = ((bits as i64 >> (32 + next() % 32)) as f32 + 0.5).to_bits();
                 u64::from(half.wrapping_add((next() % 3) as u32).wrapping_sub(1))
@@ -125,11 +127,12 @@ impl Kind {
                 let half = ((bits as i64 >> (next() % 64)) as f64 + 0.5).to_bits();
                 half.wrapping_add(next() % 3).wrapping_sub(1)
             }
-            // Halves of numbers near 1, in any register.
+            // These 16-bit floats are near 1. Both halves of a register get one, in case the type
+            // is a pair.
             (Self::Half { brain: false, .. }, 1 | 2) => bits & 0x87ff_87ff | 0x3800_3800,
             (Self::Half { brain: true, .. }, 1 | 2) => bits & 0x81ff_81ff | 0x3f00_3f00,
-            // Near 1, so that sums and products stay in range; for f64 also near halves of the
-            // spacing of f32.
+            // These values are near 1, so that sums and products stay in range. Those of f64 are
+            // also near the middle between two f32 numbers.
             (Self::Float { bits: 32 }, 2) => bits & 0x83ff_ffff | 0x3c00_0000,
             (Self::Float { .. }, 2) => {
                 let tie =
@@ -149,72 +152,74 @@ const AMOUNT_EDGES: [u64; 21] = [
 const INTEGER_EDGES: [u64; 12] =
     [0, 1, 2, 3, 7, 10, !0, !1, !2, !9, 0x5555_5555_5555_5555, 0x0123_4567_89ab_cdef];
 
-/// Edges of `f32`, without their negatives.
+/// The edges of `f32`, without their negatives.
 #[rustfmt::skip]
 const F32_EDGES: [u64; 30] = [
-    // Zero and subnormals, the smallest normals.
+    // Zero, subnormal numbers, and the smallest normal numbers.
     0, 1, 2, 0x0040_0000, 0x007f_ffff, 0x0080_0000, 0x0080_0001, 0x00ff_ffff,
     // 1 and its neighbours, 0.5, 1.5, 2.5, pi.
     0x3f80_0000, 0x3f80_0001, 0x3f7f_ffff, 0x3f00_0000, 0x3fc0_0000, 0x4020_0000, 0x4049_0fdb,
     // 2^23 + 1, 2^24, 2^31, 2^32, 2^63, 2^64.
     0x4b00_0001, 0x4b80_0000, 0x4f00_0000, 0x4f80_0000, 0x5f00_0000, 0x5f80_0000,
-    // Their product is below the smallest normal by less than half a spacing.
+    // Two numbers whose product is below the smallest normal number by less than half a spacing.
     0x1fff_f800, 0x2000_0400,
-    // The largest, infinity, signalling and quiet NaNs.
+    // The largest numbers, infinity, signalling and quiet NaNs.
     0x7f00_0000, 0x7f7f_ffff, 0x7f80_0000, 0x7f80_0001, 0x7fc0_0000, 0x7fc1_2345, 0x7fff_ffff,
 ];
 
-/// Edges of `f64`, without their negatives.
+/// The edges of `f64`, without their negatives.
 #[rustfmt::skip]
 const F64_EDGES: [u64; 34] = [
-    // Zero and subnormals, the smallest normals.
+    // Zero, subnormal numbers, and the smallest normal numbers.
     0, 1, 0x0008_0000_0000_0000, 0x000f_ffff_ffff_ffff, 0x0010_0000_0000_0000, 0x0010_0000_0000_0001,
     // 1 and its neighbours, 0.5, 1.5, 2.5.
     0x3ff0_0000_0000_0000, 0x3ff0_0000_0000_0001, 0x3fef_ffff_ffff_ffff,
     0x3fe0_0000_0000_0000, 0x3ff8_0000_0000_0000, 0x4004_0000_0000_0000,
-    // Where f32 is subnormal: half of the smallest and above, the smallest, below the smallest
-    // normal, that one.
+    // Numbers that are small for f32: half of its smallest subnormal number and the number above
+    // that half, the smallest subnormal number, three numbers just below the smallest normal
+    // number, and that number.
     0x3690_0000_0000_0000, 0x3690_0000_0000_0001, 0x36a0_0000_0000_0000,
     0x380f_ffff_e000_0000, 0x380f_ffff_f000_0000, 0x380f_ffff_f800_0000, 0x3810_0000_0000_0000,
-    // Where f32 ends: its largest, and around the tie with infinity.
+    // The end of the range of f32: its largest number, a number just below the middle between that
+    // and infinity, and the middle.
     0x47ef_ffff_e000_0000, 0x47ef_ffff_efff_ffff, 0x47ef_ffff_f000_0000,
-    // Where integers end: 2^31 - 1, 2^31, just below 2^32, 2^63, 2^64.
+    // The ends of ranges of integers: 2^31 - 1, 2^31, just below 2^32, 2^63, 2^64.
     0x41df_ffff_ffc0_0000, 0x41e0_0000_0000_0000, 0x41ef_ffff_ffff_ffff, 0x43e0_0000_0000_0000, 0x43f0_0000_0000_0000,
-    // The largest, infinity, signalling and quiet NaNs.
+    // The largest numbers, infinity, signalling and quiet NaNs.
     0x7fe0_0000_0000_0000, 0x7fef_ffff_ffff_ffff, 0x7ff0_0000_0000_0000,
     0x7ff0_0000_0000_0001, 0x7ff8_0000_0000_0000, 0x7ff8_1234_5678_9abc, 0x7fff_ffff_ffff_ffff,
 ];
 
-/// Edges of `f16`, without their negatives.
+/// The edges of `f16`, without their negatives.
 #[rustfmt::skip]
 const F16_EDGES: [u64; 24] = [
-    // Zero and subnormals, the smallest normals, 2^-7 and its neighbours, whose products are
-    // subnormal.
+    // Zero, subnormal numbers, the smallest normal numbers, and 2^-7 and its neighbours, whose
+    // products are subnormal.
     0, 1, 2, 0x0200, 0x03ff, 0x0400, 0x0401, 0x07ff, 0x1fff, 0x2000, 0x2001,
     // 1 and its neighbours, 0.5, 1.5, 2.5, 2^10 + 1, 2^11, 2^15.
     0x3c00, 0x3c01, 0x3bff, 0x3800, 0x3e00, 0x4100, 0x6401, 0x6800, 0x7800,
-    // The largest, infinity, signalling and quiet NaNs.
+    // The largest number, infinity, a signalling and a quiet NaN.
     0x7bff, 0x7c00, 0x7c01, 0x7fff,
 ];
 
-/// Edges of `bf16`, without their negatives.
+/// The edges of `bf16`, without their negatives.
 #[rustfmt::skip]
 const BF16_EDGES: [u64; 24] = [
-    // Zero and subnormals, the smallest normals, 2^-63 and its neighbours, whose products are
-    // subnormal.
+    // Zero, subnormal numbers, the smallest normal numbers, and 2^-63 and its neighbours, whose
+    // products are subnormal.
     0, 1, 2, 0x0040, 0x007f, 0x0080, 0x0081, 0x00ff, 0x1fff, 0x2000, 0x2001,
     // 1 and its neighbours, 0.5, 1.5, 2.5, 2^7 + 1, 2^8, 2^63.
     0x3f80, 0x3f81, 0x3f7f, 0x3f00, 0x3fc0, 0x4020, 0x4301, 0x4380, 0x5f00,
-    // The largest, infinity, signalling and quiet NaNs.
+    // The largest number, infinity, a signalling and a quiet NaN.
     0x7f7f, 0x7f80, 0x7f81, 0x7fff,
 ];
 
 /// A Rust type of operands and results.
 pub(crate) trait Operand {
     const KIND: Kind;
-    /// The value in the low bits.
+    /// The value whose bits are the low bits of `word`.
     fn from_word(word: u64) -> Self;
-    /// The bits of the register that holds it.
+    /// The bits of a register that holds the value.
     fn to_word(self) -> u64;
 }
 
@@ -280,8 +285,8 @@ impl Operand for Amount {
     }
 }
 
-/// Operands for `threads` threads: the edges of the first two crossed, then edges and random values
-/// mixed.
+/// The operands for `threads` threads. The first threads get pairs of edges for the first two
+/// operands; all other operands are a mix of edges and random values.
 pub(crate) fn tuples(row: &Row, threads: usize, next: &mut dyn FnMut() -> u64) -> Vec<Tuple> {
     let edges: Vec<Vec<u64>> = row.operands.iter().map(|(_, kind)| kind.edges()).collect();
     let crossed: Vec<(u64, Option<u64>)> = match edges.as_slice() {
@@ -289,7 +294,7 @@ pub(crate) fn tuples(row: &Row, threads: usize, next: &mut dyn FnMut() -> u64) -
         [a] => a.iter().map(|a| (*a, None)).collect(),
         [a, b, ..] => a.iter().flat_map(|a| b.iter().map(|b| (*a, Some(*b)))).collect(),
     };
-    // All pairs may be too many, so half of the threads get an even sample of them.
+    // There may be too many pairs, so half of the threads get an even sample of them.
     let stride = crossed.len().div_ceil(threads / 2).max(1);
     let start = next() as usize % stride;
     let mut crossed = crossed.into_iter().skip(start).step_by(stride);

@@ -1,7 +1,7 @@
-//! Directed rounding by this machine's own floating-point unit, and so independent of the
+//! Directed rounding by this machine's own floating-point unit. So it is independent of the
 //! simulator.
 
-/// A rounding mode, as PTX and as `MXCSR` spell it.
+/// A rounding mode. The order is that of the numbers in `MXCSR`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Nearest,
@@ -13,7 +13,7 @@ pub(crate) enum Mode {
 impl Mode {
     pub(crate) const ALL: [Self; 4] = [Self::Nearest, Self::Down, Self::Up, Self::Zero];
 
-    /// The PTX modifier, without its dot.
+    /// The PTX modifier of the mode, without its dot.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Nearest => "rn",
@@ -35,11 +35,11 @@ pub(crate) enum Operation {
     Fma,
 }
 
-/// The operation on up to three operands, with a rounding, and with subnormals as zeros or not.
+/// Applies an operation to up to three operands. The mode sets the rounding, and the `bool` says
+/// whether subnormals count as zeros.
 type Function = fn(Mode, bool, [f32; 3]) -> f32;
 
-/// The operation with each rounding, with subnormals as zeros or not, or `None` where this machine
-/// cannot do it.
+/// A function for the operation, or `None` if this machine cannot do it.
 ///
 /// x86 decides whether a result is tiny after rounding it with an unlimited exponent range, and so
 /// does an H100.
@@ -47,19 +47,19 @@ type Function = fn(Mode, bool, [f32; 3]) -> f32;
 pub(crate) fn operation(op: Operation) -> Option<Function> {
     use std::arch::asm;
 
-    /// One instruction of `xmm` registers with the rounding set, all exceptions masked, and `MXCSR`
-    /// put back.
+    /// A function that executes one instruction on `xmm` registers. It sets the rounding, masks all
+    /// exceptions, and puts `MXCSR` back.
     macro_rules! rounded {
         ($instruction:literal) => {
             |mode, ftz, [a, b, c]| {
-                // Rounding control is bits 13 and 14, flush to zero is bit 15, subnormal operands
-                // as zeros bit 6 (Intel SDM volume 1, 10.2.3).
+                // Rounding control is bits 13 and 14, flush to zero is bit 15, and denormals are
+                // zeros is bit 6 (Intel SDM volume 1, 10.2.3).
                 let flush = if ftz { 1 << 15 | 1 << 6 } else { 0 };
                 let control: u32 = 0x1f80 | (mode as u32) << 13 | flush;
                 let mut saved: u32 = 0;
                 let mut result = a;
-                // SAFETY: The instruction touches the three registers alone, and `MXCSR` is as
-                // before at the end.
+                // SAFETY: the instruction touches only the three registers, and `MXCSR` is put back
+                // at the end.
                 unsafe {
                     asm!(
                         "stmxcsr [{saved}]",
@@ -89,7 +89,7 @@ pub(crate) fn operation(op: Operation) -> Option<Function> {
     })
 }
 
-/// The operation with each rounding, or `None` where this machine cannot do it.
+/// `None`, because this is known only for x86-64.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn operation(_: Operation) -> Option<Function> {
     None

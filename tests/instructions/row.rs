@@ -4,23 +4,24 @@ use std::fmt::Write as _;
 
 use crate::operands::{Kind, Tuple};
 
-/// The expected result of a thread, from the operands of all threads and the thread's index.
+/// Computes the expected result of a thread from the operands of all threads and the thread's
+/// index.
 pub(crate) type Expect = Box<dyn Fn(&[Tuple], usize) -> u64>;
 
-/// Whether an approximate result is as close as the ISA promises.
+/// Tells whether an approximate result is as close as the ISA promises.
 pub(crate) type Within = Box<dyn Fn(&Tuple, u64) -> bool>;
 
 /// One form of an instruction.
 ///
 /// `text` reads the operands by their names and writes `d`. It may use
 /// - the registers `h0..1` (16 bits), `t0..3` (32), `w0..3` (64), and the predicates `p` and `q`;
-/// - the thread's index in the launch `thread`;
-/// - global memory, zero at the start: at `own` sixteen bytes of the thread's own, whose first half
-///   `d` overwrites at the end and whose second half is at `slot`; at `common` 64 bytes of all
-///   threads;
+/// - `thread`, the thread's index in the launch;
+/// - global memory, which is zero at the start. At `own` are sixteen bytes for this thread alone:
+///   at the end `d` overwrites their first half, and their second half is at `slot`. At `common`
+///   are 64 bytes for all threads;
 /// - the variables `buffer` (shared, 2048 bytes), `stack` (local, 64 bytes) and `table` (constant,
 ///   the 32-bit numbers 1000 to 1015);
-/// - the function `thrice`, from and to 32 bits.
+/// - the function `thrice`, which takes and returns 32 bits.
 pub(crate) struct Row {
     pub(crate) text: String,
     pub(crate) operands: Vec<(&'static str, Kind)>,
@@ -28,13 +29,13 @@ pub(crate) struct Row {
     pub(crate) expect: Option<Expect>,
     /// The check for approximations, which replaces `expect`.
     pub(crate) within: Option<Within>,
-    /// The threads' results may be permuted.
+    /// Whether the results may be permuted among the threads.
     pub(crate) unordered: bool,
-    /// NaNs must agree to the bit.
+    /// Whether NaNs must agree bit for bit.
     pub(crate) canonical_nan: bool,
-    /// Zeros of the second operand are replaced.
+    /// Whether the second operand is a divisor, so that its zeros are replaced.
     pub(crate) divides: bool,
-    /// The lowest compute capability.
+    /// The lowest compute capability that has the instruction.
     pub(crate) target: (u32, u32),
 }
 
@@ -58,7 +59,7 @@ impl Row {
         }
     }
 
-    /// The second operand is a divisor: never 0.
+    /// The same row with a second operand that is never 0, because it is a divisor.
     pub(crate) fn divides(self) -> Self {
         Self { divides: true, ..self }
     }
@@ -95,8 +96,8 @@ impl Row {
     }
 }
 
-/// A row from its text, typed operands, the type of the result and, after `=`, what the result must
-/// be.
+/// Makes a row from its text, its typed operands, the type of the result and, after `=`, the
+/// expected result.
 macro_rules! row {
     ($text:expr, ($($arg:ident: $ty:ty),*) -> $result:ty) => {
         $crate::row::Row::new(
@@ -142,7 +143,7 @@ const THRICE: &str = "\
 
 ";
 
-/// The PTX of rows of one target: kernels `row0`, `row1`, ...
+/// The PTX of rows that have the same target: the kernels `row0`, `row1`, ...
 pub(crate) fn module(rows: &[Row]) -> String {
     let (major, minor) = rows[0].target;
     let version = if major == 9 { "7.8" } else { "7.6" };

@@ -1,4 +1,4 @@
-//! Values that cross the lanes of a warp (PTX ISA 9.7.9.6 and 9.7.13).
+//! Rows for values that cross the lanes of a warp (PTX ISA 9.7.9.6 and 9.7.13).
 
 use crate::{
     operands::{Amount, Operand, Tuple},
@@ -13,12 +13,12 @@ fn lanes<T: Operand>(inputs: &[Tuple], thread: usize) -> [T; LANES] {
     std::array::from_fn(|lane| T::from_word(inputs[first + lane][0]))
 }
 
-/// The lanes for which something holds, as bits.
+/// A mask of the lanes for which a condition holds.
 fn ballot(holds: impl Fn(usize) -> bool) -> u32 {
     (0..LANES).fold(0, |bits, lane| bits | u32::from(holds(lane)) << lane)
 }
 
-/// `shfl.sync` by the ISA's pseudocode: the source lane, and whether it is in bounds.
+/// The pseudocode of the ISA for `shfl.sync`: the source lane, and whether it is in bounds.
 fn source(mode: &str, lane: u32, b: u32, c: u32) -> (u32, bool) {
     let (b, segment, clamp) = (b & 0x1f, c >> 8 & 0x1f, c & 0x1f);
     let max = (lane & segment) | (clamp & !segment);
@@ -48,7 +48,7 @@ fn shuffles(rows: &mut Vec<Row>) {
             let (value, inside) = shuffled(inputs, thread, b as u32, c as u32);
             u64::from(inside) << 32 | u64::from(value)
         }));
-        // The whole warp, and segments of eight.
+        // The segments are the whole warp, or eight lanes.
         for (b, c) in
             [(1, 31), (16, 31), (1, 0), (3, 24 << 8 | 7), (4, 24 << 8 | 0x1f), (5, 24 << 8)]
         {
@@ -59,7 +59,7 @@ fn shuffles(rows: &mut Vec<Row>) {
     }
 }
 
-/// `p`: no lane of some warps, some lanes of others.
+/// Sets `p` in no lane of some warps, and in some lanes of others.
 const SOME: &str = "and.b32 t0, thread, 127; sub.u32 t0, t0, 20; setp.le.u32 p, t0, 20;";
 
 fn some(thread: usize) -> bool {
@@ -115,7 +115,7 @@ fn matches(rows: &mut Vec<Row>) {
         let lanes = lanes::<u64>(inputs, thread);
         ballot(|lane| (lanes[lane] ^ inputs[thread][0]) & 0x8000_0000_0000_0001 == 0)
     }));
-    // Every other warp agrees.
+    // In every other warp all lanes agree.
     for bits in [32, 64] {
         let text = format!(
             "and.b32 t0, thread, 32; setp.ne.u32 p, t0, 0;
@@ -145,7 +145,7 @@ fn reductions(rows: &mut Vec<Row>) {
             let whole = row!(text, (a: $ty) -> $ty, |inputs, thread| {
                 lanes::<$ty>(inputs, thread).into_iter().reduce(|$x, $y| $combine).unwrap()
             });
-            // Among the odd and among the even lanes.
+            // The odd lanes reduce among themselves, and so do the even ones.
             let text = format!(
                 "and.b32 t0, thread, 1; setp.ne.u32 p, t0, 0;
     @p bra $odd;

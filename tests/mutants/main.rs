@@ -1,9 +1,10 @@
-//! Proof that the checks find errors. Faulty twins of the kernels that we ship, and of further
-//! kernels with features that the ladder lacks, are all reported; the kernels themselves are not.
+//! Tests that the checks find errors. The mutants are faulty twins of the kernels that we ship, and
+//! of further kernels with features that the ladder lacks. All mutants are reported; the kernels
+//! themselves are not.
 //!
-//! The twins are data: a launch, and edits of its PTX (tests/data/mutants). Those of `plan.json`
-//! are also replayed on an H100 under compute-sanitizer, those of `more.json` (other types,
-//! operations and block sizes) and of `reducer.json` (the production reducer) only here.
+//! The mutants are data: a launch, and edits of its PTX (tests/data/mutants). Those of `plan.json`
+//! are also replayed on an H100 under compute-sanitizer. Those of `more.json` (other types,
+//! operations and block sizes) and of `reducer.json` (the production reducer) are only simulated.
 
 mod reducer;
 mod sanitizer;
@@ -18,7 +19,7 @@ use bench::plan::{Case, Plan};
 use simt::args::ArgSpec;
 use simt::{Arg, Checked, LaunchConfig, Memory, Module, check};
 
-/// Orders of the warps.
+/// The seeds of the orders in which the warps run.
 const SEEDS: [Option<u64>; 4] = [None, Some(1), Some(2), Some(3)];
 
 fn root() -> PathBuf {
@@ -30,7 +31,7 @@ fn plan(name: &str) -> Plan {
         .unwrap_or_else(|error| panic!("{error:#}"))
 }
 
-/// The result of a checked launch, and the contents of the buffers after it.
+/// The outcome of a checked launch, and the contents of the buffers after it.
 struct Outcome {
     checked: Checked,
     buffers: Vec<Vec<u8>>,
@@ -68,7 +69,7 @@ fn run(case: &Case, module: &Module, seed: Option<u64>) -> Outcome {
     let config = LaunchConfig {
         dynamic_shared_bytes: case.shared,
         seed,
-        // The budget ends a twin that waits for ever.
+        // The budget ends a mutant that would wait for ever.
         budget: Some(1 << 24),
         ..LaunchConfig::new(case.grid, case.block)
     };
@@ -99,8 +100,8 @@ fn difference(base: &Case, mutant: &Case) -> String {
     lines
 }
 
-/// Runs every case of a plan in every order. The reports on a mutant must contain its class;
-/// originals, and mutants whose class is `clean`, must have no reports.
+/// Runs every case of a plan in every order. The reports on a mutant must contain its class.
+/// Originals, and mutants whose class is `clean`, must have no reports.
 fn prove(plan: &Plan) {
     let mut failures = Vec::new();
     let mut wrong = Vec::new();
@@ -163,7 +164,7 @@ fn mutants_of_other_types_and_shapes_are_too() {
     prove(&plan("more.json"));
 }
 
-/// The mutants of the plans cover all rungs and all classes.
+/// The mutants of `plan.json` cover all rungs and all classes.
 #[test]
 fn no_rung_and_no_class_is_left_out() {
     let plan = plan("plan.json");

@@ -1,15 +1,15 @@
-//! Faulty twins of the production reducer, whose blocks leave {value, tag} in words that the last
-//! block polls.
+//! Tests with mutants of the production reducer, whose blocks leave {value, tag} in words that the
+//! last block polls.
 //!
-//! Some mistakes are no race: a word for which the kernel does not wait, or which it does not
-//! clear. They show in the contents of memory afterwards, in some orders of the blocks. If a poll
-//! never ends, the simulator reports that.
+//! Some mistakes cause no race, such as a word for which the kernel does not wait, or which it does
+//! not clear. These show in the contents of memory afterwards, in some orders of the blocks. If a
+//! poll never ends, the simulator reports that.
 
 use std::collections::BTreeSet;
 
 use super::{Outcome, difference, module, plan, run};
 
-/// Orders of warps and blocks.
+/// The number of orders in which the warps and blocks run.
 const ORDERS: u64 = 16;
 
 #[test]

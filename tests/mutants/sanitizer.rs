@@ -1,5 +1,5 @@
-//! compute-sanitizer and the simulator agree wherever both look for the same thing. The sanitizer's
-//! verdicts on an H100 were recorded by bench/hardware-on-gpu.sh.
+//! Tests that compute-sanitizer and the simulator agree wherever both look for the same errors. The
+//! sanitizer's verdicts on an H100 were recorded by bench/hardware-on-gpu.sh.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use bench::hardware::Verdicts;
 
 use super::{SEEDS, module, plan, root, run};
 
-/// The report of a tool when it finds an error, and the names that the simulator may give to the
-/// error.
+/// A tool of compute-sanitizer: the text that it prints when it finds an error, and the names that
+/// the simulator may give to that error.
 struct Tool {
     name: &'static str,
     says: &'static str,
@@ -37,8 +37,8 @@ const TOOLS: [Tool; 4] = [
     },
 ];
 
-/// The known disagreements: case, tool, reason. A fault ends a simulated launch, so the simulator
-/// does not see later errors.
+/// The known disagreements, each with its case, its tool and the reason. A fault ends a simulated
+/// launch, so the simulator does not see later errors.
 const EXCEPTIONS: [(&str, &str, &str); 3] = [
     ("reduce5.mask-without-lane-31", "racecheck", "a lane that its own mask leaves out is a fault"),
     (

@@ -1,4 +1,4 @@
-//! A headless Chromium, driven over the DevTools protocol:
+//! Drives a headless Chromium over the DevTools protocol:
 //! <https://chromedevtools.github.io/devtools-protocol/>.
 
 use std::{
@@ -13,10 +13,12 @@ use std::{
 
 use serde_json::{Value as Json, json};
 
-/// If the variable is `required`, a machine without Chromium fails the test.
+/// The environment variable that makes Chromium necessary. If its value is `required`, a test fails
+/// on a machine without Chromium.
 const VARIABLE: &str = "WARPFOLD_CHROMIUM";
 
-/// Longer than any step here takes, so that a browser that hangs does not hang the tests.
+/// The longest wait for a step. No step here takes so long, so a browser that hangs does not hang
+/// the tests.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A browser with one page.
@@ -27,7 +29,7 @@ pub(crate) struct Chromium {
     /// The session of the page; empty before there is one.
     session: String,
     sent: u64,
-    /// The events that the browser sent: method and parameters.
+    /// The events that the browser sent, each with its method and parameters.
     events: Vec<Json>,
     _profile: tempfile::TempDir,
 }
@@ -49,8 +51,8 @@ impl Chromium {
             return None;
         };
         let profile = tempfile::tempdir().unwrap();
-        // Chromium reads commands from descriptor 3 and answers on 4: here its standard input and
-        // output.
+        // Chromium reads commands from descriptor 3 and answers on descriptor 4. Here these are its
+        // standard input and output.
         let mut child = Command::new("sh")
             .args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1", program])
             .args([
@@ -103,7 +105,7 @@ impl Chromium {
         Some(browser)
     }
 
-    /// Sends a command and gives its result.
+    /// Sends a command and returns its result.
     pub(crate) fn call(&mut self, method: &str, params: &Json) -> Json {
         self.sent += 1;
         let mut command = json!({ "id": self.sent, "method": method, "params": params });
@@ -139,7 +141,7 @@ impl Chromium {
         }
     }
 
-    /// The events of these methods since the page was opened.
+    /// The parameters of the events with these methods, since the page was opened.
     pub(crate) fn told(&self, methods: &[&str]) -> Vec<&Json> {
         let is_one = |event: &&Json| methods.iter().any(|method| event["method"] == *method);
         self.events.iter().filter(is_one).map(|event| &event["params"]).collect()
@@ -194,8 +196,8 @@ impl Chromium {
 
 impl Drop for Chromium {
     fn drop(&mut self) {
-        // Chromium is closed and not killed, because then it also ends the processes that it has
-        // started.
+        // Chromium is closed and not killed, because only then it also ends the processes that it
+        // has started.
         self.session.clear();
         self.sent += 1;
         let command = json!({ "id": self.sent, "method": "Browser.close" });

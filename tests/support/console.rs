@@ -1,10 +1,10 @@
 //! The commands in the documentation, and the output that the documentation shows for them.
 //!
-//! A block marked `console` holds commands, each after `$ `; a `\` at the end of a line continues
-//! it. A command must end with exit status 0, or with the status in a comment behind it: `# exit
-//! status 1`. Blocks marked `text` that follow, up to the next `console` block or heading, show the
-//! output of the last command, stderr before stdout. `...` on a line stands for omitted lines, and
-//! `[..]` for an omitted part of a line.
+//! A block marked `console` holds commands, each after `$ `. A `\` at the end of a line continues
+//! the command on the next line. A command must end with exit status 0, or with the status in a
+//! comment behind it, such as `# exit status 1`. Blocks marked `text` that follow, up to the next
+//! `console` block or heading, show the output of the last command, stderr before stdout. `...` on
+//! a line stands for omitted lines, and `[..]` for an omitted part of a line.
 //!
 //! In a table, a text set as code is a command if it begins with the name of a program (see
 //! [`PROGRAMS`]).
@@ -21,8 +21,8 @@ use std::{
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use snapbox::IntoData as _;
 
-/// The programs with which a command in a table may begin; there, `reduce …` is short for `cargo
-/// run --bin reduce -- …`.
+/// The programs with which a command in a table may begin. In a table, `reduce …` is short for
+/// `cargo run --bin reduce -- …`.
 pub(crate) const PROGRAMS: [&str; 4] = ["access", "cargo", "reduce", "transpose"];
 
 /// A file of the documentation.
@@ -36,7 +36,7 @@ impl Page {
     /// Reads these files, and all pages of these folders, in the order of their names.
     ///
     /// # Panics
-    /// If one cannot be read.
+    /// Panics if one of them cannot be read.
     pub(crate) fn read(root: &Path, names: &[&str]) -> Vec<Self> {
         let mut files: Vec<PathBuf> = Vec::new();
         for name in names {
@@ -65,7 +65,7 @@ impl Page {
         Parser::new_ext(&self.text, Options::ENABLE_TABLES).into_offset_iter()
     }
 
-    /// The place of an offset in the text, for messages.
+    /// The file and line of an offset in the text, for messages.
     pub(crate) fn place(&self, offset: usize) -> String {
         format!("{}:{}", self.name, 1 + self.text[..offset].matches('\n').count())
     }
@@ -73,16 +73,16 @@ impl Page {
 
 /// A command as the documentation shows it.
 pub(crate) struct Command {
-    /// File and line.
+    /// The file and line of the command.
     pub(crate) place: String,
     /// The command as it is written, on one line.
     pub(crate) line: String,
     pub(crate) words: Vec<String>,
     /// The expected exit status.
     pub(crate) status: i32,
-    /// The expected output, by its text blocks.
+    /// The expected output, one entry for each text block.
     pub(crate) shown: Vec<String>,
-    /// Whether it is from a table.
+    /// Whether the command is from a table.
     pub(crate) in_table: bool,
 }
 
@@ -101,7 +101,7 @@ impl Command {
     }
 }
 
-/// The text without spaces at the ends of lines.
+/// The text without spaces at the ends of its lines.
 fn trimmed(text: &str) -> String {
     text.lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
 }
@@ -109,11 +109,11 @@ fn trimmed(text: &str) -> String {
 /// All commands of a page.
 ///
 /// # Panics
-/// If a block does not have the form that the module describes.
+/// Panics if a block does not have the form that the module describes.
 pub(crate) fn commands(page: &Page) -> Vec<Command> {
     let mut commands: Vec<Command> = Vec::new();
-    // The state of the parser: language and text of the current block, whether text blocks belong
-    // to a command, and whether it is in a table.
+    // These variables are the state of the parser: the language and text of the current block,
+    // whether text blocks belong to a command, and whether the parser is in a table.
     let mut block: Option<(String, String)> = None;
     let mut follows_console = false;
     let mut table = false;
@@ -155,7 +155,7 @@ pub(crate) fn commands(page: &Page) -> Vec<Command> {
     commands
 }
 
-/// The commands of a block, continued lines joined.
+/// The commands of a block. A command that continues on the next line becomes one line.
 fn console_lines(place: &str, content: &str) -> Vec<String> {
     let joined = content.replace("\\\n", " ");
     let line = |line: &str| match line.strip_prefix("$ ") {

@@ -23,13 +23,13 @@ pub(crate) use on::{DEVICE_VARIABLE, Launch, devices, skip};
 #[path = "../../crates/warpfold/tests/support/mod.rs"]
 mod on;
 
-/// Opens a device, with the driver's library that the environment names.
+/// Opens a device with the driver library that the environment names.
 pub(crate) fn open(choice: DeviceChoice) -> Result<Device, DeviceError> {
     cli::choose_driver();
     choice.open()
 }
 
-/// The `--device` of tests that need any one device.
+/// The value of `--device` for tests that need a single device of any kind.
 pub(crate) fn device_flag() -> String {
     match env::var(DEVICE_VARIABLE).as_deref() {
         Ok("cuda" | "both") => "cuda".into(),
@@ -42,17 +42,17 @@ pub(crate) fn library() -> PtxLibrary {
     PtxLibrary::open(None).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The binary under test; on a machine without cargo, the one in the folder that `WARPFOLD_BIN_DIR`
+/// The binary of a tool. On a machine without cargo, it is in the folder that `WARPFOLD_BIN_DIR`
 /// names.
 fn binary(tool: &str) -> PathBuf {
     match env::var_os("WARPFOLD_BIN_DIR") {
         Some(folder) => Path::new(&folder).join(tool),
-        // Cargo puts all of them into one folder.
+        // Cargo puts all binaries into one folder.
         None => Path::new(env!("CARGO_BIN_EXE_reduce")).with_file_name(tool),
     }
 }
 
-/// A run of a tool, printed whole when a test fails.
+/// A run of a tool. If a test fails, all of it is printed.
 pub(crate) struct Run {
     pub(crate) command: String,
     pub(crate) status: Option<i32>,
@@ -87,7 +87,7 @@ impl Sandbox {
         self.folder.path().join(name)
     }
 
-    /// Reads a file that the command wrote there.
+    /// Reads a file that the command wrote into the sandbox.
     pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.folder.path().join(name)).unwrap()
     }
@@ -101,9 +101,10 @@ impl Sandbox {
     pub(crate) fn command_of(&self, tool: &str) -> Command {
         let mut command = Command::new(binary(tool));
         command.current_dir(self.folder.path()).stdin(Stdio::null());
-        // The tuning of this machine's user must not matter here.
+        // The user's own tuning results on this machine must not matter here.
         command.env("XDG_CACHE_HOME", self.path("cache")).env_remove("WARPFOLD_NO_TUNE");
-        // A folder of PTX under test may be named relative to where the tests run.
+        // The path of a folder of PTX under test may be relative to the current folder of the
+        // tests.
         if let Some(folder) = ptx::folder(None) {
             command.env(DIR_VARIABLE, std::path::absolute(folder).unwrap());
         }
@@ -134,12 +135,12 @@ impl Sandbox {
         }
     }
 
-    /// Runs it with a line of arguments that has spaces only between them.
+    /// Runs `reduce` with a line of arguments, which are separated by spaces and contain none.
     pub(crate) fn reduce_line(&self, line: &str) -> Run {
         self.reduce(line.split_whitespace())
     }
 
-    /// Runs `transpose` with a line of arguments that has spaces only between them.
+    /// Runs `transpose` with a line of arguments, which are separated by spaces and contain none.
     pub(crate) fn transpose_line(&self, line: &str) -> Run {
         self.tool("transpose", line.split_whitespace())
     }

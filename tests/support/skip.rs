@@ -1,4 +1,4 @@
-//! The line that reports a test that did not run; the whole workspace uses this form:
+//! Writes the line that reports a test that did not run. The whole workspace uses this form:
 //!
 //! ```text
 //! skipped: CRATE::TEST: REASON
@@ -15,7 +15,7 @@ use std::io::{self, Write as _};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Says that the calling test does not run, or not to its end.
+/// Reports that the calling test does not run, or does not run to its end.
 #[allow(dead_code, reason = "a test binary may have parts alone")]
 pub(crate) fn test(reason: impl Display) {
     // The harness names a test's thread after the test, unless it has only one thread.
@@ -23,7 +23,7 @@ pub(crate) fn test(reason: impl Display) {
     say(&format!("{}::{}", env!("CARGO_CRATE_NAME"), thread.name().unwrap_or("a test")), &reason);
 }
 
-/// Says, once in a process, that a part of its tests does not run.
+/// Reports, once in a process, that a part of its tests does not run.
 #[allow(dead_code, reason = "a test binary may have whole tests alone")]
 pub(crate) fn part(part: &str, reason: impl Display) {
     static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
@@ -35,6 +35,6 @@ pub(crate) fn part(part: &str, reason: impl Display) {
 fn say(what: &str, reason: &impl Display) {
     let reason = reason.to_string();
     let reason = reason.lines().next().unwrap_or_default();
-    // In one piece, because the harness writes between pieces.
+    // The line is written in one piece, because the harness may write between two pieces.
     let _ = io::stderr().write_all(format!("skipped: {what}: {reason}\n").as_bytes());
 }

@@ -1,11 +1,12 @@
-//! What a simulator counted.
+//! The counters that a simulator collected.
 
 use simt::Counters;
 
 use crate::device::{Device, Seen};
 
-/// Takes what a simulator with [`Instrument::Count`](crate::device::Instrument::Count) counted
-/// since it was last asked, all launches together. `None` means that it counted no launch.
+/// Takes the counters that a simulator with [`Instrument::Count`](crate::device::Instrument::Count)
+/// collected since it was last asked, summed over all launches. `None` means that it counted no
+/// launch.
 pub fn counters(device: &Device) -> Option<Counters> {
     let counted =
         device.take_observations().into_iter().filter_map(|observation| match observation.seen {

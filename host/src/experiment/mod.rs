@@ -1,8 +1,8 @@
-//! What every experiment of the lab does: a plan is launched again and again on a device, timed,
-//! checked and reported.
+//! The steps that every experiment of the lab shares: a plan is launched again and again on a
+//! device, timed, checked and reported.
 //!
-//! The ladder and transposition are two such experiments. Each plans by itself, and each says how
-//! one run goes and what the run leaves ([`Experiment`]). A [`Runner`] keeps the kernels and
+//! The ladder and transposition are two such experiments. Each has its own planning, and each
+//! defines one run and its output ([`Experiment`]). A [`Runner`] keeps the loaded kernels and
 //! repeats the runs.
 
 mod counted;

@@ -1,4 +1,4 @@
-//! What the reports of all experiments have in common.
+//! The common parts of the reports of all experiments.
 
 use std::io::{self, Write};
 
@@ -8,13 +8,14 @@ use serde_json::Value as Json;
 use super::{Times, times::JsonTimes};
 use crate::device::DeviceInfo;
 
-/// What came of an experiment and its check, for people and for programs.
+/// The outcome of an experiment and its check, written for people and for programs.
 pub trait Report {
-    /// Writes it for people; the last line says where, with which shape, how long and how fast.
+    /// Writes the report for people. The last line says where it ran, with which shape, how long it
+    /// took and how fast that is.
     ///
     /// # Errors
     ///
-    /// The writer's.
+    /// The writer's errors.
     fn write_text(&self, out: &mut impl Write) -> io::Result<()>;
 
     /// The report as one JSON object.
@@ -27,8 +28,8 @@ pub trait Report {
 /// The last fields of every report's JSON.
 ///
 /// `time_us` and `gb_per_s` are `null` if nothing was launched. `time_kind` says whose times they
-/// are: on the simulator (`"simulation"`) both are of the host's wall clock, and say nothing about
-/// a GPU.
+/// are. On the simulator (`"simulation"`) both come from the host's wall clock and say nothing
+/// about a GPU.
 #[derive(Serialize)]
 pub(crate) struct JsonSpeed {
     time_us: Option<JsonTimes>,
@@ -48,8 +49,8 @@ impl JsonSpeed {
     }
 }
 
-/// A device for tests of reports and plans: with the figures of an H100, and a peak of 1000 GB/s if
-/// it is a GPU.
+/// A device for tests of reports and plans. It has the figures of an H100; if it is a GPU, its peak
+/// is 1000 GB/s.
 #[cfg(test)]
 pub(crate) fn test_device(kind: crate::device::DeviceKind) -> DeviceInfo {
     DeviceInfo {

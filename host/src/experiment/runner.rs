@@ -10,31 +10,31 @@ use crate::{
 
 /// One plan with its memory on a device, which can run again and again.
 pub trait Experiment {
-    /// What a run leaves.
+    /// The output that a run leaves.
     type Output;
 
     /// Launches the whole plan once. The time is that of the launches alone, without copies.
     ///
     /// # Errors
     ///
-    /// The device's.
+    /// The device's errors.
     fn run(&mut self) -> Result<Duration, DeviceError>;
 
-    /// Copies what the last run left to the host.
+    /// Copies the output of the last run to the host.
     ///
     /// # Errors
     ///
-    /// The device's.
+    /// The device's errors.
     fn output(&self) -> Result<Self::Output, DeviceError>;
 }
 
-/// What came of a plan.
+/// The result and the times of an experiment.
 #[derive(Clone, Debug)]
 pub struct Outcome<T> {
-    /// What the last run left.
+    /// The output of the last run.
     pub result: T,
     /// The time of each timed run: all launches of the plan from start to end, without copies and
-    /// without what the host adds. Empty if there was nothing to launch.
+    /// without the work of the host. Empty if there was nothing to launch.
     pub times: Vec<Duration>,
 }
 
@@ -44,7 +44,7 @@ pub enum RunError {
     /// There is no PTX for the kernel.
     #[error(transparent)]
     Ptx(#[from] PtxError),
-    /// The device refused or failed.
+    /// The device refused the work, or failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// The device was told to stop before a timed run had ended; see [`Device::interrupt_by`].
@@ -53,9 +53,9 @@ pub enum RunError {
     /// The input is not the one that was planned for.
     #[error("the plan is for {planned}, not for {found}")]
     Input {
-        /// What was planned for, such as `4 i32 elements`.
+        /// The input that the plan is for, such as `4 i32 elements`.
         planned: String,
-        /// What was given.
+        /// The input that was given.
         found: String,
     },
 }
@@ -70,17 +70,17 @@ pub struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    /// Loads nothing yet.
+    /// Makes a runner that has loaded no kernel yet.
     pub fn new(device: &'a Device, library: &'a PtxLibrary) -> Self {
         Self { device, library, modules: HashMap::new() }
     }
 
-    /// Where it runs.
+    /// The device on which the runner runs its plans.
     pub fn device(&self) -> &'a Device {
         self.device
     }
 
-    /// Where its kernels are from.
+    /// The library that the kernels are from.
     pub fn library(&self) -> &'a PtxLibrary {
         self.library
     }
@@ -89,7 +89,8 @@ impl<'a> Runner<'a> {
     ///
     /// # Errors
     ///
-    /// The library has no such kernel for this device, or the device refuses the module.
+    /// An error if the library has no such kernel for this device, or if the device refuses the
+    /// module.
     pub fn kernel<E: From<PtxError> + From<DeviceError>>(
         &mut self,
         name: &str,
@@ -104,20 +105,20 @@ impl<'a> Runner<'a> {
 
     /// Repeats an experiment. `before_run` is called before each run with its number, from 0.
     ///
-    /// A device that is [told to stop](Device::interrupt_by) makes no more runs: the outcome is
-    /// that of the runs it ended.
+    /// If the device is [told to stop](Device::interrupt_by), no more runs start, and the outcome
+    /// is that of the finished runs.
     ///
     /// # Errors
     ///
-    /// The device's, and [`RunError::Interrupted`].
+    /// The device's errors, and [`RunError::Interrupted`].
     pub fn repeat<E: Experiment>(
         &self,
         mut experiment: E,
         runs: Runs,
         mut before_run: impl FnMut(u32),
     ) -> Result<Outcome<E::Output>, RunError> {
-        // A launch of the simulator can be stopped in its middle, and then leaves no result. So the
-        // result of each run is kept there.
+        // On the simulator a launch can be stopped in the middle, and then it leaves no result. So
+        // there the result of each run is kept.
         let keeps_each = self.device.info().kind == DeviceKind::Simulator;
         let mut kept = None;
         let mut times = Vec::with_capacity(runs.timed as usize);

@@ -1,23 +1,24 @@
-//! How often a plan runs.
+//! The number of runs of a plan.
 
 use crate::device::{DeviceInfo, DeviceKind};
 
-/// How often a plan runs.
+/// The number of runs of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Runs {
-    /// Runs before the first that is timed.
+    /// The number of runs before the first timed run.
     pub warm_up: u32,
-    /// Runs that are timed, at least 1.
+    /// The number of timed runs, at least 1.
     pub timed: u32,
 }
 
 impl Runs {
-    /// Once, without warming up.
+    /// One timed run and no other.
     pub const ONCE: Self = Self { warm_up: 0, timed: 1 };
-    /// What a GPU's times are taken from where nothing is said.
+    /// The default for a GPU.
     pub const GPU: Self = Self { warm_up: 3, timed: 20 };
 
-    /// `timed` runs, or as many as suit the device; none warms up the simulator.
+    /// `timed` runs, or the device's default if that is `None`. The simulator needs no run to warm
+    /// up.
     pub fn suiting(device: &DeviceInfo, timed: Option<u32>) -> Self {
         let default = match device.kind {
             DeviceKind::Cuda => Self::GPU,
@@ -26,7 +27,7 @@ impl Runs {
         Self { timed: timed.unwrap_or(default.timed), ..default }
     }
 
-    /// All runs, the timed ones and those before them.
+    /// The number of all runs, timed or not.
     pub fn total(self) -> u32 {
         self.warm_up + self.timed
     }

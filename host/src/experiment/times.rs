@@ -1,4 +1,4 @@
-//! Times of runs, and the bandwidth that follows from them.
+//! The times of runs, and the bandwidth that follows from them.
 
 use std::time::Duration;
 
@@ -6,21 +6,21 @@ use serde::Serialize;
 
 use crate::device::{DeviceInfo, DeviceKind};
 
-/// Median and extremes of the timed runs.
+/// The median and the extremes of the times of the timed runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Times {
-    /// The middle time, or the mean of the two in the middle.
+    /// The time in the middle, or the mean of the two in the middle.
     pub median: Duration,
-    /// The shortest.
+    /// The shortest time.
     pub min: Duration,
-    /// The longest.
+    /// The longest time.
     pub max: Duration,
-    /// Number of runs.
+    /// The number of runs.
     pub reps: usize,
 }
 
 impl Times {
-    /// `None` for no times.
+    /// The median and the extremes of these times; `None` if there are no times.
     ///
     /// ```
     /// use std::time::Duration;
@@ -38,13 +38,14 @@ impl Times {
         Some(Self { median, min, max, reps })
     }
 
-    /// So many bytes over the median time, in 10^9 bytes per second.
+    /// The bandwidth, in 10^9 bytes per second, if this many bytes took the median time.
     pub fn gb_per_s(&self, bytes: f64) -> f64 {
         gb_per_s(bytes, self.median)
     }
 
-    /// `median 20.0 us of 4 runs (10.0 us to 30.0 us), 20.0 GB/s, 2.0 % of the memory's peak`, for
-    /// so many bytes; on the simulator it says that the time is of the host's wall clock.
+    /// The times and the bandwidth for this many bytes, such as `median 20.0 us of 4 runs (10.0 us
+    /// to 30.0 us), 20.0 GB/s, 2.0 % of the memory's peak`. On the simulator it says that the time
+    /// is that of the host's wall clock.
     pub(crate) fn describe(&self, device: &DeviceInfo, bytes: f64) -> String {
         let gb_per_s = self.gb_per_s(bytes);
         let Self { median, min, max, reps } = *self;
@@ -73,12 +74,12 @@ impl Times {
     }
 }
 
-/// So many bytes over a time, in 10^9 bytes per second.
+/// The bandwidth, in 10^9 bytes per second, if this many bytes took this time.
 pub fn gb_per_s(bytes: f64, time: Duration) -> f64 {
     bytes / time.as_secs_f64() / 1e9
 }
 
-/// [`Times`] as the reports' JSON has them, in microseconds.
+/// [`Times`] in microseconds, as they stand in the JSON of reports.
 #[derive(Serialize)]
 pub(super) struct JsonTimes {
     median: f64,
@@ -94,7 +95,7 @@ impl From<Times> for JsonTimes {
     }
 }
 
-/// Three or four digits and a unit.
+/// A time with three or four digits and a unit.
 fn duration(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     let (value, unit) = match seconds {

@@ -1,4 +1,4 @@
-//! A bench plans and measures single rungs on one device.
+//! The bench, which plans and measures single rungs on one device.
 
 use std::collections::HashMap;
 
@@ -18,16 +18,16 @@ use crate::{
     reference::Reference,
 };
 
-/// Why nothing, or not all, was measured.
+/// Why not all rungs, or none, were measured.
 #[derive(Debug, thiserror::Error)]
 pub enum LadderError {
-    /// Of no elements nothing is launched.
+    /// There are no elements, so nothing is launched.
     #[error("n = 0: nothing is launched, so there is nothing to measure")]
     Nothing,
-    /// No rung can run; this is why the first cannot.
+    /// No rung can run. This is the reason for the first rung.
     #[error(transparent)]
     Refused(Refusal),
-    /// The elements cannot be made.
+    /// The elements cannot be generated.
     #[error(transparent)]
     Input(#[from] InputError),
     /// A run failed.
@@ -41,7 +41,7 @@ impl From<PlanError> for LadderError {
     }
 }
 
-/// A device that measures rungs, and if wanted a simulator beside it that counts what they do.
+/// A device that measures rungs. A simulator beside it may count what the rungs do.
 #[derive(Debug)]
 pub struct Bench<'a> {
     device: &'a Device,
@@ -50,24 +50,24 @@ pub struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    /// Loads nothing yet. `counter` is a simulator with
+    /// Makes a bench that has loaded no kernel yet. `counter` is a simulator with
     /// [`Instrument::Count`](crate::device::Instrument::Count), which runs the same launches as
-    /// `device`; a `device` of that kind needs none beside it.
+    /// `device`. If `device` is such a simulator itself, it needs none beside it.
     pub fn new(device: &'a Device, counter: Option<&'a Device>, library: &'a PtxLibrary) -> Self {
         let counter = counter.map(|counter| (counter, Runner::new(counter, library)));
         Self { device, runner: Runner::new(device, library), counter }
     }
 
-    /// Where it measures.
+    /// The device that measures.
     pub fn device(&self) -> &'a Device {
         self.device
     }
 
-    /// Plans a rung for this device.
+    /// Plans a rung for this device. The inner result says why the rung cannot run.
     ///
     /// # Errors
     ///
-    /// Why it cannot run; the device's error as [`LadderError::Run`].
+    /// The device's error as [`LadderError::Run`].
     pub fn plan(
         &mut self,
         work: &Work,
@@ -88,16 +88,18 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// What the device allows this contender, to choose its shape; `None` if it cannot run.
+    /// The limits of the device for this problem, from which a shape can be chosen; `None` if the
+    /// rung cannot run.
     pub fn limits(&mut self, problem: &Problem, request: &Request) -> Option<DeviceLimits> {
         self.runner.limits(problem, request).ok()
     }
 
-    /// Plans them all.
+    /// Plans all contenders.
     ///
     /// # Errors
     ///
-    /// [`LadderError::Nothing`], and [`LadderError::Refused`] if none can run.
+    /// [`LadderError::Nothing`]; [`LadderError::Refused`] if none can run; the errors of
+    /// [`Self::plan`].
     pub fn plan_all(
         &mut self,
         work: &Work,
@@ -119,11 +121,13 @@ impl<'a> Bench<'a> {
         Ok(plans)
     }
 
-    /// Runs a plan, once on the simulator, and counts it if there is what counts.
+    /// Runs a plan, and counts its work if the device or the simulator beside it counts. A
+    /// simulator runs the plan only once.
     ///
     /// # Errors
     ///
-    /// The runner's. [`RunError::Interrupted`] before the first run has ended, or the counting.
+    /// The runner's errors. One of them is [`RunError::Interrupted`], if the interruption came
+    /// before the end of the first run, or before the end of the counting.
     pub fn run(
         &mut self,
         contender: &Contender,
@@ -132,7 +136,8 @@ impl<'a> Bench<'a> {
         runs: Runs,
     ) -> Result<Measured, RunError> {
         let kind = self.device.info().kind;
-        // All runs on the simulator are alike, and observations add up.
+        // On the simulator one run is enough because all runs are alike, and more would add up in
+        // the counters.
         let runs = if kind == DeviceKind::Cuda { runs } else { Runs::ONCE };
         let values = references.values;
         let outcome = self.runner.reduce(&plan, values, runs, |_| ())?;
@@ -161,7 +166,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// The reference of the same values, for trees of different depth.
+/// The references of one array, for trees of different depth.
 #[derive(Debug)]
 pub struct References<'a> {
     values: &'a Values,
@@ -170,14 +175,14 @@ pub struct References<'a> {
 }
 
 impl<'a> References<'a> {
-    /// Computes nothing yet.
+    /// Computes no reference yet.
     pub fn new(values: &'a Values, op: Op) -> Self {
         Self { values, op, by_depth: HashMap::new() }
     }
 
-    /// What a plan should give.
+    /// The reference for the result of a plan.
     pub fn of(&mut self, plan: &Plan) -> Reference {
-        // Integers are exact at any depth.
+        // Integers are exact at any depth, so one reference is enough for them.
         let depth = if matches!(self.values.element(), ElementType::F32 | ElementType::F64) {
             plan.depth()
         } else {

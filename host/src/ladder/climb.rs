@@ -1,4 +1,4 @@
-//! All rungs at one size, from the ground up.
+//! A climb: all rungs at one size, in the order of the ladder.
 
 use super::{
     bench::{Bench, LadderError, References},
@@ -12,34 +12,36 @@ use crate::{
     launch::Plan,
 };
 
-/// What [`climb`] tells while it climbs.
+/// The steps of [`climb`], which it reports while it runs.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// The input is prepared.
+    /// The input is being prepared.
     Prepares(&'a Work),
-    /// A rung is measured.
+    /// The measurement of a rung begins.
     Begins(&'a Plan),
-    /// A rung is done, or refused.
+    /// A rung was measured or refused.
     Ends,
 }
 
-/// One size's rungs, from the ground up.
+/// The outcomes of the rungs at one size.
 #[derive(Debug)]
 pub struct Climb {
-    /// Where.
+    /// The device that measured.
     pub device: DeviceInfo,
-    /// What they did.
+    /// The work that each rung did.
     pub work: Work,
-    /// How often.
+    /// The number of runs of each rung.
     pub runs: Runs,
-    /// What came of each, in the order that was asked for.
+    /// The outcome of each rung, in the order in which they were asked for.
     pub rungs: Vec<Rung>,
-    /// How many were asked for: more than there are if the device was interrupted.
+    /// The number of rungs that were asked for. It is greater than the number of outcomes if the
+    /// device was interrupted.
     pub asked: usize,
 }
 
 impl Climb {
-    /// Rungs with all the runs that were asked for, and those that were refused.
+    /// The number of rungs that are complete: those that made all their runs, and those that were
+    /// refused.
     pub fn whole(&self) -> usize {
         let is_whole = |rung: &&Rung| {
             let times = rung.measured().and_then(|measured| measured.times);
@@ -48,26 +50,26 @@ impl Climb {
         self.rungs.iter().filter(is_whole).count()
     }
 
-    /// Whether there is less than was asked for.
+    /// Whether less was measured than was asked for.
     pub fn is_cut_short(&self) -> bool {
         self.whole() < self.asked
     }
 
-    /// The rungs that ran.
+    /// The measurements of the rungs that ran.
     pub fn measured(&self) -> impl Iterator<Item = &Measured> {
         self.rungs.iter().filter_map(Rung::measured)
     }
 
-    /// The first wrong result.
+    /// The first measurement with a wrong result.
     pub fn wrong(&self) -> Option<&Measured> {
         self.measured().find(|measured| !measured.agrees())
     }
 }
 
-/// Measures each contender at the same work, one after the other, each checked against the CPU.
-/// Those that the device, the type or the operation does not allow are refused; the others go on. A
-/// device that is [interrupted](crate::device::Device::interrupt_by) ends it with what was measured
-/// so far.
+/// Measures each contender at the same work, one after the other, and checks each against the CPU.
+/// If the device, the type or the operation does not allow a contender, it is refused and the
+/// others go on. If the device is [interrupted](crate::device::Device::interrupt_by), the climb
+/// ends with the measurements so far.
 ///
 /// # Errors
 ///
@@ -109,7 +111,8 @@ pub fn climb(
         climb.rungs.push(Rung { variant, outcome });
         on(Event::Ends);
     }
-    // Only a device knows some reasons, and only when it is asked.
+    // Some reasons are known only to the device, and only when the rung runs. So even here every
+    // rung may have been refused.
     if !climb.is_cut_short() && climb.measured().next().is_none() && !climb.rungs.is_empty() {
         let Rung { outcome, .. } = climb.rungs.swap_remove(0);
         return outcome.map_or_else(

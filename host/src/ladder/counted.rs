@@ -1,4 +1,4 @@
-//! What a rung did, in the few counters that tell the rungs apart, and the model's ideal of them.
+//! The few counters that tell the rungs apart, and their ideal values in the model.
 
 use crate::{
     device::{Observation, Seen},
@@ -9,28 +9,29 @@ use crate::{
     },
 };
 
-/// The counters of all launches of a reduction; their [`ideal`](Self::ideal) is that of
+/// The counters of all launches of a reduction. Their [`ideal`](Self::ideal) is that of
 /// [`profile`](crate::profile).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Counted {
-    /// Sectors of global memory, 32 bytes each, loads and stores.
+    /// The number of sectors of global memory, of 32 bytes each, that loads and stores access.
     pub sectors: u64,
-    /// Wavefronts of shared memory beyond those without conflicts.
+    /// The number of wavefronts of shared memory that bank conflicts add.
     pub bank_conflicts: u64,
-    /// Branches that split their warp, in the PTX.
+    /// The number of branches in the PTX that split their warp.
     pub divergent_branches: u64,
-    /// Warp instructions of the PTX for each 32 elements.
+    /// The number of warp instructions of the PTX for each 32 elements.
     pub instructions_per_32_elements: f64,
     /// The estimated cost in issue slots; see [`Wastes`](crate::profile::Wastes).
     pub cost: u64,
 }
 
 impl Counted {
-    /// `None` if nothing was launched, or nothing counted.
+    /// The counters of a reduction; `None` if nothing was launched or nothing counted.
     pub(super) fn new(plan: &Plan, observations: Vec<Observation>) -> Option<Self> {
         let counted =
             observations.iter().any(|observation| matches!(observation.seen, Seen::Counted(_)));
-        // What a GPU would make of the kernel is no matter here.
+        // A profile needs a target GPU. Which one does not matter, because these counters do not
+        // depend on it.
         let gpu = "h100".parse().ok().filter(|_| counted)?;
         let target =
             Target { gpu, registers: Registers::Unknown(String::new()), static_shared_bytes: 0 };
@@ -45,8 +46,8 @@ impl Counted {
         })
     }
 
-    /// What a reduction of this size would do that wastes nothing: its input is read once and one
-    /// result written, and each 32 elements take a load and an operation.
+    /// The counters of a reduction of this size that wastes nothing. It reads its input once and
+    /// writes one result, and each 32 elements take a load and an operation.
     pub fn ideal(plan: &Plan) -> Self {
         Self {
             sectors: ideal_sectors(plan),

@@ -1,4 +1,4 @@
-//! A climb as tables and charts.
+//! The tables and charts that show a climb.
 
 use super::{
     climb::Climb,
@@ -16,7 +16,7 @@ use crate::{
     variant::Variant,
 };
 
-/// Which figures rows have.
+/// The kinds of figures that the rows of a table have.
 #[derive(Clone, Copy)]
 pub(super) struct Figures {
     pub(super) times: bool,
@@ -24,7 +24,8 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    /// Times of a GPU; counters of the simulator, or where something counted.
+    /// A GPU has times. The simulator has counters, and so has a GPU if a simulator counted beside
+    /// it.
     pub(super) fn of<'a>(
         device: &DeviceInfo,
         mut measured: impl Iterator<Item = &'a Measured>,
@@ -88,14 +89,14 @@ fn number(value: Option<f64>, decimals: u8) -> Cell {
     value.map_or(Cell::Missing, |value| Cell::number(value, decimals))
 }
 
-/// Grid and block of the first launch.
+/// The grid and the block of the first launch.
 pub(super) fn shape_cells(measured: Option<&Measured>) -> [Cell; 2] {
     let shape = measured.and_then(|measured| measured.plan.stages.first()).map(|stage| stage.shape);
     [shape.map(|shape| shape.grid), shape.map(|shape| shape.block)]
         .map(|dim| dim.map(|dim| u64::from(dim.x)).into())
 }
 
-/// Whether a result is right, or why there is none.
+/// Whether the result is right; `refused` if the rung did not run.
 pub(super) fn verdict(rung: &Rung) -> Cell {
     match rung.measured() {
         None => "refused",
@@ -105,7 +106,7 @@ pub(super) fn verdict(rung: &Rung) -> Cell {
     .into()
 }
 
-/// Where and how it was measured.
+/// The device, the work and the runs, as pairs of a name and a value.
 pub(super) fn environment(
     device: &DeviceInfo,
     work: &Work,
@@ -130,7 +131,7 @@ pub(super) fn environment(
     environment.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// What must be known to read the figures.
+/// The notes that explain the figures.
 pub(super) fn figures_notes(figures: Figures) -> Vec<String> {
     let mut notes = Vec::new();
     if figures.times {
@@ -152,7 +153,7 @@ pub(super) fn figures_notes(figures: Figures) -> Vec<String> {
     notes
 }
 
-/// What is to be said of single rungs.
+/// The notes about single rungs.
 pub(super) fn rung_notes(climb: &Climb) -> Vec<String> {
     let mut notes = Vec::new();
     for rung in &climb.rungs {
@@ -182,9 +183,9 @@ pub(super) fn rung_notes(climb: &Climb) -> Vec<String> {
 }
 
 impl Climb {
-    /// The climb as one table in the manner of the lectures, with speedups over the row before and
-    /// over the first, and as charts. On the simulator its last row is the model's ideal. `history`
-    /// puts the lectures' own figures beside it.
+    /// The climb as one table in the manner of the lectures, with the speedups over the row before
+    /// and over the first row, and as charts. On the simulator the last row is the model's ideal.
+    /// With `history`, the lectures' own figures stand beside the measurements.
     pub fn document(&self, history: bool) -> Document {
         let figures = Figures::of(&self.device, self.measured());
         let mut table = self.table(figures, history);
@@ -351,7 +352,7 @@ impl Climb {
     }
 }
 
-/// The memory's peak, and what other libraries reach on the same model.
+/// The peak of the memory, and the bandwidths that other libraries reach on the same model of GPU.
 pub(super) fn bandwidth_references(device: &DeviceInfo, work: &Work) -> Vec<Reference> {
     let peak = device
         .peak_bytes_per_second
@@ -363,7 +364,8 @@ pub(super) fn bandwidth_references(device: &DeviceInfo, work: &Work) -> Vec<Refe
     peak.into_iter().chain(peers).collect()
 }
 
-/// `Least with variant 7, 1.2 issue slots for an element; most with variant 1, 8.0.`
+/// A sentence on the extremes, such as `Least with variant 7, 1.2 issue slots for an element; most
+/// with variant 1, 8.0.`
 fn describe(values: &[(Variant, Option<f64>)], unit: &str) -> String {
     let show = |value: f64| Cell::number(value, u8::from(value < 100.0)).show();
     let mut known: Vec<_> =
@@ -382,7 +384,7 @@ fn describe(values: &[(Variant, Option<f64>)], unit: &str) -> String {
     }
 }
 
-/// The row before and the first, of those that have a figure.
+/// The figures of the first row and of the row before. Rows without a figure do not count.
 #[derive(Default)]
 struct Speedup {
     first: Option<f64>,
@@ -390,7 +392,7 @@ struct Speedup {
 }
 
 impl Speedup {
-    /// How many times less this row takes than the row before, and than the first.
+    /// The speedups of this row over the row before and over the first row.
     fn next(&mut self, value: Option<f64>) -> [Cell; 2] {
         let Some(value) = value else {
             return [Cell::Missing, Cell::Missing];

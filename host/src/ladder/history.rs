@@ -1,18 +1,19 @@
-//! The lectures' own figures.
+//! The figures that the lectures themselves give.
 
 use crate::variant::Variant;
 
-/// What the lectures measured on the hardware of their day.
+/// A lecture's measurements of one rung, on the hardware of its day.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct History {
     /// The rung.
     pub variant: Variant,
-    /// Hui Liu, "Performance for 4M element reduction", 2^22 ints: milliseconds and GB/s.
+    /// Hui Liu, "Performance for 4M element reduction", for 2^22 ints: the time in milliseconds and
+    /// the bandwidth in GB/s.
     pub liu: Option<(f64, f64)>,
-    /// J. Filipovič, on a GeForce GTX 280: GB/s, and elements per second as the lecture prints
-    /// them.
+    /// J. Filipovič, on a GeForce GTX 280: the bandwidth in GB/s, and the elements per second as
+    /// the lecture prints them.
     pub gtx280: Option<(f64, f64)>,
-    /// Udacity, 2^20 floats: milliseconds.
+    /// Udacity, for 2^20 floats: the time in milliseconds.
     pub udacity_ms: Option<f64>,
 }
 
@@ -20,7 +21,7 @@ const fn row(variant: Variant, liu: Option<(f64, f64)>, gtx280: (f64, f64)) -> H
     History { variant, liu, gtx280: Some(gtx280), udacity_ms: None }
 }
 
-/// All of them.
+/// The figures for all rungs that a lecture measured.
 pub const HISTORY: [History; 8] = [
     History { variant: Variant::Global, liu: None, gtx280: None, udacity_ms: Some(0.65) },
     row(Variant::InterleavedModulo, Some((8.054, 2.083)), (3.77, 0.94)),
@@ -33,13 +34,13 @@ pub const HISTORY: [History; 8] = [
 ];
 
 impl History {
-    /// That of a rung, if a lecture measured it.
+    /// The figures for a rung, if a lecture measured it.
     pub fn of(variant: Variant) -> Option<&'static Self> {
         HISTORY.iter().find(|history| history.variant == variant)
     }
 }
 
-/// Where the columns are from.
+/// The sources of the columns.
 pub(super) const NOTES: [&str; 3] = [
     "Liu: Hui Liu, GPU Computing, Performance for 4M element reduction: 2^22 ints, on a GPU that is not named.",
     "GTX 280: J. Filipovič, Optimalizace pro GPU hardware, on a GeForce GTX 280. The lecture prints its elements as \

@@ -1,19 +1,25 @@
-//! The ladder at a glance: many rungs at the same work, one table.
+//! Many rungs of the ladder at the same work, in one table.
 //!
-//! A [`Bench`] measures rungs on one device, each checked against the CPU; [`climb`] takes it up
-//! the ladder at one size, and several climbs are a sweep. [`Climb::document`] and
-//! [`sweep_document`] make tables and charts of them. On a GPU the figures are times; on the
-//! simulator, whose times say nothing about a GPU, they are counters beside the model's ideal.
+//! A [`Bench`] measures rungs on one device and checks each against the CPU. [`climb`] measures all
+//! rungs at one size, and several climbs are a sweep. [`Climb::document`] and [`sweep_document`]
+//! make tables and charts of them. On a GPU the figures are times. On the simulator, whose times
+//! say nothing about a GPU, they are counters beside the model's ideal.
 //!
 //! ```
-//! use warpfold_lab::{device::*, element::ElementType, ladder::*, op::Op, ptx::PtxLibrary, reduce::Runs, variant::Variant};
+//! use warpfold_lab::{
+//!     device::*, element::ElementType, ladder::*, op::Op, ptx::PtxLibrary, reduce::Runs,
+//!     variant::Variant,
+//! };
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let (library, device) = (PtxLibrary::embedded()?, Device::simulator_with(Instrument::Count));
+//! let mut bench = Bench::new(&device, None, &library);
 //! let work = Work { op: Op::Sum, element: ElementType::I32, n: 4096, seed: 1 };
-//! let contenders: Vec<_> = [Variant::InterleavedContiguous, Variant::Sequential].map(Contender::new).into();
-//! let climb = climb(&mut Bench::new(&device, None, &library), work, &contenders, Runs::ONCE, &mut |_| ())?;
-//! let cost = |rung: usize| climb.rungs[rung].measured().and_then(|measured| measured.counted).map(|counted| counted.cost);
+//! let variants = [Variant::InterleavedContiguous, Variant::Sequential];
+//! let contenders = variants.map(Contender::new);
+//! let climb = climb(&mut bench, work, &contenders, Runs::ONCE, &mut |_| ())?;
+//! let counted = |rung: usize| climb.rungs[rung].measured().and_then(|rung| rung.counted);
+//! let cost = |rung: usize| counted(rung).map(|counted| counted.cost);
 //! assert!(cost(1) < cost(0));
 //! # Ok(())
 //! # }

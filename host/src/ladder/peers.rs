@@ -1,4 +1,4 @@
-//! Other libraries' bandwidth, where it was measured on the same model of GPU.
+//! The bandwidth of other libraries, measured on the same model of GPU.
 
 use std::sync::LazyLock;
 
@@ -7,11 +7,11 @@ use serde::Deserialize;
 use super::work::Work;
 use crate::device::DeviceInfo;
 
-/// A measurement of another library; `data/peers.json` holds them.
+/// A measurement of another library. `data/peers.json` holds all of them.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Peer {
-    /// The GPU, as the driver spells it.
+    /// The name of the GPU, as the driver spells it.
     pub device: String,
     /// The library and its version.
     pub library: String,
@@ -20,15 +20,15 @@ pub struct Peer {
     /// The type of the elements.
     #[serde(rename = "type")]
     pub element: String,
-    /// Number of elements.
+    /// The number of elements.
     pub n: u64,
-    /// The bytes of the input over the time, in 10^9 bytes per second.
+    /// The bandwidth: the bytes of the input over the time, in 10^9 bytes per second.
     pub gb_per_s: f64,
-    /// What was measured where.
+    /// The function that was measured, and how.
     pub source: String,
 }
 
-/// Those of the same device, operation and type, whatever their size.
+/// The measurements on the same device with the same operation and type, whatever their size.
 pub fn peers(device: &DeviceInfo, work: &Work) -> impl Iterator<Item = &'static Peer> {
     static PEERS: LazyLock<Vec<Peer>> = LazyLock::new(|| {
         serde_json::from_str(include_str!("../../data/peers.json"))

@@ -16,55 +16,55 @@ use crate::{
     variant::Variant,
 };
 
-/// Threads of a block in the lecture.
+/// The number of threads in one block in the lecture.
 pub const UDACITY_BLOCK: u32 = 1024;
 
-/// One of the two versions.
+/// One of the two versions that the quiz compares.
 #[derive(Clone, Debug)]
 pub struct Side {
-    /// Its launches.
+    /// The launches of this version.
     pub plan: Plan,
-    /// What they did, all together.
+    /// The counters of all its launches together.
     pub counters: Counters,
 }
 
-/// The quiz and its answer, from counters.
+/// The quiz and its answer, computed from counters.
 #[derive(Clone, Debug)]
 pub struct Quiz {
-    /// All intermediate values in global memory: variant `global`.
+    /// Variant `global`, which keeps all intermediate values in global memory.
     pub global: Side,
-    /// All of them in shared memory, in the same order: variant 3.
+    /// Variant 3, which keeps all of them in shared memory, in the same order.
     pub shared: Side,
 }
 
 impl Side {
-    /// Bytes that threads read from global memory.
+    /// The number of bytes that threads read from global memory.
     pub fn bytes_read(&self) -> u64 {
         self.counters.global.load.bytes
     }
 
-    /// Bytes that threads write there.
+    /// The number of bytes that threads write to global memory.
     pub fn bytes_written(&self) -> u64 {
         self.counters.global.store.bytes
     }
 
-    /// Bytes that threads read and write there.
+    /// The number of bytes that threads read from global memory and write to it.
     pub fn bytes(&self) -> u64 {
         self.bytes_read() + self.bytes_written()
     }
 
-    /// Sectors of 32 bytes that this moves.
+    /// The number of sectors, of 32 bytes each, that these accesses move.
     pub fn sectors(&self) -> u64 {
         self.counters.bytes_moved() / 32
     }
 }
 
-/// Runs both versions on a simulator that counts, `device`, over `n` elements of a type with blocks
-/// of [`UDACITY_BLOCK`], and as many stages as `n` takes.
+/// Runs both versions over `n` elements of a type, on `device`, which must be a simulator that
+/// counts. The blocks have [`UDACITY_BLOCK`] threads, and there are as many stages as `n` needs.
 ///
 /// # Errors
 ///
-/// See [`LadderError`]; the device's interruption is [`RunError::Interrupted`].
+/// See [`LadderError`]. If the device is interrupted, the error is [`RunError::Interrupted`].
 ///
 /// ```
 /// use warpfold_lab::{device::*, element::ElementType, ladder::quiz, ptx::PtxLibrary};
@@ -105,13 +105,14 @@ pub fn quiz(
 }
 
 impl Quiz {
-    /// Bytes that the threads of `global` read and write over those of the shared version, as a
-    /// fraction in lowest terms.
+    /// The bytes that the threads of the global version read and write, over those of the shared
+    /// version, as a fraction in lowest terms.
     pub fn ratio_of_bytes(&self) -> (u64, u64) {
         fraction(self.global.bytes(), self.shared.bytes())
     }
 
-    /// Sectors that `global` moves over those of the shared version, as a fraction in lowest terms.
+    /// The sectors that the global version moves, over those of the shared version, as a fraction
+    /// in lowest terms.
     pub fn ratio_of_sectors(&self) -> (u64, u64) {
         fraction(self.global.sectors(), self.shared.sectors())
     }
@@ -121,7 +122,7 @@ impl Quiz {
         nearest(self.ratio_of_bytes())
     }
 
-    /// The counters of both versions, the two ratios, and why they are what they are.
+    /// The counters of both versions, the two ratios, and an explanation of the ratios.
     pub fn document(&self) -> Document {
         let problem = &self.global.plan.problem;
         let columns = vec![
@@ -226,7 +227,7 @@ fn fraction(numerator: u64, denominator: u64) -> (u64, u64) {
     (numerator / divisor, denominator / divisor)
 }
 
-/// Halves go up.
+/// The fraction rounded to the nearest integer. A half is rounded up.
 fn nearest((numerator, denominator): (u64, u64)) -> u64 {
     (2 * numerator + denominator) / (2 * denominator)
 }
@@ -236,8 +237,8 @@ mod tests {
     use super::*;
     use crate::device::Instrument;
 
-    /// Elements that a block with `m` of them reads and writes in global memory: the lecture's
-    /// loop, as it is written.
+    /// The number of elements that a block of the global version reads and writes in global memory
+    /// if the block has `m` elements. This counts the iterations of the lecture's loop.
     fn global_block(m: u64) -> u64 {
         let (mut accesses, mut s) = (0, u64::from(UDACITY_BLOCK) / 2);
         while s > 0 {
@@ -247,7 +248,7 @@ mod tests {
         accesses + 2
     }
 
-    /// Elements that both versions read and write, all stages.
+    /// The number of elements that each version reads and writes in all its stages.
     fn by_the_loop(mut n: u64) -> (u64, u64) {
         let block = u64::from(UDACITY_BLOCK);
         let (mut global, mut shared) = (0, 0);

@@ -1,4 +1,4 @@
-//! The outcome of one rung: what was measured, or why it was refused.
+//! The outcome of one rung: its measurement, or why it was refused.
 
 use super::counted::Counted;
 use crate::{
@@ -11,36 +11,36 @@ use crate::{
     variant::Variant,
 };
 
-/// A rung and what came of it.
+/// A rung and its outcome.
 #[derive(Debug)]
 pub struct Rung {
-    /// Which one.
+    /// The rung.
     pub variant: Variant,
-    /// What was measured, or why it cannot run.
+    /// The measurement, or why the rung cannot run.
     pub outcome: Result<Measured, Refusal>,
 }
 
 impl Rung {
-    /// What was measured, unless it was refused.
+    /// The measurement, unless the rung was refused.
     pub fn measured(&self) -> Option<&Measured> {
         self.outcome.as_ref().ok()
     }
 }
 
-/// What came of a rung that ran.
+/// The measurement of a rung that ran.
 #[derive(Debug)]
 pub struct Measured {
-    /// What was launched.
+    /// The launches of the rung.
     pub plan: Plan,
-    /// Whether its shape is what tuning found.
+    /// Whether tuning chose the shape.
     pub tuned: bool,
     /// The result of the last run.
     pub result: Value,
-    /// What it should be.
+    /// The value that the result should have.
     pub reference: Reference,
-    /// How long it took; `None` on the simulator.
+    /// The times of the runs; `None` on the simulator.
     pub times: Option<Times>,
-    /// What it did; `None` if nothing counted.
+    /// The counters of the rung; `None` if nothing counted.
     pub counted: Option<Counted>,
     /// Why the counting simulator beside a GPU did not count it.
     pub not_counted: Option<Refusal>,
@@ -52,12 +52,13 @@ impl Measured {
         self.reference.agrees(self.result)
     }
 
-    /// Seconds in the middle of the timed runs.
+    /// The median time of the runs, in seconds.
     pub fn seconds(&self) -> Option<f64> {
         self.times.map(|times| times.median.as_secs_f64())
     }
 
-    /// The bytes of the input, read once, over that time, in 10^9 bytes per second.
+    /// The bandwidth, in 10^9 bytes per second, if the bytes of the input, read once, took the
+    /// median time.
     pub fn gb_per_s(&self) -> Option<f64> {
         let problem = &self.plan.problem;
         let bytes = problem.n as f64 * f64::from(problem.element.size());
@@ -65,27 +66,27 @@ impl Measured {
     }
 }
 
-/// Why a rung cannot run here. Others may.
+/// Why a rung cannot run here. Other rungs may still run.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// The type, the operation, the shape or the memory.
+    /// The planner refuses the type, the operation, the shape or the memory.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// There is no PTX for this device.
     #[error(transparent)]
     Ptx(PtxError),
-    /// The device cannot load or launch it.
+    /// The device cannot load or launch the kernel.
     #[error(transparent)]
     Device(DeviceError),
 }
 
 impl Refusal {
-    /// The refusal that an error is: it is about this rung on this device, and others may still
-    /// run.
+    /// Turns an error into a refusal if it is about this rung on this device, so that other rungs
+    /// may still run.
     ///
     /// # Errors
     ///
-    /// The error, if it is none.
+    /// The error itself, if it is of another kind.
     pub fn of(error: RunError) -> Result<Self, RunError> {
         match error {
             RunError::Ptx(error) => Ok(Self::Ptx(error)),

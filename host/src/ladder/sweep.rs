@@ -1,4 +1,4 @@
-//! Several climbs, over size.
+//! A sweep: several climbs at growing sizes.
 
 use super::{
     climb::Climb,
@@ -12,8 +12,9 @@ use crate::{
     variant::Variant,
 };
 
-/// Climbs at growing sizes of otherwise the same work, as one table and as lines over n, one series
-/// a rung. `asked` sizes were asked for. `None` of no climbs.
+/// Climbs at growing sizes of otherwise the same work, as one table and as charts over n, in which
+/// each rung is a line. `asked` is the number of sizes that were asked for. `None` if there are no
+/// climbs.
 pub fn sweep_document(climbs: &[Climb], asked: usize) -> Option<Document> {
     let (first, last) = (climbs.first()?, climbs.last()?);
     let figures = Figures::of(&first.device, climbs.iter().flat_map(Climb::measured));
@@ -42,7 +43,7 @@ pub fn sweep_document(climbs: &[Climb], asked: usize) -> Option<Document> {
     }
     table.notes.extend(figures_notes(figures));
     for note in climbs.iter().flat_map(rung_notes) {
-        // What is refused is refused at each size.
+        // A rung that is refused is refused at each size, but one note is enough.
         if !table.notes.contains(&note) {
             table.notes.push(note);
         }

@@ -47,7 +47,7 @@ fn refused(variant: Variant) -> Rung {
     Rung { variant, outcome: Err(refusal.into()) }
 }
 
-/// A climb as on a GPU, where nothing need run.
+/// A climb that looks as if it were measured on a GPU, so that nothing needs to run.
 fn on_gpu(rungs: Vec<Rung>, asked: usize) -> Climb {
     Climb { device: h100(), work: WORK, runs: Runs { warm_up: 3, timed: 20 }, rungs, asked }
 }
@@ -123,7 +123,7 @@ fn a_rung_with_fewer_runs_is_not_whole() {
     assert_eq!((climb.whole(), climb.is_cut_short()), (1, true));
 }
 
-/// What measures beside a device runs the same launches.
+/// The simulator that counts beside a device runs the same launches as the device.
 #[test]
 fn a_counter_beside_a_device_counts() {
     let (device, library) = (Device::simulator(), PtxLibrary::embedded().unwrap());

@@ -1,4 +1,4 @@
-//! The work that every rung does, and the rungs that are to do it.
+//! The work that every rung does, and the rungs that are to be measured.
 
 use crate::{
     element::ElementType,
@@ -7,16 +7,16 @@ use crate::{
     variant::Variant,
 };
 
-/// What every rung gets to do.
+/// The work that every rung does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
     /// The operation.
     pub op: Op,
     /// The type of the elements.
     pub element: ElementType,
-    /// Number of elements.
+    /// The number of elements.
     pub n: u64,
-    /// Seed of their generator.
+    /// The seed of the generator of the elements.
     pub seed: u64,
 }
 
@@ -25,14 +25,14 @@ pub struct Work {
 pub struct Contender {
     /// The rung.
     pub variant: Variant,
-    /// Block, grid and finish, as far as they are chosen.
+    /// The block, the grid and the way to finish, as far as the caller chooses them.
     pub request: Request,
-    /// Whether the request is what tuning found; see [`tune`](crate::tune).
+    /// Whether tuning found the request; see [`tune`](crate::tune).
     pub tuned: bool,
 }
 
 impl Contender {
-    /// With everything chosen for it.
+    /// A contender for which the planner chooses everything.
     pub fn new(variant: Variant) -> Self {
         Self { variant, request: Request::default(), tuned: false }
     }

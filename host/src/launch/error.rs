@@ -1,20 +1,20 @@
-//! Why there is no plan.
+//! The reasons why a reduction cannot be planned.
 
 use crate::{element::ElementType, op::Op, variant::Variant};
 
 /// The largest grid that CUDA allows in the first dimension.
 pub const MAX_GRID: u64 = i32::MAX as u64;
 
-/// Why there is no plan.
+/// Why a reduction cannot be planned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// The least or greatest of nothing.
+    /// A minimum or maximum of no elements was asked for.
     #[error("n = 0: there is no {op} of no elements")]
     Nothing {
         /// The operation.
         op: Op,
     },
-    /// An operation or type that the rung has no kernel for.
+    /// The rung has no kernel for this operation on this type.
     #[error("variant {variant} has no {op} of {element}: {}", .variant.facts().operands.reason())]
     Operands {
         /// The rung.
@@ -24,120 +24,121 @@ pub enum PlanError {
         /// The type of the elements.
         element: ElementType,
     },
-    /// Instructions that the device lacks.
+    /// The rung uses instructions that the device lacks.
     #[error("variant {variant} needs compute capability {}.{}; the device has {}.{}", .needed.0, .needed.1, .device.0, .device.1)]
     Capability {
         /// The rung.
         variant: Variant,
-        /// What it needs.
+        /// The compute capability that the rung needs.
         needed: (u32, u32),
-        /// What the device has.
+        /// The compute capability of the device.
         device: (u32, u32),
     },
-    /// More blocks than can wait for each other.
+    /// The blocks of the rung wait for each other, and the device cannot hold so many at once.
     #[error(
         "grid {grid}: the blocks of variant {variant} wait for each other, and the device holds {most} of {block} threads at once"
     )]
     Resident {
-        /// What was asked for.
+        /// The number of blocks that was asked for.
         grid: u64,
         /// The rung.
         variant: Variant,
-        /// The most that are resident.
+        /// The most blocks that are resident at once.
         most: u64,
-        /// Threads of a block.
+        /// The number of threads in one block.
         block: u32,
     },
-    /// A block size that the kernel is not made for.
+    /// The rung has no kernel for blocks of this size, or the device does not allow such blocks.
     #[error(
         "block {block}: variant {variant} works with blocks of a power of two from {min} to {max} threads"
     )]
     Block {
-        /// What was asked for.
+        /// The number of threads in one block that was asked for.
         block: u64,
         /// The rung.
         variant: Variant,
-        /// Its smallest block.
+        /// The smallest block of the rung.
         min: u32,
-        /// Its largest block, or the device's.
+        /// The largest block of the rung, or of the device if that is smaller.
         max: u32,
     },
-    /// More shared memory than a block gets.
+    /// A block needs more shared memory than the device gives it.
     #[error(
         "block {block}: {element} needs {bytes} bytes of shared memory, and the device gives a block {available}"
     )]
     Shared {
-        /// Threads of a block.
+        /// The number of threads in one block.
         block: u32,
         /// The type of the elements.
         element: ElementType,
-        /// What a block needs.
+        /// The bytes that a block needs.
         bytes: u32,
-        /// What it gets.
+        /// The bytes that the device gives a block.
         available: u32,
     },
-    /// A grid of nothing.
+    /// A grid of no blocks was asked for.
     #[error("grid 0: a launch needs at least one block")]
     EmptyGrid,
-    /// More blocks than can be launched.
+    /// The grid has more blocks than CUDA can launch.
     #[error("a grid of {grid} blocks is too large: CUDA allows {MAX_GRID}")]
     GridTooLarge {
-        /// Blocks.
+        /// The number of blocks.
         grid: u64,
     },
-    /// A grid that does not cover the input exactly, for a rung whose blocks take a fixed part of
-    /// it.
+    /// The grid does not cover the input exactly, and each block of the rung takes a fixed part of
+    /// the input.
     #[error(
         "grid {grid}: variant {variant} needs exactly {needed} blocks of {block} threads for n = {n}"
     )]
     Grid {
-        /// What was asked for.
+        /// The number of blocks that was asked for.
         grid: u64,
         /// The rung.
         variant: Variant,
-        /// What it needs.
+        /// The number of blocks that covers the input.
         needed: u64,
-        /// Threads of a block.
+        /// The number of threads in one block.
         block: u32,
-        /// Number of elements.
+        /// The number of elements.
         n: u64,
     },
-    /// The partial results do not fit in one block.
+    /// One block was to combine the partial results, but they are too many for it.
     #[error(
         "finish single: {partials} partial results are left, and one block of {block} threads of variant {variant} takes {takes}"
     )]
     Single {
-        /// How many there are.
+        /// The number of partial results.
         partials: u64,
-        /// Threads of a block.
+        /// The number of threads in one block.
         block: u32,
         /// The rung.
         variant: Variant,
-        /// How many one block takes.
+        /// The number of partial results that one block takes.
         takes: u64,
     },
-    /// More than the device's memory.
+    /// The input and the partial results do not fit in the device's memory.
     #[error("n = {n} {element} elements need {} of device memory; the device has {} free", bytes(*.needed), bytes((*.available).into()))]
     Memory {
-        /// Number of elements.
+        /// The number of elements.
         n: u64,
-        /// Their type.
+        /// The type of the elements.
         element: ElementType,
-        /// Bytes for input and partial results.
+        /// The bytes that the input and the partial results take.
         needed: u128,
-        /// Bytes that are free.
+        /// The bytes that are free on the device.
         available: u64,
     },
 }
 
 impl PlanError {
-    /// Whether another device would do as it is asked: no fault of the request's.
+    /// Whether the same request would work on another device. If so, the request itself is not at
+    /// fault.
     pub const fn blames_device(&self) -> bool {
         matches!(self, Self::Capability { .. })
     }
 }
 
-/// A number of bytes as people read it, in powers of ten.
+/// A number of bytes with a unit that people read easily. The units are powers of ten.
 pub(crate) fn bytes(count: u128) -> String {
     const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
     if count < 1000 {

@@ -1,10 +1,10 @@
-//! What is asked for, and what a device allows.
+//! The request of a caller, and the limits of a device.
 
 use std::{fmt, str::FromStr};
 
 use crate::{device::DeviceInfo, element::ElementType, op::Op, variant::Variant};
 
-/// What is to be reduced, and how.
+/// What to reduce, and by which rung.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The rung.
@@ -13,27 +13,27 @@ pub struct Problem {
     pub op: Op,
     /// The type of the elements.
     pub element: ElementType,
-    /// Number of elements.
+    /// The number of elements.
     pub n: u64,
 }
 
 /// How the partial results of the blocks become one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Finish {
-    /// The same kernel again and again until one value is left.
+    /// The same kernel runs again and again until one value is left.
     #[default]
     Relaunch,
     /// The host combines them from the first to the last, in the order of the blocks.
     Host,
-    /// One more block, which must be able to take them all.
+    /// One more block combines them; it must be able to take them all.
     Single,
 }
 
 impl Finish {
-    /// All ways.
+    /// All ways to finish.
     pub const ALL: [Self; 3] = [Self::Relaunch, Self::Host, Self::Single];
 
-    /// As the command line spells it.
+    /// The name of the way, as the command line spells it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Relaunch => "relaunch",
@@ -49,7 +49,7 @@ impl fmt::Display for Finish {
     }
 }
 
-/// Not the name of a way to finish.
+/// The error for a text that is not the name of a way to finish.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown finish '{0}': it is one of relaunch, host, single")]
 pub struct UnknownFinish(pub String);
@@ -65,38 +65,38 @@ impl FromStr for Finish {
     }
 }
 
-/// What the caller wants to choose; the rest is chosen for him.
+/// The caller's choices. A field that is `None` is chosen by the planner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// Threads of a block.
+    /// The number of threads in one block.
     pub block: Option<u64>,
-    /// Blocks of the first stage.
+    /// The number of blocks of the first stage.
     pub grid: Option<u64>,
     /// How the partial results become one.
     pub finish: Finish,
 }
 
-/// What the device allows, as far as plans depend on it.
+/// The limits of a device that a plan depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceLimits {
-    /// Multiprocessors.
+    /// The number of multiprocessors.
     pub multiprocessors: u32,
-    /// Largest block.
+    /// The most threads that one block can have.
     pub max_threads_per_block: u32,
-    /// Shared memory of a block, in bytes.
+    /// The most shared memory that one block gets, in bytes.
     pub shared_bytes_per_block: u32,
-    /// Global memory that is free, in bytes.
+    /// The global memory that is free, in bytes.
     pub memory_bytes: u64,
-    /// Major and minor.
+    /// The compute capability: its major and its minor number.
     pub compute_capability: (u32, u32),
-    /// Blocks of the kernel in question that a multiprocessor holds at once, which bounds a
-    /// cooperative grid: see [`Runner::limits`](crate::reduce::Runner::limits). Where nobody asked,
-    /// one of any kernel fits.
+    /// How many blocks of the kernel one multiprocessor holds at once, which bounds a cooperative
+    /// grid: see [`Runner::limits`](crate::reduce::Runner::limits). If it is `None`, planning
+    /// assumes one block, because one block of any kernel fits.
     pub resident_blocks: Option<u32>,
 }
 
 impl DeviceLimits {
-    /// The limits of a device with so much free memory.
+    /// The limits of a device that has this much free memory.
     pub fn new(info: &DeviceInfo, free_memory: u64) -> Self {
         Self {
             multiprocessors: info.multiprocessors,
@@ -108,7 +108,7 @@ impl DeviceLimits {
         }
     }
 
-    /// The largest cooperative grid.
+    /// The largest cooperative grid that the device can hold at once.
     pub(super) fn largest_cooperative_grid(&self) -> u64 {
         u64::from(self.resident_blocks.unwrap_or(1)) * u64::from(self.multiprocessors.max(1))
     }

@@ -1,4 +1,4 @@
-//! Block, grid and shared memory of single launches.
+//! The block, the grid and the shared memory of a single launch.
 
 use super::{
     error::{MAX_GRID, PlanError},
@@ -10,26 +10,28 @@ use crate::{
     variant::{Coverage, LOAD_BYTES, Results, Shared, Step, Together, Variant},
 };
 
-/// Threads of a warp.
+/// The number of threads in one warp.
 const WARP: u32 = 32;
 
-/// One launch.
+/// One launch of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// Elements it reads.
+    /// The number of elements that it reads.
     pub inputs: u64,
-    /// Elements it leaves.
+    /// The number of elements that it leaves.
     pub outputs: u64,
-    /// Elements of its workspace: the partial results that it combines itself.
+    /// The number of elements in its workspace, which holds the partial results that it combines
+    /// itself.
     pub workspace: u64,
-    /// Grid, block, shared memory.
+    /// The grid, the block and the shared memory.
     pub shape: LaunchShape,
     /// The longest chain of operations between an element that it reads and a result that it
     /// writes.
     pub depth: u64,
 }
 
-/// Threads of a block: what was asked for, if the rung and the device allow it.
+/// The number of threads in one block: the requested number or the rung's default, if the rung and
+/// the device allow it.
 pub(crate) fn choose_block(
     problem: &Problem,
     request: &Request,
@@ -55,7 +57,7 @@ pub(crate) fn choose_block(
     Ok(block)
 }
 
-/// Dynamic shared memory of a block, in bytes.
+/// The dynamic shared memory of one block, in bytes.
 pub(crate) fn shared_bytes(variant: Variant, element: ElementType, block: u32) -> u32 {
     match variant.facts().shared {
         Shared::None => 0,
@@ -65,7 +67,8 @@ pub(crate) fn shared_bytes(variant: Variant, element: ElementType, block: u32) -
     }
 }
 
-/// Blocks that take `n` elements with no step of a grid-stride loop taken twice.
+/// The number of blocks that take `n` elements at once. In a grid-stride loop of so many blocks, no
+/// thread repeats the loop.
 pub(super) fn blocks_needed(variant: Variant, element: ElementType, block: u32, n: u64) -> u64 {
     match variant.facts().coverage {
         Coverage::Pairs => n.div_ceil(2).div_ceil(block.into()),
@@ -92,7 +95,8 @@ pub(super) fn default_grid(
     match facts.together {
         Together::Apart => grid,
         Together::Grid => grid.min(limits.largest_cooperative_grid()),
-        // Whole clusters, and full ones if there is enough to do.
+        // The grid is a whole number of clusters. If there is enough to do, the clusters are as
+        // large as they may be.
         Together::Clusters(most) => {
             grid.next_multiple_of(grid.next_power_of_two().min(most.into()))
         }
@@ -131,7 +135,7 @@ pub(super) fn stage(
     let (partials, depth) = match facts.coverage {
         Coverage::Pairs => (inputs.div_ceil(2), 1),
         Coverage::PerThread(elements) => (grid, elements - 1 + tree),
-        // The blocks of a cluster are combined by one more warp.
+        // One more warp combines the results of the blocks of a cluster.
         Coverage::GridStride(step) => {
             let cluster = u64::from(shape.cluster);
             (
@@ -142,24 +146,27 @@ pub(super) fn stage(
     };
     let (outputs, workspace, depth) = match facts.results {
         Results::Partials => (partials, 0, depth),
-        // The threads of one block take turns at the partial results, and then reduce once more.
+        // The threads of one block share the partial results: each combines its part one by one,
+        // and the block then reduces once more.
         Results::Combined => (1, partials, depth + partials.div_ceil(block.into()) + tree),
-        // In the worst order, each atomic adds to what all others have added to.
+        // In the worst order, the atomic operations form one chain.
         Results::Atomic => (1, 0, depth + partials * u64::from(atomics(variant, block))),
     };
     Ok(Stage { inputs, outputs, workspace, shape, depth })
 }
 
-/// The most elements that one thread of so large a grid combines in a chain, beginning with the
-/// identity.
+/// The length of the longest chain of operations in one thread of a grid of this size. The chain
+/// begins with the identity.
 fn chain(step: Step, element: ElementType, block: u32, grid: u64, inputs: u64) -> u64 {
     let threads = u64::from(block) * grid;
     let lanes = LOAD_BYTES / u64::from(element.size());
     match step {
         Step::Elements(elements) => elements * inputs.div_ceil(elements * threads),
-        // Whole packs, and an element before the first boundary and behind the last.
+        // A thread takes whole packs, and perhaps one element before the first 16-byte boundary and
+        // one behind the last.
         Step::Loads(_) => lanes * (inputs / lanes).div_ceil(threads) + 2,
-        // Packs of whole tiles, and of what is outside of them less than a tile and a pack.
+        // A thread takes packs of whole tiles, and its part of the elements outside of the whole
+        // tiles. Those are fewer than one tile and one pack.
         Step::Tile(bytes) => {
             let tile = bytes / u64::from(element.size());
             let packs = (bytes / LOAD_BYTES).div_ceil(block.into());
@@ -168,7 +175,7 @@ fn chain(step: Step, element: ElementType, block: u32, grid: u64, inputs: u64) -
     }
 }
 
-/// Atomic operations of a block.
+/// The number of atomic operations that one block makes.
 pub(super) fn atomics(variant: Variant, block: u32) -> u32 {
     if variant == Variant::AtomicWarp { block / WARP } else { 1 }
 }

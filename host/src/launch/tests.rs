@@ -1,4 +1,4 @@
-//! Plans at their limits.
+//! Tests of plans at their limits.
 
 use super::*;
 use crate::{element::ElementType, op::Op, variant::Variant};
@@ -179,7 +179,8 @@ fn clusters_divide_the_grid() {
             "grid {grid}"
         );
     }
-    // What is chosen is whole clusters, of eight if there is enough to do.
+    // Without a request, the grid is a whole number of clusters, of eight blocks if there is enough
+    // to do.
     for (blocks, grid) in
         [(1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (1000, 1000), (1001, 1008), (5000, 1056)]
     {
@@ -234,7 +235,8 @@ fn atomics_and_workspaces_are_counted() {
     let of = |variant, n| plan(&problem(variant, n), &request(128), &H100).unwrap();
     let (block, warp) = (of(Variant::AtomicBlock, 1 << 20), of(Variant::AtomicWarp, 1 << 20));
     assert_eq!((block.atomics(), warp.atomics()), (512, 2048));
-    // 16 elements in a chain and one more for each end, seven levels of the block, and the atomics.
+    // The chain has 16 elements and one more at each end; then come the seven levels of the block,
+    // and the atomics.
     assert_eq!((block.depth(), warp.depth()), (16 + 2 + 7 + 512, 16 + 2 + 7 + 2048));
     assert_eq!(block.device_bytes(), ((1 << 20) + 2) * 4);
     let single = of(Variant::SinglePass, 1 << 20);
@@ -248,7 +250,8 @@ fn depth_counts_the_longest_chain() {
     let depth = |variant, n, request| plan(&problem(variant, n), &request, &H100).unwrap().depth();
     assert_eq!(depth(Variant::Sequential, 65_536, request(256)), 8 + 8);
     assert_eq!(depth(Variant::FirstAdd, 512 * 512, request(256)), 9 + 9);
-    // 1056 blocks of 512 elements a step: 497 steps; then 3 blocks, one step each; then one block.
+    // The first stage has 1056 blocks that take 512 elements a step, which makes 497 steps. The
+    // second has 3 blocks with one step each, the third has one block.
     let steps = (1u64 << 28).div_ceil(1056 * 512);
     assert_eq!(
         depth(Variant::MultipleElements, 1 << 28, Request::default()),
@@ -313,7 +316,7 @@ fn grids_that_do_not_fit_are_refused() {
         Err(PlanError::GridTooLarge { .. })
     ));
 
-    // Two-element blocks reach the limit of the grid exactly at 2^32 - 2 elements.
+    // Blocks that take two elements each reach the limit of the grid exactly at 2^32 - 2 elements.
     let pairs = |n| plan(&problem(Variant::Sequential, n), &request(2), &H100);
     assert_eq!(u64::from(pairs(2 * MAX_GRID).unwrap().stages[0].shape.grid.x), MAX_GRID);
     assert_eq!(
@@ -351,8 +354,8 @@ fn memory_is_counted_before_it_is_taken() {
         Err(PlanError::Memory { .. })
     ));
 
-    // 512 elements and one result of 4 bytes each; a kernel that overwrites its input needs it
-    // twice.
+    // There are 512 elements and one result, of 4 bytes each. A kernel that overwrites its input
+    // needs the input twice.
     let exact = DeviceLimits { memory_bytes: 513 * 4, ..H100 };
     let short = DeviceLimits { memory_bytes: 513 * 4 - 1, ..H100 };
     assert!(plan(&problem(Variant::FirstAdd, 512), &Request::default(), &exact).is_ok());

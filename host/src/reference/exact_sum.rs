@@ -1,14 +1,16 @@
-//! An exact sum of `f64`s: one long fixed-point number that every finite `f64` fits into.
+//! An exact sum of `f64`s, kept in one long fixed-point number that has room for every finite
+//! `f64`.
 
 use super::scale::power_of_two;
 
-/// Bits of a digit; kept in the low half of an `i64`, whose high half collects carries.
+/// The number of bits in a digit. A digit is the low half of an `i64`; the high half collects
+/// carries.
 const DIGIT_BITS: u32 = 32;
-/// From 2^-1074, the least bit of an `f64`, to beyond 2^1088: the sum of 2^64 of the largest
-/// numbers.
+/// The digits reach from 2^-1074, the least bit of an `f64`, to beyond 2^1088, because the sum of
+/// 2^64 of the largest numbers is just below that.
 const DIGITS: usize = 68;
-/// An addition changes a digit by less than 2^32, so this many fit before the carries must be
-/// passed on.
+/// The number of additions before the carries must be passed on. One addition changes a digit by
+/// less than 2^32, so this many fit in an `i64`.
 const ADDITIONS_PER_CARRY: u32 = 1 << 30;
 
 /// The sum of the numbers added so far, without any rounding.
@@ -29,7 +31,7 @@ impl ExactSum {
         let bits = x.to_bits();
         let stored_exponent = (bits >> (f64::MANTISSA_DIGITS - 1)) as u32 & 0x7ff;
         let fraction = bits & ((1 << (f64::MANTISSA_DIGITS - 1)) - 1);
-        // Subnormal numbers have the place of the least normal ones, without their leading bit.
+        // A subnormal number has the place of the least normal numbers, but no leading bit.
         let (mantissa, place) = match stored_exponent {
             0 => (fraction, 0),
             _ => (fraction | 1 << (f64::MANTISSA_DIGITS - 1), stored_exponent - 1),
@@ -46,7 +48,7 @@ impl ExactSum {
         }
     }
 
-    /// Passes carries on: all digits but the highest are then from 0 to 2^32 - 1.
+    /// Passes the carries on. Then all digits but the highest are from 0 to 2^32 - 1.
     fn carry(&mut self) {
         let mut carry = 0;
         let (highest, lower) = self.digits.split_last_mut().expect("there are digits");
@@ -59,14 +61,14 @@ impl ExactSum {
         self.additions = 0;
     }
 
-    /// The sum, rounded to nearest even; infinite if it is too large for an `f64`. No numbers sum
-    /// to 0.
+    /// The sum, rounded to nearest even. It is infinite if it is too large for an `f64`, and 0 if
+    /// no number was added.
     pub(super) fn value(&self) -> f64 {
         self.scaled(0)
     }
 
-    /// The sum times `2^exponent`, rounded likewise; where that is subnormal and the exponent
-    /// negative, twice.
+    /// The sum times `2^exponent`, rounded to nearest even. If the exponent is negative and the
+    /// result is subnormal, it is rounded twice.
     pub(super) fn scaled(&self, exponent: i64) -> f64 {
         self.clone().into_scaled(exponent)
     }
@@ -80,8 +82,8 @@ impl ExactSum {
         }
         let top = self.digits.iter().rposition(|&digit| digit != 0).unwrap_or_default();
         let lowest = top.saturating_sub(3);
-        // The four highest digits hold at least 97 bits, so one bit for all that is below them is
-        // enough to round right.
+        // The four highest digits hold at least 97 bits. So for right rounding, one bit is enough
+        // to stand for all digits below them.
         let leading = self.digits[lowest..=top]
             .iter()
             .rev()
@@ -89,8 +91,8 @@ impl ExactSum {
         let below = self.digits[..lowest].iter().any(|&digit| digit != 0);
         let magnitude = (leading | u128::from(below)) as f64;
         let exponent = exponent + i64::from(DIGIT_BITS) * lowest as i64 - 1074;
-        // In two steps, as 2^-1074 is no normal number. Neither rounds: a subnormal sum has few
-        // enough bits.
+        // This scales in two steps, because 2^-1074 is not a normal number. Neither step rounds,
+        // because a subnormal sum has few enough bits.
         let half = exponent / 2;
         let value = magnitude * power_of_two(half) * power_of_two(exponent - half);
         if negative { -value } else { value }
@@ -99,7 +101,7 @@ impl ExactSum {
 
 #[cfg(test)]
 mod tests {
-    // Exact results are what is tested.
+    // These tests compare exact results.
     #![allow(clippy::float_cmp)]
 
     use rand::{Rng, SeedableRng, rngs::StdRng, seq::SliceRandom};

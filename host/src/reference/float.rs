@@ -8,14 +8,14 @@ use super::{
 };
 use crate::element::Value;
 
-/// The numbers of a floating-point format.
+/// The properties of a floating-point format that the error bounds need.
 pub(super) struct Format {
     /// Half the distance from 1 to the next number.
     unit_roundoff: f64,
     max: f64,
-    /// `2^exponent` overflows.
+    /// The least exponent for which `2^exponent` overflows.
     overflow_exponent: f64,
-    /// `2^-exponent` is the least normal number.
+    /// The exponent for which `2^-exponent` is the least normal number.
     underflow_exponent: f64,
 }
 
@@ -34,13 +34,13 @@ pub(super) const BINARY64: Format = Format {
 };
 
 impl Format {
-    /// `(1 + u)^roundings - 1`, a little above it rather than below.
+    /// `(1 + u)^roundings - 1`. Its own rounding makes it too large rather than too small.
     pub(super) fn relative_error(&self, roundings: u64) -> f64 {
         (roundings as f64 * self.unit_roundoff.ln_1p()).exp_m1() * (1.0 + 8.0 * f64::EPSILON)
     }
 }
 
-/// What stands among the elements that is not a finite number.
+/// The infinities and NaNs among the elements.
 #[derive(Default)]
 struct Specials {
     nan: bool,
@@ -49,7 +49,7 @@ struct Specials {
 }
 
 impl Specials {
-    /// Notes `x` if it is special, and tells whether it was.
+    /// Notes `x` if it is infinite or NaN, and tells whether it was.
     fn note(&mut self, x: f64) -> bool {
         self.nan |= x.is_nan();
         self.positive_infinity |= x == f64::INFINITY;
@@ -83,7 +83,8 @@ pub(super) fn sum(values: impl Iterator<Item = f64>, depth: u64, format: &Format
         let rule = if may_overflow { Rule::SameOrNan } else { Rule::Same };
         return Reference { value: Value::F64(value), error_bound: 0.0, rule };
     }
-    // The sum of the magnitudes may be beyond the range of `f64`, and this part of it within.
+    // The sum of the magnitudes may be beyond the range of `f64` although this fraction of it is
+    // within the range.
     let rounding = match magnitude.value() {
         finite if finite.is_finite() => relative * finite,
         _ => relative * magnitude.scaled(-64) * power_of_two(64),
@@ -98,8 +99,8 @@ pub(super) fn sum(values: impl Iterator<Item = f64>, depth: u64, format: &Format
 pub(super) fn product(values: impl Iterator<Item = f64>, format: &Format) -> Reference {
     let mut specials = Specials::default();
     let (mut n, mut zero, mut negative) = (0u64, false, false);
-    // How far the elements above 1, and those below 1, would take a product by themselves, as
-    // powers of 2: any partial product lies between the two.
+    // The product of the elements above 1 alone, and of those below 1 alone, as powers of 2. Any
+    // partial product lies between the two.
     let (mut up, mut down) = (0.0f64, 0.0f64);
     let mut product = Product::ONE;
     for x in values {
@@ -115,8 +116,8 @@ pub(super) fn product(values: impl Iterator<Item = f64>, format: &Format) -> Ref
     }
     let roundings = n.saturating_sub(1);
     let relative = format.relative_error(roundings);
-    // Rounding moves a partial product by a factor of (1 + u) each time; log2 and its sums are good
-    // to far below 1e-12.
+    // Rounding moves a partial product by a factor of (1 + u) each time. The relative error of log2
+    // and of its sums is far below 1e-12.
     let slack = relative.ln_1p() / std::f64::consts::LN_2 + (up + down) * 1e-12;
     let may_overflow = up + slack >= format.overflow_exponent;
     let may_underflow = down + slack > format.underflow_exponent;

@@ -2,9 +2,9 @@
 
 use super::scale::{power_of_two, split};
 
-/// A product of positive numbers in twice the precision of `f64` and with an exponent that does not
-/// overflow: the value is `(high + low) * 2^exponent`, and `high` lies in `[0.5, 1]`. Each step
-/// errs by less than 2^-102 of the value.
+/// A product of positive numbers, with twice the precision of `f64` and with an exponent that does
+/// not overflow. The value is `(high + low) * 2^exponent`, and `high` lies in `[0.5, 1]`. The error
+/// of each step is less than 2^-102 of the value.
 pub(super) struct Product {
     high: f64,
     low: f64,
@@ -14,7 +14,7 @@ pub(super) struct Product {
 impl Product {
     pub(super) const ONE: Self = Self { high: 1.0, low: 0.0, exponent: 0 };
 
-    /// Multiplies by `x`, positive and finite.
+    /// Multiplies by `x`, which must be positive and finite.
     pub(super) fn multiply(&mut self, x: f64) {
         let (mantissa, exponent) = split(x);
         // T. J. Dekker's double-length product, with a fused multiply-add for the rounding error.
@@ -30,10 +30,10 @@ impl Product {
         }
     }
 
-    /// Rounded to `f64`.
+    /// The product, rounded to `f64`.
     pub(super) fn value(&self) -> f64 {
-        // Beyond these exponents the value is infinite, or 0; within them half of one is an
-        // `f64`'s.
+        // Beyond these exponents the value is infinite or 0. The power of 2 is applied in two
+        // halves, because within these exponents each half is a normal `f64`.
         let exponent = self.exponent.clamp(-1200, 1200);
         let half = exponent / 2;
         self.high * power_of_two(half) * power_of_two(exponent - half)
@@ -42,7 +42,7 @@ impl Product {
 
 #[cfg(test)]
 mod tests {
-    // Exact results are what is tested.
+    // These tests compare exact results.
     #![allow(clippy::float_cmp)]
 
     use super::*;

@@ -1,6 +1,6 @@
 //! Floats as a mantissa and a power of 2.
 
-/// A positive finite number as a mantissa in `[0.5, 1)` and an exponent of 2.
+/// Splits a positive finite number into a mantissa in `[0.5, 1)` and an exponent of 2.
 pub(super) fn split(x: f64) -> (f64, i64) {
     const MANTISSA_BITS: u32 = f64::MANTISSA_DIGITS - 1;
     const HALF: u64 = 0.5f64.to_bits();
@@ -13,7 +13,7 @@ pub(super) fn split(x: f64) -> (f64, i64) {
     (f64::from_bits(mantissa), (bits >> MANTISSA_BITS) as i64 - (HALF >> MANTISSA_BITS) as i64)
 }
 
-/// `2^exponent` for an exponent of a normal number.
+/// `2^exponent`. The result must be a normal number.
 pub(super) fn power_of_two(exponent: i64) -> f64 {
     f64::from_bits(((exponent + i64::from(f64::MAX_EXP) - 1) as u64) << (f64::MANTISSA_DIGITS - 1))
 }

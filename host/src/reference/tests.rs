@@ -1,4 +1,4 @@
-// Exact results are what is tested.
+// These tests compare exact results.
 #![allow(clippy::float_cmp)]
 
 use super::*;
@@ -53,7 +53,7 @@ fn the_bound_of_a_sum_grows_with_depth_and_magnitude() {
     let ten = bound(&[3.0, -3.0], 10);
     let gamma = 10.0 * u / (1.0 - 10.0 * u);
     assert!(ten > 10.0 * u * 6.0 && ten <= gamma * 6.0, "{ten:e}");
-    // Beyond 1/u roundings γ is not defined any more.
+    // With more than 1/u roundings γ is not defined, but the bound still is.
     assert!(bound(&[1.0], 1 << 25) > 2.0);
 }
 
@@ -76,7 +76,7 @@ fn infinities_and_nans_decide_a_sum() {
     let infinite = sum32(&[INF, -1.0], 1);
     assert!(infinite.agrees(Value::F32(INF)));
     assert!(!infinite.agrees(Value::F32(f32::NAN)) && !infinite.agrees(Value::F32(-INF)));
-    // -3e38 * 2 overflows to -inf on its own, and then meets +inf.
+    // The two finite elements alone overflow to -inf, which then meets +inf.
     assert!(sum32(&[INF, -3e38, -3e38], 2).agrees(Value::F32(f32::NAN)));
 }
 
@@ -108,7 +108,7 @@ fn a_sum_beyond_f64_has_a_bound_all_the_same() {
 
 #[test]
 fn products_are_exact_beyond_the_range() {
-    // 2^2000 * 3 / 2^2000, in an order that would overflow.
+    // This product is 1e600 * 3 / 1e600, in an order that would overflow in `f64`.
     let reference = product64(&[1e300, 1e300, 3.0, 1e-300, 1e-300]);
     assert!((number(&reference) - 3.0).abs() < 1e-14);
     assert!(reference.error_bound() == f64::INFINITY);

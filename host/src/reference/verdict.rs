@@ -1,4 +1,4 @@
-//! The reference of one reduction, and whether a result agrees with it.
+//! The reference of one reduction, and the check whether a result agrees with it.
 
 use approx::abs_diff_eq;
 
@@ -12,20 +12,20 @@ pub struct Reference {
     pub(super) rule: Rule,
 }
 
-/// How a result is compared with the value.
+/// How a result is compared with the value of the reference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Rule {
-    /// The same bits (any NaN for a NaN).
+    /// The result has the same bits (any NaN will do for a NaN).
     Same,
-    /// The same, or NaN because finite elements overflowed or underflowed on the way.
+    /// The result is the same, or NaN because finite elements overflowed or underflowed on the way.
     SameOrNan,
-    /// Finite and within the bound.
+    /// The result is finite and within the bound.
     Near,
-    /// Within the bound, or not finite because a partial sum overflowed.
+    /// The result is within the bound, or not finite because a partial sum overflowed.
     NearOrOverflow,
-    /// Any value of the same sign.
+    /// The result has the same sign.
     Sign,
-    /// Any value of the same sign, or NaN.
+    /// The result has the same sign, or is NaN.
     SignOrNan,
 }
 
@@ -39,11 +39,11 @@ pub struct WrongResult {
 }
 
 impl Reference {
-    /// Refuses a kernel's result that is wrong.
+    /// Checks a kernel's result.
     ///
     /// # Errors
     ///
-    /// The result, if it does not [agree](Self::agrees).
+    /// [`WrongResult`] if the result does not [agree](Self::agrees).
     pub fn check(&self, kernel: &str, result: Value) -> Result<(), WrongResult> {
         if self.agrees(result) {
             return Ok(());
@@ -55,14 +55,15 @@ impl Reference {
         Self { value, error_bound: 0.0, rule: Rule::Same }
     }
 
-    /// The exact value; the sum or product of floats is rounded to `f64`, whatever the type of the
+    /// The exact value. The sum or product of floats is rounded to `f64`, whatever the type of the
     /// elements.
     pub fn value(&self) -> Value {
         self.value
     }
 
-    /// How far from the [value](Self::value) a right result may be: 0 where it must be the same,
-    /// infinite where no bound is known because partial results may leave the range of the type.
+    /// How far from the [value](Self::value) a right result may be. The bound is 0 if the result
+    /// must be the same. It is infinite if no bound is known, because partial results may leave the
+    /// range of the type.
     pub fn error_bound(&self) -> f64 {
         self.error_bound
     }
@@ -73,8 +74,8 @@ impl Reference {
             return self.value.is_same(result);
         };
         let same = || number.to_bits() == value.to_bits() || number.is_nan() && value.is_nan();
-        // A finite result of an infinite value is wrong by what it lacks to the largest number, at
-        // least.
+        // If the value is infinite and the result finite, the error is at least the distance from
+        // the result to the largest finite number.
         let near =
             || abs_diff_eq!(number, value.clamp(-f64::MAX, f64::MAX), epsilon = self.error_bound);
         let sign = || !number.is_nan() && number.is_sign_negative() == value.is_sign_negative();

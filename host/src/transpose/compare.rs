@@ -1,4 +1,4 @@
-//! All variants side by side: times on a GPU, and what they do on the simulator.
+//! A comparison of all variants: their times on a GPU, and their counters on the simulator.
 
 use std::time::Duration;
 
@@ -15,17 +15,18 @@ use crate::{
     ptx::PtxLibrary,
 };
 
-/// A matrix is counted as it is up to this many rows and columns.
+/// The largest number of rows or columns that is counted in full.
 const COUNTED_WHOLE: u64 = 1024;
 
-/// What is left of a larger extent, beside what is left over beyond whole tiles.
+/// The number of rows or columns that replaces the whole tiles of a larger matrix.
 const COUNTED_LARGE: u64 = 512;
 
-/// A multiple of all tiles.
+/// A multiple of the side of every tile.
 const TILES: u64 = 128;
 
-/// The rows, or columns, of the matrix that is counted in place of one with so many: the same
-/// beyond whole tiles, so that a warp's accesses are as long and as aligned.
+/// The number of rows, or columns, of the matrix that is counted in place of a matrix with this
+/// many. Both matrices have the same number of them beyond whole tiles, so that the accesses of a
+/// warp are equally long and equally aligned.
 ///
 /// ```
 /// use warpfold_lab::transpose::counted_extent;
@@ -35,14 +36,14 @@ pub fn counted_extent(extent: u64) -> u64 {
     if extent <= COUNTED_WHOLE { extent } else { COUNTED_LARGE + extent % TILES }
 }
 
-/// A variant and what came of it.
+/// A variant and its measurements.
 #[derive(Clone, Debug)]
 pub struct Competitor {
-    /// What was launched.
+    /// The launch.
     pub plan: Plan,
-    /// How long it took; `None` on the simulator.
+    /// The times of the runs; `None` on the simulator.
     pub times: Option<Times>,
-    /// What it did with the smaller matrix.
+    /// The counters of the variant on the smaller matrix of [`counted_extent`].
     pub counters: Counters,
 }
 
@@ -54,20 +55,20 @@ pub struct Comparison {
     rows: u64,
     cols: u64,
     runs: Runs,
-    /// Of a copy from device to device.
+    /// The times of a copy from device to device.
     copy: Option<Times>,
     competitors: Vec<Competitor>,
-    /// What is to be said.
+    /// The notes for the reader of the comparison.
     notes: Vec<String>,
 }
 
 impl Comparison {
-    /// Runs all variants that can do the work: on a GPU they take turns, with a copy from device to
-    /// device among them, and the median of each one's times counts. What they do is counted on a
-    /// simulator, with [`counted_extent`] rows and columns. Each result is checked. `before` is
-    /// told what is done next.
+    /// Runs all variants that can do the work, and checks each result. On a GPU the variants take
+    /// turns, with a copy from device to device among them, and the median of the times of each one
+    /// counts. The counters come from a simulator, which runs a matrix with [`counted_extent`] rows
+    /// and columns. `before` is called before each step with a description of the step.
     ///
-    /// A variant without a tile of that size takes its own.
+    /// A variant that has no tile of the requested size takes its own.
     ///
     /// # Errors
     ///
@@ -84,7 +85,8 @@ impl Comparison {
         if rows == 0 || cols == 0 {
             return Err(CompareError::Nothing { rows, cols });
         }
-        // Of the lecture's variants all take the same.
+        // All variants with the lecture's tiles take the same sizes, so the check of one of them is
+        // enough.
         check(&Problem { variant: Variant::Tiled, element, rows, cols }, tile)?;
         let mut notes = Vec::new();
         let mut plans = Vec::new();
@@ -124,17 +126,18 @@ impl Comparison {
         })
     }
 
-    /// What was measured, in the order of the lecture.
+    /// The variants and their measurements, in the order of the lecture.
     pub fn competitors(&self) -> &[Competitor] {
         &self.competitors
     }
 
-    /// Bytes read and written over a time, in GB/s.
+    /// The bandwidth in GB/s: the bytes that are read and written, over the median time.
     fn gb_per_s(&self, times: &Times) -> f64 {
         times.gb_per_s(2.0 * self.rows as f64 * self.cols as f64 * f64::from(self.element.size()))
     }
 
-    /// One table and its charts. `history` puts the lecture's own figures beside it.
+    /// The comparison as one table and its charts. With `history`, the lecture's own figures stand
+    /// beside the measurements.
     pub fn document(&self, history: bool) -> Document {
         let mut environment = vec![("device".to_owned(), self.device.name.clone())];
         if let Some(peak) = self.device.peak_bytes_per_second {
@@ -337,18 +340,18 @@ impl Comparison {
     }
 }
 
-/// Why variants were not compared.
+/// Why the variants could not be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
-    /// The matrix cannot be transposed here.
+    /// The matrix cannot be transposed on this device.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// There is nothing to measure.
+    /// The matrix has no elements, so there is nothing to measure.
     #[error("{rows} x {cols}: nothing is launched, so there is nothing to compare")]
     Nothing {
-        /// Rows.
+        /// The number of rows.
         rows: u64,
-        /// Columns.
+        /// The number of columns.
         cols: u64,
     },
     /// The host has no memory for the matrix.
@@ -360,11 +363,11 @@ pub enum CompareError {
     /// A result is wrong.
     #[error("wrong result: {kernel} on {device}: {difference}")]
     Wrong {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
-        /// Where it ran.
+        /// The name of the device on which it ran.
         device: String,
-        /// Where the result is wrong.
+        /// The first wrong element of the result.
         difference: super::Difference,
     },
 }
@@ -385,7 +388,7 @@ fn wavefronts_per_request(banks: Banks) -> Option<f64> {
     per(banks.wavefronts, banks.requests)
 }
 
-/// Compares an output with what it must be.
+/// Compares an output with the right one.
 fn verify(
     device: &DeviceInfo,
     plan: &Plan,
@@ -402,7 +405,7 @@ fn verify(
     }
 }
 
-/// What each plan does with the smaller matrix.
+/// The counters of each plan on the smaller matrix.
 fn count(
     library: &PtxLibrary,
     element: ElementType,
@@ -432,7 +435,8 @@ fn count(
 
 type AllTimes = (Option<Times>, Vec<Option<Times>>);
 
-/// The times of a copy and of each plan, on a GPU. Until Ctrl-C: what was measured by then counts.
+/// The times of a copy and of each plan on a GPU. Ctrl-C ends the runs, and the times measured
+/// until then are returned.
 fn take_turns(
     device: &Device,
     library: &PtxLibrary,

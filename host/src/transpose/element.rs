@@ -4,11 +4,11 @@ use std::{fmt, str::FromStr};
 
 use npyz::TypeChar;
 
-/// Type of an element. Only its width matters to a transposition.
+/// The type of an element. Only its width matters to a transposition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ElementType(Row);
 
-/// Name, NumPy's kind, bytes.
+/// The name of the type, its kind in NumPy, and its size in bytes.
 type Row = (&'static str, Option<TypeChar>, u32);
 
 macro_rules! types {
@@ -23,42 +23,42 @@ macro_rules! types {
 }
 
 types! {
-    /// Unsigned, 8 bits.
+    /// Unsigned integer, 8 bits.
     U8 = "u8", Some(TypeChar::Uint), 1;
-    /// Signed, 8 bits.
+    /// Signed integer, 8 bits.
     I8 = "i8", Some(TypeChar::Int), 1;
-    /// Unsigned, 16 bits.
+    /// Unsigned integer, 16 bits.
     U16 = "u16", Some(TypeChar::Uint), 2;
-    /// Signed, 16 bits.
+    /// Signed integer, 16 bits.
     I16 = "i16", Some(TypeChar::Int), 2;
     /// IEEE 754 binary16.
     F16 = "f16", Some(TypeChar::Float), 2;
-    /// The upper half of a binary32.
+    /// bfloat16: the upper half of an IEEE 754 binary32.
     BF16 = "bf16", None, 2;
-    /// Unsigned, 32 bits.
+    /// Unsigned integer, 32 bits.
     U32 = "u32", Some(TypeChar::Uint), 4;
-    /// Signed, 32 bits.
+    /// Signed integer, 32 bits.
     I32 = "i32", Some(TypeChar::Int), 4;
     /// IEEE 754 binary32.
     F32 = "f32", Some(TypeChar::Float), 4;
-    /// Unsigned, 64 bits.
+    /// Unsigned integer, 64 bits.
     U64 = "u64", Some(TypeChar::Uint), 8;
-    /// Signed, 64 bits.
+    /// Signed integer, 64 bits.
     I64 = "i64", Some(TypeChar::Int), 8;
     /// IEEE 754 binary64.
     F64 = "f64", Some(TypeChar::Float), 8;
-    /// A complex number of two binary32.
+    /// A complex number of two binary32 numbers.
     C64 = "c64", Some(TypeChar::Complex), 8;
-    /// Unsigned, 128 bits.
+    /// Unsigned integer, 128 bits.
     U128 = "u128", None, 16;
-    /// Signed, 128 bits.
+    /// Signed integer, 128 bits.
     I128 = "i128", None, 16;
-    /// A complex number of two binary64.
+    /// A complex number of two binary64 numbers.
     C128 = "c128", Some(TypeChar::Complex), 16;
 }
 
 impl ElementType {
-    /// As the command line spells it.
+    /// The name of the type, as the command line spells it.
     pub const fn name(self) -> &'static str {
         self.0.0
     }
@@ -68,12 +68,13 @@ impl ElementType {
         self.0.2
     }
 
-    /// The bytes that a byte order reverses together: a complex number is two numbers.
+    /// How many bytes are reversed together to change the byte order. A complex number is two
+    /// numbers, and each is reversed by itself.
     pub(super) fn number_size(self) -> u32 {
         if self.0.1 == Some(TypeChar::Complex) { self.size() / 2 } else { self.size() }
     }
 
-    /// The type that NumPy has under this kind and size.
+    /// The type that has this kind and size in NumPy.
     pub(super) fn of_numpy(kind: TypeChar, bytes: u64) -> Option<Self> {
         Self::ALL
             .iter()
@@ -88,7 +89,7 @@ impl fmt::Display for ElementType {
     }
 }
 
-/// Not the name of an element type.
+/// The error for a text that is not the name of an element type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown type '{0}': it is one of {names}", names = names())]
 pub struct UnknownType(pub String);

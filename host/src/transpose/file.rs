@@ -1,4 +1,4 @@
-//! A matrix from a `.npy` file.
+//! Reading a matrix from a `.npy` file.
 
 use std::{
     fs::{self, File},
@@ -9,83 +9,83 @@ use std::{
 use super::{ElementType, Matrix, MatrixError, matrix::zeroed};
 use crate::input::npy::{self, ByteOrder};
 
-/// Why there is no matrix in a file.
+/// Why no matrix could be read from a file.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// The file cannot be opened or read.
     #[error("cannot read {}: {cause}", .path.display())]
     Read {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The system's reason.
         cause: io::Error,
     },
-    /// A folder, a pipe, a device.
+    /// The path names a folder, a pipe or a device, and not a regular file.
     #[error("{}: input must be a regular file", .path.display())]
     NotAFile {
-        /// What was named.
+        /// The path.
         path: PathBuf,
     },
-    /// A header that cannot be read.
+    /// The header of the file cannot be read.
     #[error("{}: not a .npy file that can be read: {cause}", .path.display())]
     Header {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What is wrong, as half a sentence.
+        /// What is wrong with the header, as half a sentence.
         cause: String,
     },
-    /// Not a matrix.
+    /// The array is not a matrix.
     #[error("{}: the array has {dimensions} dimensions, and a matrix has 2", .path.display())]
     Dimensions {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Its dimensions.
+        /// The number of dimensions of the array.
         dimensions: usize,
     },
-    /// A dtype that no kernel moves.
+    /// The file has a dtype that no kernel can move.
     #[error("{}: dtype {dtype} cannot be transposed: it must be one of u1, i1, u2, i2, f2, u4, i4, f4, u8, i8, f8, c8, c16", .path.display())]
     Dtype {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Its dtype.
+        /// The dtype of the file.
         dtype: String,
     },
-    /// Not the type that was asked for.
+    /// The elements do not have the type that was asked for.
     #[error("{}: the file holds {found}, not {asked}", .path.display())]
     WrongType {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The type of its elements.
+        /// The type of the elements in the file.
         found: ElementType,
         /// The type that was asked for.
         asked: ElementType,
     },
-    /// In column-major order.
+    /// The array is in column-major order.
     #[error("{}: the array is in Fortran order: save it in C order (numpy.ascontiguousarray)", .path.display())]
     FortranOrder {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
-    /// Shorter or longer than its header says.
+    /// The file is shorter or longer than its header says.
     #[error("{}: the .npy header announces {announced} bytes of elements, and {found} follow", .path.display())]
     Length {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Bytes according to the header.
+        /// The number of bytes that the elements take according to the header.
         announced: u128,
-        /// Bytes after the header.
+        /// The number of bytes that follow the header.
         found: u64,
     },
-    /// The host's memory does not suffice.
+    /// The host has too little memory.
     #[error(transparent)]
     Memory(#[from] MatrixError),
 }
 
-/// A file with a matrix that is not read yet.
+/// An open file with a matrix that is not read yet.
 #[derive(Debug)]
 pub struct MatrixFile {
     path: PathBuf,
-    /// At its first element.
+    /// The file, at the position of its first element.
     file: File,
     element: ElementType,
     order: ByteOrder,
@@ -94,7 +94,8 @@ pub struct MatrixFile {
 }
 
 impl MatrixFile {
-    /// Opens a `.npy` file with a matrix in C order, of the type that is asked for if there is one.
+    /// Opens a `.npy` file with a matrix in C order. If a type is asked for, the elements must have
+    /// it.
     ///
     /// # Errors
     ///
@@ -102,7 +103,7 @@ impl MatrixFile {
     pub fn open(path: &Path, asked: Option<ElementType>) -> Result<Self, FileError> {
         let path_buf = || path.to_owned();
         let failed = |cause| FileError::Read { path: path_buf(), cause };
-        // Before it is opened: opening a pipe waits for a writer.
+        // This check comes before the file is opened, because opening a pipe waits for a writer.
         let metadata = fs::metadata(path).map_err(failed)?;
         if !metadata.is_file() {
             return Err(FileError::NotAFile { path: path_buf() });
@@ -125,7 +126,7 @@ impl MatrixFile {
         let &[rows, cols] = header.shape.as_slice() else {
             return Err(FileError::Dimensions { path: path_buf(), dimensions: header.shape.len() });
         };
-        // With one row or column both orders are the same.
+        // If there is only one row or column, both orders are the same.
         if header.fortran_order && rows > 1 && cols > 1 {
             return Err(FileError::FortranOrder { path: path_buf() });
         }
@@ -143,12 +144,12 @@ impl MatrixFile {
         self.element
     }
 
-    /// Number of rows.
+    /// The number of rows.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Number of columns.
+    /// The number of columns.
     pub fn cols(&self) -> u64 {
         self.cols
     }

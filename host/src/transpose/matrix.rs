@@ -1,4 +1,4 @@
-//! Matrices on the host, and what must become of them.
+//! Matrices on the host, and the check of a result against them.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use rand_chacha::{
 use super::{ElementType, Moves};
 use crate::host_memory;
 
-/// Rows and columns of a block that stays in the cache of a core.
+/// The number of rows, and of columns, of a block that stays in the cache of a core.
 const BLOCK: usize = 32;
 
 /// A matrix of elements of one type, row by row.
@@ -22,28 +22,28 @@ pub struct Matrix {
     bytes: Vec<u8>,
 }
 
-/// The host's memory does not suffice.
+/// The error that the host has too little memory for a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{rows} x {cols} {element} elements do not fit in the host's memory")]
 pub struct MatrixError {
-    /// Rows.
+    /// The number of rows.
     pub rows: u64,
-    /// Columns.
+    /// The number of columns.
     pub cols: u64,
     /// The type of the elements.
     pub element: ElementType,
 }
 
-/// The first element of an output that is not what it must be, as bytes in hexadecimal.
+/// The first wrong element of an output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Its row in the output.
     pub row: usize,
     /// Its column in the output.
     pub col: usize,
-    /// What is there, the most significant byte first.
+    /// The bytes of the wrong element in hexadecimal, the most significant byte first.
     pub found: String,
-    /// What must be there.
+    /// The bytes that it should have, written likewise.
     pub expected: String,
 }
 
@@ -58,11 +58,11 @@ impl fmt::Display for Difference {
 }
 
 impl Matrix {
-    /// A matrix of these bytes, little-endian.
+    /// Makes a matrix of these little-endian bytes.
     ///
     /// # Panics
     ///
-    /// If there are not `rows * cols` elements.
+    /// Panics if there are not `rows * cols` elements.
     pub fn new(element: ElementType, rows: usize, cols: usize, bytes: Vec<u8>) -> Self {
         assert_eq!(
             Some(bytes.len()),
@@ -71,7 +71,7 @@ impl Matrix {
         Self { element, rows, cols, bytes }
     }
 
-    /// Random bits. The same seed gives the same matrix everywhere.
+    /// Makes a matrix of random bits. The same seed gives the same matrix everywhere.
     ///
     /// # Errors
     ///
@@ -92,27 +92,27 @@ impl Matrix {
         self.element
     }
 
-    /// Number of rows.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Number of columns.
+    /// The number of columns.
     pub fn cols(&self) -> usize {
         self.cols
     }
 
-    /// The elements, row by row.
+    /// The bytes of the elements, row by row.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Compares what a variant made of this matrix with what it must be, bit for bit; `None` if it
-    /// is the same.
+    /// Compares the output of a variant for this matrix with the right output, bit for bit; `None`
+    /// if they are the same.
     ///
     /// # Panics
     ///
-    /// If there are not as many bytes as the matrix has.
+    /// Panics if the number of bytes is not that of the matrix.
     ///
     /// ```
     /// use warpfold_lab::transpose::{ElementType, Matrix, Moves};
@@ -120,7 +120,8 @@ impl Matrix {
     /// let matrix = Matrix::new(ElementType::U8, 2, 2, vec![1, 2, 3, 4]);
     /// assert_eq!(matrix.difference(Moves::Transposes, &[1, 3, 2, 4]), None);
     /// let difference = matrix.difference(Moves::Transposes, &[1, 3, 9, 4]).expect("there is one");
-    /// assert_eq!(difference.to_string(), "the element in row 1 and column 0 is 0x09, and it must be 0x02");
+    /// let sentence = "the element in row 1 and column 0 is 0x09, and it must be 0x02";
+    /// assert_eq!(difference.to_string(), sentence);
     /// ```
     pub fn difference(&self, moves: Moves, output: &[u8]) -> Option<Difference> {
         assert_eq!(output.len(), self.bytes.len());
@@ -142,8 +143,8 @@ impl Matrix {
             if copies { input[row * cols + col] } else { input[col * rows + row] }
         };
         let mut first = None;
-        // Within a band of rows the blocks come one after the other, so the first difference need
-        // not be met first.
+        // Within a band of rows, the loop takes one block after the other. So the first difference
+        // that it meets need not be the first in the order of the rows.
         for band in (0..rows).step_by(BLOCK) {
             for block in (0..cols).step_by(BLOCK) {
                 for row in band..rows.min(band + BLOCK) {
@@ -173,11 +174,11 @@ fn hex(bytes: &[u8]) -> String {
     format!("{:0digits$x}", u128::from_le_bytes(wide), digits = 2 * bytes.len())
 }
 
-/// The bytes of a matrix of zeros, or a sentence where the host has no memory for it.
+/// The bytes of a matrix of zeros, or an error if the host has no memory for it.
 pub(super) fn zeroed(element: ElementType, rows: u64, cols: u64) -> Result<Vec<u8>, MatrixError> {
     let refuse = MatrixError { rows, cols, element };
     let bytes = u128::from(rows) * u128::from(cols) * u128::from(element.size());
-    // An allocation may succeed and yet be more than the host can ever fill.
+    // An allocation may succeed although the host can never fill it.
     if host_memory::available().is_some_and(|available| bytes > u128::from(available)) {
         return Err(refuse);
     }
@@ -213,7 +214,7 @@ mod tests {
         for wrong in [0, 33, 69, 70 * 31 + 40, 70 * 50 - 1] {
             let mut output = right.clone();
             output[2 * wrong + 1] ^= 0x80;
-            // Another behind it, in an earlier block.
+            // This is another difference, which comes later but lies in an earlier block.
             if wrong + 1 < 70 * 50 {
                 output[2 * wrong + 3] ^= 1;
             }

@@ -1,22 +1,27 @@
-//! Matrix transposition on a device: the lecture's variants, each a lesson on what memory wants.
+//! Matrix transposition on a device, in the variants of the lecture. Each of them teaches which
+//! accesses suit the memory.
 //!
-//! [`Variant`] is the table of kernels, [`plan`] turns a matrix and a variant into a launch, a
-//! [`Runner`](crate::experiment::Runner) runs it, and a [`Matrix`] says where the result differs
-//! from what it must be, bit for bit. [`Comparison`] puts all variants side by side, with their
-//! times on a GPU and what they do on the simulator.
+//! [`Variant`] lists the kernels, [`plan`] turns a matrix and a variant into a launch, and a
+//! [`Runner`](crate::experiment::Runner) runs it. [`Matrix::difference`] compares the result with
+//! the right one, bit for bit. [`Comparison`] puts all variants side by side, with their times on a
+//! GPU and their counters on the simulator.
 //!
-//! A transposition moves elements and computes nothing, so it depends on their width alone: 1, 2,
-//! 4, 8 or 16 bytes.
+//! A transposition moves elements and computes nothing, so it depends only on their width, which is
+//! 1, 2, 4, 8 or 16 bytes.
 //!
 //! ```
-//! use warpfold_lab::{device::*, experiment::{Runner, Runs}, ptx::PtxLibrary, transpose::*};
+//! use warpfold_lab::{
+//!     device::*, experiment::{Runner, Runs}, ptx::PtxLibrary, transpose::*,
+//! };
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let device = Device::simulator();
 //! let library = PtxLibrary::embedded()?;
-//! let problem = Problem { variant: Variant::Padded, element: ElementType::U16, rows: 2, cols: 3 };
+//! let element = ElementType::U16;
+//! let problem = Problem { variant: Variant::Padded, element, rows: 2, cols: 3 };
 //! let plan = plan(&problem, None, device.free_memory()?)?;
-//! let matrix = Matrix::new(ElementType::U16, 2, 3, bytemuck::cast_slice(&[1u16, 2, 3, 4, 5, 6]).to_vec());
+//! let bytes = bytemuck::cast_slice(&[1u16, 2, 3, 4, 5, 6]).to_vec();
+//! let matrix = Matrix::new(element, 2, 3, bytes);
 //! let outcome = Runner::new(&device, &library).transpose(&plan, &matrix, Runs::ONCE, |_| ())?;
 //! assert_eq!(bytemuck::cast_slice::<u8, u16>(&outcome.result), [1, 4, 2, 5, 3, 6]);
 //! # Ok(())

@@ -1,4 +1,4 @@
-//! From a matrix to a launch: grid and block. Pure functions; no device needed.
+//! Turns a matrix into a launch with a grid and a block. The functions are pure and need no device.
 
 use super::{ElementType, Grid, Moves, Variant};
 use crate::{
@@ -6,32 +6,32 @@ use crate::{
     launch::bytes,
 };
 
-/// The most rows or columns: the kernels compute with 32 bits.
+/// The largest number of rows or columns. The kernels compute with 32 bits.
 pub const MAX_EXTENT: u64 = i32::MAX as u64;
 
 /// The largest grid that CUDA allows in the second dimension.
 const MAX_GRID_Y: u64 = 65_535;
 
-/// What is to be transposed, and how.
+/// What to transpose, and by which variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The variant.
     pub variant: Variant,
     /// The type of the elements.
     pub element: ElementType,
-    /// Rows of the input.
+    /// The number of rows of the input.
     pub rows: u64,
-    /// Columns of the input.
+    /// The number of columns of the input.
     pub cols: u64,
 }
 
 impl Problem {
-    /// Bytes of the matrix.
+    /// The number of bytes of the matrix.
     pub fn bytes(&self) -> u128 {
         u128::from(self.rows) * u128::from(self.cols) * u128::from(self.element.size())
     }
 
-    /// Rows and columns of the output.
+    /// The number of rows and of columns of the output.
     pub fn output_extent(&self) -> (u64, u64) {
         match self.variant.facts().moves {
             Moves::Copies => (self.rows, self.cols),
@@ -40,72 +40,72 @@ impl Problem {
     }
 }
 
-/// A launch.
+/// The plan of one transposition, which is a single launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// What is transposed.
+    /// The problem that the plan solves.
     pub problem: Problem,
-    /// Elements on each side of a tile.
+    /// The number of elements on each side of a tile.
     pub tile: u32,
-    /// Name of the kernel.
+    /// The name of the kernel.
     pub kernel: String,
-    /// Grid and block; `None` if there is nothing to transpose.
+    /// The grid and the block; `None` if there is nothing to transpose.
     pub shape: Option<LaunchShape>,
 }
 
-/// Why there is no plan.
+/// Why a transposition cannot be planned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// A tile for which there is no kernel.
+    /// There is no kernel for a tile of this size.
     #[error(
         "tile {tile}: variant {variant} works in tiles of {allowed} with elements of {element}"
     )]
     Tile {
-        /// What was asked for.
+        /// The number of elements on each side of the tile that was asked for.
         tile: u64,
         /// The variant.
         variant: Variant,
-        /// What there is.
+        /// The sizes for which there are kernels.
         allowed: String,
         /// The type of the elements.
         element: ElementType,
     },
-    /// In place, and not a square.
+    /// The matrix is not a square, so it cannot be transposed in place.
     #[error("{rows} x {cols}: variant in-place needs as many rows as columns")]
     NotSquare {
-        /// Rows.
+        /// The number of rows.
         rows: u64,
-        /// Columns.
+        /// The number of columns.
         cols: u64,
     },
-    /// More rows or columns than a kernel can count.
+    /// The matrix has more rows or columns than a kernel can count.
     #[error("{rows} x {cols}: at most {MAX_EXTENT} rows and columns are possible")]
     Extent {
-        /// Rows.
+        /// The number of rows.
         rows: u64,
-        /// Columns.
+        /// The number of columns.
         cols: u64,
     },
-    /// More than the device's memory.
+    /// The input and the output do not fit in the device's memory.
     #[error(
         "{rows} x {cols} {element} elements need {} of device memory for input and output; the device has {} free",
         bytes(*.needed), bytes((*.available).into())
     )]
     Memory {
-        /// Rows.
+        /// The number of rows.
         rows: u64,
-        /// Columns.
+        /// The number of columns.
         cols: u64,
         /// The type of the elements.
         element: ElementType,
-        /// Bytes for input and output.
+        /// The bytes that the input and the output take.
         needed: u128,
-        /// Bytes that are free.
+        /// The bytes that are free on the device.
         available: u64,
     },
 }
 
-/// Refuses what no device could run, and chooses the tile.
+/// Refuses a problem that no device could run, and chooses the tile.
 ///
 /// # Errors
 ///
@@ -128,13 +128,15 @@ pub fn check(problem: &Problem, tile: Option<u64>) -> Result<u32, PlanError> {
     Ok(tile)
 }
 
-/// Plans a transposition, or says why there is none. `tile` is the largest that the variant has
-/// where nothing is asked for, `memory` the bytes that are free on the device.
+/// Plans a transposition, or says why there is none. `tile` is the side of the tiles; if it is
+/// `None`, they are the largest that the variant has. `memory` is the number of bytes that are free
+/// on the device.
 ///
 /// ```
 /// use warpfold_lab::transpose::*;
 ///
-/// let problem = Problem { variant: Variant::SharedCopy, element: ElementType::F32, rows: 4000, cols: 4096 };
+/// let (variant, element) = (Variant::SharedCopy, ElementType::F32);
+/// let problem = Problem { variant, element, rows: 4000, cols: 4096 };
 /// let plan = plan(&problem, None, 80 << 30)?;
 /// let shape = plan.shape.expect("there is something to transpose");
 /// assert_eq!((shape.grid.x, shape.grid.y), (128, 125));
@@ -148,7 +150,8 @@ pub fn check(problem: &Problem, tile: Option<u64>) -> Result<u32, PlanError> {
 pub fn plan(problem: &Problem, tile: Option<u64>, memory: u64) -> Result<Plan, PlanError> {
     let Problem { variant, element, rows, cols } = *problem;
     let tile = check(problem, tile)?;
-    // In place as well: each run starts from a fresh copy of the input.
+    // A transposition in place needs two matrices as well, because each run starts from a fresh
+    // copy of the input.
     let needed = 2 * problem.bytes();
     if needed > memory.into() {
         return Err(PlanError::Memory { rows, cols, element, needed, available: memory });
@@ -161,7 +164,8 @@ pub fn plan(problem: &Problem, tile: Option<u64>, memory: u64) -> Result<Plan, P
     })
 }
 
-/// A block for each tile. What the second dimension has no room for goes to the third.
+/// A launch with one block for each tile. If the second dimension of the grid has no room for all
+/// tiles, the third dimension takes the rest.
 fn shape(problem: &Problem, tile: u32) -> Option<LaunchShape> {
     let Problem { variant, element, rows, cols } = *problem;
     let (tile_rows, tile_cols) = (rows.div_ceil(tile.into()), cols.div_ceil(tile.into()));

@@ -1,4 +1,4 @@
-//! What came of a transposition, for people and for programs.
+//! The outcome of a transposition, written for people and for programs.
 
 use std::io::{self, Write};
 
@@ -11,25 +11,25 @@ use crate::{
     experiment::{self, JsonSpeed, Outcome, Times},
 };
 
-/// A transposition and its check.
+/// A transposition and the check of its result.
 #[derive(Clone, Debug)]
 pub struct Report<'a> {
-    /// Where it ran.
+    /// The device on which it ran.
     pub device: &'a DeviceInfo,
-    /// What was launched.
+    /// The launch.
     pub plan: &'a Plan,
-    /// Static shared memory of a block, in bytes.
+    /// The static shared memory of one block, in bytes.
     pub shared_bytes: u32,
-    /// What the elements are, such as `seed 1` or a file's name.
+    /// Where the elements are from, such as `seed 1` or a file's name.
     pub input: String,
-    /// Where the output is wrong.
+    /// The first wrong element of the output; `None` if the output is right.
     pub difference: Option<Difference>,
-    /// How long it took; `None` if nothing was launched.
+    /// The times of the runs; `None` if nothing was launched.
     pub times: Option<Times>,
 }
 
 impl<'a> Report<'a> {
-    /// Puts together what is known.
+    /// Makes the report of an outcome.
     pub fn new(
         device: &'a DeviceInfo,
         plan: &'a Plan,
@@ -46,7 +46,7 @@ impl<'a> Report<'a> {
         self.difference.is_none()
     }
 
-    /// The bytes of the matrix, read once and written once.
+    /// The number of bytes that are moved: the matrix is read once and written once.
     fn bytes(&self) -> f64 {
         2.0 * self.plan.problem.bytes() as f64
     }
@@ -159,16 +159,16 @@ struct JsonDifference {
     expected: String,
 }
 
-/// `125 x 125`, with the third extent where there is one.
+/// An extent such as `125 x 125`, with the third dimension if it is not 1.
 fn dim(Dim3 { x, y, z }: Dim3) -> String {
     if z == 1 { format!("{x} x {y}") } else { format!("{x} x {y} x {z}") }
 }
 
-/// Writes the variants, one paragraph each.
+/// Writes the list of the variants, one paragraph for each.
 ///
 /// # Errors
 ///
-/// The writer's.
+/// The writer's errors.
 pub fn write_list(out: &mut impl Write) -> io::Result<()> {
     for variant in Variant::all() {
         let facts = variant.facts();

@@ -1,4 +1,4 @@
-//! Transposition's experiment: a plan transposes a matrix.
+//! The experiment of transposition: a plan transposes a matrix.
 
 use std::time::Duration;
 
@@ -8,15 +8,16 @@ use crate::{
     experiment::{Experiment, Outcome, RunError, Runner, Runs},
 };
 
-/// The byte that fills an output before a kernel writes it, so that the check sees an element that
-/// no thread wrote.
+/// The byte that fills an output before a kernel writes it, so that the check notices an element
+/// that no thread wrote.
 const UNWRITTEN: u8 = 0xa5;
 
 impl Runner<'_> {
-    /// Transposes `matrix` as planned. The result is the bytes of the matrix that the last run
-    /// left, row by row. `before_run` is called before each run with its number, from 0.
+    /// Transposes `matrix` as planned. The result is the output of the last run: its elements as
+    /// bytes, row by row. `before_run` is called before each run with its number, from 0.
     ///
-    /// The matrix is copied to the device once; in place, each run gets a fresh copy.
+    /// The matrix is copied to the device once. A variant that works in place gets a fresh copy for
+    /// each run.
     ///
     /// # Errors
     ///
@@ -49,7 +50,7 @@ impl Runner<'_> {
     }
 }
 
-/// Input and output on the device.
+/// The input and the output on the device.
 #[derive(Debug)]
 pub(super) struct Buffers {
     pub(super) input: Buffer<u8>,
@@ -65,7 +66,7 @@ impl Buffers {
     }
 }
 
-/// A plan, and the memory that it may share with other plans of the same matrix.
+/// A plan with its memory, which other plans of the same matrix may share.
 pub(super) struct Transposition<'a> {
     pub(super) device: &'a Device,
     pub(super) kernel: &'a Kernel,
@@ -76,7 +77,7 @@ pub(super) struct Transposition<'a> {
 impl Experiment for Transposition<'_> {
     type Output = Vec<u8>;
 
-    /// What works in place gets a fresh copy of the matrix first, and that is not timed.
+    /// A variant that works in place gets a fresh copy of the matrix first. That copy is not timed.
     fn run(&mut self) -> Result<Duration, DeviceError> {
         let Some(shape) = self.plan.shape else { return Ok(Duration::ZERO) };
         let Problem { rows, cols, variant, .. } = self.plan.problem;
@@ -89,7 +90,8 @@ impl Experiment for Transposition<'_> {
         } else {
             vec![Arg::Pointer(input.address()), Arg::Pointer(output.address()), rows, cols]
         };
-        // SAFETY: both buffers hold the elements of the whole matrix, which the kernel moves, and nothing else.
+        // SAFETY: both buffers hold the elements of the whole matrix. The kernel moves these
+        // elements and touches nothing else.
         self.device.time(|| unsafe { self.device.launch(self.kernel, shape, &args) })
     }
 

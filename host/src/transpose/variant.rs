@@ -1,75 +1,75 @@
-//! The transpositions, one row each.
+//! The table of the variants of transposition.
 
 use std::{fmt, str::FromStr};
 
 use super::ElementType;
 
-/// Threads of a block along y, of all variants with the lecture's tiles.
+/// The number of threads in one block along y, for all variants with the lecture's tiles.
 pub const BLOCK_ROWS: u32 = 8;
 
 /// A way to transpose, or to copy. [`Variant::facts`] is its row in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Variant {
-    /// Copies: the goal.
+    /// Copies the matrix, which is the speed to aim at.
     Copy,
-    /// Copies with both accesses strided.
+    /// Copies the matrix, with strided loads and strided stores.
     StridedCopy,
-    /// Copies through shared memory.
+    /// Copies the matrix through shared memory.
     SharedCopy,
-    /// Transposes; stores are strided.
+    /// Transposes with strided stores.
     NaiveStore,
-    /// Transposes; loads are strided.
+    /// Transposes with strided loads.
     NaiveLoad,
-    /// By tiles in shared memory, whose banks conflict.
+    /// Transposes by tiles in shared memory, with bank conflicts.
     Tiled,
-    /// By padded tiles.
+    /// Transposes by padded tiles.
     Padded,
-    /// By tiles with permuted columns.
+    /// Transposes by tiles with permuted columns.
     Swizzled,
-    /// By padded tiles, the blocks in diagonal order.
+    /// Transposes by padded tiles, which the blocks take in diagonal order.
     Diagonal,
-    /// By vectors.
+    /// Transposes squares of vectors in registers.
     Best,
-    /// A square where it is.
+    /// Transposes a square matrix in place.
     InPlace,
 }
 
 /// What a variant does with the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moves {
-    /// The output is the input.
+    /// The output is a copy of the input.
     Copies,
     /// The output is the transposed input.
     Transposes,
-    /// The input becomes its transposition, if it is a square.
+    /// The input becomes its own transpose. It must be a square.
     TransposesInPlace,
 }
 
-/// Which tiles a variant works in.
+/// The tiles that a variant works in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tiles {
-    /// Of 16 or 32 elements on each side, by 8 rows of threads.
+    /// Tiles of 16 or 32 elements on each side, with 8 rows of threads.
     Lecture,
-    /// One for each width of elements: squares of vectors.
+    /// One size of tile for each width of elements, made of squares of vectors.
     Vectors,
 }
 
-/// What is fixed about a variant.
+/// The facts about a variant that do not depend on the matrix.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
     /// The variant itself.
     pub variant: Variant,
-    /// What `--variant` takes and `--list` prints.
+    /// The name that `--variant` takes and `--list` prints.
     pub name: &'static str,
-    /// What it does, in one sentence.
+    /// A description of the variant in one sentence.
     pub sentence: &'static str,
-    /// The slide it comes from.
+    /// The slide that the variant comes from.
     pub lecture: &'static str,
     /// The lecture's bandwidth on a GeForce GTX 280, for 4000 x 4000 floats, in GB/s.
     pub gtx280_gb_per_s: Option<f64>,
     /// What it does with the matrix.
     pub moves: Moves,
-    /// Its tiles.
+    /// The tiles that it works in.
     pub tiles: Tiles,
     /// How the grid covers the tiles.
     pub grid: Grid,
@@ -78,12 +78,12 @@ pub struct Facts {
 /// How a grid covers the tiles of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grid {
-    /// The input's columns of tiles along x, its rows of tiles along y.
+    /// The grid has the input's columns of tiles along x and its rows of tiles along y.
     Input,
-    /// The same of the transposed matrix.
+    /// The grid has the output's columns of tiles along x and its rows of tiles along y.
     Output,
-    /// Down two of the input's columns of tiles at a time: both of a row next to each other along
-    /// x.
+    /// The grid goes down two of the input's columns of tiles at a time. Along x, the two tiles of
+    /// one row are next to each other.
     ColumnPairs,
 }
 
@@ -204,14 +204,15 @@ const TABLE: [Facts; 11] = [
     },
 ];
 
-/// The tile of [`Variant::Best`] for elements of a width.
+/// The tile of [`Variant::Best`] for elements of one width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct VectorTile {
-    /// Elements on each side.
+    /// The number of elements on each side.
     pub(super) tile: u32,
-    /// Threads of a block along x: squares of vectors on each side.
+    /// The number of threads in one block along x, which is also the number of squares of vectors
+    /// on each side.
     pub(super) side: u32,
-    /// Threads of a block along y.
+    /// The number of threads in one block along y.
     pub(super) rows: u32,
 }
 
@@ -221,13 +222,14 @@ impl Variant {
         TABLE.iter().map(|facts| facts.variant)
     }
 
-    /// Its row in the table.
+    /// The facts about this variant: its row in the table.
     pub fn facts(self) -> &'static Facts {
-        // The table is in the order of the enumeration; a test holds it there.
+        // The table is in the order of the enumeration; a test makes sure of that.
         &TABLE[self as usize]
     }
 
-    /// Elements on each side of its tiles, for elements of this type: what `--tile` may be.
+    /// The sizes of tiles that `--tile` accepts for elements of this type, as the number of
+    /// elements on each side.
     pub fn tiles(self, element: ElementType) -> Vec<u32> {
         match self.facts().tiles {
             Tiles::Lecture => vec![16, 32],
@@ -235,7 +237,7 @@ impl Variant {
         }
     }
 
-    /// Threads of a block along x and y.
+    /// The number of threads in one block along x and along y.
     pub(super) fn block(self, element: ElementType, tile: u32) -> (u32, u32) {
         match self.facts().tiles {
             Tiles::Lecture => (tile, BLOCK_ROWS),
@@ -246,18 +248,19 @@ impl Variant {
         }
     }
 
-    /// The name of its kernel.
+    /// The name of the variant's kernel for an element type and a tile.
     ///
     /// ```
     /// use warpfold_lab::transpose::{ElementType, Variant};
-    /// assert_eq!(Variant::SharedCopy.kernel(ElementType::F32, 32), "transpose_shared_copy_b4_t32");
+    /// let kernel = Variant::SharedCopy.kernel(ElementType::F32, 32);
+    /// assert_eq!(kernel, "transpose_shared_copy_b4_t32");
     /// ```
     pub fn kernel(self, element: ElementType, tile: u32) -> String {
         format!("transpose_{}_b{}_t{tile}", self.facts().name.replace('-', "_"), element.size())
     }
 }
 
-/// As `kernels/src/exports/transpose.rs` has them.
+/// The tile of [`Variant::Best`], which must be the same as in `kernels/src/exports/transpose.rs`.
 pub(super) fn vector_tile(element: ElementType) -> VectorTile {
     match element.size() {
         1 | 2 => VectorTile { tile: 128, side: 16, rows: 16 },
@@ -273,7 +276,7 @@ impl fmt::Display for Variant {
     }
 }
 
-/// Not the name of a variant.
+/// The error for a text that is not the name of a variant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown variant '{0}': it is one of {names}", names = names())]
 pub struct UnknownVariant(pub String);
@@ -286,7 +289,7 @@ impl FromStr for Variant {
     type Err = UnknownVariant;
 
     fn from_str(text: &str) -> Result<Self, UnknownVariant> {
-        // Kernels are spelled with underscores.
+        // The names of kernels have underscores in place of hyphens, so both are accepted.
         let name = text.replace('_', "-");
         let found = TABLE.iter().find(|facts| facts.name == name).map(|facts| facts.variant);
         found.ok_or_else(|| UnknownVariant(text.to_owned()))

@@ -1,4 +1,4 @@
-//! What can be said of a rung.
+//! The facts that the table holds about each rung.
 
 use std::ops::RangeInclusive;
 
@@ -8,11 +8,12 @@ use crate::{element::ElementType, op::Op};
 /// How much of the input one block takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coverage {
-    /// Each thread combines two neighbours and writes one result; nothing is reduced beyond that.
+    /// Each thread combines two neighbours and writes one result. The block reduces no further.
     Pairs,
-    /// Each thread takes this many elements; each block leaves one result.
+    /// Each thread takes this many elements, and each block leaves one result.
     PerThread(u64),
-    /// The blocks together stride over the input, so much at each step; any grid does.
+    /// The blocks together stride over the input, and this says how much they take at each step. A
+    /// grid of any size works.
     GridStride(Step),
 }
 
@@ -23,19 +24,19 @@ impl Coverage {
     }
 }
 
-/// What is taken at each step of a grid-stride loop.
+/// The part of the input that is taken at each step of a grid-stride loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// So many elements for each thread.
+    /// This many elements for each thread.
     Elements(u64),
-    /// So many 128-bit loads for each thread.
+    /// This many 128-bit loads for each thread.
     Loads(u64),
-    /// A tile of so many bytes for each block.
+    /// A tile of this many bytes for each block.
     Tile(u64),
 }
 
 impl Step {
-    /// The elements that a block takes.
+    /// The number of elements that a block takes at each step.
     pub const fn elements_of_block(self, element: ElementType, block: u32) -> u64 {
         match self {
             Self::Elements(elements) => elements * block as u64,
@@ -45,48 +46,49 @@ impl Step {
     }
 }
 
-/// Bytes of a 128-bit load.
+/// The number of bytes in a 128-bit load.
 pub(crate) const LOAD_BYTES: u64 = 16;
 
 /// The dynamic shared memory that a block needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shared {
-    /// None.
+    /// A block needs none.
     None,
     /// One element for each thread.
     PerThread,
     /// One element for each warp.
     PerWarp,
-    /// So many bytes, and one element for each warp.
+    /// This many bytes, and one element for each warp.
     AndPerWarp(u32),
 }
 
-/// What a launch leaves.
+/// The output of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Results {
-    /// A partial result of each block (or, for rung 0, of each pair; for a cluster, of each
-    /// cluster).
+    /// One partial result for each block. Rung 0 leaves one for each pair, and a rung with clusters
+    /// leaves one for each cluster.
     Partials,
     /// The result itself. The launch needs memory for the partial results, and a counter that is 0
     /// before the first launch.
     Combined,
-    /// The result itself, combined atomically with the identity that must be there before.
+    /// The result itself. The output must hold the identity before the launch, because the blocks
+    /// combine their values with it atomically.
     Atomic,
 }
 
 /// The operations and types that a rung exists for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operands {
-    /// All.
+    /// All operations and types.
     All,
-    /// What `redux.sync` does.
+    /// The operations and types of `redux.sync`.
     Redux,
-    /// What atomics in global memory do.
+    /// The operations and types of atomics in global memory.
     Atomic,
 }
 
 impl Operands {
-    /// Whether there is a kernel.
+    /// Whether the rung has a kernel for this operation and type.
     pub const fn allow(self, op: Op, element: ElementType) -> bool {
         match self {
             Self::All => true,
@@ -101,7 +103,7 @@ impl Operands {
         }
     }
 
-    /// Why there is none for the others.
+    /// Why the rung has no kernel for the other operations and types.
     pub const fn reason(self) -> &'static str {
         match self {
             Self::All => "every operation and type is there",
@@ -116,12 +118,12 @@ impl Operands {
 /// What the blocks of a launch share beside global memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Together {
-    /// Nothing.
+    /// The blocks share nothing else.
     Apart,
-    /// A barrier for the whole grid: a cooperative launch.
+    /// The blocks share a barrier for the whole grid, which takes a cooperative launch.
     Grid,
-    /// Each other's shared memory, in clusters of so many blocks at most: the largest power of two
-    /// that divides the grid.
+    /// The blocks of a cluster share each other's shared memory. The size of a cluster is the
+    /// largest power of two that divides the grid, but at most this many blocks.
     Clusters(u32),
 }
 
@@ -130,71 +132,72 @@ pub enum Together {
 pub enum Parameter {
     /// The address of the elements.
     Input,
-    /// The address of what the launch leaves.
+    /// The address of the output of the launch.
     Output,
-    /// The number of elements, 64 bits.
+    /// The number of elements, as 64 bits.
     Count,
-    /// The address of the memory for a partial result of each block.
+    /// The address of memory that has room for one partial result of each block.
     Partials,
     /// The address of a 32-bit counter.
     Counter,
 }
 
-/// What is fixed about a rung.
+/// The facts about a rung that do not depend on the problem.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
     /// The rung itself.
     pub variant: Variant,
-    /// What `--variant` takes and `--list` prints: a number, or `global`.
+    /// The label that `--variant` takes and `--list` prints: a number, or a word such as `global`.
     pub label: &'static str,
-    /// The name that `--variant` takes as well.
+    /// A longer name, which `--variant` takes as well.
     pub name: &'static str,
-    /// What it does, in one sentence.
+    /// A description of the rung in one sentence.
     pub sentence: &'static str,
-    /// The lecture it comes from.
+    /// The lecture or other source that the rung comes from.
     pub lecture: &'static str,
-    /// The same kernel in NVIDIA's `reduction` sample, where there is one.
+    /// The name of the same kernel in NVIDIA's `reduction` sample, if the sample has it.
     pub nvidia: Option<&'static str>,
-    /// Kernels are named `<family>_<op>_<type>`.
+    /// The first part of the names of its kernels, which are `<family>_<op>_<type>`.
     pub family: &'static str,
-    /// The block sizes it works for, of which only powers of two are used.
+    /// The block sizes that it works for. Only the powers of two among them are used.
     pub blocks: RangeBounds,
-    /// Threads of a block where nothing is said.
+    /// The number of threads in one block if the request does not choose it.
     pub default_block: u32,
-    /// Elements that a block takes.
+    /// How many elements a block takes.
     pub coverage: Coverage,
     /// The dynamic shared memory of a block.
     pub shared: Shared,
-    /// Whether there is a kernel for each block size (`_b<block>` in its name).
+    /// Whether there is a separate kernel for each block size, with `_b<block>` in its name.
     pub block_in_name: bool,
-    /// Whether it overwrites its input.
+    /// Whether the kernel overwrites its input.
     pub destroys_input: bool,
-    /// Whether the lanes of a warp combine their values in registers, where memory shows nothing of
-    /// it.
+    /// Whether the lanes of a warp combine their values in registers. Accesses to memory do not
+    /// show these operations.
     pub shuffles: bool,
-    /// What a launch writes to its output.
+    /// The output of a launch.
     pub results: Results,
-    /// The operations and types that it exists for.
+    /// The operations and types that the rung has kernels for.
     pub operands: Operands,
-    /// What its blocks share beside global memory, which decides how they are launched.
+    /// What its blocks share beside global memory. This decides how they are launched.
     pub together: Together,
-    /// Blocks for each multiprocessor where nothing is said, if any grid does.
+    /// If the rung takes a grid of any size: how many blocks each multiprocessor gets if the
+    /// request does not choose the grid.
     pub blocks_per_multiprocessor: u32,
-    /// The oldest compute capability that has its instructions.
+    /// The oldest compute capability that has the instructions of the rung.
     pub capability: (u32, u32),
 }
 
-/// Least and greatest, both included.
+/// The least and the greatest value of a range, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RangeBounds {
-    /// The least.
+    /// The least value.
     pub min: u32,
-    /// The greatest.
+    /// The greatest value.
     pub max: u32,
 }
 
 impl RangeBounds {
-    /// As a range.
+    /// The same range as a [`RangeInclusive`].
     pub fn range(self) -> RangeInclusive<u32> {
         self.min..=self.max
     }

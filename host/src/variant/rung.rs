@@ -3,13 +3,13 @@
 /// A rung of the ladder. [`Variant::facts`] is its row in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Variant {
-    /// 0: pairs in global memory, one launch for each level of the tree.
+    /// 0: each thread combines a pair in global memory; each level of the tree is one launch.
     Naive,
-    /// Block-wise halving in global memory.
+    /// Each block halves its part of the input in global memory.
     Global,
-    /// 1: interleaved addressing with `%`: warps diverge.
+    /// 1: interleaved addressing with `%`, which makes warps diverge.
     InterleavedModulo,
-    /// 2: interleaved addressing by a strided index: banks conflict.
+    /// 2: interleaved addressing by a strided index, which causes bank conflicts.
     InterleavedContiguous,
     /// 3: sequential addressing.
     Sequential,
@@ -19,11 +19,11 @@ pub enum Variant {
     WarpUnrolled,
     /// 6: completely unrolled for a block size known to the compiler.
     CompletelyUnrolled,
-    /// 7: many elements for each thread.
+    /// 7: each thread takes many elements.
     MultipleElements,
-    /// 8: warp shuffles, one shared slot for each warp.
+    /// 8: warp shuffles, with one slot of shared memory for each warp.
     Shuffle,
-    /// 9: 128-bit loads, four in flight.
+    /// 9: 128-bit loads, four of them in flight.
     Vectorized,
     /// 10: the last block to finish combines the partial results.
     SinglePass,
@@ -35,8 +35,8 @@ pub enum Variant {
     Cluster,
     /// 14: bulk copies into shared memory.
     Bulk,
-    /// One atomic operation a block.
+    /// One atomic operation for each block.
     AtomicBlock,
-    /// One atomic operation a warp.
+    /// One atomic operation for each warp.
     AtomicWarp,
 }

@@ -1,4 +1,4 @@
-//! What is said of each rung.
+//! The table with the facts about each rung.
 
 use super::{
     facts::{Coverage, Facts, Operands, RangeBounds, Results, Shared, Step, Together},
@@ -10,14 +10,15 @@ const UDACITY: &str =
 const FILIPOVIC: &str = "J. Filipovič, Optimalizace pro GPU hardware, Součet prvků vektoru";
 const LUITJENS: &str = "J. Luitjens, Faster Parallel Reductions on Kepler, NVIDIA, 2014";
 
-/// What every rung needs: warp-level instructions that name their lanes.
+/// The compute capability that every rung needs, because it has warp-level instructions that name
+/// their lanes.
 const BASELINE: (u32, u32) = (7, 0);
 
-/// Bytes of a tile of rung 14, and how many of them it has under way.
+/// The bytes of a tile of rung 14, and the number of tiles that a block has under way.
 const TILE_BYTES: u32 = 8 << 10;
 const STAGES: u32 = 4;
 
-/// What most of the lectures' rungs have in common.
+/// The facts that most of the lectures' rungs share.
 const BASE: Facts = Facts {
     variant: Variant::Naive,
     label: "",
@@ -42,7 +43,7 @@ const BASE: Facts = Facts {
     capability: BASELINE,
 };
 
-/// What the rungs above the lectures' have in common.
+/// The facts that the rungs beyond the lectures' share.
 const ABOVE: Facts = Facts {
     lecture: LUITJENS,
     blocks: RangeBounds { min: 32, max: 1024 },
@@ -219,9 +220,10 @@ pub(super) const TABLE: [Facts; 18] = [
         lecture: "NVIDIA, CUDA C++ Programming Guide, Asynchronous Data Copies using the Tensor Memory Accelerator",
         family: "reduce14",
         coverage: Coverage::GridStride(Step::Tile(TILE_BYTES as u64)),
-        // A tile and its barrier for each stage.
+        // Each stage takes a tile and an 8-byte barrier.
         shared: Shared::AndPerWarp(STAGES * (TILE_BYTES + 8)),
-        // All of them resident, as six are at most.
+        // All four are resident: a multiprocessor holds six at most, because each takes a little
+        // more than 32 KiB of shared memory.
         blocks_per_multiprocessor: 4,
         capability: (9, 0),
         ..ABOVE

@@ -1,6 +1,6 @@
-//! A program for rust-cuda that uses only features which its main branch, crates.io's `cust` 0.3.2
-//! and this workspace's `cust` have in common. It scales numbers on the first GPU and checks the
-//! result. Without a GPU it says so and ends successfully.
+//! A program for rust-cuda. It uses only features that three versions of `cust` have in common:
+//! rust-cuda's main branch, crates.io's `cust` 0.3.2 and this workspace's `cust`. It scales numbers
+//! on the first GPU and checks the result. Without a GPU it says so and ends successfully.
 //!
 //! ```console
 //! $ cargo run --manifest-path tests/cust_program/Cargo.toml --features ours
@@ -93,7 +93,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     let stream = Stream::new(StreamFlags::DEFAULT, None)?;
     let (start, end) = (Event::new(EventFlags::DEFAULT)?, Event::new(EventFlags::DEFAULT)?);
     start.record(&stream)?;
-    // SAFETY: the kernel has these parameters, and both buffers have that many numbers.
+    // SAFETY: the kernel has these parameters, and each buffer has `LEN` numbers.
     unsafe {
         launch!(scale<<<blocks, threads, 0, stream>>>(from.as_device_ptr(), to.as_device_ptr(), LEN as u32, SETTINGS))?;
         launch!(module.scale<<<GridSize::x(blocks), BlockSize::x(threads), 0, stream>>>(
@@ -117,9 +117,9 @@ fn run() -> Result<(), Box<dyn Error>> {
     assert_eq!(result, expected);
     assert_eq!(to.as_host_vec()?, expected);
 
-    // The same through page-locked memory, on the stream.
+    // The next copies go through page-locked memory, on the stream.
     let mut locked = LockedBuffer::new(&1.0f32, LEN)?;
-    // SAFETY: both live until the stream has copied, and nobody uses them before.
+    // SAFETY: both buffers live until the stream has copied, and nobody uses them before that.
     unsafe {
         to.async_copy_from(&from, &stream)?;
         to.async_copy_to(&mut locked, &stream)?;
@@ -127,7 +127,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     stream.synchronize()?;
     assert_eq!(locked.as_slice(), numbers);
 
-    // Other kinds of memory.
+    // The rest of the test uses other kinds of memory.
     let mut settings = DeviceBox::new(&SETTINGS)?;
     assert_eq!(settings.as_host_value_of()?, SETTINGS);
     let other = Settings { factor: 3.0, offset: 0.0 };
@@ -140,7 +140,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     let mut shared = UnifiedBuffer::new(&5u64, 10)?;
     shared[9] += 1;
     assert_eq!(shared.iter().sum::<u64>(), 51);
-    // SAFETY: freed once, and used by nobody.
+    // SAFETY: the memory is freed once, and nobody uses it.
     unsafe {
         let memory: DevicePointer<u64> = cuda_malloc(10)?;
         cuda_free(memory)?;
@@ -151,8 +151,8 @@ fn run() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// crates.io's `DeviceBox::as_host_value` wants a `Default`, which a value of the device need not
-/// have.
+/// A replacement for `DeviceBox::as_host_value`. That of crates.io's `cust` needs a `Default`,
+/// which a value on the device need not have.
 trait HostValue<T> {
     fn as_host_value_of(&self) -> Result<T, CudaError>;
 }

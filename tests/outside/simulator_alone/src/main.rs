@@ -1,5 +1,5 @@
-//! A program without CUDA: the library has no backend but the simulator, and says so when it is asked
-//! for a GPU.
+//! A program that uses the library without CUDA. The library then has no backend but the simulator,
+//! and says so when it is asked for a GPU.
 
 use warpfold::{Device, DeviceError, Max, Sum, device::DeviceKind};
 

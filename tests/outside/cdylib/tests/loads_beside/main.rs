@@ -1,5 +1,5 @@
-//! The plugin lives in one process with another user of libcuda: each is bound to libcuda's functions, and
-//! none to the other's.
+//! Tests that the plugin can live in one process with another user of libcuda. Each is bound to the
+//! functions of libcuda, and neither to those of the other.
 
 #![cfg(target_os = "linux")]
 
@@ -21,7 +21,7 @@ fn plugin() -> PathBuf {
     path
 }
 
-/// Compiles a library of C in `folder`.
+/// Compiles a C library in `folder`.
 fn compile(folder: &Path, name: &str, source: &str, options: &[&str]) -> PathBuf {
     let library = folder.join(name);
     let file = folder.join(name).with_extension("c");
@@ -37,7 +37,8 @@ fn compile(folder: &Path, name: &str, source: &str, options: &[&str]) -> PathBuf
     library
 }
 
-/// The stand-in's source, with a function for each name in the table of `warpfold-cuda-driver`.
+/// The source of the stand-in for libcuda, with a function for each name in the table of
+/// `warpfold-cuda-driver`.
 fn stand_in() -> String {
     let source = include_str!("libcuda.c");
     let table = include_str!("../../../../../crates/cuda_driver/src/functions.rs");
@@ -55,8 +56,8 @@ fn stand_in() -> String {
 
 /// Opens a library so that its symbols come first for all libraries that are opened after it.
 ///
-/// The library stays open, because threads of a program may end after it is closed and would then run what Rust's
-/// standard library in the plugin has registered for their end.
+/// The library stays open. Threads of a program may end after a library is closed, and then they
+/// would run code that Rust's standard library in the plugin has registered for their end.
 fn open(path: &Path) -> &'static Library {
     // SAFETY: the libraries of this test run no code when they are opened.
     Box::leak(Box::new(unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) }.unwrap()))
@@ -91,12 +92,12 @@ fn the_plugin_and_another_user_share_libcuda() {
         &options.each_ref().map(String::as_str),
     );
 
-    // The plugin comes first, because a symbol of its own would then win over libcuda's.
+    // The plugin is opened first, because a symbol of its own would then win over libcuda's symbol.
     let plugin = open(&plugin());
     let user = open(&user);
     let libcuda = open(&libcuda);
 
-    // SAFETY: the types of the functions and of the counter are those of the sources.
+    // SAFETY: the functions and the counter have these types in their sources.
     unsafe {
         let sum: Symbol<unsafe extern "C" fn(*const f32, usize, *mut f32) -> i32> =
             plugin.get(b"outside_sum_f32").unwrap();
@@ -109,7 +110,7 @@ fn the_plugin_and_another_user_share_libcuda() {
         assert_eq!(address(), *cu_init as usize);
         assert_eq!((init(), inits.read()), (0, 1));
 
-        // The plugin finds the same library under its name, and that there is no GPU.
+        // The plugin finds the same library by its name, and finds that there is no GPU.
         let mut total = 0.0;
         assert_eq!(sum([1.5, 2.0, -0.25].as_ptr(), 3, &raw mut total), 0);
         assert_eq!((total, inits.read()), (3.25, 2));
