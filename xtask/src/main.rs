@@ -26,8 +26,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Time the reducer beside CUB, Thrust, PyTorch, CuPy and the same reducer in CUDA
-    /// C++, as far as they are installed.
+    /// Time the reducer beside CUB, Thrust, PyTorch, CuPy and the same reducer in CUDA C++, as far
+    /// as they are installed.
     BenchPeers(bench_peers::Args),
     /// Compile the kernels to PTX.
     BuildPtx(build_ptx::Args),
