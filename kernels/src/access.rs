@@ -7,8 +7,8 @@
 //! # The launch's contract
 //!
 //! - grid and block are one-dimensional, and the block is a multiple of 32 threads;
-//! - `input` holds what the kernel's documentation says, `output` likewise, both aligned to the
-//!   element and not overlapping.
+//! - `input` and `output` hold as many elements as the kernel's documentation says. Both are
+//!   aligned to the element and do not overlap.
 //!
 //! # Why no read is optimised away
 //!

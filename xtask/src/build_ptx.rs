@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[arg(long, value_delimiter = ',', default_value = "sm_75")]
     arch: Vec<NvvmArch>,
 
-    /// Write nothing, and fail if the committed files differ from what would be written
+    /// Write nothing, and fail if the committed files differ from those that would be written
     #[arg(long)]
     check: bool,
 
@@ -81,7 +81,7 @@ struct ForeignArgs {
     #[arg(long, value_name = "DIR", required = false)]
     cuda_std: PathBuf,
 
-    /// Where the PTX and its manifest go
+    /// The folder for the PTX and its manifest
     #[arg(long, value_name = "DIR", required = false)]
     out: PathBuf,
 }

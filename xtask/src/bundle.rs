@@ -8,9 +8,9 @@
 //! tests/       the test binaries
 //! tests.tsv    their names, each with the folder that cargo would run it in
 //! bin/         the workspace's programs
-//! tree/        the files of the repository: what tests and benchmarks read
+//! tree/        the files of the repository, which tests and benchmarks read
 //! built-in     the folder that the binaries were built in
-//! commit       what was built
+//! commit       the commit that was built
 //! ```
 //!
 //! The bundle has no documentation tests, because only rustdoc can build them.

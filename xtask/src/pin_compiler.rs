@@ -27,7 +27,7 @@ const HEAD: &str = "\
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Build nothing, and fail if what is installed is not what is pinned
+    /// Build nothing, and fail if the installed versions are not the pinned ones
     #[arg(long)]
     check: bool,
 }

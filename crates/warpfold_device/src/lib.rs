@@ -56,14 +56,14 @@
 //!
 //! Each module knows only those above it:
 //!
-//! | module | what it has |
+//! | module | contents |
 //! |---|---|
 //! | [`unroll`], [`words`] | loops with constant indices, and accumulators as 32-bit words |
-//! | [`warp`] | the accumulators of a warp made one |
+//! | [`warp`] | combining the accumulators of a warp |
 //! | [`key`], [`item`], [`source`] | types of elements, and the arrays that hold them |
-//! | [`Fold`], [`Reduction`] | what an operation has to say |
-//! | [`block`] | the accumulators of a block made one |
-//! | [`grid_reduction`] | the accumulators of a grid made one |
+//! | [`Fold`], [`Reduction`] | the traits that define an operation |
+//! | [`block`] | combining the accumulators of a block |
+//! | [`grid_reduction`] | combining the accumulators of a grid |
 //! | [`grid`] | the skeleton: which elements a thread reads, and when |
 //! | [`op`], [`mod@exact`] | the operations that warpfold has |
 //!

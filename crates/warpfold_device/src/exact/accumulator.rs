@@ -6,7 +6,7 @@
 use super::cells::Cells;
 use super::item::Float;
 
-/// The sum of a thread's elements, except for what went to the block's cells. It is
+/// The sum of a thread's elements, except for the parts that went to the block's cells. It is
 /// `single + high + low`, unevaluated.
 #[derive(Clone, Copy)]
 pub(super) struct Accumulator<const LIMBS: usize> {

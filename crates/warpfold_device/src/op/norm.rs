@@ -143,7 +143,7 @@ impl<T: Signed> Fold for SumAbs<T> {
     }
 }
 
-/// The sum of the squares, in the wide type, where integers wrap.
+/// The sum of the squares, in the wide type. Integers wrap.
 pub struct SumSquares<T>(PhantomData<T>);
 
 impl<T: Item> Fold for SumSquares<T> {
