@@ -1,20 +1,20 @@
-//! How memory wants to be read: each file is one pattern, a slide of Filipovič's lecture.
+//! Patterns of memory access. Each file holds one pattern, from a slide of Filipovič's lecture.
 //!
 //! "Optimalizace pro GPU hardware" (Jiří Filipovič, Masaryk University) shows what coalescing,
-//! alignment, strides, banks, constants and loops cost. Each kernel does one of these over and over
-//! and little else, so that it can be counted and timed.
+//! alignment, strides, banks, constants and loops cost. Each kernel does one of these many times
+//! and does little else, so that it can be counted and timed.
 //!
 //! # The launch's contract
 //!
 //! - grid and block are one-dimensional, and the block is a multiple of 32 threads;
-//! - `input` holds what the kernel's documentation says, `output` likewise, both aligned to the
-//!   element and not overlapping.
+//! - `input` and `output` hold as many elements as the kernel's documentation says. Both are
+//!   aligned to the element and do not overlap.
 //!
 //! # Why no read is optimised away
 //!
-//! What a kernel reads goes into a sum that wraps, and each thread stores its sum. A thread reads
-//! many words and stores one, so the store hardly shows in the time; and the host can compute what
-//! must be in it.
+//! Each thread adds the words that it reads to a sum, which wraps, and stores the sum. A thread
+//! reads many words and stores one, so the store takes hardly any time; and the host can compute
+//! which value it must have.
 
 use cuda_std::thread;
 
@@ -42,7 +42,7 @@ fn thread_index() -> usize {
         + thread::thread_idx_x() as usize
 }
 
-/// Threads of the grid: the step of a loop that all of them share.
+/// The number of threads in the grid, which is the step of a loop that all of them share.
 #[inline(always)]
 fn threads() -> usize {
     thread::grid_dim_x() as usize * thread::block_dim_x() as usize

@@ -5,13 +5,13 @@ use cuda_std::warp::WarpShuffleValue;
 
 /// A number that a kernel reduces: `i32`, `u32`, `i64`, `u64`, `f32` or `f64`.
 pub trait Element: Copy + WarpShuffleValue {
-    /// As many elements as 128 bits hold.
+    /// A pack of as many elements as 128 bits hold.
     type Pack: Pack<Self>;
 }
 
 /// Elements that are loaded together, by one 128-bit load.
 pub trait Pack<T>: Copy {
-    /// The number of the elements.
+    /// The number of elements.
     const LEN: usize;
 
     /// Combines the elements with `with`, from the first to the last.

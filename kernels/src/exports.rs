@@ -1,4 +1,5 @@
-//! The exported kernels: one file for each family, and a few lines for each product.
+//! The exported kernels. There is one file for each family; a line of a macro stamps out many
+//! kernels.
 
 pub mod access;
 pub mod ladder;

@@ -10,16 +10,16 @@
 //!
 //! # The launch's contract
 //!
-//! All rungs are launched alike, and all ask the same of their launch:
+//! All rungs are launched alike, and all need the following:
 //!
 //! - grid and block are one-dimensional, and the block size is a power of two that the rung allows;
-//! - `input` (`data` for `global`) holds `n` elements, `output` one for each block (rung 0: each
-//!   pair; if one launch finishes: one); both are aligned to the element and do not overlap;
-//! - the grid covers `n` elements (from rung 7 on any grid does);
+//! - `input` (`data` for `global`) holds `n` elements. `output` holds one for each block (rung 0:
+//!   for each pair; or one, if one launch does everything). Both are aligned and do not overlap;
+//! - the grid covers `n` elements (from rung 7 on any grid will do);
 //! - rungs 1 to 7 get dynamic shared memory for one element a thread, later ones for one a warp.
 //!
-//! Each block leaves its partial result in `output[block]`, and the host makes them one. A rung
-//! that asks for more says so. The lectures call the block's array in shared memory `sv`.
+//! Each block leaves its partial result in `output[block]`, and the host combines them. If a rung
+//! needs more, it says so. The lectures call the block's array in shared memory `sv`.
 
 use crate::element::Element;
 use crate::op::Op;

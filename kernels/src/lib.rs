@@ -1,15 +1,16 @@
-//! Reduction kernels in Rust: device code and nothing else.
+//! Reduction kernels in Rust. This crate has device code only.
 //!
-//! [`exports`] says which kernels there are: products of rungs, operations and types. What the
-//! kernels do is in [`ladder`], [`access`] and [`transpose`], and what the ladder is made for in
-//! [`element`] and [`op`]. The production kernels are made of the crate `warpfold_device`.
+//! [`exports`] lists the kernels, which are products of rungs, operations and types. The code of
+//! the kernels is in [`ladder`], [`access`] and [`transpose`]; the ladder's types and operations
+//! are in [`element`] and [`op`]. The production kernels are built from the crate
+//! `warpfold_device`.
 //!
-//! The sources are also valid for rust-cuda's compiler. On the host the crate compiles, and
-//! documents, but its kernels panic when called: run them through the `warpfold` crate, on a GPU or
-//! on its simulator.
+//! The sources are also valid for rust-cuda's compiler. On the host the crate compiles and is
+//! documented, but its kernels panic when they are called: run them through the `warpfold` crate,
+//! on a GPU or on its simulator.
 
 #![no_std]
-// A device function that is not inlined is a call through memory.
+// Every device function is inlined, because a call goes through memory.
 #![allow(clippy::inline_always)]
 
 pub mod access;

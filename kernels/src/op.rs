@@ -1,12 +1,12 @@
-//! The operations: what two values become, and which value changes nothing.
+//! The operations: how two values are combined, and which value is the identity.
 
 use crate::element::Element;
 
 /// An associative, commutative operation on `T` with an identity.
 ///
 /// A reduction folds its input in any order, and pads it with [`IDENTITY`](Self::IDENTITY) where a
-/// block is not full. Whoever takes the result folds the identity in once more, so that full blocks
-/// make no difference: the maximum of NaNs alone is minus infinity.
+/// block is not full. The host combines the result with the identity once more, so that it is the
+/// same whether blocks were full or not: the maximum of NaNs alone is minus infinity.
 pub trait Op<T: Element> {
     /// The value that changes no number when [`combine`](Self::combine) takes both.
     const IDENTITY: T;
@@ -66,7 +66,7 @@ macro_rules! float_ops {
             }
         }
         // PTX `min` and `max` order the zeros and drop NaNs as the two operations above demand;
-        // Rust's promise less.
+        // Rust's `min` and `max` promise less.
         impl Op<$t> for Min {
             const IDENTITY: $t = <$t>::INFINITY;
             #[inline(always)]

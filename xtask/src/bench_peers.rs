@@ -1,6 +1,8 @@
-//! `cargo xtask bench-peers`: the reducer beside CUB, Thrust, PyTorch, CuPy and its twin in CUDA C++.
+//! `cargo xtask bench-peers`: times the reducer beside CUB, Thrust, PyTorch, CuPy and the same
+//! reducer in CUDA C++.
 //!
-//! It builds the benchmark, and bench/peers/compare.sh does the rest, as it does on a GPU machine without Rust.
+//! This command builds the benchmark. The script bench/peers/compare.sh does the rest, because it
+//! also runs on a GPU machine without Rust.
 
 use std::{env, path::PathBuf, process::Command};
 

@@ -1,4 +1,4 @@
-//! `cargo xtask build-ptx`: the kernels, compiled to the PTX that is committed in [`FOLDERS`].
+//! `cargo xtask build-ptx`: compiles the kernels to the PTX that is committed in [`FOLDERS`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,11 +17,12 @@ use crate::{kernel_name, root};
 pub(crate) struct Folder {
     /// Its path from the workspace's folder.
     pub(crate) path: &'static str,
-    /// Whether it holds the production kernels, which are the library's; else it holds all others.
+    /// Whether it holds the production kernels, which the library uses. The other folder holds all
+    /// other kernels.
     is_production: bool,
 }
 
-/// The committed folders. One compilation makes what is in them.
+/// The committed folders. One compilation makes the files of both.
 pub(crate) const FOLDERS: [Folder; 2] = [
     Folder { path: "kernels/ptx", is_production: false },
     Folder { path: "crates/warpfold/ptx", is_production: true },
@@ -35,15 +36,17 @@ impl Folder {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The architectures to compile for, separated by commas; a kernel that needs a later one is compiled for that
+    /// The architectures to compile for, separated by commas; a kernel that needs a later one is
+    /// compiled for that
     #[arg(long, value_delimiter = ',', default_value = "sm_75")]
     arch: Vec<NvvmArch>,
 
-    /// Write nothing, and fail if the committed files differ from what would be written
+    /// Write nothing, and fail if the committed files differ from those that would be written
     #[arg(long)]
     check: bool,
 
-    /// With --check: if the compiler is not that of the committed PTX, compare all but bytes instead of failing
+    /// With --check: if the compiler is not that of the committed PTX, compare everything except
+    /// the bytes instead of failing
     #[arg(long, requires = "check")]
     any_compiler: bool,
 
@@ -61,7 +64,10 @@ pub(crate) struct Args {
 
 /// Another compiler: the same sources through a rustc codegen backend such as rust-cuda's
 #[derive(Debug, clap::Args)]
-#[group(requires_all = ["codegen_backend", "rustc", "cuda_std", "out"], conflicts_with_all = ["check", "emit_llvm", "only"])]
+#[group(
+    requires_all = ["codegen_backend", "rustc", "cuda_std", "out"],
+    conflicts_with_all = ["check", "emit_llvm", "only"],
+)]
 struct ForeignArgs {
     /// The rustc codegen backend, a shared library
     #[arg(long, value_name = "FILE", required = false)]
@@ -75,7 +81,7 @@ struct ForeignArgs {
     #[arg(long, value_name = "DIR", required = false)]
     cuda_std: PathBuf,
 
-    /// Where the PTX and its manifest go
+    /// The folder for the PTX and its manifest
     #[arg(long, value_name = "DIR", required = false)]
     out: PathBuf,
 }
@@ -87,7 +93,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     let [committed, _] = FOLDERS.map(|folder| Manifest::read(&root.join(folder.path)));
     let toolchain = match committed {
-        // The compiler of the committed PTX comes first, because only it makes the same bytes.
+        // The compiler of the committed PTX is preferred, because only that compiler makes the same
+        // bytes.
         Ok(committed) => {
             let toolchain = Toolchain::find_like(&root, &committed.toolchain)?;
             if args.check && !args.any_compiler {
@@ -101,7 +108,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 impl Args {
-    /// All kernels, to be written.
+    /// The arguments that build all kernels and write them.
     pub(crate) fn whole() -> Self {
         Self {
             arch: vec![NvvmArch::Compute75],
@@ -114,7 +121,8 @@ impl Args {
     }
 }
 
-/// Fails if the compiler is not the one that made the committed PTX, because bytes cannot be compared then.
+/// Fails if the compiler is not the one that made the committed PTX, because then the bytes cannot
+/// be compared.
 fn same_compiler(committed: &ToolchainVersions, here: &ToolchainVersions) -> anyhow::Result<()> {
     if committed == here {
         return Ok(());
@@ -130,7 +138,7 @@ fn same_compiler(committed: &ToolchainVersions, here: &ToolchainVersions) -> any
     );
 }
 
-/// Builds with one toolchain, and writes or checks.
+/// Builds with one toolchain, and writes the files or checks the committed ones.
 pub(crate) fn build_with(root: &Path, toolchain: &Toolchain, args: &Args) -> anyhow::Result<()> {
     eprintln!("compiling with {toolchain}");
     let parts = split(&render(root, toolchain, args)?, args.only.is_some());
@@ -163,8 +171,8 @@ pub(crate) fn build_with(root: &Path, toolchain: &Toolchain, args: &Args) -> any
     Ok(())
 }
 
-/// Tells what was built apart by the folder that it belongs to. Of one module built singly, the
-/// folder without it is left out.
+/// Splits the built modules by the folder that they belong to. If only a single module was built,
+/// the folder without it is left out.
 fn split(rendered: &Rendered, is_single: bool) -> Vec<(Folder, Rendered)> {
     let of_folder = |folder: Folder| {
         let Rendered { mut manifest, mut files } = rendered.clone();
@@ -180,7 +188,7 @@ fn split(rendered: &Rendered, is_single: bool) -> Vec<(Folder, Rendered)> {
         .collect()
 }
 
-/// Builds with a foreign codegen backend, to a folder of the user's.
+/// Builds with a foreign codegen backend, to a folder that the user names.
 fn run_foreign(root: &Path, args: &ForeignArgs, archs: &[NvvmArch]) -> anyhow::Result<()> {
     let out = std::path::absolute(&args.out).context("--out")?;
     let existing = out.ancestors().find_map(|folder| fs::canonicalize(folder).ok());
@@ -194,8 +202,8 @@ fn run_foreign(root: &Path, args: &ForeignArgs, archs: &[NvvmArch]) -> anyhow::R
             bail!("--out must not be {path}: that folder is for rustc's own backend");
         }
     }
-    // The kernels that such a backend builds are not production kernels. Without their manifest the
-    // parameters go by numbers.
+    // The kernels that such a backend builds are not production kernels. Without a manifest of them
+    // the parameters are numbered.
     let known = Manifest::read(&root.join(FOLDERS[0].path))
         .map(|manifest| manifest.kernels)
         .unwrap_or_default();
@@ -220,7 +228,8 @@ fn run_foreign(root: &Path, args: &ForeignArgs, archs: &[NvvmArch]) -> anyhow::R
     Ok(())
 }
 
-/// A folder of PTX as it should be: the manifest, and the text of the files that this run built.
+/// A folder of PTX as this run wants it: the manifest, and the text of the files that this run
+/// built.
 #[derive(Clone)]
 struct Rendered {
     manifest: Manifest,
@@ -269,7 +278,7 @@ fn collect(outputs: Vec<Output>, sources_sha256: String) -> Rendered {
     Rendered { manifest, files }
 }
 
-/// The manifest of `new` with the modules of the committed one that it lacks.
+/// The manifest `new`, completed by those modules of the committed manifest that `new` lacks.
 fn merge(committed: &Manifest, new: Manifest) -> Manifest {
     let mut merged = Manifest {
         toolchain: new.toolchain,
@@ -287,8 +296,9 @@ fn merge(committed: &Manifest, new: Manifest) -> Manifest {
     merged
 }
 
-/// Makes a merged manifest true of the modules that were not built again: they are of the sources of the last whole
-/// build, and must be of the same toolchain.
+/// Corrects a merged manifest for the modules that were not built again. They come from the sources
+/// of the last whole build, so the manifest keeps the hash of those sources; and they must come
+/// from the same toolchain.
 fn keep_whole(committed: &Manifest, merged: &mut Manifest, folder: Folder) -> anyhow::Result<()> {
     if merged.toolchain != committed.toolchain {
         bail!(
@@ -339,7 +349,8 @@ fn stray_files(folder: &Path, manifest: &Manifest) -> anyhow::Result<Vec<String>
     Ok(stray)
 }
 
-/// Compares what would be written to a folder with what is there: one line for each difference.
+/// Compares the files that would be written to a folder with those that are there. Returns one line
+/// for each difference.
 fn check(rendered: &Rendered, path: &Path, folder: Folder) -> anyhow::Result<Vec<String>> {
     let committed = Manifest::read(path)?;
     let differences = differences(rendered, &committed, path)?;
@@ -359,7 +370,8 @@ fn check(rendered: &Rendered, path: &Path, folder: Folder) -> anyhow::Result<Vec
     Ok(differences.into_iter().map(|difference| format!("{name}: {difference}")).collect())
 }
 
-/// One line for each difference. Bytes count only if the toolchain is the one that the manifest names.
+/// Returns one line for each difference. Bytes are compared only if the toolchain is the one that
+/// the manifest names.
 fn differences(
     rendered: &Rendered,
     committed: &Manifest,
@@ -481,7 +493,7 @@ mod tests {
         collect(vec![output(rustc, modules)], "hash".into())
     }
 
-    /// What `--check` finds between a written folder and a fresh build.
+    /// The differences that `--check` finds between a written folder and a fresh build.
     fn compare(written: &Rendered, fresh: &Rendered) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         written.write(folder.path()).unwrap();
@@ -611,7 +623,7 @@ mod tests {
         fs::write(folder.path().join("notes.txt"), "").unwrap();
         let fewer = rendered("1.96", &[("a", "x")]);
         fewer.write(folder.path()).unwrap();
-        // A folder of the user's may hold other PTX: writing leaves it there.
+        // A folder that the user names may hold other PTX, so writing leaves that PTX there.
         assert!(folder.path().join("b.sm_75.ptx").exists());
         remove_strays(folder.path(), &fewer.manifest).unwrap();
         assert!(folder.path().join("notes.txt").exists());

@@ -1,18 +1,19 @@
-//! `cargo xtask bundle`: everything that a GPU machine without Rust needs to run the tests and the benchmarks.
+//! `cargo xtask bundle`: packs everything that a GPU machine without Rust needs to run the tests
+//! and the benchmarks.
 //!
-//! The bundle is a folder of three files: `run.sh` and `hardware.sh`, copies of bench/run-on-gpu.sh and
-//! bench/hardware-on-gpu.sh, and `packed.tar.xz`, in which are
+//! The bundle is a folder of three files: `run.sh` and `hardware.sh`, copies of bench/run-on-gpu.sh
+//! and bench/hardware-on-gpu.sh, and `packed.tar.xz`, which contains
 //!
 //! ```text
 //! tests/       the test binaries
 //! tests.tsv    their names, each with the folder that cargo would run it in
 //! bin/         the workspace's programs
-//! tree/        the files of the repository: what tests and benchmarks read
+//! tree/        the files of the repository, which tests and benchmarks read
 //! built-in     the folder that the binaries were built in
-//! commit       what was built
+//! commit       the commit that was built
 //! ```
 //!
-//! Documentation tests are not in it: only rustdoc can build them.
+//! The bundle has no documentation tests, because only rustdoc can build them.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -27,21 +28,23 @@ use serde_json::Value as Json;
 
 use crate::root;
 
-/// The packages whose tests run kernels, or what kernels run on. The others need Rust where they are tested.
+/// The packages whose tests run kernels, or test the code that runs kernels. The tests of the other
+/// packages need Rust on the machine.
 const TESTED: [&str; 6] =
     ["bench", "warpfold", "warpfold-cuda-driver", "warpfold-cust", "warpfold-lab", "warpfold-simt"];
 
-/// The packages whose programs go along.
+/// The packages whose programs are in the bundle.
 const PROGRAMS: [&str; 3] = ["bench", "warpfold-lab", "warpfold-simt"];
 
-/// More than this is refused, in bytes: the bundle is meant to be copied around.
+/// The most bytes that the bundle may have. A larger bundle is refused, because bundles are copied
+/// between machines.
 const MOST_BYTES: u64 = 60 << 20;
 
-/// What runs there, and its name in the bundle.
+/// The scripts that run on the GPU machine, each with its name in the bundle.
 const SCRIPTS: [(&str, &str); 2] =
     [("bench/run-on-gpu.sh", "run.sh"), ("bench/hardware-on-gpu.sh", "hardware.sh")];
 
-/// All but the scripts.
+/// The name of the archive, which holds everything except the scripts.
 const ARCHIVE: &str = "packed.tar.xz";
 
 #[derive(Debug, clap::Args)]
@@ -54,7 +57,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let root = root();
     let out = root.join(&args.out);
-    // Before the long build, as well as after it.
+    // This is checked before the long build, and again after it.
     check_replaceable(&out)?;
     let tests = build(&root, "test", &["--no-run", "--lib", "--bins", "--tests"], &TESTED)?;
     let programs = build(&root, "build", &["--bins"], &PROGRAMS)?;
@@ -75,7 +78,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     for file in git(&root, &["ls-files", "-z", "--cached", "--others", "--exclude-standard"])?
         .split_terminator('\0')
     {
-        // A file that was deleted and not yet committed is still listed.
+        // git still lists a file that was deleted if the deletion is not yet committed.
         if root.join(file).is_file() {
             copy(&root.join(file), &packed.join("tree").join(file))?;
         }
@@ -92,7 +95,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         copy(&root.join(script), &out.join(name))?;
     }
     let mut tar = Command::new("tar");
-    // The kernels are in most of the binaries: a dictionary that spans these, and so a single thread, makes a quarter of it.
+    // Most of the binaries contain the kernels. A dictionary that spans several binaries makes the
+    // archive a quarter of its size, but it needs a single thread.
     tar.env("XZ_OPT", "-T1 --lzma2=preset=3,dict=512MiB")
         .arg("-cJf")
         .arg(&archive)
@@ -115,7 +119,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Refuses a folder that holds something else than a bundle.
+/// Fails if the folder holds anything other than a bundle.
 fn check_replaceable(out: &Path) -> anyhow::Result<()> {
     if !out.exists() {
         return Ok(());
@@ -133,7 +137,7 @@ fn check_replaceable(out: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Deletes the folder, if it is a bundle.
+/// Deletes the folder if it is a bundle, and fails if it holds anything else.
 fn clear(out: &Path) -> anyhow::Result<()> {
     check_replaceable(out)?;
     if !out.exists() {
@@ -145,27 +149,27 @@ fn clear(out: &Path) -> anyhow::Result<()> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Artifact {
     executable: PathBuf,
-    /// Folder of its package.
+    /// The folder of its package.
     package: PathBuf,
     is_test: bool,
 }
 
 impl Artifact {
-    /// The file.
+    /// The path of the executable file.
     pub(crate) fn executable(&self) -> &Path {
         &self.executable
     }
 }
 
-/// Runs `cargo test` or `cargo build` in the release profile, stripped, and returns the executables that it made, by a
-/// name that is unique among them.
+/// Runs `cargo test` or `cargo build` in the release profile, with symbols stripped. Returns the
+/// executables that cargo made, by a name that is unique among them.
 pub(crate) fn build(
     root: &Path,
     command: &str,
     flags: &[&str],
     packages: &[&str],
 ) -> anyhow::Result<BTreeMap<String, Artifact>> {
-    // The cargo that runs us, so that it is of the same toolchain.
+    // The cargo that runs this program is used, so that the toolchain is the same.
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root).arg(command).args(flags);
     cargo.args([
@@ -190,7 +194,7 @@ pub(crate) fn build(
     Ok(artifacts)
 }
 
-/// The executable that a line of cargo's messages announces, if it does.
+/// The executable that a line of cargo's messages announces, or `None` if it announces none.
 fn artifact(line: &str) -> anyhow::Result<Option<(String, Artifact)>> {
     let message: Json =
         serde_json::from_str(line).with_context(|| format!("not a message of cargo: {line}"))?;
@@ -206,7 +210,7 @@ fn artifact(line: &str) -> anyhow::Result<Option<(String, Artifact)>> {
     let is_test = message["profile"]["test"] == true;
     let name = text(&target["name"])?;
     let name = if is_test {
-        // A library, a program and an integration test may share a name.
+        // A library, a program and an integration test may have the same name.
         let folder = package.file_name().unwrap_or_default().to_string_lossy();
         let kind = target["kind"][0].as_str().unwrap_or("test");
         format!("{folder}-{kind}-{name}")
@@ -216,7 +220,7 @@ fn artifact(line: &str) -> anyhow::Result<Option<(String, Artifact)>> {
     Ok(Some((name, Artifact { executable: executable.into(), package, is_test })))
 }
 
-/// Copies a file, and makes its folder.
+/// Copies a file, and creates the folder of the copy.
 fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder)?;

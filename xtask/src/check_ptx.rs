@@ -1,4 +1,5 @@
-//! `cargo xtask check-ptx`: what ptxas makes of the committed PTX, for every generation of GPU that it can run on.
+//! `cargo xtask check-ptx`: assembles the committed PTX with ptxas for every generation of GPU that
+//! it can run on, and checks the result.
 
 mod loads;
 mod sass;
@@ -17,11 +18,12 @@ use self::sass::Instruction;
 use crate::build_ptx::FOLDERS;
 use crate::{kernel_name, root};
 
-/// One of each generation that the driver would compile the files for.
+/// One architecture of each generation of GPU for which a driver would compile the files.
 const ARCHS: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"];
 
-/// Those whose machine code is read too. The address space of an access is PTX's choice and not the generation's, and
-/// nvdisasm takes half of the time as it is.
+/// The architectures whose machine code is read as well. Two are enough, because the address space
+/// of an access depends on the PTX and not on the generation; and nvdisasm already takes half of
+/// the time.
 const DISASSEMBLED: [&str; 2] = ["sm_75", "sm_90"];
 
 #[derive(Debug, clap::Args)]
@@ -112,12 +114,14 @@ impl Tools {
     }
 }
 
-/// The number of an architecture, unless it is specific (`sm_90a`).
+/// The number of an architecture, or `None` if the name has a suffix, as the architecture-specific
+/// `sm_90a`.
 fn number(arch: &str) -> Option<u32> {
     arch.strip_prefix("sm_")?.parse().ok()
 }
 
-/// True if PTX for `target` may be assembled for `arch`: a later one will do, unless the target is specific.
+/// True if PTX for `target` may be assembled for `arch`. `arch` may be later than `target`, unless
+/// the target is architecture-specific.
 fn runs_on(target: &str, arch: &str) -> bool {
     match (number(target), number(arch)) {
         (Some(target), Some(arch)) => target <= arch,
@@ -125,7 +129,8 @@ fn runs_on(target: &str, arch: &str) -> bool {
     }
 }
 
-/// The modules that are loaded on an architecture: of each name that for the latest target.
+/// The modules that are loaded on an architecture. If a name has several modules, it is the one for
+/// the latest target.
 fn loaded<'a>(modules: &'a [Module], arch: &str) -> impl Iterator<Item = &'a Module> {
     let mut latest: BTreeMap<&str, &Module> = BTreeMap::new();
     for module in modules.iter().filter(|module| runs_on(&module.arch, arch)) {
@@ -137,17 +142,18 @@ fn loaded<'a>(modules: &'a [Module], arch: &str) -> impl Iterator<Item = &'a Mod
     latest.into_values()
 }
 
-/// Files that are assembled together, since nvdisasm takes half a second to start and reads one cubin. No kernel's code
-/// depends on what stands beside it.
+/// Files that are assembled together, because nvdisasm takes half a second to start and reads only
+/// one cubin. The code of a kernel does not depend on the other kernels in the cubin.
 struct Batch<'a> {
-    /// Where they are.
+    /// The folder of the files.
     folder: &'a Path,
     /// The architecture that their PTX is for.
     target: &'a str,
     files: Vec<&'a str>,
 }
 
-/// Enough to make starts cheap, few enough for all cores to have work.
+/// The most files in a batch. There are enough that the start of nvdisasm costs little, and few
+/// enough that all cores have work.
 const FILES_TOGETHER: usize = 24;
 
 fn batches<'a>(
@@ -159,7 +165,7 @@ fn batches<'a>(
     for Module { arch, file, .. } in modules {
         let ptx =
             fs::read_to_string(folder.join(file)).with_context(|| format!("cannot read {file}"))?;
-        // ptxas takes only one table of lines.
+        // ptxas accepts only one line table, so a file with such a table is assembled alone.
         if ptx.contains("\n\t.file") {
             batches.push(Batch { folder, target: arch, files: vec![file] });
         } else {
@@ -176,7 +182,7 @@ fn batches<'a>(
     Ok(batches)
 }
 
-/// What ptxas and nvdisasm say of a batch.
+/// The facts that ptxas and nvdisasm report about a batch.
 struct Report<'a> {
     target: &'a str,
     arch: &'a str,
@@ -192,7 +198,7 @@ struct Entry {
     shared_loads: bool,
     shared_stores: bool,
     generic: bool,
-    /// Of a production kernel's code for sm_90, `None` for all else.
+    /// The rounds of loads in a production kernel's code for sm_90; `None` for all other code.
     rounds: Option<Vec<Round>>,
 }
 
@@ -224,7 +230,7 @@ fn assemble<'a>(
     Ok(Report { target: batch.target, arch, files: batch.files.len(), entries })
 }
 
-/// Runs a tool: what it wrote on stdout and stderr.
+/// Runs a tool and returns what it wrote on stdout and stderr.
 fn output(mut command: Command) -> anyhow::Result<(String, String)> {
     let output = command
         .output()
@@ -236,7 +242,7 @@ fn output(mut command: Command) -> anyhow::Result<(String, String)> {
     Ok((String::from_utf8_lossy(&output.stdout).into_owned(), stderr))
 }
 
-/// Reads what `ptxas -v` says of each entry.
+/// Reads the facts that `ptxas -v` reports about each entry.
 fn read_log(log: &str) -> BTreeMap<String, Entry> {
     let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
     let mut current = None;
@@ -248,7 +254,8 @@ fn read_log(log: &str) -> BTreeMap<String, Entry> {
         else {
             continue;
         };
-        // `0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads` and `Used 12 registers, used 1 barriers`.
+        // The lines are `0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads` and
+        // `Used 12 registers, used 1 barriers`.
         for part in line.split(", ") {
             let number =
                 || part.split_whitespace().find_map(|word| word.parse::<u32>().ok()).unwrap_or(0);
@@ -264,8 +271,8 @@ fn read_log(log: &str) -> BTreeMap<String, Entry> {
     entries
 }
 
-/// Reads which kinds of memory instructions each kernel's SASS has, and in which order its loads are used. `target` is the
-/// architecture that the PTX is for.
+/// Reads from the SASS which kinds of memory instructions each kernel has, and in which order it
+/// uses its loads. `target` is the architecture that the PTX is for.
 fn read_sass(sass: &str, target: &str, entries: &mut BTreeMap<String, Entry>) {
     for section in sass.split("\n.text.").skip(1) {
         let (name, code) = section.split_once(":\n").unwrap_or((section, ""));
@@ -275,15 +282,16 @@ fn read_sass(sass: &str, target: &str, entries: &mut BTreeMap<String, Entry>) {
             match opcode.split('.').next().unwrap_or_default() {
                 "LDS" => entry.shared_loads = true,
                 "STS" => entry.shared_stores = true,
-                // The shared memory of another block has no instruction of its own on sm_90, but is not reached through a
-                // descriptor as all else is; before, there is none.
+                // Accesses of another block's shared memory are no generic accesses. On sm_90 they
+                // have no instructions of their own, but unlike all other accesses they use no
+                // descriptor. PTX for earlier architectures has no such accesses.
                 "LD" | "ST" | "ATOM" => {
                     entry.generic |= target != "sm_90" || line.contains("desc[")
                 }
                 _ => {}
             }
         }
-        // That is what runs on sm_90, the only architecture for which such PTX is disassembled.
+        // Such PTX is disassembled only for sm_90, so this is the code that runs on sm_90.
         if target == "sm_90" && kernel_name::is_production(name) {
             entry.rounds = Some(loads::rounds(code));
         }
@@ -291,14 +299,15 @@ fn read_sass(sass: &str, target: &str, entries: &mut BTreeMap<String, Entry>) {
 }
 
 impl Report<'_> {
-    /// One line for each thing that is wrong with a kernel.
+    /// Returns one line for each fault of a kernel.
     fn faults(&self, kernels: &BTreeMap<&str, &Kernel>) -> Vec<String> {
         let mut faults = Vec::new();
         let mut fault = |name: &str, what: String| {
             faults.push(format!("{name} ({} PTX, {}): {what}", self.target, self.arch))
         };
         for (name, entry) in &self.entries {
-            // There the last block keeps the beginning of a sum in memory while it waits for the others.
+            // On sm_120 the last block of these kernels keeps the first part of a sum in memory
+            // while it waits for the other blocks.
             let most =
                 if self.arch == "sm_120" && name.starts_with("reduce_moments_") { 40 } else { 0 };
             if entry.spill_bytes > most || entry.stack_bytes > most {

@@ -1,19 +1,21 @@
-//! What a kernel's name tells: `<family><rung>_<op>_<type>[_b<block>]` of the ladder,
-//! `transpose_<variant>_b<bytes>_t<tile>`, `access_<pattern>[_<what>…]`, `reduce_<op>_<type>` in production.
+//! The facts that a kernel's name tells. Names are `<family><rung>_<op>_<type>[_b<block>]` for the
+//! ladder, `transpose_<variant>_b<bytes>_t<tile>`, `access_<pattern>[_<what>…]`, and
+//! `reduce_<op>_<type>` for the production kernels.
 
 use cuda_builder::{KernelTraits, NvvmArch};
 
-/// What the names of production kernels begin with.
+/// The prefix of the names of production kernels.
 const PRODUCTION: &str = "reduce_";
 const OPS: [&str; 4] = ["sum", "min", "max", "prod"];
 const ELEMENTS: [&str; 6] = ["i32", "u32", "i64", "u64", "f32", "f64"];
 
 /// The traits of the kernel of this name.
 ///
-/// A module holds one rung for one element type, `reduce3_i32`; a rung that comes in several block sizes has a module for
-/// each operation too, `reduce6_sum_i32`. So a driver that compiles one module for one run has at most five kernels to
-/// compile: ptxas takes 40 to 80 ms for such a file on a 2-core machine, and 160 to 280 ms with the four operations in one. A
-/// kernel whose name is not of this form is a module of its own.
+/// A module holds one rung for one element type, such as `reduce3_i32`. A rung that comes in
+/// several block sizes has a module for each operation, such as `reduce6_sum_i32`. So a driver that
+/// compiles one module for one run compiles at most five kernels. ptxas takes 40 to 80 ms for such
+/// a file on a 2-core machine; with the four operations in one file it takes 160 to 280 ms. A
+/// kernel whose name has none of these forms is a module of its own.
 pub(crate) fn traits(name: &str) -> KernelTraits {
     if let Some(rest) = name.strip_prefix("access_") {
         return access(rest);
@@ -61,20 +63,25 @@ pub(crate) fn is_production(name: &str) -> bool {
     name.starts_with(PRODUCTION)
 }
 
-/// The traits of `reduce_<op>_<type>`: a module of its own, so that a program compiles what it uses. From sm_90 on grids can
-/// overlap, and loads can be told to leave the first-level cache alone.
+/// The traits of `reduce_<op>_<type>`. Each kernel is a module of its own, so that a program
+/// compiles only the kernels that it uses. Each is also compiled for sm_90, because from there on
+/// grids can overlap and loads can bypass the first-level cache.
 fn production(name: &str, rest: &str) -> KernelTraits {
     let (op, element) = rest.rsplit_once('_').unwrap_or((rest, ""));
     KernelTraits {
         module: name.to_owned(),
-        // These are computed in double precision, whatever the element.
+        // The kernels of these operations compute in double precision, whatever the element is.
         element: (!["exact", "moments", "wide"].contains(&op)).then(|| element.to_owned()),
         op: Some(op.to_owned()),
-        // Without it ptxas makes do with 32 registers, and half of the loads wait for the others.
+        // Without this bound ptxas uses only 32 registers, and half of the loads wait for the
+        // others.
         most_threads: Some(1024),
         block_size: None,
-        // An exact sum's blocks clear their cells and add to them; they draw a ticket; the last takes the grid's cells.
-        // One in a block's combination, and one between two of them.
+        // In an exact sum there are barriers after a block clears its cells, after it adds to them,
+        // before and after it draws a ticket, and after the last block takes the grid's cells. All
+        // other kernels have one barrier where a block combines its accumulators. All but
+        // `wrapping` combine twice, with one copy of the code, and so have one more barrier between
+        // the two.
         barriers: Some(match op {
             "exact" => 5,
             "wrapping" => 1,
@@ -86,7 +93,7 @@ fn production(name: &str, rest: &str) -> KernelTraits {
     }
 }
 
-/// The traits of `access_<pattern>[_<what>…]`: a module holds one pattern, `access_shared`.
+/// The traits of `access_<pattern>[_<what>…]`. A module holds one pattern, such as `access_shared`.
 fn access(rest: &str) -> KernelTraits {
     let mut parts = rest.split('_');
     let pattern = parts.next().unwrap_or_default();
@@ -98,21 +105,21 @@ fn access(rest: &str) -> KernelTraits {
     KernelTraits {
         module: format!("access_{pattern}"),
         element: Some(element.to_owned()),
-        // Between filling shared memory and reading it.
+        // This barrier is between filling shared memory and reading it.
         barriers: Some(u32::from(pattern == "shared")),
         ..KernelTraits::default()
     }
 }
 
-/// A module holds one variant of the transposition, `transpose_padded`, for all widths and tiles: ten kernels at most, which
-/// are short.
+/// The traits of a transposition. A module holds one variant, such as `transpose_padded`, for all
+/// widths and tiles. These are at most ten kernels, which are short.
 fn transposition(name: &str) -> Option<KernelTraits> {
     let (variant, shape) = name.strip_prefix("transpose_")?.rsplit_once("_b")?;
     let (bytes, tile) = shape.split_once("_t")?;
     let (_bytes, _tile): (u32, u32) = (bytes.parse().ok()?, tile.parse().ok()?);
     let barriers = match variant {
         "copy" | "strided_copy" | "naive_store" | "naive_load" => 0,
-        // Once for whole tiles, once for those at the edges.
+        // The code has one barrier for whole tiles, and one for the tiles at the edges.
         "tiled" | "padded" | "diagonal" => 2,
         _ => 1,
     };
@@ -123,25 +130,26 @@ fn transposition(name: &str) -> Option<KernelTraits> {
     })
 }
 
-/// How many times the source of a rung says `sync_threads`: after the load, and in each round of the block's tree that is
-/// written out. The loops of rungs 1 to 5 say it once.
+/// How many calls of `sync_threads` the source of a rung has: one after the load, and one for each
+/// round of the block's tree that is written out. The loops of rungs 1 to 5 have one call.
 fn barriers(rung: &str, block_size: Option<u32>) -> Option<u32> {
     match (rung, block_size) {
         ("reduce0" | "atomicwarp", _) => Some(0),
-        // One for the loop; from rung 8 on a block reduces with one.
+        // `global` has one in its loop. From rung 8 on a block reduces with one barrier.
         ("global" | "reduce8" | "reduce9" | "reduce11" | "reduce13" | "atomic", _) => Some(1),
         ("reduce1" | "reduce2" | "reduce3" | "reduce4" | "reduce5", _) => Some(2),
-        // The last 64 values are one warp's.
+        // One warp reduces the last 64 values, without a barrier of the block.
         ("reduce6" | "reduce7", Some(block)) if block >= 64 => Some(1 + (block / 64).ilog2()),
-        // Two blocks' worth of reducing, and one when the last ticket is known; or one, and before and behind each tile.
+        // Rung 10 reduces a block twice, and has one more barrier after the ticket. Rung 14 reduces
+        // a block once, and has one barrier before the tiles and one after each tile.
         ("reduce10" | "reduce14", _) => Some(3),
-        // Two blocks' worth of reducing, and two in the grid's barrier.
+        // Rung 12 reduces a block twice, and has two barriers in the barrier of the grid.
         ("reduce12", _) => Some(4),
         _ => None,
     }
 }
 
-/// The generation whose instructions a rung is about.
+/// The oldest generation that has the instructions which a rung is about.
 fn least_arch(rung: &str) -> Option<NvvmArch> {
     match rung {
         "reduce11" => Some(NvvmArch::Compute80),
@@ -161,7 +169,7 @@ mod tests {
         assert_eq!(traits.element.as_deref(), Some("f32"));
         assert_eq!(traits.op.as_deref(), Some("sum"));
         assert_eq!(traits.block_size, Some(256));
-        // After the load, and after the rounds of 128 and 64 threads.
+        // The barriers are after the load, and after the rounds of 128 and 64 threads.
         assert_eq!(traits.barriers, Some(3));
     }
 

@@ -26,14 +26,16 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Time the reducer beside CUB, Thrust, PyTorch, CuPy and its twin in CUDA C++, as far as they are there.
+    /// Time the reducer beside CUB, Thrust, PyTorch, CuPy and the same reducer in CUDA C++, as far
+    /// as they are installed.
     BenchPeers(bench_peers::Args),
     /// Compile the kernels to PTX.
     BuildPtx(build_ptx::Args),
-    /// Build the PTX with the installed Debian packages of the compiler, and pin their versions for CI.
+    /// Build the PTX with the installed Debian packages of the compiler, and pin their versions for
+    /// CI.
     PinCompiler(pin_compiler::Args),
-    /// Assemble the committed PTX with ptxas and look at the result: registers, spills, memory instructions, and whether
-    /// a round's loads are asked for before the first is used.
+    /// Assemble the committed PTX with ptxas and check the result: registers, spills, memory
+    /// instructions, and whether a round asks for its loads before it uses the first one.
     CheckPtx(check_ptx::Args),
     /// Pack tests, programs and benchmarks for a GPU machine without Rust.
     Bundle(bundle::Args),

@@ -1,4 +1,4 @@
-//! `cargo xtask pin-compiler`: moves the pin of the compiler for the kernels to what is installed.
+//! `cargo xtask pin-compiler`: moves the pin of the kernels' compiler to the installed versions.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ const PACKAGES: [&str; 4] = ["rustc-web", "cargo-web", "rust-web-src", "rust-web
 /// Debian's compiler.
 const RUSTC: &str = "/usr/bin/rustc";
 
-/// What the file says of itself.
+/// The comment at the head of the file.
 const HEAD: &str = "\
 # Debian's packages of the compiler for the kernels, in the versions that kernels/ptx was built with.
 # `.ci/run` installs them, because no other compiler makes the same bytes. To move the pin, install newer
@@ -27,7 +27,7 @@ const HEAD: &str = "\
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Build nothing, and fail if what is installed is not what is pinned
+    /// Build nothing, and fail if the installed versions are not the pinned ones
     #[arg(long)]
     check: bool,
 }
@@ -68,7 +68,7 @@ fn installed() -> anyhow::Result<Vec<String>> {
     PACKAGES.into_iter().map(version).collect()
 }
 
-/// The text of the file.
+/// The text of the file that pins these packages.
 fn render(packages: &[String]) -> String {
     format!("{HEAD}{}\n", packages.join("\n"))
 }
@@ -78,7 +78,7 @@ fn pinned(text: &str) -> Vec<&str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).collect()
 }
 
-/// Fails if `installed` is not what the file's text pins.
+/// Fails if `installed` differs from the packages that the file's text pins.
 fn compare(text: &str, installed: &[String]) -> anyhow::Result<()> {
     let pinned = pinned(text);
     if pinned != installed {
@@ -125,7 +125,7 @@ mod tests {
         assert!(compare("", &versions("1")).is_err(), "an empty file pins nothing");
     }
 
-    /// `rustc 1.96.0 (…)` is of the package `rustc-web=1.96.0+dfsg1-1~deb12u2`.
+    /// For example, `rustc 1.96.0 (…)` comes from the package `rustc-web=1.96.0+dfsg1-1~deb12u2`.
     #[test]
     fn the_committed_ptx_is_of_the_pinned_compiler() {
         let text = fs::read_to_string(root().join(FILE)).unwrap();

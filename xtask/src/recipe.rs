@@ -1,5 +1,5 @@
-//! What decides the bytes of `kernels/ptx`: which sources, and how they are built. This file and
-//! `kernel_name.rs` count among the sources.
+//! The recipe of `kernels/ptx`: from which sources the PTX is built, and how. Both decide its
+//! bytes, so this file and `kernel_name.rs` count among the sources.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use cuda_builder::{CudaBuilder, NvvmArch, sources};
 
 use crate::kernel_name;
 
-/// The folders and files whose text decides what the PTX is.
+/// The folders and files whose text decides the bytes of the PTX.
 const SOURCES: [&str; 6] = [
     "crates/cuda_builder",
     "crates/cuda_std",
@@ -18,7 +18,7 @@ const SOURCES: [&str; 6] = [
     "xtask/src/recipe.rs",
 ];
 
-/// A crate that kernels may be made of: its folder counts wherever it is there.
+/// A crate that kernels may be built from. Its folder counts if it exists.
 const DEVICE_CRATE: &str = "crates/warpfold_device";
 
 /// The hash of the sources as they are under `root`, which the manifest names.
@@ -28,7 +28,7 @@ pub(crate) fn sources_hash(root: &Path) -> anyhow::Result<String> {
     sources::hash(root, &sources).context("cannot read the kernel sources")
 }
 
-/// What builds the kernels for `arch`, and for the later architectures that some of them name.
+/// The builder of the kernels for `arch`, and for the later architectures that some kernels name.
 pub(crate) fn builder(root: &Path, arch: NvvmArch) -> CudaBuilder {
     CudaBuilder::new(root.join("kernels"))
         .arch(arch)
@@ -43,7 +43,7 @@ mod tests {
 
     use super::*;
 
-    /// One file of each thing that shapes PTX.
+    /// One file of each kind that decides the bytes of the PTX.
     const SHAPING: [&str; 12] = [
         "crates/cuda_builder/src/builder.rs",
         "crates/cuda_builder/src/intrinsics.ll",
@@ -59,7 +59,7 @@ mod tests {
         "xtask/src/recipe.rs",
     ];
 
-    /// Files that shape none.
+    /// Files that do not.
     const OTHERS: [&str; 4] = [
         "crates/cuda_builder/README.md",
         "crates/cuda_builder/tests/fixtures.rs",

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A compute capability to compile for.
+/// An architecture (compute capability) to compile for.
 ///
 /// The name is rust-cuda's; [`Display`](fmt::Display) and [`FromStr`] use LLVM's and ptxas'
 /// spelling, `sm_80`.
@@ -41,7 +41,7 @@ impl NvvmArch {
         Self::Compute120,
     ];
 
-    /// The name that LLVM and ptxas know, as in `sm_80`.
+    /// The name that LLVM and ptxas use, such as `sm_80`.
     pub fn sm(self) -> &'static str {
         match self {
             Self::Compute75 => "sm_75",
@@ -56,14 +56,15 @@ impl NvvmArch {
         }
     }
 
-    /// The name that libNVVM knows, as in `compute_80`.
+    /// The name that libNVVM uses, such as `compute_80`.
     pub fn compute(self) -> String {
         self.sm().replacen("sm_", "compute_", 1)
     }
 
-    /// The PTX ISA version to print, as LLVM's feature name: the lowest that knows the
-    /// architecture, so that old drivers load the result, but no less than 7.0 (CUDA 11.0, driver
-    /// 450), or than 7.2 (CUDA 11.2, driver 460) where lines must tell what they were inlined at.
+    /// The PTX ISA version to print, by LLVM's name for the feature. It is the lowest version that
+    /// knows the architecture, so that old drivers load the result, but at least 7.0 (CUDA 11.0,
+    /// driver 450). With line info it is at least 7.2 (CUDA 11.2, driver 460), because `.loc` must
+    /// tell where code was inlined.
     ///
     /// PTX ISA, "Release Notes", table "PTX Release History", and "Debugging Directives: .loc".
     pub(crate) fn ptx_feature(self, line_info: bool) -> &'static str {
@@ -73,7 +74,8 @@ impl NvvmArch {
             Self::Compute86 => "+ptx71",
             Self::Compute87 => "+ptx74",
             Self::Compute89 => "+ptx78",
-            // The first version with bulk copies; the one before it knows sm_90 without them.
+            // This is the first version with bulk copies. The version before it knows sm_90, but no
+            // bulk copies.
             Self::Compute90 | Self::Compute90a => "+ptx80",
             Self::Compute100 => "+ptx86",
             Self::Compute120 => "+ptx87",
@@ -87,9 +89,12 @@ impl fmt::Display for NvvmArch {
     }
 }
 
-/// An architecture's name that is none of [`NvvmArch::ALL`].
+/// A name that belongs to no architecture of [`NvvmArch::ALL`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown architecture `{0}`: it must be one of {list}", list = NvvmArch::ALL.map(NvvmArch::sm).join(", "))]
+#[error(
+    "unknown architecture `{0}`: it must be one of {list}",
+    list = NvvmArch::ALL.map(NvvmArch::sm).join(", ")
+)]
 pub struct UnknownArch(pub String);
 
 impl FromStr for NvvmArch {

@@ -14,7 +14,8 @@ use crate::manifest::{Kernel, Param, ToolchainVersions};
 use crate::toolchain::Toolchain;
 use crate::{ir, line_info, ptx};
 
-/// What a kernel's name tells about it, and where it goes.
+/// The facts that a kernel's name tells about the kernel, and the module that the kernel belongs
+/// to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelTraits {
     /// The module, that is the PTX file, that the kernel belongs to.
@@ -25,20 +26,20 @@ pub struct KernelTraits {
     pub op: Option<String>,
     /// The block size that the kernel is compiled for.
     pub block_size: Option<u32>,
-    /// The most threads that a block has. ptxas then uses all registers that so many threads can
-    /// have.
+    /// The most threads that a block has. If it is given, ptxas uses all registers that so many
+    /// threads can have.
     pub most_threads: Option<u32>,
-    /// How many block-wide barriers the source has, counted after the loops that the compiler has
-    /// to unroll are unrolled.
+    /// The number of block-wide barriers in the source. A barrier in a loop that the compiler has
+    /// to unroll counts once for each iteration.
     pub barriers: Option<u32>,
-    /// The oldest architecture that has the instructions that the kernel is made of; `None` if any
-    /// has.
+    /// The oldest architecture that has all instructions of the kernel; `None` if every
+    /// architecture has them.
     pub least_arch: Option<NvvmArch>,
-    /// A later architecture that the module is compiled for as well, because its kernels are faster
-    /// there.
+    /// A later architecture for which the module is compiled as well, because its kernels are
+    /// faster there.
     pub later_arch: Option<NvvmArch>,
-    /// Whether the module goes without a line table, whatever [`CudaBuilder::generate_line_info`]
-    /// says, because the table is most of the text.
+    /// Whether the module has no line table, whatever [`CudaBuilder::generate_line_info`] says. It
+    /// is for modules in which the table would be most of the text.
     pub without_lines: bool,
 }
 
@@ -47,7 +48,7 @@ pub struct KernelTraits {
 pub struct CompiledModule {
     /// The module's name.
     pub name: String,
-    /// What it is compiled for.
+    /// The architecture that it is compiled for.
     pub arch: NvvmArch,
     /// The PTX.
     pub ptx: String,
@@ -55,10 +56,10 @@ pub struct CompiledModule {
     pub llvm_ir: Option<String>,
 }
 
-/// All that [`CudaBuilder::compile`] makes, in memory.
+/// The result of [`CudaBuilder::compile`], in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// What compiled it.
+    /// The versions of the compiler.
     pub toolchain: ToolchainVersions,
     /// The modules, by name and then by architecture.
     pub modules: Vec<CompiledModule>,
@@ -66,7 +67,7 @@ pub struct Output {
     pub kernels: Vec<Kernel>,
 }
 
-/// rustc's name for the device.
+/// rustc's name for the device's target.
 pub(crate) const DEVICE_TARGET: &str = "nvptx64-nvidia-cuda";
 
 /// Maps a kernel's name to its traits.
@@ -112,9 +113,9 @@ impl CudaBuilder {
         }
     }
 
-    /// The architecture to compile for; the default is the baseline, [`NvvmArch::Compute75`]. A
-    /// module with a kernel that needs a later one is compiled for that
-    /// ([`KernelTraits::least_arch`]).
+    /// The architecture to compile for; the default is the baseline, [`NvvmArch::Compute75`]. If a
+    /// kernel needs a later architecture ([`KernelTraits::least_arch`]), its module is compiled for
+    /// that one.
     #[must_use]
     pub fn arch(mut self, arch: NvvmArch) -> Self {
         self.arch = arch;
@@ -128,18 +129,18 @@ impl CudaBuilder {
         self
     }
 
-    /// Whether debug assertions and overflow checks are off, as is the default. The code is
-    /// optimised either way: PTX that calls functions for each addition would be of no use.
+    /// Whether debug assertions and overflow checks are off, which is the default. The code is
+    /// optimised either way, because PTX that calls a function for each addition would be useless.
     #[must_use]
     pub fn release(mut self, release: bool) -> Self {
         self.release = release;
         self
     }
 
-    /// Whether the PTX has `.loc` lines that lead to the source, through all that was inlined. Off
-    /// by default. The PTX is then of version 7.2 at least (CUDA 11.2, driver 460); its
-    /// instructions are the same. Paths are relative to the crate's workspace, or to the folder
-    /// that `core` is in; those of crates from elsewhere are absolute.
+    /// Whether the PTX has `.loc` lines that lead to the source, through all inlined functions. Off
+    /// by default. If it is on, the PTX has version 7.2 or later (CUDA 11.2, driver 460), but the
+    /// same instructions. Paths are relative to the crate's workspace, or to the folder that
+    /// contains `core`. Paths to crates in other places are absolute.
     #[must_use]
     pub fn generate_line_info(mut self, line_info: bool) -> Self {
         self.line_info = line_info;
@@ -154,23 +155,23 @@ impl CudaBuilder {
         self
     }
 
-    /// More arguments for cargo.
+    /// Sets more arguments for cargo.
     #[must_use]
     pub fn build_args(mut self, args: &[impl AsRef<str>]) -> Self {
         self.build_args = args.iter().map(|arg| arg.as_ref().to_owned()).collect();
         self
     }
 
-    /// The folder for what cargo builds; the default is `target/cuda-builder` in the crate's
-    /// folder.
+    /// The folder for the files that cargo builds; the default is `target/cuda-builder` in the
+    /// crate's folder.
     #[must_use]
     pub fn target_dir(mut self, folder: impl AsRef<Path>) -> Self {
         self.target_dir = Some(folder.as_ref().to_owned());
         self
     }
 
-    /// Splits the kernels into modules, and tells what their names mean. The default is one module,
-    /// named like the crate's folder.
+    /// Sets the rule that maps a kernel's name to its traits, and so splits the kernels into
+    /// modules. The default is one module, which has the name of the crate's folder.
     #[must_use]
     pub fn kernel_traits(
         mut self,
@@ -290,18 +291,19 @@ impl CudaBuilder {
         Ok(Output { toolchain: toolchain.versions.clone(), modules: compiled, kernels })
     }
 
-    /// Builds the crate and everything under it to rlibs of bitcode: the crate's own first.
+    /// Builds the crate and its dependencies to rlibs of bitcode. The crate's own rlib is the
+    /// first.
     fn cargo(&self, toolchain: &Toolchain) -> Result<Vec<PathBuf>, CudaBuilderError> {
         let path = fs::canonicalize(&self.path)
             .map_err(CudaBuilderError::io(self.path.display().to_string()))?;
         let mut flags = vec![
             format!("-Ctarget-cpu={}", self.arch),
-            // LLVM must not see the module before its address spaces are right.
+            // No LLVM pass may run before the address spaces are right.
             "-Cno-prepopulate-passes".to_owned(),
-            // rustc duplicates barriers into divergent arms (rust-lang/rust #137086).
+            // This pass duplicates barriers into divergent branches (rust-lang/rust #137086).
             "-Zmir-enable-passes=-JumpThreading".to_owned(),
-            // Paths in line tables and panic messages must not depend on where the sources lie. The
-            // last match wins.
+            // Paths in line tables and panic messages must not depend on the place of the sources
+            // on the machine. The last match wins.
             format!(
                 "--remap-path-prefix={}=",
                 toolchain.sysroot.join("lib/rustlib/src/rust/library").display()
@@ -333,15 +335,16 @@ impl CudaBuilder {
             .arg("--target-dir")
             .arg(self.cargo_target_dir())
             .args(&self.build_args)
-            // What `#[kernel]` expands to is not stable; the sources of a rust-cuda program do not
-            // say so.
+            // `#[kernel]` expands to code that needs an unstable feature. The feature is set here,
+            // because the sources of a rust-cuda program do not name it.
             .args(["--", "-Zcrate-attr=feature(abi_ptx)"])
             .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
         artifacts(command, &path, ".rlib")?
             .ok_or_else(|| CudaBuilderError::BuildFailed(self.path.clone()))
     }
 
-    /// Compiles all modules, in order of their names, from what they have in common.
+    /// Compiles all modules, in order of their names, from the module `prepared` that holds all
+    /// kernels.
     fn compile_modules(
         &self,
         toolchain: &Toolchain,
@@ -349,8 +352,9 @@ impl CudaBuilder {
         prepared: &Path,
         scratch: &Path,
     ) -> Result<Vec<CompiledModule>, CudaBuilderError> {
-        // Each module would spend most of its time on reading the whole. So what no kernel reaches
-        // is dropped once, and what no kernel of a part reaches once for each part.
+        // If each module began from the whole, it would spend most of its time on reading. So code
+        // that no kernel reaches is dropped once. Then the modules are divided into parts, and for
+        // each part the code that none of its kernels reaches is dropped.
         let reduce = |from: &Path, to: &Path, kernels: &mut dyn Iterator<Item = &str>| {
             internalize(toolchain, kernels, &to.with_extension("list"))?
                 .arg("-passes=internalize,globaldce")
@@ -392,7 +396,7 @@ impl CudaBuilder {
         Ok(compiled.into_iter().flatten().collect())
     }
 
-    /// What a module of these kernels is compiled for, oldest first.
+    /// The architectures that a module of these kernels is compiled for, oldest first.
     fn archs(&self, kernels: &[(String, KernelTraits)]) -> Vec<NvvmArch> {
         let least = kernels
             .iter()
@@ -419,8 +423,8 @@ impl CudaBuilder {
             kernels.iter().map(|(name, _)| name.as_str()),
             &optimised.with_extension("list"),
         )?
-        // The names of Rust's blocks and values carry hashes. Without them the PTX has LLVM's
-        // numbers.
+        // The names of Rust's blocks and values contain hashes. They are discarded, and the PTX has
+        // LLVM's numbers instead.
         .arg("-discard-value-names")
         .args((!line_info).then_some("-strip-debug"))
         .arg(format!("-mcpu={arch}"))
@@ -439,8 +443,8 @@ impl CudaBuilder {
         };
         let printed = scratch.join(format!("{name}.{arch}.ptx"));
         tool(toolchain, "llc")
-            // Loop strength reduction keeps a pointer beside each index, which costs a loop two
-            // instructions; ptxas makes addresses cheaper.
+            // Loop strength reduction is off, because it keeps a pointer beside each index, which
+            // costs a loop two instructions. ptxas computes addresses at less cost.
             .args(["-O3", "-disable-lsr"])
             .arg(format!("-mcpu={arch}"))
             .arg(format!("-mattr={}", arch.ptx_feature(line_info)))
@@ -471,7 +475,7 @@ impl CudaBuilder {
             .map_or_else(|| "kernels".to_owned(), |name| name.to_string_lossy().into_owned())
     }
 
-    /// The folder is absolute, because cargo runs in the crate's folder.
+    /// The folder for cargo's files. It is absolute, because cargo runs in the crate's folder.
     fn cargo_target_dir(&self) -> PathBuf {
         let folder =
             self.target_dir.clone().unwrap_or_else(|| self.path.join("target/cuda-builder"));
@@ -479,19 +483,20 @@ impl CudaBuilder {
     }
 }
 
-/// The text without the lines that are comments, because LLVM puts two of them around each
+/// The text without its comment lines. They are dropped because LLVM puts two of them around each
 /// instruction of inline assembly.
 fn without_comments(ptx: &str) -> String {
     let lines = ptx.lines().filter(|line| !line.trim_start().starts_with("//"));
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// Reads a module's PTX again and looks for what must not be in it.
+/// Reads a module's PTX again and applies the lint to it.
 fn lint_module(
     module: &CompiledModule,
     kernels: &[(String, KernelTraits)],
 ) -> Result<Vec<Finding>, CudaBuilderError> {
-    // The parser alone reads it, because the validator refuses some of what the lint words better.
+    // Only the parser reads it, because the validator refuses some faults for which the lint has a
+    // better message.
     let ast = simt::ptx::parser::parse(&module.name, &module.ptx)
         .map_err(|diagnostic| CudaBuilderError::UnreadablePtx(Box::new(diagnostic)))?;
     let expectation = |traits: &KernelTraits| Expectation {
@@ -503,8 +508,8 @@ fn lint_module(
     Ok(lint(&ast, &Expectations { kernels }))
 }
 
-/// The parameters' names and types as the source has them, or as the PTX has them where the source
-/// is not known or disagrees with the PTX in their number.
+/// The parameters' names and types as the source has them. If the source is not known, or its
+/// number of parameters differs from that of the PTX, they are as the PTX has them.
 pub(crate) fn params(info: Option<&str>, types: &[&str]) -> Vec<Param> {
     let named: Vec<Param> = info
         .unwrap_or_default()
@@ -520,7 +525,8 @@ pub(crate) fn params(info: Option<&str>, types: &[&str]) -> Vec<Param> {
     types.iter().enumerate().map(unnamed).collect()
 }
 
-/// Joins the first rlib's bitcode with what it uses of the others', as textual IR.
+/// Joins the first rlib's bitcode with those parts of the other rlibs that it uses, and returns
+/// textual IR.
 fn link(
     toolchain: &Toolchain,
     libraries: &[PathBuf],
@@ -540,7 +546,7 @@ fn link(
         objects.extend(members);
     }
     let linked = scratch.join("linked.ll");
-    // `--only-needed` does not apply to the first file, so that all of the crate itself is taken.
+    // `--only-needed` does not apply to the first file, so all of the crate itself is taken.
     tool(toolchain, "llvm-link")
         .args(["--only-needed", "-S"])
         .args(&objects)
@@ -550,8 +556,8 @@ fn link(
     read(&linked)
 }
 
-/// An `opt` that makes all but the named kernels internal. The names go through a file, because
-/// they can be too many for a command line.
+/// A command that runs `opt` and makes all symbols internal except the named kernels. The names are
+/// passed in a file, because they can be too many for a command line.
 fn internalize<'a>(
     toolchain: &Toolchain,
     kernels: impl Iterator<Item = &'a str>,
@@ -567,7 +573,7 @@ fn tool(toolchain: &Toolchain, name: &str) -> Command {
     Command::new(toolchain.llvm.join(name))
 }
 
-/// Runs a tool and turns its failure into an error with what it said.
+/// Runs a tool. If the tool fails, the error has the tool's own message.
 trait Run {
     fn run(&mut self, tool: &str) -> Result<(), CudaBuilderError>;
 }
@@ -583,8 +589,8 @@ impl Run for Command {
     }
 }
 
-/// A cargo that runs in `folder` with the given compiler, and without what an outer cargo or the
-/// user's environment would change in the result.
+/// A command that runs cargo in `folder` with the given compiler. It lacks those environment
+/// variables of an outer cargo or of the user that would change the result.
 pub(crate) fn cargo_command(cargo: &Path, rustc: &Path, folder: &Path) -> Command {
     let mut command = Command::new(cargo);
     command
@@ -633,7 +639,7 @@ pub(crate) fn artifacts(
         if message.reason == "compiler-artifact" {
             let own_crate = message.manifest_path == manifest;
             let files = if own_crate { &mut own } else { &mut others };
-            // Procedural macros, and what they need, are the host's.
+            // Procedural macros and their dependencies are built for the host.
             let for_device = |file: &PathBuf| {
                 file.iter().any(|part| part == DEVICE_TARGET)
                     && file.to_string_lossy().ends_with(ending)
@@ -654,7 +660,8 @@ fn workspace_root(toolchain: &Toolchain, path: &Path) -> Result<PathBuf, CudaBui
         .output()
         .map_err(CudaBuilderError::io("cannot run cargo"))?;
     let manifest = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
-    // A crate that cargo cannot place is refused by the build itself, with cargo's own message.
+    // If cargo does not find the crate's workspace, the build itself fails later, with cargo's own
+    // message.
     Ok(manifest.parent().filter(|_| output.status.success()).unwrap_or(path).to_owned())
 }
 

@@ -1,8 +1,8 @@
-//! Kernels through a rustc codegen backend that is given as a shared library: rust-cuda's
+//! Builds kernels with a rustc codegen backend that is a shared library, such as rust-cuda's
 //! `rustc_codegen_nvvm`.
 //!
-//! Such a backend is loaded by the rustc that it was built for, and writes finished PTX itself. The
-//! same kernel sources are built with it as a `cdylib`, against a `cuda_std` of the backend's own.
+//! Such a backend is loaded by the rustc that it was built for, and writes finished PTX itself. It
+//! builds the same kernel sources, as a `cdylib` that depends on the backend's own `cuda_std`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::manifest::{Kernel, Param};
 use crate::ptx;
 use crate::toolchain::versions;
 
-/// What a build with a foreign codegen backend needs.
+/// The compiler, the crate and the folders for a build with a foreign codegen backend.
 #[derive(Clone, Debug)]
 pub struct ForeignBackend {
     /// The backend's shared library.
@@ -27,22 +27,22 @@ pub struct ForeignBackend {
     pub rustc: PathBuf,
     /// The folder of the backend's `cuda_std` crate.
     pub cuda_std: PathBuf,
-    /// What to compile for.
+    /// The architecture to compile for.
     pub arch: NvvmArch,
-    /// A folder for the temporary package and for what cargo builds.
+    /// A folder for the temporary package and for the files that cargo builds.
     pub target_dir: PathBuf,
 }
 
 impl ForeignBackend {
-    /// Compiles the library whose root is the file `kernels`, all of its kernels in one module
-    /// named `kernels`.
+    /// Compiles the library whose root is the file `kernels`. All of its kernels go to one module,
+    /// which is named `kernels`.
     ///
-    /// What the source says of a kernel's parameters is taken from `known`, where a kernel of that
-    /// name has parameters of the same number and sizes; others are numbered.
+    /// The names and types of a kernel's parameters are taken from `known` if a kernel of that name
+    /// there has parameters of the same number and sizes. Otherwise the parameters are numbered.
     ///
     /// # Errors
-    /// A file is missing, the backend is of another compiler, or the sources do not compile with it
-    /// (rustc's own message is on stderr).
+    /// A file is missing, the backend belongs to another compiler, or the sources do not compile
+    /// with it (rustc's own message is on stderr).
     pub fn compile(
         &self,
         kernels: &Path,
@@ -68,7 +68,7 @@ impl ForeignBackend {
         };
         let ptx =
             fs::read_to_string(file).map_err(CudaBuilderError::io(file.display().to_string()))?;
-        // Not the LLVM that this rustc was built with, because the backend brings its own.
+        // The version is not that of the LLVM in this rustc, because the backend has its own.
         ptx::nvvm_version(&ptx).unwrap_or("unknown").clone_into(&mut toolchain.llvm);
 
         let module = MODULE.to_owned();
@@ -99,7 +99,7 @@ impl ForeignBackend {
         Ok(Output { toolchain, modules, kernels })
     }
 
-    /// The same with absolute paths, every file of which is there.
+    /// Returns the same values with absolute paths, after checking that each file exists.
     fn checked(&self, kernels: &Path) -> Result<Self, CudaBuilderError> {
         let find = |what: &str, path: &Path, file: &Path| {
             if !file.is_file() {
@@ -140,7 +140,8 @@ impl ForeignBackend {
         })
     }
 
-    /// Lets the compiler load the backend, before cargo fails with a page of it.
+    /// Lets the compiler load the backend once, because cargo would report a failure with a page of
+    /// text.
     fn probe(&self, rustc: &str) -> Result<(), CudaBuilderError> {
         let backend = format!("-Zcodegen-backend={}", self.backend.display());
         match self.rustc(&[&backend, "--target", DEVICE_TARGET, "--print", "cfg"]) {
@@ -153,8 +154,8 @@ impl ForeignBackend {
         }
     }
 
-    /// A package of the kernels' sources where they lie, with the backend's `cuda_std` and the
-    /// versions that this `cuda_std` is locked to. Returns the package's folder.
+    /// Writes a package that has the kernels' sources at their place, the backend's `cuda_std`, and
+    /// the versions that this `cuda_std` is locked to. Returns the package's folder.
     fn write_package(&self, kernels: &Path) -> Result<PathBuf, CudaBuilderError> {
         let folder = self.target_dir.join("package");
         let kernels = fs::canonicalize(kernels)
@@ -169,7 +170,8 @@ impl ForeignBackend {
         fs::create_dir_all(&folder)
             .and_then(|()| fs::write(folder.join("Cargo.toml"), manifest))
             .map_err(CudaBuilderError::io(folder.display().to_string()))?;
-        // The newest versions of what cuda_std depends on need not be those that it compiles with.
+        // The lock file is copied, because cuda_std need not compile with the newest versions of
+        // its dependencies.
         if let Some(lock) =
             self.cuda_std.ancestors().map(|at| at.join("Cargo.lock")).find(|lock| lock.is_file())
         {
@@ -180,7 +182,8 @@ impl ForeignBackend {
         Ok(folder)
     }
 
-    /// The build itself. The flags are those of rust-cuda's own cuda_builder, and one more.
+    /// The command for the build itself. Its flags are those of rust-cuda's own cuda_builder, and
+    /// one more.
     fn command(&self, package: &Path) -> Command {
         let flags = [
             format!("-Zcodegen-backend={}", self.backend.display()),
@@ -190,7 +193,8 @@ impl ForeignBackend {
             "-Zcrate-attr=no_std".to_owned(),
             "-Zsaturating_float_casts=false".to_owned(),
             "-Cpanic=immediate-abort".to_owned(),
-            // The backend's passes before libNVVM's would duplicate barriers into divergent arms.
+            // The backend would run passes before those of libNVVM, and they duplicate barriers
+            // into divergent branches.
             "-Cno-prepopulate-passes".to_owned(),
             format!("-Cllvm-args=-arch={}", self.arch.compute()),
         ];
@@ -216,17 +220,18 @@ impl ForeignBackend {
     }
 }
 
-/// The one module's name.
+/// The name of the only module.
 const MODULE: &str = "kernels";
 
-/// The macro crate that joins the kernels' names, as the kernels' own manifest has it.
+/// The dependency on the macro crate that joins the kernels' names. It is the same as in the
+/// kernels' own manifest.
 const NAMES: &str = "pastey = \"0.2\"";
 
-/// The feature of the kernels that such a backend builds without, because its `cuda_std` lacks what
-/// the feature needs. It is declared so that rustc knows the name.
+/// The feature of the kernels that is off in a build with such a backend, because its `cuda_std`
+/// lacks the functions that the feature needs. It is declared so that rustc knows the name.
 const FEATURE: &str = "ext";
 
-/// True if the source's parameters can be those of the PTX.
+/// True if the source's parameters have the number and the sizes of those in the PTX.
 fn fit(source: &[Param], ptx: &[Param]) -> bool {
     source.len() == ptx.len()
         && source.iter().zip(ptx).all(|(a, b)| a.size().is_some() && a.size() == b.size())

@@ -1,17 +1,20 @@
-; What cuda_std declares and Rust cannot spell. The builder appends this to the linked module.
+; The functions that cuda_std declares and Rust cannot express. The builder appends this file to the
+; linked module.
 
 ; Dynamic shared memory: PTX ISA, "Variables", "extern .shared" arrays of unknown size. 16 bytes is
 ; the widest access.
 @__cuda_std_dynamic_shared_array = external addrspace(3) global [0 x i8], align 16
 
-; A generic pointer that, once inlined, LLVM's InferAddressSpaces traces back to shared memory.
+; Returns a generic pointer. After inlining, LLVM's InferAddressSpaces finds out that it points to
+; shared memory.
 define internal ptr @__cuda_std_dynamic_shared() alwaysinline nounwind {
   ret ptr addrspacecast (ptr addrspace(3) @__cuda_std_dynamic_shared_array to ptr)
 }
 
 ; Warp shuffles that also tell whether the source lane was in range: PTX ISA, "shfl.sync". A Rust
-; signature cannot spell LLVM's pair { i32, i1 }, so the value comes in the low word and the
-; predicate in the high one. Convergent: LLVM must not move them into or out of a branch.
+; signature cannot express LLVM's pair { i32, i1 }, so the value is returned in the low word and the
+; predicate in the high word. The functions are convergent, because LLVM must not move them into or
+; out of a branch.
 
 declare { i32, i1 } @llvm.nvvm.shfl.sync.up.i32p(i32, i32, i32, i32)
 
@@ -66,7 +69,7 @@ define internal i64 @__cuda_std_shfl_idx(i32 %mask, i32 %word, i32 %operand, i32
 }
 
 ; Atomics of the whole device, relaxed: PTX ISA, "atom". Rust's own atomics have the scope of the
-; system, and neither floats nor the counter that goes around.
+; whole system. They also lack floats and the counter that wraps at a given number.
 
 define internal i32 @__cuda_std_atomic_add_i32(ptr %target, i32 %value) alwaysinline nounwind {
   %old = atomicrmw add ptr %target, i32 %value syncscope("device") monotonic
@@ -183,7 +186,7 @@ define internal i1 @__cuda_std_mbarrier_try_wait(ptr %barrier, i32 %parity) alwa
 
 declare void @llvm.nvvm.cp.async.bulk.global.to.shared.cluster(ptr addrspace(7), ptr addrspace(3), ptr addrspace(1), i32, i16, i64, i1, i1)
 
-; Without multicast and without a cache hint: the last four.
+; The last four arguments say that there is no multicast and no cache hint.
 define internal void @__cuda_std_bulk_copy_to_shared(ptr %target, ptr %source, i32 %bytes, ptr %barrier) alwaysinline convergent nounwind {
   %shared = addrspacecast ptr %target to ptr addrspace(3)
   %cluster = addrspacecast ptr addrspace(3) %shared to ptr addrspace(7)
@@ -194,7 +197,7 @@ define internal void @__cuda_std_bulk_copy_to_shared(ptr %target, ptr %source, i
 }
 
 ; The architecture that the module is compiled for, times ten: LLVM's NVVMReflect pass replaces the
-; call by the number, and branches on it by the arm that is taken.
+; call by the number, and a branch on the number by the arm that is taken.
 
 @__cuda_std_arch_name = private unnamed_addr constant [12 x i8] c"__CUDA_ARCH\00"
 
@@ -205,8 +208,8 @@ define internal i32 @__cuda_std_arch() alwaysinline nounwind {
   ret i32 %arch
 }
 
-; Programmatic dependent launch: PTX ISA, "griddepcontrol". Nothing below sm_90, where grids do not
-; overlap.
+; Programmatic dependent launch: PTX ISA, "griddepcontrol". Below sm_90, where grids do not overlap,
+; these functions do nothing.
 
 declare void @llvm.nvvm.griddepcontrol.wait()
 
@@ -234,9 +237,10 @@ end:
   ret void
 }
 
-; Loads of what is read once, in the order of the source: PTX ISA, "ld", "createpolicy", "prefetch".
-; What keeps them out of the first-level cache, and part of them in the second, is of PTX 7.4 and
-; sm_80: here from sm_90 on, the next that modules are compiled for.
+; Loads of memory that is read once, in the order of the source: PTX ISA, "ld", "createpolicy",
+; "prefetch". The modifiers that keep the lines out of the first-level cache, and a part of them in
+; the second-level cache, exist since PTX 7.4 and sm_80. They are used from sm_90 on, because
+; modules with these loads are compiled for sm_75 and for sm_90.
 
 define internal i64 @__cuda_std_create_policy(float %keep) alwaysinline nounwind {
   %arch = call i32 @__nvvm_reflect(ptr @__cuda_std_arch_name)
@@ -367,8 +371,8 @@ define internal void @__cuda_std_store_relaxed_pair(ptr %target, i64 %low, i64 %
   ret void
 }
 
-; Sums of products of packed integers: PTX ISA, "dp4a", "dp2a". Of dp2a's second operand the low two
-; bytes count; LLVM's flag asks for the high ones.
+; Sums of products of packed integers: PTX ISA, "dp4a", "dp2a". dp2a uses the low two bytes of its
+; second operand; LLVM's flag would select the high two.
 
 declare i32 @llvm.nvvm.idp4a.s.s(i32, i32, i32)
 

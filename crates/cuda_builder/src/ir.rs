@@ -1,8 +1,8 @@
-//! The rewriting of the linked module, as LLVM's textual IR.
+//! Rewrites the linked module, which is LLVM's textual IR.
 //!
-//! rustc knows one address space on this target. What it cannot say is added here, before any LLVM
-//! pass runs: the intrinsics of `intrinsics.ll`, and the address space of the statics that carry
-//! `#[link_section = ".shared"]` or `".constant"`.
+//! rustc knows only one address space on this target. This module adds what rustc cannot express,
+//! before any LLVM pass runs: the intrinsics of `intrinsics.ll`, and the address space of the
+//! statics that have `#[link_section = ".shared"]` or `".constant"`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use crate::error::CudaBuilderError;
 /// The definitions that are appended to a module.
 const INTRINSICS: &str = include_str!("intrinsics.ll");
 
-/// The array that dynamic shared memory begins at, as the PTX names it.
+/// The name in the PTX of the array where dynamic shared memory begins.
 pub const DYNAMIC_SHARED: &str = "__cuda_std_dynamic_shared_array";
 
 /// The prefix of the statics in which the `kernel` macro leaves a kernel's parameters.
@@ -40,9 +40,9 @@ pub fn kernel_infos(ir: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Tells LLVM how many threads a block of a kernel has at most, so that ptxas uses all registers
-/// that so many threads can have: PTX `.maxntid`, and `.minnctapersm 1`, without which ptxas takes
-/// fewer.
+/// Tells LLVM the most threads that a block of a kernel has, so that ptxas uses all registers that
+/// so many threads can have. The PTX then has `.maxntid`, and also `.minnctapersm 1`, because
+/// without it ptxas uses fewer registers.
 pub fn bound_blocks(ir: &str, most_threads: impl Fn(&str) -> Option<u32>) -> String {
     let mut out = String::with_capacity(ir.len());
     for line in ir.lines() {
@@ -56,7 +56,8 @@ pub fn bound_blocks(ir: &str, most_threads: impl Fn(&str) -> Option<u32>) -> Str
                 let (head, tail) = line.split_at(end + 1);
                 write!(out, "{head} \"nvvm.maxntid\"=\"{threads}\" \"nvvm.minctasm\"=\"1\"")
                     .expect("a String takes all");
-                // What may only stand before attributes says nothing of a kernel.
+                // `unnamed_addr` may only stand before the attributes. It is dropped, because it
+                // has no meaning for a kernel.
                 out.push_str(&tail.replacen(" unnamed_addr", "", 1));
             }
             None => out.push_str(line),
@@ -66,11 +67,12 @@ pub fn bound_blocks(ir: &str, most_threads: impl Fn(&str) -> Option<u32>) -> Str
     out
 }
 
-/// An address space of the device, as statics ask for it and as LLVM's NVPTX backend numbers it.
+/// An address space of the device: the section by which statics ask for it, and its number in
+/// LLVM's NVPTX backend.
 struct Space {
     section: &'static str,
     number: u32,
-    /// How LLVM says what may be done with the variable.
+    /// LLVM's word for the kind of the variable, which can be written or is constant.
     kind: &'static str,
 }
 
@@ -78,8 +80,8 @@ const SHARED: Space = Space { section: ", section \".shared\"", number: 3, kind:
 const CONSTANT: Space = Space { section: ", section \".constant\"", number: 4, kind: "constant" };
 
 /// Gives the statics of the sections `.shared` and `.constant` their address spaces, and defines
-/// the intrinsics. These statics, which PTX names, lose their crate's hash: it depends on the
-/// folder that the crate is compiled in.
+/// the intrinsics. The names of these statics are in the PTX. They lose the hash of their crate,
+/// because it depends on the folder in which the crate is compiled.
 ///
 /// # Errors
 /// A static in shared memory has an initial value, or one in constant memory can be written.
@@ -107,8 +109,8 @@ pub fn prepare(ir: &str) -> Result<String, CudaBuilderError> {
     Ok(out)
 }
 
-/// If `line` defines a static of one of the sections: its name, its space's number, and the line
-/// with the space in it.
+/// If `line` defines a static of one of the sections, returns its name, the number of its address
+/// space, and the line with the address space in it.
 fn placed_static(line: &str) -> Result<Option<(String, u32, String)>, CudaBuilderError> {
     let Some((name, rest)) =
         line.strip_prefix('@').and_then(symbol).filter(|(_, rest)| rest.starts_with(" = "))
@@ -139,8 +141,8 @@ fn placed_static(line: &str) -> Result<Option<(String, u32, String)>, CudaBuilde
     )))
 }
 
-/// The name of an item without the hash of its crate: `Cs<base-62 number>_<length><crate>` becomes
-/// `C<length><crate>` (the Rust reference, "v0 Symbol Format": crate root, disambiguator).
+/// The mangled name of an item without the hash of its crate: `Cs<base-62 number>_<length><crate>`
+/// becomes `C<length><crate>` (the Rust reference, "v0 Symbol Format": crate root, disambiguator).
 fn without_crate_hash(name: &str) -> Cow<'_, str> {
     let hash = |name: &str| {
         let start = name.find("Cs")? + 1;
@@ -164,10 +166,10 @@ fn refused(name: &str, space: u32) -> CudaBuilderError {
     }
 }
 
-/// Appends `line` with each use of a placed static, `ptr @name` or `ptr noundef @name`, made the
-/// generic pointer to it.
+/// Appends `line` to `out`. Each use of a placed static, `ptr @name` or `ptr noundef @name`,
+/// becomes the generic pointer to the static.
 fn cast_uses(line: &str, placed: &[(String, u32)], out: &mut String) {
-    // What a line begins with is being defined.
+    // A name at the beginning of a line is the one that the line defines, so it is no use.
     let (start, mut rest) = line.split_at(usize::from(line.starts_with('@')));
     out.push_str(start);
     while let Some((before, after)) = rest.split_once('@') {
@@ -185,7 +187,7 @@ fn cast_uses(line: &str, placed: &[(String, u32)], out: &mut String) {
     out.push_str(rest);
 }
 
-/// Splits the global name that `text` begins with, quoted or not, from what follows.
+/// Splits `text` after the global name at its beginning, which may be quoted.
 fn symbol(text: &str) -> Option<(&str, &str)> {
     let end = match text.strip_prefix('"') {
         Some(quoted) => quoted.find('"')? + 2,
@@ -196,7 +198,7 @@ fn symbol(text: &str) -> Option<(&str, &str)> {
     (end > 0).then(|| text.split_at(end))
 }
 
-/// The text of an LLVM string constant, in which `\xx` is a byte in hex.
+/// The text of an LLVM string constant, in which `\xx` stands for a byte in hexadecimal.
 pub(crate) fn unescape(literal: &str) -> String {
     let mut bytes = Vec::with_capacity(literal.len());
     let mut rest = literal.bytes();

@@ -1,24 +1,25 @@
 //! Compiles a Rust crate of kernels to PTX.
 //!
-//! The API is that of rust-cuda's crate of the same name; the way is rustc's own
+//! The API is that of rust-cuda's crate of the same name, but the compiler is rustc with its own
 //! `nvptx64-nvidia-cuda` target:
 //!
 //! 1. cargo builds the crate, and `core` with it, to LLVM bitcode that no LLVM pass has touched
 //!    yet;
-//! 2. `llvm-link` joins the crate's bitcode with what it uses of its dependencies;
+//! 2. `llvm-link` joins the crate's bitcode with those parts of its dependencies that it uses;
 //! 3. [`ir`] rewrites the joined module: statics of the section `.shared` move to the shared
-//!    address space, and the intrinsics that no Rust can spell are defined;
+//!    address space, and the intrinsics that Rust cannot express are defined;
 //! 4. for each module `opt` keeps the module's kernels, drops the rest and optimises, and `llc`
 //!    prints PTX, in which [`generate_line_info`](CudaBuilder::generate_line_info) puts the
 //!    sources' lines;
 //! 5. [`lint`] reads the PTX again, and a finding fails the build;
-//! 6. what the host must know of each kernel is read back into the types of [`manifest`].
+//! 6. the facts that the host must know about each kernel are read back into the types of
+//!    [`manifest`].
 //!
 //! rustc, the source of `core` and the LLVM tools must be of one version: [`Toolchain::find`] looks
 //! for such a set.
 //!
-//! A program that only loads what was built needs the types of [`manifest`]: without the default
-//! feature `build` there is nothing else, and little to compile.
+//! A program that only loads the PTX needs nothing but the types of [`manifest`]. Without the
+//! default feature `build` the crate has nothing else, and compiles quickly.
 //!
 //! ```no_run
 //! use cuda_builder::{CudaBuilder, NvvmArch};

@@ -1,27 +1,27 @@
-//! What a finished kernel must not contain.
+//! Rules for finished kernels.
 //!
-//! The compiler is free to call, spill and address generically, and the answer stays right; only
-//! the kernel is slow, or no longer shows what it was written to show. So the PTX is read again
-//! after each build, and a finding fails it.
+//! The compiler may emit calls, spills and generic accesses. The kernel's results stay right, but
+//! it becomes slow, or no longer shows the effect that it was written to show. So the PTX is read
+//! again after each build, and a finding fails the build.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use simt::ptx::ast::{BarrierOp, Function, Module, Op, Space, Span, Type};
 
-/// What the caller knows of each kernel, by name. Kernels that are not listed are held to the rules
-/// that need no knowledge.
+/// The facts that the caller knows about each kernel, by name. Kernels that are not listed are
+/// checked only by the rules that need no such facts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Expectations {
-    /// By kernel name.
+    /// The facts, by the kernel's name.
     pub kernels: BTreeMap<String, Expectation>,
 }
 
-/// What is known of one kernel.
+/// The facts that are known about one kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Expectation {
-    /// The element's type as Rust spells it, such as `f32`. Kernels of other elements than `f64`
-    /// must not use `f64`.
+    /// The element's type as Rust spells it, such as `f32`. If it is another type than `f64`, the
+    /// kernel must not use `f64`.
     pub element: Option<String>,
     /// How many block-wide barriers the source holds.
     pub barriers: Option<u32>,
@@ -45,7 +45,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// Why it matters, in one sentence.
+    /// The reason for the rule, in one sentence.
     pub const fn reason(self) -> &'static str {
         match self {
             Self::UndefinedCall => {
@@ -73,13 +73,13 @@ impl Rule {
 /// A place in a kernel that breaks a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The kernel.
+    /// The kernel's name.
     pub kernel: String,
-    /// Which rule.
+    /// The rule that is broken.
     pub rule: Rule,
-    /// Line in the PTX, from 1.
+    /// The line in the PTX, counted from 1.
     pub line: u32,
-    /// The instruction or declaration on it.
+    /// The instruction or declaration on this line.
     pub instruction: String,
 }
 
@@ -90,7 +90,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Reads all kernels of a module. The findings come in the order of the text.
+/// Checks all kernels of a module. The findings have the order of the PTX text.
 ///
 /// ```
 /// use cuda_builder::lint::{Expectations, Rule, lint};
@@ -169,7 +169,8 @@ fn space(op: &Op) -> Option<Space> {
     }
 }
 
-/// Whether an instruction computes, moves or converts an `f64`, by its own type or by a register's.
+/// Whether an instruction computes, moves or converts an `f64`. Its own type tells, or the type of
+/// a register.
 fn uses_f64(kernel: &Function, op: &Op) -> bool {
     match op {
         Op::Mov { ty, dst, .. } => *ty == Type::F64 || kernel.reg_type(*dst) == Type::F64,
@@ -195,7 +196,7 @@ fn uses_f64(kernel: &Function, op: &Op) -> bool {
 mod tests {
     use super::*;
 
-    /// The findings in a kernel `k` of these lines, the first of which is line 11.
+    /// The findings in a kernel `k` with these lines. The first of them is line 11.
     fn findings(lines: &str, expected: Expectation) -> Vec<(Rule, u32, String)> {
         let text = format!(
             ".version 7.8

@@ -1,5 +1,5 @@
-//! What the build knows of the kernels and the host must: the file `manifest.json` beside the PTX
-//! files.
+//! The facts about the kernels that the build knows and the host needs: the file `manifest.json`
+//! beside the PTX files.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ pub const FILE_NAME: &str = "manifest.json";
 pub struct Manifest {
     /// The version of this layout: [`FORMAT`].
     pub format: u32,
-    /// What compiled the kernels.
+    /// The compiler that made the PTX.
     pub toolchain: ToolchainVersions,
     /// The hash of the kernel sources, as `sources::hash` makes it.
     pub sources_sha256: String,
@@ -32,8 +32,8 @@ pub struct Manifest {
 pub struct ToolchainVersions {
     /// The first line of `rustc -vV`.
     pub rustc: String,
-    /// LLVM's version; of a foreign codegen backend that of its NVVM, as in `NVVM 20.0.0`, or
-    /// `unknown` where the PTX does not tell.
+    /// LLVM's version. For a foreign codegen backend it is the version of its NVVM, such as
+    /// `NVVM 20.0.0`, or `unknown` if the PTX does not tell.
     pub llvm: String,
     /// `rustc-nvptx` for rustc's own backend, else the file name of the codegen backend.
     pub codegen: String,
@@ -44,7 +44,7 @@ pub struct ToolchainVersions {
 pub struct Module {
     /// The module's name, which [`Kernel::module`] refers to.
     pub name: String,
-    /// The architecture that the file is compiled for, as in `sm_75`.
+    /// The architecture that the file is compiled for, such as `sm_75`.
     pub arch: String,
     /// The file's name in the manifest's folder.
     pub file: String,
@@ -61,8 +61,8 @@ pub struct Kernel {
     pub module: String,
     /// The parameters in order.
     pub params: Vec<Param>,
-    /// The number of threads in a block that the kernel is compiled for; `None` where it is a
-    /// run-time value.
+    /// The number of threads in a block that the kernel is compiled for; `None` if the launch
+    /// decides it.
     pub block_size: Option<u32>,
     /// The element type, as Rust spells it.
     pub element: Option<String>,
@@ -77,15 +77,15 @@ pub struct Kernel {
 /// One parameter of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Param {
-    /// The name in the source, or `param_<i>` where it is not known.
+    /// The name in the source, or `param_<i>` if that is not known.
     pub name: String,
-    /// The Rust type in the source (`*const i32`), or PTX's (`u64`) where it is not known.
+    /// The Rust type in the source (`*const i32`), or the PTX type (`u64`) if that is not known.
     #[serde(rename = "type")]
     pub ty: String,
 }
 
 impl Param {
-    /// The parameter's size in bytes, if its type has one that is known here.
+    /// The parameter's size in bytes, or `None` if its type is not one of those listed here.
     pub fn size(&self) -> Option<u32> {
         if self.ty.starts_with("*const ") || self.ty.starts_with("*mut ") {
             return Some(8);
@@ -106,9 +106,9 @@ impl Param {
 pub enum SharedKind {
     /// No shared memory.
     None,
-    /// Arrays of a size known when compiling.
+    /// Only arrays whose size is known when the kernel is compiled.
     Static,
-    /// An array sized at launch.
+    /// Only an array whose size the launch sets.
     Dynamic,
     /// Static arrays and the dynamic one.
     Both,
@@ -123,7 +123,7 @@ pub enum ManifestError {
     Read {
         /// The file.
         path: String,
-        /// The system's answer.
+        /// The system's error.
         cause: std::io::Error,
     },
     /// The text is not a manifest.
@@ -166,7 +166,7 @@ impl Manifest {
     /// reads well.
     ///
     /// # Panics
-    /// Never: the types serialise without fail.
+    /// Never, because these types always serialise.
     pub fn to_json(&self) -> String {
         fn line(value: &impl Serialize) -> String {
             serde_json::to_string(value).expect("plain data serialises")

@@ -1,6 +1,8 @@
-//! What the build must know of finished PTX: its entries, their parameters and their shared memory.
+//! Reads the facts that the build needs from finished PTX: its entries, their parameters and their
+//! shared memory.
 //!
-//! This reads declarations only and judges nothing; it understands what LLVM and libNVVM print.
+//! It reads declarations only and does not check the PTX. It understands PTX as LLVM and libNVVM
+//! print it.
 
 use crate::ir::DYNAMIC_SHARED;
 use crate::manifest::SharedKind;
@@ -48,8 +50,8 @@ pub fn entries(ptx: &str) -> Vec<Entry<'_>> {
         .collect()
 }
 
-/// The version of NVVM that printed the PTX, as the comment at its head says: `NVVM 7.0.1`. Without
-/// such a comment another compiler did.
+/// The version of NVVM that printed the PTX, as the comment at its head names it, such as
+/// `NVVM 7.0.1`. If there is no such comment, another compiler printed it.
 pub fn nvvm_version(ptx: &str) -> Option<&str> {
     let head =
         ptx.lines().map(str::trim).take_while(|line| line.is_empty() || line.starts_with("//"));
@@ -57,7 +59,7 @@ pub fn nvvm_version(ptx: &str) -> Option<&str> {
         .find(|version| version.starts_with("NVVM "))
 }
 
-/// An array in shared memory; one without bytes of its own is the dynamic one.
+/// An array in shared memory. An array without `bytes` is the dynamic one.
 #[derive(Clone, Copy)]
 struct SharedArray<'a> {
     name: &'a str,
@@ -65,8 +67,8 @@ struct SharedArray<'a> {
 }
 
 /// Reads `.shared .align 4 .b8 name[1024];`, with or without linkage before it. An external array
-/// is the dynamic one whatever its length, because the launch sizes it: rust-cuda declares 16
-/// bytes.
+/// is the dynamic one, whatever its length is, because the launch sets its size; rust-cuda declares
+/// 16 bytes.
 fn shared_array(line: &str) -> Option<SharedArray<'_>> {
     let line = line.trim();
     let external = line.starts_with(".extern ");
@@ -84,7 +86,7 @@ fn shared_array(line: &str) -> Option<SharedArray<'_>> {
     Some(SharedArray { name, bytes: length.filter(|_| !external).map(|length| length * width / 8) })
 }
 
-/// The type in `.u64 .ptr .align 1 k_param_0,` is its first word.
+/// The type in a declaration such as `.u64 .ptr .align 1 k_param_0,`, which is its first word.
 fn param_type(declaration: &str) -> &str {
     let words = declaration.split_whitespace();
     let mut types = words
@@ -100,8 +102,8 @@ fn names(text: &str, name: &str) -> bool {
         .any(|(at, _)| !text[..at].ends_with(word) && !text[at + name.len()..].starts_with(word))
 }
 
-/// Splits a file into what is outside of entries and, for each entry, its head after `.entry` and
-/// its body.
+/// Splits a file into the text outside of entries and, for each entry, the head after `.entry` and
+/// the body.
 fn split(ptx: &str) -> (String, Vec<(&str, &str)>) {
     const ENTRY: &str = ".entry ";
     let (mut module, mut bodies) = (String::new(), Vec::new());

@@ -6,17 +6,18 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-/// The endings of the files in a folder that count: Rust, manifests and LLVM IR.
+/// The endings of the files that count in a folder: Rust, manifests and LLVM IR.
 const ENDINGS: [&str; 3] = ["rs", "toml", "ll"];
 
-/// The SHA-256 over sources, in lower-case hex.
+/// The SHA-256 of the sources, in lower-case hexadecimal.
 ///
-/// `sources` names folders and files relative to `root`. Of a folder all files that end in `.rs`,
-/// `.toml` or `.ll` count, except those in folders named `target`, `tests` or `ptx` and in hidden
-/// ones. A file that is named itself counts whatever its ending is.
+/// `sources` names folders and files relative to `root`. In a folder all files that end in `.rs`,
+/// `.toml` or `.ll` count, except those in hidden folders and in folders named `target`, `tests` or
+/// `ptx`. A file that `sources` names itself counts, whatever its ending is.
 ///
-/// Each file counts with its path relative to `root`, `/` between the parts, and with its text, LF
-/// at the ends of lines. So the hash is the same wherever and however the sources are checked out.
+/// Each file counts with its path relative to `root`, which has `/` between its parts, and with its
+/// text, whose lines end in LF. So the hash is the same wherever and however the sources are
+/// checked out.
 ///
 /// # Errors
 /// A folder or a file cannot be read, or is not there.
@@ -43,7 +44,8 @@ pub fn hash(root: &Path, sources: &[&str]) -> io::Result<String> {
     let mut hasher = Sha256::new();
     for (name, path) in files {
         let text = fs::read_to_string(path)?.replace("\r\n", "\n");
-        // Lengths separate the fields: no file's text can pass for another file's name.
+        // The lengths separate the fields, so that no text of a file can be taken for the name of
+        // another.
         hasher.update((name.len() as u64).to_le_bytes());
         hasher.update(name);
         hasher.update((text.len() as u64).to_le_bytes());

@@ -7,7 +7,7 @@ use crate::manifest::ToolchainVersions;
 /// The LLVM tools that the build runs.
 const LLVM_TOOLS: [&str; 4] = ["llvm-ar", "llvm-link", "opt", "llc"];
 
-/// A compiler, its cargo, the source of its `core` and LLVM tools of its LLVM's version.
+/// A compiler with its cargo, the source of its `core`, and LLVM tools of the version of its LLVM.
 #[derive(Clone, Debug)]
 pub struct Toolchain {
     /// The compiler.
@@ -16,26 +16,26 @@ pub struct Toolchain {
     pub cargo: PathBuf,
     /// The folder of llvm-link, opt and llc.
     pub llvm: PathBuf,
-    /// The compiler's root, under which the source of `core` lies.
+    /// The compiler's root folder, which contains the source of `core`.
     pub sysroot: PathBuf,
     /// The versions that the manifest names.
     pub versions: ToolchainVersions,
 }
 
-/// A compiler that was looked at and does not do.
+/// A compiler that was looked at and cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejected {
-    /// Where it was looked for.
+    /// The place where it was looked for.
     pub candidate: String,
-    /// What is wrong with it, as half a sentence.
+    /// The reason why it cannot be used, without a capital letter or a full stop.
     pub reason: String,
 }
 
-/// There is no usable [`Toolchain`]. The message names what was tried and the commands that install
-/// one.
+/// There is no usable [`Toolchain`]. The message names the compilers that were tried, and the
+/// commands that install a usable set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolchainError {
-    /// What was tried.
+    /// The compilers that were tried.
     pub rejected: Vec<Rejected>,
 }
 
@@ -62,16 +62,16 @@ impl Toolchain {
     /// Finds a usable set: the toolchain that is active in `folder` first, then Debian's.
     ///
     /// # Errors
-    /// Neither is complete.
+    /// Neither of the two sets is complete.
     pub fn find(folder: &Path) -> Result<Self, ToolchainError> {
         Self::find_among(folder, &candidates(), None)
     }
 
-    /// As [`find`](Self::find), but a set of exactly these versions comes first: only it makes the
-    /// same bytes again.
+    /// As [`find`](Self::find), but a set of exactly these versions comes first, because only such
+    /// a set makes the same bytes again.
     ///
     /// # Errors
-    /// Neither is complete.
+    /// Neither of the two sets is complete.
     pub fn find_like(folder: &Path, versions: &ToolchainVersions) -> Result<Self, ToolchainError> {
         Self::find_among(folder, &candidates(), Some(versions))
     }
@@ -84,8 +84,8 @@ impl Toolchain {
         Self::find_among(folder, &[("the compiler", rustc)], None)
     }
 
-    /// Finds a usable set among compilers, each with a name for the message: that of the versions,
-    /// or the first.
+    /// Finds a usable set among compilers, each of which has a name for the message. It is the set
+    /// of the given versions, or else the first.
     fn find_among(
         folder: &Path,
         candidates: &[(&str, &Path)],
@@ -105,11 +105,11 @@ impl Toolchain {
         first.ok_or(ToolchainError { rejected })
     }
 
-    /// Completes the set around one compiler, or tells what is missing.
+    /// Completes the set around one compiler, or returns the reason why it cannot be used.
     fn examine(folder: &Path, rustc: &Path) -> Result<Self, String> {
         let sysroot = PathBuf::from(print(folder, rustc, &["--print", "sysroot"])?.trim());
-        // rustup's `rustc` is a proxy: from here on the compiler itself, so that no override can
-        // come between.
+        // rustup's `rustc` is a proxy. From here on the compiler itself is used, so that no
+        // override can choose another one.
         let direct = sysroot.join("bin").join(format!("rustc{}", std::env::consts::EXE_SUFFIX));
         let rustc = if direct.is_file() { direct } else { rustc.to_owned() };
         let (versions, host) = versions(&print(folder, &rustc, &["-vV"])?)?;
@@ -148,7 +148,7 @@ impl Toolchain {
     }
 }
 
-/// The compilers that are looked at, each with a name for the message.
+/// The compilers to look at, each with a name for the message.
 fn candidates() -> [(&'static str, &'static Path); 2] {
     [("the active toolchain", Path::new("rustc")), ("Debian's", Path::new("/usr/bin/rustc"))]
 }
@@ -183,7 +183,7 @@ fn print(folder: &Path, program: &Path, args: &[&str]) -> Result<String, String>
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Reads `rustc -vV`: the versions and the host's target.
+/// Reads the versions and the host's target from the output of `rustc -vV`.
 pub(crate) fn versions(text: &str) -> Result<(ToolchainVersions, String), String> {
     let field = |name: &str| {
         text.lines()
@@ -213,15 +213,17 @@ mod tests {
 
     fn script(path: &Path, text: &str) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        // By a child: what this process writes itself may be held open by a child that another test
-        // has just forked, and is then too busy to be run.
+        // A child process writes the script. If this process wrote it, a child that another test
+        // has just forked could still hold the file open, and then the file would be too busy to be
+        // run.
         let write = r#"printf '#!/bin/sh\n%s\n' "$1" >"$0" && chmod 755 "$0""#;
         assert!(
             Command::new("sh").args(["-c", write]).arg(path).arg(text).status().unwrap().success()
         );
     }
 
-    /// A rustup-like toolchain of stand-ins, complete but for what the caller removes.
+    /// A toolchain of stand-ins with rustup's layout. It is complete; the caller may remove parts
+    /// of it.
     fn stand_in() -> tempfile::TempDir {
         stand_in_of(VERSION)
     }
@@ -301,7 +303,7 @@ mod tests {
             Toolchain::find_among(older.path(), &candidates, Some(versions)).unwrap().rustc
         };
         assert_eq!(find(&versions), rustc);
-        // Of other versions there is none, so any will do.
+        // No compiler has the versions that are asked for here, so the first one is taken.
         assert_eq!(find(&ToolchainVersions { llvm: "1.0".into(), ..versions }), first);
     }
 

@@ -1,5 +1,5 @@
-//! The whole way from Rust to PTX, with small kernels. Needs a compiler for the device; without one
-//! each test says so.
+//! The whole way from Rust to PTX, with small kernels. The tests need a compiler for the device;
+//! without one each test says so and does nothing.
 
 #[path = "../../../tests/support/skip.rs"]
 mod skip;
@@ -16,10 +16,11 @@ fn fixture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/kernels")
 }
 
-/// Cargo overwrites one build's library with the next one's: one test at a time.
+/// Only one test may build at a time, because cargo overwrites one build's library with the next
+/// one's.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// A builder of the fixture, or `None` and a line about it where there is no toolchain.
+/// A builder of the fixture. If there is no toolchain, prints a line about it and returns `None`.
 fn builder(features: &str) -> Option<(MutexGuard<'static, ()>, CudaBuilder)> {
     if let Err(error) = Toolchain::find(&fixture()) {
         skip::part("all with a compiler for the device", error);
@@ -94,7 +95,7 @@ fn build_writes_one_file_with_line_info_and_ir_when_asked() {
     assert_eq!(written, path);
     let ptx = std::fs::read_to_string(&path).unwrap();
     assert!(ptx.contains(".target sm_80\n"), "{ptx}");
-    // No path of this machine.
+    // The path does not name a folder of the machine.
     assert!(ptx.contains("\t.file\t1 \"src/lib.rs\"\n"), "{ptx}");
     let module = simt::ptx::parse("fixture", &ptx).unwrap();
     let (_, kernel) = module.function("dynamic_shared").unwrap();
@@ -159,7 +160,8 @@ fn an_unknown_module_is_refused_with_the_list() {
     assert_eq!(message, "no kernel belongs to a module `reduce9`: the modules are kernels");
 }
 
-/// Cargo inherits stderr, so a child process is needed to see it: this test runs the one below.
+/// Cargo inherits stderr, so only a parent process can read cargo's messages. Therefore this test
+/// runs the test below in a child process.
 #[test]
 fn rustcs_own_message_comes_through() {
     if builder("").is_none() {

@@ -1,7 +1,8 @@
-//! What rust-cuda's `cuda_std` lacks: device functions of newer hardware, and of the whole grid.
+//! Device functions that rust-cuda's `cuda_std` lacks: those of newer hardware, and those that
+//! concern the whole grid.
 //!
-//! A kernel that uses this module no longer compiles with rust-cuda. Keep it behind a feature if
-//! the rest of its crate has to.
+//! A kernel that uses this module no longer compiles with rust-cuda. If the rest of its crate must
+//! compile with rust-cuda, keep the kernel behind a feature.
 
 pub mod atomic;
 pub mod bulk;

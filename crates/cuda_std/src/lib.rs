@@ -2,10 +2,10 @@
 //! own NVPTX backend.
 //!
 //! Names and signatures are rust-cuda's, so that a kernel written against this crate compiles with
-//! rust-cuda's compiler and its `cuda_std` too. What rust-cuda lacks is in [`ext`].
+//! rust-cuda's compiler and its `cuda_std` too. Functions that rust-cuda lacks are in [`ext`].
 //!
 //! On the device (`target_os = "cuda"`) each function is one PTX instruction, or a few. On the host
-//! everything compiles and documents, and panics when called:
+//! everything compiles and is documented, but each function panics when it is called:
 //!
 //! ```should_panic
 //! // "`thread_idx_x` runs on the GPU only: this is its host stand-in"
@@ -21,13 +21,13 @@
 //!
 //! # Constant memory
 //!
-//! A `static` under [`address_space`]`(constant)`, with its value in the source: `ld.const`, at
-//! most 64 KiB.
+//! Constant memory is a `static` under [`address_space`]`(constant)`, with its value in the source.
+//! It is read by `ld.const`, and a module can have at most 64 KiB of it.
 
 #![cfg_attr(target_os = "cuda", no_std)]
 #![cfg_attr(target_os = "cuda", feature(asm_experimental_arch, link_llvm_intrinsics))]
 #![cfg_attr(target_os = "cuda", allow(internal_features))]
-// A device function that is not inlined is a call through memory.
+// Every device function is inlined, because a call goes through memory.
 #![allow(clippy::inline_always)]
 
 pub mod ext;
@@ -37,12 +37,12 @@ pub mod warp;
 
 pub use cuda_std_macros::{address_space, gpu_only, kernel};
 
-/// What nearly every kernel imports.
+/// The items that nearly every kernel imports.
 pub mod prelude {
     pub use crate::{address_space, kernel, shared, thread, warp};
 }
 
-/// A panic on the device stops the launch with `trap`: there is nobody to unwind to.
+/// A panic on the device stops the launch with `trap`, because no caller could catch it.
 #[cfg(target_os = "cuda")]
 #[panic_handler]
 fn panic(_info: &core::panic::PanicInfo) -> ! {

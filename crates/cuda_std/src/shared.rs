@@ -1,11 +1,11 @@
-//! Shared memory: one copy per block, as fast as registers are far.
+//! Shared memory, of which each block has its own copy.
 
 use crate::gpu_only;
 
 /// The block's dynamic shared memory, as large as the launch asked for, aligned to 16 bytes and
 /// undefined at first.
 ///
-/// Every call in a kernel gives the same pointer, whatever `T` is: CUDA's
+/// Every call in a kernel returns the same pointer, whatever `T` is. This is CUDA's
 /// `extern __shared__ T data[]`.
 ///
 /// # Panics
@@ -16,7 +16,7 @@ use crate::gpu_only;
 #[inline(always)]
 pub fn dynamic_shared_mem<T>() -> *mut T {
     unsafe extern "C" {
-        // Defined by cuda_builder, as the address of an `addrspace(3)` array of no size.
+        // `cuda_builder` defines it, as the address of an `addrspace(3)` array without a size.
         fn __cuda_std_dynamic_shared() -> *mut u8;
     }
     // SAFETY: the function has no precondition; it only takes an address.

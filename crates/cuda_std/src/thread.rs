@@ -1,9 +1,9 @@
-//! Who a thread is (its index, its block, its grid), and how it waits for and orders itself among
-//! others.
+//! A thread's indices, the sizes of its block and its grid, the barrier of the block, and memory
+//! fences.
 
 use crate::gpu_only;
 
-/// Declares readers of special registers: one `mov` from the register each.
+/// Declares readers of special registers. Each is one `mov` from the register.
 macro_rules! special_registers {
     ($($(#[$doc:meta])* $name:ident = $intrinsic:literal;)*) => {$(
         $(#[$doc])*
@@ -37,17 +37,17 @@ special_registers! {
     block_idx_y = "llvm.nvvm.read.ptx.sreg.ctaid.y";
     /// The block's index in the grid along z: CUDA's `blockIdx.z`, PTX `%ctaid.z`.
     block_idx_z = "llvm.nvvm.read.ptx.sreg.ctaid.z";
-    /// Threads in a block along x: CUDA's `blockDim.x`, PTX `%ntid.x`.
+    /// The number of threads in a block along x: CUDA's `blockDim.x`, PTX `%ntid.x`.
     block_dim_x = "llvm.nvvm.read.ptx.sreg.ntid.x";
-    /// Threads in a block along y: CUDA's `blockDim.y`, PTX `%ntid.y`.
+    /// The number of threads in a block along y: CUDA's `blockDim.y`, PTX `%ntid.y`.
     block_dim_y = "llvm.nvvm.read.ptx.sreg.ntid.y";
-    /// Threads in a block along z: CUDA's `blockDim.z`, PTX `%ntid.z`.
+    /// The number of threads in a block along z: CUDA's `blockDim.z`, PTX `%ntid.z`.
     block_dim_z = "llvm.nvvm.read.ptx.sreg.ntid.z";
-    /// Blocks in the grid along x: CUDA's `gridDim.x`, PTX `%nctaid.x`.
+    /// The number of blocks in the grid along x: CUDA's `gridDim.x`, PTX `%nctaid.x`.
     grid_dim_x = "llvm.nvvm.read.ptx.sreg.nctaid.x";
-    /// Blocks in the grid along y: CUDA's `gridDim.y`, PTX `%nctaid.y`.
+    /// The number of blocks in the grid along y: CUDA's `gridDim.y`, PTX `%nctaid.y`.
     grid_dim_y = "llvm.nvvm.read.ptx.sreg.nctaid.y";
-    /// Blocks in the grid along z: CUDA's `gridDim.z`, PTX `%nctaid.z`.
+    /// The number of blocks in the grid along z: CUDA's `gridDim.z`, PTX `%nctaid.z`.
     grid_dim_z = "llvm.nvvm.read.ptx.sreg.nctaid.z";
 }
 
@@ -61,12 +61,12 @@ pub fn index_1d() -> u32 {
     block_idx_x().wrapping_mul(block_dim_x()).wrapping_add(thread_idx_x())
 }
 
-/// Waits until every thread of the block that has not exited is here, and makes all that they wrote
-/// to shared and global memory before visible to the block: CUDA's `__syncthreads`, PTX
+/// Waits until every thread of the block that has not exited has called this, and makes all their
+/// earlier writes to shared and global memory visible to the block: CUDA's `__syncthreads`, PTX
 /// `bar.sync 0`.
 ///
-/// All threads of the block must reach the *same* call: one in a branch that only some threads take
-/// is a hang.
+/// All threads of the block must reach the *same* call: a call in a branch that only some threads
+/// take makes the launch hang.
 ///
 /// # Panics
 /// On the host, always.
@@ -77,17 +77,17 @@ pub fn sync_threads() {
         #[link_name = "llvm.nvvm.barrier.cta.sync.aligned.all"]
         fn barrier(id: u32);
     }
-    // SAFETY: barrier 0 always exists. That all threads come is the kernel's duty; where they do
+    // SAFETY: barrier 0 always exists. The kernel must see to it that all threads come. If they do
     // not, the launch hangs or traps, but no memory is harmed.
     unsafe { barrier(0) }
 }
 
-/// Declares memory fences: ordering only, nobody waits.
+/// Declares memory fences. They only order accesses; no thread waits.
 macro_rules! fences {
     ($($(#[$doc:meta])* $name:ident = $intrinsic:literal;)*) => {$(
         $(#[$doc])*
         ///
-        /// A fence orders the calling thread's own accesses; it waits for nobody.
+        /// A fence orders the calling thread's own accesses; it does not wait for other threads.
         ///
         /// # Panics
         /// On the host, always.
@@ -105,14 +105,15 @@ macro_rules! fences {
 }
 
 fences! {
-    /// What this thread wrote before is seen before what it writes after, by all threads of the
-    /// grid: here PTX `membar.gl`. rust-cuda documents the same and emits `membar.cta`, which
-    /// orders for the block alone, so a kernel for both calls [`device_fence`].
+    /// All threads of the grid see this thread's writes before the fence earlier than its writes
+    /// after the fence: here PTX `membar.gl`. rust-cuda documents the same but emits `membar.cta`,
+    /// which orders only for the block. So a kernel that is to work with both calls
+    /// [`device_fence`].
     grid_fence = "llvm.nvvm.membar.gl";
-    /// What this thread wrote before is seen before what it writes after, by all threads of the
-    /// device: CUDA's `__threadfence`, PTX `membar.gl`.
+    /// All threads of the device see this thread's writes before the fence earlier than its writes
+    /// after the fence: CUDA's `__threadfence`, PTX `membar.gl`.
     device_fence = "llvm.nvvm.membar.gl";
-    /// As [`device_fence`], for the host and other devices too: CUDA's `__threadfence_system`, PTX
-    /// `membar.sys`.
+    /// As [`device_fence`], but for the host and other devices as well: CUDA's
+    /// `__threadfence_system`, PTX `membar.sys`.
     system_fence = "llvm.nvvm.membar.sys";
 }

@@ -1,9 +1,9 @@
-//! What the 32 lanes of a warp do together.
+//! Functions that the lanes of a warp execute together.
 //!
-//! Every function here is a *collective*: the lanes named in `mask` meet at the call. Its common
-//! contract, called "the mask's contract" below: the calling lane is in `mask`, and every lane in
-//! `mask` that has not exited calls the same function with the same mask. (PTX ISA, `shfl.sync`,
-//! `vote.sync`, `bar.warp.sync`.)
+//! Nearly every function here is a *collective*: the lanes named in `mask` wait for each other at
+//! the call. All of them have the same contract, which is called "the mask's contract" below: the
+//! calling lane is in `mask`, and every lane in `mask` that has not exited calls the same function
+//! with the same mask. (PTX ISA, `shfl.sync`, `vote.sync`, `bar.warp.sync`.)
 
 use crate::gpu_only;
 
@@ -29,10 +29,10 @@ pub fn lane_id() -> u32 {
     unsafe { read() }
 }
 
-/// The lanes that run this very instruction together, one bit each: PTX `activemask`.
+/// The lanes that execute this same instruction together, one bit each: PTX `activemask`.
 ///
-/// It tells which lanes happen to be together, not which ones the program put together. Never build
-/// a collective's mask from it where lanes may have diverged.
+/// It tells which lanes happen to run together, and not which lanes the program wants to run
+/// together. If lanes may have diverged, never use it as the mask of a collective.
 ///
 /// # Panics
 /// On the host, always.
@@ -48,7 +48,7 @@ pub fn activemask() -> u32 {
     unsafe { read() }
 }
 
-/// Waits for the lanes in `mask`, and makes what they wrote to memory before visible to each other:
+/// Waits for the lanes in `mask`, and makes their earlier writes to memory visible to each other:
 /// CUDA's `__syncwarp`, PTX `bar.warp.sync`.
 ///
 /// # Safety
@@ -67,7 +67,7 @@ pub unsafe fn sync_warp(mask: u32) {
     unsafe { sync(mask) }
 }
 
-/// Declares votes: one bit from each lane in, one answer to all.
+/// Declares votes. Each lane gives one bit, and all lanes get the same answer.
 macro_rules! votes {
     ($($(#[$doc:meta])* $name:ident -> $answer:ty = $intrinsic:literal;)*) => {$(
         $(#[$doc])*

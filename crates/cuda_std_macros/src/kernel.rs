@@ -4,7 +4,8 @@ use proc_macro2::{Literal, TokenStream};
 use quote::{ToTokens, format_ident, quote};
 use syn::{Error, FnArg, ItemFn, Result, ReturnType, Type, parse_quote};
 
-/// Checks the rules of a kernel and turns it into an entry point plus its parameter description.
+/// Checks that the function may be a kernel, and turns it into an entry point and a description of
+/// its parameters.
 pub(crate) fn expand(mut item: ItemFn) -> Result<TokenStream> {
     if item.sig.unsafety.is_none() {
         return Err(Error::new_spanned(
@@ -38,7 +39,7 @@ pub(crate) fn expand(mut item: ItemFn) -> Result<TokenStream> {
         ));
         types.push(parameter.ty.clone());
     }
-    // Dead code that makes the compiler check every parameter type.
+    // This code never runs. It makes the compiler check every parameter's type.
     let check: syn::Stmt = parse_quote! {
         const _: fn() = || {
             fn kernel_parameter_must_be_copy<T: Copy>() {}
@@ -69,8 +70,8 @@ pub(crate) fn expand(mut item: ItemFn) -> Result<TokenStream> {
     })
 }
 
-/// The type as rustfmt spells it, `*const i32`, because token streams put a space after every
-/// token.
+/// The type as rustfmt would write it, such as `*const i32`. It is built here because a token
+/// stream prints a space after every token.
 fn type_text(ty: &Type) -> String {
     match ty {
         Type::Ptr(pointer) if pointer.mutability.is_some() => {

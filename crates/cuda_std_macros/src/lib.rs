@@ -14,9 +14,9 @@ use syn::{ItemFn, ItemStatic, StaticMutability, parse_macro_input};
 /// The function must be `unsafe`, not generic, return nothing and take only `Copy` parameters. On
 /// the host it stays an ordinary function, which documents the kernel and type-checks it.
 ///
-/// On the device a second item is emitted beside it, `__kernel_info_<name>`: the parameters' names
-/// and types as text (`input:*const i32;n:usize`). `cuda_builder` reads it from the bitcode and
-/// drops it from the PTX.
+/// On the device the macro also emits a second item, `__kernel_info_<name>`. It holds the
+/// parameters' names and types as text (`input:*const i32;n:usize`). `cuda_builder` reads it from
+/// the bitcode and drops it from the PTX.
 ///
 /// ```
 /// use cuda_std::kernel;
@@ -29,8 +29,8 @@ use syn::{ItemFn, ItemStatic, StaticMutability, parse_macro_input};
 /// }
 /// ```
 ///
-/// What breaks the rules does not compile: a safe function, a generic one, one that returns
-/// something, and one with a parameter that is not `Copy`.
+/// A function that breaks these rules does not compile: a safe function, a generic one, one that
+/// returns a value, or one with a parameter that is not `Copy`.
 ///
 /// ```compile_fail
 /// #[cuda_std::kernel]
@@ -57,10 +57,10 @@ pub fn kernel(_attributes: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Places a static in an address space of the device.
 ///
-/// `#[address_space(shared)]`, on a `static mut` of `MaybeUninit`s, gives every block one copy,
-/// undefined at first. `#[address_space(constant)]`, on a `static`, puts its value where all
-/// threads read it through the constant cache; at most 64 KiB in a module. On the host the
-/// attribute changes nothing.
+/// `#[address_space(shared)]`, on a `static mut` of `MaybeUninit`s, gives every block its own copy,
+/// which is undefined at first. `#[address_space(constant)]`, on a `static`, puts its value in
+/// constant memory, which all threads read through the constant cache; a module can have at most 64
+/// KiB of it. On the host the attribute changes nothing.
 ///
 /// ```
 /// use core::mem::MaybeUninit;
@@ -109,9 +109,10 @@ pub fn address_space(space: TokenStream, item: TokenStream) -> TokenStream {
     .into()
 }
 
-/// Gives a device function a host twin that panics with a sentence naming it.
+/// Gives a device function a stand-in for the host, which panics with a sentence that names the
+/// function.
 ///
-/// The body is compiled for the device only, so it may use what the host lacks.
+/// The body is compiled for the device only, so it may use items that the host lacks.
 #[proc_macro_attribute]
 pub fn gpu_only(_attributes: TokenStream, item: TokenStream) -> TokenStream {
     let ItemFn { attrs, vis, sig, block } = parse_macro_input!(item as ItemFn);

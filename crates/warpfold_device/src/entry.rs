@@ -5,11 +5,11 @@
 /// Each line is `name: element = reduction => raw result, loads in flight;`. Two things may follow
 /// the number of loads:
 ///
-/// - `then` and the number of loads that are in flight behind the whole rounds, at most as many as
-///   before (4 if nothing is said). See [`grid`](crate::grid).
-/// - A comma and the way in which blocks combine their results, a
-///   [`GridReduction`](crate::grid_reduction::GridReduction)
-///   ([`Polled`](crate::grid_reduction::Polled) if nothing is said).
+/// - The word `then` and the number of loads that are in flight after the whole rounds. It is at
+///   most the first number; the default is 4. See [`grid`](crate::grid).
+/// - A comma and the way in which blocks combine their results, which is a
+///   [`GridReduction`](crate::grid_reduction::GridReduction). The default is
+///   [`Polled`](crate::grid_reduction::Polled).
 ///
 /// ```
 /// use warpfold_device::op::sum::{Sum, Wrapping};
@@ -55,7 +55,9 @@ macro_rules! unary {
 #[macro_export]
 macro_rules! pairs {
     ($($name:ident: $t:ty = $op:ty => $raw:ty, $loads:literal;)*) => {$(
-        #[doc = concat!("`", stringify!($op), "`, with ", stringify!($loads), " loads in flight of each array.")]
+        #[doc = concat!(
+            "`", stringify!($op), "`, with ", stringify!($loads), " loads in flight of each array."
+        )]
         ///
         /// # Safety
         /// The launch keeps [its contract](warpfold_device#the-launchs-contract).
@@ -114,7 +116,7 @@ macro_rules! exact {
     )*};
 }
 
-/// The way that is given, or else the usual one.
+/// Expands to the given way of combining blocks, or to the default if none is given.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __way {
@@ -126,7 +128,7 @@ macro_rules! __way {
     };
 }
 
-/// The number of loads behind whole rounds that is given, or else the usual one.
+/// Expands to the given number of loads after the whole rounds, or to the default if none is given.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __rest {

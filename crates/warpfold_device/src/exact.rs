@@ -1,18 +1,18 @@
 //! The exact sum of floats, rounded once: the same bits on every device, for any grid, in any
 //! order.
 //!
-//! No addition loses anything. A thread keeps its sum as an unevaluated sum of `f64`s. It proves
-//! each addition to these exact, or else takes its rounding error, which is an `f64` again (D. E.
-//! Knuth, *The Art of Computer Programming*, vol. 2, 4.2.2, theorem B; O. Møller 1965). Errors that
-//! do not fit into the thread's `f64`s go to the block's long accumulator, which is made of
-//! integers. In the end the sums of the threads go there too, and from there to the grid's long
-//! accumulator. The block that draws the last ticket passes on the carries and rounds to nearest
-//! even.
+//! No addition loses anything. A thread keeps its sum as an unevaluated sum of `f64`s. For each
+//! addition to these, the thread either proves that the addition is exact, or computes the rounding
+//! error, which is again an `f64` (D. E. Knuth, *The Art of Computer Programming*, vol. 2, 4.2.2,
+//! theorem B; O. Møller 1965). Errors that do not fit into the thread's `f64`s go to the block's
+//! long accumulator, which is made of integers. In the end the sums of the threads go there too,
+//! and from there to the grid's long accumulator. The block that draws the last ticket passes on
+//! the carries and rounds to nearest even.
 //!
-//! So ordinary data costs a few additions an element, and memory stays busy meanwhile. If the
-//! numbers of a batch are more than about 2^29 apart (`f64`: 2^53), the batch is added once more,
-//! one by one. If numbers are more than 2^106 apart, the smaller ones go to the long accumulator,
-//! which costs most.
+//! So ordinary data costs a few additions for each element, and memory stays busy meanwhile. If the
+//! magnitudes of the numbers in a batch differ by a factor of more than about 2^29 (`f64`: 2^53),
+//! the thread adds the batch once more, one number at a time. If magnitudes differ by a factor of
+//! more than 2^106, the smaller numbers go to the long accumulator, which costs most.
 //!
 //! # The launch's contract
 //!
@@ -40,7 +40,7 @@ use cuda_std::{address_space, thread, warp};
 /// keeps their code short. No such device was measured.
 const OLD_LOADS: usize = 2;
 
-/// The bits of [`Raw::flags`], which tell what kinds of numbers there were.
+/// The bits of [`Raw::flags`]. They tell which kinds of numbers the input had.
 pub mod flag {
     /// There was a NaN.
     pub const NAN: u32 = 1;
@@ -68,14 +68,14 @@ pub struct Raw<V, const LIMBS: usize> {
     pub limbs: [u32; LIMBS],
 }
 
-/// Whether the block drew the last ticket.
+/// 1 if the block drew the last ticket, else 0.
 #[address_space(shared)]
 // PTX contains the variable's name, and the committed PTX is to stay as it is, byte for byte, when
 // this module moves.
 #[unsafe(export_name = "_RNvNtNtC7kernels6reduce5exact7IS_LAST")]
 static mut IS_LAST: [MaybeUninit<u32>; 1] = [const { MaybeUninit::uninit() }; 1];
 
-/// Writes the exact sum of the grid's elements to `output`; the whole body of a kernel, which
+/// Writes the exact sum of the grid's elements to `output`. This is the whole body of a kernel that
 /// [`exact!`](crate::exact!) stamps out.
 ///
 /// `LOADS` is the number of packs that a thread asks for at once.
@@ -96,7 +96,7 @@ pub unsafe fn exact<T: Float, const LIMBS: usize, const LOADS: usize>(
     let blocks = thread::grid_dim_x();
     let tid = thread::thread_idx_x();
     // SAFETY: barriers separate clearing the block's cells, adding to them, and reading them. The
-    // grid's cells are read behind fence, ticket and fence.
+    // grid's cells are read after a fence, the ticket and another fence.
     unsafe {
         Cells::<LIMBS>::clear();
         thread::sync_threads();
@@ -193,8 +193,8 @@ unsafe fn chunk_sum<T: Float, const LIMBS: usize, const LOADS: usize>(
             if is_exact {
                 sum = attempt;
             } else {
-                // The batch is added once more, one number at a time. The single `f64` goes first,
-                // so that a new one begins.
+                // The batch is added once more, one number at a time. The number in the single
+                // `f64` is added first, so that the single `f64` is free for a new sum.
                 let mut x = sum.take_single();
                 let mut i = 0;
                 loop {
@@ -215,7 +215,7 @@ unsafe fn chunk_sum<T: Float, const LIMBS: usize, const LOADS: usize>(
             first += loads as u32 * threads;
         }
 
-        // The elements before the first pack and behind the last one, which are a few each.
+        // The elements before the first pack and after the last one. There are only a few of each.
         let mut x = sum.take_single();
         let mut edge = 0;
         loop {
@@ -235,7 +235,8 @@ unsafe fn chunk_sum<T: Float, const LIMBS: usize, const LOADS: usize>(
     sum
 }
 
-/// The sum of the warp's elements. Only lane 0 gets it. No thread has a number in its single `f64`.
+/// The sum of the warp's elements. Only lane 0 gets it. No thread may have a number left in its
+/// single `f64`.
 ///
 /// # Safety
 /// All 32 lanes call this together, and the block's cells are cleared.

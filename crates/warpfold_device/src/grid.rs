@@ -2,20 +2,21 @@
 //! over the grid.
 //!
 //! *Loads.* A thread asks for `LOADS` packs before it uses the first one; that is a whole round.
-//! Packs that are left after the whole rounds are asked for `REST` at a time, under predicates, and
-//! the elements outside of packs under predicates as well. So a small input costs one trip to
-//! memory, and a large input keeps memory busy. The loops' conditions are the same in all lanes of
-//! a warp, so that all loads of a round have predicates or none has: where only a lane's first load
-//! had none, ptxas used it before it asked for the others (bench/NOTEBOOK.md, attempt 19).
+//! After the whole rounds it asks for the packs that are left, `REST` at a time and under
+//! predicates. The elements outside of packs are loaded under predicates as well. So a small input
+//! costs one trip to memory, and a large input keeps memory busy. The loops' conditions are the
+//! same in all lanes of a warp, so that either all loads of a round have predicates or none has.
+//! When only a lane's first load had none, ptxas used it before it asked for the others
+//! (bench/NOTEBOOK.md, attempt 19).
 //!
-//! *Caches.* No line is put into the first-level cache, and only the fraction that the launch asks
-//! for stays in the second-level cache ([`Policy`]), because an input larger than the cache would
+//! *Caches.* No line is put into the first-level cache. Only the fraction that the launch asks for
+//! stays in the second-level cache ([`Policy`]), because an input larger than that cache would
 //! evict itself before it is read again.
 //!
-//! *Following another grid* ([`cuda_std::ext::grid`]): the kernel lets the next grid begin at its
-//! own beginning. Before the grids that it depends on have ended it touches no memory, except by a
-//! prefetch. A prefetch fetches address translations and lines, and later loads still see what
-//! other grids write to these lines.
+//! *Following another grid* ([`cuda_std::ext::grid`]): at its beginning the kernel allows the next
+//! grid to start. Until the grids that it depends on have ended, the kernel touches no memory,
+//! except by a prefetch. A prefetch fetches address translations and lines, and later loads still
+//! see what other grids write to these lines.
 
 use crate::grid_reduction::GridReduction;
 use crate::item::Item;
@@ -27,30 +28,30 @@ use cuda_std::ext::streaming::Policy;
 use cuda_std::ext::{control, grid, target};
 use cuda_std::thread;
 
-/// How many threads of a block read an element before the packs. As many others read one behind the
-/// packs.
+/// How many threads of a block are set aside for the elements before the packs, one element each.
+/// As many others are set aside for the elements after the packs.
 const EDGE: usize = 16;
 
 /// The bits of a thread's number that give its lane.
 const LAST_LANE: u32 = WARP - 1;
 
-/// The most packs that a thread asks for at once. More would need more registers than the 64 that
-/// 1024 threads leave each (bench/NOTEBOOK.md, attempt 11, H100 and H200).
+/// The most packs that a thread asks for at once. More packs would need more registers than the 64
+/// that each thread has in a block of 1024 (bench/NOTEBOOK.md, attempt 11, H100 and H200).
 const MOST_LOADS: usize = 8;
 
 /// The most packs that a thread asks for at once on devices before sm_90, because that keeps their
 /// code short. No such device was measured.
 const OLD_LOADS: usize = 2;
 
-/// The most threads of a block whose single round is not divided into several (bench/NOTEBOOK.md,
-/// attempt 30, H100, f64 of 2^20: in blocks of 1024 threads two rounds instead of one take 3.22 us
-/// instead of 3.35, in blocks of 128 or 512 threads 0.15 to 0.2 more).
+/// The most threads that a block may have if its single round is not to be divided into several
+/// (bench/NOTEBOOK.md, attempt 30, H100, f64 of 2^20: in blocks of 1024 threads two rounds instead
+/// of one take 3.22 us instead of 3.35, in blocks of 128 or 512 threads 0.15 to 0.2 more).
 const SMALL_BLOCK: u32 = 512;
 
-/// Reduces one array; the whole body of a kernel, which [`unary!`](crate::unary!) stamps out.
+/// Reduces one array. This is the whole body of a kernel that [`unary!`](crate::unary!) stamps out.
 ///
 /// `W` is the way in which blocks combine their results. `LOADS` and `REST`, both at most 8, are
-/// the packs that a thread asks for at once, in whole rounds and behind them.
+/// the numbers of packs that a thread asks for at once, in whole rounds and after them.
 ///
 /// # Safety
 /// The launch keeps [its contract](crate#the-launchs-contract).
@@ -78,8 +79,8 @@ pub unsafe fn unary<
     }
 }
 
-/// Reduces the pairs of two arrays; the whole body of a kernel, which [`pairs!`](crate::pairs!)
-/// stamps out.
+/// Reduces the pairs of two arrays. This is the whole body of a kernel that
+/// [`pairs!`](crate::pairs!) stamps out.
 ///
 /// `W` is the way in which blocks combine their results. `LOADS`, at most 8, is the number of packs
 /// of each array that a thread asks for at once. If the arrays begin at different distances from a
@@ -114,19 +115,20 @@ pub unsafe fn pairs<
     }
 }
 
-/// How the input is divided: elements before the first pack, packs, elements behind the last one.
+/// How the input is divided: elements before the first pack, packs, and elements after the last
+/// one.
 #[derive(Clone, Copy)]
 struct Parts {
-    /// Elements before the first pack.
+    /// The number of elements before the first pack.
     head: usize,
     packs: usize,
-    /// Packs that a block takes.
+    /// The number of packs that a block takes.
     chunk: usize,
-    /// By how many packs the first block takes fewer. The other blocks then begin with a line of
-    /// the caches, because a warp whose packs do not begin with a line reads one line more
-    /// (bench/NOTEBOOK.md, attempt 32; H100, f16 of 2^24 + 1: 8.49 us to 7.95).
+    /// The number of packs that the first block takes less than `chunk`. The other blocks then
+    /// begin at a line of the caches, because a warp whose packs do not begin at a line reads one
+    /// line more (bench/NOTEBOOK.md, attempt 32; H100, f16 of 2^24 + 1: 8.49 us to 7.95).
     skew: usize,
-    /// Elements of a pack.
+    /// The number of elements in a pack.
     per_pack: usize,
     /// Whether indices may have more than 32 bits.
     is_long: bool,
@@ -152,7 +154,7 @@ impl Parts {
         (block as usize * self.chunk).saturating_sub(self.skew).min(self.packs)
     }
 
-    /// The index of the block's first pack's first element.
+    /// The index of the first element of the block's first pack.
     #[inline(always)]
     fn first(self, block: u32) -> usize {
         self.head + self.begin(block) * self.per_pack
@@ -203,8 +205,8 @@ where
     let count = (parts.begin(block + 1) - parts.begin(block)) as u32;
     let first = parts.first(block);
 
-    // The first threads of the grid take an element before the packs each, the next ones an element
-    // behind the packs.
+    // The first threads of the first block take one element each before the packs. The next threads
+    // of the last block take one element each after the packs.
     let tail = head + packs * S::PER_PACK;
     let edge = if (tid as usize) < EDGE { tid as usize } else { tail + tid as usize - EDGE };
     let has_edge =
@@ -226,8 +228,8 @@ where
         let mut packs = [S::Pack::default(); MOST_LOADS];
         // Loads without predicates are faster and worth a second copy of the code, except for two
         // arrays (bench/NOTEBOOK.md, attempt 8). In a large block the loads of one round hide the
-        // arithmetic of another. So a single whole round is divided where arithmetic takes long,
-        // which is where `LOADS` is small.
+        // arithmetic of another. So a single whole round is divided into several if the arithmetic
+        // takes long, that is, if `LOADS` is small.
         let is_split = REST < LOADS
             && LOADS < MOST_LOADS
             && threads > SMALL_BLOCK

@@ -1,9 +1,10 @@
-//! The accumulators of a grid made one, in one launch and with neither fence nor memset.
+//! Combines the accumulators of a grid into one result, in one launch, without a fence and without
+//! a memset.
 //!
 //! *Forward progress.* In [`Polled`] only the last block waits, for blocks of lower numbers, and
-//! those wait for no block. So the launch ends if the lower blocks get to run: blocks start in the
-//! order of their numbers, as on all devices so far, or two blocks are resident at a time. In
-//! [`Ticket`] no block waits.
+//! those wait for no block. So the launch ends if the lower blocks get to run. They do if blocks
+//! start in the order of their numbers, as on all devices so far, or if two blocks are resident at
+//! a time. In [`Ticket`] no block waits.
 
 use crate::block::block_reduce;
 use crate::op::sum::Wrapping;
@@ -14,7 +15,7 @@ use crate::{Position, Reduction};
 use cuda_std::ext::{atomic, control, target};
 use cuda_std::thread;
 
-/// A way to make the accumulators of all threads of a grid one result.
+/// A way to combine the accumulators of all threads of a grid into one result.
 pub trait GridReduction<R: Reduction> {
     /// Writes the result of the grid to `output`. `by_block` is passed on to [`Reduction::redux`]
     /// where accumulators of several blocks are combined, and `index` to [`Reduction::raw`].
@@ -35,18 +36,18 @@ pub trait GridReduction<R: Reduction> {
 /// and a tag above them. The last block, which has the highest number, reads these words until all
 /// have their tags, and sets them back to 0.
 ///
-/// Relaxed accesses are enough, because value and tag are one 64-bit access: whoever sees the tag
-/// has the value, and no other memory is ordered by it. (PTX ISA, "Memory Consistency Model": an
-/// access of a vector is one access for each of its words.) A sum of floats is always the same,
-/// because the words are combined in a fixed order.
+/// Relaxed accesses are enough, because value and tag are one 64-bit access: a thread that sees the
+/// tag also has the value, and the tag need not order any other memory. (PTX ISA, "Memory
+/// Consistency Model": an access of a vector is one access for each of its words.) A sum of floats
+/// is always the same, because the words are combined in a fixed order.
 pub struct Polled;
 
 /// The tag of a word that a block has written.
 const TAG: u64 = 1 << 48;
 
-/// The most slots that a thread reads before it looks at the first one. Five do for 160 blocks,
-/// more than the 132 multiprocessors of an H100 or H200 (bench/NOTEBOOK.md, attempt 36: six or
-/// eight before).
+/// The most slots that a thread reads before it looks at the first one. Five are enough for 160
+/// blocks, which is more than the 132 multiprocessors of an H100 or H200 (bench/NOTEBOOK.md,
+/// attempt 36: six or eight before).
 const MOST_SLOTS: usize = 5;
 
 /// How many slots a thread reads before it looks at the first one. One warp then reads the slots of
@@ -93,12 +94,12 @@ impl<R: Reduction> GridReduction<R> for Polled {
         let mut own = R::identity();
         let mut has_polled = false;
         // SAFETY: a block writes the words of its own slot, and the last block reads them; only the
-        // last block writes the output. Whole blocks take all branches but those by `tid`, and
-        // whole warps take those that leave.
+        // last block writes the output. All threads of a block take the same branches, except the
+        // branches on `tid`. The lanes of a warp leave together.
         unsafe {
             // All blocks go through this loop once for their own accumulators, and the last block
-            // goes through it once more for those of the others. A loop keeps one copy of the code
-            // for both.
+            // goes through it once more for those of the other blocks. It is a loop so that both
+            // passes share one copy of the code.
             loop {
                 control::no_unroll();
                 acc = block_reduce::<R>(acc, warps, by_block && has_polled);
@@ -112,8 +113,8 @@ impl<R: Reduction> GridReduction<R> for Polled {
                     return;
                 }
                 own = acc;
-                // One warp alone needs no barrier, so it does the rest if it can read all slots at
-                // once.
+                // A single warp needs no barrier. So if one warp can read all slots at once, it
+                // does the rest alone.
                 if last <= WARP * group::<R::Acc>() as u32 {
                     warps = 1;
                     if tid >= WARP {
@@ -159,8 +160,9 @@ fn untagged<A: Words>(slot: [u64; MOST], block: u32) -> A {
     A::from_slot(&word, block)
 }
 
-/// This thread's share of the accumulators of the blocks below `last`, made one, where so many
-/// `threads` share them. Waits until the words have been written, and sets them to 0.
+/// Combines this thread's share of the accumulators of the blocks below `last`. The number of
+/// threads that share them is `threads`. The function waits until the blocks have written the
+/// words, and then sets the words to 0.
 ///
 /// # Safety
 /// Each of these slots has the words that [`read`] reads, and some block will write them.
@@ -172,7 +174,7 @@ unsafe fn poll<R: Reduction>(slot: impl Fn(u32) -> *mut u64, last: u32, threads:
     while first < last {
         control::no_unroll();
         let is_there = |i: usize| first + (i as u32 * threads) < last;
-        // Where no more slots are left, the first one is read again.
+        // If no more slots are left, the thread reads its first one again.
         let other = |i: usize| if is_there(i) { first + i as u32 * threads } else { first };
         let place = |i: usize| slot(other(i));
         let mut words = [[0; MOST]; MOST_SLOTS];
@@ -202,8 +204,8 @@ unsafe fn poll<R: Reduction>(slot: impl Fn(u32) -> *mut u64, last: u32, threads:
     acc
 }
 
-/// Reads a slot. If the number of its words is even, every pair of words is aligned to 16 bytes and
-/// is one access.
+/// Reads a slot. If the number of its words is even, each pair of words is aligned to 16 bytes and
+/// is read by one access.
 ///
 /// # Safety
 /// `slot` has the words of an accumulator `A`, and only atomics use them meanwhile.
@@ -243,8 +245,8 @@ unsafe fn write<A: Words>(slot: *mut u64, words: [u64; MOST]) {
 
 /// All blocks share one 64-bit word in `slots`. Each adds 1 to the lower half, which counts the
 /// blocks, and its sum to the upper half. The block that comes last has the total and sets the word
-/// to 0. Only the sum of 32-bit integers goes this way, because it fits into half a word and wraps
-/// as the word does.
+/// to 0. Only the sum of 32-bit integers is combined in this way, because it fits into half a word
+/// and wraps as the word does.
 pub struct Ticket;
 
 impl GridReduction<Wrapping> for Ticket {

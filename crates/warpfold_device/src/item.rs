@@ -167,7 +167,7 @@ floats!(f32 f64);
 /// Four bytes, each of which is 1.
 const ONES: u32 = 0x0101_0101;
 
-/// Integers of which one word holds four, two or one.
+/// Implements [`Item`] for integers of which one word holds four, two or one.
 macro_rules! narrow {
     ($($t:ty, $bits:ident, $load:ident, $key:ty, $wide:ty { $($item:item)* })*) => {$(
         impl Item for $t {
@@ -272,7 +272,7 @@ narrow! {
     u32, u32, load_u32_if, u32, u64 {}
 }
 
-/// Elements that take two words of a pack, or all four.
+/// Implements [`Item`] for elements that take two words of a pack, or all four.
 macro_rules! long {
     ($($t:ty, $wide:ty, $bits:ty, $from:expr, $to:expr;)*) => {$(
         impl Item for $t {
@@ -349,7 +349,8 @@ impl Item for f32 {
     }
 }
 
-/// Halves, for which everything is done in `f32`, because that holds each of them exactly.
+/// Implements [`Item`] for halves. Everything is done in `f32`, because `f32` holds each half
+/// exactly.
 macro_rules! halves {
     ($($t:ident, $to:expr, $from:expr;)*) => {$(
         impl Item for $t {

@@ -1,9 +1,10 @@
 //! How elements are compared.
 //!
-//! A thread compares floats by PTX `min` and `max`, and floats whose index it keeps by comparisons
-//! where a pack has at most two elements. Accumulators are *ranks*: integers that are smaller the
-//! better the key is, whatever the order. So one comparison orders numbers, zeros and NaNs, and
-//! `redux.sync` makes it for a warp.
+//! A thread compares floats by PTX `min` and `max`, with one exception: if the thread keeps the
+//! index as well and a pack has at most two elements, it uses ordinary comparisons. Accumulators
+//! are *ranks*. A rank is an integer; in every order, a better key has a smaller rank. So one
+//! comparison of integers orders numbers, zeros and NaNs, and `redux.sync` does it for a whole
+//! warp.
 
 use crate::unroll::{each, tree};
 use crate::warp;
@@ -49,7 +50,7 @@ pub trait Key: Words {
     /// The form in which a thread keeps its best key.
     type Kept: Copy;
 
-    /// The key's rank, which is smaller the better the key is. All NaNs have the same rank.
+    /// The key's rank. A better key has a smaller rank. All NaNs have the same rank.
     ///
     /// ```
     /// use warpfold_device::key::{Key, Largest, Smallest};
@@ -64,14 +65,14 @@ pub trait Key: Words {
 
     /// The worst key, which a thread keeps before it has seen any other.
     fn worst<O: Order>() -> Self::Kept;
-    /// The better one of the kept key and `key`, which is the kept one if they are equal; and
-    /// whether it is `key`.
+    /// The better one of the kept key and `key`, and whether that is `key`. If both are equal, it
+    /// is the kept one.
     fn keep<O: Order>(kept: Self::Kept, key: Self) -> (Self::Kept, bool);
     /// The better one of two.
     #[must_use]
     fn better<O: Order>(self, other: Self) -> Self;
-    /// As [`keep`](Self::keep), with the best of the keys that `get` gives for 0 to `count` - 1.
-    /// `count` is a power of two up to 16.
+    /// As [`keep`](Self::keep), but `key` is the best of the keys that `get` gives for the numbers
+    /// below `count`, which is a power of two up to 16.
     #[inline(always)]
     fn keep_all<O: Order>(
         kept: Self::Kept,
@@ -80,7 +81,7 @@ pub trait Key: Words {
     ) -> (Self::Kept, bool) {
         Self::keep::<O>(kept, tree(count, get, Self::better::<O>))
     }
-    /// Whether this key is the kept one, or as good.
+    /// Whether this key is equal to the kept one.
     fn is_kept<O: Order>(self, kept: Self::Kept) -> bool;
     /// The rank of the kept key.
     fn rank_of_kept<O: Order>(kept: Self::Kept) -> Self::Rank;
@@ -107,11 +108,12 @@ pub fn lower<R: Rank>(a: R, b: R) -> R {
     if b < a { b } else { a }
 }
 
-/// The form in which integers are kept: their words. LLVM then compares once and picks words; from
-/// whole integers it would make a minimum and compare again.
+/// The form in which integers are kept: their words. From words, LLVM makes one comparison and
+/// picks the words by its result; from whole integers it would make a minimum and then compare
+/// again.
 type InWords = [u32; MOST];
 
-/// The words of `key` if it is taken, else the kept ones.
+/// The words of `key` if `taken` is true, else the kept words.
 #[inline(always)]
 fn pick<W: Words>(taken: bool, key: W, kept: InWords) -> InWords {
     let key = key.to_words();
@@ -187,8 +189,8 @@ macro_rules! floats {
             type Rank = $rank;
             type Kept = Self;
 
-            // The bits as an integer. If the sign is set, all other bits are inverted, so that
-            // integers have the order of the floats.
+            // The rank is made of the bits as an integer. If the sign is set, all other bits are
+            // inverted, so that the integers have the order of the floats.
             #[inline(always)]
             fn rank<O: Order>(self) -> $rank {
                 let bits = self.to_bits().cast_signed();
@@ -226,11 +228,14 @@ macro_rules! floats {
                 }
             }
             // For doubles these are seven instructions. PTX `min` is eight, and more are needed to
-            // see which one it chose (bench/NOTEBOOK.md, attempt 37; H100, argmin f64 of 2^20: 3.78
-            // us to 3.69). Where neither key is below the other, as with zeros, the signs decide,
-            // which are in the upper words.
+            // see which key it chose (bench/NOTEBOOK.md, attempt 37; H100, argmin f64 of 2^20: 3.78
+            // us to 3.69). If neither key is below the other, as with two zeros, the signs decide.
+            // The signs are in the upper words.
             #[inline(always)]
-            #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "a NaN that is kept is worse than any number")]
+            #[expect(
+                clippy::neg_cmp_op_on_partial_ord,
+                reason = "a NaN that is kept is worse than any number"
+            )]
             fn keep<O: Order>(kept: Self, key: Self) -> (Self, bool) {
                 let upper = |x: Self| (x.to_bits() >> ($rank::BITS - 32)) as u32 as i32;
                 let is_better = if O::LARGEST {
@@ -243,9 +248,9 @@ macro_rules! floats {
                 let picked = pick(taken, key, kept.to_words());
                 (Self::from_words(&|i| picked[i]), taken)
             }
-            // `min` finds the best key of the pack, and then the better one of that and the kept
-            // key. If that changed the bits, the kept key is a new one (bench/NOTEBOOK.md, attempt
-            // 27).
+            // `better` finds the best key of the pack, and then the better one of that and the kept
+            // key. If the result has other bits than the kept key had, the kept key is a new one
+            // (bench/NOTEBOOK.md, attempt 27).
             #[inline(always)]
             fn keep_all<O: Order>(kept: Self, count: usize, get: impl Fn(usize) -> Self) -> (Self, bool) {
                 let best = kept.better::<O>(tree(count, get, Self::better::<O>));

@@ -1,10 +1,10 @@
-//! What reduction kernels are made of: device code, for kernels of your own as for warpfold's.
+//! The building blocks of reduction kernels: device code for warpfold's kernels and for your own.
 //!
-//! A reduction is one type that implements [`Fold`] or, where threads keep more than an
-//! accumulator, [`Reduction`]. It says what one element, or 16 bytes of elements at once, do to an
-//! accumulator, and what two accumulators become. Everything else is here: loads that keep memory
-//! busy, and the ways in which threads, warps and blocks make their accumulators one, in a single
-//! launch.
+//! A reduction is one type that implements [`Fold`] or, if its threads keep more than an
+//! accumulator, [`Reduction`]. The type defines how one element, or 16 bytes of elements at once,
+//! changes an accumulator, and how two accumulators are combined. Everything else is in this crate:
+//! loads that keep memory busy, and the ways in which threads, warps and blocks combine their
+//! accumulators in a single launch.
 //!
 //! # A kernel of your own
 //!
@@ -56,14 +56,14 @@
 //!
 //! Each module knows only those above it:
 //!
-//! | module | what it has |
+//! | module | contents |
 //! |---|---|
 //! | [`unroll`], [`words`] | loops with constant indices, and accumulators as 32-bit words |
-//! | [`warp`] | the accumulators of a warp made one |
+//! | [`warp`] | combining the accumulators of a warp |
 //! | [`key`], [`item`], [`source`] | types of elements, and the arrays that hold them |
-//! | [`Fold`], [`Reduction`] | what an operation has to say |
-//! | [`block`] | the accumulators of a block made one |
-//! | [`grid_reduction`] | the accumulators of a grid made one |
+//! | [`Fold`], [`Reduction`] | the traits that define an operation |
+//! | [`block`] | combining the accumulators of a block |
+//! | [`grid_reduction`] | combining the accumulators of a grid |
 //! | [`grid`] | the skeleton: which elements a thread reads, and when |
 //! | [`op`], [`mod@exact`] | the operations that warpfold has |
 //!
@@ -92,11 +92,11 @@
 //!
 //! The same `n`, `chunk`, block size and alignment give the same bits.
 //!
-//! What is written is *raw*: a partial result that can be combined with others. Whoever reads it
-//! takes roots and quotients.
+//! The result that a kernel writes is *raw*: a partial result that can be combined with others. The
+//! program that reads it computes roots and quotients.
 
 #![cfg_attr(target_os = "cuda", no_std)]
-// A device function that is not inlined is a call through memory.
+// Every device function is inlined, because a call goes through memory.
 #![allow(clippy::inline_always)]
 
 /// The README's example compiles too.

@@ -1,4 +1,4 @@
-//! What an operation has to say: [`Fold`], and [`Reduction`] behind it.
+//! The traits that define an operation: [`Fold`], and [`Reduction`], which is more general.
 
 use crate::source::Source;
 use crate::words::Words;
@@ -14,12 +14,12 @@ pub struct Position {
     pub number: u32,
 }
 
-/// What a kernel does to its elements: the long form. [`Fold`] is the short one, and suits most
+/// What a kernel does to its elements, in the long form. [`Fold`] is the short form, and suits most
 /// operations.
 ///
-/// A thread begins with [`start`](Self::start), takes packs in the order of their places, and turns
-/// what it then keeps into an accumulator. Accumulators are combined in pairs, in an order that
-/// depends on the shape of the launch only.
+/// A thread begins with [`start`](Self::start), takes packs in the order of their places, and at
+/// the end turns its state into an accumulator. Accumulators are combined in pairs, in an order
+/// that depends on the shape of the launch only.
 pub trait Reduction {
     /// The array or arrays that hold the elements.
     type Source: Source;
@@ -36,16 +36,16 @@ pub trait Reduction {
     /// chunk.
     fn pack(thread: Self::Thread, pack: <Self::Source as Source>::Pack, place: u32)
     -> Self::Thread;
-    /// The accumulator of what the thread has read. `first` is the position of the first element of
-    /// the block's chunk.
+    /// The accumulator of all packs that the thread has read. `first` is the position of the first
+    /// element of the block's chunk.
     fn finish(thread: Self::Thread, first: Position) -> Self::Acc;
     /// The accumulator of one element, which is at `position`.
     fn item(item: <Self::Source as Source>::Item, position: Position) -> Self::Acc;
     /// The accumulator that changes no other when the two are combined.
     fn identity() -> Self::Acc;
-    /// Two accumulators made one.
+    /// Combines two accumulators into one.
     fn combine(a: Self::Acc, b: Self::Acc) -> Self::Acc;
-    /// As [`combine`](Self::combine), where all elements of `a` come before those of `b`.
+    /// As [`combine`](Self::combine), but all elements of `a` come before those of `b`.
     #[inline(always)]
     fn append(a: Self::Acc, b: Self::Acc) -> Self::Acc {
         Self::combine(a, b)
@@ -54,9 +54,10 @@ pub trait Reduction {
     const IS_IDEMPOTENT: bool = false;
     /// The result as it is written to memory. `index` gives the index of the element at a position.
     fn raw(acc: Self::Acc, index: impl Fn(Position) -> u64) -> Self::Raw;
-    /// The accumulators of a warp combined, in each of its lanes, or `None` if the device has no
-    /// instruction for that. If `by_block` is false, the numbers of the accumulators' positions
-    /// alone have the order of the elements.
+    /// Combines the accumulators of a warp and gives the result to each lane, or returns `None` if
+    /// the device has no instruction for that. If `by_block` is false, the numbers in the
+    /// accumulators' positions are enough to order the elements, and the blocks need not be
+    /// compared.
     ///
     /// # Safety
     /// All 32 lanes call this together.
@@ -78,7 +79,7 @@ pub trait Fold {
 
     /// See [`Reduction::identity`].
     fn identity() -> Self::Acc;
-    /// The accumulator with all elements of a pack.
+    /// The accumulator after all elements of one more pack.
     fn pack(acc: Self::Acc, pack: <Self::Source as Source>::Pack) -> Self::Acc;
     /// See [`Reduction::item`].
     fn item(item: <Self::Source as Source>::Item) -> Self::Acc;

@@ -29,7 +29,7 @@ pub trait Source: Copy {
     /// The same arrays from an element on.
     ///
     /// # Safety
-    /// Each array has so many `elements` from here on.
+    /// Each array has at least `elements` elements from here on.
     #[must_use]
     unsafe fn skip(self, elements: usize) -> Self;
 
@@ -104,8 +104,8 @@ impl<T: Item> Source for One<T> {
     }
 }
 
-/// How packs of a second array are read, which begin at the same elements as the packs of the first
-/// array.
+/// How the packs of a second array are read. They begin at the same elements as the packs of the
+/// first array.
 pub trait Reach: Copy {
     /// See [`Source::pack_if`].
     ///

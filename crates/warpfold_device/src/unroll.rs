@@ -1,8 +1,8 @@
 //! Loops that are written out, because LLVM keeps an array in registers only if each index is a
 //! constant.
 
-/// Calls `body` with each number from 0 to `count` - 1. `count` is a constant of at most 16; what
-/// goes beyond 16 is left out.
+/// Calls `body` with each number from 0 to `count` - 1. `count` is a constant of at most 16;
+/// numbers from 16 on are left out.
 ///
 /// ```
 /// let mut sum = 0;

@@ -1,4 +1,4 @@
-//! The accumulators of a warp made one.
+//! Combines the accumulators of a warp into one.
 //!
 //! [`warp_reduce`] goes from lane to lane by shuffles. For integers there is `redux.sync` (sm_80),
 //! one instruction for 32 bits; integers of 64 bits take two or three of them. All 32 lanes call
@@ -10,16 +10,16 @@ use crate::words::Words;
 use cuda_std::ext::{control, redux};
 use cuda_std::warp;
 
-/// The lanes of a warp, which is also the most warps that a block has.
+/// The number of lanes in a warp. A block also has at most this many warps.
 pub const WARP: u32 = 32;
 
-/// The accumulators of the first `lanes` lanes of a warp combined, where `lanes` is 8 or 32. Only
-/// lane 0 gets the result; what other lanes get means nothing. `by_block` is passed on to
+/// Combines the accumulators of the first `lanes` lanes of a warp, where `lanes` is 8 or 32. Only
+/// lane 0 gets the result; the values that other lanes get mean nothing. `by_block` is passed on to
 /// [`Reduction::redux`].
 ///
 /// # Safety
-/// All 32 lanes call this together, with the same `lanes`. The lanes from `lanes` on bring the
-/// identity.
+/// All 32 lanes call this together, with the same `lanes`. The lanes from number `lanes` on bring
+/// the identity.
 #[inline(always)]
 pub unsafe fn warp_reduce<R: Reduction>(acc: R::Acc, lanes: u32, by_block: bool) -> R::Acc {
     // SAFETY: the caller brings the whole warp.
@@ -28,8 +28,9 @@ pub unsafe fn warp_reduce<R: Reduction>(acc: R::Acc, lanes: u32, by_block: bool)
     }
     let mut folded = acc;
     let mut step = |distance| {
-        // SAFETY: the caller brings the whole warp. The upper lanes get back values from beyond the
-        // warp's end, and nobody reads what they make of them.
+        // SAFETY: the caller brings the whole warp. An upper lane whose source lane would lie
+        // beyond the warp's end gets its own value back, and nobody reads the result of such a
+        // lane.
         let shuffle = |word| unsafe { warp::warp_shuffle_down(u32::MAX, word, distance, WARP) }.0;
         let words = folded.to_words();
         folded = R::combine(folded, R::Acc::from_words(&|i| shuffle(words[i])));
@@ -57,7 +58,7 @@ const ALL: u32 = u32::MAX;
 
 macro_rules! redux_32 {
     ($($name:ident: $t:ty = $redux:ident;)*) => {$(
-        /// One instruction, since the integers have 32 bits.
+        /// Combines the integers of the warp in one instruction, because they have 32 bits.
         ///
         /// # Safety
         /// All 32 lanes call this together, on sm_80 or later.
@@ -76,8 +77,8 @@ redux_32! {
     min_u32: u32 = min_u32;
 }
 
-/// The sum, which wraps. The lower half is summed in two parts of 16 bits, because 32 of those have
-/// a sum without overflow; the sum of the upper halves may wrap.
+/// The sum, which wraps. The lower half is summed in two parts of 16 bits, because the sum of 32
+/// such parts does not overflow; the sum of the upper halves may wrap.
 ///
 /// # Safety
 /// All 32 lanes call this together, on sm_80 or later.
@@ -99,8 +100,8 @@ pub unsafe fn sum_i64(value: i64) -> i64 {
     unsafe { sum_u64(value as u64) as i64 }
 }
 
-/// The smallest one: the smallest upper half, and the smallest lower half among the integers that
-/// have this upper half.
+/// The smallest integer. It is made of the smallest upper half, and of the smallest lower half
+/// among the integers that have this upper half.
 ///
 /// # Safety
 /// All 32 lanes call this together, on sm_80 or later.
@@ -115,7 +116,8 @@ pub unsafe fn min_u64(value: u64) -> u64 {
     }
 }
 
-/// The smallest one. With the sign bit inverted, signed integers have the order of unsigned ones.
+/// The smallest integer. With the sign bit inverted, signed integers have the order of unsigned
+/// ones.
 ///
 /// # Safety
 /// All 32 lanes call this together, on sm_80 or later.

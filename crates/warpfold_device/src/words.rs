@@ -8,10 +8,10 @@ pub const MOST: usize = 8;
 
 /// A value made of 32-bit words.
 pub trait Words: Copy {
-    /// The number of the words.
+    /// The number of words.
     const COUNT: usize;
 
-    /// The word of this number.
+    /// Word number `i`, counted from 0.
     fn word(self, i: usize) -> u32;
 
     /// The value whose words `get` gives. `get` is called once for each word, in order.
@@ -27,7 +27,7 @@ pub trait Words: Copy {
         Self::from_words(get)
     }
 
-    /// All words. Those behind the last one of the value are 0.
+    /// All words of the value, followed by zeros.
     #[inline(always)]
     fn to_words(self) -> [u32; MOST] {
         let mut words = [0; MOST];

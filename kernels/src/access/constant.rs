@@ -1,7 +1,7 @@
 //! Constant memory.
 //!
-//! Filipovič, "Paměť konstant": as fast as registers if all threads read the same value; reading
-//! different ones, the speed falls linearly.
+//! Filipovič, "Paměť konstant": as fast as registers if all threads read the same value; if they
+//! read different ones, the speed falls linearly.
 //!
 //! What it teaches: the constant cache gives one word at a time to a warp. A table that lanes index
 //! differently belongs in shared memory.
@@ -9,7 +9,7 @@
 use super::{thread_index, word};
 use cuda_std::{address_space, thread};
 
-/// Words of the table: 1 KiB, which stays in the nearest cache.
+/// The number of words in the table. They are 1 KiB, which stays in the nearest cache.
 pub const WORDS: usize = 256;
 
 /// The table, as [`fill`](super::fill::fill) would fill it with seed 0.
@@ -33,7 +33,7 @@ static TABLE: [u32; WORDS] = {
 /// is at least 1.
 #[inline(always)]
 pub unsafe fn constant(output: *mut u32, distinct: u32, rounds: u32) {
-    // SAFETY: the caller promises that it is not 0; `%` would test that, and trap.
+    // SAFETY: the caller promises that `distinct` is not 0; `%` would test that, and trap.
     let first = unsafe { (thread::thread_idx_x() % 32).checked_rem(distinct).unwrap_unchecked() };
     let mut sum = 0_u32;
     let mut round = 0;

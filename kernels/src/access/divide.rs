@@ -1,11 +1,11 @@
 //! Integer division.
 //!
 //! Filipovič, "Rychlost provádění instrukcí": integer division and modulo are slow on a GPU, which
-//! has no instruction for them. By a power of two, a shift or a mask does the same.
+//! has no instruction for them. If the divisor is a power of two, a shift or a mask does the same.
 //!
 //! What it teaches: PTX has `div` and `rem`, but the hardware runs some twenty instructions for
-//! each of 32 bits, and a subroutine for each of 64. The divisor comes with the launch, so that the
-//! compiler cannot know that it is a power of two.
+//! each division of 32 bits, and a subroutine for each of 64 bits. The divisor comes with the
+//! launch, so that the compiler cannot know that it is a power of two.
 
 use super::thread_index;
 

@@ -1,10 +1,12 @@
 //! Fast and precise functions.
 //!
-//! Filipovič, "Rychlost provádění instrukcí": some instructions are faster than a processor's:
-//! special function units compute less precise versions of sine, exponential and others.
+//! Filipovič, "Rychlost provádění instrukcí": some instructions are faster than those of a
+//! processor, because special function units compute less precise versions of sine, exponential and
+//! others.
 //!
-//! What it teaches: the fast sine is one instruction, or a few with its reduction; a precise one is
-//! dozens. The fast ones lose the last bits, and more where the argument or the result is large.
+//! What it teaches: the fast sine is one instruction, or a few with the reduction of its argument;
+//! a precise sine is dozens. The fast functions lose the last bits, and more bits if the argument
+//! or the result is large.
 
 use super::precise;
 use super::thread_index;
@@ -53,11 +55,11 @@ impl Function for PreciseExp {
     }
 }
 
-/// `output[thread] = F(input[thread])`, computed `rounds` times, for `n` threads; those beyond do
-/// nothing.
+/// `output[thread] = F(input[thread])`, computed `rounds` times, for `n` threads. All other threads
+/// do nothing.
 ///
-/// Each round waits for the one before: its argument is the last one plus the last value times
-/// `zero`, which is the bits of 0.0, and no compiler knows.
+/// Each round waits for the one before, because its argument is the previous argument plus the
+/// previous value times `zero`. `zero` holds the bits of 0.0, but the compiler cannot know that.
 ///
 /// # Safety
 /// The launch's contract (see [`access`](super)); both arrays hold `n` numbers; `rounds` is at

@@ -4,8 +4,9 @@
 //! threads take neighbouring words, but the first of a warp does not begin a sector of 32 bytes.
 //!
 //! What it teaches: 128 bytes then lie in five sectors instead of four. On GPUs before compute
-//! capability 1.2 each thread had a transfer of its own, an eighth of the bandwidth; today the
-//! fifth sector is also the neighbour warp's, so it is in the cache.
+//! capability 1.2 each thread then had a transfer of its own, which left an eighth of the
+//! bandwidth. Today the neighbouring warp needs the fifth sector too, so the sector is in the
+//! cache.
 
 use super::{thread_index, threads};
 

@@ -9,8 +9,9 @@
 use super::{thread_index, threads};
 use cuda_std::thread;
 
-/// A permutation of 32 lanes: byte `k % 8` of word `k / 8` is where lane `k` goes. It comes in
-/// registers, so that the only reads of memory are those of the pattern.
+/// A permutation of 32 lanes: byte `k % 8` of word `k / 8` is the number of the word that lane `k`
+/// takes. The permutation is passed in registers, so that the kernel reads memory only for the
+/// pattern.
 pub type Permutation = [u64; 4];
 
 /// Each thread sums `input[i]` over the indices below `n` that the permutation of its warp gives
@@ -43,7 +44,7 @@ pub unsafe fn permuted_read(
 /// `output[i] = input[i]`, for the same indices.
 ///
 /// # Safety
-/// As [`permuted_read`], but that both arrays hold `n` words.
+/// As [`permuted_read`], but both arrays hold `n` words.
 #[inline(always)]
 pub unsafe fn permuted_copy(
     input: *const u32,

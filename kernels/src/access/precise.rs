@@ -1,22 +1,22 @@
-//! Sine and exponential to the last bit or so, since `core` has none.
+//! Sine and exponential, accurate to about the last bit. They are here because `core` has none.
 //!
 //! Both reduce their argument after Cody and Waite ("Software Manual for the Elementary Functions",
-//! 1980): a multiple of the period is subtracted in several parts, each step a fused multiplication
-//! and addition. What is left is small, and a polynomial is its function. The coefficients
-//! interpolate it at Chebyshev's nodes, rounded to `f32`.
+//! 1980): they subtract a multiple of the period in several parts, each by a fused multiplication
+//! and addition. The rest is small, and a polynomial computes the function of it. The polynomial
+//! interpolates the function at Chebyshev's nodes; its coefficients are rounded to `f32`.
 //!
-//! The errors named are those against `f64`, measured by this file's tests on the host, in units of
-//! the last place of the result.
+//! The errors that the comments name are differences from `f64`, in units of the last place (ulp)
+//! of the result. This file's tests measure them on the host.
 
 use cuda_std::ext::math::fma;
 
-/// 1.5 * 2^23: added and subtracted, it rounds a number below 2^22 to the nearest integer.
+/// 1.5 * 2^23. Adding and then subtracting it rounds a number below 2^22 to the nearest integer.
 const ROUND: f32 = 12_582_912.0;
 
-/// The sine of `x`, at most 1.5 ulp off for arguments up to 2^17. Beyond that the reduction has no
-/// bits left, and the result is a number between -1 and 1 (up to 2^22) and no more.
+/// The sine of `x`. Its error is at most 1.5 ulp for arguments up to 2^17. Beyond that the
+/// reduction has no correct bits left: up to 2^22 the result is some number between -1 and 1.
 ///
-/// NaN for infinities and NaNs.
+/// The result is NaN if `x` is infinite or NaN.
 #[inline(always)]
 #[must_use]
 pub fn sin(x: f32) -> f32 {
@@ -29,8 +29,9 @@ pub fn sin(x: f32) -> f32 {
     r = fma(-quarters, HALF_PI[1], r);
     r = fma(-quarters, HALF_PI[2], r);
 
-    // The last bits of the sum are those of the integer. In odd quarters the sine is the cosine of
-    // what is left: the same steps with other coefficients, so that no lane waits for others.
+    // The last bits of `shifted` are those of the integer. In odd quarters the sine is the cosine
+    // of the rest. It takes the same steps with other coefficients, so that no lane waits for
+    // others.
     let quadrant = shifted.to_bits();
     let pick = |of_sine: f32, of_cosine: f32| if quadrant & 1 == 0 { of_sine } else { of_cosine };
     let square = r * r;
@@ -43,15 +44,15 @@ pub fn sin(x: f32) -> f32 {
     if quadrant & 2 == 0 { value } else { -value }
 }
 
-/// e to the power of `x`, less than 1 ulp off; infinity where `f32` ends, 0 below the least
-/// subnormal, NaN for NaN.
+/// `e` to the power of `x`, with an error of less than 1 ulp. The result is infinity if it is too
+/// large for `f32`, 0 if it is below the smallest subnormal number, and NaN if `x` is NaN.
 #[inline(always)]
 #[must_use]
 pub fn exp(x: f32) -> f32 {
     // ln 2 in two parts.
     const LN_2: [f32; 2] = [core::f32::consts::LN_2, -1.904_654_2e-9];
 
-    // Comparisons let NaN pass, and beyond these the result no longer changes.
+    // Beyond these bounds the result no longer changes. A NaN passes both comparisons unchanged.
     let x = if x > 89.0 { 89.0 } else { x };
     let x = if x < -104.0 { -104.0 } else { x };
     let shifted = fma(x, core::f32::consts::LOG2_E, ROUND);
@@ -66,7 +67,7 @@ pub fn exp(x: f32) -> f32 {
     p = fma(p, r, 0.5);
     let value = fma(p, r * r, r) + 1.0;
 
-    // In two factors: 2^128 and 2^-150 are no normal numbers.
+    // The power of two is split into two factors, because 2^128 and 2^-150 are no normal numbers.
     let doublings = shifted.to_bits().wrapping_sub(ROUND.to_bits()) as i32;
     let half = doublings >> 1;
     value * power_of_two(half) * power_of_two(doublings - half)
@@ -87,7 +88,7 @@ mod tests {
 
     use super::*;
 
-    /// How far `found` is from `exact`, in units of the last place that an `f32` near it has.
+    /// How far `found` is from `exact`, in units of the last place of an `f32` near `exact`.
     fn ulps(found: f32, exact: f64) -> f64 {
         let exponent = (exact.abs().log2().floor() as i32).max(-126);
         (f64::from(found) - exact).abs() / (exponent - 23).exp2()
@@ -103,7 +104,7 @@ mod tests {
         }
     }
 
-    /// Floats of both signs up to `most`: every `step`-th bit pattern.
+    /// Every `step`-th float up to `most`, counted by bit patterns, with both signs.
     fn floats(most: f32, step: usize) -> impl Iterator<Item = f32> {
         (0..=most.to_bits())
             .step_by(step)
@@ -125,7 +126,7 @@ mod tests {
     fn the_sine_is_off_by_at_most_one_and_a_half_ulp() {
         let (error, x) = worst(floats(131_072.0, 487), sin, f64::sin);
         assert!(error <= 1.5, "sin({x:?}) is {error} ulp off");
-        // The bound is close: the error comes near it.
+        // The bound is not much too large.
         assert!(error > 0.5, "{error}");
     }
 

@@ -4,12 +4,12 @@
 //! has 32 banks, and neighbouring words lie in neighbouring banks. The lecture's three patterns:
 //!
 //! - `s[threadIdx.x + offset]`: alignment is not needed;
-//! - `s[threadIdx.x * c]`: no conflicts if `c` is odd, else as many lanes meet in a bank as the
-//!   greatest common divisor of `c` and 32 says;
+//! - `s[threadIdx.x * c]`: there are no conflicts if `c` is odd; otherwise the number of lanes that
+//!   ask the same bank is the greatest common divisor of `c` and 32;
 //! - `s[threadIdx.x / c]`: lanes that read the same word are served at once.
 //!
-//! Each thread reads `rounds` words, one further each time. That shifts all banks alike, so
-//! conflicts stay the same, and no read can be moved out of the loop.
+//! Each thread reads `rounds` words, and each of them is one word further than the one before. That
+//! shifts all banks alike, so conflicts stay the same, and no read can be moved out of the loop.
 
 use super::{thread_index, word};
 use cuda_std::{shared, thread};
@@ -54,8 +54,7 @@ pub unsafe fn shared_offset(output: *mut u32, offset: u32, rounds: u32, seed: u3
 /// `s[thread / group + round]`, summed over the rounds: `group` threads read the same word.
 ///
 /// # Safety
-/// As [`shared_stride`], with dynamic shared memory for `block + rounds` words; `group` is at least
-/// 1.
+/// As [`shared_stride`], with dynamic shared memory for `block + rounds` words; `group` is not 0.
 #[inline(always)]
 pub unsafe fn shared_broadcast(output: *mut u32, group: u32, rounds: u32, seed: u32) {
     // SAFETY: as above, and `group` is not 0; `/` would test that, and trap.

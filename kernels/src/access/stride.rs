@@ -5,7 +5,7 @@
 //!
 //! What it teaches: memory moves whole sectors of 32 bytes, so the words in the gaps are moved too.
 //! From a stride of 8 on each thread has a sector of its own, and seven eighths of the traffic are
-//! for nothing.
+//! wasted.
 
 use super::{thread_index, threads};
 

@@ -7,7 +7,7 @@ use super::thread_index;
 use cuda_std::ext::control::no_unroll;
 
 /// `output[i]` is `input[i]` after `rounds` steps x -> 1664525 x + 1013904223, for each `i` below
-/// `n`; threads beyond do nothing.
+/// `n`. All other threads do nothing.
 ///
 /// # Safety
 /// The launch's contract (see [`access`](super)); both arrays hold `n` words.
@@ -20,7 +20,7 @@ pub unsafe fn transfer_work(input: *const u32, output: *mut u32, n: usize, round
             let mut x = *input.add(i);
             let mut round = 0;
             while round < rounds {
-                // Without this the compiler would see that several steps are one step with other
+                // Without this the compiler would combine several steps into one step with other
                 // numbers.
                 no_unroll();
                 x = x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -1,11 +1,11 @@
-//! Loops, unrolled.
+//! Unrolled loops.
 //!
 //! Filipovič, "Smyčky": a small loop spends more on its branch, its counter and its addresses than
 //! on its body. Written out several times, the body shares them.
 //!
-//! What it teaches: the instructions for one element fall from a loop's to little more than the
-//! load and the addition. Neither compiler may unroll on its own here, or all four kernels would be
-//! alike: see [`no_unroll`].
+//! What it teaches: an element then takes little more than the load and the addition, instead of
+//! all instructions of the loop. Neither compiler may unroll on its own here, because all four
+//! kernels would then be alike: see [`no_unroll`].
 
 use super::{thread_index, threads};
 use cuda_std::ext::control::no_unroll;
@@ -32,7 +32,7 @@ pub unsafe fn unroll<const UNROLLED: usize>(input: *const u32, output: *mut u32,
             }
             i += UNROLLED * step;
         }
-        // Fewer elements than a turn takes are left.
+        // Now fewer elements are left than one turn takes.
         while i < n {
             no_unroll();
             sum = sum.wrapping_add(*input.add(i));

@@ -12,8 +12,8 @@ use super::{thread_index, threads};
 pub trait Wide: Copy {
     /// The sum of the words, which wraps.
     fn sum(self) -> u32;
-    /// The same value, put together from its words, because LLVM would copy the whole 8 bytes at a
-    /// time.
+    /// The same value, put together from its words, because otherwise LLVM would copy it 8 bytes at
+    /// a time.
     #[must_use]
     fn by_words(self) -> Self;
 }

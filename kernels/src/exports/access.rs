@@ -1,4 +1,4 @@
-//! The access patterns' kernels, named `access_<pattern>…`: a module holds one pattern.
+//! The kernels of the access patterns, named `access_<pattern>…`. A PTX module holds one pattern.
 
 use crate::access::constant::constant;
 use crate::access::divide::{Mask, Quotient, Remainder, Shift, divide};
@@ -18,7 +18,9 @@ use crate::access::width::{Four, Two, width_copy, width_read};
 /// Stamps out kernels: `name = function[<…>](parameters);`.
 macro_rules! kernels {
     ($($name:ident = $function:ident $(<$($generic:tt),*>)? ($($parameter:ident: $t:ty),*);)*) => {$(
-        #[doc = concat!("[`", stringify!($function), "`]", $(" for ", $("`", stringify!($generic), "` ",)*)? ".")]
+        #[doc = concat!(
+            "[`", stringify!($function), "`]", $(" for ", $("`", stringify!($generic), "` ",)*)? "."
+        )]
         ///
         /// # Safety
         /// The launch's contract (see [`access`](crate::access)).
@@ -72,7 +74,8 @@ kernels! {
     access_transfer_work = transfer_work(input: *const u32, output: *mut u32, n: usize, rounds: u32);
 }
 
-/// Stamps out kernels that take a permutation: an array is no parameter of a kernel.
+/// Stamps out kernels that take a permutation as four words, because a kernel's parameter cannot be
+/// an array.
 macro_rules! permuted {
     ($($name:ident = $function:ident;)*) => {$(
         #[doc = concat!("[`", stringify!($function), "`], by the permutation `[a, b, c, d]`.")]

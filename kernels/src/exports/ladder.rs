@@ -1,4 +1,4 @@
-//! The ladder's kernels: each rung with each operation for each type that it has, named
+//! The kernels of the ladder: each rung with each operation and each type that it supports, named
 //! `<family><rung>_<op>_<type>[_b<block>]`.
 
 use crate::ladder::global::global;
@@ -14,8 +14,9 @@ use crate::ladder::reduce8::reduce8;
 use crate::ladder::reduce9::reduce9;
 use crate::op::{Max, Min, Product as Prod, Sum};
 
-/// Stamps out products: `parameters: [rungs] x [operations] x [types];`. Block sizes may follow as
-/// one more factor, `x [64 128]`, which is in the kernels' names, or one constant, `with 4`.
+/// Stamps out a kernel for each combination in `parameters: [rungs] x [operations] x [types];`. One
+/// more list may follow, `x [64 128]`, with block sizes, which become part of the kernels' names;
+/// or one constant may follow, `with 4`.
 macro_rules! kernels {
     ($($form:tt: $rungs:tt x $ops:tt x $types:tt $(x $sizes:tt)? $(with $constant:literal)?;)*) => {$(
         kernels!(@rungs $form $rungs $ops $types ($($sizes)? $(($constant))?));
@@ -40,11 +41,14 @@ macro_rules! kernels {
     )*};
 }
 
-/// One kernel: `(parameters) name = function<type, operation[, block size or stages]>`. `workspace`
-/// is space for the partial results of all blocks, and a counter.
+/// Defines one kernel: `(parameters) name = function<type, operation[, block size or stages]>`. The
+/// parameter `workspace` stands for two: space for the partial results of all blocks, and a
+/// counter.
 macro_rules! kernel {
     (($first:ident: *$mutability:ident) $name:ident = $function:ident<$t:ty, $op:ty $(, $constant:literal)?>) => {
-        #[doc = concat!("[`", stringify!($function), "`] for [`", stringify!($t), "`] and [`", stringify!($op), "`].")]
+        #[doc = concat!(
+            "[`", stringify!($function), "`] for [`", stringify!($t), "`] and [`", stringify!($op), "`]."
+        )]
         ///
         /// # Safety
         /// The launch's contract (see [`ladder`](crate::ladder)).
@@ -56,7 +60,9 @@ macro_rules! kernel {
         }
     };
     ((input: *const, workspace) $name:ident = $function:ident<$t:ty, $op:ty>) => {
-        #[doc = concat!("[`", stringify!($function), "`] for [`", stringify!($t), "`] and [`", stringify!($op), "`].")]
+        #[doc = concat!(
+            "[`", stringify!($function), "`] for [`", stringify!($t), "`] and [`", stringify!($op), "`]."
+        )]
         ///
         /// # Safety
         /// The launch's contract (see [`ladder`](crate::ladder)).

@@ -1,28 +1,29 @@
-//! The production kernels, named `reduce_<op>_<type>`. Each is a module of its own.
+//! The production kernels, named `reduce_<op>_<type>`. Each is a PTX module of its own.
 //!
-//! Where two types give the same bits, there is one kernel, and the host maps the other type to it:
+//! If two types give the same bits, there is one kernel, and the host maps the other type to it:
 //!
 //! - For signed integers, `sum`, `product`, `sumsq`, `dot` and `ssd` of 64 and 128 bits, and
-//!   `wrapping`, `and`, `or`, `xor` and `count` of all widths, are those of the unsigned type of
-//!   the same width.
+//!   `wrapping`, `and`, `or`, `xor` and `count` of all widths, use the kernels of the unsigned type
+//!   of the same width.
 //! - For unsigned integers, `sumabs` is `sum` and `maxabs` is `max`.
-//! - For integers, `minimum` and `maximum` and what has an index beside them are `min`, `max` and
-//!   theirs.
+//! - For integers, `minimum` and `maximum` are `min` and `max`, and `argminimum` and `argmaximum`
+//!   are `argmin` and `argmax`.
 //!
 //! # Loads in flight
 //!
-//! The number behind `=> raw result` is how many loads of 16 bytes a thread asks for before it uses
-//! the first. All measurements are in bench/NOTEBOOK.md, in microseconds a call:
+//! The number after `=> raw result` is how many loads of 16 bytes a thread asks for before it uses
+//! the first. All measurements are in bench/NOTEBOOK.md, in microseconds for each call:
 //!
 //! - Eight suit most elements (attempts 11, 25 and 31; H100, minmax f32 of 2^24: four 18.6, eight
 //!   17.5; H200, min f64 of 128 MiB: four 30.2, eight 28.0).
-//! - Four suit both extremes of 64 bits (attempt 25; H100, 2^12 elements: eight 2.2, four 1.9), and
-//!   kernels that would need more registers than a thread has with eight.
-//! - `then`: behind whole rounds four loads are in flight (attempt 39; H100, argmin f64 of 8 MiB:
-//!   two 3.62, four 3.53). Six are for the kernels where ptxas used the first load of a whole round
-//!   before it asked for the last (attempt 39; H100, minmax f32 of 2^24: four 18.5, six 17.2). Two
-//!   are for both extremes of 64 and 128 bits, because one round's arithmetic then runs while the
-//!   other round's loads are under way (attempt 30; H100, minmax f64 of 2^20: 3.65 to 3.40).
+//! - Four suit `minmax` of 64 bits (attempt 25; H100, 2^12 elements: eight 2.2, four 1.9), and
+//!   kernels that with eight would need more registers than a thread has.
+//! - The word `then` is followed by the number of loads in flight after the whole rounds. Usually
+//!   it is four (attempt 39; H100, argmin f64 of 8 MiB: two 3.62, four 3.53). Six are for the
+//!   kernels in which ptxas used the first load of a whole round before it asked for the last
+//!   (attempt 39; H100, minmax f32 of 2^24: four 18.5, six 17.2). Two are for `minmax` of 64 and
+//!   128 bits, because one round's arithmetic then runs while the other round's loads are under way
+//!   (attempt 30; H100, minmax f64 of 2^20: 3.65 to 3.40).
 
 use warpfold_device::exact::{NARROW_LIMBS, Raw, WIDE_LIMBS};
 use warpfold_device::grid_reduction::Ticket;
@@ -50,8 +51,9 @@ type And<T> = Bits<T, bits::And>;
 type Or<T> = Bits<T, bits::Or>;
 type Xor<T> = Bits<T, bits::Xor>;
 
-/// Stamps out products: `arrays: [operations] x [types] => raw result, loads in flight [then loads
-/// behind whole rounds];`. The raw result may contain `T`, the type of the element.
+/// Stamps out a kernel for each combination in `arrays: [operations] x [types] => raw result, loads
+/// in flight [then loads after whole rounds];`. The raw result may contain `T`, the type of the
+/// element.
 macro_rules! kernels {
     ($($arrays:ident: $ops:tt x $types:tt => $raw:ident $(<$t:ident>)?, $loads:literal $(then $rest:literal)?;)*) => {$(
         kernels!(@ops $arrays $ops $types ($raw $($t)?) ($loads $(then $rest)?));

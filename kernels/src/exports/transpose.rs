@@ -14,8 +14,8 @@ use crate::transpose::strided_copy::strided_copy;
 use crate::transpose::swizzled::swizzled;
 use crate::transpose::tiled::tiled;
 
-/// Stamps out products: `form: [functions] x [types] x [sides of a tile];`. Names hold the bytes of
-/// an element instead of its type.
+/// Stamps out a kernel for each combination in `form: [functions] x [types] x [sides of a tile];`.
+/// The names have the bytes of an element instead of its type.
 macro_rules! kernels {
     ($($form:ident: $functions:tt x $types:tt x $tiles:tt;)*) => {$(
         kernels!(@functions $form $functions $types $tiles);
@@ -31,10 +31,12 @@ macro_rules! kernels {
     )*};
 }
 
-/// A kernel without shared memory: `name = function<element, tile>`.
+/// Defines a kernel without shared memory: `name = function<element, tile>`.
 macro_rules! direct {
     ($name:ident = $function:ident<$t:ty, $tile:literal>) => {
-        #[doc = concat!("[`", stringify!($function), "`] for elements of [`", stringify!($t), "`]'s size.")]
+        #[doc = concat!(
+            "[`", stringify!($function), "`] for elements of [`", stringify!($t), "`]'s size."
+        )]
         ///
         /// # Safety
         /// The launch's contract (see [`transpose`](crate::transpose)).
@@ -47,13 +49,15 @@ macro_rules! direct {
     };
 }
 
-/// A kernel with a tile in shared memory: `name = function<element, tile>`.
+/// Defines a kernel with a tile in shared memory: `name = function<element, tile>`.
 macro_rules! tile {
     ($name:ident = $function:ident<$t:ty, $tile:literal>) => {
         tile! { $name = $function<$t, $tile, { $tile }> }
     };
     ($name:ident = $function:ident<$t:ty, $tile:literal, $pitch:block>) => {
-        #[doc = concat!("[`", stringify!($function), "`] for elements of [`", stringify!($t), "`]'s size.")]
+        #[doc = concat!(
+            "[`", stringify!($function), "`] for elements of [`", stringify!($t), "`]'s size."
+        )]
         ///
         /// # Safety
         /// The launch's contract (see [`transpose`](crate::transpose)).
@@ -70,17 +74,20 @@ macro_rules! tile {
     };
 }
 
-/// As `tile!`, with rows that are padded.
+/// As `tile!`, but with padded rows.
 macro_rules! padded_tile {
     ($name:ident = $function:ident<$t:ty, $tile:literal>) => {
         tile! { $name = $function<$t, $tile, { padded_pitch::<$t>($tile) }> }
     };
 }
 
-/// A kernel with two padded tiles, for a square in place: `name = function<element, tile>`.
+/// Defines a kernel with two padded tiles, for a square matrix in place:
+/// `name = function<element, tile>`.
 macro_rules! square {
     ($name:ident = $function:ident<$t:ty, $tile:literal>) => {
-        #[doc = concat!("[`", stringify!($function), "`] for elements of [`", stringify!($t), "`]'s size.")]
+        #[doc = concat!(
+            "[`", stringify!($function), "`] for elements of [`", stringify!($t), "`]'s size."
+        )]
         ///
         /// # Safety
         #[doc = concat!("That of [`", stringify!($function), "`].")]
@@ -97,17 +104,20 @@ macro_rules! square {
     };
 }
 
-/// The elements of a padded row of a tile. A row is longer by at least one element and one bank of
-/// shared memory, 4 bytes, so that the elements of a column lie in different banks.
+/// The number of elements in a padded row of a tile. The padding is at least one element and at
+/// least one bank of shared memory, which is 4 bytes, so that the elements of a column lie in
+/// different banks.
 const fn padded_pitch<T>(tile: u32) -> u32 {
     tile + 4u32.div_ceil(size_of::<T>() as u32)
 }
 
-/// Stamps out kernels with vectors: `name = best<element, vector, elements of a vector, side,
-/// rows>;`.
+/// Stamps out kernels that use vectors:
+/// `name = best<element, vector, elements of a vector, side, rows>;`.
 macro_rules! vectors {
     ($($name:ident = $function:ident<$t:ty, $vector:ty, $width:literal, $side:literal, $rows:literal>;)*) => {$(
-        #[doc = concat!("[`", stringify!($function), "`] for elements of [`", stringify!($t), "`]'s size.")]
+        #[doc = concat!(
+            "[`", stringify!($function), "`] for elements of [`", stringify!($t), "`]'s size."
+        )]
         ///
         /// # Safety
         #[doc = concat!("The contract of [`", stringify!($function), "`].")]

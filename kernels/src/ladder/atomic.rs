@@ -1,14 +1,14 @@
-//! Rungs `atomic` and `atomic-warp`: one atomic operation a block, or a warp, in place of a second
-//! pass.
+//! Rungs `atomic` and `atomic-warp`: one atomic operation for each block, or for each warp, instead
+//! of a second pass.
 //!
 //! J. Luitjens, "Faster Parallel Reductions on Kepler" (NVIDIA, 2014), "Atomic Power". `output[0]`
 //! holds the identity before the launch, and each block (or warp) combines its value with it, in
-//! any order: integers do not mind, but a sum of floats may have other bits each time. There are
-//! atomics for the sum of every type, for the minimum and the maximum of integers, and for no
-//! product.
+//! any order. That changes no integer, but a sum of floats may have other bits each time. There are
+//! atomics for sums of every type, for minima and maxima of integers, and none for products.
 //!
-//! What it teaches: the atomic units of memory combine for us, and the price is the order. If each
-//! atomic operation stands for a block's worth of work, its time is hidden.
+//! What it teaches: the atomic units of memory can do the combining, but then the order of the
+//! values is not fixed. If the work of a whole block comes before each atomic operation, the time
+//! of the operation is hidden.
 
 use super::block::{WARP, block_reduce, warp_reduce};
 use super::reduce9::thread_reduce;
@@ -45,7 +45,7 @@ atomic_ops! {
     Max = max: i32 u32 i64 u64;
 }
 
-/// Combines `output[0]` with the values of all blocks, each by one atomic.
+/// Combines `output[0]` with the values of all blocks, each by one atomic operation.
 ///
 /// # Safety
 /// The launch's contract (see [`ladder`](super)); `output[0]` is the identity.
@@ -62,14 +62,14 @@ pub unsafe fn atomic_block<T: Element, O: Atomic<T>>(input: *const T, output: *m
     }
 }
 
-/// Combines `output[0]` with the values of all warps, each by one atomic: without shared memory and
-/// barriers.
+/// Combines `output[0]` with the values of all warps, each by one atomic operation. It needs
+/// neither shared memory nor barriers.
 ///
 /// # Safety
 /// The launch's contract (see [`ladder`](super)); `output[0]` is the identity.
 #[inline(always)]
 pub unsafe fn atomic_warp<T: Element, O: Atomic<T>>(input: *const T, output: *mut T, n: usize) {
-    // SAFETY: the caller's contract; whole warps reduce together.
+    // SAFETY: the caller's contract; the lanes of a warp reduce together.
     unsafe {
         let sum = warp_reduce::<T, O>(thread_reduce::<T, O>(input, n));
         if thread::thread_idx_x().is_multiple_of(WARP) {

@@ -1,18 +1,18 @@
-//! A block's values made one, by warp shuffles. Rungs 8 to 10, 12 to 14 and the atomic ones end so.
+//! Combines a block's values by warp shuffles, as rungs 8 to 10, 12 to 14 and the atomic ones do.
 //!
 //! A lane reads another lane's register with `shfl.sync`, so a warp needs neither shared memory nor
-//! a barrier for its five steps. Shared memory is left with one slot for each warp, and the block
-//! with one barrier. (CUDA C++ Programming Guide, "Warp Shuffle Functions"; J. Luitjens, "Faster
+//! a barrier for its five steps. So shared memory needs only one slot for each warp, and the block
+//! only one barrier. (CUDA C++ Programming Guide, "Warp Shuffle Functions"; J. Luitjens, "Faster
 //! Parallel Reductions on Kepler", NVIDIA 2014.)
 
 use crate::element::Element;
 use crate::op::Op;
 use cuda_std::{thread, warp};
 
-/// Lanes of a warp.
+/// The number of lanes in a warp.
 pub(super) const WARP: u32 = 32;
 
-/// The warp's values combined. Only lane 0 gets the result.
+/// Combines the warp's values. Only lane 0 gets the result.
 ///
 /// # Safety
 /// All 32 lanes call this together.
@@ -21,7 +21,8 @@ pub(super) unsafe fn warp_reduce<T: Element, O: Op<T>>(value: T) -> T {
     let mut folded = value;
     let mut delta = WARP / 2;
     while delta > 0 {
-        // SAFETY: the caller brings the whole warp, and nobody reads what its upper lanes make.
+        // SAFETY: the caller brings the whole warp, and nobody reads the results of its upper
+        // lanes.
         folded =
             O::combine(folded, unsafe { warp::warp_shuffle_down(u32::MAX, folded, delta, WARP) }.0);
         delta /= 2;
@@ -29,7 +30,7 @@ pub(super) unsafe fn warp_reduce<T: Element, O: Op<T>>(value: T) -> T {
     folded
 }
 
-/// The block's values combined. Only thread 0 gets the result.
+/// Combines the block's values. Only thread 0 gets the result.
 ///
 /// # Safety
 /// All threads of a one-dimensional block of whole warps call this together; `slots` is shared
@@ -38,7 +39,7 @@ pub(super) unsafe fn warp_reduce<T: Element, O: Op<T>>(value: T) -> T {
 pub(super) unsafe fn block_reduce<T: Element, O: Op<T>>(slots: *mut T, value: T) -> T {
     let tid = thread::thread_idx_x();
     // SAFETY: each warp writes its own slot, the barrier separates writing from reading, and only
-    // slots of warps that exist are read. Whole warps take the branch.
+    // slots of warps that exist are read. All lanes of a warp take the same branches.
     unsafe {
         let folded = warp_reduce::<T, O>(value);
         if tid.is_multiple_of(WARP) {

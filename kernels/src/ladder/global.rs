@@ -1,9 +1,9 @@
 //! Rung `global`: a block halves its part of the array, in global memory.
 //!
 //! Udacity: each block takes 1024 elements; at each step the first half of its threads add the
-//! second half's elements to their own, until one is left. Two launches reduce a million. But every
-//! step goes to global memory and back: three times the traffic of the same loop in shared memory
-//! (rung 3).
+//! second half's elements to their own, until one is left. Two launches reduce a million elements.
+//! But every step goes to global memory and back, with three times the traffic of the same loop in
+//! shared memory (rung 3).
 
 use super::element_or_identity;
 use crate::element::Element;

@@ -1,18 +1,18 @@
-//! The last six steps of a block, by one warp: Filipovič, "Implementace 5", written for today's
-//! hardware.
+//! The last six steps of a block, which one warp takes: Filipovič, "Implementace 5", but written
+//! for today's hardware.
 //!
 //! The lectures' warps ran in lock step, so that
 //! `sv[tid] += sv[tid + 32]; sv[tid] += sv[tid + 16]; …` was in order by itself. Since Volta each
-//! lane has its own program counter and nothing orders them but `__syncwarp`: once between reading
-//! and writing, because a lane's cell is also what the lane below reads, and once before the next
-//! step. (CUDA C++ Programming Guide, "Independent Thread Scheduling".)
+//! lane has its own program counter, and only `__syncwarp` orders the lanes: once between reading
+//! and writing, because another lane reads this lane's cell, and once before the next step. (CUDA
+//! C++ Programming Guide, "Independent Thread Scheduling".)
 
 use crate::element::Element;
 use crate::op::Op;
 use cuda_std::warp;
 
 /// Reduces `sv[0..64]` to `sv[0]`. The condition `tid < s` is left out, as in the lecture: it would
-/// save nothing, and nobody reads what the upper lanes compute.
+/// save no time, and nobody reads the results of the upper lanes.
 ///
 /// # Safety
 /// The 32 lanes of one warp call this together, with `tid` 0 to 31; `sv` holds 64 elements.

@@ -3,8 +3,8 @@
 //! Filipovič, "Implementace 1"; CSDN 2.1; Liu, kernel 1. First the block's elements go to shared
 //! memory, then every second thread adds its neighbour's value, then every fourth, and so on.
 //!
-//! What it teaches: `tid % (2 * s) == 0` picks threads from every warp, so that all warps walk
-//! every step with most of their lanes idle (divergence), and an integer remainder by an unknown
+//! What it teaches: `tid % (2 * s) == 0` picks threads from every warp, so that all warps run in
+//! every step with most of their lanes idle (divergence). An integer remainder by an unknown
 //! divisor takes dozens of instructions.
 
 use super::element_or_identity;

@@ -1,13 +1,13 @@
 //! Rung 10: a single pass. The last block to finish combines the partial results.
 //!
 //! NVIDIA's sample `threadFenceReduction`; CUDA C++ Programming Guide, "Memory Fence Functions".
-//! Each block draws a ticket when its partial result is written. The block that draws the last one
-//! knows that all are there. No block waits.
+//! Each block draws a ticket when its partial result is written. The block that draws the last
+//! ticket knows that all results are there. No block waits.
 //!
-//! What it teaches: order between blocks is made of a fence, an atomic and a fence. The first fence
-//! puts writing the partial result before drawing the ticket; the second puts reading the others'
-//! results behind it. The counter wraps around, so it is 0 again for the next launch. Only grid and
-//! block decide the order of combining, so a launch gives the same bits each time.
+//! What it teaches: order between blocks takes a fence, an atomic operation and a fence. The first
+//! fence puts the write of the partial result before the ticket; the second puts the reads of the
+//! other results after it. The counter wraps around, so it is 0 again for the next launch. The
+//! order of combining depends only on grid and block sizes, so the bits are the same each time.
 
 use super::block::block_reduce;
 use super::reduce9::thread_reduce;
@@ -21,7 +21,7 @@ use cuda_std::{address_space, shared, thread};
 #[address_space(shared)]
 static mut IS_LAST: [MaybeUninit<u32>; 1] = [const { MaybeUninit::uninit() }; 1];
 
-/// The result of the whole grid in `output[0]`.
+/// Writes the result of the whole grid to `output[0]`.
 ///
 /// # Safety
 /// The launch's contract (see [`ladder`](super)). `partials` holds one element for each block, and
@@ -40,7 +40,7 @@ pub unsafe fn reduce10<T: Element, O: Op<T>>(
     let blocks = thread::grid_dim_x();
 
     // SAFETY: each block writes its own cells, and barriers order its threads' use of shared
-    // memory. The last block reads the others' partial results behind fence, ticket and fence.
+    // memory. The last block reads the other partial results after fence, ticket and fence.
     unsafe {
         let sum = thread_reduce::<T, O>(input, n);
         let sum = block_reduce::<T, O>(sv, sum);
@@ -60,7 +60,7 @@ pub unsafe fn reduce10<T: Element, O: Op<T>>(
     }
 }
 
-/// Combines the partial results of all blocks, by the threads of one.
+/// Combines the partial results of all blocks by the threads of one block.
 ///
 /// # Safety
 /// All threads of the block call this together, after a barrier; `partials` holds one element for

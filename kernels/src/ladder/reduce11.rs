@@ -2,11 +2,11 @@
 //!
 //! PTX ISA, "redux.sync"; CUDA C++ Programming Guide, "Warp Reduce Functions". From Ampere on the
 //! hardware combines the 32-bit integers of a warp: one instruction does what takes rung 8 five
-//! shuffles and five additions. There is one for the sum, the minimum and the maximum, but none for
-//! products, for 64 bits or for floats.
+//! shuffles and five additions. There are such instructions for the sum, the minimum and the
+//! maximum, but none for products, for 64 bits or for floats.
 //!
-//! What it teaches: the block's tail is short enough to be free. The time is all in the loads,
-//! which are rung 9's.
+//! What it teaches: the last steps of a block are so short that they cost nothing. All the time is
+//! in the loads, which are those of rung 9.
 
 use super::block::WARP;
 use super::reduce9::thread_reduce;
@@ -15,9 +15,9 @@ use crate::op::{Max, Min, Op, Sum};
 use cuda_std::ext::redux;
 use cuda_std::{shared, thread};
 
-/// An operation that `redux.sync` knows.
+/// An operation for which there is a `redux.sync`.
 pub trait Redux<T: Element>: Op<T> {
-    /// The values of the whole warp combined, in every lane.
+    /// Combines the values of the whole warp and gives the result to every lane.
     ///
     /// # Safety
     /// All 32 lanes call this together.

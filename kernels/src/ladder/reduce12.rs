@@ -1,11 +1,11 @@
 //! Rung 12: a barrier for the whole grid.
 //!
 //! CUDA C++ Programming Guide, "Cooperative Groups: Grid Synchronization". If all blocks are
-//! resident at once, which a cooperative launch promises, they can wait for each other: each leaves
-//! its partial result and waits for all, and block 0 goes on.
+//! resident at once, which a cooperative launch promises, they can wait for each other. Each writes
+//! its partial result and waits for all others, and then block 0 goes on alone.
 //!
-//! What it teaches: a grid-wide barrier is an atomic counter, fences and patience; it limits the
-//! grid to what the device holds, and costs more than rung 10's ticket, where no block waits.
+//! What it teaches: a grid-wide barrier is an atomic counter, fences and a loop that waits. It
+//! limits the grid to what fits on the device. Rung 10's ticket costs less: no block waits.
 
 use super::block::block_reduce;
 use super::reduce9::thread_reduce;
@@ -15,12 +15,12 @@ use crate::op::Op;
 use cuda_std::ext::grid;
 use cuda_std::{shared, thread};
 
-/// The result of the whole grid in `output[0]`.
+/// Writes the result of the whole grid to `output[0]`.
 ///
 /// # Safety
 /// The launch's contract (see [`ladder`](super)), and the launch is cooperative. `partials` holds
-/// one element for each block, and `barrier` is 0, or holds what an earlier launch of any grid left
-/// there.
+/// one element for each block, and `barrier` is 0, or has the value that an earlier launch of any
+/// grid left there.
 #[inline(always)]
 pub unsafe fn reduce12<T: Element, O: Op<T>>(
     input: *const T,

@@ -1,12 +1,12 @@
 //! Rung 13: thread-block clusters and distributed shared memory (sm_90).
 //!
 //! CUDA C++ Programming Guide, "Thread Block Clusters" and "Distributed Shared Memory". Up to eight
-//! blocks form a cluster: they run at the same time, meet at a barrier of their own, and read each
+//! blocks form a cluster: they run at the same time, have a barrier of their own, and read each
 //! other's shared memory. So eight partial results become one without a trip to global memory.
 //!
-//! What it teaches: there is a step between block and grid. The second barrier is not for the data:
-//! a block's shared memory is gone when it exits, so none may leave while another still reads
-//! there.
+//! What it teaches: there is a level between block and grid. The second barrier is not for the
+//! data: a block's shared memory is gone when it exits, so no block may exit while another still
+//! reads there.
 
 use super::block::{WARP, block_reduce, warp_reduce};
 use super::reduce9::thread_reduce;

@@ -2,12 +2,12 @@
 //!
 //! CUDA C++ Programming Guide, "Asynchronous Data Copies using the Tensor Memory Accelerator"; PTX
 //! ISA, "cp.async.bulk", "mbarrier". One thread of a block asks the copy engine for tiles of 8 KiB,
-//! `STAGES` of them ahead; each tile has a barrier that counts the bytes that have come. All
-//! threads wait for a tile, combine it, and give its space back. Such a copy starts at a multiple
-//! of 16 bytes; elements before the first and behind the last whole tile are read as usual.
+//! `STAGES` of them in advance. Each tile has a barrier that counts the bytes that have come. All
+//! threads wait for a tile and combine it; then its space is free. A copy starts at a multiple of
+//! 16 bytes; the elements before the first whole tile and after the last are read as usual.
 //!
-//! What it teaches: to keep memory busy takes neither many threads nor many registers, only many
-//! bytes under way.
+//! What it teaches: keeping memory busy takes neither many threads nor many registers, but only
+//! many bytes under way.
 
 use super::block::block_reduce;
 use super::reduce9::elements_to_boundary;
@@ -17,7 +17,7 @@ use cuda_std::ext::mbarrier::Barrier;
 use cuda_std::ext::{bulk, mbarrier};
 use cuda_std::{shared, thread};
 
-/// Bytes of a tile.
+/// The number of bytes in a tile.
 const TILE: usize = 8 << 10;
 
 /// One partial result for each block, whatever the grid and the alignment of the input.
@@ -40,8 +40,8 @@ pub unsafe fn reduce14<T: Element, O: Op<T>, const STAGES: usize>(
     let tile_count = (n - head) / (TILE / size_of::<T>());
 
     // SAFETY: tiles lie within the input, on a boundary. A tile's space is filled after all threads
-    // have left it (the barrier of the block) and read after it is filled (its own barrier). The
-    // rest is as in rungs 8 and 9.
+    // have read it (the barrier of the block), and it is read after it is filled (its own barrier).
+    // The rest is as in rungs 8 and 9.
     unsafe {
         let barriers =
             shared::dynamic_shared_mem::<Barrier>().add(STAGES * TILE / size_of::<Barrier>());
@@ -104,7 +104,7 @@ pub unsafe fn reduce14<T: Element, O: Op<T>, const STAGES: usize>(
     }
 }
 
-/// The thread's part of the elements before and behind the tiles, combined. The grid strides over
+/// Combines the thread's part of the elements before and after the tiles. The grid strides over
 /// them.
 ///
 /// # Safety
@@ -122,7 +122,7 @@ unsafe fn outside_tiles<T: Element, O: Op<T>>(
     let mut sum = O::IDENTITY;
     while i < n - tiled {
         let element = if i < head { i } else { i + tiled };
-        // SAFETY: below `n`.
+        // SAFETY: `element` is below `n`.
         sum = O::combine(sum, unsafe { *input.add(element) });
         i += grid_size;
     }

@@ -1,7 +1,7 @@
 //! Rung 2: interleaved addressing with a strided index.
 //!
-//! Filipovič, "Implementace 2"; Liu, kernel 2. The same additions as rung 1, given to the first
-//! threads: whole warps are busy or idle, and the remainder is gone.
+//! Filipovič, "Implementace 2"; Liu, kernel 2. The first threads do the additions of rung 1: whole
+//! warps are busy or idle, and the remainder is gone.
 //!
 //! What it teaches: neighbouring lanes now touch words `2 * s` apart. At each step more of them
 //! share a bank of shared memory, up to 32 at once, and take turns (bank conflicts).

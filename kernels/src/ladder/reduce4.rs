@@ -1,11 +1,11 @@
 //! Rung 4: first add during load.
 //!
-//! Filipovič, "Implementace 4"; Liu, "Reduction #4: Read two elements and do the first step". Rung
-//! 3's idle half is put to work: each thread reads two elements and adds them on the way to shared
-//! memory, so half as many blocks do.
+//! Filipovič, "Implementace 4"; Liu, "Reduction #4: Read two elements and do the first step". The
+//! half of the threads that idles in rung 3 is used: each thread reads two elements and adds them
+//! on the way to shared memory, so half as many blocks are enough.
 //!
-//! What it teaches: the memory is now read at a good rate, and the instructions around it are what
-//! is left.
+//! What it teaches: the memory is now read at a good rate, and the rest of the time goes to the
+//! instructions around the loads.
 
 use super::element_or_identity;
 use crate::element::Element;

@@ -1,10 +1,10 @@
 //! Rung 5: the last warp unrolled.
 //!
 //! Filipovič, "Implementace 5". Once 64 values are left a single warp works, and needs no barrier
-//! of the whole block: its six steps are written out, and the other warps are done early.
+//! of the whole block: its six steps are written out, and the other warps end early.
 //!
-//! What it teaches: barriers, loop counters and branches cost as much as the additions. It takes
-//! blocks of at least 64 threads.
+//! What it teaches: barriers, loop counters and branches cost as much as the additions. This rung
+//! needs blocks of at least 64 threads.
 
 use super::{element_or_identity, last_warp::last_warp};
 use crate::element::Element;

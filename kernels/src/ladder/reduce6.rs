@@ -1,7 +1,7 @@
 //! Rung 6: completely unrolled.
 //!
-//! Filipovič, "Implementace 6". With the block size known when the kernel is compiled, the loop's
-//! bounds are too: it becomes a straight line, and each `if B >= ...` is decided by the compiler.
+//! Filipovič, "Implementace 6". The block size is known when the kernel is compiled, and so are the
+//! loop's bounds. The loop becomes a straight line, and the compiler decides each `if B >= ...`.
 //!
 //! What it teaches: const generics do what the lecture's C++ template does,
 //! `reduce6<block><<<grid, block, mem>>>`.

@@ -5,8 +5,8 @@
 //! stays and the cost falls to O(n). So the grid no longer grows with `n`: each thread strides over
 //! the array by the whole grid, two elements at a time.
 //!
-//! What it teaches: less work for launching threads and computing addresses, fewer partial results
-//! to go on with.
+//! What it teaches: launching threads and computing addresses takes less work, and fewer partial
+//! results are left to combine.
 
 use super::reduce6::unrolled;
 use crate::element::Element;

@@ -1,11 +1,11 @@
 //! Rung 8: warp shuffles.
 //!
 //! J. Luitjens, "Faster Parallel Reductions on Kepler" (NVIDIA, 2014), on rung 7's loop. The tree
-//! in shared memory goes: lanes pass values from register to register, each warp leaves one value
-//! in shared memory, and the first warp takes those.
+//! in shared memory is gone: lanes pass values from register to register, each warp leaves one
+//! value in shared memory, and the first warp combines those.
 //!
-//! What it teaches: the block's last steps cost one barrier and one access to shared memory a warp,
-//! whatever the block size, which need not be known to the compiler any more.
+//! What it teaches: the block's last steps cost one barrier, and one access to shared memory for
+//! each warp. That holds for any block size, and the compiler need not know the size any more.
 
 use super::block::block_reduce;
 use crate::element::Element;

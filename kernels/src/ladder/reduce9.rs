@@ -2,9 +2,9 @@
 //!
 //! J. Luitjens, "CUDA Pro Tip: Increase Performance with Vectorized Memory Access" (NVIDIA, 2013).
 //! A load of 128 bits fetches four or two elements at once, and four loads are on their way before
-//! the first is waited for: by Little's law the memory is busy only if enough bytes are under way.
-//! Such a load must be aligned to 16 bytes, and the input is to its element only: so the elements
-//! before the first boundary, and those after the last, are read singly.
+//! the first value is used: by Little's law the memory is busy only if enough bytes are under way.
+//! Such a load must be aligned to 16 bytes, but the input is only aligned to its element. So
+//! elements before the first and after the last boundary are read singly.
 //!
 //! What it teaches: fewer instructions for the same bytes, and more bytes under way for each
 //! thread.
@@ -14,7 +14,7 @@ use crate::element::{Element, Pack};
 use crate::op::Op;
 use cuda_std::{shared, thread};
 
-/// Bytes of a load.
+/// The number of bytes in a load.
 const LOAD: usize = 16;
 
 /// One partial result for each block, whatever the grid and the alignment of the input.
@@ -35,7 +35,7 @@ pub unsafe fn reduce9<T: Element, O: Op<T>>(input: *const T, output: *mut T, n: 
     }
 }
 
-/// The thread's part of the input, combined: the grid strides over it, four loads a step.
+/// Combines the thread's part of the input. The grid strides over the input, four loads a step.
 ///
 /// # Safety
 /// `input` holds `n` elements and is aligned to the element; grid and block have one dimension.
@@ -75,7 +75,7 @@ pub(super) unsafe fn thread_reduce<T: Element, O: Op<T>>(input: *const T, n: usi
     sum
 }
 
-/// Elements before the first boundary of 16 bytes, at most `n`.
+/// The number of elements before the first boundary of 16 bytes, at most `n`.
 #[inline(always)]
 pub(super) fn elements_to_boundary<T>(input: *const T, n: usize) -> usize {
     let head = (input as usize).wrapping_neg() % LOAD / size_of::<T>();

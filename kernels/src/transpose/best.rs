@@ -1,16 +1,18 @@
 //! The fastest transposition here: every access of memory is a vector.
 //!
-//! Beyond the lecture. A thread reads as many vectors, each from the row below, as a vector has
-//! elements: a small square, which it transposes in its registers. Shared memory then moves vectors
-//! too, and each row of a tile fills whole lines of the cache.
+//! This is beyond the lecture. If a vector has `W` elements, a thread reads `W` vectors, each from
+//! the row below the one before. They are a small square, which the thread transposes in its
+//! registers. So accesses of shared memory move vectors too, and each row of a tile fills whole
+//! lines of the cache.
 //!
-//! What it teaches: once nothing conflicts, it counts how many bytes are on their way at the same
-//! time, and how few instructions ask for them.
+//! What it teaches: once there are no conflicts, the time depends on how many bytes are on their
+//! way at the same time, and on how few instructions ask for them.
 //!
 //! On an H100, 16384 x 16384 floats: 0.987 of a device-to-device copy in squares of 4 x 4 by 256
-//! threads; by 128 threads 0.994, but 0.974 for 4000 x 4000 (0.989); in vectors of 8 bytes 0.987;
-//! in tiles of 32 0.937; with the tiles in groups of 16 rows 0.976. Stores with `st.cs` were no
-//! gain, and tiles by pairs of columns gained 0.6 % there, and lost 1 % at 4096 x 4096.
+//! threads; by 128 threads 0.994, but for 4000 x 4000 only 0.974 instead of 0.989; in vectors of 8
+//! bytes 0.987; in tiles of 32 0.937; with the tiles in groups of 16 rows 0.976. Stores with
+//! `st.cs` gained nothing. Tiles by pairs of columns gained 0.6 % there, but lost 1 % at 4096 x
+//! 4096.
 
 mod vector;
 
@@ -23,8 +25,8 @@ use cuda_std::thread;
 ///
 /// # Safety
 /// The launch's contract (see [`transpose`](super)), with these differences: a block has `SIDE` x
-/// `ROWS` threads, tiles have `SIDE * W` elements on each side; `tile` is the block's, of
-/// `W * SIDE * (SIDE + 1)` vectors.
+/// `ROWS` threads, and tiles have `SIDE * W` elements on each side; `tile` belongs to the block and
+/// has space for `W * SIDE * (SIDE + 1)` vectors.
 #[inline(always)]
 pub unsafe fn best<T: Copy, V: Vector<W>, const W: usize, const SIDE: u32, const ROWS: u32>(
     input: *const T,
@@ -35,8 +37,8 @@ pub unsafe fn best<T: Copy, V: Vector<W>, const W: usize, const SIDE: u32, const
 ) {
     let (column, row) = (tile_column(), tile_row());
 
-    // SAFETY: the caller's contract; all threads take the same way, and the barrier lies between
-    // writes and reads.
+    // SAFETY: the caller's contract; all threads take the same branches, and the barrier lies
+    // between writes and reads.
     unsafe {
         if cols.is_multiple_of(W as u32) {
             load_vectors::<T, V, W, SIDE, ROWS>(input, rows, cols, tile, column, row);
@@ -52,8 +54,8 @@ pub unsafe fn best<T: Copy, V: Vector<W>, const W: usize, const SIDE: u32, const
     }
 }
 
-/// Where the tile keeps the vector of column `W * square_x + k` and of the rows of the squares
-/// `square_y`: in a plane for each `k`, padded as the lecture's tile.
+/// The index in the tile of the vector in column `W * square_x + k` that covers the `W` rows of
+/// square `square_y`. There is a plane for each `k`, which is padded like the lecture's tile.
 #[inline(always)]
 fn cell<const SIDE: u32>(k: u32, square_x: u32, square_y: u32) -> usize {
     ((k * SIDE + square_x) * (SIDE + 1) + square_y) as usize
@@ -79,8 +81,8 @@ unsafe fn load_vectors<T: Copy, V: Vector<W>, const W: usize, const SIDE: u32, c
         let mut k = 0;
         while k < W {
             if x < cols && y + (k as u32) < rows {
-                // SAFETY: within the matrix, and aligned, because rows and `x` are multiples of a
-                // vector.
+                // SAFETY: within the matrix, and aligned, because `x` and the length of a row are
+                // multiples of a vector.
                 square[k] = unsafe { *input.add(at(y + k as u32, x, cols)).cast() };
             }
             k += 1;
@@ -115,8 +117,8 @@ unsafe fn store_vectors<T: Copy, V: Vector<W>, const W: usize, const SIDE: u32, 
         let mut k = 0;
         while k < W {
             if x < rows && y + (k as u32) < cols {
-                // SAFETY: within the matrix and the tile, and aligned, because rows of the output
-                // and `x` are multiples of a vector.
+                // SAFETY: within the matrix and the tile, and aligned, because `x` and the length
+                // of the output's rows are multiples of a vector.
                 unsafe {
                     *output.add(at(y + k as u32, x, rows)).cast::<V>() =
                         *tile.add(cell::<SIDE>(k as u32, ty + i, tx));
@@ -128,7 +130,7 @@ unsafe fn store_vectors<T: Copy, V: Vector<W>, const W: usize, const SIDE: u32, 
     }
 }
 
-/// Element by element, for rows that are not whole vectors.
+/// Goes element by element, because the rows are not whole vectors.
 ///
 /// # Safety
 /// As [`best`].
@@ -154,7 +156,7 @@ unsafe fn load_elements<T: Copy, V: Vector<W>, const W: usize, const SIDE: u32, 
     }
 }
 
-/// Element by element, for rows that are not whole vectors.
+/// Goes element by element, because the rows are not whole vectors.
 ///
 /// # Safety
 /// As [`best`].

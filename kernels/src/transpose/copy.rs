@@ -1,8 +1,8 @@
-//! Copying: the goal.
+//! Copying the matrix, whose speed is the goal.
 //!
 //! Filipovič, "Transpozice matic", "Výkon": `odata[y*n + x] = idata[y*n + x]`.
 //!
-//! What it teaches: how fast a transposition could be, because it moves the same bytes.
+//! What it teaches: how fast a transposition could be, because a copy moves the same bytes.
 
 use core::mem::MaybeUninit;
 
@@ -23,7 +23,8 @@ pub unsafe fn copy<T: Copy, const TILE: u32>(
     let x = tile_column() * TILE + thread::thread_idx_x();
     let y = tile_row() * TILE + thread::thread_idx_y();
 
-    // All loads come before the stores: the compiler cannot know that the matrices do not overlap.
+    // The source puts all loads before the stores, because the compiler cannot know that the
+    // matrices do not overlap.
     let mut elements = [const { MaybeUninit::<T>::uninit() }; (32 / BLOCK_ROWS) as usize];
     let mut i = 0;
     while i < TILE {

@@ -1,19 +1,20 @@
-//! Transposition of a square in place: a block exchanges two tiles that mirror each other.
+//! Transposition of a square matrix in place: a block exchanges two tiles that mirror each other.
 //!
 //! This is beyond the lecture, and uses its padded tiles.
 //!
 //! What it teaches: the block that owns both tiles can overwrite either, once both are in shared
-//! memory. Blocks below the diagonal have nothing to do, and the tiles on it are their own mirror
-//! images.
+//! memory. Blocks below the diagonal have nothing to do, and a tile on the diagonal is its own
+//! mirror image.
 
 use super::{BLOCK_ROWS, at, tile_column, tile_row};
 use cuda_std::thread;
 
-/// Transposes a square matrix of `n` x `n` elements where it is.
+/// Transposes a square matrix of `n` x `n` elements in its own memory.
 ///
 /// # Safety
 /// The launch's contract (see [`transpose`](super)) for a matrix of `n` x `n` at `data`, which
-/// nothing else aliases; `tiles` is the block's, of `2 * TILE * PITCH` elements.
+/// nothing else aliases; `tiles` belongs to the block and has space for `2 * TILE * PITCH`
+/// elements.
 #[inline(always)]
 pub unsafe fn in_place<T: Copy, const TILE: u32, const PITCH: u32>(
     data: *mut T,
@@ -21,7 +22,7 @@ pub unsafe fn in_place<T: Copy, const TILE: u32, const PITCH: u32>(
     tiles: *mut T,
 ) {
     let (column, row) = (tile_column(), tile_row());
-    // All threads of the block do the same, so that none waits at the barrier.
+    // All threads of the block return together, so that none waits at the barrier.
     if column < row {
         return;
     }
@@ -30,8 +31,8 @@ pub unsafe fn in_place<T: Copy, const TILE: u32, const PITCH: u32>(
     let (x, y) = (column * TILE + tx, row * TILE + ty);
     let (mirror_x, mirror_y) = (row * TILE + tx, column * TILE + ty);
 
-    // SAFETY: within the matrix and the tiles. No other block touches these two tiles, and this one
-    // writes them after the barrier behind all of its reads.
+    // SAFETY: within the matrix and the tiles. No other block touches these two tiles, and this
+    // block writes them only after the barrier that follows all of its reads.
     unsafe {
         let mirror = tiles.add((TILE * PITCH) as usize);
         let mut i = 0;

@@ -1,9 +1,9 @@
-//! Naive transposition: reads along the rows, writes down the columns.
+//! Naive transposition: it reads along the rows and writes down the columns.
 //!
 //! Filipovič, "Transpozice matic": `mtran`, `odata[x*n + y] = idata[y*n + x]`.
 //!
-//! What it teaches: the writes of a warp are a row of `output` apart, each in a sector of its own.
-//! They take 32 sectors, where 4 could hold the bytes.
+//! What it teaches: the writes of a warp are a row of `output` apart, so each is in a sector of its
+//! own. They take 32 sectors, but 4 sectors could hold the bytes.
 
 use super::{BLOCK_ROWS, at, tile_column, tile_row};
 use cuda_std::thread;

@@ -1,19 +1,19 @@
 //! Transposition by tiles with padding: `tile[TILE][TILE + 1]`.
 //!
-//! Filipovič, "Sdílená paměť": the solution is padding.
+//! Filipovič, "Sdílená paměť": the solution to bank conflicts is padding.
 //!
-//! What it teaches: with one more word in each row, which is never used, a column lies in 32
-//! different banks. A bank is 4 bytes wide: elements of 1 and 2 bytes need 4 and 2 of them as
-//! padding, wider ones one. A warp spans two rows of a tile of 16, and with elements of 4 bytes no
-//! pitch separates the banks of both two rows and two columns; [`swizzled`](super::swizzled) does.
+//! What it teaches: if each row has one more word, which is never used, a column lies in 32
+//! different banks. A bank is 4 bytes wide: the padding is 4 elements of 1 byte, 2 of 2 bytes, or 1
+//! wider one. In a tile of 16 a warp spans two rows, and with elements of 4 bytes no pitch
+//! separates the banks both of two rows and of two columns; [`swizzled`](super::swizzled) does.
 
 use super::{tile_by_columns, tiled::transpose_tile};
 
 /// Transposes the matrix, tile by tile.
 ///
 /// # Safety
-/// The launch's contract (see [`transpose`](super)); `tile` is the block's, of `TILE * PITCH`
-/// elements.
+/// The launch's contract (see [`transpose`](super)); `tile` belongs to the block and has space for
+/// `TILE * PITCH` elements.
 #[inline(always)]
 pub unsafe fn padded<T: Copy, const TILE: u32, const PITCH: u32>(
     input: *const T,

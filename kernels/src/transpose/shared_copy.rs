@@ -1,9 +1,9 @@
-//! Copying through shared memory: what a transposition by tiles costs without the transposition.
+//! Copying through shared memory: the cost of a transposition by tiles without the transposition.
 //!
 //! Filipovič, "Transpozice matic", "Výkon": "if we only copy within the blocks".
 //!
-//! What it teaches: the detour and its barrier take little. If the tiles' transposition is slower,
-//! it has another reason.
+//! What it teaches: the detour and its barrier take little time. If a transposition by tiles is
+//! slower, there is another reason for it.
 
 use super::{BLOCK_ROWS, at, tile_column, tile_row};
 use cuda_std::thread;
@@ -11,8 +11,8 @@ use cuda_std::thread;
 /// Copies the matrix, tile by tile.
 ///
 /// # Safety
-/// The launch's contract (see [`transpose`](super)); `tile` is the block's, of `TILE * TILE`
-/// elements.
+/// The launch's contract (see [`transpose`](super)); `tile` belongs to the block and has space for
+/// `TILE * TILE` elements.
 #[inline(always)]
 pub unsafe fn shared_copy<T: Copy, const TILE: u32, const PITCH: u32>(
     input: *const T,
@@ -25,7 +25,7 @@ pub unsafe fn shared_copy<T: Copy, const TILE: u32, const PITCH: u32>(
     let x = tile_column() * TILE + tx;
     let y = tile_row() * TILE + ty;
 
-    // SAFETY: within the matrix and the tile; a thread reads what it wrote.
+    // SAFETY: within the matrix and the tile; a thread reads the elements that it wrote itself.
     unsafe {
         let mut i = 0;
         while i < TILE {

@@ -1,15 +1,15 @@
-//! Copying with a stride: reads and writes both go down the columns.
+//! Copying with a stride: both reads and writes go down the columns.
 //!
-//! Filipovič, "Transpozice matic", "Výkon": what happens to the copy "if we accessed `idata`
-//! interleaved as well".
+//! Filipovič, "Transpozice matic", "Výkon": what happens to the speed of the copy "if we accessed
+//! `idata` interleaved as well".
 //!
-//! What it teaches: 32 lanes that touch 32 rows move 32 sectors, where 4 could hold the bytes. The
-//! grid covers the matrix as that of [`naive_load`](super::naive_load) does.
+//! What it teaches: 32 lanes that touch 32 rows move 32 sectors, but 4 sectors could hold the
+//! bytes. The grid covers the matrix in the same way as that of [`naive_load`](super::naive_load).
 
 use super::{BLOCK_ROWS, at, tile_column, tile_row};
 use cuda_std::thread;
 
-/// Copies the matrix, a column of it with each warp.
+/// Copies the matrix. The lanes of a warp take elements of one column.
 ///
 /// # Safety
 /// The launch's contract (see [`transpose`](super)), with the grid of

@@ -1,10 +1,9 @@
-//! Transposition by tiles without padding: the columns of a tile are permuted, in each row
-//! differently.
+//! Transposition by tiles without padding. Each row of a tile has its columns in another order.
 //!
 //! This is beyond the lecture. The element of row r and column c lies at `tile[r][c ^ r]`.
 //!
 //! What it teaches: `c ^ r` runs through all columns as `c` does, and also as `r` does. So neither
-//! a row nor a column of the tile asks a bank twice, for elements of any width, and no shared
+//! a row nor a column of the tile uses a bank twice, for elements of any width, and no shared
 //! memory is lost.
 
 use super::{BLOCK_ROWS, at, tile_by_columns};
@@ -13,8 +12,8 @@ use cuda_std::thread;
 /// Transposes the matrix, tile by tile.
 ///
 /// # Safety
-/// The launch's contract (see [`transpose`](super)); `tile` is the block's, of `TILE * TILE`
-/// elements.
+/// The launch's contract (see [`transpose`](super)); `tile` belongs to the block and has space for
+/// `TILE * TILE` elements.
 #[inline(always)]
 pub unsafe fn swizzled<T: Copy, const TILE: u32, const PITCH: u32>(
     input: *const T,

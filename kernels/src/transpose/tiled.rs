@@ -3,8 +3,8 @@
 //! Filipovič, "Bloková transpozice": `mtran_coalesced`. A block reads a tile row by row into shared
 //! memory, waits, and writes the tile's columns as rows of the output.
 //!
-//! What it teaches: now shared memory is read down the columns, where that costs no sectors. But a
-//! column of `tile[TILE][TILE]` of 32 words lies in a single bank: the 32 reads of a warp take
+//! What it teaches: now only shared memory is read down the columns, which costs no sectors. But a
+//! column of `tile[TILE][TILE]` of 32 words lies in a single bank, so the 32 reads of a warp take
 //! turns.
 
 use super::{BLOCK_ROWS, at, tile_by_columns};
@@ -13,8 +13,8 @@ use cuda_std::thread;
 /// Transposes the matrix, tile by tile.
 ///
 /// # Safety
-/// The launch's contract (see [`transpose`](super)); `tile` is the block's, of `TILE * PITCH`
-/// elements.
+/// The launch's contract (see [`transpose`](super)); `tile` belongs to the block and has space for
+/// `TILE * PITCH` elements.
 #[inline(always)]
 pub unsafe fn tiled<T: Copy, const TILE: u32, const PITCH: u32>(
     input: *const T,
@@ -32,7 +32,7 @@ pub unsafe fn tiled<T: Copy, const TILE: u32, const PITCH: u32>(
 /// are `PITCH` apart.
 ///
 /// # Safety
-/// As [`tiled`]; all threads of the block call it for the same tile.
+/// As [`tiled`]; all threads of the block call this for the same tile.
 #[inline(always)]
 pub(super) unsafe fn transpose_tile<T: Copy, const TILE: u32, const PITCH: u32>(
     input: *const T,
@@ -44,7 +44,7 @@ pub(super) unsafe fn transpose_tile<T: Copy, const TILE: u32, const PITCH: u32>(
     row: u32,
 ) {
     let whole = (column + 1) * TILE <= cols && (row + 1) * TILE <= rows;
-    // SAFETY: the caller's contract; all threads of the block take the same way.
+    // SAFETY: the caller's contract; all threads of the block take the same branch.
     unsafe {
         if whole {
             turn::<T, TILE, PITCH, true>(input, output, rows, cols, tile, column, row);
@@ -54,7 +54,7 @@ pub(super) unsafe fn transpose_tile<T: Copy, const TILE: u32, const PITCH: u32>(
     }
 }
 
-/// The lecture's kernel. Where the tile is `WHOLE`, it does not test for the edges of the matrix.
+/// The lecture's kernel. If the tile is `WHOLE`, it does not test for the edges of the matrix.
 ///
 /// # Safety
 /// As [`transpose_tile`].
@@ -70,8 +70,8 @@ unsafe fn turn<T: Copy, const TILE: u32, const PITCH: u32, const WHOLE: bool>(
 ) {
     let (tx, ty) = (thread::thread_idx_x(), thread::thread_idx_y());
 
-    // SAFETY: within the matrices and the tile. What is read of the tile was written before the
-    // barrier, because both bounds are those of the same element.
+    // SAFETY: within the matrices and the tile. Each element that is read from the tile was written
+    // before the barrier, because both conditions test the same element.
     unsafe {
         let (x, y) = (column * TILE + tx, row * TILE + ty);
         let index_in = at(y, x, cols);

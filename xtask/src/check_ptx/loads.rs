@@ -1,5 +1,5 @@
-//! In which order ptxas put the loads of a round and their uses: a block that waits for its first vector before it has
-//! asked for the last keeps less of memory busy.
+//! The order in which ptxas put the loads of a round and their uses. It matters because a block
+//! that waits for its first vector before it has asked for the last keeps memory less busy.
 
 use std::collections::BTreeSet;
 
@@ -8,20 +8,21 @@ use super::sass::Instruction;
 /// A basic block with at least two 128-bit loads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Round {
-    /// Its 128-bit loads.
+    /// The number of its 128-bit loads.
     pub(super) loads: usize,
-    /// Those issued before the first instruction that reads what one of them loaded; all, if that is in a later block.
+    /// The number of loads that are issued before the first instruction that reads a loaded value.
+    /// If that instruction is in a later basic block, it is the number of all loads.
     pub(super) ahead: usize,
 }
 
 impl Round {
-    /// How many loads of such a round should be issued before the first use.
+    /// How many loads of the round should be issued before the first use.
     pub(super) fn least_ahead(self) -> usize {
         (self.loads * 3).div_ceil(4)
     }
 }
 
-/// The rounds of one kernel, of its SASS as nvdisasm prints it for sm_90.
+/// The rounds of one kernel. `sass` is the kernel's SASS as nvdisasm prints it for sm_90.
 pub(super) fn rounds(sass: &str) -> Vec<Round> {
     let mut rounds = Vec::new();
     let mut block = Block::default();
@@ -36,19 +37,21 @@ pub(super) fn rounds(sass: &str) -> Vec<Round> {
     rounds
 }
 
-/// A basic block as far as it has been read.
+/// The part of a basic block that has been read so far.
 #[derive(Default)]
 struct Block {
     loads: usize,
     ahead: Option<usize>,
-    /// The registers that hold what a load of the block brings.
+    /// The registers that hold a value from a load of the block.
     loaded: BTreeSet<u32>,
 }
 
 impl Block {
-    /// What is odd is not seen rather than reported in error. A pair or more is known by its first register: a load fills
-    /// four from a multiple of four, so that a pair is of one load. A predicated write counts as one, and the first
-    /// operand as written, though it is read in a store.
+    /// Takes the next instruction into account. If an instruction is unusual, this check may miss a
+    /// use, but it never reports a false error. An operand of several registers is known by its
+    /// first register. That is enough, because a load fills four registers from a multiple of four,
+    /// so all registers of a pair come from the same load. A predicated write counts as a write,
+    /// and the first operand counts as written, although a store reads it.
     fn step(&mut self, instruction: &Instruction<'_>) {
         let mut operands = instruction
             .operands
@@ -74,7 +77,8 @@ impl Block {
     }
 }
 
-/// True for a load of input. Polling is strong: it waits for each load, and should.
+/// True for a load of the input. Loads for polling are marked strong and do not count, because
+/// polling has to wait for each load.
 fn is_vector_load(opcode: &str) -> bool {
     let mut parts = opcode.split('.');
     parts.next() == Some("LDG")
@@ -82,7 +86,8 @@ fn is_vector_load(opcode: &str) -> bool {
         && !parts.any(|part| part == "STRONG")
 }
 
-/// The number in `R8`, `-R8`, `|R8|`, `~R8.reuse` or `R8.64+0x10`; no uniform register, and not `RZ`.
+/// The register's number in `R8`, `-R8`, `|R8|`, `~R8.reuse` or `R8.64+0x10`; `None` for uniform
+/// registers and for `RZ`.
 fn register(operand: &str) -> Option<u32> {
     let digits = operand.trim_start_matches(['-', '~', '|']).strip_prefix('R')?;
     digits.split(|digit: char| !digit.is_ascii_digit()).next()?.parse().ok()
@@ -92,7 +97,7 @@ fn register(operand: &str) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// `loads` and `ahead` of each round of these instructions and labels.
+    /// Returns `loads` and `ahead` of each round in these instructions and labels.
     fn read(lines: &[&str]) -> Vec<(usize, usize)> {
         let line = |text: &&str| {
             if text.starts_with(".L_") {

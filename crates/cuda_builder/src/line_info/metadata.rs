@@ -6,7 +6,8 @@ use super::{LineTable, Number, Place, Position, index, malformed};
 use crate::error::CudaBuilderError;
 use crate::ir::unescape;
 
-/// Replaces each place in the metadata of `ir` by a number, and tells what the numbers stand for.
+/// Replaces each place in the metadata of `ir` by a number. Returns the new IR and the table of the
+/// numbers.
 ///
 /// # Errors
 /// A node is missing, or is not of the kind that its use demands.
@@ -38,7 +39,7 @@ pub(crate) fn number(ir: &str) -> Result<(String, LineTable), CudaBuilderError> 
 /// A line `!7 = distinct !DIKind(field: value, …)`.
 struct Node<'a> {
     id: &'a str,
-    /// What stands between the id and the kind.
+    /// The text between the id and the kind: `distinct ` or nothing.
     distinct: &'a str,
     kind: &'a str,
     fields: Vec<(&'a str, &'a str)>,
@@ -64,7 +65,7 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// A field that is a string; empty if there is none.
+    /// The text of a field that is a string. It is empty if there is no such field.
     fn text(&self, name: &str) -> String {
         unescape(self.field(name).unwrap_or_default().trim_matches('"'))
     }
@@ -84,12 +85,13 @@ struct Reader<'a> {
     nodes: &'a HashMap<&'a str, Node<'a>>,
     table: LineTable,
     numbers: HashMap<Place, Number>,
-    /// What was found for each location that was looked at; `None` for one without a line.
+    /// The number of each location that was looked at; `None` for a location without a line.
     known: HashMap<&'a str, Option<Number>>,
 }
 
 impl<'a> Reader<'a> {
-    /// The location in the function that it was inlined into, with its number as the line.
+    /// The rewritten location. It lies in the function into which it was inlined, and its number is
+    /// the line.
     fn rewrite_location(&mut self, node: &Node<'a>) -> Result<String, CudaBuilderError> {
         let number = self.location(node, 0)?.unwrap_or(0);
         let mut outermost = node;
@@ -104,7 +106,7 @@ impl<'a> Reader<'a> {
         ))
     }
 
-    /// The function, with a number as the line that llc gives its first instructions.
+    /// The rewritten function. A number replaces the line that llc gives to the first instructions.
     fn rewrite_function(&mut self, node: &Node<'a>) -> Result<String, CudaBuilderError> {
         let position =
             Position { file: self.file(node)?, line: node.number("scopeLine")?, column: 0 };
@@ -118,7 +120,8 @@ impl<'a> Reader<'a> {
         Ok(format!("{} = {}!DISubprogram({})", node.id, node.distinct, fields.join(", ")))
     }
 
-    /// The number of a location; `None` if it, or a place that it was inlined at, has no line.
+    /// The number of a location. It is `None` if the location, or a place where it was inlined, has
+    /// no line.
     fn location(
         &mut self,
         node: &Node<'a>,
@@ -165,7 +168,7 @@ impl<'a> Reader<'a> {
         self.nodes.get(id).ok_or_else(|| malformed(format!("the LLVM IR has no metadata {id}")))
     }
 
-    /// The function that a location lies in, out of the blocks.
+    /// The function that contains a location, found through the blocks around the location.
     fn function(&self, location: &Node<'a>) -> Result<&'a Node<'a>, CudaBuilderError> {
         let mut node = self.node(scope(location)?)?;
         for _ in 0..self.nodes.len() {
@@ -177,7 +180,8 @@ impl<'a> Reader<'a> {
         Err(malformed(format!("{} of the LLVM IR is in no function", location.id)))
     }
 
-    /// The path of a scope's file, without what only says "here".
+    /// The index in the table of the path of a scope's file. A `.` that only means the current
+    /// folder is left out of the path.
     fn file(&mut self, scope: &Node<'a>) -> Result<usize, CudaBuilderError> {
         let file = scope
             .field("file")
@@ -204,7 +208,7 @@ mod tests {
     use super::super::tests::IR;
     use super::*;
 
-    /// What the number in the rewritten location `id` stands for: innermost place first.
+    /// The places that the number in the rewritten location `id` stands for, the innermost first.
     fn chain(ir: &str, id: &str) -> Vec<String> {
         let (numbered, table) = number(ir).unwrap();
         let line = numbered.lines().find(|line| line.starts_with(&format!("{id} = "))).unwrap();
@@ -236,7 +240,7 @@ mod tests {
 
     #[test]
     fn blocks_and_functions_are_told_apart() {
-        // A block of another file, as a macro makes it, inside of the function.
+        // A macro makes a block of another file inside the function.
         assert_eq!(chain(IR, "!11"), ["/abs/macro.rs:4:9 tree<\"x\", i32>", "src/lib.rs:12:7 "]);
     }
 
@@ -249,7 +253,7 @@ mod tests {
         }
         assert!(numbered.contains("!12 = distinct !DILocation("), "{numbered}");
         assert!(numbered.contains("define ptx_kernel void @k(ptr %p) !dbg !5 {\n"), "{numbered}");
-        // llc names the function's own line where the code begins.
+        // llc names the function's own line at the beginning of the code.
         let function = numbered.lines().find(|line| line.starts_with("!5 = ")).unwrap();
         let (head, tail) = function.split_once("line: 10, scopeLine: ").unwrap();
         assert_eq!(head, "!5 = distinct !DISubprogram(name: \"k\", scope: !1, file: !1, ");
@@ -263,7 +267,7 @@ mod tests {
         let distinct: std::collections::HashSet<_> = table.places.iter().collect();
         assert_eq!(distinct.len(), table.places.len());
         assert_eq!(chain(IR, "!14"), [""; 0]);
-        // Inlined at a place without a line.
+        // Here the place at which the code was inlined has no line.
         assert_eq!(
             chain(
                 &IR.replace(

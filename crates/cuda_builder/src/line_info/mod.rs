@@ -1,23 +1,25 @@
-//! Source lines in the PTX, whole inlining chains included.
+//! Puts the lines of the source into the PTX, with whole chains of inlining.
 //!
-//! LLVM 22 prints `.loc file line column` of the innermost place only, so what was inlined from
-//! `core` would lead there and nowhere else; and it prints labels that nothing but debuggers need,
-//! which makes the text four times as long. So llc gets lines that are numbers of this module's
-//! own, and what it prints is replaced by what they stand for:
+//! LLVM 22 prints `.loc file line column` of the innermost place only, so code that was inlined
+//! from `core` would lead to `core` and nowhere else. LLVM also prints labels that only debuggers
+//! need, which makes the text four times as long. So llc gets numbers of this module's own instead
+//! of lines, and this module then replaces each printed number by the places that it stands for:
 //!
-//! 1. [`number`] reads the metadata of the optimised IR. Each `!DILocation` becomes one in the
-//!    function that it was inlined into, at a line that is the number of its chain.
-//! 2. [`LineTable::print`] replaces the `.loc` of such a number by those of the chain, in the form
-//!    that nvcc prints, and writes the table of files and the names of inlined functions after the
-//!    code.
+//! 1. [`number`] reads the metadata of the optimised IR. Each `!DILocation` is moved to the
+//!    function into which it was inlined, and its line becomes the number of its chain of places.
+//! 2. [`LineTable::print`] replaces the `.loc` of such a number by the `.loc` lines of the chain,
+//!    in the form that nvcc prints. After the code it writes the table of files and the names of
+//!    inlined functions.
 //!
 //! A place inlined at another is written `.loc F L C, function_name LABEL, inlined_at F L C`. The
-//! last three numbers stand for the chain that the latest `.loc` of that place in the same function
-//! described; so a chain is written from the outermost place inwards, without those that already
-//! stand as they should. (PTX ISA, "Debugging Directives: .loc", since PTX 7.2.)
+//! last three numbers refer to the latest `.loc` of that place in the same function, and so to the
+//! chain that it described. So a chain is written from the outermost place inwards, and a place
+//! whose latest `.loc` already describes the right chain is left out. (PTX ISA, "Debugging
+//! Directives: .loc", since PTX 7.2.)
 //!
-//! LLVM drops the line of code that it moves or merges: addresses, mostly. Such an instruction gets
-//! the line of the next one in its block that has any, or else of the one before it.
+//! LLVM drops the line of instructions that it moves or merges, which mostly compute addresses.
+//! Such an instruction gets the line of the next instruction in its block that has one, or else of
+//! the instruction before it.
 
 mod metadata;
 
@@ -28,31 +30,31 @@ use crate::error::CudaBuilderError;
 
 pub(crate) use metadata::number;
 
-/// What the numbers in a module's rewritten IR stand for.
+/// The places that the numbers in a module's rewritten IR stand for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LineTable {
-    /// Number `n` is at `n - 1`, because 0 is no line to LLVM.
+    /// Number `n` is at index `n - 1`, because LLVM takes line 0 for no line.
     places: Vec<Place>,
     files: Vec<String>,
     functions: Vec<String>,
 }
 
-/// A number of a place: not 0.
+/// The number of a place. It is not 0.
 type Number = u32;
 
 /// A place in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Place {
     position: Position,
-    /// The function that the position is in, by its place in [`LineTable::functions`], and where
-    /// that was inlined.
+    /// The function that contains the position, by its index in [`LineTable::functions`], and the
+    /// number of the place where that function was inlined.
     inlined: Option<(usize, Number)>,
 }
 
-/// A place as `.loc` names it. `inlined_at` knows no more of a place.
+/// A file, line and column, as `.loc` and `inlined_at` name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Position {
-    /// In [`LineTable::files`].
+    /// The index in [`LineTable::files`].
     file: usize,
     line: u32,
     column: u32,
@@ -66,7 +68,7 @@ enum Line {
 }
 
 impl LineTable {
-    /// Gives llc's PTX for the rewritten IR its true lines.
+    /// Puts the true lines into the PTX that llc printed for the rewritten IR.
     ///
     /// # Errors
     /// The PTX has a number that this table lacks, or does not look as llc prints it.
@@ -80,7 +82,7 @@ impl LineTable {
         let mut lines = ptx.lines();
         while let Some(line) = lines.next() {
             if is_directive(line, ".section") {
-                // One that only debuggers read, on one line or more.
+                // Only debuggers read such a section, which has one line or more. It is left out.
                 if !line.contains('}') && !lines.any(|line| line.trim() == "}") {
                     return Err(malformed("a section of the PTX does not end"));
                 }
@@ -101,8 +103,8 @@ impl LineTable {
     }
 }
 
-/// Reads the body of a function up to its closing brace, each instruction with the number that it
-/// has from llc.
+/// Reads the body of a function up to its closing brace. Each instruction has the number that llc
+/// gave to it.
 fn read_body<'a>(
     lines: &mut std::str::Lines<'a>,
     places: usize,
@@ -139,8 +141,8 @@ fn read_body<'a>(
     Err(malformed("a function of the PTX does not end"))
 }
 
-/// Gives each instruction without a number that of the next in its block, or else of the one before
-/// it.
+/// Gives each instruction without a number the number of the next instruction in its block, or else
+/// of the instruction before it.
 fn fill(body: &mut [(&str, Line)]) {
     let mut known = None;
     for (_, line) in body.iter_mut().rev() {
@@ -170,7 +172,7 @@ fn malformed(what: impl Into<String>) -> CudaBuilderError {
     CudaBuilderError::LineInfo(what.into())
 }
 
-/// Writes PTX. Files and functions are numbered as they come up.
+/// Writes PTX. It numbers files and functions in the order in which they are first used.
 struct Printer<'a> {
     table: &'a LineTable,
     out: String,
@@ -199,8 +201,8 @@ impl Printer<'_> {
         }
     }
 
-    /// Writes the `.loc` of a place, after those of the chain that do not stand. `described` has
-    /// the latest number of each position.
+    /// Writes the `.loc` of a place. Before it come those of the places in its chain that the
+    /// latest `.loc` lines do not describe. `described` has the latest number of each position.
     fn describe(&mut self, number: Number, described: &mut HashMap<Position, Number>) {
         let Place { position, inlined } = self.table.place(number);
         if let Some((_, at)) = inlined
@@ -223,7 +225,7 @@ impl Printer<'_> {
         format!("{} {line} {column}", index(&mut self.files, file) + 1)
     }
 
-    /// The table of files and the names of the functions.
+    /// Writes the table of files and the names of the functions.
     fn tables(&mut self) -> Result<(), CudaBuilderError> {
         for (i, file) in std::mem::take(&mut self.files).into_iter().enumerate() {
             let path = &self.table.files[file];
@@ -249,7 +251,7 @@ impl Printer<'_> {
     }
 }
 
-/// Where `value` is in `values`, at the end if it is new.
+/// The index of `value` in `values`. A new value is put at the end.
 fn index<T: PartialEq>(values: &mut Vec<T>, value: T) -> usize {
     values.iter().position(|known| *known == value).unwrap_or_else(|| {
         values.push(value);
@@ -285,7 +287,8 @@ mod tests {
 !16 = distinct !DILocation(line: 5, column: 1, scope: !6, inlinedAt: !12)
 "#;
 
-    /// llc's PTX with each `N` in `.loc N` being a place of [`IR`]'s table, and what is made of it.
+    /// Prints a function with this body as [`LineTable::print`] does. In `.loc N;`, `N` is a
+    /// location of [`IR`].
     fn print(body: &str) -> Result<String, CudaBuilderError> {
         let (numbered, table) = number(IR).unwrap();
         let line_of = |id: &str| {

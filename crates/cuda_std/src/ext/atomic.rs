@@ -1,13 +1,13 @@
-//! Atomic operations on global memory, relaxed and for the whole device: PTX `atom.global`, CUDA's
-//! `atomicAdd` and others, and loads and stores of that kind.
+//! Atomic operations on global memory, which are relaxed and have the scope of the whole device:
+//! PTX `atom.global`, CUDA's `atomicAdd` and others, and relaxed loads and stores.
 //!
-//! They order no other access. Where other memory has to be visible behind one of them, put a
+//! They order no other access. If other memory has to be visible after one of them, put a
 //! [`device_fence`](crate::thread::device_fence) on each side. (PTX ISA, "atom", "Memory
 //! Consistency Model".)
 
 use crate::gpu_only;
 
-/// A number that [`add`] takes: any 32-bit or 64-bit one.
+/// A number that [`add`] takes: any 32-bit or 64-bit number.
 pub trait AtomicAdd: Copy {
     /// See [`add`].
     ///
@@ -17,7 +17,7 @@ pub trait AtomicAdd: Copy {
     unsafe fn atomic_add(target: *mut Self, value: Self) -> Self;
 }
 
-/// An integer that [`min`] and [`max`] take: any 32-bit or 64-bit one.
+/// An integer that [`min`] and [`max`] take: any 32-bit or 64-bit integer.
 pub trait AtomicExtreme: Copy {
     /// See [`min`].
     ///
@@ -34,7 +34,7 @@ pub trait AtomicExtreme: Copy {
 }
 
 /// Implements a trait by functions that `cuda_builder` defines: LLVM's `atomicrmw` at the scope of
-/// the device, which no Rust atomic spells.
+/// the device, which no atomic of Rust can express.
 macro_rules! atomics {
     ($($name:ident for $t:ty { $($function:ident = $definition:ident;)* })*) => {$(
         impl $name for $t {$(
@@ -64,8 +64,8 @@ atomics! {
     AtomicExtreme for u64 { atomic_min = __cuda_std_atomic_min_u64; atomic_max = __cuda_std_atomic_max_u64; }
 }
 
-/// Adds `value` to `*target` and returns the number that was there before. Integers wrap. An `f32`
-/// in global memory is added with subnormals flushed to zero.
+/// Adds `value` to `*target` and returns the number that was there before. Integers wrap. The
+/// addition of an `f32` in global memory flushes subnormals to zero.
 ///
 /// # Safety
 /// `target` is aligned and initialised, and during the launch only atomics use it.
@@ -106,8 +106,8 @@ pub unsafe fn max<T: AtomicExtreme>(target: *mut T, value: T) -> T {
     unsafe { T::atomic_max(target, value) }
 }
 
-/// Counts in a circle: adds 1 to `*target`, or makes it 0 where it is `last` or more, and returns
-/// the number that was there before. CUDA's `atomicInc`.
+/// Counts in a circle: adds 1 to `*target`, or makes it 0 if it is `last` or more, and returns the
+/// number that was there before. This is CUDA's `atomicInc`.
 ///
 /// # Safety
 /// As [`add`].

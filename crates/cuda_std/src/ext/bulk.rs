@@ -1,5 +1,5 @@
-//! Bulk copies: one thread asks for kilobytes, and the copy engine brings them without a detour
-//! through registers. From sm_90 on.
+//! Bulk copies: one thread asks for kilobytes, and the copy engine brings them to shared memory
+//! without a detour through registers. They need sm_90.
 
 use super::mbarrier::Barrier;
 use crate::gpu_only;

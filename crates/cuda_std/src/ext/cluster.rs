@@ -1,5 +1,5 @@
-//! Thread-block clusters: blocks that run at the same time, close to each other, and reach into
-//! each other's shared memory. From sm_90 on.
+//! Thread-block clusters: blocks that run at the same time, close to each other, and can read and
+//! write each other's shared memory. They need sm_90.
 //!
 //! In a launch without clusters each block is a cluster of its own. (CUDA C++ Programming Guide,
 //! "Thread Block Clusters", "Distributed Shared Memory"; PTX ISA, "barrier.cluster", "mapa".)
@@ -28,7 +28,7 @@ macro_rules! special_registers {
 }
 
 special_registers! {
-    /// Blocks in the cluster: PTX `%cluster_nctarank`.
+    /// The number of blocks in the cluster: PTX `%cluster_nctarank`.
     size = "llvm.nvvm.read.ptx.sreg.cluster.nctarank";
     /// The block's number in its cluster: PTX `%cluster_ctarank`.
     rank = "llvm.nvvm.read.ptx.sreg.cluster.ctarank";
@@ -36,11 +36,12 @@ special_registers! {
     index_x = "llvm.nvvm.read.ptx.sreg.clusterid.x";
 }
 
-/// Waits until every thread of the cluster that has not exited is here, and makes what they wrote
-/// before visible to the cluster: cooperative groups' `cluster.sync()`, PTX `barrier.cluster`.
+/// Waits until every thread of the cluster that has not exited has called this, and makes their
+/// earlier writes visible to the cluster: cooperative groups' `cluster.sync()`, PTX
+/// `barrier.cluster`.
 ///
-/// All threads of the cluster must reach the *same* call: one in a branch that only some threads
-/// take is a hang.
+/// All threads of the cluster must reach the *same* call: a call in a branch that only some threads
+/// take makes the launch hang.
 ///
 /// # Panics
 /// On the host, always.
@@ -53,20 +54,20 @@ pub fn sync() {
         #[link_name = "llvm.nvvm.barrier.cluster.wait.aligned"]
         fn wait();
     }
-    // SAFETY: where not all threads come, the launch hangs or traps, but no memory is harmed.
+    // SAFETY: if not all threads come, the launch hangs or traps, but no memory is harmed.
     unsafe {
         arrive();
         wait();
     }
 }
 
-/// The address at which block `rank` of the cluster has what this block has at `pointer`: PTX
-/// `mapa`.
+/// The address in the shared memory of block `rank` of the cluster that corresponds to `pointer` in
+/// this block's: PTX `mapa`.
 ///
 /// # Safety
 /// `pointer` points to this block's shared memory, and `rank` is below [`size`]. The other block's
 /// memory exists from its start until it exits, so put a [`sync`] before the first use of the
-/// result and one behind the last.
+/// result and another after the last use.
 ///
 /// # Panics
 /// On the host, always.
@@ -74,7 +75,7 @@ pub fn sync() {
 #[inline(always)]
 pub unsafe fn shared_of<T>(pointer: *mut T, rank: u32) -> *mut T {
     unsafe extern "C" {
-        // `cuda_builder` defines it, because no Rust signature spells the pointers' address
+        // `cuda_builder` defines it, because no Rust signature can express the pointers' address
         // spaces.
         fn __cuda_std_mapa(pointer: *mut u8, rank: u32) -> *mut u8;
     }

@@ -1,11 +1,11 @@
-//! What the compiler is told about the kernel's control flow.
+//! Directives to the compiler about the kernel's control flow.
 
 use crate::gpu_only;
 
 /// Keeps the loop around it from being unrolled: CUDA's `#pragma unroll 1`, PTX
 /// `.pragma "nounroll"`.
 ///
-/// Call it once in the loop's body, where no branch leads around it.
+/// Call it once in the loop's body, at a place that every iteration passes.
 ///
 /// # Panics
 /// On the host, always.
@@ -14,12 +14,12 @@ use crate::gpu_only;
 #[gpu_only]
 #[inline(always)]
 pub fn no_unroll() {
-    // SAFETY: it is a directive, and does nothing when it runs.
+    // SAFETY: it is a directive to ptxas and no instruction.
     unsafe { core::arch::asm!(".pragma \"nounroll\";", options(nomem, nostack, preserves_flags)) };
 }
 
-/// Returns the value in such a way that the compiler knows nothing of it. A loop that it bounds
-/// stays a loop.
+/// Returns the value unchanged, but hides from the compiler that it is the same value. A loop with
+/// such a bound stays a loop, because the compiler does not know how often it runs.
 ///
 /// # Panics
 /// On the host, always.

@@ -1,8 +1,8 @@
-//! Functions of floats that PTX has an instruction for.
+//! Functions of floats for which PTX has an instruction.
 
 use crate::gpu_only;
 
-/// Declares functions of one number: one instruction each.
+/// Declares functions of one number, each of which is one instruction.
 macro_rules! approximations {
     ($($(#[$doc:meta])* $name:ident = $intrinsic:literal;)*) => {$(
         $(#[$doc])*
@@ -81,8 +81,8 @@ operations! {
     /// IEEE 754-2019 `maximum`: a NaN if either is one, and +0 above -0. PTX `max.NaN.f32`, from
     /// sm_80 on.
     maximum_f32(a: f32, b: f32) -> f32 = "llvm.maximum.f32";
-    /// As [`minimum_f32`], which is three instructions here.
+    /// The same as [`minimum_f32`], but for `f64` it takes three instructions.
     minimum_f64(a: f64, b: f64) -> f64 = "llvm.minimum.f64";
-    /// As [`maximum_f32`], which is three instructions here.
+    /// The same as [`maximum_f32`], but for `f64` it takes three instructions.
     maximum_f64(a: f64, b: f64) -> f64 = "llvm.maximum.f64";
 }

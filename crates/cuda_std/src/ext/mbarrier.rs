@@ -1,14 +1,14 @@
 //! Barriers in shared memory that count arrivals and bytes. Asynchronous copies report to them. All
 //! functions here need sm_90.
 //!
-//! A barrier is 8 bytes of shared memory, aligned to 8. Its phases follow each other. A phase is
-//! complete when as many arrivals as [`init`] asked for and all bytes that [`arrive_expect`]
-//! announced have come. A thread that waits names the phase by its parity: 0 for the first phase, 1
-//! for the second, 0 for the third. (PTX ISA, "mbarrier".)
+//! A barrier is 8 bytes of shared memory, aligned to 8. It goes through one phase after the other.
+//! A phase is complete when as many threads have arrived as [`init`] asked for, and all bytes that
+//! [`arrive_expect`] announced have come. A thread that waits names the phase by its parity: 0 for
+//! the first phase, 1 for the second, 0 for the third. (PTX ISA, "mbarrier".)
 
 use crate::gpu_only;
 
-/// A barrier. Only the functions here look inside.
+/// A barrier. Only the functions of this module read or write it.
 pub type Barrier = u64;
 
 /// Begins a barrier's first phase. Each of its phases waits for `arrivals` arrivals.
@@ -28,8 +28,8 @@ pub unsafe fn init(barrier: *mut Barrier, arrivals: u32) {
     unsafe { __cuda_std_mbarrier_init(barrier, arrivals) }
 }
 
-/// Makes what the thread did to shared memory, such as [`init`], visible to asynchronous copies:
-/// PTX `fence.proxy.async.shared::cta`.
+/// Makes the thread's earlier writes to shared memory, such as those of [`init`], visible to
+/// asynchronous copies: PTX `fence.proxy.async.shared::cta`.
 ///
 /// # Panics
 /// On the host, always.
@@ -48,7 +48,7 @@ pub fn fence_async() {
 /// `mbarrier.arrive.expect_tx`.
 ///
 /// # Safety
-/// `barrier` is initialised, and the phase lacks an arrival.
+/// `barrier` is initialised, and its current phase still waits for an arrival.
 ///
 /// # Panics
 /// On the host, always.
@@ -62,7 +62,7 @@ pub unsafe fn arrive_expect(barrier: *mut Barrier, bytes: u32) {
     unsafe { __cuda_std_mbarrier_arrive_expect(barrier, bytes) }
 }
 
-/// Waits until the phase of that parity is complete, and makes what was copied visible: PTX
+/// Waits until the phase of that parity is complete, and makes the copied bytes visible: PTX
 /// `mbarrier.try_wait.parity`.
 ///
 /// # Safety

@@ -1,5 +1,5 @@
-//! Arithmetic on integers that are packed in a 32-bit register: PTX `dp4a` and `dp2a`. From sm_61
-//! on.
+//! Arithmetic on integers that are packed in a 32-bit register: PTX `dp4a` and `dp2a`. They need
+//! sm_61.
 
 use crate::gpu_only;
 

@@ -1,4 +1,5 @@
-//! Reductions over a warp in one instruction, for 32-bit integers: PTX `redux.sync`, from sm_80 on.
+//! Reductions over a warp in one instruction, for 32-bit integers: PTX `redux.sync`. They need
+//! sm_80.
 
 use crate::gpu_only;
 
@@ -19,7 +20,7 @@ macro_rules! redux {
                 #[link_name = $intrinsic]
                 fn redux(value: i32, mask: u32) -> i32;
             }
-            // One signature serves both types, because the sum is one instruction for both.
+            // Both types share one signature, because the sum is the same intrinsic for both.
             // SAFETY: the caller keeps the mask's contract.
             unsafe { redux(value as i32, mask) as $t }
         }

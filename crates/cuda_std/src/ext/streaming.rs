@@ -1,6 +1,6 @@
 //! Loads of global memory that is read once. The compiler keeps them in the order of the source, so
-//! that many are under way before the first value is used. They leave the first-level cache alone,
-//! and a [`Policy`] tells the second-level cache what to keep.
+//! that many are under way before the first value is used. They put nothing into the first-level
+//! cache, and a [`Policy`] tells the second-level cache which lines to keep.
 //!
 //! A load named `…_if` is made only if `valid` is true, by a predicate and not by a branch. If it
 //! is not made, it returns an arbitrary value, and `source` may be any address.
@@ -9,16 +9,16 @@ use crate::gpu_only;
 
 /// Tells the second-level cache which of the loaded lines to keep.
 ///
-/// An array larger than that cache, read again and again, would evict itself each time. Below sm_90
-/// a policy has no effect.
+/// Without a policy, an array that is larger than that cache and is read again and again would
+/// evict itself each time. Below sm_90 a policy has no effect.
 #[derive(Clone, Copy)]
 pub struct Policy(
     #[cfg_attr(not(target_os = "cuda"), expect(dead_code, reason = "its users are stand-ins"))] u64,
 );
 
 impl Policy {
-    /// Keeps lines as usual with this probability, which is more than 0 and at most 1, and lets the
-    /// others be the first to be evicted: PTX
+    /// Keeps lines as usual with the probability `fraction`, which is more than 0 and at most 1,
+    /// and marks the others to be evicted first: PTX
     /// `createpolicy.fractional.L2::evict_normal.L2::evict_first`.
     ///
     /// # Panics
@@ -37,9 +37,10 @@ impl Policy {
     }
 }
 
-/// Asks for the line of `source` in the second-level cache, if `valid`: PTX `prefetch.global.L2`.
+/// Asks for the line that contains `source` to be brought into the second-level cache, if `valid`:
+/// PTX `prefetch.global.L2`.
 ///
-/// It reads nothing, so that a later load sees what other threads and grids have written in
+/// It returns no value. So a later load still sees what other threads and grids have written in
 /// between.
 ///
 /// # Safety
@@ -120,12 +121,12 @@ macro_rules! loads {
 }
 
 loads! {
-    /// 8 bits: PTX `ld.global.u8`.
+    /// Loads 8 bits: PTX `ld.global.u8`.
     load_u8_if -> u8 = __cuda_std_load_u8_if;
-    /// 16 bits: PTX `ld.global.u16`.
+    /// Loads 16 bits: PTX `ld.global.u16`.
     load_u16_if -> u16 = __cuda_std_load_u16_if;
-    /// 32 bits: PTX `ld.global.u32`.
+    /// Loads 32 bits: PTX `ld.global.u32`.
     load_u32_if -> u32 = __cuda_std_load_u32_if;
-    /// 64 bits: PTX `ld.global.u64`.
+    /// Loads 64 bits: PTX `ld.global.u64`.
     load_u64_if -> u64 = __cuda_std_load_u64_if;
 }

@@ -1,11 +1,12 @@
-//! What the code is compiled for.
+//! The architecture that the code is compiled for.
 
 use crate::gpu_only;
 
 /// The architecture that the module is compiled for, times ten: 750 for `sm_75`, 900 for `sm_90`.
 /// CUDA's `__CUDA_ARCH__`.
 ///
-/// It is a constant to the compiler, which keeps only the arm of a branch on it that is taken.
+/// The compiler knows the number as a constant. If a branch depends on it, the compiler keeps only
+/// the arm that is taken.
 ///
 /// # Panics
 /// On the host, always.

@@ -11,16 +11,17 @@ enum Mode {
     Idx,
 }
 
-/// A value that can travel between lanes: any 32-bit or 64-bit number. The 64-bit ones take two
+/// A value that can travel between lanes: any 32-bit or 64-bit number. A 64-bit number takes two
 /// shuffles.
 pub trait WarpShuffleValue: Copy {
-    /// The value's 32-bit words, low word first; a 32-bit value leaves the second at 0.
+    /// The value's 32-bit words, the low word first. If the value has 32 bits, the second word is
+    /// 0.
     #[doc(hidden)]
     fn to_words(self) -> [u32; 2];
     /// The inverse of [`to_words`](Self::to_words).
     #[doc(hidden)]
     fn from_words(words: [u32; 2]) -> Self;
-    /// How many of the words count.
+    /// How many of the words are used.
     #[doc(hidden)]
     const WORDS: usize;
 }
@@ -78,7 +79,7 @@ unsafe fn shuffle<T: WarpShuffleValue>(
     (T::from_words(words), inside)
 }
 
-/// What `shfl.sync` answers: the word, and whether its source lane was inside the segment.
+/// The result of `shfl.sync`: the word, and whether its source lane was inside the segment.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Shuffled {
@@ -94,8 +95,8 @@ struct Shuffled {
 #[inline(always)]
 unsafe fn shuffle_word(mode: Mode, mask: u32, word: u32, operand: u32, control: u32) -> Shuffled {
     unsafe extern "C" {
-        // Defined by cuda_builder: `llvm.nvvm.shfl.sync.*.i32p` returns { i32, i1 }, which no Rust
-        // signature spells.
+        // `cuda_builder` defines these, because `llvm.nvvm.shfl.sync.*.i32p` returns { i32, i1 },
+        // which no Rust signature can express.
         fn __cuda_std_shfl_up(mask: u32, word: u32, operand: u32, control: u32) -> u64;
         fn __cuda_std_shfl_down(mask: u32, word: u32, operand: u32, control: u32) -> u64;
         fn __cuda_std_shfl_bfly(mask: u32, word: u32, operand: u32, control: u32) -> u64;
@@ -118,7 +119,7 @@ macro_rules! shuffles {
         $(#[$doc])*
         ///
         /// `width` (a power of two up to 32) splits the warp into segments that shuffle among
-        /// themselves. Where the source lane lies outside the segment, the lane gets its own value
+        /// themselves. If the source lane lies outside the segment, the lane gets its own value
         /// back, and `false`.
         ///
         /// # Safety
@@ -136,9 +137,9 @@ macro_rules! shuffles {
 }
 
 shuffles! {
-    /// The value of the lane `delta` below this one: PTX `shfl.sync.up`.
+    /// The value of the lane whose number is lower by `delta`: PTX `shfl.sync.up`.
     warp_shuffle_up(delta), Up;
-    /// The value of the lane `delta` above this one: PTX `shfl.sync.down`.
+    /// The value of the lane whose number is higher by `delta`: PTX `shfl.sync.down`.
     warp_shuffle_down(delta), Down;
     /// The value of the lane whose number is `idx`, counted within the segment: PTX
     /// `shfl.sync.idx`.

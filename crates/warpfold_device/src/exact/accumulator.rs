@@ -6,7 +6,7 @@
 use super::cells::Cells;
 use super::item::Float;
 
-/// The sum of a thread's elements, except for what went to the block's cells. It is
+/// The sum of a thread's elements, except for the parts that went to the block's cells. It is
 /// `single + high + low`, unevaluated.
 #[derive(Clone, Copy)]
 pub(super) struct Accumulator<const LIMBS: usize> {
@@ -14,7 +14,7 @@ pub(super) struct Accumulator<const LIMBS: usize> {
     single: f64,
     /// The rest of the sum, rounded.
     high: f64,
-    /// The sum of what additions to `high` lost.
+    /// The sum of the rounding errors of the additions to `high`.
     low: f64,
 }
 
@@ -66,7 +66,8 @@ impl<const LIMBS: usize> Accumulator<LIMBS> {
         }
     }
 
-    /// Takes out the number in the single `f64`, to be added again. It is -0 if there is none.
+    /// Takes the number out of the single `f64`, so that the caller can add it again. The number is
+    /// -0 if there is none.
     #[inline(always)]
     pub(super) fn take_single(&mut self) -> f64 {
         core::mem::replace(&mut self.single, -0.0)
@@ -79,7 +80,7 @@ impl<const LIMBS: usize> Accumulator<LIMBS> {
     }
 }
 
-/// The rounded sum of two numbers, and what rounding lost, which is NaN if the sum is not finite.
+/// The rounded sum of two numbers, and the rounding error, which is NaN if the sum is not finite.
 ///
 /// D. E. Knuth, *The Art of Computer Programming*, vol. 2, 4.2.2, theorem B.
 #[inline(always)]

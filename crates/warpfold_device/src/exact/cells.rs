@@ -12,25 +12,25 @@ use core::mem::MaybeUninit;
 use cuda_std::ext::{atomic, control};
 use cuda_std::{address_space, thread};
 
-/// Bits of a digit.
+/// The number of bits in a digit.
 const DIGIT: u32 = 32;
 /// How many digits of `f64` lie below the lowest digit of the narrow types, which contains the bit
 /// `2^-210`. An `f64` that is a multiple of `2^-149` has its last bit at `2^-201` or above.
 const NARROW_FIRST: u32 = 27;
-/// The limbs of the sum of a narrow type, which reach up to `2^206`.
+/// The number of limbs in the sum of a narrow type. They reach up to `2^206`.
 pub const NARROW_LIMBS: usize = 13;
-/// The limbs of the sum of `f64`, which reach up to `2^1134`.
+/// The number of limbs in the sum of `f64`. They reach up to `2^1134`.
 pub const WIDE_LIMBS: usize = 69;
 
-/// Behind the digits each of these has a cell of its own, which counts the numbers that are not
-/// finite, or the warps that saw a number other than -0.
+/// The counters. They are the cells after the digits, one for each constant: three count the
+/// numbers that are not finite, and the last one counts the warps that saw a number other than -0.
 const NAN: usize = 0;
 const POSITIVE_INFINITY: usize = 1;
 const NEGATIVE_INFINITY: usize = 2;
 const NUMBERS: usize = 3;
 const COUNTS: usize = 4;
 
-/// Infinities of both signs.
+/// The flags of the infinities of both signs.
 const BOTH: u32 = flag::POSITIVE_INFINITY | flag::NEGATIVE_INFINITY;
 
 /// The block's cells. The narrow types use the first ones only.
@@ -46,7 +46,7 @@ static mut CELLS: [MaybeUninit<u64>; WIDE_LIMBS + COUNTS] =
 pub(super) struct Cells<const LIMBS: usize>;
 
 impl<const LIMBS: usize> Cells<LIMBS> {
-    /// Cells in use.
+    /// The number of cells in use: the digits and the counters.
     pub(super) const LEN: usize = LIMBS + COUNTS;
     /// How many digits of `f64` lie below the lowest digit.
     const FIRST: u32 = if LIMBS == WIDE_LIMBS { 0 } else { NARROW_FIRST };
@@ -80,15 +80,15 @@ impl<const LIMBS: usize> Cells<LIMBS> {
     /// Adds `value` to a cell, while other threads may do the same.
     ///
     /// The two halves of a cell are added one after the other, and the carry is passed on here,
-    /// because an atomic addition to shared memory is one instruction for 32 bits, but a loop of
-    /// compare and swap for 64.
+    /// because an atomic addition to shared memory is one instruction for 32 bits, but for 64 bits
+    /// it is a loop of compare and swap.
     ///
     /// # Safety
     /// `cell` is below [`LEN`](Self::LEN), and nobody reads or writes it otherwise.
     #[inline(always)]
     unsafe fn add_to(cell: usize, value: i64) {
         let low = value as u32;
-        // SAFETY: the halves of a cell that is there.
+        // SAFETY: both halves belong to a cell that exists.
         unsafe {
             let halves = Self::pointer().add(cell).cast::<u32>();
             let before = atomic::add(halves, low);
@@ -112,7 +112,7 @@ impl<const LIMBS: usize> Cells<LIMBS> {
         let fraction = bits & ((1 << 52) - 1);
         let is_negative = x.is_sign_negative();
 
-        // Subnormal numbers have the place of the least normal ones, without their leading bit.
+        // Subnormal numbers have the place of the smallest normal numbers, but no leading bit.
         let (significand, place) =
             if exponent == 0 { (fraction, 0) } else { (fraction | 1 << 52, exponent - 1) };
         let shift = place % DIGIT;
@@ -130,12 +130,13 @@ impl<const LIMBS: usize> Cells<LIMBS> {
             (low, high) = (1, 0);
         }
         let is_subtracted = is_negative && exponent != 0x7ff;
-        // The number has two or three digits, and the lowest ones are 0 most often.
+        // The number has two or three digits, and the lowest of them are mostly 0.
         while low | high != 0 {
             control::no_unroll();
             let digit = i64::from(low as u32);
             if digit != 0 {
-                // SAFETY: for finite numbers of the type, and sums of them, the cells are there.
+                // SAFETY: the cells for all finite numbers of the type, and for sums of them,
+                // exist.
                 unsafe { Self::add_to(cell, if is_subtracted { -digit } else { digit }) };
             }
             low = low >> DIGIT | high << DIGIT;
@@ -150,14 +151,14 @@ impl<const LIMBS: usize> Cells<LIMBS> {
     /// Those of [`add`](Self::add).
     #[inline(always)]
     pub(super) unsafe fn note_numbers() {
-        // SAFETY: the cell is there.
+        // SAFETY: the cell exists.
         unsafe { Self::add_to(LIMBS + NUMBERS, 1) }
     }
 
     /// Adds this block's cells to the grid's.
     ///
-    /// Each digit passes the bits above its 32 on to the next digit, once, so that the grid's cells
-    /// too can take 2^30 additions.
+    /// Before that, each digit passes the bits above its lowest 32 on to the next digit, once. So
+    /// the grid's cells too can take 2^30 additions.
     ///
     /// # Safety
     /// All threads of the block call this together, after a barrier; `target` holds
@@ -191,7 +192,7 @@ impl<const LIMBS: usize> Cells<LIMBS> {
     /// `source` are visible.
     #[inline(always)]
     pub(super) unsafe fn take_from_grid(source: *mut u64) {
-        // SAFETY: the cells are there, and each thread has its own.
+        // SAFETY: the cells exist, and each thread has its own.
         Self::share(|cell| unsafe {
             *Self::pointer().add(cell) = *source.add(cell);
             *source.add(cell) = 0;
@@ -204,10 +205,11 @@ impl<const LIMBS: usize> Cells<LIMBS> {
     /// One thread calls this, after a barrier; `output` is writable.
     #[inline(always)]
     pub(super) unsafe fn finish<V: Rounded>(n: usize, output: *mut Raw<V, LIMBS>) {
-        // SAFETY: the cells and the limbs are there.
+        // SAFETY: the cells and the limbs exist.
         unsafe {
-            // Carries are passed on, and each cell becomes a limb. Three limbs are noted: the
-            // lowest and the highest one that are not 0, and the highest one that is not all ones.
+            // This loop passes on the carries and makes each cell a limb. It notes three limbs: the
+            // lowest and the highest one that are not 0, and the highest one whose bits are not all
+            // 1.
             let (mut carry, mut lowest, mut highest, mut highest_with_zeros) = (0, LIMBS, 0, 0);
             let mut i = 0;
             while i < LIMBS {
@@ -254,7 +256,7 @@ impl<const LIMBS: usize> Cells<LIMBS> {
     }
 
     /// The bits of the magnitude of the sum in the limbs, rounded to nearest even. `lowest` and
-    /// `top` are the lowest and the highest limb of the magnitude that is not 0.
+    /// `top` are the lowest and the highest limb of the magnitude that are not 0.
     ///
     /// # Safety
     /// The block's cells hold limbs.
@@ -262,7 +264,7 @@ impl<const LIMBS: usize> Cells<LIMBS> {
     unsafe fn round<V: Rounded>(is_negative: bool, lowest: usize, top: usize) -> u64 {
         // The magnitude of a negative number has all limbs inverted, and 1 added.
         let magnitude = |i: usize| {
-            // SAFETY: at most `top`.
+            // SAFETY: `i` is at most `top`, which is the index of a limb.
             let limb = unsafe { *Self::pointer().add(i) } as u32;
             u64::from(match is_negative {
                 _ if i < lowest => 0,
@@ -273,14 +275,14 @@ impl<const LIMBS: usize> Cells<LIMBS> {
         };
         let below = |distance: usize| if top >= distance { magnitude(top - distance) } else { 0 };
 
-        // The leading 64 bits, from the leading 1 on, and whether any bit behind them is 1.
+        // The leading 64 bits, from the leading 1 on, and whether any lower bit is 1.
         let zeros = (below(0) as u32).leading_zeros();
         let third = below(2) << zeros;
         let leading = (below(0) << DIGIT | below(1)) << zeros | third >> DIGIT;
         let is_more = third as u32 != 0 || lowest + 2 < top;
 
-        // Bits are counted from 2^-1074. The last bit of the result is as far below the leading bit
-        // as the precision says, unless that is below the least bit of the type.
+        // Bits are counted from 2^-1074. The precision says how far the last bit of the result lies
+        // below the leading bit, but the last bit is never below the lowest bit of the type.
         let leading_bit = DIGIT * (Self::FIRST + top as u32) + 31 - zeros;
         let last_bit = (leading_bit + 1).saturating_sub(V::PRECISION).max(V::LEAST);
         let dropped = 63 - (leading_bit - last_bit);

@@ -37,13 +37,13 @@ floats! {
 
 /// A floating-point type that exact sums are rounded to.
 pub trait Rounded: Copy {
-    /// Bits of a significand, the leading one included.
+    /// The number of bits in a significand, the leading bit included.
     const PRECISION: u32;
-    /// The least positive number is `2^(LEAST - 1074)`.
+    /// The smallest positive number is `2^(LEAST - 1074)`.
     const LEAST: u32;
     /// The bits of infinity.
     const INFINITY: u64;
-    /// The bits of the one NaN that exact sums give.
+    /// The bits of the only NaN that exact sums give.
     const NAN: u64;
     /// The number with these bits, which fit the type, or its negative.
     fn from_magnitude(bits: u64, is_negative: bool) -> Self;

@@ -1,14 +1,14 @@
 //! The best element and its index.
 //!
 //! If a pack has at most two elements, a thread keeps a candidate for each place in a pack, so that
-//! neither comparison waits for the other. A candidate is the best key at this place so far, and
-//! the pack that it came in. If a pack has more elements, the thread keeps one candidate for the
-//! whole pack, and the pack itself; it finds the element within the pack once, at the end
+//! neither of the two comparisons waits for the other. A candidate is the best key at this place so
+//! far, and the pack that it came in. If a pack has more elements, the thread keeps one candidate
+//! for the whole pack, and the pack itself; it finds the element within the pack once, at the end
 //! (bench/NOTEBOOK.md, attempt 28; H100, argmin f32 of 2^20: a candidate for each place 3.03 us,
 //! one for the pack 2.90).
 //!
 //! An element that is no better than the worst possible key never becomes a candidate. So if the
-//! worst key is the result, all elements are equal, and the first one is the one sought.
+//! worst key is the result, all elements are equal, and the index of the result is 0.
 
 use crate::item::{Item, Pack};
 use crate::key::{Key, Order, Rank};
@@ -19,7 +19,7 @@ use crate::{Position, Reduction};
 use core::marker::PhantomData;
 
 /// An element and its index, as written to memory. The bits of the element are widened by zeros, so
-/// that whoever copies the pair reads no byte that was not written.
+/// that a program that copies the pair reads no byte that was never written.
 #[repr(C)]
 pub struct Indexed<T: Item> {
     /// The element's bits. A NaN may have other bits than the NaN in the input.
@@ -63,7 +63,7 @@ impl<R: Rank> Words for Best<R> {
         Self { rank, position: Position { block, number } }
     }
 
-    // All words but the one that holds the block.
+    // All words except the one that holds the block.
     const IN_SLOT: usize = R::COUNT + 1;
     #[inline(always)]
     fn from_slot(get: &impl Fn(usize) -> u32, block: u32) -> Self {
@@ -113,7 +113,8 @@ impl<T: Item, O: Order> Reduction for Arg<T, O> {
             let rank = rank(0);
             let mut found = 0;
             each(T::PER_PACK, |i| {
-                // From the last element to the first, so that the first equal one stays.
+                // The search goes from the last element to the first, so that the first equal one
+                // stays.
                 let element = T::PER_PACK - 1 - i;
                 if T::element(thread.pack, element).key().is_kept::<O>(thread.best[0]) {
                     found = element;

@@ -1,5 +1,5 @@
-//! Bitwise operations. A thread combines the words of packs as they are, and takes the elements
-//! apart at the end.
+//! Bitwise operations. A thread combines the words of packs as they are, and separates the elements
+//! only at the end.
 
 use crate::item::{Item, Pack};
 use crate::source::One;
@@ -11,11 +11,11 @@ use cuda_std::ext::{redux, target};
 
 /// An operation on the bits of words.
 pub trait Bitwise {
-    /// The word that changes no other: all ones, or all zeros.
+    /// The identity, that is, the word that changes no other. Its bits are all 1 or all 0.
     const IDENTITY: u32;
     /// The operation.
     fn combine(a: u32, b: u32) -> u32;
-    /// The words of a warp combined, in each of its lanes.
+    /// Combines the words of a warp and gives the result to each lane.
     ///
     /// # Safety
     /// All 32 lanes call this together, on sm_80 or later.
@@ -35,7 +35,7 @@ macro_rules! bitwise {
             }
             #[inline(always)]
             unsafe fn redux(word: u32) -> u32 {
-                // SAFETY: the caller brings the whole warp on such a device.
+                // SAFETY: the caller brings the whole warp, on a device that has the instruction.
                 unsafe { redux::$redux(u32::MAX, word) }
             }
         }
@@ -97,12 +97,12 @@ impl<T: Unsigned, O: Bitwise> Reduction for Bits<T, O> {
 
 /// An unsigned integer, whose keys are combined word by word.
 pub trait Unsigned: Item {
-    /// Two keys combined.
+    /// Combines two keys.
     #[inline(always)]
     fn combine<O: Bitwise>(a: Self::Key, b: Self::Key) -> Self::Key {
         Words::from_words(&|i| O::combine(a.word(i), b.word(i)))
     }
-    /// The keys of a pack combined.
+    /// Combines the keys of a pack.
     #[inline(always)]
     fn combine_elements<O: Bitwise>(pack: Pack) -> Self::Key {
         tree(Self::PER_PACK, |i| Self::element(pack, i).key(), Self::combine::<O>)

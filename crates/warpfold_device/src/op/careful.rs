@@ -1,5 +1,5 @@
-//! Sums that lose less: floats with the error of each addition, floats in double precision,
-//! integers that do not wrap.
+//! Sums with a smaller error: sums of floats with the rounding error of each addition, sums of
+//! floats in double precision, and sums of integers that do not wrap.
 
 use crate::Fold;
 use crate::item::{Item, Number, Pack};
@@ -8,25 +8,25 @@ use crate::unroll::{each, tree};
 use crate::words::Words;
 use core::marker::PhantomData;
 
-/// A sum and what its additions lost, as written to memory. If the sum is not finite, the error
-/// means nothing.
+/// A sum and the rounding errors of its additions, as written to memory. If the sum is not finite,
+/// the error means nothing.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct SumAndError<T> {
     /// The rounded sum.
     pub sum: T,
-    /// The number to be added to the sum.
+    /// The sum of the rounding errors, which is to be added to `sum`.
     pub error: T,
 }
 
 /// The sum of floats in the wide type, with the errors of all additions. The result is as good as
-/// with twice the digits.
+/// if it were computed with twice the digits.
 ///
 /// Source: D. E. Knuth, "The Art of Computer Programming" 2, 4.2.2 (`TwoSum`); T. Ogita, S. M.
 /// Rump, S. Oishi, "Accurate Sum and Dot Product", 2005 (`Sum2`).
 pub struct Compensated<T>(PhantomData<T>);
 
-/// The rounded sum and its error, exactly.
+/// The rounded sum, and its rounding error, which is exact.
 #[inline(always)]
 fn two_sum<N: Number>(a: N, b: N) -> (N, N) {
     let sum = a.add(b);
@@ -99,7 +99,7 @@ pub struct Exact<T>(PhantomData<T>);
 /// A 192-bit integer in two's complement: the lower 128 bits, and the upper 64.
 pub type Wide192 = (u128, u64);
 
-/// A type whose sum is made in a longer one.
+/// A type whose elements are summed in a longer type.
 pub trait Lengthen: Item {
     /// The longer type.
     type Long: Words;

@@ -23,10 +23,10 @@ pub trait Zero: Item {
     }
 }
 
-/// How many fields of a pack have any bit set below their highest one, or the highest one itself if
-/// `highest_counts`. `below_highest` has all bits but the highest of each field. Adding it to the
-/// fields without their highest bit sets that bit in each field that is not zero, and carries into
-/// no other field.
+/// The number of fields of a pack that are not zero. The highest bit of a field counts only if
+/// `highest_counts` is true; for a float it is the sign. `below_highest` has all bits of each field
+/// except the highest one. Adding it to the fields without their highest bit sets that bit in each
+/// field that is not zero, and carries into no other field.
 #[inline(always)]
 fn fields(pack: Pack, below_highest: u32, highest_counts: bool) -> u32 {
     let mut count = 0;

@@ -18,7 +18,7 @@ pub trait Measure<T> {
     fn raw(key: Self::Key) -> Self::Raw;
 }
 
-/// The property of an element that is the element itself.
+/// The element itself as the property by which elements are compared.
 pub struct Itself;
 
 impl<T: Item> Measure<T> for Itself {

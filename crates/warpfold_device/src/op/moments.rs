@@ -1,9 +1,10 @@
 //! Count, mean and sum of squared deviations, in one pass over the elements.
 //!
-//! Chan's formula makes two parts one, in `f64`. A thread keeps count, sum and sum of squares of
-//! integers of up to 32 bits, which are exact. For all other types it sums the differences from its
-//! first element, and their squares. That element is one of the sample, so what cancels is at most
-//! as many times the result as the thread has elements.
+//! Chan's formula combines the moments of two parts, in `f64`. For integers of up to 32 bits a
+//! thread keeps the count, the sum and the sum of squares, which are exact. For all other types it
+//! sums the differences from its first element, and their squares. From the sum of squares a term
+//! is then subtracted. Because the first element is itself part of the sample, this term is at most
+//! as many times the result as the thread has elements, so the loss by cancellation is bounded.
 //!
 //! Source: T. F. Chan, G. H. Golub, R. J. LeVeque, "Algorithms for Computing the Sample Variance:
 //! Analysis and Recommendations", 1983.
@@ -29,7 +30,7 @@ pub struct CountMeanM2 {
 /// The moments of the elements.
 pub struct Moments<T>(PhantomData<T>);
 
-/// A type whose moments can be computed, and what a thread keeps of its elements.
+/// A type whose moments can be computed. The trait defines what a thread keeps of its elements.
 pub trait Sampled: Item {
     /// The state of a thread.
     type Sample: Copy;
@@ -37,7 +38,7 @@ pub trait Sampled: Item {
     const IDENTITY: Self::Sample;
     /// The state of a thread after one more pack.
     fn sample(sample: Self::Sample, pack: Pack) -> Self::Sample;
-    /// Count, mean and sum of squared deviations of what the thread has read.
+    /// Count, mean and sum of squared deviations of the elements that the thread has read.
     fn moments(sample: Self::Sample) -> (u64, (f64, f64));
     /// The element, rounded to nearest.
     fn to_f64(self) -> f64;

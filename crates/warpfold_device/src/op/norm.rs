@@ -1,5 +1,5 @@
-//! Sums of absolute values and of squares, and the largest absolute value: the norms, but for their
-//! square root.
+//! Sums of absolute values and of squares, and the largest absolute value. These are the norms
+//! before a square root is taken.
 
 use crate::Fold;
 use crate::item::{Bf16, F16, Item, Number, Pack};
@@ -143,7 +143,7 @@ impl<T: Signed> Fold for SumAbs<T> {
     }
 }
 
-/// The sum of the squares, in the wide type, where integers wrap.
+/// The sum of the squares, in the wide type. Integers wrap.
 pub struct SumSquares<T>(PhantomData<T>);
 
 impl<T: Item> Fold for SumSquares<T> {

@@ -46,9 +46,9 @@ macro_rules! pair_sums {
 }
 
 pair_sums! {
-    /// The sum of the products, in the wide type, where integers wrap.
+    /// The sum of the products, in the wide type. Integers wrap.
     Dot, T::dot, T::Wide::multiply;
-    /// The sum of the squares of the differences, in the wide type, where integers wrap.
+    /// The sum of the squares of the differences, in the wide type. Integers wrap.
     SquaredDistance,
     |left, right| tree(
         T::PER_PACK,

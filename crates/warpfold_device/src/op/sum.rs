@@ -5,8 +5,9 @@ use crate::item::{Item, Number, Pack};
 use crate::source::One;
 use core::marker::PhantomData;
 
-/// The sum. Integers are summed in 64 bits, or in 128 bits if they have 128, and wrap there; so the
-/// sum of 8-, 16- and 32-bit integers is exact for up to 2^32 elements. Halves are summed in `f32`.
+/// The sum. Integers are summed in 64 bits, or in 128 bits if they have 128, and the sum wraps. So
+/// the sum of 8-, 16- and 32-bit integers is exact for up to 2^32 elements. Halves are summed in
+/// `f32`.
 pub struct Sum<T>(PhantomData<T>);
 
 impl<T: Item> Fold for Sum<T> {
@@ -41,7 +42,7 @@ impl<T: Item> Fold for Sum<T> {
     }
 }
 
-/// The sum of 32-bit integers in 32 bits, where it wraps.
+/// The sum of 32-bit integers in 32 bits. It wraps.
 pub struct Wrapping;
 
 impl Fold for Wrapping {
@@ -76,7 +77,7 @@ impl Fold for Wrapping {
     }
 }
 
-/// The product, in the type of [`Sum`], where integers wrap.
+/// The product, in the same type as [`Sum`]. Integers wrap.
 pub struct Product<T>(PhantomData<T>);
 
 impl<T: Item> Fold for Product<T> {

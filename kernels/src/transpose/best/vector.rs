@@ -1,5 +1,5 @@
-//! Vectors of elements, as wide as one instruction loads, and the transposition of small squares of
-//! them in registers.
+//! Vectors of elements, which one instruction can load, and the transposition of small squares of
+//! such vectors in registers.
 
 use core::mem;
 
@@ -12,11 +12,12 @@ pub trait Vector<const W: usize>: Copy {
     fn transpose(square: [Self; W]) -> [Self; W];
 }
 
-/// Implements [`Vector`] for elements of 1, 2, 4, … bytes, for a vector of so many words of 32
-/// bits.
+/// Implements [`Vector`] for a vector of `$words` words of 32 bits, with elements of 1 byte, of 2
+/// bytes, and of each number of words in `$of_element`.
 macro_rules! vectors {
     ($vector:ident, $words:literal, $($of_element:literal),+) => {
-        /// Elements of 1 byte. Squares of 4 x 4 elements change places, and each is transposed.
+        /// Elements of 1 byte. Squares of 4 x 4 elements change places, and each square is
+        /// transposed.
         impl Vector<{ 4 * $words }> for $vector {
             const ZERO: Self = 0;
 
@@ -48,7 +49,8 @@ macro_rules! vectors {
             }
         }
 
-        /// Elements of 2 bytes. Squares of 2 x 2 elements change places, and each is transposed.
+        /// Elements of 2 bytes. Squares of 2 x 2 elements change places, and each square is
+        /// transposed.
         impl Vector<{ 2 * $words }> for $vector {
             const ZERO: Self = 0;
 
@@ -74,7 +76,7 @@ macro_rules! vectors {
         }
 
         $(
-            /// Elements of whole words, which only change places.
+            /// Elements of one or more words. They only change places.
             impl Vector<{ $words / $of_element }> for $vector {
                 const ZERO: Self = 0;
 
@@ -109,25 +111,25 @@ vectors!(u32, 1, 1);
 vectors!(u64, 2, 1, 2);
 vectors!(u128, 4, 1, 2, 4);
 
-/// The low halves of two words: that of `upper` below, that of `lower` above.
+/// The low halves of two words. That of `upper` is the lower half of the result.
 #[inline(always)]
 fn low_halves(upper: u32, lower: u32) -> u32 {
     upper & 0xffff | lower << 16
 }
 
-/// The high halves of two words.
+/// The high halves of two words. That of `upper` is the lower half of the result.
 #[inline(always)]
 fn high_halves(upper: u32, lower: u32) -> u32 {
     upper >> 16 | lower & 0xffff_0000
 }
 
-/// The even bytes of two words, in turns.
+/// The even bytes of two words, alternately from `upper` and from `lower`.
 #[inline(always)]
 fn even_bytes(upper: u32, lower: u32) -> u32 {
     upper & 0x00ff_00ff | (lower & 0x00ff_00ff) << 8
 }
 
-/// The odd bytes of two words, in turns.
+/// The odd bytes of two words, alternately from `upper` and from `lower`.
 #[inline(always)]
 fn odd_bytes(upper: u32, lower: u32) -> u32 {
     (upper & 0xff00_ff00) >> 8 | lower & 0xff00_ff00
