@@ -47,7 +47,7 @@ macro_rules! operations {
             const CLASS: KernelClass = KernelClass::Exact;
 
             fn identity() -> Option<$raw> {
-                Some($raw::NOTHING)
+                Some($raw::IDENTITY)
             }
 
             fn combine(first: $raw, others: $raw) -> $raw {
@@ -118,7 +118,7 @@ const _: () =
 
 impl<F: Rounded, const LIMBS: usize> Exact<F, LIMBS> {
     /// The sum of no elements: 0, the identity of [`combine`](Self::combine).
-    pub const NOTHING: Self = Self { value: F::ZERO, flags: 0, limbs: [0; LIMBS] };
+    pub const IDENTITY: Self = Self { value: F::ZERO, flags: 0, limbs: [0; LIMBS] };
 
     /// The sum, rounded to nearest even; infinite if it is too large.
     ///
