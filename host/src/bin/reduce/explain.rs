@@ -56,7 +56,7 @@ pub(crate) struct ExplainArgs {
     ptx: PtxArgs,
 }
 
-/// `reduce explain`.
+/// Runs `reduce explain`.
 pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     let &ExplainArgs { variant, element, block, op: OpArgs { op }, .. } = args;
     let values = parse_values(&args.values, element).map_err(refused)?;

@@ -1,4 +1,4 @@
-//! The arguments as they are written, and as they are meant.
+//! The arguments as they are written, and what they mean.
 
 use std::path::PathBuf;
 
@@ -68,7 +68,7 @@ pub(crate) struct Args {
     list: bool,
 }
 
-/// What variants teach.
+/// The commands that show what variants teach.
 #[derive(Subcommand)]
 pub(crate) enum Lesson {
     /// Time all variants, and count what they do, side by side
@@ -79,7 +79,7 @@ pub(crate) enum Lesson {
     Generate(GenerateArgs),
 }
 
-/// What is to be done.
+/// What the tool is to do.
 pub(crate) enum Command {
     /// Show a lesson.
     Lesson(Lesson),
@@ -92,7 +92,7 @@ pub(crate) enum Command {
 /// A transposition that was asked for.
 pub(crate) struct Job {
     pub(crate) variant: Variant,
-    /// `None` if it was left open.
+    /// `None` if the type was left open.
     pub(crate) element: Option<ElementType>,
     pub(crate) source: Source,
     pub(crate) tile: Option<u64>,
@@ -103,14 +103,14 @@ pub(crate) struct Job {
 
 /// Where the elements come from.
 pub(crate) enum Source {
-    /// A generator.
+    /// The elements are generated.
     Seed { rows: u64, cols: u64, seed: u64 },
-    /// A file, which must have so many rows and columns if that is said.
+    /// The elements are in a file, which must have so many rows and columns if they are given.
     File { path: PathBuf, rows: Option<u64>, cols: Option<u64> },
 }
 
 impl Args {
-    /// What the arguments mean, without looking at any file or device.
+    /// Finds out what the arguments mean, without looking at any file or device.
     pub(crate) fn resolve(self) -> Result<Command, Failure> {
         if let Some(lesson) = self.lesson {
             return Ok(Command::Lesson(lesson));

@@ -3,7 +3,7 @@
 use clap::Args;
 use warpfold_lab::{cli::number, transpose::ElementType};
 
-/// What one of the lessons transposes, beside its rows.
+/// The arguments that say what one of the lessons transposes, beside its rows.
 #[derive(Args)]
 pub(crate) struct MatrixArgs {
     /// Columns of the matrix [default: as many as rows]
