@@ -43,7 +43,11 @@ pub enum AccessError {
         n: u64,
     },
     /// A range beyond the limits of the pattern, or one that ends before it begins.
-    #[error("--range {}..{} of {pattern}: {least} to {most} are possible", .asked.first, .asked.last)]
+    #[error(
+        "--range {}..{} of {pattern}: {least} to {most} are possible",
+        .asked.first,
+        .asked.last
+    )]
     Range {
         /// The pattern.
         pattern: Pattern,

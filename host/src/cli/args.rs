@@ -58,7 +58,12 @@ pub struct DeviceArgs {
 #[derive(Args, Clone, Copy, Debug)]
 pub struct SeedArgs {
     /// Seed of the generated elements, a whole number
-    #[arg(long, default_value = "1", allow_hyphen_values = true, value_parser = number("--seed", "1"))]
+    #[arg(
+        long,
+        default_value = "1",
+        allow_hyphen_values = true,
+        value_parser = number("--seed", "1")
+    )]
     pub seed: u64,
 }
 

@@ -28,7 +28,11 @@ pub enum InputError {
         path: PathBuf,
     },
     /// The size of the file is not a multiple of the size of an element.
-    #[error("{}: {bytes} bytes are not a whole number of {element} elements of {} bytes", .path.display(), .element.size())]
+    #[error(
+        "{}: {bytes} bytes are not a whole number of {element} elements of {} bytes",
+        .path.display(),
+        .element.size()
+    )]
     NotWhole {
         /// The file.
         path: PathBuf,
@@ -46,7 +50,10 @@ pub enum InputError {
         cause: String,
     },
     /// The `.npy` file is shorter or longer than its header says.
-    #[error("{}: the .npy header announces {announced} bytes of elements, and {found} follow", .path.display())]
+    #[error(
+        "{}: the .npy header announces {announced} bytes of elements, and {found} follow",
+        .path.display()
+    )]
     Length {
         /// The file.
         path: PathBuf,
@@ -56,7 +63,10 @@ pub enum InputError {
         found: u64,
     },
     /// The `.npy` file has a dtype that no kernel reduces.
-    #[error("{}: dtype {dtype} cannot be reduced: it must be one of i4, u4, i8, u8, f4, f8", .path.display())]
+    #[error(
+        "{}: dtype {dtype} cannot be reduced: it must be one of i4, u4, i8, u8, f4, f8",
+        .path.display()
+    )]
     Dtype {
         /// The file.
         path: PathBuf,
@@ -74,7 +84,10 @@ pub enum InputError {
         asked: ElementType,
     },
     /// The `.npy` file has several dimensions in column-major order.
-    #[error("{}: the array is in Fortran order: save it in C order (numpy.ascontiguousarray)", .path.display())]
+    #[error(
+        "{}: the array is in Fortran order: save it in C order (numpy.ascontiguousarray)",
+        .path.display()
+    )]
     FortranOrder {
         /// The file.
         path: PathBuf,

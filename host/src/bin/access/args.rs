@@ -12,7 +12,12 @@ use warpfold_lab::{
 /// request takes is counted on the simulator; times are measured on a GPU, if there is one. All
 /// results are checked on the CPU.
 #[derive(Parser)]
-#[command(name = "access", version, args_conflicts_with_subcommands = true, after_help = EXIT_STATUS)]
+#[command(
+    name = "access",
+    version,
+    args_conflicts_with_subcommands = true,
+    after_help = EXIT_STATUS
+)]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Written>,
@@ -58,7 +63,12 @@ enum Written {
 struct PatternArgs {
     /// Accesses, or threads where each makes many, as in 4194304 or 2^22
     /// [default: what suits pattern and device]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = number("--n", "4194304 or 2^22"))]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_hyphen_values = true,
+        value_parser = number("--n", "4194304 or 2^22")
+    )]
     n: Option<u64>,
 
     /// The parameter's values, from the first to the last, as in 0..32; for offset, stride,

@@ -43,7 +43,12 @@ pub(crate) struct Args {
 
     /// Number of elements to generate, as in 4194304, 4_194_304 or 2^22; with --input, how many it
     /// must hold
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = number("--n", "4194304 or 2^22"))]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_hyphen_values = true,
+        value_parser = number("--n", "4194304 or 2^22")
+    )]
     n: Option<u64>,
 
     #[command(flatten)]

@@ -31,12 +31,22 @@ pub(crate) struct ElementArgs {
 #[derive(Args, Clone, Copy)]
 pub(crate) struct ShapeArgs {
     /// Threads of a block, a power of two [default: 256; 1024 for variant global]
-    #[arg(long, value_name = "B", allow_hyphen_values = true, value_parser = number("--block", "256"))]
+    #[arg(
+        long,
+        value_name = "B",
+        allow_hyphen_values = true,
+        value_parser = number("--block", "256")
+    )]
     pub(crate) block: Option<u64>,
 
     /// Blocks of the first launch; from variant 7 on any number, before it what --n asks for
     /// [default: chosen]
-    #[arg(long, value_name = "G", allow_hyphen_values = true, value_parser = number("--grid", "1024"))]
+    #[arg(
+        long,
+        value_name = "G",
+        allow_hyphen_values = true,
+        value_parser = number("--grid", "1024")
+    )]
     pub(crate) grid: Option<u64>,
 }
 
@@ -45,7 +55,12 @@ pub(crate) struct ShapeArgs {
 pub(crate) struct TunedBlockArgs {
     /// Threads of a block, a power of two
     /// [default: what tuning found, or 256; 1024 for variant global]
-    #[arg(long, value_name = "B", allow_hyphen_values = true, value_parser = number("--block", "256"))]
+    #[arg(
+        long,
+        value_name = "B",
+        allow_hyphen_values = true,
+        value_parser = number("--block", "256")
+    )]
     pub(crate) block: Option<u64>,
 }
 

@@ -30,11 +30,21 @@ pub(crate) struct Args {
     variant: Option<Variant>,
 
     /// Rows of the matrix, as in 4000 or 2^12; with --input, how many it must have
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = number("--rows", "4000 or 2^12"))]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_hyphen_values = true,
+        value_parser = number("--rows", "4000 or 2^12")
+    )]
     rows: Option<u64>,
 
     /// Columns of the matrix [default: as many as rows]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = number("--cols", "4000 or 2^12"))]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_hyphen_values = true,
+        value_parser = number("--cols", "4000 or 2^12")
+    )]
     cols: Option<u64>,
 
     /// Type of the elements: u8, i8, u16, i16, f16, bf16, u32, i32, f32, u64, i64, f64, c64, u128,
@@ -43,7 +53,12 @@ pub(crate) struct Args {
     element: Option<ElementType>,
 
     /// Elements on each side of a tile: 16 or 32 [default: 32; of variant best, by the type]
-    #[arg(long, value_name = "T", allow_hyphen_values = true, value_parser = number("--tile", "32"))]
+    #[arg(
+        long,
+        value_name = "T",
+        allow_hyphen_values = true,
+        value_parser = number("--tile", "32")
+    )]
     tile: Option<u64>,
 
     /// The same as --variant in-place: a square matrix, without a second one

@@ -7,7 +7,12 @@ use warpfold_lab::{cli::number, transpose::ElementType};
 #[derive(Args)]
 pub(crate) struct MatrixArgs {
     /// Columns of the matrix [default: as many as rows]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = number("--cols", "4000 or 2^12"))]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_hyphen_values = true,
+        value_parser = number("--cols", "4000 or 2^12")
+    )]
     pub(crate) cols: Option<u64>,
 
     /// Type of the elements, as for a transposition
