@@ -73,8 +73,8 @@ pub(super) fn bars(name: &str, rows: &[Vec<Cell>], y: usize) -> Series {
     Series::of_bars(name, rows.iter().map(|row| value(&row[y]).unwrap_or(f64::NAN)))
 }
 
-/// The kind of a chart with one category for each row. `columns` of the row are the category's
-/// name.
+/// The kind of a chart of bars with one category for each row. The texts in `columns` of the row
+/// make the name of its category.
 pub(super) fn categories(rows: &[Vec<Cell>], columns: &[usize]) -> Kind {
     let text = |row: &Vec<Cell>| {
         let texts = columns.iter().map(|&column| match &row[column] {

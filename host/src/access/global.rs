@@ -415,8 +415,8 @@ pub(super) fn unroll(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
                 let (shape, seed) = (site.shape(n, UNROLL_EACH), site.seed);
                 site.read(what, shape, input.address(), &[Arg::U64(n)], n, |i| word(i as u32, seed))
             })?;
-            // The counters count one instruction for all 32 lanes of a warp, so they are divided by
-            // the number of words over 32.
+            // The counters count one instruction for all 32 lanes of a warp, so the divisor is the
+            // number of words divided by 32.
             let warps = sizes.counted.div_ceil(32);
             let counters = &ran.counters;
             let mut row = vec![

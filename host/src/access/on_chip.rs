@@ -29,7 +29,7 @@ fn rounds(is_timed: bool) -> u32 {
 
 const CONSTANT_KERNEL: &str = "access_constant";
 
-/// The number of words in the constant memory of that kernel.
+/// The number of words that `access_constant` has in constant memory.
 const CONSTANT_WORDS: u32 = 256;
 
 impl Pattern {

@@ -86,8 +86,8 @@ impl<'a> Site<'a> {
         })
     }
 
-    /// The shape of a launch whose threads loop over `elements`. Each thread takes `each` elements,
-    /// or more if the grid would otherwise exceed `BLOCKS_PER_MULTIPROCESSOR`.
+    /// The shape of a launch whose threads loop over `elements`. Each thread takes about `each`
+    /// elements, or more if the grid would otherwise exceed `BLOCKS_PER_MULTIPROCESSOR`.
     pub(super) fn shape(&self, elements: u64, each: u64) -> LaunchShape {
         let most = self.device.info().multiprocessors * BLOCKS_PER_MULTIPROCESSOR;
         let blocks = elements.div_ceil(u64::from(BLOCK) * each).clamp(1, u64::from(most));

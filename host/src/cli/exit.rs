@@ -10,7 +10,7 @@ use super::{
     interrupt::{INTERRUPTED, interrupted},
 };
 
-/// What tools say of their exit status at the end of their help.
+/// The paragraph on the exit status at the end of the help of each tool.
 pub const EXIT_STATUS: &str = "Exit status: 0 all went well, 1 a run failed or a result is wrong, 2 the arguments or the input \
                                cannot be used, 130 Ctrl-C ended it; what was measured until then is written. A second \
                                Ctrl-C ends it at once.";

@@ -77,8 +77,8 @@ impl<T: Element> Story<T> {
             values.truncate(match draft.to {
                 Array::Input => values.len(),
                 Array::Shared => self.shared_shown as usize,
-                // The cells behind these belong to other blocks, whose results may be there by now
-                // or not.
+                // Cells behind the last written one belong to other blocks, whose results may or
+                // may not be there by now.
                 Array::Output => written,
             });
             let after = row(draft.to, values);

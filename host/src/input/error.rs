@@ -46,7 +46,7 @@ pub enum InputError {
     Header {
         /// The file.
         path: PathBuf,
-        /// What is wrong, as half a sentence.
+        /// The reason, as half a sentence.
         cause: String,
     },
     /// The `.npy` file is shorter or longer than its header says.

@@ -103,7 +103,7 @@ pub struct Picture {
 /// One step of a [`Picture`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// What happens in it, in a sentence.
+    /// A sentence that says what happens in the step.
     pub caption: String,
     /// An `<svg>` element that names no other file, with ids that are unique in the document.
     pub svg: String,

@@ -14,7 +14,7 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// The rows. If a row has too few cells, those that it lacks at its end are [`Cell::Missing`].
     pub rows: Vec<Vec<Cell>>,
-    /// What a reader must know to understand the table, in sentences.
+    /// Sentences that a reader needs to understand the table.
     pub notes: Vec<String>,
 }
 

@@ -40,8 +40,8 @@ pub(super) fn write(
     if sources.is_empty() {
         return write_ptx(profiled, out);
     }
-    // The file of the rung itself comes first, because the files that it calls have only a part of
-    // its instructions.
+    // The file of the rung itself comes first, because the functions that it calls from other files
+    // have only a part of its instructions.
     sources.sort_by_key(|(_, lines, _)| {
         std::cmp::Reverse(lines.values().map(|counters| counters.warp_instructions).max())
     });

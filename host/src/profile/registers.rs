@@ -53,9 +53,9 @@ impl fmt::Display for Registers {
     }
 }
 
-/// The registers that ptxas gives a thread of a kernel on a GPU. The variable `PTXAS` names the
-/// program; if it is not set, the program is looked for on the PATH. If there is no ptxas, or if it
-/// refuses the kernel, the registers are unknown.
+/// The registers that ptxas gives a thread of a kernel on a GPU. The environment variable `PTXAS`
+/// names the program; if it is not set, the program is looked for on the PATH. If there is no
+/// ptxas, or if it refuses the kernel, the registers are unknown.
 pub fn registers(library: &PtxLibrary, kernel: &str, gpu: &Gpu) -> Registers {
     let ptx = match library.find(kernel, gpu.compute_capability) {
         Ok(ptx) => ptx,

@@ -120,13 +120,13 @@ pub enum CacheError {
     Malformed {
         /// The path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason why it is malformed.
         reason: String,
     },
     /// The file or its folder cannot be read or written.
     #[error("cannot {action} {}", path.display())]
     Io {
-        /// What was being done.
+        /// The action that failed, such as `read`.
         action: &'static str,
         /// The file or folder.
         path: PathBuf,

@@ -94,7 +94,7 @@ struct PatternArgs {
     output: OutputArgs,
 }
 
-/// What the tool is to do.
+/// The action that the arguments ask for.
 pub(crate) enum Command {
     List,
     Show(Job),

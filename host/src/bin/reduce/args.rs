@@ -116,7 +116,7 @@ pub(crate) enum Subcommands {
     Generate(GenerateArgs),
 }
 
-/// What the tool is to do.
+/// The action that the arguments ask for.
 pub(crate) enum Command {
     /// One of the subcommands.
     Subcommand(Box<Subcommands>),

@@ -1,4 +1,5 @@
-//! What `ladder`, `sweep` and `tune` share: their arguments, their devices, their rungs.
+//! The parts that `ladder`, `sweep` and `tune` share: their arguments, their devices and their
+//! rungs.
 
 use anyhow::{Result, bail};
 use clap::Args;

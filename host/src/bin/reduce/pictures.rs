@@ -10,8 +10,8 @@ use warpfold_lab::{
 };
 
 /// Pictures of how each rung reduces the lecture's sixteen values, with the banks of shared memory.
-/// In a type without signs, the values have none. A rung that cannot be drawn, or cannot be drawn
-/// for this operation and type, has no picture.
+/// In an unsigned type, the values lose their signs. A rung that cannot be drawn, or cannot be
+/// drawn for this operation and type, has no picture.
 pub(crate) fn of_rungs(
     library: &PtxLibrary,
     variants: impl Iterator<Item = Variant>,

@@ -94,7 +94,7 @@ pub(crate) enum Lesson {
     Generate(GenerateArgs),
 }
 
-/// What the tool is to do.
+/// The action that the arguments ask for.
 pub(crate) enum Command {
     /// Show a lesson.
     Lesson(Lesson),

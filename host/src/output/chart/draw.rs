@@ -23,7 +23,7 @@ use crate::output::{escape, theme, wrap};
 const PLOT_WIDTH: i32 = 290;
 /// The height of the area between the axes, in a chart of lines.
 const PLOT_HEIGHT: i32 = 190;
-/// The height of a bar, because bars are horizontal.
+/// The height of a bar. Bars are horizontal.
 const BAR: i32 = 14;
 /// The gap between the bars of two categories.
 const GAP: i32 = 8;
