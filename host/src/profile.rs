@@ -1,21 +1,25 @@
-//! What a reduction does, counted on the simulator: figures beside their ideals, shares of the
-//! source's lines, and what is wasted.
+//! Profiles of a reduction, counted on the simulator: figures beside their ideals, the share of
+//! each line of the source, and the waste.
 //!
-//! All launches of a reduction are summed: those that combine the partial results of earlier ones
-//! count as well.
+//! The figures are sums over all launches of a reduction, with those that combine the partial
+//! results of earlier ones.
 //!
 //! ```
-//! use warpfold_lab::{device::*, element::*, launch::*, op::Op, profile::*, ptx::PtxLibrary, reduce::*, variant::Variant};
+//! use warpfold_lab::{device::*, element::*, launch::*, op::Op, profile::*};
+//! use warpfold_lab::{ptx::PtxLibrary, reduce::*, variant::Variant};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let (library, device) = (PtxLibrary::embedded()?, Device::simulator_with(Instrument::Count));
-//! let problem = Problem { variant: Variant::InterleavedContiguous, op: Op::Sum, element: ElementType::I32, n: 256 };
+//! let (variant, element) = (Variant::InterleavedContiguous, ElementType::I32);
+//! let problem = Problem { variant, op: Op::Sum, element, n: 256 };
 //! let limits = DeviceLimits::new(device.info(), device.free_memory()?);
 //! let plan = plan(&problem, &Request::default(), &limits)?;
 //! Runner::new(&device, &library).reduce(&plan, &Values::I32(vec![1; 256]), Runs::ONCE, |_| ())?;
 //!
-//! let target = Target { gpu: "h100".parse()?, registers: Registers::Given(16), static_shared_bytes: 0 };
-//! let profiled = Profiled::new(plan, "ones".into(), target, device.take_observations()).ok_or("no launch")?;
+//! let registers = Registers::Given(16);
+//! let target = Target { gpu: "h100".parse()?, registers, static_shared_bytes: 0 };
+//! let observations = device.take_observations();
+//! let profiled = Profiled::new(plan, "ones".into(), target, observations).ok_or("no launch")?;
 //! assert_eq!(profiled.counters.global.load.sectors, 256 * 4 / 32);
 //! assert_eq!(profiled.wastes().wastes[0].kind, WasteKind::BankConflicts);
 //! assert_eq!(profiled.occupancy().percent, 100.0);

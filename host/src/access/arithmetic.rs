@@ -1,4 +1,4 @@
-//! Integer division and modulo, against shift and mask.
+//! Integer division and remainder, compared with shift and mask.
 
 use super::{
     draw::{Section, work_cells, work_charts},
@@ -12,14 +12,15 @@ use crate::{
     output::{Cell, Column, Table},
 };
 
-/// Operations of a thread where they are timed, and where they are counted.
+/// How many operations a thread does in a timed launch.
 const TIMED_ROUNDS: u32 = 256;
+/// How many operations a thread does in a counted launch.
 const COUNTED_ROUNDS: u32 = 64;
 
 /// The divisor is 2^10.
 const SHIFT: u32 = 10;
 
-/// What is done with each number.
+/// The operation on each number.
 #[derive(Clone, Copy)]
 enum Operation {
     Quotient,
@@ -29,7 +30,7 @@ enum Operation {
 }
 
 impl Operation {
-    /// As kernels spell it, and as it is written.
+    /// The name as part of a kernel's name, and the expression for people.
     fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::Quotient => ("quotient", "x / d"),
@@ -57,7 +58,7 @@ impl Operation {
     }
 }
 
-/// The operations in pairs that give the same.
+/// The operations in pairs. The two operations of a pair give the same result.
 const OPERATIONS: [Operation; 4] =
     [Operation::Quotient, Operation::Shift, Operation::Remainder, Operation::Mask];
 

@@ -8,16 +8,17 @@ use crate::{
     output::{Axis, Cell, Chart, Column, Kind, Reference, Series, Table},
 };
 
-/// What a pattern shows.
+/// The tables and the charts of one pattern.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Section {
-    /// Figures.
+    /// The figures.
     pub tables: Vec<Table>,
-    /// The same, drawn.
+    /// Charts of the same figures.
     pub charts: Vec<Chart>,
 }
 
-/// A column of times and one of bandwidths, for `what`: `read`, or nothing.
+/// A column of times and a column of bandwidths. `what` names the operation in their headings, such
+/// as `read`; it may be empty.
 pub(super) fn time_columns(what: &str) -> [Column; 2] {
     let key = |name: &str| {
         if what.is_empty() { name.to_owned() } else { format!("{}_{name}", what.replace(' ', "_")) }
@@ -30,7 +31,8 @@ pub(super) fn time_columns(what: &str) -> [Column; 2] {
     ]
 }
 
-/// The cells of these two columns. `bytes` is what the threads asked for.
+/// The cells of the two columns of [`time_columns`]. `bytes` is the number of bytes that the
+/// threads asked for.
 pub(super) fn time_cells(time: Option<Duration>, bytes: u64) -> [Cell; 2] {
     [micros(time), time.map_or(Cell::Missing, |time| Cell::number(gb_per_s(bytes as f64, time), 1))]
 }
@@ -40,12 +42,13 @@ pub(super) fn micros(time: Option<Duration>) -> Cell {
     time.map_or(Cell::Missing, |time| Cell::number(time.as_secs_f64() * 1e6, 2))
 }
 
-/// The cells of a time, and of so many pieces of work over it, in 10^9 a second.
+/// The cells of a time and of a rate. The rate is `done` pieces of work over that time, in 10^9 per
+/// second.
 pub(super) fn work_cells(time: Option<Duration>, done: u64) -> [Cell; 2] {
     [micros(time), time.map_or(Cell::Missing, |time| Cell::number(gb_per_s(done as f64, time), 1))]
 }
 
-/// A count divided by the number of requests; missing where there are no requests.
+/// A count divided by the number of requests. The cell is missing if there are no requests.
 pub(super) fn each(count: u64, requests: u64) -> Cell {
     if requests == 0 { Cell::Missing } else { Cell::number(count as f64 / requests as f64, 2) }
 }
@@ -59,18 +62,19 @@ fn value(cell: &Cell) -> Option<f64> {
     }
 }
 
-/// A column of rows as a line over another.
+/// Column `y` of the rows as a line over column `x`.
 pub(super) fn line(name: &str, rows: &[Vec<Cell>], x: usize, y: usize) -> Series {
     let point = |row: &Vec<Cell>| value(&row[x]).zip(value(&row[y]));
     Series::new(name, rows.iter().filter_map(point).collect())
 }
 
-/// A column of rows as bars.
+/// Column `y` of the rows as bars.
 pub(super) fn bars(name: &str, rows: &[Vec<Cell>], y: usize) -> Series {
     Series::of_bars(name, rows.iter().map(|row| value(&row[y]).unwrap_or(f64::NAN)))
 }
 
-/// The texts of a column, below bars.
+/// The kind of a chart of bars with one category for each row. The texts in `columns` of the row
+/// make the name of its category.
 pub(super) fn categories(rows: &[Vec<Cell>], columns: &[usize]) -> Kind {
     let text = |row: &Vec<Cell>| {
         let texts = columns.iter().map(|&column| match &row[column] {
@@ -84,7 +88,7 @@ pub(super) fn categories(rows: &[Vec<Cell>], columns: &[usize]) -> Kind {
     Kind::Bars { categories: rows.iter().map(text).collect() }
 }
 
-/// A chart without lines to compare with.
+/// A chart without reference lines.
 pub(super) fn chart(
     id: &str,
     title: &str,
@@ -98,9 +102,11 @@ pub(super) fn chart(
     Chart { id, title, description, kind, x, y, series, references: Vec::new() }
 }
 
-/// The charts of a table whose first two columns name a piece of work, whose third is its PTX
-/// instructions, and whose last is how many of `what` are done in a second, if it has times:
-/// `speed` names it and says what is seen.
+/// The charts of a table of work: one of its speed, if there are times, and one of its
+/// instructions. The first two columns of the table name a piece of work, the third counts its PTX
+/// instructions, and the last, if there are times, says how many pieces are done in a second.
+/// `what` labels the axis of the pieces. `speed` names what is done and describes the first chart;
+/// `instructions` describes the second.
 pub(super) fn work_charts(
     table: &Table,
     title: &str,
@@ -126,14 +132,14 @@ pub(super) fn work_charts(
 }
 
 impl Lab<'_> {
-    /// The same chart with the memory's peak, if it is known.
+    /// The chart with a reference line at the peak bandwidth of the memory, if that is known.
     pub(super) fn with_peak(&self, mut chart: Chart) -> Chart {
         let peak = |value| Reference { label: "peak of the memory".into(), value };
         chart.references.extend(self.peak().map(peak));
         chart
     }
 
-    /// How many words were counted and timed, in a sentence.
+    /// A sentence that says over how many of `what` the counts and the times were taken.
     pub(super) fn sizes_note(&self, what: &str, counted: u64, timed: u64) -> String {
         if self.is_timed() {
             format!(
@@ -146,12 +152,12 @@ impl Lab<'_> {
 }
 
 impl Ran {
-    /// Sectors of global loads, for each request.
+    /// Sectors per request of the global loads.
     pub(super) fn load_sectors(&self) -> Cell {
         each(self.counters.global.load.sectors, self.counters.global.load.requests)
     }
 
-    /// Sectors of global stores, for each request.
+    /// Sectors per request of the global stores.
     pub(super) fn store_sectors(&self) -> Cell {
         each(self.counters.global.store.sectors, self.counters.global.store.requests)
     }

@@ -1,9 +1,9 @@
-//! Why a pattern was not shown.
+//! The reasons why a pattern was not shown.
 
 use super::pattern::{Pattern, Sweep};
 use crate::{device::DeviceError, ptx::PtxError};
 
-/// Why a pattern was not shown.
+/// The reasons why a pattern was not shown.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
     /// There is no PTX for a kernel.
@@ -12,49 +12,53 @@ pub enum AccessError {
     /// The device refused or failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// A kernel left something else than the CPU computes.
+    /// The result of a kernel differs from the one that the CPU computes.
     #[error(
         "wrong result: {kernel} with {parameter} left {found} in {place}, and it must be {expected}"
     )]
     Wrong {
         /// The kernel's name.
         kernel: String,
-        /// What it was launched with.
+        /// A description of the parameter that the kernel was launched with.
         parameter: String,
-        /// Which element of its output.
+        /// The element of the output that is wrong.
         place: String,
-        /// What is there.
+        /// The value that was found.
         found: String,
-        /// What must be there.
+        /// The value that was expected.
         expected: String,
     },
-    /// What the simulator cannot show.
+    /// A pattern that the simulator cannot show.
     #[error("{pattern} needs a GPU: {why}")]
     NeedsGpu {
         /// The pattern.
         pattern: Pattern,
-        /// Why.
+        /// The reason.
         why: &'static str,
     },
-    /// No accesses, or more than indices of 32 bits tell apart.
+    /// A number of accesses that is 0, or too large for indices of 32 bits.
     #[error("--n {n}: 1 to 2^30 can be taken")]
     Size {
-        /// What was asked for.
+        /// The requested value.
         n: u64,
     },
-    /// A range that the pattern does not have.
-    #[error("--range {}..{} of {pattern}: {least} to {most} are possible", .asked.first, .asked.last)]
+    /// A range beyond the limits of the pattern, or one that ends before it begins.
+    #[error(
+        "--range {}..{} of {pattern}: {least} to {most} are possible",
+        .asked.first,
+        .asked.last
+    )]
     Range {
         /// The pattern.
         pattern: Pattern,
-        /// What was asked for.
+        /// The requested value.
         asked: Sweep,
-        /// The least.
+        /// The least value that is possible.
         least: u32,
-        /// The most.
+        /// The greatest value that is possible.
         most: u32,
     },
-    /// A range of a pattern that has none.
+    /// A range for a pattern that has no parameter with a range.
     #[error("--range: {pattern} has no range, it is always shown whole")]
     NoRange {
         /// The pattern.
@@ -63,7 +67,7 @@ pub enum AccessError {
 }
 
 impl AccessError {
-    /// Whether it was told to stop.
+    /// Whether the device was told to stop.
     pub(super) fn is_interruption(&self) -> bool {
         matches!(self, Self::Device(DeviceError::Interrupted { .. }))
     }

@@ -18,7 +18,7 @@ use crate::{
     output::{Axis, Cell, Column, Kind, Table},
 };
 
-/// Bytes of a word.
+/// The number of bytes in one word.
 const WORD: u64 = 4;
 
 /// Columns of a table of reads and copies over `parameter`.
@@ -36,13 +36,13 @@ fn columns(parameter: Column, is_timed: bool) -> Vec<Column> {
     columns
 }
 
-/// Positions in such a table.
+/// Positions of columns in such a table.
 const READ_SECTORS: usize = 1;
 const STORE_SECTORS: usize = 3;
 const READ_BANDWIDTH: usize = 5;
 const COPY_BANDWIDTH: usize = 7;
 
-/// A row of such a table; a read asks for `bytes`, a copy for twice as many.
+/// A row of such a table. A read asks for `bytes` bytes, and a copy for twice as many.
 fn row(parameter: Cell, read: &Ran, copy: &Ran, bytes: u64, is_timed: bool) -> Vec<Cell> {
     let mut row = vec![parameter, read.load_sectors(), copy.load_sectors(), copy.store_sectors()];
     if is_timed {
@@ -55,12 +55,12 @@ fn row(parameter: Cell, read: &Ran, copy: &Ran, bytes: u64, is_timed: bool) -> V
 const BANDWIDTH_NOTE: &str =
     "Bandwidth counts the bytes that the threads ask for, not those that are moved for nothing.";
 
-/// A pattern over a parameter: an offset, or a stride.
+/// A pattern whose parameter is an offset or a stride.
 struct Affine {
     pattern: Pattern,
-    /// Words of the arrays, for so many accesses.
+    /// The number of words that the arrays need for `n` accesses.
     words: fn(n: u64, parameter: u32) -> u64,
-    /// The index of an access.
+    /// The index of the word that access `i` touches.
     index: fn(i: u64, parameter: u32) -> u64,
 }
 
@@ -86,7 +86,7 @@ impl Affine {
         site.read(what, shape, array, &args, n, |i| word((self.index)(i, parameter) as u32, seed))
     }
 
-    /// Copies, and reads the copy by the same pattern.
+    /// Copies an array by the pattern, and checks the copy by reading it with the same pattern.
     fn copy(&self, site: &mut Site<'_>, n: u64, parameter: u32) -> Result<Ran, AccessError> {
         let words = (self.words)(n, parameter);
         let (input, output) = (site.filled(words)?, site.zeros(words)?);
@@ -94,7 +94,7 @@ impl Affine {
         let kernel = format!("access_{}_copy", self.pattern);
         let args = [pointers[0], pointers[1], Arg::U64(n), Arg::U32(parameter)];
         let ran = site.run(&kernel, site.shape(n, 1), &args)?;
-        // Only what the copy wrote is not 0 there.
+        // The output was all 0 before, so a word that the copy has not written is wrong.
         self.sums(site, output.address(), n, parameter)?;
         Ok(ran)
     }
@@ -166,7 +166,7 @@ pub(super) fn stride(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
     Ok(over_a_line(lab, table, "stride (words)", description))
 }
 
-/// The charts of a table over a number.
+/// The table and its charts. They are lines, because the first column is a number.
 fn over_a_line(lab: &Lab<'_>, table: Table, parameter: &str, description: &str) -> Section {
     let name = table.id.clone();
     let mut charts = Vec::new();
@@ -199,7 +199,7 @@ fn over_a_line(lab: &Lab<'_>, table: Table, parameter: &str, description: &str) 
     Section { tables: vec![table], charts }
 }
 
-/// The charts of a table over names or a few numbers.
+/// The table and its charts. They are bars, because the first column holds names or a few numbers.
 fn over_bars(lab: &Lab<'_>, table: Table, parameter: &str, description: &str) -> Section {
     let name = table.id.clone();
     let mut charts = Vec::new();
@@ -228,10 +228,10 @@ fn over_bars(lab: &Lab<'_>, table: Table, parameter: &str, description: &str) ->
     Section { tables: vec![table], charts }
 }
 
-/// Where each lane goes.
+/// For each lane of a warp, which of the warp's 32 words it accesses.
 type Permutation = [u8; 32];
 
-/// As the kernels take it: a byte for each lane.
+/// The permutation as arguments of a kernel, with one byte for each lane.
 fn packed(permutation: &Permutation) -> [Arg; 4] {
     std::array::from_fn(|word| {
         let bytes = std::array::from_fn(|byte| permutation[8 * word + byte]);
@@ -244,7 +244,8 @@ fn permutations(seed: u32) -> Vec<(String, Permutation)> {
     let of = |target: &dyn Fn(u8) -> u8| std::array::from_fn(|lane| target(lane as u8));
     let mut random: Permutation = of(&|lane| lane);
     let mut generator = ChaCha8Rng::seed_from_u64(seed.into());
-    // Fisher and Yates: each order is as likely as any other, but for the remainder's 2^-59.
+    // This is the shuffle of Fisher and Yates. Each order is as likely as any other, except for a
+    // bias of 2^-59 that comes from the remainder.
     for last in (1..random.len()).rev() {
         random.swap(last, (generator.next_u64() % (last as u64 + 1)) as usize);
     }
@@ -358,7 +359,7 @@ pub(super) fn width(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
     Ok(over_bars(lab, table, "bytes a thread", description))
 }
 
-/// Elements that a thread takes, where there are enough.
+/// How many elements a thread takes, if there are enough.
 const WIDTH_EACH: u64 = 16;
 
 fn width_read(site: &mut Site<'_>, n: u64, width: u64) -> Result<Ran, AccessError> {
@@ -387,7 +388,7 @@ fn width_shape(site: &Site<'_>, n: u64) -> LaunchShape {
     site.shape(n, WIDTH_EACH)
 }
 
-/// Words that a thread sums, where there are enough.
+/// How many words a thread sums, if there are enough.
 const UNROLL_EACH: u64 = 64;
 
 pub(super) fn unroll(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
@@ -414,7 +415,8 @@ pub(super) fn unroll(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
                 let (shape, seed) = (site.shape(n, UNROLL_EACH), site.seed);
                 site.read(what, shape, input.address(), &[Arg::U64(n)], n, |i| word(i as u32, seed))
             })?;
-            // What 32 lanes do together is one instruction of a warp.
+            // The counters count one instruction for all 32 lanes of a warp, so the divisor is the
+            // number of words divided by 32.
             let warps = sizes.counted.div_ceil(32);
             let counters = &ran.counters;
             let mut row = vec![

@@ -1,5 +1,5 @@
-//! What is asked, and the two sites that answer: the simulator, which counts, and a GPU, which
-//! takes time.
+//! The request to the lab, and the two sites that answer it: the simulator counts, and a GPU
+//! measures times.
 
 use std::fmt;
 
@@ -10,20 +10,22 @@ use super::{
 };
 use crate::{device::Device, experiment::Runs, ptx::PtxLibrary};
 
-/// Accesses of the launches that are counted, unless fewer or more are asked for: whole warps, so
-/// that what a request takes is that of any larger launch.
+/// The number of accesses in a counted launch, unless the request names another number. It makes
+/// whole warps, so a request takes the same as in any larger launch.
 const COUNTED: u64 = 1 << 14;
 
-/// What is asked of a [`Lab`].
+/// A request to a [`Lab`]: how much it runs, how often, and over which parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// Accesses, or threads where each makes many; chosen for each pattern if nothing is said.
+    /// The number of accesses, or of threads if each thread makes many accesses. `None` lets each
+    /// pattern choose.
     pub n: Option<u64>,
     /// How often a GPU runs each kernel.
     pub runs: Runs,
-    /// Added to each word of the arrays.
+    /// The seed. It is added to each word of the arrays, and it decides the random order of
+    /// [`Pattern::Permuted`].
     pub seed: u32,
-    /// The parameters; all that the slide has if nothing is said.
+    /// The range of the parameter. `None` stands for the range of the slide.
     pub sweep: Option<Sweep>,
 }
 
@@ -33,7 +35,7 @@ impl Default for Request {
     }
 }
 
-/// Runs patterns.
+/// Runs the kernels of patterns and makes tables and charts of the results.
 pub struct Lab<'a> {
     counter: Site<'a>,
     gpu: Option<Site<'a>>,
@@ -50,7 +52,7 @@ impl fmt::Debug for Lab<'_> {
     }
 }
 
-/// How many elements are taken where.
+/// How many elements a timed launch and a counted launch take.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
     pub(super) timed: u64,
@@ -75,7 +77,7 @@ impl<'a> Lab<'a> {
         }
     }
 
-    /// Calls `on_row` before each row with what is being done.
+    /// Calls `on_row` before each row with a description of that row.
     #[must_use]
     pub fn on_row(self, on_row: impl FnMut(String) + 'a) -> Self {
         Self { on_row: Box::new(on_row), ..self }
@@ -100,7 +102,7 @@ impl<'a> Lab<'a> {
         Err(AccessError::Range { pattern, asked, least, most })
     }
 
-    /// Whether it was told to stop.
+    /// Whether a device of this lab was told to stop.
     pub fn is_interrupted(&self) -> bool {
         self.counter.device.is_interrupted()
             || self.gpu.as_ref().is_some_and(|gpu| gpu.device.is_interrupted())
@@ -110,7 +112,7 @@ impl<'a> Lab<'a> {
         self.counter.library()
     }
 
-    /// Whether there is a GPU, and so times.
+    /// Whether there is a GPU, so that times are measured.
     pub(super) fn is_timed(&self) -> bool {
         self.gpu.is_some()
     }
@@ -119,17 +121,18 @@ impl<'a> Lab<'a> {
         self.gpu.as_mut()
     }
 
-    /// The memory's peak, in GB/s.
+    /// The peak bandwidth of the GPU's memory in GB/s, if it is known.
     pub(super) fn peak(&self) -> Option<f64> {
         self.gpu.as_ref()?.device.info().peak_bytes_per_second.map(|peak| peak / 1e9)
     }
 
-    /// Accesses to global memory: on a GPU enough to be more than its caches.
+    /// The sizes for patterns of global memory. On a GPU the arrays are larger than its caches.
     pub(super) fn sizes(&self) -> Sizes {
         self.sizes_of(1 << 24, COUNTED)
     }
 
-    /// Threads: as many as a GPU holds at once.
+    /// The sizes for patterns that are sized in threads. The timed launch has as many threads as
+    /// the GPU holds at once.
     pub(super) fn threads(&self) -> Sizes {
         let gpu = self.gpu.as_ref().map_or(0, |gpu| gpu.device.info().multiprocessors);
         self.sizes_of(u64::from(gpu * BLOCKS_PER_MULTIPROCESSOR * BLOCK), 4 * u64::from(BLOCK))
@@ -143,13 +146,15 @@ impl<'a> Lab<'a> {
         }
     }
 
-    /// The parameters of a pattern that has a range.
+    /// The values of the parameter to show: those of the request, or else those of the pattern. A
+    /// pattern without a range has none.
     pub(super) fn sweep(&self, pattern: Pattern) -> impl Iterator<Item = u32> + use<> {
         let sweep = self.request.sweep.or(pattern.sweep());
         sweep.into_iter().flat_map(|Sweep { first, last }| first..=last)
     }
 
-    /// Makes a row for each parameter, until it is told to stop. `what` is for whoever waits.
+    /// Makes a row for each parameter, until a device is told to stop. `what` describes a parameter
+    /// for the progress line.
     pub(super) fn rows<P>(
         &mut self,
         parameters: impl IntoIterator<Item = P>,
@@ -169,7 +174,8 @@ impl<'a> Lab<'a> {
         Ok(())
     }
 
-    /// Runs something at both sites, or where there is no GPU at one.
+    /// Runs `run` on the simulator for the counters and, if there is a GPU, on the GPU for the
+    /// time.
     pub(super) fn measure(
         &mut self,
         sizes: Sizes,

@@ -12,16 +12,18 @@ use crate::{
     output::{Cell, Column, Table},
 };
 
-/// The most that the kernels' precise sine is off, for arguments up to 2^17, in [`ulps`].
+/// The largest error of the kernels' precise sine, in [`ulps`], for arguments up to 2^17.
 pub const SIN_ULPS: f64 = 1.5;
-/// The most that the kernels' precise exponential is off, in [`ulps`].
+/// The largest error of the kernels' precise exponential, in [`ulps`].
 pub const EXP_ULPS: f64 = 1.0;
 
-/// Values of a thread where they are timed, and where they are counted.
+/// How many values a thread computes in a timed launch.
 const TIMED_ROUNDS: u32 = 128;
+/// How many values a thread computes in a counted launch.
 const COUNTED_ROUNDS: u32 = 16;
 
-/// How far `found` is from `exact`, in units of the last place that an `f32` of its size has.
+/// The distance of `found` from `exact`, in units of the last place of an `f32` that is as large as
+/// `exact`.
 ///
 /// ```
 /// use warpfold_lab::access::ulps;
@@ -29,7 +31,7 @@ const COUNTED_ROUNDS: u32 = 16;
 /// assert_eq!(ulps(f32::from_bits(1), 0.0), 1.0);
 /// ```
 pub fn ulps(found: f32, exact: f64) -> f64 {
-    // 0 has no exponent, and takes that of the subnormals.
+    // Zero has no exponent of its own, so it gets the exponent of the subnormal numbers.
     let exponent = (exact.abs().log2().floor() as i32).max(f32::MIN_EXP - 1);
     (f64::from(found) - exact).abs() / f64::from(exponent - 23).exp2()
 }
@@ -40,9 +42,10 @@ struct Function {
     version: &'static str,
     kernel: &'static str,
     exact: fn(f64) -> f64,
-    /// Arguments are between this and its negative.
+    /// The arguments lie between `-most` and `most`.
     most: f32,
-    /// Whether a value so far off, in ulp and absolutely, is as good as promised.
+    /// Whether an error is within the promised bound. The error is given in ulps and as an absolute
+    /// value.
     within: fn(x: f32, ulps: f64, absolute: f64) -> bool,
 }
 
@@ -53,7 +56,7 @@ const FUNCTIONS: [Function; 4] = [
         kernel: "access_math_sin_fast",
         exact: f64::sin,
         most: std::f32::consts::PI,
-        // PTX ISA, "sin": the absolute error from -pi to pi.
+        // The PTX ISA, under "sin", promises this absolute error for arguments from -pi to pi.
         within: |_, _, absolute| absolute <= (-20.5_f64).exp2(),
     },
     Function {
@@ -70,9 +73,10 @@ const FUNCTIONS: [Function; 4] = [
         kernel: "access_math_exp_fast",
         exact: f64::exp,
         most: 10.0,
-        // PTX ISA, "ex2": a relative error of 2^-22. That of x log2(e) comes before it: half an ulp
-        // from the constant and half from the product, or |x| 2^-23 of the result. An ulp is at
-        // least 2^-24 of it.
+        // The PTX ISA, under "ex2", promises a relative error of 2^-22. The argument of ex2 is x
+        // log2(e), and it has an error of its own: half an ulp from the constant and half an ulp
+        // from the product, which together are |x| 2^-23 of the result. An ulp is at least 2^-24 of
+        // the result.
         within: |x, ulps, _| {
             ulps <= (f64::from(x.abs()) * (-23_f64).exp2() + (-22_f64).exp2()) * 24_f64.exp2()
         },
@@ -87,7 +91,7 @@ const FUNCTIONS: [Function; 4] = [
     },
 ];
 
-/// What came of all arguments.
+/// The largest errors over all arguments.
 struct Errors {
     ulps: f64,
     absolute: f64,
@@ -117,7 +121,8 @@ pub(super) fn math(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
                 let errors = std::cell::RefCell::new(&mut errors);
                 lab.measure(sizes, |site, n| {
                     let (ran, found) = math_run(site, n, function)?;
-                    // Those of the GPU, if there is one, which runs last.
+                    // The GPU, if there is one, runs after the simulator, so its errors are the
+                    // ones that stay.
                     **errors.borrow_mut() = Some(found);
                     Ok(ran)
                 })?
@@ -154,7 +159,8 @@ pub(super) fn math(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
 }
 
 fn math_run(site: &mut Site<'_>, n: u64, function: Function) -> Result<(Ran, Errors), AccessError> {
-    // Evenly spread, as the multiples of the golden ratio are.
+    // The arguments are spread evenly, because `word` multiplies the index by 2^32 over the golden
+    // ratio.
     let argument =
         |i| (f64::from(word(i, site.seed)) / 2.0_f64.powi(31) - 1.0) * f64::from(function.most);
     let arguments: Vec<f32> = (0..n as u32).map(|i| argument(i) as f32).collect();
@@ -173,7 +179,7 @@ fn math_run(site: &mut Site<'_>, n: u64, function: Function) -> Result<(Ran, Err
     for (i, (&x, &found)) in arguments.iter().zip(&output.copy_to_host()?).enumerate() {
         let exact = (function.exact)(x.into());
         let (ulps, absolute) = (ulps(found, exact), (f64::from(found) - exact).abs());
-        // A NaN is within nothing.
+        // A NaN fails this test, because every comparison with a NaN is false.
         if !(function.within)(x, ulps, absolute) {
             return Err(AccessError::Wrong {
                 kernel: function.kernel.to_owned(),

@@ -1,5 +1,5 @@
-//! The lecture's slides on memory access and on instructions, live: a table for each, over the
-//! parameter that the slide turns.
+//! Experiments that show what the lecture's slides on memory access and on instructions teach. Each
+//! becomes a table of live figures over the parameter that its slides vary.
 //!
 //! A [`Lab`] runs the kernels of a [`Pattern`]. Requests, sectors, wavefronts and conflicts are
 //! counted on the simulator; times are measured on a GPU, if there is one, and are left out where
@@ -14,7 +14,8 @@
 //! let counter = Device::simulator_with(Instrument::Count);
 //! let request = Request { sweep: Some(Sweep { first: 1, last: 2 }), ..Request::default() };
 //! let section = Lab::new(&library, &counter, None, request).run(Pattern::Stride)?;
-//! // Words 4 bytes apart: 32 lanes ask for 4 sectors of 32 bytes. 8 bytes apart: 8 sectors, half of each for nothing.
+//! // If the words are 4 bytes apart, 32 lanes ask for 4 sectors of 32 bytes. If they are 8 bytes
+//! // apart, the lanes ask for 8 sectors and use half of each.
 //! let sectors = section.tables[0].rows.iter().map(|row| row[1].clone());
 //! assert_eq!(sectors.collect::<Vec<_>>(), [Cell::number(4.0, 2), Cell::number(8.0, 2)]);
 //! # use warpfold_lab::output::Cell;

@@ -18,8 +18,9 @@ use crate::{
     ptx::PtxLibrary,
 };
 
-/// Reads of a thread where they are timed, and where they are counted.
+/// How many words a thread reads in a timed launch.
 const TIMED_ROUNDS: u32 = 512;
+/// How many words a thread reads in a counted launch.
 const COUNTED_ROUNDS: u32 = 32;
 
 fn rounds(is_timed: bool) -> u32 {
@@ -28,7 +29,7 @@ fn rounds(is_timed: bool) -> u32 {
 
 const CONSTANT_KERNEL: &str = "access_constant";
 
-/// Words of constant memory that it has.
+/// The number of words that `access_constant` has in constant memory.
 const CONSTANT_WORDS: u32 = 256;
 
 impl Pattern {
@@ -41,7 +42,7 @@ impl Pattern {
         }
     }
 
-    /// Words of shared memory that a block needs.
+    /// The number of words of shared memory that a block needs.
     fn shared_words(self, parameter: u32, rounds: u32) -> u32 {
         rounds
             + match self {
@@ -52,7 +53,7 @@ impl Pattern {
     }
 }
 
-/// Threads that read one word together.
+/// The numbers of threads that read the same word.
 const GROUPS: [u32; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
 pub(super) fn shared(lab: &mut Lab<'_>, pattern: Pattern) -> Result<Section, AccessError> {
@@ -135,7 +136,7 @@ pub(super) fn shared(lab: &mut Lab<'_>, pattern: Pattern) -> Result<Section, Acc
     Ok(Section { tables: vec![table], charts })
 }
 
-/// The time, and the bandwidth of a word for each thread and round.
+/// The cells of the time and of the bandwidth. In each round, each thread reads one word.
 fn read_cells(ran: &Ran, n: u64) -> [Cell; 2] {
     let bytes = n.next_multiple_of(BLOCK.into()) * u64::from(TIMED_ROUNDS) * 4;
     super::draw::time_cells(ran.time, bytes)
@@ -237,8 +238,9 @@ pub(super) fn constant(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
     Ok(Section { tables: vec![table], charts })
 }
 
-/// The different words of all requests of a warp, and the requests: from a trace on the simulator,
-/// whose counters know requests alone.
+/// The number of different words that each request of a warp reads, summed over all requests, and
+/// the number of requests. Both come from a trace on the simulator, because its counters count
+/// requests but not words.
 fn constant_words(library: &PtxLibrary, distinct: u32) -> Result<(u64, u64), AccessError> {
     let ptx = library.find(CONSTANT_KERNEL, (9, 0))?;
     let refused = |error: simt::LoadError| DeviceError::NotSimulated {

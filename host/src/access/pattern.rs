@@ -2,22 +2,23 @@
 
 use std::{fmt, str::FromStr};
 
-/// What is shown: one slide, or a few of one thought.
+/// A pattern of access or of instructions. It shows one slide of the lecture, or a few slides on
+/// the same subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pattern {
-    /// Neighbouring words that are not aligned.
+    /// Neighbouring words that do not begin at an aligned address.
     Offset,
     /// Words with gaps between them.
     Stride,
     /// Neighbouring words in another order.
     Permuted,
-    /// 4, 8 or 16 bytes a thread.
+    /// Accesses of 4, 8 or 16 bytes by each thread.
     Width,
-    /// Shared memory with gaps.
+    /// Words of shared memory with gaps between them.
     SharedStride,
-    /// Shared memory that is not aligned.
+    /// Neighbouring words of shared memory from an offset on.
     SharedOffset,
-    /// The same word of shared memory.
+    /// Threads that read the same word of shared memory.
     Broadcast,
     /// Constant memory.
     Constant,
@@ -36,7 +37,8 @@ struct Facts {
     name: &'static str,
     slide: &'static str,
     about: &'static str,
-    /// The parameter's first and last value, and the most that can be asked for.
+    /// The first and the last value of the parameter that are shown, and the greatest value that
+    /// can be requested. The first value is also the least.
     sweep: Option<(u32, u32, u32)>,
 }
 
@@ -134,27 +136,29 @@ impl Pattern {
         }
     }
 
-    /// As the command line spells it.
+    /// The name on the command line.
     pub const fn name(self) -> &'static str {
         self.facts().name
     }
 
-    /// The slide of Jiří Filipovič's "Optimalizace pro GPU hardware" that it shows.
+    /// The slide of Jiří Filipovič's "Optimalizace pro GPU hardware" that the pattern shows.
     pub const fn slide(self) -> &'static str {
         self.facts().slide
     }
 
-    /// What it does, as in `access offset`: "read and copy …".
+    /// A phrase that says what the pattern does, such as "read and copy …" for `access offset`.
     pub const fn about(self) -> &'static str {
         self.facts().about
     }
 
-    /// The parameters that are shown if nothing is said.
+    /// The values of the parameter that are shown unless others are requested. `None` if the
+    /// pattern has no range.
     pub fn sweep(self) -> Option<Sweep> {
         self.facts().sweep.map(|(first, last, _)| Sweep { first, last })
     }
 
-    /// The least and the most that can be asked for.
+    /// The least and the greatest value of the parameter that can be requested. `None` if the
+    /// pattern has no range.
     pub fn limits(self) -> Option<(u32, u32)> {
         self.facts().sweep.map(|(least, _, most)| (least, most))
     }
@@ -166,7 +170,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// Not the name of a pattern.
+/// The error for a text that is not the name of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown pattern '{0}': it is a name that --list prints")]
 pub struct UnknownPattern(pub String);

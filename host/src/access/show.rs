@@ -1,4 +1,4 @@
-//! Which function shows which pattern.
+//! The function that shows each pattern.
 
 use super::{
     arithmetic, draw::Section, error::AccessError, global, lab::Lab, math, on_chip,
@@ -6,12 +6,14 @@ use super::{
 };
 
 impl Lab<'_> {
-    /// Shows a pattern. If the device is interrupted
-    /// ([`Device::interrupt_by`](crate::device::Device::interrupt_by)), the rows end there.
+    /// Runs a pattern and returns its tables and charts. If a device is interrupted
+    /// ([`Device::interrupt_by`](crate::device::Device::interrupt_by)), the tables end with the
+    /// last finished row.
     ///
     /// # Errors
     ///
-    /// Those of [`Lab::check`]; a result that is wrong; [`AccessError::NeedsGpu`]; the devices'.
+    /// The errors of [`Lab::check`], [`AccessError::Wrong`] for a wrong result,
+    /// [`AccessError::NeedsGpu`], and the errors of the devices.
     pub fn run(&mut self, pattern: Pattern) -> Result<Section, AccessError> {
         Self::check(pattern, &self.request)?;
         match pattern {

@@ -14,13 +14,14 @@ use crate::{
     ptx::PtxLibrary,
 };
 
-/// Threads of a block.
+/// The number of threads in one block.
 pub(super) const BLOCK: u32 = 256;
 
-/// Blocks for each multiprocessor, where threads take several elements each: as many as fill it.
+/// The greatest number of blocks per multiprocessor in a launch whose threads take several elements
+/// each. That many blocks fill a multiprocessor.
 pub(super) const BLOCKS_PER_MULTIPROCESSOR: u32 = 8;
 
-/// A device with its kernels, and what it is for: to count, or to take times.
+/// A device with its kernels. It either counts or measures times.
 pub(super) struct Site<'a> {
     pub(super) device: &'a Device,
     runner: Runner<'a>,
@@ -28,17 +29,17 @@ pub(super) struct Site<'a> {
     pub(super) seed: u32,
 }
 
-/// What is known of a kernel's run at one site, or at both.
+/// The results of a kernel's run at one site, or at both.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ran {
-    /// What it did, on the simulator.
+    /// The simulator's counters. All are 0 if only a GPU ran the kernel.
     pub(super) counters: Counters,
-    /// The median, on a GPU.
+    /// The median time, if a GPU ran the kernel.
     pub(super) time: Option<Duration>,
 }
 
 impl<'a> Site<'a> {
-    /// A device that counts if there are no runs to be timed.
+    /// A site that measures times over `runs`. If `runs` is `None`, it counts instead.
     pub(super) fn new(
         device: &'a Device,
         library: &'a PtxLibrary,
@@ -48,7 +49,7 @@ impl<'a> Site<'a> {
         Self { device, runner: Runner::new(device, library), runs, seed }
     }
 
-    /// Whether it takes times, and does not count.
+    /// Whether this site measures times instead of counting.
     pub(super) fn is_timed(&self) -> bool {
         self.runs.is_some()
     }
@@ -61,7 +62,7 @@ impl<'a> Site<'a> {
         self.runner.kernel(name)
     }
 
-    /// Launches a kernel: once to count, or as often as is timed.
+    /// Launches a kernel once if this site counts, or else as often as `runs` says.
     pub(super) fn run(
         &mut self,
         name: &str,
@@ -85,20 +86,21 @@ impl<'a> Site<'a> {
         })
     }
 
-    /// The launch of a loop over `elements`, of which a thread takes `each` or more.
+    /// The shape of a launch whose threads loop over `elements`. Each thread takes about `each`
+    /// elements, or more if the grid would otherwise exceed `BLOCKS_PER_MULTIPROCESSOR`.
     pub(super) fn shape(&self, elements: u64, each: u64) -> LaunchShape {
         let most = self.device.info().multiprocessors * BLOCKS_PER_MULTIPROCESSOR;
         let blocks = elements.div_ceil(u64::from(BLOCK) * each).clamp(1, u64::from(most));
         LaunchShape::linear(blocks as u32, BLOCK, 0)
     }
 
-    /// The launch of a thread for each element.
+    /// The shape of a launch of at least `threads` threads, one for each element.
     pub(super) fn shape_of_threads(threads: u64, shared_bytes: u32) -> LaunchShape {
-        // At most 2^30, which `Lab::check` saw to.
+        // `Lab::check` refuses more than 2^30 elements, so the number of blocks fits in 32 bits.
         LaunchShape::linear(threads.div_ceil(u64::from(BLOCK)) as u32, BLOCK, shared_bytes)
     }
 
-    /// `len` words as `access_fill` writes them.
+    /// An array of `len` words that the kernel `access_fill` has filled.
     pub(super) fn filled(&mut self, len: u64) -> Result<Buffer<u32>, AccessError> {
         let buffer = self.device.alloc::<u32>(len as usize)?;
         let kernel = self.kernel("access_fill")?;
@@ -109,21 +111,21 @@ impl<'a> Site<'a> {
 
     /// Launches one of this lab's kernels.
     fn launch(&self, kernel: &Kernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError> {
-        // SAFETY: each experiment gives its kernel the buffers that it has made for it, with the number of
-        // elements that the kernel may touch.
+        // SAFETY: each experiment gives its kernel the buffers that it has made for it, with the
+        // number of elements that the kernel may touch.
         unsafe { self.device.launch(kernel, shape, args) }
     }
 
-    /// `len` words, all 0.
+    /// An array of `len` words, all 0.
     pub(super) fn zeros(&self, len: u64) -> Result<Buffer<u32>, AccessError> {
         let mut buffer = self.device.alloc::<u32>(len as usize)?;
         buffer.fill_bytes(0)?;
         Ok(buffer)
     }
 
-    /// Runs a kernel that reads `input` and leaves a sum for each thread, and checks the sums:
-    /// `value` is what a thread takes in its turn for `i` below `turns`. `args` are those behind
-    /// the two pointers.
+    /// Runs a kernel that reads `input` and leaves a sum for each thread, and checks the sums.
+    /// Thread `t` takes the indices `t`, `t + threads` and so on below `turns`, and adds `value(i)`
+    /// for each index `i`. `args` are the arguments after the two pointers.
     pub(super) fn read(
         &mut self,
         what: What<'_>,
@@ -145,14 +147,14 @@ impl<'a> Site<'a> {
     }
 }
 
-/// A kernel and what it is launched with, for messages.
+/// The name of a kernel and a description of its parameter, for error messages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct What<'a> {
     pub(super) kernel: &'a str,
     pub(super) parameter: &'a str,
 }
 
-/// Threads of a launch in one dimension.
+/// The number of threads of a one-dimensional launch.
 pub(super) fn threads(shape: LaunchShape) -> usize {
     shape.grid.x as usize * shape.block.x as usize
 }

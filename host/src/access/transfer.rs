@@ -19,17 +19,19 @@ use crate::{
 const WHY: &str =
     "the simulator's memory is the host's, so that nothing is sent and nothing can be overlapped";
 
-/// Runs of a copy at most: the large ones take long, and vary little.
+/// The greatest number of timed runs of a copy. Large copies take long, and their times vary
+/// little.
 const MOST_RUNS: u32 = 10;
 
 /// Sizes of the copies, in bytes.
 const SIZES: [u64; 10] =
     [1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28];
 
-/// Steps that the computation makes with each word: about as long as an H100 takes to be sent it.
+/// The number of steps that the computation makes with each word. They take about as long as it
+/// takes to send the word to an H100.
 const ROUNDS: u32 = 400;
 
-/// Parts that an array is sent in.
+/// The number of chunks in which an array is sent.
 const CHUNKS: usize = 16;
 
 pub(super) fn transfer(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
@@ -85,7 +87,7 @@ fn copies(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
     Ok(Section { tables: vec![table], charts: vec![drawn] })
 }
 
-/// The times of the four ways, and a check of what came back.
+/// The times of the four ways to copy. The words that come back are checked.
 fn copy_times(
     gpu: &mut Site<'_>,
     size: u64,
@@ -113,7 +115,7 @@ fn copy_times(
     Ok([to_device[0], to_device[1], to_host[0], to_host[1]])
 }
 
-/// The median time of some runs, by the host's clock, after one to warm up.
+/// The median time of `runs` runs by the host's clock. One more run goes before them to warm up.
 fn median(
     runs: u32,
     mut run: impl FnMut() -> Result<(), AccessError>,
@@ -158,7 +160,8 @@ fn overlap(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
     Ok(Section { tables: vec![table], charts: Vec::new() })
 }
 
-/// The time to send an array, compute, and fetch it, chunk by chunk on streams that take turns.
+/// The median time to send an array, compute with it and fetch the result, chunk by chunk. The
+/// chunks go to the streams in turn.
 fn overlapped(
     gpu: &mut Site<'_>,
     n: usize,
@@ -177,7 +180,7 @@ fn overlapped(
     let (source, target) = (device.alloc::<u32>(n)?, device.alloc::<u32>(n)?);
     let chunk = n.div_ceil(chunks);
     let mut times = Vec::new();
-    // One run to warm up.
+    // The first run warms up, and its time is dropped.
     for _ in 0..=runs {
         output.fill(0);
         let mut time = Duration::ZERO;
@@ -211,7 +214,8 @@ fn overlapped(
     Ok(Times::new(&times[1..]).map(|times| times.median))
 }
 
-/// What so many steps x -> 1664525 x + 1013904223 do together: a factor and a term.
+/// The factor and the term of `rounds` steps x -> 1664525 x + 1013904223 together: they turn x into
+/// `factor` x + `term`.
 fn steps(rounds: u32) -> (u32, u32) {
     (0..rounds).fold((1, 0), |(factor, term): (u32, u32), _| {
         (factor.wrapping_mul(1_664_525), term.wrapping_mul(1_664_525).wrapping_add(1_013_904_223))
@@ -233,8 +237,8 @@ mod tests {
         assert_eq!(77_u32.wrapping_mul(factor).wrapping_add(term), one(one(one(77))));
     }
 
-    /// The simulator shows nothing of it, but it can do it: chunks that do not divide the array,
-    /// more streams than chunks.
+    /// The simulator has no times to show for overlapping copies, but it can run them. The cases
+    /// include chunks that do not divide the array, and more streams than chunks.
     #[test]
     fn chunks_on_streams_come_back_right() {
         let device = Device::simulator_with(Instrument::Count);

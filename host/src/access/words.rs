@@ -7,7 +7,7 @@ pub(super) const fn word(i: u32, seed: u32) -> u32 {
     i.wrapping_mul(0x9E37_79B9).wrapping_add(seed)
 }
 
-/// What each of `threads` threads sums if thread `t` takes `value(i)` for `i = t`, `t + threads`
+/// The sum of each of `threads` threads, if thread `t` adds `value(i)` for `i = t`, `t + threads`
 /// and so on below `n`.
 pub(super) fn sums(threads: usize, n: u64, value: impl Fn(u64) -> u32) -> Vec<u32> {
     let mut sums = vec![0_u32; threads];
@@ -19,7 +19,7 @@ pub(super) fn sums(threads: usize, n: u64, value: impl Fn(u64) -> u32) -> Vec<u3
     sums
 }
 
-/// Refuses an output that differs.
+/// Compares an output with the expected values, and refuses it at the first difference.
 pub(super) fn check<T: PartialEq + ToString>(
     kernel: &str,
     parameter: &str,

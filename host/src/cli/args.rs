@@ -20,12 +20,12 @@ use crate::{
 pub const MAX_REPS: u64 = 1_000_000;
 
 /// Reads the arguments of a tool. A value that cannot be used is refused in the one sentence of its
-/// parser, because every refusal of these tools is one sentence. For the rest clap speaks, and ends
-/// the tool.
+/// parser, because every refusal of these tools is one sentence. For any other mistake, clap writes
+/// its own message and ends the tool.
 ///
 /// # Errors
 ///
-/// [`Failure::Refused`] for a value.
+/// [`Failure::Refused`] for a value that cannot be used.
 pub fn parse<A: Parser>() -> Result<A, Failure> {
     A::try_parse().map_err(|error| match (error.kind(), error.source()) {
         (ErrorKind::ValueValidation, Some(sentence)) => refused(anyhow!("{sentence}")),
@@ -33,11 +33,11 @@ pub fn parse<A: Parser>() -> Result<A, Failure> {
     })
 }
 
-/// A number of timed runs.
+/// Parses a number of timed runs.
 ///
 /// # Errors
 ///
-/// No number, 0, or more than [`MAX_REPS`].
+/// The text is no number, or the number is 0 or more than [`MAX_REPS`].
 pub fn reps(text: &str) -> anyhow::Result<u32> {
     match number("--reps", "20")(text)? {
         0 => bail!("--reps 0: at least one run is needed"),
@@ -46,7 +46,7 @@ pub fn reps(text: &str) -> anyhow::Result<u32> {
     }
 }
 
-/// Where to run.
+/// The argument that says where to run.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct DeviceArgs {
     /// auto (a GPU if there is one), cuda or sim
@@ -54,15 +54,20 @@ pub struct DeviceArgs {
     pub device: DeviceChoice,
 }
 
-/// What the elements are.
+/// The argument that says what the elements are.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct SeedArgs {
     /// Seed of the generated elements, a whole number
-    #[arg(long, default_value = "1", allow_hyphen_values = true, value_parser = number("--seed", "1"))]
+    #[arg(
+        long,
+        default_value = "1",
+        allow_hyphen_values = true,
+        value_parser = number("--seed", "1")
+    )]
     pub seed: u64,
 }
 
-/// Where one plan runs, how often, and over what.
+/// The arguments that say where one plan runs, how often, and over which elements.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct RunArgs {
     #[command(flatten)]
@@ -87,13 +92,13 @@ impl RunArgs {
         self.seed.seed
     }
 
-    /// As many runs as were asked for, or as suit the device.
+    /// The number of runs that were asked for, or else that suit the device.
     pub fn runs(self, device: &DeviceInfo) -> Runs {
         Runs::suiting(device, self.reps)
     }
 }
 
-/// Which kernels to run.
+/// The argument that says which kernels to run.
 #[derive(Args, Clone, Debug)]
 pub struct PtxArgs {
     /// Use the PTX of a folder instead of what is built in (or WARPFOLD_PTX_DIR)
@@ -102,22 +107,23 @@ pub struct PtxArgs {
 }
 
 impl PtxArgs {
-    /// The kernels.
+    /// Opens the kernels.
     ///
     /// # Errors
     ///
-    /// As [`no_ptx`](Self::no_ptx).
+    /// The failure of [`no_ptx`](Self::no_ptx).
     pub fn open(&self) -> Result<PtxLibrary, Failure> {
         PtxLibrary::open(self.ptx_dir.as_deref()).map_err(|error| self.no_ptx(error))
     }
 
-    /// Why there are no kernels. A folder that was named is an input like others, and is refused;
-    /// the embedded kernels are not the user's, and fail.
+    /// The failure if there are no kernels. A folder that the user named is an input like others,
+    /// so its error is [`Failure::Refused`]. The embedded kernels are not the user's, so their
+    /// error is [`Failure::Failed`].
     pub fn no_ptx(&self, error: impl Into<anyhow::Error>) -> Failure {
         if ptx::folder(self.ptx_dir.as_deref()).is_some() { refused(error) } else { failed(error) }
     }
 
-    /// Why a run of these kernels failed.
+    /// The failure if a run of these kernels ended with an error.
     pub fn not_run(&self, error: RunError) -> Failure {
         match error {
             RunError::Ptx(error) => self.no_ptx(error),
@@ -127,7 +133,7 @@ impl PtxArgs {
     }
 }
 
-/// How one run is watched and shown.
+/// The arguments that say how one run is watched and shown.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct CheckArgs {
     /// Watch the kernel for data races, reads of what nobody wrote, and barriers that threads miss;
@@ -141,7 +147,7 @@ pub struct CheckArgs {
 }
 
 impl CheckArgs {
-    /// Refuses to watch what only runs on a GPU.
+    /// Refuses to watch a run on a GPU.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Where a tool runs.
+//! The device that a tool runs on.
 
 use super::{
     driver::choose_driver,
@@ -7,8 +7,9 @@ use super::{
 };
 use crate::device::{Device, DeviceChoice};
 
-/// Opens a device that Ctrl-C interrupts, and says why if it is the simulator where a GPU might
-/// have been. The driver's library is [the one that the environment names](choose_driver).
+/// Opens a device that Ctrl-C interrupts. If it is the simulator although a GPU could have been
+/// chosen, a note says why. The driver's library is [the one that the environment
+/// names](choose_driver).
 ///
 /// # Errors
 ///
@@ -26,7 +27,7 @@ pub fn open_device(choice: DeviceChoice) -> Result<Device, Failure> {
 ///
 /// # Errors
 ///
-/// As [`catch_interrupts`].
+/// The errors of [`catch_interrupts`].
 pub fn interruptible(device: Device) -> Result<Device, Failure> {
     device.interrupt_by(catch_interrupts()?);
     Ok(device)

@@ -1,4 +1,4 @@
-//! Which file is the CUDA driver's library.
+//! The choice of the file that is loaded as the CUDA driver's library.
 
 use std::env;
 
@@ -9,8 +9,8 @@ pub const DRIVER_VARIABLE: &str = "WARPFOLD_LIBCUDA";
 /// Without the variable, or if it is empty, the system's driver is loaded when a device asks for
 /// it.
 ///
-/// What is wrong with the file is said by whoever opens a GPU: a process keeps to its first
-/// attempt.
+/// If the file cannot be loaded, the error is reported when a GPU is opened, because a process
+/// keeps the result of its first attempt.
 pub fn choose_driver() {
     if let Some(library) = env::var_os(DRIVER_VARIABLE).filter(|library| !library.is_empty()) {
         let _ = cuda_driver::load_from(library);

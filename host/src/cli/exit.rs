@@ -1,4 +1,4 @@
-//! How a tool ends.
+//! The end of a tool.
 
 use std::{
     io::{self, Write},
@@ -10,12 +10,13 @@ use super::{
     interrupt::{INTERRUPTED, interrupted},
 };
 
-/// What tools say of their exit status at the end of their help.
+/// The paragraph on the exit status at the end of the help of each tool.
 pub const EXIT_STATUS: &str = "Exit status: 0 all went well, 1 a run failed or a result is wrong, 2 the arguments or the input \
                                cannot be used, 130 Ctrl-C ended it; what was measured until then is written. A second \
                                Ctrl-C ends it at once.";
 
-/// Ends a tool: writes the error, if there is one, to stderr in one line.
+/// Ends a tool: writes the error, if there is one, to stderr in one line, and returns the exit
+/// status.
 pub fn exit(done: Result<(), Failure>) -> ExitCode {
     let (class, error, status) = match done {
         Ok(()) => return ExitCode::SUCCESS,
@@ -25,7 +26,8 @@ pub fn exit(done: Result<(), Failure>) -> ExitCode {
         }
         Err(Failure::Interrupted(error)) => ("interrupted", error, INTERRUPTED),
     };
-    // `{:#}` puts causes behind the sentence. A closed stderr is no reason to panic.
+    // `{:#}` writes the causes after the error's own sentence. A closed stderr is no reason to
+    // panic.
     let _ = writeln!(io::stderr(), "{class}: {error:#}");
     ExitCode::from(status)
 }

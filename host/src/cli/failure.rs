@@ -1,4 +1,4 @@
-//! Errors with their exit status, and what is written to people.
+//! Errors with their exit status, and notes to people.
 
 use std::{
     fmt::Display,
@@ -10,12 +10,12 @@ use anyhow::{Context, Error};
 /// An error and the exit status that it asks for.
 #[derive(Debug)]
 pub enum Failure {
-    /// The arguments or the input cannot be used: 2.
+    /// The arguments or the input cannot be used. The exit status is 2.
     Refused(Error),
-    /// The run failed, the result is wrong, or a demanded device is missing: 1; or 130 after
-    /// Ctrl-C, which is why then.
+    /// The run failed, the result is wrong, or a demanded device is missing. The exit status is 1,
+    /// or 130 after Ctrl-C, because Ctrl-C is then the reason.
     Failed(Error),
-    /// Ctrl-C ended it, and this is what was done until then: 130.
+    /// Ctrl-C ended the run, and the error says what was done until then. The exit status is 130.
     Interrupted(Error),
 }
 
@@ -35,7 +35,8 @@ pub fn note(text: impl Display) {
     let _ = writeln!(io::stderr(), "note: {text}");
 }
 
-/// What came of writing to stdout. Whoever closed the pipe has read enough.
+/// Turns the result of writing to stdout into that of a tool. A closed pipe is no error, because
+/// whoever closed it has read enough.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What `--check` found.
+//! The findings of `--check`.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use crate::device::{Observation, Seen};
 use serde_json::{Value as Json, json};
 use simt::{Dim3, Fault, Frame, Party, Report};
 
-/// What was found in all launches, in their order.
+/// The findings of all launches, in the order of the launches.
 #[derive(Debug)]
 pub(super) struct Findings {
     launches: usize,
@@ -15,7 +15,7 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// Of what [`Instrument::Check`](crate::device::Instrument::Check) saw.
+    /// Collects the findings from what [`Instrument::Check`](crate::device::Instrument::Check) saw.
     pub(super) fn new(observations: Vec<Observation>) -> Self {
         let launches = observations.len();
         let (mut reports, mut faults) = (Vec::new(), Vec::new());
@@ -28,7 +28,7 @@ impl Findings {
         Self { launches, reports, faults }
     }
 
-    /// `1 report and 1 fault`; `None` if there is neither.
+    /// The number of findings, such as `1 report and 1 fault`. `None` if there are none.
     pub(super) fn summary(&self) -> Option<String> {
         let counted = |count: usize, what: &str| match count {
             0 => None,
@@ -41,11 +41,11 @@ impl Findings {
         }
     }
 
-    /// Writes what was found in a run of `kernel` that did not end, and so has no report.
+    /// Writes the findings of a run of `kernel` that did not end, and so has no report of its own.
     ///
     /// # Errors
     ///
-    /// The writer's.
+    /// The errors of the writer.
     pub(super) fn write_alone(
         &self,
         kernel: &str,
@@ -60,11 +60,11 @@ impl Findings {
         writeln!(out, "{json}")
     }
 
-    /// Writes all of it for people, and how much it is.
+    /// Writes all findings for people, and how many they are.
     ///
     /// # Errors
     ///
-    /// The writer's.
+    /// The errors of the writer.
     pub(super) fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
         for report in &self.reports {
             writeln!(out, "\n{report}")?;
@@ -80,7 +80,7 @@ impl Findings {
         }
     }
 
-    /// Adds `reports` and `faults` to an object.
+    /// Adds `reports` and `faults` to a JSON object.
     pub(super) fn add_to(&self, json: &mut Json) {
         json["reports"] = self.reports.iter().map(report).collect();
         json["faults"] = self.faults.iter().map(fault).collect();

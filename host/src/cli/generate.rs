@@ -46,12 +46,13 @@ impl Kind {
 }
 
 impl GenerateArgs {
-    /// Writes it for a tool, whose definition this is, to stdout.
+    /// Writes the completion or the manual page of a tool to stdout. `tool` is the definition of
+    /// its arguments.
     ///
     /// # Errors
     ///
-    /// [`Failure::Refused`] for a subcommand that the tool does not have or that is no matter here,
-    /// [`Failure::Failed`] for stdout's errors.
+    /// [`Failure::Refused`] for a subcommand that the tool does not have, or for one beside a
+    /// completion, which is for all of the tool. [`Failure::Failed`] for the errors of stdout.
     pub fn run(&self, mut tool: Command) -> Result<(), Failure> {
         let mut bytes = Vec::new();
         match (self.kind.shell(), &self.subcommand) {
@@ -73,7 +74,7 @@ impl GenerateArgs {
 
 fn page(tool: Command, subcommand: Option<&str>) -> Result<Man, Failure> {
     let mut tool = tool.disable_help_subcommand(true);
-    // It gives subcommands their full names.
+    // `build` gives subcommands their full names.
     tool.build();
     let source = format!("{} {}", tool.get_name(), tool.get_version().unwrap_or_default());
     let man = |command| Man::new(command).source(source).manual("warpfold");

@@ -17,12 +17,13 @@ pub const INTERRUPTED: u8 = 130;
 
 static FLAG: AtomicBool = AtomicBool::new(false);
 
-/// Listens for Ctrl-C from now on, and gives what the first one sets, for
-/// [`Device::interrupt_by`](crate::device::Device::interrupt_by). The second ends the process.
+/// Listens for Ctrl-C from now on. Returns the flag that the first Ctrl-C sets, which is meant for
+/// [`Device::interrupt_by`](crate::device::Device::interrupt_by). The second Ctrl-C ends the
+/// process.
 ///
 /// # Errors
 ///
-/// [`Failure::Failed`] where the system does not let it listen.
+/// [`Failure::Failed`] if the system does not allow it.
 pub fn catch_interrupts() -> Result<&'static AtomicBool, Failure> {
     static LISTENING: OnceLock<Result<(), String>> = OnceLock::new();
     let listen = || {
@@ -41,7 +42,7 @@ pub fn catch_interrupts() -> Result<&'static AtomicBool, Failure> {
     }
 }
 
-/// Whether Ctrl-C was pressed: loops over measurements then end with what they have.
+/// Whether Ctrl-C was pressed. If it was, loops over measurements end and keep what they have.
 pub fn interrupted() -> bool {
     FLAG.load(Relaxed)
 }

@@ -1,6 +1,6 @@
-//! What warpfold's command-line tools share: arguments, the device, one run and its report,
-//! progress, Ctrl-C, results in a format, completions and manual pages, errors with their exit
-//! status.
+//! The parts that warpfold's command-line tools share: arguments, the device, one run and its
+//! report, progress, Ctrl-C, results in a format, completions and manual pages, and errors with
+//! their exit status.
 
 mod args;
 mod device;

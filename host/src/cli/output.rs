@@ -1,4 +1,4 @@
-//! Results in the format that was asked for.
+//! Writes results in the format that was asked for.
 
 use std::io::{self, Write as _};
 
@@ -37,8 +37,8 @@ impl OutputArgs {
     ///
     /// # Errors
     ///
-    /// [`Failure::Refused`] for a table or a chart that it does not have, [`Failure::Failed`] for
-    /// stdout's errors.
+    /// [`Failure::Refused`] for a table or a chart that the document does not have,
+    /// [`Failure::Failed`] for the errors of stdout.
     pub fn write(&self, mut document: Document) -> Result<(), Failure> {
         if let Some(table) = &self.table {
             document.put_table_first(table).map_err(refused)?;

@@ -4,21 +4,21 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Shows what is going on if a second has passed and stderr is a terminal.
+/// A line that shows what is going on, if a second has passed and stderr is a terminal.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
-    /// For work of unknown length. Shows nothing yet.
+    /// The progress of work of unknown length. It shows nothing yet.
     #[expect(clippy::new_without_default, reason = "it starts a thread")]
     pub fn new() -> Self {
         Self::show_late(ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()))
     }
 
-    /// For so many pieces of work: a bar, how many are done, and what is being done. Shows nothing
-    /// yet.
+    /// The progress of `pieces` pieces of work: a bar, the number of pieces that are done, and what
+    /// is being done. It shows nothing yet.
     ///
     /// # Panics
     ///
@@ -30,7 +30,7 @@ impl Progress {
     }
 
     fn show_late(bar: ProgressBar) -> Self {
-        // indicatif draws on a terminal only. The thread ends with the process.
+        // indicatif draws only on a terminal. The thread ends with the process.
         let late = bar.clone();
         std::thread::spawn(move || {
             std::thread::sleep(Duration::from_secs(1));
@@ -42,12 +42,12 @@ impl Progress {
         Self { bar }
     }
 
-    /// What is being done now.
+    /// Says what is being done now.
     pub fn say(&self, message: impl Into<std::borrow::Cow<'static, str>>) {
         self.bar.set_message(message);
     }
 
-    /// One piece more is done.
+    /// Says that one more piece is done.
     pub fn advance(&self) {
         self.bar.inc(1);
     }

@@ -1,4 +1,4 @@
-//! What a tool says of one run.
+//! The report of a tool on one run.
 
 use std::io::{self, Write as _};
 
@@ -14,7 +14,7 @@ use crate::{
     experiment::{Report, Runs},
 };
 
-/// A run that was made, and what `--check` found in it.
+/// A run that was made, with the findings of `--check`.
 #[derive(Debug)]
 pub struct Finished<'a> {
     kernel: &'a str,
@@ -23,13 +23,13 @@ pub struct Finished<'a> {
 }
 
 impl<'a> Finished<'a> {
-    /// Takes what `device` saw, if it was told to check.
+    /// Takes the observations of `device`, if it was told to check.
     pub fn new(kernel: &'a str, device: &Device, CheckArgs { check, json }: CheckArgs) -> Self {
         Self { kernel, json, findings: check.then(|| Findings::new(device.take_observations())) }
     }
 
-    /// The error of a run that failed: `error`, or what was found, which is written and is why
-    /// then.
+    /// The error of a run that failed. It is `error`, unless `--check` found something: then the
+    /// findings are written, and they are the error.
     pub fn failure(&self, error: Failure) -> Failure {
         let Some((findings, found)) = self.findings.as_ref().zip(self.found()) else {
             return error;
@@ -44,8 +44,8 @@ impl<'a> Finished<'a> {
     ///
     /// # Errors
     ///
-    /// A wrong result, findings, and [`Failure::Interrupted`] where fewer runs were `made` than
-    /// were asked for.
+    /// A wrong result, findings, and [`Failure::Interrupted`] if fewer runs were `made` than were
+    /// asked for.
     pub fn write(&self, report: &impl Report, made: usize, asked: u32) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         written(if self.json {
@@ -66,7 +66,7 @@ impl<'a> Finished<'a> {
         if let Some(found) = self.found() {
             return Err(found);
         }
-        // Where nothing is launched there is nothing to interrupt.
+        // If no run was made, nothing was launched, so there was nothing to interrupt.
         if (1..asked as usize).contains(&made) {
             return Err(Failure::Interrupted(anyhow!("{made} of {asked} runs were finished")));
         }
@@ -79,7 +79,7 @@ impl<'a> Finished<'a> {
     }
 }
 
-/// `run 1 of 23 on …`, for progress.
+/// A text such as `run 1 of 23 on …` for the progress line.
 pub fn describe_run(run: u32, runs: Runs, device: &DeviceInfo) -> String {
     format!("run {} of {} on {}", run + 1, runs.total(), device.name)
 }

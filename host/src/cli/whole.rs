@@ -2,8 +2,8 @@
 
 use anyhow::Context;
 
-/// A whole number from 0: digits, with `_` between them if wanted, or a power such as `2^22`.
-/// `flag` and `example` are for the message.
+/// Parses a whole number from 0 on: digits, with `_` between them if wanted, or a power such as
+/// `2^22`. `flag` and `example` are for the message of an error.
 ///
 /// ```
 /// # use warpfold_lab::cli::whole;
@@ -13,7 +13,7 @@ use anyhow::Context;
 ///
 /// # Errors
 ///
-/// Anything else, in one sentence.
+/// Any other text is refused in one sentence.
 pub fn whole(flag: &str, text: &str, example: &str) -> anyhow::Result<u64> {
     let digits = |text: &str| -> Option<u64> {
         let plain = text.replace('_', "");

@@ -1,4 +1,4 @@
-//! A picture for machines.
+//! A picture as JSON.
 
 use serde_json::{Value as Json, json};
 
@@ -6,7 +6,8 @@ use super::{Cell, Picture, Row, Step};
 use crate::report::json_value;
 
 impl Picture {
-    /// As one JSON object: the rows and, for each step, who reads and writes which cells.
+    /// The picture as one JSON object: the rows and, for each step, which threads read and write
+    /// which cells.
     pub fn to_json(&self) -> Json {
         let problem = &self.plan.problem;
         json!({

@@ -1,16 +1,19 @@
-//! The lectures' picture of a rung, drawn from a run of its PTX on the simulator: the values
-//! before, and for each step which thread reads which cells and writes which, and the values after.
+//! Pictures of a rung at work, like those of the lectures. A picture is drawn from a run of the
+//! rung's PTX on the simulator. It shows the values before the run and, for each step, which thread
+//! reads and writes which cells, and the values after the step.
 //!
-//! Everything is taken from a trace of the launch (`simt::trace`), nothing from what the rung is
-//! meant to do: a wrong kernel gives a wrong picture.
+//! The picture shows only what a trace of the launch (`simt::trace`) contains, and nothing of what
+//! the rung is meant to do. So a wrong kernel gives a wrong picture.
 //!
 //! ```
-//! use warpfold_lab::{element::Values, explain::{Request, explain}, op::Op, ptx::PtxLibrary, variant::Variant};
+//! use warpfold_lab::{element::Values, explain::{Request, explain}, op::Op};
+//! use warpfold_lab::{ptx::PtxLibrary, variant::Variant};
 //!
 //! let values = Values::I32(vec![3, 1, 4, 1]);
 //! let request = Request { variant: Variant::Sequential, op: Op::Sum, block: None };
 //! let picture = explain(&PtxLibrary::embedded()?, &request, &values)?;
-//! let rows: Vec<String> = picture.steps.iter().map(|step| format!("{:?}: {}", step.strides, step.after)).collect();
+//! let steps = picture.steps.iter();
+//! let rows: Vec<_> = steps.map(|step| format!("{:?}: {}", step.strides, step.after)).collect();
 //! assert_eq!(rows, ["[]: 3 1 4 1", "[2]: 7 2 4 1", "[1]: 9 2 4 1", "[]: 9"]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -34,13 +37,14 @@ use crate::{
     variant::{Coverage, Variant},
 };
 
-/// Values that a picture has room for.
+/// The greatest number of values that a picture has room for.
 pub const MAX_VALUES: usize = 64;
 
 /// The sixteen values of the lecture (Hui Liu, Reduction #3: Sequential Accesses), whose sum is 41.
 pub const LECTURE_VALUES: &str = "10 1 8 -1 0 -2 3 5 -2 -3 2 7 0 11 0 2";
 
-/// What simulated programs see of the device: that of the simulator of [`device`](crate::device).
+/// The limits of the device that the launches are planned for. They are those of the simulator in
+/// [`device`](crate::device).
 const LIMITS: DeviceLimits = DeviceLimits {
     multiprocessors: 16,
     max_threads_per_block: 1024,
@@ -52,48 +56,49 @@ const LIMITS: DeviceLimits = DeviceLimits {
 const COMPUTE_CAPABILITY: (u32, u32) = (9, 0);
 const MEMORY_BYTES: u64 = 1 << 30;
 
-/// Warp instructions of one launch, at most: a wrong kernel may not end.
+/// The greatest number of warp instructions in one launch. There is a limit because a wrong kernel
+/// may never end.
 const BUDGET: u64 = 1 << 24;
 
-/// What is to be explained.
+/// The reduction to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The rung.
     pub variant: Variant,
     /// The operation.
     pub op: Op,
-    /// Threads of a block; `None` for the fewest that the rung allows and with which one block
-    /// takes all values.
+    /// The number of threads in a block. `None` stands for the fewest that the rung allows and that
+    /// let one block take all values.
     pub block: Option<u64>,
 }
 
-/// Why there is no picture.
+/// The reasons why there is no picture.
 #[derive(Debug, thiserror::Error)]
 pub enum ExplainError {
-    /// Nothing to reduce.
+    /// There is no value to reduce.
     #[error("no values: at least one is needed")]
     Nothing,
-    /// What cannot be read as a value.
+    /// A word that cannot be read as a value.
     #[error("value '{text}': it must be a number that {element} holds")]
     Value {
-        /// What was written.
+        /// The word.
         text: String,
-        /// The type it was to have.
+        /// The type that the value must have.
         element: ElementType,
     },
-    /// A rung whose steps do not show in memory.
+    /// The rung combines values in registers, so its steps do not show in memory.
     #[error(
         "variant {0} has no picture: its warps combine values in registers, where a picture of memory shows nothing; 0 to 7 \
          and global are drawn"
     )]
     InRegisters(Variant),
-    /// The values cannot be reduced so.
+    /// The request cannot be planned.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// There is no PTX for the kernel.
     #[error(transparent)]
     Ptx(#[from] PtxError),
-    /// PTX that the simulator does not know.
+    /// The simulator cannot load the PTX.
     #[error(transparent)]
     Load(#[from] simt::LoadError),
     /// The module lacks the kernel that the manifest puts there.
@@ -104,13 +109,13 @@ pub enum ExplainError {
         /// The kernel.
         kernel: String,
     },
-    /// The simulated device refused.
+    /// The simulated memory cannot be allocated, read or written.
     #[error(transparent)]
     Memory(#[from] simt::MemoryError),
     /// The launch was refused.
     #[error(transparent)]
     Launch(#[from] simt::LaunchError),
-    /// More than a trace takes.
+    /// The launch executes more than a trace can hold.
     #[error("{n} values: the launch does more than can be traced; take fewer")]
     TooLong {
         /// Number of values.
@@ -118,19 +123,19 @@ pub enum ExplainError {
     },
 }
 
-/// A place where values lie.
+/// An array that holds values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Array {
-    /// What the launch reduces, in global memory.
+    /// The array that the launch reduces, in global memory.
     Input,
     /// The block's shared memory.
     Shared,
-    /// Where the launch leaves its results, in global memory.
+    /// The array of the launch's results, in global memory.
     Output,
 }
 
 impl Array {
-    /// In one word.
+    /// The name of the array, in one lowercase word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Input => "input",
@@ -145,12 +150,12 @@ impl Array {
 pub struct Cell {
     /// The array.
     pub array: Array,
-    /// Its position there, in elements.
+    /// The position in the array, in elements.
     pub index: u64,
 }
 
-/// The values of an array at one time, from its beginning; what holds nothing but the identity may
-/// be left out.
+/// The values of an array at one time, from its beginning on. A row may be shorter than its array,
+/// because cells that hold nothing but the identity may be left out.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// The array.
@@ -169,24 +174,25 @@ impl fmt::Display for Row {
     }
 }
 
-/// What a thread did in a step: read cells, and wrote one.
+/// The work of one thread in a step: it reads some cells and then writes one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Work {
     /// The thread's number in its block.
     pub thread: u32,
-    /// Cells that it read since it last wrote, in the order of reading, each once.
+    /// The cells that the thread has read since its last write, each once, in the order of the
+    /// reads.
     pub reads: Vec<Cell>,
-    /// The cell that it wrote.
+    /// The cell that the thread wrote.
     pub writes: Cell,
 }
 
 impl Work {
-    /// Whether it read the cell that it then wrote.
+    /// Whether the thread read the cell that it then wrote.
     pub fn reads_own(&self) -> bool {
         self.reads.contains(&self.writes)
     }
 
-    /// What it read from other cells.
+    /// The cells that the thread read, without the one that it wrote.
     pub fn others(&self) -> impl Iterator<Item = Cell> + '_ {
         self.reads.iter().copied().filter(|cell| *cell != self.writes)
     }
@@ -199,74 +205,80 @@ pub struct BankUse {
     pub kind: &'static str,
     /// The warp's number in the block.
     pub warp: u32,
-    /// Times that the banks were asked, as an H100 counts them.
+    /// How many wavefronts the request takes, as an H100 counts them.
     pub wavefronts: u64,
-    /// Wavefronts beyond those that it would take without conflicts.
+    /// How many of these wavefronts it would not take without conflicts.
     pub conflicts: u64,
-    /// Cells that share a bank with another one asked for at the same time.
+    /// The cells that conflict: their bank is asked for several words at a time, or for several
+    /// atomic operations on one word.
     pub clashing: Vec<u64>,
 }
 
-/// What happened between two synchronisations to one array.
+/// The changes of one array between two synchronisations.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// The launch, from 0.
+    /// The number of the launch, from 0.
     pub launch: usize,
-    /// From 1, if values are combined, not only copied.
+    /// The number of the step, from 1. `None` if values are copied but not combined.
     pub number: Option<u32>,
-    /// Whether values are combined where they lie, or come from another array.
+    /// The array that the values come from. It is the written array if values are combined where
+    /// they lie.
     pub from: Array,
-    /// That array's values, where the step before does not end with them.
+    /// The values of that array, unless the picture shows them already as its last row.
     pub before: Option<Row>,
-    /// Distances in cells between what a thread reads, or reads and writes, in one array.
+    /// The distances, in cells, between neighbouring cells of one array that a thread reads or
+    /// writes.
     pub strides: Vec<u64>,
-    /// Who does what, in the order of the cells that are written; only what touches no cell beyond
-    /// those shown.
+    /// The work of the threads, in the order of the cells that they write. Work on cells beyond
+    /// those shown is left out.
     pub work: Vec<Work>,
-    /// Threads whose work is not among it: they read or write cells beyond those shown, where the
-    /// identity is.
+    /// The threads whose work is left out. They read or write cells beyond those shown, which hold
+    /// the identity.
     pub beyond: Vec<u32>,
-    /// The array that is written, at the end.
+    /// The written array at the end of the step.
     pub after: Row,
     /// Requests to shared memory since the step before.
     pub banks: Vec<BankUse>,
-    /// What ended it.
+    /// The event that ended the step.
     pub end: PhaseEnd,
 }
 
-/// A rung at work on a few values: what its first block does.
+/// A rung at work on a few values. The picture follows the first block.
 #[derive(Clone, Debug)]
 pub struct Picture {
-    /// What was launched.
+    /// The plan that was launched.
     pub plan: Plan,
-    /// Threads, cells and values are those of block 0, in each launch that is shown.
+    /// How many launches are shown, from the first on. Threads, cells and values are those of block
+    /// 0 in each of them.
     pub launches_shown: usize,
     /// The values to reduce.
     pub input: Row,
     /// The steps, in the order of time.
     pub steps: Vec<Step>,
-    /// Elements of shared memory of the block.
+    /// The number of elements in the shared memory of the block.
     pub shared_cells: u64,
     /// How many of them are shown; the others never hold anything but the identity.
     pub shared_shown: u64,
     /// The operation's identity.
     pub identity: Value,
-    /// What the other blocks of the first launch left.
+    /// The results that the other blocks of the first launch left. Empty if each launch has one
+    /// block.
     pub others: Vec<Value>,
-    /// What came out, unless a launch was stopped.
+    /// The result, or the fault that stopped a launch.
     pub result: Result<Value, Box<simt::Fault>>,
-    /// What the CPU makes of the values.
+    /// The result that the CPU computes.
     pub reference: Value,
-    /// Whether the result agrees with it.
+    /// Whether the result agrees with the CPU's.
     pub agrees: bool,
 }
 
-/// Reads values, with spaces or commas between them.
+/// Parses values that have spaces or commas between them.
 ///
 /// ```
 /// use warpfold_lab::{element::ElementType, explain::parse_values};
 /// assert_eq!(parse_values("1, -2 3", ElementType::I32)?.len(), 3);
-/// assert_eq!(parse_values("1.5", ElementType::I32).unwrap_err().to_string(), "value '1.5': it must be a number that i32 holds");
+/// let error = parse_values("1.5", ElementType::I32).unwrap_err();
+/// assert_eq!(error.to_string(), "value '1.5': it must be a number that i32 holds");
 /// # Ok::<(), warpfold_lab::explain::ExplainError>(())
 /// ```
 ///
@@ -294,11 +306,12 @@ pub fn parse_values(text: &str, element: ElementType) -> Result<Values, ExplainE
 
 /// Runs a rung on the simulator and follows its first block.
 ///
-/// All launches are followed if each has one block, else the first launch is.
+/// If each launch has one block, all launches are followed; otherwise only the first is.
 ///
 /// # Errors
 ///
-/// See [`ExplainError`]. A kernel that faults is no error: the picture ends there and says so.
+/// See [`ExplainError`]. A kernel that faults is no error: the picture ends at the fault and says
+/// so.
 pub fn explain(
     library: &PtxLibrary,
     request: &Request,
@@ -394,8 +407,8 @@ fn explain_slice<T: Element>(
     })
 }
 
-/// Plans the launches; the block is that of the request, or the smallest that takes everything at
-/// once.
+/// Plans the launches. The block is that of the request, or else the smallest that takes all values
+/// at once.
 fn plan<T: Element>(request: &Request, n: usize) -> Result<Plan, ExplainError> {
     let Request { variant, op, block } = *request;
     let problem = Problem { variant, op, element: T::TYPE, n: n as u64 };
@@ -411,15 +424,15 @@ fn plan<T: Element>(request: &Request, n: usize) -> Result<Plan, ExplainError> {
         Coverage::Pairs => 2,
         Coverage::GridStride(_) => u64::MAX,
     };
-    // A grid-stride rung is as well served by two elements a thread as by one: the block need not
-    // hold all values.
+    // A thread of a grid-stride rung takes as many elements as are needed, so the smallest block
+    // that the rung allows can take all values.
     let needed = (n as u64).div_ceil(per_thread).next_power_of_two();
     let block = block.unwrap_or_else(|| needed.clamp(blocks.min.into(), blocks.max.into()));
     let request = launch::Request { block: Some(block), grid: None, finish: Finish::Relaunch };
     Ok(launch::plan(&problem, &request, &LIMITS)?)
 }
 
-/// An extent as the simulator's crate spells it.
+/// An extent as the type that the simulator's crate uses.
 fn of_simulator(Dim3 { x, y, z }: Dim3) -> simt::Dim3 {
     simt::Dim3::new(x, y, z)
 }

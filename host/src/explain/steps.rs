@@ -1,4 +1,5 @@
-//! From a trace to steps: what threads read before they wrote, and what arrays then held.
+//! Turns a trace into steps: the cells that threads read before they wrote, and the values that the
+//! arrays then held.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,9 +11,9 @@ use simt::{Access, BlockTrace, LaneAccess, Phase, Space, TracedAccess};
 use super::{Array, BankUse, Cell, Row, Step, Work};
 use crate::element::Element;
 
-/// Lanes of a warp, and banks of shared memory.
+/// The number of lanes of a warp, and of banks of shared memory.
 const LANES: u32 = 32;
-/// Bytes of a bank's word.
+/// The number of bytes in one word of a bank.
 const BANK_BYTES: u64 = 4;
 
 /// The steps of the launches so far.
@@ -29,7 +30,7 @@ impl<T: Element> Story<T> {
         Self { steps: Vec::new(), identity, shared_cells: 0, shared_shown: 0, numbers: 0 }
     }
 
-    /// Cells of shared memory that a block has.
+    /// The number of cells in the shared memory of a block.
     pub(super) fn shared_cells(&self) -> u64 {
         self.shared_cells
     }
@@ -39,8 +40,8 @@ impl<T: Element> Story<T> {
         self.shared_shown
     }
 
-    /// Goes on with a block of another launch, whose input was `input`, and whose input and output
-    /// lie in `ranges`.
+    /// Adds the steps of a block of the next launch. `input` is what the launch began with, and
+    /// `ranges` are the addresses of its input and its output.
     pub(super) fn tell(
         &mut self,
         launch: usize,
@@ -51,7 +52,8 @@ impl<T: Element> Story<T> {
         let drafts = drafts(block, ranges, u64::from(T::TYPE.size()));
         self.measure(block, &drafts);
         let mut held = BTreeMap::from([(Array::Input, row(Array::Input, input.to_vec()))]);
-        // The row that the picture shows last: a later launch begins with what the one before left.
+        // The array that the picture shows last. The input of a later launch is shown already,
+        // because it is what the launch before left.
         let mut last = Array::Input;
         for draft in drafts {
             let phase = &block.phases[draft.phase];
@@ -66,7 +68,8 @@ impl<T: Element> Story<T> {
                 .flat_map(|work| &work.reads)
                 .map(|cell| cell.array)
                 .collect();
-            // What a thread adds to its own cell comes from elsewhere.
+            // If a step reads several arrays, the values come from the one that it does not write:
+            // a thread adds them to its own cell.
             let from = read.iter().copied().find(|array| *array != draft.to).unwrap_or(draft.to);
             let before = (from != last).then(|| held.get(&from).cloned()).flatten();
             let written = work.iter().map(|work| work.writes.index + 1).max().unwrap_or(0) as usize;
@@ -74,7 +77,8 @@ impl<T: Element> Story<T> {
             values.truncate(match draft.to {
                 Array::Input => values.len(),
                 Array::Shared => self.shared_shown as usize,
-                // The results of other blocks may be there by now or not.
+                // Cells behind the last written one belong to other blocks, whose results may or
+                // may not be there by now.
                 Array::Output => written,
             });
             let after = row(draft.to, values);
@@ -102,8 +106,9 @@ impl<T: Element> Story<T> {
         }
     }
 
-    /// How much of shared memory is worth showing: all that ever holds something else than the
-    /// identity, or that an input went to; up to a power of two, as the tree's levels are.
+    /// Finds how many cells of shared memory are worth showing: all up to the last one that ever
+    /// holds something other than the identity, or that an input is copied to. The number is
+    /// rounded up to a power of two, because the levels of the tree are powers of two.
     fn measure(&mut self, block: &BlockTrace, drafts: &[Draft]) {
         let identity = self.identity.value();
         let rows = block.phases.iter().map(|phase| contents::<T>(phase, Array::Shared));
@@ -129,19 +134,19 @@ impl<T: Element> Story<T> {
     }
 }
 
-/// What a phase did to one array.
+/// The changes of one array in one phase.
 struct Draft {
     phase: usize,
     to: Array,
-    /// In the order of the cells that are written.
+    /// The work, in the order of the cells that are written.
     work: Vec<Work>,
     banks: Vec<BankUse>,
 }
 
 fn drafts(block: &BlockTrace, ranges: &[Range<u64>], size: u64) -> Vec<Draft> {
     let mut drafts: Vec<Draft> = Vec::new();
-    // What each thread has read and not yet used: a step may read before a synchronisation and
-    // write after it.
+    // The cells that each thread has read since its last write. They are kept from phase to phase,
+    // because a step may read before a synchronisation and write after it.
     let mut pending: BTreeMap<u32, Vec<Cell>> = BTreeMap::new();
     let mut banks = Vec::new();
     for (index, phase) in block.phases.iter().enumerate() {
@@ -169,7 +174,7 @@ fn drafts(block: &BlockTrace, ranges: &[Range<u64>], size: u64) -> Vec<Draft> {
             }
         }
         for (to, mut work) in written {
-            // Stable: who writes a cell again comes after.
+            // The sort is stable, so a second write of a cell stays behind the first.
             work.sort_by_key(|work| work.writes.index);
             drafts.push(Draft { phase: index, to, work, banks: std::mem::take(&mut banks) });
         }
@@ -199,7 +204,7 @@ fn cells<'a>(
     })
 }
 
-/// All distances between neighbouring cells of one array that a thread reads and writes.
+/// All distances between neighbouring cells of one array that a thread reads or writes.
 fn strides<'a>(work: impl Iterator<Item = &'a Work>) -> Vec<u64> {
     let mut strides = BTreeSet::new();
     for work in work {
@@ -211,7 +216,7 @@ fn strides<'a>(work: impl Iterator<Item = &'a Work>) -> Vec<u64> {
     strides.into_iter().collect()
 }
 
-/// An array at the end of a phase.
+/// The values of an array at the end of a phase.
 fn contents<T: Element>(phase: &Phase, array: Array) -> Vec<T> {
     let bytes = match array {
         Array::Input => &phase.ranges[0],
@@ -228,7 +233,8 @@ fn row<T: Element>(array: Array, values: Vec<T>) -> Row {
 fn bank_use(access: &TracedAccess, size: u64) -> BankUse {
     let mut clashing = BTreeSet::new();
     if access.bank_conflicts > 0 {
-        // Wide accesses are served in parts of the warp, and conflicts are within a part.
+        // A wide access is served in several parts of the warp, and lanes conflict only within
+        // their part.
         let words = (u64::from(access.bytes) / BANK_BYTES).clamp(1, 4);
         let part = |lane: &LaneAccess| lane.thread % LANES / (LANES / words as u32);
         let mut asked: BTreeMap<(u32, u64), (BTreeSet<u64>, usize)> = BTreeMap::new();
@@ -241,7 +247,8 @@ fn bank_use(access: &TracedAccess, size: u64) -> BankUse {
                 *lanes += 1;
             }
         }
-        // Lanes that read or write one word are served together; atomics on it are not.
+        // Lanes that read or write the same word are served together, but atomic operations on the
+        // same word are not.
         let atomic = access.access == Access::Atomic;
         let several =
             asked.into_values().filter(|(words, lanes)| words.len() > 1 || atomic && *lanes > 1);

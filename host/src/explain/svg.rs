@@ -1,37 +1,41 @@
 //! A picture as SVG, like those of the lectures: rows of cells, threads between them in circles,
-//! and arrows from what a thread reads to what it writes.
+//! and arrows from the cells that a thread reads and to the cell that it writes.
 
 use std::fmt::Write as _;
 
 use super::{Array, Picture, Row, Step, Work};
 use crate::output::{self, escape, theme, wrap};
 
-/// Around everything.
+/// The margin around the whole picture.
 const MARGIN: f64 = 16.0;
-/// Left of the first cell, at least: the names of the arrays.
+/// The least width to the left of the first cell. The names of the arrays stand there.
 const LABELS: f64 = 128.0;
 const CELL_HEIGHT: f64 = 32.0;
-/// From a circle to the cell below it.
+/// The distance from a circle to the cell below it.
 const DROP: f64 = 16.0;
-/// Between lines of text.
+/// The distance between two lines of text.
 const LEADING: f64 = 17.0;
-/// Width of a character of the values, of the numbers in the circles, and of other text (more than
-/// it takes on average).
+/// The width of a character of a value. Like the other widths, it is more than a character takes on
+/// average.
 const VALUE_CHAR: f64 = 8.6;
+/// The width of a character of the number in a circle.
 const THREAD_CHAR: f64 = 7.4;
+/// The width of a character of other text.
 const TEXT_CHAR: f64 = 7.6;
-/// The same in bold.
+/// The width of a character of bold text.
 const STRONG_CHAR: f64 = 8.4;
-/// Characters of a line of text.
+/// The greatest number of characters in a line of text.
 const WRAP: usize = 100;
 
 const STYLE: &str = include_str!("../output/picture.css");
 
 impl Picture {
-    /// Draws it; with `banks` also the banks of shared memory, and where they conflict.
+    /// Draws the picture. With `banks`, it also shows the banks of shared memory and where they
+    /// conflict.
     ///
-    /// Each row is a group of class `row`, each step one of class `step`, with an arrow of class
-    /// `from` for each cell that a thread reads and one of class `to` for each that it writes.
+    /// Each row is a group of class `row`, and each step a group of class `step`. A step has an
+    /// arrow of class `from` for each cell that a thread reads, and one of class `to` for each cell
+    /// that it writes.
     pub fn to_svg(&self, banks: bool) -> String {
         let mut drawing = self.drawing(String::new(), banks);
         drawing.lines(&self.headline(), "strong");
@@ -43,8 +47,8 @@ impl Picture {
         let mut labels = Vec::new();
         for step in &self.steps {
             labels.extend(self.labels(step, banks));
-            // Arrows begin at the row above: of steps that change nothing there are labels only,
-            // beside the next one.
+            // Arrows begin at the row above. A step whose work is all beyond the shown cells has
+            // neither arrows nor a row, so its labels stand beside the next step.
             if !step.work.is_empty() {
                 if let Some(before) = &step.before {
                     drawing.y += 12.0;
@@ -75,16 +79,18 @@ impl Picture {
         drawing.frame(&self.headline(), &described, &style, drawing.y + MARGIN)
     }
 
-    /// Draws it step by step, each with the values before and after; the first shows the values
-    /// alone.
+    /// Draws the picture step by step. Each drawing shows the values before and after its step; the
+    /// first drawing shows the input alone.
     ///
-    /// `id` names it in a [`Document`](output::Document).
+    /// `id` names the picture in a [`Document`](output::Document).
     ///
     /// ```
-    /// use warpfold_lab::{element::Values, explain::{Request, explain}, op::Op, ptx::PtxLibrary, variant::Variant};
+    /// use warpfold_lab::{element::Values, explain::{Request, explain}, op::Op};
+    /// use warpfold_lab::{ptx::PtxLibrary, variant::Variant};
     ///
     /// let request = Request { variant: Variant::Sequential, op: Op::Sum, block: None };
-    /// let explained = explain(&PtxLibrary::embedded()?, &request, &Values::I32(vec![3, 1, 4, 1]))?;
+    /// let values = Values::I32(vec![3, 1, 4, 1]);
+    /// let explained = explain(&PtxLibrary::embedded()?, &request, &values)?;
     /// let picture = explained.to_picture("rung-3", false);
     /// let captions: Vec<&str> = picture.steps.iter().map(|step| step.caption.as_str()).collect();
     /// assert_eq!(captions[2], "step 1, stride 2: 2 threads, then barrier");
@@ -114,7 +120,8 @@ impl Picture {
             folded.clear();
             above = &step.after;
         }
-        // The page below it stays where it is while one steps through.
+        // All drawings have the same height, so that the page below does not move while a reader
+        // goes from step to step.
         let height = drawings.iter().map(|(drawing, ..)| drawing.y + MARGIN).fold(0.0, f64::max);
         let steps = drawings.iter().map(|(drawing, caption, values)| {
             let svg = drawing.frame(caption, &format!("Values: {values}."), "", height);
@@ -169,7 +176,7 @@ impl Picture {
         }
     }
 
-    /// What the word means in the labels.
+    /// An explanation of the word "beyond", if a label contains it.
     fn beyond_note(&self) -> Option<String> {
         let identity = self.identity;
         let is_told = self.steps.iter().any(|step| !step.beyond.is_empty());
@@ -180,7 +187,7 @@ impl Picture {
         })
     }
 
-    /// Lines beside a step, each with its class.
+    /// The lines of text beside a step, each with its CSS class.
     fn labels(&self, step: &Step, banks: bool) -> Vec<(&'static str, String)> {
         let title = step.title(self.launches_shown);
         if step.work.is_empty() {
@@ -201,24 +208,24 @@ impl Picture {
     }
 }
 
-/// What has been drawn so far, from the top down.
+/// A drawing in progress. It grows from the top down.
 struct Drawing {
-    /// What its ids begin with.
+    /// The beginning of the ids of its elements.
     id: String,
     body: String,
     y: f64,
-    /// Where cells begin.
+    /// Where the first cell begins.
     left: f64,
     right: f64,
-    /// Width of a cell.
+    /// The width of a cell.
     cell: f64,
-    /// Of a thread's circle.
+    /// The radius of a thread's circle.
     radius: f64,
     banks: bool,
 }
 
 impl Drawing {
-    /// The whole element; `title` and `desc` tell what is seen.
+    /// The whole `svg` element. `title` and `desc` describe the drawing in words.
     fn frame(&self, title: &str, desc: &str, style: &str, height: f64) -> String {
         let Self { id, body, right: width, .. } = self;
         let (title, desc) = (escape(title), escape(desc));
@@ -232,7 +239,7 @@ impl Drawing {
         )
     }
 
-    /// The middle of a cell.
+    /// The horizontal position of the middle of a cell.
     fn middle(&self, index: u64) -> f64 {
         self.left + self.cell * (index as f64 + 0.5)
     }
@@ -248,7 +255,7 @@ impl Drawing {
         self.push(format_args!("<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>"));
     }
 
-    /// Text over the whole width, which grows to hold it.
+    /// Writes text over the whole width, and makes the drawing wider if a line needs it.
     fn lines(&mut self, text: &str, class: &str) {
         let char_width = if class == "strong" { STRONG_CHAR } else { TEXT_CHAR };
         for line in wrap(text, WRAP) {
@@ -267,7 +274,8 @@ impl Drawing {
         }
     }
 
-    /// A row of cells; `written` are new, and clash as `step` says.
+    /// Draws a row of cells. Those in `written` are marked as new, and those that conflict in
+    /// `step` are marked too.
     fn row(&mut self, row: &Row, written: &[u64], step: Option<&Step>) {
         let name = row.array.name();
         self.push(format_args!("<g class=\"row {name}\">"));
@@ -311,7 +319,7 @@ impl Drawing {
                 above + height / 2.0 + (line as f64 - labels.len() as f64 / 2.0) * LEADING + 13.0;
             self.text(MARGIN, y, class, label);
         }
-        // All arrows first, so that none crosses a number.
+        // All arrows are drawn before the circles, so that none crosses a number.
         let center =
             |layer: usize| below - DROP - pitch * (layers.len() - layer) as f64 + self.radius + 6.0;
         let placed: Vec<(f64, &Work)> = layers
@@ -338,7 +346,7 @@ impl Drawing {
         let id = self.id.clone();
         for read in reads {
             let from = self.middle(read);
-            // Arrows end at the top of the circle, where they meet no neighbour.
+            // Arrows end in the upper half of the circle, where they meet no neighbouring circle.
             let side = if read == work.writes.index { 0.0 } else { 0.5 * (from - x).signum() };
             let (to, top) = (x + side * radius, y - radius * (1.0 - side * side).sqrt() - 1.0);
             let start = above + 1.0;

@@ -1,4 +1,4 @@
-//! A picture for the terminal.
+//! A picture as text for a terminal.
 
 use std::{
     fmt::Display,
@@ -9,19 +9,21 @@ use simt::PhaseEnd;
 
 use super::{Cell, Picture, Row, Step, Work};
 
-/// Columns before the first cell.
+/// The number of columns before the first cell, which hold the label of the line.
 const LABEL: usize = 14;
-/// Columns of a line, about; wider rows are cut into lines of as many cells as fit, a power of two.
+/// The approximate number of columns in a line. A wider row is cut into lines of as many cells as
+/// fit, rounded down to a power of two.
 const LINE: usize = 112;
-/// 32 banks of 4 bytes.
+/// The number of banks of shared memory. Each is 4 bytes wide.
 const BANKS: u64 = 32;
 
 impl Picture {
-    /// Writes it for people; with `banks` also the banks of shared memory, and where they conflict.
+    /// Writes the picture for people. With `banks`, it also shows the banks of shared memory and
+    /// where they conflict.
     ///
     /// # Errors
     ///
-    /// The writer's.
+    /// The errors of the writer.
     pub fn write_text(&self, out: &mut impl Write, banks: bool) -> io::Result<()> {
         let grid = Grid { picture: self, width: self.column_width() };
         writeln!(out, "{}", self.headline())?;
@@ -45,7 +47,7 @@ impl Picture {
         writeln!(out, "{}", self.verdict())
     }
 
-    /// What ran.
+    /// A line that says which kernel ran, on how many values, blocks and threads.
     pub(super) fn headline(&self) -> String {
         let problem = &self.plan.problem;
         let facts = problem.variant.facts();
@@ -85,7 +87,7 @@ impl Picture {
         })
     }
 
-    /// What came out, in one line.
+    /// The result in one line, compared with the CPU's.
     pub(super) fn verdict(&self) -> String {
         match &self.result {
             Err(fault) => format!("stopped: {fault}"),
@@ -96,7 +98,8 @@ impl Picture {
         }
     }
 
-    /// Columns of a cell: as many as the widest entry needs, and two between values.
+    /// The width of a cell in columns: as many as the widest entry needs, and two between the
+    /// values.
     fn column_width(&self) -> usize {
         let rows = self
             .steps
@@ -111,7 +114,7 @@ impl Picture {
 }
 
 impl Step {
-    /// What it is: number or kind, strides, arrays.
+    /// The title of the step: its number or kind, its strides and its arrays.
     pub(super) fn title(&self, launches: usize) -> String {
         let launch =
             if launches > 1 { format!("launch {}, ", self.launch + 1) } else { String::new() };
@@ -136,7 +139,7 @@ impl Step {
         format!("{launch}{kind}{strides}{way}")
     }
 
-    /// What it is, who works, and what ends it.
+    /// The title of the step, how many threads work in it, and the event that ends it.
     pub(super) fn summary(&self, launches: usize) -> String {
         let title = self.title(launches);
         if self.work.is_empty() {
@@ -145,7 +148,7 @@ impl Step {
         format!("{title}: {}, then {}", plural(self.threads(), "thread"), self.ending())
     }
 
-    /// Threads at work on what is shown.
+    /// The number of threads whose work is shown.
     pub(super) fn threads(&self) -> u64 {
         let mut threads: Vec<u32> = self.work.iter().map(|work| work.thread).collect();
         threads.sort_unstable();
@@ -162,12 +165,13 @@ impl Step {
         }
     }
 
-    /// Whether all threads combine their own cell with others: then these alone are listed.
+    /// Whether all threads combine their own cell with others. If they do, only the other cells are
+    /// listed.
     pub(super) fn in_place(&self) -> bool {
         self.work.iter().all(|work| work.reads_own() && work.others().next().is_some())
     }
 
-    /// Requests, wavefronts and conflicts of shared memory, by kind of access.
+    /// The requests, wavefronts and conflicts of shared memory, for each kind of access.
     pub(super) fn bank_note(&self) -> Option<String> {
         let kinds: Vec<String> = ["ld", "st", "atom"]
             .into_iter()
@@ -189,7 +193,7 @@ impl Step {
         (!kinds.is_empty()).then(|| kinds.join("; "))
     }
 
-    /// Who works where nothing is shown.
+    /// A note that names the threads whose work is not shown.
     pub(super) fn beyond_note(&self) -> String {
         let verb = if self.beyond.len() == 1 { "works" } else { "work" };
         format!(
@@ -203,8 +207,8 @@ impl Step {
         format!("{} {}", if threads.len() == 1 { "thread" } else { "threads" }, ranges(&threads))
     }
 
-    /// The work, such that each layer writes each cell once; where one is written again, that is in
-    /// a later layer.
+    /// The work in layers. A layer writes each cell at most once; if a cell is written again, that
+    /// work is in a later layer.
     pub(super) fn layers(&self) -> Vec<Vec<&Work>> {
         let mut layers: Vec<Vec<&Work>> = Vec::new();
         for work in &self.work {
@@ -219,13 +223,13 @@ impl Step {
         layers
     }
 
-    /// Cells of shared memory whose bank was asked for another one at the same time.
+    /// Whether this cell of shared memory conflicts with another access in this step.
     pub(super) fn clashes(&self, cell: u64) -> bool {
         self.banks.iter().any(|bank| bank.clashing.contains(&cell))
     }
 }
 
-/// What a thread reads, for a line below or above its own cell.
+/// The names of the cells that a thread reads, for the line above the cell that it writes.
 fn reads(step: &Step, work: &Work) -> String {
     let name = |cell: Cell| {
         let array = if cell.array == step.from { "" } else { &cell.array.name()[..1] };
@@ -239,7 +243,7 @@ fn reads(step: &Step, work: &Work) -> String {
     if names.is_empty() { "-".to_owned() } else { names.join(",") }
 }
 
-/// Rows of cells under each other.
+/// Writes rows of cells under each other.
 struct Grid<'a> {
     picture: &'a Picture,
     width: usize,
@@ -289,8 +293,8 @@ impl Grid<'_> {
         }
     }
 
-    /// A row of values, with lines above it; cut where it is too long, and each part then under its
-    /// cells' numbers.
+    /// Writes a row of values with the lines `above` it. A row that is too long is cut into parts,
+    /// and the numbers of the cells stand above each part.
     fn row(
         &self,
         out: &mut impl Write,
@@ -340,7 +344,7 @@ impl Grid<'_> {
     }
 }
 
-/// `1 value`, `2 values`, `3 launches`.
+/// A number with its noun, such as `1 value`, `2 values` or `3 launches`.
 fn plural(count: u64, noun: &str) -> String {
     match (count, noun) {
         (1, _) => format!("1 {noun}"),
@@ -349,7 +353,7 @@ fn plural(count: u64, noun: &str) -> String {
     }
 }
 
-/// Ascending numbers, as in `0-3, 8`.
+/// Ascending numbers as a list of ranges, such as `0-3, 8`.
 fn ranges(numbers: &[u64]) -> String {
     let runs: Vec<String> = numbers
         .chunk_by(|a, b| a + 1 == *b)

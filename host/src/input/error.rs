@@ -1,10 +1,10 @@
-//! Why there are no elements.
+//! The reasons why there are no elements.
 
 use std::{io, path::PathBuf};
 
 use crate::element::ElementType;
 
-/// Why there are no elements.
+/// The reasons why there are no elements.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
     /// The file cannot be opened or read.
@@ -15,38 +15,45 @@ pub enum InputError {
         /// The system's reason.
         cause: io::Error,
     },
-    /// A folder, a pipe, a device.
+    /// The path is that of a folder, a pipe or a device.
     #[error("{}: input must be a regular file", .path.display())]
     NotAFile {
-        /// What was named.
+        /// The path.
         path: PathBuf,
     },
-    /// A file without elements.
+    /// The file has no elements.
     #[error("{}: the input is empty, with not one element in it", .path.display())]
     Empty {
         /// The file.
         path: PathBuf,
     },
-    /// A size that is no multiple of the element's.
-    #[error("{}: {bytes} bytes are not a whole number of {element} elements of {} bytes", .path.display(), .element.size())]
+    /// The size of the file is not a multiple of the size of an element.
+    #[error(
+        "{}: {bytes} bytes are not a whole number of {element} elements of {} bytes",
+        .path.display(),
+        .element.size()
+    )]
     NotWhole {
         /// The file.
         path: PathBuf,
         /// Its size.
         bytes: u64,
-        /// The type it was to hold.
+        /// The type of the elements.
         element: ElementType,
     },
-    /// A `.npy` header that cannot be read.
+    /// The `.npy` header cannot be read.
     #[error("{}: not a .npy file that can be read: {cause}", .path.display())]
     Header {
         /// The file.
         path: PathBuf,
-        /// What is wrong, as half a sentence.
+        /// The reason, as half a sentence.
         cause: String,
     },
-    /// A `.npy` file shorter or longer than its header says.
-    #[error("{}: the .npy header announces {announced} bytes of elements, and {found} follow", .path.display())]
+    /// The `.npy` file is shorter or longer than its header says.
+    #[error(
+        "{}: the .npy header announces {announced} bytes of elements, and {found} follow",
+        .path.display()
+    )]
     Length {
         /// The file.
         path: PathBuf,
@@ -55,15 +62,18 @@ pub enum InputError {
         /// Bytes after the header.
         found: u64,
     },
-    /// A `.npy` file of a dtype that no kernel reduces.
-    #[error("{}: dtype {dtype} cannot be reduced: it must be one of i4, u4, i8, u8, f4, f8", .path.display())]
+    /// The `.npy` file has a dtype that no kernel reduces.
+    #[error(
+        "{}: dtype {dtype} cannot be reduced: it must be one of i4, u4, i8, u8, f4, f8",
+        .path.display()
+    )]
     Dtype {
         /// The file.
         path: PathBuf,
         /// Its dtype.
         dtype: String,
     },
-    /// A `.npy` file whose dtype is not the type that was asked for.
+    /// The dtype of the `.npy` file is not the type that was asked for.
     #[error("{}: the file holds {found}, not {asked}", .path.display())]
     WrongType {
         /// The file.
@@ -73,8 +83,11 @@ pub enum InputError {
         /// The type that was asked for.
         asked: ElementType,
     },
-    /// A `.npy` file of several dimensions in column-major order.
-    #[error("{}: the array is in Fortran order: save it in C order (numpy.ascontiguousarray)", .path.display())]
+    /// The `.npy` file has several dimensions in column-major order.
+    #[error(
+        "{}: the array is in Fortran order: save it in C order (numpy.ascontiguousarray)",
+        .path.display()
+    )]
     FortranOrder {
         /// The file.
         path: PathBuf,

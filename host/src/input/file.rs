@@ -16,10 +16,10 @@ use crate::element::{Element, ElementType, Values};
 #[cfg(target_endian = "big")]
 compile_error!("raw input is little-endian and read as it is, as on every host that CUDA runs on");
 
-/// A file of elements of which the type and the number are known, and which is not read yet.
+/// A file of elements. Their type and their number are known, but they are not read yet.
 pub struct InputFile {
     path: PathBuf,
-    /// At its first element.
+    /// The file, positioned at its first element.
     file: File,
     element: ElementType,
     order: ByteOrder,
@@ -47,10 +47,10 @@ impl InputFile {
     ///
     /// # Errors
     ///
-    /// Any [`InputError`] but [`InputError::HostMemory`].
+    /// Any [`InputError`] except [`InputError::HostMemory`].
     pub fn open(path: &Path, asked: Option<ElementType>) -> Result<Self, InputError> {
         let failed = |cause| InputError::Read { path: path.to_owned(), cause };
-        // Before it is opened: opening a pipe waits for a writer.
+        // This is checked before the file is opened, because opening a pipe waits for a writer.
         let metadata = fs::metadata(path).map_err(failed)?;
         if !metadata.is_file() {
             return Err(InputError::NotAFile { path: path.to_owned() });
@@ -115,8 +115,8 @@ impl InputFile {
     }
 }
 
-/// Compares the header of a `.npy` file of so many bytes with the file and with what is asked for.
-/// Returns the type of the elements, their byte order and where they begin.
+/// Compares the header of a `.npy` file of `bytes` bytes with the file and with the type that is
+/// asked for. Returns the type of the elements, their byte order and where they begin.
 fn check_npy(
     path: &Path,
     beginning: &[u8],
@@ -277,7 +277,8 @@ mod tests {
         assert!(matches!(missing, InputError::Read { .. }), "{missing}");
         let error = InputFile::open(folder.path(), None).err().unwrap();
         assert!(matches!(error, InputError::NotAFile { .. }), "{error}");
-        // It is not opened to find out: a named pipe would then wait for a writer.
+        // The file is not opened to find out what it is, because opening a named pipe would wait
+        // for a writer.
         #[cfg(unix)]
         {
             let socket = folder.path().join("socket");

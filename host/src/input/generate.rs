@@ -1,4 +1,4 @@
-//! Elements from a seed.
+//! Elements that are generated from a seed.
 
 use rand_chacha::{
     ChaCha8Rng,
@@ -11,13 +11,14 @@ use crate::{
     op::Op,
 };
 
-/// Generates `n` elements from a seed, the same on every machine: from the bytes of ChaCha8 with
-/// that seed (`seed_from_u64` of `rand`).
+/// Generates `n` elements from a seed. They come from the bytes of ChaCha8 with that seed
+/// (`seed_from_u64` of `rand`), so they are the same on every machine.
 ///
-/// - Integers: uniform over the whole range of the type, so sums wrap; for a product uniform over
-///   the odd numbers, as even ones would soon make it 0.
-/// - Floats: uniform in
-///   [-1, 1), multiples of 2^-23 (`f32`) or 2^-52 (`f64`); for a product `±(1 + t)` with `t` uniform in [-w, w), `w` being the lesser of 1/2 and 64/n (`f32`) or 512/n (`f64`), so that no partial product leaves the range of the type.
+/// - Integers are uniform over the whole range of the type, so sums wrap. For a product they are
+///   uniform over the odd numbers, because even ones would soon make it 0.
+/// - Floats are uniform in `[-1, 1)`, as multiples of 2^-23 (`f32`) or 2^-52 (`f64`). For a product
+///   they are `±(1 + t)` with `t` uniform in `[-w, w)`, where `w` is the lesser of 1/2 and 64/n
+///   (`f32`) or 512/n (`f64`). So no partial product leaves the range of the type.
 ///
 /// ```
 /// use warpfold_lab::{element::{ElementType, Values}, input::generate, op::Op};
@@ -69,12 +70,12 @@ fn random<T: Element>(
     Ok(T::values(values))
 }
 
-/// From random bits to [-1, 1).
+/// Turns random bits into a number in `[-1, 1)`.
 fn unit32(bits: f32) -> f32 {
     (bits.to_bits() >> 8) as f32 / (1 << 23) as f32 - 1.0
 }
 
-/// From random bits to [-1, 1).
+/// Turns random bits into a number in `[-1, 1)`.
 fn unit64(bits: f64) -> f64 {
     (bits.to_bits() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
 }
@@ -102,7 +103,7 @@ mod tests {
                 assert_eq!(generate(element, op, 0, 7).unwrap().len(), 0);
             }
         }
-        // Pinned, so that a change of the generator is noticed.
+        // The values are written out here, so that a change of the generator is noticed.
         assert!(
             matches!(generate(ElementType::U32, Op::Sum, 2, 1), Ok(Values::U32(v)) if v == [2_359_561_649, 1_728_662_762])
         );

@@ -1,5 +1,5 @@
-//! The header of a `.npy` file. npyz reads it; here it is kept from headers that it panics on, and
-//! to half a sentence about those that it refuses.
+//! The header of a `.npy` file. The crate npyz reads it. This module keeps headers away from npyz
+//! if npyz would panic on them, and turns its errors into half a sentence.
 
 use std::io;
 
@@ -10,10 +10,10 @@ use crate::element::ElementType;
 /// The first bytes of every `.npy` file.
 pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// Bytes of a file in which the header of any array of our element types has ended.
+/// The header of any array of our element types ends within this many bytes of a file.
 pub(crate) const LONGEST: u64 = 4096;
 
-/// What a header says.
+/// The contents of a header.
 pub(crate) struct Header {
     dtype: DType,
     /// Whether the first index varies fastest.
@@ -32,8 +32,8 @@ pub(crate) enum ByteOrder {
 }
 
 impl Header {
-    /// Reads the header from the first [`LONGEST`] bytes of a file, or says in half a sentence what
-    /// is wrong with it.
+    /// Reads the header from the first [`LONGEST`] bytes of a file. If it cannot be read, the error
+    /// is half a sentence that says what is wrong with it.
     pub(crate) fn parse(file: &[u8]) -> Result<Self, String> {
         if !file.starts_with(MAGIC) {
             return Err(r"it does not begin with \x93NUMPY".into());
@@ -48,7 +48,7 @@ impl Header {
             }
             io::ErrorKind::UnexpectedEof => "the file ends within its header".into(),
             _ => match error.to_string() {
-                // Parsers explain themselves with a picture.
+                // An error of several lines is a picture that a parser draws to explain itself.
                 text if text.contains('\n') => "its header is not as NumPy writes it".into(),
                 text => text,
             },
@@ -61,12 +61,13 @@ impl Header {
         })
     }
 
-    /// The type of the elements, as it is written there: `'<i4'`.
+    /// The type of the elements, as the header writes it, such as `'<i4'`.
     pub(crate) fn descr(&self) -> String {
         self.dtype.descr()
     }
 
-    /// The kind, the size in bytes and the byte order of elements that are no structures.
+    /// The kind, the size in bytes and the byte order of the elements. `None` if they are
+    /// structures.
     pub(crate) fn plain(&self) -> Option<(TypeChar, u64, ByteOrder)> {
         let DType::Plain(plain) = &self.dtype else { return None };
         let order =
@@ -74,7 +75,7 @@ impl Header {
         Some((plain.type_char(), plain.num_bytes()? as u64, order))
     }
 
-    /// The type and the byte order of the elements; `None` for those that no kernel reduces.
+    /// The type and the byte order of the elements. `None` if no kernel reduces them.
     pub(crate) fn element(&self) -> Option<(ElementType, ByteOrder)> {
         use TypeChar::{Float, Int, Uint};
         let (kind, bytes, order) = self.plain()?;
@@ -91,12 +92,13 @@ impl Header {
     }
 }
 
-/// Whether the product of the extents overflows, which npyz 0.9 computes, and panics of in a debug
-/// build. Strides are products too, of all extents behind a 0.
+/// Whether the product of the extents overflows. npyz 0.9 computes that product, and panics in a
+/// debug build if it overflows. It computes strides too, which are products of all extents behind a
+/// 0, so an extent of 0 counts as 1 here.
 fn is_shape_absurd(header: &[u8]) -> bool {
     let text = String::from_utf8_lossy(header);
-    // A field of a structured type may be called `shape`: whatever stands in parentheses behind the
-    // name is looked at.
+    // A field of a structured type may be called `shape` too, so the parentheses after each
+    // occurrence of the word are looked at.
     text.split("shape").skip(1).any(|rest| {
         let extents = rest
             .split_once('(')

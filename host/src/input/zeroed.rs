@@ -3,7 +3,7 @@
 use super::error::InputError;
 use crate::{element::Element, host_memory};
 
-/// `n` zeros, or a sentence where the host has no memory for them.
+/// `n` zeros, or [`InputError::HostMemory`] if the host has no memory for them.
 pub(super) fn zeroed<T: Element>(n: u64) -> Result<Vec<T>, InputError> {
     let refuse = InputError::HostMemory { n, element: T::TYPE };
     // An allocation may succeed and yet be more than the host can ever fill.

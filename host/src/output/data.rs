@@ -1,4 +1,4 @@
-//! For programs: CSV and JSON.
+//! A document for programs, as CSV and as JSON.
 
 use std::io::{self, Write};
 

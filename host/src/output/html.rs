@@ -1,4 +1,4 @@
-//! One page that needs no other file and no network.
+//! A document as one HTML page, which needs no other file and no network.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ pub(super) fn page(document: &Document) -> String {
     ]
     .concat();
     let script = include_str!("page.js");
-    // The policy lets the page load nothing at all.
+    // The content security policy lets the page load nothing from outside.
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -32,7 +32,7 @@ pub(super) fn page(document: &Document) -> String {
     )
 }
 
-/// A heading and what is below it, if there is something.
+/// Writes a section with a heading and its parts, or nothing if there are no parts.
 fn section<T>(main: &mut String, id: &str, heading: &str, parts: &[T], write: fn(&mut String, &T)) {
     if parts.is_empty() {
         return;

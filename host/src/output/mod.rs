@@ -1,9 +1,11 @@
-//! What a command shows that has more than one result: one [`Document`], in six [`Format`]s.
+//! The results of a command that has more than one: one [`Document`], which is written in one of
+//! six [`Format`]s.
 //!
 //! ```
 //! use warpfold_lab::output::{Axis, Cell, Chart, Column, Document, Format, Kind, Series, Table};
 //!
-//! let columns = vec![Column::new("rung", "rung"), Column::new("gb_per_s", "bandwidth").in_unit("GB/s")];
+//! let bandwidth = Column::new("gb_per_s", "bandwidth").in_unit("GB/s");
+//! let columns = vec![Column::new("rung", "rung"), bandwidth];
 //! let mut table = Table::new("ladder", "The ladder", columns);
 //! let rungs = [("1", 390.0), ("2", 596.4), ("7", 1801.0)];
 //! for (rung, gb_per_s) in rungs {
@@ -69,16 +71,17 @@ pub use chart::{Axis, Chart, Kind, Reference, Scale, Series};
 pub(crate) use table::grouped;
 pub use table::{Cell, Column, Table};
 
-/// What a command found, ready to be written in any [`Format`].
+/// The results of a command, ready to be written in any [`Format`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document {
-    /// What it is, in a few words.
+    /// The title, in a few words.
     pub title: String,
-    /// Where and how it was found: names and values, such as the device, the driver, the seed.
+    /// Where and how the results were found, as names and values, such as the device, the driver
+    /// and the seed.
     pub environment: Vec<(String, String)>,
     /// The figures.
     pub tables: Vec<Table>,
-    /// The figures drawn.
+    /// Charts of the figures.
     pub charts: Vec<Chart>,
     /// Pictures that go step by step.
     pub pictures: Vec<Picture>,
@@ -91,16 +94,16 @@ pub struct Picture {
     pub id: String,
     /// Its heading.
     pub title: String,
-    /// What is to be seen, for who does not see it.
+    /// A description for readers who cannot see the picture.
     pub text_alternative: String,
-    /// One picture after the other.
+    /// The steps, in their order.
     pub steps: Vec<Step>,
 }
 
 /// One step of a [`Picture`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// What happens in it, in a sentence.
+    /// A sentence that says what happens in the step.
     pub caption: String,
     /// An `<svg>` element that names no other file, with ids that are unique in the document.
     pub svg: String,
@@ -112,7 +115,7 @@ pub enum Format {
     /// Tables for a terminal.
     #[default]
     Table,
-    /// Tables as GitHub's Markdown has them.
+    /// Tables as GitHub's Markdown writes them.
     Markdown,
     /// The first table, with the columns' keys as header.
     Csv,
@@ -125,11 +128,11 @@ pub enum Format {
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 6] =
         [Self::Table, Self::Markdown, Self::Csv, Self::Json, Self::Svg, Self::Html];
 
-    /// As `--format` spells it.
+    /// The name that `--format` takes.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Table => "table",
@@ -148,11 +151,11 @@ impl fmt::Display for Format {
     }
 }
 
-/// A name that is no [`Format`].
+/// The error for a name that is no [`Format`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown format '{name}': it is one of table, markdown, csv, json, svg, html")]
 pub struct UnknownFormat {
-    /// What was written.
+    /// The unknown name.
     pub name: String,
 }
 
@@ -165,29 +168,29 @@ impl FromStr for Format {
     }
 }
 
-/// Why a document was not written.
+/// The reasons why a document was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
-    /// CSV is one table.
+    /// CSV needs a table, and the document has none.
     #[error("format csv writes a table, and there is none here")]
     NoTable,
-    /// SVG is one chart.
+    /// SVG needs a chart, and the document has none.
     #[error("format svg draws a chart, and there is none here")]
     NoChart,
-    /// A table that the document does not have.
+    /// The requested table is not in the document.
     #[error("unknown table '{id}': there is {known}")]
     UnknownTable {
-        /// What was asked for.
+        /// The requested id.
         id: String,
-        /// The tables, with commas between them.
+        /// The ids of the tables, with commas between them.
         known: String,
     },
-    /// A chart that the document does not have.
+    /// The requested chart is not in the document.
     #[error("unknown chart '{id}': there is {known}")]
     UnknownChart {
-        /// What was asked for.
+        /// The requested id.
         id: String,
-        /// The charts, with commas between them.
+        /// The ids of the charts, with commas between them.
         known: String,
     },
     /// The writer failed.
@@ -196,26 +199,28 @@ pub enum OutputError {
 }
 
 impl Document {
-    /// Writes it.
+    /// Writes the document in a format.
     ///
-    /// [`Format::Table`] and [`Format::Markdown`] leave out charts and pictures. [`Format::Csv`] is
-    /// the first table alone, and [`Format::Svg`] the first chart: see
+    /// [`Format::Table`] and [`Format::Markdown`] leave out charts and pictures. [`Format::Csv`]
+    /// writes only the first table, and [`Format::Svg`] only the first chart: see
     /// [`put_table_first`](Self::put_table_first) and [`put_chart_first`](Self::put_chart_first).
-    /// [`Format::Json`] is an object of
+    /// [`Format::Json`] writes an object with these members:
     ///
-    /// - `title`, a string, and `environment`, an object of strings;
-    /// - `tables`: by id, an array of rows, each an object by [`Column::key`] of strings, numbers,
-    ///   and `null` for what is missing; `notes`: by id of their table, arrays of strings;
-    /// - `charts`: by id, `title`, `description`, `kind` (`bars` or `lines`), `categories` of bars,
-    ///   `x` and `y` (`label`, `scale`), `series` (`name`, `points` as pairs of numbers),
-    ///   `references` (`label`, `value`).
+    /// - `title` is a string, and `environment` is an object of strings.
+    /// - `tables` holds, under the id of each table, an array of rows. Each row is an object that
+    ///   holds a string, a number or, for a missing cell, `null` under each [`Column::key`].
+    /// - `notes` holds, under the id of each table, an array of strings.
+    /// - `charts` holds, under the id of each chart, an object with `title`, `description`, `kind`
+    ///   (`bars` or `lines`), `categories` if there are bars, `x` and `y` (each with `label` and
+    ///   `scale`), `series` (each with `name`, and with `points` as pairs of numbers), and
+    ///   `references` (each with `label` and `value`).
     ///
-    /// Numbers are whole there and in CSV, not rounded to the decimals that are shown to people. A
+    /// In JSON and in CSV, numbers are not rounded to the decimals that are shown to people. A
     /// number that is not finite is written as missing.
     ///
     /// # Errors
     ///
-    /// [`OutputError::NoTable`], [`OutputError::NoChart`], and the writer's.
+    /// [`OutputError::NoTable`], [`OutputError::NoChart`], and the errors of the writer.
     pub fn write(&self, format: Format, out: &mut impl Write) -> Result<(), OutputError> {
         match format {
             Format::Table => text::write_table(self, out)?,
@@ -257,15 +262,15 @@ impl Document {
     }
 }
 
-/// Where an id is, or what there is instead.
+/// The position of an id, or a list of the ids that there are.
 fn position(ids: &[&str], id: &str) -> Result<usize, String> {
     let known = || if ids.is_empty() { "none".to_owned() } else { ids.join(", ") };
     ids.iter().position(|known| *known == id).ok_or_else(known)
 }
 
-/// Text as XML and HTML write it, in attributes too.
+/// A text with the escapes that it needs in XML and HTML, in attributes too.
 ///
-/// Characters that XML 1.0 has no way to write are replaced.
+/// Characters that cannot be written in XML 1.0 are replaced.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -283,7 +288,8 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
-/// Lines of words, of at most so many characters unless a word is longer.
+/// The words of a text in lines of at most `columns` characters. A line with a single longer word
+/// exceeds that.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

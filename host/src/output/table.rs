@@ -5,23 +5,23 @@ use std::iter;
 /// Figures in rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Its name for `--table`, in JSON and in links, unique among the tables: lowercase letters,
-    /// digits and dashes.
+    /// Its name for `--table`, in JSON and in links. It is unique among the tables and consists of
+    /// lowercase letters, digits and dashes.
     pub id: String,
     /// Its heading.
     pub title: String,
-    /// What the cells of a row are.
+    /// The columns, which say what the cells of a row mean.
     pub columns: Vec<Column>,
-    /// The rows. What a row lacks at its end is [`Cell::Missing`].
+    /// The rows. If a row has too few cells, those that it lacks at its end are [`Cell::Missing`].
     pub rows: Vec<Vec<Cell>>,
-    /// What must be known to read it, in sentences.
+    /// Sentences that a reader needs to understand the table.
     pub notes: Vec<String>,
 }
 
-/// What the cells in one place of each row are.
+/// A column, which says what the cells in one place of each row mean.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name for programs, such as `time_us`: unique in the table, with its unit.
+    /// Its name for programs, such as `time_us`. It is unique in the table and contains the unit.
     pub key: String,
     /// Its name for people.
     pub heading: String,
@@ -32,18 +32,19 @@ pub struct Column {
 /// One entry of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Cell {
-    /// Words.
+    /// A text.
     Text(String),
     /// A whole number.
     Integer(u64),
-    /// A number that is shown to people with some decimals. One that is not finite is missing.
+    /// A number that is shown to people with some decimals. It counts as missing if it is not
+    /// finite.
     Number {
         /// The number.
         value: f64,
-        /// Digits after the point for people; programs get the whole number.
+        /// The number of digits after the point that people see. Programs get all digits.
         decimals: u8,
     },
-    /// Not known, or not applicable.
+    /// The value is not known, or there can be none.
     #[default]
     Missing,
 }
@@ -58,7 +59,7 @@ impl Table {
     ///
     /// # Panics
     ///
-    /// If it has not one cell for each column.
+    /// Panics if the row does not have one cell for each column.
     pub fn push(&mut self, row: impl Into<Vec<Cell>>) {
         let row = row.into();
         assert_eq!(row.len(), self.columns.len(), "cells and columns of table {}", self.id);
@@ -95,7 +96,7 @@ impl Column {
         Self { key: key.into(), heading: heading.into(), unit: None }
     }
 
-    /// The same with a unit.
+    /// The same column with a unit.
     #[must_use]
     pub fn in_unit(self, unit: impl Into<String>) -> Self {
         Self { unit: Some(unit.into()), ..self }
@@ -122,7 +123,7 @@ impl Cell {
         Self::Number { value, decimals }
     }
 
-    /// As people read it, with digits in groups of three; nothing for what is missing.
+    /// The text for people, with digits in groups of three. It is empty for a missing cell.
     pub fn show(&self) -> String {
         match *self {
             Self::Text(ref text) => text.clone(),
@@ -158,7 +159,7 @@ impl From<u64> for Cell {
 }
 
 impl<T: Into<Cell>> From<Option<T>> for Cell {
-    /// `None` is missing.
+    /// Turns `None` into [`Cell::Missing`].
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Missing, Into::into)
     }

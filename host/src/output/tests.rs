@@ -1,8 +1,8 @@
-//! Each format on the same document, and its edges.
+//! Tests of each format on the same document, and on documents that are unusual.
 
 use super::*;
 
-/// Characters that mean something to one of the formats.
+/// Characters that have a special meaning in one of the formats.
 pub(super) const NASTY: &str = "<a> & \"b\" | 'c', `d` *e* _f_\nnext \\ line";
 
 pub(super) fn document() -> Document {

@@ -1,4 +1,4 @@
-//! Tables for a terminal, and for Markdown.
+//! A document's tables as text for a terminal, and as Markdown.
 
 use std::io::{self, Write};
 
@@ -25,8 +25,8 @@ pub(super) fn write_table(document: &Document, out: &mut impl Write) -> io::Resu
     Ok(())
 }
 
-/// Cells side by side, as Markdown writes tables too: a newline in a cell begins a line of its own
-/// in a terminal.
+/// Lays out a table, in the form that Markdown uses too. A newline in a cell begins another line of
+/// that cell in a terminal.
 fn lay_out(table: &Table, show: impl Fn(&str) -> String) -> comfy_table::Table {
     let mut laid = comfy_table::Table::new();
     laid.load_preset(presets::ASCII_MARKDOWN);
@@ -55,7 +55,8 @@ pub(super) fn write_markdown(document: &Document, out: &mut impl Write) -> io::R
         let laid = lay_out(table, markdown).to_string();
         let mut lines = laid.lines();
         writeln!(out, "{}", lines.next().unwrap_or_default())?;
-        // The rule below the header says which columns are to the right, which the layout does not.
+        // In Markdown, the rule below the header says which columns are aligned to the right. The
+        // layout does not mark them, so the colon is added here.
         let rule = lines.next().unwrap_or_default();
         let dashes = rule.trim_matches('|').split('|').zip(table.numeric());
         let dashes = dashes.map(|(dashes, numeric)| {
@@ -77,7 +78,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Text that Markdown shows as it is, on one line.
+/// A text with the escapes that it needs to be shown unchanged by Markdown, on one line.
 fn markdown(text: &str) -> String {
     let chars: Vec<char> = text.trim_end().chars().collect();
     let mut escaped = String::with_capacity(text.len());
@@ -87,7 +88,7 @@ fn markdown(text: &str) -> String {
         };
         match c {
             '\n' => escaped.push_str("<br>"),
-            // Inside of a word it means nothing.
+            // An underscore inside a word has no meaning in Markdown.
             '_' if beside(index.checked_sub(1)) && beside(Some(index + 1)) => escaped.push(c),
             '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' | '&' | '$' | '#' => {
                 escaped.push('\\');

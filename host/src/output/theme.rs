@@ -1,12 +1,12 @@
-//! The colours, in light and dark.
+//! The colours, for a light and for a dark scheme.
 //!
-//! Style sheets name them as `var(--name)`. A page sets the variables; a file of its own has the
-//! colours themselves, since not every program that draws SVG knows variables.
+//! Style sheets refer to a colour as `var(--name)`. A page sets the variables. A separate SVG file
+//! contains the colours themselves, because not every program that draws SVG knows variables.
 
-/// Name, colour on light and on dark. Each text colour has a contrast of 4.5 or more on `paper` and
-/// `raised`, and what is drawn (`edge`, `accent`) of 3 or more; a test computes it. The series are
-/// the hues of Okabe and Ito, told apart with any colour vision, darkened or lightened for that
-/// contrast.
+/// The name of each colour, and its value in the light and in the dark scheme. The colours of text,
+/// `accent` and the series have a contrast of 4.5 or more on `paper` and `raised`, and `edge` has 3
+/// or more; a test computes it. The series have the hues of Okabe and Ito, which people with any
+/// colour vision can tell apart. The hues are darkened or lightened to reach that contrast.
 const COLOURS: [(&str, [&str; 2]); 15] = [
     ("paper", ["#ffffff", "#0f1318"]),
     ("raised", ["#f6f8fa", "#171c23"]),
@@ -25,14 +25,14 @@ const COLOURS: [(&str, [&str; 2]); 15] = [
     ("series-6", ["#57606a", "#a3adb8"]),
 ];
 
-/// Series with a colour of their own; further ones begin again.
+/// The number of series that have a colour of their own. Further series use the same colours again.
 pub(super) const SERIES: usize = 6;
 
 const LIGHT: usize = 0;
 const DARK: usize = 1;
 
-/// A style sheet for a file of its own, which follows the reader's scheme; it has one rule in each
-/// line.
+/// Replaces the variables in a style sheet for a separate file, which then follows the reader's
+/// scheme. The style sheet must have one rule on each line.
 pub(crate) fn resolve(css: &str) -> String {
     let paint = |line: &str, scheme: usize| {
         let paint = |line: String, (name, colours): &(&str, [&str; 2])| {
@@ -46,8 +46,8 @@ pub(crate) fn resolve(css: &str) -> String {
     format!("{}\n@media (prefers-color-scheme: dark) {{\n{}\n}}", light.join("\n"), dark.join("\n"))
 }
 
-/// The variables of a page: those of the reader's scheme, or of the one that `data-scheme` of the
-/// root names.
+/// The variables of a page. Their values are those of the reader's scheme, unless the attribute
+/// `data-scheme` of the root element names a scheme.
 pub(super) fn variables() -> String {
     let list = |scheme: usize| {
         let variables =

@@ -10,12 +10,12 @@ use super::{
     waste,
 };
 
-/// Profiles of several rungs at the same work; at least one.
+/// Profiles of one or more rungs that do the same work.
 #[derive(Clone, Copy, Debug)]
 pub struct Comparison<'a>(&'a [Profiled]);
 
 impl<'a> Comparison<'a> {
-    /// `None` for none.
+    /// A comparison of profiles, or `None` if there are none.
     pub fn new(profiles: &'a [Profiled]) -> Option<Self> {
         (!profiles.is_empty()).then_some(Self(profiles))
     }
@@ -25,11 +25,12 @@ impl<'a> Comparison<'a> {
         self.0.iter().map(figures).collect()
     }
 
-    /// Writes it for people: a column for each, with its ratio to the first, and what each wastes.
+    /// Writes the comparison for people: a column for each profile, with its ratio to the first
+    /// one, and a sentence on what each profile wastes.
     ///
     /// # Errors
     ///
-    /// The writer's.
+    /// The errors of the writer.
     pub fn write_text(self, out: &mut impl Write) -> io::Result<()> {
         let problem = &self.0[0].plan.problem;
         let (n, op, element) = (problem.n, problem.op, problem.element);
@@ -74,8 +75,9 @@ impl<'a> Comparison<'a> {
         writeln!(out, "({})", waste::CURRENCY)
     }
 
-    /// As one JSON object: `profiles` are those of [`Profiled::to_json`] without lines, `ratios`
-    /// what each figure is to the first profile's, one for each profile; `null` where that is 0.
+    /// The comparison as one JSON object. `profiles` holds what [`Profiled::to_json`] gives without
+    /// lines. `ratios` holds, for each figure, its ratio to the figure of the first profile, one
+    /// for each profile. The ratio is `null` if the first profile's figure is 0.
     pub fn to_json(self) -> Json {
         let columns = self.figures();
         let ratios: Map<_, _> = columns[0]

@@ -14,15 +14,15 @@ use crate::output::grouped;
 /// How near to the hardware a figure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// What the hardware counts too.
+    /// The hardware counts this figure too.
     Hardware,
-    /// What the PTX does as it is written: ptxas may unroll, predicate, merge or remove what this
-    /// counts.
+    /// The figure describes the PTX as it is written. ptxas may unroll, predicate, merge or remove
+    /// what this counts.
     Ptx,
 }
 
 impl Level {
-    /// As JSON spells it.
+    /// The name in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hardware => "hardware",
@@ -30,8 +30,8 @@ impl Level {
         }
     }
 
-    /// That of a counter: the hardware knows accesses to global and shared memory as the simulator
-    /// does.
+    /// The level of a counter. The hardware counts accesses to global and shared memory as the
+    /// simulator does.
     pub(super) fn of(name: &str) -> Self {
         if name.starts_with("global.") || name.starts_with("shared.") {
             Self::Hardware
@@ -50,16 +50,16 @@ impl fmt::Display for Level {
     }
 }
 
-/// A counter, or what follows from counters.
+/// A counter, or a figure that is computed from counters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// Its name, such as `global.load.sectors`.
     pub name: String,
     /// How near to the hardware it is.
     pub level: Level,
-    /// What it is.
+    /// The value.
     pub actual: f64,
-    /// What it would be with nothing wasted, where that can be said; see [`figures`].
+    /// The value if nothing were wasted, where that can be said; see [`figures`].
     pub ideal: Option<f64>,
     unit: Unit,
 }
@@ -72,18 +72,18 @@ enum Unit {
     Ratio,
 }
 
-/// The counters of a reduction, and what follows from them, beside their ideals:
+/// The counters of a reduction, and the figures that are computed from them. Some have an ideal:
 ///
-/// - `global.*.sectors`: as many as the bytes that the lanes asked for fill, and one for each
-///   request at least;
-/// - `bytes_moved`, all sectors: the input read once, and one result written, whatever the kernel
-///   asked for;
-/// - `shared.*.wavefronts`: what the same requests take if no bank is asked twice;
+/// - `global.*.sectors`: as many sectors as the bytes that the lanes asked for fill, and at least
+///   one for each request;
+/// - `bytes_moved`, the bytes of all sectors: the input read once, and one result written, whatever
+///   the kernel asked for;
+/// - `shared.*.wavefronts`: as many wavefronts as the same requests take without bank conflicts;
 ///   `shared.*.bank_conflicts`: 0;
 /// - `divergent_branches`: 0;
-/// - `active_lane_efficiency`, the share of lanes that took part in the instructions without a
-///   predicate (which may switch off all of them): 1;
-/// - `warp_instructions_per_32_elements`: a load and an operation.
+/// - `active_lane_efficiency`, the share of lanes that took part in the instructions: 1.
+///   Instructions with a predicate are left out, because a predicate may switch off all lanes;
+/// - `warp_instructions_per_32_elements`: 2, which are a load and an operation.
 pub fn figures(profiled: &Profiled) -> Vec<Figure> {
     let Profiled { plan, counters, instructions, .. } = profiled;
     let mut figures: Vec<Figure> = counters
@@ -143,7 +143,7 @@ fn ideal(name: &str, counters: &Counters) -> Option<u64> {
 }
 
 impl Figure {
-    /// As a table shows it.
+    /// A value of this figure as a table shows it.
     pub(super) fn show(&self, value: f64) -> String {
         match self.unit {
             Unit::Count => grouped(value as u64),
@@ -152,8 +152,8 @@ impl Figure {
         }
     }
 
-    /// Whether there is something to show: kinds of access that a kernel does not make are left out
-    /// for people.
+    /// Whether the figure is shown to people. Kinds of access that the kernel does not make are
+    /// left out.
     pub(super) fn is_used(&self, figures: &[Figure]) -> bool {
         let has_requests = |kind: &str| {
             let requests = format!("{kind}.requests");
@@ -166,7 +166,7 @@ impl Figure {
     }
 }
 
-/// An empty table of numbers behind two columns of text.
+/// An empty table with two columns of text, and columns of numbers after them.
 pub(super) fn empty_table(header: Vec<String>) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN).set_header(header);

@@ -13,15 +13,16 @@ use super::{
 impl Profiled {
     /// The profile as one JSON object, without lines if `with_lines` is false.
     ///
-    /// `counters` sums up all `launches`. They are nested, as in `counters.global.load.sectors`,
-    /// and each group has its `level`: `"hardware"` is what the hardware counts too, `"PTX"` what
-    /// the PTX does. `ideal` holds the ideal of each figure that has one, `derived` what follows
-    /// from counters; see [`figures`]. `lines` is empty where the PTX names none.
+    /// `counters` are sums over all `launches`. They are nested, as in
+    /// `counters.global.load.sectors`, and each group has its `level`: `"hardware"` if the hardware
+    /// counts these too, or `"PTX"` if they describe the PTX. `ideal` holds the ideal of each
+    /// figure that has one, and `derived` holds the figures that are computed from counters; see
+    /// [`figures`]. `lines` is empty if the PTX names none.
     pub fn to_json(&self, with_lines: bool) -> Json {
         let problem = &self.plan.problem;
         let facts = problem.variant.facts();
         let figures = figures(self);
-        // Figures begin with the counters themselves.
+        // The first figures are the counters themselves, and the others are derived.
         let derived = figures[self.counters.entries().len()..].iter();
         let ideals =
             figures.iter().filter_map(|figure| Some((figure.name.clone(), number(figure.ideal?))));

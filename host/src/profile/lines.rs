@@ -1,23 +1,23 @@
-//! What each line of the source does.
+//! The counters of each line of the source.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use simt::{Counters, InstructionCounters};
 
-/// A line of the source and what it does, with all that is inlined into it.
+/// A line of the source with its counters, which include all code that is inlined into it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
     /// The file, as the PTX names it.
     pub file: String,
-    /// From 1.
+    /// The number of the line, from 1.
     pub line: u32,
-    /// What it does: an instruction counts for each line that it stands in through inlined calls,
-    /// so lines overlap.
+    /// The counters. An instruction in inlined code counts for each line of the calls that lead to
+    /// it, so lines overlap.
     pub counters: Counters,
 }
 
-/// The lines that instructions were compiled from, by file and number; none where the PTX does not
-/// say.
+/// The lines that instructions were compiled from, sorted by file and number. Empty if the PTX does
+/// not name them.
 pub fn lines(instructions: &[InstructionCounters]) -> Vec<Line> {
     let mut lines: BTreeMap<(&str, u32), Counters> = BTreeMap::new();
     for instruction in instructions {

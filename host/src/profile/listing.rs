@@ -1,4 +1,4 @@
-//! The kernel's source with what each line does, or its PTX.
+//! The listing of a kernel's source with the counters of each line, or of its PTX.
 
 use std::{
     collections::BTreeMap,
@@ -11,12 +11,14 @@ use simt::Counters;
 use super::{lines::lines, measures::sectors, profiled::Profiled};
 use crate::ptx::PtxLibrary;
 
-/// The sources that are shown; what else is inlined belongs to the device API and to `core`.
+/// The folder of the sources that are shown. Other inlined code belongs to the device API and to
+/// `core`.
 const SHOWN: &str = "kernels/src/";
-/// The tables of kernels, of which each has one line, and all that it does is in that.
+/// The folder of the tables of kernels, which are not shown. Each kernel has one line there, and
+/// everything that the kernel does counts for that line.
 const TABLES: &str = "kernels/src/exports/";
 
-/// Columns of 7, 10, 10 and 9 characters.
+/// The header of the counters: columns of 7, 10, 10 and 9 characters.
 const HEADER: &str = " instr.  divergent  conflicts  sect/req";
 
 pub(super) fn write(
@@ -38,7 +40,8 @@ pub(super) fn write(
     if sources.is_empty() {
         return write_ptx(profiled, out);
     }
-    // The rung itself first: what it calls has a part of its instructions.
+    // The file of the rung itself comes first, because the functions that it calls from other files
+    // have only a part of its instructions.
     sources.sort_by_key(|(_, lines, _)| {
         std::cmp::Reverse(lines.values().map(|counters| counters.warp_instructions).max())
     });
@@ -83,8 +86,8 @@ fn write_source(
     Ok(())
 }
 
-/// The lines of each function, from its signature to its closing brace. The text is as rustfmt
-/// leaves it.
+/// The lines of each function, from its signature to its closing brace. The source must be
+/// formatted by rustfmt.
 fn functions(source: &[&str]) -> Vec<RangeInclusive<u32>> {
     let indent = |text: &str| text.len() - text.trim_start().len();
     let begins = |text: &str| {
@@ -119,7 +122,7 @@ fn write_ptx(profiled: &Profiled, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The four columns of [`HEADER`]; what there is none of stays empty.
+/// The four columns of [`HEADER`]. A column stays empty if there is nothing to count.
 fn shares(whole: &Counters, part: &Counters) -> String {
     let share = |part: u64, whole: u64| match part {
         0 => String::new(),
@@ -135,7 +138,7 @@ fn shares(whole: &Counters, part: &Counters) -> String {
     )
 }
 
-/// Sectors that a request to global memory moves on average; `None` without requests.
+/// The sectors that a request to global memory moves on average. `None` if there are no requests.
 pub(super) fn sectors_per_request(counters: &Counters) -> Option<f64> {
     let simt::Global { load, store, atomic, reduction } = counters.global;
     let requests = load.requests + store.requests + atomic.requests + reduction.requests;

@@ -7,8 +7,8 @@ use crate::launch::Plan;
 /// Bytes of a sector of global memory.
 pub(super) const SECTOR: u64 = 32;
 
-/// Sectors of all kinds, those of asynchronous copies included: they move what they copy past the
-/// loads and stores.
+/// The sectors of all accesses to global memory, with those of asynchronous copies, which move
+/// their bytes without a load or a store.
 pub(crate) fn sectors(counters: &Counters) -> u64 {
     counters.bytes_moved() / SECTOR
         + (counters.async_copy.bytes + counters.bulk.bytes).div_ceil(SECTOR)
@@ -19,7 +19,7 @@ pub fn ideal_sectors(plan: &Plan) -> u64 {
     (plan.problem.n * u64::from(plan.problem.element.size())).div_ceil(SECTOR) + 1
 }
 
-/// Warp instructions over the warps' worth of elements.
+/// The number of warp instructions for each 32 elements.
 pub(crate) fn instructions_per_32_elements(plan: &Plan, counters: &Counters) -> f64 {
     counters.warp_instructions as f64 / (plan.problem.n as f64 / 32.0)
 }

@@ -1,4 +1,4 @@
-//! A reduction and what the simulator counted of it.
+//! A reduction and its counters from the simulator.
 
 use simt::{
     Counters, InstructionCounters, Profile,
@@ -11,46 +11,46 @@ use crate::{
     launch::Plan,
 };
 
-/// One launch and what it did.
+/// One launch and its counters.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// Grid, block, shared memory.
+    /// The grid, the block and the shared memory.
     pub shape: LaunchShape,
-    /// What it did.
+    /// The counters of the launch.
     pub profile: Profile,
 }
 
-/// The GPU that a reduction is meant for, and what its compiler makes of the kernel.
+/// The GPU that a reduction is meant for, and the resources that the kernel takes there.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The GPU.
     pub gpu: Gpu,
-    /// Registers of a thread.
+    /// The number of registers of a thread.
     pub registers: Registers,
     /// Static shared memory of a block, in bytes.
     pub static_shared_bytes: u32,
 }
 
-/// A reduction whose launches were counted; at least one was.
+/// A reduction whose launches were counted. There is at least one launch.
 #[derive(Clone, Debug)]
 pub struct Profiled {
-    /// What was launched.
+    /// The plan that was launched.
     pub plan: Plan,
-    /// What the elements are, such as `seed 1`.
+    /// A description of the elements, such as `seed 1`.
     pub input: String,
-    /// What it is meant for.
+    /// The GPU that the reduction is meant for.
     pub target: Target,
     /// The launches in order.
     pub launches: Vec<Launch>,
-    /// All launches together.
+    /// The counters of all launches together.
     pub counters: Counters,
     /// The kernel's instructions, all launches together, in the order of the PTX text.
     pub instructions: Vec<InstructionCounters>,
 }
 
 impl Profiled {
-    /// Puts together what [`Instrument::Count`](crate::device::Instrument::Count) saw of a plan;
-    /// `None` if that is nothing.
+    /// Makes a profile of what [`Instrument::Count`](crate::device::Instrument::Count) saw of a
+    /// plan. `None` if it saw no launch.
     pub fn new(
         plan: Plan,
         input: String,
@@ -84,7 +84,7 @@ impl Profiled {
         occupancy(gpu, block.count() as u32, static_shared_bytes + shared_bytes, registers.count())
     }
 
-    /// What is wasted.
+    /// The waste of the reduction.
     pub fn wastes(&self) -> Wastes {
         Wastes::new(&self.plan, &self.counters, &self.instructions)
     }

@@ -13,19 +13,19 @@ use crate::ptx::PtxLibrary;
 /// The environment variable that names ptxas, where it is not on the PATH.
 const PTXAS_VARIABLE: &str = "PTXAS";
 
-/// Registers of a thread: never guessed.
+/// The number of registers of a thread. It is never guessed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Registers {
-    /// Somebody said so.
+    /// The caller gave the number.
     Given(u32),
-    /// ptxas said so.
+    /// ptxas gave the number.
     Assembled(u32),
-    /// Nobody said, for this reason.
+    /// The number is not known, for this reason.
     Unknown(String),
 }
 
 impl Registers {
-    /// How many, if that is known.
+    /// The number, if it is known.
     pub fn count(&self) -> Option<u32> {
         match self {
             Self::Given(count) | Self::Assembled(count) => Some(*count),
@@ -33,7 +33,7 @@ impl Registers {
         }
     }
 
-    /// As JSON names where the number is from.
+    /// The origin of the number, as JSON names it.
     pub(super) fn origin(&self) -> &str {
         match self {
             Self::Given(_) => "given",
@@ -53,8 +53,9 @@ impl fmt::Display for Registers {
     }
 }
 
-/// The registers that ptxas gives a thread of a kernel on a GPU: `PTXAS` names it, else it is
-/// looked for on the PATH. Where it is not, or refuses, they are unknown.
+/// The registers that ptxas gives a thread of a kernel on a GPU. The environment variable `PTXAS`
+/// names the program; if it is not set, the program is looked for on the PATH. If there is no
+/// ptxas, or if it refuses the kernel, the registers are unknown.
 pub fn registers(library: &PtxLibrary, kernel: &str, gpu: &Gpu) -> Registers {
     let ptx = match library.find(kernel, gpu.compute_capability) {
         Ok(ptx) => ptx,
@@ -75,7 +76,7 @@ pub fn registers(library: &PtxLibrary, kernel: &str, gpu: &Gpu) -> Registers {
     }
 }
 
-/// What ptxas says, or why it does not.
+/// The number of registers that ptxas reports, or the reason why it reports none.
 fn assemble(ptxas: &Path, ptx: &str, kernel: &str, arch: &str) -> io::Result<Result<u32, String>> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("kernel.ptx");
@@ -86,7 +87,7 @@ fn assemble(ptxas: &Path, ptx: &str, kernel: &str, arch: &str) -> io::Result<Res
         .arg(folder.path().join("kernel.cubin"))
         .arg(&file);
     let output = command.output()?;
-    // Verbose output is on stderr.
+    // ptxas writes its verbose output to stderr.
     let log = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
         let why = log.lines().find(|line| !line.trim().is_empty()).unwrap_or("without a word");
@@ -95,7 +96,7 @@ fn assemble(ptxas: &Path, ptx: &str, kernel: &str, arch: &str) -> io::Result<Res
     Ok(read_log(&log, kernel).ok_or_else(|| format!("ptxas did not tell them for {arch}")))
 }
 
-/// The line `Used N registers` of a kernel.
+/// The number in the line `Used N registers` of a kernel.
 fn read_log(log: &str, kernel: &str) -> Option<u32> {
     let entry = format!("Compiling entry function '{kernel}'");
     let (_, of_kernel) = log.split_once(&entry)?;

@@ -13,12 +13,13 @@ use super::{
 use crate::{ptx::PtxLibrary, report::describe_launches};
 
 impl Profiled {
-    /// Writes it for people: the figures, the source (or the PTX, where `library` has no source for
-    /// it) with what each line does, and what is wasted.
+    /// Writes the profile for people: the figures, the source with the counters of each line, and a
+    /// sentence on the waste. If `library` has no source for the PTX, the PTX stands in place of
+    /// the source.
     ///
     /// # Errors
     ///
-    /// The writer's.
+    /// The errors of the writer.
     pub fn write_text(&self, library: &PtxLibrary, out: &mut impl Write) -> io::Result<()> {
         let problem = &self.plan.problem;
         let facts = problem.variant.facts();
@@ -34,7 +35,7 @@ impl Profiled {
         writeln!(out, "\n{}\n({})", wastes.sentence(), waste::CURRENCY)
     }
 
-    /// `h100: 8 blocks and 64 warps on each of 132 SMs, 100 %, limited by warps`
+    /// A line such as `h100: 8 blocks and 64 warps on each of 132 SMs, 100 %, limited by warps`.
     fn describe_occupancy(&self) -> String {
         let Occupancy { blocks_per_sm, warps_per_sm, percent, limited_by } = self.occupancy();
         let Gpu { name, multiprocessors, .. } = self.target.gpu;

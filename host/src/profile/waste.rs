@@ -1,4 +1,4 @@
-//! What a reduction wastes, in one currency.
+//! The waste of a reduction. All kinds of waste are measured in one currency, issue slots.
 
 use std::fmt;
 
@@ -7,40 +7,41 @@ use simt::{Counters, InstructionCounters};
 use super::measures::{ideal_sectors, instructions_per_32_elements, is_predicated, sectors};
 use crate::{launch::Plan, output::grouped};
 
-/// Issue slots of a wavefront of shared memory. A multiprocessor issues four warp instructions a
-/// cycle, one from each of its schedulers, and serves one wavefront.
+/// The issue slots of a wavefront of shared memory. In a cycle, a multiprocessor issues four warp
+/// instructions, one from each of its schedulers, and serves one wavefront.
 const WAVEFRONT: u64 = 4;
-/// Issue slots of a sector of global memory. DRAM gives each multiprocessor about 16 bytes a cycle
-/// (an H100: 3.35 TB/s over 132 at 1.7 GHz is 15), so 32 bytes take two cycles.
+/// The issue slots of a sector of global memory. DRAM gives each multiprocessor about 16 bytes a
+/// cycle, so 32 bytes take two cycles. (On an H100, 3.35 TB/s over 132 multiprocessors at 1.7 GHz
+/// are 15 bytes a cycle.)
 const SECTOR: u64 = 8;
-/// What the currency is, for people.
+/// An explanation of the currency, for people.
 pub const CURRENCY: &str = "The cost is an estimate in issue slots: 1 for a warp instruction, 4 for a wavefront of shared memory, 8 for a sector of \
      global memory; instructions and branches are counted at PTX level.";
 
-/// The share of the cost from which a waste is worth a name.
+/// A waste is worth a name if it is at least this share of the cost.
 const NOTABLE: f64 = 0.05;
 
-/// What a reduction costs that wastes nothing, in the currency of [`Wastes`]: the sectors of its
+/// The cost of a reduction that wastes nothing, in the currency of [`Wastes`]: the sectors of its
 /// input and of one result, and a load and an operation for each 32 elements.
 pub fn ideal_cost(plan: &Plan) -> u64 {
     2 * plan.problem.n.div_ceil(32) + SECTOR * ideal_sectors(plan)
 }
 
-/// A way to waste.
+/// A kind of waste.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WasteKind {
-    /// Lanes sit out while others of their warp work.
+    /// Some lanes sit out while other lanes of their warp work.
     Divergence,
     /// Accesses to shared memory ask a bank for several words.
     BankConflicts,
-    /// Warps come to a barrier, again and again, and have nothing to do.
+    /// Warps come to barriers again and again and have nothing to do in between.
     IdleThreads,
     /// More sectors move than hold the input and a result.
     GlobalTraffic,
 }
 
 impl WasteKind {
-    /// As JSON spells it.
+    /// The name in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Divergence => "divergence",
@@ -62,36 +63,39 @@ impl fmt::Display for WasteKind {
     }
 }
 
-/// One way and its price.
+/// One kind of waste and its price.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Waste {
-    /// The way.
+    /// The kind.
     pub kind: WasteKind,
     /// Its price, in issue slots.
     pub slots: u64,
-    /// The price over the cost of everything.
+    /// The price divided by the cost of everything.
     pub share: f64,
 }
 
-/// What a reduction costs and wastes, in issue slots: a warp instruction is 1, a wavefront of
-/// shared memory 4, a sector of global memory 8. Instructions are the PTX's.
+/// The cost and the waste of a reduction, in issue slots: 1 for a warp instruction, 4 for a
+/// wavefront of shared memory, and 8 for a sector of global memory. The instructions are those of
+/// the PTX.
 ///
-/// - Divergence: the lanes that sat out (or have no thread, in a block that does not fill its
-///   warps) while others of their warp ran an instruction without a predicate, which may switch off
-///   all of them; as whole warp instructions.
-/// - Bank conflicts: the wavefronts beyond those without conflicts.
-/// - Idle threads: how often at least a warp came to a barrier without a store since its last one
-///   (arrivals less stores), times the instructions that every thread which comes to that barrier
-///   runs for it.
+/// - Divergence: the lanes that sat out while others of their warp ran an instruction, counted as
+///   whole warp instructions. A lane without a thread, in a block that does not fill its warps,
+///   counts too. Instructions with a predicate are left out, because a predicate may switch off all
+///   lanes.
+/// - Bank conflicts: the wavefronts beyond those that would be needed without conflicts.
+/// - Idle threads: how often, at least, a warp came to a barrier without a store since its last one
+///   (the arrivals less the stores), times the instructions that every thread runs on its way to
+///   such a barrier.
 /// - Global traffic: the sectors beyond the input, read once, and one result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wastes {
     /// The estimated cost of everything.
     pub cost: u64,
-    /// The most expensive first.
+    /// The kinds of waste, the most expensive first.
     pub wastes: Vec<Waste>,
-    /// Integer remainders and divisions by what is no constant, in warp instructions: one
-    /// instruction in PTX, about twenty in the machine, which `cost` does not know.
+    /// The integer remainders and divisions whose divisor is not a constant, in warp instructions.
+    /// Each is one instruction in PTX and about twenty in the machine, which `cost` does not
+    /// consider.
     pub divisions: u64,
     counters: Counters,
     turns: Turns,
@@ -102,19 +106,20 @@ pub struct Wastes {
 /// Arrivals of warps at barriers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Turns {
-    /// Threads that arrived, as whole warps: a warp that comes in parts is one.
+    /// How many warps arrived. A warp that arrives in parts counts once.
     all: u64,
-    /// Those with nothing stored since the last, at least.
+    /// How many of them, at least, had stored nothing since their last barrier.
     idle: u64,
-    /// Instructions of one.
+    /// How many instructions a warp runs for one arrival.
     instructions: u64,
 }
 
 impl Turns {
     fn new(counters: &Counters, instructions: &[InstructionCounters]) -> Self {
-        // A warp that comes to a barrier in parts is counted again with each, but goes on once:
-        // what follows tells how many threads went through. Of a predicated instruction only those
-        // count that it acts on.
+        // A warp that comes to a barrier in parts is counted once for each part, but it goes on as
+        // a whole. So the instruction after the barrier tells how many threads went through. It
+        // must be one without a predicate, because an instruction with a predicate counts only the
+        // threads that it acts on.
         let plain = || instructions.iter().filter(|instruction| !is_predicated(&instruction.text));
         let threads = |instruction: &InstructionCounters| instruction.counters.thread_instructions;
         let passages: Vec<u64> = plain()
@@ -126,8 +131,8 @@ impl Turns {
         let all = passages.iter().sum::<u64>() / 32;
         let stores =
             counters.global.store.requests + counters.shared.store.requests + counters.atomics();
-        // What as many threads run as go through the barrier, they run on the way to it, with the
-        // branches behind.
+        // Instructions that run on as many threads as go through the barrier are on the way to it.
+        // A branch or another instruction with a predicate belongs to the instruction before it.
         let mut is_alike = false;
         let alike = instructions.iter().filter(|instruction| {
             let is_barrier = instruction.counters.barriers > 0;
@@ -186,7 +191,7 @@ impl Wastes {
         }
     }
 
-    /// What is wasted most, with its figures, in one sentence.
+    /// A sentence on the greatest waste, with its figures.
     pub fn sentence(&self) -> String {
         let Self { counters, turns, .. } = self;
         let Waste { kind, slots, share } = self.wastes[0];
@@ -249,7 +254,7 @@ impl Wastes {
     }
 }
 
-/// Lanes that instructions without a predicate left out.
+/// The number of lanes that were left out, summed over the instructions without a predicate.
 fn idle_lanes(instructions: &[InstructionCounters]) -> u64 {
     let counters = instructions.iter().filter(|instruction| !is_predicated(&instruction.text));
     counters
@@ -259,8 +264,8 @@ fn idle_lanes(instructions: &[InstructionCounters]) -> u64 {
         .sum()
 }
 
-/// Whether a PTX instruction is an integer division or remainder by what is no constant: those by
-/// constants become products.
+/// Whether a PTX instruction is an integer division or remainder whose divisor is not a constant.
+/// Divisions by constants become products.
 fn divides(text: &str) -> bool {
     let mut words = text.split_whitespace().skip_while(|word| word.starts_with('@'));
     let opcode = words.next().unwrap_or_default();
@@ -305,8 +310,8 @@ mod tests {
         assert_eq!(idle_lanes(&instructions), 280);
     }
 
-    /// Eight warps pass a barrier nine times, one of them in two parts; twenty of these times there
-    /// was a store.
+    /// Eight warps pass a barrier nine times each. One of these times, a warp comes in two parts.
+    /// Twenty of these times, there was a store.
     #[test]
     fn turns_without_a_store_are_idle() {
         let mut counters = Counters::default();

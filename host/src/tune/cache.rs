@@ -1,4 +1,4 @@
-//! What tuning found, in the user's cache folder.
+//! The results of tuning, kept in the user's cache folder.
 
 use std::{
     fs::{self, File},
@@ -39,16 +39,17 @@ pub struct Entry {
     pub block: u32,
     /// Blocks for each multiprocessor; `null` for a rung whose grid follows from n.
     pub blocks_per_multiprocessor: Option<u32>,
-    /// Number of elements that it was found with.
+    /// The number of elements that the shape was found with.
     pub n: u64,
-    /// The median time there.
+    /// The median time of the shape, in microseconds.
     pub time_us: f64,
-    /// That of the shape which is taken without tuning, if it can run.
+    /// The median time, in microseconds, of the shape that is taken without tuning. `None` if that
+    /// shape cannot run.
     pub default_time_us: Option<f64>,
 }
 
 impl Entry {
-    /// What was chosen for a problem, and how long that took.
+    /// An entry with the choice for a problem and the time that it took.
     pub fn new(
         device: &DeviceInfo,
         problem: &Problem,
@@ -70,7 +71,8 @@ impl Entry {
         }
     }
 
-    /// Whether it is about this device, rung, operation and type; the size does not matter.
+    /// Whether the entry is about this device, rung, operation and type. The number of elements
+    /// does not matter.
     pub fn is_for(&self, device: &DeviceInfo, problem: &Problem) -> bool {
         let Problem { variant, op, element, .. } = *problem;
         self.device == device.name
@@ -92,8 +94,8 @@ impl Entry {
         key(self) == key(other)
     }
 
-    /// What to ask for, so that a problem gets this shape; `None` if it cannot have it, as of a
-    /// file that somebody edited.
+    /// The request that gives a problem this shape. `None` if the problem cannot have the shape,
+    /// which can happen if somebody edited the file.
     pub fn request(
         &self,
         problem: &Problem,
@@ -107,28 +109,28 @@ impl Entry {
     }
 }
 
-/// Why the cache cannot be used.
+/// The reasons why the cache cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
     /// The system names no folder.
     #[error("there is no folder for caches: neither XDG_CACHE_HOME nor HOME is set")]
     NoFolder,
-    /// Not what this version writes.
+    /// The file is not one that this version writes.
     #[error("{} is not a file of tuned shapes of version {VERSION} ({reason})", path.display())]
     Malformed {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason why it is malformed.
         reason: String,
     },
-    /// It cannot be read or written.
+    /// The file or its folder cannot be read or written.
     #[error("cannot {action} {}", path.display())]
     Io {
-        /// What was being done.
+        /// The action that failed, such as `read`.
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// The system's reason.
         #[source]
         cause: io::Error,
     },
@@ -140,16 +142,16 @@ struct Contents {
     entries: Vec<Entry>,
 }
 
-/// A file of [`Entry`]s. Whoever reads it sees it whole, before or after a write; of two who write
-/// at once neither loses what the other wrote.
+/// A file of [`Entry`]s. A reader sees the whole file, as it was before or after a write. If two
+/// processes write at the same time, neither loses what the other one wrote.
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: PathBuf,
 }
 
 impl Cache {
-    /// That of the user: `warpfold` in the folder that `XDG_CACHE_HOME` names, or else in the
-    /// system's usual one.
+    /// The cache of the user. Its folder is `warpfold` in the folder that `XDG_CACHE_HOME` names,
+    /// or else in the system's usual one.
     ///
     /// # Errors
     ///
@@ -159,17 +161,17 @@ impl Cache {
         Ok(Self::in_folder(strategy.cache_dir().join("warpfold")))
     }
 
-    /// The one in a folder, which need not be there yet.
+    /// The cache in a folder, which need not be there yet.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into() }
     }
 
-    /// The file.
+    /// The path of the file.
     pub fn path(&self) -> PathBuf {
         self.folder.join(FILE_NAME)
     }
 
-    /// What is kept; nothing if there is no file.
+    /// The entries that are kept. Empty if there is no file.
     ///
     /// # Errors
     ///
@@ -196,7 +198,8 @@ impl Cache {
         }
     }
 
-    /// Keeps entries, in place of those about the same. A malformed file is replaced.
+    /// Keeps entries. An older entry about the same device, rung, operation and type is replaced,
+    /// and so is a malformed file.
     ///
     /// # Errors
     ///
@@ -221,7 +224,7 @@ impl Cache {
         write().map_err(failed("write", &path))
     }
 
-    /// Forgets everything; whether there was a file.
+    /// Forgets everything, and tells whether there was a file.
     ///
     /// # Errors
     ///
@@ -234,8 +237,8 @@ impl Cache {
         }
     }
 
-    /// Nobody else writes while the lock lives. Where the file system has no locks, the last writer
-    /// wins.
+    /// Takes the lock. Nobody else writes while the returned file lives. If the file system has no
+    /// locks, the last writer wins.
     fn lock(&self) -> Result<File, CacheError> {
         let path = self.folder.join("tuned.lock");
         let file = File::create(&path).map_err(failed("create", &path))?;

@@ -1,74 +1,78 @@
-//! Which shapes there are, and which is fastest. Pure: what measures is the caller's.
+//! The shapes of a rung, and the search for the fastest. The search measures nothing by itself: the
+//! caller passes a function that does.
 
 use std::time::Duration;
 
 use crate::launch::{DeviceLimits, Plan, PlanError, Problem, Request, plan};
 
-/// Blocks for each multiprocessor that are tried where a rung takes any grid.
+/// The numbers of blocks for each multiprocessor that are tried if a rung takes any grid.
 const BLOCKS_PER_MULTIPROCESSOR: [u32; 7] = [1, 2, 3, 4, 8, 16, 32];
-/// Blocks of less than a warp leave lanes without a thread.
+/// The fewest threads of a block that are tried: those of a warp. Smaller blocks leave lanes
+/// without a thread.
 const WARP: u32 = 32;
-/// How much slower than the fastest of the first round a candidate may be to come into the second.
+/// A candidate comes into the second round if it takes at most this many times as long as the
+/// fastest of the first round.
 const NEAR: f64 = 1.05;
-/// Candidates of the second round, beside the default.
+/// The greatest number of candidates in the second round, beside the default.
 const FINALISTS: usize = 5;
-/// How much less than the default's time a gain is. In the ladder that
-/// `bench/results/2026-11-22-h100` keeps, quartiles of the same launch are within 0.7 % of their
-/// median.
+/// A candidate is better than the default only if it takes at most this share of the default's
+/// time. In the ladder that `bench/results/2026-11-22-h100` keeps, quartiles of the same launch are
+/// within 0.7 % of their median.
 const GAIN: f64 = 0.99;
 
-/// The shape of a rung's first launch, as far as it can be chosen.
+/// The part of the shape of a rung's first launch that can be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// Threads of a block.
     pub block: u32,
-    /// Blocks for each multiprocessor, if the input needs that many; `None` for what the rung takes
-    /// by itself.
+    /// The number of blocks for each multiprocessor, if the input needs that many. `None` stands
+    /// for the grid that the rung takes by itself.
     pub blocks_per_multiprocessor: Option<u32>,
 }
 
 /// A shape that may be the best.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// What is chosen.
+    /// The choice.
     pub choice: Choice,
     /// The launches that follow from it.
     pub plan: Plan,
 }
 
-/// First all candidates are measured quickly, then the best of them thoroughly.
+/// A round of the search. In the first one all candidates are measured quickly, and in the second
+/// one the best of them thoroughly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Round {
-    /// All of them.
+    /// All candidates are measured.
     First,
-    /// The best.
+    /// The best candidates are measured again.
     Second,
 }
 
-/// What came of measuring a candidate.
+/// The result of measuring a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trial {
-    /// Its time.
+    /// The time of the candidate.
     Took(Duration),
     /// The device does not take this shape.
     Refused,
-    /// The search is to end.
+    /// The measurement was interrupted, so the search ends.
     Interrupted,
 }
 
-/// What was tried, and what is best.
+/// The result of a search: the candidates that were tried, and the best one.
 #[derive(Clone, Debug)]
 pub struct Search<'a> {
-    /// The candidates, each with its last time; the default is the first.
+    /// The candidates, each with the time that was measured last. The default is the first.
     pub tried: Vec<(&'a Candidate, Option<Duration>)>,
-    /// Whether the search was ended before it knew.
+    /// Whether the search was interrupted before it found the best candidate.
     pub interrupted: bool,
     winner: Option<usize>,
 }
 
 impl<'a> Search<'a> {
-    /// The best candidate: the default, unless another is faster by more than measurements differ.
-    /// `None` if none was measured, or not all.
+    /// The best candidate. It is the default, unless another candidate is faster by more than
+    /// measurements differ. `None` if none was measured, or if the search was interrupted.
     pub fn winner(&self) -> Option<&'a Candidate> {
         self.winner.map(|winner| self.tried[winner].0)
     }
@@ -85,12 +89,13 @@ impl<'a> Search<'a> {
 }
 
 impl Choice {
-    /// What to ask for, so that `problem` gets this shape on such a device.
+    /// The request that gives `problem` this shape on a device with these limits.
     pub fn request(self, problem: &Problem, limits: &DeviceLimits) -> Request {
         let request = Request { block: Some(self.block.into()), ..Request::default() };
         let grid = self.blocks_per_multiprocessor.and_then(|blocks| {
             let full = u64::from(blocks) * u64::from(limits.multiprocessors.max(1));
-            // With no end of multiprocessors the grid is what the input needs.
+            // If there is no limit to the multiprocessors, the grid is the one that the input
+            // needs.
             let endless = DeviceLimits { multiprocessors: u32::MAX, ..*limits };
             let needed = plan(problem, &request, &endless).ok()?.stages.first()?.shape.grid.x;
             Some(full.min(needed.into()))
@@ -99,14 +104,14 @@ impl Choice {
     }
 }
 
-/// The shapes of a rung that differ, the default first. Which blocks and grids a rung takes is for
-/// [`plan`] to say, within what the device allows: `default` for the default request, and `limits`
-/// for each other one, because how many blocks can wait for each other depends on their size. A
-/// request without limits is left out.
+/// The shapes of a rung that differ, with the default first. [`plan`] says which blocks and grids
+/// the rung can have within the limits of the device. `default` are the limits for the default
+/// request. `limits` gives those for each other request, because the number of blocks that can wait
+/// for each other depends on their size. A request for which it gives `None` is left out.
 ///
 /// # Errors
 ///
-/// Why the rung has no plan with its default shape.
+/// The error of [`plan`], if the rung has no plan with its default shape.
 pub fn candidates(
     problem: &Problem,
     default: &DeviceLimits,
@@ -177,7 +182,7 @@ pub fn search<E>(
     Ok(search)
 }
 
-/// The default and those near the fastest.
+/// The candidates of the second round: the default, and those near the fastest.
 fn finalists(tried: &[(&Candidate, Option<Duration>)]) -> Vec<usize> {
     let mut timed: Vec<(Duration, usize)> =
         tried.iter().enumerate().filter_map(|(index, &(_, time))| Some((time?, index))).collect();
@@ -251,7 +256,7 @@ mod tests {
                     others.iter().all(|other| other.plan.stages != candidate.plan.stages),
                     "{variant}"
                 );
-                // What is kept must lead to the same launches again.
+                // A choice that is kept must lead to the same launches again.
                 let again =
                     plan(&problem, &candidate.choice.request(&problem, &LIMITS), &LIMITS).unwrap();
                 assert_eq!(again, candidate.plan, "{variant}");
@@ -314,7 +319,7 @@ mod tests {
             .filter(|(_, round)| *round == Round::Second)
             .map(|&(block, _)| block)
             .collect();
-        // Those within 5 %, and the default.
+        // The second round measures those within 5 % of the fastest, and the default.
         assert_eq!(second, [512, 128, 256]);
         assert_eq!(measured.len(), 5 + 3);
     }

@@ -1,4 +1,4 @@
-//! The arguments as they are written, and as they are meant.
+//! The arguments as they are written, and what they mean.
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
@@ -12,7 +12,12 @@ use warpfold_lab::{
 /// request takes is counted on the simulator; times are measured on a GPU, if there is one. All
 /// results are checked on the CPU.
 #[derive(Parser)]
-#[command(name = "access", version, args_conflicts_with_subcommands = true, after_help = EXIT_STATUS)]
+#[command(
+    name = "access",
+    version,
+    args_conflicts_with_subcommands = true,
+    after_help = EXIT_STATUS
+)]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Written>,
@@ -58,7 +63,12 @@ enum Written {
 struct PatternArgs {
     /// Accesses, or threads where each makes many, as in 4194304 or 2^22
     /// [default: what suits pattern and device]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = number("--n", "4194304 or 2^22"))]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_hyphen_values = true,
+        value_parser = number("--n", "4194304 or 2^22")
+    )]
     n: Option<u64>,
 
     /// The parameter's values, from the first to the last, as in 0..32; for offset, stride,
@@ -84,14 +94,14 @@ struct PatternArgs {
     output: OutputArgs,
 }
 
-/// What is to be done.
+/// The action that the arguments ask for.
 pub(crate) enum Command {
     List,
     Show(Job),
     Generate(GenerateArgs),
 }
 
-/// Patterns that were asked for.
+/// The patterns that were asked for.
 pub(crate) struct Job {
     pub(crate) patterns: Vec<Pattern>,
     pub(crate) request: Request,
@@ -101,7 +111,7 @@ pub(crate) struct Job {
 }
 
 impl Args {
-    /// What the arguments mean, without looking at any file or device.
+    /// Finds out what the arguments mean, without looking at any file or device.
     pub(crate) fn resolve(self) -> Result<Command> {
         use Written as W;
         let (pattern, args) = match self.command {
@@ -127,7 +137,7 @@ impl Args {
 }
 
 impl PatternArgs {
-    /// For one pattern, or for all.
+    /// The job for one pattern, or for all if `pattern` is `None`.
     fn resolve(self, pattern: Option<Pattern>) -> Result<Job> {
         if pattern.is_none() && self.range.is_some() {
             bail!("--range with all: each pattern has a range of its own");
@@ -149,7 +159,7 @@ impl PatternArgs {
     }
 }
 
-/// `--reps`.
+/// Parses `--reps`.
 fn reps(text: &str) -> Result<u32> {
     match whole("--reps", text, "20")? {
         reps @ 1..=MAX_REPS => Ok(reps as u32),
@@ -157,13 +167,13 @@ fn reps(text: &str) -> Result<u32> {
     }
 }
 
-/// `--seed`.
+/// Parses `--seed`.
 fn seed(text: &str) -> Result<u32> {
     let seed = whole("--seed", text, "1")?;
     u32::try_from(seed).ok().with_context(|| format!("--seed {seed}: it must be below 2^32"))
 }
 
-/// `0..32`: both ends belong to it.
+/// Parses `--range`, such as `0..32`. Both ends belong to the range.
 fn range(text: &str) -> Result<Sweep> {
     let number = |text: &str| {
         let number = whole("--range", text, "0..32")?;

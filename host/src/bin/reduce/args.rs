@@ -1,4 +1,4 @@
-//! The arguments as they are written, and as they are meant.
+//! The arguments as they are written, and what they mean.
 
 use std::path::PathBuf;
 
@@ -43,7 +43,12 @@ pub(crate) struct Args {
 
     /// Number of elements to generate, as in 4194304, 4_194_304 or 2^22; with --input, how many it
     /// must hold
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = number("--n", "4194304 or 2^22"))]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_hyphen_values = true,
+        value_parser = number("--n", "4194304 or 2^22")
+    )]
     n: Option<u64>,
 
     #[command(flatten)]
@@ -83,7 +88,7 @@ pub(crate) struct Args {
     list: bool,
 }
 
-/// What there is beside a single reduction.
+/// The commands beside a single reduction.
 #[derive(Subcommand)]
 pub(crate) enum Subcommands {
     /// Measure all rungs, in one table
@@ -111,7 +116,7 @@ pub(crate) enum Subcommands {
     Generate(GenerateArgs),
 }
 
-/// What is to be done.
+/// The action that the arguments ask for.
 pub(crate) enum Command {
     /// One of the subcommands.
     Subcommand(Box<Subcommands>),
@@ -125,7 +130,7 @@ pub(crate) enum Command {
 pub(crate) struct Job {
     pub(crate) variant: Variant,
     pub(crate) op: Op,
-    /// `None` if it was left open.
+    /// `None` if the type was left open.
     pub(crate) element: Option<ElementType>,
     pub(crate) source: Source,
     pub(crate) request: Request,
@@ -137,14 +142,14 @@ pub(crate) struct Job {
 
 /// Where the elements come from.
 pub(crate) enum Source {
-    /// A generator.
+    /// The elements are generated.
     Seed { n: u64, seed: u64 },
-    /// A file, which must hold `n` elements if that is said.
+    /// The elements are in a file, which must hold `n` of them if that is given.
     File { path: PathBuf, n: Option<u64> },
 }
 
 impl Args {
-    /// What the arguments mean, without looking at any file or device.
+    /// Finds out what the arguments mean, without looking at any file or device.
     pub(crate) fn resolve(self) -> Result<Command, Failure> {
         if let Some(subcommand) = self.subcommand {
             return Ok(Command::Subcommand(Box::new(subcommand)));

@@ -26,11 +26,22 @@ pub(crate) struct ExplainArgs {
 
     /// The values to reduce, at most 64, with spaces or commas between them
     /// [default: the lecture's sixteen]
-    #[arg(long, value_name = "VALUES", default_value = LECTURE_VALUES, hide_default_value = true, allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "VALUES",
+        default_value = LECTURE_VALUES,
+        hide_default_value = true,
+        allow_hyphen_values = true
+    )]
     values: String,
 
     /// Threads of a block, a power of two [default: the fewest that let one block take all values]
-    #[arg(long, value_name = "B", allow_hyphen_values = true, value_parser = number("--block", "16"))]
+    #[arg(
+        long,
+        value_name = "B",
+        allow_hyphen_values = true,
+        value_parser = number("--block", "16")
+    )]
     block: Option<u64>,
 
     #[command(flatten)]
@@ -56,7 +67,7 @@ pub(crate) struct ExplainArgs {
     ptx: PtxArgs,
 }
 
-/// `reduce explain`.
+/// Runs `reduce explain`.
 pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     let &ExplainArgs { variant, element, block, op: OpArgs { op }, .. } = args;
     let values = parse_values(&args.values, element).map_err(refused)?;

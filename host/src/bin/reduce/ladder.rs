@@ -53,7 +53,7 @@ pub(crate) struct LadderArgs {
     output: OutputArgs,
 }
 
-/// `reduce ladder`.
+/// Runs `reduce ladder`.
 pub(crate) fn ladder(args: LadderArgs) -> Result<(), Failure> {
     let LadderArgs {
         n,
@@ -124,7 +124,7 @@ pub(crate) struct QuizArgs {
     output: OutputArgs,
 }
 
-/// `reduce quiz`.
+/// Runs `reduce quiz`.
 pub(crate) fn quiz_command(args: QuizArgs) -> Result<(), Failure> {
     let QuizArgs { n, element, output } = args;
     let library = PtxLibrary::embedded().map_err(failed)?;

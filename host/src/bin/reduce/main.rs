@@ -52,7 +52,7 @@ fn run(subcommand: Subcommands) -> Result<(), Failure> {
     }
 }
 
-/// The elements, as far as they are known before any memory is taken for them.
+/// The origin of the elements, before any memory is taken for them.
 enum Pending {
     Seed(u64),
     File(InputFile),
@@ -83,7 +83,7 @@ fn reduce(job: &Job) -> Result<(), Failure> {
 
     let library = job.ptx.open()?;
     let device = job.check.open(job.run.device())?;
-    // What the device cannot do it says before any work.
+    // If the device cannot run the plan, that is said here, before any work.
     let mut runner = Runner::new(&device, &library);
     let tuned = Tuned::load(job.no_tuned);
     let tuned = tuned.find(device.info(), &problem, &job.request, |request| {

@@ -1,4 +1,5 @@
-//! What `ladder`, `sweep` and `tune` share: their arguments, their devices, their rungs.
+//! The parts that `ladder`, `sweep` and `tune` share: their arguments, their devices and their
+//! rungs.
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -73,7 +74,7 @@ impl MeasureArgs {
         self.device
     }
 
-    /// The device; the simulator counts.
+    /// Opens the device. If it is the simulator, it counts.
     pub(crate) fn open(&self) -> Result<Device, Failure> {
         let device = open_device(self.device.device)?;
         match device.info().kind {
@@ -98,7 +99,7 @@ pub(crate) fn counter() -> Result<Device, Failure> {
     interruptible(Device::simulator_with(Instrument::Count))
 }
 
-/// Rungs with commas between them, or from one to another.
+/// Parses rungs with commas between them, or ranges such as `1..7`.
 fn rungs(text: &str) -> Result<Rungs> {
     let mut variants = Vec::new();
     for part in text.split(',') {
@@ -124,7 +125,7 @@ fn rungs(text: &str) -> Result<Rungs> {
     Ok(Rungs(variants))
 }
 
-/// What a progress line says.
+/// The text of a progress line.
 pub(crate) fn describe(event: Event<'_>) -> Option<String> {
     match event {
         Event::Prepares(work) => Some(format!("preparing {} {} elements", work.n, work.element)),
@@ -133,20 +134,21 @@ pub(crate) fn describe(event: Event<'_>) -> Option<String> {
     }
 }
 
-/// The error of a wrong result, which goes before an interruption.
+/// The error of a wrong result. It is reported even if the measurement was interrupted too.
 pub(crate) fn check(measured: Option<&Measured>) -> Result<(), Failure> {
     let Some(Measured { plan, result, reference, .. }) = measured else { return Ok(()) };
     reference.check(&plan.kernel, *result).map_err(failed)
 }
 
-/// The variable that says to ignore what tuning found.
+/// The environment variable that says to ignore what tuning found.
 const NO_TUNED_VARIABLE: &str = "WARPFOLD_NO_TUNE";
 
-/// Shapes that tuning found.
+/// The shapes that tuning found.
 pub(crate) struct Tuned(Vec<Entry>);
 
 impl Tuned {
-    /// What is kept, unless it is to be ignored. What cannot be read is ignored too, with a note.
+    /// Loads the shapes that are kept, unless they are to be ignored. If they cannot be read, they
+    /// are ignored too, with a note.
     pub(crate) fn load(NoTunedArgs { no_tuned }: NoTunedArgs) -> Self {
         let ignore =
             no_tuned || std::env::var_os(NO_TUNED_VARIABLE).is_some_and(|value| !value.is_empty());
@@ -160,8 +162,9 @@ impl Tuned {
         Self(entries)
     }
 
-    /// The entry and the request for a problem whose shape is left open, if there are any. `limits`
-    /// is what the device allows a request.
+    /// The entry for a problem whose shape is left open, and the request that follows from it.
+    /// `None` if there is no entry, or if it cannot be used. `limits` gives the limits of the
+    /// device for a request.
     pub(crate) fn find(
         &self,
         device: &DeviceInfo,

@@ -8,7 +8,7 @@ use warpfold_lab::{
     op::Op,
 };
 
-/// What is computed.
+/// The argument that says what is computed.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct OpArgs {
     /// sum, min, max or prod
@@ -16,7 +16,7 @@ pub(crate) struct OpArgs {
     pub(crate) op: Op,
 }
 
-/// What is computed of which elements.
+/// The arguments that say what is computed, and of which elements.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct ElementArgs {
     #[command(flatten)]
@@ -27,29 +27,44 @@ pub(crate) struct ElementArgs {
     pub(crate) element: ElementType,
 }
 
-/// The shape of the first launch.
+/// The arguments that give the shape of the first launch.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct ShapeArgs {
     /// Threads of a block, a power of two [default: 256; 1024 for variant global]
-    #[arg(long, value_name = "B", allow_hyphen_values = true, value_parser = number("--block", "256"))]
+    #[arg(
+        long,
+        value_name = "B",
+        allow_hyphen_values = true,
+        value_parser = number("--block", "256")
+    )]
     pub(crate) block: Option<u64>,
 
     /// Blocks of the first launch; from variant 7 on any number, before it what --n asks for
     /// [default: chosen]
-    #[arg(long, value_name = "G", allow_hyphen_values = true, value_parser = number("--grid", "1024"))]
+    #[arg(
+        long,
+        value_name = "G",
+        allow_hyphen_values = true,
+        value_parser = number("--grid", "1024")
+    )]
     pub(crate) grid: Option<u64>,
 }
 
-/// The block of rungs that tuning may know.
+/// The argument that gives the block of rungs, if tuning may have found a shape for them.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct TunedBlockArgs {
     /// Threads of a block, a power of two
     /// [default: what tuning found, or 256; 1024 for variant global]
-    #[arg(long, value_name = "B", allow_hyphen_values = true, value_parser = number("--block", "256"))]
+    #[arg(
+        long,
+        value_name = "B",
+        allow_hyphen_values = true,
+        value_parser = number("--block", "256")
+    )]
     pub(crate) block: Option<u64>,
 }
 
-/// Whether tuning counts.
+/// The argument that says whether the results of tuning are used.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct NoTunedArgs {
     /// Ignore what `reduce tune` found (or WARPFOLD_NO_TUNE)
@@ -57,7 +72,8 @@ pub(crate) struct NoTunedArgs {
     pub(crate) no_tuned: bool,
 }
 
-/// Why there is no plan: the request is refused, unless another device would do as it is asked.
+/// The failure if there is no plan. The request is refused, unless another device could run it as
+/// it is: then the run has failed.
 pub(crate) fn no_plan(error: PlanError) -> Failure {
     if error.blames_device() { failed(error) } else { refused(error) }
 }

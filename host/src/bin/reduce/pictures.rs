@@ -1,4 +1,4 @@
-//! The explain pictures of a page.
+//! The pictures of `reduce explain` as part of a page.
 
 use warpfold_lab::{
     element::ElementType,
@@ -9,9 +9,9 @@ use warpfold_lab::{
     variant::Variant,
 };
 
-/// How each rung reduces the lecture's sixteen values (without their signs, in a type that has
-/// none), with the banks of shared memory. A rung that cannot be drawn, or not for this operation
-/// and type, has no picture.
+/// Pictures of how each rung reduces the lecture's sixteen values, with the banks of shared memory.
+/// In an unsigned type, the values lose their signs. A rung that cannot be drawn, or cannot be
+/// drawn for this operation and type, has no picture.
 pub(crate) fn of_rungs(
     library: &PtxLibrary,
     variants: impl Iterator<Item = Variant>,

@@ -44,7 +44,7 @@ pub(crate) struct CompareArgs {
     work: WorkArgs,
 }
 
-/// What the rungs are to do.
+/// The arguments that say what the rungs are to do.
 #[derive(Args)]
 struct WorkArgs {
     /// Number of elements to generate, as in 65536, 65_536 or 2^16
@@ -94,7 +94,7 @@ fn registers_of(text: &str) -> Result<u32> {
     of_thread.with_context(|| format!("--registers {registers}: a thread has 1 to 255"))
 }
 
-/// `reduce profile`.
+/// Runs `reduce profile`.
 pub(crate) fn profile(args: &ProfileArgs) -> Result<(), Failure> {
     let &ProfileArgs { variant, ref work } = args;
     let library = work.ptx.open()?;
@@ -107,10 +107,10 @@ pub(crate) fn profile(args: &ProfileArgs) -> Result<(), Failure> {
     })
 }
 
-/// `reduce compare`.
+/// Runs `reduce compare`.
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let CompareArgs { variants, work } = args;
-    // Nothing runs before all of it is known to be possible.
+    // All problems are checked before the first one runs.
     for &variant in variants {
         check(&work.problem(variant), &work.request()).map_err(refused)?;
     }
@@ -153,7 +153,8 @@ impl WorkArgs {
         let not_run = |error| self.ptx.not_run(error);
         let mut runner = Runner::new(&device, library);
         let limits = runner.limits(&problem, &request).map_err(not_run)?;
-        // A grid that follows the number of multiprocessors is to be that of the GPU in question.
+        // If the grid follows from the number of multiprocessors, it must be the grid of the GPU
+        // that was asked for.
         let limits = DeviceLimits {
             multiprocessors: gpu.multiprocessors,
             compute_capability: gpu.compute_capability,

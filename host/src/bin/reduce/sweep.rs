@@ -14,8 +14,9 @@ use crate::{
     options::{NoTunedArgs, TunedBlockArgs},
 };
 
-/// Sizes where nothing is said. The simulator takes about a second for 2^20 elements and all rungs.
+/// The default sizes on a GPU.
 const GPU_SIZES: Sizes = Sizes::Range(1 << 10, 1 << 28);
+/// The default sizes on the simulator, which takes about a second for 2^20 elements and all rungs.
 const SIMULATOR_SIZES: Sizes = Sizes::Range(1 << 10, 1 << 20);
 
 /// The most sizes of one sweep.
@@ -51,12 +52,12 @@ pub(crate) struct SweepArgs {
 #[derive(Clone, Debug)]
 enum Sizes {
     List(Vec<u64>),
-    /// From the first to the last, which is no less.
+    /// From the first size to the last one, which is not smaller.
     Range(u64, u64),
 }
 
 impl Sizes {
-    /// All of them; in a range each is `step` times the one before.
+    /// All sizes. In a range, each is `step` times the one before.
     fn expand(self, step: u64) -> Result<Vec<u64>> {
         let sizes = match self {
             Self::List(sizes) => sizes,
@@ -73,7 +74,7 @@ impl Sizes {
     }
 }
 
-/// `--sizes`.
+/// Parses `--sizes`.
 fn sizes(text: &str) -> Result<Sizes> {
     let size = |text: &str| whole("--sizes", text.trim(), "2^10..2^28 or 1000,5000");
     match text.split_once("..") {
@@ -99,7 +100,7 @@ fn sizes(text: &str) -> Result<Sizes> {
     }
 }
 
-/// `--step`.
+/// Parses `--step`.
 fn step(text: &str) -> Result<u64> {
     match whole("--step", text, "2")? {
         step @ 0..2 => bail!("--step {step}: each size is at least twice the one before"),
@@ -107,7 +108,7 @@ fn step(text: &str) -> Result<u64> {
     }
 }
 
-/// `reduce sweep`.
+/// Runs `reduce sweep`.
 pub(crate) fn sweep(args: SweepArgs) -> Result<(), Failure> {
     let SweepArgs { sizes, step, measure, block: TunedBlockArgs { block }, no_tuned, output } =
         args;
@@ -130,7 +131,7 @@ pub(crate) fn sweep(args: SweepArgs) -> Result<(), Failure> {
     let request = Request { block, ..Request::default() };
     let mut bench = Bench::new(&device, None, &library);
     let (variants, failure) = (measure.variants(), |error: LadderError| measure.failure(error));
-    // Nothing runs before all of it is known to be possible.
+    // All sizes are planned before the first one runs.
     let mut work = Vec::new();
     for &n in &sizes {
         let contenders = tuned.contenders(&mut bench, &measure.work(n), &variants, request);
@@ -177,7 +178,7 @@ mod tests {
         assert_eq!(all("1000..5000", 3).unwrap(), [1000, 3000]);
         assert_eq!(all("5,1000, 2^4", 2).unwrap(), [5, 1000, 16]);
         assert_eq!(all("7..7", 2).unwrap(), [7]);
-        // No overflow at the end.
+        // The size after the last one would overflow, so the range ends there.
         assert_eq!(all("2^62..18446744073709551615", 2).unwrap(), [1 << 62, 1 << 63]);
         for bad in ["", "2^28..2^10", "0..5", "1,0", "1..", "a..b", "5,,6"] {
             assert!(all(bad, 2).is_err(), "{bad}");

@@ -20,7 +20,7 @@ use warpfold_lab::{
 
 use crate::measure::MeasureArgs;
 
-/// Runs of the first round, where every shape is tried.
+/// The runs of each shape in the first round, where every shape is tried.
 const QUICK: Runs = Runs { warm_up: 1, timed: 5 };
 
 /// The arguments of `reduce tune`.
@@ -51,7 +51,7 @@ pub(crate) struct TuneArgs {
     output: OutputArgs,
 }
 
-/// `reduce tune`.
+/// Runs `reduce tune`.
 pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
     let cache = Cache::of_user().map_err(failed)?;
     if args.clear {
@@ -178,14 +178,14 @@ fn open(measure: &MeasureArgs, even_simulated: bool) -> Result<Device, Failure> 
     Ok(device)
 }
 
-/// What measures candidates.
+/// Measures candidates.
 struct Trials<'a> {
     device: &'a Device,
     runner: Runner<'a>,
     values: &'a Values,
     references: References<'a>,
     runs: Runs,
-    /// Why a shape was refused.
+    /// The reason why a shape was refused.
     refusal: Option<Refusal>,
 }
 
@@ -208,7 +208,7 @@ impl Trials<'_> {
         };
         let outcome = match self.runner.reduce(plan, self.values, runs, |_| ()) {
             Err(RunError::Interrupted) => return Ok(Trial::Interrupted),
-            // A shape that this device does not take is none of its best.
+            // If the device does not take this shape, it cannot be the best one.
             Err(error) => {
                 self.refusal = Some(Refusal::of(error).map_err(TrialError::Run)?);
                 return Ok(Trial::Refused);

@@ -1,4 +1,4 @@
-//! The arguments as they are written, and as they are meant.
+//! The arguments as they are written, and what they mean.
 
 use std::path::PathBuf;
 
@@ -30,11 +30,21 @@ pub(crate) struct Args {
     variant: Option<Variant>,
 
     /// Rows of the matrix, as in 4000 or 2^12; with --input, how many it must have
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = number("--rows", "4000 or 2^12"))]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_hyphen_values = true,
+        value_parser = number("--rows", "4000 or 2^12")
+    )]
     rows: Option<u64>,
 
     /// Columns of the matrix [default: as many as rows]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = number("--cols", "4000 or 2^12"))]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_hyphen_values = true,
+        value_parser = number("--cols", "4000 or 2^12")
+    )]
     cols: Option<u64>,
 
     /// Type of the elements: u8, i8, u16, i16, f16, bf16, u32, i32, f32, u64, i64, f64, c64, u128,
@@ -43,7 +53,12 @@ pub(crate) struct Args {
     element: Option<ElementType>,
 
     /// Elements on each side of a tile: 16 or 32 [default: 32; of variant best, by the type]
-    #[arg(long, value_name = "T", allow_hyphen_values = true, value_parser = number("--tile", "32"))]
+    #[arg(
+        long,
+        value_name = "T",
+        allow_hyphen_values = true,
+        value_parser = number("--tile", "32")
+    )]
     tile: Option<u64>,
 
     /// The same as --variant in-place: a square matrix, without a second one
@@ -68,7 +83,7 @@ pub(crate) struct Args {
     list: bool,
 }
 
-/// What variants teach.
+/// The commands that show what variants teach.
 #[derive(Subcommand)]
 pub(crate) enum Lesson {
     /// Time all variants, and count what they do, side by side
@@ -79,7 +94,7 @@ pub(crate) enum Lesson {
     Generate(GenerateArgs),
 }
 
-/// What is to be done.
+/// The action that the arguments ask for.
 pub(crate) enum Command {
     /// Show a lesson.
     Lesson(Lesson),
@@ -92,7 +107,7 @@ pub(crate) enum Command {
 /// A transposition that was asked for.
 pub(crate) struct Job {
     pub(crate) variant: Variant,
-    /// `None` if it was left open.
+    /// `None` if the type was left open.
     pub(crate) element: Option<ElementType>,
     pub(crate) source: Source,
     pub(crate) tile: Option<u64>,
@@ -103,14 +118,14 @@ pub(crate) struct Job {
 
 /// Where the elements come from.
 pub(crate) enum Source {
-    /// A generator.
+    /// The elements are generated.
     Seed { rows: u64, cols: u64, seed: u64 },
-    /// A file, which must have so many rows and columns if that is said.
+    /// The elements are in a file, which must have so many rows and columns if they are given.
     File { path: PathBuf, rows: Option<u64>, cols: Option<u64> },
 }
 
 impl Args {
-    /// What the arguments mean, without looking at any file or device.
+    /// Finds out what the arguments mean, without looking at any file or device.
     pub(crate) fn resolve(self) -> Result<Command, Failure> {
         if let Some(lesson) = self.lesson {
             return Ok(Command::Lesson(lesson));

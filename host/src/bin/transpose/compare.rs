@@ -14,7 +14,13 @@ use crate::options::MatrixArgs;
 
 /// The arguments of `transpose compare`.
 #[derive(Args)]
-#[command(mut_arg("device", |device| device.help("auto (a GPU if there is one), cuda or sim, which has counters and no times")))]
+#[command(
+    mut_arg(
+        "device",
+        |device| device
+            .help("auto (a GPU if there is one), cuda or sim, which has counters and no times")
+    )
+)]
 pub(crate) struct CompareArgs {
     /// Rows of the matrix, as in 4000 or 2^12
     #[arg(
@@ -30,7 +36,12 @@ pub(crate) struct CompareArgs {
     matrix: MatrixArgs,
 
     /// Elements on each side of a tile: 16 or 32; variant best has its own [default: 32]
-    #[arg(long, value_name = "T", allow_hyphen_values = true, value_parser = number("--tile", "32"))]
+    #[arg(
+        long,
+        value_name = "T",
+        allow_hyphen_values = true,
+        value_parser = number("--tile", "32")
+    )]
     tile: Option<u64>,
 
     #[command(flatten)]

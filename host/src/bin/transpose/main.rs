@@ -33,7 +33,7 @@ fn run(command: Command) -> Result<(), Failure> {
     }
 }
 
-/// The matrix, as far as it is known before any memory is taken for it.
+/// The origin of the matrix, before any memory is taken for it.
 enum Pending {
     Seed(u64),
     File(MatrixFile),
@@ -101,7 +101,7 @@ fn transpose(job: &Job) -> Result<(), Failure> {
     finished.write(&report, outcome.times.len(), runs.timed)
 }
 
-/// Static shared memory of a block, in bytes, as the manifest has it.
+/// The static shared memory of a block in bytes, from the manifest.
 fn static_shared_bytes(library: &PtxLibrary, plan: &Plan) -> u32 {
     let kernel = library.manifest().kernels.iter().find(|kernel| kernel.name == plan.kernel);
     kernel.map_or(0, |kernel| kernel.static_shared_bytes)

@@ -3,11 +3,16 @@
 use clap::Args;
 use warpfold_lab::{cli::number, transpose::ElementType};
 
-/// What one of the lessons transposes, beside its rows.
+/// The arguments that say what one of the lessons transposes, beside its rows.
 #[derive(Args)]
 pub(crate) struct MatrixArgs {
     /// Columns of the matrix [default: as many as rows]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = number("--cols", "4000 or 2^12"))]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_hyphen_values = true,
+        value_parser = number("--cols", "4000 or 2^12")
+    )]
     pub(crate) cols: Option<u64>,
 
     /// Type of the elements, as for a transposition

@@ -35,7 +35,12 @@ pub(crate) struct ProfileArgs {
     matrix: MatrixArgs,
 
     /// Elements on each side of a tile: 16 or 32 [default: 32; of variant best, by the type]
-    #[arg(long, value_name = "T", allow_hyphen_values = true, value_parser = number("--tile", "32"))]
+    #[arg(
+        long,
+        value_name = "T",
+        allow_hyphen_values = true,
+        value_parser = number("--tile", "32")
+    )]
     tile: Option<u64>,
 
     #[command(flatten)]

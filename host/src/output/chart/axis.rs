@@ -7,22 +7,22 @@ use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, Value
 use super::Scale;
 use crate::output::grouped;
 
-/// Steps between ticks, about.
+/// The approximate number of steps between the ticks of a linear axis.
 const STEPS: f64 = 5.0;
-/// Powers that an axis has ticks for, at most.
+/// The greatest number of steps between the ticks of an axis of powers.
 const POWERS: i32 = 10;
 
-/// An axis that knows its ends.
+/// An axis with its ends and its ticks.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Spread {
     scale: Scale,
     pub(super) low: f64,
     pub(super) high: f64,
-    /// The least and the greatest value, and 0 if it is linear.
+    /// The least and the greatest value. On a linear axis, 0 counts as a value.
     ends: Range<f64>,
     /// Values with a line and a label.
     pub(super) ticks: Vec<f64>,
-    /// Instead of numbers.
+    /// The names of categories, which stand in place of numbers.
     names: Vec<String>,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn has_place(scale: Scale, value: f64) -> bool {
 }
 
 impl Spread {
-    /// One that has a place for all of the values that can have one.
+    /// An axis with a place for all of the values that can have one.
     pub(super) fn around(scale: Scale, values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = values
             .filter(|value| has_place(scale, *value))
@@ -53,7 +53,7 @@ impl Spread {
         let step =
             [1.0, 2.0, 5.0].into_iter().map(|digit| digit * power).find(|step| *step >= about);
         let step = step.unwrap_or(10.0 * power);
-        // A hair of rounding is not to add a step.
+        // The small tolerance keeps a rounding error from adding a step.
         let (first, last) =
             ((low / step + 1e-9).floor() as i64, (high / step - 1e-9).ceil() as i64);
         let place = |tick: i64| (tick as f64 * step).clamp(f64::MIN, f64::MAX);
@@ -69,7 +69,7 @@ impl Spread {
         }
     }
 
-    /// The same, but a linear one ends with its values, not with a tick.
+    /// The same axis, but a linear one ends with its values and not with a tick.
     pub(super) fn tight(mut self) -> Self {
         if self.scale == Scale::Linear {
             (self.low, self.high) = (self.ends.start, self.ends.end);
@@ -97,7 +97,7 @@ impl Spread {
         }
     }
 
-    /// Names from the top down, at 0, 1, 2, …
+    /// An axis of categories, whose names stand from the top down at 0, 1, 2, …
     pub(super) fn categories(names: &[String]) -> Self {
         let count = names.len().max(1) as f64;
         let ticks = (0..names.len()).map(|index| index as f64).collect();
@@ -111,7 +111,7 @@ impl Spread {
         }
     }
 
-    /// Where bars begin.
+    /// The value at which bars begin.
     pub(super) fn base(&self) -> f64 {
         if self.scale == Scale::Linear { 0.0 } else { self.low }
     }
@@ -135,12 +135,12 @@ impl Spread {
         }
     }
 
-    /// The end that is farther from 1.
+    /// The end of the axis that is farther from 1, as a factor.
     fn far(&self) -> f64 {
         if self.high * self.low >= 1.0 { self.high } else { self.low }
     }
 
-    /// From 0 at the low end to 1 at the high one.
+    /// The place of a value on the axis, from 0 at the low end to 1 at the high end.
     fn place(&self, value: f64) -> f64 {
         match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
@@ -155,7 +155,7 @@ fn base(scale: Scale) -> f64 {
     if scale == Scale::Log10 { 10.0 } else { 2.0 }
 }
 
-/// A number in about three digits; whole ones whole, up to a hundred thousand.
+/// A number with about three digits. Whole numbers up to a hundred thousand keep all their digits.
 pub(super) fn figure(value: f64) -> String {
     let size = value.abs();
     let sign = if value < 0.0 { "-" } else { "" };
@@ -192,7 +192,8 @@ impl Ranged for Spread {
     }
 
     fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
-        // plotters asks twice: for fine lines, of which there are none, and for those with labels.
+        // plotters asks for two kinds of lines: fine lines, of which there are none, and lines with
+        // labels.
         if hint.weight().allow_light_points() { Vec::new() } else { self.ticks.clone() }
     }
 

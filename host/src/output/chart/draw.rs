@@ -1,5 +1,5 @@
-//! A chart as SVG: plotters places it and draws the axes, the marks are our own, so that they have
-//! classes and data.
+//! Draws a chart as SVG. plotters computes the places and draws the axes. The marks are drawn here,
+//! so that they have classes and data attributes.
 
 use std::{convert::Infallible, fmt::Write as _};
 
@@ -18,50 +18,56 @@ use super::{
 };
 use crate::output::{escape, theme, wrap};
 
-/// What lies between the axes, in units of the `viewBox`, which are meant to be pixels.
+/// The width of the area between the axes. All lengths are in units of the `viewBox`, which are
+/// meant to be pixels.
 const PLOT_WIDTH: i32 = 290;
+/// The height of the area between the axes, in a chart of lines.
 const PLOT_HEIGHT: i32 = 190;
-/// Of a bar, and between the bars of two categories.
+/// The height of a bar. Bars are horizontal.
 const BAR: i32 = 14;
+/// The gap between the bars of two categories.
 const GAP: i32 = 8;
-/// Between lines of text.
+/// The distance between two lines of text.
 const LEADING: i32 = 17;
-/// Width of a character, a little more than it takes on average.
+/// The width of a character, a little more than it takes on average.
 const CHAR: f64 = 7.1;
-/// Characters of a title's line.
+/// The greatest number of characters in a line of the title.
 const TITLE: usize = 56;
-/// Below the plot: ticks, their labels, and what the axis tells.
+/// The height below the plot, for the ticks, their labels and the label of the axis.
 const BELOW: i32 = 44;
-/// Names up to this length stand at the end of their line, longer ones in a legend.
+/// The greatest length of a name that stands at the end of its line. If a name is longer, the chart
+/// has a legend instead.
 const DIRECT: usize = 24;
-/// How large a chart is shown where there is room, and at least, times the size of its `viewBox`.
+/// The width of a chart on a page that has room for it, as a multiple of its width in the
+/// `viewBox`.
 const ENLARGED: f64 = 1.15;
+/// The least width of a chart on a page, as a multiple of its width in the `viewBox`.
 const REDUCED: f64 = 0.85;
-/// From a tick's end to its axis; its label is twice as far away.
+/// The length of a tick. The tick's label is twice as far away from the axis.
 const TICK: i32 = 4;
 
 type Plot<'a, 'b> = ChartContext<'a, Paper<'b>, Cartesian2d<Spread, Spread>>;
 
-/// Where a chart is seen.
+/// The place where a chart is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::output) enum Home {
-    /// A file of its own, with title and colours.
+    /// A separate file, which contains the title and the colours.
     File,
-    /// A page that has both.
+    /// A page, which has the title and the colours already.
     Page,
 }
 
 impl Chart {
-    /// Draws it as an SVG file, which follows the reader's light or dark scheme.
+    /// Draws the chart as an SVG file, which follows the reader's light or dark scheme.
     ///
-    /// Points are elements of class `mark`, with their values in `data-x` and `data-y`, in a group
-    /// of class `series` for each series; bars lie, with categories from the top down. Reference
-    /// lines are of class `reference`.
+    /// Each point is an element of class `mark`, with its values in `data-x` and `data-y`. The
+    /// points of a series are in a group of class `series`. Bars are horizontal, with the
+    /// categories from the top down. Reference lines are of class `reference`.
     pub fn to_svg(&self) -> String {
         self.draw(Home::File)
     }
 
-    /// Draws it.
+    /// Draws the chart for its place.
     pub(in crate::output) fn draw(&self, home: Home) -> String {
         let layout = Layout::new(self, home);
         let mut body = String::new();
@@ -96,7 +102,7 @@ impl Chart {
     fn shows(&self, (x, y): (f64, f64)) -> bool {
         has_place(self.y.scale, y)
             && match &self.kind {
-                // A whole number below their count is that of a category.
+                // The position of a category is a whole number below the number of categories.
                 Kind::Bars { categories } => {
                     x >= 0.0 && x < categories.len() as f64 && x.fract() == 0.0
                 }
@@ -118,24 +124,26 @@ impl Chart {
     }
 }
 
-/// Pixels that a text takes.
+/// The width of a text in pixels.
 fn width(text: &str) -> i32 {
     (text.chars().count() as f64 * CHAR).ceil() as i32
 }
 
-/// The classes of a series.
+/// The CSS class of a series.
 fn class(index: usize) -> String {
     format!("series-{}", index % theme::SERIES + 1)
 }
 
-/// Sizes and axes of a chart.
+/// The sizes and the axes of a chart.
 struct Layout<'a> {
     chart: &'a Chart,
     title: Vec<String>,
-    /// Names of series above the plot, in lines, each with its place.
+    /// The lines of the legend above the plot. Each entry is a horizontal position and the index of
+    /// a series.
     legend: Vec<Vec<(i32, usize)>>,
-    /// To the right and upwards. The values of bars go to the right.
+    /// The horizontal axis. The values of bars are on this axis.
     x: Spread,
+    /// The vertical axis. The categories of bars are on this axis.
     y: Spread,
     left: i32,
     right: i32,
@@ -158,7 +166,7 @@ impl<'a> Layout<'a> {
             Kind::Bars { categories } => {
                 let slot = BAR * chart.series.len().max(1) as i32 + GAP;
                 let right = chart.shown().map(|(_, y)| width(&figure(y))).max().unwrap_or(0) + 8;
-                // Half of the last tick's label is to the right of the axis.
+                // Half of the last tick's label stands to the right of the end of the axis.
                 let right = right.max(ticks(&values) / 2 + 4);
                 (
                     values,
@@ -207,8 +215,8 @@ impl<'a> Layout<'a> {
         matches!(self.chart.kind, Kind::Bars { .. })
     }
 
-    /// Above the plot: title, legend, what the upward axis tells, and the names of upright
-    /// reference lines.
+    /// The height above the plot. It has room for the title, the legend, the label of the vertical
+    /// axis, and the names of vertical reference lines.
     fn top(&self) -> i32 {
         let references = if self.lies() { self.chart.references.len() } else { 0 };
         let gap = if self.title.is_empty() { 8 } else { 14 };
@@ -233,7 +241,7 @@ impl<'a> Layout<'a> {
             let mut mesh = plot.configure_mesh();
             mesh.bold_line_style(GRID).axis_style(AXIS).label_style(("sans-serif", 12).into_font());
             mesh.set_all_tick_mark_size(TICK);
-            // Lines that lead from a tick to what is to be read there.
+            // Only the axis of the values has grid lines. They lead from a tick to the marks.
             if self.lies() {
                 mesh.disable_y_mesh()
             } else {
@@ -259,7 +267,7 @@ impl<'a> Layout<'a> {
         Ok(())
     }
 
-    /// Title, legend, and what the axes tell.
+    /// Draws the title, the legend and the labels of the axes.
     fn head(&self, body: &mut String) {
         let chart = self.chart;
         let mut y = 4;
@@ -312,8 +320,8 @@ impl<'a> Layout<'a> {
                 let mut drawn = String::new();
                 let mut points = points.to_vec();
                 if lies {
-                    // The higher a value the higher its name, to the left of the line: so no line
-                    // crosses a name.
+                    // A name stands to the left of its line, and the name of a greater value stands
+                    // higher. So no line crosses a name.
                     let (x, y) = (points[1].0, top - 4 - LEADING * (rank as i32 + 1));
                     points[1].1 = y - 9;
                     let (x, anchor) =
@@ -344,7 +352,7 @@ impl<'a> Layout<'a> {
             .iter()
             .flat_map(|&(category, value)| [(self.x.base(), category), (value, category)])
             .collect();
-        // From the middle of its category to the top of the bar.
+        // The distance from the middle of the category up to the top of the bar.
         let up = BAR * self.chart.series.len() as i32 / 2 - BAR * index as i32;
         let draw = |points: &[BackendCoord]| {
             let mut drawn = format!(
@@ -379,7 +387,7 @@ impl<'a> Layout<'a> {
         index: usize,
         series: &Series,
     ) -> Result<(), DrawingAreaErrorKind<Infallible>> {
-        // What is left out breaks the line.
+        // A point that is left out breaks the line.
         let runs: Vec<_> = series.points.split(|point| !self.chart.shows(*point)).collect();
         let draw = |points: &[BackendCoord]| {
             let mut drawn = format!(
@@ -414,7 +422,7 @@ impl<'a> Layout<'a> {
         plot.draw_series([Placed { points: runs.concat(), draw }]).map(|_| ())
     }
 
-    /// Names of lines at their ends, as far apart as letters are high.
+    /// Draws the names of the lines at their ends, as far apart as letters are high.
     fn labels(&self, plot: &mut Plot) -> Result<(), DrawingAreaErrorKind<Infallible>> {
         let mut names: Vec<(f64, String, &str)> = Vec::new();
         for (index, series) in
@@ -453,12 +461,13 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// Of the line of a series; once colours begin again they are dashed.
+/// The CSS class of the line of a series. Series that use a colour again have dashed lines.
 fn line_class(index: usize) -> &'static str {
     if index < theme::SERIES { "line" } else { "line again" }
 }
 
-/// The outline of the mark of a series: not by colour alone are they told apart.
+/// The outline of the mark of a series. Each shape is different, so that series can be told apart
+/// without colours.
 fn symbol(index: usize, (x, y): BackendCoord) -> String {
     let (x, y) = (f64::from(x), f64::from(y));
     match index % theme::SERIES {

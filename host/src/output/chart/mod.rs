@@ -1,4 +1,4 @@
-//! Charts: what is drawn, and (in `draw`) how.
+//! Charts. The module `draw` draws them.
 
 mod axis;
 mod draw;
@@ -8,27 +8,27 @@ mod tests;
 
 pub(super) use draw::Home;
 
-/// Points to be drawn over two axes.
+/// A chart: points to be drawn over two axes.
 ///
 /// Points that are not finite, and on a logarithmic axis those that are not above 0, are left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
-    /// Its name for `--chart`, in JSON and in links, unique among the charts: lowercase letters,
-    /// digits and dashes.
+    /// Its name for `--chart`, in JSON and in links. It is unique among the charts and consists of
+    /// lowercase letters, digits and dashes.
     pub id: String,
     /// Its heading.
     pub title: String,
-    /// What is to be seen, for who does not see it.
+    /// A description for readers who cannot see the chart.
     pub description: String,
     /// Bars or lines.
     pub kind: Kind,
-    /// To the right. Of bars, only its label counts.
+    /// The axis of the points' first values. If there are bars, only its label is used.
     pub x: Axis,
-    /// Upwards.
+    /// The axis of the points' second values.
     pub y: Axis,
     /// The points, in order.
     pub series: Vec<Series>,
-    /// Horizontal lines to compare with.
+    /// Lines at a fixed y, to compare with.
     pub references: Vec<Reference>,
 }
 
@@ -37,7 +37,7 @@ pub struct Chart {
 pub enum Kind {
     /// A bar for each point; its x is the position of its category.
     Bars {
-        /// What stands below the bars.
+        /// The names of the categories.
         categories: Vec<String>,
     },
     /// A line through the points of each series.
@@ -45,7 +45,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// As JSON spells it.
+    /// The name in JSON.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Bars { .. } => "bars",
@@ -57,9 +57,9 @@ impl Kind {
 /// Points that belong together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// What they are.
+    /// The name of the points.
     pub name: String,
-    /// Their places in the units of the axes.
+    /// The points, in the units of the axes.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -69,7 +69,7 @@ impl Series {
         Self { name: name.into(), points }
     }
 
-    /// The heights of bars, one for each category; what is not finite has no bar.
+    /// A series of bars, with one height for each category. A height that is not finite has no bar.
     pub fn of_bars(name: impl Into<String>, heights: impl IntoIterator<Item = f64>) -> Self {
         Self::new(
             name,
@@ -78,19 +78,19 @@ impl Series {
     }
 }
 
-/// A horizontal line, such as the memory's peak or another library.
+/// A line at a fixed y, such as the peak of the memory or the speed of another library.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
-    /// What it is.
+    /// The name of the line.
     pub label: String,
-    /// How high it is, in the unit of the y axis.
+    /// The y of the line, in the unit of the y axis.
     pub value: f64,
 }
 
-/// A direction of a chart.
+/// One axis of a chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// What it tells, with its unit.
+    /// The name of the quantity, with its unit.
     pub label: String,
     /// How its values are spread.
     pub scale: Scale,
@@ -126,7 +126,7 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// As JSON spells it.
+    /// The name in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Linear => "linear",

@@ -1,4 +1,4 @@
-//! What plotters draws on: SVG whose colours are left to a style sheet.
+//! The surface that plotters draws on. It writes SVG and leaves the colours to a style sheet.
 
 use std::{convert::Infallible, fmt::Write as _};
 
@@ -13,7 +13,8 @@ use plotters_backend::{
 
 use crate::output::escape;
 
-/// plotters knows colours, a style sheet classes: here a colour stands for a class.
+/// The class `grid`. plotters knows colours and a style sheet knows classes, so here a colour
+/// stands for a class.
 pub(super) const GRID: RGBColor = RGBColor(0, 0, 1);
 /// The class `axis`.
 pub(super) const AXIS: RGBColor = RGBColor(0, 0, 2);
@@ -34,14 +35,14 @@ impl Paper<'_> {
     }
 }
 
-/// The data of a path through these points.
+/// The `d` attribute of a path through these points.
 pub(super) fn path(points: impl IntoIterator<Item = BackendCoord>) -> String {
     let points: Vec<String> = points.into_iter().map(|(x, y)| format!("{x} {y}")).collect();
     format!("M{}", points.join("L"))
 }
 
-/// A text element; `anchor` is `start`, `middle` or `end`. What is a power alone, such as `2^10`,
-/// is set as one.
+/// A text element. `anchor` is `start`, `middle` or `end`. A text that is only a power, such as
+/// `2^10`, gets a raised exponent.
 pub(super) fn text((x, y): BackendCoord, class: &str, anchor: &str, text: &str) -> String {
     let text = match text.split_once('^').filter(|(_, power)| power.parse::<i32>().is_ok()) {
         Some((base, power)) => {
@@ -117,7 +118,7 @@ impl DrawingBackend for Paper<'_> {
     }
 }
 
-/// SVG that depends on where some points of the chart come to lie.
+/// SVG that depends on where plotters places some points of the chart.
 pub(super) struct Placed<F> {
     pub(super) points: Vec<(f64, f64)>,
     pub(super) draw: F,

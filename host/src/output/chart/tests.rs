@@ -1,4 +1,4 @@
-//! What is drawn, read back as XML.
+//! Tests that read the drawn SVG back as XML.
 
 use roxmltree::{Document as Xml, Node};
 
@@ -39,13 +39,13 @@ fn number(node: Node<'_, '_>, name: &str) -> f64 {
     node.attribute(name).unwrap_or_else(|| panic!("{name} of {node:?}")).parse().unwrap()
 }
 
-/// Text with its parts, such as exponents.
+/// The text of a node with its parts, such as exponents.
 fn content(node: Node<'_, '_>) -> String {
     node.descendants().filter_map(|part| part.text().filter(|_| part.is_text())).collect()
 }
 
-/// Draws it, and proves that it is well-formed, told, and that each text is inside and touches no
-/// other.
+/// Draws a chart and proves that it is well-formed, that it has its title and description, and that
+/// each text is inside the picture and touches no other text.
 fn checked(chart: &Chart, look: impl FnOnce(Node<'_, '_>)) {
     let svg = chart.to_svg();
     let xml = Xml::parse(&svg).unwrap_or_else(|error| panic!("{error}: {svg}"));
@@ -59,7 +59,7 @@ fn checked(chart: &Chart, look: impl FnOnce(Node<'_, '_>)) {
     for node in root.descendants().filter(|node| node.has_tag_name((SVG, "text"))) {
         let shown = content(node);
         let size = if node.attribute("class") == Some("title") { 14.0 } else { 12.0 };
-        // The width of a letter on average, in a wide font.
+        // In a wide font, a letter is 0.55 times its size wide on average.
         let wide = shown.chars().count() as f64 * size * 0.55;
         let left = number(node, "x")
             - match node.attribute("text-anchor") {
@@ -112,7 +112,7 @@ fn bars_are_as_long_as_their_values() {
         for (width, (_, value)) in widths.iter().zip(&data) {
             assert!((width - value * unit).abs() < 1.0, "{widths:?}");
         }
-        // From the top down, each beside its name.
+        // The bars stand from the top down, each beside its name.
         let heights: Vec<f64> = marks.iter().map(|mark| number(*mark, "y")).collect();
         assert!(heights.is_sorted(), "{heights:?}");
         assert_eq!(texts(root, "value"), ["390", "596", "1 801", "0"]);
@@ -161,7 +161,7 @@ fn lines_go_through_their_points() {
             [sizes, sizes].concat()
         );
         assert_eq!(content(marks[5]), "rung 7, 2^22: 2 200");
-        // Equal steps for equal factors, and higher values higher.
+        // Equal factors take equal steps, and greater values are higher.
         let place = |mark: &Node<'_, '_>| -> Vec<f64> {
             let start = mark.attribute("d").unwrap()[1..].split('a').next().unwrap().to_owned();
             start.split(' ').map(|part| part.split('h').next().unwrap().parse().unwrap()).collect()
@@ -199,7 +199,8 @@ fn what_has_no_place_is_left_out_and_breaks_the_line() {
     chart.series = vec![Series::new("a", vec![(1.0, 0.0), (2.0, 0.5), (4.0, 50.0)])];
     checked(&chart, |root| assert_eq!(classed(root, "mark").len(), 2));
 
-    // Bars on powers begin at the lowest one, 1: 10 is a third of the way to 1000.
+    // Bars on an axis of powers begin at its lowest power, which is 1 here. So 10 is a third of the
+    // way to 1000.
     let chart =
         Chart { y: Axis::log10("requests"), references: vec![], ..bars(&["a", "b", "c"], vec![]) };
     let chart = Chart {
@@ -215,7 +216,7 @@ fn what_has_no_place_is_left_out_and_breaks_the_line() {
         );
     });
 
-    // Beyond the categories, or between them.
+    // Points beyond the categories, or between them, are left out.
     let points = vec![(0.0, 1.0), (1.0, f64::NAN), (2.0, 3.0), (0.5, 2.0), (-1.0, 2.0)];
     checked(&bars(&["a", "b"], vec![Series::new("s", points)]), |root| {
         assert_eq!(classed(root, "mark").len(), 1);
@@ -258,7 +259,8 @@ fn names_stand_apart_where_lines_meet() {
     ];
     checked(&chart, |root| assert_eq!(texts(root, "label").len(), 8));
 
-    // More than there are colours, or with long names: a legend, and dashes.
+    // If there are more series than colours, or if a name is long, the chart has a legend. Lines
+    // that use a colour again are dashed.
     let mut chart = lines((0..9).map(together).collect());
     chart.series[0].name =
         "a name that would take more than all of the room beside the line".into();
