@@ -143,8 +143,8 @@ pub enum Op {
     Testp { test: FloatTest, ty: Type, dst: RegId, a: Value },
 
     /// `setp`. `dst` receives `t = (a cmp b) [bool c]`, and `complement` receives
-    /// `!(a cmp b) [bool c]`. For packed types, `dst` receives the comparison of the low halves, and
-    /// `complement` the comparison of the high halves, not negated.
+    /// `!(a cmp b) [bool c]`. For packed types, `dst` receives the comparison of the low halves,
+    /// and `complement` the comparison of the high halves, not negated.
     Setp {
         cmp: CmpOp,
         ty: Type,
