@@ -54,7 +54,7 @@ impl BufferSpec {
     /// A buffer of `len` values.
     ///
     /// # Errors
-    /// [`ArgError::Len`] for a length of 0, and for a length beyond what addresses can hold.
+    /// [`ArgError::Len`] for a length of 0, and for a length that addresses cannot hold.
     pub fn new(element: ScalarType, len: u64, fill: Fill) -> Result<BufferSpec, ArgError> {
         let most = i64::MAX as u64 / element.size();
         if !(1..=most).contains(&len) {

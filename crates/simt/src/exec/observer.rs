@@ -15,7 +15,7 @@ pub(crate) struct At {
     pub(crate) pc: u32,
 }
 
-/// What a thread did to an mbarrier.
+/// A change that a thread made to an mbarrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MbarrierChange {
     Init,

@@ -1,6 +1,6 @@
 //! The cost of one access of a warp in the memory hardware: sectors and wavefronts.
 //!
-//! The rules reproduce what Nsight Compute counts on an H100
+//! The rules reproduce the counts of Nsight Compute on an H100
 //! (`tests/data/h100_one_warp_access.csv`):
 //!
 //! - A global load or store touches the distinct 32-byte sectors of its lanes. A global atomic

@@ -120,7 +120,7 @@ pub struct TracedAccess {
     pub warp: u32,
     /// The index of the instruction in [`Trace::instructions`].
     pub instruction: usize,
-    /// What the access does: `ld`, `st`, or `atom` and `red`.
+    /// The kind of the access: `ld`, `st`, or one of `atom` and `red`.
     pub access: Access,
     /// The space of the access.
     pub space: Space,

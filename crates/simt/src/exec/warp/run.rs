@@ -31,7 +31,7 @@ enum Stop {
     /// The quantum is spent, the split met another one, or it branched while there are other
     /// splits.
     Paused,
-    /// The split waits; its state says for what.
+    /// The split waits. Its state says for which event.
     Waits,
     /// Lanes arrived at a barrier or exited.
     Changed,

@@ -63,7 +63,7 @@ impl fmt::Display for ReportKind {
 /// An access to memory by one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryAccess {
-    /// What the access does.
+    /// The kind of the access.
     pub access: Access,
     /// The space of the access.
     pub space: Space,
@@ -157,7 +157,7 @@ impl Party {
 /// A finding at one place, or between two places.
 ///
 /// A report prints as compilers print errors: the class and one sentence, the place, the other
-/// party's place, and what to try next.
+/// party's place, and some advice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
@@ -174,7 +174,7 @@ pub struct Report {
     pub here: Party,
     /// The other thread of the conflict, which came earlier in this run.
     pub other: Option<Party>,
-    /// What the author of the kernel should try next.
+    /// The advice to the author of the kernel.
     pub help: &'static str,
     /// How often the finding occurred at these places.
     pub count: u64,

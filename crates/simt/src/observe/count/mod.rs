@@ -111,7 +111,7 @@ pub fn count(
     Ok(profile(kernel, &tallies))
 }
 
-/// The counts of one lowered instruction, whatever its kind.
+/// The counts of one lowered instruction of any kind.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
     executions: u64,
