@@ -37,7 +37,7 @@ pub struct Fault {
     /// The instruction as written.
     pub instruction: String,
     /// The source lines from which the instruction was compiled, innermost first; empty if the PTX
-    /// does not tell them.
+    /// does not contain them.
     pub frames: Vec<Frame>,
     /// The reason for the fault.
     pub kind: FaultKind,

@@ -62,7 +62,7 @@ pub struct TracedInstruction {
     /// The instruction as written.
     pub text: String,
     /// The source lines from which the instruction was compiled, innermost first; empty if the PTX
-    /// does not tell them.
+    /// does not contain them.
     pub frames: Vec<Frame>,
 }
 

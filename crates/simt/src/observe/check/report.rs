@@ -120,7 +120,7 @@ pub struct Party {
     /// The instruction as written.
     pub instruction: String,
     /// The source lines from which the instruction was compiled, innermost first; empty if the PTX
-    /// does not tell them.
+    /// does not contain them.
     pub frames: Vec<Frame>,
 }
 

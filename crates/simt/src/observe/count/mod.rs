@@ -40,7 +40,7 @@ pub struct InstructionCounters {
     /// The instruction as written.
     pub text: String,
     /// The source lines from which the instruction was compiled, innermost first; empty if the PTX
-    /// does not tell them.
+    /// does not contain them.
     pub frames: Vec<Frame>,
     /// The instruction's share of the launch's counters.
     pub counters: Counters,
