@@ -1,5 +1,5 @@
-//! The driver's functions, each with its signature of cuda.h, in the one table from which all else
-//! is made.
+//! The driver's functions, each with its signature in cuda.h. All other code is generated from this
+//! one table.
 
 use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 
@@ -7,16 +7,16 @@ use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 use crate::types::*;
 use crate::{DriverError, Version};
 
-/// Hands the table to a macro. Every function returns a [`CUresult`].
+/// Passes the table of functions to a macro. Every function returns a [`CUresult`].
 ///
-/// All of the first group must be there, or the driver is refused; each of them is in every driver
-/// that is not [too old](crate::OLDEST). Of the second group a driver may lack any, because NVIDIA
-/// has replaced or deprecated it, or because a stand-in for the driver may well do without.
+/// A driver must have all functions of the first group, or it is refused. Every driver that is not
+/// [too old](crate::OLDEST) has them. A driver may lack any function of the second group, because
+/// NVIDIA has replaced or deprecated it, or because a stand-in for the driver can do without it.
 macro_rules! functions {
     ($callback:ident) => {
         $callback! {
             required {
-                // First calls and errors.
+                // The first calls, and errors.
                 fn cuInit(flags: c_uint);
                 fn cuDriverGetVersion(version: *mut c_int);
                 fn cuGetErrorName(code: CUresult, text: *mut *const c_char);
@@ -245,15 +245,17 @@ macro_rules! define_driver {
         required { $(fn $required:ident($($required_arg:ident: $required_type:ty),* $(,)?);)* }
         optional { $(fn $optional:ident($($optional_arg:ident: $optional_type:ty),* $(,)?);)* }
     ) => {
-        /// A driver that is loaded, initialised, and has a device: its functions, each by its name
-        /// in the library.
+        /// A driver that is loaded and initialised, and that has a device. Its functions have their
+        /// names in the library.
         ///
-        /// A function that the library must have is a method. One that it may lack is a field
-        /// besides, `None` where it is missing; its method then returns
+        /// A function that the library must have is a method. For a function that the library may
+        /// lack, there is a method and also a field, which is `None` if the function is missing.
+        /// The method then returns
         /// [`CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER`](crate::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER)
         /// and does nothing else.
         ///
-        /// A call is one indirect call: whoever calls often keeps the `&'static Driver`.
+        /// A call of a method is one indirect call. Code that calls often should keep its
+        /// `&'static Driver`.
         ///
         /// ```no_run
         /// let driver = cuda_driver::load()?;
@@ -267,11 +269,11 @@ macro_rules! define_driver {
         /// # Ok::<(), cuda_driver::DriverError>(())
         /// ```
         pub struct Driver {
-            /// The file, as it was asked for.
+            /// The name or path of the library, as it was given.
             pub library: String,
-            /// The newest CUDA that it supports.
+            /// The newest CUDA version that the driver supports.
             pub version: Version,
-            /// Number of devices, at least 1.
+            /// The number of devices, at least 1.
             pub devices: u32,
             $($required: unsafe extern "system" fn($($required_type),*) -> CUresult,)*
             $(
@@ -281,12 +283,12 @@ macro_rules! define_driver {
         }
 
         impl Driver {
-            /// The functions of a library, which stays loaded for the rest of the process. `get`
-            /// looks one up.
+            /// Finds the functions of a library, which must stay loaded for the rest of the
+            /// process. `get` looks one function up.
             ///
             /// # Safety
             ///
-            /// What `get` finds are functions with the signatures of cuda.h.
+            /// Each function that `get` finds must have the signature of this name in cuda.h.
             pub(crate) unsafe fn new(
                 library: &str,
                 get: impl Fn(&std::ffi::CStr) -> Option<*mut c_void>,
@@ -305,7 +307,8 @@ macro_rules! define_driver {
                     $(
                         $required: {
                             let function = find!($required).ok_or_else(|| missing(stringify!($required)))?;
-                            // SAFETY: the caller's promise: a function of this signature.
+                            // SAFETY: the caller promises that this is a function of this
+                            // signature.
                             unsafe {
                                 std::mem::transmute::<
                                     *mut c_void,
@@ -316,7 +319,8 @@ macro_rules! define_driver {
                     )*
                     $(
                         $optional: find!($optional).map(|function| {
-                            // SAFETY: as above.
+                            // SAFETY: the caller promises that this is a function of this
+                            // signature.
                             unsafe {
                                 std::mem::transmute::<
                                     *mut c_void,
@@ -333,11 +337,12 @@ macro_rules! define_driver {
                 ///
                 /// # Safety
                 ///
-                /// As NVIDIA's documentation of the function says.
+                /// The caller must keep the rules of NVIDIA's documentation of the function.
                 #[inline]
                 #[allow(clippy::too_many_arguments, reason = "the signatures are cuda.h's")]
                 pub unsafe fn $required(&self, $($required_arg: $required_type),*) -> CUresult {
-                    // SAFETY: the caller's promise, for a function of this signature.
+                    // SAFETY: the caller keeps the function's rules, and the function has this
+                    // signature.
                     unsafe { (self.$required)($($required_arg),*) }
                 }
             )*
@@ -347,11 +352,12 @@ macro_rules! define_driver {
                 ///
                 /// # Safety
                 ///
-                /// As NVIDIA's documentation of the function says.
+                /// The caller must keep the rules of NVIDIA's documentation of the function.
                 #[inline]
                 pub unsafe fn $optional(&self, $($optional_arg: $optional_type),*) -> CUresult {
                     match self.$optional {
-                        // SAFETY: the caller's promise, for a function of this signature.
+                        // SAFETY: the caller keeps the function's rules, and the function has this
+                        // signature.
                         Some(function) => unsafe { function($($optional_arg),*) },
                         None => CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER,
                     }

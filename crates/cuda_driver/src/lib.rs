@@ -1,9 +1,10 @@
-//! The CUDA driver, found at run time, so that one binary runs with and without a GPU.
+//! The CUDA driver, which is looked for at run time, so that one binary runs with and without a
+//! GPU.
 //!
-//! [`load`] opens the system's library, `libcuda.so.1` or `nvcuda.dll`, and gives its functions as
-//! the methods of a [`Driver`], each by its name and with its signature in cuda.h. Nothing is
-//! linked, nothing needs a CUDA toolkit, and this crate defines no C symbol, so that other users of
-//! the driver in the same process are left alone. It reads no environment variable.
+//! [`load`] opens the system's library, `libcuda.so.1` or `nvcuda.dll`. Its functions are the
+//! methods of a [`Driver`]; each has its name and its signature in cuda.h. Nothing is linked, and
+//! no CUDA toolkit is needed. This crate defines no C symbol, so it does not disturb other users of
+//! the driver in the same process. It reads no environment variable.
 //!
 //! ```
 //! match cuda_driver::load() {
@@ -12,12 +13,13 @@
 //! }
 //! ```
 //!
-//! Results are [numbers](CUresult) and never a Rust enum, because a driver may return codes that no
-//! version of this crate knows; [`error_text`] asks the driver what it calls them.
+//! Results are [numbers](CUresult) and not a Rust enum, because a driver may return codes that no
+//! version of this crate knows. [`error_text`] asks the driver for its name and its explanation of
+//! a code.
 //!
-//! x86-64 Linux is tested on GPUs. On AArch64 Linux and Windows this crate has been compiled and
-//! never been run with a driver. For other hosts NVIDIA has no driver: there [`load`] is
-//! [`DriverError::UnsupportedHost`].
+//! On x86-64 Linux, this crate is tested on GPUs. For AArch64 Linux and for Windows, it has been
+//! compiled but never been run with a driver. NVIDIA has no driver for other hosts: there, [`load`]
+//! returns [`DriverError::UnsupportedHost`].
 
 #![allow(
     non_camel_case_types,
@@ -38,11 +40,12 @@ mod types;
 pub use functions::Driver;
 pub use types::*;
 
-/// The driver's library, as the system's loader knows it.
+/// The name of the driver's library, in the form that the system's loader needs.
 pub const LIBRARY: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
 
-/// The oldest driver that is taken: the first with `cuFuncGetParamInfo`, by which the arguments of
-/// a launch are checked. Such drivers exist for every GPU from compute capability 5.0 on.
+/// The oldest driver that is accepted. It is the first with `cuFuncGetParamInfo`, which is used to
+/// check the arguments of a launch. Such drivers exist for every GPU from compute capability 5.0
+/// on.
 pub const OLDEST: Version = Version(12_040);
 
 /// A version of CUDA, as `cuDriverGetVersion` encodes it: 1000 × major + 10 × minor.
@@ -59,27 +62,27 @@ impl fmt::Display for Version {
     }
 }
 
-/// Why there is no usable CUDA driver.
+/// The reason for which there is no usable CUDA driver.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriverError {
-    /// Neither Linux nor Windows, or not of 64 bits.
+    /// The host is not a 64-bit host with Linux or Windows.
     #[error("this build has no CUDA: NVIDIA's driver exists for 64-bit Linux and Windows")]
     UnsupportedHost,
     /// The library could not be opened.
     #[error("the driver's library {library} cannot be opened ({reason})")]
     LibraryNotFound {
-        /// Name or path that was tried.
+        /// The name or path that was tried.
         library: String,
-        /// The loader's own words.
+        /// The reason in the loader's own words.
         reason: String,
     },
     /// The library lacks a function.
     #[error("{library} has no function {symbol}: it is not a complete CUDA driver")]
     SymbolMissing {
-        /// Name or path of the library.
+        /// The name or path of the library.
         library: String,
-        /// The first function that was missed.
+        /// The first function that was not found.
         symbol: String,
     },
     /// The driver is older than [`OLDEST`].
@@ -87,52 +90,52 @@ pub enum DriverError {
         "the driver {library} is too old: it supports CUDA {version}, and {OLDEST} is the least"
     )]
     TooOld {
-        /// Name or path of the library.
+        /// The name or path of the library.
         library: String,
-        /// The newest CUDA that it supports.
+        /// The newest CUDA version that the driver supports.
         version: Version,
     },
-    /// The driver works and sees no device.
+    /// The driver works, but it finds no device.
     #[error("the driver {library} finds no device")]
     NoDevice {
-        /// Name or path of the library.
+        /// The name or path of the library.
         library: String,
     },
     /// The driver refused one of the first calls.
     #[error("the driver {library} does not work: {call} returned {code}, {text}")]
     Broken {
-        /// Name or path of the library.
+        /// The name or path of the library.
         library: String,
-        /// The function.
+        /// The function that was called.
         call: &'static str,
-        /// Its result.
+        /// The error code that the function returned.
         code: u32,
-        /// The driver's name and text for it.
+        /// The driver's name and text for the code.
         text: ErrorText,
     },
-    /// [`load_from`] came after the process had tried another library.
+    /// [`load_from`] was called after the process had tried another library.
     #[error(
         "the driver {library} cannot be loaded: this process has tried {first} before, and keeps to it"
     )]
     AnotherWasFirst {
-        /// Name or path of the library that was asked for.
+        /// The name or path of the library that was asked for.
         library: String,
-        /// Name or path of the library that was tried first.
+        /// The name or path of the library that was tried first.
         first: String,
     },
 }
 
-/// How the driver calls and explains one of its error codes.
+/// The driver's name and explanation of one of its error codes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorText {
-    /// Such as `CUDA_ERROR_OUT_OF_MEMORY`.
+    /// The name, such as `CUDA_ERROR_OUT_OF_MEMORY`.
     pub name: String,
-    /// Such as `out of memory`.
+    /// The explanation, such as `out of memory`.
     pub text: String,
 }
 
 impl ErrorText {
-    /// For a code that nobody explains.
+    /// The text for a code that no driver explains.
     fn unknown(code: u32) -> Self {
         Self { name: format!("error {code}"), text: "the driver has no text for it".to_owned() }
     }
@@ -144,7 +147,7 @@ impl fmt::Display for ErrorText {
     }
 }
 
-/// The first attempt to load a driver. There is no second.
+/// The first attempt to load a driver. A process makes no second attempt.
 #[derive(Debug)]
 struct Attempt {
     library: OsString,
@@ -153,7 +156,7 @@ struct Attempt {
 
 static FIRST: OnceLock<Attempt> = OnceLock::new();
 
-/// The attempt with this library, unless there was one before.
+/// The process's attempt to load a driver. If there was none before, this call tries `library`.
 fn first_attempt(library: &OsStr) -> &'static Attempt {
     FIRST.get_or_init(|| {
         let supported = cfg!(all(target_pointer_width = "64", any(target_os = "linux", windows)));
@@ -173,13 +176,14 @@ impl Attempt {
     }
 }
 
-/// The driver of this process. The first call opens the system's library ([`LIBRARY`]) unless
-/// [`load_from`] has opened another one; every later call says the same as the first. The library
-/// stays loaded until the process ends.
+/// The driver of this process. The first call opens the system's library ([`LIBRARY`]), unless
+/// [`load_from`] has opened another one. Every later call returns the same result as the first. The
+/// library stays loaded until the process ends.
 ///
 /// # Errors
 ///
-/// Why there is no usable driver or device; the same on every call.
+/// Returns the reason for which there is no usable driver or device. Every call returns the same
+/// error.
 ///
 /// # Examples
 ///
@@ -191,16 +195,17 @@ pub fn load() -> Result<&'static Driver, DriverError> {
     first_attempt(LIBRARY.as_ref()).outcome()
 }
 
-/// As [`load`], with another file than the system's library: for tools that let their users choose
-/// one.
+/// Like [`load`], but with another file than the system's library. It is meant for tools whose
+/// users choose the file.
 ///
-/// The first attempt of a process, successful or not, is its only one. So a tool calls this before
-/// anything else asks for the driver, and may ignore an error, which every later [`load`] repeats.
+/// The first attempt of a process is its only one, whether it succeeds or not. A tool therefore
+/// calls this function before any other code asks for the driver. The tool may ignore an error,
+/// because every later [`load`] returns it again.
 ///
 /// # Errors
 ///
-/// Those of [`load`], and [`DriverError::AnotherWasFirst`] if the process has tried a library of
-/// another name or path.
+/// The errors of [`load`], and [`DriverError::AnotherWasFirst`] if the process has tried a library
+/// of another name or path.
 ///
 /// # Examples
 ///
@@ -220,8 +225,8 @@ pub fn load_from(library: impl AsRef<OsStr>) -> Result<&'static Driver, DriverEr
     attempt.outcome()
 }
 
-/// The driver, if [`load`] or [`load_from`] has been called with success. It loads nothing, and
-/// costs less than they do.
+/// The driver, if [`load`] or [`load_from`] has been called with success. This function loads
+/// nothing, and costs less than those two.
 ///
 /// ```
 /// if let Some(driver) = cuda_driver::loaded() {
@@ -233,8 +238,8 @@ pub fn loaded() -> Option<&'static Driver> {
     FIRST.get()?.outcome.as_ref().ok()
 }
 
-/// Why [`load`] or [`load_from`] has failed; `None` if neither was called, or with success. It
-/// loads nothing.
+/// The error with which [`load`] or [`load_from`] has failed; `None` if neither was called, or if
+/// the call was successful. This function loads nothing.
 ///
 /// ```
 /// if let Some(why) = cuda_driver::failure() {
@@ -245,7 +250,8 @@ pub fn failure() -> Option<&'static DriverError> {
     FIRST.get()?.outcome.as_ref().err()
 }
 
-/// The [`loaded`] driver's name and text for an error code. It loads nothing.
+/// The name and the text that the [`loaded`] driver has for an error code. This function loads
+/// nothing.
 ///
 /// ```
 /// let unknown = cuda_driver::error_text(123_456);
@@ -264,9 +270,9 @@ fn error_text_of(driver: &Driver, code: CUresult) -> ErrorText {
     };
     let ErrorText { name, text } = ErrorText::unknown(code);
     ErrorText {
-        // SAFETY: both functions write one pointer, null for a code that they do not know.
+        // SAFETY: both functions write one pointer, which is null for a code that they do not know.
         name: ask(&|text| unsafe { driver.cuGetErrorName(code, text) }).unwrap_or(name),
-        // SAFETY: as above.
+        // SAFETY: as for `cuGetErrorName`.
         text: ask(&|text| unsafe { driver.cuGetErrorString(code, text) }).unwrap_or(text),
     }
 }

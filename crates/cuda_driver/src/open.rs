@@ -1,4 +1,4 @@
-//! Opening a library and asking it the first questions.
+//! Opening a library, and the first calls: its version and its devices.
 
 use std::{
     ffi::{CStr, OsStr, c_void},
@@ -17,24 +17,24 @@ pub(crate) fn open(file: &OsStr) -> Result<Driver, DriverError> {
     let name = &*file.to_string_lossy();
     let not_found =
         |reason: String| DriverError::LibraryNotFound { library: name.to_owned(), reason };
-    // To a loader of Unix an empty name would be this program itself.
+    // A loader on Unix would take an empty name for this program itself.
     if file.is_empty() {
         return Err(not_found("its name is empty".to_owned()));
     }
     let library = load(file).map_err(|error| not_found(error.to_string()))?;
     let find = |symbol: &CStr| {
-        // SAFETY: looking up runs no code of the library, and the type is that of any address.
+        // SAFETY: a look-up runs no code of the library, and the type fits every address.
         let found = unsafe { library.get::<*mut c_void>(symbol.to_bytes_with_nul()) };
         found.ok().map(|address| *address).filter(|address| !address.is_null())
     };
-    // An old driver lacks some functions, so its version is judged before they are looked for.
+    // An old driver lacks some functions, so its version is checked before they are looked up.
     let version = version(name, find)?;
     // SAFETY: functions of these names have cuda.h's signatures in every library that is a CUDA
     // driver, and cuda.h gives a new name to a function whose signature changes.
     let mut driver = unsafe { Driver::new(name, find)? };
     driver.version = version;
     driver.devices = devices(&driver)?;
-    // The functions point into the library for the rest of the process.
+    // The library must stay loaded, because the functions are used for the rest of the process.
     mem::forget(library);
     Ok(driver)
 }
@@ -46,16 +46,17 @@ fn load(file: &OsStr) -> Result<Library, libloading::Error> {
     unsafe { Library::new(file) }
 }
 
-/// A bare name is looked for where Windows keeps its own libraries and nowhere else.
+/// Loads a library. A name without a folder is looked for only in the folder where Windows keeps
+/// its own libraries.
 #[cfg(windows)]
 fn load(file: &OsStr) -> Result<Library, libloading::Error> {
     use libloading::os::windows::{LOAD_LIBRARY_SEARCH_SYSTEM32, Library as WindowsLibrary};
 
     if std::path::Path::new(file).components().count() > 1 {
-        // SAFETY: as on other systems.
+        // SAFETY: as for other systems, this runs the initialisers of a file that the caller named.
         return unsafe { Library::new(file) };
     }
-    // SAFETY: as on other systems.
+    // SAFETY: as for other systems, this runs the initialisers of the system's driver.
     unsafe { WindowsLibrary::load_with_flags(file, LOAD_LIBRARY_SEARCH_SYSTEM32) }
         .map(Library::from)
 }
@@ -71,10 +72,10 @@ fn version(
         let symbol = "cuDriverGetVersion".to_owned();
         return Err(DriverError::SymbolMissing { library: library.to_owned(), symbol });
     };
-    // SAFETY: the signature is that of cuda.h.
+    // SAFETY: this is the function's signature in cuda.h.
     let get_version = unsafe { mem::transmute::<*mut c_void, GetVersion>(function) };
     let mut version = 0;
-    // SAFETY: it writes one int, and needs no `cuInit`.
+    // SAFETY: the function writes one int, and does not need `cuInit` before it.
     let code = unsafe { get_version(&raw mut version) };
     if code != CUDA_SUCCESS {
         let text = ErrorText::unknown(code);
@@ -103,14 +104,14 @@ fn devices(driver: &Driver) -> Result<u32, DriverError> {
             text: error_text_of(driver, code),
         })
     };
-    // SAFETY: flags must be 0.
+    // SAFETY: the flags are 0, as the function requires.
     match unsafe { driver.cuInit(0) } {
         CUDA_SUCCESS => {}
         CUDA_ERROR_NO_DEVICE => return Err(DriverError::NoDevice { library: library() }),
         code => return broken("cuInit", code),
     }
     let mut devices = 0;
-    // SAFETY: it writes one int.
+    // SAFETY: the function writes one int.
     let code = unsafe { driver.cuDeviceGetCount(&raw mut devices) };
     if code != CUDA_SUCCESS {
         return broken("cuDeviceGetCount", code);

@@ -1,4 +1,5 @@
-//! The table against a stand-in driver, and against a cuda.h where there is one.
+//! Tests of the table of functions: against a stand-in driver, and against a cuda.h if there is
+//! one.
 
 use std::{
     env,
@@ -12,7 +13,7 @@ use libloading::Library;
 
 use super::{fake_cuda::Answers, functions::functions, open::open, types::CONSTANTS, *};
 
-/// A function of the table, as its text.
+/// A function of the table, in the form of text.
 struct Signature {
     name: &'static str,
     types: &'static [&'static str],
@@ -37,7 +38,8 @@ macro_rules! signatures {
             },)*
         ];
 
-        /// Calls every function with arguments that are all different, and compares what arrived.
+        /// Calls every function with arguments that are all different, and compares them with the
+        /// arguments that arrived.
         fn call_each(driver: &Driver, arrived: impl Fn(&str) -> Option<[u64; 16]>) -> usize {
             let mut calls = 0;
             $(call_one!(driver, arrived, calls, $required($($required_arg: $required_type),*));)*
@@ -80,10 +82,10 @@ functions!(signatures);
 const BY_HAND: [&str; 5] =
     ["cuInit", "cuDriverGetVersion", "cuDeviceGetCount", "cuGetErrorName", "cuGetErrorString"];
 
-/// An argument that no other position has.
+/// A type with a different value for each position in a list of arguments.
 trait Sample: Copy {
     fn sample(position: u64) -> Self;
-    /// The value as the stand-in writes it down.
+    /// The value in the form in which the stand-in records it.
     fn word(self) -> u64;
 }
 
@@ -91,7 +93,7 @@ macro_rules! sample_integers {
     ($($type:ty as $unsigned:ty;)*) => {
         $(impl Sample for $type {
             fn sample(position: u64) -> Self {
-                // The top bit is set, so that a width or a sign that differs shows.
+                // The top bit is set, so that a wrong width or a wrong sign changes the value.
                 (0x8000_0000_0000_0000 | 0x0101_0101_0101_0101 * position).rotate_left(Self::BITS) as Self
             }
 
@@ -155,9 +157,9 @@ sample_functions! {
     CUoccupancyB2DSize = shared_bytes;
 }
 
-/// How C declares a parameter of this type.
+/// The C text of this type.
 fn in_c(rust: &str) -> String {
-    // A macro's text of a type may have spaces where a program has none.
+    // The text of a type in a macro may contain spaces that the type has nowhere else.
     let rust = rust.replace("* ", "*");
     let rust = rust.as_str();
     if let Some(target) = rust.strip_prefix("*mut ") {
@@ -181,7 +183,7 @@ fn in_c(rust: &str) -> String {
     .to_owned()
 }
 
-/// The same where there is no cuda.h: a number or an address of the same width.
+/// The C text of this type for use without cuda.h: a number or an address of the same width.
 fn in_plain_c(rust: &str) -> String {
     if rust.starts_with('*') {
         return "void *".to_owned();
@@ -197,7 +199,7 @@ fn in_plain_c(rust: &str) -> String {
     }
 }
 
-/// The functions in C, but those that are left out.
+/// The functions of the stand-in in C, except the functions in `omit`.
 fn in_fake(omit: &[&str]) -> String {
     let mut text = String::new();
     for Signature { name, types, .. } in SIGNATURES {
@@ -253,12 +255,13 @@ fn every_function_reaches_the_library_with_all_its_arguments() {
         (name, arguments)
     };
     let arrived = |wanted: &str| {
-        // SAFETY: the stand-in writes both before it returns, and nothing else runs it meanwhile.
+        // SAFETY: the stand-in writes both before it returns, and no other thread calls it
+        // meanwhile.
         unsafe { (CStr::from_ptr(*name).to_str() == Ok(wanted)).then(|| *arguments) }
     };
     assert_eq!(call_each(&driver, arrived), SIGNATURES.len() - BY_HAND.len());
 
-    // Those with an answer.
+    // The functions that give an answer.
     let mut count = 0;
     // SAFETY: the pointer is to a live variable.
     unsafe {
@@ -284,13 +287,13 @@ fn a_driver_may_lack_each_optional_function_and_no_required_one() {
     };
     let driver = open(library.as_ref()).unwrap();
     assert!(driver.cuLaunchKernelEx.is_none());
-    // SAFETY: a function that is missing does nothing.
+    // SAFETY: the function is missing, so the call does nothing.
     assert_eq!(unsafe { driver.cuCtxSynchronize() }, CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER);
 
     for missing in SIGNATURES.iter().filter(|function| function.required) {
         let find =
             |name: &CStr| (name.to_str() != Ok(missing.name)).then_some(callback as *mut c_void);
-        // SAFETY: nothing is called.
+        // SAFETY: no function is called.
         let error = unsafe { Driver::new("LIB", find) }.unwrap_err();
         assert_eq!(
             error,
@@ -302,7 +305,7 @@ fn a_driver_may_lack_each_optional_function_and_no_required_one() {
     }
 }
 
-/// The message for a stand-in driver that answers as told, its path replaced by `LIB`.
+/// The error message for a stand-in driver with these answers. In it, `LIB` replaces the path.
 fn message(version: u32, init: u32, devices: u32, omit: &[&str]) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let library =
@@ -317,7 +320,8 @@ fn every_way_to_fail_has_its_sentence() {
             (12_030, 0, 1, &[][..]),
             "the driver LIB is too old: it supports CUDA 12.3, and 12.4 is the least",
         ),
-        // The version is judged before functions that an old driver cannot have.
+        // The version is checked before the functions, because an old driver cannot have all of
+        // them.
         (
             (11_080, 0, 1, &["cuModuleUnload"]),
             "the driver LIB is too old: it supports CUDA 11.8, and 12.4 is the least",
@@ -364,8 +368,8 @@ fn libraries_that_are_no_driver_are_named() {
     }
 }
 
-/// Compiles C that includes cuda.h, if `WARPFOLD_CUDA_INCLUDE` names a folder with one; says on
-/// stderr if it does not.
+/// Compiles C code that includes cuda.h, if `WARPFOLD_CUDA_INCLUDE` names a folder that contains
+/// it. If it does not, prints a note to stderr.
 fn compile_with_cuda_h(code: &str) {
     let Some(include) = env::var_os("WARPFOLD_CUDA_INCLUDE") else {
         let note =
@@ -375,7 +379,7 @@ fn compile_with_cuda_h(code: &str) {
     };
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("check.c");
-    // Its older functions are declared only where this is defined.
+    // cuda.h declares its older functions only if this macro is defined.
     fs::write(
         &source,
         format!(

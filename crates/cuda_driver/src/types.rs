@@ -1,14 +1,17 @@
-//! The types and constants of cuda.h, by their names there.
+//! The types and constants of cuda.h, with their names there.
 //!
-//! Enums of C are plain numbers here, because a driver may know values that this crate does not.
+//! The enums of C are plain numbers here, because a driver may know values that this crate does not
+//! know.
 
 use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 
-/// Each handle points to something that only the driver knows.
+/// Declares handles. Each handle points to a structure that only the driver knows.
 macro_rules! handles {
     ($($(#[$doc:meta])* $name:ident = $target:ident;)*) => {
         $(
-            #[doc = concat!("What [`", stringify!($name), "`] points to: known to the driver alone.")]
+            #[doc = concat!(
+                "What [`", stringify!($name), "`] points to: known to the driver alone."
+            )]
             #[repr(C)]
             #[derive(Debug)]
             pub struct $target {
@@ -22,7 +25,7 @@ macro_rules! handles {
 }
 
 handles! {
-    /// A context: what a process has of a device.
+    /// A context: the state that a process has on a device.
     CUcontext = CUctx_st;
     /// A loaded module.
     CUmodule = CUmod_st;
@@ -42,7 +45,7 @@ handles! {
     CUarray = CUarray_st;
 }
 
-/// Numbers that cuda.h declares as enums.
+/// Declares the types of numbers that cuda.h declares as enums.
 macro_rules! numbers {
     ($($(#[$doc:meta])* $name:ident;)*) => {
         $(
@@ -53,93 +56,95 @@ macro_rules! numbers {
 }
 
 numbers! {
-    /// What a call returns: 0, or the code of an error.
+    /// The result of a call: 0, or the code of an error.
     CUresult;
     /// An attribute of a device.
     CUdevice_attribute;
-    /// What two devices can do with each other's memory.
+    /// An ability that two devices may have for each other's memory.
     CUdevice_P2PAttribute;
-    /// How shared memory and the L1 cache divide their memory.
+    /// A preference for the division of memory between shared memory and the L1 cache.
     CUfunc_cache;
     /// An attribute of a kernel.
     CUfunction_attribute;
-    /// What an update of a graph met.
+    /// The result of an update of a graph.
     CUgraphExecUpdateResult;
-    /// What a node of a graph does.
+    /// The kind of a node of a graph.
     CUgraphNodeType;
-    /// How a module that is being loaded is compiled.
+    /// An option of the compilation of a module that is being loaded.
     CUjit_option;
-    /// An architecture to compile for.
+    /// An architecture for which code is compiled.
     CUjit_target;
-    /// Which attribute of a launch it is.
+    /// The identifier of an attribute of a launch.
     CUlaunchAttributeID;
     /// A limit of a context.
     CUlimit;
-    /// Where memory is.
+    /// The kind of memory, such as memory of the host or of a device.
     CUmemorytype;
     /// A question about an address.
     CUpointer_attribute;
-    /// How wide the banks of shared memory are.
+    /// The width of the banks of shared memory.
     CUsharedconfig;
-    /// Which calls of other threads end the capture of a stream.
+    /// A mode of capture. It says which calls of other threads end the capture of a stream.
     CUstreamCaptureMode;
     /// Whether a stream captures.
     CUstreamCaptureStatus;
 }
 
-/// A device, as [`cuDeviceGet`](crate::Driver::cuDeviceGet) numbers it.
+/// A device, by the number that [`cuDeviceGet`](crate::Driver::cuDeviceGet) gives.
 pub type CUdevice = c_int;
 
 /// An address in the memory of a device.
 pub type CUdeviceptr = c_ulonglong;
 
-/// What a stream calls when it comes to it; the result is that of the work before it.
+/// A function that a stream calls when the work before it has ended. `status` is the result of that
+/// work.
 pub type CUstreamCallback =
     Option<unsafe extern "system" fn(stream: CUstream, status: CUresult, user_data: *mut c_void)>;
 
-/// What a stream calls when it comes to it, unless the work before it failed.
+/// A function that a stream calls when the work before it has ended, unless that work failed.
 pub type CUhostFn = Option<unsafe extern "system" fn(user_data: *mut c_void)>;
 
-/// How much dynamic shared memory a block of so many threads needs, in bytes.
+/// A function that returns how much dynamic shared memory, in bytes, a block of `block_size`
+/// threads needs.
 pub type CUoccupancyB2DSize = Option<unsafe extern "system" fn(block_size: c_int) -> usize>;
 
-/// The identity of a device, which it keeps in every process and on every start.
+/// The identity of a device. It is the same in every process and after every start of the machine.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CUuuid {
-    /// 16 bytes, in the order in which they are written.
+    /// The 16 bytes, in the order in which they are written.
     pub bytes: [c_char; 16],
 }
 
-/// Blocks of a cluster along each axis.
+/// How many blocks a cluster has along each axis.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CUlaunchAttributeClusterDim {
-    /// Along x.
+    /// The number along x.
     pub x: c_uint,
-    /// Along y.
+    /// The number along y.
     pub y: c_uint,
-    /// Along z.
+    /// The number along z.
     pub z: c_uint,
 }
 
-/// The value of an attribute of a launch: one of the fields, which the
-/// [identifier](CUlaunchAttribute::id) chooses.
+/// The value of an attribute of a launch. The [identifier](CUlaunchAttribute::id) says which of the
+/// fields is used.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union CUlaunchAttributeValue {
-    /// All of it.
+    /// All bytes of the value.
     pub pad: [c_char; 64],
-    /// For [`CU_LAUNCH_ATTRIBUTE_COOPERATIVE`]: not 0 for a grid all of whose blocks run at once.
+    /// For [`CU_LAUNCH_ATTRIBUTE_COOPERATIVE`]: not 0 if all blocks of the grid must run at once.
     pub cooperative: c_int,
-    /// For [`CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`].
+    /// For [`CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`]: the number of blocks of a cluster.
     pub clusterDim: CUlaunchAttributeClusterDim,
-    /// For [`CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`]: not 0 for a grid that may
-    /// start before the one before it in the stream has ended.
+    /// For [`CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`]: not 0 if the grid may start
+    /// before the previous grid of the stream has ended.
     pub programmaticStreamSerializationAllowed: c_int,
-    /// For [`CU_LAUNCH_ATTRIBUTE_PRIORITY`].
+    /// For [`CU_LAUNCH_ATTRIBUTE_PRIORITY`]: the priority of the launch.
     pub priority: c_int,
-    // The union of cuda.h has pointers, hence their alignment.
+    // The union in cuda.h contains pointers. This field gives the union their alignment.
     event: CUevent,
 }
 
@@ -153,15 +158,15 @@ impl std::fmt::Debug for CUlaunchAttributeValue {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CUlaunchAttribute {
-    /// Which one.
+    /// The identifier of the attribute.
     pub id: CUlaunchAttributeID,
     pad: c_uint,
-    /// Its value.
+    /// The value of the attribute.
     pub value: CUlaunchAttributeValue,
 }
 
 impl CUlaunchAttribute {
-    /// An attribute that changes nothing.
+    /// An attribute that has no effect.
     ///
     /// ```
     /// use cuda_driver::{CU_LAUNCH_ATTRIBUTE_IGNORE, CUlaunchAttribute};
@@ -172,7 +177,7 @@ impl CUlaunchAttribute {
         Self::new(CU_LAUNCH_ATTRIBUTE_IGNORE, CUlaunchAttributeValue { pad: [0; 64] })
     }
 
-    /// Whether all blocks of the grid must run at once.
+    /// An attribute that says whether all blocks of the grid must run at once.
     pub const fn cooperative(wanted: bool) -> Self {
         Self::new(
             CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
@@ -180,13 +185,14 @@ impl CUlaunchAttribute {
         )
     }
 
-    /// How many blocks a cluster has along each axis.
+    /// An attribute that says how many blocks a cluster has along each axis.
     pub const fn cluster_dimension(x: u32, y: u32, z: u32) -> Self {
         let clusterDim = CUlaunchAttributeClusterDim { x, y, z };
         Self::new(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, CUlaunchAttributeValue { clusterDim })
     }
 
-    /// Whether the grid may start before the one before it in the stream has ended.
+    /// An attribute that says whether the grid may start before the previous grid of the stream has
+    /// ended.
     pub const fn programmatic_stream_serialization(allowed: bool) -> Self {
         Self::new(
             CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
@@ -199,27 +205,27 @@ impl CUlaunchAttribute {
     }
 }
 
-/// The shape of a launch and where it goes.
+/// The shape of a launch, and its stream.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CUlaunchConfig {
-    /// Blocks along x.
+    /// The number of blocks along x.
     pub gridDimX: c_uint,
-    /// Blocks along y.
+    /// The number of blocks along y.
     pub gridDimY: c_uint,
-    /// Blocks along z.
+    /// The number of blocks along z.
     pub gridDimZ: c_uint,
-    /// Threads of a block along x.
+    /// The number of threads of a block along x.
     pub blockDimX: c_uint,
-    /// Threads of a block along y.
+    /// The number of threads of a block along y.
     pub blockDimY: c_uint,
-    /// Threads of a block along z.
+    /// The number of threads of a block along z.
     pub blockDimZ: c_uint,
-    /// Dynamic shared memory of a block, in bytes.
+    /// The dynamic shared memory of a block, in bytes.
     pub sharedMemBytes: c_uint,
     /// The stream.
     pub hStream: CUstream,
-    /// The attributes; may be null if there are none.
+    /// The attributes. The pointer may be null if there are none.
     pub attrs: *mut CUlaunchAttribute,
     /// How many attributes there are.
     pub numAttrs: c_uint,
@@ -233,7 +239,7 @@ pub struct CUDA_MEMCPY2D {
     pub srcXInBytes: usize,
     /// The first row of the source.
     pub srcY: usize,
-    /// Where the source is.
+    /// The kind of memory that holds the source.
     pub srcMemoryType: CUmemorytype,
     /// The source, if it is on the host.
     pub srcHost: *const c_void,
@@ -241,13 +247,13 @@ pub struct CUDA_MEMCPY2D {
     pub srcDevice: CUdeviceptr,
     /// The source, if it is an array.
     pub srcArray: CUarray,
-    /// Bytes from one row of the source to the next.
+    /// The distance from one row of the source to the next, in bytes.
     pub srcPitch: usize,
     /// The first byte of a row of the destination.
     pub dstXInBytes: usize,
     /// The first row of the destination.
     pub dstY: usize,
-    /// Where the destination is.
+    /// The kind of memory that holds the destination.
     pub dstMemoryType: CUmemorytype,
     /// The destination, if it is on the host.
     pub dstHost: *mut c_void,
@@ -255,28 +261,28 @@ pub struct CUDA_MEMCPY2D {
     pub dstDevice: CUdeviceptr,
     /// The destination, if it is an array.
     pub dstArray: CUarray,
-    /// Bytes from one row of the destination to the next.
+    /// The distance from one row of the destination to the next, in bytes.
     pub dstPitch: usize,
-    /// Bytes of a row to copy.
+    /// How many bytes of each row are copied.
     pub WidthInBytes: usize,
-    /// Rows to copy.
+    /// How many rows are copied.
     pub Height: usize,
 }
 
-/// What [`cuGraphExecUpdate_v2`](crate::Driver::cuGraphExecUpdate_v2) says.
+/// The result that [`cuGraphExecUpdate_v2`](crate::Driver::cuGraphExecUpdate_v2) writes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CUgraphExecUpdateResultInfo {
-    /// Whether it was possible, and if not, why.
+    /// The outcome of the update: success, or the reason for which it was not possible.
     pub result: CUgraphExecUpdateResult,
     /// The node that could not be updated, or null.
     pub errorNode: CUgraphNode,
-    /// Where the edge to that node begins, if that edge is at fault.
+    /// The node at which the edge to that node begins, if the edge is the cause of the error.
     pub errorFromNode: CUgraphNode,
 }
 
-// On 64-bit hosts, and CUDA has no other. `layouts_are_those_of_cuda_h` compares each field with a
-// cuda.h, where there is one.
+// The layouts on 64-bit hosts; CUDA supports no other hosts. The test `layouts_are_those_of_cuda_h`
+// compares each field with a cuda.h, if there is one.
 #[cfg(target_pointer_width = "64")]
 const _: () = {
     assert!(size_of::<CUuuid>() == 16 && align_of::<CUuuid>() == 1);
@@ -294,8 +300,8 @@ const _: () = {
     );
 };
 
-/// Constants of cuda.h, which `constants_are_those_of_cuda_h` compares with a cuda.h, where there
-/// is one.
+/// Declares constants of cuda.h. The test `constants_are_those_of_cuda_h` compares them with a
+/// cuda.h, if there is one.
 macro_rules! constants {
     ($($(#[$doc:meta])* $name:ident: $type:ty = $value:expr;)*) => {
         $(
@@ -311,79 +317,79 @@ macro_rules! constants {
 constants! {
     /// No error.
     CUDA_SUCCESS: CUresult = 0;
-    /// There is not so much memory.
+    /// There is not enough memory.
     CUDA_ERROR_OUT_OF_MEMORY: CUresult = 2;
-    /// This driver is older than what was asked of it.
+    /// The call needs a newer driver than this one.
     CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER: CUresult = 36;
     /// There is no device.
     CUDA_ERROR_NO_DEVICE: CUresult = 100;
-    /// A function of a library is not there.
+    /// A symbol was not found in a shared library.
     CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND: CUresult = 302;
-    /// What was asked for by name is not there.
+    /// A symbol or object of the given name was not found.
     CUDA_ERROR_NOT_FOUND: CUresult = 500;
-    /// It is not done yet.
+    /// The operation has not ended yet.
     CUDA_ERROR_NOT_READY: CUresult = 600;
 
-    /// An attribute that changes nothing.
+    /// The attribute has no effect.
     CU_LAUNCH_ATTRIBUTE_IGNORE: CUlaunchAttributeID = 0;
-    /// All blocks of the grid run at once.
+    /// All blocks of the grid must run at once.
     CU_LAUNCH_ATTRIBUTE_COOPERATIVE: CUlaunchAttributeID = 2;
-    /// Blocks of a cluster.
+    /// The number of blocks of a cluster along each axis.
     CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: CUlaunchAttributeID = 4;
-    /// The grid may start before the one before it has ended.
+    /// The grid may start before the previous grid of the stream has ended.
     CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: CUlaunchAttributeID = 6;
     /// The priority of the launch.
     CU_LAUNCH_ATTRIBUTE_PRIORITY: CUlaunchAttributeID = 8;
 
-    /// The most shared memory that a block may ask for, in bytes.
+    /// The greatest size of shared memory that a block may have if the kernel opts in, in bytes.
     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: CUdevice_attribute = 97;
-    /// The most dynamic shared memory that a block of this kernel may have, in bytes.
+    /// The greatest size of dynamic shared memory that a block of this kernel may have, in bytes.
     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: CUfunction_attribute = 8;
 
-    /// The most registers of a thread.
+    /// The greatest number of registers of a thread.
     CU_JIT_MAX_REGISTERS: CUjit_option = 0;
-    /// Where the compiler's errors go.
+    /// The buffer for the error messages of the compiler.
     CU_JIT_ERROR_LOG_BUFFER: CUjit_option = 5;
-    /// How long that buffer is, in bytes.
+    /// The size of that buffer in bytes.
     CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES: CUjit_option = 6;
-    /// How much the compiler optimises, from 0 to 4.
+    /// The level of optimisation, from 0 to 4.
     CU_JIT_OPTIMIZATION_LEVEL: CUjit_option = 7;
-    /// Compile for the device of the current context.
+    /// The code is compiled for the device of the current context.
     CU_JIT_TARGET_FROM_CUCONTEXT: CUjit_option = 8;
-    /// Compile for this architecture.
+    /// The architecture for which the code is compiled.
     CU_JIT_TARGET: CUjit_option = 9;
-    /// What to take where no machine code fits.
+    /// The kind of code that is used if no machine code fits the device.
     CU_JIT_FALLBACK_STRATEGY: CUjit_option = 10;
-    /// Whether debug information is made.
+    /// Whether the compiler generates debug information.
     CU_JIT_GENERATE_DEBUG_INFO: CUjit_option = 11;
-    /// Whether line tables are made.
+    /// Whether the compiler generates line tables.
     CU_JIT_GENERATE_LINE_INFO: CUjit_option = 13;
 
-    /// Memory of the host.
+    /// The memory is on the host.
     CU_MEMORYTYPE_HOST: CUmemorytype = 1;
-    /// Memory of a device.
+    /// The memory is on a device.
     CU_MEMORYTYPE_DEVICE: CUmemorytype = 2;
 
-    /// The context that an address belongs to.
+    /// The context to which an address belongs.
     CU_POINTER_ATTRIBUTE_CONTEXT: CUpointer_attribute = 1;
-    /// The ordinal of the device that an address belongs to.
+    /// The ordinal of the device to which an address belongs.
     CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: CUpointer_attribute = 9;
 
-    /// A stream that waits for the legacy default stream, and is waited for by it.
+    /// The stream waits for the legacy default stream, and the legacy default stream waits for it.
     CU_STREAM_DEFAULT: c_uint = 0;
-    /// A stream that has nothing to do with the legacy default stream.
+    /// The stream and the legacy default stream do not wait for each other.
     CU_STREAM_NON_BLOCKING: c_uint = 1;
     /// Unsafe calls of any thread end the capture.
     CU_STREAM_CAPTURE_MODE_GLOBAL: CUstreamCaptureMode = 0;
-    /// Unsafe calls of this thread end the capture.
+    /// Unsafe calls of the capturing thread end the capture.
     CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: CUstreamCaptureMode = 1;
-    /// No call of another kind ends the capture.
+    /// No unsafe call ends the capture.
     CU_STREAM_CAPTURE_MODE_RELAXED: CUstreamCaptureMode = 2;
-    /// A stream that does not capture.
+    /// The stream does not capture.
     CU_STREAM_CAPTURE_STATUS_NONE: CUstreamCaptureStatus = 0;
 
-    /// Memory that every stream of every device may use.
+    /// Every stream of every device may use the memory.
     CU_MEM_ATTACH_GLOBAL: c_uint = 1;
-    /// Everything about a graph is written.
+    /// All details of a graph are written.
     CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE: c_uint = 1;
 }

@@ -1,4 +1,4 @@
-//! A process in which the system's library is asked for first, whether it is there or not.
+//! A process that asks first for the system's library, whether the library exists or not.
 
 #![cfg(target_os = "linux")]
 

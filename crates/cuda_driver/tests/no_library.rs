@@ -1,4 +1,4 @@
-//! A process whose driver cannot be loaded: every call says what is wrong with the file.
+//! A process whose driver cannot be loaded. Every call gives the reason, which is the file.
 
 #![cfg(target_os = "linux")]
 

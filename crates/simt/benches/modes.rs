@@ -1,9 +1,10 @@
-//! Warp instructions per second on one core in each mode, and on more cores: `cargo bench -p warpfold-simt`.
+//! Measures warp instructions per second: on one core in each mode, and on more cores. The command
+//! is `cargo bench -p warpfold-simt`.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use simt::{Arg, LaunchConfig, LaunchError, Memory, Module, check, count, launch};
 
-/// A kernel of `kernels.ptx`, ready to run over and over.
+/// A kernel of `kernels.ptx`, which can be launched again and again.
 struct Case {
     module: Module,
     name: &'static str,
@@ -42,9 +43,9 @@ impl Case {
     }
 }
 
-/// Threads of a block.
+/// The number of threads of a block.
 const THREADS: u32 = 256;
-/// Elements that are read.
+/// The number of elements that are read.
 const N: u32 = 1 << 22;
 
 fn cases() -> [Case; 4] {

@@ -1,5 +1,5 @@
-//! The host memory that a launch takes at its peak, as a multiple of the device memory that it works on (Linux):
-//! `cargo run --release --example footprint`.
+//! Prints the host memory that a launch takes at its peak, as a multiple of the device memory on
+//! which it works (Linux only): `cargo run --release --example footprint`.
 
 use std::fs;
 
@@ -39,13 +39,13 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// Forgets the peak so far, and returns the bytes that are resident now.
+/// Resets the recorded peak, and returns how many bytes are resident now.
 fn reset_peak() -> Result<u64, Error> {
     fs::write("/proc/self/clear_refs", "5")?;
     resident("VmRSS:")
 }
 
-/// A line of the process's status, in bytes.
+/// The value of a line of the process's status, in bytes.
 fn resident(key: &str) -> Result<u64, Error> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line =

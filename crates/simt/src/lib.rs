@@ -1,13 +1,13 @@
 //! A simulator of PTX. It parses, validates and runs the kernels that compilers emit for NVIDIA
 //! GPUs, on a machine without a GPU.
 //!
-//! [`Module::from_ptx`] loads a module, and refuses everything that it does not know, with line and
-//! instruction. [`Memory`] is the device's memory. [`launch()`] runs a kernel; a fault is returned
-//! as a [`Fault`] with block, thread, line and address. [`count()`] also counts what the kernel
-//! does. [`check()`] finds races, reads of bytes that nothing has written, divergent barriers and
-//! wrong masks; each is a [`Report`] that reads like a compiler's error. [`trace()`] records each
-//! access of a small launch. [`ptx`] is the parser alone. The crate knows nothing of what kernels
-//! compute.
+//! [`Module::from_ptx`] loads a module. It refuses everything that it does not know, and names the
+//! line and the instruction. [`Memory`] is the device's memory. [`launch()`] runs a kernel; it
+//! returns a fault as a [`Fault`] with block, thread, line and address. [`count()`] also counts the
+//! kernel's instructions and accesses. [`check()`] finds races, reads of bytes that nothing has
+//! written, divergent barriers and wrong masks; each is a [`Report`] that reads like a compiler's
+//! error. [`trace()`] records each access of a small launch. [`ptx`] is the parser alone. The crate
+//! does not know the purpose of the kernels.
 //!
 //! ```
 //! use simt::{Arg, LaunchConfig, Memory, Module, launch};
@@ -35,14 +35,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What it does where PTX leaves a choice
+//! # The behaviour where PTX leaves a choice
 //!
 //! - A warp has 32 lanes. Lanes that diverge join again where their program counters meet. No lane
-//!   is left waiting for good, so lanes of a warp may wait for each other. A block may wait for
-//!   earlier blocks, and for later ones as long as no worker has to keep more than 256 blocks in
-//!   flight. All blocks of a cooperative launch or of a cluster may wait for each other. A loop
-//!   that waits for something that never happens runs without end, as on hardware, unless the
-//!   simulator can tell (see [`FaultKind::Livelock`]).
+//!   waits for ever while it could run, so lanes of a warp may wait for each other. A block may
+//!   wait for earlier blocks, and for later ones as long as no worker has to keep more than 256
+//!   blocks in flight. All blocks of a cooperative launch or of a cluster may wait for each other.
+//!   A loop that waits for an event that never happens runs without end, as on hardware, unless the
+//!   simulator can detect this (see [`FaultKind::Livelock`]).
 //! - Integer division by zero is a fault. Shared and local memory, registers and fresh allocations
 //!   begin as zero.
 //! - A shuffle that reads from a lane that does not take part yields the reading lane's own value.
@@ -51,9 +51,9 @@
 //! - `bar.sync` in divergent code waits for the whole warp, and is a fault if the warp can never
 //!   come together.
 //! - Float arithmetic with a rounding is exact to the bit. Approximations (such as `ex2.approx`)
-//!   are closer to the true value than hardware's results, and not equal to them.
-//! - Asynchronous copies end as late as PTX allows, and `mbarrier.try_wait` waits without a limit
-//!   of time.
+//!   are closer to the true value than hardware's results, and not bit-equal to them.
+//! - Asynchronous copies end as late as PTX allows, and `mbarrier.try_wait` waits without a time
+//!   limit.
 //! - Clocks count the warp's instructions; there is one multiprocessor.
 //! - Calls are inlined; recursion and indirect calls are refused.
 //!

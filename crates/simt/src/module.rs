@@ -11,10 +11,10 @@ use crate::lower::{self, LoadError};
 use crate::ptx::ast::Frame;
 use crate::ptx::{self, ast};
 
-/// What the kernels of a module share.
+/// The data that the kernels of a module share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    /// The number by which [`Memory`](crate::Memory) tells modules apart.
+    /// The number by which [`Memory`](crate::Memory) distinguishes modules.
     pub(crate) id: u64,
     name: String,
     source: Arc<str>,
@@ -119,7 +119,7 @@ struct KernelData {
 pub struct Kernel(Arc<KernelData>);
 
 impl Kernel {
-    /// What the kernel shares with the other kernels of its module.
+    /// The data that the kernel shares with the other kernels of its module.
     pub(crate) fn module(&self) -> &Shared {
         &self.0.module
     }
@@ -169,7 +169,8 @@ impl Kernel {
         &self.0.program
     }
 
-    /// The rule of the kernel's directives that `block` breaks, in words; `None` if there is none.
+    /// The rule of the kernel's directives that `block` breaks, in words; `None` if it breaks no
+    /// rule.
     pub(crate) fn refuses_block(&self, block: Dim3) -> Option<String> {
         let limits = &self.0.limits;
         if let Some([x, y, z]) = limits.required_threads {

@@ -26,7 +26,7 @@ use thiserror::Error;
 use crate::limits::MAX_THREADS_PER_BLOCK;
 use crate::registers::LANES;
 
-/// The properties of a GPU on which occupancy depends.
+/// The properties of a GPU that decide the occupancy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gpu {
     /// A short name, such as `h100` or `rtx4090`.
@@ -109,8 +109,8 @@ const fn gpu(
     Gpu { name, compute_capability, multiprocessors, sm }
 }
 
-/// If a name stands for several products, the table holds the one for SXM sockets, or else the
-/// largest.
+/// If a name stands for several products, the table holds the product for SXM sockets. If there is
+/// no such product, it holds the largest one.
 const GPUS: [Gpu; 12] = [
     gpu("v100", (7, 0), 80, SM_70),
     gpu("t4", (7, 5), 40, SM_75),
@@ -155,10 +155,10 @@ impl FromStr for Gpu {
     }
 }
 
-/// The limit that keeps another block from a multiprocessor.
+/// The limit that prevents another block on a multiprocessor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// The number of warps, and so of threads.
+    /// The number of warps, and with it the number of threads.
     Warps,
     /// The number of blocks.
     Blocks,
@@ -179,7 +179,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// How much of a launch a multiprocessor holds at once.
+/// The part of a launch that a multiprocessor holds at once.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Occupancy {
     /// The number of resident blocks; 0 if not even one fits.
@@ -188,13 +188,15 @@ pub struct Occupancy {
     pub warps_per_sm: u32,
     /// The resident warps in percent of the greatest number that the multiprocessor allows.
     pub percent: f64,
-    /// The limit that keeps another block out. If several do, the first in the order of [`Limit`].
+    /// The limit that prevents another block. If there are several such limits, it is the first in
+    /// the order of [`Limit`].
     pub limited_by: Limit,
 }
 
 /// How many blocks of `threads` threads a multiprocessor of `gpu` holds at once, if each block has
 /// `shared_bytes` bytes of shared memory (static and dynamic together) and each thread has
-/// `registers` registers. With `None`, registers are left out, and the result is an upper bound.
+/// `registers` registers. If `registers` is `None`, the limit on registers is left out, and the
+/// result is an upper bound.
 ///
 /// No block fits if a block has no threads or more than 1024, or if a thread has more than 255
 /// registers.
@@ -252,8 +254,8 @@ mod tests {
         occupancy(&gpu.parse().unwrap(), threads, shared_bytes, registers)
     }
 
-    /// Blocks as `cudaOccMaxActiveBlocksPerMultiprocessor` of CUDA 13's `cuda_occupancy.h` gives
-    /// them, with as much shared memory as there can be.
+    /// The expected numbers of blocks are the results of `cudaOccMaxActiveBlocksPerMultiprocessor`
+    /// in CUDA 13's `cuda_occupancy.h`, with as much shared memory as possible.
     #[test]
     fn it_agrees_with_nvidias_calculator() {
         #[rustfmt::skip]

@@ -1,6 +1,7 @@
-//! Random numbers that are the same on every machine and for good.
+//! Random numbers that are the same on every machine and in every version.
 
-/// SplitMix64 (Steele, Lea and Flood, 2014): a counter with a step of 2^64 over the golden ratio, mixed.
+/// SplitMix64 (Steele, Lea and Flood, 2014): a counter whose step is 2^64 divided by the golden
+/// ratio, and a function that mixes its bits.
 #[derive(Debug)]
 pub(crate) struct SplitMix64(pub(crate) u64);
 

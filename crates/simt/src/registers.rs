@@ -1,4 +1,5 @@
-//! The registers of a warp, and how arithmetic on one value becomes arithmetic on 32 lanes.
+//! The registers of a warp, and the macro that turns arithmetic on one value into arithmetic on 32
+//! lanes.
 //!
 //! A register holds one value for each lane. There are three register files: words of 32 bits
 //! (which also hold narrower values, zero-extended), doubles of 64 bits, and predicates, with one
@@ -50,17 +51,17 @@ pub(crate) struct Operands {
 /// destination that are in the mask.
 pub(crate) type AluFn = fn(&mut Registers, u32, &Operands);
 
-/// A Rust type as the value of one lane.
+/// A Rust type that can be the value of one lane.
 pub(crate) trait Lane: Copy {
     /// The type of the values in the register file.
     type Raw: Copy + Default;
     /// The register file that holds values of this type.
     fn file(registers: &Registers) -> &[[Self::Raw; LANES]];
-    /// Writes the lanes of `mask`.
+    /// Writes the values of the lanes of `mask`.
     fn put(registers: &mut Registers, register: u32, mask: u32, values: [Self::Raw; LANES]);
-    /// The value of a register's bits; bits above the type's width are ignored.
+    /// The value that a register's bits represent. Bits above the width of the type are ignored.
     fn from_raw(raw: Self::Raw) -> Self;
-    /// The bits for the register, zero-extended.
+    /// The bits that represent the value in a register, zero-extended.
     fn to_raw(self) -> Self::Raw;
 }
 

@@ -1,4 +1,4 @@
-//! The command `simt`, through its binary.
+//! Tests of the command `simt`, which run its binary.
 
 use std::env;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value as Json, json};
 
-/// One thread for each of `n` values: doubles them.
+/// A kernel in which one thread for each of `n` values doubles the value.
 const DOUBLE: &str = "\
 .version 7.0
 .target sm_75
@@ -35,7 +35,8 @@ DONE:
 }
 ";
 
-/// Two kernels: one counts and never ends, one stores what it gets into dynamic shared memory, a word for each thread at a stride.
+/// Two kernels: one counts and never ends; the other stores its argument into dynamic shared
+/// memory, one word for each thread at a stride.
 const PAIR: &str = "\
 .version 7.0
 .target sm_75
@@ -58,7 +59,8 @@ AGAIN: add.u32 %r1, %r1, 1;
 }
 ";
 
-/// Each thread hands its number to its counterpart in the other warp, through shared memory and without a barrier.
+/// A kernel in which each thread passes its number to its counterpart in the other warp, through
+/// shared memory and without a barrier.
 const RACE: &str = "\
 .version 7.0
 .target sm_75
@@ -96,7 +98,8 @@ impl fmt::Display for Run {
     }
 }
 
-/// A fresh folder with `double.ptx`, `pair.ptx`, `race.ptx` and `swap.ptx`, which has the barrier that `race.ptx` lacks.
+/// A fresh folder with `double.ptx`, `pair.ptx`, `race.ptx` and `swap.ptx`. `swap.ptx` is
+/// `race.ptx` with the missing barrier.
 struct Sandbox(tempfile::TempDir);
 
 impl Sandbox {
@@ -121,14 +124,14 @@ impl Sandbox {
     }
 
     fn command(&self, line: &str) -> Command {
-        // On a machine without cargo the binary lies elsewhere.
+        // On a machine without cargo, the binary lies elsewhere, and `SIMT_BIN` names it.
         let binary = env::var_os("SIMT_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_simt").into());
         let mut command = Command::new(binary);
         command.current_dir(self.0.path()).stdin(Stdio::null()).args(line.split_whitespace());
         command
     }
 
-    /// Runs `simt` with a line of arguments that has spaces only between them.
+    /// Runs `simt` with a line of arguments. No argument contains a space.
     fn run(&self, line: &str) -> Run {
         let output = self.command(line).output().unwrap();
         Run {
@@ -139,7 +142,7 @@ impl Sandbox {
         }
     }
 
-    /// A run that must succeed and say nothing on stderr.
+    /// The output of a run that must succeed and write nothing to stderr.
     fn stdout(&self, line: &str) -> String {
         let run = self.run(line);
         assert!(run.status == Some(0) && run.stderr.is_empty(), "{run}");
@@ -152,7 +155,7 @@ impl Sandbox {
         serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run}"))
     }
 
-    /// A run that is refused with exit status 2, and the error it prints.
+    /// The error of a run that must be refused with exit status 2.
     fn refused(&self, line: &str) -> String {
         let run = self.run(line);
         assert!(run.status == Some(2) && run.stdout.is_empty(), "{run}");
@@ -171,7 +174,7 @@ fn a_kernel_runs_and_its_buffer_is_dumped() {
     let doubled: Vec<u8> = (0..40u32).flat_map(|value| (2 * value).to_le_bytes()).collect();
     assert_eq!(fs::read(sandbox.path("out.bin")).unwrap(), doubled);
 
-    // What was dumped is what a buffer may begin with.
+    // A dumped file can be the initial contents of a buffer.
     sandbox.stdout("run double.ptx --grid 2 --block 32 --arg buffer:u32:40=@out.bin --arg u32:40 --dump 0=again.bin");
     let again: Vec<u8> = (0..40u32).flat_map(|value| (4 * value).to_le_bytes()).collect();
     assert_eq!(fs::read(sandbox.path("again.bin")).unwrap(), again);
@@ -189,7 +192,7 @@ fn counters_are_nested_by_their_names() {
         (&json["kernel"], &json["grid"], &json["block"]),
         (&json!("double"), &json!([2, 1, 1]), &json!([32, 1, 1]))
     );
-    // 40 neighbouring words are five sectors; the second warp parts.
+    // 40 neighbouring words are five sectors, and the lanes of the second warp diverge.
     assert_eq!(json["global"]["load"], json!({ "requests": 2, "sectors": 5, "bytes": 160 }));
     assert_eq!(json["global"]["store"]["sectors"], 5);
     assert_eq!(json["global"]["atomic"], json!({ "requests": 0, "sectors": 0, "bytes": 0 }));
@@ -272,7 +275,7 @@ fn a_check_reports_both_parties() {
     assert!(clean.ends_with("Checked: nothing to report\n"), "{clean}");
     let json = sandbox.json(&format!("run swap.ptx {shape} --json"), 0);
     assert_eq!((&json["checked"], &json["reports"]), (&json!(true), &json!([])));
-    // Without the check the race is not seen.
+    // Without the check, the race is not reported.
     let json = sandbox.json("run race.ptx --grid 1 --block 64 --arg buffer:u32:64 --json", 0);
     assert_eq!((&json["checked"], &json["reports"]), (&json!(false), &json!([])));
 }
@@ -312,7 +315,7 @@ fn a_trace_shows_each_phase() {
     assert_eq!(phases[0]["end"], json!({ "kind": "barrier", "id": 0 }));
     let shared: Vec<String> = (0..64u8).map(|thread| format!("{thread:02x}000000")).collect();
     assert_eq!(phases[0]["shared"], shared.concat());
-    // Thread 1 gets what thread 33 gave.
+    // Thread 1 reads the value that thread 33 wrote.
     assert_eq!(
         phases[1]["accesses"][0]["lanes"][1],
         json!({ "thread": 1, "address": 132, "value": "21000000" })
@@ -345,7 +348,7 @@ fn a_fault_is_exit_status_1() {
         "{run}"
     );
     assert!(run.stderr.contains("  --> double.ptx:18\n"), "{run}");
-    // What there is of the buffer is written all the same.
+    // The buffer is written to the file although the run failed.
     assert_eq!(fs::read(sandbox.path("out.bin")).unwrap().len(), 64);
 
     let json = sandbox.json(&format!("{line} --json"), 1);
@@ -409,7 +412,8 @@ fn ctrl_c_says_where_the_warps_stand() {
     let sandbox = Sandbox::new();
     let mut command = sandbox.command("run pair.ptx --entry forever --grid 1 --block 32");
     command.stdout(Stdio::null()).stderr(Stdio::piped());
-    // Until it listens, the signal ends it without a word: then it gets more time.
+    // A signal that comes before the command listens ends it without output. In this case the
+    // command gets more time.
     let (status, stderr) = [1, 4, 16, 64]
         .iter()
         .map(|quarters| {
@@ -528,7 +532,7 @@ fn help_has_examples_that_parse() {
         help.lines().filter_map(|line| line.trim().strip_prefix("simt ")).collect();
     assert_eq!(examples.len(), 3, "{help}");
     for example in examples {
-        // Their files are not there, and that is all that is wrong.
+        // The files of the examples do not exist, and this must be the only error.
         assert!(sandbox.refused(example).starts_with("cannot read "), "{example}");
     }
 }

@@ -1,4 +1,4 @@
-//! What the documentation shows of the command `simt` is what it prints.
+//! The output of the command `simt` in the documentation is the output that it prints.
 
 #[path = "../../../tests/support/console.rs"]
 mod console;

@@ -1,15 +1,18 @@
-//! Single accesses of one warp, as an H100 counted them (Nsight Compute, CUDA 13.0, driver 580).
+//! Single accesses of one warp, compared with the counts of an H100 (Nsight Compute, CUDA 13.0,
+//! driver 580).
 //!
-//! `data/h100_one_warp_access.csv` has a row for each access: `lane_offsets` are the byte offsets of the 32 lanes from
-//! a base (a multiple of 128 in shared and of 256 in global memory), `-` where the lane is inactive. Accesses of 8 and
-//! 16 bytes are vectors of two and four words.
+//! `data/h100_one_warp_access.csv` has a row for each access. `lane_offsets` are the byte offsets
+//! of the 32 lanes from a base, which is a multiple of 128 in shared memory and of 256 in global
+//! memory; `-` marks an inactive lane. Accesses of 8 and 16 bytes are vectors of two and four
+//! words.
 
 use simt::{Arg, Counters, LaunchConfig, Memory, Module, count};
 
 const TABLE: &str = include_str!("data/h100_one_warp_access.csv");
 const BYTES: u32 = 32 << 10;
 
-/// A kernel whose one warp makes the access at offsets that it reads from a table; lanes with offset -1 do not.
+/// A kernel whose one warp makes the access at offsets that it reads from a table. Lanes with the
+/// offset -1 do not take part.
 fn kernel(space: &str, op: &str, bytes: u32) -> String {
     let (ty, vector, registers) = match bytes {
         1 => ("u8", "", "%r10"),
@@ -57,7 +60,7 @@ fn kernel(space: &str, op: &str, bytes: u32) -> String {
     )
 }
 
-/// What the access itself counted.
+/// The counters of the access alone.
 fn run(space: &str, op: &str, bytes: u32, offsets: &[i32]) -> Counters {
     let text = kernel(space, op, bytes);
     let module =

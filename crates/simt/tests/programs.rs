@@ -1,10 +1,11 @@
-//! Programs as `nvcc` compiles them (`data/programs.cu`), on one worker and several and in several orders of the warps.
+//! Programs as nvcc compiles them (`data/programs.cu`), on one worker and on several, and in
+//! several orders of the warps.
 
 use simt::{Arg, Dim3, LaunchConfig, Memory, Module, launch_named};
 
 const PTX: &str = include_str!("data/programs.sm_80.ptx");
 
-/// Numbers without a pattern; which ones does not matter.
+/// Numbers without a pattern. Their exact values do not matter.
 fn numbers(count: usize) -> Vec<u32> {
     (1..=count as u32).map(|i| (i ^ i << 13).wrapping_mul(2_654_435_761) >> 3).collect()
 }
@@ -13,8 +14,9 @@ fn sum(values: &[u32]) -> u32 {
     values.iter().fold(0, |sum, value| sum.wrapping_add(*value))
 }
 
-/// Runs a kernel over `input`, `words` words of output and a number, and hands its output to `check`: on fresh memory,
-/// so that the module's variables begin anew, for each number of workers and each order.
+/// Runs a kernel over `input`, `words` words of output and a number, and passes its output to
+/// `check`. It does so for each number of workers and each order, each time on fresh memory, so
+/// that the module's variables have their initial values.
 #[track_caller]
 fn each_way(
     name: &str,
@@ -68,7 +70,8 @@ fn blocks_look_back_in_a_scan() {
 
 #[test]
 fn all_blocks_wait_for_each_other() {
-    // More blocks than would ever end one by one: each waits for all, four times.
+    // A worker could not run so many blocks one after another to their ends, because each block
+    // waits for all others, four times.
     let input = numbers(100 * 64);
     let mut expected = input.clone();
     for _ in 0..4 {
@@ -111,7 +114,7 @@ fn tiles_of_eight_lanes_reduce_and_scan() {
     each_way("tiles", config, (&input, 4 * 2500, 2500), |out| {
         for (i, out) in out.as_chunks::<4>().0.iter().enumerate() {
             let around = |size: usize| &input[i / size * size..(i / size * size + size).min(2500)];
-            // The tile's lanes beyond the input hold zeros.
+            // The lanes of the tile that are beyond the input hold zeros.
             let most = around(8).iter().map(|n| n.cast_signed()).max().unwrap().cast_unsigned();
             assert_eq!(
                 *out,
@@ -167,7 +170,7 @@ fn two_buffers_take_turns() {
     each_way("double_buffer", config, (&input, 12, tiles as u32), |out| assert_eq!(out, expected));
 }
 
-/// `step` of `programs.cu`.
+/// The function `step` of `programs.cu`.
 fn step(op: u32, a: u32, b: u32) -> u32 {
     match op {
         0 => a.wrapping_add(b),
@@ -212,7 +215,8 @@ fn functions_switches_and_local_arrays() {
 
 #[test]
 fn those_who_stay_vote() {
-    // Blocks of 90 threads, two full warps and a part of one; the last block has few of its threads left.
+    // The blocks have 90 threads: two full warps and a part of one. In the last block, some of the
+    // threads leave early.
     let n = 983;
     let input: Vec<u32> = numbers(n).iter().map(|value| value % 1005).collect();
     each_way("votes", LaunchConfig::new(11, (5, 6, 3)), (&input, n, n as u32), |out| {

@@ -1,4 +1,4 @@
-//! PTX that compilers print is taken whole.
+//! The parser accepts all PTX that compilers emit for the corpus.
 use std::path::Path;
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the syntax tree says of a text.
+//! The syntax trees of PTX texts.
 
 use simt::ptx::ast::{
     Address, AddressBase, AtomOp, Axis, CmpOp, Function, Imm, Linkage, LogicOp, Module, Op,
@@ -12,7 +12,7 @@ fn parsed(text: &str) -> Module {
     parse("t.ptx", &text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A kernel of these lines, with registers of each kind.
+/// A module with a kernel of these lines, which has registers of each kind.
 fn kernel(lines: &str) -> Module {
     parsed(&format!(
         ".shared .align 4 .b8 tile[64];\n.visible .entry k(.param .u64 data) {{\n.reg .pred %p<4>;\n.reg .b32 %r<4>;\n\
@@ -269,7 +269,7 @@ fn calls_resolve_to_functions_declared_before() {
     assert_eq!((callee.index(), *uniform), (0, true));
 }
 
-/// Where the instruction that begins with this text comes from, innermost place first.
+/// The source places of the instruction that begins with this text, with the innermost place first.
 fn origin(module: &Module, text: &str) -> Vec<(String, u32, u32, Option<String>)> {
     let instruction =
         module.functions[0].body.iter().find(|found| module.text(found.span).starts_with(text));
@@ -277,7 +277,7 @@ fn origin(module: &Module, text: &str) -> Vec<(String, u32, u32, Option<String>)
     frames.into_iter().map(|frame| (frame.file, frame.line, frame.column, frame.function)).collect()
 }
 
-/// As [`origin`] has it.
+/// A place in the form that [`origin`] returns.
 fn frame(
     file: &str,
     line: u32,
@@ -304,7 +304,8 @@ fn line_tables_follow_inlining() {
     assert_eq!(origin(&module, "st.global"), [outermost]);
 }
 
-/// Recursion: the same place occurs twice in a chain, and `inlined_at` means the one described last.
+/// With recursion, the same place occurs twice in a chain. `inlined_at` means the one that was
+/// described last.
 #[test]
 fn a_call_site_is_the_latest_of_its_place_in_the_function() {
     let module = parsed(
@@ -334,7 +335,7 @@ fn a_call_site_is_the_latest_of_its_place_in_the_function() {
     );
     assert_eq!(origin(&module, "mov.u32 %r3"), [outer.clone(), nine.clone()]);
     assert_eq!(origin(&module, "mov.u32 %r4"), [frame("a.rs", 7, 7, None), outer, nine]);
-    // What the first function described does not count in the second.
+    // Places that the first function described do not count in the second.
     let second = module.frames(module.functions[1].body[0].location.unwrap());
     assert_eq!(
         second[1],

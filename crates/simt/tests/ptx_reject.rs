@@ -1,8 +1,8 @@
-//! What the parser and the validator refuse, rule by rule, and how they say it.
+//! The texts that the parser and the validator refuse, rule by rule, and the messages.
 
 use simt::ptx::{Diagnostic, parse};
 
-/// A module whose kernel holds `lines` after its declarations, which end on line 18.
+/// A module whose kernel has `lines` after its declarations. The declarations end on line 18.
 fn module(lines: &str) -> String {
     format!(
         ".version 8.0
@@ -414,7 +414,7 @@ fn each_rule_refuses() {
         ),
         ("call (four), square, (%d1);", "`call`: register `%d1` is .f64 where .b32 is needed"),
         ("call (%d1), square, (four);", "`call`: register `%d1` is .f64 where .b32 is needed"),
-        // Clusters and what goes on beside the threads.
+        // Clusters, mbarriers and asynchronous copies.
         ("mapa.u32 %r1, %r2, 0;", "`mapa.u32`: generic addresses have 64 bits"),
         (
             "mapa.u64 %rd1, tile, 0;",
@@ -756,7 +756,7 @@ fn malformed_number() {
     ");
 }
 
-/// The README's list of unknown instructions is of this parser.
+/// The README's list of unknown instructions must agree with this parser.
 #[test]
 fn what_the_readme_says_is_unknown_is_unknown() {
     let readme = include_str!("../README.md");

@@ -1,4 +1,4 @@
-//! Damaged PTX is refused or taken, but never stops the parser itself.
+//! The parser refuses or accepts damaged PTX, and it never panics or hangs.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn corpus() -> Vec<String> {
         .collect()
 }
 
-/// Pieces that the grammar cares about, put where they do not belong.
+/// Pieces of text that have a meaning in the grammar, for use in wrong places.
 const PIECES: &[&str] = &[
     "{",
     "}",
@@ -73,7 +73,7 @@ fn examine(text: &str) -> Result<(), TestCaseError> {
         }
         Ok(module) => module,
     };
-    // What is taken keeps the promises that lowering relies on.
+    // A module that is accepted keeps the promises on which lowering relies.
     for function in module.functions.iter().filter(|function| function.defined) {
         prop_assert!(!function.body.is_empty());
         for instruction in &function.body {
@@ -91,7 +91,7 @@ fn examine(text: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Line, column and message of the error that these bytes give.
+/// The line, the column and the message of the error for these bytes.
 #[track_caller]
 fn refusal(bytes: &[u8]) -> (u32, u32, String) {
     match Module::from_bytes("damaged.ptx", bytes) {
@@ -110,7 +110,7 @@ fn truncated_at_every_byte() {
     let mut taken = 0;
     for length in 0..sample.len() {
         match Module::from_bytes("damaged.ptx", &sample[..length]) {
-            // Before and after a function, what there is may be a module.
+            // Before and after a function, the text that is left may be a module.
             Ok(_) => taken += 1,
             Err(LoadError::Syntax(error)) => {
                 let line = sample[..length]
@@ -134,7 +134,7 @@ fn bytes_that_are_no_text() {
     let cases = [
         (&b"\xff"[..], (1, 1, "byte 0xff is not UTF-8")),
         (b".version 8.0\n.target \xc3", (2, 9, "byte 0xc3 is not UTF-8")),
-        // Columns count characters.
+        // Columns count characters, and not bytes.
         (
             "// \u{e9}\u{e9}".as_bytes(),
             (1, 6, "expected `.version`, which begins every PTX file, found the end of the file"),
@@ -172,7 +172,8 @@ fn what_nests_without_end() {
     }
 }
 
-/// Functions that call the one before `calls` times, and a kernel that calls the last.
+/// Functions that each call the previous one `calls` times, and a kernel that calls the last
+/// function.
 fn chain(functions: usize, calls: usize) -> String {
     let mut text = format!("{HEAD}.func f0() {{ ret; }}\n");
     for i in 1..functions {
@@ -185,7 +186,7 @@ fn chain(functions: usize, calls: usize) -> String {
 #[test]
 fn calls_that_nest_without_end() {
     Module::from_ptx("chain.ptx", &chain(256, 1)).unwrap();
-    // A stack overflow once.
+    // This text once caused a stack overflow.
     assert_eq!(
         refusal(chain(100_000, 1).as_bytes()),
         (99_748, 18, "calls nest at most 256 deep".to_owned())
@@ -199,7 +200,7 @@ fn few_words_that_ask_for_much() {
     let registers = |i| format!(".func f{i}() {{ .reg .b32 %q<1048576>; ret; }}\n");
     let variables = |i| format!(".global .b8 g{i}[16777216] = {{1}};\n");
     let cases = [
-        // Each of these once took gigabytes.
+        // Each of these texts once took gigabytes of memory.
         (
             (0..5).map(registers).collect(),
             (8, 24, "a module may declare at most 4194304 registers"),
@@ -240,7 +241,7 @@ fn few_words_that_ask_for_much() {
     for (text, (line, column, message)) in cases {
         let text = format!("{HEAD}{text}");
         if message.is_empty() {
-            // Nothing uses the variable.
+            // Nothing uses the variable, so its size does not matter.
             assert!(Module::from_ptx("large.ptx", &text).is_ok());
         } else {
             assert_eq!(refusal(text.as_bytes()), (line, column, message.to_owned()));
@@ -270,7 +271,11 @@ fn kept() -> Option<Box<dyn FailurePersistence>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: kept(), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 256,
+        failure_persistence: kept(),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn damaged_files(file in 0usize..2, edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..40, 0..PIECES.len()), 1..4)) {

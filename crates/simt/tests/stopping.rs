@@ -1,4 +1,5 @@
-//! Kernels that never end: a budget, an interrupt and the proof that they cannot stop them, and say where their warps stand.
+//! Kernels that never end. A budget, an interrupt, or the proof of a livelock stops them, and the
+//! fault lists the places where their warps stand.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -8,7 +9,8 @@ use simt::{
     Arg, Dim3, Fault, FaultKind, LaunchConfig, LaunchError, Memory, Module, Waiting, count, launch,
 };
 
-/// A kernel over a pointer in `%rd1`, with the thread's number in `%r1` and the block's in `%r2`.
+/// A kernel whose parameter, a pointer, is in `%rd1`. The thread's number is in `%r1`, and the
+/// block's number is in `%r2`.
 fn module(body: &str) -> Module {
     let text = format!(
         ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 data) {{\n\
@@ -46,7 +48,7 @@ fn within(budget: u64, grid: u32, block: u32) -> LaunchConfig {
     LaunchConfig { budget: Some(budget), ..LaunchConfig::new(grid, block) }
 }
 
-/// Warp, lanes and instruction of each place.
+/// The warp, the lanes and the instruction of each place.
 fn places(standing: &[Waiting]) -> Vec<(u32, u32, &str)> {
     standing.iter().map(|place| (place.warp, place.lanes, place.instruction.as_str())).collect()
 }
@@ -76,7 +78,7 @@ fn all_blocks_loop_on_any_number_of_workers() {
     for workers in [1, 2, 7] {
         let config = LaunchConfig { workers: Some(workers), ..within(200_000, 1000, 64) };
         let (_, standing) = stopped(&module, &config);
-        // A budget may end before a block's second warp had a turn.
+        // A budget may be spent before the second warp of a block has had a turn.
         assert_eq!(
             (standing.len(), standing[0].instruction.as_str()),
             (2, "bra self;"),
@@ -87,7 +89,7 @@ fn all_blocks_loop_on_any_number_of_workers() {
 
 #[test]
 fn lanes_of_a_warp_wait_for_one_another() {
-    // Lane 0 waits for a flag that lane 1 would set after it.
+    // Lane 0 waits for a flag that the other lanes set only after they have met lane 0.
     let module = module(
         "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra wait;\n\
          spin: ld.volatile.global.u32 %r3, [%rd1]; setp.eq.u32 %p2, %r3, 0; @%p2 bra spin;\n\
@@ -124,7 +126,7 @@ fn a_lock_that_is_never_released() {
 
 #[test]
 fn a_budget_ends_a_grid_of_small_blocks() {
-    // No block comes near the budget: it is the launch's.
+    // No single block comes near the budget, because the budget counts the whole launch.
     let module = module("red.global.add.u32 [%rd1], 1;");
     for workers in [1, 2] {
         let config = LaunchConfig { workers: Some(workers), ..within(1_000, i32::MAX as u32, 32) };
@@ -137,7 +139,7 @@ fn a_budget_ends_a_grid_of_small_blocks() {
 #[test]
 fn a_budget_that_is_enough_changes_nothing() {
     let module = module("red.global.add.u32 [%rd1], 1;");
-    // Five instructions in each of the 10 warps.
+    // Each of the 10 warps runs five instructions.
     for budget in [50, 51, u64::MAX] {
         let bytes = run(&module, &within(budget, 10, 32)).unwrap();
         assert_eq!(bytes[..4], 320u32.to_le_bytes());
@@ -195,7 +197,7 @@ fn an_interrupt_ends_a_grid_of_small_blocks() {
 
 #[test]
 fn a_budget_spent_by_the_last_exit_is_no_fault() {
-    // Found by fuzzing: the block has ended, and nobody is left to stand anywhere.
+    // Fuzzing found this case: the block has ended, so no warp stands anywhere.
     let module = module("");
     for budget in 1..=8 {
         let config = LaunchConfig { workers: Some(1), ..within(budget, 1, 64) };

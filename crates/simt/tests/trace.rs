@@ -1,11 +1,12 @@
-//! Traces: phases, accesses and memory, against what the kernels were written to do.
+//! Traces: the phases, accesses and memory of kernels for which these are known.
 
 use simt::{
     Access, Arg, FaultKind, LaunchConfig, LaunchError, Memory, MemoryError, Module, PhaseEnd,
     Space, Trace, TraceOptions, trace,
 };
 
-/// A kernel of one pointer parameter, `%rd1`, with some registers and 1024 bytes of shared memory.
+/// A kernel with one pointer parameter, which is in `%rd1`, some registers and 1024 bytes of shared
+/// memory.
 fn module(body: &str) -> Module {
     let text = format!(
         ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 data) {{
@@ -15,7 +16,7 @@ ld.param.u64 %rd1, [data];\nmov.u32 %r1, %tid.x;\nshl.b32 %r2, %r1, 2;\n{body}\n
     Module::from_ptx("k.ptx", &text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Traces it on 256 bytes of global memory, which are kept too.
+/// Traces the kernel on 256 bytes of global memory, which are recorded too.
 fn traced(body: &str, config: &LaunchConfig, limits: &TraceOptions) -> Trace {
     let module = module(body);
     let memory = Memory::new(1 << 20);
@@ -33,7 +34,7 @@ fn ends(trace: &Trace, block: usize) -> Vec<PhaseEnd> {
     trace.blocks[block].phases.iter().map(|phase| phase.end).collect()
 }
 
-/// Two warps; a barrier, then warp 0 alone synchronises its lanes twice.
+/// Two warps meet at a barrier, and then warp 0 alone synchronises its lanes twice.
 const STEPS: &str = "
     st.shared.u32 [%r2], %r1;
     bar.sync 0;
@@ -62,7 +63,7 @@ fn phases_end_where_threads_synchronise() {
         [vec![(0, write), (1, write)], vec![(0, read)], vec![(0, write)], vec![(0, write)]]
     );
 
-    // Memory is that of the end of each phase.
+    // The recorded memory is that of the end of each phase.
     let first: Vec<u32> = (0..64).collect();
     let moved: Vec<u32> = (32..64).chain(32..64).collect();
     for (phase, cells) in phases.iter().zip([&first, &first, &moved, &moved]) {
@@ -93,7 +94,8 @@ fn accesses_name_thread_address_value_and_line() {
 
 #[test]
 fn banks_and_sectors_are_those_of_the_hardware() {
-    // Every second word: 64 words in 32 banks, and 256 bytes in 8 sectors. Every lane adds to one word of shared memory.
+    // The lanes access every second word: 64 words in 32 banks, and 256 bytes in 8 sectors. Then
+    // every lane adds to one word of shared memory.
     let trace = traced(
         "shl.b32 %r3, %r1, 3;
          ld.shared.u32 %r4, [%r3];
@@ -195,7 +197,7 @@ fn what_cannot_be_traced_is_refused() {
     );
     assert!(run(&one, 0, u64::MAX).is_err());
     assert!(run(&LaunchConfig::new(0, 1), data, data + 16).is_err());
-    // Nothing at all can be kept of anything.
+    // A range without bytes is allowed. Nothing of it is recorded.
     assert_eq!(run(&one, data, data).unwrap().blocks[0].phases[0].ranges, [[0u8; 0]]);
     assert_eq!(run(&one, data + 8, data).unwrap().blocks[0].phases[0].ranges, [[0u8; 0]]);
 }

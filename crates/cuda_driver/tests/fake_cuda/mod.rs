@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-/// What the stand-in answers.
+/// The answers of the stand-in driver.
 #[derive(Clone, Copy)]
 pub(crate) struct Answers {
     pub(crate) version: u32,
@@ -15,8 +15,9 @@ pub(crate) struct Answers {
     pub(crate) devices: u32,
 }
 
-/// The path of a library that answers as told and has these functions as well, in C, in `folder`;
-/// `None`, said on stderr, where there is no C compiler.
+/// Builds a stand-in library in `folder` that gives these answers, and that also has `functions`,
+/// which is C code. Returns its path. If there is no C compiler, says so on stderr and returns
+/// `None`.
 pub(crate) fn build(folder: &Path, answers: Answers, functions: &str) -> Option<String> {
     let Answers { version, init, devices } = answers;
     let source = folder.join("fake_cuda.c");
@@ -35,7 +36,7 @@ pub(crate) fn build(folder: &Path, answers: Answers, functions: &str) -> Option<
             Some(library.into_os_string().into_string().unwrap())
         }
         Err(error) => {
-            // Past the test harness, which keeps what passing tests print.
+            // This bypasses the test harness, which hides the output of tests that pass.
             let line = format!(
                 "skipped: cuda_driver, all with a stand-in driver: there is no C compiler cc: {error}\n"
             );

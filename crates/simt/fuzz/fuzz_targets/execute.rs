@@ -1,5 +1,6 @@
-//! Runs small kernels put together from the instruction forms of `tests/data/isa.ptx`, with branches, loops, jumps
-//! and calls around them, in every mode: nothing panics or hangs, and all modes leave the same memory.
+//! Generates small kernels from the instruction forms of `tests/data/isa.ptx`, with branches,
+//! loops, jumps and calls around them, and runs them in every mode. Nothing may panic or hang, and
+//! all modes must leave the same memory.
 
 #![no_main]
 
@@ -10,13 +11,13 @@ use arbitrary::{Result, Unstructured};
 use libfuzzer_sys::{Corpus, fuzz_target};
 use simt::{Arg, LaunchConfig, LaunchError, Memory, Module, check, count, launch};
 
-/// Warp instructions of a launch.
+/// The budget of a launch in warp instructions.
 const BUDGET: u64 = 20_000;
-/// Bytes of the kernel's buffer.
+/// The size of the kernel's buffer in bytes.
 const DATA: usize = 2048;
-/// Loops and branches inside one another.
+/// How deep loops and branches nest at most.
 const DEPTH: u32 = 3;
-/// Labels that jumps go to.
+/// The number of labels that jumps may name.
 const LABELS: u32 = 12;
 
 fuzz_target!(|bytes: &[u8]| -> Corpus {
@@ -43,13 +44,14 @@ fn run(bytes: &mut Unstructured<'_>) -> Result<()> {
         None => Ok(()),
     });
     assert_eq!((&plain, &memory), (&checked.0, &checked.1), "checking changed what happened\n{text}");
-    // With more workers the order of the blocks is open, and so is what racing blocks leave.
+    // With more workers, the order of the blocks is not fixed, and neither are the results of
+    // races.
     let parallel = LaunchConfig { workers: Some(2), ..config };
     let _ = outcome(|args, memory| launch(kernel, &parallel, args, memory));
     Ok(())
 }
 
-/// What a launch says, and the bytes it leaves.
+/// The result of a launch, and the bytes that it leaves in memory.
 fn outcome(run: impl Fn(&[Arg], &Memory) -> Result<(), LaunchError>) -> (Result<(), LaunchError>, Vec<u8>) {
     let memory = Memory::new(1 << 16);
     let data = memory.alloc(DATA as u64).expect("the memory is large enough");
@@ -64,7 +66,8 @@ fn outcome(run: impl Fn(&[Arg], &Memory) -> Result<(), LaunchError>) -> (Result<
     (result, bytes)
 }
 
-/// The module of all forms: what stands before its kernel's instructions, and those instructions.
+/// The parts of the module of all forms: the text before its kernel's instructions, and the
+/// instructions.
 struct Forms {
     head: String,
     instructions: Vec<&'static str>,
@@ -89,12 +92,12 @@ static FORMS: LazyLock<Forms> = LazyLock::new(|| {
         }
     }
     head += ".reg .b64 %base, %wide; .reg .b32 %offset, %loop<8>;\n";
-    // Some forms are parsed and then refused: they need what is not simulated.
+    // Some forms are parsed and then refused, because they need a feature that is not simulated.
     instructions.retain(|instruction| Module::from_ptx("form.ptx", &format!("{head}{instruction}\nret;\n}}")).is_ok());
     Forms { head, instructions }
 });
 
-/// Whether the generator has its own way to write such an instruction.
+/// Whether the generator itself writes instructions of this kind, in a way of its own.
 fn is_control(line: &str) -> bool {
     ["bra", "brx", ".branchtargets", "call", "trap", "brkpt"].iter().any(|word| line.contains(word))
         || matches!(line, "exit;" | "ret;")
@@ -111,7 +114,8 @@ impl Generator<'_, '_> {
         let mut generator = Generator { bytes, text: FORMS.head.clone(), labels: 0 };
         generator.start();
         generator.statements(0)?;
-        // Jumps may name labels that the statements did not come to.
+        // Jumps may name labels that the statements did not define, so these labels are defined
+        // here.
         for label in generator.labels..LABELS {
             let _ = writeln!(generator.text, "L{label}:");
         }
@@ -119,7 +123,7 @@ impl Generator<'_, '_> {
         Ok(generator.text)
     }
 
-    /// Gives every register a value.
+    /// Writes instructions that give every register a value.
     fn start(&mut self) {
         self.text += "ld.param.u64 %base, [data]; add.s64 %base, %base, 64;\n\
                       mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %laneid;\n";
@@ -160,7 +164,7 @@ impl Generator<'_, '_> {
             1 if depth < DEPTH => self.counted_loop(depth),
             2 if depth < DEPTH => self.spin(depth),
             3 => {
-                // Anywhere, into loops and arms as well.
+                // The target may be any label, even inside a loop or an arm of a branch.
                 let (guard, target): (_, u32) = (self.guard()?, self.bytes.int_in_range(0..=LABELS - 1)?);
                 let _ = writeln!(self.text, "{guard}bra L{target};");
                 Ok(())
@@ -203,7 +207,7 @@ impl Generator<'_, '_> {
     fn counted_loop(&mut self, depth: u32) -> Result<()> {
         let start = self.label();
         let times: u32 = self.bytes.int_in_range(1..=40)?;
-        // Lanes leave one after another, or all together.
+        // The lanes leave the loop one after another, or all together.
         let from = if self.bytes.arbitrary()? { "%r2" } else { "0" };
         let _ = writeln!(self.text, "mov.u32 %loop{depth}, {from};\nL{start}:");
         self.statements(depth + 1)?;
@@ -214,7 +218,7 @@ impl Generator<'_, '_> {
         Ok(())
     }
 
-    /// A loop that may wait for another thread, or for ever.
+    /// Writes a loop that may wait for another thread, and that may never end.
     fn spin(&mut self, depth: u32) -> Result<()> {
         let start = self.label();
         let _ = writeln!(self.text, "L{start}:");
@@ -224,10 +228,10 @@ impl Generator<'_, '_> {
         Ok(())
     }
 
-    /// One of the forms, over other registers.
+    /// Writes one of the forms, with other registers.
     fn instruction(&mut self) -> Result<()> {
         let form = *self.bytes.choose(&FORMS.instructions)?;
-        // One in 16 keeps whatever address or mask there is.
+        // One instruction in 16 keeps the address or mask that its registers happen to hold.
         if !self.bytes.ratio(1, 16)? {
             self.operands_in_range(form)?;
         }
@@ -235,7 +239,8 @@ impl Generator<'_, '_> {
             let guard = self.guard()?;
             self.text += &guard;
         }
-        // Registers in brackets are addresses and keep their number; so does the mask, which comes last.
+        // Registers in brackets are addresses and keep their number. The mask also keeps its
+        // number; it is the last operand.
         let mut rest = form;
         let mut in_address = false;
         while let Some(at) = rest.find(['%', '[', ']']) {
@@ -263,7 +268,7 @@ impl Generator<'_, '_> {
         Ok(())
     }
 
-    /// Writes what brings the addresses and the mask of `form` into range.
+    /// Writes instructions that bring the addresses and the mask of `form` into range.
     fn operands_in_range(&mut self, form: &str) -> Result<()> {
         let from: u32 = self.bytes.int_in_range(0..=7)?;
         let _ = writeln!(self.text, "and.b32 %offset, %r{from}, 0xf0;");

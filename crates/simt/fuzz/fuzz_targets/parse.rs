@@ -1,4 +1,5 @@
-//! Loading a module takes any bytes without a panic or a hang, and what it refuses it places.
+//! Loads modules from arbitrary bytes. Nothing may panic or hang, and every refusal must name a
+//! place.
 
 #![no_main]
 
@@ -22,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| match Module::from_bytes("fuzz.ptx", bytes) {
     Err(error) => assert!(!error.to_string().is_empty()),
 });
 
-// Half of the time edits statements and words, which bytes alone seldom get past the lexer with.
+// Half of the mutations edit statements and words, because mutated bytes seldom get past the lexer.
 fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
     let text = match std::str::from_utf8(&data[..size]) {
         Ok(text) if seed & 1 == 1 => text,
@@ -34,7 +35,7 @@ fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
     size
 });
 
-/// A text with a few of its statements or words moved, doubled, dropped or replaced by each other.
+/// The text with a few of its statements or words moved, doubled, dropped or replaced by others.
 fn edit(text: &str, mut random: SmallRng) -> String {
     let statements = random.random::<bool>();
     let ends = if statements { &b";\n{}"[..] } else { b" \t\n,;.[](){}<>@:+" };
@@ -55,7 +56,7 @@ fn edit(text: &str, mut random: SmallRng) -> String {
     parts.concat()
 }
 
-/// Words that sit at the edge of what the grammar or a number can hold.
+/// Words at the edge of the grammar, or at the edge of the range of numbers.
 const ODD: &[&str] = &[
     "0",
     "-1",

@@ -90,7 +90,7 @@ pub(crate) fn lop3() -> AluFn {
     })
 }
 
-/// `shl`, `shr`: amounts beyond the width count as the width.
+/// `shl` and `shr`. An amount beyond the width counts as the width.
 pub(crate) fn shift(op: ShiftOp, ty: Type) -> Option<AluFn> {
     Some(match (op, ty) {
         (ShiftOp::Left, Type::B16 | Type::U16 | Type::S16) => {
@@ -193,8 +193,8 @@ pub(crate) fn permute(mode: PrmtMode) -> AluFn {
     }
 }
 
-/// `bfe`: `c` bits of `a` from bit `b`, sign-extended from the field's (or the value's) last bit
-/// for signed types.
+/// `bfe`: `c` bits of `a` from bit `b` on. For signed types, the result is sign-extended from the
+/// last bit of the field, or from the last bit of the value if the field reaches beyond it.
 pub(crate) fn extract(ty: Type) -> Option<AluFn> {
     fn field(a: u64, position: u32, length: u32, width: u32, signed: bool) -> u64 {
         let (position, length) = (position & 0xff, length & 0xff);
@@ -213,7 +213,8 @@ pub(crate) fn extract(ty: Type) -> Option<AluFn> {
         }
         let up = 128 - length;
         if signed {
-            // The sign is the field's last bit, but no bit beyond the value's last.
+            // The sign is the last bit of the field, or the last bit of the value if the field ends
+            // later.
             let last = (position + length - 1).min(width - 1);
             let sign = a >> last & 1 == 1;
             let low = shifted as u64 & ((1 << length) - 1);
@@ -234,7 +235,7 @@ pub(crate) fn extract(ty: Type) -> Option<AluFn> {
     })
 }
 
-/// `bfi`: `x` bits of `a` put into `b` from bit `c`.
+/// `bfi`: the value `b`, with `x` bits of `a` put in from bit `c` on.
 pub(crate) fn insert(wide: bool) -> AluFn {
     fn field(a: u64, b: u64, position: u32, length: u32) -> u64 {
         let (position, length) = (position & 0xff, length & 0xff);
@@ -250,7 +251,7 @@ pub(crate) fn insert(wide: bool) -> AluFn {
     }
 }
 
-/// `bmsk`: `b` ones from bit `a`.
+/// `bmsk`: a mask of `b` ones from bit `a` on.
 pub(crate) fn bit_mask(mode: ShfMode) -> AluFn {
     fn ones(position: u32, length: u32) -> u32 {
         let mask = if length >= 32 { u32::MAX } else { (1 << length) - 1 };

@@ -20,7 +20,7 @@ macro_rules! integers {
     };
 }
 
-/// `setp`: whether `a cmp b`, into predicate `d`; of packed types, of their low halves.
+/// `setp`: writes whether `a cmp b` to predicate `d`. For packed types, compares the low halves.
 pub(crate) fn compare(op: CmpOp, ty: Type, ftz: bool) -> Option<AluFn> {
     Some(match ty {
         Type::U16 | Type::B16 => integers!(op, u16),
@@ -36,7 +36,7 @@ pub(crate) fn compare(op: CmpOp, ty: Type, ftz: bool) -> Option<AluFn> {
     })
 }
 
-/// `selp`: `a` where predicate `x` holds, else `b`.
+/// `selp`: `a` in the lanes where predicate `x` holds, and `b` in the others.
 pub(crate) fn select(wide: bool) -> AluFn {
     if wide {
         alu!(|a: u64, b: u64| [p: pred] -> u64 { if p { a } else { b } })

@@ -141,8 +141,8 @@ fn from_integer(to: Type, from: Type, rounding: Rounding, sat: bool) -> Option<A
     Some(if to == Type::F32 { integer!(from, single) } else { integer!(from, double) })
 }
 
-/// Values outside the type's range become the nearest end of the range, as Rust's `as` converts.
-/// NaN becomes 0; where the source or the result has 64 bits, NaN becomes the top bit alone.
+/// A value outside the type's range becomes the nearest end of the range, as with Rust's `as`. NaN
+/// becomes 0. If the source or the result has 64 bits, NaN becomes the top bit alone.
 fn to_integer(to: Type, from: Type, rounding: Rounding, ftz: bool) -> Option<AluFn> {
     macro_rules! rounded {
         ($to:ident, $from:ident, $flush:expr) => {

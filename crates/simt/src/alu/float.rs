@@ -4,19 +4,19 @@
 //!
 //! The ISA does not define the bits of a NaN. Here `f32` arithmetic gives only `0x7fffffff`. `f64`
 //! arithmetic keeps the first NaN among the operands and makes it quiet; an invalid operation gives
-//! `0xfff8000000000000`. An H100 does the same if at most one operand is a NaN. If several are, the
-//! H100 chooses differently, as it does in `abs`, `neg` and `cvt`.
+//! `0xfff8000000000000`. An H100 does the same if at most one operand is a NaN. If several operands
+//! are NaNs, the H100 chooses differently. It also differs in `abs`, `neg` and `cvt`.
 //!
 //! The `.approx` and `.full` forms, and `ex2 lg2 sin cos tanh rsqrt`, are computed in `f64` and
-//! rounded. They are closer to the true value than hardware's results, and not bit-equal to them.
+//! rounded. Their results are closer to the true value than hardware's, and not bit-equal to them.
 
 use crate::ptx::ast::{
     FloatBinaryOp, FloatTest, FloatUnaryOp, MinMaxMode, Precision, Rounding, Type,
 };
 use crate::registers::{AluFn, alu};
 
-/// Replaces any NaN by the one that hardware makes. The bits are compared, because to the optimiser
-/// all NaNs of float arithmetic are the same.
+/// Replaces any NaN by the NaN that hardware makes. The bits are compared, because the optimiser
+/// treats all NaNs of float arithmetic as the same.
 #[inline(always)]
 pub(crate) fn canonical32(value: f32) -> f32 {
     let bits = value.to_bits();
@@ -34,7 +34,7 @@ pub(crate) fn propagate64(result: f64, operands: &[f64]) -> f64 {
     f64::from_bits(nan.map_or(0xfff8_0000_0000_0000, |nan| nan.to_bits() | QUIET))
 }
 
-/// If `FTZ`, a subnormal becomes zero of the same sign.
+/// If `FTZ` is set, a subnormal becomes a zero of the same sign.
 #[inline(always)]
 pub(crate) fn flush<const FTZ: bool>(value: f32) -> f32 {
     if FTZ && value.to_bits() & 0x7f80_0000 == 0 {
@@ -44,14 +44,14 @@ pub(crate) fn flush<const FTZ: bool>(value: f32) -> f32 {
     }
 }
 
-/// If `SAT`, the value is limited to 0 to 1, and NaN becomes 0.
+/// If `SAT` is set, the value is limited to the range from 0 to 1, and NaN becomes 0.
 #[inline(always)]
 pub(crate) fn saturate<const SAT: bool>(value: f32) -> f32 {
     // For NaN, `max` takes the other operand. The sum turns -0 into +0.
     if SAT { value.max(0.0).min(1.0) + 0.0 } else { value }
 }
 
-/// If `SAT`, the value is limited to 0 to 1, and NaN becomes 0.
+/// If `SAT` is set, the value is limited to the range from 0 to 1, and NaN becomes 0.
 #[inline(always)]
 pub(crate) fn saturate64<const SAT: bool>(value: f64) -> f64 {
     if SAT { value.max(0.0).min(1.0) + 0.0 } else { value }
@@ -68,7 +68,7 @@ pub(crate) fn round32(value: f64, rest: f64, rounding: Rounding) -> f32 {
     if value.is_nan() || value.is_infinite() {
         return nearest;
     }
-    // How the nearest value compares to the exact one.
+    // These say on which side of the exact value the nearest value lies.
     let above = f64::from(nearest) > value || (f64::from(nearest) == value && rest < 0.0);
     let below = f64::from(nearest) < value || (f64::from(nearest) == value && rest > 0.0);
     let negative = value.is_sign_negative();
@@ -81,13 +81,13 @@ pub(crate) fn round32(value: f64, rest: f64, rounding: Rounding) -> f32 {
     }
 }
 
-/// If `FTZ` and `result`, to which `value + rest` was rounded, is tiny, returns zero; otherwise
-/// `result`.
+/// Returns `result`, to which `value + rest` was rounded. If `FTZ` is set and `result` is tiny,
+/// returns zero instead.
 ///
-/// A result is tiny if it lies below the normal numbers after rounding with an unlimited exponent
-/// range. A value that rounds up to the least normal number only because subnormals are far apart
-/// is therefore flushed; a value that rounds up to it in any case is not. (This was measured on an
-/// H100; the ISA does not say.)
+/// A result is tiny if it would lie below the normal numbers after rounding with an unlimited
+/// exponent range. A value may round up to the least normal number only because subnormals are far
+/// apart. Such a value is flushed. A value that would round up to that number in any case is not
+/// flushed. (This was measured on an H100; the ISA does not say.)
 #[inline(always)]
 pub(crate) fn settle<const FTZ: bool>(
     result: f32,
@@ -106,7 +106,7 @@ pub(crate) fn settle<const FTZ: bool>(
     flush::<FTZ>(result)
 }
 
-/// Rounds `value + rest` to `f32`. If `FTZ`, a tiny result becomes zero.
+/// Rounds `value + rest` to `f32`. If `FTZ` is set, a tiny result becomes zero.
 pub(crate) fn round_settled<const FTZ: bool>(value: f64, rest: f64, rounding: Rounding) -> f32 {
     settle::<FTZ>(round32(value, rest, rounding), value, rest, rounding)
 }
@@ -119,7 +119,7 @@ pub(crate) fn two_sum(a: f64, b: f64) -> (f64, f64) {
     (sum, if rest.is_nan() { 0.0 } else { rest })
 }
 
-/// A sum whose zero is negative when rounding down, unless both terms are +0.
+/// The sum `a + b`. When rounding down, a sum of zero is negative, unless both terms are +0.
 fn add32<const FTZ: bool>(a: f64, b: f64, rounding: Rounding) -> f32 {
     let (sum, rest) = two_sum(a, b);
     if sum == 0.0
@@ -139,8 +139,8 @@ fn divide(a: f64, b: f64) -> (f64, f64) {
     (quotient, if rest.is_finite() { rest } else { 0.0 })
 }
 
-/// One expression in all combinations of `.ftz` and `.sat`. The expression may use the constant
-/// `FTZ`.
+/// Expands one expression for all combinations of `.ftz` and `.sat`. The expression may use the
+/// constant `FTZ`.
 macro_rules! f32_op {
     ($ftz:expr, $sat:expr, |$($arg:ident),+| $body:expr) => {
         match ($ftz, $sat) {
@@ -170,7 +170,7 @@ macro_rules! f64_op {
     };
 }
 
-/// One expression for each of the directed roundings.
+/// Expands one expression for each of the directed roundings.
 macro_rules! directed {
     ($rounding:expr, $ftz:expr, $sat:expr, |$($arg:ident),+| $mode:ident => $body:expr) => {
         match $rounding {
@@ -268,13 +268,13 @@ fn maximum32(a: f32, b: f32) -> f32 {
     -minimum32(-a, -b)
 }
 
-/// `.NaN`: the result is NaN if an operand is NaN.
+/// The modifier `.NaN`: the result is NaN if an operand is NaN.
 #[inline(always)]
 fn with_nan(a: f32, b: f32, result: f32) -> f32 {
     if a.is_nan() || b.is_nan() { f32::NAN } else { result }
 }
 
-/// `.xorsign`
+/// The modifier `.xorsign`: the result gets the xor of the operands' signs.
 #[inline(always)]
 fn with_signs(a: f32, b: f32, magnitude: f32) -> f32 {
     f32::from_bits(magnitude.to_bits() | (a.to_bits() ^ b.to_bits()) & (1 << 31))

@@ -3,7 +3,7 @@
 use crate::ptx::ast::{DotPart, IntBinaryOp, IntUnaryOp, MulPart, Type};
 use crate::registers::{AluFn, alu};
 
-/// One expression for all integer types, or for those named.
+/// Expands one expression for all integer types of 16 to 64 bits.
 macro_rules! by_type {
     ($ty:expr, |$($arg:ident),+| $body:block) => {
         match $ty {
@@ -105,12 +105,12 @@ pub(crate) fn binary(op: IntBinaryOp, ty: Type, saturate: bool) -> Option<AluFn>
     })
 }
 
-/// The low 24 bits.
+/// The low 24 bits of a value.
 fn unsigned24(value: u32) -> u32 {
     value & 0xff_ffff
 }
 
-/// The low 24 bits, sign-extended.
+/// The low 24 bits of a value, sign-extended.
 fn signed24(value: i32) -> i32 {
     value << 8 >> 8
 }
@@ -184,8 +184,8 @@ pub(crate) fn dot_product(part: DotPart, a_signed: bool, b_signed: bool) -> AluF
 /// `addc` and `subc`, with the carry in predicate `x`.
 ///
 /// Subtraction adds the complement: it borrows if the carry is clear, and sets the carry if it does
-/// not borrow. The ISA does not define how `addc` and `subc` mix. This is what `ptxas` makes of
-/// them, and what the 128-bit division of `nvcc` relies on.
+/// not borrow. The ISA does not define the result if a program mixes `addc` and `subc`. The
+/// simulator does what ptxas does, because the 128-bit division of nvcc relies on it.
 pub(crate) fn with_carry(subtract: bool, wide: bool) -> AluFn {
     match (subtract, wide) {
         (false, false) => {
@@ -204,8 +204,8 @@ pub(crate) fn with_carry(subtract: bool, wide: bool) -> AluFn {
 }
 
 /// Writes the carry out of an addition or subtraction to predicate `d`, from `a`, `b` and the
-/// result `c`. With a carry in, the result alone does not tell the carry out, so it is derived from
-/// the top bits.
+/// result `c`. If there is a carry in, a comparison of the result with an operand does not give the
+/// carry out. It is therefore derived from the top bits.
 pub(crate) fn carry_out(subtract: bool, wide: bool) -> AluFn {
     match (subtract, wide) {
         (false, false) => {

@@ -1,6 +1,7 @@
-//! Arithmetic: for each instruction and type the function that computes it in all lanes.
+//! Arithmetic: for each instruction and type, the function that computes it in all lanes.
 //!
-//! The selecting functions return `None` for combinations that PTX does not have or that are not simulated.
+//! The functions that choose return `None` for combinations that PTX does not have or that are not
+//! simulated.
 
 #![allow(clippy::float_cmp, reason = "PTX compares exactly")]
 #![allow(clippy::manual_clamp, reason = "`clamp` keeps NaN, and `.sat` turns it into 0")]

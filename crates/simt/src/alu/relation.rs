@@ -1,4 +1,4 @@
-//! The comparisons of floats, for whatever type holds them.
+//! The comparisons of floats, for every type that can be compared.
 
 macro_rules! floats {
     ($op:expr, $ty:ty, $flush:expr) => {

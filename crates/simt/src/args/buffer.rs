@@ -1,4 +1,4 @@
-//! Buffers: how many values of which type, and what they hold before the kernel runs.
+//! Buffers: the number and the type of their values, and their contents before the kernel runs.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,16 +8,16 @@ use super::error::ArgError;
 use super::scalar::{ScalarType, integer};
 use crate::random::SplitMix64;
 
-/// What a buffer holds before the kernel runs.
+/// The contents of a buffer before the kernel runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fill {
-    /// Nothing: the buffer is allocated and not written.
+    /// No contents: the buffer is allocated and not written.
     Uninitialised,
     /// Zeros.
     Zero,
-    /// 0, 1, 2, …
+    /// The numbers 0, 1, 2, …
     Iota,
-    /// Random values of this seed.
+    /// Random values from this seed.
     Random(u64),
     /// The bytes of a file.
     File(PathBuf),
@@ -54,7 +54,7 @@ impl BufferSpec {
     /// A buffer of `len` values.
     ///
     /// # Errors
-    /// [`ArgError::Len`] for a length of 0, and for a length beyond what addresses can hold.
+    /// [`ArgError::Len`] for a length of 0, and for a length that addresses cannot hold.
     pub fn new(element: ScalarType, len: u64, fill: Fill) -> Result<BufferSpec, ArgError> {
         let most = i64::MAX as u64 / element.size();
         if !(1..=most).contains(&len) {
@@ -79,12 +79,13 @@ impl BufferSpec {
         self.len * self.element.size()
     }
 
-    /// How the buffer is filled.
+    /// The contents of the buffer before the kernel runs.
     pub fn fill(&self) -> &Fill {
         &self.fill
     }
 
-    /// The bytes with which the buffer begins, little-endian; `None` if nothing is written.
+    /// The bytes that the buffer holds at the beginning, little-endian; `None` if nothing is
+    /// written.
     ///
     /// # Errors
     /// A file that cannot be read or does not have [`size`](BufferSpec::size) bytes.
@@ -110,7 +111,7 @@ impl BufferSpec {
         })
     }
 
-    /// The bytes of values, each of which is in the first of eight bytes.
+    /// The little-endian bytes of values. Each value is at the beginning of its eight bytes.
     fn values(&self, values: impl Iterator<Item = [u8; 8]>) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.size() as usize);
         for value in values {

@@ -21,7 +21,7 @@ pub enum ArgError {
         /// The description.
         text: String,
     },
-    /// A value that its type does not have.
+    /// A value that is not a value of its type.
     #[error("`{value}` is not a value of type {ty}")]
     Value {
         /// The value.
@@ -29,7 +29,7 @@ pub enum ArgError {
         /// The type.
         ty: &'static str,
     },
-    /// A structure that is no sequence of hexadecimal bytes.
+    /// A structure that is not a sequence of hexadecimal bytes.
     #[error(
         "`{value}` is not a structure: write its bytes, at least one, as two hexadecimal digits each"
     )]

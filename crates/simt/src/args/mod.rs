@@ -1,29 +1,32 @@
-//! Kernel arguments described in text, as the command `simt run` and replayed launches take them.
+//! Kernel arguments that are described in text. The command `simt run` and replayed launches read
+//! them.
 //!
 //! | text | argument |
 //! |---|---|
 //! | `u32:1024`, `i8:-1`, `u64:0xff`, `f32:1.5`, `f64:1e-3`, `f32:inf` | a value |
-//! | `ptr:0`, `ptr:0x100000000` | an address as it is |
+//! | `ptr:0`, `ptr:0x100000000` | an address, which is passed as it is |
 //! | `bytes:00ff10` | a structure: the bytes that the device sees, two hexadecimal digits each |
 //! | `buffer:f32:1024` | the address of a new buffer of 1024 values that nothing has written |
-//! | `buffer:f32:1024=zero` | … of zeros |
-//! | `buffer:f32:1024=iota` | … of 0, 1, 2, … (integers wrap, floats round) |
-//! | `buffer:f32:1024=random`, `=random:7` | … of random values, by seed 0 or the given one |
-//! | `buffer:f32:1024=@FILE` | … of the file's bytes, little-endian, of which there must be as many as the buffer takes |
+//! | `buffer:f32:1024=zero` | the same, with zeros |
+//! | `buffer:f32:1024=iota` | the same, with 0, 1, 2, … (integers wrap, floats round) |
+//! | `buffer:f32:1024=random`, `=random:7` | the same, with random values from seed 0 or 7 |
+//! | `buffer:f32:1024=@FILE` | the same, with a file's bytes, little-endian; sizes must agree |
 //!
 //! Types are `u8`, `u16`, `u32`, `u64`, `i8`, `i16`, `i32`, `i64`, `f16`, `bf16`, `f32` and `f64`.
 //!
 //! Random values come from SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
 //! generators", 2014), with one draw for each value, so that they are the same on every machine and
-//! in every version. Integers are the low bits of a draw; `f16`, `bf16`, `f32` and `f64` are its
-//! top 11, 8, 24 and 53 bits as a fraction in [0, 1).
+//! in every version. An integer is the low bits of its draw. A float is a fraction in [0, 1) that
+//! is made of the draw's top bits: 11 bits for `f16`, 8 for `bf16`, 24 for `f32` and 53 for `f64`.
 //!
 //! ```
 //! use simt::{Arg, Memory, args::ArgSpec};
 //!
 //! let memory = Memory::new(1 << 20);
 //! let spec: ArgSpec = "buffer:u16:4=iota".parse()?;
-//! let Arg::Pointer(address) = spec.place(&memory)? else { unreachable!("a buffer's argument is its address") };
+//! let Arg::Pointer(address) = spec.place(&memory)? else {
+//!     unreachable!("a buffer's argument is its address")
+//! };
 //! let mut bytes = [0; 8];
 //! memory.read(address, &mut bytes)?;
 //! assert_eq!(bytes, [0, 0, 1, 0, 2, 0, 3, 0]);
@@ -49,17 +52,18 @@ use crate::exec::launch::Arg;
 use crate::exec::memory::Memory;
 use scalar::integer;
 
-/// The description of an argument: a value, or a buffer to be made.
+/// The description of an argument: a value, or a buffer that is to be allocated.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ArgSpec {
     /// A value, an address or a structure.
     Value(Arg),
-    /// A buffer, whose address is passed.
+    /// A buffer. Its address is passed.
     Buffer(BufferSpec),
 }
 
 impl ArgSpec {
-    /// Makes the buffer, if the argument is one, and returns the argument for the kernel.
+    /// Allocates and fills the buffer, if the argument is one, and returns the argument for the
+    /// kernel.
     ///
     /// # Errors
     /// The memory has no space for the buffer, or a file cannot fill it.
@@ -219,8 +223,7 @@ mod tests {
 
     #[test]
     fn random_values_are_splitmix64s() {
-        // The generator's first outputs for seed 1234567, as its reference implementation gives
-        // them.
+        // The first outputs of the generator's reference implementation for seed 1234567.
         let expected: [u64; 3] =
             [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
         let wide = initial("buffer:u64:3=random:1234567");

@@ -1,4 +1,4 @@
-//! The types of values, and how values are made from texts, indices and random bits.
+//! The types of values, and the ways to make values from text, from indices and from random bits.
 
 use std::fmt;
 use std::str::FromStr;
@@ -88,7 +88,7 @@ impl ScalarType {
         }
     }
 
-    /// The bytes of `index` as a value of this type.
+    /// The bytes of the number `index` as a value of this type.
     pub(super) fn iota(self, index: u64) -> [u8; 8] {
         match self {
             ScalarType::F16 => widen(f16::from_f64(index as f64).to_bits()),
@@ -119,10 +119,10 @@ impl fmt::Display for ScalarType {
     }
 }
 
-/// An integer in decimal, or in hexadecimal after `0x`.
+/// Reads an integer in decimal, or in hexadecimal after `0x`.
 pub(super) fn integer<T: TryFrom<i128>>(text: &str) -> Option<T> {
     let value = match text.strip_prefix("0x") {
-        // A sign is refused, which `from_str_radix` would accept here.
+        // The first character must be a digit, because `from_str_radix` would also accept a sign.
         Some(digits) if digits.starts_with(|c: char| c.is_ascii_hexdigit()) => {
             i128::from_str_radix(digits, 16).ok()?
         }
@@ -132,7 +132,7 @@ pub(super) fn integer<T: TryFrom<i128>>(text: &str) -> Option<T> {
     T::try_from(value).ok()
 }
 
-/// The bytes of a value, in the first of eight.
+/// The bytes of a value, at the beginning of eight bytes.
 pub(super) fn widen(bits: impl Into<u64>) -> [u8; 8] {
     bits.into().to_le_bytes()
 }

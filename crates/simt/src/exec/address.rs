@@ -5,7 +5,7 @@ use crate::ir::layout::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::ir::{Address, Slot, Space};
 use crate::registers::{LANES, Registers};
 
-/// Where an address lies.
+/// The memory in which an address lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Position {
     Global,
@@ -17,8 +17,8 @@ pub(crate) enum Position {
 }
 
 impl Position {
-    /// Where an address of `space` lies, seen from the block of rank `own`, and the offset (or the
-    /// device address) there.
+    /// The memory in which an address of `space` lies, seen from the block of rank `own`, and the
+    /// offset (or the device address) there.
     #[inline]
     pub(crate) fn of(space: Space, address: u64, own: u32) -> (Position, u64) {
         let low = address & 0xffff_ffff;

@@ -1,4 +1,4 @@
-//! What `atom` and `red` compute.
+//! The values that `atom` and `red` compute.
 
 use crate::alu::{float, half};
 use crate::ptx::ast::{AtomOp, Type};

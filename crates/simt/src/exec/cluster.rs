@@ -1,7 +1,7 @@
 //! Clusters: blocks that are resident together, access each other's shared memory, and meet at a
 //! barrier of their own. A launch without clusters has clusters of one block.
 //!
-//! The blocks of a cluster take turns on one worker. What they share moves into the
+//! The blocks of a cluster take turns on one worker. Their shared state moves into the
 //! [`Env`](crate::exec::env::Env) of the block whose turn it is, so that the block accesses its own
 //! shared memory as if it were alone.
 

@@ -1,8 +1,8 @@
-//! What the blocks of a cluster share.
+//! The state that the blocks of a cluster share.
 
 use crate::exec::copies::Copies;
 
-/// What the blocks of a cluster share.
+/// The state that the blocks of a cluster share.
 #[derive(Debug, Default)]
 pub(crate) struct ClusterState {
     /// How many blocks the cluster has.
@@ -18,8 +18,9 @@ pub(crate) struct ClusterState {
     pub(crate) arrived: u32,
     /// The parity of the current phase, repeated in all bits.
     pub(crate) phase: u32,
-    /// A counter that grows whenever something happens for which a thread may wait: a phase of a
-    /// barrier is complete, or could be.
+    /// A counter that grows whenever a waiting thread may be able to continue: the phase of the
+    /// cluster's barrier has ended, an mbarrier has changed, or a copy that signals an mbarrier has
+    /// begun.
     pub(crate) events: u32,
     /// The asynchronous copies in flight.
     pub(crate) copies: Copies,

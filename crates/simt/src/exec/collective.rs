@@ -127,7 +127,8 @@ fn shuffle(
         let max = (lane & segment) | (clamp & !segment);
         let min = lane & segment;
         let (source, inside) = match mode {
-            // The comparison is signed: distances beyond the segment's start count as outside.
+            // The comparison is signed, because a source below lane 0 is negative and must count as
+            // outside.
             ShflMode::Up => {
                 let source = lane as i32 - distance as i32;
                 (source as u32, source >= max as i32)

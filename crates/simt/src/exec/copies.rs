@@ -69,8 +69,8 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    /// A copy that still needs the shared memory of the block of rank `rank`. A copy whose source
-    /// was already read does not need the source any more.
+    /// A copy that still needs the shared memory of the block of rank `rank`, which has ended. A
+    /// copy whose source was already read does not need the source any more.
     pub(crate) fn of_ended(&self, rank: u32) -> Option<&Copy> {
         let touches = |copy: &&Copy| {
             let source = copy.data.is_none() && copy.from.rank() == Some(rank);

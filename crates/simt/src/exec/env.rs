@@ -1,5 +1,5 @@
-//! The environment of a block: what its warps share with each other, and with the blocks of its
-//! cluster.
+//! The environment of a block: the state that its warps share with each other, and with the blocks
+//! of its cluster.
 
 use crate::exec::cluster_state::ClusterState;
 use crate::exec::job::Job;
@@ -20,7 +20,7 @@ pub(crate) struct BarrierState {
     pub(crate) holds: u32,
 }
 
-/// What the warps of a block share with each other.
+/// The state that the warps of a block share with each other.
 #[derive(Debug)]
 pub(crate) struct Env<'a> {
     pub(crate) job: &'a Job<'a>,
@@ -29,7 +29,7 @@ pub(crate) struct Env<'a> {
     pub(crate) ticket: u64,
     /// The block's rank in its cluster.
     pub(crate) rank: u32,
-    /// What the block shares with its cluster; it is here only during the block's turn.
+    /// The state that the block shares with its cluster. It is here only during the block's turn.
     pub(crate) cluster: ClusterState,
     pub(crate) shared: Vec<u8>,
     /// The local memory of all threads, one thread after another.
@@ -37,8 +37,7 @@ pub(crate) struct Env<'a> {
     pub(crate) barriers: [BarrierState; 16],
     /// How many threads have not exited.
     pub(crate) live: u32,
-    /// The number of the allocation that the last global access found; the next search begins
-    /// there.
+    /// The index of the allocation that the last global access found. The next search begins there.
     pub(crate) hint: usize,
     /// Whether a thread has done something that others can see: changed memory, passed a barrier,
     /// or exited.
@@ -61,7 +60,7 @@ impl Env<'_> {
         }
     }
 
-    /// [`Self::shared_of`], to write to.
+    /// The shared memory of [`Self::shared_of`], for writing.
     #[inline(always)]
     pub(crate) fn shared_of_mut(&mut self, peer: Option<u32>) -> &mut [u8] {
         match peer {

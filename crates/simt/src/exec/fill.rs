@@ -8,7 +8,7 @@ use crate::limits::MAX_SHARED_BYTES;
 use crate::ptx::ast::{Axis, SpecialReg};
 use crate::registers::{LANES, Registers};
 
-/// The registers of a warp. Those that no instruction writes hold their values already.
+/// The registers of a warp. The registers that no instruction writes hold their values already.
 pub(super) fn registers(job: &Job<'_>, program: &Program, warp: u32) -> Registers {
     let mut registers = Registers {
         words: vec![[0; LANES]; program.words],
@@ -29,7 +29,7 @@ pub(super) fn registers(job: &Job<'_>, program: &Program, warp: u32) -> Register
     registers
 }
 
-/// Sets the registers to zero that a lane may read before it writes them.
+/// Sets to zero the registers that a lane may read before it writes them.
 pub(super) fn zero(registers: &mut Registers, program: &Program) {
     for &register in &program.zeroed_words {
         registers.words[register as usize] = [0; LANES];
@@ -42,7 +42,7 @@ pub(super) fn zero(registers: &mut Registers, program: &Program) {
     }
 }
 
-/// The value of a special register that tells a part of the block's position, in clusters of
+/// The value of a special register that holds a part of the block's position, in clusters of
 /// `cluster` blocks; `None` for every other register.
 pub(super) fn positional(special: SpecialReg, position: Dim3, cluster: u32) -> Option<u32> {
     let Dim3 { x, y, z } = position;
@@ -60,8 +60,8 @@ pub(super) fn positional(special: SpecialReg, position: Dim3, cluster: u32) -> O
     }
 }
 
-/// The value of a special register that does not change while a block runs. Those that tell the
-/// block's position are set later.
+/// The value of a special register that does not change while a block runs. The registers that hold
+/// the block's position are set later.
 pub(super) fn special_value(special: SpecialReg, job: &Job<'_>, warp: u32, lane: u32) -> u32 {
     let block = job.config.block;
     let axis = |dim: Dim3, axis: Axis| match axis {
@@ -96,10 +96,11 @@ pub(super) fn special_value(special: SpecialReg, job: &Job<'_>, warp: u32, lane:
             job.kernel.static_shared_bytes() + job.config.dynamic_shared_bytes
         }
         SpecialReg::DynamicSmemSize => job.config.dynamic_shared_bytes,
-        // No shared memory is reserved. A reserved part would begin after everything that a block
-        // can have.
+        // The simulator reserves no shared memory. A reserved part would begin after everything
+        // that a block can have.
         SpecialReg::ReservedSmemOffset => MAX_SHARED_BYTES,
-        // There is one multiprocessor and one grid. Clocks are read by instructions of their own.
+        // The multiprocessor and the grid have the number 0, because there is one of each. The
+        // position is set later, and clocks are read by instructions of their own.
         SpecialReg::Ctaid(_)
         | SpecialReg::ClusterId(_)
         | SpecialReg::ClusterCtaid(_)

@@ -1,4 +1,4 @@
-//! A grid: the workers that run its blocks, and what they share.
+//! A grid: the workers that run its blocks, and the state that they share.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use crate::exec::stillness::Stillness;
 use crate::fault::{Fault, FaultKind, Waiting};
 
 /// A worker keeps at most this many blocks in flight when blocks wait for others and do not end. In
-/// a cooperative launch it keeps all of its blocks.
+/// a cooperative launch, a worker keeps all of its blocks instead.
 const MAX_RESIDENT_BLOCKS: u64 = 256;
 /// A block runs this many warp instructions before the worker turns to its other blocks.
 const BLOCK_QUANTUM: u64 = 1 << 16;
@@ -31,7 +31,7 @@ const REST: Duration = Duration::from_micros(50);
 const MIXED_BLOCKS: u64 = 8;
 const MIXED_QUANTUM: u64 = 11;
 
-/// A launch in progress, as its workers share it.
+/// A launch in progress, in the form that its workers share.
 #[derive(Debug)]
 pub(crate) struct Grid<'a> {
     job: &'a Job<'a>,
@@ -68,11 +68,11 @@ impl<'a> Grid<'a> {
 }
 
 impl Grid<'_> {
-    /// Runs clusters until none is left. In each round, a worker starts another cluster beside
-    /// those that did not end within their quantum. If all of them seem to wait, it starts as many
-    /// again, because they may wait for a block that has not started. In a cooperative launch, a
-    /// worker begins with its share of all blocks. With a seed it keeps several clusters, whose
-    /// turns differ in length.
+    /// Runs clusters until none is left. In each round, a worker starts one more cluster beside
+    /// those that did not end within their quantum. If all of its clusters seem to wait, it doubles
+    /// their number, because they may wait for a block that has not started. In a cooperative
+    /// launch, a worker begins with its share of all blocks. With a seed, it keeps several
+    /// clusters, whose turns differ in length.
     pub(crate) fn work(&self, observer: &mut impl Observer) {
         let mut resident: Vec<Cluster<'_>> = Vec::new();
         let mut spare: Vec<Cluster<'_>> = Vec::new();
@@ -86,8 +86,8 @@ impl Grid<'_> {
         } else {
             (1, (MAX_RESIDENT_BLOCKS / u64::from(self.job.cluster)).max(1))
         };
-        // `stuck` is the epoch in which all blocks were found to be stuck in this round; `told` is
-        // the last such epoch that was reported.
+        // `stuck` is the epoch in which all blocks were found to be stuck in this round; `None` if
+        // a block was not. `told` is the last such epoch that was reported.
         let (mut stuck, mut told) = (None, None);
         loop {
             if turn == 0 {
@@ -99,8 +99,8 @@ impl Grid<'_> {
                     let Some(ticket) = self.next_ticket() else { break };
                     let mut cluster = spare.pop().unwrap_or_else(|| Cluster::new(self.job));
                     cluster.start(ticket);
-                    // Blocks that end within one turn are stopped only here, and a launch of such
-                    // blocks must be stoppable too.
+                    // Blocks that end within one turn can be stopped only here, and a launch of
+                    // such blocks must be stoppable too.
                     if let Some(kind) = self.stop() {
                         self.report(cluster.ticket(), cluster.stopped(kind));
                         spare.push(cluster);
@@ -133,7 +133,8 @@ impl Grid<'_> {
             let waits = matches!(progress, Ok(Progress::Waiting));
             all_wait &= waits;
             stuck = stuck.filter(|epoch| waits && *epoch == self.stillness.epoch());
-            // Every cluster is asked, so that all are watched from the same turn on.
+            // Every cluster is asked, even if another cluster is known not to be stuck, so that all
+            // are watched from the same turn on.
             let is_stuck = waits && cluster.is_stuck(self.stillness.epoch());
             stuck = stuck.filter(|_| is_stuck);
             self.spent.fetch_add(spent, Relaxed);
@@ -184,7 +185,8 @@ impl Grid<'_> {
         }
     }
 
-    /// The fault that stops the launch, if it must stop; it receives the places where warps stand.
+    /// The fault that stops the launch, if it must stop. The returned function receives the places
+    /// where warps stand.
     fn stop(&self) -> Option<impl FnOnce(Vec<Waiting>) -> FaultKind> {
         let over = self.job.config.budget.filter(|budget| self.spent.load(Relaxed) >= *budget);
         let interrupted =

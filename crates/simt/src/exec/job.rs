@@ -4,7 +4,8 @@ use crate::exec::config::LaunchConfig;
 use crate::exec::memory::MemoryView;
 use crate::module::Kernel;
 
-/// What a launch fixes before its blocks run. Nothing in it changes while they do.
+/// The facts of a launch that are fixed before its blocks run. None of them changes while the
+/// blocks run.
 #[derive(Debug)]
 pub(crate) struct Job<'a> {
     pub(crate) kernel: &'a Kernel,
@@ -16,8 +17,9 @@ pub(crate) struct Job<'a> {
     pub(crate) memory: MemoryView,
     /// How many blocks a cluster has; 1 if the launch has no clusters.
     pub(crate) cluster: u32,
-    /// Whether the kernel is launched in clusters, be it of one block.
+    /// Whether the kernel is launched in clusters. It can be, even if a cluster has one block.
     pub(crate) has_clusters: bool,
-    /// What `%envreg1` and `%envreg2` tell a cooperative launch: the address of the grid's barrier.
+    /// The address of the grid's barrier, which a cooperative launch passes to the kernel in
+    /// `%envreg1` (the high word) and `%envreg2` (the low word).
     pub(crate) workspace: u64,
 }

@@ -16,7 +16,7 @@ use crate::exec::split::{Split, State};
 use crate::exec::warp::Warp;
 use crate::registers::{LANES, Registers};
 
-/// A block's state is looked at after this many turns without an effect on others.
+/// The states of a block's warps are first saved after this many turns without an effect on others.
 const CALM: u64 = 8;
 
 /// The state of a warp at the end of a turn.
@@ -57,7 +57,7 @@ pub(crate) struct Watch {
     /// How many changes to memory had happened when the watch began.
     epoch: u64,
     turns: u64,
-    /// The saved state of each warp; `None` for a warp that has returned to its state.
+    /// The saved state of each warp; `None` for a warp that has returned to its saved state.
     then: Vec<Option<Snapshot>>,
 }
 

@@ -3,9 +3,9 @@
 use crate::ir::Slot;
 use crate::registers::{LANES, Registers};
 
-/// This bit marks a `.shared::cluster` address that names a block: the bits below hold the rank of
-/// the block, and the lowest 24 bits an offset into the block's shared memory. Without the bit, the
-/// address is an offset into the shared memory of the block that runs.
+/// A bit that marks a `.shared::cluster` address which names a block. The bits below it hold the
+/// rank of the block, and the lowest 24 bits hold an offset into the block's shared memory. Without
+/// the bit, the address is an offset into the shared memory of the block that runs.
 const MAPPED: u32 = 1 << 31;
 const RANK_SHIFT: u32 = 24;
 const RANKS: u32 = 0x7f;
@@ -21,7 +21,7 @@ pub(crate) const fn resolve(address: u32, own: u32) -> (Option<u32>, u32) {
     (if rank == own { None } else { Some(rank) }, address & OFFSET)
 }
 
-/// The address of the same variable in the block of rank `rank` (`mapa`): `address` may name the
+/// The address of the same variable in the block of rank `rank`, for `mapa`. `address` may name the
 /// variable in any block.
 const fn map(address: u32, rank: u32, own: u32) -> u32 {
     let offset = if address & MAPPED == 0 { address } else { address & OFFSET };
@@ -78,8 +78,8 @@ mod tests {
         for rank in 0..8 {
             let expected = if rank == 3 { None } else { Some(rank) };
             assert_eq!(resolve(map(0x1234, rank, 3), 3), (expected, 0x1234));
-            // An address of any block maps to an address of any other block, also with an offset
-            // added later.
+            // The address of a variable in any block maps to its address in any other block, even
+            // if an offset is added later.
             let again = map(map(0x1234, rank, 3), 5, 3);
             assert_eq!(resolve(again + 8, 3), (Some(5), 0x123c));
         }

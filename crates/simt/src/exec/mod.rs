@@ -1,12 +1,12 @@
-//! Execution: what runs a kernel.
+//! Execution of kernels.
 //!
 //! [`launch`] checks a launch and starts workers. Each worker runs the clusters of a [`grid`], a
 //! [`cluster`] gives its [`block`]s turns, a block gives its [`warp`]s turns, and a warp interprets
-//! instructions. Each layer calls the one below. What several layers need to see is in small
-//! modules beside them: [`job`] is what a launch fixes, [`mod@env`] is what the warps of a block share,
-//! [`memory`] is the device's memory.
+//! instructions. Each layer calls the one below. The state that several layers need is in small
+//! modules beside them: [`job`] holds the facts that a launch fixes, [`mod@env`] holds the state
+//! that the warps of a block share, and [`memory`] is the device's memory.
 //!
-//! This module knows nothing of who observes a launch: it calls the trait
+//! This module does not know who observes a launch: it calls the trait
 //! [`Observer`](observer::Observer), and the modules of `observe` implement the trait.
 
 pub(crate) mod access;

@@ -1,5 +1,5 @@
-//! The events that the interpreter tells an observer. The observer is chosen at compile time, so
-//! that a launch without one pays nothing.
+//! The events that the interpreter reports to an observer. The observer is chosen at compile time,
+//! so that a launch without one pays nothing.
 
 use crate::exec::access::Request;
 use crate::exec::copies::{Copy, SharedCell};
@@ -15,7 +15,7 @@ pub(crate) struct At {
     pub(crate) pc: u32,
 }
 
-/// What a thread did to an mbarrier.
+/// A change that a thread made to an mbarrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MbarrierChange {
     Init,
@@ -34,7 +34,7 @@ pub(crate) trait Observer {
     /// written everything.
     const NOTES_WRITES: bool = false;
 
-    /// Another block runs from now on: the block of `env`.
+    /// The block of `env` runs from now on.
     #[inline(always)]
     fn resume(&mut self, _env: &Env<'_>) {}
 
@@ -42,7 +42,7 @@ pub(crate) trait Observer {
     #[inline(always)]
     fn instruction(&mut self, _at: At, _active: u32) {}
 
-    /// Of the lanes in `mask`, those in `taken` take a branch.
+    /// The lanes of `taken` take a branch; the other lanes of `mask` do not.
     #[inline(always)]
     fn branch(&mut self, _at: At, _taken: u32, _mask: u32) {}
 
@@ -51,7 +51,7 @@ pub(crate) trait Observer {
     #[inline(always)]
     fn access(&mut self, _env: &Env<'_>, _at: At, _request: &Request) {}
 
-    /// Memory was written; `same` says whether two lanes store the same value.
+    /// Memory was written; `same` says whether two given lanes store the same value.
     #[inline(always)]
     fn store(
         &mut self,
@@ -71,13 +71,13 @@ pub(crate) trait Observer {
     #[inline(always)]
     fn arrive(&mut self, _env: &Env<'_>, _at: At, _lanes: u32, _id: u32, _waits: bool) {}
 
-    /// Barrier `id` is complete, and the lanes that wait there continue; `waiting` gives warps and
-    /// lanes.
+    /// Barrier `id` is complete, and the lanes that wait there continue; `waiting` gives their
+    /// warps and lanes.
     #[inline(always)]
     fn barrier(&mut self, _env: &Env<'_>, _id: u32, _waiting: impl Iterator<Item = (u32, u32)>) {}
 
-    /// Lanes arrived at the cluster's barrier. If `releases`, what they did before becomes visible
-    /// to those who wait.
+    /// Lanes arrived at the cluster's barrier. If `releases` is true, their earlier accesses become
+    /// visible to the threads that wait.
     #[inline(always)]
     fn cluster_arrive(&mut self, _env: &Env<'_>, _at: At, _lanes: u32, _releases: bool) {}
 

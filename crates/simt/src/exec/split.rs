@@ -1,6 +1,6 @@
 //! Splits: sets of lanes of a warp that stand at one instruction.
 
-/// Whether a split can run, and if not, for what it waits.
+/// Whether a split can run. If it cannot, the event for which it waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     Ready,

@@ -1,10 +1,10 @@
-//! What the workers of a launch know of each other: whether anything still changes.
+//! The knowledge that the workers of a launch share: whether anything still changes.
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, PoisonError};
 
-/// What the workers of a launch know of each other.
+/// The knowledge that the workers of a launch share.
 #[derive(Debug)]
 pub(crate) struct Stillness {
     /// How many turns have changed something.
@@ -30,7 +30,7 @@ impl Stillness {
         Stillness { epoch: AtomicU64::new(0), counts, still: no(), faulted: no() }
     }
 
-    /// A turn has ended that may have changed something for others.
+    /// Records that a turn has ended which may have changed something for others.
     pub(crate) fn end(&self) {
         self.epoch.fetch_add(1, Release);
     }
@@ -39,36 +39,37 @@ impl Stillness {
         self.epoch.load(Acquire)
     }
 
-    /// Whether all blocks that have not ended never will end.
+    /// Whether it is known that no running block will ever end.
     pub(crate) fn is_still(&self) -> bool {
         self.still.load(Acquire)
     }
 
-    /// Whether the launch never ends and no block has faulted: the blocks then do not wait for a
-    /// faulted block.
+    /// Whether the launch never ends although no block has faulted. If a block has faulted, the
+    /// others may be waiting for the faulted block, and that is no livelock.
     pub(crate) fn is_livelock(&self) -> bool {
         self.is_still() && !self.faulted.load(Acquire)
     }
 
-    /// A block has faulted.
+    /// Records that a block has faulted.
     pub(crate) fn fault(&self) {
         self.faulted.store(true, Release);
     }
 
-    /// None of a worker's blocks makes progress, and the worker can start no other block, unless
-    /// something changes after `epoch`. Each worker calls this once for each epoch.
+    /// Records that none of a worker's blocks makes progress, and that the worker can start no
+    /// other block, unless something changes after `epoch`. Each worker calls this once for each
+    /// epoch.
     pub(crate) fn stuck(&self, epoch: u64) {
         self.count(|counts| {
             if epoch > counts.epoch {
                 *counts = Counts { stuck: 0, epoch, ..*counts };
             }
-            // If the worker's epoch is older, something has changed since, and the worker will see
-            // that.
+            // If the worker's epoch is not the newest, something has changed since, and the worker
+            // will notice the change. It is not counted then.
             counts.stuck += u64::from(epoch == counts.epoch);
         });
     }
 
-    /// A worker has no blocks left.
+    /// Records that a worker has no blocks left.
     pub(crate) fn leave(&self) {
         self.count(|counts| counts.workers -= 1);
     }
@@ -76,8 +77,8 @@ impl Stillness {
     fn count(&self, change: impl FnOnce(&mut Counts)) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut counts);
-        // A worker that still changes something is neither stuck in the newest epoch nor has it
-        // left, so the two numbers differ.
+        // A worker that still changes something is neither counted as stuck in the newest epoch,
+        // nor has it left. As long as there is such a worker, the two numbers differ.
         if counts.stuck > 0 && counts.stuck == counts.workers && counts.epoch == self.epoch() {
             self.still.store(true, Release);
         }

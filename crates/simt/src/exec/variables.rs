@@ -20,7 +20,7 @@ pub(crate) fn place(kernel: &Kernel, memory: &Memory) -> Result<Arc<[u64]>, Memo
             match placed {
                 Ok(address) => addresses.push(address),
                 Err(error) => {
-                    // A module that does not fit keeps none of its variables.
+                    // If the module's variables do not all fit, none of them is kept.
                     for address in addresses.into_iter().filter(|address| *address != 0) {
                         memory.free(address)?;
                     }

@@ -5,7 +5,7 @@ use std::fmt;
 /// The state space to which an access went, after generic addresses were resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Space {
-    /// Device memory, `.const` included.
+    /// Device memory, including `.const` variables.
     Global,
     /// The block's shared memory.
     Shared,
@@ -26,14 +26,14 @@ impl fmt::Display for Space {
     }
 }
 
-/// What an access does to memory.
+/// The kind of an access to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// `ld`
+    /// A load (`ld`).
     Read,
-    /// `st`
+    /// A store (`st`).
     Write,
-    /// `atom` and `red`
+    /// An atomic or a reduction (`atom` or `red`).
     Atomic,
 }
 
@@ -54,8 +54,8 @@ pub struct Nearest {
     pub base: u64,
     /// The size of the allocation in bytes.
     pub bytes: u64,
-    /// How many bytes the access reaches past the end of the allocation, or begins before its
-    /// start.
+    /// How many bytes the access reaches past the end of the allocation, or how many bytes before
+    /// its start the access begins.
     pub missed_by: u64,
     /// Whether the access lies past the end of the allocation; otherwise it lies before the start.
     pub past_end: bool,

@@ -9,12 +9,15 @@ use super::waiting::{Waiting, exited_note, join, stand};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FaultKind {
-    /// An access outside everything that is allocated.
-    #[error("out-of-bounds {space} {access} of {bytes} bytes at {address:#x}, {}", describe(*nearest, *space))]
+    /// An access outside all allocated memory.
+    #[error(
+        "out-of-bounds {space} {access} of {bytes} bytes at {address:#x}, {}",
+        describe(*nearest, *space)
+    )]
     OutOfBounds {
         /// The space of the access.
         space: Space,
-        /// What the access does.
+        /// The kind of the access.
         access: Access,
         /// How many bytes one element of the access has.
         bytes: u64,
@@ -31,7 +34,7 @@ pub enum FaultKind {
     Misaligned {
         /// The space of the access.
         space: Space,
-        /// What the access does.
+        /// The kind of the access.
         access: Access,
         /// How many bytes the whole access has, all vector elements together.
         bytes: u64,
@@ -45,7 +48,7 @@ pub enum FaultKind {
         "{access} of {bytes} bytes at {address:#x} in freed memory: the allocation of {length} bytes at {base:#x} was freed"
     )]
     Freed {
-        /// What the access does.
+        /// The kind of the access.
         access: Access,
         /// How many bytes one element of the access has.
         bytes: u64,
@@ -59,7 +62,7 @@ pub enum FaultKind {
     /// An access through a null pointer, or through an address near null.
     #[error("{access} of {bytes} bytes through a null pointer ({address:#x})")]
     Null {
-        /// What the access does.
+        /// The kind of the access.
         access: Access,
         /// How many bytes one element of the access has.
         bytes: u64,
@@ -71,7 +74,7 @@ pub enum FaultKind {
     ReadOnly {
         /// The space of the access.
         space: Space,
-        /// What the access does.
+        /// The kind of the access.
         access: Access,
         /// The first address of the access.
         address: u64,
@@ -79,10 +82,10 @@ pub enum FaultKind {
     /// An integer division or remainder by zero.
     #[error("integer division by zero")]
     DivisionByZero,
-    /// `trap` or `brkpt`.
+    /// The instruction `trap` or `brkpt`.
     #[error("trap")]
     Trap,
-    /// A call of `__assertfail`, which is what CUDA's `assert` does when it fails.
+    /// A call of `__assertfail`, which CUDA's `assert` makes when it fails.
     #[error("assertion failed")]
     Assertion,
     /// `brx.idx` with an index outside its table.
@@ -200,13 +203,13 @@ pub enum FaultKind {
     Budget {
         /// The [`LaunchConfig::budget`](crate::LaunchConfig::budget).
         budget: u64,
-        /// Where the block's warps stand.
+        /// The places where the block's warps stand.
         standing: Vec<Waiting>,
     },
     /// The launch was interrupted from outside.
     #[error("interrupted; {}", stand(standing))]
     Interrupted {
-        /// Where the block's warps stand.
+        /// The places where the block's warps stand.
         standing: Vec<Waiting>,
     },
     /// All threads that have not exited repeat the same steps for ever, because nothing that still
@@ -216,7 +219,7 @@ pub enum FaultKind {
         stand(standing)
     )]
     Livelock {
-        /// Where the block's warps stand.
+        /// The places where the block's warps stand.
         standing: Vec<Waiting>,
     },
     /// All threads wait for others that never arrive.
@@ -260,7 +263,7 @@ impl FaultKind {
         }
     }
 
-    /// What the author of the kernel should try next; `None` if there is no advice.
+    /// The advice to the author of the kernel; `None` if there is no advice.
     pub(super) const fn help(&self) -> Option<&'static str> {
         match self {
             FaultKind::OutOfBounds { .. } => {

@@ -1,4 +1,4 @@
-//! Faults: what a simulated kernel did that stops its launch, and where.
+//! Faults: the errors of a simulated kernel that stop its launch, and their places.
 
 mod access;
 mod kind;
@@ -16,7 +16,7 @@ pub use waiting::Waiting;
 use crate::dim::Dim3;
 use crate::ptx::ast::Frame;
 
-/// A fault of a simulated kernel: what went wrong, and where.
+/// A fault of a simulated kernel: the kind of the error, and its place.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "kernel `{kernel}`, block {block}, thread {thread}, {module}:{line} `{instruction}`: {kind}"
@@ -29,23 +29,24 @@ pub struct Fault {
     pub module: String,
     /// The block of the thread.
     pub block: Dim3,
-    /// The position of the thread in its block; of the first thread, if several faulted together.
+    /// The position of the thread in its block. If several threads faulted together, it is the
+    /// first of them.
     pub thread: Dim3,
     /// The line of the PTX text, from 1.
     pub line: u32,
     /// The instruction as written.
     pub instruction: String,
     /// The source lines from which the instruction was compiled, innermost first; empty if the PTX
-    /// does not tell them.
+    /// does not contain them.
     pub frames: Vec<Frame>,
     /// The reason for the fault.
     pub kind: FaultKind,
 }
 
 impl Fault {
-    /// The fault in several lines, as compilers print errors: its class and one sentence, the place
-    /// in the source and in the PTX, and what to try next. The last line does not end with a
-    /// newline.
+    /// The fault in several lines, in the way in which compilers print errors: its class and one
+    /// sentence, the place in the source and in the PTX, and some advice. The last line does not
+    /// end with a newline.
     ///
     /// ```
     /// use simt::{Arg, LaunchConfig, Memory, Module, check};
@@ -63,9 +64,11 @@ impl Fault {
     ///      }",
     /// )?;
     /// let kernel = module.kernel("null").ok_or("no such kernel")?;
-    /// let checked = check(kernel, &LaunchConfig::new(1, 1), &[Arg::Pointer(0)], &Memory::new(1 << 20))?;
+    /// let memory = Memory::new(1 << 20);
+    /// let checked = check(kernel, &LaunchConfig::new(1, 1), &[Arg::Pointer(0)], &memory)?;
     /// let report = checked.fault.ok_or("no fault")?.report();
-    /// assert!(report.starts_with("error[null-pointer]: thread (0,0,0) of block (0,0,0): write of 4 bytes"));
+    /// let expected = "error[null-pointer]: thread (0,0,0) of block (0,0,0): write of 4 bytes";
+    /// assert!(report.starts_with(expected));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn report(&self) -> String {

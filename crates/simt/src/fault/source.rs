@@ -1,4 +1,4 @@
-//! The lines that say where an instruction is, in the source and in the PTX.
+//! The lines of a report that give the place of an instruction, in the source and in the PTX.
 
 use std::fmt;
 

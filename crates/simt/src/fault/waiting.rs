@@ -9,9 +9,9 @@ pub struct Waiting {
     pub warp: u32,
     /// The lanes, bit i for lane i.
     pub lanes: u32,
-    /// The line they wait at in the PTX text, from 1.
+    /// The line of the PTX text at which the threads wait, from 1.
     pub line: u32,
-    /// The instruction they wait at, as written.
+    /// The instruction at which the threads wait, as written.
     pub instruction: String,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for Waiting {
     }
 }
 
-/// Prints a lane mask as `lanes 0-3, 8`.
+/// A lane mask that prints as `lanes 0-3, 8`.
 pub(crate) struct Lanes(pub(crate) u32);
 
 impl fmt::Display for Lanes {
@@ -59,7 +59,7 @@ pub(super) fn stand(standing: &[Waiting]) -> String {
     list(standing, ["stands", "stand"])
 }
 
-/// The first places, with the verb in singular or plural.
+/// The first of the places, followed by the verb in the singular or the plural.
 fn list(waiting: &[Waiting], [one, many]: [&str; 2]) -> String {
     const SHOWN: usize = 8;
     let shown: Vec<String> = waiting.iter().take(SHOWN).map(ToString::to_string).collect();

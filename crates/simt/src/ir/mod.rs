@@ -60,8 +60,8 @@ pub(crate) struct Place {
     pub(crate) line: u32,
     /// The source line from which the PTX was compiled.
     pub(crate) location: Option<LocationId>,
-    /// Whether this is the first of the instructions to which its PTX instruction was lowered.
-    /// Counts use the first one for the PTX instruction.
+    /// Whether this is the first of the instructions to which its PTX instruction was lowered. Only
+    /// the first one is counted as an execution of the PTX instruction.
     pub(crate) first: bool,
 }
 
@@ -106,7 +106,7 @@ pub(crate) struct Address {
     pub(crate) offset: i64,
 }
 
-/// The state space of an access, as far as the instruction tells it.
+/// The state space of an access, as far as the instruction names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Space {
     Generic,
@@ -118,11 +118,11 @@ pub(crate) enum Space {
     Param,
 }
 
-/// How a loaded value fills its register.
+/// The register that receives a loaded value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target {
     pub(crate) slot: Slot,
-    /// The width of the declared register in bits; the rest of a word stays zero.
+    /// The width of the declared register in bits. The rest of a word stays zero.
     pub(crate) bits: u32,
 }
 
@@ -134,8 +134,8 @@ pub(crate) struct Load {
     pub(crate) width: u32,
     pub(crate) signed: bool,
     pub(crate) ordering: Ordering,
-    /// The space that the PTX names. It may differ from `space`, because parameters of calls are in
-    /// local memory here, and constants in global memory.
+    /// The space that the PTX names. It may differ from `space`, because the simulator keeps
+    /// parameters of calls in local memory, and constants in global memory.
     pub(crate) written: ast::Space,
     /// The target of each element; `None` drops the element.
     pub(crate) targets: Vec<Option<Target>>,
@@ -147,7 +147,7 @@ pub(crate) struct Store {
     pub(crate) address: Address,
     pub(crate) width: u32,
     pub(crate) ordering: Ordering,
-    /// As in [`Load`].
+    /// The space that the PTX names, as in [`Load`].
     pub(crate) written: ast::Space,
     pub(crate) sources: Vec<Slot>,
 }
@@ -159,8 +159,8 @@ pub(crate) struct Atomic {
     pub(crate) op: AtomOp,
     pub(crate) ty: Type,
     pub(crate) ordering: Ordering,
-    /// The register for the old value. Without one, the instruction is a reduction, on hardware
-    /// too.
+    /// The register for the old value. Without one, the instruction is a reduction, as it is on
+    /// hardware.
     pub(crate) target: Option<Slot>,
     pub(crate) a: Slot,
     pub(crate) b: Option<Slot>,
@@ -171,7 +171,7 @@ pub(crate) struct Atomic {
 pub(crate) struct Barrier {
     pub(crate) kind: BarrierKind,
     pub(crate) aligned: bool,
-    /// Registers of the words file: the barrier's number and the thread count.
+    /// Two registers of the words file: the barrier's number and the thread count.
     pub(crate) id: u32,
     pub(crate) threads: Option<u32>,
 }
@@ -179,8 +179,8 @@ pub(crate) struct Barrier {
 #[derive(Debug)]
 pub(crate) enum BarrierKind {
     Plain(BarrierOp),
-    /// The reduced predicate (and whether it is negated) and the destination: a word for `popc`,
-    /// else a predicate.
+    /// A barrier that reduces a predicate. `source` is the predicate, and `negated` says whether it
+    /// is negated. `target` is a word for `popc`, and a predicate otherwise.
     Reduce {
         op: BarrierRedOp,
         source: u32,
@@ -204,7 +204,7 @@ pub(crate) enum ClusterStep {
 }
 
 /// A wait for a phase of an mbarrier. `phase` is a word that holds the parity of the phase, or a
-/// double that holds a state of the phase; `target` is a predicate.
+/// double that holds a state of the phase. `target` is a predicate.
 #[derive(Debug)]
 pub(crate) struct PhaseWait {
     pub(crate) mbarrier: MemoryOperand,
@@ -213,7 +213,7 @@ pub(crate) struct PhaseWait {
     pub(crate) target: u32,
 }
 
-/// A bulk copy. Its size and its mask are words.
+/// A bulk copy. Its size and its mask are registers of the words file.
 #[derive(Debug)]
 pub(crate) struct BulkCopy {
     pub(crate) to: MemoryOperand,
@@ -222,12 +222,12 @@ pub(crate) struct BulkCopy {
     /// The mbarrier that the copy signals. Without one, the copy belongs to the thread's bulk
     /// group.
     pub(crate) mbarrier: Option<MemoryOperand>,
-    /// The blocks of a multicast.
+    /// The blocks to which a multicast copies.
     pub(crate) mask: Option<u32>,
 }
 
-/// Asynchronous copies, and the instructions on copies and mbarriers that do not wait. Operands are
-/// words.
+/// Asynchronous copies, and the instructions on copies and mbarriers that do not wait. Their
+/// operands are registers of the words file.
 #[derive(Debug)]
 pub(crate) enum Async {
     Init {
@@ -238,7 +238,7 @@ pub(crate) enum Async {
         mbarrier: MemoryOperand,
     },
     Arrive(Arrive),
-    /// `mbarrier.expect_tx` and `mbarrier.complete_tx`.
+    /// `mbarrier.expect_tx`, or `mbarrier.complete_tx` if `completes`.
     Transactions {
         mbarrier: MemoryOperand,
         completes: bool,
@@ -246,7 +246,7 @@ pub(crate) enum Async {
     },
     TestWait(PhaseWait),
     Bulk(BulkCopy),
-    /// `cp.async`: if `read` is given, only so many bytes are copied, and the rest of the
+    /// `cp.async`. If `read` is given, only that many bytes are copied, and the rest of the
     /// destination becomes zero.
     Copy {
         to: MemoryOperand,
@@ -262,8 +262,8 @@ pub(crate) enum Async {
     Commit {
         bulk: bool,
     },
-    /// Waits until at most the last `groups` groups are in flight. With `None`, waits for all
-    /// copies of the thread, even those not committed.
+    /// Waits until at most the last `groups` groups are in flight. If `groups` is `None`, waits for
+    /// all copies of the thread, even for those that were not committed.
     Wait {
         bulk: bool,
         groups: Option<u32>,
@@ -271,8 +271,8 @@ pub(crate) enum Async {
     },
 }
 
-/// An arrival at an mbarrier. `operand` is a number of arrivals or, if `expects`, of bytes;
-/// `target` is a double.
+/// An arrival at an mbarrier. `operand` is a number of arrivals or, if `expects`, a number of
+/// bytes. `target` is a double.
 #[derive(Debug)]
 pub(crate) struct Arrive {
     pub(crate) mbarrier: MemoryOperand,
@@ -295,7 +295,7 @@ pub(crate) enum Collective {
         lane: u32,
         clamp: u32,
     },
-    /// `target` is a word for `ballot`, else a predicate.
+    /// A vote. `target` is a word for `ballot`, and a predicate otherwise.
     Vote {
         mode: VoteMode,
         target: u32,
@@ -326,14 +326,14 @@ pub(crate) enum Op {
         f: AluFn,
         operands: Operands,
     },
-    /// Faults if the divisor is zero in an active lane.
+    /// A check that faults if the divisor is zero in an active lane.
     CheckDivisor {
         divisor: Slot,
         bits: u32,
     },
     Bra {
         target: u32,
-        /// Whether the PTX has a branch here; otherwise it has a call or a return.
+        /// Whether the PTX has a branch here. If not, it has a call or a return.
         written: bool,
     },
     BrxIdx {
@@ -347,7 +347,7 @@ pub(crate) enum Op {
     Load(Box<Load>),
     Store(Box<Store>),
     Atomic(Box<Atomic>),
-    /// `target` is a predicate.
+    /// A test whether an address lies in `space`. `target` is a predicate.
     IsSpace {
         space: Space,
         target: u32,
@@ -358,7 +358,7 @@ pub(crate) enum Op {
         scope: Scope,
     },
     ProxyFence,
-    /// The address of the same variable in the block of rank `rank`, a word.
+    /// The address of the same variable in the block whose rank is in `rank`, a word.
     MapRank {
         target: Slot,
         address: Slot,
@@ -376,7 +376,7 @@ pub(crate) enum Op {
         aligned: bool,
     },
     TryWait(Box<PhaseWait>),
-    /// `mask` is a word.
+    /// `bar.warp.sync`. `mask` is a word.
     WarpSync {
         mask: u32,
     },
@@ -387,7 +387,7 @@ pub(crate) enum Op {
     ActiveMask {
         target: u32,
     },
-    /// Writes a clock of the warp, shifted right, to a register.
+    /// Writes the clock of the warp, shifted right by `shift`, to a register.
     Clock {
         target: Slot,
         shift: u32,

@@ -1,4 +1,4 @@
-//! Parameters of kernels, and where each lies in the parameter space.
+//! Parameters of kernels, and their places in the parameter space.
 
 use crate::ptx::ast;
 
@@ -10,9 +10,9 @@ pub struct Param {
     /// The type of the parameter in the PTX. For a structure this is the type of its elements,
     /// usually `b8`.
     pub ty: ast::Type,
-    /// In bytes.
+    /// The size of the parameter in bytes.
     pub size: u64,
-    /// In bytes.
+    /// The alignment of the parameter in bytes.
     pub align: u32,
     /// The offset in the parameter space, in bytes.
     pub offset: u64,

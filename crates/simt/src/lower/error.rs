@@ -8,7 +8,7 @@ use crate::ptx;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// The text is not PTX, or not PTX that the parser knows.
+    /// The text is not PTX, or it is PTX that the parser does not know.
     #[error(transparent)]
     Syntax(#[from] ptx::Diagnostic),
     /// The text is PTX that cannot be simulated.
@@ -22,7 +22,7 @@ pub enum LoadError {
         column: u32,
         /// The instruction or declaration as written.
         instruction: String,
-        /// What the simulator does not know about it.
+        /// The reason for which it cannot be simulated.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! One inlined instance of a function, and where its symbols live.
+//! One inlined instance of a function, and the places of its symbols.
 
 use crate::ir::{Slot, Space};
 use crate::ptx::ast::{self, Function, RegId, Type, VarRef};
@@ -35,7 +35,7 @@ pub(super) fn storage(frame: &Frame<'_>, var: VarRef) -> (Space, u64) {
     }
 }
 
-/// The untyped type of the same width.
+/// The untyped type that has the same width as `ty`.
 pub(super) fn unsigned(ty: Type) -> Type {
     match ty.size() {
         1 => Type::B8,

@@ -108,8 +108,8 @@ impl<'a> Lowering<'a> {
                 self.emit(Op::Store(Box::new(store)));
                 Ok(())
             }
-            // A launch begins when the launches before it have ended, so there is nothing to wait
-            // for.
+            // A launch begins only when the launches before it have ended, so `griddepcontrol` has
+            // nothing to wait for.
             A::CacheControl { .. }
             | A::Nanosleep { .. }
             | A::Pmevent { .. }
@@ -457,7 +457,7 @@ impl<'a> Lowering<'a> {
                 let (space, address) = self.address(frame, space, addr)?;
                 let a = self.value(frame, a, ty)?;
                 let b = b.map(|b| self.value(frame, b, ty)).transpose()?;
-                // A result that nothing reads counts as no result, for ptxas as well.
+                // ptxas also treats an atomic whose result nothing reads as one without a result.
                 let read = |dst: &RegId| frame.function.registers[dst.index()].mentions > 1;
                 let target = dst.filter(read).map(|dst| target(frame, dst));
                 let atomic = ir::Atomic { space, address, op, ty, ordering, target, a, b };

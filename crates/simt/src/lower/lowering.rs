@@ -25,30 +25,31 @@ pub(super) struct Lowering<'a> {
     pub(super) zeroed_words: Vec<u32>,
     pub(super) zeroed_doubles: Vec<u32>,
     pub(super) zeroed_predicates: Vec<u32>,
-    /// Offsets of the module's shared variables that the kernel names.
+    /// The offsets of the module's shared variables that the kernel names.
     pub(super) shared: HashMap<u32, u64>,
-    /// Offsets of the shared variables declared inside functions: one for all inlined instances.
+    /// The offsets of the shared variables that are declared inside functions. All inlined
+    /// instances of a function share them.
     pub(super) function_shared: HashMap<(&'a str, usize), u64>,
     pub(super) shared_end: u64,
-    /// Constants that are addresses of dynamic shared memory, and get their values at the end:
-    /// (wide, register, addend).
+    /// The constants that are addresses of dynamic shared memory: (wide, register, addend). They
+    /// get their values at the end, when the size of the static part is known.
     pub(super) dynamic: Vec<(bool, u32, i64)>,
-    /// The end of the local memory that the frames on the stack use, and the greatest value that it
-    /// had.
+    /// The end of the local memory that the frames on the stack use, and the greatest value that
+    /// this end had.
     pub(super) local_top: u64,
     pub(super) local_end: u64,
-    /// The carry flag.
+    /// The predicate register that holds the carry flag, once the kernel uses the flag.
     pub(super) carry: Option<u32>,
     /// The branches of the function that is being lowered. Their targets are still indices into its
     /// body.
     pub(super) pending: Vec<usize>,
-    /// Functions being inlined.
+    /// The functions that are being inlined, the outermost first.
     pub(super) stack: Vec<FunctionId>,
     /// The place of the instruction that is being lowered, and the source line from which it was
     /// compiled.
     pub(super) span: ast::Span,
     pub(super) location: Option<LocationId>,
-    /// Whether nothing has been emitted for this instruction yet.
+    /// Whether nothing has been emitted for this PTX instruction yet.
     pub(super) fresh: bool,
     pub(super) guard: Guard,
 }

@@ -1,5 +1,5 @@
 //! Lowering: from the syntax tree of a kernel to a [`Program`]. Calls are inlined, so that a warp
-//! needs no call stack; recursion is refused. Parameters and results of inlined functions live in
+//! needs no call stack. Recursion is refused. Parameters and results of inlined functions are in
 //! local memory.
 
 mod asynchronous;

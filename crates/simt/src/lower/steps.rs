@@ -11,7 +11,7 @@ use crate::ptx::ast::{
 use crate::registers::{AluFn, Operands};
 
 impl<'a> Lowering<'a> {
-    /// A memory operand, and the space that is known for it.
+    /// The slots of a memory operand, and the space that is known for it.
     pub(super) fn address(
         &mut self,
         frame: &Frame<'a>,
@@ -43,7 +43,7 @@ impl<'a> Lowering<'a> {
         Ok((ir_space, ir::Address { base, offset }))
     }
 
-    /// A stored value, whatever the width of its register.
+    /// The slot of a stored value. Its register may have any width.
     pub(super) fn any_width(&mut self, frame: &Frame<'a>, value: Value, ty: Type) -> Result<Slot> {
         match value {
             Value::Reg(reg) => Ok(target(frame, reg)),
@@ -187,7 +187,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// `d = a op b`, each perhaps negated.
+    /// `d = a op b`, where `a` and `b` may each be negated.
     pub(super) fn combine_predicates(
         &mut self,
         op: LogicOp,
@@ -288,7 +288,7 @@ impl<'a> Lowering<'a> {
         }
         let (cmp, ty, ftz) = comparison;
         let holds = self.compare(frame, comparison, values)?;
-        // The second result of packed types is the comparison of their high halves.
+        // For packed types, the second result is the comparison of the high halves.
         let second = if ty.is_packed() && complement.is_some() {
             (self.compare_with(frame, half::compare(cmp, ty, ftz, true), ty, values)?, false)
         } else {

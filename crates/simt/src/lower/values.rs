@@ -101,7 +101,7 @@ impl<'a> Lowering<'a> {
         Ok(self.known(wide, Init::Const(at.wrapping_add_signed(offset))))
     }
 
-    /// A register with the value of an operand, as wide as `ty` asks.
+    /// A register with the value of an operand. The register is as wide as `ty` requires.
     pub(super) fn value(&mut self, frame: &Frame<'a>, value: Value, ty: Type) -> Result<Slot> {
         let wide = ty.size() == 8;
         let (found, found_ty) = match value {

@@ -1,20 +1,20 @@
 //! The cost of one access of a warp in the memory hardware: sectors and wavefronts.
 //!
-//! The rules reproduce what Nsight Compute counts on an H100
+//! The rules reproduce the counts of Nsight Compute on an H100
 //! (`tests/data/h100_one_warp_access.csv`):
 //!
 //! - A global load or store touches the distinct 32-byte sectors of its lanes. A global atomic
 //!   serves lanes with the same address in separate rounds, and touches the distinct sectors of
 //!   each.
-//! - Shared memory has 32 banks of 4-byte words. A warp with up to 4 bytes a lane is served at
-//!   once, with 8 bytes in halves of the warp, with 16 bytes in quarters. Each part takes as many
-//!   wavefronts as the busiest bank has distinct words.
-//! - A load of 8 or 16 bytes serves two neighbouring parts together if each active lane's address
-//!   equals the address of its neighbour, where the neighbour is active (lane `n ^ 1` for all
-//!   lanes, or `n ^ 2` for all lanes).
+//! - Shared memory has 32 banks of 4-byte words. A warp whose lanes access up to 4 bytes each is
+//!   served at once; with 8 bytes, it is served in halves, and with 16 bytes in quarters. Each part
+//!   takes as many wavefronts as the busiest bank has distinct words.
+//! - A load of 8 or 16 bytes serves two neighbouring parts together if each active lane accesses
+//!   the same address as its neighbour, or its neighbour is inactive. The neighbour of lane `n` is
+//!   `n ^ 1` for all lanes, or `n ^ 2` for all lanes.
 //! - A shared atomic takes as many wavefronts as the busiest bank has lanes.
 //!
-//! Lanes outside an access hold the address of a lane inside, so that distinct addresses can be
+//! Lanes outside an access hold the address of a lane inside. Distinct addresses can therefore be
 //! counted without a mask.
 
 use crate::exec::access::Request;
@@ -65,7 +65,7 @@ fn lanes(mask: u32) -> impl Iterator<Item = usize> + Clone {
     (0..LANES).filter(move |lane| mask >> lane & 1 == 1)
 }
 
-/// What shared memory needs to serve an access.
+/// The cost of an access to shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Service {
     pub(crate) wavefronts: u64,
@@ -83,7 +83,7 @@ impl Request {
         }
     }
 
-    /// What shared memory needs to serve this access.
+    /// The cost of this access to shared memory.
     #[inline]
     pub(crate) fn service(&self) -> Service {
         match self.access {
@@ -95,7 +95,7 @@ impl Request {
     }
 }
 
-/// A shared load (`load`) or store; each lane of `mask` accesses `bytes` bytes.
+/// The cost of a shared load (if `load`) or store; each lane of `mask` accesses `bytes` bytes.
 fn shared(load: bool, addresses: &[u64; LANES], mask: u32, bytes: u64) -> Service {
     let parts = (bytes / WORD).clamp(1, 4) as usize;
     let mut lanes_of_part = LANES / parts;
@@ -147,7 +147,7 @@ fn part_wavefronts(addresses: &[u64], mask: u32, words: u64) -> u64 {
     u64::from(banks.into_iter().max().unwrap_or(0))
 }
 
-/// A shared atomic by the lanes of `mask`.
+/// The cost of a shared atomic by the lanes of `mask`.
 fn shared_atomic(addresses: &[u64; LANES], mask: u32) -> Service {
     let mut banks = [0_u8; BANKS];
     for lane in lanes(mask) {

@@ -1,4 +1,4 @@
-//! Observation: what a launch did on the way to its results.
+//! Observation of launches: counts, checks and traces.
 //!
 //! Each module implements the trait [`Observer`](crate::exec::observer::Observer), which the
 //! interpreter calls: [`count`] counts, [`check`] looks for races and other mistakes, [`trace`]

@@ -1,5 +1,5 @@
-//! Traces: what a small launch did to memory, phase by phase, and what memory held after each
-//! phase.
+//! Traces: the accesses of a small launch to memory, phase by phase, and the contents of memory
+//! after each phase.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,13 +18,13 @@ use crate::observe::hardware::Service;
 use crate::ptx::ast::Frame;
 use crate::registers::LANES;
 
-/// What [`trace()`] records, and the limits of its record.
+/// The ranges that [`trace()`] records, and the limits of its record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceOptions {
     /// Ranges of device addresses whose bytes are recorded after each phase. Each range lies inside
     /// one allocation.
     pub ranges: Vec<Range<u64>>,
-    /// The greatest number of warps' accesses.
+    /// The greatest number of accesses that are recorded. An access of a whole warp counts as one.
     pub max_accesses: usize,
     /// The greatest number of bytes of memory that are recorded, all phases together.
     pub max_snapshot_bytes: usize,
@@ -37,7 +37,7 @@ impl Default for TraceOptions {
     }
 }
 
-/// What a launch did to memory.
+/// The accesses of a launch to memory, and the contents of memory after each phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
     /// The kernel's name.
@@ -54,7 +54,7 @@ pub struct Trace {
     pub fault: Option<Box<Fault>>,
 }
 
-/// A PTX instruction.
+/// A PTX instruction that accessed memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracedInstruction {
     /// The line of the instruction in the PTX text, from 1.
@@ -62,11 +62,11 @@ pub struct TracedInstruction {
     /// The instruction as written.
     pub text: String,
     /// The source lines from which the instruction was compiled, innermost first; empty if the PTX
-    /// does not tell them.
+    /// does not contain them.
     pub frames: Vec<Frame>,
 }
 
-/// What one block did.
+/// The phases of one block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockTrace {
     /// The position of the block in the grid.
@@ -75,7 +75,7 @@ pub struct BlockTrace {
     pub phases: Vec<Phase>,
 }
 
-/// What happened in a block up to a synchronisation, and what memory held then.
+/// The accesses of a block up to a synchronisation, and the contents of memory at that moment.
 ///
 /// A phase ends for the whole block when any of its threads synchronise. A `bar.warp.sync` of one
 /// warp therefore ends a phase of the other warps too, although it does not order their accesses.
@@ -120,7 +120,7 @@ pub struct TracedAccess {
     pub warp: u32,
     /// The index of the instruction in [`Trace::instructions`].
     pub instruction: usize,
-    /// What the access does: `ld`, `st`, or `atom` and `red`.
+    /// The kind of the access: `ld`, `st`, or one of `atom` and `red`.
     pub access: Access,
     /// The space of the access.
     pub space: Space,
@@ -152,9 +152,9 @@ pub struct LaneAccess {
     pub value: Vec<u8>,
 }
 
-/// Runs a kernel to its end on one worker. Records what its threads do to memory from one
-/// synchronisation to the next, and what memory holds after each. Traces are meant for small
-/// launches: see the limits in [`TraceOptions`].
+/// Runs a kernel to its end on one worker. Records the accesses of its threads to memory from one
+/// synchronisation to the next, and the contents of memory after each synchronisation. Traces are
+/// meant for small launches: see the limits in [`TraceOptions`].
 ///
 /// A fault ends the trace and is part of it ([`Trace::fault`]). Asynchronous copies are not traced
 /// as accesses, but their bytes are in the recorded memory. Barriers of clusters end no phase.
@@ -226,17 +226,17 @@ pub fn trace(
     Ok(tracer.finish(kernel, &config, memory, fault))
 }
 
-/// The observer of the one worker.
+/// The observer of the launch's only worker.
 struct Tracer<'a> {
     options: &'a TraceOptions,
-    /// The blocks by linear index.
+    /// The blocks, by linear index.
     blocks: BTreeMap<u64, Open>,
     accesses: usize,
     snapshot_bytes: usize,
     truncated: bool,
 }
 
-/// A block, and what it has done since its last synchronisation.
+/// A block, and its accesses since its last synchronisation.
 #[derive(Default)]
 struct Open {
     phases: Vec<Phase>,
@@ -244,7 +244,8 @@ struct Open {
     /// [`TracedAccess::instruction`] is a program counter.
     accesses: Vec<TracedAccess>,
     ended: bool,
-    /// The shared memory as the accesses left it, in case the block is stopped.
+    /// The shared memory as the accesses left it. It is kept for the case that the block is
+    /// stopped.
     shared: Vec<u8>,
 }
 

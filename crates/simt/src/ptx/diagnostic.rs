@@ -4,11 +4,11 @@ use std::fmt;
 
 use super::ast::Span;
 
-/// One error in a PTX file: the place, the line itself, one sentence, and sometimes what to write
-/// instead.
+/// One error in a PTX file: the place, the line itself, one sentence, and sometimes a proposal.
 ///
 /// ```
-/// let error = simt::ptx::parse("a.ptx", ".version 8.0\n.target sm_75\n.adress_size 64\n").unwrap_err();
+/// let text = ".version 8.0\n.target sm_75\n.adress_size 64\n";
+/// let error = simt::ptx::parse("a.ptx", text).unwrap_err();
 /// assert_eq!((error.line, error.column), (3, 1));
 /// assert_eq!(error.message, "unknown directive `.adress_size`");
 /// ```
@@ -25,7 +25,7 @@ pub struct Diagnostic {
     pub source_line: String,
     /// One sentence, without a full stop.
     pub message: String,
-    /// What to write instead, if the parser can tell.
+    /// A proposal of text to write instead, if the parser can make one.
     pub help: Option<String>,
 }
 

@@ -8,11 +8,11 @@ use super::diagnostic::{Error, Result};
 pub(super) enum TokenKind {
     /// A name: opcode, register, label, symbol, or `_`.
     Ident,
-    /// A dot and a word, with `::` parts: directive, modifier, type, or field.
+    /// A dot and a word, perhaps with `::` parts: directive, modifier, type, or field.
     Dot,
     /// A number.
     Number(Imm),
-    /// A string, quotes included in its span.
+    /// A string. Its span includes the quotes.
     String,
     /// A single character.
     Punct(u8),

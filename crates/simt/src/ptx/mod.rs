@@ -11,7 +11,7 @@ pub mod validate;
 
 pub use diagnostic::Diagnostic;
 
-/// The text of a PTX file's bytes.
+/// The bytes of a PTX file as text.
 ///
 /// ```
 /// let error = simt::ptx::decode("a.ptx", b".version 8.0\n.target sm_\xff5\n").unwrap_err();
@@ -55,8 +55,8 @@ pub fn decode<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, Diagnostic> {
 /// ```
 ///
 /// # Errors
-/// A [`Diagnostic`] for the first thing that the parser does not know or that breaks a rule of the
-/// PTX ISA.
+/// A [`Diagnostic`] for the first part of the text that the parser does not know or that breaks a
+/// rule of the PTX ISA.
 pub fn parse(name: &str, text: &str) -> Result<ast::Module, Diagnostic> {
     let module = parser::parse(name, text)?;
     validate::validate(&module)?;

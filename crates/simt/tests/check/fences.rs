@@ -1,11 +1,11 @@
-//! Order by fences, flags, locks and atomics.
+//! Order that fences, flags, locks and atomics make.
 
 use simt::LaunchConfig;
 use simt::ReportKind::Race;
 
 use crate::{classes, clean};
 
-/// Block 0 leaves a message and sets a flag, block 1 waits for the flag and reads the message.
+/// Block 0 leaves a message and sets a flag. Block 1 waits for the flag and reads the message.
 fn message(write: &str, read: &str) -> String {
     format!(
         "setp.ne.u32 %p1, %r11, 0;
@@ -58,7 +58,7 @@ fn a_flag_with_fences_passes_a_message() {
             &format!("{SPIN} fence.acq_rel.gpu;"),
         ),
     );
-    // Either fence missing, or too narrow, or on the wrong side.
+    // One of the fences is missing, too narrow, or on the wrong side of the flag's access.
     assert_eq!(classes(config, &message(set, &format!("{SPIN} membar.gl;"))), [Race]);
     assert_eq!(classes(config, &message(&format!("membar.gl; {set}"), SPIN)), [Race]);
     assert_eq!(classes(config, &both("membar.cta;")), [Race]);
@@ -68,7 +68,7 @@ fn a_flag_with_fences_passes_a_message() {
     );
     let narrow = "st.release.cta.global.u32 [%d10], 1;";
     assert_eq!(classes(config, &message(narrow, &SPIN.replace("relaxed", "acquire"))), [Race]);
-    // A weak flag races itself.
+    // A weak access to the flag is a race on the flag itself.
     let weak =
         message("membar.gl; st.global.u32 [%d10], 1;", &format!("{spin_volatile} membar.gl;"));
     assert_eq!(classes(config, &weak), [Race]);
@@ -102,7 +102,7 @@ fn warps_of_a_block_pass_messages_too() {
     assert_eq!(classes(LaunchConfig::new(3, 64), &body("")), [Race]);
 }
 
-/// Each block leaves a word; the one that comes last, by a counter, sums them.
+/// Each block leaves a word. The block that comes last, as a counter tells, sums the words.
 fn last_block(fence: &str, counter: &str, after: &str) -> String {
     format!(
         "setp.ne.u32 %p1, %r10, 0;
@@ -145,7 +145,7 @@ fn the_last_block_may_read_what_all_fenced() {
     }
 }
 
-/// Each thread in its turn adds to a word that a lock guards.
+/// Lane 0 of each warp, in its turn, adds to a word that a lock guards.
 fn lock(acquire: &str, release: &str) -> String {
     format!(
         "and.b32 %r1, %r10, 31;
@@ -183,7 +183,8 @@ fn a_lock_with_fences_guards_plain_accesses() {
 
 #[test]
 fn messages_are_handed_on() {
-    // Block b waits for the flag of block b - 1, adds to the message and sets its own: what block 0 wrote reaches all.
+    // Block b waits for the flag of block b - 1, adds to the message and sets its own flag. The
+    // write of block 0 therefore reaches all blocks.
     let chain = |fence: &str| {
         format!(
             "mul.wide.u32 %d1, %r11, 4;
@@ -236,7 +237,7 @@ fn all_blocks_wait_for_each_other() {
     };
     clean(LaunchConfig::new(30, 64), &round("membar.gl;"));
     assert_eq!(classes(LaunchConfig::new(30, 64), &round("")), [Race]);
-    // All threads fence before the block meets, and none after.
+    // All threads fence before the barrier of the block, and no thread fences after it.
     let old =
         round("membar.gl;").replacen("@%p1 bra meet;\n            membar.gl;", "@%p1 bra meet;", 1);
     clean(LaunchConfig::new(30, 64), &old);

@@ -1,4 +1,5 @@
-//! What `check` reports, and what it must not: each class with a clean twin, in several orders of the warps.
+//! The reports of `check`, and the absence of wrong reports: each class has a twin that is clean,
+//! and each is checked in several orders of the warps.
 
 #![allow(clippy::format_push_string, reason = "kernels are put together from text")]
 
@@ -14,11 +15,12 @@ use std::collections::BTreeSet;
 
 use simt::{Arg, Checked, LaunchConfig, Memory, Module, ReportKind, check};
 
-/// Orders of the warps.
+/// The seeds for the orders of the warps.
 pub(crate) const SEEDS: [Option<u64>; 5] = [None, Some(1), Some(2), Some(3), Some(4)];
 
-/// A module with one kernel `k(data, out)` and 4096 bytes `s` of shared memory. `%d10` is `data`, `%d11` is `out`, `%d12`
-/// the thread's own word of `out`; `%r10` is the thread, `%r11` the block, `%r12` the thread in the grid, `%r13` the
+/// A module with one kernel `k(data, out)` and 4096 bytes `s` of shared memory. `%d10` is `data`,
+/// `%d11` is `out`, and `%d12` is the address of the thread's own word of `out`. `%r10` is the
+/// number of the thread, `%r11` of the block, and `%r12` of the thread in the grid. `%r13` is the
 /// address of the thread's own word of `s`.
 pub(crate) fn kernel(body: &str) -> Module {
     let text = format!(
@@ -48,7 +50,8 @@ ret;
     Module::from_ptx("k.ptx", &text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Checks `k` once, with 4096 bytes of `data` and a mebibyte of `out`, both written.
+/// Checks `k` once, with 4096 bytes of `data` and a mebibyte of `out`, which are both written
+/// before.
 pub(crate) fn run(module: &Module, config: &LaunchConfig) -> Checked {
     let memory = Memory::checked(1 << 24);
     let (data, out) = (memory.alloc(4096).unwrap(), memory.alloc(1 << 20).unwrap());
@@ -59,7 +62,7 @@ pub(crate) fn run(module: &Module, config: &LaunchConfig) -> Checked {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The classes that are found in a kernel, which must be the same whatever the order of its warps.
+/// The classes of the reports on a kernel. They must be the same in every order of its warps.
 #[track_caller]
 pub(crate) fn classes(config: LaunchConfig, body: &str) -> Vec<ReportKind> {
     let module = kernel(body);

@@ -1,10 +1,12 @@
-//! Programs as `nvcc` compiles them (`data/programs.cu`): clean, but for what their authors left undone.
+//! Programs as nvcc compiles them (`data/programs.cu`). They are clean, except where their authors
+//! left something out.
 
 use simt::{Arg, Dim3, LaunchConfig, Memory, Module, ReportKind, check};
 
 use crate::SEEDS;
 
-/// The classes found in a program of `data/programs.cu` over `input` words of input, `output` of output, and `n`.
+/// The classes of the reports on a program of `data/programs.cu` that gets `input` words of input,
+/// `output` words of output, and the number `n`.
 #[track_caller]
 fn found(
     name: &str,
@@ -62,7 +64,7 @@ fn textbook_patterns_are_clean() {
 
 #[test]
 fn plain_reads_beside_compare_and_swap_race() {
-    // Its first look at the largest value is a plain read.
+    // The program's first look at the largest value is a plain read.
     assert_eq!(found("cas_max", LaunchConfig::new(12, 256), (3000, 3, 3000)), [ReportKind::Race]);
 }
 

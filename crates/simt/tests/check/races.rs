@@ -1,14 +1,15 @@
-//! Races within a block and across blocks, by barriers alone.
+//! Races within a block and across blocks, if only barriers make order.
 
 use simt::LaunchConfig;
 use simt::ReportKind::{DivergentBarrier, Race, WarpSynchronous};
 
 use crate::{classes, clean, kernel, run};
 
-/// Each thread zeroes its word, and the block meets: whoever comes first, no read finds what nothing wrote.
+/// Each thread zeroes its word, and then the block meets. In every order of the warps, no read then
+/// finds bytes that nothing has written.
 const ZERO: &str = "st.shared.u32 [%r13], 0; bar.sync 0;";
 
-/// Each thread leaves a value for the thread 32 further on.
+/// Each thread leaves a value, and reads the value of the thread whose number differs by 32.
 fn exchange(between: &str) -> String {
     format!(
         "{ZERO} st.shared.u32 [%r13], %r10;
@@ -70,7 +71,8 @@ fn all_read_one_word_before_one_thread_writes_it() {
         )
     };
     clean(LaunchConfig::new(2, 256), &broadcast("bar.sync 0;"));
-    // The other lanes of the warp that writes, or other warps, whichever comes first.
+    // The race is with another lane of the warp that writes, or with another warp; which one comes
+    // first depends on the order.
     assert_eq!(classes(LaunchConfig::new(2, 32), &broadcast("")), [WarpSynchronous]);
     let module = kernel(&broadcast(""));
     for seed in crate::SEEDS {
@@ -101,7 +103,7 @@ fn named_barriers_order_those_who_meet_there() {
     assert_eq!(classes(LaunchConfig::new(2, 128), &pairs(64, 64)), [Race]);
 }
 
-/// Warp 0 fills 32 words, warp 1 doubles what it takes from them.
+/// Warp 0 fills 32 words, and warp 1 doubles the values that it reads from them.
 fn producer(produce: &str, consume: &str) -> String {
     format!(
         "{ZERO} setp.ge.u32 %p1, %r10, 32;
@@ -121,10 +123,10 @@ fn producer(produce: &str, consume: &str) -> String {
 #[test]
 fn arriving_publishes_what_came_before() {
     clean(LaunchConfig::new(1, 64), &producer("bar.arrive 1, 64;", "bar.sync 1, 64;"));
-    // What comes after the arrival is not published.
+    // A write after the arrival is not published.
     let late = producer("bar.arrive 1, 64; st.shared.u32 [%r13], 5;", "bar.sync 1, 64;");
     assert_eq!(classes(LaunchConfig::new(1, 64), &late), [Race]);
-    // Who only arrives learns nothing.
+    // A thread that only arrives learns nothing.
     let back = producer(
         "bar.arrive 1, 64; ld.shared.u32 %r1, [%r13+128];",
         "st.shared.u32 [%r13], 4; bar.sync 1, 64;",
@@ -135,10 +137,11 @@ fn arriving_publishes_what_came_before() {
 #[test]
 fn blocks_have_words_of_their_own_or_race() {
     clean(LaunchConfig::new(50, 64), "st.global.u32 [%d12], %r10; ld.global.u32 %r1, [%d12];");
-    // Thread 0 of each block writes the same word.
+    // Thread 0 of each block writes to the same word.
     let same = "setp.eq.u32 %p1, %r10, 0; @%p1 st.global.u32 [%d11], %r11;";
     assert_eq!(classes(LaunchConfig::new(50, 64), same), [Race]);
-    // In place, with a neighbour of the next block: some order of the blocks gives another result.
+    // Each thread overwrites its word, and reads the word of its neighbour, which may be in the
+    // next block. Another order of the blocks gives another result.
     let shift = "ld.global.u32 %r1, [%d12+4]; bar.sync 0; st.global.u32 [%d12], %r1;";
     clean(LaunchConfig::new(1, 64), shift);
     assert_eq!(classes(LaunchConfig::new(9, 64), shift), [Race]);
@@ -166,15 +169,15 @@ fn a_launch_ends_before_the_next_begins() {
 fn atomics_race_with_plain_accesses_alone() {
     let config = LaunchConfig::new(20, 96);
     clean(config, "red.global.add.u32 [%d11], 1; atom.global.max.u32 %r1, [%d11], 5;");
-    // The result of an atomic is read beside others.
+    // The word of the atomics is also read by other instructions.
     clean(config, "red.global.add.u32 [%d11], 1; ld.relaxed.gpu.global.u32 %r1, [%d11];");
     clean(config, "red.global.add.u32 [%d11], 1; ld.volatile.global.u32 %r1, [%d11];");
     assert_eq!(classes(config, "red.global.add.u32 [%d11], 1; ld.global.u32 %r1, [%d11];"), [Race]);
     assert_eq!(classes(config, "red.global.add.u32 [%d11], 1; st.global.u32 [%d11], 0;"), [Race]);
-    // The block's own scope does not hold the other blocks.
+    // The scope of the block does not include the other blocks.
     assert_eq!(classes(config, "red.relaxed.cta.global.add.u32 [%d11], 1;"), [Race]);
     clean(LaunchConfig::new(1, 96), "red.relaxed.cta.global.add.u32 [%d11], 1;");
-    // Counted, then read after a barrier.
+    // The threads count in shared memory, and then read the count after a barrier.
     let count = |between: &str| {
         format!(
             "{ZERO}
@@ -197,7 +200,7 @@ fn neighbours_in_one_word_do_not_race() {
     clean(config, halves);
     let shared = "mov.u32 %r1, s; add.u32 %r1, %r1, %r10; st.shared.u8 [%r1], %r10; ld.shared.u8 %r2, [%r1];";
     clean(config, shared);
-    // A byte and the word around it.
+    // One access is to a byte, and the other is to the word around it.
     let mixed =
         "cvt.u64.u32 %d1, %r12; add.u64 %d1, %d1, %d11; st.global.u8 [%d1], %h1; bar.sync 0; and.b64 %d1, %d1, -4;
         ld.global.u32 %r1, [%d1];";
@@ -233,7 +236,7 @@ fn lanes_that_write_one_address_must_agree() {
         ),
         [Race]
     );
-    // Only the bytes that are stored count.
+    // Only the bytes that are stored are compared.
     clean(config, "shl.b32 %r1, %r10, 8; st.shared.u8 [s], %r1;");
 }
 
@@ -247,7 +250,7 @@ fn threads_of_a_block_wait_at_one_barrier() {
     let config = LaunchConfig::new(1, 64);
     assert_eq!(classes(config, &branch("bar.sync 0;", "bar.sync 0;")), [DivergentBarrier]);
     clean(config, &branch("", "").replace("done:", "done: bar.sync 0;"));
-    // With a count the warps say themselves who meets whom.
+    // With a thread count, the code itself says which warps meet.
     clean(config, &branch("bar.sync 1, 64;", "bar.sync 1, 64;"));
 }
 

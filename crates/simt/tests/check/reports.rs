@@ -1,4 +1,4 @@
-//! Whole reports, as people read them.
+//! Whole reports, in the form in which people read them.
 
 use insta::assert_snapshot;
 use simt::{Arg, LaunchConfig, Memory, Module, check};

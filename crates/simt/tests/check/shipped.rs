@@ -1,4 +1,4 @@
-//! The kernels of this workspace are clean; the lectures' rung 5 is not.
+//! The kernels of this workspace are clean; rung 5 of the lectures is not.
 
 use std::fs;
 use std::path::Path;
@@ -8,39 +8,41 @@ use simt::{Arg, Checked, Kernel, LaunchConfig, Memory, Module, check};
 
 use crate::SEEDS;
 
-/// What leaves one value.
+/// The part of the launch that leaves one value.
 #[derive(Clone, Copy, Default, PartialEq)]
 enum Leaves {
-    /// Each pair of elements.
+    /// Each pair of elements leaves one value.
     Pair,
-    /// Each block, or cluster of blocks.
+    /// Each block, or each cluster of blocks, leaves one value.
     #[default]
     Block,
-    /// The whole grid, which has room for the partial results of the blocks and a counter.
+    /// The whole grid leaves one value. It has room for the partial results of the blocks and a
+    /// counter.
     Grid,
-    /// The whole grid, whose blocks combine the result atomically.
+    /// The whole grid leaves one value, into which its blocks combine their results atomically.
     Atomics,
 }
 
-/// How a rung is launched.
+/// The way in which a rung is launched.
 #[derive(Clone, Copy, Default)]
 struct Rung {
-    /// Elements that a block makes one of.
+    /// How many elements a block reduces to one.
     takes: u64,
     leaves: Leaves,
-    /// Dynamic shared memory of a block, in bytes.
+    /// The dynamic shared memory of a block, in bytes.
     shared: u32,
     cooperative: bool,
-    /// Its blocks form clusters of eight, or of as many as the grid can be divided by.
+    /// Whether the blocks form clusters. A cluster has eight blocks, or fewer if the grid cannot be
+    /// divided by eight.
     clusters: bool,
 }
 
 impl Rung {
-    /// `None` for what is no rung of the ladder.
+    /// The rung of this name; `None` if the name is not that of a rung of the ladder.
     fn of(family: &str, block: u32, size: u32) -> Option<Self> {
         let blocks = |count: u64| count * u64::from(block);
         let base = Self { shared: block * size, ..Self::default() };
-        // A grid of few blocks, so that each takes several steps.
+        // The grid has few blocks, so that each block takes several steps.
         let above = Self { takes: blocks(8), shared: block / 32 * size, ..Self::default() };
         Some(match family {
             "reduce0" => Self { takes: blocks(2), leaves: Leaves::Pair, ..Self::default() },
@@ -52,7 +54,7 @@ impl Rung {
             "reduce10" => Self { leaves: Leaves::Grid, ..above },
             "reduce12" => Self { leaves: Leaves::Grid, cooperative: true, ..above },
             "reduce13" => Self { clusters: true, ..above },
-            // Four tiles of 8 KiB, with a barrier each.
+            // The block has four tiles of 8 KiB, each with an mbarrier.
             "reduce14" => Self { shared: 4 * (8192 + 8) + above.shared, ..above },
             "atomic" => Self { leaves: Leaves::Atomics, ..above },
             "atomicwarp" => Self { leaves: Leaves::Atomics, shared: 0, ..above },
@@ -61,7 +63,8 @@ impl Rung {
     }
 }
 
-/// Runs a reduction of `n` elements of `size` bytes stage by stage until one value is left, and gives what is found.
+/// Runs a reduction of `n` elements of `size` bytes, stage by stage, until one value is left.
+/// Returns the findings of each stage.
 fn reduce(
     kernel: &Kernel,
     rung: Rung,
@@ -124,7 +127,7 @@ fn the_ladder_is_clean() {
             let blocks = own_block.map_or(vec![64, 256], |block| vec![block]);
             for (i, block) in blocks.into_iter().enumerate() {
                 let family = name.split('_').next().unwrap();
-                // Other families have tests of their own.
+                // The kernels of other families have tests of their own.
                 let Some(rung) = Rung::of(family, block, size) else { continue };
                 kernels += 1;
                 for n in [1, 1000, 4099] {
@@ -147,7 +150,7 @@ fn the_ladder_is_clean() {
 
 #[test]
 fn the_access_patterns_are_clean() {
-    // 1000 is no multiple of a warp. Both arrays have room for all of it.
+    // 1000 is not a multiple of the warp size. Both arrays have room for all elements.
     const BLOCK: u32 = 64;
     const N: u64 = 1000;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels/ptx");
@@ -212,10 +215,11 @@ fn the_access_patterns_are_clean() {
     assert_eq!(kernels, 34, "kernels in {}", folder.display());
 }
 
-/// Bytes of an element of the production kernel of this name; `None` if it is none.
+/// The size of an element of the production kernel of this name, in bytes; `None` if it is not a
+/// production kernel.
 fn production(name: &str) -> Option<u64> {
     let element = name.strip_prefix("reduce_")?.rsplit('_').next()?;
-    // `bf16` too.
+    // The letters before the number may be several, as in `bf16`.
     let bits: u64 = element.trim_start_matches(|c: char| c.is_ascii_alphabetic()).parse().ok()?;
     Some(bits / 8)
 }
@@ -236,7 +240,8 @@ fn the_production_kernels_are_clean() {
             let name = kernel.name();
             let size = production(name).unwrap();
             kernels += 1;
-            // Elements before, in and behind packs, by one block, by some, and by more than the last one has threads.
+            // There are elements before, in and behind packs. They are reduced by one block, by
+            // several blocks, and by more blocks than the last one has threads.
             for (i, (n, block, span)) in
                 [(1, 32, 1), (300, 64, 16), (600, 32, 1)].into_iter().enumerate()
             {
@@ -276,7 +281,8 @@ fn the_production_kernels_are_clean() {
     assert!(kernels >= 400, "{kernels} kernels were found in {}", folder.display());
 }
 
-/// Block and tile of a transposition, by its variant, the bytes of an element, and the tile in its name.
+/// The variant of a transposition, the size of an element in bytes, the tile, and the block, all
+/// from the kernel's name.
 fn transposition(name: &str) -> Option<(&str, u64, u32, (u32, u32))> {
     let (variant, shape) = name.strip_prefix("transpose_")?.rsplit_once("_b")?;
     let (bytes, tile) = shape.split_once("_t")?;
@@ -302,7 +308,7 @@ fn the_transpositions_are_clean() {
             let (variant, bytes, tile, block) =
                 transposition(name).unwrap_or_else(|| panic!("{name}"));
             kernels += 1;
-            // Within a tile, and beyond: vectors, and not.
+            // The matrix fits in one tile, or has several; its rows allow vectors, or do not.
             for (i, (rows, cols)) in [(1, 1), (40, 72), (45, 67)].into_iter().enumerate() {
                 let in_place = variant == "in_place";
                 let cols = if in_place { rows } else { cols };
@@ -328,7 +334,7 @@ fn the_transpositions_are_clean() {
                 let text: Vec<String> = checked.reports.iter().map(ToString::to_string).collect();
                 assert!(text.is_empty(), "{name}, {rows} x {cols}:\n{}", text.join("\n"));
                 assert_eq!(checked.fault, None, "{name}, {rows} x {cols}");
-                // All of it was written.
+                // The whole output was written.
                 let mut moved = vec![0; (rows * cols * bytes) as usize];
                 memory.read(if in_place { input } else { output }, &mut moved).unwrap();
                 assert!(moved.iter().all(|&byte| byte == 1), "{name}, {rows} x {cols}");
@@ -355,7 +361,7 @@ fn the_lectures_rung_5_relies_on_lock_step() {
             assert!(!checked.reports.is_empty(), "{name}");
             for report in &checked.reports {
                 assert_eq!(report.kind, WarpSynchronous, "{report}");
-                // In the last warp, not in the loop before it.
+                // The accesses are in the code of the last warp, and not in the loop before it.
                 let last_warp = if name == "rung5" { 15..=20 } else { 37..=42 };
                 for party in [Some(&report.here), report.other.as_ref()].into_iter().flatten() {
                     let line = party.frames[0].line;

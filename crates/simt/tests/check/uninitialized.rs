@@ -1,4 +1,4 @@
-//! Reads of what nothing wrote.
+//! Reads of bytes that nothing has written.
 
 use simt::ReportKind::UninitializedRead;
 use simt::{Arg, Checked, LaunchConfig, Memory, Module, check, launch};
@@ -22,17 +22,17 @@ fn shared_memory_begins_undefined_in_each_block() {
     clean(config, "st.shared.u32 [%r13], 1; ld.shared.u32 %r1, [%r13];");
     assert_eq!(classes(config, "ld.shared.u32 %r1, [%r13];"), [UninitializedRead]);
     assert_eq!(classes(config, "red.shared.add.u32 [%r13], 1;"), [UninitializedRead]);
-    // The first block's values are not the second one's.
+    // The values that the first block wrote are not there for the second block.
     let first =
         "setp.eq.u32 %p1, %r11, 0; @%p1 st.shared.u32 [%r13], 1; ld.shared.u32 %r1, [%r13];";
     clean(LaunchConfig::new(1, 64), first);
     assert_eq!(classes(config, first), [UninitializedRead]);
-    // The last lane reads one word too far.
+    // The last lane reads the word after the written ones.
     let shift = "st.shared.u32 [%r13], 1; bar.sync 0; ld.shared.u32 %r1, [%r13+4];";
     assert_eq!(classes(config, shift), [UninitializedRead]);
     let one_more = "setp.eq.u32 %p1, %r10, 0; st.shared.u32 [%r13], 1; @%p1 st.shared.u32 [s+256], 2; bar.sync 0; ld.shared.u32 %r1, [%r13+4];";
     clean(LaunchConfig::new(5, 64), one_more);
-    // Half a word.
+    // Only half of the word is written.
     assert_eq!(
         classes(config, "st.shared.u16 [%r13], %h1; ld.shared.u32 %r1, [%r13];"),
         [UninitializedRead]
@@ -57,7 +57,7 @@ fn the_host_or_a_kernel_writes_global_memory_first() {
     assert_eq!(found[0].here.thread.x, 61);
     memory.write(data + 500, &[1; 12]).unwrap();
     assert_eq!(checked(&read, &config, data, out, &memory).reports, []);
-    // What the kernel wrote, another may read.
+    // Another kernel may read the bytes that the kernel wrote.
     assert_eq!(checked(&read, &config, out, last, &memory).reports, []);
 }
 
@@ -89,7 +89,7 @@ fn launches_that_are_not_checked_count_as_writing_everything() {
     launch(read.kernel("k").unwrap(), &config, &[Arg::Pointer(data), Arg::Pointer(data)], &memory)
         .unwrap();
     assert_eq!(checked(&read, &config, data, data, &memory).reports, []);
-    // Memory that takes no note knows nothing of it.
+    // A memory that does not record writes reports nothing.
     let plain = Memory::new(1 << 20);
     let data = plain.alloc(64).unwrap();
     assert_eq!(checked(&read, &config, data, data, &plain).reports, []);

@@ -1,12 +1,12 @@
-//! Lanes of one warp: lock step that is not there, masks, shuffles.
+//! Lanes of one warp: code that relies on lock step, member masks, and shuffles.
 
 use simt::LaunchConfig;
 use simt::ReportKind::{AbsentLanes, StrayShuffle, WarpSynchronous};
 
 use crate::{classes, clean, kernel, run};
 
-/// The last warp of the lectures' rung 5: `sv[tid] += sv[tid + s]` for s from 32 to 1, with `between` after each read and
-/// each write.
+/// The last warp of the lectures' rung 5: `sv[tid] += sv[tid + s]` for s from 32 to 1. `between`
+/// stands after each read and each write.
 fn last_warp(volatile: &str, between: &str) -> String {
     let mut body = String::from(
         "st.shared.u32 [%r13], %r10;
@@ -35,14 +35,14 @@ fn lock_step_is_not_relied_on() {
     assert_eq!(classes(config, &last_warp(".volatile", "")), [WarpSynchronous]);
     clean(config, &last_warp("", "bar.warp.sync -1;"));
     clean(config, &last_warp(".volatile", "bar.warp.sync -1;"));
-    // Shuffles order no memory.
+    // A shuffle does not order accesses to memory.
     let shuffle = "shfl.sync.idx.b32 %r5, %r1, 0, 31, -1;";
     assert_eq!(classes(config, &last_warp("", shuffle)), [WarpSynchronous]);
 }
 
 #[test]
 fn a_sync_orders_its_members_alone() {
-    // Halves of the warp exchange within themselves, or with the other half.
+    // The two halves of the warp exchange values, within themselves or with the other half.
     let exchange = |partner: u32| {
         format!(
             "setp.ge.u32 %p1, %r10, 16;
@@ -62,7 +62,8 @@ fn a_sync_orders_its_members_alone() {
 
 #[test]
 fn order_is_handed_on_from_lane_to_lane() {
-    // Lane 0 writes; 0 and 1 meet, then 1 and 2: lane 2 may read. Lane 3 met nobody.
+    // Lane 0 writes. Lanes 0 and 1 meet, and then lanes 1 and 2, so lane 2 may read. Lane 3 met no
+    // other lane.
     let body = |reader: u32, twice: &str| {
         format!(
             "setp.eq.u32 %p1, %r10, 0;
@@ -119,7 +120,7 @@ fn shuffles_read_from_lanes_that_take_part() {
     };
     clean(LaunchConfig::new(1, 32), &half(15));
     assert_eq!(classes(LaunchConfig::new(1, 32), &half(16)), [StrayShuffle]);
-    // Down by 8 of 16 lanes: the upper half of them reads what is not there.
+    // 16 lanes shuffle down by 8, so the upper half of them reads from lanes that do not take part.
     let down = half(0)
         .replace("shfl.sync.idx.b32 %r1, %r10, 0, 31", "shfl.sync.down.b32 %r1, %r10, 8, 31");
     assert_eq!(classes(LaunchConfig::new(1, 32), &down), [StrayShuffle]);

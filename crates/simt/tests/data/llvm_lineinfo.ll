@@ -1,4 +1,5 @@
-; A line table as rustc asks of LLVM, which prints where code was inlined only in comments: `llc -mcpu=sm_75 llvm_lineinfo.ll -o llvm_lineinfo.sm_75.ptx`.
+; A line table of the form that rustc requests from LLVM. LLVM prints the places where code was
+; inlined only in comments: `llc -mcpu=sm_75 llvm_lineinfo.ll -o llvm_lineinfo.sm_75.ptx`.
 target datalayout = "e-p3:32:32-p4:32:32-p5:32:32-p6:32:32-p7:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 

@@ -1,5 +1,5 @@
-// Rung 5 as the lectures write it, for warps in lock step: Filipovič, "Implementace 5". CUDA 13's headers and
-// nvcc -ptx -lineinfo -arch=sm_80 lock_step.cu -o lock_step.sm_80.ptx
+// Rung 5 as the lectures write it, for warps in lock step: Filipovič, "Implementace 5".
+// With CUDA 13: nvcc -ptx -lineinfo -arch=sm_80 lock_step.cu -o lock_step.sm_80.ptx
 extern "C" __global__ void rung5(const int* v, int* partial, unsigned n) {
     extern __shared__ int sv[];
     unsigned tid = threadIdx.x;

@@ -37,7 +37,7 @@ extern "C" __global__ void last_block(const u32* in, u32* out, u32 n) {
     if (threadIdx.x == 0) *out = total;
 }
 
-// An inclusive scan in one pass: blocks look back at what earlier ones have published. Tiles are taken by ticket.
+// An inclusive scan in one pass: blocks look back at published sums. A ticket chooses the tile.
 __device__ u32 ticket;
 __device__ u64 status[4096]; // 1 in the high word: the block's sum; 2: the sum of all up to it
 extern "C" __global__ void look_back(const u32* in, u32* out, u32 n) {
@@ -164,7 +164,7 @@ extern "C" __global__ void tiles(const int* in, int* out, u32 n) {
     }
 }
 
-// Lanes that agree on a value count together (one atomic per value and warp), odd lanes apart from even ones.
+// Lanes of equal values count together with one atomic; odd and even lanes count separately.
 extern "C" __global__ void aggregate(const u32* in, u32* out, u32 n) {
     u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
@@ -319,7 +319,7 @@ extern "C" __global__ void wide(u64* out, u64 n) {
     out[threadIdx.x] = (u64)(x >> 60) + (u64)(x % 1000003);
 }
 
-// A function with a shared variable of its own, called twice: it gives back what the call before left there.
+// A function with its own shared variable. Each call returns the value that the last one left.
 __device__ __noinline__ u32 swap(u32 value) {
     __shared__ u32 kept[64];
     u32 before = kept[threadIdx.x];

@@ -1,5 +1,5 @@
-// Reduction kernels of the kind that the simulator runs: shared memory, shuffles, votes, calls, atomics.
-// nvcc -std=c++17 -arch=sm_75 -ptx reduce.cu -o nvcc.sm_75.ptx, and so for sm_90, and once with -lineinfo.
+// Reduction kernels with shared memory, shuffles, votes, calls and atomics.
+// nvcc -std=c++17 -arch=sm_75 -ptx reduce.cu -o nvcc.sm_75.ptx; also for sm_90, and with -lineinfo.
 #include <cstdint>
 
 __constant__ float weights[8];

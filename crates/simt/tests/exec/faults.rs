@@ -5,7 +5,8 @@ use simt::{Arg, Dim3, LaunchConfig, LaunchError, Memory, MemoryError, Module, la
 
 use crate::{kernel, run};
 
-/// The message of the fault that `body` raises in 2 blocks of 64 threads, whatever the number of workers.
+/// The message of the fault that `body` raises in 2 blocks of 64 threads. It must be the same with
+/// every number of workers.
 fn fault(declarations: &str, body: &str) -> String {
     let module = kernel(declarations, body);
     let message = |workers| {
@@ -170,7 +171,7 @@ fn the_device_runs_out_of_memory() {
 
 #[test]
 fn the_fault_of_the_first_block_is_reported() {
-    // Every block from 3 on faults, later ones sooner.
+    // Every block from block 3 on faults, and later blocks fault sooner.
     let module = kernel(
         "",
         "setp.lt.u32 %p1, %r11, 3;

@@ -1,10 +1,10 @@
-//! Float instructions against Rust's own, bit for bit.
+//! Float instructions, compared with Rust's own operations bit for bit.
 
 use proptest::prelude::*;
 
 use crate::{Lanes, check};
 
-/// Random bits, ordinary values, and the edges.
+/// Random bits, ordinary values, and values at the edges.
 fn single() -> impl Strategy<Value = u64> {
     let edges = [
         0.0,
@@ -73,7 +73,8 @@ fn out(value: f32) -> u64 {
     u64::from(if value.is_nan() { 0x7fff_ffff } else { value.to_bits() })
 }
 
-/// The bits of a result; a NaN is the first of the operands, made quiet, or that of an invalid operation.
+/// The bits of a result. A NaN is the first NaN of the operands, made quiet, or the NaN of an
+/// invalid operation.
 fn out64(value: f64, operands: &[u64]) -> u64 {
     if !value.is_nan() {
         return value.to_bits();
@@ -127,8 +128,9 @@ proptest! {
         });
     }
 
-    /// A directed result is the nearest one or its neighbour, on the right side of the exact value. Products and sums
-    /// of 24-bit numbers whose exponents are close are exact in `f64`.
+    /// A result with a directed rounding is the nearest value or its neighbour, on the right side
+    /// of the exact value. Products and sums of 24-bit numbers whose exponents are close are exact
+    /// in `f64`.
     #[test]
     fn directed_rounding(a in proptest::array::uniform32(-100f32..100.0), b in proptest::array::uniform32(-100f32..100.0)) {
         let (a, b) = (a.map(|a| u64::from(a.to_bits())), b.map(|b| u64::from(b.to_bits())));
@@ -206,7 +208,7 @@ proptest! {
         });
     }
 
-    /// Within two units in the last place of what `f64` gives.
+    /// The results are within two units in the last place of the results in `f64`.
     #[test]
     fn approximations(a in proptest::array::uniform32(0.01f32..100.0)) {
         let a = a.map(|a| u64::from(a.to_bits()));

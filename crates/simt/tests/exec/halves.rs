@@ -1,4 +1,5 @@
-//! Floats of 16 bits against a search through all of them, bit for bit; NaN is always `0x7fff` here.
+//! Floats of 16 bits, compared bit for bit with a search through all of them. NaN is always
+//! `0x7fff` here.
 
 use proptest::prelude::*;
 
@@ -24,7 +25,8 @@ fn words() -> impl Strategy<Value = Lanes> {
     )
 }
 
-/// Checks an instruction alone and in pairs. `text` has `TY` for the type, and `D`, `A`, `B`, `C` for its operands.
+/// Checks an instruction on single values and on pairs. `text` has `TY` in the place of the type,
+/// and `D`, `A`, `B` and `C` in the places of its operands.
 #[track_caller]
 fn each(
     text: &str,
@@ -51,7 +53,7 @@ fn each(
     });
 }
 
-/// `-0` and negative numbers as `+0`.
+/// The result of `.relu`: `-0` and negative numbers become `+0`.
 fn relu(bits: u16) -> u16 {
     if bits >> 15 == 1 { 0 } else { bits }
 }
@@ -87,7 +89,8 @@ proptest! {
         });
         each("mul.ftz.TY D, A, B;", &F16, v, |a, b, _| {
             let (product, least) = (product(flush(a), flush(b)), F16.value(0x400));
-            // What rounds up to the least normal number even if exponents had no end stays.
+            // A value stays if it rounds up to the least normal number even with an unlimited
+            // exponent range.
             let kept = product.is_nan() || F16.value(F16.round(product * 1024.0, Mode::Nearest)).abs() >= least * 1024.0;
             let rounded = F16.round(product, Mode::Nearest);
             if kept { rounded } else { rounded & 0x8000 }
@@ -101,7 +104,7 @@ proptest! {
         let v = [&a, &b, &c];
         for format in [&*F16, &*BF16] {
             let is_nan = |bits| format.value(bits).is_nan();
-            // Numbers in order, -0 before +0.
+            // The order of these keys is the order of the numbers, with -0 before +0.
             let key = |bits: u16| if bits >> 15 == 1 { !i32::from(bits & 0x7fff) } else { i32::from(bits) };
             let least = |a: u16, b: u16| match (is_nan(a), is_nan(b)) {
                 (true, true) => 0x7fff,
@@ -130,7 +133,7 @@ proptest! {
             check(&format!("setp.lt.{name} %p0, %h1, %h2;"), 'p', v, |a, b, _| less(a, b, 0).into());
             check(&format!("setp.geu.{name} %p0, %h1, %h2;"), 'p', v, |a, b, _| (!less(a, b, 0)).into());
             check(&format!("set.lt.{name}.{name} %h0, %h1, %h2;"), 'h', v, |a, b, _| u64::from(less(a, b, 0)) * one);
-            // Each half decides for itself, and neither result is the other's complement.
+            // Each half has a result of its own, and neither result is the complement of the other.
             let text = format!(
                 "setp.lt.{name}x2 %p1|%p2, %r1, %r2; selp.b32 %r0, 1, 0, %p1; selp.b32 %r4, 2, 0, %p2; or.b32 %r0, %r0, %r4;"
             );
@@ -158,7 +161,7 @@ proptest! {
                 });
             }
             let v = [&halves, &a, &halves];
-            // The bits of a NaN are open.
+            // PTX does not define the bits of a NaN, so NaN is left out.
             let numbers = halves.map(|word| if format.value(word as u16).is_nan() { 0 } else { word });
             check(&format!("cvt.f64.{name} %g0, %h1;"), 'g', [&numbers, &a, &a], |a, _, _| {
                 format.value(a as u16).to_bits()
@@ -176,12 +179,14 @@ proptest! {
     }
 }
 
-/// The product lies in the middle of two numbers, and the third operand is far below what `f64` adds to it.
+/// The product lies in the middle between two numbers, and the third operand is so small that `f64`
+/// cannot hold the sum.
 #[test]
 fn a_tiny_term_decides_a_tie() {
     let [above_one, tiny] = [0x3f81u64, 0x0080];
     let fma = |c: u64, expected: u64| {
-        // (1 + 2^-7) * 1.5 = 1.5 + 3 * 2^-8: between 1.5 + 2^-7 and 1.5 + 2^-6.
+        // (1 + 2^-7) * 1.5 = 1.5 + 3 * 2^-8.
+        // This lies in the middle between 1.5 + 2^-7 and 1.5 + 2^-6.
         let (a, b, c) = ([above_one; 32], [0x3fc0; 32], [c; 32]);
         check("fma.rn.bf16 %h0, %h1, %h2, %h3;", 'h', [&a, &b, &c], |_, _, _| expected);
     };
@@ -201,6 +206,7 @@ fn atomics_add_one_value_or_two() {
     );
     let config = LaunchConfig { workers: Some(1), ..LaunchConfig::new(1, 32) };
     let result = run(&module, &config, &[], 32).unwrap_or_else(|error| panic!("{error}"));
-    // Twice 2 and twice 1; twice 3, and the 3 before.
+    // From the low bits on, these are twice 2 and twice 1, then twice 3, and the 3 before the
+    // second addition.
     assert_eq!(result, [0x4040_40c0_4000_4400; 32]);
 }

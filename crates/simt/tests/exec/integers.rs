@@ -1,10 +1,10 @@
-//! Integer instructions against Rust's own semantics.
+//! Integer instructions, compared with Rust's own operations.
 
 use proptest::prelude::*;
 
 use crate::{Lanes, check};
 
-/// Random bits, with the values at the edges as likely as all others together.
+/// Random bits. The values at the edges are as likely as all other values together.
 fn word() -> impl Strategy<Value = u64> {
     let edges = [
         0,
@@ -103,7 +103,7 @@ proptest! {
             &format!("{split}sub.cc.u32 %r4, %r4, %r6;\nsubc.u32 %r5, %r5, %r7;\nmov.b64 %d0, {{%r4, %r5}};"),
             'd', v, |a, b, _| a.wrapping_sub(b),
         );
-        // Between subtractions and additions, no borrow is a carry.
+        // If subtractions and additions are mixed, a subtraction without a borrow sets the carry.
         check("sub.cc.u32 %r4, %r1, %r2;\naddc.u32 %r0, %r3, 0;", 'r', v, |a, b, c| {
             u64::from((c as u32).wrapping_add(u32::from(a as u32 >= b as u32)))
         });
@@ -152,7 +152,7 @@ proptest! {
         });
     }
 
-    /// The PTX ISA gives `bfe` and `bfi` as loops over bits; these are the loops.
+    /// The PTX ISA defines `bfe` and `bfi` by loops over bits. These are the loops.
     #[test]
     fn bit_fields(a in lanes(), b in lanes(), c in lanes()) {
         fn extract(a: u64, pos: u64, len: u64, width: u64, signed: bool) -> u64 {
@@ -182,7 +182,8 @@ proptest! {
         check("setp.lt.s32 %p0, %r1, %r2;", 'p', v, |a, b, _| u64::from((a as i32) < b as i32));
         check("setp.hi.u64 %p0, %d1, %d2;", 'p', v, |a, b, _| u64::from(a > b));
         check("setp.eq.b16 %p0, %h1, %h2;", 'p', v, |a, b, _| u64::from(a as u16 == b as u16));
-        // Both destinations, with a third predicate that is overwritten, under a guard that is overwritten too.
+        // The instruction has both destinations. Its third predicate and its guard are overwritten
+        // by the results.
         check(
             "setp.lt.u32 %p0, %r1, %r3;\nsetp.ne.u32 %p1, %r2, 0;\n@%p0 setp.lt.and.u32 %p1|%p0, %r1, %r2, %p1;\n\
              selp.u32 %r0, 2, 0, %p1;\n@%p0 add.u32 %r0, %r0, 1;",
@@ -214,7 +215,7 @@ proptest! {
         check("cvt.rn.f32.s32 %f0, %r1;", 'f', v, |a, _, _| u64::from((a as i32 as f32).to_bits()));
         check("cvt.rn.f64.u64 %g0, %d1;", 'g', v, |a, _, _| (a as f64).to_bits());
         check("cvt.rn.f32.u64 %f0, %d1;", 'f', v, |a, _, _| u64::from((a as f32).to_bits()));
-        // Rounded towards zero: the largest float that is not above.
+        // Rounding towards zero gives the largest float that is not above the integer.
         check("cvt.rz.f32.u64 %f0, %d1;", 'f', v, |a, _, _| {
             let near = a as f32;
             u64::from(if near as u128 > u128::from(a) { near.next_down() } else { near }.to_bits())

@@ -1,4 +1,4 @@
-//! What simulated kernels compute, how their threads are scheduled, and how they fault.
+//! The results of simulated kernels, the scheduling of their threads, and their faults.
 
 #![allow(clippy::float_cmp, reason = "PTX compares exactly")]
 #![allow(clippy::precedence, reason = "formulas as the PTX ISA writes them")]
@@ -24,7 +24,7 @@ use simt::{Arg, LaunchConfig, LaunchError, Memory, Module, launch_named};
 /// One value for each lane.
 pub(crate) type Lanes = [u64; 32];
 
-/// A module with one kernel `k` over pointers `in` and `out`.
+/// A module with one kernel `k`, which has the pointers `in` and `out` as parameters.
 pub(crate) fn kernel(declarations: &str, body: &str) -> Module {
     let text = format!(
         ".version 8.0\n.target sm_90\n.address_size 64\n{declarations}\n\
@@ -36,7 +36,7 @@ pub(crate) fn kernel(declarations: &str, body: &str) -> Module {
     Module::from_ptx("test.ptx", &text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Runs `k` on 64-bit words.
+/// Runs `k` on an input of 64-bit words, and returns its output.
 pub(crate) fn run(
     module: &Module,
     config: &LaunchConfig,
@@ -55,8 +55,9 @@ pub(crate) fn run(
     Ok(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
 }
 
-/// Runs instructions in one warp. They find each lane's sources in `%d1 %d2 %d3` (64 bits), `%r1 %r2 %r3`, `%h1 %h2
-/// %h3`, `%f1 %f2 %f3` and `%g1 %g2 %g3`, and leave their result in register 0 of the class that `class` names.
+/// Runs instructions in one warp. Each lane finds its sources in `%d1 %d2 %d3` (64 bits), `%r1 %r2
+/// %r3`, `%h1 %h2 %h3`, `%f1 %f2 %f3` and `%g1 %g2 %g3`. The instructions leave their result in
+/// register 0 of the class that `class` names.
 pub(crate) fn eval(body: &str, class: char, a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
     let mut text = String::from(
         "mul.wide.u32 %d12, %r10, 8;\nadd.s64 %d10, %d10, %d12;\nadd.s64 %d11, %d11, %d12;\n",
@@ -87,7 +88,7 @@ pub(crate) fn eval(body: &str, class: char, a: &Lanes, b: &Lanes, c: &Lanes) -> 
     result.try_into().expect("there are 32 lanes")
 }
 
-/// Compares instructions with a function of the three sources.
+/// Compares the result of instructions with a function of the three sources.
 #[track_caller]
 pub(crate) fn check(
     body: &str,

@@ -1,4 +1,4 @@
-//! Divergence, barriers, waiting, and that results do not depend on the host's cores.
+//! Divergence, barriers and waits, and the independence of results from the number of workers.
 
 use simt::{LaunchConfig, Module};
 
@@ -15,7 +15,7 @@ fn warp(body: &str) -> Vec<u64> {
         .unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// All the ways to schedule that a launch can ask for.
+/// Runs the kernel with all the kinds of scheduling for which a launch can ask.
 fn everywhere(module: &Module, config: LaunchConfig, outputs: usize) -> Vec<u64> {
     let first = run(module, &config, &[], outputs).unwrap_or_else(|e| panic!("{e}"));
     for workers in [1, 2, 5] {
@@ -57,7 +57,7 @@ fn nested_branches_join_again() {
 
 #[test]
 fn every_lane_loops_as_often_as_it_wants() {
-    // The sum of the odd numbers up to the lane's own, which leaves the loop in its middle.
+    // Each lane sums the odd numbers up to its own number, and leaves the loop in its middle.
     let result = warp(
         "mov.u32 %r0, 0;
         mov.u32 %r1, 0;
@@ -100,7 +100,8 @@ fn an_indexed_branch_goes_four_ways() {
 
 #[test]
 fn lanes_of_one_warp_take_turns_at_a_spin_lock() {
-    // Each lane spins until it holds the lock, adds to a counter without atomics, and releases the lock.
+    // Each lane spins until it holds the lock, adds to a counter without atomics, and releases the
+    // lock.
     let module = kernel(
         ".global .u32 lock;\n.global .u32 counter;",
         &format!(
@@ -125,7 +126,7 @@ fn lanes_of_one_warp_take_turns_at_a_spin_lock() {
 
 #[test]
 fn a_lane_waits_for_another_of_its_warp() {
-    // Lane 0 spins, whichever side the compiler put first, until lane 31 has stored.
+    // Lane 0 spins until lane 31 has stored, whichever side of the branch the compiler puts first.
     for (guard, side) in [("@%p1", "eq"), ("@%p1", "ne")] {
         let module = kernel(
             ".shared .u32 flag;",
@@ -194,7 +195,7 @@ fn a_tree_in_shared_memory_adds_up() {
 
 #[test]
 fn barriers_count_threads_and_reduce_predicates() {
-    // Warps 0 and 1 meet at barrier 1; all meet at barrier 2, of whose threads 40 vote yes.
+    // Warps 0 and 1 meet at barrier 1. All threads meet at barrier 2, and 40 of them vote yes.
     let module = kernel(
         "",
         &format!(
@@ -216,7 +217,8 @@ fn barriers_count_threads_and_reduce_predicates() {
 
 #[test]
 fn a_barrier_with_a_count_counts_whole_warps() {
-    // Of 70 threads, 6 are in a third warp, whose even lanes come to the barrier by a way of their own.
+    // 6 of the 70 threads are in a third warp. The even lanes of that warp reach the barrier on a
+    // path of their own.
     for barrier in ["bar.sync 1, 96;", "barrier.sync 1, 96;", "barrier.sync.aligned 1, 96;"] {
         let module = kernel("", &format!("{barrier}\nmov.u32 %r12, %r10;\nmov.u32 %r0, 3;{STORE}"));
         assert_eq!(everywhere(&module, LaunchConfig::new(1, 70), 70), vec![3; 70], "{barrier}");
@@ -280,7 +282,7 @@ fn exited_threads_are_not_awaited_at_a_barrier() {
 
 #[test]
 fn a_block_waits_for_the_one_before_it() {
-    // A chained scan: block b adds its number to what block b-1 has published.
+    // A chained scan: block b adds its number to the value that block b-1 has published.
     let module = kernel(
         ".global .u32 published[64];",
         "setp.ne.u32 %p1, %r10, 0;
@@ -388,7 +390,8 @@ fn generic_addresses_reach_every_space() {
         ld.u32 %r4, [%d4];
         selp.u32 %r0, %r4, 0, %p1;";
     assert_eq!(eval(body, 'r', &[5; 32], &[0; 32], &[0; 32]), [5; 32]);
-    // A value goes through shared and local memory by generic addresses, and comes back through the spaces' own.
+    // A value goes through shared and local memory by generic addresses. It comes back by addresses
+    // in the spaces themselves.
     let result = run(
         &kernel(
             ".shared .u32 tile[32];",

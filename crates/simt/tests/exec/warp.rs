@@ -1,4 +1,4 @@
-//! Instructions that cross lanes.
+//! Instructions that work across lanes.
 
 use proptest::prelude::*;
 
@@ -71,7 +71,7 @@ fn the_warp_sums_itself_with_butterflies() {
 
 #[test]
 fn halves_of_a_warp_have_collectives_of_their_own() {
-    // One instruction with two member masks.
+    // One instruction runs with two member masks.
     let body = "setp.lt.u32 %p1, %r10, 16;\nselp.b32 %r4, 0xffff, 0xffff0000, %p1;\nredux.sync.add.u32 %r0, %r1, %r4;";
     let result = eval(body, 'r', &iota(), &ZERO, &ZERO);
     assert_eq!(result, std::array::from_fn(|lane| if lane < 16 { 120 } else { 376 }));

@@ -1,4 +1,4 @@
-//! Kernels whose results stand for themselves: vectors and the Mandelbrot set.
+//! Kernels whose elements are independent of each other: vectors and the Mandelbrot set.
 
 use simt::Arg;
 
@@ -10,7 +10,7 @@ fn vectors_add() {
         for n in [1, 255, 256, 1000, 4097] {
             let gpu = Gpu::new();
             let (a, b) = (fractions(n, 0), fractions(n, n));
-            // A further element, which the kernel must leave alone.
+            // The output has one element more, which the kernel must not change.
             let out = gpu.upload(&vec![-7f32; n + 1]);
             let args = [gpu.upload(&a), gpu.upload(&b), out].map(Arg::Pointer);
             let args = [&args[..], &[Arg::I32(n as i32)]].concat();
@@ -22,7 +22,8 @@ fn vectors_add() {
     }
 }
 
-/// One rounding if the compiler fuses, two if not: of the product, and of the sum.
+/// If the compiler fuses the product and the sum, there is one rounding. If it does not, there are
+/// two.
 #[test]
 fn saxpy_strides_over_its_vectors() {
     for module in builds("vector") {
@@ -48,17 +49,19 @@ fn saxpy_strides_over_its_vectors() {
     }
 }
 
-/// The least and the most steps that a computation in `f32` can take for `c`, which itself is off by `c_error`.
+/// The least and the greatest number of steps that a computation in `f32` can take for `c`, if `c`
+/// itself is off by `c_error`.
 ///
-/// Beside the exact orbit runs a bound of the distance that rounding can have made. A step has at most four roundings in
-/// each part, of values no larger than `|z|^2 + |c|`; both parts together are below twice that.
+/// The exact orbit is followed, and with it a bound of the distance that rounding can have caused.
+/// A step has at most four roundings in each part, of values no larger than `|z|^2 + |c|`; both
+/// parts together are below twice that.
 fn steps_between(c: (f64, f64), c_error: f64, limit: i32) -> (i32, i32) {
     let size = c.0.hypot(c.1) + c_error;
     let (mut z, mut error) = ((0.0, 0.0), 0.0);
     let mut least = limit;
     for step in 0..limit {
         let radius = f64::hypot(z.0, z.1);
-        // The test has three roundings.
+        // The comparison has three roundings.
         if (radius + error).powi(2) * (1.0 + 4.0 * U) > 4.0 {
             least = least.min(step);
         }
@@ -95,7 +98,7 @@ fn mandelbrot_counts_steps() {
             let (x, y) =
                 ((i % width) as f64 * f64::from(scale), (i / width) as f64 * f64::from(scale));
             let c = (f64::from(left) + x, f64::from(top) + y);
-            // Two roundings in each part of c.
+            // Each part of c has two roundings.
             let c_error = 2.0 * U * (x + y + c.0.abs() + c.1.abs());
             let (least, most) = steps_between(c, c_error, LIMIT);
             assert!(

@@ -1,4 +1,4 @@
-//! Arithmetic of 16-bit floats, one by one and in pairs.
+//! Arithmetic on 16-bit floats, on single values and on pairs.
 
 use simt::{Arg, Module};
 
@@ -7,7 +7,7 @@ use crate::{Gpu, assert_close, builds, gamma, mix};
 
 const N: usize = 1500;
 
-/// Edges of the format, then bits of every kind, then values near 1.
+/// The edges of the format, then bits of every kind, then values near 1.
 fn samples(format: &Format, count: usize, from: usize) -> Vec<u16> {
     let infinity = format.infinity();
     let one = format.round(1.0, Mode::Nearest);
@@ -35,13 +35,14 @@ fn samples(format: &Format, count: usize, from: usize) -> Vec<u16> {
             _ => format.round((bits % 8192) as f64 / 1000.0 - 4.0, Mode::Nearest),
         }
     });
-    // All pairs of edges come first, if `from` says which operand this is.
+    // All pairs of edges come first. `from` says whether this is the first or the second operand.
     let crossed = (0..edges.len().pow(2))
         .map(|i| edges[if from == 0 { i % edges.len() } else { i / edges.len() }]);
     crossed.chain(any).take(count).collect()
 }
 
-/// Runs `kernel` of blocks of 128 over the elements of `inputs`; `results` words of 16 bits come of each element.
+/// Runs `kernel` in blocks of 128 threads over the elements of `inputs`. Each element gives
+/// `results` words of 16 bits.
 fn run(module: &Module, kernel: &str, inputs: &[&[u16]], count: usize, results: usize) -> Vec<u16> {
     let gpu = Gpu::new();
     let words = inputs[0].len() * results;
@@ -52,7 +53,7 @@ fn run(module: &Module, kernel: &str, inputs: &[&[u16]], count: usize, results: 
     gpu.download(out, words)
 }
 
-/// Compares bits. Which NaN it is does not matter.
+/// Compares bits. Any NaN is equal to any other NaN.
 #[track_caller]
 fn assert_same(format: &Format, found: u16, expected: u16, what: impl FnOnce() -> String) {
     let both_nan = format.value(found).is_nan() && format.value(expected).is_nan();
@@ -81,7 +82,7 @@ fn halves_add() {
     let (a, b) = (samples(&F16, N, 0), samples(&F16, N, N));
     let sum = |i: usize| F16.round(F16.value(a[i]) + F16.value(b[i]), Mode::Nearest);
     for module in builds("half") {
-        // An odd count leaves the last element alone.
+        // With an odd count, the kernel must not change the last element.
         for (kernel, count) in [("half_add", N - 1), ("half2_add", N / 2 - 1)] {
             let found = run(&module, kernel, &[&a, &b], count, 1);
             let all = if kernel == "half_add" { count } else { 2 * count };
@@ -127,7 +128,7 @@ fn halves_calculate() {
                 };
                 assert_same(&F16, found[8 * i + k], expected, what);
             }
-            // Four pairs of results for each pair; the last one is turned about.
+            // Each pair has four pairs of results. The halves of the last one are swapped.
             let (pair, place) = (i / 2, i % 2);
             let greater = if x > y { 0x3c00 } else { 0 };
             for (k, expected) in
@@ -218,7 +219,8 @@ fn halves_convert() {
             ];
             for (k, expected) in expected.into_iter().enumerate() {
                 let found = found[8 * i + k];
-                // An integer made of -0.5 is +0; so is the float made of it.
+                // The integer that is made from -0.5 is +0, and so is the float that is made from
+                // that integer.
                 let expected = if k == 4 && expected == 0x8000 { 0 } else { expected };
                 if matches!(k, 5 | 6) {
                     assert_eq!(found, expected, "{}: result {k} of {value:e}", module.name());
@@ -232,7 +234,8 @@ fn halves_convert() {
     }
 }
 
-/// Products are rounded to `f16` exactly as here; their sums in `f32` as in any other dot product.
+/// Products are rounded to `f16` exactly as in this test. Their sums in `f32` have a bound, as in
+/// any other dot product.
 #[test]
 fn halves_make_a_dot_product() {
     let element = |i: usize| F16.round((mix(i) % 2001) as f64 / 1000.0 - 1.0, Mode::Nearest);
@@ -250,7 +253,7 @@ fn halves_make_a_dot_product() {
             };
             let terms = || a.iter().zip(&b).map(product);
             let size: f64 = terms().map(f64::abs).sum();
-            // In the thread, over the warp, and one for each warp.
+            // The roundings in the thread, those over the warp, and one for each warp.
             let depth = 2 * pairs.div_ceil(2 * 96) + 5 + 6;
             let found = gpu.download::<f32>(out, 1)[0];
             assert_close(
@@ -263,7 +266,7 @@ fn halves_make_a_dot_product() {
     }
 }
 
-/// Small integers add up exactly, in whatever order.
+/// Small integers add up exactly in every order.
 #[test]
 fn halves_add_up_atomically() {
     for module in builds("half") {
@@ -286,7 +289,7 @@ fn halves_add_up_atomically() {
 #[test]
 fn bfloats_calculate() {
     let (a, b) = (samples(&BF16, N, 0), samples(&BF16, N, N));
-    // Close exponents: then `f64` holds products and sums without rounding.
+    // The exponents are close, so `f64` holds products and sums without rounding.
     let near = |from: usize| -> Vec<u16> {
         (from..from + N)
             .map(|i| BF16.round((mix(i) % 100_000) as f64 / 1000.0 - 50.0, Mode::Nearest))
@@ -298,7 +301,8 @@ fn bfloats_calculate() {
         let found = run(&module, "bfloat_add", &[&a, &b], N, 1);
         for i in 0..N {
             let (x, y) = (BF16.value(a[i]), BF16.value(b[i]));
-            // If `f64` cannot hold the sum, the lesser number is too small to matter beside the greater one.
+            // If `f64` cannot hold the sum, the lesser number is too small to change the rounding
+            // of the greater one.
             let what = || format!("{}: {:#06x} + {:#06x}", module.name(), a[i], b[i]);
             assert_same(&BF16, found[i], nearest(x + y), what);
         }

@@ -1,6 +1,7 @@
-//! Textbook kernels in CUDA C++ (`data/foreign/*.cu`), as nvcc compiles them for release and for debugging, against
-//! results computed here. Integers and single roundings must agree to the bit; other floats within bounds that follow
-//! from the number of roundings.
+//! Textbook kernels in CUDA C++ (`data/foreign/*.cu`), which nvcc compiled for release and for
+//! debugging. Their results are compared with results that are computed here. Integers and single
+//! roundings must agree to the bit. Other floats must lie within bounds that follow from the number
+//! of roundings.
 
 #![allow(clippy::float_cmp, reason = "a single rounding has one right result")]
 
@@ -20,7 +21,7 @@ use simt::{Arg, Dim3, LaunchConfig, Memory, Module, launch_named};
 /// The unit roundoff of `f32`.
 const U: f64 = 1.0 / (1 << 24) as f64;
 
-/// The relative error that `count` roundings in a row add up to, at most (Higham, lemma 3.1).
+/// The greatest relative error of `count` roundings in a row (Higham, lemma 3.1).
 fn gamma(count: usize) -> f64 {
     let product = count as f64 * U;
     product / (1.0 - product)
@@ -45,7 +46,7 @@ fn builds(name: &str) -> Vec<Module> {
     files.iter().map(load).collect()
 }
 
-/// Memory of a device, and how kernels run on it.
+/// The memory of a device, with functions that run kernels on it.
 struct Gpu(Memory);
 
 impl Gpu {
@@ -81,7 +82,7 @@ impl Gpu {
         self.launch_with(module, kernel, shape, 0, args);
     }
 
-    /// With bytes of dynamic shared memory.
+    /// Launches a kernel with `dynamic_shared_bytes` bytes of dynamic shared memory.
     fn launch_with(
         &self,
         module: &Module,
@@ -96,7 +97,7 @@ impl Gpu {
     }
 }
 
-/// The `i`-th of a sequence without pattern (the finaliser of SplitMix64).
+/// The `i`-th number of a sequence without a pattern (the finaliser of SplitMix64).
 fn mix(i: usize) -> u64 {
     let mut z = (i as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -104,7 +105,7 @@ fn mix(i: usize) -> u64 {
     z ^ (z >> 31)
 }
 
-/// `count` numbers of -1 to 1, in multiples of 2^-20.
+/// `count` numbers from -1 to 1, in multiples of 2^-20.
 fn fractions(count: usize, from: usize) -> Vec<f32> {
     (from..from + count).map(|i| (mix(i) % (1 << 21)) as f32 / (1 << 20) as f32 - 1.0).collect()
 }
@@ -114,7 +115,8 @@ fn integers(count: usize) -> Vec<i32> {
     (0..count).map(|i| mix(i) as i32).collect()
 }
 
-/// Whether `found` is as close to `exact` as `bound` says, where `exact` is computed in `f64` and the bound to first order.
+/// Asserts that `found` differs from `exact` by at most `bound`. `exact` is computed in `f64`, and
+/// the bound to first order.
 #[track_caller]
 fn assert_close(found: f32, exact: f64, bound: f64, what: &str) {
     let error = (f64::from(found) - exact).abs();

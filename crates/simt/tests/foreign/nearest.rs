@@ -1,4 +1,5 @@
-//! Rounding to 16-bit floats by looking through all of them. Also a part of this repository's `tests/instructions`.
+//! Rounding to 16-bit floats by a search through all of them. This repository's
+//! `tests/instructions` uses this file too.
 
 use std::cmp::Ordering;
 use std::sync::LazyLock;
@@ -9,9 +10,9 @@ const NAN: u16 = 0x7fff;
 /// A format of 16 bits: its finite values from 0 up, each at the index of its bits.
 pub(crate) struct Format(Vec<f64>);
 
-/// One sign bit, five of the exponent, ten of the significand.
+/// `f16`: one sign bit, five bits of the exponent, ten bits of the significand.
 pub(crate) static F16: LazyLock<Format> = LazyLock::new(|| Format::new(10, 15));
-/// The upper half of an `f32`.
+/// `bf16`: the upper half of an `f32`.
 pub(crate) static BF16: LazyLock<Format> = LazyLock::new(|| Format::new(7, 127));
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,21 +51,23 @@ impl Format {
         if bits >> 15 == 1 { -magnitude } else { magnitude }
     }
 
-    /// The bits of an exact value.
+    /// The bits of the rounded exact value.
     pub(crate) fn round(&self, value: f64, mode: Mode) -> u16 {
         self.round_beside(value, 0.0, mode)
     }
 
-    /// The bits of the sum of two values, to nearest.
+    /// The bits of the sum of two values, rounded to the nearest.
     pub(crate) fn nearest_sum(&self, a: f64, b: f64) -> u16 {
         let sum = a + b;
-        // What the sum leaves out (Knuth). `f64` leaves out something only if one term is tiny beside the other.
+        // The part that the sum leaves out (Knuth). There is such a part only if one term is tiny
+        // compared with the other.
         let b_part = sum - a;
         let rest = (a - (sum - b_part)) + (b - b_part);
         self.round_beside(sum, if rest.is_nan() { 0.0 } else { rest }, Mode::Nearest)
     }
 
-    /// The bits of a value that is exact but for something tiny, which only decides ties.
+    /// The bits of a rounded value. The exact value is `value` plus a tiny `rest`, which only
+    /// decides ties.
     fn round_beside(&self, value: f64, rest: f64, mode: Mode) -> u16 {
         if value.is_nan() {
             return NAN;
@@ -77,7 +80,7 @@ impl Format {
         let below = above - 1;
         let at = |index: usize| match self.0.get(index) {
             Some(value) => *value,
-            // Where the next number would be, if exponents had no end.
+            // The place of the next number if the exponent range were unlimited.
             None => 2.0 * self.0[index - 1] - self.0[index - 2],
         };
         let exact = at(below).total_cmp(&magnitude).is_eq();

@@ -7,9 +7,10 @@ use crate::{Gpu, U, assert_close, builds, fractions, gamma};
 /// The largest relative error of `rsqrt.approx.f32` (PTX ISA 9.7.3.18): 2^-22.9.
 const RSQRT: f64 = 1.279e-7;
 
-/// A coordinate's difference `d` has one rounding. The squared distance is a sum of positive terms: two of `d`, one of
-/// the square, at most three of the sums. Its inverse root has half of these and its own error; the third power of that,
-/// three products, and the last product with `d` make the term.
+/// The bound on the error of one term. A coordinate's difference `d` has one rounding. The squared
+/// distance is a sum of positive terms with these roundings: two of `d`, one of the square, and at
+/// most three of the sums. The inverse root has half of these errors and its own error. The term is
+/// the third power of the inverse root, with three products, and the last product with `d`.
 #[test]
 fn bodies_attract() {
     let term = 3.0 * (3.0 * U + RSQRT) + 3.0 * U + 2.0 * U;

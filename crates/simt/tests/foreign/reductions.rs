@@ -43,7 +43,8 @@ fn shuffles_sum() {
     }
 }
 
-/// A term is rounded with each sum on its way: in its thread, over the warp and the warps, and so again in the last block.
+/// A term is rounded in each sum of which it is a part: in its thread, over the warp and over the
+/// warps, and then in the same way in the last block.
 #[test]
 fn the_last_block_sums_what_others_left() {
     for module in builds("reduce") {
@@ -56,7 +57,7 @@ fn the_last_block_sums_what_others_left() {
             let args = [&args[..], &[Arg::I32(n as i32)]].concat();
             let depth =
                 n.div_ceil((grid * block) as usize) + 10 + grid.div_ceil(block) as usize + 10;
-            // Twice: the ticket is as it was.
+            // The kernel runs twice, because it must leave the ticket as it found it.
             for _ in 0..2 {
                 gpu.launch(&module, "reduce_last_block", (grid, block), &args);
                 let exact: f64 = values.iter().copied().map(f64::from).sum();
@@ -97,7 +98,7 @@ fn groups_reduce() {
     }
 }
 
-/// In whatever order eight terms are added, each goes through at most seven roundings.
+/// Eight terms may be added in any order. Each goes through at most seven roundings.
 #[test]
 fn tiles_of_eight_reduce() {
     for module in builds("groups") {

@@ -29,7 +29,8 @@ fn matrices_transpose() {
     }
 }
 
-/// What each block of `part` elements scans to: the sums before each element, and with it.
+/// The results of a scan in each block of `part` elements: the sums before each element, and the
+/// sums that include it.
 fn sums(values: &[i32], part: usize) -> (Vec<i32>, Vec<i32>) {
     let scan = |part: &[i32]| {
         let mut sum = 0i32;
@@ -75,7 +76,7 @@ fn tiles_sort() {
     for module in builds("bitonic") {
         for n in [1, 512, 700, 2048] {
             let gpu = Gpu::new();
-            // Few distinct keys in the second half.
+            // The second half has few distinct keys.
             let keys: Vec<u32> = (0..n)
                 .map(|i| if i % 1024 < 512 { mix(i) as u32 } else { mix(i) as u32 % 10 })
                 .collect();
@@ -93,7 +94,7 @@ fn tiles_sort() {
     }
 }
 
-/// A term goes through at most `k` roundings: its product's and those of the sums after it.
+/// A term goes through at most `k` roundings: one of its product, and those of the sums after it.
 #[test]
 fn matrices_multiply() {
     for module in builds("matmul") {

@@ -1,4 +1,4 @@
-//! Blocks that meet: the whole grid, clusters, and what is copied beside the threads.
+//! Blocks that meet: in the whole grid and in clusters; and asynchronous copies.
 
 use simt::{Arg, Dim3, LaunchConfig, Module, check, launch_named};
 
@@ -10,7 +10,7 @@ fn launch(gpu: &Gpu, module: &Module, kernel: &str, config: &LaunchConfig, args:
         .unwrap_or_else(|error| panic!("{}: {kernel}: {error}", module.name()));
 }
 
-/// What `check` reports of a launch.
+/// The reports of `check` on a launch.
 fn reports(
     gpu: &Gpu,
     module: &Module,
@@ -49,7 +49,8 @@ fn a_grid_meets_by_cooperative_groups() {
                 Arg::I32(n as i32),
             ];
             if config.grid.y > 1 {
-                // The kernel counts blocks along x alone: all that matters here is that the grid's barrier holds.
+                // The kernel counts only the blocks along x. This launch only tests that the grid's
+                // barrier works.
                 launch(&gpu, &module, "total_by_groups", &config, &args);
                 continue;
             }
@@ -146,7 +147,7 @@ fn clusters_sum_and_pass_on() {
         let values = integers(3001);
         let out = gpu.upload(&[0i32; 3]);
         let args = [Arg::Pointer(gpu.upload(&values)), Arg::Pointer(out), Arg::I32(3001)];
-        // The kernel's own directive makes the clusters.
+        // The kernel's own directive sets the size of the clusters.
         let config = LaunchConfig::new(12, 64);
         launch(&gpu, &module, "cluster_sum", &config, &args);
         let mut expected = [0i32; 3];
@@ -209,7 +210,7 @@ fn tiles_are_copied_in_and_out() {
             reports(&gpu, &module, "double_tile", &config, &[Arg::Pointer(data)]),
             Vec::<String>::new()
         );
-        // The library's barrier is in the release build alone.
+        // Only the release build contains the barrier of the library.
         assert_eq!(module.kernel("reverse_tile").is_some(), module.name().contains(".O3."));
         if module.kernel("reverse_tile").is_some() {
             let (from, to) = (gpu.upload(&values), gpu.upload(&vec![0i32; 3 * 256]));
@@ -251,7 +252,7 @@ fn small_copies_run_a_stage_ahead() {
                 exact += four.iter().copied().map(f64::from).sum::<f64>() * weight;
                 size += four.iter().map(|x| f64::from(x.abs())).sum::<f64>() * weight.abs();
             }
-            // Three sums of four, a product, and a sum for each tile.
+            // There are three sums of four, a product, and a sum for each tile.
             assert_close(found, exact, gamma(4 + tiles.div_ceil(blocks)) * size, module.name());
         }
         assert_eq!(reports(&gpu, &module, "staged_dot", &config, &args), Vec::<String>::new());

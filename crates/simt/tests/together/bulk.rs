@@ -1,21 +1,22 @@
-//! Asynchronous copies: what they move and when, their rules, and what is counted.
+//! Asynchronous copies: the bytes that they move, the times of the moves, their rules, and their
+//! counters.
 
 use simt::{FaultKind, LaunchConfig, Space, count};
 
 use crate::cluster::{SYNC, clusters};
 use crate::{Buffers, clean, expect, fault, kernel, reported, run};
 
-/// Threads of a block in the kernels here.
+/// The number of threads of a block in these kernels.
 const THREADS: u32 = 64;
-/// Tiles that the pipeline sums, of a word for each thread.
+/// The number of tiles that the pipeline sums. A tile has one word for each thread.
 const TILES: u32 = 7;
 
-/// The parts of a pipeline of two stages, each with its place to be left out.
+/// The parts of a pipeline of two stages. A test can leave out each part.
 pub(crate) struct Pipeline {
     pub(crate) sync_after_init: &'static str,
     pub(crate) wait: &'static str,
     pub(crate) sync_before_refill: &'static str,
-    /// Bytes that the mbarrier is told to wait for.
+    /// How many bytes the mbarrier is told to wait for.
     pub(crate) announced: u32,
 }
 
@@ -31,7 +32,7 @@ impl Default for Pipeline {
 }
 
 impl Pipeline {
-    /// Each thread sums its word of each tile of `data`.
+    /// The code of a kernel in which each thread sums its word of each tile of `data`.
     pub(crate) fn body(&self) -> String {
         let Pipeline { sync_after_init, wait, sync_before_refill, announced } = self;
         let bytes = 4 * THREADS;
@@ -96,7 +97,8 @@ fn a_pipeline_of_two_stages_sums_its_tiles() {
     clean(&kernel("", &spun.body()), &LaunchConfig::new(2, THREADS));
 }
 
-/// One copy of 1024 bytes at `s`, begun by thread 0, and then each thread takes its word of it.
+/// A kernel in which thread 0 begins one copy of 1024 bytes to `s`, and then each thread reads its
+/// word of the copy.
 fn one(wait: &str) -> String {
     format!(
         "setp.eq.u32 %p1, %r10, 0;
@@ -120,7 +122,7 @@ fn bytes_are_not_there_before_the_wait() {
     let config = LaunchConfig::new(1, 256);
     let waited = "wait: mbarrier.try_wait.parity.shared.b64 %p2, [s+2048], 0; @!%p2 bra wait;";
     expect(&kernel("", &one(waited)), &config, &(8..264).collect::<Vec<_>>());
-    // A barrier of the block is no wait.
+    // A barrier of the block does not wait for the copy.
     for wait in ["", "bar.sync 0;"] {
         expect(&kernel("", &one(wait)), &config, &[99; 256]);
     }
@@ -198,7 +200,7 @@ fn copies_have_rules() {
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%d10], 16, [s+2048];",
     );
     assert_eq!(fault(&no, &one), FaultKind::NoMbarrier { address: 2048 });
-    // Nothing to copy is no copy.
+    // A copy of no bytes does nothing.
     let none = format!("{init} mov.u32 %r3, 0; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%d10], %r3, [s+2048];
         mbarrier.arrive.shared.b64 _, [s+2048]; wait: mbarrier.try_wait.parity.shared.b64 %p2, [s+2048], 0; @!%p2 bra wait;");
     run(&kernel("", &none), &one, 0).unwrap();
@@ -238,10 +240,10 @@ fn shared_memory_is_copied_out_by_groups() {
         expect(&module, &config, &(0..192).collect::<Vec<_>>());
         clean(&module, &config);
     }
-    // The last group is not awaited.
+    // The kernel does not wait for the last group.
     let module = kernel("", &body("cp.async.bulk.wait_group.read 1;"));
     assert_eq!(fault(&module, &config), FaultKind::CopyInFlight { bytes: 128 });
-    // What has been read may be overwritten, what has not may not.
+    // A source may be overwritten after it has been read, and not before.
     let reused = |wait: &str| {
         kernel("", &body(&format!("{wait} st.shared.u32 [s+252], 7; cp.async.bulk.wait_group 0;")))
     };
@@ -278,12 +280,13 @@ fn small_copies_are_awaited_by_their_threads() {
         let kinds = [simt::ReportKind::InFlight, simt::ReportKind::UninitializedRead];
         reported(&kernel("", &body(wait)), &config, &kinds);
     }
-    // 16 bytes of which 8 are read.
+    // The copy has 16 bytes, of which 8 are read from the source.
     let wide =
         "mov.u32 %r1, 8; st.shared.v4.u32 [s], {%r1, %r1, %r1, %r1}; cp.async.cg.shared.global [s], [%d10+16], 16, %r1;
         cp.async.wait_all; ld.shared.v4.u32 {%r2, %r3, %r4, %r5}, [s]; st.global.v4.u32 [%d11], {%r2, %r3, %r4, %r5};";
     expect(&kernel("", wide), &LaunchConfig::new(1, 1), &[4, 5, 0, 0]);
-    // Others read after a barrier that follows the wait, not one that comes before.
+    // Other threads may read after a barrier that follows the wait, and not after a barrier that
+    // precedes it.
     let opposite = |between: &str| {
         format!(
             "mul.wide.u32 %d1, %r10, 4; add.u64 %d1, %d1, %d10;
@@ -368,7 +371,8 @@ fn copies_are_counted_by_themselves() {
     assert_eq!((counters.bulk.copies, counters.bulk.bytes), (2 * 7, 2 * 7 * 256));
     assert_eq!((counters.global.load.requests, counters.shared.load.requests), (0, 2 * 2 * 7));
     assert_eq!(counters.shared.store.requests, 0);
-    // Two to make them, one arrival and two waits (of two warps) for each tile.
+    // There are two instructions to make the mbarriers. For each tile there are one arrival and two
+    // waits, one of each warp.
     assert_eq!(counters.mbarrier.operations, 2 * (2 + 7 + 2 * 7));
     let entries = counters.entries();
     assert!(entries.contains(&("bulk.bytes".to_owned(), 3584)));

@@ -1,4 +1,4 @@
-//! What `check` finds in kernels with a part left out.
+//! The findings of `check` in kernels from which a part is left out.
 
 use simt::ReportKind::{EarlyExit, InFlight, Race};
 use simt::{Checked, FaultKind, LaunchConfig, check};
@@ -11,7 +11,8 @@ use crate::{Buffers, SEEDS, clean, kernel, reported};
 fn a_pipeline_without_one_of_its_parts_is_reported() {
     let config = LaunchConfig::new(2, 64);
     let without = |pipeline: Pipeline| kernel("", &pipeline.body());
-    // A refill before all have read: a warp may also miss a phase, and wait for good.
+    // A buffer is refilled before all threads have read it. A warp may also miss a phase, and then
+    // it waits for ever.
     let early = without(Pipeline { sync_before_refill: "", ..Pipeline::default() });
     for seed in SEEDS {
         let buffers = Buffers::new();
@@ -23,10 +24,10 @@ fn a_pipeline_without_one_of_its_parts_is_reported() {
             checked.fault.is_some_and(|fault| matches!(fault.kind, FaultKind::Mbarrier { .. }));
         assert!(found || missed, "seed {seed:?}");
     }
-    // Only the thread that began the copy waits.
+    // Only the thread that began the copy waits for it.
     let alone = "@!%p1 bra go; wait: mbarrier.try_wait.parity.shared.b64 %p2, [%r5], %r4; @!%p2 bra wait; go:";
     reported(&without(Pipeline { wait: alone, ..Pipeline::default() }), &config, &[InFlight, Race]);
-    // A barrier of the block behind its wait hands on what it knows.
+    // A barrier of the block after this wait passes on the knowledge of the thread that waited.
     let handed = "@!%p1 bra go; wait: mbarrier.try_wait.parity.shared.b64 %p2, [%r5], %r4; @!%p2 bra wait; go: bar.sync 0;";
     clean(&without(Pipeline { wait: handed, ..Pipeline::default() }), &config);
 }
@@ -92,7 +93,7 @@ fn the_barrier_of_the_cluster_orders_its_blocks() {
         clean(&kernel("", &neighbour(sync, READ, sync)), &config);
         clean(&kernel("", &neighbour(sync, write, sync)), &config);
     }
-    // Not before, or before in a way that orders nothing.
+    // There is no order before the read, or only a kind that orders nothing.
     let relaxed = "barrier.cluster.arrive.relaxed; barrier.cluster.wait;";
     for first in ["", "bar.sync 0;", relaxed] {
         reported(
@@ -101,7 +102,7 @@ fn the_barrier_of_the_cluster_orders_its_blocks() {
             &[Race, simt::ReportKind::UninitializedRead],
         );
     }
-    // Many phases, and a barrier of one block between.
+    // There are many phases, and a barrier of one block between them.
     let again = format!("{SYNC} st.shared.u32 [%r13], 5; bar.sync 0; {SYNC}");
     clean(&kernel("", &neighbour(&again, READ, SYNC)), &config);
     let late = format!("{SYNC} st.shared.u32 [%r13], 5; bar.sync 0;");
@@ -110,7 +111,8 @@ fn the_barrier_of_the_cluster_orders_its_blocks() {
 
 #[test]
 fn a_block_that_exits_too_early_is_reported() {
-    // As the blocks take turns, the one that is read may have gone before.
+    // It depends on the turns of the blocks whether the block that is read has exited before the
+    // read.
     let config = clusters(2, 2, 64);
     let module = kernel("", &neighbour(SYNC, READ, ""));
     for seed in SEEDS {
@@ -122,7 +124,7 @@ fn a_block_that_exits_too_early_is_reported() {
         let gone = fault.is_some_and(|fault| matches!(fault.kind, FaultKind::ExitedBlock { .. }));
         assert!(early || gone, "seed {seed:?}");
     }
-    // Rank 0 reads and ends; rank 1 waits for nobody, but ends after it.
+    // Rank 0 reads and ends. Rank 1 waits for no other block, but it happens to end after rank 0.
     let one_sided = neighbour(
         SYNC,
         &format!("setp.eq.u32 %p1, %r14, 1; mov.u32 %r4, 0; @%p1 bra on; {READ} on:"),
@@ -140,7 +142,7 @@ fn a_block_that_exits_too_early_is_reported() {
 
 #[test]
 fn cluster_scope_reaches_as_far_as_the_cluster() {
-    // Rank 0 leaves a message in global memory and sets a flag in the shared memory of rank 1.
+    // Rank 0 leaves a message in global memory, and sets a flag in the shared memory of rank 1.
     let body = |scope: &str| {
         format!(
             "st.shared.u32 [s], 0; {SYNC}

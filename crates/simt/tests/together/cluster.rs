@@ -10,8 +10,9 @@ pub(crate) fn clusters(blocks: u32, cluster: u32, threads: u32) -> LaunchConfig 
 
 pub(crate) const SYNC: &str = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;";
 
-/// Each thread leaves 1000 times its rank plus its number in shared memory, and reads what its neighbour of the next rank
-/// left, by way of `read`, which finds that rank in `%r1`.
+/// A kernel in which each thread leaves 1000 times its rank plus its number in shared memory. It
+/// then reads the value that its neighbour in the block of the next rank left. The code `read` does
+/// this; it finds that rank in `%r1`.
 pub(crate) fn neighbour(first: &str, read: &str, last: &str) -> String {
     format!(
         "mad.lo.u32 %r2, %r14, 1000, %r10;
@@ -50,7 +51,7 @@ fn special_registers_say_where_a_block_is() {
             .collect();
         expect(&kernel("", body), &config, &expected);
     }
-    // The kernel's own directive makes clusters, also of one block.
+    // The kernel's own directive makes clusters, even clusters of one block.
     let words = run(
         &kernel(".explicitcluster .reqnctapercluster 1, 1, 1", body),
         &LaunchConfig::new(1, 1),
@@ -86,7 +87,8 @@ fn blocks_of_a_cluster_read_each_others_shared_memory() {
 
 #[test]
 fn writes_and_atomics_reach_other_blocks() {
-    // All threads of all blocks add to a word of rank 0 and leave their number with the next rank.
+    // All threads of all blocks add to a word of rank 0, and leave their number in the block of the
+    // next rank.
     let body = format!(
         "st.shared.u32 [%r13], 0; {SYNC}
         mov.u32 %r1, 0; mapa.shared::cluster.u32 %r2, s, %r1; red.shared::cluster.add.u32 [%r2+2048], 1;
@@ -119,7 +121,7 @@ fn addresses_tell_whose_memory_they_are_of() {
 
 #[test]
 fn arrival_and_wait_may_stand_apart_and_diverge() {
-    // Each lane arrives alone; what is between needs nobody.
+    // Each lane arrives alone. The code between the arrival and the wait does not need other lanes.
     let body = neighbour(
         "setp.lt.u32 %p1, %r10, 5; @%p1 barrier.cluster.arrive.release; @!%p1 barrier.cluster.arrive;
         mov.u32 %r6, 0;
@@ -146,7 +148,7 @@ fn threads_that_have_exited_are_not_waited_for() {
         let (rank, thread) = (i as u32 / 64, i as u32 % 64);
         assert_eq!(word, if thread > 40 { 0 } else { (1 - rank) * 1000 + thread });
     }
-    // One of two arrives and exits; the other waits for nobody.
+    // One of the two blocks arrives and exits. The other does not wait for it.
     let alone =
         "setp.eq.u32 %p1, %r14, 0; barrier.cluster.arrive; @%p1 exit; barrier.cluster.wait;";
     run(&kernel("", alone), &clusters(2, 2, 64), 0).unwrap();
@@ -166,7 +168,7 @@ fn misuse_is_a_fault() {
         fault(&kernel("", beyond), &LaunchConfig::new(1, 1)),
         FaultKind::ClusterRank { rank: 2, size: 1 }
     );
-    // Rank 1 exits, and rank 0 reads.
+    // Rank 1 exits, and then rank 0 reads from it.
     let gone = format!("{SYNC} setp.eq.u32 %p1, %r14, 1; @%p1 ret; mov.u32 %r1, 1; {READ}");
     assert_eq!(fault(&kernel("", &gone), &two), FaultKind::ExitedBlock { rank: 1 });
     let past = "mov.u32 %r1, 1; mapa.shared::cluster.u32 %r2, s, %r1; ld.shared::cluster.u32 %r3, [%r2+4096];";
@@ -174,7 +176,8 @@ fn misuse_is_a_fault() {
     let odd =
         "mov.u32 %r1, 1; mapa.shared::cluster.u32 %r2, s, %r1; st.shared::cluster.u32 [%r2+2], 1;";
     assert!(matches!(fault(&kernel("", odd), &two), FaultKind::Misaligned { address: 2, .. }));
-    // One block never arrives, but waits at a barrier of its own for a thread that does not come.
+    // One block never arrives at the cluster's barrier. It waits at a barrier of its own for a
+    // thread that never comes.
     let stuck = "setp.eq.u32 %p1, %r14, 0; @%p1 bra other; barrier.cluster.arrive; barrier.cluster.wait; ret;
         other: setp.eq.u32 %p2, %r10, 0; @%p2 bra once; bar.warp.sync -1; ret; once: barrier.sync 1, 64;";
     assert!(matches!(fault(&kernel("", stuck), &two), FaultKind::Barrier { id: 1, .. }));
@@ -226,7 +229,7 @@ fn accesses_to_other_blocks_are_counted_apart() {
     assert_eq!((counters.shared.load.requests, counters.shared.store.requests), (0, 8));
     assert_eq!((counters.cluster.load.requests, counters.cluster.load.bytes), (8, 1024));
     assert_eq!(counters.cluster.barriers, 32);
-    // A block's own memory by such an address is its own.
+    // Such an address may also name the block's own memory.
     let own = neighbour(
         SYNC,
         "mapa.shared::cluster.u32 %r5, %r13, %r14; ld.shared::cluster.u32 %r4, [%r5];",

@@ -4,8 +4,8 @@ use simt::{LaunchConfig, LaunchError, ReportKind, count};
 
 use crate::{Buffers, clean, expect, kernel, reported, run};
 
-/// Each thread writes its number to `out`, meets all others, and then adds what the thread opposite wrote to its own word
-/// behind the first 8192.
+/// A kernel in which each thread writes its number to `out` and meets all others. It then reads the
+/// word of the thread opposite, and adds it to its own word, which lies after the first 8192 words.
 fn exchange(before: &str, spin: &str, after: &str) -> String {
     format!(
         "st.global.u32 [%d12], %r12;
@@ -113,7 +113,7 @@ fn a_grid_barrier_orders_what_it_fences() {
     reported(&kernel("", &exchange("", VOLATILE, FENCE)), &config, &race);
     reported(&kernel("", &exchange(FENCE, VOLATILE, "")), &config, &race);
     reported(&kernel("", &exchange("membar.cta;", VOLATILE, FENCE)), &config, &race);
-    // Without the barriers of the block only thread 0 of each block is in order.
+    // Without the barriers of the block, only thread 0 of each block has its accesses in order.
     reported(
         &kernel("", &exchange(FENCE, VOLATILE, FENCE).replace("bar.sync 0;", "")),
         &config,

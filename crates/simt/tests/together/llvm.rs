@@ -1,10 +1,11 @@
-//! What LLVM prints for its own intrinsics (`data/together.ll`).
+//! The PTX that LLVM emits for its own intrinsics (`data/together.ll`).
 
 use simt::{Arg, LaunchConfig, Memory, Module, check, launch};
 
 use crate::cluster::clusters;
 
-/// Runs a kernel on 2048 words that hold their numbers, checks it, and gives 1024 words of the other buffer.
+/// Runs and checks a kernel on 2048 words, each of which holds its index. Returns 1024 words of the
+/// other buffer.
 fn run(name: &str, config: &LaunchConfig, reads: bool) -> Vec<u32> {
     let module = Module::from_ptx("together.sm_90.ptx", include_str!("../data/together.sm_90.ptx"))
         .unwrap_or_else(|error| panic!("{error}"));

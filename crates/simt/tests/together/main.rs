@@ -1,5 +1,6 @@
-//! Blocks that wait for each other: cooperative launches, clusters, and what goes on beside the threads: mbarriers and
-//! asynchronous copies. What they compute, how they fault, what is counted and what `check` says of them.
+//! Blocks that wait for each other: cooperative launches and clusters; and instructions that run
+//! beside the threads: mbarriers and asynchronous copies. The tests look at their results, their
+//! faults, their counters and the reports of `check`.
 
 #![allow(clippy::format_push_string, reason = "kernels are put together from text")]
 
@@ -17,12 +18,14 @@ use simt::{
     Arg, Checked, FaultKind, LaunchConfig, LaunchError, Memory, Module, ReportKind, check, launch,
 };
 
-/// Orders of the warps.
+/// The seeds for the orders of the warps.
 const SEEDS: [Option<u64>; 4] = [None, Some(1), Some(2), Some(3)];
 
-/// A module with one kernel `k(data, out)`, `directives` and 4096 bytes `s` of shared memory. `%d10` is `data`, `%d11` is
-/// `out`, `%d12` the thread's own word of `out`; `%r10` is the thread, `%r11` the block, `%r12` the thread in the grid,
-/// `%r13` the address of the thread's own word of `s`, `%r14` the block's rank in its cluster.
+/// A module with one kernel `k(data, out)`, `directives` and 4096 bytes `s` of shared memory.
+/// `%d10` is `data`, `%d11` is `out`, and `%d12` is the address of the thread's own word of `out`.
+/// `%r10` is the number of the thread, `%r11` of the block, and `%r12` of the thread in the grid.
+/// `%r13` is the address of the thread's own word of `s`, and `%r14` is the block's rank in its
+/// cluster.
 fn kernel(directives: &str, body: &str) -> Module {
     let text = format!(
         ".version 8.6
@@ -52,7 +55,7 @@ ret;
     Module::from_ptx("k.ptx", &text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// A device memory with `data`, whose word i holds i, and 64 KiB of `out`, both written.
+/// A device memory with `data`, whose word i holds i, and 64 KiB of `out`. Both are written.
 struct Buffers {
     memory: Memory,
     args: [Arg; 2],
@@ -76,14 +79,15 @@ impl Buffers {
     }
 }
 
-/// Runs `k` and gives the first words of `out`.
+/// Runs `k`, and returns the first words of `out`.
 fn run(module: &Module, config: &LaunchConfig, words: usize) -> Result<Vec<u32>, LaunchError> {
     let buffers = Buffers::new();
     launch(module.kernel("k").unwrap(), config, &buffers.args, &buffers.memory)?;
     Ok(buffers.words(words))
 }
 
-/// Runs `k` in several orders of its warps and by one and two workers, and expects the same of all.
+/// Runs `k` in several orders of its warps, with one and with two workers, and expects the same
+/// words from all runs.
 #[track_caller]
 fn expect(module: &Module, config: &LaunchConfig, expected: &[u32]) {
     for seed in SEEDS {
@@ -97,7 +101,7 @@ fn expect(module: &Module, config: &LaunchConfig, expected: &[u32]) {
     }
 }
 
-/// The fault that `k` ends by.
+/// The fault that ends `k`.
 #[track_caller]
 fn fault(module: &Module, config: &LaunchConfig) -> FaultKind {
     match run(module, &LaunchConfig { workers: Some(1), ..*config }, 1) {
@@ -106,7 +110,7 @@ fn fault(module: &Module, config: &LaunchConfig) -> FaultKind {
     }
 }
 
-/// The classes that `check` finds in `k`, in several orders of its warps.
+/// The classes of the reports of `check` on `k`, in several orders of its warps.
 #[track_caller]
 fn classes(module: &Module, config: &LaunchConfig) -> Vec<BTreeSet<ReportKind>> {
     let mut all = Vec::new();
@@ -124,13 +128,14 @@ fn classes(module: &Module, config: &LaunchConfig) -> Vec<BTreeSet<ReportKind>> 
     all
 }
 
-/// `check` has nothing to say.
+/// Asserts that `check` reports nothing.
 #[track_caller]
 fn clean(module: &Module, config: &LaunchConfig) {
     assert_eq!(classes(module, config), vec![BTreeSet::new(); SEEDS.len()]);
 }
 
-/// `check` reports one of these classes in each order, and no other, unless what is read too early was never written.
+/// Asserts that `check` reports one of these classes in each order, and no other class. The
+/// exception is a read that comes too early and finds bytes that nothing has written yet.
 #[track_caller]
 fn reported(module: &Module, config: &LaunchConfig, kinds: &[ReportKind]) {
     for found in classes(module, config) {

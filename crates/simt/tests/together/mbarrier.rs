@@ -1,4 +1,4 @@
-//! mbarriers: phases, counts, states, and misuse.
+//! mbarriers: phases, counts, states, and errors in their use.
 
 use simt::{FaultKind, LaunchConfig, check};
 
@@ -7,7 +7,7 @@ use crate::{Buffers, SEEDS, clean, expect, fault, kernel, reported, run};
 
 #[test]
 fn threads_meet_at_an_mbarrier_phase_after_phase() {
-    // In each of five rounds a thread writes its word and reads that of the thread opposite.
+    // In each of five rounds, a thread writes its word and reads the word of the thread opposite.
     let body = |meet: &str| {
         format!(
             "setp.eq.u32 %p1, %r10, 0; @%p1 mbarrier.init.shared.b64 [s+2048], 96; bar.sync 0;
@@ -39,11 +39,11 @@ fn threads_meet_at_an_mbarrier_phase_after_phase() {
         expect(&kernel("", &body(meet)), &config, &expected);
         clean(&kernel("", &body(meet)), &config);
     }
-    // Arrivals that do not release, waits that do not acquire, and no wait at all.
+    // The arrivals do not release, or the waits do not acquire, or there is no wait at all.
     let race = [simt::ReportKind::Race, simt::ReportKind::WarpSynchronous];
     reported(&kernel("", &body(&parity.replace("release", "relaxed"))), &config, &race);
     reported(&kernel("", &body(&parity.replace("acquire", "relaxed"))), &config, &race);
-    // An mbarrier that others use before they know that it is one.
+    // Threads use the mbarrier before they know that it was initialised.
     let early = kernel("", &body(state).replacen("bar.sync 0;", "", 1));
     for seed in SEEDS {
         let buffers = Buffers::new();
@@ -71,7 +71,7 @@ fn a_state_tells_how_many_arrivals_were_pending() {
         mbarrier.arrive.shared.b64 %d2, [s]; mbarrier.pending_count.b64 %r8, %d2;
         mbarrier.inval.shared.b64 [s];
         st.global.v4.u32 [%d11], {%r1, %r2, %r3, %r4}; st.global.v4.u32 [%d11+16], {%r5, %r6, %r7, %r8};";
-    // One has dropped: the second phase waits for nine.
+    // One arrival has dropped, so the second phase waits for nine.
     expect(&kernel("", body), &LaunchConfig::new(1, 1), &[10, 7, 5, 0, 1, 1, 0, 9]);
 }
 
@@ -90,7 +90,7 @@ fn bytes_are_counted_too() {
 
 #[test]
 fn blocks_of_a_cluster_arrive_at_each_others_mbarriers() {
-    // Each block writes to the next one's shared memory, and arrives there.
+    // Each block writes to the shared memory of the next block, and arrives at the mbarrier there.
     let body = format!(
         "setp.eq.u32 %p1, %r10, 0; @%p1 mbarrier.init.shared.b64 [s+2048], 40; @%p1 fence.mbarrier_init.release.cluster;
         {}
@@ -164,7 +164,7 @@ fn misuse_is_a_fault() {
         }
         other => panic!("{other}"),
     }
-    // A loop over test_wait does not wait for good, but for its budget.
+    // A loop over `test_wait` does not end as a deadlock. It runs until the budget is spent.
     let spins =
         format!("{init} spin: mbarrier.test_wait.parity.shared.b64 %p1, [s], 0; @!%p1 bra spin;");
     let error =

@@ -1,5 +1,6 @@
-//! Blocks of an ordinary launch that wait for each other: each leaves {value, tag} in words of 64 bits, and one block polls
-//! them all, clears them and sums the values. No fence and no counter: value and tag come in one access.
+//! Blocks of an ordinary launch that wait for each other. Each block leaves {value, tag} in words
+//! of 64 bits. One block polls all words, clears them and sums the values. There is no fence and no
+//! counter, because value and tag come in one access.
 
 use std::collections::BTreeSet;
 
@@ -10,17 +11,17 @@ use simt::{
 
 use crate::{SEEDS, kernel};
 
-/// Where in `out` the words are.
+/// The offset of the words in `out`, in bytes.
 const SLOTS: usize = 32 << 10;
 /// Each block leaves two words, whose values are its number plus 1.
 const STORE: &str = "st.relaxed.gpu.global.v2.b64 [%d2], {%d1, %d1};";
 const POLL: &str = "ld.relaxed.gpu.global.v2.b64 {%d3, %d4}, [%d2];";
 const CLEAR: &str = "st.relaxed.gpu.global.v2.b64 [%d2], {0, 0};";
 
-/// What differs between a right kernel and its faulty twins.
+/// The parts in which a right kernel and its faulty twins differ.
 #[derive(Clone, Copy)]
 struct Parts {
-    /// Sets `%p2` in the block that polls; `%r3` is the last block's number.
+    /// The code that sets `%p2` in the block that polls; `%r3` is the last block's number.
     poller: &'static str,
     store: &'static str,
     poll: &'static str,
@@ -87,7 +88,7 @@ fn memory() -> (Memory, [Arg; 2]) {
     (memory, [Arg::Pointer(data), Arg::Pointer(out)])
 }
 
-/// The sum, and whether all words are clear.
+/// The sum that the kernel left, and whether all words are clear.
 fn results(memory: &Memory, args: &[Arg; 2]) -> (u32, bool) {
     let Arg::Pointer(out) = args[1] else { unreachable!("the kernel takes pointers") };
     let mut bytes = vec![0; 1 << 16];
@@ -114,7 +115,7 @@ fn fault(module: &Module, config: &LaunchConfig) -> Fault {
     }
 }
 
-/// The classes that are found in all orders together, and the text of one of the reports.
+/// The classes of the reports in all orders together, and the text of one of the reports.
 fn found(parts: Parts) -> (BTreeSet<ReportKind>, String) {
     let mut text = String::new();
     let mut kinds = BTreeSet::new();
@@ -130,7 +131,8 @@ fn found(parts: Parts) -> (BTreeSet<ReportKind>, String) {
     (kinds, text)
 }
 
-/// Whether these are races across blocks, and beside them at most those within the warp that polls its own block's word.
+/// Whether these classes are races across blocks. Races within the warp that polls the word of its
+/// own block are allowed too.
 fn is_race(kinds: &BTreeSet<ReportKind>) -> bool {
     kinds.contains(&ReportKind::Race)
         && kinds.is_subset(&[ReportKind::Race, ReportKind::WarpSynchronous].into())
@@ -175,7 +177,8 @@ fn it_can_be_counted_and_traced() {
         profile.counters
     };
     assert_eq!(counted(), counted());
-    // On one worker all blocks before it have ended when the last one polls: 40 words of 16 bytes, once.
+    // On one worker, all blocks before the last one have ended when it polls. It therefore reads 40
+    // words of 16 bytes, once.
     assert_eq!(counted().global.load.requests, 2);
     let (memory, args) = memory();
     let config = config(40, 1, None);
@@ -190,7 +193,7 @@ fn value_and_tag_in_one_access_do_not_race() {
     for parts in [LAST, FIRST] {
         assert_eq!(found(parts), (BTreeSet::new(), String::new()));
     }
-    // One of the elements of a vector is as wide as a scalar.
+    // One element of a vector is as wide as a scalar.
     let scalars = Parts {
         store: "st.relaxed.gpu.global.b64 [%d2+8], %d1; st.relaxed.gpu.global.b64 [%d2], %d1;",
         ..LAST
@@ -214,7 +217,8 @@ fn faulty_twins_race() {
 
 #[test]
 fn halves_of_a_word_race_with_the_word() {
-    // The tag first, and then the value: each is strong, and the pair may be read torn.
+    // The store writes the tag first, and then the value. Each store is strong, but a read of the
+    // pair may see only one of them.
     let torn = Parts {
         store: "mov.u32 %r8, 1;
             st.relaxed.gpu.global.b32 [%d2+4], %r8; st.relaxed.gpu.global.b32 [%d2], %r1;
@@ -238,7 +242,8 @@ fn halves_of_a_word_race_with_the_word() {
 
 #[test]
 fn a_value_that_is_not_waited_for_is_missed_in_some_order() {
-    // The second half of each pair is waited for; the value of the first is taken from another block's, which is not.
+    // The kernel waits for the second half of each pair. It takes the value of the first half from
+    // the pair of another block, for which it does not wait.
     let early = Parts {
         clear: "add.u64 %d7, %d2, 16;
             setp.eq.u32 %p6, %r4, %r3;
@@ -258,7 +263,7 @@ fn a_value_that_is_not_waited_for_is_missed_in_some_order() {
     assert!(sums.iter().any(|sum| *sum != right), "{sums:?}");
 }
 
-/// Block 5 leaves nothing.
+/// Block 5 does not leave its words.
 const FORGETFUL: Parts = Parts {
     store: "setp.eq.u32 %p7, %r11, 5; @!%p7 st.relaxed.gpu.global.v2.b64 [%d2], {%d1, %d1};",
     ..LAST
@@ -273,7 +278,8 @@ fn a_word_that_nobody_writes_is_a_livelock() {
         {
             let fault = fault(&module, &config(40, workers, seed));
             let FaultKind::Livelock { standing } = &fault.kind else { panic!("{fault}") };
-            // The lane that polls block 5's word; the others may stand where paths join.
+            // This is the lane that polls block 5's word. The other lanes may stand where the paths
+            // join.
             assert!(standing.iter().any(|place| place.lanes == 1 << 5), "{fault}");
             assert_eq!((fault.block.x, fault.kind.name()), (poller, "livelock"));
             let text = fault.to_string();

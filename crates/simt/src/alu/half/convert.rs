@@ -52,7 +52,7 @@ fn to_half(to: Type, from: Type, rounding: Option<CvtRounding>) -> Option<AluFn>
     Some(if to == Type::F16 { to!(f16) } else { to!(bf16) })
 }
 
-/// `.ftz` applies to the `f32` alone.
+/// Converts an `f32`. The modifier `.ftz` applies to the `f32`, and not to the result.
 fn from_single<H: Half>(modifiers: Flavour, a: f32) -> H {
     let a = if H::FLUSHES_SINGLE && modifiers.has(Flavour::FTZ) { flush::<true>(a) } else { a };
     modifiers.with(Flavour::FTZ, false).give((a.into(), 0.0))
@@ -85,7 +85,7 @@ fn from_half(to: Type, from: Type) -> Option<AluFn> {
                     if Flavour(modifiers).has(Flavour::SAT) { saturate64::<true>(value) } else { value }
                 }),
                 _ => {
-                    // NaN converts as from other floats.
+                    // NaN is converted as in conversions from other floats.
                     macro_rules! to_integer {
                         ($integer:ident) => {
                             alu!(|a: $half| [modifiers: number] -> $integer {

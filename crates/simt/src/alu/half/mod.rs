@@ -22,12 +22,12 @@ pub(crate) trait Half: Copy {
     const MIN_EXPONENT: i32;
     /// The bits of infinity.
     const INFINITY: u16;
-    /// Whether `cvt.ftz` from `f32` flushes subnormals. By the ISA it always does. An H100 does not
-    /// in conversions to `f16`, as the roundings away from zero show.
+    /// Whether `cvt.ftz` from `f32` flushes subnormals. By the ISA, it always does. An H100 does
+    /// not flush them in conversions to `f16`, as the results with roundings away from zero show.
     const FLUSHES_SINGLE: bool;
     fn new(bits: u16) -> Self;
     fn bits(self) -> u16;
-    /// The same value as an `f64`, which is exact.
+    /// The same value as an `f64`, which holds it exactly.
     fn widen(self) -> f64;
 }
 
@@ -63,7 +63,7 @@ impl Half for bf16 {
     }
 }
 
-/// The NaN of arithmetic.
+/// The NaN that arithmetic makes.
 const NAN: u16 = 0x7fff;
 const SIGN: u16 = 0x8000;
 const NEAREST: Rounding = Rounding::NearestEven;
@@ -72,7 +72,7 @@ fn is_nan<H: Half>(value: H) -> bool {
     value.bits() & !SIGN > H::INFINITY
 }
 
-/// The modifiers of an instruction. The instruction carries them as the plain number of its
+/// The modifiers of an instruction. The instruction carries them as the plain number `x` of its
 /// operands.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Flavour(u32);
@@ -96,7 +96,7 @@ impl Flavour {
         zero.with(Self::DOWN, rounding == Rounding::Down).with(Self::UP, rounding == Rounding::Up)
     }
 
-    /// These modifiers with those of `min` and `max` added.
+    /// These modifiers, together with the modifiers of `min` and `max`.
     pub(crate) fn of(self, op: FloatBinaryOp) -> Flavour {
         match op {
             FloatBinaryOp::Min(mode) | FloatBinaryOp::Max(mode) => {
@@ -160,8 +160,8 @@ impl Flavour {
     }
 }
 
-/// Rounds `value + rest` once, where `rest` is less than the spacing of `f64` at `value`. If `ftz`,
-/// a tiny result becomes zero; [`settle`](crate::alu::float::settle) says what is tiny.
+/// Rounds `value + rest` once, where `rest` is less than the spacing of `f64` at `value`. If `ftz`
+/// is set, a tiny result becomes zero; [`settle`](crate::alu::float::settle) defines tiny results.
 fn round<H: Half>((value, rest): (f64, f64), rounding: Rounding, ftz: bool) -> H {
     let sign = if value.is_sign_negative() { SIGN } else { 0 };
     if value.is_nan() {
@@ -172,9 +172,9 @@ fn round<H: Half>((value, rest): (f64, f64), rounding: Rounding, ftz: bool) -> H
     }
     let mut exact = value.abs().to_bits();
     if rest != 0.0 {
-        // The exact value lies beside `value`. Setting the last bit records that: the value is
-        // rounded to odd, so that it lies on the right side of every number and every midpoint of
-        // the narrower format.
+        // The exact value lies beside `value`. The last bit is set, which rounds the value to odd.
+        // It then lies on the right side of every number of the narrower format, and of every
+        // midpoint between two such numbers.
         exact -= u64::from((rest < 0.0) != (value < 0.0));
         exact |= 1;
     }
@@ -214,7 +214,7 @@ fn round<H: Half>((value, rest): (f64, f64), rounding: Rounding, ftz: bool) -> H
     H::new(sign | if up.unwrap_or(true) { H::INFINITY } else { H::INFINITY - 1 })
 }
 
-/// One expression over one value or two, for each of the four types.
+/// Expands one expression over one to three values, for each of the four types.
 macro_rules! half_op {
     ($ty:expr, |$flavour:ident, $($arg:ident),+| $body:expr) => {
         match $ty {
@@ -264,7 +264,7 @@ fn extreme<H: Half>(flavour: Flavour, a: H, b: H, greatest: bool) -> H {
         sign = Some((a.bits() ^ b.bits()) & SIGN);
         (a, b) = (H::new(a.bits() & !SIGN), H::new(b.bits() & !SIGN));
     }
-    // These integers are in the order of the values.
+    // The order of these integers is the order of the values.
     let key = |value: H| {
         let magnitude = i32::from(value.bits() & !SIGN);
         if value.bits() & SIGN == 0 { magnitude } else { -1 - magnitude }

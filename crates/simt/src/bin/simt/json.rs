@@ -1,4 +1,4 @@
-//! Results for machines.
+//! Results in JSON, for other programs.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use simt::{
     Trace, TracedAccess,
 };
 
-/// Counters under their dotted names, nested.
+/// Counters, nested by the parts of their dotted names.
 pub(crate) fn counters(counters: &Counters) -> Map<String, Json> {
     let mut nested = Map::new();
     for (name, value) in counters.entries() {

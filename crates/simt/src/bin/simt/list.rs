@@ -1,4 +1,4 @@
-//! `simt list` and `simt parse`.
+//! The commands `simt list` and `simt parse`.
 
 use std::path::PathBuf;
 
@@ -46,7 +46,7 @@ pub(crate) fn list(args: &Args) -> Result<(), Failure> {
     print(&tables::text(&table))
 }
 
-/// Says that a file can be run, unless loading it has said why not.
+/// Prints that a file can be run. If it cannot be run, loading it prints the reason.
 pub(crate) fn parse(args: &Args) -> Result<(), Failure> {
     let module = load::module(&args.file)?;
     let kernels = module.kernels().len();
@@ -68,13 +68,13 @@ fn kernel_json(kernel: &Kernel) -> Json {
     })
 }
 
-/// `u64`, or for a structure `b8[24]`.
+/// The type of a parameter: `u64` for example, or `b8[24]` for a structure.
 fn param_type(param: &Param) -> String {
     let (name, element) = (type_name(param), u64::from(param.ty.size()));
     if param.size == element { name } else { format!("{name}[{}]", param.size / element.max(1)) }
 }
 
-/// The type without its dot.
+/// The name of the type without its dot.
 fn type_name(param: &Param) -> String {
     param.ty.to_string().trim_start_matches('.').to_owned()
 }

@@ -30,7 +30,7 @@ pub(crate) fn module(file: &Path) -> Result<Module, Failure> {
     Module::from_ptx(&name, text).map_err(refused)
 }
 
-/// The kernel of this name; the only one, if no name is given.
+/// The kernel of this name. If no name is given, it is the only kernel of the file.
 pub(crate) fn kernel<'a>(module: &'a Module, entry: Option<&str>) -> Result<&'a Kernel, Failure> {
     let file = module.name();
     let names: Vec<&str> = module.kernels().iter().map(Kernel::name).collect();

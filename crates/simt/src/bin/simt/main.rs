@@ -1,8 +1,8 @@
 //! The command `simt`: runs, counts and checks kernels of any PTX file.
 //!
-//! Exit status: 0 if all went well, 1 if the kernel faulted or a check reported something, 2 for
-//! arguments and PTX that cannot be used. Results go to stdout, and what is wrong to stderr; with
-//! `--json` both go to stdout.
+//! The exit status is 0 if all went well, 1 if the kernel faulted or a check reported something,
+//! and 2 for arguments and PTX that cannot be used. Results go to stdout, and errors go to stderr;
+//! with `--json`, both go to stdout.
 
 mod json;
 mod list;
@@ -40,11 +40,11 @@ enum Command {
 
 /// The reason for which the command ends early, and its exit status.
 enum Failure {
-    /// The arguments or the PTX cannot be used: 2.
+    /// The arguments or the PTX cannot be used: status 2.
     Refused(Error),
-    /// The run failed: 1.
+    /// The run failed: status 1.
     Failed(Error),
-    /// The run failed, and the reason has been printed: 1.
+    /// The run failed, and the reason has been printed: status 1.
     Reported,
 }
 
@@ -65,7 +65,8 @@ fn main() -> ExitCode {
         Err(Failure::Reported) => (None, 1),
     };
     if let Some(error) = error {
-        // `{:#}` prints the causes after the sentence. A closed stderr must not cause a panic.
+        // `{:#}` also prints the causes, after the sentence. A closed stderr must not cause a
+        // panic.
         let _ = writeln!(io::stderr(), "error: {error:#}");
     }
     ExitCode::from(status)

@@ -1,4 +1,4 @@
-//! `simt run`.
+//! The command `simt run`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -218,7 +218,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         print(&format!("{:#}\n", as_json(args, kernel, &outcome)))?;
     } else {
         print(&as_text(args, kernel, &outcome))?;
-        // Faults go to stderr, as compilers print errors. A closed stderr must not cause a panic.
+        // Faults go to stderr, in the way in which compilers print errors. A closed stderr must not
+        // cause a panic.
         let mut err = io::stderr().lock();
         for report in &outcome.reports {
             let _ = writeln!(err, "{report}\n");

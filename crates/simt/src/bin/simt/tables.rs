@@ -1,4 +1,4 @@
-//! Counters for people to read.
+//! Tables of counters, for people to read.
 
 use std::cmp::Reverse;
 
@@ -26,7 +26,8 @@ pub(crate) fn text(table: &Table) -> String {
     table.lines().fold(String::new(), |text, line| text + line.trim_end() + "\n")
 }
 
-/// A profile in full: instructions at the level of PTX, and memory as the hardware counts it.
+/// A profile in full: the counts of PTX instructions, and of memory accesses as the hardware counts
+/// them.
 pub(crate) fn profile(profile: &Profile) -> String {
     let counters = &profile.counters;
     let mut out = String::from(
@@ -116,7 +117,7 @@ fn memory(counters: &Counters) -> Table {
     table
 }
 
-/// The instructions that took most sectors and wavefronts.
+/// A table of the instructions that took the most sectors and wavefronts.
 fn costliest(profile: &Profile) -> Table {
     let mut table =
         new(&["line", "requests", "sectors", "wavefronts", "bank conflicts", "instruction"], &[5]);
@@ -138,7 +139,7 @@ fn costliest(profile: &Profile) -> Table {
     table
 }
 
-/// Accesses of all kinds to device memory and shared memory together.
+/// The cost of all accesses to device memory and shared memory together, of all kinds.
 struct Cost {
     requests: u64,
     sectors: u64,

@@ -1,4 +1,4 @@
-//! Traces for people to read: which threads accessed what, from one synchronisation to the next.
+//! Traces for people to read: the threads and their accesses, from one synchronisation to the next.
 
 use std::fmt::Write as _;
 
@@ -56,8 +56,8 @@ fn line(trace: &Trace, access: &TracedAccess) -> String {
     text
 }
 
-/// `threads 0 to 30 by 2 at 0x0 and on by 8` if threads and addresses are evenly spaced; otherwise
-/// each thread with its address.
+/// Prints `threads 0 to 30 by 2 at 0x0 and on by 8` if threads and addresses are evenly spaced.
+/// Otherwise prints each thread with its address.
 fn lanes(lanes: &[LaneAccess]) -> String {
     let step = |of: &dyn Fn(&LaneAccess) -> i128| {
         let mut steps = lanes.windows(2).map(|pair| of(&pair[1]) - of(&pair[0]));

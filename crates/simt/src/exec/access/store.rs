@@ -51,8 +51,8 @@ fn store_width<const WIDTH: usize, O: Observer>(
                     let mut stores = MergedStores::default();
                     let mut last: Option<&Allocation> = None;
                     request.global(env, |lane, found, offset| {
-                        // The lanes may access different allocations. The stores to one allocation are
-                        // written before those to the next are collected.
+                        // The lanes may access different allocations. The stores to one allocation
+                        // are written before the stores to the next are collected.
                         if let Some(before) =
                             last.replace(found).filter(|last| last.base != found.base)
                         {

@@ -10,7 +10,7 @@ use crate::registers::Registers;
 /// The unit of bulk copies in bytes: their addresses and their sizes are multiples of it.
 pub(super) const UNIT: u64 = 16;
 
-/// Where a lane's operand in shared memory lies, if the lane accesses `bytes` bytes there. An
+/// The place of a lane's operand in shared memory, of which the lane accesses `bytes` bytes. An
 /// mbarrier must be aligned to its size, and a copy to its unit.
 pub(super) fn locate(
     operand: &MemoryOperand,
@@ -53,7 +53,7 @@ pub(super) fn locate(
     Ok(SharedCell { rank: env.rank_of(peer), offset: offset as u32 })
 }
 
-/// Where one end (the source or the destination) of a lane's copy lies.
+/// The place of one end (the source or the destination) of a lane's copy.
 pub(super) fn end(
     operand: &MemoryOperand,
     env: &mut Env<'_>,

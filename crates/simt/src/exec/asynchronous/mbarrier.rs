@@ -15,18 +15,18 @@ const COUNT: u64 = (1 << COUNT_BITS) - 1;
 const BYTES_SHIFT: u32 = 40;
 const BYTES_BITS: u32 = 22;
 pub(super) const PARITY: u64 = 1 << 62;
-/// This bit is set in every initialised mbarrier.
+/// A bit that is set in every initialised mbarrier.
 const VALID: u64 = 1 << 63;
 
-/// What an mbarrier holds.
+/// The state of an mbarrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mbarrier {
     /// How many arrivals each phase needs.
     expected: u32,
     /// How many arrivals the current phase still waits for.
     pub(crate) pending: u32,
-    /// How many bytes the current phase still waits for; negative if copies ended before their
-    /// bytes were announced.
+    /// How many bytes the current phase still waits for. The number is negative if copies ended
+    /// before their bytes were announced.
     pub(crate) bytes: i32,
     /// The parity of the current phase.
     pub(super) parity: bool,
@@ -57,8 +57,8 @@ impl Mbarrier {
         })
     }
 
-    /// Begins the next phase if the current one waits for nothing any more, and returns whether it
-    /// did.
+    /// Begins the next phase if the current one waits for nothing any more, and returns whether the
+    /// next phase began.
     fn settle(&mut self) -> bool {
         let complete = self.pending == 0 && self.bytes == 0;
         if complete {
@@ -80,8 +80,8 @@ fn store(env: &mut Env<'_>, cell: SharedCell, word: u64) {
     env.shared_of_mut(Some(cell.rank))[cell.offset as usize..][..MBARRIER_BYTES as usize]
         .copy_from_slice(&word.to_le_bytes());
     env.acted = true;
-    // A waiting thread may be able to continue now, or copies may end for which only the mbarrier
-    // waited.
+    // A thread that waits for this mbarrier may be able to continue now. If the phase now waits for
+    // nothing but copies, the thread's next look ends these copies.
     env.cluster.events += 1;
 }
 
@@ -114,7 +114,7 @@ pub(crate) struct Change {
     pub(crate) drop: bool,
     /// Whether it is an error if the phase ends by these arrivals.
     pub(crate) no_complete: bool,
-    /// How many more bytes the phase waits for, and how many bytes have arrived.
+    /// How many more bytes the phase waits for, and how many bytes have arrived now.
     pub(crate) expect: u32,
     pub(crate) complete: u32,
 }

@@ -1,4 +1,4 @@
-//! Asynchronous copies, and the instructions on them that do not wait.
+//! Asynchronous copies, and the instructions on copies and mbarriers that do not wait.
 //!
 //! A copy ends as late as PTX allows, because that shows whether the kernel waits for it. A copy
 //! that signals an mbarrier ends when a thread looks at a phase that waits for nothing but copies;
@@ -26,7 +26,7 @@ use crate::ir::{Arrive, Async, BulkCopy, MemoryOperand};
 use crate::ptx::ast::{Ordering, Scope};
 use crate::registers::{LANES, Registers};
 
-/// Executes an instruction in the lanes of `mask`, one after another.
+/// Executes an asynchronous instruction in the lanes of `mask`, one after another.
 #[inline(never)]
 pub(crate) fn execute<O: Observer>(
     op: &Async,

@@ -1,7 +1,7 @@
 //! Waits for the phases of mbarriers.
 //!
-//! [`wait`] waits without a limit of time. Hardware's `try_wait` may return early, but after a time
-//! on which no program can rely.
+//! [`wait`] waits without a time limit. On hardware, `try_wait` may also return because a time has
+//! passed, but no program can rely on the length of that time.
 
 use super::locate::locate;
 use super::mbarrier::{PARITY, load};
@@ -90,8 +90,8 @@ pub(crate) fn test<O: Observer>(
     Ok(())
 }
 
-/// What the phase for which a lane waits still needs: arrivals, bytes, and the bytes of copies in
-/// flight to the mbarrier.
+/// The number of arrivals and the number of bytes that the phase for which a lane waits still
+/// needs, and the number of bytes in flight in copies to the mbarrier.
 pub(crate) fn stuck(
     wait: &PhaseWait,
     env: &Env<'_>,

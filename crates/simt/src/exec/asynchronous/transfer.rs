@@ -1,4 +1,4 @@
-//! The life of an asynchronous copy: how it begins, when it ends, and what it moves.
+//! The life of an asynchronous copy: how it begins, when it ends, and which bytes it moves.
 
 use super::mbarrier::{self, Change};
 use crate::exec::copies::{Copy, End, SharedCell};
@@ -47,8 +47,8 @@ fn finish<O: Observer>(env: &mut Env<'_>, observer: &mut O, copy: &Copy) {
                 .copy_from_slice(&data);
         }
         End::Global(address) => {
-            // The allocation was found when the copy began, and a launch keeps every allocation
-            // that it can see.
+            // The allocation was found when the copy began, and it still exists, because a launch
+            // keeps every allocation that it can see.
             let mut hint = 0;
             if let Some(found) = env.job.memory.find(address, data.len() as u64, &mut hint) {
                 let offset = (address - found.base) as usize;
@@ -99,15 +99,16 @@ pub(super) fn begin<O: Observer>(env: &mut Env<'_>, observer: &mut O, at: At, co
     let copies = &mut env.cluster.copies;
     if copy.mbarrier.is_some() {
         copies.told.push(copy);
-        // A thread that waits for this copy may let it end from now on.
+        // A waiting thread is woken, because its next look at the mbarrier may end this copy.
         env.cluster.events += 1;
     } else {
         copies.groups.entry((copy.rank, copy.thread, copy.bulk)).or_default().open.push(copy);
     }
 }
 
-/// Ends all groups of a thread except the last `keep`; without `keep`, everything that the thread
-/// has begun. With `only_read`, only the sources are read, and the copies stay in flight.
+/// Ends all groups of a thread except the last `keep`. If `keep` is `None`, ends everything that
+/// the thread has begun. With `only_read`, only the sources are read, and the copies stay in
+/// flight.
 pub(super) fn wait_groups<O: Observer>(
     env: &mut Env<'_>,
     observer: &mut O,

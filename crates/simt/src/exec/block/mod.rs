@@ -20,11 +20,11 @@ use crate::registers::LANES;
 
 /// How many instructions a warp runs in one turn.
 const WARP_QUANTUM: u64 = 1024;
-/// After so many warp instructions without an effect on others, a block may be waiting for another
-/// block.
+/// A block that has run this many warp instructions without an effect on others is taken to wait
+/// for another block.
 const WAITING_QUANTUM: u64 = 4096;
-/// The same number for cooperative launches. It is smaller because their blocks often wait for each
-/// other.
+/// The number that takes the place of [`WAITING_QUANTUM`] in cooperative launches. It is smaller
+/// because their blocks often wait for each other.
 const TOGETHER_QUANTUM: u64 = 512;
 
 /// The state of a block at the end of its turn.
@@ -44,7 +44,7 @@ pub(crate) struct Block<'a> {
     env: Env<'a>,
     warps: Vec<Warp>,
     threads: u32,
-    /// The registers that hold parts of the block's position.
+    /// The registers that hold parts of the block's position in the grid.
     position: Vec<(u32, SpecialReg)>,
     random: Option<Random>,
     /// How many events of the cluster had happened when the warps were last woken.
@@ -101,7 +101,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Takes what the cluster shares at the beginning of a turn, and gives it back at the end.
+    /// Takes the cluster's shared state at the beginning of a turn, and gives it back at the end.
     pub(crate) fn swap(&mut self, state: &mut ClusterState) {
         std::mem::swap(&mut self.env.cluster, state);
         let ClusterState { shared, .. } =

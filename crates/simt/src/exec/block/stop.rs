@@ -68,7 +68,7 @@ impl Block<'_> {
         )
     }
 
-    /// The fault of a block of which no thread can run any more. It lists where each thread waits.
+    /// The fault of a block in which no thread can run any more. It lists where each thread waits.
     pub(crate) fn deadlock(&self) -> Box<Fault> {
         let splits = self.splits();
         let waiting = self.standing(&splits);

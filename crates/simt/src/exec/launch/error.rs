@@ -131,7 +131,7 @@ pub enum LaunchError {
     /// A range whose bytes [`trace`](crate::trace()) should keep is not allocated.
     #[error("a range to trace cannot be read: {0}")]
     TraceRange(MemoryError),
-    /// The kernel faulted. What its blocks had written before stays in memory.
+    /// The kernel faulted. Memory keeps everything that its blocks had written before.
     #[error(transparent)]
     Fault(#[from] Box<Fault>),
 }

@@ -23,7 +23,7 @@ use validate::{check, cluster_size};
 /// Blocks start in increasing linear order and run in parallel on the workers; the warps of a block
 /// take turns. A block may wait for an earlier block, and for up to 255 later blocks, because a
 /// worker that finds a block polling starts the next one beside it. If a kernel can never end
-/// because all its threads poll what none of them writes,
+/// because all its threads poll memory that none of them writes,
 /// [`FaultKind::Livelock`](crate::FaultKind::Livelock) stops it. The results do not depend on the
 /// number of workers, unless the kernel itself depends on the order of its blocks, as float sums by
 /// atomics do.

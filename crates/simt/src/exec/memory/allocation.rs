@@ -10,7 +10,7 @@ pub(crate) struct Allocation {
     pub(crate) base: u64,
     pub(crate) bytes: u64,
     pub(crate) words: Box<[AtomicU64]>,
-    /// Which bytes have been written, if the memory records this.
+    /// The record of the bytes that have been written, if the memory keeps this record.
     pub(crate) written: Option<Written>,
 }
 

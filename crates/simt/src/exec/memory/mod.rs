@@ -30,8 +30,8 @@ use words::zeroed_words;
 const FIRST_ADDRESS: u64 = 0x1_0000_0000;
 /// Every allocation starts at a multiple of this many bytes, as with `cuMemAlloc`.
 const ALIGNMENT: u64 = 256;
-/// How many bytes after each allocation stay unmapped, so that an access that misses the allocation
-/// by less is a fault and does not reach the next allocation.
+/// How many bytes after each allocation stay unmapped. An access that misses the allocation by less
+/// than this is therefore a fault, and does not reach the next allocation.
 const GUARD: u64 = 1 << 20;
 /// Allocations end below this address, because the generic windows of the other state spaces lie
 /// above.
@@ -89,8 +89,8 @@ impl Memory {
 
     /// An empty device memory that also records which bytes the host or a kernel has written, so
     /// that [`check`](crate::check()) finds reads of bytes that nothing has written. A launch that
-    /// is not checked counts as having written everything. The record takes an eighth more of the
-    /// host's memory.
+    /// is not checked counts as having written everything. The record takes additional host memory,
+    /// an eighth of the size of the allocations.
     ///
     /// ```
     /// use simt::{Arg, LaunchConfig, Memory, Module, ReportKind, check};
@@ -149,8 +149,8 @@ impl Memory {
     /// Frees an allocation. A launch that is running can access it until the launch ends.
     ///
     /// # Errors
-    /// [`MemoryError::NotAnAllocation`] if `address` is not what [`Memory::alloc`] returned, or was
-    /// freed before.
+    /// [`MemoryError::NotAnAllocation`] if [`Memory::alloc`] did not return `address`, or if the
+    /// allocation was freed before.
     pub fn free(&self, address: u64) -> Result<(), MemoryError> {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let allocation =
@@ -227,7 +227,7 @@ impl Memory {
         self.capacity
     }
 
-    /// The allocation that holds a range of the host's copies, and the offset of the range there;
+    /// The allocation that holds a range of the host's copies, and the offset of the range in it;
     /// `None` if `bytes` is 0.
     pub(crate) fn host_range(
         &self,
@@ -248,8 +248,8 @@ impl Memory {
         }
     }
 
-    /// The addresses of module `id`'s variables, placed by `place` when the module first runs on
-    /// this memory.
+    /// The addresses of the variables of module `id`. `place` places them when the module first
+    /// runs on this memory.
     pub(crate) fn module_variables(
         &self,
         id: u64,

@@ -1,4 +1,4 @@
-//! Small enough for Miri: `cargo +nightly miri test -p warpfold-simt --lib memory`.
+//! Tests that are small enough for Miri: `cargo +nightly miri test -p warpfold-simt --lib memory`.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -101,7 +101,7 @@ fn updates_change_their_bytes_alone() {
     for width in [1u32, 2, 4, 8] {
         for offset in (0..16).step_by(width as usize) {
             let words = words([0x1111_1111_1111_1111; 2]);
-            // What is too wide for the access is cut off.
+            // The closure also sets bits above the width of the access. `update` must cut them off.
             let old = update(&words, offset, width, |old| !old | !(u64::MAX >> (64 - 8 * width)));
             let ones = 0x1111_1111_1111_1111 >> (64 - 8 * width);
             assert_eq!(old, ones);
@@ -123,7 +123,8 @@ fn updates_of_racing_threads_all_count() {
             scope.spawn(move || {
                 for _ in 0..EACH {
                     update(words, half, 4, |old| old + 1);
-                    // Another thread's word may be read and written at any time.
+                    // This load and this store race with the other threads, which is allowed at any
+                    // time.
                     words[1].store(load(words, half, 4), Relaxed);
                 }
             });
@@ -134,7 +135,8 @@ fn updates_of_racing_threads_all_count() {
 
 #[test]
 fn merged_stores_agree_with_single_ones() {
-    // Each a byte offset, a width and a value: whole words, parts of words, overlaps, a step back.
+    // Each store is a byte offset, a width and a value. The cases are whole words, parts of words,
+    // overlaps, and a step back.
     let cases: [&[(usize, u32, u64)]; 5] = [
         &[(0, 4, 0xaaaa_aaaa), (4, 4, 0xbbbb_bbbb), (8, 4, 0xcccc_cccc)],
         &[(0, 1, 1), (1, 1, 2), (1, 1, 3), (9, 1, 4)],

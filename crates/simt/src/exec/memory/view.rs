@@ -14,14 +14,14 @@ pub(crate) struct MemoryView {
 }
 
 impl MemoryView {
-    /// How many allocations there are. After [`MemoryView::find`] has found one, its `hint` is
-    /// below this number.
+    /// How many allocations there are. After [`MemoryView::find`] has found an allocation, its
+    /// `hint` is below this number.
     pub(crate) fn allocations(&self) -> usize {
         self.live.len()
     }
 
-    /// The allocation that holds `bytes` bytes at `address`. `hint` is the number of the allocation
-    /// that the last call found; the search begins there, because accesses often stay in one
+    /// The allocation that holds `bytes` bytes at `address`. `hint` is the index of the allocation
+    /// that the last call found. The search begins there, because accesses often stay in one
     /// allocation.
     #[inline]
     pub(crate) fn find(

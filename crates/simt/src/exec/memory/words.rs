@@ -52,8 +52,8 @@ pub(crate) fn update(
     }
 }
 
-/// Collects the stores of one instruction, so that neighbours that fill a word together need one
-/// plain store. Later stores to the same bytes win.
+/// Collects the stores of one instruction, so that neighbouring stores that fill a word together
+/// need one plain store. If several stores write the same bytes, the last one wins.
 #[derive(Debug, Default)]
 pub(crate) struct MergedStores {
     index: usize,

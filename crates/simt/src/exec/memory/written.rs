@@ -1,4 +1,4 @@
-//! Which bytes of a range of memory anything has written.
+//! The record of the bytes in a range of memory that anything has written.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,12 +11,12 @@ use super::words::zeroed_words;
 pub(crate) struct Written(Box<[AtomicU64]>);
 
 impl Written {
-    /// A record of `bytes` bytes of which none is written.
+    /// A record of `bytes` bytes, none of which is written.
     pub(crate) fn none(bytes: u64) -> Result<Written, MemoryError> {
         zeroed_words(bytes.div_ceil(8)).map(Written)
     }
 
-    /// A record of a block's shared memory of which no byte is written.
+    /// A record of a block's shared memory, no byte of which is written.
     pub(crate) fn none_of_block(bytes: usize) -> Written {
         Written((0..bytes.div_ceil(64)).map(|_| AtomicU64::new(0)).collect())
     }

@@ -84,8 +84,8 @@ impl Warp {
             *state = BarrierState { pending: true, expected: threads, ..Default::default() };
         }
         state.arrived += mask.count_ones();
-        // A thread count means whole warps. When the last live lanes of a warp arrive, the lanes
-        // that have exited or never existed are counted too.
+        // A thread count always counts whole warps. When the last live lanes of a warp arrive, the
+        // lanes that have exited or never existed are therefore counted too.
         let waits = |split: &&Split| split.state == State::Barrier(id);
         let there = self.splits.iter().filter(waits).fold(mask, |there, split| there | split.mask);
         if threads.is_some() && there == self.alive {

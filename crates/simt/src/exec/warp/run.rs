@@ -28,9 +28,10 @@ pub(crate) enum Outcome {
 
 /// The reason for which a split stopped.
 enum Stop {
-    /// The quantum is spent, the split met another one, or it branched while there are others.
+    /// The quantum is spent, the split met another one, or it branched while there are other
+    /// splits.
     Paused,
-    /// The split waits; its state says for what.
+    /// The split waits. Its state says for which event.
     Waits,
     /// Lanes arrived at a barrier or exited.
     Changed,
@@ -81,7 +82,8 @@ impl Warp {
             let Inst { guard, op } = &program.code[pc as usize];
             let active = active(*guard, mask, &self.registers);
             let at = At { warp: self.index, pc };
-            // An instruction that waits for others is told to the observer when its wait is over.
+            // An instruction that may wait for others is reported to the observer when its wait is
+            // over.
             if active == 0 || !op.waits() {
                 observer.instruction(at, active);
             }
@@ -138,7 +140,7 @@ impl Warp {
                 Op::Exit => {
                     env.live -= active.count_ones();
                     env.cluster.live -= active.count_ones();
-                    // A thread that has exited is not waited for, so its arrival is not counted any
+                    // Nobody waits for a thread that has exited, so its arrival is not counted any
                     // more.
                     let stood = self.arrived & active & !(self.arrived_phase ^ env.cluster.phase);
                     env.cluster.arrived -= stood.count_ones();

@@ -3,7 +3,7 @@
 use crate::exec::split::{Split, State};
 use crate::registers::Registers;
 
-/// After this many warp instructions, a split that can run gets its turn.
+/// A split that can run, and has not run for this many warp instructions, gets its turn.
 const SPLIT_QUANTUM: u64 = 1024;
 
 /// A warp.
@@ -23,8 +23,8 @@ pub(crate) struct Warp {
     pub(super) arrived_phase: u32,
     /// How many instructions the warp has executed.
     pub(crate) clock: u64,
-    /// The number of a split that runs although another has a lower counter, and the value of the
-    /// clock until which it may.
+    /// The number of a split that runs although another split has a lower program counter, and the
+    /// value of the clock until which it may run.
     burst: Option<(u32, u64)>,
     /// Whether an atomic of the split that ran last changed nothing. The split may then wait for a
     /// lock that another split holds.

@@ -1,10 +1,10 @@
-//! What the detector does for mbarriers and asynchronous copies, and at the end of blocks whose
-//! shared memory others access.
+//! The part of the detector that follows mbarriers and asynchronous copies, and that looks at the
+//! accesses of other blocks when a block of a cluster ends.
 //!
 //! A copy counts as an access of its thread when it begins, and its bytes count as written when it
-//! ends. A thread that touches them in between is reported. Afterwards the bytes are known to the
-//! threads that know the end of the copy, by the phase of an mbarrier or by the wait of the copy's
-//! own thread for its group. A barrier of the block alone does not make them known.
+//! ends. A thread that touches these bytes in between is reported. Afterwards the bytes are known
+//! to the threads that know of the end of the copy: by the phase of an mbarrier, or because the
+//! copy's own thread waited for its group. A barrier of the block alone does not make them known.
 
 use std::collections::HashMap;
 
@@ -55,7 +55,7 @@ impl Check {
         }
     }
 
-    /// The log and the number of releases of an mbarrier.
+    /// The log of an mbarrier, and how many of its releases belong to complete phases.
     fn mbarrier_log(&mut self, env: &Env<'_>, cell: SharedCell) -> Option<(u32, &mut u32)> {
         let order = match Home::of_rank(env, cell.rank) {
             Home::Peer(ticket) => &mut self.others.get_mut(&ticket)?.order,
@@ -65,7 +65,7 @@ impl Check {
         Some((log, order.phases.entry(u64::from(cell.offset)).or_default()))
     }
 
-    /// A phase is complete: all releases so far belong to complete phases.
+    /// Records that a phase is complete: all releases so far belong to complete phases.
     pub(super) fn end_phase(&mut self, env: &Env<'_>, cell: SharedCell) {
         let Some((log, _)) = self.mbarrier_log(env, cell) else { return };
         let len = self.history.logs.len(log);
@@ -74,7 +74,7 @@ impl Check {
         }
     }
 
-    /// A thread has seen that a phase is complete.
+    /// Records that a thread has seen that a phase is complete.
     pub(super) fn learn_phase(&mut self, env: &Env<'_>, at: At, lane: u32, cell: SharedCell) {
         let wide = self.clusters;
         if let Some((log, &mut len)) = self.mbarrier_log(env, cell) {
@@ -185,7 +185,8 @@ impl Check {
         }
     }
 
-    /// The bytes of a copy have arrived. The threads that know the end of the copy may read them.
+    /// Records that the bytes of a copy have arrived. The threads that know of the end of the copy
+    /// may read them.
     pub(super) fn end_copy(&mut self, env: &Env<'_>, copy: &Copy) {
         let site = self.site_of[copy.pc as usize];
         if site == UNWATCHED || self.exhausted() {
@@ -200,8 +201,8 @@ impl Check {
         }
         self.tick();
         let stamp = self.order().now;
-        // If a thread of another block began the copy, the write keeps the stamp from the copy's
-        // beginning.
+        // If a thread of another block began the copy, the write keeps the stamp that it got when
+        // the copy began.
         let own = copy.rank == env.rank;
         self.write_end(env, copy, site, own.then_some(stamp));
         if let (Some(cell), Some(row)) = (copy.mbarrier, row) {
@@ -301,8 +302,8 @@ impl Check {
         );
     }
 
-    /// Reports accesses of other blocks to the shared memory of a block that ends, if nothing made
-    /// the block wait for them.
+    /// Reports the accesses of other blocks to the shared memory of a block that ends, if nothing
+    /// made the block wait for these accesses.
     pub(super) fn early_exit(&mut self, env: &Env<'_>) {
         let Check { block, history, reports, .. } = self;
         let Some(block) = block.as_deref() else { return };

@@ -15,7 +15,8 @@ use crate::module::Kernel;
 /// The observer that watches all blocks of a launch.
 #[derive(Debug)]
 pub(super) struct Check {
-    /// The site of each instruction, by program counter.
+    /// By program counter: the number of the instruction's site, or
+    /// [`UNWATCHED`](super::sites::UNWATCHED).
     pub(super) site_of: Vec<u16>,
     pub(super) history: History,
     /// The last stamp that was given.
@@ -23,18 +24,18 @@ pub(super) struct Check {
     /// The block that runs, and the other blocks that have begun and not ended.
     pub(super) block: Option<Box<Block>>,
     pub(super) others: HashMap<u64, Box<Block>>,
-    /// Shadows of blocks that have ended, for reuse.
+    /// The shadows of blocks that have ended, to be used again.
     pub(super) spare: Vec<Shared>,
-    /// The shadow of each allocation, by its number.
+    /// The shadow of each allocation, by the allocation's index.
     pub(super) global: Vec<Pages>,
-    /// The number of the allocation that the last global access found.
+    /// The index of the allocation that the last global access found.
     pub(super) hint: usize,
-    /// The releases that strong reads of global memory see, by address.
+    /// The log of the releases that strong reads of global memory see, by address.
     pub(super) heads: HashMap<u64, u32>,
     /// Whether blocks are launched in clusters.
     pub(super) clusters: bool,
-    /// The log of each cluster's barrier, by the cluster's first block, and how many releases it
-    /// had at the last complete phase.
+    /// By the first block of each cluster: the log of the cluster's barrier, and how many releases
+    /// the log had at the last complete phase.
     pub(super) meetings: HashMap<u64, (u32, u32)>,
     pub(super) flights: Flights,
     pub(super) reports: Reports,
@@ -92,7 +93,8 @@ impl Check {
         &mut self.block.as_mut().expect("a block runs whenever something is observed").order
     }
 
-    /// Begins a new stamp: a thread that knows what came before does not yet know what follows.
+    /// Begins a new stamp, so that a thread which knows the accesses before it does not yet know
+    /// those after it.
     pub(super) fn tick(&mut self) {
         self.stamp = self.stamp.saturating_add(1);
         let stamp = self.stamp;

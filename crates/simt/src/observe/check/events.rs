@@ -1,4 +1,4 @@
-//! What the detector does at each event of the interpreter.
+//! The detector's work at each event of the interpreter.
 
 use super::detector::Check;
 use super::known::{Known, Observed, is_wide, learn};
@@ -32,8 +32,8 @@ impl Observer for Check {
             order.run_start = order.now;
             return;
         }
-        // The shared memory of the cluster's other blocks may be accessed before these blocks first
-        // run.
+        // Other blocks may access the shared memory of a block before that block first runs, so all
+        // blocks of the cluster begin together.
         for rank in (0..env.cluster.size).filter(|rank| *rank != env.rank) {
             let block = self.begin(env, env.ticket_of(rank));
             self.others.insert(block.order.ticket, block);

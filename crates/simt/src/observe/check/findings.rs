@@ -1,4 +1,4 @@
-//! The reports: what the detector says about each finding.
+//! The reports: the words in which the detector describes each finding.
 
 use super::detector::Check;
 use super::report::{Found, MemoryAccess, Party, ReportKind, conflict_message, name};

@@ -16,11 +16,12 @@ pub(super) struct Flight {
     pub(super) pc: u32,
     pub(super) ticket: u64,
     pub(super) thread: u32,
-    /// What the thread knew when it began the copy.
+    /// The accesses that the thread knew of when it began the copy.
     pub(super) row: Row,
 }
 
-/// The ends of all copies in flight, by the block whose shared memory it is and the first byte.
+/// The ends of all copies in flight. The key is the block whose shared memory holds the end, and
+/// the first byte there.
 #[derive(Debug, Default)]
 pub(super) struct Flights(pub(super) BTreeMap<(u64, u32), Flight>);
 
@@ -29,7 +30,7 @@ impl Flights {
         self.0.is_empty()
     }
 
-    /// The source of a copy has been read.
+    /// Records that the source of a copy has been read.
     pub(super) fn has_read(&mut self, env: &Env<'_>, copy: &Copy) {
         if let End::Shared(cell) = copy.from {
             self.0.remove(&(env.ticket_of(cell.rank), cell.offset));

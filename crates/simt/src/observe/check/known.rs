@@ -1,4 +1,4 @@
-//! What threads know of the releases of others.
+//! The knowledge that threads have of the releases of others.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ pub(super) const fn is_wide(scope: Scope, clusters: bool) -> bool {
     }
 }
 
-/// The first `len` releases of a log. Unless `wide`, only those of the same block are known.
+/// Knowledge of the first `len` releases of a log. Unless `wide` is set, only the releases of the
+/// holder's own block are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Known {
     pub(super) log: u32,
@@ -26,11 +27,11 @@ pub(super) struct Known {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Observed {
     pub(super) known: Known,
-    /// Whether an atomic has seen them.
+    /// Whether an atomic read them.
     pub(super) by_atomic: bool,
 }
 
-/// Adds to a list what is known of one log.
+/// Adds knowledge of one log to a list.
 pub(super) fn learn(list: &mut Arc<Vec<Known>>, new: Known) {
     match list.iter().position(|old| old.log == new.log && old.wide == new.wide) {
         Some(i) if list[i].len >= new.len => {}
@@ -48,7 +49,7 @@ pub(super) fn merge(list: &mut Arc<Vec<Known>>, other: &Arc<Vec<Known>>) {
     }
 }
 
-/// Adds what a strong read has seen.
+/// Adds the releases that a strong read has seen.
 pub(super) fn observe(list: &mut Vec<Observed>, new: Observed) {
     let same =
         |old: &&mut Observed| old.known.log == new.known.log && old.known.wide == new.known.wide;
@@ -61,13 +62,14 @@ pub(super) fn observe(list: &mut Vec<Observed>, new: Observed) {
     }
 }
 
-/// What the threads that arrived at a barrier know of releases.
+/// The knowledge of releases that the threads which arrived at a barrier have.
 #[derive(Debug, Default)]
 pub(super) struct Arrived(pub(super) Arc<Vec<Known>>);
 
 impl Arrived {
-    /// Adds what `thread` knows, and what its atomics have seen. The barrier takes the place of the
-    /// acquiring fence, because programs rely on that everywhere ("the last block finishes").
+    /// Adds the knowledge of `thread`, and the releases that its atomics have seen. The barrier
+    /// takes the place of the acquiring fence, because programs rely on that everywhere ("the last
+    /// block finishes").
     pub(super) fn arrive(
         &mut self,
         thread: u32,

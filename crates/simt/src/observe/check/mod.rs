@@ -1,40 +1,52 @@
-//! Checks: what a launch does that its author cannot have meant.
+//! Checks: they find actions of a launch that its author cannot have intended.
 //!
 //! # Data races
 //! The detector follows happens-before (Flanagan and Freund, "FastTrack", PLDI 2009), adapted to
 //! blocks of threads and to the memory model of PTX (PTX ISA, "Memory Consistency Model"). Two
-//! accesses to the same bytes conflict if at least one writes, unless both are strong (`.volatile`,
-//! `.relaxed` and stronger, atomics), their scopes include each other, and they cover the same
-//! bytes; each element of a vector is an access of its own. The following order two accesses:
-//! program order; barriers of the block, with names, counts or split arrivals too; `bar.warp.sync`,
-//! for its members alone; the barrier of the cluster; mbarriers, whose complete phases pass on what
-//! the arriving threads knew; fences, and acquiring or releasing accesses, of sufficient scope
-//! around strong accesses to a third location. Shuffles and votes order nothing. The end of a
-//! launch orders everything.
+//! accesses to the same bytes conflict if at least one of them writes. There is one exception: they
+//! do not conflict if both are strong (`.volatile`, `.relaxed` and stronger, atomics), their scopes
+//! include each other, and they cover the same bytes. Each element of a vector is an access of its
+//! own.
+//!
+//! The following order two accesses:
+//! - program order;
+//! - barriers of the block, including barriers with a number, with a thread count, or with a
+//!   separate arrival;
+//! - `bar.warp.sync`, for its members alone;
+//! - the barrier of the cluster;
+//! - mbarriers: a complete phase passes on the accesses that the arriving threads knew of;
+//! - fences, and acquiring or releasing accesses, of sufficient scope around strong accesses to a
+//!   third location;
+//! - the end of a launch, which orders everything.
+//!
+//! Shuffles and votes order nothing.
 //!
 //! Time is not simulated. A report does not depend on the order in which the warps took turns, as
 //! long as the accesses happen at all. One host thread runs all blocks.
 //!
-//! The detector accepts more than the letter of PTX in these cases, because programs rely on them
-//! everywhere:
+//! The detector accepts more than the PTX ISA guarantees in these cases, because programs rely on
+//! them everywhere:
 //! - An atomic that has seen a release needs no fence of its own if a barrier of the block follows
 //!   ("the last block finishes").
-//! - After a barrier of the block, any thread may publish what other threads have fenced before the
-//!   barrier (grid-wide barriers).
+//! - After a barrier of the block, any thread may publish the accesses that other threads had
+//!   fenced before the barrier (grid-wide barriers rely on this).
 //! - Threads that have exited count as arrived at later barriers.
 //! - Lanes that store the same value to the same address in one instruction do not race.
 //!
 //! The detector may miss errors, because memory is limited and no report may be wrong:
-//! - For each word it remembers the last write and at most two reads since; if several blocks read,
-//!   only the first read. An access to a part of a word replaces what was known of the other parts.
+//! - For each word, the detector remembers the last write and at most two reads since. If several
+//!   blocks read the word, it remembers the first read only. An access to a part of a word replaces
+//!   the record of accesses to the other parts.
 //! - If a part of a warp arrives at a counted barrier, the whole warp counts as arrived.
-//! - A weak write does not end the log of releases of its location.
-//! - A cluster's scope counts as the device's scope, and mbarriers of clusters order by any scope.
+//! - A weak write to a location does not end the location's log of releases.
+//! - A cluster's scope counts as the device's scope, and an mbarrier orders the blocks of a cluster
+//!   whatever its scope is.
 //! - If the thread that began a copy does not wait for it, this is found only until another thread
-//!   has waited.
+//!   has waited for the copy.
 //! - Fences between proxies are not required. Global memory is not watched while a copy writes to
 //!   it.
-//! - Local memory is not watched, and of a kernel's memory instructions only the first 4096 are.
+//! - Local memory is not watched. Of a kernel's memory instructions, only the first 4096 are
+//!   watched.
 //! - After 2^32 events that order something, nothing is watched any more.
 //!
 //! A lane that spins on a volatile flag in shared memory until another lane of its own warp sets
@@ -68,8 +80,8 @@ use detector::Check;
 /// The findings of a checked launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
-    /// One report for each class and pair of places, in the order in which they were found; at most
-    /// 100.
+    /// One report for each class and pair of places, in the order in which they were found. There
+    /// are at most 100 reports.
     pub reports: Vec<Report>,
     /// The fault that stopped the launch, if there was one.
     pub fault: Option<Box<Fault>>,
@@ -108,7 +120,9 @@ pub struct Checked {
 /// let checked = check(kernel, &LaunchConfig::new(2, 1), &[Arg::Pointer(total)], &memory)?;
 /// assert_eq!(checked.reports[0].kind, ReportKind::Race);
 /// let text = checked.reports[0].to_string();
-/// assert!(text.starts_with("error[race]: thread (0,0,0) of block (1,0,0) reads 4 bytes of global memory"), "{text}");
+/// assert!(text.starts_with(
+///     "error[race]: thread (0,0,0) of block (1,0,0) reads 4 bytes of global memory"
+/// ), "{text}");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn check(

@@ -1,9 +1,10 @@
-//! What the threads of a block know of each other's accesses, by barriers and warp syncs.
+//! The knowledge that the threads of a block have of each other's accesses, by barriers and warp
+//! syncs.
 //!
-//! Time is counted in stamps: one number for the whole launch that grows at each event that may
-//! order something. A stamp therefore belongs to one block, and its thread and its stamp identify
-//! an access. Thread t knows the accesses of thread u of its block up to the stamp with which
-//! [`BlockOrder::knows`] compares.
+//! Time is counted in stamps. A stamp is a number that grows, for the whole launch, at each event
+//! that may order something. A stamp therefore belongs to one block, and an access is identified by
+//! its thread and its stamp. Thread t knows the accesses of thread u of its block up to a certain
+//! stamp, with which [`BlockOrder::knows`] compares.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +15,8 @@ use super::row::Row;
 use super::threads::{WARPS, lane_of, lanes, warp_of};
 use crate::registers::LANES;
 
-/// For 32 warps or lanes: the stamp up to which the one of the row knows the one of the column.
+/// A table for 32 warps or 32 lanes. The entry in a row and a column is the stamp up to which the
+/// warp or lane of the row knows the accesses of the warp or lane of the column.
 type Matrix = Box<[[u32; 32]; 32]>;
 
 fn matrix() -> Matrix {
@@ -25,7 +27,8 @@ fn matrix() -> Matrix {
 struct WarpOrder {
     /// All lanes of the warp know each other's accesses up to this stamp.
     floor: u32,
-    /// What single lanes know of each other, once a sync had only some of them as members.
+    /// The knowledge that single lanes have of each other, once only some of the lanes were members
+    /// of a sync.
     pairs: Option<Matrix>,
     /// The lanes that have not exited.
     alive: u32,
@@ -34,7 +37,8 @@ struct WarpOrder {
 /// The arrivals at a barrier of the block.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
-    /// What the threads that have arrived know of each warp, their own included.
+    /// For each warp, the stamp up to which the threads that have arrived know its accesses. Their
+    /// own warps are included.
     row: [u32; WARPS],
     known: Arrived,
     /// The first arrival that waits: its warp, lane and program counter.
@@ -44,14 +48,14 @@ pub(super) struct Arrivals {
 /// One block's arrivals in a phase of the cluster's barrier.
 #[derive(Debug)]
 struct Meeting {
-    /// What the releasing arrivals know of each warp, their own included, and up to which stamp
-    /// they know the whole block.
+    /// For each warp, the stamp up to which the releasing arrivals know its accesses, their own
+    /// warps included; and the stamp up to which they know the accesses of the whole block.
     row: [u32; WARPS],
     floor: u32,
     known: Arrived,
 }
 
-/// What the threads of a block know of each other.
+/// The knowledge that the threads of a block have of each other.
 #[derive(Debug)]
 pub(super) struct BlockOrder {
     pub(super) ticket: u64,
@@ -63,23 +67,24 @@ pub(super) struct BlockOrder {
     /// until the first barrier.
     pub(super) floor: u32,
     warps: Vec<WarpOrder>,
-    /// What warps know of each other by barriers of which only a part of the block took part.
+    /// The knowledge that warps have of each other by barriers in which only a part of the block
+    /// took part.
     pairs: Option<Matrix>,
     pub(super) arrivals: Box<[Arrivals; 16]>,
     pub(super) fences: Fences,
-    /// The releases that all threads know, and those that single threads know.
+    /// The releases that all threads know, and the releases that single threads know.
     pub(super) known: Arc<Vec<Known>>,
     pub(super) own_known: HashMap<u32, Arc<Vec<Known>>>,
     /// The releases that threads have seen and not yet acquired.
     pub(super) observed: HashMap<u32, Vec<Observed>>,
-    /// What the threads had fenced before the last barrier.
+    /// The accesses that the threads had fenced before the last barrier.
     pub(super) published: Option<Arc<Published>>,
-    /// The releases that strong reads of shared memory see, by address.
+    /// The log of the releases that strong reads of shared memory see, by address.
     pub(super) heads: HashMap<u64, u32>,
-    /// How many of these releases the last complete phase of an mbarrier includes, by address.
+    /// How many of these releases belong to complete phases of the mbarrier, by address.
     pub(super) phases: HashMap<u64, u32>,
-    /// The arrivals at the cluster's barrier, what the arrivals of the last complete phase knew,
-    /// and how many threads have left that phase.
+    /// The arrivals in the current phase of the cluster's barrier; the stamps that the arrivals of
+    /// the last complete phase knew; and how many threads have left that phase.
     meeting: Option<Meeting>,
     met: [u32; WARPS],
     left: u32,
@@ -113,8 +118,8 @@ impl BlockOrder {
         }
     }
 
-    /// Whether thread `t` knows, by barriers and warp syncs, what thread `u` of this block did at
-    /// `stamp`.
+    /// Whether thread `t` knows, by barriers and warp syncs, the accesses of thread `u` of this
+    /// block at `stamp`.
     pub(super) fn knows(&self, t: u32, u: u32, stamp: u32) -> bool {
         if t == u || stamp <= self.floor {
             return true;
@@ -134,7 +139,7 @@ impl BlockOrder {
         std::iter::once(&self.known).chain(own)
     }
 
-    /// What thread `t` knows now.
+    /// The knowledge that thread `t` has now.
     pub(super) fn row(&self, t: u32) -> Row {
         let (warp, lane) = (warp_of(t), lane_of(t));
         let lanes = &self.warps[warp].pairs;
@@ -159,7 +164,7 @@ impl BlockOrder {
         self.warps[warp as usize].alive &= !lanes;
     }
 
-    /// Lanes have arrived at a barrier.
+    /// Records that lanes have arrived at a barrier.
     pub(super) fn arrive(&mut self, id: u32, warp: u32, mask: u32) {
         let arrivals = &mut self.arrivals[id as usize];
         if let Some(pairs) = &self.pairs {
@@ -173,8 +178,8 @@ impl BlockOrder {
         }
     }
 
-    /// Barrier `id` is complete and releases the lanes of `waiting`; `whole` says that these are
-    /// all threads. The caller begins a new stamp afterwards.
+    /// Records that barrier `id` is complete and releases the lanes of `waiting`. If `whole` is
+    /// true, these are all threads. The caller begins a new stamp afterwards.
     pub(super) fn barrier(&mut self, id: u32, waiting: &[(u32, u32)], whole: bool) {
         let arrivals = std::mem::take(&mut self.arrivals[id as usize]);
         if whole {
@@ -200,8 +205,8 @@ impl BlockOrder {
         }
     }
 
-    /// Lanes arrive at the cluster's barrier and release what they know. The caller begins a new
-    /// stamp afterwards.
+    /// Records that lanes arrive at the cluster's barrier and release their knowledge. The caller
+    /// begins a new stamp afterwards.
     pub(super) fn arrive_at_cluster(&mut self, warp: u32, mask: u32) {
         let floor = self.floor;
         let meeting = self.meeting.get_or_insert_with(|| Meeting {
@@ -221,15 +226,16 @@ impl BlockOrder {
         }
     }
 
-    /// The phase of the cluster's barrier is complete. Returns what the arrived threads of this
-    /// block know.
+    /// Records that the phase of the cluster's barrier is complete. Returns the knowledge of the
+    /// threads of this block that have arrived.
     pub(super) fn meet_cluster(&mut self) -> Option<Row> {
         self.left = 0;
         self.met = [0; WARPS];
         let Meeting { row, floor, known } = self.meeting.take()?;
         self.met = row;
         Some(Row {
-            // The row belongs to no thread; the stamp tells phases apart.
+            // The row belongs to no single thread. The stamp distinguishes the rows of different
+            // phases.
             thread: u32::MAX,
             stamp: self.now,
             floor,
@@ -240,8 +246,8 @@ impl BlockOrder {
         })
     }
 
-    /// Lanes leave the cluster's barrier and learn `known`. When all `live` threads have left, they
-    /// know what all of them did before the barrier.
+    /// Records that lanes leave the cluster's barrier and learn `known`. When all `live` threads
+    /// have left, each of them knows the accesses of all of them before the barrier.
     pub(super) fn leave_cluster(&mut self, warp: u32, mask: u32, known: Known, live: u32) {
         for thread in lanes(mask).map(|lane| warp * LANES as u32 + lane) {
             learn(self.own_known.entry(thread).or_default(), known);
@@ -263,8 +269,8 @@ impl BlockOrder {
         self.floor = self.floor.max(alive.min().unwrap_or(0));
     }
 
-    /// A warp sync of the lanes of `mask`, each of which waits for its members. The caller begins a
-    /// new stamp afterwards.
+    /// Records a warp sync of the lanes of `mask`, each of which waits for its members. The caller
+    /// begins a new stamp afterwards.
     pub(super) fn warp_sync(&mut self, warp: u32, mask: u32, members: &[u32; LANES]) {
         if !self.own_known.is_empty() {
             let first = warp * LANES as u32;

@@ -1,9 +1,10 @@
-//! What fences, strong accesses and atomics make known, within a block and across blocks.
+//! The accesses that fences, strong accesses and atomics make known, within a block and across
+//! blocks.
 //!
 //! A strong write or atomic that follows a fence in its thread, or that releases by itself,
-//! publishes what its thread knew at the fence: an entry is added to the log of the location. An
-//! atomic extends the log; another strong write begins a new one. A strong read records how much of
-//! the log it saw, and an acquiring fence turns these records into knowledge.
+//! publishes the accesses that its thread knew of at the fence: an entry is added to the log of the
+//! location. An atomic extends the log; any other strong write begins a new log. A strong read
+//! records how much of the log it saw, and an acquiring fence turns these records into knowledge.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,8 +12,8 @@ use std::sync::Arc;
 use super::known::Known;
 use super::row::Row;
 
-/// The last releasing fence of each thread: the last of any scope, and the last whose scope reaches
-/// beyond the block.
+/// The last releasing fences of each thread: the last fence of any scope, and the last fence whose
+/// scope reaches beyond the block.
 #[derive(Debug, Default)]
 pub(super) struct Fences {
     last: HashMap<u32, [Option<Row>; 2]>,
@@ -33,12 +34,12 @@ impl Fences {
         last[0] = Some(row);
     }
 
-    /// What a strong write of `thread` publishes within the block, and beyond it.
+    /// The rows that a strong write of `thread` publishes: one within the block, and one beyond it.
     pub(super) fn of(&self, thread: u32) -> [Option<Row>; 2] {
         self.last.get(&thread).cloned().unwrap_or_default()
     }
 
-    /// What all threads have fenced, if anything is new.
+    /// The rows of the threads' last fences whose scope reaches beyond the block, if one is new.
     pub(super) fn published(&mut self, known: &Arc<Vec<Known>>) -> Option<Arc<Published>> {
         if !std::mem::take(&mut self.changed) {
             return None;
@@ -48,8 +49,8 @@ impl Fences {
     }
 }
 
-/// What the threads of a block had fenced before a barrier. After the barrier any of them may
-/// publish it, because grid-wide barriers are written that way.
+/// The accesses that the threads of a block had fenced before a barrier. After the barrier, any of
+/// the threads may publish them, because grid-wide barriers are written that way.
 #[derive(Debug)]
 pub(super) struct Published {
     rows: Vec<Row>,
@@ -60,7 +61,7 @@ pub(super) struct Published {
 #[derive(Debug)]
 pub(super) struct Release {
     pub(super) ticket: u64,
-    /// What the release publishes within the block, and beyond it.
+    /// The rows that the release publishes: one within the block, and one beyond it.
     pub(super) near: Option<Row>,
     pub(super) far: Option<Row>,
     pub(super) published: Option<Arc<Published>>,
@@ -95,7 +96,7 @@ impl Release {
                 .is_some_and(|all| all.rows.iter().any(|row| row.covers(thread, stamp)))
     }
 
-    /// What the thread of this release knew of other releases.
+    /// The knowledge of other releases that the thread of this release had.
     fn known(&self, near: bool) -> impl Iterator<Item = &Arc<Vec<Known>>> {
         let row = if near { &self.near } else { &self.far };
         let row = row.iter().flat_map(|row| &row.known);
@@ -107,7 +108,7 @@ impl Release {
 struct Log {
     releases: Vec<Release>,
     by_block: HashMap<u64, Vec<u32>>,
-    /// The releases whose threads knew of other releases.
+    /// The indices of the releases whose threads knew of other releases.
     informed: Vec<u32>,
 }
 
@@ -143,7 +144,7 @@ impl Logs {
         self.0[log as usize].releases.len() as u32
     }
 
-    /// Whether one of the releases in `known` includes what `thread` of block `ticket` did at
+    /// Whether one of the releases in `known` includes the access of `thread` of block `ticket` at
     /// `stamp`.
     pub(super) fn publishes(
         &self,
@@ -156,7 +157,7 @@ impl Logs {
             return false;
         }
         let Some(of_block) = log.by_block.get(&ticket) else { return false };
-        // The last releases include the most, so they are asked first.
+        // The latest releases include the most accesses, so they are asked first.
         let visible = &of_block[..of_block.partition_point(|index| *index < known.len)];
         visible
             .iter()
@@ -164,8 +165,8 @@ impl Logs {
             .any(|index| log.releases[*index as usize].covers(ticket == holder, thread, stamp))
     }
 
-    /// Whether a thread of block `holder` that knows `lists` knows what `thread` of block `ticket`
-    /// did at `stamp`, directly or through other releases.
+    /// Whether a thread of block `holder` that knows `lists` knows the access of `thread` of block
+    /// `ticket` at `stamp`, directly or through other releases.
     pub(super) fn knows(
         &self,
         holder: u64,

@@ -1,4 +1,4 @@
-//! Reports: what checks find, in words.
+//! Reports: the findings of checks, in words.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -63,7 +63,7 @@ impl fmt::Display for ReportKind {
 /// An access to memory by one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryAccess {
-    /// What the access does.
+    /// The kind of the access.
     pub access: Access,
     /// The space of the access.
     pub space: Space,
@@ -120,7 +120,7 @@ pub struct Party {
     /// The instruction as written.
     pub instruction: String,
     /// The source lines from which the instruction was compiled, innermost first; empty if the PTX
-    /// does not tell them.
+    /// does not contain them.
     pub frames: Vec<Frame>,
 }
 
@@ -157,7 +157,7 @@ impl Party {
 /// A finding at one place, or between two places.
 ///
 /// A report prints as compilers print errors: the class and one sentence, the place, the other
-/// party's place, and what to try next.
+/// party's place, and some advice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
@@ -169,11 +169,12 @@ pub struct Report {
     pub module: String,
     /// One sentence, without a full stop.
     pub message: String,
-    /// The thread that did it.
+    /// The thread whose action was found to be wrong. Of two threads in conflict, it is the later
+    /// one in this run.
     pub here: Party,
     /// The other thread of the conflict, which came earlier in this run.
     pub other: Option<Party>,
-    /// What the author of the kernel should try next.
+    /// The advice to the author of the kernel.
     pub help: &'static str,
     /// How often the finding occurred at these places.
     pub count: u64,
@@ -207,8 +208,8 @@ pub(super) struct Reports {
     known: HashMap<(ReportKind, u32, u32), usize>,
 }
 
-/// One finding: its class, the program counters of both parties, and a function that gives the rest
-/// if the finding is new.
+/// One finding: its class, the program counters of both parties, how often it occurred, and a
+/// function that gives the rest if the finding is new.
 pub(super) struct Found<'a> {
     pub(super) kind: ReportKind,
     pub(super) pcs: (u32, u32),
@@ -242,7 +243,7 @@ impl Reports {
     }
 }
 
-/// `thread (1,0,0) of block (0,0,0)`.
+/// The name of a thread in messages, such as `thread (1,0,0) of block (0,0,0)`.
 pub(super) fn name(env: &Env<'_>, ticket: u64, thread: u32) -> String {
     let config = env.job.config;
     format!(
@@ -252,7 +253,7 @@ pub(super) fn name(env: &Env<'_>, ticket: u64, thread: u32) -> String {
     )
 }
 
-/// The sentence about two accesses in conflict; it ends with `why`.
+/// The sentence about two accesses in conflict. It ends with `why`.
 pub(super) fn conflict_message(
     env: &Env<'_>,
     (thread, here): (u32, &MemoryAccess),

@@ -1,4 +1,4 @@
-//! What a thread knew of its block at one moment.
+//! The knowledge that a thread had of its block at one moment.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::known::Known;
 use super::threads::{WARPS, lane_of, warp_of};
 use crate::registers::LANES;
 
-/// What a thread knew of its block at one moment.
+/// The knowledge that a thread had of its block at one moment.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
     pub(super) thread: u32,
@@ -17,9 +17,10 @@ pub(super) struct Row {
     /// The stamps for each warp and for each lane of the thread's own warp, if only parts of the
     /// block or of the warp took part in a sync.
     pub(super) finer: Option<Arc<([u32; WARPS], [u32; LANES])>>,
-    /// The stamp of the bytes of an asynchronous copy that the thread began.
+    /// The stamp at which the bytes of an asynchronous copy arrived that the thread began.
     pub(super) copied: Option<u32>,
-    /// What the thread knew by releases: of other blocks, and of its own block.
+    /// The releases that the thread knew: those that all threads of its block knew, and those that
+    /// it knew alone.
     pub(super) known: [Arc<Vec<Known>>; 2],
 }
 
@@ -43,7 +44,7 @@ impl Row {
 }
 
 impl Row {
-    /// The row that also includes the bytes of a copy, which arrived at `stamp`.
+    /// This row, with the bytes of a copy added, which arrived at `stamp`.
     pub(super) fn with_copy(self, stamp: u32) -> Row {
         Row { copied: Some(stamp), ..self }
     }

@@ -23,7 +23,7 @@ pub(super) struct Cell {
     read: u32,
 }
 
-/// The position in `write` of the reads' byte in the word.
+/// The position in `write` of the two bits that hold the reads' byte in the word.
 const READ_BYTE: u32 = 24;
 
 impl Cell {
@@ -42,7 +42,7 @@ impl Cell {
         self.write = self.write & !(3 << READ_BYTE) | byte << READ_BYTE;
     }
 
-    /// The bytes of a copy have arrived.
+    /// Records the write of a copy whose bytes have arrived.
     pub(super) fn copied(&mut self, stamp: u32, thread: u32, site: u32) {
         self.set_write(stamp, thread, site, 0);
     }
@@ -52,7 +52,7 @@ impl Cell {
     }
 }
 
-/// An access that was remembered.
+/// An earlier access that the shadow remembers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Earlier {
     pub(super) stamp: u32,
@@ -97,7 +97,8 @@ pub(super) struct Conflict {
     pub(super) relation: Relation,
 }
 
-/// Which stamps belong to which block: for each run of stamps of one block, the first stamp.
+/// The blocks to which stamps belong: for each run of stamps of one block, the first stamp and the
+/// block.
 #[derive(Debug, Default)]
 pub(super) struct Runs(Vec<(u32, u64)>);
 
@@ -116,7 +117,7 @@ impl Runs {
 }
 
 /// Pairs of sites that have read the same words. The pair of a site with itself has the site's
-/// number.
+/// number as its number.
 #[derive(Debug)]
 pub(super) struct Pairs {
     all: Vec<(u32, u32)>,
@@ -197,9 +198,9 @@ impl History {
         })
     }
 
-    /// Whether a strong write follows a weak write of the same thread to the same bytes, with
-    /// nothing between that orders. The weak write then stays in the record, because it conflicts
-    /// with more.
+    /// Whether a strong write follows a weak write of the same thread to the same bytes, with no
+    /// ordering event between the two. The weak write then stays in the record, because it
+    /// conflicts with more accesses.
     fn adds_nothing(
         &self,
         cell: &Cell,
@@ -259,7 +260,7 @@ impl History {
         [write, reads[0], reads[1]].into_iter().filter(|(stamp, ..)| *stamp != 0)
     }
 
-    /// The block to which `stamp` belongs, seen from the block that runs.
+    /// The block to which `stamp` belongs, as the block that runs sees it.
     pub(super) fn owner(&self, order: &BlockOrder, stamp: u32) -> u64 {
         self.block_of(order, stamp)
     }
@@ -315,8 +316,8 @@ impl History {
         if !same_block || byte != a.byte || a.thread == thread || b.thread == thread {
             return;
         }
-        // Reads of two different warps are preferred, because a sync of one warp then does not hide
-        // the other's read.
+        // Reads of two different warps are preferred. A sync of one warp then does not hide the
+        // read of the other warp.
         let alone = a.thread == b.thread;
         if (alone
             || (warp_of(a.thread) == warp_of(b.thread) && warp_of(thread) != warp_of(a.thread)))
@@ -341,7 +342,8 @@ impl History {
         self.logs.knows(order.ticket, &lists, (ticket, earlier.thread, earlier.stamp))
     }
 
-    /// How the threads of two accesses to a word are related, if the accesses conflict.
+    /// The relation between the threads of two accesses to a word; `None` if the accesses do not
+    /// conflict.
     fn conflict(
         &self,
         order: &BlockOrder,
@@ -382,8 +384,8 @@ impl History {
 }
 
 /// [`History::touch`] for a whole warp whose lanes access neighbouring words, `1 << shift` words
-/// each, if no other thread has touched these words since the last barrier. Returns whether that is
-/// the case; if not, nothing has been recorded.
+/// each, if no other thread has touched these words since the last barrier. Returns whether this is
+/// the case. If it is not, nothing has been recorded.
 #[inline]
 #[expect(clippy::needless_bitwise_bool, reason = "without branches the loop is vectorised")]
 pub(super) fn touch_row(

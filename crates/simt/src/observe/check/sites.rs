@@ -90,8 +90,8 @@ impl Sites {
                     (Access::Write, store.width * store.sources.len() as u32, store.ordering, false)
                 }
                 Op::Atomic(atomic) => (Access::Atomic, atomic.ty.size(), atomic.ordering, false),
-                // The acquiring part of a wait is handled separately, because only a complete phase
-                // releases.
+                // The acquiring part of a wait is handled separately, because a wait learns
+                // releases only from a complete phase.
                 Op::TryWait(wait) => (Access::Read, MBARRIER_BYTES, relaxed(wait.ordering), false),
                 Op::Async(op) => match &**op {
                     Async::TestWait(wait) => {

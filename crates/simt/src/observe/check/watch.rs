@@ -66,7 +66,7 @@ impl Check {
         }
     }
 
-    /// Watches the accesses of the lanes of `mask`.
+    /// Watches the accesses of the lanes of `mask`, of which `request` holds the addresses.
     pub(super) fn touch(&mut self, env: &Env<'_>, at: At, request: &Request, mask: u32) {
         let site = self.site_of[at.pc as usize];
         if site == UNWATCHED || self.exhausted() {
@@ -172,7 +172,7 @@ impl Check {
         }
     }
 
-    /// Follows a strong access through the logs.
+    /// Follows a strong access through the logs: a read learns releases, and a write may add one.
     fn publish(&mut self, thread: u32, info: Site, address: u64, home: Home) {
         let Check { block, others, history, heads, .. } = self;
         let order = &mut block.as_mut().expect("a block runs whenever something is observed").order;

@@ -26,7 +26,7 @@ macro_rules! counters {
     };
 }
 
-/// The names of nested counters.
+/// A nested group of counters that lists the names and values of its counters.
 trait Entries {
     fn push(&self, name: &str, entries: &mut Vec<(String, u64)>);
 }
@@ -56,13 +56,13 @@ counters! {
 counters! {
     /// Accesses to device memory.
     Global {
-        /// `ld`
+        /// Loads (`ld`).
         load: Traffic,
-        /// `st`
+        /// Stores (`st`).
         store: Traffic,
-        /// `atom` whose result is used.
+        /// Atomics (`atom`) whose result is used.
         atomic: Traffic,
-        /// `red`, and `atom` whose result nothing reads.
+        /// Reductions (`red`), and `atom` whose result nothing reads.
         reduction: Traffic,
     }
 }
@@ -84,11 +84,11 @@ counters! {
 counters! {
     /// Accesses to shared memory.
     Shared {
-        /// `ld`
+        /// Loads (`ld`).
         load: Banks,
-        /// `st`
+        /// Stores (`st`).
         store: Banks,
-        /// `atom` and `red`
+        /// Atomics and reductions (`atom` and `red`).
         atomic: Banks,
     }
 }
@@ -106,24 +106,24 @@ counters! {
 counters! {
     /// Accesses to the threads' local memory.
     Local {
-        /// `ld`
+        /// Loads (`ld`).
         load: Requests,
-        /// `st`
+        /// Stores (`st`).
         store: Requests,
     }
 }
 
 counters! {
-    /// What the blocks of a cluster do with each other. Hardware sends these accesses from one
+    /// The interactions of the blocks of a cluster. Hardware sends these accesses from one
     /// multiprocessor to another; the cost of that is not modelled.
     Cluster {
         /// `barrier.cluster.arrive` and `barrier.cluster.wait`, by warps.
         barriers: u64,
-        /// `ld` from shared memory of another block.
+        /// Loads (`ld`) from the shared memory of another block.
         load: Requests,
-        /// `st` to shared memory of another block.
+        /// Stores (`st`) to the shared memory of another block.
         store: Requests,
-        /// `atom` and `red` in shared memory of another block.
+        /// Atomics and reductions (`atom` and `red`) in the shared memory of another block.
         atomic: Requests,
     }
 }
@@ -141,7 +141,7 @@ counters! {
 }
 
 counters! {
-    /// Barriers in shared memory.
+    /// Instructions on mbarriers, which are barriers in shared memory.
     Mbarriers {
         /// `mbarrier` instructions, by warps; a wait is counted when it is over.
         operations: u64,
@@ -152,8 +152,8 @@ counters! {
     /// The counters of a launch, or of one of its instructions.
     ///
     /// Hardware counts requests, sectors, wavefronts and bank conflicts in the same way. All other
-    /// figures are those of the PTX as written: ptxas may unroll, predicate, merge or remove the
-    /// instructions.
+    /// figures are those of the PTX as written. They may differ on hardware, because ptxas may
+    /// unroll, predicate, merge or remove instructions.
     Counters {
         /// Instructions of warps.
         warp_instructions: u64,
@@ -173,21 +173,21 @@ counters! {
         votes: u64,
         /// `fence` and `membar`, by warps.
         fences: u64,
-        /// Device memory.
+        /// Accesses to device memory.
         global: Global,
-        /// Shared memory.
+        /// Accesses to shared memory.
         shared: Shared,
-        /// Local memory.
+        /// Accesses to local memory.
         local: Local,
-        /// Constant memory.
+        /// Accesses to constant memory.
         constant: Requests,
-        /// Clusters.
+        /// Interactions of the blocks of a cluster.
         cluster: Cluster,
         /// `cp.async`, of 4 to 16 bytes each.
         async_copy: Copies,
-        /// `cp.async.bulk`
+        /// Bulk copies (`cp.async.bulk`).
         bulk: Copies,
-        /// mbarriers.
+        /// Instructions on mbarriers.
         mbarrier: Mbarriers,
     }
 }
@@ -212,18 +212,18 @@ impl Counters {
         (lanes > 0).then(|| self.thread_instructions as f64 / lanes as f64)
     }
 
-    /// Atomics and reductions, by warps.
+    /// How many atomics and reductions ran, by warps.
     pub fn atomics(&self) -> u64 {
         self.global.atomic.requests + self.global.reduction.requests + self.shared.atomic.requests
     }
 
-    /// Bytes that device memory moved, which are all sectors.
+    /// How many bytes device memory moved, which is the size of all sectors.
     pub fn bytes_moved(&self) -> u64 {
         let Global { load, store, atomic, reduction } = self.global;
         32 * (load.sectors + store.sectors + atomic.sectors + reduction.sectors)
     }
 
-    /// Bank conflicts of all kinds.
+    /// How many bank conflicts there were, of all kinds of access.
     pub fn bank_conflicts(&self) -> u64 {
         let Shared { load, store, atomic } = self.shared;
         load.bank_conflicts + store.bank_conflicts + atomic.bank_conflicts

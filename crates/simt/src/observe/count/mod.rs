@@ -1,4 +1,4 @@
-//! Counts: how often a launch did what, as a whole and for each instruction.
+//! Counts of the actions of a launch, as a whole and for each instruction.
 
 mod counters;
 
@@ -40,16 +40,16 @@ pub struct InstructionCounters {
     /// The instruction as written.
     pub text: String,
     /// The source lines from which the instruction was compiled, innermost first; empty if the PTX
-    /// does not tell them.
+    /// does not contain them.
     pub frames: Vec<Frame>,
     /// The instruction's share of the launch's counters.
     pub counters: Counters,
 }
 
-/// Runs a kernel to its end and counts what it does. The counters do not depend on the number of
-/// workers, as long as the kernel does the same whatever the order of its blocks; a cooperative
-/// launch is counted on one worker. In another launch, the number of times that a block polls for a
-/// later or slower block does depend on the workers: ask for one worker there.
+/// Runs a kernel to its end and counts its actions. The counters do not depend on the number of
+/// workers, as long as the kernel does the same in every order of its blocks. A cooperative launch
+/// is counted on one worker. In another launch, the number of times that a block polls for a later
+/// or slower block does depend on the number of workers: ask for one worker there.
 ///
 /// # Errors
 /// The errors of [`launch`](crate::launch()).
@@ -91,7 +91,7 @@ pub fn count(
     memory: &Memory,
 ) -> Result<Profile, LaunchError> {
     let program = kernel.program();
-    // The number of rounds of a loop that waits for another block depends on the workers.
+    // The number of rounds of a loop that waits for another block depends on the number of workers.
     let workers = if config.cooperative {
         config.workers.map(|workers| workers.min(1)).or(Some(1))
     } else {
@@ -111,7 +111,7 @@ pub fn count(
     Ok(profile(kernel, &tallies))
 }
 
-/// The counts of one lowered instruction, whatever its kind.
+/// The counts of one lowered instruction of any kind.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
     executions: u64,
@@ -215,12 +215,12 @@ fn profile(kernel: &Kernel, tallies: &[Tally]) -> Profile {
     Profile { kernel: kernel.name().to_owned(), counters: sum, instructions }
 }
 
-/// The counters that a tally stands for, given the kind of the instruction.
+/// The counters to which a tally leads, given the kind of the instruction.
 fn counters_of(op: &Op, tally: &Tally) -> Counters {
     let mut counters = Counters::default();
     let Tally { executions, divergent, global, shared, other, peer, copies, .. } = *tally;
     match op {
-        // Branches that were calls and returns in the PTX text do not count as branches.
+        // A branch that was a call or a return in the PTX text does not count as a branch.
         Op::Bra { written: false, .. } => {}
         Op::Bra { .. } | Op::BrxIdx { .. } => {
             counters.branches = executions;

@@ -20,17 +20,17 @@ pub enum FunctionKind {
 pub struct Function {
     /// The name, as written.
     pub name: String,
-    /// Whether it is a kernel or a device function.
+    /// Whether this is a kernel or a device function.
     pub kind: FunctionKind,
     /// The linkage.
     pub linkage: Linkage,
-    /// Parameters, in order.
+    /// The parameters, in order.
     pub params: Vec<Param>,
-    /// Return parameters, of device functions only; at most one.
+    /// The return parameters. Only a device function has them, and at most one.
     pub returns: Vec<Param>,
-    /// `.maxntid` and the like.
+    /// The performance directives, such as `.maxntid`.
     pub limits: Limits,
-    /// `.noreturn`
+    /// Whether the function is declared `.noreturn`.
     pub noreturn: bool,
     /// The declared registers. `%r<5>` declares five.
     pub registers: Vec<Register>,
@@ -67,12 +67,13 @@ impl Function {
         self.registers[reg.index()].ty
     }
 
-    /// Whether it is a kernel.
+    /// Whether this is a kernel.
     pub fn is_entry(&self) -> bool {
         self.kind == FunctionKind::Entry
     }
 
-    /// Whether it is the system's `__assertfail`, which has no body and can be called nevertheless.
+    /// Whether this is the system's `__assertfail`, which has no body and can be called
+    /// nevertheless.
     pub fn is_assert_fail(&self) -> bool {
         !self.defined && self.name == "__assertfail"
     }
@@ -83,26 +84,28 @@ impl Function {
 pub struct Param {
     /// The name, as written.
     pub name: String,
-    /// Element type.
+    /// The type of one element.
     pub ty: Type,
-    /// `None`: a scalar. `Some(n)`: an array of n elements (a structure passed by value).
+    /// `None` for a scalar. `Some(n)` for an array of n elements, which is a structure passed by
+    /// value.
     pub count: Option<u64>,
-    /// In bytes, a power of two.
+    /// The alignment in bytes, a power of two.
     pub align: u32,
-    /// `.ptr`: the parameter is a pointer, and the directive says to what it points.
+    /// The directive `.ptr`. It says that the parameter is a pointer, and to which memory it
+    /// points.
     pub pointer: Option<PointerInfo>,
     /// The place of the declaration.
     pub span: Span,
 }
 
 impl Param {
-    /// Size in bytes.
+    /// The size in bytes.
     pub fn size(&self) -> u64 {
         u64::from(self.ty.size()) * self.count.unwrap_or(1)
     }
 }
 
-/// `.ptr .space .align n` on a kernel parameter.
+/// The directive `.ptr .space .align n` of a kernel parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PointerInfo {
     /// The space to which the pointer points; [`Space::Generic`] if the directive does not say.
@@ -114,13 +117,13 @@ pub struct PointerInfo {
 /// Performance directives of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Limits {
-    /// `.maxntid`: the product bounds the threads of a block.
+    /// `.maxntid`: a block has at most as many threads as the product of these numbers.
     pub max_threads: Option<[u32; 3]>,
     /// `.reqntid`: the block must have this shape.
     pub required_threads: Option<[u32; 3]>,
-    /// `.minnctapersm`
+    /// `.minnctapersm`: the least number of blocks that a multiprocessor must be able to hold.
     pub min_blocks_per_sm: Option<u32>,
-    /// `.maxnreg`
+    /// `.maxnreg`: the greatest number of registers of a thread.
     pub max_registers: Option<u32>,
     /// `.explicitcluster`: the kernel must be launched in clusters.
     pub explicit_cluster: bool,
@@ -141,7 +144,7 @@ pub struct Register {
     pub mentions: u32,
 }
 
-/// A label and the instruction it stands before.
+/// A label, and the instruction before which it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
     /// The name, as written.
@@ -153,11 +156,11 @@ pub struct Label {
 /// One instruction.
 #[derive(Debug, Clone)]
 pub struct Instruction {
-    /// `@%p` or `@!%p`.
+    /// The guard, `@%p` or `@!%p`.
     pub guard: Option<PredicateOperand>,
-    /// What the instruction does.
+    /// The operation with its operands.
     pub op: Op,
-    /// The text from the guard or opcode to the semicolon.
+    /// The place of the text from the guard or opcode to the semicolon.
     pub span: Span,
     /// The source line from which the instruction was compiled.
     pub location: Option<LocationId>,

@@ -7,7 +7,7 @@
 pub struct Span {
     /// The first byte.
     pub start: u32,
-    /// One past the last byte.
+    /// The byte after the last one.
     pub end: u32,
     /// The line, from 1.
     pub line: u32,

@@ -1,4 +1,4 @@
-//! Where instructions come from: PTX ISA, "Debugging Directives", `.file` and `.loc`.
+//! The source lines of instructions: PTX ISA, "Debugging Directives", `.file` and `.loc`.
 
 use std::fmt;
 
@@ -18,9 +18,9 @@ pub struct SourceFile {
 pub struct Location {
     /// The index of the file in [`Module::files`].
     pub file: u32,
-    /// Line, from 1; 0 means the compiler gave none.
+    /// The line, from 1; 0 if the compiler gave none.
     pub line: u32,
-    /// Column, from 1; 0 means the compiler gave none.
+    /// The column, from 1; 0 if the compiler gave none.
     pub column: u32,
     /// The place at which this code was inlined, with the name of the inlined function.
     pub inlined_at: Option<InlinedAt>,
@@ -29,23 +29,23 @@ pub struct Location {
 /// The call site of inlined code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct InlinedAt {
-    /// The name of the inlined function as the compiler wrote it, if the debug strings tell it.
+    /// The name of the inlined function as the compiler wrote it, if the debug strings contain it.
     /// nvcc writes mangled names.
     pub function: Option<String>,
     /// The call site.
     pub location: LocationId,
 }
 
-/// One place of an inlining chain, ready to be shown.
+/// One place of a chain of inlined calls, in a form that can be shown.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Frame {
     /// The path as the compiler wrote it.
     pub file: String,
-    /// Line, from 1.
+    /// The line, from 1.
     pub line: u32,
-    /// Column, from 1; 0 means the compiler gave none.
+    /// The column, from 1; 0 if the compiler gave none.
     pub column: u32,
-    /// The function that contains the place. Line tables tell it only for inlined code.
+    /// The function that contains the place. Line tables name it only for inlined code.
     pub function: Option<String>,
 }
 
@@ -85,13 +85,13 @@ impl Module {
     /// ```
     ///
     /// # Panics
-    /// `location` is of another module.
+    /// Panics if `location` is of another module.
     pub fn frames(&self, location: LocationId) -> Vec<Frame> {
         frames(&self.files, &self.locations, location)
     }
 }
 
-/// [`Module::frames`], given the tables of a module.
+/// The function behind [`Module::frames`], which gets the tables of a module.
 pub(crate) fn frames(
     files: &[SourceFile],
     locations: &[Location],

@@ -1,11 +1,12 @@
 //! The syntax tree of a PTX module.
 //!
-//! Names are resolved before this tree exists: a register is a [`RegId`] with a declared type, a variable a [`VarRef`],
-//! a function a [`FunctionId`], a label an index into [`Function::body`]. What [`crate::ptx::parse`] returns has passed
-//! the validator, so whoever lowers it may index by these ids without checks.
+//! Names are resolved before this tree exists: a register is a [`RegId`] with a declared type, a
+//! variable is a [`VarRef`], a function is a [`FunctionId`], and a label is an index into
+//! [`Function::body`]. A tree that [`crate::ptx::parse`] returns has passed the validator, so code
+//! that lowers it may index by these ids without checks.
 //!
-//! An instruction is an [`Op`]: one variant for each form that differs in operands, with its modifiers as types. The
-//! names follow the PTX ISA, sections 5 to 10.
+//! An instruction is an [`Op`]. There is one variant for each form that differs in its operands,
+//! and its modifiers are types. The names follow the PTX ISA, sections 5 to 10.
 
 mod function;
 mod id;

@@ -2,12 +2,12 @@
 
 use super::{PredicateOperand, RegId, Value, VarRef};
 
-/// Which way `cvta` converts.
+/// The direction in which `cvta` converts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CvtaDirection {
-    /// `cvta.space`: from the space to generic.
+    /// `cvta.space`: from an address in the space to a generic address.
     ToGeneric,
-    /// `cvta.to.space`: from generic to the space.
+    /// `cvta.to.space`: from a generic address to an address in the space.
     FromGeneric,
 }
 
@@ -35,7 +35,7 @@ impl Ordering {
     }
 
     /// The threads that observe a strong access; `None` for a weak access. (PTX ISA 8.4: "volatile"
-    /// is relaxed with system scope.)
+    /// means relaxed with system scope.)
     pub const fn scope(self) -> Option<Scope> {
         match self {
             Ordering::Weak => None,
@@ -61,18 +61,18 @@ pub enum Scope {
     Sys,
 }
 
-/// The cache hints of an access. They change its time, never its values.
+/// The cache hints of an access. They change the time that it takes, and never its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct CacheHints {
-    /// `.ca` and the like.
+    /// The cache operator, such as `.ca`.
     pub op: Option<CacheOp>,
-    /// `.nc`: the read-only path.
+    /// `.nc`: whether the access takes the read-only path.
     pub non_coherent: bool,
-    /// `.L1::…`
+    /// The eviction priority in the first-level cache, `.L1::…`.
     pub l1: Option<Eviction>,
-    /// `.L2::evict_…`
+    /// The eviction priority in the second-level cache, `.L2::evict_…`.
     pub l2: Option<Eviction>,
-    /// `.L2::64B`, `.L2::128B`, `.L2::256B`: bytes to prefetch.
+    /// `.L2::64B`, `.L2::128B`, `.L2::256B`: how many bytes to prefetch.
     pub l2_prefetch: Option<u16>,
 }
 
@@ -111,7 +111,7 @@ pub enum CacheControlOp {
     DiscardL2,
 }
 
-/// Two-operand integer arithmetic.
+/// Integer arithmetic on two operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are those of the PTX ISA")]
 pub enum IntBinaryOp {
@@ -149,7 +149,7 @@ pub enum MulPart {
     Hi24,
 }
 
-/// What `dp4a` and `dp2a` multiply.
+/// The factors that `dp4a` and `dp2a` multiply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DotPart {
     /// `dp4a`: four bytes with four bytes.
@@ -160,7 +160,7 @@ pub enum DotPart {
     HighHalves,
 }
 
-/// One-operand integer arithmetic.
+/// Integer arithmetic on one operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are those of the PTX ISA")]
 pub enum IntUnaryOp {
@@ -184,7 +184,7 @@ pub enum LogicOp {
     Xor,
 }
 
-/// Shift directions.
+/// The directions of shifts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are those of the PTX ISA")]
 pub enum ShiftOp {
@@ -192,7 +192,7 @@ pub enum ShiftOp {
     Right,
 }
 
-/// The effect of shift amounts beyond the width.
+/// The effect of a shift amount beyond the width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are those of the PTX ISA")]
 pub enum ShfMode {
@@ -216,29 +216,30 @@ pub enum PrmtMode {
 /// Rounding of float results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Rounding {
-    /// `.rn`: nearest, ties to even; also where nothing is written.
+    /// `.rn`: to the nearest, with ties to even. This is also the meaning if no rounding is
+    /// written.
     #[default]
     NearestEven,
-    /// `.rz`
+    /// `.rz`: towards zero.
     Zero,
-    /// `.rm`
+    /// `.rm`: down.
     Down,
-    /// `.rp`
+    /// `.rp`: up.
     Up,
 }
 
 /// The precision of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Precision {
-    /// `.approx`
+    /// `.approx`: an approximation.
     Approx,
-    /// `.full`: within 2 ulp, of `div.f32`.
+    /// `.full` of `div.f32`: within 2 ulp.
     Full,
-    /// Correctly rounded.
+    /// A correctly rounded result.
     Rounded(Rounding),
 }
 
-/// Two-operand float arithmetic.
+/// Float arithmetic on two operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are those of the PTX ISA")]
 pub enum FloatBinaryOp {
@@ -262,7 +263,7 @@ pub struct MinMaxMode {
     pub xorsign_abs: bool,
 }
 
-/// One-operand float arithmetic.
+/// Float arithmetic on one operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are those of the PTX ISA")]
 pub enum FloatUnaryOp {
@@ -297,13 +298,13 @@ pub enum CmpOp {
     Eq,
     /// `.ne`
     Ne,
-    /// `.lt`, and `.lo` of unsigned types.
+    /// `.lt`, and `.lo` for unsigned types.
     Lt,
-    /// `.le`, and `.ls` of unsigned types.
+    /// `.le`, and `.ls` for unsigned types.
     Le,
-    /// `.gt`, and `.hi` of unsigned types.
+    /// `.gt`, and `.hi` for unsigned types.
     Gt,
-    /// `.ge`, and `.hs` of unsigned types.
+    /// `.ge`, and `.hs` for unsigned types.
     Ge,
     /// `.equ`: equal or unordered. This comparison and the following ones are for floats only.
     Equ,
@@ -323,16 +324,16 @@ pub enum CmpOp {
     Nan,
 }
 
-/// `.and`, `.or`, `.xor` of `setp` and `set` with a further predicate.
+/// A further predicate with which `setp` and `set` combine the result, by `.and`, `.or` or `.xor`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Combine {
-    /// The operation.
+    /// The logical operation.
     pub op: LogicOp,
     /// The predicate with which the result is combined.
     pub with: PredicateOperand,
 }
 
-/// Rounding of `cvt`.
+/// The rounding of `cvt`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CvtRounding {
     /// `.rn .rz .rm .rp`: to a float.
@@ -359,19 +360,19 @@ pub enum CallReturn {
     Reg(RegId),
 }
 
-/// Barriers without a result.
+/// Barriers that give no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BarrierOp {
     /// Arrive, and wait for the others.
     Sync,
-    /// Arrive, and do not wait. `threads` is always given.
+    /// Arrive, and do not wait. The instruction always gives a thread count.
     Arrive,
 }
 
-/// What `bar.red` computes over the threads.
+/// The value that `bar.red` computes over the threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BarrierRedOp {
-    /// How many predicates are true, into a 32-bit register.
+    /// The number of threads whose predicate is true, into a 32-bit register.
     Popc,
     /// Whether all predicates are true, into a predicate.
     And,

@@ -11,23 +11,23 @@ use super::variable::{VarRef, Variable};
 /// A whole PTX file.
 #[derive(Debug, Clone)]
 pub struct Module {
-    /// The name in diagnostics, usually the name of the file.
+    /// The module's name in diagnostics, usually the name of the file.
     pub name: String,
     /// The text that was parsed. Spans are offsets into it.
     pub source: Arc<str>,
-    /// `.version`: major, minor.
+    /// `.version`: the major and the minor number.
     pub version: (u32, u32),
     /// `.target`: `sm_75` and options such as `debug`, in order.
     pub targets: Vec<String>,
-    /// `.address_size` in bits. Always 64: others are refused.
+    /// `.address_size` in bits. It is always 64, because others are refused.
     pub address_size: u32,
-    /// Variables at module scope.
+    /// The variables at module scope.
     pub variables: Vec<Variable>,
-    /// Kernels and device functions, declared or defined. Each name occurs once.
+    /// The kernels and device functions, declared or defined. Each name occurs once.
     pub functions: Vec<Function>,
-    /// `.file` entries, in order of appearance.
+    /// The `.file` entries, in order of appearance.
     pub files: Vec<SourceFile>,
-    /// Distinct `.loc` places, to which [`Instruction::location`](super::Instruction::location)
+    /// The distinct `.loc` places, to which [`Instruction::location`](super::Instruction::location)
     /// refers.
     pub locations: Vec<Location>,
 }

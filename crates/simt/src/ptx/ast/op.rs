@@ -8,7 +8,7 @@ use super::{
     ShiftOp, Space, Target, Type, Value, VoteMode,
 };
 
-/// What an instruction does, with typed modifiers and operands.
+/// The operation of an instruction, with typed modifiers and operands.
 ///
 /// `dst` is written; `a`, `b` and `c` are read, in the order of the PTX text. `ty` is the type of
 /// the instruction. Operands may be registers of any type of the same width that the validator's
@@ -17,10 +17,10 @@ use super::{
 #[expect(missing_docs, reason = "each variant says what its operands are")]
 #[non_exhaustive]
 pub enum Op {
-    /// `mov` of one value; also the address of a variable.
+    /// `mov` of one value. The value may also be the address of a variable.
     Mov { ty: Type, dst: RegId, src: Value },
-    /// `mov.bN dst, {a, b, ..}`: the first element goes to the low bits. 2 or 4 elements of equal
-    /// width.
+    /// `mov.bN dst, {a, b, ..}`: the first element goes to the low bits. There are 2 or 4 elements
+    /// of equal width.
     Pack { ty: Type, dst: RegId, src: Vec<Value> },
     /// `mov.bN {a, b, ..}, src`: the first element takes the low bits.
     Unpack { ty: Type, dst: Vec<Option<RegId>>, src: Value },
@@ -54,16 +54,16 @@ pub enum Op {
         addr: Address,
         src: Vec<Value>,
     },
-    /// `prefetch`, `prefetchu`, `applypriority`, `discard`: no effect on values, except that
-    /// `discard` makes the 128 bytes undefined.
+    /// `prefetch`, `prefetchu`, `applypriority` and `discard`. They do not affect values, except
+    /// that `discard` makes the 128 bytes undefined.
     CacheControl { op: CacheControlOp, space: Space, addr: Address },
 
-    /// `add sub mul div rem min max` on integers. For [`IntBinaryOp::MulWide`] `dst` is twice as
+    /// `add sub mul div rem min max` on integers. For [`IntBinaryOp::MulWide`], `dst` is twice as
     /// wide as `ty`.
     IntBinary { op: IntBinaryOp, ty: Type, saturate: bool, dst: RegId, a: Value, b: Value },
     /// `add.cc addc sub.cc subc`, with the carry flag of the thread.
     Carry { op: CarryOp, ty: Type, carry_in: bool, carry_out: bool, dst: RegId, a: Value, b: Value },
-    /// `mad` and `madc` on integers: `a * b + c`. For [`MulPart::Wide`] `c` and `dst` are twice as
+    /// `mad` and `madc` on integers: `a * b + c`. For [`MulPart::Wide`], `c` and `dst` are twice as
     /// wide as `ty`.
     Mad {
         part: MulPart,
@@ -78,8 +78,8 @@ pub enum Op {
     },
     /// `sad`: `c + |a - b|`.
     Sad { ty: Type, dst: RegId, a: Value, b: Value, c: Value },
-    /// `dp4a`, `dp2a`: `c` plus the products of bytes of `b` with bytes or halves of `a`. All are
-    /// 32 bits.
+    /// `dp4a` and `dp2a`: `c` plus the products of bytes of `b` with bytes or halves of `a`. All
+    /// operands have 32 bits.
     DotProduct {
         part: DotPart,
         a_signed: bool,
@@ -89,7 +89,8 @@ pub enum Op {
         b: Value,
         c: Value,
     },
-    /// `abs neg popc clz brev` and others on integers. For `popc`, `clz`, `bfind` `dst` is 32 bits.
+    /// `abs neg popc clz brev` and others on integers. For `popc`, `clz` and `bfind`, `dst` has 32
+    /// bits.
     IntUnary { op: IntUnaryOp, ty: Type, dst: RegId, a: Value },
     /// `and or xor`, bit by bit; `ty` may be `.pred`.
     Logic { op: LogicOp, ty: Type, dst: RegId, a: Value, b: Value },
@@ -97,18 +98,18 @@ pub enum Op {
     Not { ty: Type, dst: RegId, a: Value },
     /// `lop3.b32` with its truth table.
     Lop3 { lut: u8, dst: RegId, a: Value, b: Value, c: Value },
-    /// `shl`, `shr`. `amount` is 32 bits; amounts beyond the width clamp to it. `shr` fills with
-    /// the sign for signed types.
+    /// `shl` and `shr`. `amount` has 32 bits; an amount beyond the width counts as the width. For
+    /// signed types, `shr` fills with the sign.
     Shift { op: ShiftOp, ty: Type, dst: RegId, a: Value, amount: Value },
-    /// `shf`: shifts `hi:lo` and takes the upper (left) or lower (right) 32 bits.
+    /// `shf`: shifts `hi:lo`, and takes the upper (left shift) or lower (right shift) 32 bits.
     Shf { op: ShiftOp, mode: ShfMode, dst: RegId, lo: Value, hi: Value, amount: Value },
     /// `prmt.b32`
     Prmt { mode: PrmtMode, dst: RegId, a: Value, b: Value, selector: Value },
-    /// `bfe`: `len` bits of `a` from `pos`.
+    /// `bfe`: `len` bits of `a` from bit `pos` on.
     Bfe { ty: Type, dst: RegId, a: Value, pos: Value, len: Value },
-    /// `bfi`: `len` bits of `a` put into `b` at `pos`.
+    /// `bfi`: the value `b`, with `len` bits of `a` put in from bit `pos` on.
     Bfi { ty: Type, dst: RegId, a: Value, b: Value, pos: Value, len: Value },
-    /// `bmsk`: a mask of `len` bits from `pos`.
+    /// `bmsk`: a mask of `len` bits from bit `pos` on.
     Bmsk { mode: ShfMode, dst: RegId, pos: Value, len: Value },
     /// `szext`: sign- or zero-extension from `width` bits.
     Szext { mode: ShfMode, ty: Type, dst: RegId, a: Value, width: Value },
@@ -123,8 +124,8 @@ pub enum Op {
         a: Value,
         b: Value,
     },
-    /// `fma`, and `mad` on floats, which also rounds once. `relu`: with `.relu`, negative results
-    /// become 0.
+    /// `fma`, and `mad` on floats, which also rounds once. With `.relu` (`relu`), a negative result
+    /// becomes 0.
     Fma {
         ty: Type,
         rounding: Rounding,
@@ -141,9 +142,9 @@ pub enum Op {
     /// `testp`. `dst` is a predicate.
     Testp { test: FloatTest, ty: Type, dst: RegId, a: Value },
 
-    /// `setp`. `dst` takes `t = (a cmp b) [bool c]`, `complement` takes `!(a cmp b) [bool c]`. Of
-    /// packed types `dst` takes the comparison of the low halves, and `complement` that of the high
-    /// ones, not negated.
+    /// `setp`. `dst` receives `t = (a cmp b) [bool c]`, and `complement` receives
+    /// `!(a cmp b) [bool c]`. For packed types, `dst` receives the comparison of the low halves,
+    /// and `complement` the comparison of the high halves, not negated.
     Setp {
         cmp: CmpOp,
         ty: Type,
@@ -154,7 +155,8 @@ pub enum Op {
         a: Value,
         b: Value,
     },
-    /// `set`: all ones or 1.0 (`dst_ty` a float) if true, else 0; half by half of packed types.
+    /// `set`: if the comparison is true, the result is all ones, or 1.0 if `dst_ty` is a float;
+    /// else it is 0. For packed types, each half has its own result.
     Set {
         cmp: CmpOp,
         dst_ty: Type,
@@ -169,7 +171,7 @@ pub enum Op {
     Selp { ty: Type, dst: RegId, a: Value, b: Value, pred: RegId },
     /// `slct`: `a` if `c >= 0`, else `b`. `c_ty` is `.s32` or `.f32`.
     Slct { ty: Type, c_ty: Type, ftz: bool, dst: RegId, a: Value, b: Value, c: Value },
-    /// `cvt`. Registers may be wider than the types; a destination is then extended as the
+    /// `cvt`. Registers may be wider than the types. A wider destination is extended as the
     /// destination type says.
     Cvt {
         dst_ty: Type,
@@ -184,9 +186,9 @@ pub enum Op {
     /// `cvt` of two `.f32` to a packed type: `high` goes to the high half, `low` to the low one.
     CvtPack { dst_ty: Type, rounding: Rounding, relu: bool, dst: RegId, high: Value, low: Value },
 
-    /// `bra`. `uniform`: `.uni`, a promise that all active threads go the same way.
+    /// `bra`. `uniform` stands for `.uni`, a promise that all active threads go the same way.
     Bra { uniform: bool, target: Target },
-    /// `brx.idx`: branch to `targets[index]`. An index outside is undefined.
+    /// `brx.idx`: branches to `targets[index]`. An index outside the table is undefined.
     BrxIdx { uniform: bool, index: RegId, targets: Vec<Target> },
     /// `ret`. In a kernel it is `exit`.
     Ret { uniform: bool },
@@ -210,7 +212,7 @@ pub enum Op {
         threads: Option<Value>,
         pred: PredicateOperand,
     },
-    /// `barrier.cluster.arrive`; `releases` unless it is `.relaxed`.
+    /// `barrier.cluster.arrive`. It releases (`releases`) unless it is `.relaxed`.
     ClusterArrive { releases: bool, aligned: bool },
     /// `barrier.cluster.wait`
     ClusterWait { aligned: bool },
@@ -218,10 +220,10 @@ pub enum Op {
     WarpSync { mask: Value },
     /// `membar`, `fence`.
     Fence { sem: FenceSem, scope: Scope },
-    /// `fence.proxy`, `fence.mbarrier_init`: between memory proxies.
+    /// `fence.proxy` and `fence.mbarrier_init`: fences between memory proxies.
     ProxyFence,
-    /// `shfl.sync.mode.b32 dst|pred, a, lane, clamp, mask`. `lane` is PTX's b, `clamp` its c: the
-    /// clamp value in bits 0 to 4 and the segment mask in bits 8 to 12.
+    /// `shfl.sync.mode.b32 dst|pred, a, lane, clamp, mask`. PTX calls `lane` b, and `clamp` c.
+    /// `clamp` holds the clamp value in bits 0 to 4 and the segment mask in bits 8 to 12.
     Shfl {
         mode: ShflMode,
         dst: RegId,
@@ -231,9 +233,9 @@ pub enum Op {
         clamp: Value,
         mask: Value,
     },
-    /// `vote.sync`. `dst` is a predicate, or 32 bits for `ballot`.
+    /// `vote.sync`. `dst` is a predicate, or has 32 bits for `ballot`.
     Vote { mode: VoteMode, dst: RegId, pred: PredicateOperand, mask: Value },
-    /// `match.any.sync`, `match.all.sync`. `ty` is `.b32` or `.b64`; `pred` belongs to `all`.
+    /// `match.any.sync` and `match.all.sync`. `ty` is `.b32` or `.b64`. Only `all` has `pred`.
     Match {
         mode: MatchMode,
         ty: Type,
@@ -244,13 +246,13 @@ pub enum Op {
     },
     /// `activemask`
     Activemask { dst: RegId },
-    /// `redux.sync`. `ty` is `.u32`, `.s32`, or `.b32` for the bit-wise ones.
+    /// `redux.sync`. `ty` is `.u32`, `.s32`, or `.b32` for the bit-wise operations.
     Redux { op: ReduxOp, ty: Type, dst: RegId, a: Value, mask: Value },
     /// `elect.sync`: `pred` holds in one lane, whose number goes to `dst`.
     Elect { dst: Option<RegId>, pred: RegId, mask: Value },
 
-    /// `atom` and `red`. `dst` is `None` for `red` and for the sink. `b` is there for
-    /// [`AtomOp::Cas`] alone: `a` is compared, `b` stored.
+    /// `atom` and `red`. `dst` is `None` for `red` and for the sink. Only [`AtomOp::Cas`] has `b`:
+    /// it compares with `a`, and stores `b`.
     Atom {
         op: AtomOp,
         ordering: Ordering,
@@ -262,13 +264,13 @@ pub enum Op {
         b: Option<Value>,
     },
 
-    /// `mbarrier.init`: of an mbarrier that waits for `count` arrivals.
+    /// `mbarrier.init`: initialises an mbarrier that waits for `count` arrivals.
     MbarrierInit { space: Space, addr: Address, count: Value },
     /// `mbarrier.inval`
     MbarrierInval { space: Space, addr: Address },
     /// `mbarrier.arrive` and `mbarrier.arrive_drop` (`drop`). `operand` is the transaction count
-    /// with `.expect_tx` (`expects`), else the number of arrivals. `dst` takes the state before it,
-    /// in 64 bits.
+    /// with `.expect_tx` (`expects`), and the number of arrivals otherwise. `dst` receives the
+    /// state before the arrival, in 64 bits.
     MbarrierArrive {
         drop: bool,
         expects: bool,
@@ -279,10 +281,10 @@ pub enum Op {
         addr: Address,
         operand: Option<Value>,
     },
-    /// `mbarrier.expect_tx`, `mbarrier.complete_tx` (`completes`).
+    /// `mbarrier.expect_tx`, and `mbarrier.complete_tx` (`completes`).
     MbarrierTx { completes: bool, space: Space, addr: Address, count: Value },
-    /// `mbarrier.test_wait`, `mbarrier.try_wait` (`blocks`): whether the phase is complete that a
-    /// state (64 bits) or a parity (32 bits) names, into a predicate.
+    /// `mbarrier.test_wait`, and `mbarrier.try_wait` (`blocks`). A state (64 bits) or a parity (32
+    /// bits) names a phase. The destination, a predicate, receives whether the phase is complete.
     MbarrierWait {
         blocks: bool,
         parity: bool,
@@ -293,11 +295,11 @@ pub enum Op {
         phase: Value,
         time: Option<Value>,
     },
-    /// `mbarrier.pending_count`: the arrivals that a state still waited for.
+    /// `mbarrier.pending_count`: the number of arrivals for which a state still waited.
     MbarrierPending { dst: RegId, state: Value },
-    /// `cp.async.bulk` of `size` bytes. The end of the copy is signalled to an mbarrier
-    /// (`.mbarrier::complete_tx::bytes`), or else belongs to the thread's bulk group. `mask` names
-    /// the blocks of `.multicast::cluster`.
+    /// `cp.async.bulk` of `size` bytes. The copy signals its end to an mbarrier
+    /// (`.mbarrier::complete_tx::bytes`), or else it belongs to the thread's bulk group. `mask`
+    /// names the blocks of `.multicast::cluster`.
     BulkCopy {
         to: Space,
         from: Space,
@@ -307,17 +309,17 @@ pub enum Op {
         mbarrier: Option<Address>,
         mask: Option<Value>,
     },
-    /// `cp.async` from global to shared memory: 4, 8 or 16 bytes, of which the first `from` are
-    /// copied and the others set to zero.
+    /// `cp.async` from global to shared memory, of 4, 8 or 16 bytes. The first `from` bytes are
+    /// copied, and the others are set to zero.
     AsyncCopy { bytes: u32, dst: Address, src: Address, from: Option<Value> },
-    /// `cp.async.mbarrier.arrive`: arrives when the thread's earlier copies have ended. `counted`
-    /// (`.noinc`): the mbarrier already waits for this arrival.
+    /// `cp.async.mbarrier.arrive`: arrives when the thread's earlier copies have ended. With
+    /// `.noinc` (`counted`), the mbarrier already waits for this arrival.
     AsyncArrive { counted: bool, space: Space, addr: Address },
-    /// `cp.async.commit_group`, `cp.async.bulk.commit_group` (`bulk`).
+    /// `cp.async.commit_group`, and `cp.async.bulk.commit_group` (`bulk`).
     CommitGroup { bulk: bool },
-    /// `cp.async.wait_group`, `cp.async.wait_all` (no `groups`), `cp.async.bulk.wait_group`
-    /// (`bulk`): until at most the last `groups` are in flight. `read`: until their sources have
-    /// been read.
+    /// `cp.async.wait_group`, `cp.async.wait_all` (no `groups`), and `cp.async.bulk.wait_group`
+    /// (`bulk`). They wait until at most the last `groups` groups are in flight. With `read`, they
+    /// wait only until the sources of the other groups have been read.
     WaitGroup { bulk: bool, groups: Option<u32>, read: bool },
 
     /// `nanosleep.u32`

@@ -10,7 +10,7 @@ use super::variable::VarRef;
 pub struct PredicateOperand {
     /// A register of type `.pred`.
     pub reg: RegId,
-    /// `!`
+    /// Whether the operand is negated by `!`.
     pub negated: bool,
 }
 
@@ -23,7 +23,7 @@ pub enum Value {
     Imm(Imm),
     /// A special register.
     Special(SpecialReg),
-    /// The address of a variable in its own state space, plus bytes.
+    /// The address of a variable in its own state space, plus an offset in bytes.
     Address(VarRef, i64),
 }
 
@@ -32,17 +32,17 @@ pub enum Value {
 pub enum Imm {
     /// An integer, as 64 bits of two's complement.
     Int(u64),
-    /// `0f` and eight digits: the bits of an `f32`.
+    /// An `f32`, written as `0f` and eight digits, by its bits.
     F32(u32),
-    /// `0d` and sixteen digits, or a decimal fraction: the bits of an `f64`.
+    /// An `f64`, written as `0d` and sixteen digits or as a decimal fraction, by its bits.
     F64(u64),
 }
 
 impl Imm {
-    /// The bits that an instruction of this type sees, zero-extended to 64.
+    /// The bits that an instruction of type `ty` sees, zero-extended to 64.
     ///
-    /// Integers are cut to the type's width, and converted for float types. Floats are converted
-    /// between precisions, and keep their bits for other types.
+    /// Integers are cut to the width of the type, and converted for float types. Floats are
+    /// converted between precisions, and keep their bits for other types.
     pub fn bits(self, ty: Type) -> u64 {
         let raw = match (self, ty) {
             (Self::Int(value), Type::F32) => u64::from((value as i64 as f32).to_bits()),
@@ -60,7 +60,7 @@ impl Imm {
 /// A memory operand: `[base+offset]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Address {
-    /// What the offset is added to.
+    /// The base, to which the offset is added.
     pub base: AddressBase,
     /// The offset in bytes.
     pub offset: i64,

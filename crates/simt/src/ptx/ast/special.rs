@@ -1,4 +1,4 @@
-//! Special registers, which tell a thread where it is and what the time is.
+//! Special registers: they tell a thread its position, the time, and facts about the launch.
 
 use super::types::Type;
 
@@ -25,7 +25,7 @@ pub enum SpecialReg {
     ClusterNctaid(Axis),
     ClusterCtaRank,
     ClusterNctaRank,
-    /// A predicate.
+    /// This register is a predicate.
     IsExplicitCluster,
     LaneId,
     WarpId,
@@ -46,17 +46,17 @@ pub enum SpecialReg {
     GlobalTimerHi,
     TotalSmemSize,
     DynamicSmemSize,
-    /// `%reserved_smem_offset_begin`, `_end`, `_0`, `_1`: shared memory that the system keeps for
-    /// itself.
+    /// `%reserved_smem_offset_begin`, `_end`, `_0` and `_1`: offsets of the shared memory that the
+    /// system reserves for itself.
     ReservedSmemOffset,
-    /// `%reserved_smem_offset_cap`: how much shared memory the system keeps for itself.
+    /// `%reserved_smem_offset_cap`: how much shared memory the system reserves for itself.
     ReservedSmemCap,
     /// `%envreg<32>`: values that the driver passes to its own code.
     EnvReg(u8),
 }
 
 impl SpecialReg {
-    /// The type of its value.
+    /// The type of the register's value.
     pub const fn ty(self) -> Type {
         match self {
             Self::Clock64 | Self::GlobalTimer | Self::GridId => Type::U64,

@@ -48,37 +48,37 @@ impl Type {
         }
     }
 
-    /// Whether it is a float type of any width, packed types included.
+    /// Whether this is a float type of any width, packed types included.
     pub const fn is_float(self) -> bool {
         matches!(self, Self::F32 | Self::F64) || self.is_half()
     }
 
-    /// Whether it is `f16`, `bf16`, or two of them.
+    /// Whether this is `f16`, `bf16`, or a packed type of two of them.
     pub const fn is_half(self) -> bool {
         matches!(self, Self::F16 | Self::F16x2 | Self::Bf16 | Self::Bf16x2)
     }
 
-    /// Whether it is `f16x2` or `bf16x2`.
+    /// Whether this is `f16x2` or `bf16x2`.
     pub const fn is_packed(self) -> bool {
         matches!(self, Self::F16x2 | Self::Bf16x2)
     }
 
-    /// Whether it is one of `s8` to `s64`.
+    /// Whether this is one of `s8` to `s64`.
     pub const fn is_signed(self) -> bool {
         matches!(self, Self::S8 | Self::S16 | Self::S32 | Self::S64)
     }
 
-    /// Whether it is one of `u8` to `u64`.
+    /// Whether this is one of `u8` to `u64`.
     pub const fn is_unsigned(self) -> bool {
         matches!(self, Self::U8 | Self::U16 | Self::U32 | Self::U64)
     }
 
-    /// Whether it is one of `b8` to `b64`.
+    /// Whether this is one of `b8` to `b64`.
     pub const fn is_untyped(self) -> bool {
         matches!(self, Self::B8 | Self::B16 | Self::B32 | Self::B64)
     }
 
-    /// Whether it is a signed or unsigned integer, not an untyped one.
+    /// Whether this is a signed or unsigned integer, and not an untyped one.
     pub const fn is_integer(self) -> bool {
         self.is_signed() || self.is_unsigned()
     }
@@ -118,13 +118,14 @@ impl fmt::Display for Type {
 /// A state space (PTX ISA 5.1). Registers and special registers are operands of their own kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Space {
-    /// No space is written: the address tells the space.
+    /// No space is written, so each address tells the space.
     Generic,
     /// `.global`
     Global,
     /// `.shared`, which is `.shared::cta`: the shared memory of the block.
     Shared,
-    /// `.shared::cluster`: the shared memory of all blocks of the cluster, including the own one.
+    /// `.shared::cluster`: the shared memory of all blocks of the cluster, including the block
+    /// itself.
     SharedCluster,
     /// `.local`
     Local,

@@ -1,4 +1,4 @@
-//! Variables: declared storage, and what it begins with.
+//! Variables: declared storage, and its initial contents.
 
 use super::id::Span;
 use super::types::{Space, Type};
@@ -30,12 +30,12 @@ pub struct Variable {
     pub ty: Type,
     /// The length of the element's vector: 1, 2 (`.v2`) or 4 (`.v4`).
     pub vector: u8,
-    /// `None`: a scalar. `Some(n)`: an array of n elements over all its dimensions. `Some(0)`:
-    /// `extern ... x[]`, whose size comes with the launch.
+    /// `None` for a scalar. `Some(n)` for an array of n elements over all its dimensions. `Some(0)`
+    /// for `extern ... x[]`, whose size comes with the launch.
     pub count: Option<u64>,
     /// The alignment in bytes, a power of two.
     pub align: u32,
-    /// The initial contents. Without them, storage begins as zeros (`.global`, `.const`) or
+    /// The initial contents. Without them, the storage begins as zeros (`.global`, `.const`) or
     /// undefined (other spaces).
     pub init: Option<Initializer>,
     /// The place of the declaration.
@@ -43,12 +43,12 @@ pub struct Variable {
 }
 
 impl Variable {
-    /// The size in bytes; 0 for the unsized `extern x[]`.
+    /// The size in bytes; 0 for an `extern x[]` without a size.
     pub fn size(&self) -> u64 {
         u64::from(self.ty.size()) * u64::from(self.vector) * self.count.unwrap_or(1)
     }
 
-    /// Whether it is dynamic shared memory: `.extern .shared x[]`.
+    /// Whether this is dynamic shared memory: `.extern .shared x[]`.
     pub fn is_dynamic_shared(&self) -> bool {
         self.space == Space::Shared && self.linkage == Linkage::Extern && self.count == Some(0)
     }
@@ -57,28 +57,28 @@ impl Variable {
 /// The initial contents of a variable.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Initializer {
-    /// The bytes, little-endian: exactly [`Variable::size`] of them.
+    /// The bytes, little-endian. There are exactly [`Variable::size`] of them.
     pub bytes: Vec<u8>,
-    /// The addresses that are added to `bytes`, 8 bytes each.
+    /// The addresses that are added to `bytes`. Each has 8 bytes.
     pub relocations: Vec<Relocation>,
 }
 
 /// The address of a variable inside an initialiser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relocation {
-    /// The offset in the bytes.
+    /// The offset of the address in the bytes.
     pub offset: u64,
-    /// The variable whose address it is: an index into
+    /// The variable whose address this is: an index into
     /// [`Module::variables`](super::Module::variables).
     pub variable: u32,
     /// The number to add to the address.
     pub addend: i64,
-    /// `generic(x)`: whether it is the generic address, and not the address in the variable's own
-    /// space.
+    /// Whether this is the generic address (`generic(x)`), and not the address in the variable's
+    /// own space.
     pub generic: bool,
 }
 
-/// How a symbol links.
+/// The linkage of a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Linkage {
     /// The symbol is visible in this module alone.

@@ -98,7 +98,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `.reg .type %a, %b<n>;`
+    /// Reads `.reg .type %a, %b<n>;`.
     fn registers(&mut self) -> Result<()> {
         self.at += 1;
         let ty = self.ty()?;
@@ -117,7 +117,7 @@ impl Parser<'_> {
         self.expect(b';').map(drop)
     }
 
-    /// `name:`, which may be followed by a table of branch targets.
+    /// Reads `name:`, which may be followed by a table of branch targets.
     fn label(&mut self) -> Result<()> {
         let (name, span) = self.ident("a label")?;
         self.expect(b':')?;

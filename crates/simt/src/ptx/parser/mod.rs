@@ -1,8 +1,8 @@
 //! The parser: from tokens to a syntax tree with resolved names.
 //!
 //! The parser works in one pass, by recursive descent. This file and `module` read the declarations
-//! at module scope, `body` a function's statements, `instruction` and its children one instruction
-//! each; `names` keeps the scopes.
+//! at module scope, `body` reads a function's statements, and `instruction` and its children each
+//! read one instruction. `names` keeps the scopes.
 
 mod body;
 mod instruction;
@@ -20,12 +20,13 @@ use super::diagnostic::{Diagnostic, Error, Result};
 use super::lexer::{Token, TokenKind, lex};
 use names::{Scope, Symbol};
 
-/// Parses a text without validating it: names are resolved, types and state spaces not yet checked.
+/// Parses a text without validating it: names are resolved, but types and state spaces are not
+/// checked.
 ///
 /// This is for tools that inspect PTX, not for execution; [`crate::ptx::parse`] also validates.
 ///
 /// # Errors
-/// A [`Diagnostic`] for the first thing in the text that the parser does not know.
+/// A [`Diagnostic`] for the first part of the text that the parser does not know.
 pub fn parse(name: &str, text: &str) -> std::result::Result<Module, Diagnostic> {
     let parsed = lex(text).and_then(|tokens| Parser::new(name, text, tokens).module());
     parsed.map_err(|error| error.locate(name, text))
@@ -37,12 +38,12 @@ struct Parser<'a> {
     at: usize,
     module: Module,
     globals: HashMap<&'a str, Symbol>,
-    /// The function that is being read, and its scopes, the outermost first.
+    /// The function that is being read, and its scopes, with the outermost first.
     function: Function,
     scopes: Vec<Scope<'a>>,
     location: Option<LocationId>,
     location_ids: HashMap<Location, LocationId>,
-    /// The function's latest location for each (file, line, column); `inlined_at` refers to these.
+    /// The function's latest location for each (file, line, column). `inlined_at` refers to these.
     call_sites: HashMap<(u32, u32, u32), LocationId>,
     /// The bytes of `.debug_str`, and the offsets of its labels.
     debug_bytes: Vec<u8>,
@@ -50,7 +51,7 @@ struct Parser<'a> {
     /// Whether the next operand is the first of an instruction, which has no comma before it.
     first_operand: bool,
     /// How many registers, initialised bytes and branch targets all functions and variables have
-    /// asked for so far. A short text could ask for very many, so there are limits.
+    /// declared so far. These numbers are limited, because a short text could declare very many.
     registers: usize,
     branch_targets: usize,
     initialized: u64,
@@ -97,7 +98,7 @@ impl<'a> Parser<'a> {
         self.tokens[(self.at + 1).min(self.tokens.len() - 1)]
     }
 
-    /// Takes a token; the end of the text is not taken.
+    /// Takes a token. The end of the text is not taken.
     fn bump(&mut self) -> Token {
         let token = self.peek();
         if token.kind != TokenKind::End {
@@ -153,7 +154,7 @@ impl<'a> Parser<'a> {
         Ok((self.text(token.span), token.span))
     }
 
-    /// The word after a dot, if one is next.
+    /// The word after a dot, if such a word is next.
     fn peek_dot(&self) -> Option<&'a str> {
         let token = self.peek();
         (token.kind == TokenKind::Dot).then(|| &self.text(token.span)[1..])
@@ -167,7 +168,7 @@ impl<'a> Parser<'a> {
         is_there
     }
 
-    /// An integer without sign.
+    /// Reads an integer without a sign.
     fn unsigned(&mut self, wanted: &str) -> Result<u64> {
         let TokenKind::Number(Imm::Int(value)) = self.peek().kind else {
             return Err(self.unexpected(wanted));
@@ -183,7 +184,7 @@ impl<'a> Parser<'a> {
             .map_err(|_| Error::new(span, format!("expected {wanted} below 2^32, found `{value}`")))
     }
 
-    /// A number with an optional sign.
+    /// Reads a number with an optional sign.
     fn number(&mut self) -> Result<Imm> {
         let negative = self.eat(b'-');
         let TokenKind::Number(value) = self.peek().kind else {
@@ -198,7 +199,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// `+n` or `-n` after an address, or nothing.
+    /// Reads `+n` or `-n` after an address, or nothing.
     fn offset(&mut self) -> Result<i64> {
         let negative = if self.eat(b'+') {
             self.eat(b'-')

@@ -1,4 +1,5 @@
-//! The modifiers of one instruction, taken one by one by the form that understands them.
+//! The modifiers of one instruction. The form of the instruction that understands a modifier takes
+//! it.
 
 use std::cell::RefCell;
 
@@ -45,7 +46,7 @@ impl<'a> Modifiers<'a> {
         Some(value)
     }
 
-    /// Like [`Self::choose`], but the word is required.
+    /// Like [`Self::choose`], but one of the words is required.
     pub(super) fn require<T: Copy>(&mut self, table: &Table<T>) -> Result<T> {
         let tables = || table.iter().map(|&(word, _)| word);
         self.choose(table).ok_or_else(|| self.lacking(tables()))
@@ -65,7 +66,7 @@ impl<'a> Modifiers<'a> {
         })
     }
 
-    /// The type that would be taken next.
+    /// The type that [`Self::ty`] would take next.
     pub(super) fn peek_ty(&self) -> Option<Type> {
         self.left.iter().find_map(|&(word, _)| operand_type_named(word))
     }

@@ -113,7 +113,7 @@ impl<'a> Parser<'a> {
         self.expect(b';').map(drop)
     }
 
-    /// `.file number "path" [, time, size]`
+    /// Reads `.file number "path" [, time, size]`.
     fn file(&mut self) -> Result<SourceFile> {
         self.at += 1;
         let index = self.unsigned32("a file number")?;
@@ -150,7 +150,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// `.loc file line column [, function_name label [+n], inlined_at file line column]`
+    /// Reads `.loc file line column [, function_name label [+n], inlined_at file line column]`.
     pub(super) fn loc(&mut self) -> Result<()> {
         self.at += 1;
         let place = self.place()?;
@@ -218,7 +218,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Keeps the debug section of strings, because they name inlined functions; skips every other.
+    /// Keeps the debug section of strings, because they name inlined functions, and skips every
+    /// other debug section.
     fn debug_strings(&mut self) -> Result<()> {
         self.at += 1;
         if !self.eat_dot("debug_str") {
@@ -286,7 +287,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The id of the function that is being read. A prototype and its definition share one.
+    /// The id of the function that is being read. A prototype and its definition share one id.
     fn register_function(&mut self, name: &'a str, span: Span) -> Result<FunctionId> {
         let function = &self.function;
         let Some(&symbol) = self.globals.get(name) else {
@@ -366,7 +367,7 @@ impl<'a> Parser<'a> {
         Ok(extents)
     }
 
-    /// `( .param .type name, .. )`
+    /// Reads `( .param .type name, .. )`.
     fn params(&mut self, make: fn(u32) -> VarRef) -> Result<Vec<Param>> {
         self.expect(b'(')?;
         let mut params = Vec::new();

@@ -6,7 +6,7 @@ use super::super::ast::{FunctionId, Op, RegId, Register, Span, Target, Type, Var
 use super::super::diagnostic::{Error, Result};
 use super::Parser;
 
-/// A function may declare this many registers; ptxas itself gives up earlier.
+/// A function may declare at most this many registers. ptxas itself fails with fewer registers.
 const MAX_REGISTERS: usize = 1 << 20;
 const MAX_MODULE_REGISTERS: usize = 1 << 22;
 /// All `brx.idx` together have at most this many targets.
@@ -19,16 +19,16 @@ pub(super) enum Symbol {
     Function(FunctionId),
 }
 
-/// A scope: what a pair of braces encloses.
+/// A scope: the names that are declared between a pair of braces.
 #[derive(Debug, Default)]
 pub(super) struct Scope<'a> {
     names: HashMap<&'a str, Symbol>,
-    /// Register families such as `%r<5>`: the prefix, with the first id and the count.
+    /// The register families, such as `%r<5>`: by prefix, the first id and the count.
     families: HashMap<&'a str, (u32, u32)>,
     pub(super) labels: HashMap<&'a str, Target>,
-    /// `.branchtargets` lists.
+    /// The `.branchtargets` lists, by name.
     pub(super) tables: HashMap<&'a str, Vec<(&'a str, Span)>>,
-    /// Branches whose label has not been seen yet.
+    /// The branches whose label has not been seen yet.
     fixups: Vec<Fixup<'a>>,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Declares `name`, or `name0` to `name<count - 1>`.
+    /// Declares the register `name`, or the registers `name0` to `name<count - 1>`.
     pub(super) fn declare_registers(
         &mut self,
         name: &'a str,
@@ -103,7 +103,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The symbol that `name` stands for in an operand.
+    /// The symbol that `name` names in an operand.
     pub(super) fn lookup(&mut self, name: &str) -> Option<Symbol> {
         let in_scopes = self.scopes.iter().rev().find_map(|scope| scope.lookup(name));
         if let Some(Symbol::Reg(register)) = in_scopes {
@@ -112,7 +112,8 @@ impl<'a> Parser<'a> {
         in_scopes.or_else(|| self.globals.get(name).copied())
     }
 
-    /// Remembers that the next instruction branches to `label`, or through a table of that name.
+    /// Remembers that the next instruction branches to `label`, or branches through a table of that
+    /// name.
     pub(super) fn branch_to(&mut self, label: &'a str, span: Span) {
         let instruction = self.function.body.len();
         self.scope().fixups.push(Fixup { instruction, label, span });
@@ -170,8 +171,8 @@ impl Scope<'_> {
         if let Some(&symbol) = self.names.get(name) {
             return Some(symbol);
         }
-        // A family's prefix may itself end in digits, so each split before a digit is tried, the
-        // longest number first.
+        // A family's prefix may itself end in digits. Each split before a digit is therefore tried,
+        // with the longest number first.
         let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
         (name.len() - digits..name.len()).find_map(|split| {
             let (prefix, number) = name.split_at(split);

@@ -11,7 +11,7 @@ use super::{Parser, TokenKind};
 const MAX_VECTOR: usize = 8;
 
 impl Parser<'_> {
-    /// Takes the comma before every operand except the first.
+    /// Takes the comma that stands before every operand except the first.
     fn separator(&mut self) -> Result<()> {
         if std::mem::take(&mut self.first_operand) || self.eat(b',') {
             return Ok(());
@@ -24,7 +24,7 @@ impl Parser<'_> {
         if self.first_operand { !self.at_punct(b';') } else { self.at_punct(b',') }
     }
 
-    /// A register, without a comma before it.
+    /// Reads a register, without a comma before it.
     pub(super) fn register(&mut self) -> Result<RegId> {
         let (name, span) = self.ident("a register")?;
         match self.lookup(name) {
@@ -45,7 +45,7 @@ impl Parser<'_> {
         self.register()
     }
 
-    /// A register or the sink `_`, without a comma before it.
+    /// Reads a register or the sink `_`, without a comma before it.
     pub(super) fn register_or_sink(&mut self) -> Result<Option<RegId>> {
         if self.peek().kind == TokenKind::Ident && self.text(self.peek().span) == "_" {
             self.at += 1;
@@ -59,12 +59,12 @@ impl Parser<'_> {
         self.register_or_sink()
     }
 
-    /// `|p` after a destination.
+    /// Reads `|p` after a destination, if it is there.
     pub(super) fn second_dst(&mut self) -> Result<Option<RegId>> {
         if self.eat(b'|') { self.register_or_sink() } else { Ok(None) }
     }
 
-    /// A predicate register with an optional `!`.
+    /// Reads a predicate register with an optional `!`.
     pub(super) fn predicate(&mut self) -> Result<PredicateOperand> {
         self.separator()?;
         let negated = self.eat(b'!');
@@ -76,7 +76,7 @@ impl Parser<'_> {
         self.value()
     }
 
-    /// A source operand, without a comma before it.
+    /// Reads a source operand, without a comma before it.
     pub(super) fn value(&mut self) -> Result<Value> {
         let token = self.peek();
         match token.kind {
@@ -116,7 +116,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `{a, b, ..}`, where `element` reads each element, or one element alone.
+    /// Reads `{a, b, ..}` or one element alone; `element` reads each element.
     pub(super) fn vector<T>(
         &mut self,
         mut element: impl FnMut(&mut Self) -> Result<T>,
@@ -136,7 +136,7 @@ impl Parser<'_> {
         Ok(elements)
     }
 
-    /// `[base+offset]`
+    /// Reads `[base+offset]`.
     pub(super) fn address(&mut self) -> Result<Address> {
         self.separator()?;
         self.expect(b'[')?;
@@ -161,7 +161,7 @@ impl Parser<'_> {
         Ok(Address { base, offset })
     }
 
-    /// A `.param` variable, without a comma before it; `None` if the next token is not the name of
+    /// Reads a `.param` variable, without a comma before it; `None` if the next token does not name
     /// one.
     pub(super) fn param_variable(&mut self) -> Option<VarRef> {
         let token = self.peek();

@@ -57,7 +57,7 @@ impl<'a> Parser<'a> {
         Ok(ty)
     }
 
-    /// `.align n`
+    /// Reads `.align n`, if it is next.
     pub(super) fn alignment(&mut self) -> Result<Option<u32>> {
         if !self.eat_dot("align") {
             return Ok(None);
@@ -70,7 +70,8 @@ impl<'a> Parser<'a> {
         Ok(Some(align))
     }
 
-    /// `[n][m]..`: the product; `[]`: 0; nothing: `None`.
+    /// Reads `[n][m]..` and returns the product. An empty `[]` gives 0; without brackets, the
+    /// result is `None`.
     pub(super) fn array_length(&mut self) -> Result<Option<u64>> {
         let mut length = None;
         while self.at_punct(b'[') {
@@ -89,7 +90,7 @@ impl<'a> Parser<'a> {
         Ok(length)
     }
 
-    /// One declaration of one or several variables, from its state space to the semicolon.
+    /// Reads one declaration of one or several variables, from its state space to the semicolon.
     pub(super) fn variables(&mut self, linkage: Linkage) -> Result<Vec<(&'a str, Variable)>> {
         let start = self.peek().span;
         let space = match self.peek_dot() {
@@ -153,7 +154,7 @@ impl<'a> Parser<'a> {
         Ok(variables)
     }
 
-    /// `value` or `{value, {..}, ..}`. Inner braces only group; missing elements are zero.
+    /// Reads `value` or `{value, {..}, ..}`. Inner braces only group; missing elements are zero.
     fn initializer(&mut self, variable: &mut Variable) -> Result<Initializer> {
         let span = self.peek().span;
         let element = u64::from(variable.ty.size());
@@ -243,7 +244,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// A number that must be an integer, such as a lookup table.
+    /// Reads a number that must be an integer, such as a lookup table.
     pub(super) fn integer(&mut self, wanted: &str) -> Result<u64> {
         let span = self.peek().span;
         match self.number()? {

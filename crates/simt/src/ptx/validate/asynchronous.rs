@@ -28,7 +28,7 @@ impl Checker<'_> {
     }
 
     /// Checks an address of shared memory that is given as a value. A variable is allowed only if
-    /// the space is written.
+    /// the instruction names the space.
     fn shared_address(&self, space: Space, value: Value, ty: Type) -> Result<()> {
         if let Value::Address(var, _) = value {
             let own = self.module.space_of(self.function, var);

@@ -1,7 +1,7 @@
 //! The rules of the PTX ISA that the grammar does not express: types, state spaces, sizes, calls.
 //!
 //! A module that passes can be lowered and run without further checks of these rules. The validator
-//! does not repeat what the parser has checked: names are declared, labels exist, modifiers and
+//! does not repeat the checks of the parser: names are declared, labels exist, and modifiers and
 //! types fit the opcode.
 
 mod asynchronous;
@@ -87,7 +87,7 @@ impl<'a> Checker<'a> {
         self.instruction.span
     }
 
-    /// Opcode and modifiers, for messages.
+    /// The opcode and its modifiers, for messages.
     fn name(&self) -> &'a str {
         let text = self.module.text(self.span());
         let text = if text.starts_with('@') {

@@ -16,7 +16,7 @@ fn fits(ty: Type, reg: Type) -> bool {
     (agree || alike) && ty.bits() == reg.bits()
 }
 
-/// Like [`fits`], for `ld`, `st` and `cvt`: integer registers may be wider than the type.
+/// Like [`fits`], but for `ld`, `st` and `cvt`, whose integer registers may be wider than the type.
 fn fits_relaxed(ty: Type, reg: Type) -> bool {
     if ty == Type::Pred || reg == Type::Pred {
         return false;

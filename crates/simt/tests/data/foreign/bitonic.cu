@@ -1,4 +1,4 @@
-// Each block of 256 threads sorts 512 keys in shared memory, ascending; missing ones count as the largest.
+// Sorts 512 keys in each block of 256 threads, ascending. Missing keys count as the largest.
 
 extern "C" __global__ void bitonic_sort(unsigned* keys, int n) {
     __shared__ unsigned tile[512];

@@ -1,9 +1,10 @@
 #!/bin/sh
 # Compiles the .cu files here to the PTX that the tests run, as <name>.<O3 or G>.<arch>.ptx.
-# Needs nvcc 13 on PATH, or named by NVCC, with CCCL's headers (PyPI: nvidia-cuda-nvcc, -crt, -cccl, -runtime; a folder
-# that nvcc does not find by itself goes into NVCC_APPEND_FLAGS=-I...). The output depends on nvcc's version and on
-# nothing of the machine: of the paths in `.file` the file's name stays, and of -G's debug sections nothing does, so
-# that names of inlined functions, which `.loc` takes from them, are gone.
+# It needs nvcc 13 on PATH, or named by NVCC, with the headers of CCCL (PyPI: nvidia-cuda-nvcc,
+# -crt, -cccl, -runtime). A folder that nvcc does not find by itself goes into
+# NVCC_APPEND_FLAGS=-I... The output depends on nvcc's version, and not on the machine: of the
+# paths in `.file`, only the name of the file stays, and the debug sections of -G are removed.
+# The names of inlined functions are removed with them, because `.loc` takes them from there.
 set -eu
 cd "$(dirname "$0")"
 nvcc=${NVCC:-nvcc}
@@ -28,7 +29,8 @@ done
 # Barriers of the whole grid.
 compile grid sm_75 O3
 compile grid sm_75 G
-# What newer hardware does by other instructions: redux.sync, half-precision min and max, bfloat16, which begins at sm_80.
+# Newer hardware has other instructions for the same code: redux.sync, and min and max of halves.
+# bfloat16 begins at sm_80.
 compile bfloat sm_80 O3
 compile bfloat sm_80 G
 # cp.async, which begins at sm_80, and what begins at sm_90.

@@ -3,7 +3,7 @@
 
 namespace cg = cooperative_groups;
 
-// Each block leaves its sum in `partial`; after the barrier of cooperative groups each thread takes all of them.
+// Each block leaves its sum in `partial`. After the grid's barrier, each thread adds all sums.
 extern "C" __global__ void total_by_groups(const int *in, int *partial, int *out, int n) {
     __shared__ int sum;
     cg::grid_group grid = cg::this_grid();
@@ -33,7 +33,7 @@ __device__ void meet(unsigned *counter, unsigned round) {
     __syncthreads();
 }
 
-// Inclusive sums over neighbouring elements at growing distances, a whole array at a time (Hillis and Steele).
+// Inclusive sums over neighbours at growing distances, one array at a time (Hillis and Steele).
 extern "C" __global__ void scan_by_counter(int *a, int *b, unsigned *counter, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     unsigned round = 0;

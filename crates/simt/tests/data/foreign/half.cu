@@ -38,7 +38,7 @@ extern "C" __global__ void half2_operations(const __half2* a, const __half2* b, 
     to[3] = __lowhigh2highlow(__hsub2(a[i], b[i]));
 }
 
-// A bit for each comparison that holds: < <= > >= == != of numbers, then the same where NaN compares as true.
+// A bit for each comparison that holds: < <= > >= == !=, then the same with NaN taken as true.
 extern "C" __global__ void half_compare(const __half* a, const __half* b, unsigned* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;

@@ -1,4 +1,4 @@
-// Steps until z = z^2 + c leaves the circle of radius 2, at most `limit`, for a window of the plane.
+// For each point of a window: the steps, at most `limit`, until z = z^2 + c has |z| > 2.
 
 extern "C" __global__ void mandelbrot(int* steps, int width, int height, float left, float top, float scale, int limit) {
     int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;

@@ -1,4 +1,4 @@
-// Accelerations of bodies (position and mass), all pairs, through tiles of blockDim.x bodies in shared memory.
+// Accelerations by all pairs of bodies (position and mass), in tiles of blockDim.x bodies.
 
 extern "C" __global__ void nbody(const float4* bodies, float4* accelerations, int n, float softening) {
     extern __shared__ float4 tile[];

@@ -1,4 +1,4 @@
-// Sums: with warp shuffles and one atomic for each block, and in one launch whose last block adds what the others left.
+// Sums: by shuffles and one atomic for each block; and in one launch, by the last block.
 
 template <typename T>
 __device__ T warp_sum(T value) {

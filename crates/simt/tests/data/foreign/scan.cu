@@ -1,5 +1,5 @@
-// Each block scans its own part. Inclusive: Hillis and Steele in two buffers. Exclusive: Blelloch's tree, of two
-// elements for each thread. Dynamic shared memory: 2 * blockDim.x integers for both.
+// Each block scans its part. Inclusive: Hillis and Steele in two buffers. Exclusive: Blelloch's
+// tree, with two elements a thread. Both take 2 * blockDim.x integers of dynamic shared memory.
 
 extern "C" __global__ void inclusive_scan(const int* in, int* out, int n) {
     extern __shared__ int buffer[];

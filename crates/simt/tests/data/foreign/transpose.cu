@@ -1,5 +1,5 @@
-// A matrix of `height` rows transposed through a tile in shared memory, in blocks of 32 x 8 threads. Columns of the
-// unpadded tile all lie in one bank.
+// Transposes a matrix of `height` rows through a tile in shared memory, in blocks of 32 x 8
+// threads. All elements of a column of the unpadded tile lie in one bank.
 
 template <int PAD>
 __device__ void transpose(const float* in, float* out, int width, int height) {

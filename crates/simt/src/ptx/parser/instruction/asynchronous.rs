@@ -81,7 +81,7 @@ impl Parser<'_> {
         let scope = m.choose(NEAR).unwrap_or(Scope::Cta);
         let ordering = if releases { Ordering::Release(scope) } else { Ordering::Relaxed(scope) };
         let space = Self::mbarrier_type(m)?;
-        // Older spellings leave out the destination if the state is not used.
+        // An older syntax leaves out the destination if the state is not used.
         let dst = if self.at_punct(b'[') { None } else { self.dst_or_sink()? };
         let addr = self.address()?;
         let operand =
@@ -189,7 +189,7 @@ impl Parser<'_> {
                 format!("`{}` copies {known} bytes, not {bytes}", m.text),
             ));
         }
-        // A cache policy is the last operand.
+        // If there is a cache policy, it is the last operand.
         let from = if self.commas_left() > usize::from(hinted) { Some(self.src()?) } else { None };
         if hinted {
             self.src()?;
@@ -197,7 +197,7 @@ impl Parser<'_> {
         Ok(Op::AsyncCopy { bytes, dst, src, from })
     }
 
-    /// `fence.proxy` and `fence.mbarrier_init`, whose first word has been taken.
+    /// Reads `fence.proxy` or `fence.mbarrier_init`, whose first word has been taken.
     pub(super) fn proxy_fence(m: &mut Modifiers<'_>) -> Result<Op> {
         if m.take("release") {
             m.require(&[("cluster", ())])?;

@@ -40,7 +40,7 @@ impl Parser<'_> {
         Ok(Op::BrxIdx { uniform, index, targets: Vec::new() })
     }
 
-    /// `call (ret), name, (args)`; `(ret)` and `(args)` may be missing.
+    /// Reads `call (ret), name, (args)`; `(ret)` and `(args)` may be missing.
     pub(super) fn call(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         let uniform = m.take("uni");
         m.finish()?;
@@ -101,7 +101,7 @@ impl Parser<'_> {
         Ok(Op::Pmevent { mask: self.src()? })
     }
 
-    /// `bar`, which is always aligned, or `barrier`, which says whether it is.
+    /// Reads `bar`, which is always aligned, or `barrier`, which says whether it is aligned.
     pub(super) fn barrier(&mut self, is_bar: bool, m: &mut Modifiers<'_>) -> Result<Op> {
         m.take("cta");
         let aligned = is_bar || m.take("aligned");

@@ -30,10 +30,10 @@ const TESTS: &Table<FloatTest> = &[
     ("subnormal", FloatTest::Subnormal),
 ];
 
-/// The modifiers of an instruction that some float types do not have.
+/// Says whether an instruction has modifiers that some float types do not have.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// Whether there is a modifier that `.f32` has and `.f64` has not, such as `.approx`.
+    /// Whether there is a modifier that `.f32` has and `.f64` does not have, such as `.approx`.
     single: bool,
     /// Whether there is `.ftz` or `.sat`, which `.f64` and `.bf16` do not have.
     ftz_or_sat: bool,
@@ -115,7 +115,7 @@ impl Parser<'_> {
         m.require(&table[..if has_full { 2 } else { 1 }])
     }
 
-    /// `fma`, or `mad`, which does not exist for halves.
+    /// Reads `fma`, or `mad`, which does not exist for halves.
     pub(super) fn fma(&mut self, is_fma: bool, m: &mut Modifiers<'_>) -> Result<Op> {
         let rounding = m.require(ROUNDINGS)?;
         let ftz = m.take("ftz");
@@ -138,8 +138,8 @@ impl Parser<'_> {
         let (op, single) = match opcode {
             "sqrt" | "rcp" => {
                 let precision = Self::precision(m, false)?;
-                // `rcp.approx.ftz.f64` exists, as a seed for iteration; no compiler prints it for
-                // these kernels.
+                // PTX has `rcp.approx.ftz.f64`, as a seed for iterations. It is not supported,
+                // because no compiler emits it for the kernels here.
                 let single = precision == Precision::Approx;
                 (
                     if opcode == "sqrt" {
@@ -237,7 +237,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `cvt` of two `.f32` to a packed type.
+    /// Reads `cvt` of two `.f32` to a packed type.
     fn cvt_pack(&mut self, rounding: Option<CvtRounding>, m: &mut Modifiers<'_>) -> Result<Op> {
         let relu = m.take("relu");
         let dst_ty = m.ty(&[Type::F16x2, Type::Bf16x2])?;

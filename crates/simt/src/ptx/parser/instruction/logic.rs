@@ -148,8 +148,8 @@ impl Parser<'_> {
         Ok(Op::Szext { mode, ty, dst: self.dst()?, a: self.src()?, width: self.src()? })
     }
 
-    /// Takes the comparison, `.ftz`, and the operation with a further predicate, which is the last
-    /// operand.
+    /// Takes the comparison, `.ftz`, and the operation with a further predicate. That predicate is
+    /// the last operand.
     fn comparison(m: &mut Modifiers<'_>) -> Result<(CmpOp, Option<LogicOp>, bool)> {
         Ok((m.require(COMPARISONS)?, m.choose(LOGIC), m.take("ftz")))
     }

@@ -48,7 +48,7 @@ const L2: &Table<Eviction> = &[
     ("L2::evict_first", Eviction::First),
     ("L2::evict_last", Eviction::Last),
 ];
-/// The priorities that `createpolicy` gives to a part of the accesses, and to the others.
+/// The priorities that `createpolicy` gives to a part of the accesses, and to the other accesses.
 const L2_PRIMARY: &Table<()> = &[
     ("L2::evict_last", ()),
     ("L2::evict_normal", ()),
@@ -120,7 +120,7 @@ impl Parser<'_> {
             return Ok(Op::Unpack { ty, dst, src: self.src()? });
         }
         let dst = self.dst()?;
-        // The comma is read with the vector or the value.
+        // The code that reads the vector or the value also reads the comma before it.
         if self.peek_second().kind == super::TokenKind::Punct(b'{') {
             return Ok(Op::Pack { ty, dst, src: self.vector(Self::value)? });
         }
@@ -154,7 +154,7 @@ impl Parser<'_> {
         self.finish_ld(space, ordering, cache, m)
     }
 
-    /// `ldu`: a load whose address is the same in the warp.
+    /// Reads `ldu`, a load whose address is the same in all lanes of the warp.
     pub(super) fn ldu(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         let space = m.choose(&SPACES[..1]).unwrap_or(Space::Generic);
         let cache = CacheHints { non_coherent: true, ..CacheHints::default() };
@@ -237,8 +237,8 @@ impl Parser<'_> {
         Ok(Op::CacheControl { op, space, addr })
     }
 
-    /// `createpolicy.fractional`. The simulator ignores policies, so the result is an arbitrary
-    /// number.
+    /// Reads `createpolicy.fractional`. The simulator ignores policies, so the result is an
+    /// arbitrary number.
     pub(super) fn create_policy(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         m.require(&[("fractional", ())])?;
         m.require(L2_PRIMARY)?;
@@ -252,7 +252,7 @@ impl Parser<'_> {
         Ok(Op::Mov { ty: Type::B64, dst, src: Value::Imm(Imm::Int(0)) })
     }
 
-    /// `atom` if it returns the old value, else `red`.
+    /// Reads `atom` if it returns the old value, and `red` otherwise.
     pub(super) fn atom(&mut self, m: &mut Modifiers<'_>, returns: bool) -> Result<Op> {
         let sem = m.choose(ATOM_SEMS).unwrap_or(Sem::Relaxed);
         let scope = m.choose(SCOPES).unwrap_or(Scope::Gpu);

@@ -1,4 +1,4 @@
-//! One instruction: the opcode chooses a family, the family reads modifiers and operands.
+//! One instruction: the opcode chooses a family, and the family reads modifiers and operands.
 
 mod arithmetic;
 mod asynchronous;
@@ -59,7 +59,7 @@ const SCOPES: &Table<Scope> =
 const LOGIC: &Table<LogicOp> = &[("and", LogicOp::And), ("or", LogicOp::Or), ("xor", LogicOp::Xor)];
 
 impl Parser<'_> {
-    /// Reads from the opcode to the last operand; the semicolon stays.
+    /// Reads from the opcode to the last operand. The semicolon is not taken.
     pub(super) fn op(&mut self) -> Result<Op> {
         let (opcode, mut span) = self.ident("an instruction")?;
         let mut words = Vec::new();
