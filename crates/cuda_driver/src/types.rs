@@ -10,7 +10,8 @@ macro_rules! handles {
     ($($(#[$doc:meta])* $name:ident = $target:ident;)*) => {
         $(
             #[doc = concat!(
-                "What [`", stringify!($name), "`] points to: known to the driver alone."
+                "The structure that [`", stringify!($name),
+                "`] points to. Only the driver knows its fields."
             )]
             #[repr(C)]
             #[derive(Debug)]

@@ -68,7 +68,7 @@ impl Toy {
             .output()
         {
             Ok(output) => {
-                assert!(output.status.success(), "cc: {}", String::from_utf8_lossy(&output.stderr))
+                assert!(output.status.success(), "cc: {}", String::from_utf8_lossy(&output.stderr));
             }
             Err(error) => {
                 let note = "not tested with a toy driver, which needs a C compiler named cc";
@@ -261,7 +261,7 @@ fn streams_and_events(toy: &Toy) {
     let counter = Arc::clone(&called);
     stream
         .add_callback(Box::new(move |result: CudaResult<()>| {
-            counter.store(1 + u32::from(result.is_err()), Relaxed)
+            counter.store(1 + u32::from(result.is_err()), Relaxed);
         }))
         .unwrap();
     assert_eq!((called.load(Relaxed), Arc::strong_count(&called)), (1, 1));

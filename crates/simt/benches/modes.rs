@@ -76,7 +76,7 @@ fn modes(criterion: &mut Criterion) {
         group.bench_function("check", |bench| bench.iter(|| case.run(1, check)));
         for workers in [1, 2] {
             group.bench_function(BenchmarkId::new("workers", workers), |bench| {
-                bench.iter(|| case.run(workers, launch))
+                bench.iter(|| case.run(workers, launch));
             });
         }
         group.finish();

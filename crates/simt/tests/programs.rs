@@ -55,7 +55,7 @@ fn words_at(memory: &Memory, address: u64, words: usize) -> Vec<u32> {
 fn the_last_block_finishes_the_sum() {
     let input = numbers(5000);
     each_way("last_block", LaunchConfig::new(13, 128), (&input, 1, 5000), |out| {
-        assert_eq!(out, [sum(&input)])
+        assert_eq!(out, [sum(&input)]);
     });
 }
 
@@ -64,7 +64,7 @@ fn blocks_look_back_in_a_scan() {
     let input = numbers(5000);
     let expected: Vec<u32> = (1..=input.len()).map(|end| sum(&input[..end])).collect();
     each_way("look_back", LaunchConfig::new(20, 256), (&input, 5000, 5000), |out| {
-        assert_eq!(out, expected)
+        assert_eq!(out, expected);
     });
 }
 
@@ -81,7 +81,7 @@ fn all_blocks_wait_for_each_other() {
     }
     let data = (&input[..], 2 * input.len(), input.len() as u32);
     each_way("grid_wide", LaunchConfig::new(100, 64), data, |out| {
-        assert_eq!(out[..input.len()], expected)
+        assert_eq!(out[..input.len()], expected);
     });
 }
 
@@ -91,7 +91,7 @@ fn lanes_and_blocks_contend_for_a_lock() {
     let steps = (0..330).fold(0u32, |total, _| total.wrapping_mul(3).wrapping_add(1));
     for name in ["spin_lock", "spin_lock_bare"] {
         each_way(name, LaunchConfig::new(5, 70), (&input, 2, 330), |out| {
-            assert_eq!(out, [steps, sum(&input)])
+            assert_eq!(out, [steps, sum(&input)]);
         });
     }
 }
@@ -134,7 +134,7 @@ fn lanes_with_the_same_value_count_together() {
         expected[14] += 1;
     }
     each_way("aggregate", LaunchConfig::new(12, 256), (&input, 15, 3000), |out| {
-        assert_eq!(out, expected)
+        assert_eq!(out, expected);
     });
 }
 
@@ -209,7 +209,7 @@ fn functions_switches_and_local_arrays() {
     });
     let expected: Vec<u32> = expected.collect();
     each_way("machine", LaunchConfig::new(3, 256), (&input, 700, 700), |out| {
-        assert_eq!(out, expected)
+        assert_eq!(out, expected);
     });
 }
 
@@ -257,7 +257,7 @@ fn bytes_are_counted() {
         .flat_map(|word| word.to_le_bytes())
         .for_each(|byte| expected[usize::from(byte)] += 1);
     each_way("histogram", LaunchConfig::new(7, 192), (&input, 256, 8000), |out| {
-        assert_eq!(out, expected)
+        assert_eq!(out, expected);
     });
 }
 

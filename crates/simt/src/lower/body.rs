@@ -39,7 +39,9 @@ impl<'a> Lowering<'a> {
             match &mut self.code[branch].op {
                 Op::Bra { target, .. } => *target = starts[*target as usize],
                 Op::BrxIdx { targets, .. } => {
-                    targets.iter_mut().for_each(|target| *target = starts[*target as usize])
+                    for target in targets {
+                        *target = starts[*target as usize];
+                    }
                 }
                 _ => unreachable!("only branches are pending"),
             }

@@ -306,7 +306,12 @@ impl<'a> Lowering<'a> {
                     self.combine_predicates(op, result, (holds, negated), with);
                 }
                 None => {
-                    self.combine_predicates(LogicOp::Or, result, (holds, negated), (holds, negated))
+                    self.combine_predicates(
+                        LogicOp::Or,
+                        result,
+                        (holds, negated),
+                        (holds, negated),
+                    );
                 }
             }
             results.push((predicate(frame, dst), result));

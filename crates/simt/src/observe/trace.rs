@@ -310,7 +310,7 @@ impl Tracer<'_> {
             found.keys().enumerate().map(|(index, start)| (*start, index)).collect();
         for block in &mut blocks {
             each_access(block, &mut |access| {
-                access.instruction = order[&program.places[access.instruction].start]
+                access.instruction = order[&program.places[access.instruction].start];
             });
         }
         let instructions = found.into_values().map(|place| TracedInstruction {

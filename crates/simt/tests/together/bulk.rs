@@ -212,7 +212,7 @@ fn a_phase_that_waits_for_other_bytes_than_come_is_a_deadlock() {
         let pipeline = Pipeline { announced, ..Pipeline::default() };
         match fault(&kernel("", &pipeline.body()), &LaunchConfig::new(1, THREADS)) {
             FaultKind::Mbarrier { arrivals: 0, bytes: b, in_flight: f, .. } => {
-                assert_eq!((b, f), (bytes, in_flight))
+                assert_eq!((b, f), (bytes, in_flight));
             }
             other => panic!("{other}"),
         }

@@ -131,7 +131,7 @@ fn execute_lane<O: Observer>(
             groups.committed.push_back(std::mem::take(&mut groups.open));
         }
         Async::Wait { bulk, groups, read } => {
-            wait_groups(env, observer, (thread, *bulk), *groups, *read)
+            wait_groups(env, observer, (thread, *bulk), *groups, *read);
         }
     }
     Ok(())

@@ -291,7 +291,7 @@ impl<'a> Block<'a> {
                             );
                         }
                         BarrierRedOp::Or => {
-                            registers.set_predicate(target, split.mask, all(state.holds > 0))
+                            registers.set_predicate(target, split.mask, all(state.holds > 0));
                         }
                     }
                 });

@@ -57,7 +57,7 @@ impl Parser<'_> {
                 TokenKind::Punct(b';') => self.at += 1,
                 TokenKind::Dot => self.body_directive()?,
                 TokenKind::Ident if self.peek_second().kind == TokenKind::Punct(b':') => {
-                    self.label()?
+                    self.label()?;
                 }
                 _ => self.instruction()?,
             }

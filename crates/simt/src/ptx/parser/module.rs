@@ -330,20 +330,20 @@ impl<'a> Parser<'a> {
                 "pragma" => self.pragma()?,
                 "maxntid" if is_entry => self.function.limits.max_threads = Some(self.extents()?),
                 "reqntid" if is_entry => {
-                    self.function.limits.required_threads = Some(self.extents()?)
+                    self.function.limits.required_threads = Some(self.extents()?);
                 }
                 "minnctapersm" if is_entry => {
-                    self.function.limits.min_blocks_per_sm = Some(self.limit()?)
+                    self.function.limits.min_blocks_per_sm = Some(self.limit()?);
                 }
                 "explicitcluster" if is_entry => {
                     self.at += 1;
                     self.function.limits.explicit_cluster = true;
                 }
                 "reqnctapercluster" if is_entry => {
-                    self.function.limits.required_cluster = Some(self.extents()?)
+                    self.function.limits.required_cluster = Some(self.extents()?);
                 }
                 "maxclusterrank" if is_entry => {
-                    self.function.limits.max_cluster_rank = Some(self.limit()?)
+                    self.function.limits.max_cluster_rank = Some(self.limit()?);
                 }
                 "maxnreg" if is_entry => self.function.limits.max_registers = Some(self.limit()?),
                 _ => return Err(self.unknown_directive(word)),
