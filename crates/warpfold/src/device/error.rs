@@ -5,7 +5,7 @@ use std::fmt;
 #[cfg(feature = "simulator")]
 use std::error;
 
-/// The reason why a device did not do what a call asked for.
+/// The reason why a call of a device failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeviceError {
@@ -212,7 +212,7 @@ impl fmt::Display for ErrorText {
 }
 
 /// A fault that the simulator found in a kernel. `Display` gives its class, the place in the PTX,
-/// the thread, and what to check next.
+/// the thread, and the next thing to check.
 #[cfg(feature = "simulator")]
 #[derive(Debug)]
 pub struct SimulatorFault(pub(super) Box<simt::LaunchError>);

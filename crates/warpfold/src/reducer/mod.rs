@@ -182,7 +182,7 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         self.reduce_with_progress(input, |_, _| ())
     }
 
-    /// Like [`reduce`](Self::reduce), with a report of progress: after each copied chunk of an
+    /// Like [`reduce`](Self::reduce), with a report of progress: after each copy of a part of an
     /// input on the host, `progress` gets the number of elements copied so far and the number of
     /// all elements. If no input is on the host, or if the input is empty, `progress` is not
     /// called.

@@ -7,8 +7,9 @@ use super::{Error, Item, input::Arity, shapes::KernelClass};
 /// An operation over elements of type `T`: a type without data, such as [`Sum`](super::Sum).
 ///
 /// An operation is associative and commutative, so the device may combine elements in any order.
-/// Over floats this holds up to rounding; the documentation of [`reducer`](super) lists what
-/// determines the order and with it the bits. The trait cannot be implemented outside this crate.
+/// Over floats this holds up to rounding; the documentation of [`reducer`](super) lists the
+/// properties on which the order depends, and with it the bits. The trait cannot be implemented
+/// outside this crate.
 pub trait Operation<T: Item>: Copy + Default + Send + Sync + private::Kernel<T> + 'static {
     /// [`Single`](super::Single) for one input, [`Pair`](super::Pair) for two inputs of the same
     /// length.

@@ -3,8 +3,8 @@
 use super::Error;
 use crate::device::{Device, DeviceError, PinnedBuffer, Stream};
 
-/// The most bytes of a chunk that are copied from the host. The two operands of a pair share this
-/// number.
+/// The most bytes of one part that is copied from the host. If both operands of a pair are on the
+/// host, they share this number.
 pub(super) const PART_BYTES: u64 = 8 << 20;
 
 /// Two queues that take turns: while one queue copies to the device, the host fills the page-locked

@@ -81,8 +81,8 @@ struct Gpu {
     /// The table of the driver's functions. It is kept here so that a call does not have to look up
     /// the table of the process.
     driver: &'static Driver,
-    /// A number that no other context of this process has. The address cannot serve, because a
-    /// later context may get the address of an earlier one.
+    /// A number that no other context of this process has. The address of the context is not
+    /// enough, because a later context may get the address of an earlier one.
     generation: u64,
     /// Events for reuse. There are never more of them than were in use at one time.
     events: Mutex<Vec<SpareEvent>>,

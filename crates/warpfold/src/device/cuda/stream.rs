@@ -194,7 +194,7 @@ impl BackendStream for GpuStream {
             let LaunchShape { grid, block, shared_bytes, .. } = shape;
             // SAFETY: there is one pointer for each parameter, to at least as many bytes as the
             // parameter has (`Core` has checked both), and the driver reads them before it returns.
-            // The caller promises what the kernel does with addresses.
+            // The caller promises that the kernel uses addresses correctly.
             unsafe {
                 self.gpu.driver.cuLaunchKernel(
                     kernel.function(),

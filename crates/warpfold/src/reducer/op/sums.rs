@@ -219,9 +219,9 @@ where
 /// elements is 1.
 ///
 /// **Integers** wrap modulo 2^64 (2^128 for 128-bit elements). **Floats** are rounded in each
-/// multiplication. Whatever the order, the error is at most `((1 + u)^(n - 1) - 1) * |product|`,
-/// with `u` = 2^-24 for `f32` and 2^-53 for `f64`, as long as no partial product leaves the range
-/// of normal numbers (Higham, Lemma 3.1). If the elements contain a NaN, or both an infinity and a
+/// multiplication. In every order, the error is at most `((1 + u)^(n - 1) - 1) * |product|`, with
+/// `u` = 2^-24 for `f32` and 2^-53 for `f64`, as long as no partial product leaves the range of
+/// normal numbers (Higham, Lemma 3.1). If the elements contain a NaN, or both an infinity and a
 /// zero, the product is NaN.
 ///
 /// ```
