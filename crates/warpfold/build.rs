@@ -1,5 +1,5 @@
-//! Embeds the committed PTX of the production kernels, compressed. It writes a module with one
-//! static for each kernel, which `src/ptx.rs` includes.
+//! Embeds the PTX of the production kernels, compressed, into the crate. This script writes a
+//! module with one static for each kernel, and `src/ptx.rs` includes this module.
 //!
 //! A file is called `reduce_<op>_<type>.<arch>.ptx` and holds the kernel `reduce_<op>_<type>`. Its
 //! static is `<op>::<type>`. Each kernel is a static of its own, because the linker then leaves out
@@ -14,8 +14,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The level of compression. Level 6 takes two seconds in a build script without optimisation; the
-/// levels above it gain less than one percent.
+/// The level of compression. Level 6 takes two seconds in a build script that is compiled without
+/// optimisation, and the levels above it make the result less than one percent smaller.
 const LEVEL: u8 = 6;
 
 /// The architectures of one kernel, each with the file that holds its PTX.
@@ -76,7 +76,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Operation, element and architecture of `reduce_<op>_<type>.sm_<arch>.ptx`.
+/// Takes the operation, the type of the elements and the architecture from a file name of the form
+/// `reduce_<op>_<type>.sm_<arch>.ptx`.
 fn parse(path: &Path) -> Option<(String, String, u32)> {
     let (kernel, arch) = path.file_stem()?.to_str()?.rsplit_once('.')?;
     let (operation, element) = kernel.strip_prefix("reduce_")?.rsplit_once('_')?;

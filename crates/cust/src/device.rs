@@ -1,4 +1,4 @@
-//! The devices of the machine.
+//! The CUDA devices of the machine.
 
 use std::{
     ffi::{CStr, c_char, c_int},
@@ -10,10 +10,11 @@ use crate::{
     sys::{CUdevice, CUuuid},
 };
 
-/// Attributes, each by rust-cuda's name and with cuda.h's number.
+/// Defines the attributes, each with rust-cuda's name and cuda.h's number.
 macro_rules! attributes {
     ($($name:ident = $number:literal is $text:literal;)*) => {
-        /// A property of a device that is a number.
+        /// A property of a device whose value is a number. Each variant names the attribute of
+        /// cuda.h for which it stands.
         #[repr(u32)]
         #[non_exhaustive]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -118,7 +119,7 @@ attributes! {
     CanUseHostPointerForRegisteredMem = 91 is "CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM";
 }
 
-/// A device of the machine.
+/// A CUDA device of the machine.
 ///
 /// ```no_run
 /// use cust::device::{Device, DeviceAttribute};
@@ -137,11 +138,11 @@ pub struct Device {
 }
 
 impl Device {
-    /// Number of devices.
+    /// The number of devices.
     ///
     /// # Errors
     ///
-    /// Those of [`init`](crate::init).
+    /// The errors of [`init`](crate::init).
     pub fn num_devices() -> CudaResult<u32> {
         let mut count = 0;
         // SAFETY: the pointer is to a live variable.
@@ -149,12 +150,12 @@ impl Device {
         Ok(count.unsigned_abs())
     }
 
-    /// The device of this number, from 0 on.
+    /// The device of this number. Devices are counted from 0.
     ///
     /// # Errors
     ///
-    /// [`CudaError::InvalidDevice`](crate::error::CudaError::InvalidDevice) if there are not so
-    /// many.
+    /// [`CudaError::InvalidDevice`](crate::error::CudaError::InvalidDevice) if there is no device
+    /// of this number.
     pub fn get_device(ordinal: u32) -> CudaResult<Device> {
         let mut device = 0;
         // SAFETY: the pointer is to a live variable.
@@ -162,20 +163,20 @@ impl Device {
         Ok(Device { device })
     }
 
-    /// All devices.
+    /// An iterator over all devices.
     ///
     /// # Errors
     ///
-    /// Those of [`init`](crate::init).
+    /// The errors of [`init`](crate::init).
     pub fn devices() -> CudaResult<Devices> {
         Ok(Devices { range: 0..Device::num_devices()? })
     }
 
-    /// Its memory, in bytes.
+    /// The size of the device's memory, in bytes.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn total_memory(self) -> CudaResult<usize> {
         let mut bytes = 0;
         // SAFETY: the pointer is to a live variable.
@@ -183,15 +184,15 @@ impl Device {
         Ok(bytes)
     }
 
-    /// Its name, such as `NVIDIA H100 80GB HBM3`.
+    /// The name of the device, such as `NVIDIA H100 80GB HBM3`.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn name(self) -> CudaResult<String> {
         let mut name = [0u8; 256];
-        // SAFETY: the buffer is one byte longer than it is said to be, so that it ends with a NUL
-        // whatever is written.
+        // SAFETY: the buffer is one byte longer than the length that the driver gets, so it always
+        // ends with a NUL.
         unsafe {
             call!(cuDeviceGetName(
                 name.as_mut_ptr().cast::<c_char>(),
@@ -202,11 +203,12 @@ impl Device {
         Ok(CStr::from_bytes_until_nul(&name).unwrap_or_default().to_string_lossy().into_owned())
     }
 
-    /// The identity of the device, which it has in every process and after every start.
+    /// The UUID of the device. It is the same in every process and after every start of the
+    /// machine.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn uuid(self) -> CudaResult<[u8; 16]> {
         let mut uuid = CUuuid::default();
         // SAFETY: the pointer is to a live variable.
@@ -218,7 +220,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn get_attribute(self, attr: DeviceAttribute) -> CudaResult<i32> {
         let mut value = 0;
         // SAFETY: the pointer is to a live variable.
@@ -232,7 +234,7 @@ impl Device {
     }
 }
 
-/// All devices; see [`Device::devices`].
+/// An iterator over all devices. [`Device::devices`] makes it.
 #[derive(Clone, Debug)]
 pub struct Devices {
     range: Range<u32>,

@@ -1,4 +1,4 @@
-//! Errors, as the numbers that the driver returns.
+//! Errors, which are the numbers that the driver returns.
 
 use std::{error::Error, fmt};
 
@@ -6,8 +6,9 @@ use crate::sys::{self, CUresult, DriverError};
 
 /// An error of the driver, or of this crate.
 ///
-/// It is the driver's own number. The codes that rust-cuda knows are constants by rust-cuda's
-/// names; any other is carried as it is. `Display` has the driver's name and text for it.
+/// An error holds the driver's own number. The codes that rust-cuda knows are constants with
+/// rust-cuda's names, and any other code is kept unchanged. `Display` shows the driver's name and
+/// text for the code.
 ///
 /// ```
 /// use cust::error::CudaError;
@@ -24,7 +25,10 @@ pub struct CudaError(u32);
 
 macro_rules! errors {
     ($($name:ident = $code:literal is $text:literal;)*) => {
-        #[allow(non_upper_case_globals, reason = "they are used as the variants of rust-cuda's enum")]
+        #[allow(
+            non_upper_case_globals,
+            reason = "they are used as the variants of rust-cuda's enum"
+        )]
         impl CudaError {
             $(
                 #[doc = concat!($text, ": ", $code, ".")]
@@ -32,7 +36,8 @@ macro_rules! errors {
             )*
         }
 
-        /// Code, rust-cuda's name, and a text for when no driver is loaded.
+        /// The known codes, each with rust-cuda's name and with the text for the case that no
+        /// driver is loaded.
         const KNOWN: &[(u32, &str, &str)] = &[$(($code, stringify!($name), $text)),*];
     };
 }
@@ -103,7 +108,7 @@ errors! {
 }
 
 impl CudaError {
-    /// The error with the driver's number for it.
+    /// The error with this number of the driver.
     pub const fn from_raw(code: u32) -> Self {
         Self(code)
     }
@@ -129,7 +134,7 @@ impl fmt::Debug for CudaError {
 
 impl fmt::Display for CudaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The codes of this crate alone begin there.
+        // The codes that only this crate uses begin with this number.
         let own = self.0 >= 100_100;
         match self.known() {
             Some((.., text)) if own => f.write_str(text),
@@ -145,7 +150,8 @@ impl fmt::Display for CudaError {
 
 impl Error for CudaError {}
 
-/// Where there is no driver, every call returns [`CudaError::NoDevice`].
+/// The code for a failure to load the driver. If there is no driver, every call returns
+/// [`CudaError::NoDevice`].
 impl From<&DriverError> for CudaError {
     fn from(error: &DriverError) -> Self {
         match error {
@@ -157,13 +163,13 @@ impl From<&DriverError> for CudaError {
     }
 }
 
-/// What almost every function of this crate returns.
+/// The result of almost every function of this crate.
 pub type CudaResult<T> = Result<T, CudaError>;
 
-/// What the `drop` functions return: with the error comes the object, which still lives.
+/// The result of the `drop` functions. With the error, they return the object, which still lives.
 pub type DropResult<T> = Result<(), (CudaError, T)>;
 
-/// Makes a [`CudaResult`] of the driver's code.
+/// The conversion of a code of the driver into a [`CudaResult`].
 ///
 /// ```
 /// use cust::error::{CudaError, ToResult};
@@ -172,11 +178,11 @@ pub type DropResult<T> = Result<(), (CudaError, T)>;
 /// assert_eq!(2u32.to_result(), Err(CudaError::OutOfMemory));
 /// ```
 pub trait ToResult {
-    /// `Ok` for 0.
+    /// Returns `Ok` for the code 0.
     ///
     /// # Errors
     ///
-    /// Any other code.
+    /// The error with this code, for every other code.
     fn to_result(self) -> CudaResult<()>;
 }
 

@@ -1,4 +1,4 @@
-//! Events: moments in a stream's work.
+//! Events: points in the work of a stream.
 
 use std::{mem::ManuallyDrop, ptr, time::Duration};
 
@@ -9,30 +9,31 @@ use crate::{
 };
 
 bitflags::bitflags! {
-    /// What an event is for.
+    /// The properties of an event.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct EventFlags: u32 {
-        /// Nothing special.
+        /// An event without special properties.
         const DEFAULT = 0x0;
-        /// A thread that waits for it sleeps.
+        /// A thread that waits for the event sleeps.
         const BLOCKING_SYNC = 0x1;
-        /// It has no time, and costs less.
+        /// The event measures no time, and therefore costs less.
         const DISABLE_TIMING = 0x2;
-        /// Other processes may use it; goes only with [`DISABLE_TIMING`](Self::DISABLE_TIMING).
+        /// Other processes may use the event. This flag is valid only together with
+        /// [`DISABLE_TIMING`](Self::DISABLE_TIMING).
         const INTERPROCESS = 0x4;
     }
 }
 
-/// Whether an event has happened.
+/// Whether the work before an event has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventStatus {
-    /// It has.
+    /// The work has ended, or the event was never recorded.
     Ready,
-    /// It has not.
+    /// The work has not ended yet.
     NotReady,
 }
 
-/// A moment in a stream's work, once it was recorded.
+/// A point in the work of a stream. [`record`](Self::record) sets it.
 ///
 /// ```no_run
 /// use cust::prelude::*;
@@ -50,17 +51,17 @@ pub enum EventStatus {
 #[derive(Debug)]
 pub struct Event(CUevent);
 
-// SAFETY: any thread may use an event, and several may at once.
+// SAFETY: any thread may use an event, and several may do so at once.
 unsafe impl Send for Event {}
 // SAFETY: as above.
 unsafe impl Sync for Event {}
 
 impl Event {
-    /// A new one, not recorded yet.
+    /// Makes an event that is not recorded yet.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn new(flags: EventFlags) -> CudaResult<Self> {
         let mut event = ptr::null_mut();
         // SAFETY: the pointer is to a live variable.
@@ -68,23 +69,24 @@ impl Event {
         Ok(Event(event))
     }
 
-    /// Lets the event be the moment when the stream has done all that it was given before.
+    /// Records the event: it becomes the point at which all work that was added to the stream so
+    /// far has ended.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn record(&self, stream: &Stream) -> CudaResult<()> {
-        // SAFETY: both live.
+        // SAFETY: both objects live.
         unsafe { call!(cuEventRecord(self.0, stream.as_inner())) }
     }
 
-    /// Whether it has happened, or was never recorded.
+    /// Asks, without waiting, whether the work before the event has ended.
     ///
     /// # Errors
     ///
-    /// The driver's, also that of the work before it.
+    /// An error of the driver. It may come from work before the event that has failed.
     pub fn query(&self) -> CudaResult<EventStatus> {
-        // SAFETY: it lives.
+        // SAFETY: the event lives.
         match unsafe { call!(cuEventQuery(self.0)) } {
             Ok(()) => Ok(EventStatus::Ready),
             Err(CudaError::NotReady) => Ok(EventStatus::NotReady),
@@ -92,34 +94,34 @@ impl Event {
         }
     }
 
-    /// Waits until it has happened.
+    /// Waits until the work before the event has ended.
     ///
     /// # Errors
     ///
-    /// The driver's, also that of the work before it.
+    /// An error of the driver. It may come from work before the event that has failed.
     pub fn synchronize(&self) -> CudaResult<()> {
-        // SAFETY: it lives.
+        // SAFETY: the event lives.
         unsafe { call!(cuEventSynchronize(self.0)) }
     }
 
-    /// Milliseconds from `start` to this event.
+    /// The time from `start` to this event, in milliseconds.
     ///
     /// # Errors
     ///
-    /// [`CudaError::NotReady`] if one of them has not happened, [`CudaError::InvalidHandle`] if one
-    /// was not recorded or has no time.
+    /// [`CudaError::NotReady`] if the work before one of the events has not ended;
+    /// [`CudaError::InvalidHandle`] if one of the events was not recorded or measures no time.
     pub fn elapsed_time_f32(&self, start: &Self) -> CudaResult<f32> {
         let mut milliseconds = 0.0;
-        // SAFETY: both live, and the pointer is to a live variable.
+        // SAFETY: both events live, and the pointer is to a live variable.
         unsafe { call!(cuEventElapsedTime(&raw mut milliseconds, start.0, self.0)) }?;
         Ok(milliseconds)
     }
 
-    /// The time from `start` to this event; 0 if this one came first.
+    /// The time from `start` to this event; 0 if this event came first.
     ///
     /// # Errors
     ///
-    /// As [`elapsed_time_f32`](Self::elapsed_time_f32).
+    /// The errors of [`elapsed_time_f32`](Self::elapsed_time_f32).
     pub fn elapsed(&self, start: &Self) -> CudaResult<Duration> {
         let milliseconds = self.elapsed_time_f32(start)?;
         Ok(Duration::try_from_secs_f64(f64::from(milliseconds) / 1e3).unwrap_or_default())
@@ -129,15 +131,15 @@ impl Event {
         self.0
     }
 
-    /// Destroys the event, and says how that went.
+    /// Destroys the event and returns the driver's result. An ordinary drop ignores an error.
     ///
     /// # Errors
     ///
-    /// The driver's, with the event.
+    /// An error of the driver, together with the event, which still lives.
     pub fn drop(event: Event) -> DropResult<Event> {
         let event = ManuallyDrop::new(event);
-        // SAFETY: made by this object. What was recorded with it may still be to come; the driver
-        // sees to that.
+        // SAFETY: this object has made the event. The work before the event may not have ended yet,
+        // which the driver allows.
         unsafe { call!(cuEventDestroy_v2(event.0)) }
             .map_err(|error| (error, ManuallyDrop::into_inner(event)))
     }

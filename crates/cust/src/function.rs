@@ -1,4 +1,4 @@
-//! Kernels, and how they are launched.
+//! Kernels, and the macro that launches them.
 
 use std::{
     ffi::{c_int, c_void},
@@ -14,40 +14,41 @@ use crate::{
     sys::CUfunction,
 };
 
-/// A size along three axes.
+/// Defines a type of sizes along three axes.
 macro_rules! size {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct $name {
-            /// Along x.
+            /// The size along x.
             pub x: u32,
-            /// Along y.
+            /// The size along y.
             pub y: u32,
-            /// Along z.
+            /// The size along z.
             pub z: u32,
         }
 
         impl $name {
-            /// Along x alone.
+            /// Makes the size with this length along x, and 1 along y and z.
             #[inline]
             pub fn x(x: u32) -> $name {
                 $name { x, y: 1, z: 1 }
             }
 
-            /// Along x and y.
+            /// Makes the size with these lengths along x and y, and 1 along z.
             #[inline]
             pub fn xy(x: u32, y: u32) -> $name {
                 $name { x, y, z: 1 }
             }
 
-            /// Along all axes.
+            /// Makes the size with these lengths along the three axes.
             #[inline]
             pub fn xyz(x: u32, y: u32, z: u32) -> $name {
                 $name { x, y, z }
             }
 
-            /// All of them, if the driver can count so many.
+            /// The product of the three lengths. [`CudaError::InvalidValue`] if it does not fit
+            /// into the driver's type `int`.
             fn count(self) -> CudaResult<c_int> {
                 let count = u64::from(self.x).checked_mul(u64::from(self.y) * u64::from(self.z));
                 count.and_then(|count| count.try_into().ok()).ok_or(CudaError::InvalidValue)
@@ -81,7 +82,7 @@ macro_rules! size {
 }
 
 size! {
-    /// Blocks of a grid.
+    /// The number of blocks of a grid, along three axes.
     ///
     /// ```
     /// use cust::function::GridSize;
@@ -92,7 +93,7 @@ size! {
 }
 
 size! {
-    /// Threads of a block.
+    /// The number of threads of a block, along three axes.
     ///
     /// ```
     /// use cust::function::BlockSize;
@@ -102,26 +103,27 @@ size! {
     BlockSize
 }
 
-/// A property of a kernel that is a number.
+/// A property of a kernel whose value is a number.
 #[repr(u32)]
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FunctionAttribute {
-    /// The most threads of a block, on the device for which the kernel is loaded.
+    /// The most threads that a block of this kernel may have, on the device for which the kernel is
+    /// loaded.
     MaxThreadsPerBlock = 0,
-    /// Static shared memory of a block, in bytes.
+    /// The static shared memory of a block, in bytes.
     SharedMemorySizeBytes = 1,
-    /// Constant memory, in bytes.
+    /// The constant memory that the kernel uses, in bytes.
     ConstSizeBytes = 2,
-    /// Local memory of a thread, in bytes.
+    /// The local memory of a thread, in bytes.
     LocalSizeBytes = 3,
-    /// Registers of a thread.
+    /// The number of registers of a thread.
     NumRegisters = 4,
-    /// The version of PTX that it was compiled from, 10 × major + minor.
+    /// The version of PTX from which the kernel was compiled: 10 × major + minor.
     PtxVersion = 5,
-    /// The architecture that it was compiled for, 10 × major + minor.
+    /// The architecture for which the kernel was compiled: 10 × major + minor.
     BinaryVersion = 6,
-    /// Whether it was compiled to cache global loads in L1.
+    /// Whether the kernel was compiled to cache loads from global memory in L1.
     CacheModeCa = 7,
 }
 
@@ -142,7 +144,7 @@ pub struct Function<'a> {
     module: PhantomData<&'a Module>,
 }
 
-// SAFETY: any thread with the module's context may use it, and several may at once.
+// SAFETY: any thread with the module's context may use a function, and several may do so at once.
 unsafe impl Send for Function<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Function<'_> {}
@@ -156,7 +158,7 @@ impl Function<'_> {
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn get_attribute(&self, attr: FunctionAttribute) -> CudaResult<i32> {
         let mut value = 0;
         // SAFETY: the kernel is loaded, and the pointer is to a live variable.
@@ -164,37 +166,38 @@ impl Function<'_> {
         Ok(value)
     }
 
-    /// Sets what shared memory and L1 cache prefer when this kernel runs.
+    /// Sets the preferred division of on-chip memory between shared memory and L1 cache while this
+    /// kernel runs.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn set_cache_config(&mut self, config: CacheConfig) -> CudaResult<()> {
         // SAFETY: the kernel is loaded.
         unsafe { call!(cuFuncSetCacheConfig(self.inner, config as u32)) }
     }
 
-    /// Sets how wide the banks of shared memory are when this kernel runs.
+    /// Sets the width of the banks of shared memory while this kernel runs.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn set_shared_memory_config(&mut self, cfg: SharedMemoryConfig) -> CudaResult<()> {
         // SAFETY: the kernel is loaded.
         unsafe { call!(cuFuncSetSharedMemConfig(self.inner, cfg as u32)) }
     }
 
-    /// The driver's handle, which is good as long as the module lives.
+    /// The driver's handle, which is valid as long as the module lives.
     pub fn to_raw(&self) -> CUfunction {
         self.inner
     }
 
-    /// How much dynamic shared memory a block can have, in bytes, so that a multiprocessor still
-    /// holds so many blocks.
+    /// The most dynamic shared memory, in bytes, that each block may have so that one
+    /// multiprocessor still holds `blocks` blocks of `block_size` threads at once.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn available_dynamic_shared_memory_per_block(
         &self,
         blocks: GridSize,
@@ -214,12 +217,12 @@ impl Function<'_> {
         Ok(bytes)
     }
 
-    /// Blocks that a multiprocessor holds at once, each with so many bytes of dynamic shared
-    /// memory.
+    /// The number of blocks that one multiprocessor holds at once, if each block has `block_size`
+    /// threads and `dynamic_smem_size` bytes of dynamic shared memory.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn max_active_blocks_per_multiprocessor(
         &self,
         block_size: BlockSize,
@@ -239,12 +242,12 @@ impl Function<'_> {
         Ok(blocks.unsigned_abs())
     }
 
-    /// The least number of blocks and the number of threads of each that fill the device. A
-    /// `block_size_limit` of 0 is none.
+    /// The least number of blocks that fills the device, and the number of threads of each block. A
+    /// block has at most as many threads as `block_size_limit`; the limit 0 means no limit.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn suggested_launch_configuration(
         &self,
         dynamic_smem_size: usize,
@@ -268,26 +271,30 @@ impl Function<'_> {
     }
 }
 
-/// Where an argument of a launch is. For [`launch!`](crate::launch!).
+/// The address of an argument of a launch. Only [`launch!`](crate::launch!) uses this function.
 #[doc(hidden)]
 pub fn argument<T: DeviceCopy>(value: &T) -> *mut c_void {
     ptr::from_ref(value).cast_mut().cast()
 }
 
-/// Launches a kernel: `launch!(kernel<<<grid, block, shared, stream>>>(arguments…))`, as CUDA C++
-/// writes it.
+/// Launches a kernel, in the syntax of CUDA C++:
+/// `launch!(kernel<<<grid, block, shared, stream>>>(arguments…))`.
 ///
-/// `kernel` is a [`Function`] or `module.name`; `grid` and `block` are whatever [`GridSize`] and
-/// [`BlockSize`] can be made from; `shared` is bytes of dynamic shared memory; `stream` is a
-/// [`Stream`](crate::stream::Stream). The arguments are
-/// [`DeviceCopy`](trait@crate::memory::DeviceCopy). It is an expression of type
-/// [`CudaResult<()>`](crate::error::CudaResult), and may come back before the kernel has run.
+/// - `kernel` is a variable of type [`Function`], or `module.name`, which looks the kernel up.
+/// - `grid` is a value that converts into a [`GridSize`], and `block` one that converts into a
+///   [`BlockSize`].
+/// - `shared` is the dynamic shared memory of a block, in bytes.
+/// - `stream` is a variable of type [`Stream`](crate::stream::Stream).
+/// - The arguments are values of types that are [`DeviceCopy`](trait@crate::memory::DeviceCopy).
+///
+/// The macro is an expression of type [`CudaResult<()>`](crate::error::CudaResult). The launch may
+/// return before the kernel has run.
 ///
 /// # Safety
 ///
-/// It needs an `unsafe` block. The arguments are those of the kernel in number, order and size;
-/// what the kernel does with addresses stays within memory that is there until it has ended, and
-/// races with nothing.
+/// The macro needs an `unsafe` block. The arguments match the kernel's parameters in number, order
+/// and size. The kernel accesses only memory that stays allocated until the kernel has ended, and
+/// its accesses race with no others.
 ///
 /// # Examples
 ///

@@ -1,5 +1,5 @@
-//! Graphs: work that a stream was given once, launched again and again. rust-cuda's main branch has
-//! this module, and keeps it to itself.
+//! Graphs: work that is captured from a stream once and can be launched many times. rust-cuda's
+//! main branch has this module too, but keeps it private.
 
 use std::{ffi::CString, mem::ManuallyDrop, path::Path, ptr};
 
@@ -10,24 +10,24 @@ use crate::{
 };
 
 bitflags::bitflags! {
-    /// Flags of [`Graph::new`]. There are none yet.
+    /// The flags of [`Graph::new`]. CUDA defines none yet.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct GraphCreationFlags: u32 {
-        /// None.
+        /// No flags.
         const NONE = 0;
     }
 }
 
-/// Which calls, made while a stream captures, end the capture: calls that a graph cannot hold, such
-/// as an allocation.
+/// The rule for calls that a graph cannot hold, such as an allocation, while a stream captures. The
+/// mode says from which threads such a call ends the capture.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CaptureMode {
-    /// Those of any thread.
+    /// The capture is ended by such a call from any thread.
     Global = sys::CU_STREAM_CAPTURE_MODE_GLOBAL,
-    /// Those of the thread that captures.
+    /// The capture is ended by such a call from the thread that captures.
     ThreadLocal = sys::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
-    /// None.
+    /// The capture is ended by no such call.
     Relaxed = sys::CU_STREAM_CAPTURE_MODE_RELAXED,
 }
 
@@ -38,61 +38,61 @@ pub struct GraphNode {
     raw: CUgraphNode,
 }
 
-// SAFETY: only a name; what is done with it goes through the graph.
+// SAFETY: a node is only a name. All functions that use it take the graph.
 unsafe impl Send for GraphNode {}
 // SAFETY: as above.
 unsafe impl Sync for GraphNode {}
 
 impl GraphNode {
-    /// The node with this handle.
+    /// The node with this handle of the driver.
     pub fn from_raw(raw: CUgraphNode) -> Self {
         Self { raw }
     }
 
-    /// The driver's handle.
+    /// The driver's handle of the node.
     pub fn to_raw(self) -> CUgraphNode {
         self.raw
     }
 }
 
-/// What a node does.
+/// The kind of work that a node does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum GraphNodeType {
-    /// It launches a kernel.
+    /// The node launches a kernel.
     KernelInvocation,
-    /// It copies.
+    /// The node copies memory.
     Memcpy,
-    /// It fills.
+    /// The node fills memory.
     Memset,
-    /// It calls a function on the host.
+    /// The node calls a function on the host.
     HostExecute,
-    /// It launches a graph.
+    /// The node launches a graph.
     ChildGraph,
-    /// It only orders others.
+    /// The node does nothing; it only orders other nodes.
     Empty,
-    /// It waits for an event.
+    /// The node waits for an event.
     WaitEvent,
-    /// It records an event.
+    /// The node records an event.
     EventRecord,
-    /// It signals an external semaphore.
+    /// The node signals an external semaphore.
     SemaphoreSignal,
-    /// It waits for an external semaphore.
+    /// The node waits for an external semaphore.
     SemaphoreWait,
-    /// It allocates.
+    /// The node allocates memory.
     MemoryAllocation,
-    /// It frees.
+    /// The node frees memory.
     MemoryFree,
-    /// Several operations on words of memory.
+    /// The node does several operations on words of memory.
     BatchMemoryOperation,
-    /// It launches a graph if a value says so.
+    /// The node launches a graph if a value in memory says so.
     Conditional,
-    /// Something that this crate does not know, by the driver's number.
+    /// A kind that this crate does not know, with the driver's number for it.
     Other(u32),
 }
 
 impl GraphNodeType {
-    /// What the driver's number means.
+    /// The kind with this number of the driver.
     ///
     /// ```
     /// use cust::graph::GraphNodeType;
@@ -121,7 +121,8 @@ impl GraphNodeType {
     }
 }
 
-/// Work and its order, which can be [instantiated](Graph::instantiate) and then launched.
+/// Recorded work and the order of its parts. It can be [instantiated](Graph::instantiate) and then
+/// launched.
 ///
 /// ```no_run
 /// use cust::{graph::CaptureMode, prelude::*};
@@ -134,7 +135,7 @@ impl GraphNodeType {
 ///
 /// stream.begin_capture(CaptureMode::ThreadLocal)?;
 /// let (address, len) = (numbers.as_device_ptr(), numbers.len());
-/// // SAFETY: the kernel takes an address and a length, and accesses so many numbers there.
+/// // SAFETY: the kernel takes an address and a length, and accesses that many numbers there.
 /// unsafe { launch!(module.double<<<4, 256, 0, stream>>>(address, len))? };
 /// let graph = stream.end_capture()?.instantiate()?;
 ///
@@ -150,15 +151,16 @@ pub struct Graph {
     raw: CUgraph,
 }
 
-// SAFETY: any thread may use a graph, though not two at once: what changes one takes `&mut`.
+// SAFETY: any thread may use a graph, but not two threads at once. All functions that change a
+// graph take `&mut`.
 unsafe impl Send for Graph {}
 
 impl Graph {
-    /// A graph without nodes.
+    /// Makes a graph without nodes.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn new(flags: GraphCreationFlags) -> CudaResult<Self> {
         let mut raw = ptr::null_mut();
         // SAFETY: the pointer is to a live variable.
@@ -166,11 +168,11 @@ impl Graph {
         Ok(Self { raw })
     }
 
-    /// Number of nodes.
+    /// The number of nodes.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn num_nodes(&mut self) -> CudaResult<usize> {
         let mut count = 0;
         // SAFETY: the graph lives; without an array the driver only counts.
@@ -178,11 +180,11 @@ impl Graph {
         Ok(count)
     }
 
-    /// The nodes, in no order.
+    /// The nodes, in an unspecified order.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn nodes(&mut self) -> CudaResult<Vec<GraphNode>> {
         let mut count = self.num_nodes()?;
         let mut nodes = vec![ptr::null_mut(); count];
@@ -192,11 +194,11 @@ impl Graph {
         Ok(nodes.into_iter().map(GraphNode::from_raw).collect())
     }
 
-    /// Number of pairs of nodes of which one comes after the other.
+    /// The number of edges. An edge is a pair of nodes, of which the second runs after the first.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn num_edges(&mut self) -> CudaResult<usize> {
         let mut count = 0;
         // SAFETY: the graph lives; without arrays the driver only counts.
@@ -206,12 +208,12 @@ impl Graph {
         Ok(count)
     }
 
-    /// Pairs of nodes, the first of which comes before the second.
+    /// The edges. The second node of each pair runs after the first.
     ///
     /// # Errors
     ///
-    /// The driver's; also where an edge is more than that, as programmatic dependent launches make
-    /// it.
+    /// An error of the driver. The driver also refuses if an edge has further properties, as the
+    /// edges of programmatic dependent launches have.
     pub fn edges(&mut self) -> CudaResult<Vec<(GraphNode, GraphNode)>> {
         let mut count = self.num_edges()?;
         let (mut from, mut to) = (vec![ptr::null_mut(); count], vec![ptr::null_mut(); count]);
@@ -223,20 +225,21 @@ impl Graph {
         Ok(pairs.map(|(from, to)| (GraphNode::from_raw(from), GraphNode::from_raw(to))).collect())
     }
 
-    /// Whether a node is one of this graph's.
+    /// Whether a node belongs to this graph.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn is_valid_node(&mut self, node: GraphNode) -> CudaResult<bool> {
         Ok(self.nodes()?.contains(&node))
     }
 
-    /// What a node of this graph does.
+    /// The kind of work that a node of this graph does.
     ///
     /// # Errors
     ///
-    /// [`CudaError::InvalidValue`] for a node that is not one of this graph's; the driver's.
+    /// [`CudaError::InvalidValue`] if the node does not belong to this graph; or an error of the
+    /// driver.
     pub fn node_type(&mut self, node: GraphNode) -> CudaResult<GraphNodeType> {
         if !self.is_valid_node(node)? {
             return Err(CudaError::InvalidValue);
@@ -247,11 +250,12 @@ impl Graph {
         Ok(GraphNodeType::from_raw(kind))
     }
 
-    /// Writes the graph to a file that `dot` draws.
+    /// Writes the graph to a file in the format of Graphviz, which the program `dot` can draw.
     ///
     /// # Errors
     ///
-    /// The driver's; [`CudaError::OperatingSystemError`] if the file cannot be written.
+    /// [`CudaError::OperatingSystemError`] if the path is not UTF-8 or contains a NUL, or if the
+    /// file cannot be written; or another error of the driver.
     pub fn dump_debug_dotfile<P: AsRef<Path>>(&mut self, path: P) -> CudaResult<()> {
         let path = path.as_ref().to_str().and_then(|path| CString::new(path).ok());
         let path = path.ok_or(CudaError::OperatingSystemError)?;
@@ -265,11 +269,11 @@ impl Graph {
         }
     }
 
-    /// Makes of it what can be launched. The graph may be dropped then.
+    /// Makes an executable graph, which can be launched. This graph may then be dropped.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn instantiate(&self) -> CudaResult<GraphExec> {
         let mut raw = ptr::null_mut();
         // SAFETY: the graph lives, and the pointer is to a live variable.
@@ -277,16 +281,16 @@ impl Graph {
         Ok(GraphExec { raw })
     }
 
-    /// The graph with this handle.
+    /// The graph with this handle of the driver. It is destroyed when the result is dropped.
     ///
     /// # Safety
     ///
-    /// It is a graph that lives and that nobody else destroys or uses.
+    /// The handle is that of a live graph, which nobody else destroys or uses.
     pub unsafe fn from_raw(raw: CUgraph) -> Self {
         Self { raw }
     }
 
-    /// The driver's handle of a graph that is not destroyed with this object.
+    /// Gives up the graph without destroying it, and returns the driver's handle.
     pub fn into_raw(self) -> CUgraph {
         ManuallyDrop::new(self).raw
     }
@@ -294,42 +298,43 @@ impl Graph {
 
 impl Drop for Graph {
     fn drop(&mut self) {
-        // SAFETY: this object's own.
+        // SAFETY: this object owns the graph.
         let _ = unsafe { call!(cuGraphDestroy(self.raw)) };
     }
 }
 
-/// A graph that can be launched; see [`Graph`].
+/// A graph that can be launched. [`Graph::instantiate`] makes it.
 #[derive(Debug)]
 pub struct GraphExec {
     raw: CUgraphExec,
 }
 
-// SAFETY: any thread may use one, though not two at once: it is not `Sync`.
+// SAFETY: any thread may use an executable graph, but not two threads at once, so it is not `Sync`.
 unsafe impl Send for GraphExec {}
 
 impl GraphExec {
-    /// Launches all of it. A launch waits for the one before it.
+    /// Adds a launch of the whole graph to the work of the stream. Launches of one graph run one
+    /// after another.
     ///
     /// # Errors
     ///
-    /// The driver's, also that of work which has failed.
+    /// An error of the driver. It may come from earlier work that has failed.
     ///
     /// # Safety
     ///
-    /// All memory that the captured work uses is there until the launch has ended, and nothing
-    /// races with it. The modules of its kernels are loaded.
+    /// All memory that the captured work uses stays allocated until the launch has ended, and no
+    /// other access races with that work. The modules of its kernels stay loaded until then.
     pub unsafe fn launch(&self, stream: &Stream) -> CudaResult<()> {
-        // SAFETY: the caller's promise; both live.
+        // SAFETY: the caller's promise. The graph and the stream live.
         unsafe { call!(cuGraphLaunch(self.raw, stream.as_inner())) }
     }
 
-    /// Gives the nodes the arguments and shapes of a graph of the same form. Launches that have
-    /// begun go on as they were.
+    /// Replaces the arguments and shapes of all nodes by those of another graph with the same nodes
+    /// and edges. Launches that were added before are not changed.
     ///
     /// # Errors
     ///
-    /// The driver's, such as the one for a graph of another form.
+    /// An error of the driver, for example if the other graph has other nodes or edges.
     pub fn update(&mut self, graph: &Graph) -> CudaResult<()> {
         let none = ptr::null_mut();
         let mut info =
@@ -338,7 +343,7 @@ impl GraphExec {
         unsafe { call!(cuGraphExecUpdate_v2(self.raw, graph.raw, &raw mut info)) }
     }
 
-    /// The driver's handle, which is good as long as this lives.
+    /// The driver's handle, which is valid as long as this object lives.
     pub fn as_raw(&self) -> CUgraphExec {
         self.raw
     }
@@ -346,27 +351,29 @@ impl GraphExec {
 
 impl Drop for GraphExec {
     fn drop(&mut self) {
-        // SAFETY: made by `instantiate`. The driver lets launches end first.
+        // SAFETY: `instantiate` has made the graph. The driver lets launches end first.
         let _ = unsafe { call!(cuGraphExecDestroy(self.raw)) };
     }
 }
 
 impl Stream {
-    /// From now on the stream records what it is given and does nothing of it. Not in rust-cuda.
+    /// Begins a capture: from now on, the stream records the work that is added to it and does not
+    /// run it. rust-cuda does not have this function.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn begin_capture(&self, mode: CaptureMode) -> CudaResult<()> {
         // SAFETY: the stream lives.
         unsafe { call!(cuStreamBeginCapture_v2(self.as_inner(), mode as u32)) }
     }
 
-    /// What the stream has recorded; it works again. Not in rust-cuda.
+    /// Ends the capture and returns the recorded work. From now on, the stream runs its work again.
+    /// rust-cuda does not have this function.
     ///
     /// # Errors
     ///
-    /// The driver's, such as the one for a capture that another call has ended.
+    /// An error of the driver, for example if another call has already ended the capture.
     pub fn end_capture(&self) -> CudaResult<Graph> {
         let mut raw = ptr::null_mut();
         // SAFETY: the stream lives, and the pointer is to a live variable.

@@ -1,10 +1,10 @@
 //! rust-cuda's host API, over a CUDA driver that is found at run time.
 //!
-//! Names and signatures are those of `cust` on the main branch of [rust-cuda], so that its programs
-//! come over by changing one line of `Cargo.toml`. What is under it differs: [`sys`] looks the
-//! driver's functions up when a program first asks for them. No CUDA toolkit is needed to build,
-//! nothing is linked, and a program starts on a machine without a GPU, where [`init`] returns
-//! [`CudaError::NoDevice`](error::CudaError::NoDevice).
+//! Names and signatures are those of `cust` on the main branch of [rust-cuda], so that a program
+//! for rust-cuda needs to change only one line of its `Cargo.toml`. The layer below differs:
+//! [`sys`] looks up the driver's functions when a program first asks for them. So no CUDA toolkit
+//! is needed to build, nothing is linked, and a program also starts on a machine without a GPU,
+//! where [`init`] returns [`CudaError::NoDevice`](error::CudaError::NoDevice).
 //!
 //! ```no_run
 //! use cust::prelude::*;
@@ -16,7 +16,7 @@
 //!
 //! let numbers = DeviceBuffer::from_slice(&[1.0f32; 1024])?;
 //! let doubled = DeviceBuffer::<f32>::zeroed(1024)?;
-//! // SAFETY: the kernel takes two addresses and a length, and accesses so many numbers at each.
+//! // SAFETY: the kernel takes two addresses and a length, and accesses that many numbers at each.
 //! unsafe {
 //!     launch!(module.double<<<4, 256, 0, stream>>>(
 //!         numbers.as_device_ptr(),
@@ -30,24 +30,25 @@
 //! # }
 //! ```
 //!
-//! # What differs from rust-cuda's main branch
+//! # Differences from rust-cuda's main branch
 //!
-//! - [`CudaError`] is a number with constants for the known codes, not an enum: a
-//!   driver may return codes that no crate knows. Matching `CudaError::OutOfMemory` works, and
+//! - [`CudaError`] is a number with constants for the known codes and not an enum, because a driver
+//!   may return codes that no crate knows. Matching `CudaError::OutOfMemory` works, and
 //!   [`as_raw`](error::CudaError::as_raw) replaces `as u32`.
-//! - [`init`] may be left out, because the first call loads and initialises the driver.
-//! - [`sys`] is `cuda_driver`: handles have their usual names (`sys::CUstream`), functions are
-//!   methods of a loaded driver.
-//! - An empty [`DeviceSlice`](memory::DeviceSlice) is no null reference. A callback given to
-//!   [`Stream::add_callback`](stream::Stream::add_callback) must be `'static`. Names and PTX with a
-//!   NUL inside are errors and not panics. Page-locked and unified memory that is not aligned for
-//!   its type is an error.
+//! - A program need not call [`init`], because the first call of any function loads and initialises
+//!   the driver.
+//! - [`sys`] is the crate `cuda_driver`. Handles have their usual names, such as `sys::CUstream`,
+//!   and functions are methods of a loaded driver.
+//! - A reference to an empty [`DeviceSlice`](memory::DeviceSlice) is not null. A callback for
+//!   [`Stream::add_callback`](stream::Stream::add_callback) must be `'static`. A name or PTX with a
+//!   NUL inside gives an error and not a panic. Page-locked or unified memory that is not aligned
+//!   for its type gives an error.
 //! - [`Module::get_global`](module::Module::get_global) refuses a variable that is smaller than the
 //!   type.
-//! - The legacy [`context`] API has the stack and no contexts of its own. Textures, surfaces,
-//!   arrays, external memory, the linker, hints for unified memory, the deprecated ways to load
-//!   PTX, and the conversions for glam, vek, mint and num-complex are missing.
-//! - [`graph`] is public, and has no kernel nodes: graphs are captured from streams.
+//! - The legacy part of [`context`] has the stack of contexts, but it makes no contexts. Textures,
+//!   surfaces, arrays, external memory, the linker, hints for unified memory, the deprecated ways
+//!   to load PTX, and the conversions for glam, vek, mint and num-complex are missing.
+//! - [`graph`] is public. It has no kernel nodes, because graphs are captured from streams.
 //!
 //! [rust-cuda]: https://github.com/Rust-GPU/rust-cuda
 
@@ -59,7 +60,7 @@ use crate::{
     error::{CudaError, CudaResult},
 };
 
-/// Calls a function of the driver, and makes a [`CudaResult`] of its code. The call is inside an
+/// Calls a function of the driver and turns its code into a [`CudaResult`]. The caller writes the
 /// `unsafe` block.
 macro_rules! call {
     ($function:ident($($arg:expr),* $(,)?)) => {
@@ -86,7 +87,7 @@ pub use cuda_driver as sys;
 pub use cust_derive::DeviceCopy;
 
 bitflags::bitflags! {
-    /// Flags of [`init`]. There are none yet.
+    /// The flags of [`init`]. CUDA defines none yet.
     ///
     /// ```
     /// assert!(cust::CudaFlags::empty().is_empty());
@@ -112,12 +113,13 @@ fn load() -> CudaResult<&'static sys::Driver> {
     sys::load().map_err(|error| CudaError::from(&error))
 }
 
-/// Loads the driver and initialises it. Every other call does so as well.
+/// Loads the driver and initialises it. Every other function does so too, if no earlier call has
+/// done it.
 ///
 /// # Errors
 ///
-/// [`CudaError::NoDevice`] where there is no driver or no device; its text says which. The driver's
-/// own error if it does not work.
+/// [`CudaError::NoDevice`] if there is no driver or no device; its text says which. If the driver
+/// exists but does not work, the driver's own error.
 ///
 /// # Examples
 ///
@@ -136,17 +138,18 @@ pub fn init(flags: CudaFlags) -> CudaResult<()> {
     unsafe { call!(cuInit(flags.bits())) }
 }
 
-/// Initialises the driver, and makes the primary context of the first device that of this thread.
+/// Initialises the driver, and makes the primary context of the first device the current context of
+/// this thread.
 ///
 /// # Errors
 ///
-/// As [`init`], and the driver's if the context cannot be made.
+/// The errors of [`init`], and an error of the driver if the context cannot be made.
 ///
 /// # Examples
 ///
 /// ```no_run
 /// let context = cust::quick_init()?;
-/// // Everything else of CUDA, as long as the context lives.
+/// // All other calls come here, while the context lives.
 /// # Ok::<(), cust::error::CudaError>(())
 /// ```
 #[must_use = "the context is released when the result is dropped, and every call of CUDA needs one"]
@@ -170,11 +173,11 @@ pub struct CudaApiVersion {
 }
 
 impl CudaApiVersion {
-    /// The newest CUDA that the driver supports.
+    /// The newest version of CUDA that the driver supports.
     ///
     /// # Errors
     ///
-    /// As [`init`].
+    /// The errors of [`init`].
     pub fn get() -> CudaResult<CudaApiVersion> {
         let mut version = 0;
         // SAFETY: the pointer is to a live variable.
@@ -182,12 +185,12 @@ impl CudaApiVersion {
         Ok(CudaApiVersion { version })
     }
 
-    /// The number before the dot.
+    /// The major version: the number before the dot.
     pub fn major(self) -> i32 {
         self.version / 1000
     }
 
-    /// The number behind the dot.
+    /// The minor version: the number behind the dot.
     pub fn minor(self) -> i32 {
         self.version % 1000 / 10
     }
@@ -200,7 +203,7 @@ impl fmt::Display for CudaApiVersion {
 }
 
 mod private {
-    /// Keeps other crates from implementing the traits of this one.
+    /// The supertrait that keeps other crates from implementing the traits of this crate.
     pub trait Sealed {}
 }
 

@@ -1,4 +1,4 @@
-//! Modules: PTX or machine code that is loaded.
+//! Modules: loaded PTX or machine code.
 
 use std::{
     ffi::{CStr, CString, c_uint, c_void},
@@ -16,7 +16,7 @@ use crate::{
     sys::{self, CUdeviceptr, CUjit_option, CUjit_target, CUmodule},
 };
 
-/// A loaded module. It is unloaded when it is dropped.
+/// A loaded module. Dropping it unloads it.
 ///
 /// ```no_run
 /// use cust::prelude::*;
@@ -31,38 +31,38 @@ pub struct Module {
     inner: CUmodule,
 }
 
-// SAFETY: any thread with the module's context may use it, and several may at once.
+// SAFETY: any thread with the module's context may use a module, and several may do so at once.
 unsafe impl Send for Module {}
 // SAFETY: as above.
 unsafe impl Sync for Module {}
 
-/// How much the driver's compiler optimises.
+/// The level of optimisation of the driver's compiler.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptLevel {
-    /// Not at all.
+    /// No optimisation.
     O0 = 0,
-    /// A little.
+    /// Level 1.
     O1 = 1,
-    /// More.
+    /// Level 2.
     O2 = 2,
-    /// Almost all.
+    /// Level 3.
     O3 = 3,
-    /// All; the default.
+    /// Level 4, which is all optimisations and the default.
     O4 = 4,
 }
 
-/// What to take if a fat binary has no machine code for the device.
+/// The code that the driver takes if a fat binary has no machine code for the device.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JitFallback {
-    /// PTX.
+    /// The driver compiles PTX.
     PreferPtx = 0,
-    /// Machine code for another device that this one runs.
+    /// The driver takes machine code for another device, if this device can run it.
     PreferCompatibleBinary = 1,
 }
 
-/// How the driver compiles a module that it loads.
+/// An option for the driver's compiler when it loads a module.
 ///
 /// ```
 /// use cust::module::{ModuleJitOption, OptLevel};
@@ -74,25 +74,25 @@ pub enum JitFallback {
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModuleJitOption {
-    /// A thread has at most so many registers.
+    /// The most registers that a thread may have.
     MaxRegisters(u32),
-    /// How much is optimised.
+    /// The level of optimisation.
     OptLevel(OptLevel),
-    /// The target is the device of the current context; the default.
+    /// The target is the device of the current context. This is the default.
     DetermineTargetFromContext,
-    /// The target is this architecture.
+    /// The target is the architecture with this number of the driver.
     Target(CUjit_target),
-    /// What is taken where no machine code fits.
+    /// The code that is taken if no machine code fits the device.
     Fallback(JitFallback),
-    /// Whether debug information is made.
+    /// Whether the compiler makes debug information.
     GenerateDebugInfo(bool),
-    /// Whether line tables are made.
+    /// Whether the compiler makes line tables.
     GenerateLineInfo(bool),
 }
 
 impl ModuleJitOption {
-    /// Two arrays of one length, as `cuModuleLoadDataEx` takes them: a value is passed in the place
-    /// of a pointer to it.
+    /// The keys and the values of the options, as `cuModuleLoadDataEx` takes them. Each value is
+    /// stored in the pointer itself and not behind it.
     pub fn into_raw(opts: &[Self]) -> (Vec<CUjit_option>, Vec<*mut c_void>) {
         let option = |option: &Self| match *option {
             Self::MaxRegisters(count) => (sys::CU_JIT_MAX_REGISTERS, count),
@@ -111,11 +111,12 @@ impl ModuleJitOption {
 }
 
 impl Module {
-    /// Loads a file: PTX, a cubin or a fat binary.
+    /// Loads a file, which holds PTX, a cubin or a fat binary.
     ///
     /// # Errors
     ///
-    /// The driver's; [`CudaError::FileNotFound`] also for a path that no C program could name.
+    /// An error of the driver; [`CudaError::FileNotFound`] if the file does not exist, or if its
+    /// path is not UTF-8 or contains a NUL.
     pub fn from_file<P: AsRef<Path>>(path: P) -> CudaResult<Module> {
         let path = path
             .as_ref()
@@ -132,7 +133,8 @@ impl Module {
     ///
     /// # Errors
     ///
-    /// The driver's; [`CudaError::NoBinaryForGpu`] if nothing in it fits the device.
+    /// [`CudaError::NoBinaryForGpu`] if no code in the fat binary fits the device; or another error
+    /// of the driver.
     pub fn from_fatbin<T: AsRef<[u8]>>(
         bytes: T,
         options: &[ModuleJitOption],
@@ -140,59 +142,64 @@ impl Module {
         Self::from_cubin(bytes, options)
     }
 
-    /// Loads machine code that was compiled for this device. The driver learns its length from the
-    /// code itself.
+    /// Loads machine code (a cubin) that was compiled for this device. The driver finds the length
+    /// of the code in the code itself.
     ///
     /// # Errors
     ///
-    /// The driver's; [`CudaError::NoBinaryForGpu`] if it was made for another architecture.
+    /// [`CudaError::NoBinaryForGpu`] if the code was compiled for another architecture; or another
+    /// error of the driver.
     pub fn from_cubin<T: AsRef<[u8]>>(bytes: T, options: &[ModuleJitOption]) -> CudaResult<Module> {
         let mut image = bytes.as_ref().to_vec();
-        // PTX may be given as bytes too, and must end with a NUL.
+        // A caller may also pass PTX, and the driver finds its end by a NUL.
         image.push(0);
         // SAFETY: the image lives as long as the call, and ends with a NUL.
         unsafe { Self::load(image.as_ptr().cast(), options) }
     }
 
-    /// Loads PTX that ends with a NUL; the driver compiles it.
+    /// Loads PTX in a C string. The driver compiles it.
     ///
     /// # Errors
     ///
-    /// The driver's; [`CudaError::InvalidPtx`] if it cannot be compiled.
+    /// [`CudaError::InvalidPtx`] if the PTX cannot be compiled; or another error of the driver.
     pub fn from_ptx_cstr(cstr: &CStr, options: &[ModuleJitOption]) -> CudaResult<Module> {
         // SAFETY: the text lives as long as the call, and ends with a NUL.
         unsafe { Self::load(cstr.as_ptr().cast(), options) }
     }
 
-    /// Loads PTX; the driver compiles it.
+    /// Loads PTX. The driver compiles it.
     ///
     /// # Errors
     ///
-    /// The driver's; [`CudaError::InvalidPtx`] if it cannot be compiled, or has a NUL inside.
+    /// [`CudaError::InvalidPtx`] if the PTX cannot be compiled or has a NUL inside; or another
+    /// error of the driver.
     pub fn from_ptx<T: AsRef<str>>(string: T, options: &[ModuleJitOption]) -> CudaResult<Module> {
         let text = CString::new(string.as_ref()).map_err(|_| CudaError::InvalidPtx)?;
         Self::from_ptx_cstr(&text, options)
     }
 
+    /// Loads an image.
+    ///
     /// # Safety
     ///
-    /// The image is one that the driver finds the end of, and lives as long as the call.
+    /// The driver can find the end of the image, and the image lives as long as the call.
     unsafe fn load(image: *const c_void, options: &[ModuleJitOption]) -> CudaResult<Module> {
         let (mut keys, mut values) = ModuleJitOption::into_raw(options);
         let (count, keys, values) = (keys.len() as c_uint, keys.as_mut_ptr(), values.as_mut_ptr());
         let mut inner = ptr::null_mut();
-        // SAFETY: the caller's promise; both arrays have so many entries and live as long as the
+        // SAFETY: the caller's promise. Both arrays have `count` entries and live as long as the
         // call.
         unsafe { call!(cuModuleLoadDataEx(&raw mut inner, image, count, keys, values)) }?;
         Ok(Module { inner })
     }
 
-    /// A global variable of the module.
+    /// The global variable of the module that has this name.
     ///
     /// # Errors
     ///
-    /// [`CudaError::NotFound`] if there is none of this name, [`CudaError::InvalidValue`] if it is
-    /// smaller than a `T`.
+    /// [`CudaError::NotFound`] if the module has no variable of this name;
+    /// [`CudaError::InvalidValue`] if the variable is smaller than a `T`; or another error of the
+    /// driver.
     pub fn get_global<'a, T: DeviceCopy>(&'a self, name: &CStr) -> CudaResult<Symbol<'a, T>> {
         let (mut address, mut bytes): (CUdeviceptr, usize) = (0, 0);
         // SAFETY: the module is loaded, the name ends with a NUL, and the pointers are to live
@@ -206,11 +213,12 @@ impl Module {
         Ok(Symbol { ptr: DevicePointer::from_raw(address), module: PhantomData })
     }
 
-    /// A kernel of the module.
+    /// The kernel of the module that has this name.
     ///
     /// # Errors
     ///
-    /// [`CudaError::NotFound`] if there is none of this name.
+    /// [`CudaError::NotFound`] if the module has no kernel of this name; or another error of the
+    /// driver.
     pub fn get_function<T: AsRef<str>>(&self, name: T) -> CudaResult<Function<'_>> {
         let name = CString::new(name.as_ref()).map_err(|_| CudaError::NotFound)?;
         let mut function = ptr::null_mut();
@@ -220,19 +228,19 @@ impl Module {
         Ok(Function::new(function, self))
     }
 
-    /// The driver's handle, which is good as long as the module lives.
+    /// The driver's handle, which is valid as long as the module lives.
     pub fn as_inner(&self) -> CUmodule {
         self.inner
     }
 
-    /// Unloads the module, and says how that went.
+    /// Unloads the module and returns the driver's result. An ordinary drop ignores an error.
     ///
     /// # Errors
     ///
-    /// The driver's, with the module.
+    /// An error of the driver, together with the module, which still lives.
     pub fn drop(module: Module) -> DropResult<Module> {
         let module = ManuallyDrop::new(module);
-        // SAFETY: loaded by this object, whose borrows have ended.
+        // SAFETY: this object has loaded the module, and all borrows of it have ended.
         unsafe { call!(cuModuleUnload(module.inner)) }
             .map_err(|error| (error, ManuallyDrop::into_inner(module)))
     }
@@ -240,7 +248,7 @@ impl Module {
 
 impl Drop for Module {
     fn drop(&mut self) {
-        // SAFETY: loaded by this object, whose borrows have ended.
+        // SAFETY: this object has loaded the module, and all borrows of it have ended.
         let _ = unsafe { call!(cuModuleUnload(self.inner)) };
     }
 }

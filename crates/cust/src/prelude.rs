@@ -1,4 +1,4 @@
-//! What most programs use, for `use cust::prelude::*`.
+//! The items that most programs use. `use cust::prelude::*` imports them.
 
 pub use crate::{
     CudaFlags,

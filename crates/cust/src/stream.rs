@@ -1,4 +1,4 @@
-//! Streams: work in order.
+//! Streams: queues of work that runs in order.
 
 use std::{
     ffi::c_void,
@@ -15,27 +15,28 @@ use crate::{
 };
 
 bitflags::bitflags! {
-    /// How a stream is ordered with the legacy default stream.
+    /// The order between a stream and the legacy default stream.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct StreamFlags: u32 {
-        /// They wait for each other.
+        /// The two streams wait for each other's work.
         const DEFAULT = 0x00;
-        /// They have nothing to do with each other. [`Stream::new`] ignores it, as rust-cuda does.
+        /// The two streams do not wait for each other. [`Stream::new`] ignores this flag, as
+        /// rust-cuda does.
         const NON_BLOCKING = 0x01;
     }
 }
 
 bitflags::bitflags! {
-    /// How a stream waits for an event.
+    /// The way in which a stream waits for an event.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct StreamWaitEventFlags: u32 {
-        /// As usual.
+        /// The usual way.
         const DEFAULT = 0x0;
     }
 }
 
-/// Work in order, beside that of other streams. It is destroyed when it is dropped, once its work
-/// is done.
+/// A queue of work. Its work runs in order, and may run at the same time as the work of other
+/// streams. After the stream is dropped, the driver destroys it as soon as its work has ended.
 ///
 /// ```no_run
 /// use cust::prelude::*;
@@ -51,21 +52,22 @@ pub struct Stream {
     inner: CUstream,
 }
 
-// SAFETY: any thread with the stream's context may use it, and several may at once.
+// SAFETY: any thread with the stream's context may use a stream, and several may do so at once.
 unsafe impl Send for Stream {}
 // SAFETY: as above.
 unsafe impl Sync for Stream {}
 
 impl Stream {
-    /// A stream with this priority, or with the usual one. A smaller number is more urgent.
+    /// Makes a stream with this priority, or with the default one for `None`. A smaller number is
+    /// more urgent.
     ///
-    /// The plain copies of this crate run on the legacy default stream, so a stream that has
-    /// nothing to do with that one would let safe code read what a kernel still writes; therefore
-    /// [`StreamFlags::NON_BLOCKING`] is ignored.
+    /// [`StreamFlags::NON_BLOCKING`] is ignored, because the plain copies of this crate run on the
+    /// legacy default stream. With a stream that does not wait for that one, safe code could read
+    /// values that a kernel is still writing.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn new(flags: StreamFlags, priority: Option<i32>) -> CudaResult<Self> {
         let flags = flags - StreamFlags::NON_BLOCKING;
         let mut inner = ptr::null_mut();
@@ -76,11 +78,11 @@ impl Stream {
         Ok(Stream { inner })
     }
 
-    /// Its flags.
+    /// The flags of the stream.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn get_flags(&self) -> CudaResult<StreamFlags> {
         let mut flags = 0;
         // SAFETY: the stream lives, and the pointer is to a live variable.
@@ -88,11 +90,11 @@ impl Stream {
         Ok(StreamFlags::from_bits_truncate(flags))
     }
 
-    /// Its priority.
+    /// The priority of the stream.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn get_priority(&self) -> CudaResult<i32> {
         let mut priority = 0;
         // SAFETY: the stream lives, and the pointer is to a live variable.
@@ -100,12 +102,13 @@ impl Stream {
         Ok(priority)
     }
 
-    /// Calls a function on a thread of the driver when the stream comes to it, with the result of
-    /// the work before it. The function calls nothing of CUDA. If it panics, the panic ends there.
+    /// Adds a call of `callback` to the work of the stream. A thread of the driver calls it after
+    /// the earlier work of the stream, and passes the result of that work. The callback must not
+    /// call any function of CUDA. A panic of the callback is caught and has no further effect.
     ///
     /// # Errors
     ///
-    /// The driver's; then the function is never called.
+    /// An error of the driver. The callback is then never called.
     ///
     /// # Examples
     ///
@@ -121,50 +124,50 @@ impl Stream {
         T: FnOnce(CudaResult<()>) + Send + 'static,
     {
         let callback = Box::into_raw(callback);
-        // SAFETY: the driver calls the function at most once, with the pointer that it is given
-        // here.
+        // SAFETY: the driver calls `call_back` at most once, with the pointer that is passed here.
         let result = unsafe {
             call!(cuStreamAddCallback(self.inner, Some(call_back::<T>), callback.cast(), 0))
         };
         if result.is_err() {
-            // SAFETY: made above, and the driver has not taken it.
+            // SAFETY: the pointer was made above from a box, and the driver has not taken it.
             drop(unsafe { Box::from_raw(callback) });
         }
         result
     }
 
-    /// Waits until the stream has done all its work.
+    /// Waits until all work of the stream has ended.
     ///
     /// # Errors
     ///
-    /// The driver's, also that of work which has failed.
+    /// An error of the driver. It may come from earlier work that has failed.
     pub fn synchronize(&self) -> CudaResult<()> {
         // SAFETY: the stream lives.
         unsafe { call!(cuStreamSynchronize(self.inner)) }
     }
 
-    /// What the stream is given from now on waits for the event. This call does not.
+    /// Makes all work that is added to the stream later wait for the event. The call itself does
+    /// not wait.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn wait_event(&self, event: &Event, flags: StreamWaitEventFlags) -> CudaResult<()> {
-        // SAFETY: both live.
+        // SAFETY: both objects live.
         unsafe { call!(cuStreamWaitEvent(self.inner, event.as_inner(), flags.bits())) }
     }
 
-    /// Launches a kernel whose arguments are at these addresses. [`launch!`](crate::launch!) is
-    /// easier to use right.
+    /// Launches a kernel whose arguments lie at these addresses. The macro
+    /// [`launch!`](crate::launch!) is easier to use correctly.
     ///
     /// # Errors
     ///
-    /// The driver's, also that of work which has failed.
+    /// An error of the driver. It may come from earlier work that has failed.
     ///
     /// # Safety
     ///
-    /// There is an address for each argument of the kernel, of a value of its size. What the kernel
-    /// does with addresses among the values stays within memory that is there until it has ended,
-    /// and races with nothing.
+    /// `args` has one address for each parameter of the kernel, and a value of the parameter's size
+    /// lies there. The kernel accesses only memory that stays allocated until the kernel has ended,
+    /// and its accesses race with no others.
     pub unsafe fn launch<G, B>(
         &self,
         func: &Function<'_>,
@@ -178,8 +181,8 @@ impl Stream {
         B: Into<BlockSize>,
     {
         let (grid, block): (GridSize, BlockSize) = (grid_size.into(), block_size.into());
-        // SAFETY: the caller's promise. The driver reads the values before it returns, and writes
-        // to none of the arrays.
+        // SAFETY: the caller's promise. The driver reads the values before it returns, and does not
+        // write to the arrays.
         unsafe {
             call!(cuLaunchKernel(
                 func.to_raw(),
@@ -197,19 +200,19 @@ impl Stream {
         }
     }
 
-    /// The driver's handle, which is good as long as the stream lives.
+    /// The driver's handle, which is valid as long as the stream lives.
     pub fn as_inner(&self) -> CUstream {
         self.inner
     }
 
-    /// Destroys the stream, and says how that went.
+    /// Destroys the stream and returns the driver's result. An ordinary drop ignores an error.
     ///
     /// # Errors
     ///
-    /// The driver's, with the stream.
+    /// An error of the driver, together with the stream, which still lives.
     pub fn drop(stream: Stream) -> DropResult<Stream> {
         let stream = ManuallyDrop::new(stream);
-        // SAFETY: made by this object. The driver lets its work end first.
+        // SAFETY: this object has made the stream. The driver lets its work end first.
         unsafe { call!(cuStreamDestroy_v2(stream.inner)) }
             .map_err(|error| (error, ManuallyDrop::into_inner(stream)))
     }
@@ -222,17 +225,19 @@ impl Drop for Stream {
     }
 }
 
+/// The function that the driver calls for [`Stream::add_callback`].
+///
 /// # Safety
 ///
-/// `callback` comes from a `Box<T>`, and from nobody else.
+/// `callback` comes from a `Box<T>` that nobody else uses.
 unsafe extern "system" fn call_back<T>(_stream: CUstream, status: CUresult, callback: *mut c_void)
 where
     T: FnOnce(CudaResult<()>) + Send + 'static,
 {
     // SAFETY: the caller's promise.
     let callback = unsafe { Box::from_raw(callback.cast::<T>()) };
-    // A panic must not reach the driver. Its own payload may panic when it is dropped, so it is
-    // leaked.
+    // A panic must not reach the driver. The payload of the panic is leaked, because dropping it
+    // could panic again.
     if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| callback(status.to_result()))) {
         std::mem::forget(payload);
     }
@@ -245,9 +250,9 @@ mod tests {
     use super::*;
     use crate::error::CudaError;
 
-    /// As the driver does.
+    /// Calls `callback` in the way in which the driver calls it.
     fn call<T: FnOnce(CudaResult<()>) + Send + 'static>(callback: T, status: u32) {
-        // SAFETY: from a box, once.
+        // SAFETY: the pointer comes from a box, and is used once.
         unsafe { call_back::<T>(ptr::null_mut(), status, Box::into_raw(Box::new(callback)).cast()) }
     }
 

@@ -1,11 +1,11 @@
-//! Shorter ways to bring values to a device.
+//! Methods that copy values to a device in a shorter way.
 
 use crate::{
     error::CudaResult,
     memory::{DeviceBox, DeviceBuffer, DeviceCopy, UnifiedBuffer},
 };
 
-/// For a value.
+/// The method [`as_dbox`](Self::as_dbox), for every value that can be copied to a device.
 ///
 /// ```no_run
 /// use cust::prelude::*;
@@ -15,11 +15,11 @@ use crate::{
 /// # Ok::<(), cust::error::CudaError>(())
 /// ```
 pub trait DeviceCopyExt: DeviceCopy {
-    /// A copy in the memory of the device.
+    /// Makes a copy in the memory of the device.
     ///
     /// # Errors
     ///
-    /// Those of [`DeviceBox::new`].
+    /// The errors of [`DeviceBox::new`].
     fn as_dbox(&self) -> CudaResult<DeviceBox<Self>> {
         DeviceBox::new(self)
     }
@@ -27,7 +27,7 @@ pub trait DeviceCopyExt: DeviceCopy {
 
 impl<T: DeviceCopy> DeviceCopyExt for T {}
 
-/// For slices and arrays.
+/// The methods that copy a slice or an array.
 ///
 /// ```no_run
 /// use cust::prelude::*;
@@ -37,18 +37,18 @@ impl<T: DeviceCopy> DeviceCopyExt for T {}
 /// # Ok::<(), cust::error::CudaError>(())
 /// ```
 pub trait SliceExt<T: DeviceCopy> {
-    /// A copy in the memory of the device.
+    /// Makes a copy in the memory of the device.
     ///
     /// # Errors
     ///
-    /// Those of [`DeviceBuffer::from_slice`].
+    /// The errors of [`DeviceBuffer::from_slice`].
     fn as_dbuf(&self) -> CudaResult<DeviceBuffer<T>>;
 
-    /// A copy in memory that host and device share.
+    /// Makes a copy in memory that host and device share.
     ///
     /// # Errors
     ///
-    /// Those of [`UnifiedBuffer::from_slice`].
+    /// The errors of [`UnifiedBuffer::from_slice`].
     fn as_unified_buf(&self) -> CudaResult<UnifiedBuffer<T>>;
 }
 

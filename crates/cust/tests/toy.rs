@@ -1,5 +1,5 @@
-//! The whole API on a driver whose device is the host: what reaches the driver, what comes back,
-//! and what is freed.
+//! The whole API on a toy driver whose device is the host. The test checks the arguments that reach
+//! the driver, the results that come back, and that all objects are freed.
 
 #![cfg(target_os = "linux")]
 
@@ -35,7 +35,7 @@ struct Pair<T> {
     kind: u8,
 }
 
-/// As the toy declares it.
+/// The last launch. The toy driver declares the same struct in C.
 #[repr(C)]
 #[derive(Debug, PartialEq)]
 struct Launched {
@@ -46,7 +46,7 @@ struct Launched {
 }
 
 struct Toy {
-    // Keeps the variables where they are.
+    // Keeps the library loaded, because the pointers below point to its variables.
     _library: Library,
     live: *const [i32; 6],
     next_free: *mut u32,
@@ -54,8 +54,8 @@ struct Toy {
 }
 
 impl Toy {
-    /// The driver, loaded as the one of this process; `None`, said on stderr, where there is no C
-    /// compiler.
+    /// Compiles the toy driver and loads it as the driver of this process. Without a C compiler, it
+    /// prints a note and returns `None`.
     fn load() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("toy.so");
@@ -89,9 +89,10 @@ impl Toy {
         }
     }
 
-    /// Memory of the device and of the host, contexts, modules, streams, events.
+    /// The number of live objects: allocations of the device, allocations of the host, contexts,
+    /// modules, streams and events.
     fn live(&self) -> [i32; 6] {
-        // SAFETY: the one thread of this test runs no call of the toy meanwhile.
+        // SAFETY: this test has one thread, which runs no call of the toy meanwhile.
         unsafe { *self.live }
     }
 
@@ -106,7 +107,7 @@ impl Toy {
     }
 }
 
-// One test, because the toy counts for the process.
+// There is only one test, because the toy counts the objects of the whole process.
 #[test]
 fn calls_reach_the_driver_and_all_is_freed() {
     let Some(toy) = Toy::load() else {
@@ -123,7 +124,7 @@ fn calls_reach_the_driver_and_all_is_freed() {
     drop(second.clone());
     assert!(Context::drop(second).is_ok());
     assert_eq!(mem_get_info(), Ok((5, 7)));
-    // A function that this driver lacks.
+    // The toy driver lacks the function that waits for a context.
     assert_eq!(CurrentContext::synchronize(), Err(CudaError::CallRequiresNewerDriver));
 
     memory(&toy);
@@ -168,7 +169,7 @@ fn memory(toy: &Toy) {
     assert_eq!((bytes.len(), bytes.as_host_vec().unwrap()[0]), (20, 77));
     assert_eq!(toy.live()[0], 2);
 
-    // Codes that rust-cuda does not know are carried, with the driver's text.
+    // A code that rust-cuda does not know is kept, with the driver's text.
     let error = DeviceBuffer::from_slice(&[0u8; 46]).unwrap_err();
     assert_eq!(
         (error.as_raw(), error.to_string()),
@@ -180,7 +181,7 @@ fn memory(toy: &Toy) {
         CudaError::InvalidMemoryAllocation
     );
 
-    // What could not be freed comes back.
+    // A buffer that could not be freed comes back with the error.
     toy.refuse_next_free(700);
     let (error, bytes) = DeviceBuffer::drop(bytes).unwrap_err();
     assert_eq!((error, bytes.as_host_vec().unwrap()[0]), (CudaError::IllegalAddress, 77));
@@ -268,7 +269,7 @@ fn streams_and_events(toy: &Toy) {
 
     let mut buffer = [1u8, 2, 3].as_dbuf().unwrap();
     let mut back = [0; 3];
-    // SAFETY: the toy copies at once.
+    // SAFETY: the toy copies immediately.
     unsafe {
         buffer.async_copy_from(&[4u8, 5, 6], &stream).unwrap();
         buffer.async_copy_to(&mut back, &stream).unwrap();
@@ -278,7 +279,7 @@ fn streams_and_events(toy: &Toy) {
         assert_eq!(buffer.as_host_vec().unwrap(), [7; 3]);
         buffer.set_zero_async(&stream).unwrap();
         assert_eq!(buffer.as_host_vec().unwrap(), [0; 3]);
-        // This driver has no pools.
+        // The toy driver has no memory pools.
         assert_eq!(cuda_malloc_async::<u8>(&stream, 5), Err(CudaError::CallRequiresNewerDriver));
     }
 

@@ -1,11 +1,11 @@
-//! The derive macro `DeviceCopy` of `cust`, which exports it.
+//! The derive macro `DeviceCopy`. The crate `cust` exports it.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Data, DeriveInput, Field, parse_macro_input, parse_quote};
 
-/// Implements `cust::memory::DeviceCopy` for a type all of whose fields are `DeviceCopy`. Type
-/// parameters must be so too.
+/// Implements `cust::memory::DeviceCopy` for a type whose fields are all `DeviceCopy`. The
+/// implementation requires that every type parameter is `DeviceCopy` too.
 #[proc_macro_derive(DeviceCopy)]
 pub fn device_copy(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     expand(parse_macro_input!(input as DeriveInput)).into()
@@ -25,7 +25,7 @@ fn expand(input: DeriveInput) -> TokenStream {
     let (implementing, arguments, conditions) = generics.split_for_impl();
     quote! {
         const _: () = {
-            // Each field's type is named where it must be `DeviceCopy`.
+            // Each call compiles only if the type of the field is `DeviceCopy`.
             #[allow(dead_code)]
             fn fields_are_device_copy #implementing () #conditions {
                 fn is_device_copy<T: ::cust::memory::DeviceCopy>() {}
@@ -42,7 +42,7 @@ fn expand(input: DeriveInput) -> TokenStream {
 mod tests {
     use super::*;
 
-    /// The expansion as a file, so that it is known to be Rust.
+    /// The expansion of a type, without spaces. Parsing it as a file proves that it is valid Rust.
     fn expanded(input: DeriveInput) -> String {
         let file: syn::File = syn::parse2(expand(input)).unwrap();
         quote!(#file).to_string().replace(' ', "")

@@ -1,9 +1,9 @@
-//! How much memory of the host is available.
+//! The amount of memory that is available on the host.
 
 use std::fs;
 
-/// The bytes that programs can still allocate before the host swaps or ends one of them. `None` on
-/// hosts other than Linux, which do not report it.
+/// The number of bytes that programs can still allocate before the host must swap memory to disk or
+/// end a program. `None` if the host does not report it, which only Linux does.
 ///
 /// ```
 /// assert!(warpfold::host_memory::available().is_none_or(|bytes| bytes > 0));
@@ -12,7 +12,7 @@ pub fn available() -> Option<u64> {
     parse(&fs::read_to_string("/proc/meminfo").ok()?)
 }
 
-/// Finds `MemAvailable` in the text of Linux's /proc/meminfo, in bytes.
+/// Finds `MemAvailable` in the text of Linux's /proc/meminfo, and returns it in bytes.
 fn parse(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

@@ -4,35 +4,43 @@
 //! use warpfold::{Device, Sum};
 //!
 //! let gpu = Device::auto()?; // a GPU if there is one, else the simulator
-//! # let (buffer, mut out, stream) = (gpu.upload(&[1.5f32, 2.0, -0.25])?, gpu.alloc(1)?, gpu.stream()?);
-//! let total: f32 = gpu.reduce(&buffer, Sum)?; // any number of elements, of 14 types
-//! let plan = gpu.reducer::<f32, _>(Sum)?; // reusable: the kernel is loaded, the scratch allocated
-//! plan.reduce_into(&buffer, &mut out, &stream)?; // asynchronous, without allocation, graph-capturable
-//! # stream.synchronize()?;
-//! # assert_eq!((total, out.copy_to_host()?), (3.25, vec![3.25]));
+//! let buffer = gpu.upload(&[1.5f32, 2.0, -0.25])?;
+//! // One call reduces any number of elements, which have one of 14 types.
+//! let total: f32 = gpu.reduce(&buffer, Sum)?;
+//! assert_eq!(total, 3.25);
+//!
+//! // A reducer is for many calls: its kernel is loaded, and its memory is allocated.
+//! let sum = gpu.reducer::<f32, _>(Sum)?;
+//! let (mut output, stream) = (gpu.alloc(1)?, gpu.stream()?);
+//! // This call allocates nothing and does not wait, so a graph can capture it.
+//! sum.reduce_into(&buffer, &mut output, &stream)?;
+//! stream.synchronize()?;
+//! assert_eq!(output.copy_to_host()?, [3.25]);
 //! # Ok::<(), warpfold::Error>(())
 //! ```
 //!
-//! [`reducer`] has the operations and says what holds for all of them; [`device`] has buffers,
-//! streams and graphs.
+//! The module [`reducer`] has the operations, and its documentation states the rules that hold for
+//! all of them. The module [`device`] has buffers, streams and graphs.
 //!
 //! # Features
 //!
 //! | | |
 //! |---|---|
-//! | `cuda` (default) | NVIDIA GPUs, through the driver's library, which is looked for at run time |
+//! | `cuda` (default) | NVIDIA GPUs; a program looks for the driver's library when it runs |
 //! | `simulator` (default) | the built-in SIMT simulator |
 //! | `cudarc` | slices and views of crates.io's [cudarc] 0.19 as [inputs](Input), and its streams |
 //! | `cust-0_3` | buffers and slices of crates.io's [cust] 0.3 as inputs |
-//! | `testing` | for tests: faults on demand, counters, checks |
+//! | `testing` | tools for tests: planned failures, counters and checks |
 //!
-//! None but `cust-0_3` needs a CUDA toolkit to build. That one does, or the variable `CUDA_LIBRARY_PATH`, because
-//! cust's build script asks for it; and a program with it links libcuda.
+//! Only the feature `cust-0_3` needs a CUDA toolkit to build, or the environment variable
+//! `CUDA_LIBRARY_PATH` instead, because cust's build script asks for one of them. A program with
+//! this feature links libcuda; all other programs find it when they run.
 //!
-//! cudarc has bindings for one version of CUDA. A program chooses it by a feature of its own dependency on cudarc, such
-//! as `cuda-12080`. If nobody names a version, cudarc takes that of the toolkit that is installed, else the newest that
-//! it knows. cudarc loads the driver's functions when they are first called, so that an older driver lacks only those
-//! that are newer than the driver.
+//! cudarc has bindings for one version of CUDA. A program chooses the version by a feature of its
+//! own dependency on cudarc, such as `cuda-12080`. If no feature names a version, cudarc takes the
+//! version of the toolkit that is installed or, without a toolkit, the newest version that it
+//! knows. cudarc loads each function of the driver when it is first called. So with an older
+//! driver, a program fails only if it calls a function that this driver lacks.
 //!
 //! [cudarc]: https://docs.rs/cudarc
 //! [cust]: https://docs.rs/cust/0.3.2
@@ -60,7 +68,7 @@ pub use reducer::{
     SquaredDistance, Statistics, Sum, SumAbs, SumSquares, WideSum, WrappingSum,
 };
 
-/// The README's example is a test.
+/// Makes the example in the README a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

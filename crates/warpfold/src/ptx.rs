@@ -49,8 +49,9 @@ impl EmbeddedKernel {
             .expect("the build script writes no kernel without PTX")
     }
 
-    /// The PTX for a device of this compute capability, of the highest architecture that the device
-    /// runs. `None` if the device is too old.
+    /// The PTX for a device of this compute capability (major, minor). Of the architectures for
+    /// which the kernel is compiled, it is the highest one that the device can run. `None` if the
+    /// device is too old for all of them.
     pub fn text(&self, capability: (u32, u32)) -> Option<String> {
         #[cfg(feature = "testing")]
         if let Some(folder) = replaced::folder() {
@@ -65,8 +66,8 @@ impl Image {
     fn text(&self) -> String {
         let bytes =
             miniz_oxide::inflate::decompress_to_vec_with_limit(self.packed, self.text_bytes);
-        // The build script has compressed a text of this length, and a program's statics do not
-        // change.
+        // Neither step can fail, because the build script has compressed a text of this length, and
+        // a program's statics do not change.
         String::from_utf8(bytes.expect("embedded PTX inflates")).expect("embedded PTX is text")
     }
 }

@@ -1,6 +1,6 @@
 //! Helpers for tests: [planned failures](Faults), the simulator's [instruments](Instrument), the
 //! number of live allocations ([`Device::live_allocations`](crate::Device::live_allocations)), and
-//! other kernels in place of the embedded ones.
+//! the use of [other kernels](use_kernels_of) in place of the embedded ones.
 //!
 //! This module exists only with the feature `testing`.
 

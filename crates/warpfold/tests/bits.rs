@@ -1,6 +1,6 @@
-//! The bits of a sum of floats depend on the number of elements, the start modulo 128 bytes and the
-//! class of the device, and on nothing else. The documentation of `warpfold::reducer` promises
-//! this.
+//! For one operation and one type of elements, the bits of a sum of floats depend on the number of
+//! elements, the start modulo 128 bytes and the class of the device, and on nothing else. The
+//! documentation of `warpfold::reducer` promises this.
 
 mod support;
 
@@ -11,10 +11,10 @@ use warpfold::{
     CompensatedSum, Device, Dot, ReproducibleSum, Sum, SumSquares, device::DeviceClass,
 };
 
-/// With so many elements each class has several blocks, and the last block is not full.
+/// Numbers of elements for which each class has several blocks, and the last block is not full.
 const SIZES: [usize; 3] = [5_000, 70_001, 300_007];
 
-/// Elements in front of the input, enough for all starts within 128 bytes.
+/// The number of elements in front of the input. It allows all starts within 128 bytes.
 const FRONT: usize = 32;
 
 /// Numbers whose sum depends on the order: magnitudes from 1e-4 to 1e4, of both signs.
@@ -35,7 +35,8 @@ fn values(n: usize) -> Vec<f32> {
         .collect()
 }
 
-/// The classes between which the shapes distinguish, and several numbers of multiprocessors.
+/// Classes of all kinds that have launch shapes of their own, with several numbers of
+/// multiprocessors.
 fn classes() -> Vec<DeviceClass> {
     let mut classes = vec![DeviceClass::H100, DeviceClass::H200];
     for multiprocessors in [1, 16, 46, 108] {
@@ -45,7 +46,8 @@ fn classes() -> Vec<DeviceClass> {
     classes
 }
 
-/// The bits of several reductions of the elements that begin at `start` in a buffer.
+/// The bits of several reductions of `values`, which are placed behind `front + start` other
+/// elements of a buffer.
 fn bits(device: &Device, values: &[f32], start: usize, front: usize) -> [u64; 4] {
     let mut padded = vec![f32::NAN; front + start];
     padded.extend_from_slice(values);
@@ -59,8 +61,8 @@ fn bits(device: &Device, values: &[f32], start: usize, front: usize) -> [u64; 4]
     ]
 }
 
-/// The same class gives the same bits on each device that can have it; so the simulator replays a
-/// GPU.
+/// The same class gives the same bits on each device that can have it. So the simulator can
+/// reproduce the result of a GPU.
 #[test]
 fn a_class_gives_the_same_bits_on_every_device() {
     let devices = devices();
@@ -79,7 +81,7 @@ fn a_class_gives_the_same_bits_on_every_device() {
     }
 }
 
-/// Only the start within 128 bytes counts, not which multiple of 128 bytes lies before it.
+/// Only the start within 128 bytes counts. The multiple of 128 bytes that lies before it does not.
 #[test]
 fn the_start_counts_modulo_128_bytes() {
     for device in devices() {
@@ -95,7 +97,7 @@ fn the_start_counts_modulo_128_bytes() {
     }
 }
 
-/// Where the second input of a pair begins does not count at all.
+/// The start of the second input of a pair does not count at all.
 #[test]
 fn the_start_of_the_second_input_does_not_count() {
     for device in devices() {
@@ -114,8 +116,8 @@ fn the_start_of_the_second_input_does_not_count() {
     }
 }
 
-/// Each dependency that the documentation names does change bits; otherwise the documentation would
-/// promise too little.
+/// Each property that the documentation names really changes the bits. Otherwise the documentation
+/// would promise less than it could.
 #[test]
 fn what_is_named_does_change_the_bits() {
     let device = Device::simulator();

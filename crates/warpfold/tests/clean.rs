@@ -1,5 +1,5 @@
-//! The dirty mark of a workspace: no launch finds the workspace dirty, in any order of the steps of
-//! two or three threads (loom tries all of them).
+//! The dirty mark of a workspace: no launch finds the workspace dirty. The model checker loom tries
+//! every order of the steps of two or three threads.
 
 #[path = "../src/device/clean.rs"]
 mod clean;
@@ -27,7 +27,7 @@ struct Workspace {
     is_dirty: AtomicBool,
 }
 
-/// A launch that fails leaves words behind.
+/// A launch that fails leaves words other than zero in the workspace.
 const FAILS: bool = true;
 const WORKS: bool = false;
 
@@ -47,7 +47,8 @@ impl Workspace {
     }
 }
 
-/// Lets each thread make its launches, in every order, and makes one more launch afterwards.
+/// Lets each thread make its launches, in every order of their steps, and makes one more launch
+/// afterwards. `true` stands for a launch that fails.
 fn check(threads: &'static [&'static [bool]]) {
     loom::model(move || {
         let workspace = Arc::new(Workspace::default());

@@ -1,5 +1,5 @@
-//! Exact sums on every available device, compared with integers of any length and a search for the
-//! nearest float.
+//! Exact sums on every available device. The reference adds integers of any length and searches for
+//! the nearest float.
 
 mod support;
 
@@ -16,28 +16,28 @@ use warpfold::{
     testing::{Instrument, Seen},
 };
 
-/// A type of elements, by its bits.
+/// A type of elements, represented by its bits.
 trait Kind {
     const KERNEL: &'static str;
     /// The type that holds the bits of an element.
     type Bits: Pod + PartialEq + std::fmt::Debug;
     type Raw: Pod;
-    /// The value of an element; NaN for NaN.
+    /// The value of an element. The value of a NaN is a NaN.
     fn widen(bits: Self::Bits) -> f64;
-    /// An element of random bits.
+    /// The element whose bits are the lowest bits of `random`.
     fn element(random: u64) -> Self::Bits;
     /// The element nearest to a number.
     fn of(x: f64) -> Self::Bits;
     /// The largest finite element.
     const MAX: f64;
-    /// The bits of the sum, in an `f64` of the same value.
+    /// The value of the sum. An `f64` holds it exactly.
     fn value(raw: &Self::Raw) -> f64;
     fn combine(a: &Self::Raw, b: &Self::Raw) -> Self::Raw;
     /// The format of the type of the sum.
     const FORMAT: Format;
 }
 
-/// A type that sums are rounded to.
+/// The format of a float type to which sums are rounded.
 #[derive(Clone, Copy)]
 struct Format {
     precision: u32,
@@ -110,7 +110,7 @@ fn from_half(bits: u16) -> f64 {
     if bits >> 15 == 1 { -magnitude } else { magnitude }
 }
 
-/// A finite number in units of `2^-1074`.
+/// A finite number as an integer, in units of `2^-1074`.
 fn integer(x: f64) -> BigInt {
     let bits = x.to_bits();
     let exponent = bits >> 52 & 0x7ff;
@@ -145,8 +145,8 @@ fn expected(values: &[f64], format: Format) -> f64 {
     if sum < BigInt::ZERO { -magnitude } else { magnitude }
 }
 
-/// The number of the format that is nearest to a magnitude in units of `2^-1074`; of two nearest
-/// ones, the even one.
+/// The number of the format that is nearest to a magnitude in units of `2^-1074`; if two are
+/// equally near, the even one.
 ///
 /// The bits of non-negative numbers, read as integers, are in the order of the numbers, so this is
 /// a binary search over bits.
@@ -160,7 +160,7 @@ fn nearest(magnitude: &BigInt, format: Format) -> f64 {
     };
     let infinity = ((format.overflow - format.least_exponent - format.precision as i32 + 2) as u64)
         << (format.precision - 1);
-    // `below` is at most the magnitude, `above` is beyond it.
+    // The number of `below` is at most the magnitude, and the number of `above` is greater.
     let (mut below, mut above) = (0, infinity);
     while above - below > 1 {
         let middle = below + (above - below) / 2;
@@ -194,24 +194,24 @@ impl<'d, K: Kind> Summer<'d, K> {
         Self { device, kernel, slots, output: device.alloc(1).unwrap() }
     }
 
-    /// The sum of the elements of a buffer from `offset` on. The shape is the threads of a block,
-    /// the packs of a block's chunk, and the number of additional blocks.
+    /// The sum of the elements of a buffer from `offset` on. The shape consists of the threads of a
+    /// block, the packs in a block's chunk, and the number of additional blocks.
     fn sum(
         &self,
         input: &Buffer<K::Bits>,
         offset: usize,
-        (block, span, more): (u32, u64, u32),
+        (block, chunk, more): (u32, u64, u32),
     ) -> K::Raw {
         let size = size_of::<K::Bits>();
         let n = input.len() - offset;
         let address = input.address() + (offset * size) as u64;
         let head = (address.wrapping_neg() % 16) / size as u64;
         let packs = (n as u64).saturating_sub(head) * size as u64 / 16;
-        let grid = packs.div_ceil(span).max(1) as u32 + more;
+        let grid = packs.div_ceil(chunk).max(1) as u32 + more;
         let arguments = [
             Arg::Pointer(address),
             Arg::U64(n as u64),
-            Arg::U64(span),
+            Arg::U64(chunk),
             Arg::U32(1f32.to_bits()),
             Arg::Pointer(self.output.address()),
             Arg::Pointer(self.slots.address()),
@@ -225,8 +225,8 @@ impl<'d, K: Kind> Summer<'d, K> {
         raw
     }
 
-    /// Checks the sum of these elements against the reference, and that it does not depend on
-    /// shape, order and place.
+    /// Checks the sum of these elements against the reference, and checks that it does not depend
+    /// on the shape, the order and the offset.
     fn check(&self, what: &str, elements: &[K::Bits]) {
         let values: Vec<f64> = elements.iter().map(|&bits| K::widen(bits)).collect();
         let expected = expected(&values, K::FORMAT);
@@ -270,10 +270,10 @@ impl<'d, K: Kind> Summer<'d, K> {
     }
 }
 
-/// Lengths at edges, and some that need several blocks and rounds.
+/// Lengths at the edges of warps, and some lengths that need several blocks and rounds.
 const LENGTHS: [usize; 7] = [0, 1, 2, 31, 33, 1024, 4099];
 
-/// Runs a test for each type on every device that is there.
+/// Runs a test for each type on every available device.
 macro_rules! for_all_types {
     ($($name:ident = $test:ident;)*) => {$(
         #[test]
@@ -299,12 +299,12 @@ for_all_types! {
     zeros_have_the_sign_of_ieee_754 = zeros;
 }
 
-/// Elements of these values.
+/// The elements that are nearest to these values.
 fn elements<K: Kind>(values: impl IntoIterator<Item = f64>) -> Vec<K::Bits> {
     values.into_iter().map(K::of).collect()
 }
 
-/// `2^exponent`, also where it is subnormal.
+/// `2^exponent`, even if it is subnormal.
 fn power(exponent: i32) -> f64 {
     2f64.powi(exponent / 2) * 2f64.powi(exponent - exponent / 2)
 }

@@ -14,7 +14,7 @@ use warpfold::{
     testing::Faults,
 };
 
-/// Enough for several blocks.
+/// A number of elements that needs several blocks.
 const N: usize = 50_000;
 
 fn values() -> Vec<f32> {
@@ -27,7 +27,7 @@ fn total() -> f32 {
 
 type Work = fn(&Device) -> Result<(), Error>;
 
-/// Typical programs; each begins with a device alone and ends with a checked result.
+/// Typical programs with their names. Each program gets only a device, and checks its result.
 const WORKS: [(&str, Work); 6] = [
     ("a new reducer", |device| device.reducer::<f32, _>(Sum).map(drop)),
     ("a buffer", |device| {
@@ -43,26 +43,26 @@ const WORKS: [(&str, Work); 6] = [
     }),
     ("a stream", |device| {
         let reducer = device.reducer::<f32, _>(Sum)?;
-        let (buffer, mut rooms) = (device.upload(&values())?, device.alloc::<f32>(2)?);
+        let (buffer, mut outputs) = (device.upload(&values())?, device.alloc::<f32>(2)?);
         let stream = device.stream()?;
-        reducer.reduce_into(&buffer, rooms.view_mut(..1), &stream)?;
-        reducer.reduce_into(buffer.view(1..), rooms.view_mut(1..), &stream)?;
+        reducer.reduce_into(&buffer, outputs.view_mut(..1), &stream)?;
+        reducer.reduce_into(buffer.view(1..), outputs.view_mut(1..), &stream)?;
         stream.synchronize()?;
-        assert_eq!(rooms.copy_to_host()?, [total(), total() - values()[0]]);
+        assert_eq!(outputs.copy_to_host()?, [total(), total() - values()[0]]);
         Ok(())
     }),
     ("a graph", |device| {
         let reducer = device.reducer::<f32, _>(Sum)?;
-        let (buffer, mut room) = (device.upload(&values())?, device.alloc::<f32>(1)?);
+        let (buffer, mut output) = (device.upload(&values())?, device.alloc::<f32>(1)?);
         let graph = device.record(|stream| {
-            reducer.reduce_into(&buffer, &mut room, stream)?;
-            reducer.reduce_into(&buffer, &mut room, stream)
+            reducer.reduce_into(&buffer, &mut output, stream)?;
+            reducer.reduce_into(&buffer, &mut output, stream)
         })?;
         let stream = device.stream()?;
         graph.launch(&stream)?;
         graph.launch(&stream)?;
         stream.synchronize()?;
-        assert_eq!(room.copy_to_host()?, [total()]);
+        assert_eq!(output.copy_to_host()?, [total()]);
         Ok(())
     }),
     ("the host, in chunks", |device| {
@@ -114,13 +114,14 @@ fn kept(kind: DeviceKind, work: Work) -> u64 {
     kept
 }
 
-/// Lets call 0, 1, 2 and so on fail, until the work has no such call; returns the number of
-/// failures.
+/// Runs the work with a failure of call 0, then of call 1, and so on, until the work has no such
+/// call. Returns the number of failures.
 fn fail_each(kind: DeviceKind, (what, work): (&str, Work), (failure, plan, is_it): Kind) -> u64 {
     let kept = kept(kind, work);
     let (mut failures, mut in_a_row) = (0, 0);
-    // A failure that the work survives does not end the loop: without page-locked memory, or
-    // without memory for the whole input, the reducer may find another way.
+    // The work may succeed in spite of the failure, because the reducer may have another way if it
+    // gets no page-locked memory or no memory for the whole input. So the loop ends only after
+    // three successes in a row.
     for k in 0.. {
         let device = open(kind, plan(k));
         let context = format!("{what}, {failure} {k}, {kind:?}");
@@ -131,7 +132,7 @@ fn fail_each(kind: DeviceKind, (what, work): (&str, Work), (failure, plan, is_it
             "{context}: {live} allocations are left, and without a failure {kept}"
         );
         match done {
-            // The planned call never came, or the reducer found another way.
+            // The planned call never came, or the reducer has found another way.
             Ok(()) => in_a_row += 1,
             Err(Error::Device(error)) => {
                 assert!(is_it(&error), "{context}: {error:?}");
@@ -170,7 +171,8 @@ fn each_call_may_fail() {
             let failures = KINDS.map(|kind| fail_each(device.info().kind, work, kind));
             let [allocations, launches, copies, calls] = failures;
             assert!(allocations > 0 && calls >= allocations, "{}: {failures:?}", work.0);
-            // A new reducer neither launches nor copies results; the workspace may be zeroed.
+            // A new reducer launches nothing and copies no results. It may still zero the
+            // workspace, which counts as a copy.
             assert!(
                 work.0 == "a new reducer" || (launches > 0 && copies > 0),
                 "{}: {failures:?}",
@@ -202,7 +204,7 @@ const SPOIL: &str = "
 }
 ";
 
-/// Launches [`SPOIL`].
+/// Launches [`SPOIL`] on `stream` and waits for it.
 fn spoil(device: &Device, stream: &warpfold::Stream) -> Result<(), DeviceError> {
     let kernel = device.load("spoil.ptx", SPOIL)?.kernel("spoil")?;
     stream.start(&kernel, LaunchShape::linear(1, 1024, 0), &[Arg::Pointer(stream.workspace())])?;
@@ -214,16 +216,16 @@ fn spoil(device: &Device, stream: &warpfold::Stream) -> Result<(), DeviceError> 
 fn a_launch_that_dies_half_way_does_not_spoil_the_next() {
     let device = Device::simulator();
     let reducer = device.reducer::<f32, _>(Sum).unwrap();
-    let (buffer, mut room) = (device.upload(&values()).unwrap(), device.alloc::<f32>(1).unwrap());
+    let (buffer, mut output) = (device.upload(&values()).unwrap(), device.alloc::<f32>(1).unwrap());
     assert!(reducer.shape(&buffer).grid > 2, "several blocks leave words in the workspace");
     let stream = device.stream().unwrap();
     for _ in 0..2 {
         let error = spoil(&device, &stream).unwrap_err().to_string();
         assert!(error.contains("trap"), "{error}");
         for _ in 0..2 {
-            reducer.reduce_into(&buffer, &mut room, &stream).unwrap();
+            reducer.reduce_into(&buffer, &mut output, &stream).unwrap();
             stream.synchronize().unwrap();
-            assert_eq!(room.copy_to_host().unwrap(), [total()]);
+            assert_eq!(output.copy_to_host().unwrap(), [total()]);
         }
     }
     // Other streams have workspaces of their own.

@@ -1,4 +1,5 @@
-//! Two GPUs in one process: each works alone and beside the other, and refuses what the other made.
+//! Two GPUs in one process: each works alone and beside the other, and refuses the objects of the
+//! other.
 
 mod support;
 
@@ -10,7 +11,7 @@ use warpfold::{
     device::{Arg, LaunchShape},
 };
 
-/// The first two GPUs.
+/// The first two GPUs of this machine, if it has two.
 fn two() -> Option<[Device; 2]> {
     let mut gpus = Device::all().unwrap().into_iter();
     match [gpus.next(), gpus.next()] {
@@ -69,7 +70,8 @@ fn what_another_gpu_made_is_refused() {
     assert_eq!([first.reduce(&ours, Sum).unwrap(), second.reduce(&theirs, Sum).unwrap()], [6, 15]);
 }
 
-/// Both at once, from two threads each, with the other one's context current in between.
+/// Two threads use both GPUs in turn, so that both GPUs work at once, and a thread always changes
+/// the current context.
 #[test]
 fn both_work_at_the_same_time() {
     let Some(gpus) = two() else { return };

@@ -1,17 +1,17 @@
-//! A thread's stack of contexts.
+//! The stack of contexts that each thread has.
 
 use std::ptr;
 
 use super::ContextHandle;
 use crate::{CudaApiVersion, error::CudaResult, private::Sealed, sys::CUcontext};
 
-/// A context that somebody else keeps alive.
+/// A context that this value does not keep alive.
 #[derive(Clone, Debug)]
 pub struct UnownedContext {
     inner: CUcontext,
 }
 
-// SAFETY: any thread may use a context, and several may at once.
+// SAFETY: any thread may use a context, and several may do so at once.
 unsafe impl Send for UnownedContext {}
 // SAFETY: as above.
 unsafe impl Sync for UnownedContext {}
@@ -24,11 +24,11 @@ impl ContextHandle for UnownedContext {
 }
 
 impl UnownedContext {
-    /// The version of CUDA that the context was made for.
+    /// The version of CUDA for which the context was made.
     ///
     /// # Errors
     ///
-    /// The driver's, also if the context is gone.
+    /// An error of the driver, for example if the context has been destroyed.
     pub fn get_api_version(&self) -> CudaResult<CudaApiVersion> {
         let mut version = 0;
         // SAFETY: the driver refuses a handle that it does not know; the pointer is to a live
@@ -38,7 +38,7 @@ impl UnownedContext {
     }
 }
 
-/// The stack of contexts of the thread that calls. The uppermost is the
+/// The stack of contexts of the calling thread. The uppermost context is the
 /// [current](super::CurrentContext) one.
 ///
 /// ```no_run
@@ -48,7 +48,7 @@ impl UnownedContext {
 /// let first = cust::quick_init()?;
 /// let second = Context::new(Device::get_device(1)?)?;
 /// ContextStack::push(&first)?;
-/// // The first device's work, whatever the thread had before.
+/// // This thread now works on the first device, whatever its current context was before.
 /// ContextStack::pop()?;
 /// # Ok::<(), cust::error::CudaError>(())
 /// ```
@@ -60,7 +60,7 @@ impl ContextStack {
     ///
     /// # Errors
     ///
-    /// The driver's, also if the stack is empty.
+    /// An error of the driver, for example if the stack is empty.
     pub fn pop() -> CudaResult<UnownedContext> {
         let mut inner = ptr::null_mut();
         // SAFETY: the pointer is to a live variable.
@@ -72,7 +72,7 @@ impl ContextStack {
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn push<C: ContextHandle>(ctx: &C) -> CudaResult<()> {
         // SAFETY: the context is held by `ctx`, or the driver refuses it.
         unsafe { call!(cuCtxPushCurrent_v2(ctx.get_inner())) }
@@ -82,8 +82,8 @@ impl ContextStack {
 /// The priorities that streams may have. A smaller number is more urgent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StreamPriorityRange {
-    /// The number of the least urgent.
+    /// The number of the least urgent priority.
     pub least: i32,
-    /// The number of the most urgent.
+    /// The number of the most urgent priority.
     pub greatest: i32,
 }

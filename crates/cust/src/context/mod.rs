@@ -1,5 +1,5 @@
-//! Contexts: what a process has of a device. This crate uses the primary context, as CUDA's runtime
-//! and all libraries on it do.
+//! Contexts. A context holds all objects that a process has on a device. This crate uses the
+//! primary context of each device, as CUDA's runtime and the libraries that build on it do.
 
 use std::{ffi::c_uint, mem::ManuallyDrop, ptr};
 
@@ -15,13 +15,13 @@ pub mod legacy;
 
 use legacy::StreamPriorityRange;
 
-/// Anything that has a context.
+/// A value that stands for a context.
 pub trait ContextHandle: Sealed {
-    /// The context.
+    /// The driver's handle of the context.
     fn get_inner(&self) -> CUcontext;
 }
 
-/// A choice that is a number of the driver.
+/// Defines an enum whose variants are numbers of the driver.
 macro_rules! choice {
     ($(#[$attribute:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $number:literal,)* }) => {
         $(#[$attribute])*
@@ -33,7 +33,8 @@ macro_rules! choice {
         }
 
         impl $name {
-            /// The choice of this number, if this crate knows it.
+            /// The variant with this number; [`CudaError::NotSupported`] if this crate does not
+            /// know it.
             #[allow(dead_code, reason = "a limit is never read")]
             fn from_number(number: c_uint) -> CudaResult<Self> {
                 match number {
@@ -46,15 +47,15 @@ macro_rules! choice {
 }
 
 choice! {
-    /// What the memory that shared memory and the L1 cache divide is preferred for.
+    /// The preferred division of on-chip memory between shared memory and the L1 cache.
     CacheConfig {
-        /// Nothing.
+        /// No preference.
         PreferNone = 0,
-        /// More shared memory.
+        /// More shared memory than L1 cache.
         PreferShared = 1,
-        /// More L1 cache.
+        /// More L1 cache than shared memory.
         PreferL1 = 2,
-        /// As much of one as of the other.
+        /// As much shared memory as L1 cache.
         PreferEqual = 3,
     }
 }
@@ -62,35 +63,36 @@ choice! {
 choice! {
     /// A limit of a context.
     ResourceLimit {
-        /// Bytes of a thread's stack.
+        /// The stack of each thread, in bytes.
         StackSize = 0,
-        /// Bytes of the buffer for `printf` on the device.
+        /// The buffer for `printf` on the device, in bytes.
         PrintfFifoSize = 1,
-        /// Bytes of the heap for `malloc` on the device.
+        /// The heap for `malloc` on the device, in bytes.
         MallocHeapSize = 2,
-        /// How deep launches from the device may be nested and still be waited for.
+        /// The greatest depth of nested launches from the device at which a thread can still wait
+        /// for a launch.
         DeviceRuntimeSynchronizeDepth = 3,
-        /// How many launches from the device may wait.
+        /// The greatest number of launches from the device that may be pending.
         DeviceRuntimePendingLaunchCount = 4,
-        /// Bytes that the L2 cache fetches at a time; a hint.
+        /// The number of bytes that the L2 cache fetches at a time. The device takes it as a hint.
         MaxL2FetchGranularity = 5,
     }
 }
 
 choice! {
-    /// How wide the banks of shared memory are, on devices that let a program choose.
+    /// The width of the banks of shared memory, on devices that let a program choose it.
     SharedMemoryConfig {
-        /// As the device has them.
+        /// The default width of the device.
         DefaultBankSize = 0,
-        /// Four bytes.
+        /// A width of four bytes.
         FourByteBankSize = 1,
-        /// Eight bytes.
+        /// A width of eight bytes.
         EightByteBankSize = 2,
     }
 }
 
 bitflags::bitflags! {
-    /// How a context waits, and what else it does.
+    /// The way in which threads wait for a context, and further properties of the context.
     ///
     /// ```
     /// use cust::context::ContextFlags;
@@ -107,15 +109,15 @@ bitflags::bitflags! {
         const SCHED_BLOCKING_SYNC = 0x04;
         /// The driver decides how a thread waits.
         const SCHED_AUTO = 0x00;
-        /// Page-locked memory may be mapped for the device. Always so in today's drivers.
+        /// Page-locked memory may be mapped for the device. Today's drivers always allow it.
         const MAP_HOST = 0x08;
-        /// Memory for the stacks of threads is kept from one launch to the next.
+        /// The memory for the stacks of threads is kept from one launch to the next.
         const LMEM_RESIZE_TO_MAX = 0x10;
     }
 }
 
-/// The primary context of a device. All of a process share it; it lives as long as anybody in the
-/// process holds it.
+/// A hold on the primary context of a device. All parts of a process share the primary context, and
+/// it lives as long as one of them holds it.
 ///
 /// ```no_run
 /// use cust::{context::{Context, CurrentContext}, device::Device};
@@ -124,7 +126,7 @@ bitflags::bitflags! {
 /// let context = Context::new(Device::get_device(0)?)?;
 /// # let context: &'static Context = Box::leak(Box::new(context));
 /// std::thread::spawn(move || {
-///     // Each thread says which context it uses.
+///     // Each thread must choose the context that it uses.
 ///     CurrentContext::set_current(context)
 /// }).join().unwrap()?;
 /// # Ok::<(), cust::error::CudaError>(())
@@ -135,7 +137,7 @@ pub struct Context {
     device: CUdevice,
 }
 
-// SAFETY: any thread may use a context, and several may at once.
+// SAFETY: any thread may use a context, and several may do so at once.
 unsafe impl Send for Context {}
 // SAFETY: as above.
 unsafe impl Sync for Context {}
@@ -147,11 +149,11 @@ impl ContextHandle for Context {
     }
 }
 
-/// One more holder of the context, which becomes that of this thread.
+/// Makes one more hold on the context, which also becomes the current context of this thread.
 ///
 /// # Panics
 ///
-/// If the driver refuses, which it has no reason to do while the context is held.
+/// If the driver refuses. It has no reason to do so while the context is held.
 impl Clone for Context {
     fn clone(&self) -> Self {
         Self::new(Device { device: self.device })
@@ -160,30 +162,31 @@ impl Clone for Context {
 }
 
 impl Context {
-    /// Holds the primary context of a device, and makes it the context of this thread.
+    /// Holds the primary context of a device, and makes it the current context of this thread.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn new(device: Device) -> CudaResult<Self> {
         let mut inner = ptr::null_mut();
         // SAFETY: the pointer is to a live variable.
         unsafe { call!(cuDevicePrimaryCtxRetain(&raw mut inner, device.as_raw())) }?;
-        // It is released if it cannot be made current.
+        // If the context cannot be made current, dropping this value releases it.
         let context = Self { inner, device: device.as_raw() };
         CurrentContext::set_current(&context)?;
         Ok(context)
     }
 
-    /// Destroys all that the process has on the device.
+    /// Resets the primary context of a device, which destroys all objects that the process has
+    /// there.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     ///
     /// # Safety
     ///
-    /// Nothing of the device is used any more, whoever in the process has made it.
+    /// Nobody uses an object of this device any more, whichever part of the process has made it.
     pub unsafe fn reset(device: &Device) -> CudaResult<()> {
         // SAFETY: the caller's promise.
         unsafe { call!(cuDevicePrimaryCtxReset_v2(device.as_raw())) }
@@ -193,22 +196,22 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn set_flags(&self, flags: ContextFlags) -> CudaResult<()> {
         // SAFETY: the driver refuses flags that it does not know.
         unsafe { call!(cuDevicePrimaryCtxSetFlags_v2(self.device, flags.bits())) }
     }
 
-    /// The driver's handle, which is good as long as the context is held.
+    /// The driver's handle, which is valid as long as the context is held.
     pub fn as_raw(&self) -> CUcontext {
         self.inner
     }
 
-    /// The version of CUDA that the context was made for.
+    /// The version of CUDA for which the context was made.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn get_api_version(&self) -> CudaResult<CudaApiVersion> {
         let mut version = 0;
         // SAFETY: the context is held, and the pointer is to a live variable.
@@ -216,14 +219,15 @@ impl Context {
         Ok(CudaApiVersion { version: version as i32 })
     }
 
-    /// Releases the context, and says how that went.
+    /// Releases the context and returns the driver's result. An ordinary drop ignores an error.
     ///
     /// # Errors
     ///
-    /// The driver's, with the context.
+    /// An error of the driver, together with the context, which still lives.
     pub fn drop(ctx: Context) -> DropResult<Context> {
         let ctx = ManuallyDrop::new(ctx);
-        // SAFETY: held by this object, which gives it back only if it was not released.
+        // SAFETY: this object holds the context. It is returned only if the context was not
+        // released.
         unsafe { call!(cuDevicePrimaryCtxRelease_v2(ctx.device)) }
             .map_err(|error| (error, ManuallyDrop::into_inner(ctx)))
     }
@@ -231,21 +235,21 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: held by this object.
+        // SAFETY: this object holds the context.
         let _ = unsafe { call!(cuDevicePrimaryCtxRelease_v2(self.device)) };
     }
 }
 
-/// The context of the thread that calls.
+/// The current context of the calling thread.
 #[derive(Debug)]
 pub struct CurrentContext;
 
 impl CurrentContext {
-    /// What shared memory and L1 cache prefer.
+    /// The preferred division of on-chip memory between shared memory and L1 cache.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn get_cache_config() -> CudaResult<CacheConfig> {
         let mut config = 0;
         // SAFETY: the pointer is to a live variable.
@@ -257,7 +261,8 @@ impl CurrentContext {
     ///
     /// # Errors
     ///
-    /// The driver's; [`CudaError::InvalidContext`] if the thread has no context.
+    /// [`CudaError::InvalidContext`] if the thread has no current context; or another error of the
+    /// driver.
     pub fn get_device() -> CudaResult<Device> {
         let mut device = 0;
         // SAFETY: the pointer is to a live variable.
@@ -265,11 +270,11 @@ impl CurrentContext {
         Ok(Device { device })
     }
 
-    /// The flags of the context, as far as this crate knows them.
+    /// The flags of the context that this crate knows.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn get_flags() -> CudaResult<ContextFlags> {
         let mut flags = 0;
         // SAFETY: the pointer is to a live variable.
@@ -277,11 +282,11 @@ impl CurrentContext {
         Ok(ContextFlags::from_bits_truncate(flags))
     }
 
-    /// A limit, in its own unit.
+    /// The value of a limit, in the unit that the limit's documentation states.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn get_resource_limit(resource: ResourceLimit) -> CudaResult<usize> {
         let mut limit = 0;
         // SAFETY: the pointer is to a live variable.
@@ -289,11 +294,11 @@ impl CurrentContext {
         Ok(limit)
     }
 
-    /// How wide the banks of shared memory are.
+    /// The width of the banks of shared memory.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn get_shared_memory_config() -> CudaResult<SharedMemoryConfig> {
         let mut config = 0;
         // SAFETY: the pointer is to a live variable.
@@ -305,7 +310,7 @@ impl CurrentContext {
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn get_stream_priority_range() -> CudaResult<StreamPriorityRange> {
         let mut range = StreamPriorityRange { least: 0, greatest: 0 };
         // SAFETY: the pointers are to live variables.
@@ -315,53 +320,54 @@ impl CurrentContext {
         Ok(range)
     }
 
-    /// Sets what shared memory and L1 cache prefer.
+    /// Sets the preferred division of on-chip memory between shared memory and L1 cache.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn set_cache_config(cfg: CacheConfig) -> CudaResult<()> {
-        // SAFETY: no pointers.
+        // SAFETY: the call gets no pointers.
         unsafe { call!(cuCtxSetCacheConfig(cfg as u32)) }
     }
 
-    /// Sets a limit, in its own unit.
+    /// Sets a limit, in the unit that the limit's documentation states.
     ///
     /// # Errors
     ///
-    /// The driver's; [`CudaError::UnsupportedLimit`] where the device has no such limit.
+    /// [`CudaError::UnsupportedLimit`] if the device has no such limit; or another error of the
+    /// driver.
     pub fn set_resource_limit(resource: ResourceLimit, limit: usize) -> CudaResult<()> {
-        // SAFETY: no pointers.
+        // SAFETY: the call gets no pointers.
         unsafe { call!(cuCtxSetLimit(resource as u32, limit)) }
     }
 
-    /// Sets how wide the banks of shared memory are.
+    /// Sets the width of the banks of shared memory.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn set_shared_memory_config(cfg: SharedMemoryConfig) -> CudaResult<()> {
-        // SAFETY: no pointers.
+        // SAFETY: the call gets no pointers.
         unsafe { call!(cuCtxSetSharedMemConfig(cfg as u32)) }
     }
 
-    /// Makes a context that of this thread.
+    /// Makes `c` the current context of this thread.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn set_current<C: ContextHandle>(c: &C) -> CudaResult<()> {
-        // SAFETY: the context is held by `c`.
+        // SAFETY: `c` holds the context.
         unsafe { call!(cuCtxSetCurrent(c.get_inner())) }
     }
 
-    /// Waits for all work of the context.
+    /// Waits for all work of the current context.
     ///
     /// # Errors
     ///
-    /// The driver's, also that of work which has failed.
+    /// An error of the driver. It may come from earlier work that has failed.
     pub fn synchronize() -> CudaResult<()> {
-        // SAFETY: no arguments.
+        // SAFETY: the call has no arguments.
         unsafe { call!(cuCtxSynchronize()) }
     }
 }

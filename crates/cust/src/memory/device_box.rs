@@ -19,7 +19,7 @@ use crate::{
     sys::CUdeviceptr,
 };
 
-/// One value in the memory of a device. A value without bytes takes none.
+/// One value in the memory of a device. A value without bytes takes no memory.
 ///
 /// ```no_run
 /// use cust::memory::{CopyDestination, DeviceBox};
@@ -35,37 +35,37 @@ pub struct DeviceBox<T: DeviceCopy> {
     ptr: DevicePointer<T>,
 }
 
-// SAFETY: it owns its value.
+// SAFETY: the object owns its value.
 unsafe impl<T: Send + DeviceCopy> Send for DeviceBox<T> {}
-// SAFETY: a shared one only reads.
+// SAFETY: a shared reference to the object only reads.
 unsafe impl<T: Sync + DeviceCopy> Sync for DeviceBox<T> {}
 
 impl<T: DeviceCopy> DeviceBox<T> {
-    /// A copy of the value.
+    /// Makes a box with a copy of `val`.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn new(val: &T) -> CudaResult<Self> {
-        // SAFETY: written below before it is read.
+        // SAFETY: the value is written below before it is read.
         let mut new = unsafe { Self::uninitialized()? };
         new.copy_from(val)?;
         Ok(new)
     }
 
-    /// A copy of the value, made when the stream comes to it.
+    /// Like [`new`](Self::new), but the allocation and the copy are work of the stream.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     ///
     /// # Safety
     ///
-    /// The value stays where it is until then, and the box is used on this stream, or elsewhere
-    /// after that.
+    /// The value stays where it is until the stream has copied it. Until then, only work of this
+    /// stream uses the box.
     pub unsafe fn new_async(val: &T, stream: &Stream) -> CudaResult<Self> {
-        // SAFETY: written below before it is read, on the same stream; the rest is the caller's
-        // promise.
+        // SAFETY: the value is written below before it is read, on the same stream. The rest is the
+        // caller's promise.
         unsafe {
             let mut new = Self::uninitialized_async(stream)?;
             new.async_copy_from(val, stream)?;
@@ -73,39 +73,40 @@ impl<T: DeviceCopy> DeviceBox<T> {
         }
     }
 
-    /// Frees it when the stream comes to it.
+    /// Adds the freeing of the memory to the work of the stream.
     ///
     /// # Errors
     ///
-    /// The driver's; then the memory is leaked.
+    /// An error of the driver. The memory is then leaked.
     pub fn drop_async(self, stream: &Stream) -> CudaResult<()> {
         let this = ManuallyDrop::new(self);
         if this.ptr.is_null() {
             return Ok(());
         }
-        // SAFETY: allocated by this object, which is gone.
+        // SAFETY: this object has allocated the memory, and its own drop does not run.
         unsafe { cuda_free_async(stream, this.ptr) }
     }
 
-    /// The value, copied to the host.
+    /// Copies the value to the host.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn as_host_value(&self) -> CudaResult<T> {
         let mut value = MaybeUninit::uninit();
-        // SAFETY: a `T` is there and fits here; for one without bytes there is nothing to write.
+        // SAFETY: the box holds a `T`, which fits into the variable. If it has no bytes, nothing
+        // need be written.
         unsafe {
             copy_to_host(value.as_mut_ptr(), self.ptr.as_raw(), 1)?;
             Ok(value.assume_init())
         }
     }
 
-    /// Room for a value, which is whatever was there.
+    /// Allocates memory for a value without initialising it.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     ///
     /// # Safety
     ///
@@ -114,20 +115,21 @@ impl<T: DeviceCopy> DeviceBox<T> {
         if size_of::<T>() == 0 {
             return Ok(Self { ptr: DevicePointer::null() });
         }
-        // SAFETY: freed once, when this object is dropped; the rest is the caller's promise.
+        // SAFETY: the memory is freed once, when this object is dropped. The rest is the caller's
+        // promise.
         Ok(Self { ptr: unsafe { cuda_malloc(1)? } })
     }
 
-    /// As [`uninitialized`](Self::uninitialized), when the stream comes to it.
+    /// Like [`uninitialized`](Self::uninitialized), but the allocation is work of the stream.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     ///
     /// # Safety
     ///
-    /// The value is not read before it is written, and is used on this stream, or elsewhere once
-    /// the stream has come to it.
+    /// The value is not read before it is written. Until the stream has made the allocation, only
+    /// work of this stream uses the box.
     pub unsafe fn uninitialized_async(stream: &Stream) -> CudaResult<Self> {
         if size_of::<T>() == 0 {
             return Ok(Self { ptr: DevicePointer::null() });
@@ -136,81 +138,83 @@ impl<T: DeviceCopy> DeviceBox<T> {
         Ok(Self { ptr: unsafe { cuda_malloc_async(stream, 1)? } })
     }
 
-    /// The box of a value at this address.
+    /// Makes a box of the value at this address.
     ///
     /// # Safety
     ///
-    /// It came from [`into_device`](Self::into_device) or [`cuda_malloc`], and nobody else frees
-    /// it. A `T` is there.
+    /// The address came from [`into_device`](Self::into_device) or [`cuda_malloc`], and a `T` lies
+    /// there. Nobody else frees the memory.
     pub unsafe fn from_raw(ptr: CUdeviceptr) -> Self {
         Self { ptr: DevicePointer::from_raw(ptr) }
     }
 
-    /// The box of a value at this address.
+    /// Makes a box of the value at this address.
     ///
     /// # Safety
     ///
-    /// As for [`from_raw`](Self::from_raw).
+    /// The contract is that of [`from_raw`](Self::from_raw).
     pub unsafe fn from_device(ptr: DevicePointer<T>) -> Self {
         Self { ptr }
     }
 
-    /// The address of a value that is not freed with the box.
+    /// Gives up the box without freeing its memory, and returns the address of the value.
     pub fn into_device(b: DeviceBox<T>) -> DevicePointer<T> {
         ManuallyDrop::new(b).ptr
     }
 
-    /// The address.
+    /// The address of the value.
     pub fn as_device_ptr(&self) -> DevicePointer<T> {
         self.ptr
     }
 
-    /// Frees it, and says how that went.
+    /// Frees the memory and returns the driver's result. An ordinary drop ignores an error.
     ///
     /// # Errors
     ///
-    /// The driver's, with the box.
+    /// An error of the driver, together with the box, which still lives.
     pub fn drop(dev_box: DeviceBox<T>) -> DropResult<DeviceBox<T>> {
         let dev_box = ManuallyDrop::new(dev_box);
         if dev_box.ptr.is_null() {
             return Ok(());
         }
-        // SAFETY: allocated by this object, which is given back only if it was not freed.
+        // SAFETY: this object has allocated the memory. It is returned only if the memory was not
+        // freed.
         unsafe { cuda_free(dev_box.ptr) }
             .map_err(|error| (error, ManuallyDrop::into_inner(dev_box)))
     }
 }
 
 impl<T: DeviceCopy + Zeroable> DeviceBox<T> {
-    /// A value all of whose bytes are 0.
+    /// Makes a box with a value whose bytes are all 0.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn zeroed() -> CudaResult<Self> {
-        // SAFETY: written below before it is read.
+        // SAFETY: the value is written below before it is read.
         let new = unsafe { Self::uninitialized()? };
         if size_of::<T>() != 0 {
-            // SAFETY: so many bytes are there.
+            // SAFETY: the memory has that many bytes.
             unsafe { call!(cuMemsetD8_v2(new.ptr.as_raw(), 0, size_of::<T>())) }?;
         }
         Ok(new)
     }
 
-    /// As [`zeroed`](Self::zeroed), when the stream comes to it.
+    /// Like [`zeroed`](Self::zeroed), but the allocation and the zeroing are work of the stream.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     ///
     /// # Safety
     ///
-    /// It is used on this stream, or elsewhere once the stream has come to it.
+    /// Until the stream has done this work, only work of this stream uses the box.
     pub unsafe fn zeroed_async(stream: &Stream) -> CudaResult<Self> {
-        // SAFETY: written below before it is read, on the same stream.
+        // SAFETY: the value is written below before it is read, on the same stream. The rest is the
+        // caller's promise.
         let new = unsafe { Self::uninitialized_async(stream)? };
         if size_of::<T>() != 0 {
-            // SAFETY: so many bytes are there.
+            // SAFETY: the memory has that many bytes.
             unsafe {
                 call!(cuMemsetD8Async(new.ptr.as_raw(), 0, size_of::<T>(), stream.as_inner()))
             }?;
@@ -222,7 +226,7 @@ impl<T: DeviceCopy + Zeroable> DeviceBox<T> {
 impl<T: DeviceCopy> Drop for DeviceBox<T> {
     fn drop(&mut self) {
         if !self.ptr.is_null() {
-            // SAFETY: allocated by this object.
+            // SAFETY: this object has allocated the memory, and frees it once.
             let _ = unsafe { cuda_free(self.ptr) };
         }
     }
@@ -238,19 +242,19 @@ impl<T: DeviceCopy> crate::private::Sealed for DeviceBox<T> {}
 
 impl<T: DeviceCopy> CopyDestination<T> for DeviceBox<T> {
     fn copy_from(&mut self, source: &T) -> CudaResult<()> {
-        // SAFETY: a `T` fits there.
+        // SAFETY: the memory has the size of a `T`.
         unsafe { copy_to_device(self.ptr.as_raw(), source, 1) }
     }
 
     fn copy_to(&self, dest: &mut T) -> CudaResult<()> {
-        // SAFETY: a `T` is there.
+        // SAFETY: the memory holds a `T`.
         unsafe { copy_to_host(ptr::from_mut(dest), self.ptr.as_raw(), 1) }
     }
 }
 
 impl<T: DeviceCopy> CopyDestination<DeviceBox<T>> for DeviceBox<T> {
     fn copy_from(&mut self, source: &DeviceBox<T>) -> CudaResult<()> {
-        // SAFETY: a `T` is at both addresses.
+        // SAFETY: both addresses hold a `T`.
         unsafe { copy_on_device(self.ptr.as_raw(), source.ptr.as_raw(), size_of::<T>()) }
     }
 
@@ -261,19 +265,19 @@ impl<T: DeviceCopy> CopyDestination<DeviceBox<T>> for DeviceBox<T> {
 
 impl<T: DeviceCopy> AsyncCopyDestination<T> for DeviceBox<T> {
     unsafe fn async_copy_from(&mut self, source: &T, stream: &Stream) -> CudaResult<()> {
-        // SAFETY: a `T` fits there; the rest is the caller's promise.
+        // SAFETY: the memory has the size of a `T`. The rest is the caller's promise.
         unsafe { copy_to_device_async(self.ptr.as_raw(), source, 1, stream) }
     }
 
     unsafe fn async_copy_to(&self, dest: &mut T, stream: &Stream) -> CudaResult<()> {
-        // SAFETY: a `T` is there; the rest is the caller's promise.
+        // SAFETY: the memory holds a `T`. The rest is the caller's promise.
         unsafe { copy_to_host_async(dest, self.ptr.as_raw(), 1, stream) }
     }
 }
 
 impl<T: DeviceCopy> AsyncCopyDestination<DeviceBox<T>> for DeviceBox<T> {
     unsafe fn async_copy_from(&mut self, source: &DeviceBox<T>, stream: &Stream) -> CudaResult<()> {
-        // SAFETY: a `T` is at both addresses; the rest is the caller's promise.
+        // SAFETY: both addresses hold a `T`. The rest is the caller's promise.
         unsafe {
             copy_on_device_async(self.ptr.as_raw(), source.ptr.as_raw(), size_of::<T>(), stream)
         }

@@ -1,4 +1,4 @@
-//! Many values in the memory of a device.
+//! Buffers of many values in the memory of a device.
 
 use std::{
     mem::ManuallyDrop,
@@ -16,8 +16,8 @@ use crate::{
     stream::Stream,
 };
 
-/// Many values in the memory of a device, of a fixed number. It is a [`DeviceSlice`] that owns its
-/// memory; without bytes it takes none, and its address is null.
+/// A fixed number of values in the memory of a device. A buffer dereferences to a [`DeviceSlice`]
+/// and owns its memory. A buffer without bytes takes no memory, and its address is null.
 ///
 /// ```no_run
 /// use cust::memory::{CopyDestination, DeviceBuffer};
@@ -32,30 +32,31 @@ use crate::{
 #[derive(Debug)]
 #[repr(C)]
 pub struct DeviceBuffer<T: DeviceCopy> {
-    /// Null if there are no bytes.
+    /// The address of the first value; null if the buffer has no bytes.
     buf: DevicePointer<T>,
     len: usize,
 }
 
-// SAFETY: it owns its values.
+// SAFETY: the object owns its values.
 unsafe impl<T: Send + DeviceCopy> Send for DeviceBuffer<T> {}
-// SAFETY: a shared one only reads.
+// SAFETY: a shared reference to the object only reads.
 unsafe impl<T: Sync + DeviceCopy> Sync for DeviceBuffer<T> {}
 
 impl<T: DeviceCopy> DeviceBuffer<T> {
-    /// Room for `size` values, which are whatever was there.
+    /// Allocates memory for `size` values without initialising them.
     ///
     /// # Errors
     ///
-    /// The driver's; [`InvalidMemoryAllocation`](crate::error::CudaError::InvalidMemoryAllocation)
-    /// if the bytes cannot be counted.
+    /// [`InvalidMemoryAllocation`](crate::error::CudaError::InvalidMemoryAllocation) if the number
+    /// of bytes does not fit into a `usize`; or an error of the driver.
     ///
     /// # Safety
     ///
     /// The values are not read before they are written.
     pub unsafe fn uninitialized(size: usize) -> CudaResult<Self> {
         let buf = if size > 0 && size_of::<T>() > 0 {
-            // SAFETY: freed once, when this object is dropped; the rest is the caller's promise.
+            // SAFETY: the memory is freed once, when this object is dropped. The rest is the
+            // caller's promise.
             unsafe { cuda_malloc(size)? }
         } else {
             DevicePointer::null()
@@ -63,16 +64,16 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         Ok(Self { buf, len: size })
     }
 
-    /// As [`uninitialized`](Self::uninitialized), when the stream comes to it.
+    /// Like [`uninitialized`](Self::uninitialized), but the allocation is work of the stream.
     ///
     /// # Errors
     ///
-    /// As [`uninitialized`](Self::uninitialized).
+    /// The errors of [`uninitialized`](Self::uninitialized).
     ///
     /// # Safety
     ///
-    /// The values are not read before they are written, and are used on this stream, or elsewhere
-    /// once the stream has come to it.
+    /// The values are not read before they are written. Until the stream has made the allocation,
+    /// only work of this stream uses the buffer.
     pub unsafe fn uninitialized_async(size: usize, stream: &Stream) -> CudaResult<Self> {
         let buf = if size > 0 && size_of::<T>() > 0 {
             // SAFETY: as above.
@@ -83,70 +84,73 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         Ok(Self { buf, len: size })
     }
 
-    /// Frees it when the stream comes to it.
+    /// Adds the freeing of the memory to the work of the stream.
     ///
     /// # Errors
     ///
-    /// The driver's; then the memory is leaked.
+    /// An error of the driver. The memory is then leaked.
     pub fn drop_async(self, stream: &Stream) -> CudaResult<()> {
         let this = ManuallyDrop::new(self);
         if this.buf.is_null() {
             return Ok(());
         }
-        // SAFETY: allocated by this object, which is gone.
+        // SAFETY: this object has allocated the memory, and its own drop does not run.
         unsafe { cuda_free_async(stream, this.buf) }
     }
 
-    /// The buffer of `capacity` values at this address.
+    /// Makes a buffer of the `capacity` values at this address.
     ///
     /// # Safety
     ///
-    /// So many values are there, and nobody else frees them. They were allocated by [`cuda_malloc`]
-    /// or a function beside it; values without bytes are at the null pointer.
+    /// `capacity` values lie at the address, and nobody else frees them. Their memory was allocated
+    /// by [`cuda_malloc`] or another function of this module for memory of the device. If they have
+    /// no bytes, the pointer is null.
     pub unsafe fn from_raw_parts(ptr: DevicePointer<T>, capacity: usize) -> DeviceBuffer<T> {
         Self { buf: ptr, len: capacity }
     }
 
-    /// Frees it, and says how that went.
+    /// Frees the memory and returns the driver's result. An ordinary drop ignores an error.
     ///
     /// # Errors
     ///
-    /// The driver's, with the buffer.
+    /// An error of the driver, together with the buffer, which still lives.
     pub fn drop(dev_buf: DeviceBuffer<T>) -> DropResult<DeviceBuffer<T>> {
         let dev_buf = ManuallyDrop::new(dev_buf);
         if dev_buf.buf.is_null() {
             return Ok(());
         }
-        // SAFETY: allocated by this object, which is given back only if it was not freed.
+        // SAFETY: this object has allocated the memory. It is returned only if the memory was not
+        // freed.
         unsafe { cuda_free(dev_buf.buf) }
             .map_err(|error| (error, ManuallyDrop::into_inner(dev_buf)))
     }
 
-    /// A copy of the values.
+    /// Makes a buffer with a copy of the values of `slice`.
     ///
     /// # Errors
     ///
-    /// As [`uninitialized`](Self::uninitialized).
+    /// The errors of [`uninitialized`](Self::uninitialized).
     pub fn from_slice(slice: &[T]) -> CudaResult<Self> {
-        // SAFETY: written below before they are read.
+        // SAFETY: the values are written below before they are read.
         let mut new = unsafe { Self::uninitialized(slice.len())? };
         new.write(slice)?;
         Ok(new)
     }
 
-    /// A copy of the values, made when the stream comes to it.
+    /// Like [`from_slice`](Self::from_slice), but the allocation and the copy are work of the
+    /// stream.
     ///
     /// # Errors
     ///
-    /// As [`uninitialized`](Self::uninitialized).
+    /// The errors of [`uninitialized`](Self::uninitialized).
     ///
     /// # Safety
     ///
-    /// The values stay where they are until then, and the buffer is used on this stream, or
-    /// elsewhere after that.
+    /// The values stay where they are until the stream has copied them. Until then, only work of
+    /// this stream uses the buffer.
     pub unsafe fn from_slice_async(slice: &[T], stream: &Stream) -> CudaResult<Self> {
-        // SAFETY: written below before they are read, on the same stream; the rest is the caller's
-        // promise.
+        // SAFETY: the values are written below before they are read, on the same stream. The rest
+        // is the caller's promise.
         unsafe {
             let mut new = Self::uninitialized_async(slice.len(), stream)?;
             new.write_async(slice, stream)?;
@@ -154,37 +158,37 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         }
     }
 
-    /// All of its values.
+    /// A slice of all values.
     pub fn as_slice(&self) -> &DeviceSlice<T> {
         self
     }
 }
 
 impl<T: DeviceCopy + Zeroable> DeviceBuffer<T> {
-    /// `size` values all of whose bytes are 0.
+    /// Makes a buffer of `size` values whose bytes are all 0.
     ///
     /// # Errors
     ///
-    /// As [`uninitialized`](Self::uninitialized).
+    /// The errors of [`uninitialized`](Self::uninitialized).
     pub fn zeroed(size: usize) -> CudaResult<Self> {
-        // SAFETY: written below before they are read.
+        // SAFETY: the values are written below before they are read.
         let mut new = unsafe { Self::uninitialized(size)? };
         new.set_zero()?;
         Ok(new)
     }
 
-    /// As [`zeroed`](Self::zeroed), when the stream comes to it.
+    /// Like [`zeroed`](Self::zeroed), but the allocation and the zeroing are work of the stream.
     ///
     /// # Errors
     ///
-    /// As [`uninitialized`](Self::uninitialized).
+    /// The errors of [`uninitialized`](Self::uninitialized).
     ///
     /// # Safety
     ///
-    /// The buffer is used on this stream, or elsewhere once the stream has come to it.
+    /// Until the stream has done this work, only work of this stream uses the buffer.
     pub unsafe fn zeroed_async(size: usize, stream: &Stream) -> CudaResult<Self> {
-        // SAFETY: written below before they are read, on the same stream; the rest is the caller's
-        // promise.
+        // SAFETY: the values are written below before they are read, on the same stream. The rest
+        // is the caller's promise.
         unsafe {
             let mut new = Self::uninitialized_async(size, stream)?;
             new.set_zero_async(stream)?;
@@ -194,21 +198,21 @@ impl<T: DeviceCopy + Zeroable> DeviceBuffer<T> {
 }
 
 impl<A: DeviceCopy + Pod> DeviceBuffer<A> {
-    /// The same bytes as values of another type.
+    /// Turns the buffer into a buffer of the same bytes with values of another type.
     ///
     /// # Panics
     ///
-    /// Where [`try_cast`](Self::try_cast) returns an error.
+    /// If [`try_cast`](Self::try_cast) would return an error.
     pub fn cast<B: Pod + DeviceCopy>(self) -> DeviceBuffer<B> {
         Self::try_cast(self).unwrap_or_else(|error| panic!("cannot cast the buffer: {error}"))
     }
 
-    /// The same bytes as values of another type.
+    /// Turns the buffer into a buffer of the same bytes with values of another type.
     ///
     /// # Errors
     ///
-    /// The values would not be aligned, or their bytes would not be those of a whole number of
-    /// values.
+    /// A [`PodCastError`] if the address is not aligned for the new type, or if the bytes are not a
+    /// whole number of its values.
     pub fn try_cast<B: Pod + DeviceCopy>(self) -> Result<DeviceBuffer<B>, PodCastError> {
         let len = cast_len::<A, B>(self.buf.as_raw(), self.len)?;
         let this = ManuallyDrop::new(self);
@@ -216,7 +220,7 @@ impl<A: DeviceCopy + Pod> DeviceBuffer<A> {
     }
 }
 
-/// How many values of type `B` are in the bytes of `len` values of type `A` at `address`.
+/// The number of values of type `B` in the bytes of `len` values of type `A` at `address`.
 fn cast_len<A, B>(address: u64, len: usize) -> Result<usize, PodCastError> {
     let (a, b) = (size_of::<A>(), size_of::<B>());
     if !address.is_multiple_of(align_of::<B>() as u64) {
@@ -236,7 +240,7 @@ impl<T: DeviceCopy> Deref for DeviceBuffer<T> {
     type Target = DeviceSlice<T>;
 
     fn deref(&self) -> &DeviceSlice<T> {
-        // SAFETY: so many values are there as long as this is borrowed.
+        // SAFETY: the memory holds `len` values as long as the buffer is borrowed.
         unsafe { DeviceSlice::from_raw_parts(self.buf, self.len) }
     }
 }
@@ -251,7 +255,7 @@ impl<T: DeviceCopy> DerefMut for DeviceBuffer<T> {
 impl<T: DeviceCopy> Drop for DeviceBuffer<T> {
     fn drop(&mut self) {
         if !self.buf.is_null() {
-            // SAFETY: allocated by this object.
+            // SAFETY: this object has allocated the memory, and frees it once.
             let _ = unsafe { cuda_free(self.buf) };
         }
     }
@@ -276,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_buffer_without_bytes_needs_no_device() {
-        // SAFETY: there is nothing to read.
+        // SAFETY: a buffer without values has nothing to read.
         let empty = unsafe { DeviceBuffer::<u64>::uninitialized(0) }.unwrap();
         assert!(empty.is_empty() && empty.as_device_ptr().is_null());
         assert_eq!(empty.as_host_vec(), Ok(vec![]));

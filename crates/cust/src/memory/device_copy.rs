@@ -1,4 +1,4 @@
-//! What may be copied to a device.
+//! The trait of types that may be copied to a device.
 
 use std::{
     marker::PhantomData,
@@ -8,9 +8,9 @@ use std::{
 
 /// A type whose values may be copied to a device and back, byte by byte.
 ///
-/// Derive it for types of one's own: `#[derive(Clone, Copy, cust::DeviceCopy)]`, which compiles if
-/// all fields are `DeviceCopy`. Types with padding may be; what the padding holds on the device is
-/// not defined.
+/// Derive the trait for your own types by `#[derive(Clone, Copy, cust::DeviceCopy)]`, which
+/// compiles if all fields are `DeviceCopy`. A type may have padding; the bytes of the padding on
+/// the device are not defined.
 ///
 /// ```
 /// use cust::memory::DeviceCopy;
@@ -27,13 +27,14 @@ use std::{
 ///
 /// # Safety
 ///
-/// A value holds no reference to memory of the host, and is still one after its bytes have been
-/// copied. A raw pointer may be copied; where it may be used is up to the code that uses it.
+/// A value holds no reference to memory of the host, and a copy of its bytes is again a valid
+/// value. A value may hold a raw pointer; the code that uses the pointer is responsible for its
+/// validity there.
 pub unsafe trait DeviceCopy: Copy {}
 
 macro_rules! device_copy {
     ($($type:ty),* $(,)?) => {
-        // SAFETY: plain values.
+        // SAFETY: the types are plain values.
         $(unsafe impl DeviceCopy for $type {})*
     };
 }
@@ -65,7 +66,7 @@ device_copy!(half::f16, half::bf16);
 unsafe impl<T> DeviceCopy for *const T {}
 // SAFETY: as above.
 unsafe impl<T> DeviceCopy for *mut T {}
-// SAFETY: nothing but what is inside.
+// SAFETY: the type holds nothing but values of the inner types.
 unsafe impl<T: DeviceCopy> DeviceCopy for MaybeUninit<T> {}
 // SAFETY: as above.
 unsafe impl<T: DeviceCopy> DeviceCopy for Option<T> {}
@@ -80,7 +81,7 @@ unsafe impl<T: DeviceCopy, const N: usize> DeviceCopy for [T; N] {}
 
 macro_rules! device_copy_tuples {
     ($($($name:ident)*;)*) => {
-        // SAFETY: nothing but what is inside.
+        // SAFETY: the type holds nothing but values of the inner types.
         $(unsafe impl<$($name: DeviceCopy),*> DeviceCopy for ($($name,)*) {})*
     };
 }

@@ -1,4 +1,4 @@
-//! Borrowed values in the memory of a device.
+//! Slices of values in the memory of a device.
 
 use std::{
     fmt,
@@ -20,7 +20,7 @@ use super::{
 use crate::{error::CudaResult, stream::Stream, sys::CUdeviceptr};
 
 /// Values in the memory of a device, borrowed from a [`DeviceBuffer`]: only `&DeviceSlice<T>` and
-/// `&mut DeviceSlice<T>` exist. A part of one is `&slice[3..7]`.
+/// `&mut DeviceSlice<T>` exist. Indexing gives a part of a slice, for example `&slice[3..7]`.
 ///
 /// ```no_run
 /// use cust::prelude::*;
@@ -32,16 +32,16 @@ use crate::{error::CudaResult, stream::Stream, sys::CUdeviceptr};
 /// assert_eq!(numbers.as_host_vec()?, [1, 8, 9, 4]);
 /// # Ok::<(), cust::error::CudaError>(())
 /// ```
-// A reference to it is the address on the device and the number of values. It covers no memory of
-// the host, because units have no bytes, so that nothing can follow it.
+// A reference to a slice holds the address on the device and the number of values. It is a
+// reference to units, which have no bytes, so no code of the host can read or write through it.
 #[repr(transparent)]
 pub struct DeviceSlice<T: DeviceCopy> {
     values: PhantomData<T>,
     units: [()],
 }
 
-/// The address of no values at the null pointer, because references are not null. No allocation is
-/// there.
+/// The address in a reference to an empty slice at the null pointer. A reference must not be null,
+/// and no allocation lies at this address.
 const NOWHERE: usize = 1;
 
 impl<T: DeviceCopy> fmt::Debug for DeviceSlice<T> {
@@ -54,12 +54,12 @@ impl<T: DeviceCopy> fmt::Debug for DeviceSlice<T> {
 }
 
 impl<T: DeviceCopy> DeviceSlice<T> {
-    /// Number of values.
+    /// The number of values.
     pub fn len(&self) -> usize {
         self.units.len()
     }
 
-    /// Whether there are none.
+    /// Whether the slice has no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -72,14 +72,14 @@ impl<T: DeviceCopy> DeviceSlice<T> {
         }
     }
 
-    /// The values, copied to the host.
+    /// Copies the values to the host.
     ///
     /// # Errors
     ///
-    /// The driver's, also that of work which has failed.
+    /// An error of the driver. It may come from earlier work that has failed.
     pub fn as_host_vec(&self) -> CudaResult<Vec<T>> {
         let mut values = Vec::with_capacity(self.len());
-        // SAFETY: so many values are on the device and fit into the vector.
+        // SAFETY: the slice has `len` values, and they fit into the vector.
         unsafe {
             copy_to_host(values.as_mut_ptr(), self.as_raw_ptr(), self.len())?;
             values.set_len(self.len());
@@ -87,22 +87,23 @@ impl<T: DeviceCopy> DeviceSlice<T> {
         Ok(values)
     }
 
-    /// `len` values at this address.
+    /// The slice of the `len` values at this address.
     ///
     /// # Safety
     ///
-    /// So many values are there as long as the slice is used, and nobody writes to them.
+    /// As long as the slice is used, `len` values lie at the address, and nobody writes to them.
     pub unsafe fn from_raw_parts<'a>(ptr: DevicePointer<T>, len: usize) -> &'a DeviceSlice<T> {
         let units = ptr::slice_from_raw_parts(ptr::without_provenance::<()>(address_of(ptr)), len);
-        // SAFETY: not null, and units have neither bytes nor alignment; the type is transparent.
+        // SAFETY: the address is not null, and units have no bytes and need no alignment. The type
+        // is transparent.
         unsafe { &*(units as *const DeviceSlice<T>) }
     }
 
-    /// `len` values at this address.
+    /// The slice of the `len` values at this address.
     ///
     /// # Safety
     ///
-    /// So many values are there as long as the slice is used, and nobody else uses them.
+    /// As long as the slice is used, `len` values lie at the address, and nobody else uses them.
     pub unsafe fn from_raw_parts_mut<'a>(
         ptr: DevicePointer<T>,
         len: usize,
@@ -113,19 +114,22 @@ impl<T: DeviceCopy> DeviceSlice<T> {
         unsafe { &mut *(units as *mut DeviceSlice<T>) }
     }
 
-    /// The values of the host become those of the slice.
+    /// Overwrites the values of the slice with those of `source`, which lie on the host.
     pub(super) fn write(&mut self, source: &[T]) -> CudaResult<()> {
         self.check_len(source.len());
-        // SAFETY: as many values here as there.
+        // SAFETY: the lengths are equal, so both addresses have that many values.
         unsafe { copy_to_device(self.as_raw_ptr(), source.as_ptr(), source.len()) }
     }
 
+    /// Like [`write`](Self::write), but the copy is work of the stream.
+    ///
     /// # Safety
     ///
-    /// As for [`AsyncCopyDestination::async_copy_from`].
+    /// The contract is that of [`AsyncCopyDestination::async_copy_from`].
     pub(super) unsafe fn write_async(&mut self, source: &[T], stream: &Stream) -> CudaResult<()> {
         self.check_len(source.len());
-        // SAFETY: as many values here as there; the rest is the caller's promise.
+        // SAFETY: the lengths are equal, so both addresses have that many values. The rest is the
+        // caller's promise.
         unsafe { copy_to_device_async(self.as_raw_ptr(), source.as_ptr(), source.len(), stream) }
     }
 
@@ -140,28 +144,28 @@ fn address_of<T: DeviceCopy>(ptr: DevicePointer<T>) -> usize {
 }
 
 impl<T: DeviceCopy + Pod> DeviceSlice<T> {
-    /// Sets each byte.
+    /// Sets each byte of the slice to `value`.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn set_8(&mut self, value: u8) -> CudaResult<()> {
         match self.size_in_bytes() {
             0 => Ok(()),
-            // SAFETY: so many bytes are there, and any byte is part of a `Pod`.
+            // SAFETY: the slice has that many bytes, and any bytes are a valid `Pod`.
             bytes => unsafe { call!(cuMemsetD8_v2(self.as_raw_ptr(), value, bytes)) },
         }
     }
 
-    /// Sets each byte when the stream comes to it.
+    /// Like [`set_8`](Self::set_8), but as work of the stream.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     ///
     /// # Safety
     ///
-    /// Until then the memory stays and nobody uses it.
+    /// Until the stream has done this work, the memory stays allocated and nobody else uses it.
     pub unsafe fn set_8_async(&mut self, value: u8, stream: &Stream) -> CudaResult<()> {
         match self.size_in_bytes() {
             0 => Ok(()),
@@ -172,36 +176,38 @@ impl<T: DeviceCopy + Pod> DeviceSlice<T> {
         }
     }
 
-    /// Sets each word of two bytes.
+    /// Sets each word of two bytes of the slice to `value`.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     ///
     /// # Panics
     ///
-    /// If the bytes are not a whole number of words, or not aligned for them.
+    /// If the bytes of the slice are not a whole number of words, or if its address is not aligned
+    /// for such words.
     pub fn set_16(&mut self, value: u16) -> CudaResult<()> {
         match self.words(2) {
             0 => Ok(()),
-            // SAFETY: so many words are there, aligned, and any bytes are a `Pod`.
+            // SAFETY: the slice has that many words, they are aligned, and any bytes are a valid
+            // `Pod`.
             count => unsafe { call!(cuMemsetD16_v2(self.as_raw_ptr(), value, count)) },
         }
     }
 
-    /// Sets each word of two bytes when the stream comes to it.
+    /// Like [`set_16`](Self::set_16), but as work of the stream.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     ///
     /// # Panics
     ///
-    /// As [`set_16`](Self::set_16).
+    /// The panics of [`set_16`](Self::set_16).
     ///
     /// # Safety
     ///
-    /// Until then the memory stays and nobody uses it.
+    /// Until the stream has done this work, the memory stays allocated and nobody else uses it.
     pub unsafe fn set_16_async(&mut self, value: u16, stream: &Stream) -> CudaResult<()> {
         match self.words(2) {
             0 => Ok(()),
@@ -212,36 +218,38 @@ impl<T: DeviceCopy + Pod> DeviceSlice<T> {
         }
     }
 
-    /// Sets each word of four bytes.
+    /// Sets each word of four bytes of the slice to `value`.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     ///
     /// # Panics
     ///
-    /// If the bytes are not a whole number of words, or not aligned for them.
+    /// If the bytes of the slice are not a whole number of words, or if its address is not aligned
+    /// for such words.
     pub fn set_32(&mut self, value: u32) -> CudaResult<()> {
         match self.words(4) {
             0 => Ok(()),
-            // SAFETY: so many words are there, aligned, and any bytes are a `Pod`.
+            // SAFETY: the slice has that many words, they are aligned, and any bytes are a valid
+            // `Pod`.
             count => unsafe { call!(cuMemsetD32_v2(self.as_raw_ptr(), value, count)) },
         }
     }
 
-    /// Sets each word of four bytes when the stream comes to it.
+    /// Like [`set_32`](Self::set_32), but as work of the stream.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     ///
     /// # Panics
     ///
-    /// As [`set_32`](Self::set_32).
+    /// The panics of [`set_32`](Self::set_32).
     ///
     /// # Safety
     ///
-    /// Until then the memory stays and nobody uses it.
+    /// Until the stream has done this work, the memory stays allocated and nobody else uses it.
     pub unsafe fn set_32_async(&mut self, value: u32, stream: &Stream) -> CudaResult<()> {
         match self.words(4) {
             0 => Ok(()),
@@ -252,7 +260,8 @@ impl<T: DeviceCopy + Pod> DeviceSlice<T> {
         }
     }
 
-    /// How many words of so many bytes there are.
+    /// The number of words of `word` bytes in the slice. Panics if it is not a whole number, or if
+    /// the address is not aligned for such words.
     #[track_caller]
     fn words(&self, word: usize) -> usize {
         let (bytes, address) = (self.size_in_bytes(), self.as_raw_ptr());
@@ -269,71 +278,71 @@ impl<T: DeviceCopy + Pod> DeviceSlice<T> {
 }
 
 impl<T: DeviceCopy + Zeroable> DeviceSlice<T> {
-    /// Sets each byte to 0.
+    /// Sets each byte of the slice to 0.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn set_zero(&mut self) -> CudaResult<()> {
         self.as_bytes_mut().set_8(0)
     }
 
-    /// Sets each byte to 0 when the stream comes to it.
+    /// Like [`set_zero`](Self::set_zero), but as work of the stream.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     ///
     /// # Safety
     ///
-    /// Until then the memory stays and nobody uses it.
+    /// Until the stream has done this work, the memory stays allocated and nobody else uses it.
     pub unsafe fn set_zero_async(&mut self, stream: &Stream) -> CudaResult<()> {
         // SAFETY: the caller's promise.
         unsafe { self.as_bytes_mut().set_8_async(0, stream) }
     }
 
-    /// Its bytes, to which only 0 may be written.
+    /// The bytes of the slice. Only 0 may be written to them.
     fn as_bytes_mut(&mut self) -> &mut DeviceSlice<u8> {
-        // SAFETY: so many bytes are there, borrowed as `self` is.
+        // SAFETY: the slice has that many bytes, and the result borrows `self`.
         unsafe {
             DeviceSlice::from_raw_parts_mut(self.as_device_ptr().cast(), self.size_in_bytes())
         }
     }
 }
 
-/// What a [`DeviceSlice`] can be indexed with: a number or a range. A number gives a slice of one
+/// A type that can index a [`DeviceSlice`]: a number or a range. A number gives a slice of one
 /// value.
 pub trait DeviceSliceIndex<T: DeviceCopy> {
-    /// The part.
+    /// The part of `slice` that the index names.
     ///
     /// # Safety
     ///
-    /// It lies within the slice.
+    /// The part lies within the slice.
     unsafe fn get_unchecked(self, slice: &DeviceSlice<T>) -> &DeviceSlice<T>;
 
-    /// The part.
+    /// The part of `slice` that the index names.
     ///
     /// # Panics
     ///
-    /// If it does not lie within the slice.
+    /// If the part does not lie within the slice.
     fn index(self, slice: &DeviceSlice<T>) -> &DeviceSlice<T>;
 
-    /// The part.
+    /// The part of `slice` that the index names.
     ///
     /// # Safety
     ///
-    /// It lies within the slice.
+    /// The part lies within the slice.
     unsafe fn get_unchecked_mut(self, slice: &mut DeviceSlice<T>) -> &mut DeviceSlice<T>;
 
-    /// The part.
+    /// The part of `slice` that the index names.
     ///
     /// # Panics
     ///
-    /// If it does not lie within the slice.
+    /// If the part does not lie within the slice.
     fn index_mut(self, slice: &mut DeviceSlice<T>) -> &mut DeviceSlice<T>;
 }
 
-/// The range within so many values.
+/// The start and the end of `range` within `len` values. Panics if it does not lie within them.
 #[track_caller]
 fn within(range: &impl RangeBounds<usize>, len: usize) -> Range<usize> {
     let after =
@@ -358,14 +367,14 @@ macro_rules! slice_index {
         $(impl<T: DeviceCopy> DeviceSliceIndex<T> for $index {
             unsafe fn get_unchecked($self, slice: &DeviceSlice<T>) -> &DeviceSlice<T> {
                 let Range { start, end } = within(&$range, slice.len());
-                // SAFETY: within the slice, and borrowed as it is.
+                // SAFETY: the part lies within the slice and borrows it.
                 unsafe { DeviceSlice::from_raw_parts(slice.as_device_ptr().add(start), end - start) }
             }
 
             #[track_caller]
             fn index($self, slice: &DeviceSlice<T>) -> &DeviceSlice<T> {
                 let Range { start, end } = within(&$range, slice.len());
-                // SAFETY: within the slice, and borrowed as it is.
+                // SAFETY: the part lies within the slice and borrows it.
                 unsafe { DeviceSlice::from_raw_parts(slice.as_device_ptr().add(start), end - start) }
             }
 
@@ -376,7 +385,7 @@ macro_rules! slice_index {
             #[track_caller]
             fn index_mut($self, slice: &mut DeviceSlice<T>) -> &mut DeviceSlice<T> {
                 let Range { start, end } = within(&$range, slice.len());
-                // SAFETY: within the slice, and borrowed as it is.
+                // SAFETY: the part lies within the slice and borrows it.
                 unsafe { DeviceSlice::from_raw_parts_mut(slice.as_device_ptr().add(start), end - start) }
             }
         })*
@@ -419,7 +428,7 @@ impl<T: DeviceCopy, I: AsRef<[T]> + AsMut<[T]> + ?Sized> CopyDestination<I> for 
     fn copy_to(&self, dest: &mut I) -> CudaResult<()> {
         let dest = dest.as_mut();
         self.check_len(dest.len());
-        // SAFETY: as many values here as there.
+        // SAFETY: the lengths are equal, so both addresses have that many values.
         unsafe { copy_to_host(dest.as_mut_ptr(), self.as_raw_ptr(), dest.len()) }
     }
 }
@@ -427,7 +436,7 @@ impl<T: DeviceCopy, I: AsRef<[T]> + AsMut<[T]> + ?Sized> CopyDestination<I> for 
 impl<T: DeviceCopy> CopyDestination<DeviceSlice<T>> for DeviceSlice<T> {
     fn copy_from(&mut self, source: &DeviceSlice<T>) -> CudaResult<()> {
         self.check_len(source.len());
-        // SAFETY: as many values here as there.
+        // SAFETY: the lengths are equal, so both addresses have that many values.
         unsafe { copy_on_device(self.as_raw_ptr(), source.as_raw_ptr(), self.size_in_bytes()) }
     }
 
@@ -457,7 +466,8 @@ impl<T: DeviceCopy, I: AsRef<[T]> + AsMut<[T]> + ?Sized> AsyncCopyDestination<I>
     unsafe fn async_copy_to(&self, dest: &mut I, stream: &Stream) -> CudaResult<()> {
         let dest = dest.as_mut();
         self.check_len(dest.len());
-        // SAFETY: as many values here as there; the rest is the caller's promise.
+        // SAFETY: the lengths are equal, so both addresses have that many values. The rest is the
+        // caller's promise.
         unsafe { copy_to_host_async(dest.as_mut_ptr(), self.as_raw_ptr(), dest.len(), stream) }
     }
 }
@@ -469,7 +479,8 @@ impl<T: DeviceCopy> AsyncCopyDestination<DeviceSlice<T>> for DeviceSlice<T> {
         stream: &Stream,
     ) -> CudaResult<()> {
         self.check_len(source.len());
-        // SAFETY: as many values here as there; the rest is the caller's promise.
+        // SAFETY: the lengths are equal, so both addresses have that many values. The rest is the
+        // caller's promise.
         unsafe {
             copy_on_device_async(
                 self.as_raw_ptr(),
@@ -508,9 +519,9 @@ mod tests {
 
     use super::*;
 
-    /// Values that nobody may read, because there are none.
+    /// A slice whose values nobody may read, because no memory lies at its address.
     fn slice(address: u64, len: usize) -> &'static mut DeviceSlice<u32> {
-        // SAFETY: only addresses and lengths are asked for.
+        // SAFETY: the tests use only the address and the length.
         unsafe { DeviceSlice::from_raw_parts_mut(DevicePointer::from_raw(address), len) }
     }
 
@@ -533,7 +544,7 @@ mod tests {
         assert_eq!(place(&part[1..2]), (0x700c, 1));
         assert_eq!(all.size_in_bytes(), 40);
         assert_eq!(format!("{all:?}"), "DeviceSlice { ptr: 0x7000, len: 10 }");
-        // SAFETY: within the slice.
+        // SAFETY: the range lies within the slice.
         assert_eq!(place(unsafe { (1..2).get_unchecked(all) }), (0x7004, 1));
     }
 

@@ -1,12 +1,12 @@
-//! One value on the host and on the device.
+//! One value that has a copy on the host and one on the device.
 
 use std::ops::{Deref, DerefMut};
 
 use super::{CopyDestination as _, DeviceBox, DeviceCopy, DevicePointer};
 use crate::error::CudaResult;
 
-/// One value with two copies, on the host and on the device. A program says when one is copied to
-/// the other.
+/// One value with two copies, one on the host and one on the device. The program decides when one
+/// is copied to the other.
 ///
 /// ```no_run
 /// use cust::prelude::*;
@@ -24,11 +24,11 @@ pub struct DeviceVariable<T: DeviceCopy> {
 }
 
 impl<T: DeviceCopy> DeviceVariable<T> {
-    /// The value, in both places.
+    /// Makes both copies, with this value.
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn new(var: T) -> CudaResult<Self> {
         Ok(Self { mem: DeviceBox::new(&var)?, var })
     }
@@ -37,7 +37,7 @@ impl<T: DeviceCopy> DeviceVariable<T> {
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn copy_htod(&mut self) -> CudaResult<()> {
         self.mem.copy_from(&self.var)
     }
@@ -46,12 +46,12 @@ impl<T: DeviceCopy> DeviceVariable<T> {
     ///
     /// # Errors
     ///
-    /// The driver's.
+    /// An error of the driver.
     pub fn copy_dtoh(&mut self) -> CudaResult<()> {
         self.mem.copy_to(&mut self.var)
     }
 
-    /// The address of the device's value.
+    /// The address of the value on the device.
     pub fn as_device_ptr(&self) -> DevicePointer<T> {
         self.mem.as_device_ptr()
     }

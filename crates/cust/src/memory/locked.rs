@@ -25,17 +25,17 @@ pub struct LockedBox<T: DeviceCopy> {
     ptr: *mut T,
 }
 
-// SAFETY: it owns its value.
+// SAFETY: the object owns its value.
 unsafe impl<T: Send + DeviceCopy> Send for LockedBox<T> {}
-// SAFETY: as a shared reference to the value.
+// SAFETY: a shared reference to the object gives only a shared reference to the value.
 unsafe impl<T: Sync + DeviceCopy> Sync for LockedBox<T> {}
 
 impl<T: DeviceCopy> LockedBox<T> {
-    /// Room for a value, which is whatever was there.
+    /// Allocates memory for a value without initialising it.
     ///
     /// # Errors
     ///
-    /// Those of [`cuda_malloc_locked`].
+    /// The errors of [`cuda_malloc_locked`].
     ///
     /// # Safety
     ///
@@ -44,17 +44,18 @@ impl<T: DeviceCopy> LockedBox<T> {
         if size_of::<T>() == 0 {
             return Ok(Self { ptr: NonNull::dangling().as_ptr() });
         }
-        // SAFETY: freed once, when this object is dropped; the rest is the caller's promise.
+        // SAFETY: the memory is freed once, when this object is dropped. The rest is the caller's
+        // promise.
         Ok(Self { ptr: unsafe { cuda_malloc_locked(1)? } })
     }
 
-    /// A copy of the value.
+    /// Makes a box with a copy of `val`.
     ///
     /// # Errors
     ///
-    /// Those of [`cuda_malloc_locked`].
+    /// The errors of [`cuda_malloc_locked`].
     pub fn new(val: &T) -> CudaResult<Self> {
-        // SAFETY: written before anything else.
+        // SAFETY: the memory is written before any other use.
         unsafe {
             let new = Self::uninitialized()?;
             new.ptr.write(*val);
@@ -62,22 +63,22 @@ impl<T: DeviceCopy> LockedBox<T> {
         }
     }
 
-    /// The address of a value that is not freed with the box.
+    /// Gives up the box without freeing its memory, and returns the address of the value.
     pub fn into_raw(self) -> *mut T {
         ManuallyDrop::new(self).ptr
     }
 
-    /// The box of a value at this address.
+    /// Makes a box of the value at this address.
     ///
     /// # Safety
     ///
-    /// It came from [`into_raw`](Self::into_raw), or from [`cuda_malloc_locked`] and was written;
-    /// nobody else frees it.
+    /// The address came from [`into_raw`](Self::into_raw), or from [`cuda_malloc_locked`] and a
+    /// value was written there. Nobody else frees the memory.
     pub unsafe fn from_raw(ptr: *mut T) -> Self {
         Self { ptr }
     }
 
-    /// The address.
+    /// The address of the value.
     pub fn as_raw(&self) -> *mut T {
         self.ptr
     }
@@ -86,7 +87,7 @@ impl<T: DeviceCopy> LockedBox<T> {
 impl<T: DeviceCopy> Drop for LockedBox<T> {
     fn drop(&mut self) {
         if size_of::<T>() != 0 {
-            // SAFETY: allocated by this object.
+            // SAFETY: this object has allocated the memory, and frees it once.
             let _ = unsafe { cuda_free_locked(self.ptr) };
         }
     }
@@ -96,20 +97,20 @@ impl<T: DeviceCopy> Deref for LockedBox<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: a value is there.
+        // SAFETY: the memory holds a value.
         unsafe { &*self.ptr }
     }
 }
 
 impl<T: DeviceCopy> DerefMut for LockedBox<T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: a value is there, and nobody else uses it.
+        // SAFETY: the memory holds a value, and nobody else uses it.
         unsafe { &mut *self.ptr }
     }
 }
 
-/// Many values in page-locked memory of the host, of a fixed number. Copies to and from it may be
-/// asynchronous.
+/// A fixed number of values in page-locked memory of the host. Copies to and from such memory may
+/// be asynchronous.
 ///
 /// ```no_run
 /// use cust::memory::{CopyDestination, DeviceBuffer, LockedBuffer};
@@ -126,19 +127,19 @@ pub struct LockedBuffer<T: DeviceCopy> {
     capacity: usize,
 }
 
-// SAFETY: it owns its values.
+// SAFETY: the object owns its values.
 unsafe impl<T: Send + DeviceCopy> Send for LockedBuffer<T> {}
-// SAFETY: as a shared reference to the values.
+// SAFETY: a shared reference to the object gives only a shared reference to the values.
 unsafe impl<T: Sync + DeviceCopy> Sync for LockedBuffer<T> {}
 
 impl<T: DeviceCopy> LockedBuffer<T> {
-    /// `size` copies of a value.
+    /// Makes a buffer of `size` copies of a value.
     ///
     /// # Errors
     ///
-    /// Those of [`cuda_malloc_locked`].
+    /// The errors of [`cuda_malloc_locked`].
     pub fn new(value: &T, size: usize) -> CudaResult<Self> {
-        // SAFETY: written before anything else.
+        // SAFETY: the memory is written before any other use.
         unsafe {
             let new = Self::uninitialized(size)?;
             (0..size).for_each(|i| new.buf.add(i).write(*value));
@@ -146,13 +147,14 @@ impl<T: DeviceCopy> LockedBuffer<T> {
         }
     }
 
-    /// A copy of the values.
+    /// Makes a buffer with a copy of the values of a slice.
     ///
     /// # Errors
     ///
-    /// Those of [`cuda_malloc_locked`].
+    /// The errors of [`cuda_malloc_locked`].
     pub fn from_slice(slice: &[T]) -> CudaResult<Self> {
-        // SAFETY: as many values here as there, written before anything else.
+        // SAFETY: the new memory has as many values as the slice, and they are written before any
+        // other use.
         unsafe {
             let new = Self::uninitialized(slice.len())?;
             ptr::copy_nonoverlapping(slice.as_ptr(), new.buf, slice.len());
@@ -160,18 +162,19 @@ impl<T: DeviceCopy> LockedBuffer<T> {
         }
     }
 
-    /// Room for `size` values, which are whatever was there.
+    /// Allocates memory for `size` values without initialising them.
     ///
     /// # Errors
     ///
-    /// Those of [`cuda_malloc_locked`].
+    /// The errors of [`cuda_malloc_locked`].
     ///
     /// # Safety
     ///
     /// Each value is written before it is used in any other way.
     pub unsafe fn uninitialized(size: usize) -> CudaResult<Self> {
         let buf = if size > 0 && size_of::<T>() > 0 {
-            // SAFETY: freed once, when this object is dropped; the rest is the caller's promise.
+            // SAFETY: the memory is freed once, when this object is dropped. The rest is the
+            // caller's promise.
             unsafe { cuda_malloc_locked(size)? }
         } else {
             NonNull::dangling().as_ptr()
@@ -179,37 +182,38 @@ impl<T: DeviceCopy> LockedBuffer<T> {
         Ok(Self { buf, capacity: size })
     }
 
-    /// The values.
+    /// The values of the buffer.
     pub fn as_slice(&self) -> &[T] {
         self
     }
 
-    /// The values.
+    /// The values of the buffer.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         self
     }
 
-    /// The buffer of `size` values at this address.
+    /// Makes a buffer of the `size` values at this address.
     ///
     /// # Safety
     ///
-    /// They came from [`cuda_malloc_locked`] and were written, or have no bytes and are at an
-    /// address that is not null and aligned. Nobody else frees them.
+    /// The memory came from [`cuda_malloc_locked`] and the values were written there. If the values
+    /// have no bytes, the address need only be aligned and not null. Nobody else frees the memory.
     pub unsafe fn from_raw_parts(ptr: *mut T, size: usize) -> LockedBuffer<T> {
         Self { buf: ptr, capacity: size }
     }
 
-    /// Frees it, and says how that went.
+    /// Frees the memory and returns the driver's result. An ordinary drop ignores an error.
     ///
     /// # Errors
     ///
-    /// The driver's, with the buffer.
+    /// An error of the driver, together with the buffer, which still lives.
     pub fn drop(buf: LockedBuffer<T>) -> DropResult<LockedBuffer<T>> {
         let buf = ManuallyDrop::new(buf);
         if !buf.has_bytes() {
             return Ok(());
         }
-        // SAFETY: allocated by this object, which is given back only if it was not freed.
+        // SAFETY: this object has allocated the memory. It is returned only if the memory was not
+        // freed.
         unsafe { cuda_free_locked(buf.buf) }.map_err(|error| (error, ManuallyDrop::into_inner(buf)))
     }
 
@@ -234,14 +238,14 @@ impl<T: DeviceCopy> Deref for LockedBuffer<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: so many values are there.
+        // SAFETY: the memory holds that many values.
         unsafe { slice::from_raw_parts(self.buf, self.capacity) }
     }
 }
 
 impl<T: DeviceCopy> DerefMut for LockedBuffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: so many values are there, and nobody else uses them.
+        // SAFETY: the memory holds that many values, and nobody else uses them.
         unsafe { slice::from_raw_parts_mut(self.buf, self.capacity) }
     }
 }
@@ -249,7 +253,7 @@ impl<T: DeviceCopy> DerefMut for LockedBuffer<T> {
 impl<T: DeviceCopy> Drop for LockedBuffer<T> {
     fn drop(&mut self) {
         if self.has_bytes() {
-            // SAFETY: allocated by this object.
+            // SAFETY: this object has allocated the memory, and frees it once.
             let _ = unsafe { cuda_free_locked(self.buf) };
         }
     }

@@ -1,4 +1,4 @@
-//! Allocations without an owner.
+//! Functions that allocate and free memory. No object owns this memory.
 
 use std::{
     ffi::{c_uint, c_void},
@@ -12,7 +12,8 @@ use crate::{
     sys::{CU_MEM_ATTACH_GLOBAL, CUdeviceptr},
 };
 
-/// Bytes of `count` values, of which there is at least one.
+/// The number of bytes of `count` values. [`CudaError::InvalidMemoryAllocation`] if it is 0 or does
+/// not fit into a `usize`.
 fn bytes_of<T>(count: usize) -> CudaResult<usize> {
     match count.checked_mul(size_of::<T>()) {
         None | Some(0) => Err(CudaError::InvalidMemoryAllocation),
@@ -20,16 +21,16 @@ fn bytes_of<T>(count: usize) -> CudaResult<usize> {
     }
 }
 
-/// Allocates memory of the device for `count` values, which are whatever was there.
+/// Allocates memory of the device for `count` values without initialising them.
 ///
 /// # Errors
 ///
-/// [`CudaError::InvalidMemoryAllocation`] for no bytes or more than can be counted,
-/// [`CudaError::OutOfMemory`], the driver's.
+/// [`CudaError::InvalidMemoryAllocation`] if the number of bytes is 0 or does not fit into a
+/// `usize`; [`CudaError::OutOfMemory`]; or another error of the driver.
 ///
 /// # Safety
 ///
-/// The values are not read before they are written, and [`cuda_free`] is called once.
+/// The values are not read before they are written, and the memory is freed once, by [`cuda_free`].
 ///
 /// # Examples
 ///
@@ -52,16 +53,16 @@ pub unsafe fn cuda_malloc<T: DeviceCopy>(count: usize) -> CudaResult<DevicePoint
     Ok(DevicePointer::from_raw(address))
 }
 
-/// As [`cuda_malloc`], when the stream comes to it.
+/// Like [`cuda_malloc`], but the allocation is work of the stream.
 ///
 /// # Errors
 ///
-/// As [`cuda_malloc`].
+/// The errors of [`cuda_malloc`].
 ///
 /// # Safety
 ///
-/// The memory is used on this stream, or elsewhere once the stream has come to it; else as
-/// [`cuda_malloc`].
+/// The contract is that of [`cuda_malloc`]. In addition, until the stream has made the allocation,
+/// only work of this stream uses the memory.
 pub unsafe fn cuda_malloc_async<T: DeviceCopy>(
     stream: &Stream,
     count: usize,
@@ -73,15 +74,15 @@ pub unsafe fn cuda_malloc_async<T: DeviceCopy>(
     Ok(DevicePointer::from_raw(address))
 }
 
-/// Frees memory of the device when the stream comes to it.
+/// Adds the freeing of device memory to the work of the stream.
 ///
 /// # Errors
 ///
-/// [`CudaError::InvalidMemoryAllocation`] for values without bytes, the driver's.
+/// [`CudaError::InvalidMemoryAllocation`] if `T` has no bytes; or an error of the driver.
 ///
 /// # Safety
 ///
-/// The memory came from [`cuda_malloc_async`] or [`cuda_malloc`], is freed once, and nobody uses it
+/// The memory came from [`cuda_malloc_async`] or [`cuda_malloc`] and is freed once. Nobody uses it
 /// any more.
 pub unsafe fn cuda_free_async<T: DeviceCopy>(
     stream: &Stream,
@@ -94,15 +95,17 @@ pub unsafe fn cuda_free_async<T: DeviceCopy>(
     unsafe { call!(cuMemFreeAsync(p.as_raw(), stream.as_inner())) }
 }
 
-/// Allocates memory that host and device share, for `count` values, which are whatever was there.
+/// Allocates memory that host and device share, for `count` values, without initialising them.
 ///
 /// # Errors
 ///
-/// As [`cuda_malloc`]; [`CudaError::MisalignedAddress`] if the memory is not aligned for a `T`.
+/// The errors of [`cuda_malloc`]; [`CudaError::MisalignedAddress`] if the memory is not aligned for
+/// a `T`.
 ///
 /// # Safety
 ///
-/// The values are not read before they are written, and [`cuda_free_unified`] is called once.
+/// The values are not read before they are written, and the memory is freed once, by
+/// [`cuda_free_unified`].
 pub unsafe fn cuda_malloc_unified<T: DeviceCopy>(count: usize) -> CudaResult<UnifiedPointer<T>> {
     let bytes = bytes_of::<T>(count)?;
     let mut address: CUdeviceptr = 0;
@@ -110,24 +113,25 @@ pub unsafe fn cuda_malloc_unified<T: DeviceCopy>(count: usize) -> CudaResult<Uni
     unsafe { call!(cuMemAllocManaged(&raw mut address, bytes, CU_MEM_ATTACH_GLOBAL)) }?;
     let memory = ptr::with_exposed_provenance_mut::<T>(address as usize);
     if !memory.is_aligned() {
-        // SAFETY: allocated above, and used by nobody.
+        // SAFETY: the memory was allocated above, and nobody uses it.
         let _ = unsafe { call!(cuMemFree_v2(address)) };
         return Err(CudaError::MisalignedAddress);
     }
-    // SAFETY: unified memory.
+    // SAFETY: the address is that of unified memory.
     Ok(unsafe { UnifiedPointer::wrap(memory) })
 }
 
-/// Allocates `height` rows of `width` values. The number that comes with the address is the bytes
-/// from one row to the next.
+/// Allocates memory of the device for `height` rows of `width` values each, without initialising
+/// them. Returns the address, and the number of bytes from the start of one row to the start of the
+/// next.
 ///
 /// # Errors
 ///
-/// As [`cuda_malloc`].
+/// The errors of [`cuda_malloc`].
 ///
 /// # Safety
 ///
-/// As for [`cuda_malloc`].
+/// The contract is that of [`cuda_malloc`].
 pub unsafe fn cuda_malloc_pitched<T: DeviceCopy>(
     width: usize,
     height: usize,
@@ -152,16 +156,16 @@ pub unsafe fn cuda_malloc_pitched<T: DeviceCopy>(
     Ok((DevicePointer::from_raw(address), pitch))
 }
 
-/// Frees memory of the device, once the work that uses it is done.
+/// Frees memory of the device, after the work that uses the memory has ended.
 ///
 /// # Errors
 ///
-/// [`CudaError::InvalidMemoryAllocation`] for a null pointer, the driver's.
+/// [`CudaError::InvalidMemoryAllocation`] if the pointer is null; or an error of the driver.
 ///
 /// # Safety
 ///
-/// The memory came from [`cuda_malloc`] or a function beside it, is freed once, and nobody uses it
-/// any more.
+/// The memory came from [`cuda_malloc`], [`cuda_malloc_async`] or [`cuda_malloc_pitched`], and is
+/// freed once. Nobody uses it any more.
 pub unsafe fn cuda_free<T: DeviceCopy>(ptr: DevicePointer<T>) -> CudaResult<()> {
     if ptr.is_null() {
         return Err(CudaError::InvalidMemoryAllocation);
@@ -174,11 +178,11 @@ pub unsafe fn cuda_free<T: DeviceCopy>(ptr: DevicePointer<T>) -> CudaResult<()> 
 ///
 /// # Errors
 ///
-/// [`CudaError::InvalidMemoryAllocation`] for a null pointer, the driver's.
+/// [`CudaError::InvalidMemoryAllocation`] if the pointer is null; or an error of the driver.
 ///
 /// # Safety
 ///
-/// The memory came from [`cuda_malloc_unified`], is freed once, and nobody uses it any more.
+/// The memory came from [`cuda_malloc_unified`] and is freed once. Nobody uses it any more.
 pub unsafe fn cuda_free_unified<T: DeviceCopy>(p: UnifiedPointer<T>) -> CudaResult<()> {
     if p.is_null() {
         return Err(CudaError::InvalidMemoryAllocation);
@@ -187,15 +191,17 @@ pub unsafe fn cuda_free_unified<T: DeviceCopy>(p: UnifiedPointer<T>) -> CudaResu
     unsafe { call!(cuMemFree_v2(p.as_raw().addr() as CUdeviceptr)) }
 }
 
-/// Allocates page-locked memory of the host for `count` values, which are whatever was there.
+/// Allocates page-locked memory of the host for `count` values without initialising them.
 ///
 /// # Errors
 ///
-/// As [`cuda_malloc`]; [`CudaError::MisalignedAddress`] if the memory is not aligned for a `T`.
+/// The errors of [`cuda_malloc`]; [`CudaError::MisalignedAddress`] if the memory is not aligned for
+/// a `T`.
 ///
 /// # Safety
 ///
-/// The values are not read before they are written, and [`cuda_free_locked`] is called once.
+/// The values are not read before they are written, and the memory is freed once, by
+/// [`cuda_free_locked`].
 pub unsafe fn cuda_malloc_locked<T>(count: usize) -> CudaResult<*mut T> {
     let bytes = bytes_of::<T>(count)?;
     let mut memory: *mut c_void = ptr::null_mut();
@@ -203,7 +209,7 @@ pub unsafe fn cuda_malloc_locked<T>(count: usize) -> CudaResult<*mut T> {
     unsafe { call!(cuMemAllocHost_v2(&raw mut memory, bytes)) }?;
     let values = memory.cast::<T>();
     if !values.is_aligned() {
-        // SAFETY: allocated above, and used by nobody.
+        // SAFETY: the memory was allocated above, and nobody uses it.
         let _ = unsafe { call!(cuMemFreeHost(memory)) };
         return Err(CudaError::MisalignedAddress);
     }
@@ -214,11 +220,11 @@ pub unsafe fn cuda_malloc_locked<T>(count: usize) -> CudaResult<*mut T> {
 ///
 /// # Errors
 ///
-/// [`CudaError::InvalidMemoryAllocation`] for a null pointer, the driver's.
+/// [`CudaError::InvalidMemoryAllocation`] if the pointer is null; or an error of the driver.
 ///
 /// # Safety
 ///
-/// The memory came from [`cuda_malloc_locked`], is freed once, and nobody uses it any more.
+/// The memory came from [`cuda_malloc_locked`] and is freed once. Nobody uses it any more.
 pub unsafe fn cuda_free_locked<T>(ptr: *mut T) -> CudaResult<()> {
     if ptr.is_null() {
         return Err(CudaError::InvalidMemoryAllocation);
@@ -234,7 +240,7 @@ mod tests {
     #[test]
     fn no_bytes_and_too_many_are_refused_before_the_driver_is_asked() {
         assert_eq!(bytes_of::<u32>(5), Ok(20));
-        // SAFETY: nothing is allocated.
+        // SAFETY: the calls allocate nothing.
         unsafe {
             for count in [0, usize::MAX, usize::MAX / 2] {
                 assert_eq!(cuda_malloc::<u32>(count), Err(CudaError::InvalidMemoryAllocation));

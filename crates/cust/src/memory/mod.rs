@@ -1,13 +1,16 @@
-//! Memory of devices, and memory of the host that devices reach.
+//! Memory of devices, and memory of the host that devices can access.
 //!
-//! | type | is | where |
+//! | type | holds | place |
 //! |---|---|---|
 //! | [`DeviceBox`], [`DeviceVariable`] | one value | device |
 //! | [`DeviceBuffer`], [`DeviceSlice`] | many values | device |
-//! | [`LockedBox`], [`LockedBuffer`] | one value, many values | host, page-locked for asynchronous copies |
-//! | [`UnifiedBox`], [`UnifiedBuffer`] | one value, many values | both: the driver moves them |
+//! | [`LockedBox`] | one value | host, page-locked for asynchronous copies |
+//! | [`LockedBuffer`] | many values | host, page-locked for asynchronous copies |
+//! | [`UnifiedBox`] | one value | host and device; the driver moves its pages |
+//! | [`UnifiedBuffer`] | many values | host and device; the driver moves its pages |
 //!
-//! Values are copied by [`CopyDestination`], or on a stream by [`AsyncCopyDestination`].
+//! [`CopyDestination`] copies values and waits for the copy. [`AsyncCopyDestination`] adds the copy
+//! to the work of a stream.
 
 use std::ffi::c_void;
 
@@ -40,7 +43,7 @@ pub use unified::{UnifiedBox, UnifiedBuffer};
 
 pub use crate::DeviceCopy;
 
-/// A destination and source of copies, which are done when a function returns.
+/// A destination and source of copies that are complete when the function returns.
 ///
 /// ```no_run
 /// use cust::prelude::*;
@@ -54,22 +57,22 @@ pub use crate::DeviceCopy;
 /// # Ok::<(), cust::error::CudaError>(())
 /// ```
 pub trait CopyDestination<O: ?Sized>: crate::private::Sealed {
-    /// Copies `source` to this.
+    /// Copies `source` to `self`.
     ///
     /// # Errors
     ///
-    /// The driver's, also that of work which has failed.
+    /// An error of the driver. It may come from earlier work that has failed.
     ///
     /// # Panics
     ///
     /// If the lengths differ.
     fn copy_from(&mut self, source: &O) -> CudaResult<()>;
 
-    /// Copies this to `dest`.
+    /// Copies `self` to `dest`.
     ///
     /// # Errors
     ///
-    /// As for [`copy_from`](Self::copy_from).
+    /// The errors of [`copy_from`](Self::copy_from).
     ///
     /// # Panics
     ///
@@ -77,7 +80,7 @@ pub trait CopyDestination<O: ?Sized>: crate::private::Sealed {
     fn copy_to(&self, dest: &mut O) -> CudaResult<()>;
 }
 
-/// A destination and source of copies that are done when a stream comes to them.
+/// A destination and source of copies that are work of a stream.
 ///
 /// ```no_run
 /// use cust::memory::{AsyncCopyDestination, LockedBuffer};
@@ -93,11 +96,11 @@ pub trait CopyDestination<O: ?Sized>: crate::private::Sealed {
 /// # Ok::<(), cust::error::CudaError>(())
 /// ```
 pub trait AsyncCopyDestination<O: ?Sized>: crate::private::Sealed {
-    /// Lets the stream copy `source` to this.
+    /// Adds a copy of `source` to `self` to the work of the stream.
     ///
     /// # Errors
     ///
-    /// The driver's, also that of work which has failed.
+    /// An error of the driver. It may come from earlier work that has failed.
     ///
     /// # Panics
     ///
@@ -105,15 +108,15 @@ pub trait AsyncCopyDestination<O: ?Sized>: crate::private::Sealed {
     ///
     /// # Safety
     ///
-    /// Until the stream has copied, both stay where they are, nobody writes to the source, and
-    /// nobody uses the destination.
+    /// Until the stream has made the copy, source and destination stay where they are, nobody
+    /// writes to the source, and nobody else uses the destination.
     unsafe fn async_copy_from(&mut self, source: &O, stream: &Stream) -> CudaResult<()>;
 
-    /// Lets the stream copy this to `dest`.
+    /// Adds a copy of `self` to `dest` to the work of the stream.
     ///
     /// # Errors
     ///
-    /// As for [`async_copy_from`](Self::async_copy_from).
+    /// The errors of [`async_copy_from`](Self::async_copy_from).
     ///
     /// # Panics
     ///
@@ -121,16 +124,16 @@ pub trait AsyncCopyDestination<O: ?Sized>: crate::private::Sealed {
     ///
     /// # Safety
     ///
-    /// As for [`async_copy_from`](Self::async_copy_from).
+    /// The contract is that of [`async_copy_from`](Self::async_copy_from).
     unsafe fn async_copy_to(&self, dest: &mut O, stream: &Stream) -> CudaResult<()>;
 }
 
-/// Many values at an address of the device.
+/// A buffer of many values that the device can access.
 #[allow(clippy::len_without_is_empty, reason = "rust-cuda's trait")]
 pub trait GpuBuffer<T: DeviceCopy>: private::Sealed {
-    /// The address.
+    /// The address of the first value, for the device.
     fn as_device_ptr(&self) -> DevicePointer<T>;
-    /// Number of values.
+    /// The number of values.
     fn len(&self) -> usize;
 }
 
@@ -154,9 +157,9 @@ impl<T: DeviceCopy> GpuBuffer<T> for UnifiedBuffer<T> {
     }
 }
 
-/// One value at an address of the device.
+/// A box of one value that the device can access.
 pub trait GpuBox<T: DeviceCopy>: private::Sealed {
-    /// The address.
+    /// The address of the value, for the device.
     fn as_device_ptr(&self) -> DevicePointer<T>;
 }
 
@@ -172,11 +175,11 @@ impl<T: DeviceCopy> GpuBox<T> for UnifiedBox<T> {
     }
 }
 
-/// Memory of a device, whatever is in it.
+/// Memory of a device, of any type of values.
 pub trait DeviceMemory {
-    /// Its address.
+    /// The address of the memory.
     fn as_raw_ptr(&self) -> CUdeviceptr;
-    /// Its length, in bytes.
+    /// The length of the memory, in bytes.
     fn size_in_bytes(&self) -> usize;
 }
 
@@ -223,7 +226,7 @@ impl<T: DeviceCopy> DeviceMemory for DeviceSlice<T> {
 mod private {
     use super::{DeviceBox, DeviceBuffer, DeviceCopy, UnifiedBox, UnifiedBuffer};
 
-    /// Keeps other crates from implementing the traits of this module.
+    /// The supertrait that keeps other crates from implementing the traits of this module.
     pub trait Sealed {}
     impl<T: DeviceCopy> Sealed for DeviceBox<T> {}
     impl<T: DeviceCopy> Sealed for DeviceBuffer<T> {}
@@ -231,11 +234,11 @@ mod private {
     impl<T: DeviceCopy> Sealed for UnifiedBuffer<T> {}
 }
 
-/// Copies `count` values to the device; nothing if they have no bytes.
+/// Copies `count` values from the host to the device. If they have no bytes, it does nothing.
 ///
 /// # Safety
 ///
-/// So many values are at `from` and fit at `to`.
+/// `from` points to `count` values, and the memory at `to` has space for them.
 pub(crate) unsafe fn copy_to_device<T>(
     to: CUdeviceptr,
     from: *const T,
@@ -248,11 +251,11 @@ pub(crate) unsafe fn copy_to_device<T>(
     }
 }
 
-/// Copies `count` values from the device; nothing if they have no bytes.
+/// Copies `count` values from the device to the host. If they have no bytes, it does nothing.
 ///
 /// # Safety
 ///
-/// So many values are at `from` and fit at `to`.
+/// `from` points to `count` values, and the memory at `to` has space for them.
 pub(crate) unsafe fn copy_to_host<T>(
     to: *mut T,
     from: CUdeviceptr,
@@ -265,11 +268,11 @@ pub(crate) unsafe fn copy_to_host<T>(
     }
 }
 
-/// Copies bytes on the device.
+/// Copies `bytes` bytes within the device. If there are none, it does nothing.
 ///
 /// # Safety
 ///
-/// So many bytes are at both addresses.
+/// Both addresses have that many bytes of memory.
 unsafe fn copy_on_device(to: CUdeviceptr, from: CUdeviceptr, bytes: usize) -> CudaResult<()> {
     match bytes {
         0 => Ok(()),
@@ -278,11 +281,12 @@ unsafe fn copy_on_device(to: CUdeviceptr, from: CUdeviceptr, bytes: usize) -> Cu
     }
 }
 
-/// As [`copy_to_device`], when the stream comes to it.
+/// Like [`copy_to_device`], but as work of the stream.
 ///
 /// # Safety
 ///
-/// So many values are at `from` and fit at `to`, until then.
+/// Until the stream has made the copy, `from` points to `count` values, and the memory at `to` has
+/// space for them.
 unsafe fn copy_to_device_async<T>(
     to: CUdeviceptr,
     from: *const T,
@@ -296,11 +300,12 @@ unsafe fn copy_to_device_async<T>(
     }
 }
 
-/// As [`copy_to_host`], when the stream comes to it.
+/// Like [`copy_to_host`], but as work of the stream.
 ///
 /// # Safety
 ///
-/// So many values are at `from` and fit at `to`, until then.
+/// Until the stream has made the copy, `from` points to `count` values, and the memory at `to` has
+/// space for them.
 unsafe fn copy_to_host_async<T>(
     to: *mut T,
     from: CUdeviceptr,
@@ -314,11 +319,11 @@ unsafe fn copy_to_host_async<T>(
     }
 }
 
-/// As [`copy_on_device`], when the stream comes to it.
+/// Like [`copy_on_device`], but as work of the stream.
 ///
 /// # Safety
 ///
-/// So many bytes are at both addresses, until then.
+/// Both addresses have that many bytes of memory until the stream has made the copy.
 unsafe fn copy_on_device_async(
     to: CUdeviceptr,
     from: CUdeviceptr,
@@ -336,11 +341,11 @@ unsafe fn copy_on_device_async(
 ///
 /// # Errors
 ///
-/// The driver's, also that of work which has failed.
+/// An error of the driver. It may come from earlier work that has failed.
 ///
 /// # Safety
 ///
-/// So many bytes are at both addresses.
+/// Both addresses have that many bytes of memory.
 pub unsafe fn memcpy_htod(
     d_ptr: CUdeviceptr,
     src_ptr: *const c_void,
@@ -354,17 +359,18 @@ pub unsafe fn memcpy_htod(
 ///
 /// # Errors
 ///
-/// The driver's, also that of work which has failed.
+/// An error of the driver. It may come from earlier work that has failed.
 ///
 /// # Safety
 ///
-/// So many bytes are at both addresses.
+/// Both addresses have that many bytes of memory.
 pub unsafe fn memcpy_dtoh(d_ptr: *mut c_void, src_ptr: CUdeviceptr, size: usize) -> CudaResult<()> {
     // SAFETY: the caller's promise.
     unsafe { call!(cuMemcpyDtoH_v2(d_ptr, src_ptr, size)) }
 }
 
-/// Nothing and nowhere: what a description of a copy starts from.
+/// A description of a copy of no bytes. The descriptions below begin with it and set their own
+/// fields.
 const NO_COPY: sys::CUDA_MEMCPY2D = sys::CUDA_MEMCPY2D {
     srcXInBytes: 0,
     srcY: 0,
@@ -388,16 +394,16 @@ fn width_in_bytes<T>(width: usize) -> CudaResult<usize> {
     width.checked_mul(size_of::<T>()).ok_or(CudaError::InvalidMemoryAllocation)
 }
 
-/// Copies `height` rows of `width` values from the host to the device. A pitch is the bytes from
-/// one row to the next.
+/// Copies `height` rows of `width` values from the host to the device. A pitch is the number of
+/// bytes from the start of one row to the start of the next.
 ///
 /// # Errors
 ///
-/// The driver's, also that of work which has failed.
+/// An error of the driver. It may come from earlier work that has failed.
 ///
 /// # Safety
 ///
-/// So many rows, each of so many values, are at both addresses.
+/// Both addresses have memory for that many rows, each of that many values, at the given pitches.
 pub unsafe fn memcpy_2d_htod<T: DeviceCopy>(
     dst: DevicePointer<T>,
     dpitch: usize,
@@ -421,16 +427,16 @@ pub unsafe fn memcpy_2d_htod<T: DeviceCopy>(
     unsafe { call!(cuMemcpy2D_v2(&raw const copy)) }
 }
 
-/// Copies `height` rows of `width` values from the device to the host. A pitch is the bytes from
-/// one row to the next.
+/// Copies `height` rows of `width` values from the device to the host. A pitch is the number of
+/// bytes from the start of one row to the start of the next.
 ///
 /// # Errors
 ///
-/// The driver's, also that of work which has failed.
+/// An error of the driver. It may come from earlier work that has failed.
 ///
 /// # Safety
 ///
-/// So many rows, each of so many values, are at both addresses.
+/// Both addresses have memory for that many rows, each of that many values, at the given pitches.
 pub unsafe fn memcpy_2d_dtoh<T: DeviceCopy>(
     dst: *mut T,
     dpitch: usize,
@@ -454,11 +460,11 @@ pub unsafe fn memcpy_2d_dtoh<T: DeviceCopy>(
     unsafe { call!(cuMemcpy2D_v2(&raw const copy)) }
 }
 
-/// Bytes of the device's memory that are free, and all of them.
+/// The free memory and the total memory of the current context's device, in bytes.
 ///
 /// # Errors
 ///
-/// The driver's.
+/// An error of the driver.
 ///
 /// # Examples
 ///

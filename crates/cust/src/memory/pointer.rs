@@ -1,12 +1,12 @@
-//! Addresses.
+//! Typed addresses of device memory and of unified memory.
 
 use std::{ffi::c_void, fmt, marker::PhantomData, ptr};
 
 use super::DeviceCopy;
 use crate::sys::CUdeviceptr;
 
-/// An address of the device. Only the device can use it; it is as large as a pointer of a kernel,
-/// and is passed for one.
+/// An address of device memory. Only the device can use it. It has the size of a kernel's pointer,
+/// so it is passed to kernels as a pointer.
 ///
 /// ```
 /// use cust::memory::DevicePointer;
@@ -22,7 +22,7 @@ pub struct DevicePointer<T: DeviceCopy> {
     marker: PhantomData<*mut T>,
 }
 
-// SAFETY: a number.
+// SAFETY: an address is a number.
 unsafe impl<T: DeviceCopy> DeviceCopy for DevicePointer<T> {}
 
 impl<T: DeviceCopy> fmt::Pointer for DevicePointer<T> {
@@ -32,17 +32,17 @@ impl<T: DeviceCopy> fmt::Pointer for DevicePointer<T> {
 }
 
 impl<T: DeviceCopy> DevicePointer<T> {
-    /// The address as a pointer, which the host must not follow.
+    /// The address as a pointer, through which the host must not read or write.
     pub fn as_ptr(&self) -> *const T {
         ptr::with_exposed_provenance(self.ptr as usize)
     }
 
-    /// The address as a pointer, which the host must not follow.
+    /// The address as a pointer, through which the host must not read or write.
     pub fn as_mut_ptr(&self) -> *mut T {
         ptr::with_exposed_provenance_mut(self.ptr as usize)
     }
 
-    /// The address.
+    /// The address, as a number.
     pub fn as_raw(&self) -> CUdeviceptr {
         self.ptr
     }
@@ -57,12 +57,12 @@ impl<T: DeviceCopy> DevicePointer<T> {
         self.ptr == 0
     }
 
-    /// The address 0.
+    /// The null pointer, whose address is 0.
     pub fn null() -> Self {
         Self::from_raw(0)
     }
 
-    /// `count` values further on.
+    /// The address `count` values further on. A negative `count` goes back.
     ///
     /// # Safety
     ///
@@ -72,48 +72,51 @@ impl<T: DeviceCopy> DevicePointer<T> {
         self.wrapping_offset(count)
     }
 
-    /// `count` values further on, wherever that is.
+    /// The address `count` values further on, even if it lies in no allocation. A negative `count`
+    /// goes back. The addition wraps around.
     #[must_use]
     pub fn wrapping_offset(self, count: isize) -> Self {
         let bytes = (count as i64).wrapping_mul(size_of::<T>() as i64);
         Self::from_raw(self.ptr.wrapping_add_signed(bytes))
     }
 
-    /// `count` values further on.
+    /// The address `count` values further on.
     ///
     /// # Safety
     ///
-    /// As for [`offset`](Self::offset).
+    /// The contract is that of [`offset`](Self::offset).
     #[must_use]
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name, as for pointers")]
     pub unsafe fn add(self, count: usize) -> Self {
         self.wrapping_add(count)
     }
 
-    /// `count` values back.
+    /// The address `count` values back.
     ///
     /// # Safety
     ///
-    /// As for [`offset`](Self::offset).
+    /// The contract is that of [`offset`](Self::offset).
     #[must_use]
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name, as for pointers")]
     pub unsafe fn sub(self, count: usize) -> Self {
         self.wrapping_sub(count)
     }
 
-    /// `count` values further on, wherever that is.
+    /// The address `count` values further on, even if it lies in no allocation. The addition wraps
+    /// around.
     #[must_use]
     pub fn wrapping_add(self, count: usize) -> Self {
         self.wrapping_offset(count as isize)
     }
 
-    /// `count` values back, wherever that is.
+    /// The address `count` values back, even if it lies in no allocation. The subtraction wraps
+    /// around.
     #[must_use]
     pub fn wrapping_sub(self, count: usize) -> Self {
         self.wrapping_offset((count as isize).wrapping_neg())
     }
 
-    /// The same address, for values of another type.
+    /// The same address, as a pointer to values of another type.
     pub fn cast<U: DeviceCopy>(self) -> DevicePointer<U> {
         DevicePointer::from_raw(self.ptr)
     }
@@ -138,17 +141,17 @@ impl<T: DeviceCopy> UnifiedPointer<T> {
     ///
     /// # Safety
     ///
-    /// It is null or an address of unified memory.
+    /// The pointer is null or an address of unified memory.
     pub unsafe fn wrap(ptr: *mut T) -> Self {
         UnifiedPointer(ptr)
     }
 
-    /// The address.
+    /// The address, as a pointer of the host.
     pub fn as_raw(self) -> *const T {
         self.0
     }
 
-    /// The address.
+    /// The address, as a pointer of the host.
     pub fn as_raw_mut(&mut self) -> *mut T {
         self.0
     }
@@ -158,12 +161,12 @@ impl<T: DeviceCopy> UnifiedPointer<T> {
         self.0.is_null()
     }
 
-    /// The address 0.
+    /// The null pointer, whose address is 0.
     pub fn null() -> Self {
         UnifiedPointer(ptr::null_mut())
     }
 
-    /// `count` values further on.
+    /// The address `count` values further on. A negative `count` goes back.
     ///
     /// # Safety
     ///
@@ -174,17 +177,18 @@ impl<T: DeviceCopy> UnifiedPointer<T> {
         UnifiedPointer(unsafe { self.0.offset(count) })
     }
 
-    /// `count` values further on, wherever that is.
+    /// The address `count` values further on, even if it lies in no allocation. A negative `count`
+    /// goes back. The addition wraps around.
     #[must_use]
     pub fn wrapping_offset(self, count: isize) -> Self {
         UnifiedPointer(self.0.wrapping_offset(count))
     }
 
-    /// `count` values further on.
+    /// The address `count` values further on.
     ///
     /// # Safety
     ///
-    /// As for [`offset`](Self::offset).
+    /// The contract is that of [`offset`](Self::offset).
     #[must_use]
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name, as for pointers")]
     pub unsafe fn add(self, count: usize) -> Self {
@@ -192,11 +196,11 @@ impl<T: DeviceCopy> UnifiedPointer<T> {
         UnifiedPointer(unsafe { self.0.add(count) })
     }
 
-    /// `count` values back.
+    /// The address `count` values back.
     ///
     /// # Safety
     ///
-    /// As for [`offset`](Self::offset).
+    /// The contract is that of [`offset`](Self::offset).
     #[must_use]
     #[allow(clippy::should_implement_trait, reason = "rust-cuda's name, as for pointers")]
     pub unsafe fn sub(self, count: usize) -> Self {
@@ -204,13 +208,15 @@ impl<T: DeviceCopy> UnifiedPointer<T> {
         UnifiedPointer(unsafe { self.0.sub(count) })
     }
 
-    /// `count` values further on, wherever that is.
+    /// The address `count` values further on, even if it lies in no allocation. The addition wraps
+    /// around.
     #[must_use]
     pub fn wrapping_add(self, count: usize) -> Self {
         UnifiedPointer(self.0.wrapping_add(count))
     }
 
-    /// `count` values back, wherever that is.
+    /// The address `count` values back, even if it lies in no allocation. The subtraction wraps
+    /// around.
     #[must_use]
     pub fn wrapping_sub(self, count: usize) -> Self {
         UnifiedPointer(self.0.wrapping_sub(count))

@@ -1,7 +1,8 @@
-//! Values in memory that host and device share.
+//! Values in memory that host and device share (unified memory).
 //!
-//! The driver moves their pages to whoever uses them. Launching a kernel is `unsafe`, and who does
-//! it sees to it that the host leaves the values alone until the kernel has ended.
+//! The driver moves the pages of this memory to the host or to the device that uses them. The host
+//! must not use the values while a kernel uses them. The caller of a launch is responsible for
+//! this, because launching a kernel is `unsafe`.
 
 use std::{
     borrow::{Borrow, BorrowMut},
@@ -17,9 +18,9 @@ use std::{
 use super::{DeviceCopy, UnifiedPointer, cuda_free_unified, cuda_malloc_unified};
 use crate::error::{CudaResult, DropResult};
 
-/// An address for values without bytes.
+/// A dangling address, for values without bytes.
 fn nowhere<T: DeviceCopy>() -> UnifiedPointer<T> {
-    // SAFETY: nothing is there, and nothing is asked for.
+    // SAFETY: values without bytes are never read or written at the address.
     unsafe { UnifiedPointer::wrap(NonNull::dangling().as_ptr()) }
 }
 
@@ -39,19 +40,19 @@ pub struct UnifiedBox<T: DeviceCopy> {
     ptr: UnifiedPointer<T>,
 }
 
-// SAFETY: it owns its value.
+// SAFETY: the object owns its value.
 unsafe impl<T: Send + DeviceCopy> Send for UnifiedBox<T> {}
-// SAFETY: as a shared reference to the value.
+// SAFETY: a shared reference to the object gives only a shared reference to the value.
 unsafe impl<T: Sync + DeviceCopy> Sync for UnifiedBox<T> {}
 
 impl<T: DeviceCopy> UnifiedBox<T> {
-    /// The value.
+    /// Moves a value into new unified memory.
     ///
     /// # Errors
     ///
-    /// Those of [`cuda_malloc_unified`].
+    /// The errors of [`cuda_malloc_unified`].
     pub fn new(val: T) -> CudaResult<Self> {
-        // SAFETY: written before anything else.
+        // SAFETY: the memory is written before any other use.
         unsafe {
             let mut new = Self::uninitialized()?;
             new.ptr.as_raw_mut().write(val);
@@ -59,11 +60,11 @@ impl<T: DeviceCopy> UnifiedBox<T> {
         }
     }
 
-    /// Room for a value, which is whatever was there.
+    /// Allocates memory for a value without initialising it.
     ///
     /// # Errors
     ///
-    /// Those of [`cuda_malloc_unified`].
+    /// The errors of [`cuda_malloc_unified`].
     ///
     /// # Safety
     ///
@@ -73,60 +74,62 @@ impl<T: DeviceCopy> UnifiedBox<T> {
         if size_of::<T>() == 0 {
             return Ok(Self { ptr: nowhere() });
         }
-        // SAFETY: freed once, when this object is dropped; the rest is the caller's promise.
+        // SAFETY: the memory is freed once, when this object is dropped. The rest is the caller's
+        // promise.
         Ok(Self { ptr: unsafe { cuda_malloc_unified(1)? } })
     }
 
-    /// The box of a value at this address.
+    /// Makes a box of the value at this address.
     ///
     /// # Safety
     ///
-    /// It came from [`into_unified`](Self::into_unified), or from [`cuda_malloc_unified`] and was
-    /// written; nobody else frees it.
+    /// The address came from [`into_unified`](Self::into_unified), or from [`cuda_malloc_unified`]
+    /// and a value was written there. Nobody else frees the memory.
     pub unsafe fn from_raw(ptr: *mut T) -> Self {
         // SAFETY: the caller's promise.
         Self { ptr: unsafe { UnifiedPointer::wrap(ptr) } }
     }
 
-    /// The box of a value at this address.
+    /// Makes a box of the value at this address.
     ///
     /// # Safety
     ///
-    /// As for [`from_raw`](Self::from_raw).
+    /// The contract is that of [`from_raw`](Self::from_raw).
     pub unsafe fn from_unified(ptr: UnifiedPointer<T>) -> Self {
         Self { ptr }
     }
 
-    /// The address of a value that is not freed with the box.
+    /// Gives up the box without freeing its memory, and returns the address of the value.
     pub fn into_unified(b: UnifiedBox<T>) -> UnifiedPointer<T> {
         ManuallyDrop::new(b).ptr
     }
 
-    /// The address.
+    /// The address of the value.
     pub fn as_unified_ptr(&self) -> UnifiedPointer<T> {
         self.ptr
     }
 
-    /// The value, which is never freed.
+    /// Gives up the box, and returns the value, whose memory is never freed.
     pub fn leak<'a>(b: UnifiedBox<T>) -> &'a mut T
     where
         T: 'a,
     {
-        // SAFETY: a value is there, and nobody else uses it.
+        // SAFETY: the memory holds a value, and nobody else uses it.
         unsafe { &mut *UnifiedBox::into_unified(b).as_raw_mut() }
     }
 
-    /// Frees it, and says how that went.
+    /// Frees the memory and returns the driver's result. An ordinary drop ignores an error.
     ///
     /// # Errors
     ///
-    /// The driver's, with the box.
+    /// An error of the driver, together with the box, which still lives.
     pub fn drop(uni_box: UnifiedBox<T>) -> DropResult<UnifiedBox<T>> {
         let uni_box = ManuallyDrop::new(uni_box);
         if size_of::<T>() == 0 {
             return Ok(());
         }
-        // SAFETY: allocated by this object, which is given back only if it was not freed.
+        // SAFETY: this object has allocated the memory. It is returned only if the memory was not
+        // freed.
         unsafe { cuda_free_unified(uni_box.ptr) }
             .map_err(|error| (error, ManuallyDrop::into_inner(uni_box)))
     }
@@ -135,7 +138,7 @@ impl<T: DeviceCopy> UnifiedBox<T> {
 impl<T: DeviceCopy> Drop for UnifiedBox<T> {
     fn drop(&mut self) {
         if size_of::<T>() != 0 {
-            // SAFETY: allocated by this object.
+            // SAFETY: this object has allocated the memory, and frees it once.
             let _ = unsafe { cuda_free_unified(self.ptr) };
         }
     }
@@ -145,14 +148,14 @@ impl<T: DeviceCopy> Deref for UnifiedBox<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: a value is there.
+        // SAFETY: the memory holds a value.
         unsafe { &*self.ptr.as_raw() }
     }
 }
 
 impl<T: DeviceCopy> DerefMut for UnifiedBox<T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: a value is there, and nobody else uses it.
+        // SAFETY: the memory holds a value, and nobody else uses it.
         unsafe { &mut *self.ptr.as_raw_mut() }
     }
 }
@@ -219,7 +222,7 @@ impl<T: DeviceCopy + Hash> Hash for UnifiedBox<T> {
     }
 }
 
-/// Many values in memory that host and device share, of a fixed number.
+/// A fixed number of values in memory that host and device share.
 ///
 /// ```no_run
 /// use cust::prelude::*;
@@ -236,19 +239,19 @@ pub struct UnifiedBuffer<T: DeviceCopy> {
     capacity: usize,
 }
 
-// SAFETY: it owns its values.
+// SAFETY: the object owns its values.
 unsafe impl<T: Send + DeviceCopy> Send for UnifiedBuffer<T> {}
-// SAFETY: as a shared reference to the values.
+// SAFETY: a shared reference to the object gives only a shared reference to the values.
 unsafe impl<T: Sync + DeviceCopy> Sync for UnifiedBuffer<T> {}
 
 impl<T: DeviceCopy> UnifiedBuffer<T> {
-    /// `size` copies of a value.
+    /// Makes a buffer of `size` copies of `value`.
     ///
     /// # Errors
     ///
-    /// Those of [`cuda_malloc_unified`].
+    /// The errors of [`cuda_malloc_unified`].
     pub fn new(value: &T, size: usize) -> CudaResult<Self> {
-        // SAFETY: written before anything else.
+        // SAFETY: the memory is written before any other use.
         unsafe {
             let mut new = Self::uninitialized(size)?;
             let first = new.buf.as_raw_mut();
@@ -257,13 +260,14 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
         }
     }
 
-    /// A copy of the values.
+    /// Makes a buffer with a copy of the values of `slice`.
     ///
     /// # Errors
     ///
-    /// Those of [`cuda_malloc_unified`].
+    /// The errors of [`cuda_malloc_unified`].
     pub fn from_slice(slice: &[T]) -> CudaResult<Self> {
-        // SAFETY: as many values here as there, written before anything else.
+        // SAFETY: the new memory has as many values as the slice, and they are written before any
+        // other use.
         unsafe {
             let mut new = Self::uninitialized(slice.len())?;
             ptr::copy_nonoverlapping(slice.as_ptr(), new.buf.as_raw_mut(), slice.len());
@@ -271,18 +275,19 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
         }
     }
 
-    /// Room for `size` values, which are whatever was there.
+    /// Allocates memory for `size` values without initialising them.
     ///
     /// # Errors
     ///
-    /// Those of [`cuda_malloc_unified`].
+    /// The errors of [`cuda_malloc_unified`].
     ///
     /// # Safety
     ///
     /// Each value is written before it is used in any other way.
     pub unsafe fn uninitialized(size: usize) -> CudaResult<Self> {
         let buf = if size > 0 && size_of::<T>() > 0 {
-            // SAFETY: freed once, when this object is dropped; the rest is the caller's promise.
+            // SAFETY: the memory is freed once, when this object is dropped. The rest is the
+            // caller's promise.
             unsafe { cuda_malloc_unified(size)? }
         } else {
             nowhere()
@@ -290,12 +295,12 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
         Ok(Self { buf, capacity: size })
     }
 
-    /// The values.
+    /// The values of the buffer.
     pub fn as_slice(&self) -> &[T] {
         self
     }
 
-    /// The values.
+    /// The values of the buffer.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         self
     }
@@ -305,27 +310,29 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
         self.buf
     }
 
-    /// The buffer of `capacity` values at this address.
+    /// Makes a buffer of the `capacity` values at this address.
     ///
     /// # Safety
     ///
-    /// They came from [`cuda_malloc_unified`] and were written, or have no bytes and are at an
-    /// address that is not null and aligned. Nobody else frees them.
+    /// The memory came from [`cuda_malloc_unified`] and the values were written there. If the
+    /// values have no bytes, the address need only be aligned and not null. Nobody else frees the
+    /// memory.
     pub unsafe fn from_raw_parts(ptr: UnifiedPointer<T>, capacity: usize) -> UnifiedBuffer<T> {
         Self { buf: ptr, capacity }
     }
 
-    /// Frees it, and says how that went.
+    /// Frees the memory and returns the driver's result. An ordinary drop ignores an error.
     ///
     /// # Errors
     ///
-    /// The driver's, with the buffer.
+    /// An error of the driver, together with the buffer, which still lives.
     pub fn drop(uni_buf: UnifiedBuffer<T>) -> DropResult<UnifiedBuffer<T>> {
         let uni_buf = ManuallyDrop::new(uni_buf);
         if !uni_buf.has_bytes() {
             return Ok(());
         }
-        // SAFETY: allocated by this object, which is given back only if it was not freed.
+        // SAFETY: this object has allocated the memory. It is returned only if the memory was not
+        // freed.
         unsafe { cuda_free_unified(uni_buf.buf) }
             .map_err(|error| (error, ManuallyDrop::into_inner(uni_buf)))
     }
@@ -351,14 +358,14 @@ impl<T: DeviceCopy> Deref for UnifiedBuffer<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: so many values are there.
+        // SAFETY: the memory holds that many values.
         unsafe { slice::from_raw_parts(self.buf.as_raw(), self.capacity) }
     }
 }
 
 impl<T: DeviceCopy> DerefMut for UnifiedBuffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: so many values are there, and nobody else uses them.
+        // SAFETY: the memory holds that many values, and nobody else uses them.
         unsafe { slice::from_raw_parts_mut(self.buf.as_raw_mut(), self.capacity) }
     }
 }
@@ -366,7 +373,7 @@ impl<T: DeviceCopy> DerefMut for UnifiedBuffer<T> {
 impl<T: DeviceCopy> Drop for UnifiedBuffer<T> {
     fn drop(&mut self) {
         if self.has_bytes() {
-            // SAFETY: allocated by this object.
+            // SAFETY: this object has allocated the memory, and frees it once.
             let _ = unsafe { cuda_free_unified(self.buf) };
         }
     }

@@ -1,5 +1,6 @@
-/* A driver whose device is the host: allocations are malloc's, copies are memcpy's, streams are in no hurry. It counts what
-   lives, and refuses what a test wants refused. Functions that the test does not reach are there and return 801. */
+/* A toy driver whose device is the host. It allocates by malloc and copies by memcpy, and each call
+   does its work before it returns. It counts the live objects, and fails where a test wants it to.
+   Functions that the test does not reach exist and return 801. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -8,11 +9,13 @@
 typedef unsigned CUresult;
 typedef unsigned long long CUdeviceptr;
 
-/* What lives: memory of the device, memory of the host, contexts, modules, streams, events. */
+/* The number of live objects: allocations of the device, allocations of the host, contexts,
+   modules, streams and events. */
 int toy_live[6];
-/* The result of the next free. */
+/* The code that the next call of cuMemFree_v2 returns. */
 unsigned toy_next_free;
-/* The last launch: grid, block, shared bytes, and the arguments of the one kernel. */
+/* The last launch: the grid, the block, the bytes of shared memory, and the arguments of the only
+   kernel. */
 struct { unsigned shape[7]; uint64_t address; uint32_t len; float factor; } toy_launch;
 
 CUresult cuInit(unsigned flags) { return flags ? 1 : 0; }

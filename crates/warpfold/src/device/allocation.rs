@@ -1,4 +1,4 @@
-//! One allocation of a device's memory, shared by all that use it.
+//! Allocations of a device's memory, which several owners can share.
 
 use std::sync::Arc;
 

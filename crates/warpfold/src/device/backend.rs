@@ -1,5 +1,5 @@
-//! The traits that each kind of device implements. The types of the parent module check their
-//! arguments before they call a backend.
+//! The traits that each backend implements. The types of the parent module check their arguments
+//! before they call a backend.
 
 use std::{
     any::Any,
@@ -16,9 +16,9 @@ use super::{Arg, DeviceError, DeviceInfo, LaunchShape};
 /// The purpose for which a stream is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Work, ordered with the plain copies of [`Backend`].
+    /// Work that is ordered with the plain copies of [`Backend`].
     Work,
-    /// Recording a graph, while other threads may go on using the device.
+    /// Recording a graph. Other threads may go on using the device meanwhile.
     Capture,
 }
 
@@ -33,7 +33,8 @@ pub(super) trait Backend: fmt::Debug + Send + Sync {
     fn alloc(&self, bytes: u64) -> Result<Option<u64>, DeviceError>;
     /// Frees the memory, after the work that uses it has ended.
     fn free(&self, address: u64);
-    /// Plain copies: each runs after all earlier work of every stream, and before all later work.
+    /// Copies `bytes` from the host to `address`. This function and the three below are the plain
+    /// copies: each runs after all earlier work of every stream, and before all later work.
     fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError>;
     fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError>;
     fn copy(&self, from: u64, to: u64, bytes: u64) -> Result<(), DeviceError>;
@@ -56,6 +57,8 @@ pub(super) trait Backend: fmt::Debug + Send + Sync {
         self: Arc<Self>,
         purpose: Purpose,
     ) -> Result<Box<dyn BackendStream>, DeviceError>;
+    /// Wraps a `CUstream` that other code has made. Dropping the result does not destroy it.
+    ///
     /// # Safety
     ///
     /// `stream` is a `CUstream` that outlives the result.
@@ -67,7 +70,7 @@ pub(super) trait Backend: fmt::Debug + Send + Sync {
     }
     /// Whether the address lies in memory that kernels of this device may use.
     fn holds(&self, address: u64) -> bool;
-    /// Whether this `CUcontext`, which lives, is the one that all of this device's work is in.
+    /// Whether `_context`, which is a live `CUcontext`, is the context of this device's work.
     #[cfg(feature = "cudarc")]
     fn is_context(&self, _context: *mut c_void) -> bool {
         false
@@ -80,14 +83,18 @@ pub(super) trait Backend: fmt::Debug + Send + Sync {
     }
 }
 
-/// A queue of work that runs in order, concurrently with other streams. Every kernel, event and
-/// graph that it gets comes from the same backend.
+/// A queue of work. Its work runs in order, and may run at the same time as the work of other
+/// streams. Every kernel, event and graph that it gets comes from the same backend.
 pub(super) trait BackendStream: Any + fmt::Debug + Send + Sync {
+    /// Adds a copy of `bytes` from the host to `address`.
+    ///
     /// # Safety
     ///
-    /// Until the next `synchronize` has returned, the bytes stay where they are and are not
-    /// written.
+    /// Until the next `synchronize` has returned, the bytes stay where they are and nobody writes
+    /// them.
     unsafe fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError>;
+    /// Adds a copy from `address` to `bytes` on the host.
+    ///
     /// # Safety
     ///
     /// Until the next `synchronize` has returned, the bytes stay where they are and nobody reads or
@@ -114,7 +121,8 @@ pub(super) trait BackendStream: Any + fmt::Debug + Send + Sync {
     /// Makes all later work of this stream wait for the event.
     fn wait(&self, event: &dyn BackendEvent) -> Result<(), DeviceError>;
     /// Begins to record copies within the device, fills and launches, on a stream that was opened
-    /// for [`Purpose::Capture`]. Until `end_capture`, the caller asks for nothing else.
+    /// for [`Purpose::Capture`]. Until `end_capture`, the caller calls only `copy`, `fill` and
+    /// `launch`.
     fn begin_capture(&self) -> Result<(), DeviceError>;
     /// Ends the capture and returns the recorded work.
     fn end_capture(&self) -> Result<Box<dyn BackendGraph>, DeviceError>;
@@ -134,7 +142,7 @@ pub(super) trait BackendStream: Any + fmt::Debug + Send + Sync {
 pub(super) trait BackendEvent: Any + fmt::Debug + Send + Sync {
     /// Waits until the work before the event has ended.
     fn synchronize(&self) -> Result<(), DeviceError>;
-    /// The time from `earlier` to this event. The call waits for both.
+    /// Waits for both events and returns the time from `earlier` to this event.
     fn elapsed_since(&self, earlier: &dyn BackendEvent) -> Result<Duration, DeviceError>;
 }
 
@@ -146,11 +154,12 @@ pub(super) trait LoadedModule: fmt::Debug + Send + Sync {
 }
 
 pub(super) trait LoadedKernel: Any + fmt::Debug + Send + Sync {
-    /// Size of each parameter, in bytes.
+    /// The size of each parameter, in bytes.
     fn parameters(&self) -> &[usize];
-    /// How many blocks of `threads` threads, each with `shared_bytes` of dynamic shared memory, one
-    /// multiprocessor holds at once.
+    /// The number of blocks that one multiprocessor holds at once, if each block has `threads`
+    /// threads and `shared_bytes` bytes of dynamic shared memory.
     fn resident_blocks(&self, threads: u32, shared_bytes: u32) -> Result<u32, DeviceError>;
-    /// Refuses a kind of launch (clusters, cooperative) that the device cannot do at any size.
+    /// Refuses a kind of launch (with clusters, or cooperative) that the device cannot do at any
+    /// size.
     fn check_launch(&self, shape: LaunchShape) -> Result<(), DeviceError>;
 }

@@ -1,15 +1,16 @@
-//! Memory of the device, owned.
+//! Buffers, which own memory of the device.
 
 use std::{marker::PhantomData, ops::RangeBounds, sync::Arc};
 
 use super::{Core, DeviceError, Pod, View, ViewMut, allocation::Allocation, view::bounds};
 
-/// `len` values of type `T` in the device's global memory. The buffer is `Send` and `Sync` if `T`
-/// is.
+/// A fixed number of values of type `T` in the device's global memory.
+/// [`Device::alloc`](super::Device::alloc) and [`Device::upload`](super::Device::upload) make
+/// buffers. The buffer is `Send` and `Sync` if `T` is.
 ///
-/// Dropping the buffer frees its memory, after all work that any stream was given before. A
-/// [`Graph`](super::Graph) that reads or writes the buffer by a safe call keeps the memory until
-/// the graph itself is dropped.
+/// Dropping the buffer frees its memory, after all work that was added to any stream before the
+/// drop has ended. A [`Graph`](super::Graph) that reads or writes the buffer by a safe call keeps
+/// the memory until the graph itself is dropped.
 ///
 /// ```
 /// use warpfold::Device;
@@ -34,7 +35,7 @@ impl<T: Pod> Buffer<T> {
         Ok(Self { allocation, len, element: PhantomData })
     }
 
-    /// Number of values.
+    /// The number of values.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -44,17 +45,17 @@ impl<T: Pod> Buffer<T> {
         self.len == 0
     }
 
-    /// Device address of the first value, for [`Arg::Pointer`](super::Arg::Pointer). It is a
-    /// multiple of 256 bytes, or 0 for an empty buffer.
+    /// The device address of the first value, for [`Arg::Pointer`](super::Arg::Pointer). It is a
+    /// multiple of 256, or 0 for an empty buffer.
     pub fn address(&self) -> u64 {
         self.allocation.address()
     }
 
-    /// A view of the elements in `range`.
+    /// A view of the values in `range`.
     ///
     /// # Panics
     ///
-    /// If the range does not lie within the buffer, like slice indexing.
+    /// If the range does not lie within the buffer, as slice indexing does.
     pub fn view(&self, range: impl RangeBounds<usize>) -> View<'_, T> {
         let range = bounds(range, self.len);
         View::new(
@@ -64,11 +65,11 @@ impl<T: Pod> Buffer<T> {
         )
     }
 
-    /// A view of the elements in `range` through which they can be overwritten.
+    /// A view of the values in `range` through which they can be overwritten.
     ///
     /// # Panics
     ///
-    /// If the range does not lie within the buffer, like slice indexing.
+    /// If the range does not lie within the buffer, as slice indexing does.
     pub fn view_mut(&mut self, range: impl RangeBounds<usize>) -> ViewMut<'_, T> {
         let range = bounds(range, self.len);
         ViewMut::new(
@@ -87,12 +88,13 @@ impl<T: Pod> Buffer<T> {
         self.view(..).copy_to_host()
     }
 
-    /// Waits for all earlier work and copies the values into `values`, which may be page-locked.
+    /// Waits for all earlier work and copies the buffer's values into `values`, which may be
+    /// page-locked memory.
     ///
     /// # Errors
     ///
-    /// A length that differs from this buffer's; a fault of an earlier launch; or an error of the
-    /// driver.
+    /// [`DeviceError::Length`] if the length of `values` differs from that of this buffer; a fault
+    /// of an earlier launch; or an error of the driver.
     pub fn copy_to_slice(&self, values: &mut [T]) -> Result<(), DeviceError> {
         self.view(..).copy_to_slice(values)
     }
@@ -101,7 +103,8 @@ impl<T: Pod> Buffer<T> {
     ///
     /// # Errors
     ///
-    /// A length that differs from this buffer's; or an error of the driver.
+    /// [`DeviceError::Length`] if the length of `values` differs from that of this buffer; or an
+    /// error of the driver.
     pub fn copy_from_host(&mut self, values: &[T]) -> Result<(), DeviceError> {
         self.view_mut(..).copy_from_host(values)
     }
@@ -110,8 +113,8 @@ impl<T: Pod> Buffer<T> {
     ///
     /// # Errors
     ///
-    /// A length that differs from this buffer's; a buffer of another device; or an error of the
-    /// driver.
+    /// [`DeviceError::Length`] if the lengths differ; [`DeviceError::OtherDevice`] if `source`
+    /// belongs to another device; or an error of the driver.
     pub fn copy_from(&mut self, source: &Self) -> Result<(), DeviceError> {
         self.view_mut(..).copy_from(source)
     }

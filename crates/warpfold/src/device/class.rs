@@ -34,14 +34,15 @@ impl DeviceClass {
 
     /// The memory bandwidth, in bytes per second, above which a large input gets blocks of several
     /// rounds. The value lies between the peaks of an H100 (3.35e12) and an H200 (4.8e12), the only
-    /// devices that were measured. On an H200 the longer blocks are faster: 2^30 elements of 4
-    /// bytes, 916 to 912.5 us with 4 to 8 rounds (bench/NOTEBOOK.md, 11); f64 2^26 122.6 to 118.9
-    /// us and f16 2^28 121 to 118.6 us with two rounds (24).
+    /// devices that were measured. On an H200 the longer blocks are faster. With 4 to 8 rounds,
+    /// 2^30 elements of 4 bytes take 912.5 us instead of 916 us (bench/NOTEBOOK.md, attempt 11).
+    /// With two rounds, 2^26 elements of f64 take 118.9 us instead of 122.6 us, and 2^28 elements
+    /// of f16 take 118.6 us instead of 121 us (attempt 24).
     const FAST_BYTES_PER_SECOND: f64 = 4e12;
 
-    /// The class of devices with this number of `multiprocessors`, with memory faster than 4 TB/s
-    /// or not, and with this compute capability (major, minor). Capabilities are rounded down to
-    /// 9.0 or, below it, to 7.5.
+    /// The class of devices that have this number of multiprocessors and this compute capability
+    /// (major, minor). `has_fast_memory` says whether their memory is faster than 4 TB/s. A
+    /// capability of 9.0 or later counts as 9.0, and every lower one as 7.5.
     ///
     /// # Panics
     ///
@@ -54,7 +55,8 @@ impl DeviceClass {
         Self { multiprocessors, has_fast_memory, capability }
     }
 
-    /// The class of a device's hardware. The simulator has 16 multiprocessors on every host.
+    /// The class of a device's hardware. It is the same for the simulator on every host, because
+    /// the simulator always has 16 multiprocessors.
     pub(super) fn of(info: &DeviceInfo) -> Self {
         let has_fast_memory =
             info.peak_bytes_per_second.is_some_and(|peak| peak > Self::FAST_BYTES_PER_SECOND);
@@ -66,7 +68,7 @@ impl DeviceClass {
         self.multiprocessors
     }
 
-    /// Whether memory is faster than 4 TB/s.
+    /// Whether the memory is faster than 4 TB/s.
     pub const fn has_fast_memory(self) -> bool {
         self.has_fast_memory
     }

@@ -1,8 +1,9 @@
-//! Keeps a workspace clean between launches, even if one of several threads fails.
+//! The mark by which a workspace is kept clean between launches, even if one of several threads
+//! fails.
 
 use super::sync::{Mutex, PoisonError};
 
-/// Knows whether a workspace may hold words other than zero.
+/// The mark that says whether a workspace may hold words other than zero.
 ///
 /// A kernel leaves its workspace zeroed, but a launch that fails or is interrupted may not. The
 /// next thread that launches cleans the workspace first. It holds the lock from reading the mark

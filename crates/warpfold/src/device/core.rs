@@ -16,7 +16,7 @@ use super::{
 };
 
 thread_local! {
-    /// The core whose graph this thread is capturing; null for none.
+    /// The core of the device on which this thread is capturing a graph; null if it captures none.
     static CAPTURING: Cell<*const Core> = const { Cell::new(std::ptr::null()) };
 }
 
@@ -41,8 +41,8 @@ impl Core {
         })
     }
 
-    /// Counts a call, and refuses it if the plan of faults says so. `action` completes the sentence
-    /// "cannot …".
+    /// Counts a call, and refuses it if the plan of faults says so. The text of `action` completes
+    /// the sentence "cannot …".
     pub(super) fn enter(
         &self,
         call: Call,
@@ -88,7 +88,7 @@ impl Core {
         Ok(address)
     }
 
-    /// Frees memory that `alloc` returned.
+    /// Frees the memory at `address`, which `alloc` returned.
     pub(super) fn free(&self, address: u64) {
         if address != 0 {
             self.backend.free(address);

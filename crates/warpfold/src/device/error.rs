@@ -1,11 +1,11 @@
-//! Why the device did not do what was asked.
+//! The error type of devices.
 
 use std::fmt;
 
 #[cfg(feature = "simulator")]
 use std::error;
 
-/// Why the device did not do what was asked.
+/// The reason why a call of a device failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeviceError {
@@ -13,24 +13,24 @@ pub enum DeviceError {
     /// crate was built without the feature `cuda`.
     #[error("there is no CUDA device: {reason}")]
     NoCuda {
-        /// What is missing.
+        /// The part that is missing, as a sentence for people.
         reason: String,
     },
     /// A CUDA driver exists, but it cannot be used: it is too old, incomplete, or refused its first
     /// calls.
     #[error("the CUDA driver cannot be used: {reason}")]
     DriverUnusable {
-        /// Why not: a sentence for people.
+        /// The reason, as a sentence for people.
         reason: String,
     },
     /// The CUDA driver refused a call, or reports the fault of an earlier launch.
     #[error("cannot {action}: the CUDA driver returned {code}, {text}")]
     Driver {
-        /// What was being done; it completes the sentence "cannot …".
+        /// The action that failed. The text completes the sentence "cannot …".
         action: String,
         /// The driver's error code, a `CUresult`.
         code: u32,
-        /// The driver's name and text for it.
+        /// The driver's name and explanation of the code.
         text: ErrorText,
     },
     /// A fault has destroyed the device's context. No call of this [`Device`](super::Device) or of
@@ -39,31 +39,34 @@ pub enum DeviceError {
     /// this error. Other processes are not affected.
     #[error("cannot {action}: the device is lost, the CUDA driver returned {code}, {text}")]
     Lost {
-        /// What was being done; it completes the sentence "cannot …".
+        /// The action that failed. The text completes the sentence "cannot …".
         action: String,
         /// The driver's error code, a `CUresult`.
         code: u32,
-        /// The driver's name and text for it.
+        /// The driver's name and explanation of the code.
         text: ErrorText,
     },
-    /// There is not enough free memory.
+    /// The device has not enough free memory.
     #[error("cannot allocate {requested} bytes: {free} bytes are free on the device")]
     OutOfMemory {
-        /// Bytes that were asked for.
+        /// The number of bytes that were requested.
         requested: u128,
-        /// Bytes that are free, though perhaps not in one piece.
+        /// The number of bytes that are free, though perhaps not in one piece.
         free: u64,
     },
     /// The CUDA driver cannot load a module.
-    #[error("module {module} cannot be loaded: the CUDA driver returned {code}, {text}{}", after_newline(.log))]
+    #[error(
+        "module {module} cannot be loaded: the CUDA driver returned {code}, {text}{}",
+        after_newline(.log)
+    )]
     ModuleRefused {
         /// The module's name, as given to [`Device::load`](super::Device::load).
         module: String,
         /// The driver's error code, a `CUresult`.
         code: u32,
-        /// The driver's name and text for it.
+        /// The driver's name and explanation of the code.
         text: ErrorText,
-        /// The log of the driver's compiler; may be empty.
+        /// The log of the driver's compiler. It may be empty.
         log: String,
     },
     /// The simulator cannot load a module.
@@ -71,7 +74,7 @@ pub enum DeviceError {
     NotSimulated {
         /// The module's name, as given to [`Device::load`](super::Device::load).
         module: String,
-        /// The place in the PTX and what is wrong with it.
+        /// The place in the PTX, and the reason why the simulator refuses it.
         reason: String,
     },
     /// A module has no kernel of that name.
@@ -82,28 +85,32 @@ pub enum DeviceError {
         /// The kernel's name.
         kernel: String,
     },
-    /// A launch shape that the device does not allow.
+    /// The device does not allow the launch shape.
     #[error("cannot launch {kernel}: {what} is {value}, and {least} to {most} are allowed")]
     Shape {
         /// The kernel's name.
         kernel: String,
-        /// `grid`, `block` or `dynamic shared memory in bytes`.
+        /// The part of the shape, such as `grid`, `block along z` or
+        /// `dynamic shared memory in bytes`.
         what: &'static str,
-        /// What was asked for.
+        /// The value of that part.
         value: u32,
-        /// The least that is allowed.
+        /// The least value that is allowed.
         least: u32,
-        /// The most that is allowed.
+        /// The greatest value that is allowed.
         most: u32,
     },
     /// The arguments do not fit the kernel's parameters.
-    #[error("cannot launch {kernel}: its parameters take {} bytes, and the arguments take {}", sizes(.parameters), sizes(.arguments))]
+    #[error(
+        "cannot launch {kernel}: its parameters take {} bytes, and the arguments take {}",
+        sizes(.parameters), sizes(.arguments)
+    )]
     Arguments {
         /// The kernel's name.
         kernel: String,
-        /// Size of each parameter in bytes.
+        /// The size of each parameter, in bytes.
         parameters: Vec<usize>,
-        /// Size of each argument in bytes.
+        /// The size of each argument, in bytes.
         arguments: Vec<usize>,
     },
     /// The simulator was told to stop in the middle of a launch; see
@@ -120,23 +127,23 @@ pub enum DeviceError {
     /// The simulator's memory refused a copy.
     #[error("cannot {action}: {reason}")]
     SimulatedMemory {
-        /// What was being done; it completes the sentence "cannot …".
+        /// The action that failed. The text completes the sentence "cannot …".
         action: String,
-        /// Why not: a sentence for people.
+        /// The reason, as a sentence for people.
         reason: String,
     },
     /// The source and the target of a copy have different lengths.
     #[error("cannot copy {source_len} values into a buffer of {buffer_len}")]
     Length {
-        /// Number of values to copy.
+        /// The number of values to copy.
         source_len: usize,
-        /// Number of values in the buffer.
+        /// The number of values in the buffer.
         buffer_len: usize,
     },
-    /// The action needs a function that this driver lacks.
+    /// The action needs a function of the driver that this driver lacks.
     #[error("cannot {action}: it needs {what}, and this CUDA driver has no function {function}")]
     DriverLacks {
-        /// What was being done; it completes the sentence "cannot …".
+        /// The action that failed. The text completes the sentence "cannot …".
         action: String,
         /// The feature that needs the function.
         what: &'static str,
@@ -146,7 +153,7 @@ pub enum DeviceError {
     /// The host cannot lock that much memory.
     #[error("cannot allocate {requested} bytes of page-locked host memory")]
     OutOfHostMemory {
-        /// Bytes that were asked for.
+        /// The number of bytes that were requested.
         requested: u128,
     },
     /// The closure of [`Device::capture`](super::Device::capture) asked for something that cannot
@@ -155,7 +162,7 @@ pub enum DeviceError {
         "cannot {action} while a graph is captured: that would happen once, and not in each replay"
     )]
     Capturing {
-        /// What was being done; it completes the sentence "cannot …".
+        /// The action that failed. The text completes the sentence "cannot …".
         action: &'static str,
     },
     /// The device cannot run the kernels of the class that
@@ -165,22 +172,26 @@ pub enum DeviceError {
         capability.0, capability.1, least.0, least.1
     )]
     ClassTooNew {
-        /// The least compute capability that runs the kernels of the class.
+        /// The least compute capability that runs the kernels of the class, major and minor.
         least: (u32, u32),
-        /// The device's compute capability.
+        /// The device's compute capability, major and minor.
         capability: (u32, u32),
     },
-    /// A stream of cudarc's that is another one in each thread, or memory that such a stream owns.
+    /// The call was given cudarc's per-thread default stream, or memory that belongs to it. The
+    /// handle of this stream means a different stream in each thread, so no order of work can
+    /// follow from it.
     #[cfg(feature = "cudarc")]
     #[error("cannot {action}: a per-thread stream is another one in each thread")]
     PerThread {
-        /// What was being done.
+        /// The action that failed. The text completes the sentence "cannot …".
         action: &'static str,
     },
-    /// The device is the simulator, which cannot do this.
+    /// The device is the simulator, which cannot do the action. The text completes the sentence
+    /// "cannot …".
     #[error("cannot {0}: this device is the simulator")]
     NotCuda(&'static str),
-    /// A buffer, kernel or other object belongs to another device.
+    /// A buffer, a kernel or another object belongs to another device. The text names the kind of
+    /// object.
     #[error("this {0} belongs to another device")]
     OtherDevice(&'static str),
 }
@@ -201,7 +212,7 @@ impl fmt::Display for ErrorText {
 }
 
 /// A fault that the simulator found in a kernel. `Display` gives its class, the place in the PTX,
-/// the thread, and what to check next.
+/// the thread, and the next thing to check.
 #[cfg(feature = "simulator")]
 #[derive(Debug)]
 pub struct SimulatorFault(pub(super) Box<simt::LaunchError>);

@@ -4,9 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use super::{Core, DeviceError, backend::BackendEvent, faults::Call};
 
-/// The end of all work that a [`Stream`](super::Stream) was given before the event was
-/// [recorded](super::Stream::record). An event is `Send` and `Sync`. The device reuses dropped
-/// events, because making one may take as long as a short kernel.
+/// A point in the work of a [`Stream`](super::Stream): the end of all work that was added before
+/// the event was [recorded](super::Stream::record). An event is `Send` and `Sync`. The device
+/// reuses dropped events, because making one may take as long as a short kernel.
 ///
 /// ```
 /// use warpfold::Device;
@@ -31,7 +31,8 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// A fault of an earlier launch; or an error of the driver.
+    /// A fault of an earlier launch; [`DeviceError::Capturing`] while this thread captures a graph;
+    /// or an error of the driver.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         const ACTION: &str = "wait for an event";
         self.core.refuse_in_capture(ACTION)?;
@@ -39,12 +40,14 @@ impl Event {
         self.event.synchronize()
     }
 
-    /// The time from `earlier` to this event, after waiting for both. A GPU measures it itself,
-    /// with a resolution of about half a microsecond; the simulator uses the wall clock.
+    /// Waits for both events and returns the time from `earlier` to this event. The time is 0 if
+    /// `earlier` was in fact later. A GPU measures the time itself, with a resolution of about half
+    /// a microsecond; the simulator uses the wall clock.
     ///
     /// # Errors
     ///
-    /// An event of another device; a fault of an earlier launch; or an error of the driver.
+    /// [`DeviceError::OtherDevice`] if `earlier` belongs to another device; a fault of an earlier
+    /// launch; or an error of the driver.
     pub fn elapsed_since(&self, earlier: &Self) -> Result<Duration, DeviceError> {
         self.core.check_own(&earlier.core, "event")?;
         self.synchronize()?;

@@ -1,7 +1,8 @@
 //! Planned failures, for tests of how a program reacts when a device fails.
 //!
-//! Every call of a device calls [`Injector::enter`] first. Without the feature `testing` nobody can
-//! make an injector, and `enter` is an empty function.
+//! Every call of a device first asks the device's injector, if it has one, whether the call fails
+//! ([`Injector::enter`]). Without the feature `testing` no injector can exist, so this costs
+//! nothing.
 
 use super::DeviceError;
 
@@ -43,8 +44,9 @@ mod planned {
 
     use super::{super::ErrorText, Call, DeviceError};
 
-    /// A plan of which calls of a device fail. Each kind of call is counted separately, from 0,
-    /// beginning when [`Device::with_faults`](crate::Device::with_faults) installs the plan.
+    /// A plan that says which calls of a device fail. Each kind of call is counted separately, from
+    /// 0. The count begins when [`Device::with_faults`](crate::Device::with_faults) installs the
+    /// plan.
     ///
     /// ```
     /// use warpfold::{Device, DeviceError, testing::Faults};
@@ -66,27 +68,28 @@ mod planned {
     }
 
     impl Faults {
-        /// No call fails.
+        /// The plan in which no call fails.
         pub const fn none() -> Self {
             Self { alloc: None, launch: None, copy: None, lost: None }
         }
 
         /// Allocation `k`, of device memory or of page-locked host memory, fails with
-        /// [`DeviceError::OutOfMemory`] or [`DeviceError::OutOfHostMemory`]. The next one works.
+        /// [`DeviceError::OutOfMemory`] or [`DeviceError::OutOfHostMemory`]. The next one works
+        /// again.
         #[must_use]
         pub const fn alloc(self, k: u64) -> Self {
             Self { alloc: Some(k), ..self }
         }
 
         /// Launch `k`, of a kernel or of a graph, does nothing and fails with
-        /// [`DeviceError::Driver`], `CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES`. The next one works.
+        /// [`DeviceError::Driver`], `CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES`. The next one works again.
         #[must_use]
         pub const fn launch(self, k: u64) -> Self {
             Self { launch: Some(k), ..self }
         }
 
         /// Copy or fill `k` does nothing and fails with [`DeviceError::Driver`],
-        /// `CUDA_ERROR_UNKNOWN`. The next one works.
+        /// `CUDA_ERROR_UNKNOWN`. The next one works again.
         #[must_use]
         pub const fn copy(self, k: u64) -> Self {
             Self { copy: Some(k), ..self }

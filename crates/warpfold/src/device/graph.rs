@@ -1,4 +1,4 @@
-//! Recorded work that is launched as one.
+//! Graphs: recorded work that one call launches.
 
 use std::{mem, sync::Arc};
 
@@ -9,13 +9,14 @@ use super::{
     stream::{Needs, Queue},
 };
 
-/// Work that [`Device::capture`](super::Device::capture) has recorded, to be launched as one, any
-/// number of times. A graph is `Send` and `Sync`.
+/// Work that [`Device::capture`](super::Device::capture) has recorded. One call launches all of it,
+/// any number of times. A graph is `Send` and `Sync`.
 ///
-/// A graph keeps alive what it uses: its device, its kernels, and the memory of the buffers that
-/// safe calls were given. A buffer may be dropped before the graph; its memory is freed with the
-/// graph. For launches of kernels with raw addresses, the caller of [`Stream::launch`] promises the
-/// same.
+/// A graph keeps alive its device, its kernels, and the memory of the buffers that safe calls were
+/// given. A buffer may be dropped before the graph; its memory is then freed when the graph is
+/// dropped. A launch by [`Stream::launch`] has raw addresses, and the graph does not know to which
+/// memory they belong. The caller of that function promises that this memory lives as long as the
+/// graph is launched.
 ///
 /// The graph has a workspace of its own. Launches of one graph run one after another, even on
 /// different streams. Dropping the graph waits for them.
@@ -58,7 +59,7 @@ impl Graph {
         core: &Arc<Core>,
         work: impl FnOnce(&Stream) -> Result<R, E>,
     ) -> Result<(Self, R), E> {
-        /// Ends the capture when it is dropped, also after an error or a panic, because a capture
+        /// Ends the capture when it is dropped, even after an error or a panic, because a capture
         /// that nobody ends blocks its stream for ever.
         struct End<'a>(&'a Queue);
 
@@ -92,7 +93,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// A stream of another device; a stream that captures; a fault of a kernel; or an error of the
+    /// [`DeviceError::OtherDevice`] if the stream belongs to another device;
+    /// [`DeviceError::Capturing`] if the stream captures; a fault of a kernel; or an error of the
     /// driver.
     pub fn launch(&self, stream: &Stream) -> Result<(), DeviceError> {
         stream.queue.core.check_own(&self.queue.core, "graph")?;

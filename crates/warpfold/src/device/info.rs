@@ -10,7 +10,8 @@ pub enum DeviceKind {
 }
 
 impl DeviceKind {
-    /// The kind of time that is measured there, for reports: `"gpu"` or `"simulation"`.
+    /// The name, for reports, of the kind of time that such a device measures: `"gpu"` or
+    /// `"simulation"`.
     pub fn time_kind(self) -> &'static str {
         match self {
             Self::Cuda => "gpu",
@@ -24,7 +25,7 @@ impl DeviceKind {
 pub struct DeviceInfo {
     /// The name as the driver spells it, or `simulator (…)`.
     pub name: String,
-    /// GPU or simulator.
+    /// Whether the device is a GPU or the simulator.
     pub kind: DeviceKind,
     /// The driver's number of the GPU, counted from 0; `None` for the simulator.
     pub ordinal: Option<u32>,
@@ -32,10 +33,10 @@ pub struct DeviceInfo {
     pub compute_capability: (u32, u32),
     /// Total global memory in bytes.
     pub memory_bytes: u64,
-    /// Number of multiprocessors. The simulator has a fixed number, so that one command gives the
-    /// same launch on every host.
+    /// The number of multiprocessors. The simulator has a fixed number, so that one command gives
+    /// the same launch on every host.
     pub multiprocessors: u32,
-    /// The most threads of a block.
+    /// The most threads that one block may have.
     pub max_threads_per_block: u32,
     /// Shared memory that a block may have without opting in to more, in bytes.
     pub shared_bytes_per_block: u32,

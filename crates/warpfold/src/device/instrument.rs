@@ -1,4 +1,4 @@
-//! Instruments: what the simulator can observe while it runs a launch.
+//! Instruments, by which the simulator observes launches.
 
 use std::{
     mem,
@@ -9,7 +9,7 @@ use simt::{FaultKind, LaunchConfig, LaunchError, Memory};
 
 use super::LaunchShape;
 
-/// What the simulator observes of each launch.
+/// The kind of observation that the simulator makes of each launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instrument {
     /// Counts instructions and memory accesses.
@@ -19,14 +19,14 @@ pub enum Instrument {
     Check,
 }
 
-/// The result of an instrument for one launch.
+/// The observation of one launch by an instrument.
 #[derive(Clone, Debug)]
 pub struct Observation {
-    /// Name of the kernel.
+    /// The name of the kernel.
     pub kernel: String,
-    /// The launch shape.
+    /// The shape of the launch.
     pub shape: LaunchShape,
-    /// The result.
+    /// The result of the instrument.
     pub seen: Seen,
 }
 

@@ -7,7 +7,8 @@
 //! kernel. The work of different [`Stream`]s may run at the same time. A [`Graph`] is recorded work
 //! of one stream, which can be launched any number of times.
 //!
-//! All objects of this module are `Send` and `Sync`, and keep alive what they need of the device.
+//! All objects of this module are `Send` and `Sync`. Each of them keeps the device open as long as
+//! it lives.
 //!
 //! ```
 //! use warpfold::device::{Arg, Device, DeviceError, LaunchShape};
@@ -103,18 +104,19 @@ pub use scope::Streams;
 pub use stream::{Stream, WORKSPACE_BYTES};
 pub use view::{RawSlice, RawSliceMut, View, ViewMut};
 
-/// A GPU or the simulator, ready to work. A device is `Send` and `Sync`; a clone is another handle
+/// A GPU or the simulator, ready to work. A device is `Send` and `Sync`. A clone is another handle
 /// of the same device.
 ///
-/// Streams, graphs, buffers, modules and kernels keep alive what they need of the device. When the
-/// last of them is dropped, a GPU's primary context is given back.
+/// Streams, graphs, events, buffers, modules and kernels keep the device open, even if every handle
+/// is dropped before them. When the last handle and the last of these objects are dropped, a GPU's
+/// primary context is given back to the driver.
 #[derive(Clone)]
 pub struct Device {
     shared: Arc<Shared>,
     class: DeviceClass,
 }
 
-/// What all handles of a device have in common.
+/// The state that all handles of a device share.
 struct Shared {
     core: Arc<Core>,
     /// The device's own stream.
@@ -131,12 +133,13 @@ impl fmt::Debug for Device {
 }
 
 impl Device {
-    /// The first GPU, or the simulator if there is none. The simulator leaves a
-    /// [note](Self::fallback_note).
+    /// Opens the first GPU, or the simulator if there is no GPU. If it opens the simulator,
+    /// [`fallback_note`](Self::fallback_note) says why.
     ///
-    /// The simulator is taken if there is no CUDA driver or no device. A driver or device that
-    /// exists and does not work is an error, because a program that silently runs a thousand times
-    /// slower helps nobody.
+    /// The simulator is used if there is no CUDA driver, if the driver finds no GPU, or if this
+    /// crate was built without the feature `cuda`. A driver or a GPU that exists and does not work
+    /// is an error instead, because a program that silently runs a thousand times slower helps
+    /// nobody.
     ///
     /// ```
     /// use warpfold::Device;
@@ -148,9 +151,11 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`DeviceError::DriverUnusable`]; an error of the driver, for example for a GPU that another
-    /// process uses exclusively; [`DeviceError::NoCuda`] if this crate was built without the
-    /// feature `simulator`.
+    /// - [`DeviceError::DriverUnusable`] if there is a driver that cannot be used;
+    /// - an error of the driver if the GPU cannot be set up, for example because another process
+    ///   uses it exclusively;
+    /// - [`DeviceError::NoCuda`] if there is no GPU and this crate was built without the feature
+    ///   `simulator`.
     pub fn auto() -> Result<Self, DeviceError> {
         match Self::cuda(0) {
             #[cfg(feature = "simulator")]
@@ -162,7 +167,7 @@ impl Device {
         }
     }
 
-    /// The GPU of this ordinal, which the driver counts from 0.
+    /// Opens the GPU number `ordinal`, in the order of the driver, which counts from 0.
     ///
     /// All devices of one ordinal share the GPU's primary context, with each other and with other
     /// libraries of the process that use it.
@@ -177,8 +182,10 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`DeviceError::NoCuda`] if there is no driver or no such device;
-    /// [`DeviceError::DriverUnusable`]; or an error of the driver if the device cannot be set up.
+    /// - [`DeviceError::NoCuda`] if there is no driver or no such GPU, or if this crate was built
+    ///   without the feature `cuda`;
+    /// - [`DeviceError::DriverUnusable`] if there is a driver that cannot be used;
+    /// - an error of the driver if the GPU cannot be set up.
     pub fn cuda(ordinal: u32) -> Result<Self, DeviceError> {
         #[cfg(feature = "cuda")]
         {
@@ -195,7 +202,7 @@ impl Device {
         }
     }
 
-    /// The simulator. Each call makes a new device with memory of its own.
+    /// Opens the simulator. Each call makes a new device with memory of its own.
     ///
     /// ```
     /// use warpfold::{Device, Sum};
@@ -209,7 +216,8 @@ impl Device {
         Self::simulated(simulator::Simulator::new(), None)
     }
 
-    /// All GPUs of this host, in the order of their ordinals; empty if there is no driver.
+    /// Opens all GPUs of this host, in the order of their ordinals. The result is empty if there is
+    /// no driver or no GPU, or if this crate was built without the feature `cuda`.
     ///
     /// ```
     /// use warpfold::{Device, device::DeviceKind};
@@ -257,9 +265,9 @@ impl Device {
         }
     }
 
-    /// Lets a flag end the work on this device, such as a flag that Ctrl-C sets. Once it is true,
-    /// the simulator stops in the middle of a launch ([`DeviceError::Interrupted`]). A GPU finishes
-    /// a launch that has begun.
+    /// Registers a flag that ends the work on this device; a handler of Ctrl-C, for example, may
+    /// set it. Once the flag is true, the simulator stops in the middle of a launch, which then
+    /// fails with [`DeviceError::Interrupted`]. A GPU finishes a launch that has begun.
     ///
     /// A device keeps the first flag and ignores later ones.
     pub fn interrupt_by(&self, interrupt: &'static AtomicBool) {
@@ -272,8 +280,8 @@ impl Device {
         self.shared.core.interrupt.get().is_some_and(|interrupt| interrupt.load(Ordering::Relaxed))
     }
 
-    /// Why [`Device::auto`] took the simulator, in one line; `None` if it took a GPU, or if this
-    /// device was made in another way.
+    /// The reason why [`Device::auto`] opened the simulator, in one line. `None` if it opened a
+    /// GPU, or if this device was opened in another way.
     pub fn fallback_note(&self) -> Option<&str> {
         self.shared.fallback_note.as_deref()
     }
@@ -306,7 +314,7 @@ impl Device {
         Ok(Self { shared: Arc::clone(&self.shared), class })
     }
 
-    /// Free global memory, in bytes.
+    /// The free global memory, in bytes.
     ///
     /// # Errors
     ///
@@ -317,19 +325,19 @@ impl Device {
         core.backend.free_memory()
     }
 
-    /// Allocates `len` values without initializing them. The bytes are those that were in memory
-    /// before, which is valid because every byte pattern is a value of a `Pod` type. A length of 0
-    /// allocates nothing.
+    /// Allocates a buffer of `len` values without initializing them. The buffer holds the bytes
+    /// that were in this memory before, which is valid because every byte pattern is a value of a
+    /// `Pod` type. A buffer of length 0 takes no memory.
     ///
     /// # Errors
     ///
-    /// [`DeviceError::OutOfMemory`], with the bytes that were asked for and the bytes that are
-    /// free.
+    /// [`DeviceError::OutOfMemory`], which says how many bytes were requested and how many are
+    /// free; or another error of the driver.
     pub fn alloc<T: Pod>(&self, len: usize) -> Result<Buffer<T>, DeviceError> {
         Buffer::new(&self.shared.core, len)
     }
 
-    /// Allocates page-locked host memory for `len` values, all bytes 0.
+    /// Allocates page-locked host memory for `len` values. All bytes are 0.
     ///
     /// # Errors
     ///
@@ -339,11 +347,11 @@ impl Device {
         PinnedBuffer::new(&self.shared.core, len)
     }
 
-    /// Allocates and fills a buffer.
+    /// Allocates a buffer of the same length as `values` and copies them into it.
     ///
     /// # Errors
     ///
-    /// The errors of [`Device::alloc`], or an error of the driver in the copy.
+    /// The errors of [`Device::alloc`], or an error of the driver during the copy.
     pub fn upload<T: Pod>(&self, values: &[T]) -> Result<Buffer<T>, DeviceError> {
         let mut buffer = self.alloc(values.len())?;
         buffer.copy_from_host(values)?;
@@ -361,7 +369,8 @@ impl Device {
         self.load_image(name, ptx.as_bytes())
     }
 
-    /// Loads machine code (a cubin for this GPU) or PTX. The simulator knows only PTX.
+    /// Loads machine code (a cubin for this GPU) or PTX. The simulator loads only PTX. `name`
+    /// appears in error messages.
     ///
     /// # Errors
     ///
@@ -388,8 +397,11 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`DeviceError::Shape`] or [`DeviceError::Arguments`] if the device does not allow the shape
-    /// or the arguments do not fit; a fault of the kernel; or an error of the driver.
+    /// - [`DeviceError::Shape`] if the device does not allow the shape;
+    /// - [`DeviceError::Arguments`] if the arguments do not fit the parameters;
+    /// - [`DeviceError::OtherDevice`] if the kernel belongs to another device;
+    /// - [`DeviceError::DriverLacks`] if the driver cannot launch clusters or cooperative grids;
+    /// - a fault of the kernel, or an error of the driver.
     pub unsafe fn launch(
         &self,
         kernel: &Kernel,
@@ -403,10 +415,10 @@ impl Device {
         unsafe { queue.launch(kernel, shape, args) }
     }
 
-    /// How many blocks of `threads` threads, each with `shared_bytes` of dynamic shared memory, one
-    /// multiprocessor holds at once. This number times the number of multiprocessors is the largest
-    /// grid of a cooperative launch. The simulator answers like an H100 with 32 registers for each
-    /// thread.
+    /// The number of blocks that one multiprocessor holds at once, if each block has `threads`
+    /// threads and `shared_bytes` bytes of dynamic shared memory. This number times the number of
+    /// multiprocessors is the largest grid of a cooperative launch. The simulator answers like an
+    /// H100 with 32 registers for each thread.
     ///
     /// # Errors
     ///
@@ -421,30 +433,33 @@ impl Device {
         kernel.loaded.resident_blocks(threads, shared_bytes)
     }
 
-    /// Checks whether the device can launch the kernel in this way at all, because not every device
-    /// has clusters and cooperative launches.
+    /// Checks whether the driver has the function that this kind of launch needs, because old
+    /// drivers lack the one for clusters and cooperative launches. The numbers of blocks and
+    /// threads are not checked. The simulator launches every kind.
     ///
     /// # Errors
     ///
-    /// [`DeviceError::DriverLacks`].
+    /// [`DeviceError::DriverLacks`] if the driver lacks the function for such a launch;
+    /// [`DeviceError::OtherDevice`] if the kernel belongs to another device.
     pub fn check_launch(&self, kernel: &Kernel, shape: LaunchShape) -> Result<(), DeviceError> {
         self.shared.core.check_own(&kernel.core, "kernel")?;
         kernel.loaded.check_launch(shape)
     }
 
-    /// Waits for all work, of all streams; of [adopted](Self::adopt_stream) ones unless they were made with
-    /// `CU_STREAM_NON_BLOCKING`.
+    /// Waits for all work of all streams of this device. This includes
+    /// [adopted](Self::adopt_stream) streams, unless they were made with `CU_STREAM_NON_BLOCKING`.
     ///
     /// # Errors
     ///
-    /// A fault of an earlier launch.
+    /// A fault of an earlier launch, or an error of the driver.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.shared.core.synchronize()
     }
 
-    /// The time from the start to the end of the work that `work` gives to the device, measured by
-    /// events on a GPU and by the wall clock on the simulator. The call waits for the end. It warms
-    /// nothing up; the caller does that if needed.
+    /// Calls `work` and returns the time from the start to the end of the work that it gives to the
+    /// device itself, which is launches, copies and fills. A GPU measures the time by events, and
+    /// the simulator by the wall clock. The call waits for the end of the work. It makes no warm-up
+    /// run; the caller makes one if the measurement needs it.
     ///
     /// # Errors
     ///
@@ -456,11 +471,12 @@ impl Device {
         self.shared.queue.time(work)
     }
 
-    /// Opens a [`Stream`] with a workspace of its own.
+    /// Opens a [`Stream`] that has a workspace of its own.
     ///
     /// # Errors
     ///
-    /// Out of memory; or an error of the driver.
+    /// [`DeviceError::OutOfMemory`] if there is no memory for the workspace; or an error of the
+    /// driver.
     pub fn stream(&self) -> Result<Stream, DeviceError> {
         Stream::new(Arc::new(Queue::open(&self.shared.core, Purpose::Work)?))
     }
@@ -485,17 +501,21 @@ impl Device {
         Stream::new(Arc::clone(&self.shared.queue))
     }
 
-    /// Makes a stream of one that other code has made, such as `cust`: what is given to it is ordered with what that code
-    /// gives it. The result has a workspace of its own, and leaves `stream` as it is when it is dropped.
+    /// Wraps a `CUstream` that other code, such as `cust`, has made. The work of the returned
+    /// [`Stream`] and the work that the other code adds to the `CUstream` run in the order in which
+    /// they were added. The returned stream has a workspace of its own. Dropping it waits for its
+    /// work but does not destroy the `CUstream`.
     ///
     /// # Safety
     ///
-    /// `stream` is a `CUstream` of the device's primary context, or null for the legacy default stream. It lives until the
-    /// result is dropped, and is not capturing.
+    /// `stream` is a `CUstream` of the device's primary context, or null for the legacy default
+    /// stream. It lives until the returned stream is dropped, and it is not capturing.
     ///
     /// # Errors
     ///
-    /// [`DeviceError::NotCuda`] on the simulator; a stream of another context; as [`Device::stream`].
+    /// - [`DeviceError::NotCuda`] if this device is the simulator;
+    /// - [`DeviceError::OtherDevice`] if the `CUstream` belongs to another context;
+    /// - the errors of [`Device::stream`].
     pub unsafe fn adopt_stream(&self, stream: *mut c_void) -> Result<Stream, DeviceError> {
         const ACTION: &str = "adopt a CUDA stream";
         let core = &self.shared.core;
@@ -506,19 +526,22 @@ impl Device {
         Stream::new(Arc::new(Queue::new(core, stream, Purpose::Work)))
     }
 
-    /// Records the work that `work` gives to a stream, and returns it as a [`Graph`], together with
-    /// the value that `work` returns. The recorded work does not run during the capture.
+    /// Calls `work` with a stream that records, and returns the recorded work as a [`Graph`],
+    /// together with the value that `work` returns. The recorded work does not run during the
+    /// capture.
     ///
-    /// Launches, copies within the device and fills can be recorded. While `work` runs, this thread
-    /// and this stream are refused every action that would happen once and not in each replay
-    /// ([`DeviceError::Capturing`]): allocations, plain copies, copies to and from the host, waits,
-    /// events, launches by [`Device::launch`] and launches of graphs. Other work that this thread
-    /// gives to other streams, and everything that other threads do, runs as usual.
+    /// Launches, copies within the device and fills can be recorded. Other actions would happen
+    /// once and not in each replay of the graph, so while `work` runs, this thread and the
+    /// recording stream refuse them with [`DeviceError::Capturing`]: allocations, plain copies,
+    /// copies to and from the host, waits, events, launches by [`Device::launch`] and launches of
+    /// graphs. Work of other kinds that this thread adds to other streams, and all work of other
+    /// threads, runs as usual.
     ///
     /// # Errors
     ///
-    /// The error that `work` returns; [`DeviceError::DriverLacks`]; or an error of the driver. The
-    /// capture is then ended and discarded.
+    /// The error that `work` returns; [`DeviceError::DriverLacks`] if the driver has no graphs; or
+    /// an error of the driver. After an error, the capture is ended and the recorded work is
+    /// discarded.
     ///
     /// ```
     /// use warpfold::device::{Device, DeviceError};
@@ -546,7 +569,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`DeviceError::OtherDevice`].
+    /// [`DeviceError::OtherDevice`] if the address is refused.
     ///
     /// ```
     /// use warpfold::Device;
@@ -562,10 +585,10 @@ impl Device {
         if core.backend.holds(address) { Ok(()) } else { Err(DeviceError::OtherDevice("memory")) }
     }
 
-    /// A value that another module keeps with all handles of this device; the first call makes it.
-    /// The value may hold buffers, streams and kernels of the device, because they keep only the
-    /// device's core alive. It must not hold a [`Device`], because the two would then keep each
-    /// other alive.
+    /// A value that another module attaches to this device, for all of its handles. The first call
+    /// makes the value. The value may hold buffers, streams and kernels of the device, because
+    /// these keep only the device's core alive. It must not hold a [`Device`], because the two
+    /// would then keep each other alive.
     ///
     /// # Panics
     ///

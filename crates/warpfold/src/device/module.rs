@@ -1,4 +1,4 @@
-//! Modules, their kernels, and how a kernel is launched.
+//! Modules, their kernels, and the shape and arguments of a launch.
 
 use std::{fmt, sync::Arc};
 
@@ -20,21 +20,21 @@ use super::{
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Dim3 {
-    /// Extent along x.
+    /// The extent along x.
     pub x: u32,
-    /// Extent along y.
+    /// The extent along y.
     pub y: u32,
-    /// Extent along z.
+    /// The extent along z.
     pub z: u32,
 }
 
 impl Dim3 {
-    /// The extent along each dimension.
+    /// Makes an extent from its length along each dimension.
     pub const fn new(x: u32, y: u32, z: u32) -> Self {
         Self { x, y, z }
     }
 
-    /// The number of blocks or threads: the product of the extents.
+    /// The number of blocks or threads, which is the product of the three lengths.
     pub const fn count(self) -> u128 {
         self.x as u128 * self.y as u128 * self.z as u128
     }
@@ -66,7 +66,8 @@ impl fmt::Display for Dim3 {
     }
 }
 
-/// Grid, block and dynamic shared memory of a launch, and how its blocks may cooperate.
+/// The shape of a launch: its grid, its blocks, their dynamic shared memory, and the way in which
+/// blocks cooperate.
 ///
 /// ```
 /// use warpfold::device::{Dim3, LaunchShape};
@@ -76,13 +77,13 @@ impl fmt::Display for Dim3 {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LaunchShape {
-    /// Blocks along each dimension, at least 1.
+    /// The number of blocks along each dimension, at least 1.
     pub grid: Dim3,
-    /// Threads of a block along each dimension, at least 1.
+    /// The number of threads of a block along each dimension, at least 1.
     pub block: Dim3,
-    /// Dynamic shared memory of each block, in bytes.
+    /// The dynamic shared memory of each block, in bytes.
     pub shared_bytes: u32,
-    /// Blocks of a thread-block cluster, along x; 1 means a launch without clusters.
+    /// The number of blocks in a thread-block cluster, along x. 1 means a launch without clusters.
     pub cluster: u32,
     /// Whether the launch is cooperative: all blocks are resident at once, so they can wait for
     /// each other.
@@ -110,7 +111,7 @@ impl LaunchShape {
     }
 }
 
-/// One argument of a kernel: a value of any scalar type that can be a parameter.
+/// One argument of a kernel: a value of a scalar type.
 ///
 /// ```
 /// use warpfold::device::Arg;
@@ -129,7 +130,7 @@ pub enum Arg {
     U16(u16),
     /// An unsigned 32-bit integer.
     U32(u32),
-    /// An unsigned 64-bit integer, such as a `usize` of the kernel.
+    /// An unsigned 64-bit integer. A parameter of type `usize` in the kernel is one.
     U64(u64),
     /// A signed 8-bit integer.
     I8(i8),
@@ -137,11 +138,11 @@ pub enum Arg {
     I16(i16),
     /// A signed 32-bit integer.
     I32(i32),
-    /// A signed 64-bit integer, such as an `isize` of the kernel.
+    /// A signed 64-bit integer. A parameter of type `isize` in the kernel is one.
     I64(i64),
-    /// A 16-bit float of IEEE 754.
+    /// A 16-bit float of IEEE 754 (binary16).
     F16(f16),
-    /// A 16-bit float with the exponent of `f32`.
+    /// A 16-bit float with an exponent as wide as that of `f32` (bfloat16).
     Bf16(bf16),
     /// A 32-bit float.
     F32(f32),
@@ -195,7 +196,7 @@ from_scalars! {
     f16 => F16, bf16 => Bf16, f32 => F32, f64 => F64,
 }
 
-/// PTX that the device has loaded. A module is `Send` and `Sync`.
+/// PTX or machine code that a device has loaded. A module is `Send` and `Sync`.
 ///
 /// ```
 /// use warpfold::device::{Device, LaunchShape};

@@ -9,8 +9,9 @@ use std::{
 
 use super::{Core, DeviceError, Pod};
 
-/// `len` values in page-locked ("pinned") host memory, to and from which a GPU can copy while the
-/// host goes on. The buffer dereferences to a slice. On the simulator it is ordinary memory.
+/// A fixed number of values in page-locked ("pinned") host memory. A GPU can copy to and from such
+/// memory while the host goes on. [`Device::alloc_pinned`](super::Device::alloc_pinned) makes it,
+/// and it dereferences to a slice. On the simulator it is ordinary memory.
 ///
 /// ```
 /// use warpfold::Device;
@@ -24,7 +25,7 @@ use super::{Core, DeviceError, Pod};
 /// ```
 pub struct PinnedBuffer<T> {
     core: Arc<Core>,
-    /// Dangling if the buffer has no values.
+    /// The address of the first value; dangling if the buffer has no values.
     values: *mut T,
     len: usize,
 }

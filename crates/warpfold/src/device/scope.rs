@@ -1,4 +1,4 @@
-//! Streams that live as long as a closure runs, so they can borrow the memory that they copy.
+//! Streams that live only while a closure runs, so that they can borrow the memory that they copy.
 
 use std::{fmt, marker::PhantomData};
 
@@ -26,9 +26,9 @@ impl fmt::Debug for Streams<'_> {
 }
 
 impl Device {
-    /// Opens `count` streams, lets `work` use them, and waits until all of them are done, even if
-    /// `work` fails or panics. The memory that the copies borrow is free again only after this
-    /// wait.
+    /// Opens `count` streams, calls `work` with them, and waits until the work of all of them has
+    /// ended, even if `work` fails or panics. The caller can use the memory that the copies borrow
+    /// again only after this wait.
     ///
     /// ```
     /// use warpfold::Device;
@@ -67,7 +67,7 @@ impl Device {
         count: usize,
         work: impl FnOnce(&Streams<'env>) -> Result<(), E>,
     ) -> Result<(), E> {
-        /// Waits for the streams when it is dropped, also after an error or a panic.
+        /// Waits for the streams when it is dropped, even after an error or a panic.
         struct Wait<'env>(Streams<'env>);
 
         impl Drop for Wait<'_> {
@@ -81,7 +81,8 @@ impl Device {
             }
         }
 
-        // The work that the device was given before must end first.
+        // Earlier work of the device must end before the streams begin, because they are not
+        // ordered with it.
         self.synchronize()?;
         let core = &self.shared.core;
         let open =
@@ -93,17 +94,19 @@ impl Device {
 }
 
 impl<'env> Streams<'env> {
-    /// Copies `values` into `buffer`, from its element `at` on. Page-locked values are copied while
-    /// the host goes on; for other memory, the driver copies to page-locked memory first.
+    /// Adds to stream number `stream` a copy of `values` into `buffer`, from its element `at` on.
+    /// Streams are counted from 0. If the values lie in page-locked memory, they are copied while
+    /// the host goes on. For other memory, the driver first copies them to page-locked memory.
     ///
     /// # Errors
     ///
-    /// A range that does not lie within the buffer; a buffer of another device; or an error of the
+    /// [`DeviceError::Length`] if the values do not fit into the buffer from `at` on;
+    /// [`DeviceError::OtherDevice`] if the buffer belongs to another device; or an error of the
     /// driver.
     ///
     /// # Panics
     ///
-    /// If there is no such stream.
+    /// If there is no stream of that number.
     pub fn upload<T: Pod>(
         &self,
         stream: usize,
@@ -118,8 +121,9 @@ impl<'env> Streams<'env> {
         unsafe { stream.write(address, bytemuck::cast_slice(values)) }
     }
 
-    /// Copies the elements of `buffer` from `at` on into `values`, in the way of
-    /// [`upload`](Self::upload).
+    /// Adds to stream number `stream` a copy into `values` of the elements of `buffer` from `at`
+    /// on. Page-locked memory is written while the host goes on; for other memory, the driver may
+    /// wait.
     ///
     /// # Errors
     ///
@@ -127,7 +131,7 @@ impl<'env> Streams<'env> {
     ///
     /// # Panics
     ///
-    /// If there is no such stream.
+    /// If there is no stream of that number.
     pub fn download<T: Pod>(
         &self,
         stream: usize,
@@ -137,23 +141,24 @@ impl<'env> Streams<'env> {
     ) -> Result<(), DeviceError> {
         let stream = &self.open[stream];
         let address = self.place(buffer, at, values.len())?;
-        // SAFETY: as above, and `&'env mut` is the only borrow.
+        // SAFETY: the wait is as in `upload`, and `&'env mut` is the only borrow.
         unsafe { stream.read(address, bytemuck::cast_slice_mut(values)) }
     }
 
-    /// Starts a kernel, as [`Device::launch`] does.
+    /// Adds a launch to stream number `stream`, as [`Device::launch`] adds one to the device's own
+    /// stream.
     ///
     /// # Safety
     ///
-    /// As [`Device::launch`].
+    /// The contract is that of [`Device::launch`].
     ///
     /// # Errors
     ///
-    /// As [`Device::launch`].
+    /// The errors of [`Device::launch`].
     ///
     /// # Panics
     ///
-    /// If there is no such stream.
+    /// If there is no stream of that number.
     pub unsafe fn launch(
         &self,
         stream: usize,
@@ -171,14 +176,15 @@ impl<'env> Streams<'env> {
     ///
     /// # Errors
     ///
-    /// The first error of a stream.
+    /// The error of the first stream that has one.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         // Every stream is waited for, even if the first one reports an error.
         let waited: Vec<_> = self.open.iter().map(Queue::synchronize).collect();
         waited.into_iter().collect()
     }
 
-    /// The device address of `len` elements from `at` on.
+    /// The device address of the element `at` of `buffer`, if `len` elements from there on lie
+    /// within the buffer.
     fn place<T: Pod>(&self, buffer: &Buffer<T>, at: usize, len: usize) -> Result<u64, DeviceError> {
         self.core.check_own(buffer.core(), "buffer")?;
         if at.saturating_add(len) > buffer.len() {

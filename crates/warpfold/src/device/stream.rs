@@ -1,4 +1,5 @@
-//! Streams: the work of one runs in order, concurrently with other streams.
+//! Streams. The work of one stream runs in order; the work of different streams may run at the same
+//! time.
 
 use std::{
     ffi::c_void,
@@ -18,21 +19,21 @@ use super::{
 /// Bytes of a [stream's workspace](Stream::workspace).
 pub const WORKSPACE_BYTES: u64 = 4 << 20;
 
-/// A queue of work that runs in the order of the calls, concurrently with other streams.
-/// [`Device::stream`](super::Device::stream) makes one. A stream is `Send` and `Sync`, and keeps
-/// its device alive.
+/// A queue of work. Its work runs in the order of the calls, and may run at the same time as the
+/// work of other streams. [`Device::stream`](super::Device::stream) makes one. A stream is `Send`
+/// and `Sync`, and keeps its device alive.
 ///
-/// # What comes before what
+/// # The order of work
 ///
-/// Launches and copies of one stream run one after another. Those of two streams may run at the
-/// same time, unless one [waits](Self::wait_for) for the other. The plain copies of
+/// The launches and copies of one stream run one after another. Those of two streams may run at the
+/// same time, unless one stream [waits](Self::wait_for) for the other. The plain copies of
 /// [`Buffer`](super::Buffer)s run after all earlier work and before all later work of every stream,
 /// so no buffer is read or freed too early. A stream that was
 /// [adopted](super::Device::adopt_stream) lacks this order if it was made with
 /// `CU_STREAM_NON_BLOCKING`.
 ///
-/// Dropping a stream waits for its work. On the simulator, work is done when the call that adds it
-/// returns.
+/// Dropping a stream waits for its work. On the simulator, each call that adds work runs it before
+/// the call returns.
 ///
 /// ```
 /// use warpfold::device::{Arg, Device, DeviceError, LaunchShape};
@@ -55,7 +56,7 @@ pub struct Stream {
     workspace: u64,
 }
 
-/// The queue of work behind a [`Stream`]; every clone of the stream is a handle of it.
+/// The queue of work behind a [`Stream`]. Several streams can be handles of one queue.
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) stream: Box<dyn BackendStream>,
@@ -65,7 +66,8 @@ pub(super) struct Queue {
     clean: CleanMark,
     /// The objects that the recorded work needs; `None` for a queue that does not record.
     recorded: Option<Mutex<Needs>>,
-    /// The stream of cudarc's that was adopted. It is kept alive, and may begin a capture that nobody announces.
+    /// The cudarc stream that this queue has adopted, if any. The queue keeps it alive. Other code
+    /// may begin a capture on it without telling this crate.
     #[cfg(feature = "cudarc")]
     pub(super) lender: Option<Arc<cudarc::driver::CudaStream>>,
 }
@@ -91,7 +93,7 @@ impl Drop for Queue {
 }
 
 impl Queue {
-    /// A queue without a workspace; [`Stream::new`] adds one.
+    /// Makes a queue without a workspace. [`Stream::new`] adds the workspace.
     pub(super) fn new(core: &Arc<Core>, stream: Box<dyn BackendStream>, purpose: Purpose) -> Self {
         Self {
             stream,
@@ -131,13 +133,15 @@ impl Queue {
         Ok(first)
     }
 
-    /// Zeroes the workspace of `owner` (this queue, or the queue of a graph) and waits for it. It
-    /// waits for all earlier work first, because a launch on another stream may still use the
-    /// workspace. This happens only after a failure.
+    /// Zeroes the workspace of `owner`, which is this queue or the queue of a graph, and waits
+    /// until it is zeroed. Before that, it waits for all earlier work, because a launch on another
+    /// stream may still use the workspace. This function is called only after a failed launch, so
+    /// it may be slow.
     fn zero_workspace(&self, owner: &Self) -> Result<(), DeviceError> {
         let Some(&workspace) = owner.workspace.get() else { return Ok(()) };
         if self.recorded.is_some() {
-            // Nothing that was recorded has run, so the workspace is as clean as when it was made.
+            // A queue that records has run no launch, so its workspace is still as clean as when it
+            // was made.
             return Ok(());
         }
         Arc::clone(&self.core.backend).synchronize()?;
@@ -172,7 +176,7 @@ impl Queue {
         )
     }
 
-    /// Launches a graph whose workspace belongs to `owner`.
+    /// Launches a graph on this queue. The graph's workspace belongs to `owner`.
     pub(super) fn launch_graph(
         &self,
         graph: &dyn BackendGraph,
@@ -184,7 +188,7 @@ impl Queue {
         owner.clean.launch(|| self.zero_workspace(owner), || self.stream.launch_graph(graph))
     }
 
-    /// Lets the graph that is being recorded keep alive the memory that a recorded call uses.
+    /// If this queue records a graph, lets the graph keep `allocation` alive.
     pub(super) fn retain(&self, allocation: &Arc<Allocation>) {
         if let Some(mut needs) = self.needs() {
             needs.allocations.push(Arc::clone(allocation));
@@ -223,7 +227,8 @@ impl Queue {
         self.stream.record(event)
     }
 
-    /// The time from the start to the end of the work that `work` gives to the stream.
+    /// Calls `work` and returns the time from the start to the end of the work that it gives to
+    /// this stream.
     pub(super) fn time<R, E: From<DeviceError>>(
         &self,
         work: impl FnOnce() -> Result<R, E>,
@@ -237,7 +242,7 @@ impl Queue {
         Ok(end.elapsed_since(&*start)?)
     }
 
-    /// Refuses an action that cannot be recorded, from whichever thread it comes.
+    /// Refuses an action that cannot be recorded if this queue records, whichever thread calls.
     fn refuse_if_captured(&self, action: &'static str) -> Result<(), DeviceError> {
         #[cfg(feature = "cudarc")]
         self.refuse_foreign_capture(action)?;
@@ -251,15 +256,16 @@ impl Queue {
 }
 
 impl Stream {
-    /// A handle of the queue; this gives the queue a workspace if it has none.
+    /// Makes a handle of `queue`, and gives the queue a workspace if it has none.
     pub(super) fn new(queue: Arc<Queue>) -> Result<Self, DeviceError> {
         let workspace = queue.prepare_workspace()?;
         Ok(Self { queue, workspace })
     }
 
-    /// Device address of this stream's own workspace, [`WORKSPACE_BYTES`] long. The stream zeroes
-    /// it before the first launch. A kernel that uses the workspace must leave it zeroed. After a
-    /// launch that failed or was interrupted, the stream zeroes it again before the next one.
+    /// The device address of this stream's own workspace, which has [`WORKSPACE_BYTES`] bytes. The
+    /// stream zeroes the workspace before the first launch. A kernel that uses the workspace must
+    /// leave it zeroed. After a launch that failed or was interrupted, the stream zeroes the
+    /// workspace again before the next launch.
     ///
     /// No other stream and no graph has the same workspace, so kernels that run at the same time on
     /// different streams never share one.
@@ -278,19 +284,19 @@ impl Stream {
     }
 
     /// Adds a launch to the stream, as [`Device::launch`](super::Device::launch) adds one to the
-    /// device's own stream. The host does not wait. It allocates nothing for kernels of up to 16
-    /// parameters.
+    /// device's own stream. The host does not wait, and it allocates nothing for a kernel of up to
+    /// 16 parameters.
     ///
     /// # Safety
     ///
     /// The contract is that of [`Device::launch`](super::Device::launch). If the stream captures,
-    /// it holds for each launch of the graph: the memory that the kernel reads and writes must live
-    /// as long as the graph is launched, because a graph cannot know which memory raw addresses
-    /// mean.
+    /// the contract holds for each launch of the graph: the memory that the kernel reads and writes
+    /// must live as long as the graph is launched, because a graph does not know which memory
+    /// belongs to a raw address.
     ///
     /// # Errors
     ///
-    /// As [`Device::launch`](super::Device::launch).
+    /// The errors of [`Device::launch`](super::Device::launch).
     pub unsafe fn launch(
         &self,
         kernel: &Kernel,
@@ -302,7 +308,8 @@ impl Stream {
         unsafe { self.queue.launch(kernel, shape, args) }
     }
 
-    /// Refuses an action whose memory the graph that this stream records could not keep alive.
+    /// Refuses `action` if this stream records a graph, because the graph could not keep the memory
+    /// of the action alive.
     #[cfg(feature = "cuda")]
     pub(crate) fn refuse_in_capture(&self, action: &'static str) -> Result<(), DeviceError> {
         self.queue.refuse_if_captured(action)
@@ -313,11 +320,12 @@ impl Stream {
         self.queue.retain(view.allocation());
     }
 
-    /// Adds a copy within the device, between buffers or views.
+    /// Adds a copy within the device, from a buffer or view to another one.
     ///
     /// # Errors
     ///
-    /// Lengths that differ; a buffer of another device; or an error of the driver.
+    /// [`DeviceError::Length`] if the lengths differ; [`DeviceError::OtherDevice`] if a buffer
+    /// belongs to another device; or an error of the driver.
     ///
     /// ```
     /// use warpfold::Device;
@@ -357,7 +365,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// A buffer of another device; or an error of the driver.
+    /// [`DeviceError::OtherDevice`] if the buffer belongs to another device; or an error of the
+    /// driver.
     ///
     /// ```
     /// use warpfold::Device;
@@ -381,20 +390,21 @@ impl Stream {
         self.queue.fill(target.address(), target.as_view().bytes(), byte)
     }
 
-    /// Adds a copy from the host. Page-locked values ([`PinnedBuffer`](super::PinnedBuffer)) are
-    /// copied while the host goes on; for other memory, the driver copies to page-locked memory
-    /// first.
+    /// Adds a copy of `values` from the host. If they lie in page-locked memory (a
+    /// [`PinnedBuffer`](super::PinnedBuffer)), they are copied while the host goes on. For other
+    /// memory, the driver first copies them to page-locked memory.
     ///
     /// # Safety
     ///
-    /// Until [`synchronize`](Self::synchronize) has returned, or a [wait for an
-    /// event](Event::synchronize) recorded after this, the values stay where they are and nobody
-    /// overwrites them.
+    /// Until [`synchronize`](Self::synchronize) has returned, or until a [wait for an
+    /// event](Event::synchronize) that was recorded after this call has returned, the values stay
+    /// where they are and nobody overwrites them.
     ///
     /// # Errors
     ///
-    /// Lengths that differ; a buffer of another device; a stream that captures; or an error of the
-    /// driver.
+    /// [`DeviceError::Length`] if the lengths differ; [`DeviceError::OtherDevice`] if the buffer
+    /// belongs to another device; [`DeviceError::Capturing`] if this stream captures; or an error
+    /// of the driver.
     ///
     /// ```
     /// use warpfold::Device;
@@ -422,14 +432,15 @@ impl Stream {
         unsafe { self.queue.write(target.address(), bytemuck::cast_slice(values)) }
     }
 
-    /// Adds a copy to the host. Page-locked memory is written while the host goes on; for other
-    /// memory the driver may wait.
+    /// Adds a copy to `values` on the host. If they lie in page-locked memory (a
+    /// [`PinnedBuffer`](super::PinnedBuffer)), they are written while the host goes on. For other
+    /// memory, the driver may wait.
     ///
     /// # Safety
     ///
-    /// Until [`synchronize`](Self::synchronize) has returned, or a [wait for an
-    /// event](Event::synchronize) recorded after this, the memory of `values` stays where it is and
-    /// nobody else reads or writes it.
+    /// Until [`synchronize`](Self::synchronize) has returned, or until a [wait for an
+    /// event](Event::synchronize) that was recorded after this call has returned, the memory of
+    /// `values` stays where it is and nobody else reads or writes it.
     ///
     /// # Errors
     ///
@@ -450,8 +461,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// A fault of an earlier launch; a stream that captures, or any stream while this thread
-    /// captures; or an error of the driver.
+    /// A fault of an earlier launch; [`DeviceError::Capturing`] if this stream captures, or if this
+    /// thread captures a graph on any stream of the device; or an error of the driver.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.queue.synchronize()
     }
@@ -461,7 +472,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// A stream of another device; a stream that captures; or an error of the driver.
+    /// [`DeviceError::OtherDevice`] if `other` belongs to another device;
+    /// [`DeviceError::Capturing`] if one of the streams captures; or an error of the driver.
     ///
     /// ```
     /// use warpfold::Device;
@@ -484,7 +496,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// An event of another device; a stream that captures; or an error of the driver.
+    /// [`DeviceError::OtherDevice`] if the event belongs to another device;
+    /// [`DeviceError::Capturing`] if this stream captures; or an error of the driver.
     pub fn wait_for_event(&self, event: &Event) -> Result<(), DeviceError> {
         const ACTION: &str = "wait for another stream";
         self.queue.refuse_if_captured(ACTION)?;
@@ -493,17 +506,18 @@ impl Stream {
         self.queue.stream.wait(&*event.event)
     }
 
-    /// Records an event: the end of all work that the stream was given so far.
+    /// Records an event: the end of all work that was added to this stream so far.
     ///
     /// # Errors
     ///
-    /// A stream that captures; or an error of the driver.
+    /// [`DeviceError::Capturing`] if this stream captures; or an error of the driver.
     pub fn record(&self) -> Result<Event, DeviceError> {
         self.queue.record()
     }
 
-    /// The time from the start to the end of the work that `work` gives to this stream, measured by
-    /// events on a GPU and by the wall clock on the simulator. The call waits for the end.
+    /// Calls `work` and returns the time from the start to the end of the work that it adds to this
+    /// stream. A GPU measures the time by events, and the simulator by the wall clock. The call
+    /// waits for the end of the work.
     ///
     /// # Errors
     ///
@@ -515,8 +529,8 @@ impl Stream {
         self.queue.time(work)
     }
 
-    /// The `CUstream`, to which other code can give work; `None` on the simulator. The pointer is
-    /// valid as long as this stream lives.
+    /// The `CUstream` of this stream, to which other code can add work; `None` on the simulator.
+    /// The pointer is valid as long as this stream lives.
     ///
     /// ```
     /// use warpfold::Device;
@@ -530,6 +544,8 @@ impl Stream {
 }
 
 impl Queue {
+    /// Adds a copy of `bytes` from the host to `address`.
+    ///
     /// # Safety
     ///
     /// The contract is that of [`BackendStream::write`].
@@ -541,6 +557,8 @@ impl Queue {
         if bytes.is_empty() { Ok(()) } else { unsafe { self.stream.write(address, bytes) } }
     }
 
+    /// Adds a copy from `address` to `bytes` on the host.
+    ///
     /// # Safety
     ///
     /// The contract is that of [`BackendStream::read`].

@@ -1,3 +1,4 @@
-//! The locks that [`clean`](super::clean) uses. Its model test replaces them with loom's.
+//! The locks that [`clean`](super::clean) uses. The model test of that module replaces them with
+//! loom's locks.
 
 pub(super) use std::sync::{Mutex, PoisonError};

@@ -1,5 +1,5 @@
-//! What a device offers only to tests: planned failures, the count of live allocations, and
-//! instruments.
+//! The functions that a device has only for tests: planned failures, the count of live allocations,
+//! and instruments.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use super::{
 };
 
 impl Device {
-    /// A new device on the same hardware, with a plan of failures ([`Faults`]). To the new device,
-    /// objects of the old one are objects of another device.
+    /// Makes a new device on the same hardware, with a plan of failures ([`Faults`]). For the new
+    /// device, buffers and other objects of the old one belong to another device.
     ///
     /// # Errors
     ///
@@ -33,8 +33,8 @@ impl Device {
         Ok(device)
     }
 
-    /// The number of live allocations: buffers that are not empty, on the device or page-locked,
-    /// and the workspaces of streams and graphs.
+    /// The number of live allocations. These are the non-empty buffers, on the device or in
+    /// page-locked memory, and the workspaces of streams and graphs.
     ///
     /// ```
     /// use warpfold::Device;
@@ -54,8 +54,8 @@ impl Device {
 
 #[cfg(feature = "simulator")]
 impl Device {
-    /// The simulator with an instrument that observes every launch; see
-    /// [`Device::take_observations`]. GPUs have no instruments.
+    /// Opens the simulator with an instrument that observes every launch;
+    /// [`Device::take_observations`] returns the observations. GPUs have no instruments.
     ///
     /// ```
     /// use warpfold::{
@@ -80,8 +80,8 @@ impl Device {
         Self::simulated(Simulator::with_instrument(instrument), None)
     }
 
-    /// The observations of all launches since the last call, in the order of the launches. Without
-    /// an instrument there are none.
+    /// The observations of all launches since the last call of this function, in the order of the
+    /// launches. Without an instrument there are no observations.
     pub fn take_observations(&self) -> Vec<Observation> {
         self.shared.core.backend.take_observations()
     }

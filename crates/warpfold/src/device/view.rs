@@ -1,4 +1,4 @@
-//! Memory of the device, borrowed: parts of buffers, and memory that other code has allocated.
+//! Slices of the device's memory: parts of buffers, and memory that other code has allocated.
 
 use std::{
     fmt,
@@ -79,7 +79,7 @@ impl<'a, T: Pod> View<'a, T> {
         Self { allocation, address, len, values: PhantomData }
     }
 
-    /// Number of values.
+    /// The number of values.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -89,8 +89,8 @@ impl<'a, T: Pod> View<'a, T> {
         self.len == 0
     }
 
-    /// Device address of the first value. It is a multiple of the size of `T`, if that size is a
-    /// power of two up to 256.
+    /// The device address of the first value. It is a multiple of the size of `T`, if that size is
+    /// a power of two up to 256.
     pub fn address(&self) -> u64 {
         self.address
     }
@@ -99,7 +99,7 @@ impl<'a, T: Pod> View<'a, T> {
     ///
     /// # Panics
     ///
-    /// If the range does not lie within the view, like slice indexing.
+    /// If the range does not lie within the view, as slice indexing does.
     #[must_use]
     pub fn view(&self, range: impl RangeBounds<usize>) -> Self {
         let range = bounds(range, self.len);
@@ -121,12 +121,13 @@ impl<'a, T: Pod> View<'a, T> {
         Ok(values)
     }
 
-    /// Waits for all earlier work and copies the values into `values`, which may be page-locked.
+    /// Waits for all earlier work and copies the values of this view into `values`, which may be
+    /// page-locked memory.
     ///
     /// # Errors
     ///
-    /// A length that differs from this view's; a fault of an earlier launch; or an error of the
-    /// driver.
+    /// [`DeviceError::Length`] if the length of `values` differs from that of this view; a fault of
+    /// an earlier launch; or an error of the driver.
     pub fn copy_to_slice(&self, values: &mut [T]) -> Result<(), DeviceError> {
         check_len(values.len(), self.len)?;
         self.core().read(self.address, bytemuck::cast_slice_mut(values))
@@ -153,7 +154,7 @@ impl<'a, T: Pod> ViewMut<'a, T> {
         Self { allocation, address, len, values: PhantomData }
     }
 
-    /// Number of values.
+    /// The number of values.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -163,7 +164,7 @@ impl<'a, T: Pod> ViewMut<'a, T> {
         self.len == 0
     }
 
-    /// Device address of the first value, aligned as [`View::address`] says.
+    /// The device address of the first value, aligned as [`View::address`] says.
     pub fn address(&self) -> u64 {
         self.address
     }
@@ -177,7 +178,8 @@ impl<'a, T: Pod> ViewMut<'a, T> {
     ///
     /// # Errors
     ///
-    /// A length that differs from this view's; or an error of the driver.
+    /// [`DeviceError::Length`] if the length of `values` differs from that of this view; or an
+    /// error of the driver.
     pub fn copy_from_host(&mut self, values: &[T]) -> Result<(), DeviceError> {
         check_len(values.len(), self.len)?;
         self.core().write(self.address, bytemuck::cast_slice(values))
@@ -188,8 +190,8 @@ impl<'a, T: Pod> ViewMut<'a, T> {
     ///
     /// # Errors
     ///
-    /// A length that differs from this view's; a buffer of another device; or an error of the
-    /// driver.
+    /// [`DeviceError::Length`] if the lengths differ; [`DeviceError::OtherDevice`] if `source`
+    /// belongs to another device; or an error of the driver.
     pub fn copy_from<'b>(&mut self, source: impl Into<View<'b, T>>) -> Result<(), DeviceError>
     where
         T: 'b,
@@ -250,12 +252,12 @@ macro_rules! raw_slices {
                 Self { address, len, values: PhantomData }
             }
 
-            /// Device address of the first value.
+            /// The device address of the first value.
             pub const fn address(&self) -> u64 {
                 self.address
             }
 
-            /// Number of values.
+            /// The number of values.
             pub const fn len(&self) -> usize {
                 self.len
             }
@@ -269,8 +271,8 @@ macro_rules! raw_slices {
 }
 
 raw_slices! {
-    /// `len` values in device memory that other code has allocated, to be read. A raw slice is
-    /// `Copy`, `Send` and `Sync`.
+    /// A slice of device memory that other code has allocated and that reductions read. A raw slice
+    /// is `Copy`, `Send` and `Sync`. It does not borrow the memory, so its constructor is `unsafe`.
     ///
     /// ```
     /// use warpfold::{Device, RawSlice, Sum};
@@ -283,20 +285,21 @@ raw_slices! {
     /// # Ok::<(), warpfold::Error>(())
     /// ```
     RawSlice {
-        /// `len` values from `address` on.
+        /// Makes a slice of `len` values, of which the first lies at `address`.
         ///
         /// # Safety
         ///
         /// `address` is a multiple of the size of `T`. The following holds as long as this slice or
-        /// a copy of it is used, and until all work that got it has ended, including replays of a
-        /// graph: the values lie within one live allocation of the device that the slice is used
-        /// with (on a GPU, of its primary context), all of them are initialized, and nothing
-        /// overwrites them.
+        /// a copy of it is used, and until all work that was given the slice has ended, including
+        /// the replays of a graph: the values lie within one live allocation of the device that the
+        /// slice is used with (on a GPU, of its primary context), all of them are initialized, and
+        /// nothing overwrites them.
         new
     }
 
-    /// `len` values in device memory that other code has allocated, to be overwritten. A raw slice
-    /// is `Copy`, `Send` and `Sync`.
+    /// A slice of device memory that other code has allocated and that a reduction overwrites with
+    /// its raw result. A raw slice is `Copy`, `Send` and `Sync`. It does not borrow the memory, so
+    /// its constructor is `unsafe`.
     ///
     /// ```
     /// use warpfold::{Device, RawSliceMut, Sum};
@@ -312,19 +315,20 @@ raw_slices! {
     /// # Ok::<(), warpfold::Error>(())
     /// ```
     RawSliceMut {
-        /// `len` values from `address` on.
+        /// Makes a slice of `len` values, of which the first lies at `address`.
         ///
         /// # Safety
         ///
         /// `address` is a multiple of the size of `T`. The following holds as long as this slice or
-        /// a copy of it is used, and until all work that got it has ended, including replays of a
-        /// graph: the values lie within one live allocation of the device that the slice is used
-        /// with (on a GPU, of its primary context), and nothing else reads or writes them.
+        /// a copy of it is used, and until all work that was given the slice has ended, including
+        /// the replays of a graph: the values lie within one live allocation of the device that the
+        /// slice is used with (on a GPU, of its primary context), and nothing else reads or writes
+        /// them.
         new
     }
 }
 
-/// Turns `range` into start and end, and panics if it does not lie within `len` values.
+/// Turns `range` into its start and its end. Panics if the range does not lie within `len` values.
 pub(super) fn bounds(range: impl RangeBounds<usize>, len: usize) -> Range<usize> {
     let start = match range.start_bound() {
         Bound::Included(&start) => start,

@@ -1,4 +1,4 @@
-//! Other kernels in place of the embedded ones, for tests.
+//! Kernels that tests use in place of the embedded ones.
 
 use std::{
     fs,
@@ -16,18 +16,19 @@ static FOLDER: OnceLock<PathBuf> = OnceLock::new();
 ///
 /// # Safety
 ///
-/// Each file holds a kernel that does what the embedded one of the same name does, because the safe
-/// functions of this crate trust it with addresses.
+/// Each file holds a kernel that does the same as the embedded kernel of the same name, because the
+/// safe functions of this crate pass addresses to it and trust it.
 pub unsafe fn use_kernels_of(folder: &Path) -> bool {
     FOLDER.get_or_init(|| folder.to_owned()) == folder
 }
 
-/// The folder that was set.
+/// The folder that [`use_kernels_of`] has set, if any.
 pub(super) fn folder() -> Option<&'static Path> {
     FOLDER.get().map(PathBuf::as_path)
 }
 
-/// Reads the PTX of a kernel from a folder of files such as `reduce_sum_f32.sm_90.ptx`.
+/// Reads the PTX of a kernel from a folder of files such as `reduce_sum_f32.sm_90.ptx`. If there
+/// are several files of that kernel, it takes the highest architecture that `capability` can run.
 pub(super) fn text(folder: &Path, name: &str, capability: (u32, u32)) -> Option<String> {
     let prefix = format!("{name}.sm_");
     let files = fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));

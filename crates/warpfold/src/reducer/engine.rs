@@ -16,7 +16,8 @@ use super::{Error, staging::Staging};
 /// The name of a kernel, and the compute capability (major, minor) that its PTX is compiled for.
 type Key = (&'static str, (u32, u32));
 
-/// The engines that a device has made, by the name of their kernel and the generation of its PTX.
+/// The engines that a device has made. Each is found by the name of its kernel and by the compute
+/// capability of the kernel's PTX.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     engines: Mutex<HashMap<Key, Arc<Engine>>>,
@@ -85,8 +86,8 @@ impl Engine {
         self.result_bytes
     }
 
-    /// Lets `launch` leave a raw result at an address of the device, waits for the result, and
-    /// passes its bytes to `read`.
+    /// Calls `launch` with the address of an output, waits for the raw result, and passes its bytes
+    /// to `read`.
     pub(super) fn with_output<R>(
         &self,
         device: &Device,

@@ -1,15 +1,15 @@
-//! Why a reduction has no result.
+//! The error type of reductions.
 
 use crate::device::DeviceError;
 
 use super::Int192;
 
-/// Why a reduction has no result.
+/// The reason why a reduction has no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The input has no elements, and the operation has no value for that: the minimum, for
-    /// example.
+    /// The input has no elements, and the operation has no result for an empty input. The minimum
+    /// is such an operation.
     #[error("the {op} of no elements is not defined")]
     Empty {
         /// The operation's [name](super::Operation::NAME).
@@ -20,7 +20,7 @@ pub enum Error {
     Overflow {
         /// The exact sum.
         exact: Int192,
-        /// The type of the elements.
+        /// The name of the type of the elements.
         item: &'static str,
     },
     /// The two inputs of a pair have different lengths.
@@ -28,9 +28,9 @@ pub enum Error {
         "the first input has {first} elements and the second {second}: both must have the same number"
     )]
     Lengths {
-        /// Elements of the first input.
+        /// The number of elements of the first input.
         first: u64,
-        /// Elements of the second input.
+        /// The number of elements of the second input.
         second: u64,
     },
     /// The output does not hold exactly one value.
@@ -39,24 +39,28 @@ pub enum Error {
         /// The number of values that the output holds.
         len: u64,
     },
-    /// The input has more elements than the number up to which the operation's kernel is exact.
+    /// The input has more elements than [`Operation::MOST`](super::Operation::MOST), the number up
+    /// to which the operation's kernel is exact.
     #[error("a {op} of {item} takes at most {most} elements at once, not {n}")]
     TooLong {
         /// The operation's [name](super::Operation::NAME).
         op: &'static str,
-        /// The type of the elements.
+        /// The name of the type of the elements.
         item: &'static str,
-        /// Elements of the input.
+        /// The number of elements of the input.
         n: u64,
-        /// The most elements that are allowed.
+        /// The most elements that one call accepts.
         most: u64,
     },
-    /// The device refused or failed. A buffer, stream or view of another device is
-    /// [`DeviceError::OtherDevice`].
+    /// The device refused a call or failed. For a buffer, view or stream of another device, the
+    /// inner error is [`DeviceError::OtherDevice`].
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// The device is older than the kernels, which are built for compute capability 7.5 and later.
-    #[error("the device has compute capability {}.{}, and {}.{} is the least", capability.0, capability.1, least.0, least.1)]
+    #[error(
+        "the device has compute capability {}.{}, and {}.{} is the least",
+        capability.0, capability.1, least.0, least.1
+    )]
     DeviceTooOld {
         /// The device's compute capability, major and minor.
         capability: (u32, u32),

@@ -13,9 +13,10 @@ use flag::{MINUS_ZEROS, NAN, NEGATIVE_INFINITY, NUMBERS, POSITIVE_INFINITY};
 ///
 /// The error is at most half a unit in the last place, however ill-conditioned the sum is. The same
 /// elements give the same bits on every device and in every order. Subnormal numbers count in full.
-/// Only the exact sum can overflow, never a partial sum. A NaN, or infinities of both signs, make
-/// the sum NaN (always the same bits: quiet, positive, without a payload); an infinity makes it
-/// infinite. If all elements are -0, the sum is -0; every other sum of value 0 is +0.
+/// Only the exact sum can overflow, never a partial sum. If the elements contain a NaN, or
+/// infinities of both signs, the sum is a NaN that always has the same bits: it is quiet and
+/// positive and has no payload. Otherwise, an infinity among the elements makes the sum infinite.
+/// If all elements are -0, the sum is -0; every other sum of value 0 is +0.
 ///
 /// ```
 /// use warpfold::{Device, ReproducibleSum};
@@ -26,12 +27,12 @@ use flag::{MINUS_ZEROS, NAN, NEGATIVE_INFINITY, NUMBERS, POSITIVE_INFINITY};
 /// # Ok::<(), warpfold::Error>(())
 /// ```
 ///
-/// A kernel either proves that an addition is exact or keeps its rounding error (D. E. Knuth, *The
-/// Art of Computer Programming*, vol. 2, 4.2.2). Bits that two `f64`s cannot hold go to a long
-/// accumulator of integers (U. Kulisch, *Computer Arithmetic and Validity*, 2013). So the time
-/// depends on the elements. It is shortest if their magnitudes differ by a factor of less than
-/// about 2^20 (`f64`: 2^50), and several times longer if most elements have to go to the long
-/// accumulator.
+/// For each addition, a kernel either proves that it is exact or keeps its rounding error (D. E.
+/// Knuth, *The Art of Computer Programming*, vol. 2, 4.2.2). Bits that two `f64`s cannot hold go to
+/// a long accumulator of integers (U. Kulisch, *Computer Arithmetic and Validity*, 2013). So the
+/// time of a reduction depends on the values of the elements. It is shortest if their magnitudes
+/// differ by a factor of less than about 2^20 (`f64`: 2^50), and several times longer if most
+/// elements have to go to the long accumulator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ReproducibleSum;
 
@@ -68,7 +69,7 @@ operations! {
     f64: ExactF64 -> f64;
 }
 
-/// Bits of [`Exact::flags`].
+/// The bits of [`Exact::flags`].
 mod flag {
     /// An element is NaN.
     pub(super) const NAN: u32 = 1;
@@ -82,9 +83,9 @@ mod flag {
     pub(super) const MINUS_ZEROS: u32 = 16;
 }
 
-/// The exact sum of `f16`, `bf16` or `f32`.
+/// The exact sum of elements of type `f16`, `bf16` or `f32`.
 pub type ExactF32 = Exact<f32, 13>;
-/// The exact sum of `f64`.
+/// The exact sum of elements of type `f64`.
 pub type ExactF64 = Exact<f64, 69>;
 
 /// An exact sum of floats, and the same sum rounded to nearest even: the [raw
@@ -92,13 +93,13 @@ pub type ExactF64 = Exact<f64, 69>;
 ///
 /// In memory, the rounded value comes first, then 4 bytes of flags, then the sum of the finite
 /// elements. This sum is a fixed-point number in two's complement, `LIMBS` words of 32 bits, the
-/// lowest word first. Its last bit is worth `2^-210` (`f64`: `2^-1074`), and it can hold the sum of
-/// 2^64 elements of any size.
+/// lowest word first. Its lowest bit is worth `2^-210` (`f64`: `2^-1074`), and it can hold the sum
+/// of 2^64 elements of any size.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Exact<F, const LIMBS: usize> {
     value: F,
-    /// Which special values are among the elements: bits of `flag`.
+    /// The bits of `flag` that say which special values are among the elements.
     flags: u32,
     limbs: [u32; LIMBS],
 }
@@ -122,14 +123,14 @@ impl<F: Rounded, const LIMBS: usize> Exact<F, LIMBS> {
 
     /// The sum, rounded to nearest even; infinite if it is too large.
     ///
-    /// It is NaN if the elements contain a NaN or infinities of both signs, and infinite if they
-    /// contain an infinity. If the finite elements cancel, it is 0, and -0 only if all elements are
-    /// -0.
+    /// It is NaN if the elements contain a NaN or infinities of both signs; otherwise it is
+    /// infinite if they contain an infinity. If the finite elements cancel, it is 0, and -0 only if
+    /// all elements are -0.
     pub fn value(&self) -> F {
         self.value
     }
 
-    /// The sum of the elements of both.
+    /// The exact sum of the elements of `self` and of `other`.
     #[must_use]
     pub fn combine(&self, other: &Self) -> Self {
         let mut carry = 0;
@@ -170,9 +171,10 @@ impl Rounded for f64 {
 mod private {
     /// The properties of a float type that rounding needs.
     pub trait Format {
-        /// Bits of a significand, the leading one included.
+        /// The number of bits of a significand, including the leading one.
         const PRECISION: u32;
-        /// The place, in the limbs, of the bit of the least positive number.
+        /// The index, among all bits of the limbs, of the bit whose value is the least positive
+        /// number of the type.
         const LEAST: u32;
         const INFINITY: u64;
         fn from_magnitude(bits: u64, is_negative: bool) -> Self;
@@ -201,7 +203,7 @@ mod private {
 fn rounded<F: Rounded>(flags: u32, limbs: &[u32]) -> F {
     let infinities = flags & (POSITIVE_INFINITY | NEGATIVE_INFINITY);
     if flags & NAN != 0 || infinities == POSITIVE_INFINITY | NEGATIVE_INFINITY {
-        // The quiet NaN without a payload, as the kernels write it.
+        // This is the quiet NaN without a payload, which the kernels write too.
         return F::from_magnitude(F::INFINITY | 1 << (F::PRECISION - 2), false);
     }
     if infinities != 0 {
@@ -224,8 +226,9 @@ fn rounded<F: Rounded>(flags: u32, limbs: &[u32]) -> F {
     let is_more = magnitude[..top.saturating_sub(3)].iter().any(|&limb| limb != 0);
     let leading = limb(0) << 96 | limb(1) << 64 | limb(2) << 32 | limb(3) | u128::from(is_more);
 
-    // The places of the leading bit and of the result's last bit. The last bit is that of the
-    // significand or, for a subnormal result, the least bit of the type.
+    // The indices, among all bits of the limbs, of the leading bit and of the result's last bit.
+    // The last bit is the lowest bit of the significand or, for a subnormal result, the bit of the
+    // least positive number.
     let leading_bit = leading.ilog2();
     let leading_place = 32 * top as u32 + leading_bit - 96;
     let last_place = (leading_place + 1).saturating_sub(F::PRECISION).max(F::LEAST);
@@ -233,7 +236,8 @@ fn rounded<F: Rounded>(flags: u32, limbs: &[u32]) -> F {
     let significand = (leading >> dropped) as u64;
     let (rest, half) = (leading << (128 - dropped), 1 << 127);
     let up = rest > half || rest == half && significand % 2 == 1;
-    // The significand's leading bit, and a carry out of it, each add 1 to the exponent field above.
+    // The addition is meant to carry into the exponent field, which lies above the significand: the
+    // significand's leading bit adds 1 to it, and so does a carry from rounding up.
     let bits =
         (u64::from(last_place - F::LEAST) << (F::PRECISION - 1)) + significand + u64::from(up);
     F::from_magnitude(bits.min(F::INFINITY), is_negative)

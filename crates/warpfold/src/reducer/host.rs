@@ -1,5 +1,6 @@
-//! Inputs on the host are copied through page-locked memory, while the device works on the parts
-//! that were copied before.
+//! Reductions of inputs on the host. The elements are copied to the device through page-locked
+//! memory. A large input is copied and reduced part by part; the documentation of the crate calls
+//! such a part a chunk. While the device reduces one part, the next one is copied.
 
 use crate::device::{Buffer, Device, DeviceError, Stream};
 
@@ -25,7 +26,7 @@ impl<T: Item> Job<'_, T> {
             .count() as u64
     }
 
-    /// Bytes of all operands on the host.
+    /// The number of bytes of all operands that are on the host.
     fn bytes(&self) -> u64 {
         self.n * size_of::<T>() as u64 * self.on_host()
     }
@@ -38,14 +39,16 @@ impl<T: Item> Job<'_, T> {
         packs.max(1) * 16 / size_of::<T>() as u64
     }
 
-    /// The parts in order: the index of the first element, and the number of elements.
+    /// The parts in order. Each item holds the index of the part's first element and the number of
+    /// the part's elements.
     fn parts(&self, part: u64) -> impl Iterator<Item = (u64, u64)> + use<T> {
         let n = self.n;
         (0..n.div_ceil(part)).map(move |k| (k * part, part.min(n - k * part)))
     }
 }
 
-/// A function that leaves the raw result of one or two operands at an address of the device.
+/// A function that launches a reduction. Its parameters are the places of one or two operands, the
+/// device address at which it leaves the raw result, and the stream.
 pub(super) type Launch<'a, T> =
     dyn Fn(Place<'_, T>, Option<Place<'_, T>>, u64, &Stream) -> Result<(), Error> + 'a;
 
@@ -56,15 +59,16 @@ pub(super) struct Call<'a, T> {
     pub(super) engine: &'a Engine,
     pub(super) memory_limit: Option<u64>,
     pub(super) launch: &'a Launch<'a, T>,
-    /// Gets the index of each part's first element and the bytes of the part's raw result. It is
-    /// called in order, and at least once.
+    /// A function that combines the parts. It gets the index of a part's first element and the
+    /// bytes of the part's raw result. It is called for every part in order, and at least once.
     pub(super) fold: &'a mut dyn FnMut(u64, &[u8]),
     /// See [`Reducer::reduce_with_progress`](super::Reducer::reduce_with_progress).
     pub(super) progress: &'a mut dyn FnMut(u64, u64),
 }
 
 impl<T: Item> Call<'_, T> {
-    /// Reduces operands of `n` elements, at least 1. At least one operand is on the host.
+    /// Reduces operands of `n` elements each. `n` is at least 1, and at least one operand is on the
+    /// host.
     pub(super) fn reduce(
         &mut self,
         first: Operand<'_, T>,
@@ -87,7 +91,7 @@ impl<T: Item> Call<'_, T> {
         self.in_parts(&job, limit)
     }
 
-    /// Copies the operands to the device, and reduces them by one launch.
+    /// Copies the operands to the device and reduces them by one launch.
     fn whole(&mut self, job: &Job<'_, T>) -> Result<(), Error> {
         let mut buffers = buffers(self.device, job, job.n)?;
         if job.bytes() <= PART_BYTES {
@@ -123,12 +127,13 @@ impl<T: Item> Call<'_, T> {
         )
     }
 
-    /// Reduces part after part, each of them on the device while the next one is copied there.
+    /// Reduces one part after another. While the device reduces a part, the next part is copied
+    /// there.
     fn in_parts(&mut self, job: &Job<'_, T>, limit: u64) -> Result<(), Error> {
         let (device, result_bytes) = (self.device, self.engine.result_bytes());
         let part = job.part(PART_BYTES.min(limit / 2));
-        // Declared before the queues, and so dropped after them, because the queues may still write
-        // to the results.
+        // These are declared before the queues, so they are dropped after them. They must live
+        // longer, because the queues may still write to them after an error.
         let mut results =
             [device.alloc_pinned::<u8>(result_bytes)?, device.alloc_pinned(result_bytes)?];
         let mut outputs = [device.alloc::<u8>(result_bytes)?, device.alloc(result_bytes)?];
@@ -173,7 +178,7 @@ impl<T: Item> Call<'_, T> {
     }
 }
 
-/// Buffers on the device, `len` elements for each operand that is on the host.
+/// Allocates a buffer of `len` elements on the device for each operand that is on the host.
 fn buffers<T: Item>(
     device: &Device,
     job: &Job<'_, T>,
@@ -186,8 +191,9 @@ fn buffers<T: Item>(
     Ok([buffer(&job.operands[0])?, buffer(&job.operands[1])?])
 }
 
-/// The places of `len` elements from `start` on of each operand: in its buffer or, for an operand
-/// on the device, in the operand itself.
+/// The place of a part of each operand. For an operand on the host, it is the first `len` elements
+/// of the operand's buffer. For an operand on the device, it is `len` elements of the operand
+/// itself, from element `start` on.
 fn places<'a, T: Item>(
     job: &Job<'a, T>,
     buffers: &'a [Option<Buffer<T>>; 2],
@@ -202,8 +208,9 @@ fn places<'a, T: Item>(
 }
 
 impl Queue {
-    /// Starts to copy a part of each operand on the host into its buffer, from element `at` on. The
-    /// queue has no other work.
+    /// For each operand on the host, starts to copy `len` elements from element `start` on into the
+    /// operand's buffer, where the first one becomes element `at`. The queue must have no other
+    /// work.
     fn copy<T: Item>(
         &mut self,
         job: &Job<'_, T>,
@@ -227,8 +234,8 @@ impl Queue {
                 Some(Operand::Device(_)) | None => continue,
             };
             // SAFETY: `pinned` is written again only after a wait for the stream, and the caller's
-            // values stay borrowed until that wait: that of the last part, or that in the queue's
-            // drop.
+            // values stay borrowed until the last wait, which is at the end of the reduction or,
+            // after an error, in the drop of the queue.
             unsafe { self.stream.copy_from_host(values, buffer.view_mut(range(at)))? };
         }
         Ok(())

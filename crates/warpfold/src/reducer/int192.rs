@@ -30,7 +30,7 @@ impl Int192 {
         self.words[2] >> 63 == 1
     }
 
-    /// The number of the lower 128 bits `low` and the upper 64 bits `high`.
+    /// Makes the number whose lower 128 bits are `low` and whose upper 64 bits are `high`.
     fn extended(low: u128, high: u64) -> Self {
         Self { words: [low as u64, (low >> 64) as u64, high] }
     }
@@ -69,7 +69,7 @@ impl From<i64> for Int192 {
     }
 }
 
-/// An error: the number does not fit into 128 bits.
+/// The error of a conversion to `u128` or `i128`: that type cannot hold the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} does not fit into 128 bits")]
 pub struct TooWide(pub Int192);

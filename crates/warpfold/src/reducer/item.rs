@@ -1,13 +1,13 @@
-//! The types of the elements.
+//! The types that elements can have.
 
 use std::{cmp::Ordering, fmt};
 
 use bytemuck::Pod;
 use half::{bf16, f16};
 
-/// A type that can be reduced: `i8`, `u8`, `i16`, `u16`, `i32`, `u32`, `i64`, `u64`, `i128`,
-/// `u128`, `f32`, `f64`, and [`f16`](struct@f16) and [`bf16`] of the crate [`half`]. No other type
-/// can implement it.
+/// A type of elements that can be reduced: `i8`, `u8`, `i16`, `u16`, `i32`, `u32`, `i64`, `u64`,
+/// `i128`, `u128`, `f32`, `f64`, and [`f16`](struct@f16) and [`bf16`] of the crate [`half`]. No
+/// other type can implement this trait.
 ///
 /// ```
 /// use warpfold::reducer::Item;
@@ -18,7 +18,7 @@ use half::{bf16, f16};
 /// assert_eq!(name(&[1u8]), "u8");
 /// ```
 pub trait Item: Pod + PartialEq + PartialOrd + fmt::Debug + Send + Sync + private::Scalar {
-    /// The name of the type in Rust.
+    /// The name of the type in Rust, such as `u8`.
     const NAME: &'static str;
     /// The type in which elements are added and multiplied, and the type of their sum: `i64` for
     /// signed integers up to 64 bits, `u64` for unsigned ones, `f32` for `f16`, `bf16` and `f32`,
@@ -33,7 +33,7 @@ pub trait Item: Pod + PartialEq + PartialOrd + fmt::Debug + Send + Sync + privat
 }
 
 /// The types in which sums and products are accumulated: `i64`, `u64`, `i128`, `u128`, `f32` and
-/// `f64`. Integers wrap.
+/// `f64`. Integer arithmetic wraps around.
 pub trait Accumulator: Copy + private::Sealed {
     /// The identity of addition.
     const ZERO: Self;
@@ -54,7 +54,8 @@ pub(super) mod private {
 
     /// The properties that comparisons and memory layout need.
     pub trait Scalar: Sealed {
-        /// The padding between a value and a `u64` that follows it. Nobody writes these bytes.
+        /// The padding between a value and a `u64` that follows it in memory. These bytes have no
+        /// meaning.
         type Gap: Pod + fmt::Debug + Send + Sync;
         /// The padding between that `u64` and the next value.
         type Tail: Pod + fmt::Debug + Send + Sync;

@@ -1,12 +1,13 @@
-//! The production reducer: one call reduces any number of elements, in the memory of the device or
-//! of the host.
+//! The production reducer: one call reduces any number of elements, which may lie in the memory of
+//! the device or of the host.
 //!
-//! [`Device::reduce`] reduces an input and waits for the result. A [`Reducer`] is for many calls of
-//! the same kind. [`Reducer::reduce_into`] leaves a raw result on the device without waiting for
-//! it, and a [`Graph`](crate::device::Graph) can capture it.
+//! [`Device::reduce`] reduces an input and waits for the result. A [`Reducer`] saves the
+//! preparation if many calls have the same operation and the same type of elements.
+//! [`Reducer::reduce_into`] leaves a raw result on the device and returns without waiting; a
+//! [`Graph`](crate::device::Graph) can capture such a call.
 //!
-//! An [`Operation`] is a value such as [`Sum`]. An [`Item`] is one of 14 types of elements. An
-//! [`Input`] is a buffer, a view, a slice or a pair of these.
+//! An [`Operation`] is a value such as [`Sum`]. An [`Item`] is one of the 14 types that elements
+//! can have. An [`Input`] is a buffer, a view or a slice, or a pair of these.
 //!
 //! # Order and bits
 //!
@@ -15,16 +16,19 @@
 //! depends on four things:
 //!
 //! - the number of elements;
-//! - the address of the first element modulo 128 bytes (for a pair: in the first input);
+//! - the address of the first element modulo 128 bytes (for a pair, the first element of the first
+//!   input);
 //! - the operation and the type of the elements;
 //! - the class of the device: the number of multiprocessors, whether memory is faster than 4 TB/s,
-//!   and whether the compute capability is 9.0 or later. A handle can
+//!   and whether the compute capability is 9.0 or later. A program can
 //!   [pin](crate::Device::with_class) another class.
 //!
 //! For an input on the host that is reduced in chunks, the order also depends on the size of the
 //! chunks, which follows from the [limit](Reducer::with_memory_limit) or from the free memory.
-//! Results of integers, of extremes, counts and bits, and of [`ReproducibleSum`] do not depend on
-//! any order.
+//!
+//! The order does not change a result that is an integer, an extreme or an index, nor a
+//! [`ReproducibleSum`]. It may change the last bits of all other results, including the [`Moments`]
+//! of integers, because these are computed in `f64`.
 //!
 //! ```
 //! use warpfold::{Device, Dot, Max, Sum};
@@ -86,16 +90,17 @@ pub use output::DeviceOutput;
 pub use pending::Pending;
 pub use raw::{Compensated, Extremes, Indexed};
 
-/// An operation over a type of elements, ready on a device: its kernel is loaded, and an output for
-/// a result is allocated. A reducer is `Send` and `Sync`, and cheap to clone.
+/// An operation over one type of elements, ready to run on a device: its kernel is loaded, and the
+/// output for a result is allocated. [`Device::reducer`] makes one. A reducer is `Send` and `Sync`,
+/// and cheap to clone.
 ///
 /// # Inputs on the host
 ///
 /// An input on the host that fits into the device's free memory is copied there whole and reduced
 /// by one launch, so the result has the same bits as for a [`Buffer`](crate::device::Buffer) of the
-/// same elements. A larger input, or one above a [limit](Self::with_memory_limit), is copied in
-/// chunks. Each chunk is reduced while the next one is copied, and the host combines the raw
-/// results in order.
+/// same elements. An input that is larger than the free memory or than a
+/// [limit](Self::with_memory_limit) is copied in chunks. Each chunk is reduced while the next one
+/// is copied, and the host combines the raw results in order.
 ///
 /// ```
 /// use warpfold::{Device, Max, Reducer};
@@ -136,8 +141,10 @@ impl<T: Item, O: Operation<T>> fmt::Debug for Reducer<T, O> {
 
 #[expect(clippy::needless_pass_by_value, reason = "an input is a reference, or as light as one")]
 impl<T: Item, O: Operation<T>> Reducer<T, O> {
-    /// Limits the device memory that inputs on the host take to `bytes` bytes; the default is nine
-    /// tenths of the free memory.
+    /// Sets the most device memory, in bytes, into which this reducer copies inputs on the host.
+    /// Without this call, the limit of each reduction is nine tenths of the memory that is free
+    /// then. An input that exceeds the limit is reduced in chunks. A chunk holds at least 16 bytes
+    /// of each operand, however small the limit is.
     ///
     /// ```
     /// use warpfold::{Device, Reducer, Sum};
@@ -152,17 +159,23 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         Self { memory_limit: Some(bytes), ..self }
     }
 
-    /// Reduces, and waits for the result.
+    /// Reduces `input` and waits for the result.
     ///
-    /// The reduction runs after all earlier work of the [`Device`] itself: launches, and copies of
-    /// buffers. It does not wait for other [`Stream`]s: call [`Stream::synchronize`] first, or
-    /// reduce on that stream with [`reduce_into`](Self::reduce_into).
+    /// The reduction runs after all earlier work of the [`Device`] itself, which is launches and
+    /// copies of buffers. It does not wait for the work of other [`Stream`]s. If such work writes
+    /// the input, call [`Stream::synchronize`] first, or reduce on that stream with
+    /// [`reduce_into`](Self::reduce_into).
     ///
     /// # Errors
     ///
-    /// [`Error::Empty`] for an empty input, unless the operation has a value for it;
-    /// [`Error::Lengths`] for a pair; [`Error::Overflow`] and [`Error::TooLong`] of a
-    /// [`CheckedSum`]; a buffer of another device; or an error of the driver.
+    /// - [`Error::Empty`] if the input is empty and the operation has no result for it;
+    /// - [`Error::Lengths`] if the inputs of a pair have different lengths;
+    /// - [`Error::Overflow`] if the operation is a [`CheckedSum`] and the type of the elements
+    ///   cannot hold the sum;
+    /// - [`Error::TooLong`] if the operation is a [`CheckedSum`] and the input has more elements
+    ///   than [`Operation::MOST`];
+    /// - [`Error::Device`] if a buffer belongs to another device, or if the driver reports an
+    ///   error.
     pub fn reduce<I>(&self, input: I) -> Result<O::Output, Error>
     where
         I: Input<Item = T, Arity = O::Arity>,
@@ -170,9 +183,10 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         self.reduce_with_progress(input, |_, _| ())
     }
 
-    /// Like [`reduce`](Self::reduce), with a report of progress: after each copied part of an input
-    /// on the host, `progress` gets the number of elements copied so far and the number of all
-    /// elements.
+    /// Like [`reduce`](Self::reduce), with a report of progress: after each copy of a part of an
+    /// input on the host, `progress` gets the number of elements copied so far and the number of
+    /// all elements. If no input is on the host, or if the input is empty, `progress` is not
+    /// called.
     ///
     /// ```
     /// use warpfold::{Device, Reducer, Sum};
@@ -187,7 +201,7 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
     ///
     /// # Errors
     ///
-    /// As [`reduce`](Self::reduce).
+    /// The errors of [`reduce`](Self::reduce).
     pub fn reduce_with_progress<I>(
         &self,
         input: I,
@@ -209,21 +223,26 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         O::finish(raw, n)
     }
 
-    /// Gives `stream` the work of reducing `input` into `output`, and returns without waiting. The
-    /// host allocates nothing and copies nothing, so a stream that [captures](Device::capture)
-    /// accepts the work too. `output` holds one [raw result](Operation::Raw). After the caller has
-    /// copied it to the host, [`Pending::finish`] turns it into the result.
+    /// Adds the reduction of `input` into `output` to the work of `stream`, and returns without
+    /// waiting. The call allocates nothing and copies nothing, so a stream that
+    /// [captures](Device::capture) accepts it too. `output` must have the length 1; it receives one
+    /// [raw result](Operation::Raw). After the caller has copied the raw result to the host,
+    /// [`Pending::finish`] turns it into the result.
     ///
     /// Dropping a buffer waits for the work that uses it. Several streams may run the same
     /// `Reducer` at the same time, into different outputs, because each stream has a workspace of
-    /// its own. A graph that captures the call keeps the memory of input and output alive.
+    /// its own. A graph that captures the call keeps the memory of the input and of the output
+    /// alive, unless these are raw slices.
     ///
     /// # Errors
     ///
-    /// [`Error::Empty`] for an empty input, unless the operation has a value for it;
-    /// [`Error::Lengths`] for a pair; [`Error::TooLong`] of a [`CheckedSum`]; [`Error::Output`] if
-    /// `output` does not hold exactly one value; a buffer or stream of another device; or an error
-    /// of the driver.
+    /// - [`Error::Empty`] if the input is empty and the operation has no result for it;
+    /// - [`Error::Lengths`] if the inputs of a pair have different lengths;
+    /// - [`Error::TooLong`] if the operation is a [`CheckedSum`] and the input has more elements
+    ///   than [`Operation::MOST`];
+    /// - [`Error::Output`] if `output` does not hold exactly one value;
+    /// - [`Error::Device`] if a buffer or the stream belongs to another device, if the stream
+    ///   captures and the input is memory of `cust` or cudarc, or if the driver reports an error.
     pub fn reduce_into<I>(
         &self,
         input: I,
@@ -261,8 +280,9 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         Ok(Pending::new(n))
     }
 
-    /// An upper bound on the number of operations between an element and the result, for `n`
-    /// elements in the device's memory: the `d` in the bounds on errors of floats.
+    /// An upper bound on the number of operations that lie between any element and the result, for
+    /// an input of `n` elements in the device's memory. It is the `d` in the error bounds of
+    /// floats, such as that of [`Sum`].
     ///
     /// ```
     /// use warpfold::{Device, Reducer, Sum};
@@ -297,7 +317,7 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         shapes::shape(extent, O::CLASS, &self.machine)
     }
 
-    /// The common length of one or two inputs.
+    /// The common length of one or two inputs, which the operation accepts.
     fn check_len(n: u64, second: Option<u64>) -> Result<u64, Error> {
         match second {
             Some(second) if second != n => Err(Error::Lengths { first: n, second }),
@@ -308,7 +328,7 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         }
     }
 
-    /// Reduces on the device's own stream.
+    /// Reduces operands in the device's memory on the device's own stream.
     fn on_device(
         &self,
         first: Place<'_, T>,
@@ -318,7 +338,8 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         self.engine.with_output(&self.device, &launch, bytemuck::pod_read_unaligned)
     }
 
-    /// Reduces operands that are not empty, of which at least one is on the host.
+    /// Reduces operands of `n` elements each. `n` is at least 1, and at least one operand is on the
+    /// host.
     fn on_host(
         &self,
         first: Operand<'_, T>,
@@ -342,7 +363,7 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         Ok(folded.expect("there is at least one part"))
     }
 
-    /// Gives `stream` the launch that leaves the raw result at `out`, an address of the same
+    /// Adds to `stream` the launch that leaves the raw result at `out`, an address of the same
     /// device. Both places have the same length.
     fn launch(
         &self,
@@ -368,10 +389,10 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         let [n, chunk, keep] = [Arg::U64(n), Arg::U64(shape.chunk), Arg::F32(shape.keep)];
         let [out, slots] = [Arg::Pointer(out), Arg::Pointer(stream.workspace())];
         // SAFETY: the kernel reads `n` elements of each input and writes one raw result at `out`;
-        // this memory is borrowed, or the maker of a raw slice has vouched for it. The kernel also
-        // writes slots of the stream's workspace, which `shape` keeps within bounds and the stream
-        // keeps clean. Dropping memory waits for the work that uses it, lent memory included, and a
-        // graph retains the memory that it uses.
+        // this memory is borrowed, or the caller of the raw slice's `unsafe` constructor has
+        // vouched for it. The kernel also writes slots of the stream's workspace, which `shape`
+        // keeps within bounds and the stream keeps clean. Dropping memory waits for the work that
+        // uses it, lent memory included, and a graph retains the memory that it uses.
         unsafe {
             match second {
                 None => stream.launch(kernel, launch, &[input, n, chunk, keep, out, slots])?,
@@ -386,8 +407,8 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         Ok(())
     }
 
-    /// Refuses memory of another device, and lets a graph that `stream` records keep the memory
-    /// alive.
+    /// Refuses memory of another device. If `stream` records a graph, this lets the graph keep the
+    /// memory alive.
     fn check_own(&self, place: &Place<'_, T>, stream: &Stream) -> Result<(), Error> {
         match place.owner {
             Owner::Ours(view) => {
@@ -400,7 +421,7 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
                 stream.refuse_in_capture("reduce memory of another library")?;
                 Ok(self.device.check_address(place.address)?)
             }
-            // The device is checked where the memory is borrowed.
+            // The call that borrows the memory checks its device.
             #[cfg(feature = "cudarc")]
             Owner::Cudarc(_) => Ok(()),
             #[cfg(feature = "cudarc")]
@@ -417,8 +438,8 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
 }
 
 impl Device {
-    /// An operation over elements of type `T`, ready for many calls. The kernel is loaded, unless
-    /// the device has it already, and there is an output for a result.
+    /// Prepares an operation over elements of type `T` for many calls: loads its kernel, unless the
+    /// device has loaded it already, and allocates the output for a result.
     ///
     /// ```
     /// use warpfold::{Device, Max};
@@ -433,7 +454,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`Error::DeviceTooOld`]; or an error of the driver.
+    /// [`Error::DeviceTooOld`] if no kernel exists for this device; [`Error::Device`] if the driver
+    /// reports an error.
     pub fn reducer<T: Item, O: Operation<T>>(&self, _operation: O) -> Result<Reducer<T, O>, Error> {
         let engine = self.attached::<Cache>().engine(self, O::KERNEL, size_of::<O::Raw>())?;
         let machine = Machine::new(self);
@@ -446,10 +468,10 @@ impl Device {
         })
     }
 
-    /// Reduces, and waits for the result. The kernel stays loaded for the next call.
+    /// Reduces `input` and waits for the result. The kernel stays loaded for the next call.
     ///
-    /// The result is that of [`Reducer::reduce`], which saves the look-up of the kernel in each
-    /// call.
+    /// The result is that of [`Reducer::reduce`]. For many calls, a [`Reducer`] is cheaper, because
+    /// each call of this function looks the kernel up.
     ///
     /// ```
     /// use warpfold::{Device, Min, Sum};

@@ -1,4 +1,4 @@
-//! The trait by which the host knows an operation.
+//! The trait of all operations: their types, and the arithmetic that the host does for them.
 
 use bytemuck::Pod;
 
@@ -6,33 +6,38 @@ use super::{Error, Item, input::Arity, shapes::KernelClass};
 
 /// An operation over elements of type `T`: a type without data, such as [`Sum`](super::Sum).
 ///
-/// An operation is associative and commutative (over floats: up to rounding), so the device may
-/// combine elements in any order. The documentation of [`reducer`](super) says what the order
-/// depends on. The trait cannot be implemented outside this crate.
+/// An operation is associative and commutative, so the device may combine elements in any order.
+/// Over floats this holds up to rounding; the documentation of [`reducer`](super) lists the
+/// properties on which the order depends, and with it the bits. The trait cannot be implemented
+/// outside this crate.
 pub trait Operation<T: Item>: Copy + Default + Send + Sync + private::Kernel<T> + 'static {
-    /// [`Single`](super::Single) for one input, [`Pair`](super::Pair) for two of the same length.
+    /// [`Single`](super::Single) for one input, [`Pair`](super::Pair) for two inputs of the same
+    /// length.
     type Arity: Arity;
-    /// The raw result, which the kernel leaves in memory. It can be [combined](Self::combine) with
-    /// other raw results.
+    /// The type of the raw result, which the kernel leaves in memory. Two raw results can be
+    /// [combined](Self::combine) into one.
     type Raw: Pod + Send + Sync;
-    /// The result, which [`finish`](Self::finish) makes of the raw result.
+    /// The type of the result, which [`finish`](Self::finish) makes from the raw result.
     type Output;
     /// The name of the operation in error messages.
     const NAME: &'static str;
-    /// The class of the kernel, from which the launch shape is chosen.
+    /// The class of the kernel, which decides the launch shape.
     #[doc(hidden)]
     const CLASS: KernelClass;
-    /// The most elements for which the kernel is exact.
+    /// The most elements that one call accepts. A longer input is [`Error::TooLong`]. Only
+    /// [`CheckedSum`](super::CheckedSum) has a limit, because its kernels are exact only up to that
+    /// number.
     const MOST: u64 = u64::MAX;
 
-    /// The raw result of no elements; `None` if the operation has no value for them.
+    /// The raw result of an empty input. `None` if the operation has no result for an empty input.
     fn identity() -> Option<Self::Raw>;
 
-    /// The raw result of all elements, from the raw result of the `first` elements and that of the
-    /// `others` behind them.
+    /// The raw result of an input that is cut in two: `first` is the raw result of its first part,
+    /// and `others` that of the part behind it.
     fn combine(first: Self::Raw, others: Self::Raw) -> Self::Raw;
 
-    /// The raw result of the same elements if they begin at index `start` of a longer input.
+    /// The raw result that the same elements give if the first of them has the index `start` in a
+    /// longer input. It differs from `raw` only for operations whose result holds an index.
     #[must_use]
     fn moved(raw: Self::Raw, start: u64) -> Self::Raw {
         let _ = start;
@@ -43,7 +48,8 @@ pub trait Operation<T: Item>: Copy + Default + Send + Sync + private::Kernel<T> 
     ///
     /// # Errors
     ///
-    /// [`Error::Overflow`] of a [`CheckedSum`](super::CheckedSum).
+    /// [`Error::Overflow`] if the operation is a [`CheckedSum`](super::CheckedSum) and the type of
+    /// the elements cannot hold the sum. Other operations return no error here.
     fn finish(raw: Self::Raw, n: u64) -> Result<Self::Output, Error>;
 }
 
@@ -56,8 +62,8 @@ pub(super) mod private {
     }
 }
 
-/// Names the kernels of an operation, `reduce_<name>_<type>`. `i64 as u64` means that `i64` uses
-/// the kernel of `u64`, because the bits are the same.
+/// Names the kernel `reduce_<name>_<type>` of an operation for each type of elements. `i64 as u64`
+/// means that `i64` uses the kernel of `u64`, because both kernels would give the same bits.
 macro_rules! kernels {
     ($op:ty, $name:ident: $($type:ident $(as $same:ident)?),* $(,)?) => {$(
         impl $crate::reducer::operation::private::Kernel<$type> for $op {
@@ -70,7 +76,7 @@ macro_rules! kernels {
 }
 pub(super) use kernels;
 
-/// Implements an operation whose result is its raw result.
+/// Implements [`Operation`] for an operation whose result is its raw result.
 macro_rules! operation {
     (
         impl<T: $bound:ident> $op:ident: $arity:ident, KernelClass::$class:ident, $name:literal;

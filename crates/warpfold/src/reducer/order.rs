@@ -1,51 +1,60 @@
-//! Which of two values is the lesser or the greater.
+//! Functions that choose the lesser or the greater of two values.
 
 use std::cmp::Ordering;
 
 use super::{Indexed, Item};
 
-/// IEEE 754-2019's `minimumNumber`.
+/// The lesser value, by IEEE 754-2019's `minimumNumber`: -0 is less than +0, and the result is a
+/// NaN only if both values are.
 pub(super) fn lesser<T: Item>(a: T, b: T) -> T {
     choose(a, b, Ordering::is_le, false)
 }
 
-/// IEEE 754-2019's `maximumNumber`.
+/// The greater value, by IEEE 754-2019's `maximumNumber`: +0 is greater than -0, and the result is
+/// a NaN only if both values are.
 pub(super) fn greater<T: Item>(a: T, b: T) -> T {
     choose(a, b, Ordering::is_ge, false)
 }
 
-/// IEEE 754-2019's `minimum`.
+/// The lesser value, by IEEE 754-2019's `minimum`: -0 is less than +0, and a NaN wins against every
+/// number.
 pub(super) fn lesser_or_nan<T: Item>(a: T, b: T) -> T {
     choose(a, b, Ordering::is_le, true)
 }
 
-/// IEEE 754-2019's `maximum`.
+/// The greater value, by IEEE 754-2019's `maximum`: +0 is greater than -0, and a NaN wins against
+/// every number.
 pub(super) fn greater_or_nan<T: Item>(a: T, b: T) -> T {
     choose(a, b, Ordering::is_ge, true)
 }
 
-/// The least value, among equal values the first. The result is a NaN only if both values are.
+/// The lesser value. If the values are equal, the one with the lower index wins. The result is a
+/// NaN only if both values are.
 pub(super) fn first_least<T: Item>(a: Indexed<T>, b: Indexed<T>) -> Indexed<T> {
     choose_first(a, b, Ordering::is_lt, false)
 }
 
-/// The greatest value, among equal values the first. The result is a NaN only if both values are.
+/// The greater value. If the values are equal, the one with the lower index wins. The result is a
+/// NaN only if both values are.
 pub(super) fn first_greatest<T: Item>(a: Indexed<T>, b: Indexed<T>) -> Indexed<T> {
     choose_first(a, b, Ordering::is_gt, false)
 }
 
-/// The first NaN, if there is one; else the least value, among equal values the first.
+/// The NaN with the lower index, if there is a NaN; otherwise the lesser value. If the values are
+/// equal, the one with the lower index wins.
 pub(super) fn first_least_or_nan<T: Item>(a: Indexed<T>, b: Indexed<T>) -> Indexed<T> {
     choose_first(a, b, Ordering::is_lt, true)
 }
 
-/// The first NaN, if there is one; else the greatest value, among equal values the first.
+/// The NaN with the lower index, if there is a NaN; otherwise the greater value. If the values are
+/// equal, the one with the lower index wins.
 pub(super) fn first_greatest_or_nan<T: Item>(a: Indexed<T>, b: Indexed<T>) -> Indexed<T> {
     choose_first(a, b, Ordering::is_gt, true)
 }
 
-/// Returns `a` if `wins` accepts the order of `a` and `b`, else `b`. If one of them is NaN,
-/// `nan_wins` decides.
+/// Returns `a` if `wins` accepts the order of `a` and `b`, else `b`. If exactly one of them is a
+/// NaN, that NaN wins if `nan_wins` is true, and loses otherwise. If both are NaNs, one of them is
+/// returned.
 fn choose<T: Item>(a: T, b: T, wins: fn(Ordering) -> bool, nan_wins: bool) -> T {
     let a_wins = match (a.is_nan(), b.is_nan()) {
         (false, false) => wins(a.order(&b)),
@@ -55,7 +64,8 @@ fn choose<T: Item>(a: T, b: T, wins: fn(Ordering) -> bool, nan_wins: bool) -> T 
 }
 
 /// Returns `a` if `wins` accepts the order of the values, or if the values are equal and `a` has
-/// the lower index; else `b`. If one value is NaN, `nan_wins` decides.
+/// the lower index; else `b`. If exactly one value is a NaN, that NaN wins if `nan_wins` is true,
+/// and loses otherwise. Two NaNs count as equal.
 fn choose_first<T: Item>(
     a: Indexed<T>,
     b: Indexed<T>,

@@ -1,12 +1,12 @@
-//! A reduction whose result is not on the host yet.
+//! Reductions whose result is not on the host yet.
 
 use std::{fmt, marker::PhantomData};
 
 use super::{Error, Item, Operation};
 
 /// A reduction that [`Reducer::reduce_into`](super::Reducer::reduce_into) has given to a stream.
-/// After the raw result was copied to the host, [`finish`](Self::finish) turns it into the result.
-/// `Pending` is `Copy`, because a graph gives many raw results.
+/// After the caller has copied the raw result to the host, [`finish`](Self::finish) turns it into
+/// the result. `Pending` is `Copy`, because each launch of a graph leaves a new raw result.
 ///
 /// ```
 /// use warpfold::{All, Device};
@@ -43,11 +43,12 @@ impl<T: Item, O: Operation<T>> Pending<T, O> {
         Self { n, operation: PhantomData }
     }
 
-    /// Turns the raw result into the result.
+    /// Turns a raw result of this reduction into the result.
     ///
     /// # Errors
     ///
-    /// [`Error::Overflow`] of a [`CheckedSum`](super::CheckedSum).
+    /// [`Error::Overflow`] if the operation is a [`CheckedSum`](super::CheckedSum) and the type of
+    /// the elements cannot hold the sum. Other operations return no error here.
     pub fn finish(self, raw: O::Raw) -> Result<O::Output, Error> {
         O::finish(raw, self.n)
     }

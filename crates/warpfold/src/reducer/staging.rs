@@ -1,13 +1,14 @@
-//! What copies from the host need: streams, and page-locked memory.
+//! The streams and the page-locked memory that copies from the host use.
 
 use super::Error;
 use crate::device::{Device, DeviceError, PinnedBuffer, Stream};
 
-/// Bytes of one copy, for both operands of a pair together.
+/// The most bytes of one part that is copied from the host. If both operands of a pair are on the
+/// host, they share this number.
 pub(super) const PART_BYTES: u64 = 8 << 20;
 
-/// Two queues, which take turns: while one copies to the device, the host fills the page-locked
-/// memory of the other.
+/// Two queues that take turns: while one queue copies to the device, the host fills the page-locked
+/// memory of the other queue.
 #[derive(Debug)]
 pub(super) struct Staging {
     pub(super) queues: [Queue; 2],

@@ -1,4 +1,4 @@
-//! Planned failures: each comes when it was planned, is typed, and leaks nothing.
+//! Planned failures: each happens at the planned call, gives a typed error, and leaks nothing.
 
 use warpfold::{
     device::{Device, DeviceError},
@@ -10,7 +10,7 @@ use crate::{
     support::{Launch, Record, devices},
 };
 
-/// New devices with a plan, apart from those that other tests use at the same time.
+/// New devices with a plan of failures, which no other test uses at the same time.
 fn failing(faults: Faults) -> impl Iterator<Item = Device> {
     devices().into_iter().map(move |device| device.with_faults(faults).unwrap())
 }

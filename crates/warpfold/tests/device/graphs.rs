@@ -1,4 +1,4 @@
-//! Graphs: what a capture records and refuses, and that a failure leaves nothing behind.
+//! Graphs: a capture records some calls and refuses others, and a failure leaves nothing behind.
 
 use std::{panic::AssertUnwindSafe, thread};
 

@@ -183,7 +183,7 @@ fn memory_is_given_back() {
     for device in devices() {
         let free = device.free_memory().unwrap();
         assert!(free <= device.info().memory_bytes);
-        // Together these allocations need far more memory than the device has; one after another
+        // Together, these allocations need far more memory than the device has. One after another,
         // they fit.
         let half = (free / 2) as usize;
         for _ in 0..5 {

@@ -9,7 +9,7 @@ use crate::{
     support::{Launch, Record, devices},
 };
 
-/// So many elements that a kernel takes a while, even on a GPU.
+/// A number of elements for which a kernel takes a while, even on a GPU.
 const MANY: usize = 1 << 18;
 
 #[test]
@@ -289,7 +289,7 @@ fn a_stream_of_other_code_is_adopted() {
     }
 }
 
-/// `add` as a kernel that may begin before its predecessor has ended.
+/// The kernel `add`, written so that it may begin before the launch in front of it has ended.
 const OVERLAPPING: &str = "
 .version 7.8
 .target sm_90

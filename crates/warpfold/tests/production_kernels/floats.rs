@@ -64,7 +64,7 @@ fn near(what: &str, found: f64, expected: f64, bound: f64) -> Result<(), String>
     }
 }
 
-/// The function of an element whose values are summed.
+/// A function whose values over all elements are summed.
 type Of<T> = fn(T) -> T;
 type OfPair<T> = fn(T, T) -> T;
 
@@ -111,7 +111,7 @@ fn of_type<T: Float>(bench: &Bench, random: &mut StdRng) {
     compensated::<T>(bench, random);
 }
 
-/// Sets of values; each has special values that the others lack.
+/// Samples of values. Each has a combination of special values that the others lack.
 fn hard<T: Float>(random: &mut StdRng) -> Vec<Vec<T>> {
     let sets: [&[f64]; 5] = [
         &[1.0, -2.5, 0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 7.0, 1e-7, -1e-7],
@@ -132,7 +132,8 @@ fn hard<T: Float>(random: &mut StdRng) -> Vec<Vec<T>> {
     filled
 }
 
-/// The first index of the best value. NaNs are the best values if `nan_wins`, else the worst.
+/// The first index of the best value. NaNs are the best values if `nan_wins` is true, and the worst
+/// otherwise.
 fn best(values: &[f64], sign: f64, nan_wins: bool) -> usize {
     let rank = |x: f64| (if nan_wins { !x.is_nan() } else { x.is_nan() }, sign * x);
     let mut best = 0;
@@ -150,7 +151,7 @@ fn best(values: &[f64], sign: f64, nan_wins: bool) -> usize {
 fn extremes<T: Float>(bench: &Bench, random: &mut StdRng) {
     let numbers = |x: &[T]| -> Vec<f64> { x.iter().map(|x| x.to_f64()).collect() };
     for (set, values) in hard::<T>(random).into_iter().enumerate() {
-        // The first set runs in all cases, the others in the small ones.
+        // The first sample runs in all cases, and the other samples in the small cases.
         let cases = if set == 0 { &CASES[..] } else { &CASES[..8] };
         let ops = [
             ("min", 1.0, false),
@@ -206,8 +207,8 @@ fn moments<T: Float>(bench: &Bench, random: &mut StdRng) {
     });
 }
 
-/// Compares with a computation in two passes. The bound allows 64 roundings, which is enough for so
-/// few elements.
+/// Compares count, mean and squared deviations with a computation in two passes. The bound allows
+/// 64 roundings, which is enough for so few elements.
 pub(crate) fn check_moments(values: &[f64], count: u64, mean: f64, m2: f64) -> Result<(), String> {
     let n = values.len() as f64;
     let bound = 64.0 * f64::EPSILON * n;
@@ -218,7 +219,8 @@ pub(crate) fn check_moments(values: &[f64], count: u64, mean: f64, m2: f64) -> R
         return Err(format!("{count} elements instead of {}", values.len()));
     }
     near("the mean", mean, expected_mean, bound * size)?;
-    // The second pass has an error too: n times the square of the error of the mean.
+    // The second pass of the reference has an error too, which is n times the square of the error
+    // of the mean.
     near(
         "the sum of squares",
         m2,
@@ -229,7 +231,7 @@ pub(crate) fn check_moments(values: &[f64], count: u64, mean: f64, m2: f64) -> R
 
 /// Pairs of large numbers cancel among small ones; a plain sum would lose the small ones.
 fn compensated<T: Float>(bench: &Bench, random: &mut StdRng) {
-    // A power of two, so that many of them sum exactly.
+    // The large number is a power of two, so that sums of many of them are exact.
     let large = if T::NAME == "f16" { 32_768.0 } else { f64::from(100).exp2() };
     let mut values: Vec<T> =
         (0..ELEMENTS).map(|_| T::from_f64(random.random_range(1..=8).into())).collect();

@@ -5,11 +5,11 @@ use warpfold::device::Pod;
 
 use crate::{Bench, ELEMENTS, at, same};
 
-/// An integer type; the reference computes all of them modulo 2^128.
+/// An integer type. The reference computes with all types modulo 2^128.
 trait Integer: Pod + Ord {
     const NAME: &str;
     const SIGNED: bool;
-    /// A random integer; extremes and small integers are among them.
+    /// A random integer. Extremes and small integers are frequent.
     fn random(random: &mut StdRng) -> Self;
     /// The integer, sign-extended to 128 bits.
     fn extended(self) -> u128;
@@ -93,8 +93,8 @@ fn of_type<T: Integer>(bench: &Bench, random: &mut StdRng) {
         ("count", 8, |x| x.filter(|x| x.extended() != 0).count() as u128),
     ];
     for (op, bytes, expected) in folds {
-        // An operation that shares its kernel with the unsigned type is tested there. Unsigned
-        // integers need no kernels of absolute values.
+        // An operation whose kernel is shared with the unsigned type is tested with the unsigned
+        // type. Unsigned integers need no kernels of absolute values.
         let of_unsigned = match op {
             "sumabs" | "maxabs" if !T::SIGNED => continue,
             "sumabs" | "maxabs" | "min" | "max" => false,
@@ -158,7 +158,7 @@ fn of_type<T: Integer>(bench: &Bench, random: &mut StdRng) {
     moments(bench, &values);
 }
 
-/// The exact sum in 128 bits, or in 192.
+/// Compares the exact sum, which has 128 bits, or 192 bits for elements of 16 bytes.
 fn checked<T: Integer>(values: &[T], raw: &[u8], size: usize) -> Result<(), String> {
     let (mut low, mut high) = (0u128, 0u64);
     for value in values {

@@ -16,7 +16,7 @@ use warpfold::{
     testing::kernels,
 };
 
-/// The variable that sets the seed, for another sample of elements.
+/// The environment variable that sets the seed of the random elements.
 const SEED_VARIABLE: &str = "WARPFOLD_TEST_SEED";
 
 fn seeded() -> StdRng {
@@ -25,26 +25,27 @@ fn seeded() -> StdRng {
     StdRng::seed_from_u64(seed)
 }
 
-/// A launch: the number of elements, the starts of both arrays in their buffers, and the shape.
+/// A launch: the number of elements, the start of each array in its buffer, and the shape. `chunk`
+/// is the number of packs in a block's chunk.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     n: usize,
     starts: [usize; 2],
     block: u32,
-    span: u64,
-    /// Blocks beyond those that have packs.
+    chunk: u64,
+    /// The number of additional blocks, which have no packs.
     spare: u32,
 }
 
-const fn case(n: usize, starts: [usize; 2], block: u32, span: u64, spare: u32) -> Case {
-    Case { n, starts, block, span, spare }
+const fn case(n: usize, starts: [usize; 2], block: u32, chunk: u64, spare: u32) -> Case {
+    Case { n, starts, block, chunk, spare }
 }
 
-/// The cases have one block or many, blocks of one warp or of all warps, more blocks than the last
-/// block has threads, and eight times as many. Their packs are too few for a round, just enough, or
-/// one too many. Two arrays are aligned alike or differently.
+/// The cases have one block or many blocks, and blocks of one warp or of all warps. Some have more
+/// blocks than the last block has threads, or eight times as many. Their packs are too few for a
+/// round, just enough, or one too many. Two arrays are aligned alike or differently.
 const CASES: [Case; 15] = [
-    // The first cases are small.
+    // The first eight cases are small. Some tests run only these with all of their samples.
     case(1, [0, 0], 32, 1, 0),
     case(1, [1, 1], 64, 8, 1),
     case(15, [3, 2], 32, 4, 0),
@@ -62,10 +63,10 @@ const CASES: [Case; 15] = [
     case(9000, [7, 7], 128, 1024, 0),
 ];
 
-/// The number of elements that the longest case needs, from any start.
+/// The number of elements of each array, which is enough for the longest case from any start.
 const ELEMENTS: usize = 9016;
 
-/// Bytes of an output; more than the largest raw result has.
+/// The number of bytes of the output, which is more than the largest raw result has.
 const OUTPUT: usize = 64;
 
 /// A device, and the objects that all launches share.
@@ -88,8 +89,8 @@ impl Bench {
         production_kernel(&self.device, name)
     }
 
-    /// Launches a kernel over one array or two in all cases, each twice. `check` gets the elements
-    /// and the raw result, and returns an error if the result is wrong.
+    /// Launches a kernel over one array or two arrays, twice in each case. `check` gets the
+    /// elements and the raw result, and returns an error if the result is wrong.
     fn run<T: Pod, const ARRAYS: usize>(
         &self,
         kernel: &str,
@@ -108,7 +109,8 @@ impl Bench {
     ) {
         let loaded = self.kernel(kernel);
         for &case in cases {
-            // The buffer ends with the last element.
+            // The buffer ends with the last element, so that the simulator reports a read behind
+            // it.
             let parts: [_; ARRAYS] = std::array::from_fn(|i| &arrays[i][..case.starts[i] + case.n]);
             let buffers = parts.map(|part| self.device.upload(part).unwrap());
             let bits: [_; 2] = std::array::from_fn(|_| self.launch(&loaded, case, &buffers));
@@ -130,12 +132,12 @@ impl Bench {
         let head = (addresses[0].wrapping_neg() % 16 / size as u64).min(case.n as u64);
         let packs = (case.n as u64 - head) / (16 / size as u64);
         let skew = addresses[0].div_ceil(16) % 8;
-        let grid = (skew + packs).div_ceil(case.span).max(1) as u32 + case.spare;
+        let grid = (skew + packs).div_ceil(case.chunk).max(1) as u32 + case.spare;
         let mut slots = self.slots.borrow_mut();
         let mut args: Vec<Arg> = addresses.into_iter().map(Arg::Pointer).collect();
         args.extend([
             Arg::U64(case.n as u64),
-            Arg::U64(case.span),
+            Arg::U64(case.chunk),
             Arg::U32(0.5f32.to_bits()),
             Arg::Pointer(self.output.address()),
             Arg::Pointer(slots.address()),

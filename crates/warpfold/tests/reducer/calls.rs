@@ -109,7 +109,7 @@ fn inputs_of_every_kind_are_the_same() {
 fn memory_of_cust() {
     use cust::memory::{DeviceBuffer, DeviceSlice};
 
-    // The simulator has no such memory, so this needs a GPU.
+    // The simulator has no memory of other libraries, so this needs a GPU.
     for device in devices().into_iter().filter(|device| device.info().kind == DeviceKind::Cuda) {
         let values: Vec<u32> = (0..10_000).map(|i| i * i).collect();
         let sum = |values: &[u32]| values.iter().map(|&x| u64::from(x)).sum::<u64>();
@@ -122,7 +122,8 @@ fn memory_of_cust() {
         let simulator = Device::simulator();
         let refused = simulator.reduce(&buffer, Sum).unwrap_err();
         assert!(matches!(refused, Error::Device(DeviceError::OtherDevice(_))), "{refused}");
-        // A graph could not keep the memory of another library.
+        // A capture refuses this memory, because a graph could not keep the memory of another
+        // library alive.
         let mut output = device.alloc::<u64>(1).unwrap();
         let reducer = device.reducer::<u32, _>(Sum).unwrap();
         let refused =
@@ -167,7 +168,8 @@ fn raw_results_lie_anywhere_and_wait_for_nobody() {
     }
 }
 
-/// A graph keeps the memory of the buffers that it reads and writes, and nothing longer than it lives.
+/// A graph keeps the memory of the buffers that it reads and writes alive, but only as long as the
+/// graph itself lives.
 #[test]
 fn a_graph_keeps_the_memory_that_it_uses() {
     for device in devices() {
@@ -187,10 +189,11 @@ fn a_graph_keeps_the_memory_that_it_uses() {
             })
             .unwrap();
         drop((source, copy, filled, total));
-        // Four buffers, and the workspace of the graph.
+        // The graph keeps four buffers and its workspace.
         assert_eq!(device.live_allocations(), without_graph + 5);
 
-        // Whatever takes freed memory now must not be written by the graph.
+        // If the graph's memory had been freed, new buffers could get it, and the graph would
+        // overwrite them.
         let others: Vec<_> =
             (0..8).map(|_| device.upload(&vec![0xa5u8; 250_000]).unwrap()).collect();
         graph.launch(&stream).unwrap();
@@ -203,7 +206,8 @@ fn a_graph_keeps_the_memory_that_it_uses() {
         assert_eq!(device.reduce(raw, Sum).unwrap(), 150_000);
         assert_eq!(pending.finish(150_000).unwrap(), 150_000);
         drop((others, graph));
-        // The device keeps an output for the sums of another type, which were asked for above.
+        // The one allocation that is left is the output for sums of `u64`, which the device keeps
+        // since the call above.
         assert_eq!(device.live_allocations(), without_graph + 1);
     }
 }
@@ -327,7 +331,7 @@ fn a_kernel_is_loaded_once() {
 #[test]
 fn a_device_goes_with_its_last_handle() {
     let device = Device::simulator();
-    // A second device with the same memory.
+    // This is a second device on the same memory.
     let observer = device.clone().with_faults(Faults::none()).unwrap();
     let free = observer.free_memory().unwrap();
     let buffer = device.upload(&[1u64, 2]).unwrap();
@@ -377,7 +381,7 @@ fn what_does_not_fit_is_refused() {
         into(&mut device.alloc(1).unwrap(), &other.stream().unwrap()),
         "this kernel belongs to another device"
     );
-    // SAFETY: nobody reads the elements, because the call refuses so many.
+    // SAFETY: nobody reads the elements, because the call refuses so many elements.
     let long = unsafe { RawSlice::<u32>::new(ours.address(), (1 << 32) + 1) };
     assert_eq!(
         device.reduce(long, CheckedSum).unwrap_err().to_string(),

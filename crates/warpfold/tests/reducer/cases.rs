@@ -1,4 +1,4 @@
-//! Sizes, places and seeds, which the tests of operations share.
+//! Sizes, places and seeds that the tests of operations share.
 
 use std::env;
 
@@ -6,10 +6,10 @@ use half::{bf16, f16};
 use rand::{SeedableRng, rngs::StdRng};
 use warpfold::{Buffer, Device, Item};
 
-/// The variable that sets the seed, for another sample of elements.
+/// The environment variable that sets the seed of the random elements.
 const SEED_VARIABLE: &str = "WARPFOLD_TEST_SEED";
 
-/// The edges of warps, packs and blocks, and some sizes of several blocks.
+/// Sizes at the edges of warps, packs and blocks, and some sizes that need several blocks.
 pub(crate) const SIZES: [usize; 15] =
     [1, 2, 3, 15, 31, 32, 33, 255, 257, 1000, 1023, 1024, 1025, 8193, 40_000];
 
@@ -24,13 +24,13 @@ pub(crate) fn seed() -> u64 {
     seed
 }
 
-/// A generator with this seed.
+/// A random generator with the seed of this run.
 pub(crate) fn rng() -> StdRng {
     StdRng::seed_from_u64(seed())
 }
 
-/// Elements of a buffer that begin at some place between two multiples of 16 bytes. Other elements
-/// surround them, on which no result may depend.
+/// Elements in a buffer, which begin at some place between two multiples of 16 bytes. They are
+/// surrounded by other elements, on which no result may depend.
 pub(crate) struct Placed<T> {
     buffer: Buffer<T>,
     from: usize,
@@ -56,7 +56,7 @@ pub(crate) fn offsets<T>(n: usize) -> [usize; 2] {
     [0, 1 + n % in_pack.max(2)]
 }
 
-/// Compares bits; any two NaNs count as the same.
+/// The equality of bits. Any two NaNs count as the same.
 pub(crate) trait Same {
     fn same(&self, other: &Self) -> bool;
 }

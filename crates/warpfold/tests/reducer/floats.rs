@@ -1,5 +1,5 @@
-//! Floats: sums and products stay within their bounds. The exact results of the elements are known,
-//! in integers.
+//! Floats: the errors of sums and products stay within the documented bounds. The exact results are
+//! known, because the tests compute them in integers.
 
 use half::{bf16, f16};
 use num_bigint::BigInt;
@@ -61,7 +61,7 @@ fn elements<T: Float>(rng: &mut StdRng, n: usize) -> (Vec<T>, Vec<i128>) {
     (values, integers.into_iter().map(i128::from).collect())
 }
 
-/// `(1 + u)^k - 1`, and a little more because the reference rounds too.
+/// The bound `(1 + u)^k - 1`, and a little more, because the reference rounds too.
 fn growth(u: f64, k: u64) -> f64 {
     (k as f64 * u.ln_1p()).exp_m1() * (1.0 + 1e-9) + 4.0 * f64::EPSILON
 }
@@ -191,8 +191,8 @@ fn products() {
         let xs: Vec<T> = (0..n)
             .map(|_| T::new(rng.random_range(0.9..1.1) * [1.0, -1.0][rng.random_range(0..2)]))
             .collect();
-        // The reference in f64 has as many roundings as the result; for narrower types each is 2^29
-        // times smaller.
+        // The reference in f64 has as many roundings as the result. For narrower types, each
+        // rounding of the reference is 2^29 times smaller.
         let exact: f64 = xs.iter().map(|x| x.number()).product();
         let x = Placed::new(device, &xs, n % 3, T::NAN);
         let result: f64 = device.reduce(x.view(), Product).unwrap().into();

@@ -1,4 +1,4 @@
-//! Elements on the host: copied whole or in parts, single or in pairs.
+//! Inputs on the host, single inputs and pairs, which are copied whole or in parts.
 
 use rand::Rng;
 use warpfold::{
@@ -84,7 +84,8 @@ fn pairs_of_which_one_is_on_the_device() {
             assert_eq!(reducer.reduce((&a, &there)).unwrap(), dot);
             assert_eq!(reducer.reduce((&there, &a)).unwrap(), dot);
             assert_eq!(reducer.reduce((&a, &pinned)).unwrap(), dot);
-            // These operands are aligned differently from the beginning of a part.
+            // The operand on the device begins at another offset modulo 16 bytes than the copied
+            // part of the other operand.
             let shifted: i64 =
                 a[1..].iter().zip(&b[3..]).map(|(&a, &b)| i64::from(a) * i64::from(b)).sum();
             assert_eq!(reducer.reduce((&a[1..b.len() - 2], there.view(3..))).unwrap(), shifted);

@@ -134,7 +134,7 @@ fn roots_of_sums_of_squares() {
     }
 }
 
-/// Among equal elements, the first is the best.
+/// Of several equal elements, the first is the best.
 macro_rules! equal {
     ($($name:ident: $t:ident;)*) => {$(
         #[test]

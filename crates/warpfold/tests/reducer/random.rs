@@ -1,4 +1,5 @@
-//! Random lengths, places and elements; a failure prints its seed and shrinks.
+//! Random lengths, places and elements. When a test fails, it is reduced to a smaller case, and its
+//! seed is printed.
 
 use proptest::{
     collection::vec,

@@ -24,7 +24,7 @@ fn compare<T: Float>(a: T, b: T) -> Ordering {
 }
 
 /// The first of the least elements or, with the reversed order, of the greatest. NaNs count only if
-/// `nan_wins`, or if there are no numbers.
+/// `nan_wins` is true, or if there are no numbers.
 fn first<T: Float>(values: &[T], before: Ordering, nan_wins: bool) -> Indexed<T> {
     let is_nan = |x: T| x.number().is_nan();
     let mut best: Option<usize> = None;
@@ -116,7 +116,7 @@ extremes! {
     extremes_of_f64: f64, u64, 0.0f64;
 }
 
-/// Among equal elements, the first is the best, and all NaNs are equal.
+/// Of several equal elements, the first is the best. All NaNs are equal.
 macro_rules! equal {
     ($($name:ident: $t:ident, $bits:ident;)*) => {$(
         #[test]

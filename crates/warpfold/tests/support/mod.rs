@@ -20,7 +20,8 @@ pub(crate) const DEVICE_VARIABLE: &str = "WARPFOLD_DEVICE";
 /// The devices to test on: the simulator, and the GPU if there is one. If `WARPFOLD_DEVICE` is set,
 /// it names the devices (`both` means simulator and GPU), and they must exist.
 ///
-/// The driver is the file that `WARPFOLD_LIBCUDA` names, or else the system's.
+/// If `WARPFOLD_LIBCUDA` is set, it names the file of the CUDA driver. Otherwise the driver is the
+/// system's.
 pub(crate) fn devices() -> Vec<Device> {
     if let Some(library) = env::var_os("WARPFOLD_LIBCUDA").filter(|library| !library.is_empty()) {
         // An error of the file is reported when a GPU is opened, because a process keeps the result
@@ -55,7 +56,7 @@ pub(crate) fn production_kernel(device: &Device, name: &str) -> Kernel {
     device.load(name, &text).unwrap().kernel(name).unwrap()
 }
 
-/// Launches of the tests' own kernels and of single production kernels.
+/// Safe launches, of the tests' own kernels and of single production kernels.
 pub(crate) trait Launch {
     fn start(&self, kernel: &Kernel, shape: LaunchShape, args: &[Arg]) -> Result<(), DeviceError>;
 }
@@ -75,7 +76,7 @@ impl Launch for Stream {
     }
 }
 
-/// Graphs of work that returns nothing.
+/// Captures of graphs whose work returns nothing that the test needs.
 pub(crate) trait Record {
     fn record<R, E: From<DeviceError>>(
         &self,

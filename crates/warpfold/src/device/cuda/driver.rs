@@ -1,16 +1,16 @@
-//! Turns the results of the driver's functions into errors.
+//! Functions that turn the results of the driver's functions into errors.
 
 use cust::error::CudaError;
 
 use super::super::{DeviceError, ErrorText};
 
-/// The driver's name and text for an error code.
+/// The driver's name and explanation of an error code.
 pub(super) fn error_text(code: u32) -> ErrorText {
     let cuda_driver::ErrorText { name, text } = cuda_driver::error_text(code);
     ErrorText { name, text }
 }
 
-/// The error for a code other than 0. `action` completes the sentence "cannot …".
+/// The error for a code other than 0. The text of `action` completes the sentence "cannot …".
 pub(super) fn error(action: String, code: u32) -> DeviceError {
     let text = error_text(code);
     if ends_context(code) {
@@ -20,8 +20,8 @@ pub(super) fn error(action: String, code: u32) -> DeviceError {
     }
 }
 
-/// Whether, according to cuda.h, all later calls return this error too, or the context or the
-/// device is gone.
+/// Whether the error is final: according to cuda.h, either all later calls return it too, or the
+/// context or the device is gone.
 fn ends_context(code: u32) -> bool {
     matches!(
         code,
@@ -43,12 +43,12 @@ fn ends_context(code: u32) -> bool {
     )
 }
 
-/// Returns an error if a function's result is one.
+/// Turns the result `code` of a function of the driver into an error, unless it is 0.
 pub(in super::super) fn check(code: u32, action: &str) -> Result<(), DeviceError> {
     check_with(code, || action.to_owned())
 }
 
-/// Like [`check`], for an action whose text is costly to make.
+/// Like [`check`], for an action whose text is made only if there is an error.
 pub(super) fn check_with(code: u32, action: impl FnOnce() -> String) -> Result<(), DeviceError> {
     if code == 0 { Ok(()) } else { Err(error(action(), code)) }
 }

@@ -57,12 +57,12 @@ pub(super) fn open(ordinal: u32) -> Result<Arc<dyn Backend>, DeviceError> {
     Ok(Arc::new(gpu))
 }
 
-/// The number of devices, at least 1.
+/// The number of GPUs that the driver finds, at least 1. If it finds none, the result is an error.
 pub(super) fn count() -> Result<u32, DeviceError> {
     load().map(|driver| driver.devices)
 }
 
-/// The driver's table of functions.
+/// The table of the driver's functions. The first call of the process loads the driver.
 fn load() -> Result<&'static Driver, DeviceError> {
     cuda_driver::load().map_err(|error| {
         let reason = error.to_string();
@@ -78,13 +78,13 @@ fn load() -> Result<&'static Driver, DeviceError> {
 #[derive(Debug)]
 struct Gpu {
     info: DeviceInfo,
-    /// The driver's functions, kept here so that a call need not look up what the process has
-    /// loaded.
+    /// The table of the driver's functions. It is kept here so that a call does not have to look up
+    /// the table of the process.
     driver: &'static Driver,
-    /// A number that differs for any two contexts of this process, because a later context may get
-    /// the address of an earlier one.
+    /// A number that no other context of this process has. The address of the context is not
+    /// enough, because a later context may get the address of an earlier one.
     generation: u64,
-    /// Events for reuse; never more than were in use at one time.
+    /// Events for reuse. There are never more of them than were in use at one time.
     events: Mutex<Vec<SpareEvent>>,
     context: Context,
 }
@@ -147,7 +147,7 @@ impl Gpu {
         self.driver.cuLaunchKernelEx.is_some() && self.info.compute_capability >= (9, 0)
     }
 
-    /// `len` bytes from `address` on.
+    /// The `len` bytes from `address` on, as a slice of `cust`.
     ///
     /// # Safety
     ///
@@ -201,7 +201,7 @@ fn most_shared_bytes(driver: &Driver, device: device::Device) -> Option<u32> {
 }
 
 /// Peak bandwidth in bytes per second: two transfers per clock cycle, each `bus_bits` wide. `None`
-/// if the driver reports 0, as drivers do that no longer know the clock.
+/// if one of the numbers is 0, because a driver that does not know the memory clock reports 0.
 fn peak(clock_khz: u32, bus_bits: u32) -> Option<f64> {
     (clock_khz > 0 && bus_bits > 0)
         .then(|| f64::from(clock_khz) * 1e3 * 2.0 * f64::from(bus_bits) / 8.0)
@@ -238,21 +238,21 @@ impl Backend for Gpu {
 
     fn write(&self, address: u64, bytes: &[u8]) -> Result<(), DeviceError> {
         self.make_current()?;
-        // SAFETY: `Backend`'s contract: the range lies within one live allocation.
+        // SAFETY: by `Backend`'s contract, the range lies within one live allocation.
         let slice = unsafe { Self::slice(address, bytes.len()) };
         slice.copy_from(bytes).map_err(failed("copy to the device"))
     }
 
     fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
         self.make_current()?;
-        // SAFETY: `Backend`'s contract: the range lies within one live allocation.
+        // SAFETY: by `Backend`'s contract, the range lies within one live allocation.
         let slice = unsafe { Self::slice(address, bytes.len()) };
         slice.copy_to(bytes).map_err(failed("copy from the device"))
     }
 
     fn copy(&self, from: u64, to: u64, bytes: u64) -> Result<(), DeviceError> {
         self.make_current()?;
-        // SAFETY: `Backend`'s contract: both ranges lie within live allocations.
+        // SAFETY: by `Backend`'s contract, both ranges lie within live allocations.
         let (source, target) =
             unsafe { (Self::slice(from, bytes as usize), Self::slice(to, bytes as usize)) };
         target.copy_from(&*source).map_err(failed("copy on the device"))
@@ -260,7 +260,7 @@ impl Backend for Gpu {
 
     fn fill(&self, address: u64, bytes: u64, byte: u8) -> Result<(), DeviceError> {
         self.make_current()?;
-        // SAFETY: `Backend`'s contract: the range lies within one live allocation.
+        // SAFETY: by `Backend`'s contract, the range lies within one live allocation.
         let slice = unsafe { Self::slice(address, bytes as usize) };
         slice.set_8(byte).map_err(failed("fill memory of the device"))
     }

@@ -1,4 +1,4 @@
-//! Modules and kernels.
+//! Modules and kernels of a GPU.
 
 use std::{
     ffi::{c_int, c_void},
@@ -36,18 +36,19 @@ pub(super) fn load(
     Ok(Arc::new(GpuModule { name: name.to_owned(), module, gpu }))
 }
 
-/// Loads the image that `cust` could not load once more, this time with a buffer for the compiler's
-/// messages.
+/// Makes the error for an image that `cust` could not load. It loads the image once more, this time
+/// with a buffer for the messages of the driver's compiler.
 fn refused(driver: &Driver, module: &str, image: &[u8], error: CudaError) -> DeviceError {
     let mut options = [CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
     let mut image = image.to_vec();
     image.push(0);
     let mut log = vec![0u8; 16 << 10];
-    // Values that fit a pointer are passed in its place.
+    // An option's value that fits into a pointer is passed as the pointer itself. The length of the
+    // buffer is such a value.
     let mut values = [log.as_mut_ptr().cast::<c_void>(), ptr::without_provenance_mut(log.len())];
     let mut loaded = ptr::null_mut();
-    // SAFETY: the image ends with a NUL; both arrays have two entries; the buffer is as long as it
-    // is said to be and outlives the call.
+    // SAFETY: the image ends with a NUL; both arrays have two entries; the buffer has the length
+    // that the second value states, and it outlives the call.
     let mut code = unsafe {
         driver.cuModuleLoadDataEx(
             &raw mut loaded,
@@ -58,7 +59,8 @@ fn refused(driver: &Driver, module: &str, image: &[u8], error: CudaError) -> Dev
         )
     };
     if code == 0 {
-        // This time the driver accepts the image, so the reason was not the image.
+        // The driver accepts the image this time, so the image was not the reason for the first
+        // error.
         // SAFETY: the call above loaded the module, and nobody uses it.
         let _ = unsafe { driver.cuModuleUnload(loaded) };
         code = error.as_raw();
@@ -89,7 +91,7 @@ impl LoadedModule for GpuModule {
         self.gpu.make_current()?;
         let no_kernel =
             || DeviceError::NoKernel { module: self.name.clone(), kernel: name.to_owned() };
-        // The driver calls an empty name an invalid value.
+        // For an empty name, the driver reports an invalid value instead of a missing kernel.
         if name.is_empty() {
             return Err(no_kernel());
         }
@@ -131,7 +133,7 @@ pub(super) struct GpuKernel {
     pub(super) name: String,
     parameters: Vec<usize>,
     function: Function<'static>,
-    /// The largest dynamic shared memory that a launch has asked for so far, in bytes.
+    /// The dynamic shared memory, in bytes, that the driver allows a block of this kernel so far.
     allowed_shared: AtomicU32,
     pub(super) module: Arc<GpuModule>,
 }
@@ -141,7 +143,8 @@ impl GpuKernel {
         self.function.to_raw()
     }
 
-    /// Lets a block have `bytes` of dynamic shared memory, more than the default limit.
+    /// Tells the driver that a block of this kernel may have `bytes` bytes of dynamic shared
+    /// memory, if it does not allow so many yet.
     pub(super) fn allow_shared(&self, bytes: u32) -> Result<(), DeviceError> {
         if bytes <= self.allowed_shared.load(Relaxed) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Streams, events and graphs, and launches on streams.
+//! Streams, events and graphs of a GPU, and launches on its streams.
 
 use std::{
     any::Any,
@@ -26,11 +26,11 @@ use super::{
     module::GpuKernel,
 };
 
-/// The most arguments of a launch for which the host allocates nothing.
+/// The greatest number of arguments with which a launch allocates nothing on the host.
 const INLINE_ARGS: usize = 16;
 
-/// The stream of the plain copies. It waits for every stream that is not `CU_STREAM_NON_BLOCKING`,
-/// and those wait for it.
+/// The legacy default stream, on which the plain copies run. It waits for every stream that was not
+/// made with `CU_STREAM_NON_BLOCKING`, and those streams wait for it.
 pub(super) const LEGACY_STREAM: CUstream = ptr::null_mut();
 
 #[derive(Debug)]
@@ -71,6 +71,8 @@ impl GpuStream {
         Ok(Self { raw, owned: true, gpu })
     }
 
+    /// Wraps a stream that other code has made. Dropping the result does not destroy the stream.
+    ///
     /// # Safety
     ///
     /// `raw` is a stream that outlives the result.
@@ -179,8 +181,8 @@ impl BackendStream for GpuStream {
         let kernel: &GpuKernel =
             (&**kernel as &dyn Any).downcast_ref().expect("the kernels of a GPU are its own");
         self.gpu.make_current()?;
-        // Every host with CUDA is little-endian, so a narrower value is the first bytes of a 64-bit
-        // word.
+        // Every host with CUDA is little-endian, so the first bytes of a 64-bit word hold a
+        // narrower value.
         let mut values: SmallVec<[u64; INLINE_ARGS]> = args.iter().map(|arg| arg.bits()).collect();
         let mut pointers: SmallVec<[*mut c_void; INLINE_ARGS]> =
             values.iter_mut().map(|value| ptr::from_mut(value).cast()).collect();
@@ -192,7 +194,7 @@ impl BackendStream for GpuStream {
             let LaunchShape { grid, block, shared_bytes, .. } = shape;
             // SAFETY: there is one pointer for each parameter, to at least as many bytes as the
             // parameter has (`Core` has checked both), and the driver reads them before it returns.
-            // The caller promises what the kernel does with addresses.
+            // The caller promises that the kernel uses addresses correctly.
             unsafe {
                 self.gpu.driver.cuLaunchKernel(
                     kernel.function(),
@@ -255,9 +257,9 @@ impl BackendStream for GpuStream {
             return Err(DeviceError::DriverLacks { action, what: "CUDA graphs", function });
         }
         self.gpu.make_current()?;
-        // In relaxed mode the driver refuses nothing else during the capture. Calls that cannot be
-        // recorded are refused before they come here, and memory that is dropped during the capture
-        // must be freed.
+        // In relaxed mode the driver refuses nothing else during the capture. This crate itself
+        // refuses the calls that cannot be recorded before they come here. Memory that is dropped
+        // during the capture must still be freed, which a stricter mode could refuse.
         // SAFETY: the stream lives.
         let code =
             unsafe { driver.cuStreamBeginCapture_v2(self.raw, CU_STREAM_CAPTURE_MODE_RELAXED) };
@@ -306,11 +308,11 @@ impl BackendStream for GpuStream {
     }
 }
 
-/// A `CUevent` that nobody uses.
+/// A `CUevent` that nobody uses at the moment.
 #[derive(Debug)]
 pub(super) struct SpareEvent(pub(super) CUevent);
 
-// SAFETY: as for streams.
+// SAFETY: as for `GpuStream`, any thread may use a `CUevent`.
 unsafe impl Send for SpareEvent {}
 
 #[derive(Debug)]
@@ -319,7 +321,7 @@ pub(super) struct GpuEvent {
     gpu: Arc<Gpu>,
 }
 
-// SAFETY: as for streams.
+// SAFETY: as for `GpuStream`, any thread may use a `CUevent`.
 unsafe impl Send for GpuEvent {}
 // SAFETY: as above.
 unsafe impl Sync for GpuEvent {}
@@ -333,7 +335,8 @@ impl Drop for GpuEvent {
 }
 
 impl GpuEvent {
-    /// Reuses an event that was dropped, because making one may take as long as a short kernel.
+    /// Reuses an event that was dropped, or makes a new one. Events are reused because making one
+    /// may take as long as a short kernel.
     pub(super) fn new(gpu: &Arc<Gpu>) -> Result<Self, DeviceError> {
         let mut raw = ptr::null_mut();
         if let Some(SpareEvent(spare)) = gpu.events().pop() {
@@ -369,8 +372,8 @@ impl BackendEvent for GpuEvent {
         earlier.synchronize()?;
         self.synchronize()?;
         let mut milliseconds = 0.0;
-        // SAFETY: both live and have been recorded with their times; the pointer is to a live
-        // variable.
+        // SAFETY: both events live and have been recorded, and they measure times; the pointer is
+        // to a live variable.
         let code = unsafe {
             self.gpu.driver.cuEventElapsedTime(&raw mut milliseconds, earlier.raw, self.raw)
         };

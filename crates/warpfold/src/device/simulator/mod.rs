@@ -1,4 +1,4 @@
-//! The simulator's backend: `simt`, on the cores of the host.
+//! The backend that runs kernels on the cores of the host, by the simulator `simt`.
 
 use std::{
     alloc::{self, Layout, LayoutError},
@@ -24,15 +24,16 @@ use super::{
 
 mod stream;
 
-/// The most memory that the simulated device has, in bytes; a small host gives less. The host
-/// provides pages only when they are written.
+/// The most memory that a simulated device has, in bytes. A small host gives less. The host
+/// provides pages of this memory only when they are written.
 const MOST_MEMORY: u64 = 16 << 30;
 
-/// The memory of the simulated device, in bytes, if the host does not report how much is free.
+/// The memory of a simulated device, in bytes, if the host does not report how much is free.
 const UNKNOWN_MEMORY: u64 = 4 << 30;
 
-/// The number of multiprocessors that planning sees. It does not follow the cores of the host,
-/// because the order of float additions, and with it the bits, would then differ between hosts.
+/// The number of multiprocessors from which launch shapes follow. It does not depend on the cores
+/// of the host, because the order of float additions, and with it the bits, would then differ
+/// between hosts.
 const MULTIPROCESSORS: u32 = 16;
 
 /// The GPU and the registers per thread that decide how many blocks one simulated multiprocessor
@@ -72,8 +73,8 @@ impl Simulator {
     }
 }
 
-/// The memory of a simulated device, in bytes. It is less than half of what the host can spare,
-/// because programs usually hold the same data on the host as well.
+/// The memory of a simulated device, in bytes. It is two fifths of the memory that the host can
+/// spare, because programs usually hold the same data on the host as well.
 fn capacity() -> u64 {
     host_memory::available().map_or(UNKNOWN_MEMORY, |bytes| bytes / 5 * 2).min(MOST_MEMORY)
 }
@@ -96,7 +97,7 @@ impl Backend for Simulator {
             kind: DeviceKind::Simulator,
             ordinal: None,
             // The simulator runs PTX for any target. Programs choose the highest target that a
-            // device takes, so this is the highest for which kernels exist.
+            // device accepts, so this is the highest target for which this crate has kernels.
             compute_capability: (9, 0),
             memory_bytes: self.memory.capacity(),
             multiprocessors: MULTIPROCESSORS,
@@ -133,7 +134,7 @@ impl Backend for Simulator {
     }
 
     fn copy(&self, from: u64, to: u64, bytes: u64) -> Result<(), DeviceError> {
-        /// How many bytes one step of a copy or a fill handles on the host.
+        /// The number of bytes that one step of the copy moves through the host's memory.
         const CHUNK: u64 = 1 << 20;
         let mut chunk = vec![0; bytes.min(CHUNK) as usize];
         for start in (0..bytes).step_by(CHUNK as usize) {

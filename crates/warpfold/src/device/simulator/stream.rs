@@ -1,4 +1,4 @@
-//! Streams of the simulator, which run each command immediately, or record it.
+//! The streams of the simulator. A stream runs each command immediately, or records it.
 
 use std::{
     any::Any,
@@ -56,7 +56,7 @@ impl SimulatedStream {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a command, or records it.
+    /// Runs a command, or records it if the stream captures.
     fn give(&self, command: Command) -> Result<(), DeviceError> {
         match &mut *self.turn() {
             Some(recorded) => {
@@ -115,7 +115,7 @@ impl BackendStream for SimulatedStream {
     }
 
     fn wait(&self, _event: &dyn BackendEvent) -> Result<(), DeviceError> {
-        // An event of the simulator has always happened by now.
+        // Every recorded event of the simulator has already happened.
         Ok(())
     }
 
@@ -155,7 +155,8 @@ impl BackendEvent for SimulatedEvent {
     }
 }
 
-/// The lock is held while the graph runs, so that its launches run one after another.
+/// The recorded commands of a graph. The lock is held while the graph runs, so that its launches
+/// run one after another.
 #[derive(Debug)]
 struct SimulatedGraph {
     commands: Mutex<Vec<Command>>,

@@ -1,4 +1,4 @@
-//! Sums of floats with smaller errors.
+//! Sums of floats whose error is smaller than that of [`Sum`](super::Sum).
 
 use bytemuck::Zeroable;
 use half::{bf16, f16};
@@ -10,14 +10,15 @@ use crate::reducer::{
     shapes::KernelClass,
 };
 
-/// The sum of floats, corrected by the sum of its rounding errors, as [`Item::Wide`]. The sum of no
-/// elements is 0.
+/// The sum of floats, corrected by the sum of its rounding errors. The result has the type
+/// [`Item::Wide`]. The sum of no elements is 0.
 ///
 /// The kernel finds the rounding error of each addition exactly (D. E. Knuth's TwoSum) and sums
 /// these errors (A. Neumaier; T. Ogita, S. M. Rump and S. Oishi, *Accurate Sum and Dot Product*,
 /// SIAM J. Sci. Comput. 26, 2005, Proposition 4.5). The error of the result is at most `u * |sum| +
 /// 2 * ((1 + u)^(2 d) - 1)^2 * sum |x_i|`, with `u` and `d` as for [`Sum`](super::Sum), as long as
-/// nothing overflows. This is about the error of a sum with twice the digits that is rounded once.
+/// nothing overflows. This is about the error of a sum that is computed with twice the digits and
+/// then rounded once.
 ///
 /// ```
 /// use warpfold::{CompensatedSum, Device};
@@ -33,10 +34,10 @@ kernels!(CompensatedSum, compensated: f16, bf16, f32, f64);
 
 /// A float type whose rounding errors can be computed.
 pub trait TwoSum: Item + Accumulator {
-    /// The rounded sum and its exact rounding error.
+    /// Returns the rounded sum and its exact rounding error.
     fn two_sum(self, other: Self) -> (Self, Self);
-    /// The sum plus its rounding error. For an infinite sum the error is unknown, so the sum is
-    /// returned as it is.
+    /// Returns the sum `self` plus its rounding error. If the sum is infinite or NaN, the error is
+    /// unknown, so the sum is returned unchanged.
     #[must_use]
     fn total(self, error: Self) -> Self;
 }
@@ -84,7 +85,8 @@ where
     }
 }
 
-/// The sum of `f16`, `bf16` or `f32`, computed in `f64`, as `f64`. The sum of no elements is 0.
+/// The sum of elements of type `f16`, `bf16` or `f32`, computed in `f64`. The result is an `f64`.
+/// The sum of no elements is 0.
 ///
 /// The error is at most `((1 + 2^-53)^d - 1) * sum |x_i|`, with `d` as for [`Sum`](super::Sum).
 ///

@@ -8,11 +8,11 @@ use crate::reducer::{
     order::{first_greatest, first_greatest_or_nan, first_least, first_least_or_nan},
 };
 
-/// The least element and its index; among equal elements, the first. An empty input is
-/// [`Error::Empty`](crate::Error::Empty).
+/// The least element and its index. Of several equal elements, the first one counts. For an empty
+/// input, the call returns [`Error::Empty`](crate::Error::Empty).
 ///
 /// Every number is less than a NaN, and -0 is less than +0. If all elements are NaNs, the result is
-/// the first.
+/// the first of them.
 ///
 /// ```
 /// use warpfold::{ArgMin, Device};
@@ -35,11 +35,11 @@ operation! {
     fn moved = Indexed::moved;
 }
 
-/// The greatest element and its index; among equal elements, the first. An empty input is
-/// [`Error::Empty`](crate::Error::Empty).
+/// The greatest element and its index. Of several equal elements, the first one counts. For an
+/// empty input, the call returns [`Error::Empty`](crate::Error::Empty).
 ///
 /// Every number is greater than a NaN, and +0 is greater than -0. If all elements are NaNs, the
-/// result is the first.
+/// result is the first of them.
 ///
 /// ```
 /// use warpfold::{ArgMax, Device};
@@ -62,10 +62,11 @@ operation! {
     fn moved = Indexed::moved;
 }
 
-/// The first NaN and its index, if there is one; else the least element and its index, among equal
-/// elements the first. An empty input is [`Error::Empty`](crate::Error::Empty).
+/// The first NaN and its index, if there is a NaN; otherwise the least element and its index. Of
+/// several equal elements, the first one counts. For an empty input, the call returns
+/// [`Error::Empty`](crate::Error::Empty).
 ///
-/// -0 is less than +0. For integers this is [`ArgMin`].
+/// -0 is less than +0. For integers, the operation is the same as [`ArgMin`].
 ///
 /// ```
 /// use warpfold::{ArgMinimum, Device};
@@ -88,10 +89,11 @@ operation! {
     fn moved = Indexed::moved;
 }
 
-/// The first NaN and its index, if there is one; else the greatest element and its index, among
-/// equal elements the first. An empty input is [`Error::Empty`](crate::Error::Empty).
+/// The first NaN and its index, if there is a NaN; otherwise the greatest element and its index. Of
+/// several equal elements, the first one counts. For an empty input, the call returns
+/// [`Error::Empty`](crate::Error::Empty).
 ///
-/// +0 is greater than -0. For integers this is [`ArgMax`].
+/// +0 is greater than -0. For integers, the operation is the same as [`ArgMax`].
 ///
 /// ```
 /// use warpfold::{ArgMaximum, Device};

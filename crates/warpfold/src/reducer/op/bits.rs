@@ -5,7 +5,7 @@ use crate::reducer::{
     operation::{kernels, operation},
 };
 
-/// An integer type, as a set of bits.
+/// An integer type, seen as a set of bits.
 pub trait Bits: Item {
     /// The integer without any bit set.
     const NONE: Self;
@@ -42,7 +42,8 @@ macro_rules! bits {
 
 bits!(i8 u8 i16 u16 i32 u32 i64 u64 i128 u128);
 
-/// The bits that are set in every element; for integers. For no elements, all bits are set.
+/// The bits that are set in every element. The elements are integers. For an empty input, all bits
+/// of the result are set.
 ///
 /// ```
 /// use warpfold::{BitAnd, Device};
@@ -63,7 +64,8 @@ operation! {
     fn combine(first, others) = first.and(others);
 }
 
-/// The bits that are set in at least one element; for integers. For no elements, no bit is set.
+/// The bits that are set in at least one element. The elements are integers. For an empty input,
+/// the result is 0.
 ///
 /// ```
 /// use warpfold::{BitOr, Device};
@@ -84,8 +86,8 @@ operation! {
     fn combine(first, others) = first.or(others);
 }
 
-/// The bits that are set in an odd number of elements; for integers. For no elements, no bit is
-/// set.
+/// The bits that are set in an odd number of elements. The elements are integers. For an empty
+/// input, the result is 0.
 ///
 /// ```
 /// use warpfold::{BitXor, Device};

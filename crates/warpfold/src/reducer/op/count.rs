@@ -1,4 +1,4 @@
-//! How many elements are not zero, and whether any or all are.
+//! The number of elements that are not zero, and whether any or all elements are not zero.
 
 use half::{bf16, f16};
 
@@ -8,8 +8,8 @@ use crate::reducer::{
     shapes::KernelClass,
 };
 
-/// The number of elements that are not zero. A NaN is not zero; -0 is zero. For no elements the
-/// count is 0.
+/// The number of elements that are not zero. A NaN is not zero; -0 is zero. The count of an empty
+/// input is 0.
 ///
 /// ```
 /// use warpfold::{CountNonzero, Device};
@@ -31,8 +31,8 @@ operation! {
     fn combine(first, others) = first + others;
 }
 
-/// Whether any element is not zero, as [`CountNonzero`] counts. For no elements the result is
-/// false.
+/// Whether at least one element is not zero. A NaN is not zero; -0 is zero. For an empty input the
+/// result is false.
 ///
 /// ```
 /// use warpfold::{Any, Device};
@@ -70,7 +70,8 @@ where
     }
 }
 
-/// Whether no element is zero, as [`CountNonzero`] counts. For no elements the result is true.
+/// Whether no element is zero. A NaN is not zero; -0 is zero. For an empty input the result is
+/// true.
 ///
 /// ```
 /// use warpfold::{All, Device};

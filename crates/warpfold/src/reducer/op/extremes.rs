@@ -8,10 +8,11 @@ use crate::reducer::{
     order::{greater, greater_or_nan, lesser, lesser_or_nan},
 };
 
-/// The least element. An empty input is [`Error::Empty`](crate::Error::Empty).
+/// The least element. For an empty input, the call returns [`Error::Empty`](crate::Error::Empty).
 ///
 /// Floats are compared by IEEE 754-2019's `minimumNumber`: NaNs are ignored, and -0 is less than
-/// +0. If all elements are NaNs, the result is NaN. In [`Minimum`], any NaN gives NaN.
+/// +0. If all elements are NaNs, the result is NaN. [`Minimum`] instead returns NaN if any element
+/// is NaN.
 ///
 /// ```
 /// use warpfold::{Device, Min};
@@ -34,10 +35,12 @@ operation! {
     fn combine(first, others) = lesser(first, others);
 }
 
-/// The greatest element. An empty input is [`Error::Empty`](crate::Error::Empty).
+/// The greatest element. For an empty input, the call returns
+/// [`Error::Empty`](crate::Error::Empty).
 ///
 /// Floats are compared by IEEE 754-2019's `maximumNumber`: NaNs are ignored, and +0 is greater than
-/// -0. If all elements are NaNs, the result is NaN. In [`Maximum`], any NaN gives NaN.
+/// -0. If all elements are NaNs, the result is NaN. [`Maximum`] instead returns NaN if any element
+/// is NaN.
 ///
 /// ```
 /// use warpfold::{Device, Max};
@@ -58,11 +61,11 @@ operation! {
     fn combine(first, others) = greater(first, others);
 }
 
-/// The least element, or NaN if any element is NaN. An empty input is
+/// The least element, or NaN if any element is NaN. For an empty input, the call returns
 /// [`Error::Empty`](crate::Error::Empty).
 ///
-/// Floats are compared by IEEE 754-2019's `minimum`: any NaN gives NaN, and -0 is less than +0. For
-/// integers this is [`Min`].
+/// Floats are compared by IEEE 754-2019's `minimum`: the result is NaN if any element is NaN, and
+/// -0 is less than +0. For integers, the operation is the same as [`Min`].
 ///
 /// ```
 /// use warpfold::{Device, Minimum};
@@ -85,11 +88,11 @@ operation! {
     fn combine(first, others) = lesser_or_nan(first, others);
 }
 
-/// The greatest element, or NaN if any element is NaN. An empty input is
+/// The greatest element, or NaN if any element is NaN. For an empty input, the call returns
 /// [`Error::Empty`](crate::Error::Empty).
 ///
-/// Floats are compared by IEEE 754-2019's `maximum`: any NaN gives NaN, and +0 is greater than -0.
-/// For integers this is [`Max`].
+/// Floats are compared by IEEE 754-2019's `maximum`: the result is NaN if any element is NaN, and
+/// +0 is greater than -0. For integers, the operation is the same as [`Max`].
 ///
 /// ```
 /// use warpfold::{Device, Maximum};
@@ -112,8 +115,8 @@ operation! {
     fn combine(first, others) = greater_or_nan(first, others);
 }
 
-/// The least and the greatest element in one pass, as [`Min`] and [`Max`] find them. An empty input
-/// is [`Error::Empty`](crate::Error::Empty).
+/// The least and the greatest element, found in one pass. They are the results of [`Min`] and of
+/// [`Max`]. For an empty input, the call returns [`Error::Empty`](crate::Error::Empty).
 ///
 /// ```
 /// use warpfold::{Device, Extremes, MinMax};

@@ -1,4 +1,4 @@
-//! The operations, one file for each family.
+//! The operations. Each file holds one family of them.
 
 mod accurate;
 mod arg;

@@ -1,4 +1,4 @@
-//! Mean and variance.
+//! The mean and the variance.
 
 use bytemuck::{Pod, Zeroable};
 use half::{bf16, f16};
@@ -8,14 +8,16 @@ use crate::reducer::{
     operation::{kernels, operation},
 };
 
-/// Mean and variance in one pass, in `f64`. An empty input is
+/// The mean and the variance, computed in one pass in `f64`. For an empty input, the call returns
 /// [`Error::Empty`](crate::Error::Empty).
 ///
-/// Each thread computes the mean and the squared deviations of a batch in two passes over its
-/// registers. Batches are combined by the formulas of T. F. Chan, G. H. Golub and R. J. LeVeque
-/// (*Updating Formulae and a Pairwise Algorithm for Computing Sample Variances*, 1979). So a mean
-/// that is large compared with the deviation costs no digits, as it would in `E[x^2] - E[x]^2`. If
-/// an element is not finite, the mean is not finite and the squared deviations are NaN.
+/// For integers of up to 32 bits, each thread sums its elements and their squares exactly. For all
+/// other types, each thread subtracts its first element from its elements, and sums the differences
+/// and their squares. The results of the threads are combined by the formulas of T. F. Chan, G. H.
+/// Golub and R. J. LeVeque (*Updating Formulae and a Pairwise Algorithm for Computing Sample
+/// Variances*, 1979). So a mean that is large compared with the deviation does not cost digits, as
+/// it would in the formula `E[x^2] - E[x]^2`. If an element is not finite, the mean is not finite
+/// and the squared deviations are NaN.
 ///
 /// ```
 /// use warpfold::{Device, Moments};
@@ -38,24 +40,24 @@ operation! {
     fn combine(first, others) = first.combined(others);
 }
 
-/// The count, the mean and the squared deviations of the elements: the raw result and the output of
-/// [`Moments`].
+/// The number of the elements, their mean and their squared deviations from it. This is both the
+/// raw result and the result of [`Moments`].
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Statistics {
-    /// Number of elements.
+    /// The number of elements.
     pub count: u64,
     mean: f64,
     squared_deviations: f64,
 }
 
 impl Statistics {
-    /// The mean.
+    /// The mean of the elements.
     pub fn mean(&self) -> f64 {
         self.mean
     }
 
-    /// The sum of the squared deviations from the mean.
+    /// The sum of the squared deviations of the elements from the mean.
     pub fn squared_deviations(&self) -> f64 {
         self.squared_deviations
     }
@@ -67,7 +69,7 @@ impl Statistics {
     }
 
     /// The estimated variance of the population from which the elements are a sample, with the
-    /// divisor `count - 1`; `None` for one element.
+    /// divisor `count - 1`. It is `None` for one element.
     pub fn sample_variance(&self) -> Option<f64> {
         (self.count > 1).then(|| self.squared_deviations / (self.count - 1) as f64)
     }

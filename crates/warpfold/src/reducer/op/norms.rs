@@ -11,8 +11,8 @@ use crate::reducer::{
 };
 
 /// The sum of absolute values, the L1 norm. The result is a `u64` for integers up to 64 bits and a
-/// `u128` for 128-bit ones, both wrapping, and [`Item::Wide`] for floats. The norm of no elements
-/// is 0.
+/// `u128` for 128-bit ones, both wrapping, and an [`Item::Wide`] for floats. The norm of no
+/// elements is 0.
 ///
 /// The bound on the error of floats is that of [`Sum`](super::Sum).
 ///
@@ -37,11 +37,12 @@ operation! {
     fn combine(first, others) = first.plus(others);
 }
 
-/// The sum of squares, as [`Item::Wide`]; integers wrap. The sum of no elements is 0.
+/// The sum of squares. The result has the type [`Item::Wide`], and integers wrap around. The sum of
+/// no elements is 0.
 ///
 /// For floats each square adds one rounding, so the error is at most `((1 + u)^(d + 1) - 1) * sum
-/// x_i^2`, with `u` and `d` as for [`Sum`](super::Sum), as long as squares neither overflow nor
-/// underflow.
+/// x_i^2`, with `u` and `d` as for [`Sum`](super::Sum), as long as no square overflows or
+/// underflows and no partial sum overflows.
 ///
 /// ```
 /// use warpfold::{Device, SumSquares};
@@ -63,10 +64,11 @@ operation! {
 }
 
 /// The square root of the sum of squares, the L2 norm. The result is an `f32` for `f16`, `bf16` and
-/// `f32`, and an `f64` for `f64` and for integers of 8 and 16 bits. Wider integers are left out,
-/// because 64 bits may not hold their sum of squares. The norm of no elements is 0.
+/// `f32`, and an `f64` for `f64` and for integers of 8 and 16 bits. Integers of more than 16 bits
+/// are not supported, because 64 bits may not hold their sum of squares. The norm of no elements is
+/// 0.
 ///
-/// The relative error is at most half of that of [`SumSquares`], plus one rounding.
+/// For floats, the relative error is at most half of that of [`SumSquares`], plus one rounding.
 ///
 /// ```
 /// use warpfold::{Device, Norm2};
@@ -81,11 +83,11 @@ pub struct Norm2;
 
 kernels!(Norm2, sumsq: i8, u8, i16, u16, f16, bf16, f32, f64);
 
-/// A type of a sum of squares, and its square root.
+/// The type of a sum of squares, which has a square root.
 pub trait Root: Accumulator {
     /// The type of the root.
     type Root;
-    /// The square root.
+    /// The square root of `self`.
     fn root(self) -> Self::Root;
 }
 
@@ -131,9 +133,10 @@ where
     }
 }
 
-/// The greatest absolute value, the maximum norm. The result has the unsigned type of the same
-/// width for integers, because that type holds it, and the same type for floats. The norm of no
-/// elements is 0. Any NaN gives NaN.
+/// The greatest absolute value, the maximum norm. For floats, the result has the type of the
+/// elements. For integers, it has the unsigned type of the same width, because only that type can
+/// hold every absolute value. The norm of no elements is 0. If any element is NaN, the result is
+/// NaN.
 ///
 /// ```
 /// use warpfold::{Device, MaxAbs};

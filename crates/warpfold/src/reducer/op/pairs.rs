@@ -8,12 +8,13 @@ use crate::reducer::{
     operation::{kernels, operation},
 };
 
-/// The dot product of two inputs of the same length, as [`Item::Wide`]; integers wrap. The product
-/// of empty inputs is 0.
+/// The dot product of two inputs of the same length. The result has the type [`Item::Wide`], and
+/// integers wrap around. The dot product of empty inputs is 0.
 ///
 /// For floats each product adds one rounding, so the error is at most `((1 + u)^(d + 1) - 1) * sum
-/// |x_i * y_i|`, with `u` and `d` as for [`Sum`](super::Sum), as long as products neither overflow
-/// nor underflow (Higham, section 3.1). Products of `f16` and `bf16` are exact.
+/// |x_i * y_i|`, with `u` and `d` as for [`Sum`](super::Sum), as long as no product overflows or
+/// underflows and no partial sum overflows (Higham, section 3.1). Products of `f16` and `bf16` are
+/// exact.
 ///
 /// ```
 /// use warpfold::{Device, Dot};
@@ -35,12 +36,12 @@ operation! {
     fn combine(first, others) = first.plus(others);
 }
 
-/// The sum of the squared differences of two inputs of the same length, as [`Item::Wide`]; integers
-/// wrap. The distance of empty inputs is 0.
+/// The sum of the squared differences of two inputs of the same length. The result has the type
+/// [`Item::Wide`], and integers wrap around. The distance of empty inputs is 0.
 ///
-/// For floats the difference and its square round too, so the error is at most `((1 +
-/// u)^(d + 3) - 1) * sum (x_i - y_i)^2`, with `u` and `d` as for [`Sum`](super::Sum), as long as
-/// nothing overflows or underflows.
+/// For floats, each difference and each square is rounded too, so the error is at most
+/// `((1 + u)^(d + 3) - 1) * sum (x_i - y_i)^2`, with `u` and `d` as for [`Sum`](super::Sum), as
+/// long as nothing overflows or underflows.
 ///
 /// ```
 /// use warpfold::{Device, SquaredDistance};

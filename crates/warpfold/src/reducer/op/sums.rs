@@ -10,18 +10,18 @@ use crate::reducer::{
     shapes::KernelClass,
 };
 
-/// The sum, as [`Item::Wide`]: an `i64` for `i8`, `i16`, `i32` and `i64`, a `u64` for unsigned
-/// integers up to 64 bits, an `f32` for `f16`, `bf16` and `f32`, and the type itself for `i128`,
-/// `u128` and `f64`. The sum of no elements is 0.
+/// The sum. The result has the type [`Item::Wide`]: an `i64` for `i8`, `i16`, `i32` and `i64`, a
+/// `u64` for unsigned integers up to 64 bits, an `f32` for `f16`, `bf16` and `f32`, and the type
+/// itself for `i128`, `u128` and `f64`. The sum of no elements is 0.
 ///
 /// **Integers** wrap modulo 2^64 (2^128 for 128-bit elements), so sums of elements of 8, 16 and 32
-/// bits are exact up to 2^32 elements. [`CheckedSum`] tells whether a sum fits.
+/// bits are exact up to 2^32 elements. [`CheckedSum`] reports a sum that does not fit its type.
 ///
 /// **Floats** are rounded in each addition. The error is at most `((1 + u)^d - 1) * sum |x_i|`,
 /// with `u` = 2^-24 for `f32` and 2^-53 for `f64`, and `d` the [depth](crate::Reducer::depth) of
 /// the tree of additions, as long as no partial sum overflows (N. J. Higham, *Accuracy and
 /// Stability of Numerical Algorithms*, 2nd ed., section 4.2). The conversion of `f16` and `bf16` to
-/// `f32` is exact. A NaN, or infinities of both signs, give NaN.
+/// `f32` is exact. If the elements contain a NaN, or infinities of both signs, the sum is NaN.
 ///
 /// ```
 /// use warpfold::{Device, Sum};
@@ -45,8 +45,8 @@ operation! {
     fn combine(first, others) = first.plus(others);
 }
 
-/// The sum of integers in their own type, modulo 2^bits, like `wrapping_add`. The sum of no
-/// elements is 0.
+/// The sum of integers in the type of the elements. The sum wraps around like `wrapping_add`, so it
+/// is the exact sum modulo 2 to the number of bits of the type. The sum of no elements is 0.
 ///
 /// ```
 /// use warpfold::{Device, WrappingSum};
@@ -60,18 +60,19 @@ operation! {
 pub struct WrappingSum;
 
 // 32-bit elements have kernels of their own, because a sum that is not widened is faster. Narrower
-// and wider types share the kernels of `Sum`, because they would gain nothing.
+// and wider types share the kernels of `Sum`, because kernels of their own would gain nothing.
 kernels!(WrappingSum, sum: i8, u8, i16, u16, i64 as u64, u64, i128 as u128, u128);
 kernels!(WrappingSum, wrapping: i32 as u32, u32);
 
-/// The raw result of a [`WrappingSum`], and how it is cut to the type of the elements.
+/// An integer type whose elements a [`WrappingSum`] can add: the type of the raw result, and how
+/// the raw result is cut to the type of the elements.
 pub trait Wrapping: Item {
-    /// The raw result.
+    /// The type of the raw result.
     type Raw: Item;
     /// The sum of two raw results.
     #[must_use]
     fn plus(first: Self::Raw, others: Self::Raw) -> Self::Raw;
-    /// Cuts a raw result to its lowest bits.
+    /// Cuts a raw result to its lowest bits, as many as the type of the elements has.
     fn cut(raw: Self::Raw) -> Self;
 }
 
@@ -114,13 +115,14 @@ where
     }
 }
 
-/// The sum of integers in their own type, or [`Error::Overflow`] with the exact sum if the type
-/// cannot hold it. Only the sum of all elements counts: partial sums may exceed the type. The sum
-/// of no elements is 0.
+/// The sum of integers in the type of the elements, or [`Error::Overflow`] with the exact sum if
+/// that type cannot hold it. Only the sum of all elements counts: a partial sum may exceed the
+/// type. The sum of no elements is 0.
 ///
-/// The kernels add 32-bit elements in 64 bits, so an input of these has at most 2^32 elements
-/// ([`Error::TooLong`]). Sums of 64-bit elements are exact in 128 bits, and sums of 128-bit
-/// elements in 192 bits.
+/// The kernels add elements of up to 32 bits in 64 bits, so the number of elements is limited to
+/// 2^32 for 32-bit elements, 2^48 for 16-bit ones and 2^56 for 8-bit ones. A longer input is
+/// [`Error::TooLong`]. Sums of 64-bit elements are exact in 128 bits, and sums of 128-bit elements
+/// in 192 bits.
 ///
 /// ```
 /// use warpfold::{CheckedSum, Device, Error};
@@ -140,18 +142,20 @@ pub struct CheckedSum;
 kernels!(CheckedSum, sum: i8, u8, i16, u16, i32, u32);
 kernels!(CheckedSum, checked: i64, u64, i128, u128);
 
-/// The raw result of a [`CheckedSum`], and how it is narrowed to the type of the elements.
+/// An integer type whose elements a [`CheckedSum`] can add: the type of the raw result, and how the
+/// raw result is narrowed to the type of the elements.
 pub trait Checked: Item {
-    /// The raw result: the exact sum of up to [`Self::MOST`] elements.
+    /// The type of the raw result, which holds the exact sum of up to [`Self::MOST`] elements.
     type Raw: Pod + Send + Sync;
-    /// The most elements: 2^(64 - bits) where the sum has 64 bits, and no limit where it has more.
+    /// The most elements: 2^(64 - bits) if the sum has 64 bits, and `u64::MAX`, which is no limit,
+    /// if it has more.
     const MOST: u64;
     /// The sum of two raw results.
     #[must_use]
     fn plus(first: Self::Raw, others: Self::Raw) -> Self::Raw;
     /// The raw result as an [`Int192`].
     fn exact(raw: Self::Raw) -> Int192;
-    /// The sum in the type of the elements; `None` if it does not fit.
+    /// The sum in the type of the elements; `None` if that type cannot hold it.
     fn narrowed(exact: Int192) -> Option<Self>;
 }
 
@@ -211,12 +215,14 @@ where
     }
 }
 
-/// The product, as [`Item::Wide`], the type of the [`Sum`]. The product of no elements is 1.
+/// The product. The result has the type [`Item::Wide`], as that of a [`Sum`]. The product of no
+/// elements is 1.
 ///
 /// **Integers** wrap modulo 2^64 (2^128 for 128-bit elements). **Floats** are rounded in each
-/// multiplication. In any order, the error is at most `((1 + u)^(n - 1) - 1) * |product|`, with
+/// multiplication. In every order, the error is at most `((1 + u)^(n - 1) - 1) * |product|`, with
 /// `u` = 2^-24 for `f32` and 2^-53 for `f64`, as long as no partial product leaves the range of
-/// normal numbers (Higham, Lemma 3.1). A NaN, or an infinity and a zero, give NaN.
+/// normal numbers (Higham, Lemma 3.1). If the elements contain a NaN, or both an infinity and a
+/// zero, the product is NaN.
 ///
 /// ```
 /// use warpfold::{Device, Product};
