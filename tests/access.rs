@@ -319,7 +319,7 @@ fn streams_send_compute_and_fetch_chunks() {
                     // SAFETY: the kernel moves as many elements as the chunk has, between live
                     // buffers.
                     unsafe {
-                        streams.launch(stream, &kernel, LaunchShape::linear(40, 256, 0), &args)?
+                        streams.launch(stream, &kernel, LaunchShape::linear(40, 256, 0), &args)?;
                     };
                     streams.download(stream, &target, i * chunk, output)?;
                 }

@@ -502,7 +502,7 @@ fn json_holds_what_is_promised() {
     assert!(report["gb_per_s"].as_f64().unwrap() > 0.0, "{run}");
     match report["time_kind"].as_str() {
         Some("gpu") => {
-            assert!(report["peak_gb_per_s"].as_f64().is_none_or(|peak| peak > 0.0), "{run}")
+            assert!(report["peak_gb_per_s"].as_f64().is_none_or(|peak| peak > 0.0), "{run}");
         }
         Some("simulation") => assert!(report["peak_gb_per_s"].is_null(), "{run}"),
         other => panic!("{other:?}\n{run}"),

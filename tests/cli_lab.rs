@@ -221,7 +221,7 @@ fn the_ladder_has_every_rung_and_its_speedups_add_up() {
                 assert!(close(gb_per_s * time, 65536.0 * 4.0 / 1e3), "{row}");
             }
             Some("ok") => {
-                assert!(row.get("time_us").is_none() && row.get("gb_per_s").is_none(), "{row}")
+                assert!(row.get("time_us").is_none() && row.get("gb_per_s").is_none(), "{row}");
             }
             Some("refused") => {
                 let variant = row["variant"].as_str().unwrap();

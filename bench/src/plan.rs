@@ -261,7 +261,7 @@ mod tests {
         let refused = |cases: &[String]| format!("{:#}", parse(cases).unwrap_err());
         assert_eq!(refused(&[case("a", "1", ""), case("a", "1", "")]), "two cases are called a");
         let starts = |cases: &[String], message: &str| {
-            assert!(refused(cases).starts_with(message), "{}", refused(cases))
+            assert!(refused(cases).starts_with(message), "{}", refused(cases));
         };
         starts(&[case("a", "[]", "")], "case a: a grid has one to three dimensions");
         starts(&[case("a", "1", r#""u8:-1""#)], "case a: `-1` is not a value of type u8");

@@ -73,7 +73,7 @@ fn normal(path: &Path) -> PathBuf {
     for component in path.components() {
         match component {
             Component::ParentDir => {
-                assert!(normal.pop(), "{}: it leaves the repository", path.display())
+                assert!(normal.pop(), "{}: it leaves the repository", path.display());
             }
             Component::CurDir => {}
             other => normal.push(other),

@@ -186,7 +186,7 @@ fn table(what: &str, results: &Json) -> String {
     let device = short_name(&results["device"]);
     writeln!(text, "| {device}, sum of i32 | 2^22 | 2^24 | 2^28 |\n|---|---:|---:|---:|").unwrap();
     let mut line = |name: &str, cells: Vec<String>| {
-        writeln!(text, "| {name} | {} |", cells.join(" | ")).unwrap()
+        writeln!(text, "| {name} | {} |", cells.join(" | ")).unwrap();
     };
     let each = |cell: &dyn Fn(&Json) -> String| rows.iter().map(|row| cell(row)).collect();
     let peak = number(&results["peak_gb_per_s"]);

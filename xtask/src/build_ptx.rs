@@ -400,7 +400,7 @@ fn differences(
         match old.get(name) {
             None => found.push(format!("kernel {name} is new")),
             Some(old) if *old != kernel => {
-                found.push(format!("kernel {name} is described otherwise"))
+                found.push(format!("kernel {name} is described otherwise"));
             }
             Some(_) => {}
         }

@@ -286,7 +286,7 @@ fn read_sass(sass: &str, target: &str, entries: &mut BTreeMap<String, Entry>) {
                 // have no instructions of their own, but unlike all other accesses they use no
                 // descriptor. PTX for earlier architectures has no such accesses.
                 "LD" | "ST" | "ATOM" => {
-                    entry.generic |= target != "sm_90" || line.contains("desc[")
+                    entry.generic |= target != "sm_90" || line.contains("desc[");
                 }
                 _ => {}
             }
@@ -303,7 +303,7 @@ impl Report<'_> {
     fn faults(&self, kernels: &BTreeMap<&str, &Kernel>) -> Vec<String> {
         let mut faults = Vec::new();
         let mut fault = |name: &str, what: String| {
-            faults.push(format!("{name} ({} PTX, {}): {what}", self.target, self.arch))
+            faults.push(format!("{name} ({} PTX, {}): {what}", self.target, self.arch));
         };
         for (name, entry) in &self.entries {
             // On sm_120 the last block of these kernels keeps the first part of a sum in memory
@@ -349,7 +349,7 @@ impl Report<'_> {
                 SharedKind::None => {}
                 _ if entry.shared_loads && entry.shared_stores => {}
                 _ => {
-                    fault(name, "no LDS or no STS, though the kernel uses shared memory".to_owned())
+                    fault(name, "no LDS or no STS, though the kernel uses shared memory".to_owned());
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! The sum of what cudarc holds on the first GPU, without a copy:
+//! Sums a slice of cudarc on the first GPU, without a copy:
 //!
 //! ```console
 //! $ cargo run -p warpfold --features cudarc --example cudarc_sum

@@ -128,7 +128,7 @@ pub(super) fn stage(
         Together::Apart => {}
         Together::Grid => shape.cooperative = true,
         Together::Clusters(most) => {
-            shape.cluster = 1 << shape.grid.x.trailing_zeros().min(most.ilog2())
+            shape.cluster = 1 << shape.grid.x.trailing_zeros().min(most.ilog2());
         }
     }
     let tree = u64::from(block.ilog2());

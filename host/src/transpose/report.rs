@@ -80,7 +80,7 @@ impl experiment::Report for Report<'_> {
         match &self.difference {
             None => writeln!(out, "result     {rows} x {cols} elements (agree exactly)")?,
             Some(difference) => {
-                writeln!(out, "result     {rows} x {cols} elements (DISAGREE: {difference})")?
+                writeln!(out, "result     {rows} x {cols} elements (DISAGREE: {difference})")?;
             }
         }
         match (self.times, shape) {

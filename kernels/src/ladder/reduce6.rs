@@ -77,7 +77,7 @@ unsafe fn step<T: Element, O: Op<T>, const S: u32>(sv: *mut T, tid: u32) {
     if tid < S {
         // SAFETY: `tid + S` is below `2 * S`; cells below `S` are written by their own thread only.
         unsafe {
-            *sv.add(tid as usize) = O::combine(*sv.add(tid as usize), *sv.add((tid + S) as usize))
+            *sv.add(tid as usize) = O::combine(*sv.add(tid as usize), *sv.add((tid + S) as usize));
         };
     }
     thread::sync_threads();

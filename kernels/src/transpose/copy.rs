@@ -39,7 +39,7 @@ pub unsafe fn copy<T: Copy, const TILE: u32>(
         if x < cols && y + i < rows {
             // SAFETY: within the matrix, and loaded above.
             unsafe {
-                *output.add(at(y + i, x, cols)) = elements[(i / BLOCK_ROWS) as usize].assume_init()
+                *output.add(at(y + i, x, cols)) = elements[(i / BLOCK_ROWS) as usize].assume_init();
             };
         }
         i += BLOCK_ROWS;

@@ -98,7 +98,7 @@ fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
             for (function, name) in CUB {
                 match peers.function(function) {
                     Some(function) => {
-                        methods.push(Box::new(Peer::new(&device, name, function, n)?))
+                        methods.push(Box::new(Peer::new(&device, name, function, n)?));
                     }
                     None => missing.push(format!("This CUB has no {function}.")),
                 }
@@ -142,7 +142,7 @@ fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
             match numpy(script, &data) {
                 Ok(row) => rows.push(row),
                 Err(error) => {
-                    missing.push(format!("NumPy is missing, {}: {error:#}.", data.kind.name()))
+                    missing.push(format!("NumPy is missing, {}: {error:#}.", data.kind.name()));
                 }
             }
         }

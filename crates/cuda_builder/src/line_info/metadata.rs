@@ -24,10 +24,10 @@ pub(crate) fn number(ir: &str) -> Result<(String, LineTable), CudaBuilderError> 
     for line in ir.lines() {
         match Node::read(line) {
             Some(node) if node.kind == "DILocation" => {
-                out.push_str(&reader.rewrite_location(&node)?)
+                out.push_str(&reader.rewrite_location(&node)?);
             }
             Some(node) if node.kind == "DISubprogram" => {
-                out.push_str(&reader.rewrite_function(&node)?)
+                out.push_str(&reader.rewrite_function(&node)?);
             }
             _ => out.push_str(line),
         }

@@ -27,7 +27,7 @@ fn the_planned_allocation_fails() {
                         assert!(free > 40);
                     }
                     outcome => {
-                        assert!(outcome.is_ok() && call != k, "allocation {call} of plan {k}")
+                        assert!(outcome.is_ok() && call != k, "allocation {call} of plan {k}");
                     }
                 }
                 assert_eq!(device.live_allocations(), 0);
@@ -37,7 +37,7 @@ fn the_planned_allocation_fails() {
             for call in 0..6 {
                 match device.alloc_pinned::<u32>(10) {
                     Err(DeviceError::OutOfHostMemory { requested }) => {
-                        assert_eq!((call, requested), (k, 40))
+                        assert_eq!((call, requested), (k, 40));
                     }
                     outcome => assert!(outcome.is_ok() && call != k),
                 }
@@ -212,7 +212,7 @@ fn each_single_failure_is_typed_and_leaks_nothing() {
                 match program(&device) {
                     Ok(_) => break,
                     Err(DeviceError::OutOfMemory { .. } | DeviceError::Driver { .. }) => {
-                        failed += 1
+                        failed += 1;
                     }
                     Err(error) => panic!("{error:?}"),
                 }

@@ -70,7 +70,7 @@ fn show(job: Job) -> Result<(), Failure> {
                 document.charts.extend(section.charts);
             }
             Err(error @ AccessError::NeedsGpu { .. }) if in_all => {
-                note(format_args!("left out: {error}"))
+                note(format_args!("left out: {error}"));
             }
             Err(AccessError::Ptx(error)) => return Err(ptx.no_ptx(error)),
             Err(error) if error.is_refusal() => return Err(refused(error)),

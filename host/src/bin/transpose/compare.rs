@@ -75,7 +75,7 @@ pub(crate) fn compare(args: CompareArgs) -> Result<(), Failure> {
     let runs = Runs::suiting(device.info(), args.reps);
     let compared =
         Comparison::measure(&device, &library, (element, rows, cols), tile, runs, &mut |what| {
-            progress.say(what)
+            progress.say(what);
         });
     drop(progress);
     let comparison = compared.map_err(|error| match error {

@@ -251,9 +251,9 @@ impl<'a> Layout<'a> {
             self.references(&mut plot)?;
             for (index, series) in self.chart.series.iter().enumerate() {
                 if self.lies() {
-                    self.bars(&mut plot, index, series)?
+                    self.bars(&mut plot, index, series)?;
                 } else {
-                    self.line(&mut plot, index, series)?
+                    self.line(&mut plot, index, series)?;
                 }
             }
             if !self.lies() {

@@ -64,10 +64,8 @@ impl GpuStream {
         gpu.make_current()?;
         let mut raw = ptr::null_mut();
         // SAFETY: the pointer is to a live variable.
-        check(
-            unsafe { gpu.driver.cuStreamCreateWithPriority(&raw mut raw, flags, 0) },
-            "open a stream",
-        )?;
+        let code = unsafe { gpu.driver.cuStreamCreateWithPriority(&raw mut raw, flags, 0) };
+        check(code, "open a stream")?;
         Ok(Self { raw, owned: true, gpu })
     }
 
@@ -270,10 +268,8 @@ impl BackendStream for GpuStream {
         self.gpu.make_current()?;
         let mut graph = ptr::null_mut();
         // SAFETY: the stream captures; the pointer is to a live variable.
-        check(
-            unsafe { self.gpu.driver.cuStreamEndCapture(self.raw, &raw mut graph) },
-            "capture a graph",
-        )?;
+        let code = unsafe { self.gpu.driver.cuStreamEndCapture(self.raw, &raw mut graph) };
+        check(code, "capture a graph")?;
         let mut exec = ptr::null_mut();
         // SAFETY: the graph was made by the call above; the pointer is to a live variable.
         let code = unsafe { self.gpu.driver.cuGraphInstantiateWithFlags(&raw mut exec, graph, 0) };
