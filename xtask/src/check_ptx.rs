@@ -349,7 +349,10 @@ impl Report<'_> {
                 SharedKind::None => {}
                 _ if entry.shared_loads && entry.shared_stores => {}
                 _ => {
-                    fault(name, "no LDS or no STS, though the kernel uses shared memory".to_owned());
+                    fault(
+                        name,
+                        "no LDS or no STS, though the kernel uses shared memory".to_owned(),
+                    );
                 }
             }
         }

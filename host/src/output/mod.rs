@@ -228,7 +228,9 @@ impl Document {
             Format::Csv => data::write_csv(self.tables.first().ok_or(OutputError::NoTable)?, out)?,
             Format::Json => data::write_json(self, out)?,
             Format::Svg => {
-                out.write_all(self.charts.first().ok_or(OutputError::NoChart)?.to_svg().as_bytes())?;
+                out.write_all(
+                    self.charts.first().ok_or(OutputError::NoChart)?.to_svg().as_bytes(),
+                )?;
             }
             Format::Html => out.write_all(html::page(self).as_bytes())?,
         }
