@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
-# Replays launches on a machine with an NVIDIA GPU: under Nsight Compute, whose counters become tests/data/hardware's
-# recording, and under compute-sanitizer, whose verdicts become a table beside it. Part of a bundle (`cargo xtask bundle`);
+# Replays launches on a machine with an NVIDIA GPU. It runs them under Nsight Compute, whose
+# counters become the recording in tests/data/hardware, and under compute-sanitizer, whose verdicts
+# become a table beside the recording. The script is a part of a bundle (`cargo xtask bundle`).
 # bundle/run.sh calls it last.
 #
 #   bundle/hardware.sh [FOLDER FOR THE RESULTS] [PLAN FOR THE SANITIZER...]
 #
-# The folder is $OUT unless given, else ./out. The plans are bench/plans/sanitizer.json and tests/data/mutants/plan.json,
-# if there is one. Left in the folder: hardware.json (the recording), verdicts.<plan>.json, hardware.tar.gz (the tools'
-# own output). Exit status 1 if something could not be recorded; reports of the sanitizer are results, not failures.
+# If no folder is given, it is $OUT, or ./out if that is not set. If no plan is given, the plans are
+# bench/plans/sanitizer.json and, if it exists, tests/data/mutants/plan.json. The script writes
+# hardware.json (the recording), verdicts.<plan>.json and hardware.tar.gz (the output of the tools)
+# to the folder. The exit status is 1 if something could not be recorded. Reports of the sanitizer
+# are results and no failures.
 
 set -uo pipefail
-# Without xz, Python can.
+# If there is no xz, Python unpacks the archive.
 unpack() { tar -xf "$1" -C "$2" 2>/dev/null || python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$1" "$2"; }
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -37,12 +40,12 @@ verdict() { # verdict NAME STATUS TEXT
 
 query() { nvidia-smi --query-gpu="$1" --format=csv,noheader | head -1; }
 machine=(--device "$(query name)" --driver "$(query driver_version)" --date "$(date -u +%F)")
-# "Version 2025.3.1.0 (…)" of either tool.
+# The version that a tool prints, such as "Version 2025.3.1.0".
 version() { "$1" --version | grep -o 'Version [0-9.]*' | head -1; }
 
 counters() {
     local plan=bench/plans/counters.json report=$logs/counters metrics
-    # Metrics that this chip does not have would stop the profiler.
+    # ncu refuses metrics that this chip does not have, so these are left out.
     ncu --query-metrics 2>&1 | awk '{ print $1 }' >"$logs/metrics-known.txt"
     record metrics >"$logs/metrics-wanted.txt" || return
     grep -Fxv -f "$logs/metrics-known.txt" "$logs/metrics-wanted.txt" >"$logs/metrics-missing.txt"
@@ -64,8 +67,9 @@ else
     echo "--      ncu: not there"
 fi
 
-# One launch under one tool, in a process of its own: after a fault nothing else can run there, and a barrier may wait
-# for good. Arguments: the folder for the logs, the plan, the tool, the case.
+# Runs one launch under one tool, in a process of its own, because nothing else can run in a process
+# after a fault. The time is limited, because a faulty barrier may wait for ever. The arguments are
+# the folder for the logs, the plan, the tool and the case.
 # shellcheck disable=SC2016
 sanitize='timeout -k 5 40 compute-sanitizer --tool "$2" --report-api-errors no --show-backtrace no --error-exitcode 9 \
         replay "$1" --case "$3" >"$0/$2/$3" 2>&1 </dev/null
@@ -88,7 +92,8 @@ if command -v compute-sanitizer >/dev/null; then
     fi
     for plan in "$@"; do
         started=$SECONDS
-        # bench/plans/sanitizer.json is `sanitizer`, tests/data/mutants/plan.json is `mutants`.
+        # The name for bench/plans/sanitizer.json is `sanitizer`. For tests/data/mutants/plan.json
+        # it is `mutants`.
         name=$(basename "$plan" .json)
         [ "$name" = plan ] && name=$(basename "$(dirname "$plan")")
         text=$(verdicts "$plan" "$name" 2>&1)

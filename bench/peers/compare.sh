@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# Measures the reducer beside its peers on the GPU of this machine, and says what of them could not be built:
+# Measures the reducer beside its peers on the GPU of this machine, and names the peers that are
+# missing:
 #
-#   bench/peers/compare.sh FOLDER [CASES]        (CASES are those of `reducer --cases`: quick, full, parts of names)
+#   bench/peers/compare.sh FOLDER [CASES]
 #
-# FOLDER gets reducer.txt, the tables, and reducer.json, all numbers. The `reducer` benchmark is looked for in PATH
-# (`cargo xtask bench-peers` builds it and runs this). PEERS names a folder that build.sh has filled already.
+# CASES are those of `reducer --cases`: quick, full, or parts of names. The script writes the tables
+# to FOLDER/reducer.txt and all numbers to FOLDER/reducer.json. It looks for the `reducer` benchmark
+# in PATH; `cargo xtask bench-peers` builds the benchmark and runs this script. If build.sh has
+# already filled a folder, PEERS names it.
 
 set -uo pipefail
 sources=$(cd "$(dirname "$0")" && pwd)
@@ -31,7 +34,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 for module in torch cupy; do
-    # Only the quick ones: Python's peers are far behind.
+    # The peers in Python run only the quick cases, because they are much slower.
     if reducer --cases quick --list | python3 "$sources/peers.py" "$module" >"$work/$module.jsonl"; then
         args+=(--outside "$work/$module.jsonl")
     else

@@ -1,12 +1,14 @@
-// The ladder in CUDA C++, as a peer to measure the Rust kernels against: rungs 1 to 14 and the atomic ones, sums of int
-// and float, with the names, signatures, launch shapes and bounds of the kernels in kernels/src/ladder.
+// The ladder in CUDA C++, with which the Rust kernels are compared: rungs 1 to 14 and the atomic
+// ones, for sums of int and float. The kernels have the names, signatures, launch shapes and bounds
+// of those in kernels/src/ladder. Compile this file and give ladder.cubin to the `ladder`
+// benchmark:
 //
-// nvcc -arch=sm_90 -O3 -cubin -o ladder.cubin ladder.cu; then give ladder.cubin to the `ladder` benchmark.
+//     nvcc -arch=sm_90 -O3 -cubin -o ladder.cubin ladder.cu
 
 #include <cstddef>
 #include <cstdint>
 
-// Dynamic shared memory as an array of T.
+// The dynamic shared memory of the block, as an array of T.
 template <typename T>
 __device__ __forceinline__ T *shared_memory() {
     extern __shared__ __align__(16) unsigned char bytes[];
@@ -18,7 +20,7 @@ __device__ __forceinline__ T element_or_zero(const T *input, size_t i, size_t n)
     return i < n ? input[i] : T(0);
 }
 
-// Rung 1: interleaved addressing. Every 2s-th thread adds; the warps diverge.
+// Rung 1: interleaved addressing. Every 2s-th thread adds, so the warps diverge.
 template <typename T>
 __device__ __forceinline__ void reduce1(const T *input, T *output, size_t n) {
     T *sv = shared_memory<T>();
@@ -35,7 +37,7 @@ __device__ __forceinline__ void reduce1(const T *input, T *output, size_t n) {
     if (tid == 0) output[blockIdx.x] = sv[0];
 }
 
-// Rung 2: the same additions by the first threads; the banks conflict.
+// Rung 2: the first threads do the same additions, so warps no longer diverge, but banks conflict.
 template <typename T>
 __device__ __forceinline__ void reduce2(const T *input, T *output, size_t n) {
     T *sv = shared_memory<T>();
@@ -53,7 +55,7 @@ __device__ __forceinline__ void reduce2(const T *input, T *output, size_t n) {
     if (tid == 0) output[blockIdx.x] = sv[0];
 }
 
-// Rungs 3 and 4 after their load: sequential addressing.
+// Rungs 3 and 4, after their loads: sequential addressing.
 template <typename T>
 __device__ __forceinline__ void sequential(T *sv, unsigned tid) {
     for (unsigned s = blockDim.x / 2; s > 0; s >>= 1) {
@@ -73,7 +75,7 @@ __device__ __forceinline__ void reduce3(const T *input, T *output, size_t n) {
     if (tid == 0) output[blockIdx.x] = sv[0];
 }
 
-// Rung 4: the first addition while loading.
+// Rung 4: the first addition is done during the load.
 template <typename T>
 __device__ __forceinline__ void reduce4(const T *input, T *output, size_t n) {
     T *sv = shared_memory<T>();
@@ -85,7 +87,8 @@ __device__ __forceinline__ void reduce4(const T *input, T *output, size_t n) {
     if (tid == 0) output[blockIdx.x] = sv[0];
 }
 
-// The lecture relies on a warp in lock step. Since Volta there is none: reads, barrier, writes, barrier.
+// One step of the last warp. The lecture relies on lanes that run in lock step. Since Volta they do
+// not, so a barrier of the warp follows the reads, and another one follows the writes.
 template <unsigned S, typename T>
 __device__ __forceinline__ void warp_step(T *sv, unsigned tid) {
     T both = sv[tid] + sv[tid + S];
@@ -104,7 +107,7 @@ __device__ __forceinline__ void last_warp(T *sv, unsigned tid) {
     warp_step<1>(sv, tid);
 }
 
-// Rung 5: the last warp unrolled.
+// Rung 5: the last warp is unrolled.
 template <typename T>
 __device__ __forceinline__ void reduce5(const T *input, T *output, size_t n) {
     T *sv = shared_memory<T>();
@@ -137,7 +140,7 @@ __device__ __forceinline__ void unrolled(T *sv, unsigned tid) {
     if (tid < 32) last_warp(sv, tid);
 }
 
-// Rung 6: completely unrolled, for a block size known to the compiler.
+// Rung 6: completely unrolled, because the compiler knows the block size.
 template <unsigned B, typename T>
 __device__ __forceinline__ void reduce6(const T *input, T *output, size_t n) {
     T *sv = shared_memory<T>();
@@ -168,14 +171,15 @@ __device__ __forceinline__ void reduce7(const T *input, T *output, size_t n) {
     if (tid == 0) output[blockIdx.x] = sv[0];
 }
 
-// The warp's values combined, in lane 0.
+// Combines the values of a warp. Lane 0 gets the result.
 template <typename T>
 __device__ __forceinline__ T warp_reduce(T value) {
     for (unsigned delta = 16; delta > 0; delta /= 2) value += __shfl_down_sync(0xffffffff, value, delta);
     return value;
 }
 
-// The block's values combined, in thread 0: a slot for each warp, and one barrier.
+// Combines the values of a block with one slot for each warp and one barrier. Thread 0 gets the
+// result.
 template <typename T>
 __device__ __forceinline__ T block_reduce(T *slots, T value) {
     unsigned tid = threadIdx.x;
@@ -186,7 +190,7 @@ __device__ __forceinline__ T block_reduce(T *slots, T value) {
     return warp_reduce(tid < blockDim.x / 32 ? slots[tid] : T(0));
 }
 
-// Rung 8: warp shuffles, on rung 7's loop.
+// Rung 8: warp shuffles, after the loop of rung 7.
 template <typename T>
 __device__ __forceinline__ void reduce8(const T *input, T *output, size_t n) {
     size_t i = size_t(blockIdx.x) * (size_t(blockDim.x) * 2) + threadIdx.x;
@@ -201,7 +205,7 @@ __device__ __forceinline__ void reduce8(const T *input, T *output, size_t n) {
     if (threadIdx.x == 0) output[blockIdx.x] = sum;
 }
 
-// Four elements of 32 bits: one load.
+// Four elements of 32 bits, which one instruction loads.
 template <typename T>
 struct __align__(16) Pack {
     T lanes[4];
@@ -213,14 +217,14 @@ __device__ __forceinline__ T fold(const Pack<T> &pack, T sum) {
     return sum;
 }
 
-// Elements before the first boundary of 16 bytes.
+// The number of elements before the first address that is a multiple of 16 bytes.
 template <typename T>
 __device__ __forceinline__ size_t elements_to_boundary(const T *input, size_t n) {
     size_t head = (-reinterpret_cast<uintptr_t>(input) % 16) / sizeof(T);
     return head < n ? head : n;
 }
 
-// Rung 9: 128-bit loads, four in flight, whatever the alignment.
+// Rung 9: 128-bit loads, four of them in flight. The input may have any alignment.
 template <typename T>
 __device__ __forceinline__ T thread_reduce(const T *input, size_t n) {
     size_t grid_size = size_t(gridDim.x) * blockDim.x;
@@ -252,7 +256,7 @@ __device__ __forceinline__ void reduce9(const T *input, T *output, size_t n) {
     if (threadIdx.x == 0) output[blockIdx.x] = sum;
 }
 
-// The partial results of all blocks, by the threads of one.
+// Combines the partial results of all blocks, with the threads of one block.
 template <typename T>
 __device__ __forceinline__ void combine_partials(T *slots, const T *partials, T *output) {
     T sum = 0;
@@ -261,7 +265,7 @@ __device__ __forceinline__ void combine_partials(T *slots, const T *partials, T 
     if (threadIdx.x == 0) *output = sum;
 }
 
-// Rung 10: a single pass; the block with the last ticket combines.
+// Rung 10: a single pass. The block with the last ticket combines the partial results.
 template <typename T>
 __device__ __forceinline__ void reduce10(const T *input, T *output, size_t n, T *partials, unsigned *ticket) {
     __shared__ bool is_last;
@@ -278,7 +282,7 @@ __device__ __forceinline__ void reduce10(const T *input, T *output, size_t n, T 
     if (is_last) combine_partials(slots, partials, output);
 }
 
-// Rung 11: redux.sync.
+// Rung 11: `redux.sync` combines the values of a warp.
 __device__ __forceinline__ void reduce11(const int *input, int *output, size_t n) {
     int *slots = shared_memory<int>();
     unsigned tid = threadIdx.x;
@@ -291,7 +295,8 @@ __device__ __forceinline__ void reduce11(const int *input, int *output, size_t n
     }
 }
 
-// Waits for all blocks: they flip the highest bit together, and leave the others as they were.
+// Waits for all blocks of the grid. Their additions together flip the highest bit of the barrier
+// and leave its other bits as they were, so the barrier is ready for the next use.
 __device__ __forceinline__ void grid_sync(unsigned *barrier) {
     constexpr unsigned GENERATION = 1u << 31;
     __syncthreads();
@@ -324,7 +329,8 @@ __device__ __forceinline__ unsigned shared_address(const void *pointer) {
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
-// What the block of that rank has at this place in shared memory.
+// Reads the value that the block of rank `rank` in the cluster has at this address of its shared
+// memory.
 template <typename T>
 __device__ __forceinline__ T shared_of(const T *pointer, unsigned rank) {
     unsigned address, bits;
@@ -352,7 +358,7 @@ __device__ __forceinline__ void reduce13(const T *input, T *output, size_t n) {
     cluster_sync();
 }
 
-// Waits for a phase of a barrier.
+// Waits until the phase of this parity of an mbarrier is complete.
 __device__ __forceinline__ void wait(uint64_t *barrier, unsigned parity) {
     unsigned complete = 0;
     while (!complete) {
@@ -364,7 +370,7 @@ __device__ __forceinline__ void wait(uint64_t *barrier, unsigned parity) {
     }
 }
 
-// Rung 14: bulk copies, four tiles of 8 KiB ahead.
+// Rung 14: bulk copies, which are four tiles of 8 KiB ahead.
 template <typename T>
 __device__ __forceinline__ void reduce14(const T *input, T *output, size_t n) {
     constexpr unsigned STAGES = 4, TILE = 8 << 10;
@@ -416,7 +422,7 @@ __device__ __forceinline__ void reduce14(const T *input, T *output, size_t n) {
     if (tid == 0) output[blockIdx.x] = sum;
 }
 
-// Rungs `atomic` and `atomic-warp`: one atomic operation a block, or a warp.
+// Rungs `atomic` and `atomic-warp`: one atomic operation for each block, or for each warp.
 template <typename T>
 __device__ __forceinline__ void atomic_block(const T *input, T *output, size_t n) {
     T sum = block_reduce(shared_memory<T>(), thread_reduce(input, n));

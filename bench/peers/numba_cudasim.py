@@ -3,7 +3,8 @@
     pip install numba==0.68.1
     python3 bench/peers/numba_cudasim.py
 
-It interprets Python, a host thread for each CUDA thread: what can be compared is elements per second.
+The simulator interprets Python, with a host thread for each CUDA thread, so only the elements per
+second can be compared.
 """
 
 import os

@@ -1,4 +1,6 @@
-"""Sums a file of float32 with NumPy, whose sum is pairwise, and prints the result and the seconds that it took as JSON.
+"""Sums a file of float32 with NumPy, whose sum is pairwise, and prints JSON.
+
+The JSON holds the sum, the seconds that it took, and the version of NumPy.
 
     python3 bench/peers/numpy_sum.py numbers.bin
 """

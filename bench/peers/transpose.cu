@@ -1,7 +1,8 @@
-// The transpositions in CUDA C++, as a peer to measure the Rust kernels against: with the names, signatures, launch shapes
-// and bounds of the kernels in kernels/src/transpose.
+// The transpositions in CUDA C++, with which the Rust kernels are compared. The kernels have the
+// names, signatures, launch shapes and bounds of those in kernels/src/transpose. Compile this file
+// and give transpose.cubin to the `transposition` benchmark:
 //
-// nvcc -arch=sm_90 -O3 -cubin -o transpose.cubin transpose.cu; then give transpose.cubin to the `transpose` benchmark.
+//     nvcc -arch=sm_90 -O3 -cubin -o transpose.cubin transpose.cu
 
 #include <cstddef>
 #include <cstdint>
@@ -14,13 +15,14 @@ struct alignas(16) Pair {
 
 __device__ __forceinline__ unsigned tile_column() { return blockIdx.x; }
 __device__ __forceinline__ unsigned tile_row() { return blockIdx.z * gridDim.y + blockIdx.y; }
-// The column and the row of tiles, where the grid goes down two columns at a time.
+// The tile's column and row, in a grid whose blocks go down two columns of tiles at a time.
 __device__ __forceinline__ uint2 tile_by_columns() {
     return make_uint2(2 * tile_row() + blockIdx.x % 2, blockIdx.x / 2);
 }
 __device__ __forceinline__ size_t at(unsigned y, unsigned x, unsigned cols) { return size_t(y) * cols + x; }
 
-// All loads come before the stores: the compiler cannot know that the matrices do not overlap.
+// All loads come before the stores, because the compiler cannot know that the matrices do not
+// overlap and so could not reorder them.
 template <typename T, unsigned TILE>
 __device__ __forceinline__ void copy(const T *input, T *output, unsigned rows, unsigned cols) {
     unsigned x = tile_column() * TILE + threadIdx.x, y = tile_row() * TILE + threadIdx.y;
@@ -63,7 +65,8 @@ __device__ __forceinline__ void shared_copy(const T *input, T *output, unsigned 
         if (x < cols && y + i < rows) output[at(y + i, x, cols)] = tile[threadIdx.y + i][threadIdx.x];
 }
 
-// A whole tile does not ask for the matrix's edges.
+// Transposes one tile. A tile that is WHOLE lies inside the matrix, so it needs no test of the
+// edges.
 template <typename T, unsigned TILE, unsigned PITCH, bool WHOLE>
 __device__ __forceinline__ void turn_tile(const T *input, T *output, unsigned rows, unsigned cols, T (&tile)[TILE][PITCH],
                                           unsigned column, unsigned row) {
@@ -139,7 +142,8 @@ __device__ __forceinline__ void in_place(T *data, unsigned n) {
     }
 }
 
-// Squares of W vectors V of W elements, turned in registers: of whole words by renaming, of parts of them by words.
+// Transposes a square of W vectors V, each of W elements, in registers. If the elements are whole
+// words, this only renames registers. Smaller elements are moved between words.
 template <typename T, typename V, unsigned W>
 __device__ __forceinline__ void turn(const V (&square)[W], V (&turned)[W]) {
     const T(&from)[W][W] = reinterpret_cast<const T(&)[W][W]>(square);
@@ -212,7 +216,7 @@ __device__ __forceinline__ void best(const T *input, T *output, unsigned rows, u
                                                                   unsigned cols) {                                   \
         best<T, V, W, SIDE, ROWS>(input, output, rows, cols);                                                        \
     }
-// PADDING: one word of elements, or one element.
+// PADDING is the number of elements in one word, or 1 if an element is at least a word.
 #define VARIANTS(T, bytes, TILE, PADDING)                                                                             \
     DIRECT(copy, T, bytes, TILE)                                                                                     \
     DIRECT(strided_copy, T, bytes, TILE)                                                                             \

@@ -3,13 +3,13 @@
 use anyhow::{Context, ensure};
 use serde::Deserialize;
 
-/// One edit: in the `nth` of the `of` instructions of an entry that contain `find`, `find` becomes
-/// `with`.
+/// One edit of one instruction: it replaces `find` by `with`.
 ///
-/// Instructions are found by their text, without comments and with single blanks for white space,
-/// and counted from 1 in the order of the text. They are not found by line number, because the PTX
-/// is generated and lines move. If the number of matches changes, the edit is refused, because
-/// nobody knows which match was meant.
+/// `of` instructions of the entry contain `find`, and the edit changes the `nth` of them. They are
+/// counted from 1 in the order of the file. Instructions are compared without comments, and with
+/// single blanks for white space. They are not found by line number, because the PTX is generated
+/// and lines move. If the number of matches changes, the edit is refused, because nobody knows
+/// which match was meant.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Edit {
@@ -18,10 +18,10 @@ pub struct Edit {
     /// The number of the match to edit, from 1.
     #[serde(default = "one")]
     pub nth: usize,
-    /// How many matches there are.
+    /// The number of matches that the entry must have.
     #[serde(default = "one")]
     pub of: usize,
-    /// The replacement; `//` drops the instruction from there on.
+    /// The replacement. With `//` the rest of the instruction becomes a comment.
     pub with: String,
 }
 
@@ -33,8 +33,8 @@ fn one() -> usize {
 ///
 /// # Errors
 ///
-/// An entry that does not exist; an edit whose number of matches differs from `of`; two edits of
-/// one line.
+/// If the entry does not exist, if the number of matches of an edit differs from its `of`, or if
+/// two edits change the same line.
 pub fn apply(ptx: &str, entry: &str, edits: &[Edit]) -> anyhow::Result<String> {
     let mut lines: Vec<String> = ptx.lines().map(str::to_owned).collect();
     let plain: Vec<String> = ptx.lines().map(plain).collect();
@@ -62,13 +62,14 @@ pub fn apply(ptx: &str, entry: &str, edits: &[Edit]) -> anyhow::Result<String> {
     Ok(lines.join("\n"))
 }
 
-/// A line without its comment, with single blanks.
+/// A line without its comment, and with single blanks for white space.
 fn plain(line: &str) -> String {
     let code = line.split("//").next().unwrap_or_default();
     code.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The lines of an entry, from its name to the brace that closes it.
+/// The numbers of the first and the last line of an entry: the line with its name, and the line
+/// with the brace that closes it.
 fn extent(plain: &[String], entry: &str) -> Option<(usize, usize)> {
     let named = |line: &String| {
         let name = line.split(".entry ").nth(1).and_then(|rest| rest.split('(').next());

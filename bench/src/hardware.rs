@@ -13,8 +13,8 @@ use simt::Dim3;
 
 use crate::plan::{Case, Plan};
 
-/// The simulator's counters that hardware has too, each with its metric (a sum over the chip). A
-/// request in shared memory is an instruction for `ncu`.
+/// The counters of the simulator that hardware has too, each with its metric (a sum over the chip).
+/// For a request in shared memory `ncu` counts instructions.
 const COMPARABLE: [(&str, &str); 17] = [
     ("global.load.requests", "l1tex__t_requests_pipe_lsu_mem_global_op_ld"),
     ("global.load.sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld"),
@@ -35,8 +35,8 @@ const COMPARABLE: [(&str, &str); 17] = [
     ("shared.atomic.bank_conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_atom"),
 ];
 
-/// Further metrics, kept under their own names: instruction counts, which count machine code and
-/// not PTX, and other counts of the same accesses.
+/// Further metrics, which keep their own names. Some count instructions, but of the machine code
+/// and not of the PTX. The others are other counts of the same accesses.
 const BESIDE: [&str; 10] = [
     "smsp__inst_executed",
     "smsp__thread_inst_executed",
@@ -72,7 +72,7 @@ pub struct Machine {
     pub date: String,
 }
 
-/// What hardware counted.
+/// The counts of the hardware for all launches of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recording {
     /// The machine, the tool and the day.
@@ -82,7 +82,7 @@ pub struct Recording {
     pub cases: Vec<RecordedCase>,
 }
 
-/// What hardware counted of one launch.
+/// The counts of the hardware for one launch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedCase {
     /// The case's name in the plan.
@@ -98,7 +98,7 @@ impl Recording {
     ///
     /// # Errors
     ///
-    /// A file that cannot be read or is no recording.
+    /// If the file cannot be read or is no recording.
     pub fn read(file: &Path) -> anyhow::Result<Option<Recording>> {
         read(file, "recording")
     }
@@ -108,7 +108,7 @@ impl Recording {
     ///
     /// # Errors
     ///
-    /// Launches other than those of the plan, in its order; a table of another form.
+    /// If the launches are not those of the plan, in its order, or if the table has another form.
     pub fn from_ncu(machine: Machine, plan: &Plan, csv: &str) -> anyhow::Result<Recording> {
         // Messages may come before the table.
         let start = csv
@@ -159,7 +159,7 @@ impl Recording {
     ///
     /// # Errors
     ///
-    /// An error of the serializer; none is expected.
+    /// If the serializer fails, which is not expected.
     pub fn to_json(&self) -> anyhow::Result<String> {
         to_json(&self.machine, &self.cases)
     }
@@ -177,7 +177,8 @@ fn read<T: DeserializeOwned>(file: &Path, what: &str) -> anyhow::Result<Option<T
         .map(Some)
 }
 
-/// The machine's members, then `cases` with one case on each line, so that differences show.
+/// JSON with the machine's members, followed by `cases`. Each case is on a line of its own, so that
+/// a diff shows which cases changed.
 fn to_json(machine: &Machine, cases: &[impl Serialize]) -> anyhow::Result<String> {
     let head = serde_json::to_string(machine)?;
     let head = head.strip_suffix('}').context("a machine is an object")?;
@@ -185,7 +186,7 @@ fn to_json(machine: &Machine, cases: &[impl Serialize]) -> anyhow::Result<String
     Ok(format!("{head},\"cases\":[\n{}\n]}}\n", cases.join(",\n")))
 }
 
-/// Whether a profiled launch is that of the case.
+/// Checks that a profiled launch is that of the case.
 fn check_is(case: &Case, kernel: &str, grid: &str, block: &str) -> anyhow::Result<()> {
     // For a C++ kernel, ncu prints the parameters too.
     let name = kernel.split('(').next().unwrap_or_default();
@@ -244,7 +245,7 @@ impl Verdicts {
     ///
     /// # Errors
     ///
-    /// A file that cannot be read or has no verdicts.
+    /// If the file cannot be read or has no verdicts.
     pub fn read(file: &Path) -> anyhow::Result<Option<Verdicts>> {
         read(file, "table of verdicts")
     }
@@ -254,7 +255,7 @@ impl Verdicts {
     ///
     /// # Errors
     ///
-    /// A log that is missing.
+    /// If a log is missing.
     pub fn from_logs(machine: Machine, plan: &Plan, logs: &Path) -> anyhow::Result<Verdicts> {
         let judge = |case: &Case| {
             let verdict = |tool: &str| {
@@ -286,13 +287,14 @@ impl Verdicts {
     ///
     /// # Errors
     ///
-    /// An error of the serializer; none is expected.
+    /// If the serializer fails, which is not expected.
     pub fn to_json(&self) -> anyhow::Result<String> {
         to_json(&self.machine, &self.cases)
     }
 }
 
-/// `clean`, `timeout`, or the first report of a tool.
+/// The verdict in a tool's log: `clean`, `timeout`, or the tool's first report. If the log has none
+/// of these, the verdict says so and gives the exit status.
 fn verdict(log: &str) -> String {
     let messages: Vec<&str> =
         log.lines().filter_map(|line| line.strip_prefix("========= ")).collect();

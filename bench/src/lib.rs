@@ -12,15 +12,15 @@ pub mod plan;
 /// Order statistics of repeated measurements of one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// The shortest.
+    /// The shortest time.
     pub min: Duration,
-    /// A quarter is shorter.
+    /// A quarter of the times are shorter.
     pub lower_quartile: Duration,
-    /// Half are shorter.
+    /// Half of the times are shorter.
     pub median: Duration,
-    /// A quarter is longer.
+    /// A quarter of the times are longer.
     pub upper_quartile: Duration,
-    /// The longest.
+    /// The longest time.
     pub max: Duration,
 }
 
@@ -45,7 +45,7 @@ impl Times {
     }
 }
 
-/// Bytes in this time, in GB/s (10⁹ bytes).
+/// The bandwidth of moving `bytes` in `time`, in GB/s (10⁹ bytes per second).
 pub fn gb_per_s(bytes: u64, time: Duration) -> f64 {
     bytes as f64 / time.as_secs_f64() / 1e9
 }

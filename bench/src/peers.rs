@@ -42,13 +42,13 @@ pub struct PeerFunction<'a> {
 /// Thrust's `out`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerCall {
-    /// The first element.
+    /// The first element of the input.
     pub input: u64,
-    /// The first element of the second input; 0 without one.
+    /// The first element of the second input; 0 if there is no second input.
     pub right: u64,
-    /// The output; 32 bytes are enough for every function.
+    /// The address of the result; 32 bytes are enough for every function.
     pub out: u64,
-    /// Elements.
+    /// The number of elements.
     pub n: u64,
 }
 
@@ -57,7 +57,7 @@ impl PeerLibrary {
     ///
     /// # Errors
     ///
-    /// An error of the loader.
+    /// If the loader cannot load the library.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         // SAFETY: loading runs only the registration of kernels by CUDA's own runtime.
         let library = unsafe { Library::new(path) };
@@ -69,7 +69,7 @@ impl PeerLibrary {
     ///
     /// # Errors
     ///
-    /// A library that `bench/peers/build.sh` did not make.
+    /// If `bench/peers/build.sh` did not make the library.
     pub fn versions(&self) -> anyhow::Result<String> {
         // SAFETY: the type is that of the declaration in thrust.cu.
         let versions = unsafe {
@@ -93,7 +93,7 @@ impl PeerFunction<'_> {
     ///
     /// # Errors
     ///
-    /// An error of the library, as an error number of CUDA's runtime.
+    /// If the library returns an error. The message has its number, a `cudaError_t`.
     pub fn temp_bytes(&self, n: u64) -> anyhow::Result<usize> {
         let mut bytes = 0;
         // SAFETY: without temporary memory nothing is read or launched.
@@ -108,14 +108,14 @@ impl PeerFunction<'_> {
     ///
     /// # Errors
     ///
-    /// An error of the library, as an error number of CUDA's runtime.
+    /// If the library returns an error. The message has its number, a `cudaError_t`.
     ///
     /// # Safety
     ///
     /// The CUDA context of the addresses and of the stream (a `CUstream`) is current. Input and,
     /// for pairs, the second input have `n` elements of the function's type. `temp` is device
-    /// memory of `temp_bytes`. Until the stream has done the work, all of it stays allocated, and
-    /// nobody else uses `temp` and `out`.
+    /// memory of `temp_bytes`. Until the stream has done the work, all of this memory stays
+    /// allocated, and nobody else uses `temp` and `out`.
     pub unsafe fn call(
         &self,
         temp: (u64, usize),

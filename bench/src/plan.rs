@@ -22,14 +22,17 @@
 //! be numbers, `shared` is the dynamic shared memory of a block in bytes and may be left out, and
 //! `args` are those of [`simt::args`].
 //!
-//! A plan may have `mutants` too. A mutant is a faulty twin of a case, launched with edited PTX,
-//! with the class of the error that this causes.
+//! A plan may also have `mutants`. A mutant is a faulty twin of a case: it is the same launch with
+//! edited PTX. Its `class` is the class of the error that the edits cause.
 //!
 //! ```json
-//! {"name": "copy.bound", "of": "copy", "class": "out-of-bounds", "edits": [{"find": "setp.ge", "with": "setp.gt"}]}
+//! {
+//!   "name": "copy.bound", "of": "copy", "class": "out-of-bounds",
+//!   "edits": [{"find": "setp.ge", "with": "setp.gt"}]
+//! }
 //! ```
 //!
-//! The mutants follow the cases, in their order.
+//! The mutants come after the cases, in the order of the file.
 
 use std::collections::HashSet;
 use std::fs;
@@ -42,7 +45,7 @@ use simt::args::{ArgError, ArgSpec};
 
 use crate::edit::{self, Edit};
 
-/// Launches with different names.
+/// A list of launches. Each has a name of its own.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "WrittenPlan")]
 pub struct Plan {
@@ -88,7 +91,7 @@ impl TryFrom<WrittenPlan> for Plan {
 /// The difference between a case and the case of which it is a faulty twin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mutation {
-    /// The name of the other case.
+    /// The name of the case without the fault.
     pub of: String,
     /// The class of the error, one of the classes of reports of `simt::check`.
     pub class: String,
@@ -100,15 +103,15 @@ pub struct Mutation {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "WrittenCase")]
 pub struct Case {
-    /// Its name.
+    /// The name of the case.
     pub name: String,
     /// The PTX file, relative to the root of the repository.
     pub ptx: String,
-    /// The kernel.
+    /// The name of the kernel.
     pub entry: String,
-    /// Blocks.
+    /// The number of blocks in each dimension.
     pub grid: Dim3,
-    /// Threads of a block.
+    /// The number of threads of a block in each dimension.
     pub block: Dim3,
     /// Dynamic shared memory of a block, in bytes.
     pub shared: u32,
@@ -124,7 +127,7 @@ impl Case {
     ///
     /// # Errors
     ///
-    /// A file that cannot be read; an edit that does not apply.
+    /// If the file cannot be read, or if an edit does not apply.
     pub fn text(&self, root: &Path) -> anyhow::Result<String> {
         let file = root.join(&self.ptx);
         let text =
@@ -170,7 +173,7 @@ impl TryFrom<WrittenCase> for Case {
     }
 }
 
-/// A number, or up to three.
+/// The dimensions of a grid or a block: a single number, or a list of up to three.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Extent {
@@ -197,8 +200,9 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// A file that cannot be read or is no plan; two cases of one name; a shape without or with
-    /// more than three dimensions; an invalid argument; a mutant of an unknown case.
+    /// If the file cannot be read or is no plan, if two cases have the same name, if a shape has no
+    /// dimension or more than three, if an argument is invalid, or if a mutant names an unknown
+    /// case.
     pub fn read(file: &Path) -> anyhow::Result<Plan> {
         let text =
             fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
@@ -214,12 +218,12 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The plan with only the cases of these names, in its order; with all cases if there are no
-    /// names.
+    /// The plan with only the cases of these names, in the order of the plan. If `names` is empty,
+    /// it keeps all cases.
     ///
     /// # Errors
     ///
-    /// A name that the plan does not have.
+    /// If the plan has no case of one of the names.
     pub fn select(mut self, names: &[String]) -> anyhow::Result<Plan> {
         if let Some(unknown) =
             names.iter().find(|name| self.cases.iter().all(|case| case.name != **name))

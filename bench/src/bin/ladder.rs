@@ -2,9 +2,8 @@
 //! names, launch shapes and buffers, and take turns in one process.
 //!
 //! Each launch reads its input from memory, not from a cache. If the input is small, launches
-//! rotate among up to 64 copies of it, which together are larger than the L2 cache; only an input
-//! below 4 MB stays in the cache. The partial results of every kernel are checked before it is
-//! timed.
+//! rotate among up to 64 copies of it, which together are larger than the L2 cache. Only an input
+//! below 4 MB stays in the cache. Before a kernel is timed, its partial results are checked.
 
 use std::{
     fs,
@@ -31,7 +30,7 @@ use warpfold_lab::{
 /// The least bytes of all copies of an input together: five times the L2 cache of an H100 (50 MB).
 const ROTATION_BYTES: u64 = 256 << 20;
 
-/// The most launches of a sample, and so the most useful copies.
+/// The most launches of a sample. More copies of an input than launches are useless.
 const MOST_LAUNCHES: u64 = 64;
 
 /// The least bytes of input that a sample reads. They take so long that the clock's resolution
@@ -129,7 +128,7 @@ fn load_peer(device: &Device, file: &Path) -> anyhow::Result<warpfold::device::M
     Ok(device.load_image(&file.display().to_string(), &image)?)
 }
 
-/// An element.
+/// The type of an element.
 trait Element: Pod {
     /// Half the distance from 1 to the next number; 0 for integers, whose sums are exact.
     const UNIT_ROUNDOFF: f64;
@@ -182,20 +181,21 @@ struct Bench<'a> {
     peer: Option<warpfold::device::Module>,
 }
 
-/// Inputs of the same content, and outputs for partial results.
+/// The buffers of one size and type: several inputs with the same content, and the outputs.
 struct Buffers<T: Pod> {
     inputs: Vec<Buffer<T>>,
     output: Buffer<T>,
-    /// The partial results that a kernel combines itself, and the counter that tells it when.
+    /// The partial results of a kernel that combines them itself. It uses `counter` to know when
+    /// all of them are there.
     partials: Buffer<T>,
     counter: Buffer<u32>,
-    /// The single result of kernels with atomics, and its value before the launch.
+    /// The single result of a kernel with atomics. `zero` holds its value before the launch.
     total: Buffer<T>,
     zero: Buffer<T>,
     sum: i64,
 }
 
-/// A kernel's first launch.
+/// The first launch of a plan, with its kernel's name.
 struct Launch {
     variant: Variant,
     kernel: String,
@@ -316,7 +316,7 @@ impl Bench<'_> {
     }
 
     /// Launches the kernel over one of the inputs. For a kernel with atomics this includes setting
-    /// the total to its first value.
+    /// the total to its initial value.
     fn launch<T: Pod>(
         &self,
         kernel: &Kernel,
@@ -338,7 +338,7 @@ impl Bench<'_> {
             Parameter::Counter => Arg::Pointer(buffers.counter.address()),
         };
         let args: Vec<Arg> = launch.variant.parameters().iter().map(argument).collect();
-        // SAFETY: the buffers are as long as the stage of the plan asks for.
+        // SAFETY: the buffers are as long as the stage of the plan demands.
         let _: () = unsafe { self.device.launch(kernel, launch.stage.shape, &args)? };
         Ok(())
     }
@@ -356,8 +356,8 @@ impl Bench<'_> {
         let left = if is_atomic { &buffers.total } else { &buffers.output }.copy_to_host()?;
         let sum: i64 =
             left[..launch.stage.outputs as usize].iter().map(|partial| partial.to_i64()).sum();
-        // N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2, for
-        // values of one sign.
+        // The bound is from N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
+        // section 4.2, for values of one sign.
         let roundings = launch.stage.depth as f64 * T::UNIT_ROUNDOFF;
         let bound = roundings / (1.0 - roundings) * buffers.sum as f64;
         let is_near = sum.abs_diff(buffers.sum) as f64 <= bound;
@@ -371,7 +371,7 @@ impl Bench<'_> {
 }
 
 struct Row {
-    /// Bytes that are read, if the time is that of a GPU.
+    /// The bytes that one launch reads; `None` on the simulator, whose time gives no bandwidth.
     bytes: Option<u64>,
     ours: Times,
     peer: Option<Times>,

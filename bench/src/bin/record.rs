@@ -1,4 +1,4 @@
-//! Turns what NVIDIA's tools printed of a replayed plan into the JSON that the tests read.
+//! Turns the output of NVIDIA's tools for a replayed plan into the JSON that the tests read.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Times the transpositions, each beside its twin from another compiler and beside a
-//! device-to-device copy of the same bytes. They have the same names, launch shapes and buffers,
-//! and take turns in one process.
+//! device-to-device copy of the same bytes. Twins have the same names, launch shapes and buffers.
+//! All of these take turns in one process.
 //!
 //! If a matrix is small, launches rotate among pairs of matrices that together are larger than the
 //! L2 cache. Every kernel is checked before it is timed, with a matrix of odd extents; up to 128
@@ -166,13 +166,13 @@ struct Bench<'a> {
     peer: Option<Module>,
 }
 
-/// Inputs and outputs, in pairs.
+/// Pairs of buffers: an input and its output.
 type Pairs = Vec<(Buffer<u8>, Buffer<u8>)>;
 
-/// The times of our kernel, and of the peer's.
+/// The times of a contender: those of our kernel, and those of the peer's if there is one.
 type OfContender = (Times, Option<Times>);
 
-/// A kernel to measure: ours, and the peer's.
+/// A kernel to measure: ours, and its twin of the peer if there is one.
 struct Contender {
     plan: Plan,
     ours: Kernel,
@@ -390,7 +390,7 @@ fn bits_of(work: Work) -> anyhow::Result<Vec<u8>> {
     Ok(Matrix::generate(work.element, work.rows, work.cols, 2)?.bytes().to_vec())
 }
 
-/// The facts that all kernels of a matrix share.
+/// The data that all kernels share for one matrix: the work, and the times of the copy.
 struct Row {
     work: Work,
     /// Whether the device is a GPU; the time of a simulation gives no bandwidth.

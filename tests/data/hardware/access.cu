@@ -1,9 +1,10 @@
-// Kernels with one kind of memory access each, well and badly laid out, for comparing the simulator's counters with
-// those of a GPU (tests/hardware.rs). access.sm_75.ptx is made by
+// Each of these kernels has one kind of memory access, with a good or a bad layout.
+// tests/hardware.rs compares the simulator's counters for them with those of a GPU.
+// access.sm_75.ptx is made by
 //
 //     nvcc -ptx -std=c++17 -O3 -arch=compute_75 access.cu -o access.sm_75.ptx
 //
-// with its `.version` lowered to 7.0, that drivers older than nvcc take it.
+// Its `.version` is then lowered to 7.0, so that drivers older than nvcc accept it.
 typedef unsigned u32;
 typedef unsigned long long u64;
 
@@ -11,7 +12,7 @@ typedef unsigned long long u64;
 
 __device__ inline u32 index() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
-// Copies of `n` elements: neighbours, `offset` elements further, every `stride`-th.
+// Copies `n` elements: neighbouring ones, those from `offset` on, or every `stride`-th.
 #define COPIES(name, type)                                                                             \
     KERNEL copy_##name(const type *input, type *output, u32 n) {                                       \
         u32 i = index();                                                                               \
@@ -35,7 +36,7 @@ COPIES(b32, u32)
 COPIES(b64, u64)
 COPIES(b128, uint4)
 
-// Gathers and scatters through indices that were drawn at random.
+// Gathers and scatters elements through random indices.
 KERNEL gather(const u32 *indices, const u32 *input, u32 *output, u32 n, u32 mask) {
     u32 i = index();
     if (i < n) output[i] = input[indices[i] & mask];
@@ -45,7 +46,7 @@ KERNEL scatter(const u32 *indices, u32 *output, u32 n, u32 mask) {
     if (i < n) output[indices[i] & mask] = i;
 }
 
-// Transposes of a matrix of `width` by `height`, blocks of 32 by 8 threads, tiles of 32 by 32.
+// Transposes a matrix of `width` by `height`, in blocks of 32 by 8 threads and tiles of 32 by 32.
 KERNEL transpose_naive(const float *input, float *output, u32 width, u32 height) {
     u32 x = blockIdx.x * 32 + threadIdx.x;
     for (u32 y = blockIdx.y * 32 + threadIdx.y; y < blockIdx.y * 32 + 32; y += 8)
@@ -68,8 +69,9 @@ KERNEL transpose_padded(const float *input, float *output, u32 width, u32 height
     transpose<33>(input, output, width, height);
 }
 
-// Each thread writes a cell of dynamic shared memory and reads another's, `stride` cells apart. The block must be a
-// power of two, and takes `stride` cells for each thread.
+// Each thread writes a cell of dynamic shared memory and reads the cell of another thread. The
+// cells of neighbouring threads are `stride` cells apart, so a block needs `stride` cells for each
+// thread. The block size must be a power of two.
 #define SHARED(name, type)                                                                             \
     KERNEL shared_strided_##name(const type *input, type *output, u32 stride) {                        \
         extern __shared__ uint4 cells[];                                                               \
@@ -78,7 +80,7 @@ KERNEL transpose_padded(const float *input, float *output, u32 width, u32 height
         __syncthreads();                                                                               \
         output[index()] = cell[(threadIdx.x ^ 1) * stride];                                            \
     }                                                                                                  \
-    /* All threads of a group of `group` (a power of two) read the same cell. */                       \
+    /* `group` (a power of two) neighbouring threads read the same cell. */                            \
     KERNEL shared_broadcast_##name(const type *input, type *output, u32 group) {                       \
         extern __shared__ uint4 cells[];                                                               \
         type *cell = reinterpret_cast<type *>(cells);                                                  \
@@ -91,14 +93,15 @@ SHARED(b32, u32)
 SHARED(b64, u64)
 SHARED(b128, uint4)
 
-// Columns of a 32 by 32 tile in shared memory, one warp to a column, each added up and handed round.
+// Each warp adds up values of a 32 by 32 tile in shared memory, which it reads by rows and by
+// columns.
 template <int pitch> __device__ void columns(const u32 *input, u32 *output) {
     __shared__ u32 tile[32 * pitch];
     u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     tile[lane * pitch + warp] = input[threadIdx.x];
     __syncthreads();
     u32 sum = 0;
-    // Each warp begins elsewhere, so that ptxas cannot merge neighbouring accesses of a row.
+    // Each warp begins at another row, so that ptxas cannot merge neighbouring accesses of a row.
     for (u32 i = 0; i < 32; i++) {
         u32 at = (i + warp) % 32;
         sum += tile[at * pitch + lane] ^ tile[lane * pitch + at];
@@ -108,7 +111,8 @@ template <int pitch> __device__ void columns(const u32 *input, u32 *output) {
 KERNEL columns_naive(const u32 *input, u32 *output) { columns<32>(input, output); }
 KERNEL columns_padded(const u32 *input, u32 *output) { columns<33>(input, output); }
 
-// Atomics on global memory. Their values differ from lane to lane and from call to call. `atom` keeps what it gets.
+// Atomics on global memory. Their values differ from lane to lane and from call to call. The
+// kernels named `atom_…` store the results of the atomics; those named `red_…` do not use them.
 KERNEL atom_distinct(u32 *cells, u32 *output, u32 n, u32 stride) {
     u32 i = index();
     if (i < n) output[i] = atomicAdd(cells + i * stride, i);
@@ -146,8 +150,8 @@ KERNEL red_same(float *cell, const float *input, u32 n) {
     if (i < n) atomicAdd(cell, input[i]);
 }
 
-// Histograms of 256 bins: straight into global memory, and through shared memory. The increments differ from thread to
-// thread, as hardware has a faster way for equal ones.
+// Histograms of 256 bins, directly in global memory or through shared memory. The increments differ
+// from thread to thread, because hardware has a faster way for equal increments.
 KERNEL histogram_global(const u32 *input, u32 *bins, u32 n, u32 mask) {
     for (u32 i = index(); i < n; i += gridDim.x * blockDim.x) atomicAdd(bins + (input[i] & mask), i);
 }
@@ -159,7 +163,8 @@ KERNEL histogram_shared(const u32 *input, u32 *bins, u32 n, u32 mask) {
     __syncthreads();
     for (u32 bin = threadIdx.x; bin < 256; bin += blockDim.x) atomicAdd(bins + bin, mine[bin]);
 }
-// Shared atomics whose results are used, `stride` cells apart.
+// Atomics on shared memory, whose results are stored. The cells of neighbouring threads are
+// `stride` cells apart.
 KERNEL shared_atom(u32 *output, u32 stride) {
     extern __shared__ u32 slots[];
     for (u32 i = threadIdx.x; i < blockDim.x * stride; i += blockDim.x) slots[i] = i;
@@ -167,7 +172,7 @@ KERNEL shared_atom(u32 *output, u32 stride) {
     output[index()] = atomicExch(slots + (threadIdx.x * stride & (blockDim.x - 1)), threadIdx.x);
 }
 
-// Lanes that part: by parity, by bit pattern, by how long they loop.
+// Lanes that diverge: by the parity of a value, by the length of a loop, or by a bit pattern.
 KERNEL divergent_halves(const u32 *input, u32 *output, u32 n) {
     u32 i = index();
     if (i >= n) return;

@@ -1,16 +1,16 @@
-//! Numbers whose sum is as ill-conditioned as one wishes, and the true sum.
+//! Makes numbers whose sum has any wanted condition number, together with their exact sum.
 
 use anyhow::{Context, bail, ensure};
 use rand::{Rng, SeedableRng, rngs::StdRng, seq::SliceRandom};
 use warpfold_lab::{element::Values, op::Op, reference::Reference};
 
-/// Numbers are held in units of `2^-64` while they are made.
+/// While the numbers are made, they are integers in units of `2^-64`. This is the exponent.
 const UNIT: i32 = -64;
 
-/// Numbers to sum.
+/// A kind of numbers to sum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Kind {
-    /// Numbers uniform from 0 to 1, whose sum is easy.
+    /// Numbers that are uniformly distributed from 0 to 1. Their sum is well-conditioned.
     Uniform,
     /// Numbers whose sum has about this condition number `sum |x| / |sum x|`.
     Conditioned(f64),
@@ -19,7 +19,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The name in tables.
+    /// The name of this kind in tables.
     pub(crate) fn name(self) -> String {
         match self {
             Self::Uniform => "uniform [0, 1)".to_owned(),
@@ -36,12 +36,12 @@ pub(crate) struct Data {
     pub(crate) permuted: Vec<f32>,
     /// The exact sum, rounded to `f64`.
     pub(crate) truth: f64,
-    /// `sum |x| / |sum x|`.
+    /// The condition number of the sum, `sum |x| / |sum x|`.
     pub(crate) condition: f64,
 }
 
 impl Data {
-    /// `n` numbers of a kind; the same for the same seed.
+    /// Makes `n` numbers of a kind. The same seed gives the same numbers.
     pub(crate) fn new(kind: Kind, n: usize, seed: u64) -> anyhow::Result<Self> {
         let mut rng = StdRng::seed_from_u64(seed);
         let mut values = match kind {
@@ -79,12 +79,12 @@ fn wide(rng: &mut StdRng) -> f32 {
 ///
 /// The method is that of T. Ogita, S. M. Rump and S. Oishi, *Accurate Sum and Dot Product* (SIAM J.
 /// Sci. Comput. 26, 2005), algorithm 6.1, with one change. The exponents of the first half are
-/// random, up to half of the condition number's exponent. The second half cancels the exact sum so
-/// far, down to the wanted sum. In the paper, each number of the second half leaves a random
-/// remainder that gets smaller and smaller; for 10^8 numbers, the last ones would be very small or
-/// the first ones very large. Here each number of the second half cancels one number of the first
-/// half, except for an equal share of the wanted sum and for the rounding errors of the numbers
-/// before it.
+/// random, up to half of the condition number's exponent. The numbers of the second half cancel the
+/// exact sum of the numbers before them, down to the wanted sum. In the paper, each number of the
+/// second half leaves a random remainder, and these remainders get smaller and smaller. With 10^8
+/// numbers, the last ones would be very small or the first ones very large. Here each number of the
+/// second half cancels one number of the first half. It leaves only an equal share of the wanted
+/// sum, and it also cancels the rounding errors of the numbers before it.
 fn ill_conditioned(n: usize, condition: f64, rng: &mut StdRng) -> Vec<f32> {
     const FRACTION: i32 = 24;
     let pairs = n / 2;
@@ -114,12 +114,13 @@ fn ill_conditioned(n: usize, condition: f64, rng: &mut StdRng) -> Vec<f32> {
     values
 }
 
-/// A number of units as an `f32`, rounded.
+/// Converts a number of units to an `f32`, with rounding.
 fn number(units: i128) -> f32 {
     units as f32 * 2f32.powi(UNIT)
 }
 
-/// The number of units; the inverse of [`number`] for its results.
+/// Converts an `f32` back to its number of units. It is the inverse of [`number`] for the results
+/// of that function.
 fn units(number: f32) -> i128 {
     (number * 2f32.powi(-UNIT)) as i128
 }

@@ -27,7 +27,7 @@ use method::{CUB, Method, Peer};
 mod data;
 mod method;
 
-/// Measurements to warm up, which do not count.
+/// The number of measurements before the first one that counts; they warm up the device.
 const WARM_UPS: usize = 3;
 
 /// Compares sums of floats by their errors and their times
@@ -77,7 +77,7 @@ fn main() -> ExitCode {
 struct Row {
     method: String,
     result: f64,
-    /// `|result - truth| / |truth|`.
+    /// The relative error, `|result - truth| / |truth|`.
     error: f64,
     /// Times on the device; for NumPy, the best of three on the host.
     times: Times,
@@ -176,7 +176,7 @@ fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         fs::write(file, serde_json::to_string_pretty(&document)? + "\n")
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
-    // Operations that promise the same bits in every order are held to it.
+    // This checks the operations that promise the same bits in every order.
     for (kind, _, truth, rows) in &sets {
         for row in rows.iter().filter(|row| row.method == "ReproducibleSum") {
             ensure!(row.is_permutable, "{}: ReproducibleSum depends on the order", kind.name());
@@ -192,7 +192,8 @@ fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Sums, checks the sum of the permuted numbers, and measures the times of single calls.
+/// Measures one method: computes the sum, computes the sum of the permuted numbers too, and times
+/// single calls.
 fn measure(
     method: &dyn Method,
     stream: &Stream,
@@ -224,7 +225,7 @@ fn measure(
     })
 }
 
-/// What `numpy_sum.py` prints.
+/// The JSON that `numpy_sum.py` prints.
 #[derive(Deserialize)]
 struct NumpySum {
     sum: f64,
@@ -292,7 +293,7 @@ fn table((kind, condition, truth, rows): &(Kind, f64, f64, Vec<Row>), n: usize) 
 fn json_of((kind, condition, truth, rows): &(Kind, f64, f64, Vec<Row>)) -> Json {
     let us = |time: Duration| time.as_secs_f64() * 1e6;
     let rows = rows.iter().map(|row| {
-        // JSON has no infinities.
+        // JSON has no infinities, so they are written as strings.
         let number =
             |value: f64| if value.is_finite() { json!(value) } else { json!(value.to_string()) };
         json!({

@@ -12,11 +12,11 @@ use warpfold::{
 
 /// A way to sum on the device.
 pub(crate) trait Method {
-    /// The name in tables.
+    /// The name of this method in tables.
     fn name(&self) -> &'static str;
     /// Starts a sum.
     fn start(&self, input: &Buffer<f32>, stream: &Stream) -> anyhow::Result<()>;
-    /// The result of the last sum, after it has ended.
+    /// Returns the result of the last sum. The sum must have ended.
     fn result(&self, n: usize) -> anyhow::Result<f64>;
 }
 
@@ -54,7 +54,7 @@ fn ours<O: Operation<f32, Arity = Single, Output: Into<f64>>>(
     }))
 }
 
-/// The operations of the reducer, the default first.
+/// The operations of the reducer. The default operation comes first.
 pub(crate) fn all_ours(device: &Device) -> anyhow::Result<Vec<Box<dyn Method>>> {
     Ok(vec![
         ours::<Sum>(device, "Sum")?,
@@ -64,7 +64,7 @@ pub(crate) fn all_ours(device: &Device) -> anyhow::Result<Vec<Box<dyn Method>>> 
     ])
 }
 
-/// The sums of CUB: the names of their functions, and their names in tables.
+/// The sums of CUB. Each has the name of its function and its name in tables.
 pub(crate) const CUB: [(&str, &str); 3] = [
     ("cub_sum_f32", "CUB (run_to_run)"),
     ("cub_sum_not_guaranteed_f32", "CUB (not_guaranteed)"),
@@ -107,9 +107,9 @@ impl Method for Peer<'_> {
             out: self.out.address(),
             n: input.len() as u64,
         };
-        // SAFETY: the device that made the stream has made its context current in this thread,
-        // which uses no other. All buffers live until a wait for the stream, and calls on one
-        // stream do not overlap.
+        // SAFETY: the device that made the stream has made its context current in this thread, and
+        // the thread uses no other context. All buffers live until the thread has waited for the
+        // stream, and calls on one stream do not overlap.
         unsafe { self.function.call((self.temp.address(), self.temp.len()), call, handle) }
             .with_context(|| self.name.to_owned())
     }

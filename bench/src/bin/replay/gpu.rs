@@ -1,4 +1,4 @@
-//! The first GPU, through `cust`: launches of any shape, with any arguments.
+//! Launches of any shape and with any arguments on the first GPU, through `cust`.
 
 use std::ffi::c_void;
 
@@ -26,7 +26,7 @@ impl Gpu {
         Ok(Gpu { stream: Stream::new(StreamFlags::DEFAULT, None)?, _context: context })
     }
 
-    /// Launches the case and waits for its end. The inner result is the kernel's own: a fault.
+    /// Launches the case and waits for its end. The inner result is an error if the kernel faults.
     pub(crate) fn launch(&self, case: &Case, ptx: &str) -> anyhow::Result<Result<(), String>> {
         let failed = |what| move || format!("case {}: {what}", case.name);
         let module = Module::from_ptx(ptx, &[]).with_context(failed("its PTX cannot be loaded"))?;
@@ -58,9 +58,9 @@ impl Gpu {
             values.iter_mut().map(|value| value.as_mut_ptr().cast()).collect();
         let shape = |dim: simt::Dim3| (dim.x, dim.y, dim.z);
         // SAFETY: there is a pointer for each argument of the plan, and the driver reads the
-        // arguments before it returns. They fit the kernel, because the plan is tried on the
-        // simulator first, which refuses other arguments. A faulty kernel can only damage this
-        // process's memory on the GPU.
+        // arguments before it returns. The arguments fit the kernel, because the plan is first run
+        // on the simulator, which refuses arguments that do not fit. A faulty kernel can only
+        // damage this process's memory on the GPU.
         let launched = unsafe {
             self.stream.launch(
                 &function,

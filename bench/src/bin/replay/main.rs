@@ -1,7 +1,7 @@
 //! Launches each case of a plan once on the GPU, for `ncu` or `compute-sanitizer` to look at.
 //!
-//! The program prints the outcome of each case on one line. A kernel that faults is no failure of
-//! this program, so that the exit status under a sanitizer is the sanitizer's. After a fault the
+//! The program prints the outcome of each case on one line. If a kernel faults, the program does
+//! not fail, so that the exit status under a sanitizer is the sanitizer's. After a fault the
 //! context is lost, and the remaining cases are not run.
 
 use std::io::{self, Write};

@@ -1,5 +1,5 @@
-//! One call of the library. Its operation, type, length, place and way of calling are random, and
-//! its result is checked.
+//! One call of the library. Its operation, element type, length, position in memory and kind of
+//! call are random, and its result is checked.
 
 use std::ops::Range;
 
@@ -22,11 +22,11 @@ use crate::{expect::Expect, sample::Sample};
 pub(crate) struct Worker<'a> {
     pub(crate) device: &'a Device,
     pub(crate) stream: Stream,
-    /// The most elements of an input, as a power of two.
+    /// The base-2 logarithm of the most elements of an input.
     pub(crate) most_bits: u32,
 }
 
-/// An operation over a type, and how it is called.
+/// An operation over an element type, with the function that calls it.
 pub(crate) struct Kind {
     pub(crate) op: &'static str,
     pub(crate) item: &'static str,
@@ -35,7 +35,7 @@ pub(crate) struct Kind {
 
 macro_rules! kinds {
     ($($op:ident: $($type:ident)*;)*) => {
-        /// All operations over all types that they are defined for.
+        /// Each operation, with each element type for which it is defined.
         pub(crate) const KINDS: &[Kind] = &[$($(
             Kind { op: stringify!($op), item: stringify!($type), call: call::<$type, $op> },
         )*)*];
@@ -73,7 +73,8 @@ kinds! {
     WideSum: f16 bf16 f32;
 }
 
-/// How an operation takes its input: two arrays, or the first one alone.
+/// The conversion of two arrays to the input of an operation. An operation with a single input
+/// takes only the first array.
 pub(crate) trait Route<T: Sample>: Arity {
     type OnDevice<'a>: DeviceInput<Item = T, Arity = Self>;
     type OnHost<'a>: Input<Item = T, Arity = Self>;
@@ -96,7 +97,7 @@ impl<T: Sample> Route<T> for Pair {
     type OnDevice<'a> = (View<'a, T>, RawSlice<T>);
     type OnHost<'a> = (&'a [T], &'a [T]);
     fn on_device<'a>(a: View<'a, T>, b: View<'a, T>) -> (View<'a, T>, RawSlice<T>) {
-        // SAFETY: the view's memory lives for `'a`, like the first one of the pair.
+        // SAFETY: the memory of the view lives for `'a`, like that of the first view of the pair.
         (a, unsafe { RawSlice::new(b.address(), b.len()) })
     }
     fn on_host<'a>(a: &'a [T], b: &'a [T]) -> (&'a [T], &'a [T]) {
@@ -104,7 +105,7 @@ impl<T: Sample> Route<T> for Pair {
     }
 }
 
-/// Elements on the host and on the device, and as integers.
+/// The same elements in three forms: on the host, on the device, and as integers.
 struct Elements<T> {
     integers: Vec<i64>,
     values: Vec<T>,
@@ -140,7 +141,7 @@ fn integers<T: Sample, O: Expect<T>>(len: usize, rng: &mut ChaCha8Rng) -> Vec<i6
     (0..len).map(|_| sign(rng) * rng.random_range(0..=most)).collect()
 }
 
-/// A random length. All magnitudes are equally likely, and so are the neighbours of powers of two.
+/// A random length. All magnitudes are equally likely. Numbers next to powers of two are frequent.
 fn length(most_bits: u32, rng: &mut ChaCha8Rng) -> usize {
     let power = 1usize << rng.random_range(0..=most_bits);
     if rng.random() {
@@ -150,7 +151,7 @@ fn length(most_bits: u32, rng: &mut ChaCha8Rng) -> usize {
     }
 }
 
-/// A part of each of two arrays: equally long, at any place.
+/// One part of each of two arrays. Both parts have the same length and begin at any element.
 struct Part {
     first: Range<usize>,
     second: Range<usize>,
@@ -233,7 +234,7 @@ where
     fn on_the_host(&self, rng: &mut ChaCha8Rng) -> anyhow::Result<()> {
         let part = Part::draw(self.len(), rng);
         let (a, b) = (&self.a.values[part.first.clone()], &self.b.values[part.second.clone()]);
-        // The limit is a little of the elements' memory, so that they are copied in chunks.
+        // The limit is smaller than the memory of the elements, so that they are copied in chunks.
         let reducer = self.reducer.clone();
         let reducer = if rng.random() {
             reducer
@@ -243,7 +244,7 @@ where
         self.judge(&part, &reducer.reduce(O::Arity::on_host(a, b)))
     }
 
-    /// Some parts for which the operation has a result.
+    /// A few random parts, all of lengths for which the operation has a result.
     fn parts(&self, rng: &mut ChaCha8Rng) -> Vec<Part> {
         let parts = (0..rng.random_range(1..=4)).map(|_| Part::draw(self.len(), rng));
         parts.filter(|part| !part.first.is_empty() || O::identity().is_some()).collect()

@@ -10,11 +10,11 @@ use crate::sample::{Sample, Whole};
 
 /// An operation whose result is known.
 pub(crate) trait Expect<T: Sample>: Operation<T> {
-    /// Whether elements are 1, -1 and few twos, because products of others would overflow.
+    /// Whether the elements are 1, -1 and a few twos. Products of other elements would overflow.
     const FACTORS: bool = false;
 
-    /// Whether this is the result for elements `a`, paired with `b` if the operation takes pairs.
-    /// They are empty only if the operation has a result for no elements.
+    /// Whether `result` is right for the elements `a`, paired with `b` if the operation takes
+    /// pairs. The slices are empty only if the operation has a result for no elements.
     fn agrees(result: &Result<Self::Output, Error>, a: &[i64], b: &[i64]) -> bool;
 }
 
@@ -22,7 +22,7 @@ fn wide(a: &[i64]) -> impl Iterator<Item = i128> + '_ {
     a.iter().map(|value| i128::from(*value))
 }
 
-/// The value after conversion to an element of type `T` and back.
+/// Converts the value to an element of type `T` and back to an integer.
 fn cut<T: Whole>(value: i128) -> Option<i128> {
     T::of(value).exact()
 }
@@ -31,8 +31,8 @@ fn first_index(a: &[i64], value: Option<&i64>) -> Option<u64> {
     a.iter().position(|other| Some(other) == value).map(|index| index as u64)
 }
 
-/// Operations with an exact result: `result` names the value that the operation gives, `a` and `b`
-/// the elements.
+/// Implements [`Expect`] for operations with an exact result. In an entry, `result` is the value
+/// that the operation returned, and `a` and `b` are the elements.
 macro_rules! exact {
     ($($op:ident [$($bound:tt)*]: |$result:ident, $a:ident, $b:ident| $agrees:expr;)*) => {$(
         impl<T: Sample> Expect<T> for $op
@@ -120,7 +120,7 @@ where
     Norm2: Operation<T, Output: Into<f64> + Copy>,
 {
     fn agrees(result: &Result<Self::Output, Error>, a: &[i64], _: &[i64]) -> bool {
-        // The sum of squares is exact; its root is rounded once, to 24 bits at least.
+        // The sum of squares is exact. Its root is rounded once, to 24 bits at least.
         let root = (wide(a).map(|x| x * x).sum::<i128>() as f64).sqrt();
         result.as_ref().is_ok_and(|norm| ((*norm).into() - root).abs() <= root * 2f64.powi(-23))
     }
@@ -134,8 +134,8 @@ where
         let n = a.len() as f64;
         let mean = wide(a).sum::<i128>() as f64 / n;
         let squares = wide(a).map(|x| x as f64 - mean).map(|d| d * d).sum::<f64>();
-        // The tolerance is far above all rounding errors, and far below an error of the algorithm,
-        // which has at least the size of an element.
+        // The tolerance is far above all rounding errors. It is far below the error of a wrong
+        // algorithm, which has at least the size of an element.
         let close = |x: f64, y: f64, scale: f64| (x - y).abs() <= 1e-9 * scale;
         result.as_ref().is_ok_and(|found| {
             found.count == a.len() as u64

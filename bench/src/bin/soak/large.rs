@@ -1,5 +1,5 @@
-//! Inputs that are too large for a reference in plain Rust: their elements repeat, so that a
-//! formula gives the result.
+//! Inputs that are too large for a reference in plain Rust. Their elements repeat, so a formula
+//! gives the result.
 
 use anyhow::ensure;
 use rand::Rng;
@@ -11,7 +11,7 @@ use crate::{
     sample::{Sample, Whole as _},
 };
 
-/// One buffer for each of some types; all threads share them.
+/// One buffer for each of several element types. All threads share the buffers.
 #[derive(Debug)]
 pub(crate) struct Large {
     bytes: Repeating<u8>,
@@ -46,7 +46,7 @@ impl Large {
     }
 }
 
-/// Element i is `i % period + least`.
+/// A buffer in which element i is `i % period + least`.
 #[derive(Debug)]
 struct Repeating<T> {
     buffer: Buffer<T>,
@@ -77,7 +77,7 @@ impl<T: Sample> Repeating<T> {
         let n = rng.random_range(self.period..=len - start);
         let view = self.buffer.view(start..start + n);
         let value = |i: usize| ((start + i) % self.period) as i128 + self.least;
-        // The total is that of the whole periods plus that of the rest.
+        // The total is the sum over the whole periods plus the sum over the rest.
         let total = |of: &dyn Fn(i128) -> i128| {
             let some = |count: usize| (0..count).map(|i| of(value(i))).sum::<i128>();
             some(self.period) * (n / self.period) as i128 + some(n % self.period)

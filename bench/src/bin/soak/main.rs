@@ -36,19 +36,19 @@ use large::Large;
 #[derive(Parser)]
 #[command(version, after_help = cli::EXIT_STATUS)]
 struct Args {
-    /// For how long
+    /// How many seconds to run
     #[arg(long, default_value_t = 600)]
     seconds: u64,
 
-    /// What is drawn; printed [default: the time]
+    /// Seed of the random calls; it is printed [default: the time]
     #[arg(long)]
     seed: Option<u64>,
 
-    /// Threads
+    /// Number of threads
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=64))]
     threads: u64,
 
-    /// Repeat one call, as a wrong result names it, and nothing else
+    /// Repeat only this call; the message about a wrong result names the number
     #[arg(long, value_name = "NUMBER")]
     call: Option<u64>,
 
@@ -66,12 +66,12 @@ fn main() -> ExitCode {
     cli::exit(run(&args))
 }
 
-/// How large inputs are.
+/// The sizes of the inputs.
 #[derive(Clone, Copy)]
 struct Sizes {
-    /// The most elements of an input with a reference in plain Rust, as a power of two.
+    /// The base-2 logarithm of the most elements of an input with a reference in plain Rust.
     most_bits: u32,
-    /// Bytes of each input with a formula.
+    /// The bytes of each input whose result a formula gives.
     large_bytes: usize,
 }
 
@@ -89,7 +89,7 @@ impl Sizes {
 fn run(args: &Args) -> Result<(), Failure> {
     cli::choose_driver();
     if let Some(folder) = warpfold_lab::ptx::folder(None) {
-        // SAFETY: the caller who names a folder of kernels answers for what they do.
+        // SAFETY: a user who names a folder of kernels is responsible for what they do.
         unsafe { warpfold::testing::use_kernels_of(&folder) };
     }
     let open = || args.device.open().map_err(failed);
@@ -132,7 +132,7 @@ fn single(device: &Device, sizes: Sizes, number: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Everything about a call follows from its number.
+/// Makes the call of this number, which decides everything about the call.
 fn one_call(worker: &Worker<'_>, large: &Large, number: u64) -> anyhow::Result<()> {
     let mut rng = ChaCha8Rng::seed_from_u64(number);
     if rng.random_range(0..8) == 0 {
@@ -151,8 +151,8 @@ fn memory_is_back(
     (free, live): (u64, u64),
     args: &Args,
 ) -> anyhow::Result<()> {
-    // Each kernel keeps one output for each thread that called it at the same time, and two
-    // page-locked areas.
+    // Each kernel keeps one output for each thread that has called it at the same time as other
+    // threads, and two page-locked areas.
     let most = KINDS.len() as u64 * (args.threads + 2);
     let left = device.live_allocations() - live;
     ensure!(
@@ -175,7 +175,7 @@ fn memory_is_back(
     Ok(())
 }
 
-/// A soak in progress.
+/// The state of a soak that runs, shared by its threads.
 struct Soak<'a> {
     device: &'a Device,
     sizes: Sizes,
@@ -213,7 +213,7 @@ impl<'a> Soak<'a> {
         std::thread::scope(|scope| {
             for thread in 0..self.threads {
                 scope.spawn(move || {
-                    // A panic must end the others too.
+                    // A panic must end the other threads too.
                     let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                         self.work(thread)
                     }));

@@ -3,16 +3,16 @@
 use half::{bf16, f16};
 use warpfold::Item;
 
-/// A number that may be an integer.
+/// A number type that can hold integers.
 pub(crate) trait Whole: Copy {
-    /// The number of this value. A value beyond the type's range is cut to its lowest bits.
+    /// Converts an integer. If it is beyond the type's range, only its lowest bits are kept.
     fn of(value: i128) -> Self;
 
     /// The number as an integer; `None` for a float that is no integer.
     fn exact(self) -> Option<i128>;
 }
 
-/// A type of elements, made from small integers and reduced to integers.
+/// An element type. Its elements are made from small integers, and its results are integers too.
 pub(crate) trait Sample:
     Item<Wide: Whole, Magnitude: Whole, WideMagnitude: Whole> + Whole
 {
