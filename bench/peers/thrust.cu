@@ -45,6 +45,8 @@ cudaError_t reduce(void *temp, size_t *temp_bytes, const T *in, void *out, uint6
         *static_cast<T *>(out) = thrust::reduce(thrust::cuda::par_nosync(prepared).on(stream), in, in + n, init, op);
         return cudaGetLastError();
     } catch (const std::exception &) {
+        // The error must not be found by the next call.
+        cudaGetLastError();
         return cudaErrorUnknown;
     }
 }
@@ -65,6 +67,8 @@ cudaError_t reduce_into(void *temp, size_t *temp_bytes, const T *in, void *out, 
                             thrust::device_pointer_cast(static_cast<T *>(out)), init, op);
         return cudaGetLastError();
     } catch (const std::exception &) {
+        // The error must not be found by the next call.
+        cudaGetLastError();
         return cudaErrorUnknown;
     }
 }

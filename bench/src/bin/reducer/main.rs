@@ -31,7 +31,7 @@ use contender::{Contender, Empty, Peer, Thrust};
 use data::Input;
 use measure::Lab;
 use place::{MOST_NAIVE_BYTES, Memory, NAIVE, Place};
-use report::{REFERENCE, Report};
+use report::{OURS, REFERENCE, Report};
 use targets::Gpu;
 
 mod cases;
@@ -206,7 +206,12 @@ fn run_place(
     if let Some(file) = &args.csv {
         write(file, &report.csv())?;
     }
-    write_json(args.json.as_deref(), &report.json())
+    write_json(args.json.as_deref(), &report.json())?;
+    // Other contenders may lack something here; ours may not.
+    let ours: Vec<&String> =
+        report.failures.iter().filter(|line| line.contains(&format!(": {OURS}: "))).collect();
+    ensure!(ours.is_empty(), "our own reductions failed: {ours:?}");
+    Ok(())
 }
 
 fn write_json(file: Option<&Path>, json: &serde_json::Value) -> anyhow::Result<()> {
@@ -385,7 +390,10 @@ impl Bench {
                 eprintln!("{:>4.0} s  round {}: {case}", start.elapsed().as_secs_f64(), round + 1);
                 let mut contenders = self.contenders(case, &mut report.missing)?;
                 self.add_those_in_place(case, &mut contenders)?;
-                measured.push((*case, place.measure(case, &memory, &contenders)?));
+                measured.push((
+                    *case,
+                    place.measure(case, &memory, &contenders, &mut report.failures)?,
+                ));
             }
         }
         report.rounds.push(measured);

@@ -44,7 +44,8 @@ pub(crate) enum Producer {
     Data,
     /// It writes as many bytes elsewhere.
     Other,
-    /// It writes the input, and runs so much code that no instruction cache holds any other.
+    /// It writes the input, and runs so much code that no instruction cache holds any other. This
+    /// takes long, so there are half as many measurements and one chain at a time.
     Code,
 }
 
@@ -148,7 +149,8 @@ pub(crate) struct Place<'a> {
     consumer: Kernel,
     hold: Kernel,
     is_gpu: bool,
-    /// Nanoseconds for which [`Chain::Stream`] holds the stream; more if the host was once slower.
+    /// Nanoseconds for which [`Chain::Stream`] holds the stream next. They follow the host's time
+    /// for the launches.
     hold_ns: Cell<u64>,
     /// The result that a consumer reads in a chain without a reduction.
     no_result: Buffer<u8>,
@@ -178,10 +180,13 @@ struct Links<'a> {
     producer: Producer,
 }
 
-/// A contender's reduction, or none, and where the consumers of its chain write.
+/// A contender's reduction, or none, and its chain.
 struct Item<'a> {
     contender: Option<&'a dyn Contender>,
+    /// The copies of the results that the consumers make.
     log: Buffer<u8>,
+    /// The chain as a graph; `None` if its launches are made on a stream.
+    graph: Option<Graph>,
 }
 
 impl<'a> Place<'a> {
@@ -203,12 +208,14 @@ impl<'a> Place<'a> {
         })
     }
 
-    /// Measures the contenders in all chains.
+    /// Measures the contenders in all chains. A contender that cannot be captured, or whose results
+    /// are wrong, is left out of a chain; `failures` gets a line about it.
     pub(crate) fn measure(
         &self,
         case: &Case,
         memory: &Memory,
         contenders: &[Box<dyn Contender + '_>],
+        failures: &mut Vec<String>,
     ) -> anyhow::Result<Vec<Measurement>> {
         let part = parts(case, Cache::Warm)[0];
         let call = Call {
@@ -217,18 +224,20 @@ impl<'a> Place<'a> {
             n: case.n,
         };
         let expected = memory.input.expected(case, part);
-        let mut items = Vec::new();
-        let all = contenders.iter().filter(|one| one.can_be_captured()).map(|one| &**one);
-        for contender in [None].into_iter().chain(all.map(Some)) {
-            items.push(Item { contender, log: self.device.alloc(GRAPH_CALLS * RESULT_BYTES)? });
-        }
         let mut measurements = Vec::new();
         for producer in Producer::ALL {
             let links = Links { case, memory, call, producer };
             for chain in Chain::ALL {
-                let measured = self.measure_chain(links, chain, &mut items, &expected);
-                measurements
-                    .push(measured.with_context(|| format!("{case}, {chain}, {producer}"))?);
+                let mut failed = |name: &str, error: &anyhow::Error| {
+                    failures.push(format!("{case}, {chain}, {producer}: {name}: {error:#}"));
+                };
+                measurements.push(self.measure_chain(
+                    links,
+                    chain,
+                    contenders,
+                    &expected,
+                    &mut failed,
+                )?);
             }
         }
         Ok(measurements)
@@ -238,37 +247,51 @@ impl<'a> Place<'a> {
         &self,
         links: Links,
         chain: Chain,
-        items: &mut [Item],
+        contenders: &[Box<dyn Contender + '_>],
         expected: &Expected,
+        failed: &mut dyn FnMut(&str, &anyhow::Error),
     ) -> anyhow::Result<Measurement> {
-        let mut graphs = Vec::new();
-        for item in items.iter() {
-            graphs.push(match chain {
-                Chain::Graph => Some(self.capture(links, item)?),
-                Chain::Stream => None,
-            });
-        }
         let chains = match chain {
-            Chain::Stream if links.case.bytes() <= SEVERAL_CHAINS_BYTES => STREAM_CHAINS,
+            Chain::Stream
+                if links.producer != Producer::Code
+                    && links.case.bytes() <= SEVERAL_CHAINS_BYTES =>
+            {
+                STREAM_CHAINS
+            }
             _ => 1,
         };
-        self.clear(items)?;
-        for (item, graph) in items.iter().zip(&graphs) {
-            self.time(links, item, graph.as_ref(), chains)?;
+        // The first item has no reduction.
+        let mut items = vec![self.item(None, links, chain)?];
+        for contender in contenders.iter().filter(|one| one.can_be_captured()) {
+            let checked = self.item(Some(&**contender), links, chain).and_then(|item| {
+                self.time(links, &item, chains)?;
+                check(&item, expected)?;
+                Ok(item)
+            });
+            match checked {
+                Ok(item) => items.push(item),
+                Err(error) => failed(contender.name(), &error),
+            }
         }
-        check(items, expected)?;
+        for item in &mut items {
+            item.log.fill_bytes(NO_RESULT)?;
+        }
 
-        self.clear(items)?;
         let (mut without, mut added) = (Vec::new(), vec![Vec::new(); items.len()]);
         let warm_ups = if self.is_gpu { WARM_UPS } else { 0 };
-        let mut wanted = self.lab.samples;
+        let mut wanted = match links.producer {
+            Producer::Code => self.lab.samples.div_ceil(2),
+            Producer::Data | Producer::Other => self.lab.samples,
+        };
         let mut turn = 0;
         while turn < warm_ups + wanted {
             let mut times = vec![Duration::ZERO; items.len()];
-            // Each turn begins with another item, so that none always follows the same work.
+            // Each turn begins with another item, and every second one goes backwards, so that no
+            // item always follows the same one.
             for step in 0..items.len() {
+                let step = if turn % 2 == 0 { step } else { items.len() - step };
                 let index = (turn + step) % items.len();
-                times[index] = self.time(links, &items[index], graphs[index].as_ref(), chains)?;
+                times[index] = self.time(links, &items[index], chains)?;
                 if times[index] > LONG * chains as u32 {
                     wanted = wanted.min(FEW_SAMPLES);
                 }
@@ -283,24 +306,39 @@ impl<'a> Place<'a> {
             }
             turn += 1;
         }
-        check(items, expected).context("after the measurements")?;
-        let added = items.iter().zip(added).filter_map(|(item, samples)| {
-            let contender = item.contender?.name().to_owned();
-            Some(Added { contender, us: Spread::of(samples) })
-        });
+        let mut measured = Vec::new();
+        for (item, samples) in items.iter().zip(added) {
+            let Some(contender) = item.contender else { continue };
+            match check(item, expected).context("after the measurements") {
+                Ok(()) => measured.push(Added {
+                    contender: contender.name().to_owned(),
+                    us: Spread::of(samples),
+                }),
+                Err(error) => failed(contender.name(), &error),
+            }
+        }
         Ok(Measurement {
             chain,
             producer: links.producer,
             samples: without.len(),
             without: Times::of(without),
-            added: added.collect(),
+            added: measured,
         })
     }
 
-    /// Fills the logs with bytes that are no results.
-    fn clear(&self, items: &mut [Item]) -> anyhow::Result<()> {
-        self.lab.stream.synchronize()?;
-        Ok(items.iter_mut().try_for_each(|item| item.log.fill_bytes(0xee))?)
+    fn item<'b>(
+        &self,
+        contender: Option<&'b dyn Contender>,
+        links: Links,
+        chain: Chain,
+    ) -> anyhow::Result<Item<'b>> {
+        let mut log = self.device.alloc(GRAPH_CALLS * RESULT_BYTES)?;
+        log.fill_bytes(NO_RESULT)?;
+        let mut item = Item { contender, log, graph: None };
+        if chain == Chain::Graph {
+            item.graph = Some(self.capture(links, &item)?);
+        }
+        Ok(item)
     }
 
     /// A graph of one chain.
@@ -363,16 +401,10 @@ impl<'a> Place<'a> {
     }
 
     /// The time of an item's chains.
-    fn time(
-        &self,
-        links: Links,
-        item: &Item,
-        graph: Option<&Graph>,
-        chains: usize,
-    ) -> anyhow::Result<Duration> {
+    fn time(&self, links: Links, item: &Item, chains: usize) -> anyhow::Result<Duration> {
         let stream = &self.lab.stream;
         stream.synchronize()?;
-        if let Some(graph) = graph {
+        if let Some(graph) = &item.graph {
             return stream.time(|| Ok(graph.launch(stream)?));
         }
         for _ in 0..HOLDS {
@@ -392,11 +424,17 @@ impl<'a> Place<'a> {
                 anyhow::Ok(())
             })?;
             let host_ns = host.as_nanos() as u64;
-            if !self.is_gpu || host_ns + MARGIN_NS < hold_ns {
+            if !self.is_gpu {
+                return Ok(time);
+            }
+            if host_ns + MARGIN_NS < hold_ns {
+                // The host may have been slow only once, so the next hold is shorter.
+                let enough = host_ns + host_ns / 4 + MARGIN_NS;
+                self.hold_ns.set((hold_ns - hold_ns / 16).max(enough).min(MOST_HOLD_NS));
                 return Ok(time);
             }
             // The device may have waited for the host, so this time does not count.
-            self.hold_ns.set(hold_ns.max(host_ns + host_ns / 2 + MARGIN_NS).min(MOST_HOLD_NS));
+            self.hold_ns.set((2 * hold_ns).min(MOST_HOLD_NS));
         }
         anyhow::bail!("the host cannot make the launches of a chain in {MOST_HOLD_NS} ns")
     }
@@ -411,25 +449,31 @@ const MARGIN_NS: u64 = 20_000;
 /// The most nanoseconds for which the stream is held.
 const MOST_HOLD_NS: u64 = 5_000_000;
 
+/// What the logs are filled with before the first results.
+const NO_RESULT: u8 = 0xee;
+
 /// Checks the copies of the results that the consumers made.
-fn check(items: &[Item], expected: &Expected) -> anyhow::Result<()> {
-    for item in items {
-        let Some(contender) = item.contender else { continue };
-        let Some((_, layout)) = contender.output() else { continue };
-        let log = item.log.copy_to_host()?;
-        for (link, bytes) in log.chunks(RESULT_BYTES).enumerate() {
-            expected
-                .check(&numbers(bytes, layout))
-                .with_context(|| format!("{}, link {link}", contender.name()))?;
-        }
+fn check(item: &Item, expected: &Expected) -> anyhow::Result<()> {
+    let Some((_, layout)) = item.contender.and_then(Contender::output) else { return Ok(()) };
+    let log = item.log.copy_to_host()?;
+    for (link, bytes) in log.chunks(RESULT_BYTES).enumerate() {
+        expected.check(&numbers(bytes, layout)).with_context(|| format!("link {link}"))?;
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use warpfold_lab::ptx::PtxLibrary;
+
     use super::*;
-    use crate::cases::{Element, Operation as Op};
+    use crate::{
+        cases::{Element, Operation as Op},
+        contender::Layout,
+        data::Number,
+        ours,
+        report::OURS,
+    };
 
     #[test]
     fn packs_cover_both_inputs_and_the_offset() {
@@ -444,5 +488,44 @@ mod tests {
         let spread = Spread::of(vec![2.0, -1.0, 4.0, 3.0, 0.5]);
         let Spread { min, lower_quartile, median, upper_quartile, max } = spread;
         assert_eq!([min, lower_quartile, median, upper_quartile, max], [-1.0, 0.5, 2.0, 3.0, 4.0]);
+    }
+
+    /// A contender that says it has a result and leaves none.
+    struct Idle(Buffer<u8>, Layout);
+
+    impl Contender for Idle {
+        fn name(&self) -> &'static str {
+            "idle"
+        }
+        fn call(&self, _call: Call, _stream: &Stream) -> anyhow::Result<()> {
+            Ok(())
+        }
+        fn result(&self) -> anyhow::Result<Vec<Number>> {
+            Ok(Vec::new())
+        }
+        fn output(&self) -> Option<(u64, &Layout)> {
+            Some((self.0.address(), &self.1))
+        }
+    }
+
+    #[test]
+    fn a_missing_result_is_seen_in_each_chain() {
+        let device = Device::simulator();
+        let lab = Lab::new(&device, &PtxLibrary::open(None).unwrap(), 1).unwrap();
+        let case = Case { op: Op::Sum, element: Element::F32, n: 100, offset: 1 };
+        let input = Input::new::<f32>(&device, elements(&case)).unwrap();
+        let memory = Memory::new(&device, input).unwrap();
+        let mut contenders = ours::open(&device, &case, None).unwrap();
+        let idle = Idle(device.alloc(RESULT_BYTES).unwrap(), vec![(0, Element::F32)]);
+        contenders.push(Box::new(idle));
+        let mut failures = Vec::new();
+        let place = Place::new(&device, &lab).unwrap();
+        let measured = place.measure(&case, &memory, &contenders, &mut failures).unwrap();
+        assert_eq!((measured.len(), failures.len()), (6, 6), "{failures:?}");
+        for (one, failure) in measured.iter().zip(&failures) {
+            let names: Vec<&str> = one.added.iter().map(|one| one.contender.as_str()).collect();
+            assert_eq!(names, [OURS]);
+            assert!(failure.starts_with("sum_f32_100+1, ") && failure.contains(": idle: "));
+        }
     }
 }

@@ -30,6 +30,8 @@ pub(crate) struct Report {
     pub(crate) outside: Vec<Outside>,
     /// The contenders that could not take part, and why.
     pub(crate) missing: Vec<String>,
+    /// The chains in which a contender failed, and how.
+    pub(crate) failures: Vec<String>,
 }
 
 /// A line of the output of `peers.py` for reductions in place.
@@ -356,6 +358,7 @@ impl Report {
             }
         }
         summary.notes.clone_from(&self.missing);
+        summary.notes.extend_from_slice(&self.failures);
         [slower, summary]
     }
 
@@ -421,6 +424,7 @@ impl Report {
         json!({
             "environment": environment.collect::<serde_json::Map<_, Json>>(),
             "missing": self.missing,
+            "failures": self.failures,
             "geometric_means": means.collect::<serde_json::Map<_, Json>>(),
             "rows": rows,
         })
