@@ -136,7 +136,7 @@ stage_place() {
     # Only the quick ones: PyTorch is far behind.
     reducer --way place --kernels >"$bundle/place.ptx"
     if reducer --way place --cases quick --list |
-        timeout 60 python3 "$bundle/tree/bench/peers/peers.py" torch --place "$bundle/place.ptx" \
+        timeout 90 python3 "$bundle/tree/bench/peers/peers.py" torch --place "$bundle/place.ptx" \
             >"$out/place.torch.jsonl" 2>"$out/place.torch.log"; then
         args+=(--outside "$out/place.torch.jsonl")
     else

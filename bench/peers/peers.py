@@ -216,6 +216,7 @@ PERIOD = 100_003
 BLOCK, BLOCKS_EACH, CODE_BLOCK = 256, 8, 1024
 STREAM_CHAINS, SEVERAL_CHAINS_BYTES = 2, 16 << 20
 HOLDS, MARGIN_US, MOST_HOLD_US = 20, 20, 20_000
+PLACE_SAMPLES = 31
 
 
 class Place:
@@ -262,37 +263,52 @@ class Place:
         self.launch(name, grid, block, [*args, ctypes.c_uint32(count), ctypes.c_uint32(count)])
 
     def reduction(self, op, inputs, result):
-        """The call that leaves its result in a tensor of bytes, and what it should be; None if PyTorch has none."""
+        """The call that leaves its result in a tensor of bytes, and the numbers there, each with the terms of the exact
+        sum or with the exact number; None if PyTorch has no such call."""
         torch, x = self.torch, inputs[0]
         at = lambda dtype, index=0: result.view(dtype)[index]
         if op == "sum":
             wide = x.dtype if x.dtype.is_floating_point else torch.int64
             call = lambda: torch.sum(x, dim=0, dtype=wide, out=at(wide))
-            return call, lambda: [(at(wide), x.to(torch.float64), None)]
+            terms = x.to(torch.float64)
+            return call, lambda: [(at(wide), terms, None)]
         if op == "dot":
-            y = inputs[1]
-            return lambda: torch.dot(x, y, out=at(x.dtype)), lambda: [(at(x.dtype), x.double() * y.double(), None)]
+            y, terms = inputs[1], x.double() * inputs[1].double()
+            return lambda: torch.dot(x, y, out=at(x.dtype)), lambda: [(at(x.dtype), terms, None)]
         if op == "minmax":
             low, high = at(x.dtype), at(x.dtype, 1)
-            return lambda: torch.aminmax(x, out=(low, high)), lambda: [(low, None, x.min()), (high, None, x.max())]
+            least, most = x.min(), x.max()
+            return lambda: torch.aminmax(x, out=(low, high)), lambda: [(low, None, least), (high, None, most)]
         if op == "argmin":
             # As the value and the index of it, which is what the others leave.
-            value, index = at(x.dtype), at(torch.int64, 1)
-            return lambda: torch.min(x, dim=0, out=(value, index)), lambda: [(value, None, x.min())]
+            value, index, least = at(x.dtype), at(torch.int64, 1), x.min()
+            return lambda: torch.min(x, dim=0, out=(value, index)), lambda: [(value, None, least)]
         return None
 
     def check(self, name, checks, result, log):
+        wanted = [(terms is None, *self.bounds(name, terms, exact)) for _, terms, exact in checks()]
         for link in range(CALLS):
             result.copy_(log[link * RESULT_BYTES : (link + 1) * RESULT_BYTES])
-            for found, terms, exact in checks():
+            for (found, _, _), (is_exact, exact, bound) in zip(checks(), wanted):
                 found = float(found)
-                if terms is None:
-                    wrong, exact = found != float(exact), float(exact)
-                else:
-                    exact, unit = float(terms.sum()), self.units[name]
-                    wrong = not abs(found - exact) <= 1000 * unit * float(terms.abs().sum())
-                if wrong:
+                if found != exact if is_exact else not abs(found - exact) <= bound:
                     sys.exit(f"wrong result: {name}, link {link} gave {found}, and it should be {exact}")
+
+    def bounds(self, name, terms, exact):
+        if terms is None:
+            return float(exact), 0.0
+        return float(terms.sum()), 1000 * self.units[name] * float(terms.abs().sum())
+
+    def capture(self, work):
+        """A graph. Unlike `torch.cuda.graph`, this collects no garbage before."""
+        graph = self.torch.cuda.CUDAGraph()
+        self.torch.cuda.synchronize()
+        graph.capture_begin()
+        try:
+            work()
+        finally:
+            graph.capture_end()
+        return graph.replay
 
     def measure(self, peer, name, case):
         torch, library = self.torch, self.library
@@ -307,10 +323,13 @@ class Place:
         inputs = [memory[offset : offset + n], memory[right : right + n]]
         result = torch.zeros(RESULT_BYTES, dtype=torch.uint8, device="cuda")
         log = torch.zeros(CALLS * RESULT_BYTES, dtype=torch.uint8, device="cuda")
+        # From here on the input has the period.
+        self.produce("data", packs, memory, other)
         found = self.reduction(op, inputs, result)
         if found is None:
             return
         call, checks = found
+        call()
         addresses = [ctypes.c_uint64(result.data_ptr()), None]
 
         def chain(producer, reduces):
@@ -321,9 +340,6 @@ class Place:
                 addresses[1] = ctypes.c_uint64(log.data_ptr() + link * RESULT_BYTES)
                 self.launch("consume", 1, 1, addresses)
 
-        # From here on the input has the period.
-        self.produce("data", packs, memory, other)
-        call()
         bytes_read = n * memory.element_size() * len(inputs if op == "dot" else [0])
         for producer in ["data", "other", "code"]:
             for way in ["graph", "stream"]:
@@ -331,7 +347,7 @@ class Place:
                 chains = STREAM_CHAINS if several else 1
                 items = [lambda reduces=reduces: chain(producer, reduces) for reduces in [False, True]]
                 if way == "graph":
-                    items = [library.capture(item) for item in items]
+                    items = [self.capture(item) for item in items]
                 without, added = [], []
                 wanted, turn = PLACE_SAMPLES // (2 if producer == "code" else 1), 0
                 log.fill_(0xEE)
@@ -383,9 +399,6 @@ class Place:
                 return elapsed
             self.hold_us = min(2 * self.hold_us, MOST_HOLD_US)
         sys.exit(f"the host cannot make the launches of a chain in {MOST_HOLD_US} us")
-
-
-PLACE_SAMPLES = 41
 
 
 def main():

@@ -158,7 +158,7 @@ fn run_calls(
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
     let mut report = Report {
-        environment: bench.environment(args)?,
+        environment: bench.environment(args),
         gpu,
         outside: args
             .outside
@@ -187,7 +187,7 @@ fn run_place(
 ) -> anyhow::Result<()> {
     let place = Place::new(&bench.device, &bench.lab)?;
     let mut report = place::report::Report {
-        environment: bench.environment(args)?,
+        environment: bench.environment(args),
         gpu,
         outside: args
             .outside
@@ -262,7 +262,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn environment(&self, args: &Args) -> anyhow::Result<Vec<(String, String)>> {
+    fn environment(&self, args: &Args) -> Vec<(String, String)> {
         let driver = match cuda_driver::load() {
             Ok(driver) if self.device.info().kind == DeviceKind::Cuda => {
                 format!("CUDA {}", driver.version)
@@ -289,7 +289,7 @@ impl Bench {
             ("command", std::env::args().collect::<Vec<_>>().join(" ")),
             ("samples", args.samples.to_string()),
         ];
-        Ok(entries.map(|(key, value)| (key.to_owned(), value)).to_vec())
+        entries.map(|(key, value)| (key.to_owned(), value)).to_vec()
     }
 
     /// Measures all cases once, those of one element type together.

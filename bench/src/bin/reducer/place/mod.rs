@@ -1,6 +1,6 @@
-//! The third way to measure: in place. A program reduces what a kernel has just written, and another
-//! kernel reads the result. So a chain of producer, reduction and consumer is timed, and the same
-//! chain without the reduction; the difference is what the reduction adds.
+//! The third way to measure: in place. A program reduces what a kernel has just written, and
+//! another kernel reads the result. So a chain of producer, reduction and consumer is timed, and
+//! the same chain without the reduction; the difference is what the reduction adds.
 //!
 //! Producers and consumers are ordinary kernels, without programmatic dependent launch. All
 //! contenders have the same ones. The consumer's copies of the results are checked.
@@ -360,8 +360,7 @@ impl<'a> Place<'a> {
             let args = [Arg::Pointer(result), Arg::Pointer(log)];
             // SAFETY: there are RESULT_BYTES at both addresses, which the kernel reads and writes.
             // The buffers behind them live until the stream has done the work.
-            let _: () =
-                unsafe { stream.launch(&self.consumer, LaunchShape::linear(1, 1, 0), &args)? };
+            unsafe { stream.launch(&self.consumer, LaunchShape::linear(1, 1, 0), &args)? };
         }
         Ok(())
     }
@@ -390,13 +389,13 @@ impl<'a> Place<'a> {
         // SAFETY: `packs` packs of 16 bytes lie at the target: both buffers have the same length,
         // of which `bytes` is at most all. The kernel reads the packs up to the period, and `packs`
         // has as many, or all of the input. It writes to the input the values that are there.
-        let _: () = unsafe {
+        unsafe {
             stream.launch(
                 &self.producers[producer as usize],
                 LaunchShape::linear(grid, block, 0),
                 &args,
-            )?
-        };
+            )?;
+        }
         Ok(())
     }
 
@@ -412,10 +411,10 @@ impl<'a> Place<'a> {
             let hold_ns = self.hold_ns.get();
             if self.is_gpu {
                 // SAFETY: the kernel accesses no memory.
-                let _: () = unsafe {
+                unsafe {
                     let args = [Arg::U64(hold_ns)];
-                    stream.launch(&self.hold, LaunchShape::linear(1, 1, 0), &args)?
-                };
+                    stream.launch(&self.hold, LaunchShape::linear(1, 1, 0), &args)?;
+                }
             }
             let mut host = Duration::ZERO;
             let time = stream.time(|| {

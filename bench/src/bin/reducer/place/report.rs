@@ -1,6 +1,6 @@
 //! The report of the reductions in place, as tables for people, as JSON and as CSV.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, fmt::Write, fs, path::Path};
 
 use anyhow::Context;
 use serde::Deserialize;
@@ -440,8 +440,9 @@ impl Report {
             for row in self.rows(way) {
                 for (round, one) in row.rounds.iter().enumerate() {
                     for Added { contender, us: added } in &one.added {
-                        csv += &format!(
-                            "{},{},{},{},{},{},{},{},{contender},{:.4},{:.4},{:.4},{:.4},{}\n",
+                        writeln!(
+                            csv,
+                            "{},{},{},{},{},{},{},{},{contender},{:.4},{:.4},{:.4},{:.4},{}",
                             row.case,
                             row.case.op.name(),
                             row.case.element.name(),
@@ -455,7 +456,8 @@ impl Report {
                             added.upper_quartile,
                             us(one.without.median),
                             one.samples,
-                        );
+                        )
+                        .expect("a string takes all that is written to it");
                     }
                 }
             }
