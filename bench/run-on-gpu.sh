@@ -8,8 +8,10 @@
 #   tests      every test binary, on the GPU and on the simulator
 #   peers      the ladder and the transposes beside nvcc's: ladder.json, transpose.json
 #   reducer    the production reducer beside CUB, Thrust, PyTorch, CuPy and its twin: reducer.txt, reducer.json
+#   place      what a reduction adds between two other kernels, beside the same peers: place.txt, place.json, place.csv
 #   accuracy   sums of floats beside NumPy's and CUB's, by their errors and times: accuracy.txt, accuracy.json
 #   lab        the tables of the lab, as a user gets them: lab.<command>.<format>
+#   first      what the first call of an operation costs a program, with an empty compiler cache and with a full one: first.txt
 #   load       what loading each module takes with an empty compiler cache: load.txt
 #   reduce     the tools themselves, from a cold start too
 #   soak       ten minutes of random calls of the library from several threads at once: soak.txt
@@ -29,7 +31,7 @@ trap 'rm -rf "$bundle"; [ -z "$built_in" ] || rm -f "$built_in"' EXIT
 unpack "$archive" "$bundle" || exit 1
 out=${1:-${OUT:-out}}
 shift || true
-stages=${*:-tests peers reducer accuracy lab load reduce soak sanitizer replay}
+stages=${*:-tests peers reducer place accuracy lab first load reduce soak sanitizer replay}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 export PATH="$bundle/bin:$PATH:/usr/local/cuda/bin"
@@ -110,6 +112,43 @@ stage_reducer() {
     verdict "reducer" $? "$(grep -o 'missing: .*' "$out/reducer.txt" || echo "all peers"); tables in reducer.txt"
 }
 
+# Compiles the peers of reductions in place: NAME, and for the version of CCCL that the second argument names, if it does.
+place_peers() { # place_peers FOLDER [CCCL]
+    CCCL=${2:-${CCCL:-}} TYPES=${PLACE_TYPES:-i8 f16 f32 f64} "$bundle/tree/bench/peers/build.sh" "$1"
+}
+
+# CASES: quick unless it says otherwise. ROUNDS and SAMPLES: 2 and 41. PEERS and CCCL as in the stage before. CCCL_NEWER names
+# the folder of a second version of CCCL, which is measured beside the first.
+stage_place() {
+    local peers=${PEERS:-$bundle/place-peers} newer=$bundle/place-peers-newer jobs=() job args=() cases=${CASES:-quick} status
+    if command -v nvcc >/dev/null; then
+        [ -e "$peers/peers.so" ] || { place_peers "$peers" >"$out/place.build.log" 2>&1 & jobs+=($!); }
+        [ -z "${CCCL_NEWER:-}" ] || { place_peers "$newer" "$CCCL_NEWER" >"$out/place.build-newer.log" 2>&1 & jobs+=($!); }
+        for job in "${jobs[@]}"; do
+            wait "$job"
+            verdict "build.sh" $? "the peers of reductions in place"
+        done
+    else
+        say "--      nvcc: not there, so reductions in place have no peers in this process"
+    fi
+    for job in "$peers" "$newer"; do [ ! -e "$job/peers.so" ] || args+=(--peers "$job/peers.so"); done
+    [ ! -e "$peers/reduce.cubin" ] || args+=(--twin "$peers/reduce.cubin")
+    # Only the quick ones: PyTorch is far behind.
+    reducer --way place --kernels >"$bundle/place.ptx"
+    if reducer --way place --cases quick --list |
+        timeout 90 python3 "$bundle/tree/bench/peers/peers.py" torch --place "$bundle/place.ptx" \
+            >"$out/place.torch.jsonl" 2>"$out/place.torch.log"; then
+        args+=(--outside "$out/place.torch.jsonl")
+    else
+        say "--      torch: not measured in place: $(tail -1 "$out/place.torch.log")"
+    fi
+    timeout 540 reducer --way place --cases "$cases" --rounds "${ROUNDS:-2}" --samples "${SAMPLES:-41}" "${args[@]}" \
+        --json "$out/place.json" --csv "$out/place.csv" 2>"$out/place.log" | tee "$out/place.txt"
+    status=${PIPESTATUS[0]}
+    [ "$status" -eq 0 ] || tail -3 "$out/place.log"
+    verdict "place" "$status" "$(wc -l <"$out/place.csv") lines in place.csv; tables in place.txt"
+}
+
 # PEERS and CCCL as in the stage before.
 stage_accuracy() {
     local peers=${PEERS:-$bundle/peers} more=(--numpy "$bundle/tree/bench/peers/numpy_sum.py")
@@ -144,6 +183,11 @@ stage_lab() {
     lab transpose.json transpose compare --device cuda --rows 4000 --cols 4000 --type f32 --history --format json
     lab access.md access all --device cuda --format markdown
     lab access.json access all --device cuda --format json
+}
+
+stage_first() {
+    timeout 150 load --first-call >"$out/first.txt" 2>&1
+    verdict "first" $? "see first.txt"
 }
 
 stage_load() {
@@ -231,5 +275,5 @@ cat "$out/ladder.txt" "$out/transpose.txt" >>"$summary" 2>/dev/null
 cat "$summary"
 printf '%s failed, %s s\n' "$failures" "$SECONDS" | tee -a "$summary"
 # What is only for looking into a failure.
-(cd "$out" && tar -czf logs.tar.gz --remove-files $(ls | grep -E '^(machine|tests|ladder|transpose|reduce|sanitizer|hardware)[.]t|^lab[.]log$|^reducer[.]build[.]log$'))
+(cd "$out" && tar -czf logs.tar.gz --remove-files $(ls | grep -E '^(machine|tests|ladder|transpose|reduce|sanitizer|hardware)[.]t|^lab[.]log$|^(reducer|place)[.]build(-newer)?[.]log$|^place[.](torch[.])?(log|jsonl)$'))
 [ "$failures" -eq 0 ]

@@ -3,7 +3,8 @@
 #
 #   bench/peers/build.sh FOLDER [sm_90]
 #
-# FOLDER gets peers.so (CUB and Thrust behind plain C functions) and reduce.cubin (the production kernels in CUDA C++).
+# FOLDER gets peers.so (CUB, Thrust and a kernel of one block behind plain C functions) and reduce.cubin (the production
+# kernels in CUDA C++). The variable TYPES names the element types that CUB is compiled for; without it there are all.
 # CUB and Thrust are those of the toolkit, or those in the folder that the variable CCCL names, such as
 # nvidia/cu13/include/cccl of the Python package nvidia-cuda-cccl: CUDA 13.0's lack two of the three determinisms.
 
@@ -16,14 +17,21 @@ compile() { nvcc -std=c++17 -O3 -arch="$arch" ${CCCL:+-I"$CCCL"} "$@"; }
 mkdir -p "$folder"
 objects=()
 jobs=()
-for type in i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 f16 bf16 f32 f64; do
-    objects+=("$folder/cub_$type.o")
-    compile -Xcompiler -fPIC -DTYPE=$type -c -o "$folder/cub_$type.o" "$sources/cub.cu" &
+# start OBJECT SOURCE [FLAG...]: as many at once as there are processors.
+start() {
+    local object=$folder/$1.o source=$sources/$2
+    shift 2
+    objects+=("$object")
+    compile -Xcompiler -fPIC "$@" -c -o "$object" "$source" &
     jobs+=($!)
-    # As many at once as there are processors.
     [ "${#jobs[@]}" -lt "$(nproc)" ] || { wait "${jobs[0]}" && jobs=("${jobs[@]:1}"); }
+}
+start thrust thrust.cu
+for type in ${TYPES:-i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 f16 bf16 f32 f64}; do
+    start "cub_$type" cub.cu -DTYPE="$type"
 done
+start naive naive.cu
 for job in "${jobs[@]}"; do wait "$job"; done
-compile -Xcompiler -fPIC -shared -o "$folder/peers.so" "$sources/thrust.cu" "${objects[@]}"
+compile -shared -o "$folder/peers.so" "${objects[@]}"
 rm "${objects[@]}"
 compile -cubin -o "$folder/reduce.cubin" "$sources/reduce.cu" || echo "there is no twin: reduce.cu needs sm_90" >&2

@@ -15,6 +15,7 @@
 //   dot ssd    sum of products, of squared differences: float for the halves and float, double
 //   sumabs sumsq  the same types
 //   maxabs     T
+//   moments    a 64-bit count, the mean and the sum of squared deviations from it, both double
 // and of float and double, where this CUB has them: sum_not_guaranteed, sum_gpu_to_gpu (another determinism than the
 // default, run_to_run).
 
@@ -114,6 +115,28 @@ struct Square {
 
 struct Product {
     __host__ __device__ Wide operator()(T a, T b) const { return Wide(a) * Wide(b); }
+};
+
+// Mean and squared deviations, combined by the formulas of Chan, Golub and LeVeque (1979), as
+// Thrust's example summary_statistics does it, and in double.
+struct Moments {
+    uint64_t count;
+    double mean, squares;
+};
+
+struct ToMoments {
+    __host__ __device__ Moments operator()(T x) const { return {1, double(x), 0}; }
+};
+
+struct CombineMoments {
+    __host__ __device__ Moments operator()(Moments a, Moments b) const {
+        if (a.count == 0) return b;
+        if (b.count == 0) return a;
+        uint64_t count = a.count + b.count;
+        double difference = b.mean - a.mean, share = double(b.count) / double(count);
+        return {count, a.mean + difference * share,
+                a.squares + b.squares + difference * difference * double(a.count) * share};
+    }
 };
 
 struct SquaredDifference {
@@ -237,6 +260,11 @@ REDUCTION(sumabs) {
 REDUCTION(sumsq) {
     return transform_reduce(temp, temp_bytes, in, static_cast<Wide *>(out), n, cuda::std::plus<>{}, Square{}, Wide(0),
                             stream);
+}
+
+REDUCTION(moments) {
+    return transform_reduce(temp, temp_bytes, in, static_cast<Moments *>(out), n, CombineMoments{}, ToMoments{},
+                            Moments{0, 0, 0}, stream);
 }
 
 REDUCTION(maxabs) {

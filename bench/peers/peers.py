@@ -6,12 +6,20 @@ Cases come from standard input, by the benchmark's names. Those that the library
 are timed with events on a stream that has nothing else to do, and as graphs of ten calls where the library can capture one;
 with the same input each time, and with others while the cache was emptied by reading 256 MiB. Results of up to 2^20 elements are
 checked against NumPy's.
+
+    reducer --way place --kernels > place.ptx
+    reducer --way place --cases quick --list | python3 bench/peers/peers.py torch --place place.ptx > torch.jsonl
+
+measures what PyTorch's reductions add between the kernels of that file, as `reducer --way place` does it: in the same chains
+of ten links, with the same launches. Their results go to a given tensor (`out=`), so that PyTorch allocates no output.
 """
 
+import ctypes
 import json
 import re
 import statistics
 import sys
+import time
 
 import numpy
 
@@ -167,9 +175,9 @@ def check(library, op, values, result):
         sys.exit(f"wrong result: {op} gave {float(result)}, and it should be {float(exact)}")
 
 
-def measure(library, name, case):
-    op, type_name, exponent, offset = case
-    n, call = 1 << exponent, library.call(op)
+def measure(library, name, case_name, case):
+    op, type_name, n, offset = case
+    call = library.call(op)
     if call is None or type_name not in TYPES:
         return
     bytes_read = None
@@ -194,30 +202,230 @@ def measure(library, name, case):
         for calls, (count_of_calls, work) in ways.items():
             times = samples(library, work, count_of_calls, before)
             lower, median, upper = statistics.quantiles(times, n=4)
-            suffix = f"+{offset}" if offset else ""
             line = {
-                "peer": name, "case": f"{op}_{type_name}_2^{exponent}{suffix}", "calls": calls, "cache": cache,
+                "peer": name, "case": case_name, "calls": calls, "cache": cache,
                 "median_us": median, "quartiles_us": [lower, upper], "samples": len(times),
             }  # fmt: skip
             print(json.dumps(line), flush=True)
 
 
+# The numbers of bench/src/bin/reducer/place: bytes of a result, the producers' period in packs of 16 bytes, the shapes of
+# their launches, the chains on a stream between two events, and how the stream is held.
+RESULT_BYTES = 64
+PERIOD = 100_003
+BLOCK, BLOCKS_EACH, CODE_BLOCK = 256, 8, 1024
+STREAM_CHAINS, SEVERAL_CHAINS_BYTES = 2, 16 << 20
+HOLDS, MARGIN_US, MOST_HOLD_US = 20, 20, 20_000
+PLACE_SAMPLES = 31
+
+
+class Place:
+    """PyTorch's reductions between the producers and the consumer of `reducer --way place --kernels`."""
+
+    def __init__(self, library, file):
+        self.library, self.torch = library, library.torch
+        self.driver = ctypes.CDLL("libcuda.so.1")
+        self.multiprocessors = self.torch.cuda.get_device_properties(0).multi_processor_count
+        self.hold_us = 1000
+        with open(file, "rb") as ptx:
+            text = ptx.read() + b"\0"
+        module = ctypes.c_void_p()
+        self.ensure(self.driver.cuModuleLoadData(ctypes.byref(module), text), "cuModuleLoadData")
+        self.kernels = {}
+        for name in ["produce", "produce_with_code", "consume", "hold"]:
+            kernel = ctypes.c_void_p()
+            found = self.driver.cuModuleGetFunction(ctypes.byref(kernel), module, name.encode())
+            self.ensure(found, "cuModuleGetFunction")
+            self.kernels[name] = kernel
+
+    @staticmethod
+    def ensure(code, call):
+        if code != 0:
+            raise RuntimeError(f"{call}: CUresult {code}")
+
+    def launch(self, name, grid, block, args):
+        pointers = (ctypes.c_void_p * len(args))(*[ctypes.addressof(arg) for arg in args])
+        stream = ctypes.c_void_p(self.library.stream.cuda_stream)
+        code = self.driver.cuLaunchKernel(
+            self.kernels[name], grid, 1, 1, block, 1, 1, 0, stream, pointers, None
+        )  # fmt: skip
+        self.ensure(code, "cuLaunchKernel")
+
+    def produce(self, producer, packs, memory, other):
+        count = memory.numel() * memory.element_size() // 16
+        target = other if producer == "other" else memory
+        if producer == "code":
+            name, grid, block = "produce_with_code", self.multiprocessors, CODE_BLOCK
+        else:
+            most = self.multiprocessors * BLOCKS_EACH
+            name, grid, block = "produce", max(1, min(-(-count // BLOCK), most)), BLOCK
+        args = [ctypes.c_uint64(packs.data_ptr()), ctypes.c_uint64(target.data_ptr())]
+        self.launch(name, grid, block, [*args, ctypes.c_uint32(count), ctypes.c_uint32(count)])
+
+    def reduction(self, op, inputs, result):
+        """The call that leaves its result in a tensor of bytes, and the numbers there, each with the terms of the exact
+        sum or with the exact number; None if PyTorch has no such call."""
+        torch, x = self.torch, inputs[0]
+        at = lambda dtype, index=0: result.view(dtype)[index]
+        if op == "sum":
+            wide = x.dtype if x.dtype.is_floating_point else torch.int64
+            call = lambda: torch.sum(x, dim=0, dtype=wide, out=at(wide))
+            terms = x.to(torch.float64)
+            return call, lambda: [(at(wide), terms, None)]
+        if op == "dot":
+            y, terms = inputs[1], x.double() * inputs[1].double()
+            return lambda: torch.dot(x, y, out=at(x.dtype)), lambda: [(at(x.dtype), terms, None)]
+        if op == "minmax":
+            low, high = at(x.dtype), at(x.dtype, 1)
+            least, most = x.min(), x.max()
+            return lambda: torch.aminmax(x, out=(low, high)), lambda: [(low, None, least), (high, None, most)]
+        if op == "argmin":
+            # As the value and the index of it, which is what the others leave.
+            value, index, least = at(x.dtype), at(torch.int64, 1), x.min()
+            return lambda: torch.min(x, dim=0, out=(value, index)), lambda: [(value, None, least)]
+        return None
+
+    def check(self, name, checks, result, log):
+        wanted = [(terms is None, *self.bounds(name, terms, exact)) for _, terms, exact in checks()]
+        for link in range(CALLS):
+            result.copy_(log[link * RESULT_BYTES : (link + 1) * RESULT_BYTES])
+            for (found, _, _), (is_exact, exact, bound) in zip(checks(), wanted):
+                found = float(found)
+                if found != exact if is_exact else not abs(found - exact) <= bound:
+                    sys.exit(f"wrong result: {name}, link {link} gave {found}, and it should be {exact}")
+
+    def bounds(self, name, terms, exact):
+        if terms is None:
+            return float(exact), 0.0
+        return float(terms.sum()), 1000 * self.units[name] * float(terms.abs().sum())
+
+    def capture(self, work):
+        """A graph. Unlike `torch.cuda.graph`, this collects no garbage before."""
+        graph = self.torch.cuda.CUDAGraph()
+        self.torch.cuda.synchronize()
+        graph.capture_begin()
+        try:
+            work()
+        finally:
+            graph.capture_end()
+        return graph.replay
+
+    def measure(self, peer, name, case):
+        torch, library = self.torch, self.library
+        op, type_name, n, offset = case
+        dtype = getattr(torch, TYPES[type_name])
+        unit = torch.finfo(dtype).eps if dtype.is_floating_point else 1e-12
+        self.units = {name: unit}
+        lanes = 16 // torch.empty(0, dtype=dtype).element_size()
+        right = offset + -(-(n + offset) // 256) * 256 if op == "dot" else offset
+        memory = library.values(-(-(right + n) // lanes) * lanes, type_name)
+        packs, other = memory[: PERIOD * lanes].clone(), torch.empty_like(memory)
+        inputs = [memory[offset : offset + n], memory[right : right + n]]
+        result = torch.zeros(RESULT_BYTES, dtype=torch.uint8, device="cuda")
+        log = torch.zeros(CALLS * RESULT_BYTES, dtype=torch.uint8, device="cuda")
+        # From here on the input has the period.
+        self.produce("data", packs, memory, other)
+        found = self.reduction(op, inputs, result)
+        if found is None:
+            return
+        call, checks = found
+        call()
+        addresses = [ctypes.c_uint64(result.data_ptr()), None]
+
+        def chain(producer, reduces):
+            for link in range(CALLS):
+                self.produce(producer, packs, memory, other)
+                if reduces:
+                    call()
+                addresses[1] = ctypes.c_uint64(log.data_ptr() + link * RESULT_BYTES)
+                self.launch("consume", 1, 1, addresses)
+
+        bytes_read = n * memory.element_size() * len(inputs if op == "dot" else [0])
+        for producer in ["data", "other", "code"]:
+            for way in ["graph", "stream"]:
+                several = way == "stream" and producer != "code" and bytes_read <= SEVERAL_CHAINS_BYTES
+                chains = STREAM_CHAINS if several else 1
+                items = [lambda reduces=reduces: chain(producer, reduces) for reduces in [False, True]]
+                if way == "graph":
+                    items = [self.capture(item) for item in items]
+                without, added = [], []
+                wanted, turn = PLACE_SAMPLES // (2 if producer == "code" else 1), 0
+                log.fill_(0xEE)
+                while turn < WARM_UPS + wanted:
+                    times = [0.0, 0.0]
+                    for index in [turn % 2, 1 - turn % 2]:
+                        times[index] = self.time(items[index], chains if way == "stream" else 0)
+                        if times[index] > LONG_US * chains:
+                            wanted = min(wanted, FEW_SAMPLES)
+                    if turn >= WARM_UPS:
+                        links = chains * CALLS
+                        without.append(times[0] / links)
+                        added.append((times[1] - times[0]) / links)
+                    turn += 1
+                self.time(items[1], chains if way == "stream" else 0)
+                library.synchronize()
+                self.check(name, checks, result, log)
+                lower, median, upper = statistics.quantiles(added, n=4)
+                line = {
+                    "peer": peer, "case": name, "chain": way, "producer": producer, "added_us": median,
+                    "quartiles_us": [lower, upper], "without_us": statistics.median(without), "samples": len(added),
+                }  # fmt: skip
+                print(json.dumps(line), flush=True)
+
+    def time(self, work, chains):
+        """Microseconds of a graph, or of chains on a stream that a kernel holds until the host has launched them all."""
+        library = self.library
+        library.synchronize()
+        if chains == 0:
+            start, end = library.event(), library.event()
+            library.record(start)
+            work()
+            library.record(end)
+            return library.elapsed_us(start, end)
+        for _ in range(HOLDS):
+            begun = time.perf_counter()
+            self.launch("hold", 1, 1, [ctypes.c_uint64(self.hold_us * 1000)])
+            start, end = library.event(), library.event()
+            library.record(start)
+            for _ in range(chains):
+                work()
+            library.record(end)
+            host_us = (time.perf_counter() - begun) * 1e6
+            elapsed = library.elapsed_us(start, end)
+            if host_us + MARGIN_US < self.hold_us:
+                # The host may have been slow only once, so the next hold is shorter.
+                enough = int(1.25 * host_us) + MARGIN_US
+                self.hold_us = min(max(self.hold_us * 15 // 16, enough), MOST_HOLD_US)
+                return elapsed
+            self.hold_us = min(2 * self.hold_us, MOST_HOLD_US)
+        sys.exit(f"the host cannot make the launches of a chain in {MOST_HOLD_US} us")
+
+
 def main():
-    name = sys.argv[1] if len(sys.argv) == 2 else ""
+    name = sys.argv[1] if len(sys.argv) in (2, 4) else ""
     libraries = {"torch": Torch, "cupy": CuPy}
-    if name not in libraries:
-        sys.exit("usage: peers.py torch|cupy < names of cases")
+    in_place = len(sys.argv) == 4
+    if name not in libraries or (in_place and (name, sys.argv[2]) != ("torch", "--place")):
+        sys.exit("usage: peers.py torch|cupy < names of cases, or peers.py torch --place PTX < names of cases")
     try:
         library = libraries[name]()
     except ImportError as error:
         print(f"{name}: not there ({error})", file=sys.stderr)
         sys.exit(3)
+    place = Place(library, sys.argv[3]) if in_place else None
     for line in sys.stdin:
-        found = re.fullmatch(r"(\w+)_([a-z]+\d+)_2\^(\d+)(?:\+(\d+))?", line.strip())
+        found = re.fullmatch(r"(\w+)_([a-z]+\d+)_(?:2\^(\d+)|(\d+))(?:\+(\d+))?", line.strip())
         if found is None:
             sys.exit(f"{line.strip()} is not the name of a case, such as sum_f32_2^20")
-        op, type_name, exponent, offset = found.groups()
-        measure(library, name, (op, type_name, int(exponent), int(offset or 0)))
+        op, type_name, exponent, n, offset = found.groups()
+        n = int(n) if exponent is None else 1 << int(exponent)
+        if place:
+            try:
+                place.measure(name, line.strip(), (op, type_name, n, int(offset or 0)))
+            except Exception as error:  # Whatever PyTorch cannot do with a given output is left out.
+                print(f"{name}: no {line.strip()} in place: {str(error).splitlines()[0]}", file=sys.stderr)
+        else:
+            measure(library, name, line.strip(), (op, type_name, n, int(offset or 0)))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,11 @@
 //
 // thrust::reduce returns its result: so out is memory of the host, the call waits for the end, and it cannot be captured
 // into a graph. Its temporary memory is taken from temp rather than allocated in each call.
+//
+// thrust::reduce_into, of CCCL 3.2 and later, leaves its result in memory of the device and does not wait:
+// thrust_into_<operation>_<type>.
 
+#include <thrust/device_ptr.h>
 #include <thrust/execution_policy.h>
 #include <thrust/functional.h>
 #include <thrust/reduce.h>
@@ -41,9 +45,34 @@ cudaError_t reduce(void *temp, size_t *temp_bytes, const T *in, void *out, uint6
         *static_cast<T *>(out) = thrust::reduce(thrust::cuda::par_nosync(prepared).on(stream), in, in + n, init, op);
         return cudaGetLastError();
     } catch (const std::exception &) {
+        // The error must not be found by the next call.
+        cudaGetLastError();
         return cudaErrorUnknown;
     }
 }
+
+#if CCCL_VERSION >= 3002000
+#define HAS_REDUCE_INTO 1
+
+template <typename T, typename Op>
+cudaError_t reduce_into(void *temp, size_t *temp_bytes, const T *in, void *out, uint64_t n, cudaStream_t stream,
+                        T init, Op op) {
+    if (!temp) {
+        *temp_bytes = PREPARED_BYTES;
+        return cudaSuccess;
+    }
+    Prepared prepared{static_cast<char *>(temp)};
+    try {
+        thrust::reduce_into(thrust::cuda::par_nosync(prepared).on(stream), in, in + n,
+                            thrust::device_pointer_cast(static_cast<T *>(out)), init, op);
+        return cudaGetLastError();
+    } catch (const std::exception &) {
+        // The error must not be found by the next call.
+        cudaGetLastError();
+        return cudaErrorUnknown;
+    }
+}
+#endif
 
 } // namespace
 
@@ -51,7 +80,17 @@ cudaError_t reduce(void *temp, size_t *temp_bytes, const T *in, void *out, uint6
     extern "C" cudaError_t thrust_##operation##_##name(void *temp, size_t *temp_bytes, const T *in, const T *,        \
                                                        void *out, uint64_t n, cudaStream_t stream) {                  \
         return reduce<T>(temp, temp_bytes, in, out, n, stream, init, Op<T>{});                                        \
+    }                                                                                                                 \
+    REDUCTION_INTO(operation, name, T, init, Op)
+#if HAS_REDUCE_INTO
+#define REDUCTION_INTO(operation, name, T, init, Op)                                                                  \
+    extern "C" cudaError_t thrust_into_##operation##_##name(void *temp, size_t *temp_bytes, const T *in, const T *,   \
+                                                            void *out, uint64_t n, cudaStream_t stream) {             \
+        return reduce_into<T>(temp, temp_bytes, in, out, n, stream, init, Op<T>{});                                   \
     }
+#else
+#define REDUCTION_INTO(operation, name, T, init, Op)
+#endif
 #define TYPE(name, T)                                                                                                 \
     REDUCTION(sum, name, T, T(0), thrust::plus)                                                                       \
     REDUCTION(min, name, T, std::numeric_limits<T>::max(), thrust::minimum)

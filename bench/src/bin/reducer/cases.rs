@@ -1,6 +1,6 @@
 //! The cases that are measured: operations, element types, sizes and alignments.
 
-use std::fmt;
+use std::{fmt, ops::RangeInclusive};
 
 /// An operation of warpfold, and the function of CUB with which it is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub(crate) enum Operation {
     SumAbs,
     SumSquares,
     MaxAbs,
+    /// Beside a `TransformReduce` that combines means and squared deviations in `f64`.
+    Moments,
 }
 
 use Operation as Op;
@@ -52,6 +54,7 @@ impl Operation {
             Op::SumAbs => "sumabs",
             Op::SumSquares => "sumsq",
             Op::MaxAbs => "maxabs",
+            Op::Moments => "moments",
         }
     }
 
@@ -139,6 +142,16 @@ impl Element {
     }
 }
 
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Way {
+    /// Reductions alone: single calls, and ten back to back in a graph.
+    Calls,
+    /// What a reduction adds between the kernel that writes its input and the kernel that reads its
+    /// result.
+    Place,
+}
+
 /// One reduction to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Case {
@@ -207,6 +220,10 @@ const FULL: Rows<'static> = {
     ]
 };
 
+/// Quarters of octaves at which `full` has sums of `f32` too: 2^22.25 to 2^25. On an H100, inputs
+/// of 33 to 44 MiB lie between those that its L2 cache holds and those that it does not.
+const DIP_QUARTERS: RangeInclusive<u32> = 89..=100;
+
 const QUICK: Rows<'static> = {
     use Element::{F16, F32, F64, I8, I32};
     &[
@@ -218,6 +235,68 @@ const QUICK: Rows<'static> = {
         (&[Op::Sum], &[F32], &[20, 28], 1),
     ]
 };
+
+/// The sizes of sums of `f32` that are measured in place.
+pub(crate) const PLACE_SIZES: [u64; 12] = [
+    1000, 4096, 10_000, 30_000, 65_536, 131_072, 200_000, 400_000, 1_000_000, 3_000_017,
+    10_000_019, 50_000_017,
+];
+
+/// The sizes of the other reductions that are measured in place.
+const FEW_PLACE_SIZES: [u64; 5] = [4096, 30_000, 200_003, 1_000_000, 10_000_019];
+
+/// These reductions, each with the number of elements between an aligned address and the first
+/// element.
+const OTHERS_IN_PLACE: [(Operation, Element, u64); 8] = [
+    (Op::ArgMin, Element::F32, 0),
+    (Op::MinMax, Element::F32, 0),
+    (Op::Dot, Element::F32, 0),
+    (Op::Moments, Element::F32, 0),
+    (Op::Sum, Element::F64, 0),
+    (Op::Sum, Element::I8, 0),
+    (Op::Sum, Element::F16, 0),
+    (Op::Sum, Element::F32, 1),
+];
+
+/// Quarters of octaves at which sums of `f32` are measured in place in the full cases: 2^8 to 2^28.
+const PLACE_QUARTERS: RangeInclusive<u32> = 32..=112;
+
+/// 2^(quarters / 4), rounded.
+fn quarter_octave(quarters: u32) -> u64 {
+    (f64::from(quarters) / 4.0).exp2().round() as u64
+}
+
+fn sum_f32(n: u64) -> Case {
+    Case { op: Op::Sum, element: Element::F32, n, offset: 0 }
+}
+
+fn full() -> Vec<Case> {
+    let mut cases = expand(FULL);
+    for case in DIP_QUARTERS.map(quarter_octave).map(sum_f32) {
+        if !cases.contains(&case) {
+            cases.push(case);
+        }
+    }
+    cases
+}
+
+fn quick_in_place() -> Vec<Case> {
+    let mut cases: Vec<Case> = PLACE_SIZES.into_iter().map(sum_f32).collect();
+    for (op, element, offset) in OTHERS_IN_PLACE {
+        cases.extend(FEW_PLACE_SIZES.map(|n| Case { op, element, n, offset }));
+    }
+    cases
+}
+
+fn full_in_place() -> Vec<Case> {
+    let mut cases = quick_in_place();
+    for case in PLACE_QUARTERS.map(quarter_octave).map(sum_f32) {
+        if !cases.contains(&case) {
+            cases.push(case);
+        }
+    }
+    cases
+}
 
 fn expand(rows: Rows) -> Vec<Case> {
     let mut cases = Vec::new();
@@ -238,18 +317,23 @@ fn expand(rows: Rows) -> Vec<Case> {
 
 /// The cases of `quick`, of `full`, or those of `full` whose names contain one of the words,
 /// separated by commas, such as `argmin` or `sum_f32_2^2`. Cases of one element type are together,
-/// because they share an input.
+/// because they share an input. `way` decides which cases `quick` and `full` are.
 ///
 /// # Errors
 ///
 /// Words that no name contains.
-pub(crate) fn choose(words: &str) -> anyhow::Result<Vec<Case>> {
-    let chosen = match words {
-        "quick" => expand(QUICK),
-        "full" => expand(FULL),
-        words => {
+pub(crate) fn choose(words: &str, way: Way) -> anyhow::Result<Vec<Case>> {
+    let all = || match way {
+        Way::Calls => full(),
+        Way::Place => full_in_place(),
+    };
+    let chosen = match (words, way) {
+        ("quick", Way::Calls) => expand(QUICK),
+        ("quick", Way::Place) => quick_in_place(),
+        ("full", _) => all(),
+        (words, _) => {
             let named = |case: &Case| words.split(',').any(|word| case.to_string().contains(word));
-            expand(FULL).into_iter().filter(named).collect()
+            all().into_iter().filter(named).collect()
         }
     };
     anyhow::ensure!(
@@ -274,20 +358,39 @@ mod tests {
 
     #[test]
     fn no_case_is_measured_twice_and_quick_is_part_of_full() {
-        let full = choose("full").unwrap();
-        for (index, case) in full.iter().enumerate() {
-            assert!(!full[..index].contains(case), "{case} is there twice");
-        }
-        for case in choose("quick").unwrap() {
-            assert!(full.contains(&case), "{case} is in quick alone");
+        for way in [Way::Calls, Way::Place] {
+            let full = choose("full", way).unwrap();
+            for (index, case) in full.iter().enumerate() {
+                assert!(!full[..index].contains(case), "{case} is there twice");
+            }
+            for case in choose("quick", way).unwrap() {
+                assert!(full.contains(&case), "{case} is in quick alone");
+            }
         }
     }
 
     #[test]
     fn cases_are_chosen_by_parts_of_their_names() {
-        let names =
-            |words| choose(words).unwrap().iter().map(ToString::to_string).collect::<Vec<_>>();
+        let names = |words| {
+            choose(words, Way::Calls).unwrap().iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
         assert_eq!(names("sum_i32_2^10,sum_f64_2^10"), ["sum_i32_2^10", "sum_f64_2^10"]);
-        assert!(choose("sum_f80").unwrap_err().to_string().contains("sum_f80"));
+        assert!(choose("sum_f80", Way::Calls).unwrap_err().to_string().contains("sum_f80"));
+    }
+
+    #[test]
+    fn quarter_octaves_surround_the_dip() {
+        let sizes: Vec<u64> = choose("full", Way::Calls)
+            .unwrap()
+            .iter()
+            .filter(|case| case.op == Op::Sum && case.element == Element::F32 && case.offset == 0)
+            .map(|case| case.n)
+            .filter(|n| (1 << 22..=1 << 25).contains(n))
+            .collect();
+        assert_eq!(sizes.len(), 13);
+        assert!(sizes.contains(&(1 << 23)) && sizes.contains(&9_975_792));
+        let in_place = choose("full", Way::Place).unwrap();
+        assert_eq!(in_place.len(), 12 + 8 * 5 + 81 - 3);
+        assert!(in_place.contains(&sum_f32(1 << 8)) && in_place.contains(&sum_f32(1 << 28)));
     }
 }

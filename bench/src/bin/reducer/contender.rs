@@ -38,6 +38,11 @@ pub(crate) trait Contender {
     fn call(&self, call: Call, stream: &Stream) -> anyhow::Result<()>;
     /// The result of the last call, after it has ended.
     fn result(&self) -> anyhow::Result<Vec<Number>>;
+    /// The device's address of the result, and the places of its numbers; `None` if there is no
+    /// result, or if it goes to the host. There are [`RESULT_BYTES`] bytes at the address.
+    fn output(&self) -> Option<(u64, &Layout)> {
+        None
+    }
 }
 
 /// The places of a result's numbers, in bytes from its start.
@@ -68,6 +73,7 @@ pub(crate) fn peer_layout(op: Op, element: Element) -> Layout {
             F16 | Bf16 => vec![(0, F32)],
             other => vec![(0, other)],
         },
+        Op::Moments => vec![(0, U64), (8, F64), (16, F64)],
     }
 }
 
@@ -133,10 +139,15 @@ impl Contender for Peer<'_> {
     fn result(&self) -> anyhow::Result<Vec<Number>> {
         Ok(numbers(&self.out.copy_to_host()?, &self.layout))
     }
+
+    fn output(&self) -> Option<(u64, &Layout)> {
+        Some((self.out.address(), &self.layout))
+    }
 }
 
 /// A function of Thrust, which waits and returns its result to the host.
 pub(crate) struct Thrust<'a> {
+    name: String,
     function: PeerFunction<'a>,
     temp: Buffer<u8>,
     result: Cell<[u64; RESULT_BYTES / 8]>,
@@ -146,11 +157,13 @@ pub(crate) struct Thrust<'a> {
 impl<'a> Thrust<'a> {
     pub(crate) fn new(
         device: &Device,
+        name: &str,
         function: PeerFunction<'a>,
         case: &Case,
     ) -> anyhow::Result<Self> {
-        let temp = device.alloc(function.temp_bytes(case.n).context("thrust")?)?;
+        let temp = device.alloc(function.temp_bytes(case.n).with_context(|| name.to_owned())?)?;
         Ok(Self {
+            name: name.to_owned(),
             function,
             temp,
             result: Cell::new([0; RESULT_BYTES / 8]),
@@ -160,8 +173,8 @@ impl<'a> Thrust<'a> {
 }
 
 impl Contender for Thrust<'_> {
-    fn name(&self) -> &'static str {
-        "thrust"
+    fn name(&self) -> &str {
+        &self.name
     }
 
     fn can_be_captured(&self) -> bool {
@@ -170,7 +183,7 @@ impl Contender for Thrust<'_> {
 
     fn call(&self, call: Call, stream: &Stream) -> anyhow::Result<()> {
         let out = self.result.as_ptr().expose_provenance() as u64;
-        call_peer(self.function, &self.temp, out, call, stream).context("thrust")
+        call_peer(self.function, &self.temp, out, call, stream).with_context(|| self.name.clone())
     }
 
     fn result(&self) -> anyhow::Result<Vec<Number>> {

@@ -11,7 +11,7 @@ use crate::cases::{Case, Element, Operation as Op};
 
 /// The number of values after which the input repeats. It is odd, so that it fits no grid or
 /// vector.
-const PERIOD: usize = 100_003;
+pub(crate) const PERIOD: usize = 100_003;
 
 /// Half the distance from 1 to the next `f16`.
 const F16_ROUNDOFF: f64 = 1.0 / 2048.0;
@@ -152,6 +152,21 @@ impl Input {
         Ok(Self { memory, element: T::ELEMENT, period })
     }
 
+    /// The bytes that the input takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.memory.len()
+    }
+
+    /// A copy of the first [`PERIOD`] packs of 16 bytes, or of all if there are fewer. A pack has a
+    /// whole number of elements, so that packs have the period too: pack `i` of the input equals
+    /// pack `i % PERIOD` of the copy.
+    pub(crate) fn packs(&self, device: &Device) -> anyhow::Result<Buffer<u8>> {
+        let bytes = self.bytes().min(16 * PERIOD);
+        let mut packs = device.alloc(bytes)?;
+        packs.view_mut(..).copy_from(self.memory.view(..bytes))?;
+        Ok(packs)
+    }
+
     /// The device's address of an element.
     pub(crate) fn address(&self, element: u64) -> u64 {
         self.memory.address() + element * self.element.size()
@@ -262,9 +277,23 @@ fn expected_floats(case: &Case, values: &[f64], part: Part) -> Expected {
                 _ => vec![float(greatest.1.max(-least.1))],
             })
         }
+        Op::Moments => {
+            let mut sum = Compensated::default();
+            for_each(case, values.len(), part, |left, _, times| {
+                sum.add(values[left] * times as f64);
+            });
+            let mean = sum.value() / case.n as f64;
+            let mut squares = Compensated::default();
+            for_each(case, values.len(), part, |left, _, times| {
+                squares.add((values[left] - mean).powi(2) * times as f64);
+            });
+            let parts = vec![int(case.n), float(mean), float(squares.value())];
+            // No value exceeds 1, so the sum of absolute values exceeds that of the squares, and
+            // far exceeds the mean.
+            Expected { parts, roundings: roundings(case, sum.sum_abs) }
+        }
         op => {
-            // Neumaier's sum, whose own error is far below the bound that it checks.
-            let (mut sum, mut error, mut sum_abs) = (0.0f64, 0.0f64, 0.0f64);
+            let mut sum = Compensated::default();
             for_each(case, values.len(), part, |left, right, times| {
                 let (left, right) = (values[left], values[right]);
                 let term = match op {
@@ -273,21 +302,47 @@ fn expected_floats(case: &Case, values: &[f64], part: Part) -> Expected {
                     Op::SumSquares => left * left,
                     Op::SumAbs => left.abs(),
                     _ => left,
-                } * times as f64;
-                let next = sum + term;
-                error +=
-                    if sum.abs() >= term.abs() { (sum - next) + term } else { (term - next) + sum };
-                sum = next;
-                sum_abs += term.abs();
+                };
+                sum.add(term * times as f64);
             });
-            // N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2:
-            // at most depth roundings for each term. A full GPU has more than 2^16 threads, each
-            // adds its terms in turn, and a tree adds theirs; a term itself, a multiple and the
-            // result's type may take four.
-            let depth = case.n as f64 / 65536.0 + 64.0;
-            Expected { parts: vec![float(sum + error)], roundings: (depth + 4.0) * sum_abs }
+            let roundings = roundings(case, sum.sum_abs);
+            Expected { parts: vec![float(sum.value())], roundings }
         }
     }
+}
+
+/// Neumaier's sum, whose own error is far below the bound that it checks.
+#[derive(Clone, Copy, Debug, Default)]
+struct Compensated {
+    sum: f64,
+    error: f64,
+    sum_abs: f64,
+}
+
+impl Compensated {
+    fn add(&mut self, term: f64) {
+        let next = self.sum + term;
+        self.error += if self.sum.abs() >= term.abs() {
+            (self.sum - next) + term
+        } else {
+            (term - next) + self.sum
+        };
+        self.sum = next;
+        self.sum_abs += term.abs();
+    }
+
+    fn value(self) -> f64 {
+        self.sum + self.error
+    }
+}
+
+/// The bound's factor for a sum with this sum of absolute values. N. J. Higham, Accuracy and
+/// Stability of Numerical Algorithms, 2nd ed., section 4.2: at most depth roundings for each term.
+/// A full GPU has more than 2^16 threads, each adds its terms in turn, and a tree adds theirs; a
+/// term itself, a multiple and the result's type may take four.
+fn roundings(case: &Case, sum_abs: f64) -> f64 {
+    let depth = case.n as f64 / 65536.0 + 64.0;
+    (depth + 4.0) * sum_abs
 }
 
 /// The index within the part and the value of the first least and of the first greatest element.

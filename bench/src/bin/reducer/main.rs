@@ -4,6 +4,8 @@
 //! Each case is measured in up to four ways: calls one by one and in graphs of ten, with the input
 //! in the L2 cache or not. Every result is checked before the calls are timed. The whole is done
 //! twice.
+//!
+//! With `--way place`, what a reduction adds between two other kernels is measured instead.
 
 use std::{
     fs,
@@ -24,11 +26,12 @@ use warpfold_lab::{
     ptx::PtxLibrary,
 };
 
-use cases::{Case, Element, Operation};
+use cases::{Case, Element, Operation, Way};
 use contender::{Contender, Empty, Peer, Thrust};
 use data::Input;
 use measure::Lab;
-use report::{REFERENCE, Report};
+use place::{MOST_NAIVE_BYTES, Memory, NAIVE, Place};
+use report::{OURS, REFERENCE, Report};
 use targets::Gpu;
 
 mod cases;
@@ -38,6 +41,7 @@ mod gpu;
 mod measure;
 mod ours;
 mod overhead;
+mod place;
 mod report;
 mod targets;
 
@@ -45,9 +49,14 @@ mod targets;
 #[derive(Parser)]
 #[command(version)]
 struct Args {
-    /// The library that bench/peers/build.sh makes of CUB and Thrust
+    /// What to measure: reductions alone, or what one adds between two other kernels
+    #[arg(long, value_enum, default_value = "calls")]
+    way: Way,
+
+    /// The library that bench/peers/build.sh makes of CUB and Thrust; given again, one of another
+    /// version, which is named after it
     #[arg(long, value_name = "FILE")]
-    peers: Option<PathBuf>,
+    peers: Vec<PathBuf>,
 
     /// The production kernels in CUDA C++, which it also makes
     #[arg(long, value_name = "FILE")]
@@ -65,6 +74,10 @@ struct Args {
     #[arg(long)]
     list: bool,
 
+    /// Print the PTX of the kernels around a reduction in place, for bench/peers/peers.py
+    #[arg(long)]
+    kernels: bool,
+
     /// How often the whole is done
     #[arg(long, default_value_t = 2)]
     rounds: usize,
@@ -80,11 +93,15 @@ struct Args {
     /// Write all numbers to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+
+    /// Write what was measured in place to this file, one line for each contender
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let cases = match check(&args).and_then(|()| cases::choose(&args.cases)) {
+    let cases = match check(&args).and_then(|()| cases::choose(&args.cases, args.way)) {
         Ok(cases) => cases,
         Err(error) => {
             eprintln!("error: {error:#}");
@@ -103,6 +120,7 @@ fn main() -> ExitCode {
 fn check(args: &Args) -> anyhow::Result<()> {
     ensure!(args.samples > 0, "samples is 0, and at least 1 is needed");
     ensure!(args.rounds > 0, "rounds is 0, and at least 1 is needed");
+    ensure!(args.csv.is_none() || args.way == Way::Place, "only --way place writes CSV");
     Ok(())
 }
 
@@ -111,20 +129,37 @@ fn run(args: &Args, cases: &[Case]) -> anyhow::Result<()> {
     if args.list {
         return Ok(cases.iter().try_for_each(|case| writeln!(out, "{case}"))?);
     }
+    if args.kernels {
+        return Ok(out.write_all(place::ptx().as_bytes())?);
+    }
     cli::choose_driver();
     let device = args.device.open()?;
     let library = PtxLibrary::open(None)?;
     let bench = Bench {
         lab: Lab::new(&device, &library, args.samples)?,
-        peers: args.peers.as_deref().map(PeerLibrary::open).transpose()?,
+        peers: peers(&args.peers)?,
         twin: args.twin.as_deref().map(|file| load(&device, file)).transpose()?,
         device,
         library,
     };
+    let gpu = (bench.device.info().kind == DeviceKind::Cuda)
+        .then(|| Gpu::from_name(&bench.device.info().name));
+    match args.way {
+        Way::Calls => run_calls(args, cases, &bench, gpu, &mut out),
+        Way::Place => run_place(args, cases, &bench, gpu, &mut out),
+    }
+}
+
+fn run_calls(
+    args: &Args,
+    cases: &[Case],
+    bench: &Bench,
+    gpu: Option<Gpu>,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
     let mut report = Report {
-        environment: bench.environment(args)?,
-        gpu: (bench.device.info().kind == DeviceKind::Cuda)
-            .then(|| Gpu::from_name(&bench.device.info().name)),
+        environment: bench.environment(args),
+        gpu,
         outside: args
             .outside
             .iter()
@@ -139,12 +174,70 @@ fn run(args: &Args, cases: &[Case]) -> anyhow::Result<()> {
     }
     report.missing.sort_unstable();
     report.missing.dedup();
-    report.document().write(Format::Table, &mut out)?;
-    if let Some(file) = &args.json {
-        fs::write(file, serde_json::to_string(&report.json())? + "\n")
-            .with_context(|| format!("cannot write {}", file.display()))?;
+    report.document().write(Format::Table, out)?;
+    write_json(args.json.as_deref(), &report.json())
+}
+
+fn run_place(
+    args: &Args,
+    cases: &[Case],
+    bench: &Bench,
+    gpu: Option<Gpu>,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let place = Place::new(&bench.device, &bench.lab)?;
+    let mut report = place::report::Report {
+        environment: bench.environment(args),
+        gpu,
+        outside: args
+            .outside
+            .iter()
+            .map(|file| place::report::read_outside(file))
+            .collect::<anyhow::Result<Vec<_>>>()?
+            .concat(),
+        ..Default::default()
+    };
+    for round in 0..args.rounds {
+        bench.round_in_place(&place, cases, round, &mut report)?;
     }
+    report.missing.sort_unstable();
+    report.missing.dedup();
+    report.document().write(Format::Table, out)?;
+    if let Some(file) = &args.csv {
+        write(file, &report.csv())?;
+    }
+    write_json(args.json.as_deref(), &report.json())?;
+    // Other contenders may lack something here; ours may not.
+    let ours: Vec<&String> =
+        report.failures.iter().filter(|line| line.contains(&format!(": {OURS}: "))).collect();
+    ensure!(ours.is_empty(), "our own reductions failed: {ours:?}");
     Ok(())
+}
+
+fn write_json(file: Option<&Path>, json: &serde_json::Value) -> anyhow::Result<()> {
+    match file {
+        Some(file) => write(file, &(serde_json::to_string(json)? + "\n")),
+        None => Ok(()),
+    }
+}
+
+fn write(file: &Path, text: &str) -> anyhow::Result<()> {
+    fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
+}
+
+/// Loads the libraries of the peers. The first one's CUB is called so; the others have their
+/// versions in their names.
+fn peers(files: &[PathBuf]) -> anyhow::Result<Vec<Peers>> {
+    let open = |(index, file): (usize, &PathBuf)| {
+        let library = PeerLibrary::open(file)?;
+        let versions = library.versions()?;
+        let suffix = match versions.split_once("CCCL ") {
+            Some((_, version)) if index > 0 => format!(" {version}"),
+            _ => String::new(),
+        };
+        Ok(Peers { library, versions, suffix })
+    };
+    files.iter().enumerate().map(open).collect()
 }
 
 fn load(device: &Device, file: &Path) -> anyhow::Result<Module> {
@@ -152,16 +245,24 @@ fn load(device: &Device, file: &Path) -> anyhow::Result<Module> {
     Ok(device.load_image(&file.display().to_string(), &image)?)
 }
 
+/// A library of peers.
+struct Peers {
+    library: PeerLibrary,
+    versions: String,
+    /// What is appended to the names of its contenders.
+    suffix: String,
+}
+
 struct Bench {
     device: Device,
     library: PtxLibrary,
     lab: Lab,
-    peers: Option<PeerLibrary>,
+    peers: Vec<Peers>,
     twin: Option<Module>,
 }
 
 impl Bench {
-    fn environment(&self, args: &Args) -> anyhow::Result<Vec<(String, String)>> {
+    fn environment(&self, args: &Args) -> Vec<(String, String)> {
         let driver = match cuda_driver::load() {
             Ok(driver) if self.device.info().kind == DeviceKind::Cuda => {
                 format!("CUDA {}", driver.version)
@@ -176,10 +277,8 @@ impl Bench {
             .unwrap_or_default()
             .trim_start_matches("NVRM version: ")
             .to_owned();
-        let peers = match &self.peers {
-            Some(peers) => peers.versions()?,
-            None => "none".to_owned(),
-        };
+        let peers: Vec<&str> = self.peers.iter().map(|peers| peers.versions.as_str()).collect();
+        let peers = if peers.is_empty() { "none".to_owned() } else { peers.join("; ") };
         let entries = [
             ("device", self.device.info().name.clone()),
             ("driver", [driver, module].join(" ").trim_end().to_owned()),
@@ -190,7 +289,7 @@ impl Bench {
             ("command", std::env::args().collect::<Vec<_>>().join(" ")),
             ("samples", args.samples.to_string()),
         ];
-        Ok(entries.map(|(key, value)| (key.to_owned(), value)).to_vec())
+        entries.map(|(key, value)| (key.to_owned(), value)).to_vec()
     }
 
     /// Measures all cases once, those of one element type together.
@@ -256,17 +355,71 @@ impl Bench {
         }
         let name =
             |library: &str| format!("{library}_{}_{}", case.op.peer_name(), case.element.name());
-        if let Some(peers) = &self.peers {
-            match peers.function(&name("cub")) {
-                Some(function) => {
-                    contenders.push(Box::new(Peer::new(&self.device, REFERENCE, function, case)?))
-                }
-                None => missing.push(format!("This CUB has no {}.", name("cub"))),
+        for Peers { library, versions, suffix } in &self.peers {
+            match library.function(&name("cub")) {
+                Some(function) => contenders.push(Box::new(Peer::new(
+                    &self.device,
+                    &format!("{REFERENCE}{suffix}"),
+                    function,
+                    case,
+                )?)),
+                None => missing.push(format!("CUB of {versions} has no {}.", name("cub"))),
             }
-            if let Some(function) = peers.function(&name("thrust")) {
-                contenders.push(Box::new(Thrust::new(&self.device, function, case)?));
+            if let Some(function) = library.function(&name("thrust")) {
+                let name = format!("thrust{suffix}");
+                contenders.push(Box::new(Thrust::new(&self.device, &name, function, case)?));
             }
         }
         Ok(contenders)
+    }
+
+    /// Measures all cases in place once, those of one element type together.
+    fn round_in_place(
+        &self,
+        place: &Place,
+        cases: &[Case],
+        round: usize,
+        report: &mut place::report::Report,
+    ) -> anyhow::Result<()> {
+        let start = Instant::now();
+        let mut measured = Vec::new();
+        for cases in cases.chunk_by(|one, other| one.element == other.element) {
+            let len = cases.iter().map(place::elements).max().unwrap_or_default();
+            let memory = Memory::new(&self.device, self.input(cases[0].element, len)?)?;
+            for case in cases {
+                eprintln!("{:>4.0} s  round {}: {case}", start.elapsed().as_secs_f64(), round + 1);
+                let mut contenders = self.contenders(case, &mut report.missing)?;
+                self.add_those_in_place(case, &mut contenders)?;
+                measured.push((
+                    *case,
+                    place.measure(case, &memory, &contenders, &mut report.failures)?,
+                ));
+            }
+        }
+        report.rounds.push(measured);
+        Ok(())
+    }
+
+    /// The contenders that are measured in place alone: Thrust's call that leaves its result on the
+    /// device, a kernel of one block, and an empty kernel.
+    fn add_those_in_place<'a>(
+        &'a self,
+        case: &Case,
+        contenders: &mut Vec<Box<dyn Contender + 'a>>,
+    ) -> anyhow::Result<()> {
+        let name =
+            |library: &str| format!("{library}_{}_{}", case.op.peer_name(), case.element.name());
+        for Peers { library, suffix, .. } in &self.peers {
+            if let Some(function) = library.function(&name("thrust_into")) {
+                let name = format!("thrust{suffix}");
+                contenders.push(Box::new(Peer::new(&self.device, &name, function, case)?));
+            }
+        }
+        let naive = self.peers.first().and_then(|peers| peers.library.function(&name(NAIVE)));
+        if let Some(function) = naive.filter(|_| case.bytes() <= MOST_NAIVE_BYTES) {
+            contenders.push(Box::new(Peer::new(&self.device, NAIVE, function, case)?));
+        }
+        contenders.push(Box::new(Empty::new(&self.device)?));
+        Ok(())
     }
 }

@@ -31,7 +31,7 @@ const MOST_CACHED_BYTES: u64 = 512 << 20;
 const FLUSH_KERNEL: &str = "reduce7_sum_i32_b256";
 
 /// Measurements to warm up, which do not count.
-const WARM_UPS: usize = 3;
+pub(crate) const WARM_UPS: usize = 3;
 
 /// The way in which the device gets the calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +117,7 @@ pub(crate) fn caches(case: &Case) -> Vec<Cache> {
 pub(crate) struct Lab {
     pub(crate) stream: Stream,
     /// The number of short measurements; long ones are made at most [`FEW_SAMPLES`] times.
-    samples: usize,
+    pub(crate) samples: usize,
     device: Device,
     flush: Kernel,
     flushed: Buffer<i32>,
@@ -288,10 +288,10 @@ impl Lab {
 }
 
 /// Longer measurements are made only [`FEW_SAMPLES`] times.
-const LONG: Duration = Duration::from_millis(1);
+pub(crate) const LONG: Duration = Duration::from_millis(1);
 
 /// The number of long measurements.
-const FEW_SAMPLES: usize = 31;
+pub(crate) const FEW_SAMPLES: usize = 31;
 
 #[cfg(test)]
 mod tests {

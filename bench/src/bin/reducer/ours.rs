@@ -5,15 +5,15 @@ use std::cell::RefCell;
 
 use half::{bf16, f16};
 use warpfold::{
-    ArgMax, ArgMin, Dot, Max, MaxAbs, Min, MinMax, Reducer, ReproducibleSum, SquaredDistance, Sum,
-    SumAbs, SumSquares, WrappingSum,
+    ArgMax, ArgMin, Dot, Max, MaxAbs, Min, MinMax, Moments, Reducer, ReproducibleSum,
+    SquaredDistance, Sum, SumAbs, SumSquares, WrappingSum,
     device::{Arg, Buffer, Device, DeviceError, Kernel, LaunchShape, Module, RawSlice, Stream},
     reducer::{DeviceInput, Item, Operation, Pair, Single},
 };
 
 use crate::{
     cases::{Case, Element, Operation as Op},
-    contender::{Call, Contender, Layout, numbers},
+    contender::{Call, Contender, Layout, RESULT_BYTES, numbers},
     data::{Number, Value},
     report::OURS,
 };
@@ -55,6 +55,7 @@ pub(crate) fn open(
         Op::SumAbs => single!(SumAbs: f32 f64),
         Op::SumSquares => single!(SumSquares: f32 f64),
         Op::MaxAbs => single!(MaxAbs: f32 f64),
+        Op::Moments => single!(Moments: f32 f64),
     }
 }
 
@@ -79,7 +80,7 @@ where
         Some(kernel) => Some(kernel?),
     };
     let contender = |twin: Option<Kernel>| -> anyhow::Result<Box<dyn Contender>> {
-        let out = RefCell::new(device.alloc(1)?);
+        let out = RefCell::new(device.alloc(RESULT_BYTES.div_ceil(size_of::<O::Raw>()))?);
         Ok(Box::new(Ours {
             reducer: reducer.clone(),
             twin,
@@ -118,6 +119,7 @@ struct Ours<T: Item, O: Operation<T>, I> {
     /// A kernel to launch instead of the reducer's own.
     twin: Option<Kernel>,
     input: fn(Call) -> I,
+    /// The first value is the result. There are as many as fill [`RESULT_BYTES`].
     out: RefCell<Buffer<O::Raw>>,
     layout: Layout,
 }
@@ -130,7 +132,7 @@ impl<T: Item, O: Operation<T>, I: Input<T, O>> Contender for Ours<T, O, I> {
     fn call(&self, call: Call, stream: &Stream) -> anyhow::Result<()> {
         let mut out = self.out.borrow_mut();
         let Some(twin) = &self.twin else {
-            self.reducer.reduce_into((self.input)(call), &mut *out, stream)?;
+            self.reducer.reduce_into((self.input)(call), out.view_mut(..1), stream)?;
             return Ok(());
         };
         let mut args = (self.input)(call).addresses();
@@ -153,6 +155,10 @@ impl<T: Item, O: Operation<T>, I: Input<T, O>> Contender for Ours<T, O, I> {
     fn result(&self) -> anyhow::Result<Vec<Number>> {
         let raw = self.out.borrow().copy_to_host()?;
         Ok(numbers(bytemuck::cast_slice(&raw), &self.layout))
+    }
+
+    fn output(&self) -> Option<(u64, &Layout)> {
+        Some((self.out.borrow().address(), &self.layout))
     }
 }
 
@@ -182,5 +188,6 @@ fn layout(op: Op, element: Element) -> Layout {
         Op::Exact | Op::Min | Op::Max | Op::MaxAbs => vec![(0, element)],
         Op::ArgMin | Op::ArgMax => vec![(0, element), (size.max(8), U64)],
         Op::MinMax => vec![(0, element), (size, element)],
+        Op::Moments => vec![(0, U64), (8, F64), (16, F64)],
     }
 }

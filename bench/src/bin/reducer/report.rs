@@ -86,7 +86,7 @@ impl Row<'_> {
 }
 
 /// Whether each round reached a target.
-fn verdict(ratios: &[f64], target: f64) -> &'static str {
+pub(crate) fn verdict(ratios: &[f64], target: f64) -> &'static str {
     match ratios.iter().filter(|&&ratio| ratio >= target).count() {
         0 => "missed",
         count if count == ratios.len() => "met",
@@ -94,7 +94,7 @@ fn verdict(ratios: &[f64], target: f64) -> &'static str {
     }
 }
 
-fn us(time: std::time::Duration) -> f64 {
+pub(crate) fn us(time: std::time::Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
 

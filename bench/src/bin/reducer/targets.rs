@@ -1,4 +1,5 @@
-//! The targets: the least ratio of CUB's time to ours.
+//! The targets: the least ratio of CUB's time to ours, and the most that a reduction may add where
+//! it is measured in place.
 
 use crate::{
     cases::{Case, Element, Operation as Op},
@@ -67,13 +68,55 @@ pub(crate) fn target(case: &Case, calls: Calls, gpu: Gpu) -> Option<f64> {
     }
 }
 
+/// The goal for a reduction in place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum AddedTarget {
+    /// The most microseconds that it may add.
+    Us(f64),
+    /// The least ratio of what CUB adds to what we add.
+    Ratio(f64),
+}
+
+/// Sums of `f32` between a kernel that writes the input and a kernel that reads the result, in a
+/// graph: the elements, the most microseconds that the sum may add on an H100, and the ratio of
+/// what CUB adds on that H100 to them. The ratio is the target of other GPUs; it is `None` until an
+/// H100 has measured CUB in place.
+const ADDED: [(u64, f64, Option<f64>); 12] = [
+    (1000, 1.22, None),
+    (4096, 1.22, None),
+    (10_000, 1.60, None),
+    (30_000, 2.0, None),
+    (65_536, 2.05, None),
+    (131_072, 2.1, None),
+    (200_000, 2.2, None),
+    (400_000, 2.3, None),
+    (1_000_000, 2.65, None),
+    (3_000_017, 3.8, None),
+    (10_000_019, 10.8, None),
+    (50_000_017, 66.0, None),
+];
+
+/// The goal for what a reduction adds in place, if one was set for this case. Besides, none may add
+/// more than CUB.
+pub(crate) fn added_target(case: &Case, gpu: Gpu) -> Option<AddedTarget> {
+    if (case.op, case.element, case.offset) != (Op::Sum, Element::F32, 0) {
+        return None;
+    }
+    let (_, us, ratio) = ADDED.into_iter().find(|(n, ..)| *n == case.n)?;
+    match gpu {
+        Gpu::H100 => Some(AddedTarget::Us(us)),
+        Gpu::H200 => ratio.map(AddedTarget::Ratio),
+        Gpu::Other => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cases;
+    use crate::cases::{self, Way};
 
     fn of(name: &str, calls: Calls, gpu: Gpu) -> Option<f64> {
-        let cases = cases::choose(name).unwrap();
+        let cases = cases::choose(name, Way::Calls).unwrap();
         target(cases.iter().find(|case| case.to_string() == name).unwrap(), calls, gpu)
     }
 
@@ -117,5 +160,15 @@ mod tests {
         assert_eq!(of("sum_i8_2^28", Calls::Graph, Gpu::H200), Some(1.1));
         assert_eq!(of("sum_i8_2^20", Calls::Graph, Gpu::H200), None);
         assert_eq!(of("sum_f64_2^14", Calls::Graph, Gpu::H200), Some(1.25));
+    }
+
+    #[test]
+    fn sums_in_place_have_a_target_for_each_quick_size() {
+        assert_eq!(ADDED.map(|(n, ..)| n), cases::PLACE_SIZES);
+        assert!(ADDED.is_sorted_by_key(|(_, us, _)| *us));
+        let case = Case { op: Op::Sum, element: Element::F32, n: 1_000_000, offset: 0 };
+        assert_eq!(added_target(&case, Gpu::H100), Some(AddedTarget::Us(2.65)));
+        assert_eq!(added_target(&Case { offset: 1, ..case }, Gpu::H100), None);
+        assert_eq!(added_target(&case, Gpu::Other), None);
     }
 }
