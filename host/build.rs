@@ -1,5 +1,5 @@
-//! Embeds the committed PTX and the kernels' sources, which its line tables name: writes a table of the manifest and the
-//! files that `src/ptx.rs` includes.
+//! Embeds the committed PTX and the kernels' sources, which the line tables of the PTX name: writes a table of the manifest
+//! and the files, which `src/ptx.rs` includes. Both are in the package `warpfold-kernels`.
 
 use std::{
     env,
@@ -10,7 +10,9 @@ use std::{
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../kernels/ptx");
+    // The build script of `warpfold-kernels` says where that package is.
+    let kernels = PathBuf::from(env::var("DEP_WARPFOLD_KERNELS_FOLDER")?);
+    let folder = kernels.join("ptx");
     println!("cargo::rerun-if-changed={}", folder.display());
 
     // A checkout without PTX still builds: the binary says what is missing when it needs a kernel.
@@ -26,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     collect(&folder, "ptx", &mut files)?;
     write_table(&mut source, "EMBEDDED_FILES", &folder, "", &files)?;
 
-    let sources = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../kernels/src");
+    let sources = kernels.join("src");
     println!("cargo::rerun-if-changed={}", sources.display());
     let mut files = Vec::new();
     collect(&sources, "rs", &mut files)?;
