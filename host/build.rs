@@ -1,6 +1,6 @@
 //! Embeds the committed PTX and the kernels' sources, because the PTX's line tables name those
 //! sources: writes the Rust constants that `src/ptx.rs` includes, namely the manifest and two
-//! tables of files.
+//! tables of files. PTX and sources are in the package `warpfold-kernels`.
 
 use std::{
     env,
@@ -11,7 +11,9 @@ use std::{
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../kernels/ptx");
+    // The build script of `warpfold-kernels` says where that package is.
+    let kernels = PathBuf::from(env::var("DEP_WARPFOLD_KERNELS_FOLDER")?);
+    let folder = kernels.join("ptx");
     println!("cargo::rerun-if-changed={}", folder.display());
 
     // A checkout without PTX still builds: when the binary needs a kernel, it says that the PTX is
@@ -28,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     collect(&folder, "ptx", &mut files)?;
     write_table(&mut source, "EMBEDDED_FILES", &folder, "", &files)?;
 
-    let sources = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../kernels/src");
+    let sources = kernels.join("src");
     println!("cargo::rerun-if-changed={}", sources.display());
     let mut files = Vec::new();
     collect(&sources, "rs", &mut files)?;

@@ -18,7 +18,7 @@ fn documents() -> Vec<Page> {
     let mut documents = pages();
     documents.extend(Page::read(
         &root(),
-        &["ARCHITECTURE.md", "CONTRIBUTING.md", "bench/results/README.md"],
+        &["ARCHITECTURE.md", "CONTRIBUTING.md", "bench/results/README.md", "kernels/README.md"],
     ));
     let mut crates: Vec<_> =
         fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path()).collect();

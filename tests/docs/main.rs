@@ -25,7 +25,7 @@ fn root() -> PathBuf {
 
 /// The pages whose commands are run.
 fn pages() -> Vec<Page> {
-    Page::read(&root(), &["README.md", "guide/src"])
+    Page::read(&root(), &["README.md", "host/README.md", "guide/src"])
 }
 
 /// Compares a committed file with the wanted text, and writes the file if `SNAPSHOTS=overwrite` is

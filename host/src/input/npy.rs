@@ -13,6 +13,12 @@ pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
 /// The header of any array of our element types ends within this many bytes of a file.
 pub(crate) const LONGEST: u64 = 4096;
 
+/// The most brackets that may be open at once in a header. An array of numbers needs two, an array
+/// of structures needs four, and each structure within a structure needs two more. There is a limit
+/// because npyz takes twice the time for each further bracket that is never closed: seconds for 15
+/// of them, hours for 30.
+const DEEPEST: usize = 8;
+
 /// The contents of a header.
 pub(crate) struct Header {
     dtype: DType,
@@ -40,6 +46,9 @@ impl Header {
         }
         if is_shape_absurd(file) {
             return Err("its shape has 2^64 elements or more".into());
+        }
+        if is_too_deep(file) {
+            return Err(format!("its header opens more than {DEEPEST} brackets at once"));
         }
         let mut rest = file;
         let header = NpyHeader::from_reader(&mut rest).map_err(|error| match error.kind() {
@@ -112,6 +121,28 @@ fn is_shape_absurd(header: &[u8]) -> bool {
     })
 }
 
+/// Whether the text of the header has more than [`DEEPEST`] brackets open at once. Brackets in the
+/// names of fields count as well.
+fn is_too_deep(file: &[u8]) -> bool {
+    // Version 1 has the length of the text in two bytes, the later ones have it in four.
+    let (length, rest) = match file {
+        [_, _, _, _, _, _, 1, _, a, b, rest @ ..] => (u32::from_le_bytes([*a, *b, 0, 0]), rest),
+        [_, _, _, _, _, _, _, _, a, b, c, d, rest @ ..] => {
+            (u32::from_le_bytes([*a, *b, *c, *d]), rest)
+        }
+        _ => return false,
+    };
+    let mut open = 0_usize;
+    rest.iter().take(length as usize).any(|byte| {
+        match byte {
+            b'(' | b'[' | b'{' => open += 1,
+            b')' | b']' | b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        open > DEEPEST
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,6 +192,20 @@ mod tests {
     }
 
     #[test]
+    fn brackets_behind_the_header_do_not_count() {
+        let mut file = header(1, PLAIN);
+        file.extend([b'('; 64]);
+        assert_eq!(Header::parse(&file).unwrap().shape, [2, 3]);
+    }
+
+    #[test]
+    fn the_deepest_header_is_read_at_once() {
+        // No bracket is closed, so that npyz tries all that each may begin.
+        let file = header(1, &PLAIN.replace("(2, 3)", &"[".repeat(DEEPEST - 1)));
+        assert!(Header::parse(&file).is_err());
+    }
+
+    #[test]
     fn what_is_wrong_is_said_in_half_a_sentence() {
         let refused = |file: &[u8]| Header::parse(file).err().expect("it is refused");
         let text = |from: &str, to: &str| header(1, &PLAIN.replace(from, to));
@@ -180,6 +225,10 @@ mod tests {
         }
         let mut binary = header(1, PLAIN);
         binary[12] = 0xff;
+        for open in ["(", "[", "{"] {
+            let said = refused(&text("(2, 3)", &open.repeat(50)));
+            assert_eq!(said, "its header opens more than 8 brackets at once");
+        }
         let others = [
             header(4, PLAIN),
             text("descr", "dtype"),
