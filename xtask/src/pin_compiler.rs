@@ -20,9 +20,10 @@ const RUSTC: &str = "/usr/bin/rustc";
 
 /// The comment at the head of the file.
 const HEAD: &str = "\
-# Debian's packages of the compiler for the kernels, in the versions that kernels/ptx was built with.
-# `.ci/run` installs them, because no other compiler makes the same bytes. To move the pin, install newer
-# ones and run `cargo xtask pin-compiler`: it builds kernels/ptx with them and writes this file.
+# The versions of Debian's packages of the compiler for the kernels with which the PTX was built.
+# `.ci/run` installs these versions, because no other compiler makes the same bytes. To move the
+# pin, install newer ones and run `cargo xtask pin-compiler`, which builds the PTX with them and
+# writes this file.
 ";
 
 #[derive(Debug, clap::Args)]

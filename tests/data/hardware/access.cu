@@ -13,7 +13,8 @@ typedef unsigned long long u64;
 __device__ inline u32 index() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
 // Copies `n` elements: neighbouring ones, those from `offset` on, or every `stride`-th.
-#define COPIES(name, type)                                                                             \
+# define COPIES(name, type)
+# \
     KERNEL copy_##name(const type *input, type *output, u32 n) {                                       \
         u32 i = index();                                                                               \
         if (i < n) output[i] = input[i];                                                               \
@@ -72,7 +73,8 @@ KERNEL transpose_padded(const float *input, float *output, u32 width, u32 height
 // Each thread writes a cell of dynamic shared memory and reads the cell of another thread. The
 // cells of neighbouring threads are `stride` cells apart, so a block needs `stride` cells for each
 // thread. The block size must be a power of two.
-#define SHARED(name, type)                                                                             \
+# define SHARED(name, type)
+# \
     KERNEL shared_strided_##name(const type *input, type *output, u32 stride) {                        \
         extern __shared__ uint4 cells[];                                                               \
         type *cell = reinterpret_cast<type *>(cells);                                                  \
