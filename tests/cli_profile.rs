@@ -429,17 +429,18 @@ fn profile_shows_the_source() {
      25.1 %                                   31         while s < thread::block_dim_x() {
      13.4 %                                   32             let index = 2 * s * tid;
      19.3 %     83.3 %                        33             if index < thread::block_dim_x() {
-     12.5 %               100.0 %             34                 *sv.add(index as usize) = O::combine(*sv.add(index as usize), *sv.add((index + s) as usize));
-                                              35             }
-      6.7 %                                   36             thread::sync_threads();
-                                              37             s *= 2;
-                                              38         }
-                                              39
-      3.3 %     16.7 %                        40         if tid == 0 {
-      0.5 %                             1.0   41             *output.add(thread::block_idx_x() as usize) = *sv;
-                                              42         }
-                                              43     }
-                                              44 }
+      2.5 %                33.3 %             34                 *sv.add(index as usize) =
+     10.0 %                66.7 %             35                     O::combine(*sv.add(index as usize), *sv.add((index + s) as usize));
+                                              36             }
+      6.7 %                                   37             thread::sync_threads();
+                                              38             s *= 2;
+                                              39         }
+                                              40
+      3.3 %     16.7 %                        41         if tid == 0 {
+      0.5 %                             1.0   42             *output.add(thread::block_idx_x() as usize) = *sv;
+                                              43         }
+                                              44     }
+                                              45 }
 
      instr.  divergent  conflicts  sect/req  kernels/src/ladder.rs
                                               58 unsafe fn element_or_identity<T: Element, O: Op<T>>(input: *const T, i: usize, n: usize) -> T {
