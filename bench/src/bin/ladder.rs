@@ -45,8 +45,8 @@ struct Args {
     #[arg(long, value_name = "FILE")]
     peer: Option<PathBuf>,
 
-    /// The rungs, as `reduce --variant` takes them; a rung that has no kernel for a type is left out
-    /// for that type
+    /// The rungs, as `reduce --variant` takes them; a rung that has no kernel for a type is left
+    /// out for that type
     #[arg(
         long,
         value_delimiter = ',',

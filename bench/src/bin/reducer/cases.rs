@@ -328,10 +328,10 @@ fn expand(rows: Rows) -> Vec<Case> {
     cases
 }
 
-/// The cases that `words` chooses: those of `quick`, those of `full`, or those of `full` whose names
-/// contain one of several words, which are separated by commas, such as `argmin` or `sum_f32_2^2`.
-/// `way` decides which cases `quick` and `full` are. Cases of one element type follow each other,
-/// because they share an input.
+/// The cases that `words` chooses: those of `quick`, those of `full`, or those of `full` whose
+/// names contain one of several words, which are separated by commas, such as `argmin` or
+/// `sum_f32_2^2`. `way` decides which cases `quick` and `full` are. Cases of one element type
+/// follow each other, because they share an input.
 ///
 /// # Errors
 ///

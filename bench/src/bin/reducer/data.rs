@@ -159,8 +159,8 @@ impl Input {
     }
 
     /// A copy of the first [`PERIOD`] packs of 16 bytes, or of all packs if there are fewer. A pack
-    /// has a whole number of elements, so packs repeat after [`PERIOD`] packs: pack `i` of the input
-    /// equals pack `i % PERIOD` of the copy.
+    /// has a whole number of elements, so packs repeat after [`PERIOD`] packs: pack `i` of the
+    /// input equals pack `i % PERIOD` of the copy.
     pub(crate) fn packs(&self, device: &Device) -> anyhow::Result<Buffer<u8>> {
         let bytes = self.bytes().min(16 * PERIOD);
         let mut packs = device.alloc(bytes)?;
@@ -344,12 +344,12 @@ impl Compensated {
     }
 }
 
-/// The bound on the error of a sum divided by the unit roundoff, from the sum of the absolute values
-/// of its terms. A term goes through at most as many roundings as the tree of additions is deep
-/// (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2). A full GPU
-/// has more than 2^16 threads. Each thread adds its terms one after another, and a tree adds the
-/// sums of the threads. Four more roundings allow for the computation of a term, for its multiple
-/// and for the conversion to the result's type.
+/// The bound on the error of a sum divided by the unit roundoff, from the sum of the absolute
+/// values of its terms. A term goes through at most as many roundings as the tree of additions is
+/// deep (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2). A
+/// full GPU has more than 2^16 threads. Each thread adds its terms one after another, and a tree
+/// adds the sums of the threads. Four more roundings allow for the computation of a term, for its
+/// multiple and for the conversion to the result's type.
 fn roundings(case: &Case, sum_abs: f64) -> f64 {
     let depth = case.n as f64 / 65536.0 + 64.0;
     (depth + 4.0) * sum_abs

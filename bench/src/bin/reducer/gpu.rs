@@ -18,7 +18,8 @@ pub(crate) struct BareLaunch {
 }
 
 impl BareLaunch {
-    /// Prepares a launch of one block of `block` threads. The context of the stream must be current.
+    /// Prepares a launch of one block of `block` threads. The context of the stream must be
+    /// current.
     pub(crate) fn new(
         ptx: &str,
         kernel: &str,
@@ -48,8 +49,8 @@ impl BareLaunch {
             *pointer = (&raw mut *arg).cast::<c_void>();
         }
         let (pointers, none) = (pointers.as_mut_ptr(), std::ptr::null_mut());
-        // SAFETY: there is a pointer for each argument, and the driver reads the arguments before it
-        // returns. The caller promises the rest.
+        // SAFETY: there is a pointer for each argument, and the driver reads the arguments before
+        // it returns. The caller promises the rest.
         let code = unsafe {
             self.driver.cuLaunchKernel(
                 self.function,

@@ -50,7 +50,8 @@ mod targets;
 #[derive(Parser)]
 #[command(version)]
 struct Args {
-    /// Measure reductions alone, or measure the time that a reduction adds between two other kernels
+    /// Measure reductions alone, or measure the time that a reduction adds between two other
+    /// kernels
     #[arg(long, value_enum, default_value = "calls")]
     way: Way,
 

@@ -104,8 +104,8 @@ pub(crate) fn elements(case: &Case) -> u64 {
     last.unwrap_or_default() + case.n
 }
 
-/// The states of the cache in which a case is measured. Large inputs are measured in one state only,
-/// because they are read from memory anyway.
+/// The states of the cache in which a case is measured. Large inputs are measured in one state
+/// only, because they are read from memory anyway.
 pub(crate) fn caches(case: &Case) -> Vec<Cache> {
     if case.bytes() <= MOST_CACHED_BYTES {
         vec![Cache::Warm, Cache::Cold]
@@ -157,8 +157,8 @@ impl Lab {
             Arg::Pointer(self.flush_output.address()),
             Arg::U64(self.flushed.len() as u64),
         ];
-        // SAFETY: the kernel reads as many elements as its argument says, which is the length of the
-        // buffer. It writes one element for each block, and the output has as many.
+        // SAFETY: the kernel reads as many elements as its argument says, which is the length of
+        // the buffer. It writes one element for each block, and the output has as many.
         let _: () = unsafe {
             self.stream.launch(&self.flush, LaunchShape::linear(FLUSH_BLOCKS, 256, 1024), &args)?
         };

@@ -19,8 +19,8 @@ use crate::{
 /// far more (1024), so no call waits because the queue is full.
 const CALLS: u32 = 200;
 
-/// The number of samples of each kind of call. The two kinds take turns. There are some 20 000 calls
-/// of each kind.
+/// The number of samples of each kind of call. The two kinds take turns. There are some 20 000
+/// calls of each kind.
 const SAMPLES: usize = 101;
 
 /// The number of threads in the one block of the bare launch.

@@ -106,8 +106,8 @@ pub(crate) enum Subcommands {
     /// memory cause as one in shared memory?
     #[command(after_help = EXIT_STATUS)]
     Quiz(QuizArgs),
-    /// Count the instructions and memory accesses of a rung, show which source lines cause them, and
-    /// name the greatest waste
+    /// Count the instructions and memory accesses of a rung, show which source lines cause them,
+    /// and name the greatest waste
     #[command(after_help = EXIT_STATUS)]
     Profile(ProfileArgs),
     /// Count the instructions and memory accesses of several rungs, side by side

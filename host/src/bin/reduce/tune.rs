@@ -39,8 +39,8 @@ pub(crate) struct TuneArgs {
     #[command(flatten)]
     measure: MeasureArgs,
 
-    /// Tune on the simulator nevertheless, to try the command out; the simulator's times say nothing
-    /// about a GPU
+    /// Tune on the simulator nevertheless, to try the command out; the simulator's times say
+    /// nothing about a GPU
     #[arg(long)]
     even_simulated: bool,
 

@@ -30,8 +30,8 @@ pub(crate) struct Args {
     #[arg(long, allow_hyphen_values = true)]
     variant: Option<Variant>,
 
-    /// Number of rows of the matrix, such as 4000 or 2^12; with --input, the number of rows that the
-    /// file must have
+    /// Number of rows of the matrix, such as 4000 or 2^12; with --input, the number of rows that
+    /// the file must have
     #[arg(
         long,
         value_name = "N",

@@ -3,8 +3,8 @@
 //! chain of links, each of which is a producer, a reduction and a consumer. It also times the same
 //! chain without the reductions. The difference is the time that the reductions add.
 //!
-//! Producers and consumers are ordinary kernels, without programmatic dependent launch. They are the
-//! same for all contenders. The consumer copies each result, and the copies are checked.
+//! Producers and consumers are ordinary kernels, without programmatic dependent launch. They are
+//! the same for all contenders. The consumer copies each result, and the copies are checked.
 
 use std::{
     cell::Cell,
@@ -29,8 +29,8 @@ pub(crate) mod report;
 /// The name of the one-block kernel among the contenders.
 pub(crate) const NAIVE: &str = "naive";
 
-/// The size in bytes of the largest inputs for the one-block kernel. It takes 100 us for an input of
-/// this size, so larger inputs would take too long.
+/// The size in bytes of the largest inputs for the one-block kernel. It takes 100 us for an input
+/// of this size, so larger inputs would take too long.
 pub(crate) const MOST_NAIVE_BYTES: u64 = 4 << 20;
 
 /// The size in bytes of the largest inputs for which several chains run on a plain stream between

@@ -260,8 +260,8 @@ impl Report {
         table
     }
 
-    /// The geometric means of the ratios over all sizes and rounds, for each operation and each kind
-    /// of chain.
+    /// The geometric means of the ratios over all sizes and rounds, for each operation and each
+    /// kind of chain.
     fn geometric_means(&self) -> Vec<(String, Vec<Option<f64>>)> {
         let mut operations: Vec<(Op, Element, u64)> = Vec::new();
         let of = |case: &Case| (case.op, case.element, case.offset);

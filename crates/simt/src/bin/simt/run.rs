@@ -81,8 +81,8 @@ pub(crate) struct Args {
     #[arg(long)]
     count: bool,
 
-    /// Look for data races, for reads of memory that nothing wrote, and for barriers and collectives
-    /// that not all threads reach
+    /// Look for data races, for reads of memory that nothing wrote, and for barriers and
+    /// collectives that not all threads reach
     #[arg(long)]
     check: bool,
 
