@@ -1,27 +1,36 @@
 #!/usr/bin/env bash
-# Runs a bundle (`cargo xtask bundle`) on a machine with an NVIDIA GPU and no Rust.
+# Runs a bundle (`cargo xtask bundle`) on a machine that has an NVIDIA GPU but no Rust.
 #
-#   bundle/run.sh [FOLDER FOR THE LOGS] [STAGE...]      (the folder is $OUT unless given, else ./out)
+#   bundle/run.sh [FOLDER FOR THE LOGS] [STAGE...]
 #
-# The stages, all of them unless some are named, in the order in which they run:
+# If no folder is given, it is $OUT, or ./out if that is not set. If no stage is named, all stages
+# run, in this order:
 #
-#   tests      every test binary, on the GPU and on the simulator
-#   peers      the ladder and the transposes beside nvcc's: ladder.json, transpose.json
-#   reducer    the production reducer beside CUB, Thrust, PyTorch, CuPy and its twin: reducer.txt, reducer.json
-#   place      what a reduction adds between two other kernels, beside the same peers: place.txt, place.json, place.csv
-#   accuracy   sums of floats beside NumPy's and CUB's, by their errors and times: accuracy.txt, accuracy.json
-#   lab        the tables of the lab, as a user gets them: lab.<command>.<format>
-#   first      what the first call of an operation costs a program, with an empty compiler cache and with a full one: first.txt
-#   load       what loading each module takes with an empty compiler cache: load.txt
-#   reduce     the tools themselves, from a cold start too
-#   soak       ten minutes of random calls of the library from several threads at once: soak.txt
-#   sanitizer  compute-sanitizer over every rung, transpose and access pattern, and over the production reducer
-#   replay     the launches that hardware.sh records
+#   tests      runs every test binary, on the GPU and on the simulator
+#   peers      times the ladder and the transposes beside those that nvcc compiled: ladder.json,
+#              transpose.json
+#   reducer    times the production reducer beside CUB, Thrust, PyTorch, CuPy and its twin:
+#              reducer.txt, reducer.json
+#   place      times what a reduction adds between two other kernels, beside the same peers:
+#              place.txt, place.json, place.csv
+#   accuracy   compares the errors and times of sums of floats with NumPy's and CUB's:
+#              accuracy.txt, accuracy.json
+#   lab        writes the tables of the lab as a user gets them: lab.<command>.<format>
+#   first      times the first call of an operation in a program, with an empty compiler cache and
+#              with a full one: first.txt
+#   load       times the loading of each module with an empty compiler cache: load.txt
+#   reduce     runs the commands `reduce` and `transpose` with all variants, and once from a cold
+#              start
+#   soak       calls the library at random from several threads at once for ten minutes: soak.txt
+#   sanitizer  runs compute-sanitizer over every rung, transpose and access pattern, and over the
+#              production reducer
+#   replay     runs hardware.sh, which records the counters and verdicts of replayed launches
 #
-# A short table comes last; exit status 1 if anything in it failed. nvcc and compute-sanitizer are used if they are there.
+# A short table comes last. The exit status is 1 if anything in the table failed. The script uses
+# nvcc and compute-sanitizer if the machine has them.
 
 set -uo pipefail
-# Without xz, Python can.
+# If there is no xz, Python unpacks the archive.
 unpack() { tar -xf "$1" -C "$2" 2>/dev/null || python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$1" "$2"; }
 
 archive=$(cd "$(dirname "$0")" && pwd)/packed.tar.xz
@@ -49,10 +58,11 @@ verdict() { # verdict NAME STATUS TEXT
     fi
 }
 step() { printf '\n== %s (%s s)\n' "$*" "$SECONDS"; }
-# What a tool's --list names: the lines between are about it.
+# Prints the names that a tool's --list lists. Indented lines are descriptions and no names.
 listed() { "$1" --list | awk '/^[^ ]/ { print $1 }'; }
 
-# Some tests know the folder they were built in. Where that is not here, it becomes a link to the bundle's tree.
+# Some tests contain the path of the folder in which they were built. If this machine has no such
+# folder, the script makes a link of that path to the bundle's tree.
 folder=$(cat "$bundle/built-in")
 if [ ! -e "$folder" ]; then
     mkdir -p "$(dirname "$folder")" && ln -s "$bundle/tree" "$folder" && built_in=$folder
@@ -106,19 +116,22 @@ stage_peers() {
     beside_nvcc transpose transposition
 }
 
-# CASES: quick, full, or parts of names; PEERS and CCCL as bench/peers/compare.sh and build.sh take them.
+# The variable CASES is quick, full, or parts of names. The variables PEERS and CCCL mean what they
+# mean to bench/peers/compare.sh and bench/peers/build.sh.
 stage_reducer() {
     timeout 540 "$bundle/tree/bench/peers/compare.sh" "$out" "${CASES:-full}"
     verdict "reducer" $? "$(grep -o 'missing: .*' "$out/reducer.txt" || echo "all peers"); tables in reducer.txt"
 }
 
-# Compiles the peers of reductions in place: NAME, and for the version of CCCL that the second argument names, if it does.
+# Compiles the peers of reductions in place into a folder. The second argument is the folder of a
+# version of CCCL. Without it, the variable CCCL or the toolkit decides the version.
 place_peers() { # place_peers FOLDER [CCCL]
     CCCL=${2:-${CCCL:-}} TYPES=${PLACE_TYPES:-i8 f16 f32 f64} "$bundle/tree/bench/peers/build.sh" "$1"
 }
 
-# CASES: quick unless it says otherwise. ROUNDS and SAMPLES: 2 and 41. PEERS and CCCL as in the stage before. CCCL_NEWER names
-# the folder of a second version of CCCL, which is measured beside the first.
+# The variable CASES is quick if it is not set. ROUNDS is 2 and SAMPLES is 41 if they are not set.
+# PEERS and CCCL mean the same as in the stage before. CCCL_NEWER names the folder of a second
+# version of CCCL, which is measured beside the first.
 stage_place() {
     local peers=${PEERS:-$bundle/place-peers} newer=$bundle/place-peers-newer jobs=() job args=() cases=${CASES:-quick} status
     if command -v nvcc >/dev/null; then
@@ -133,7 +146,7 @@ stage_place() {
     fi
     for job in "$peers" "$newer"; do [ ! -e "$job/peers.so" ] || args+=(--peers "$job/peers.so"); done
     [ ! -e "$peers/reduce.cubin" ] || args+=(--twin "$peers/reduce.cubin")
-    # Only the quick ones: PyTorch is far behind.
+    # PyTorch runs only the quick cases, because it is much slower.
     reducer --way place --kernels >"$bundle/place.ptx"
     if reducer --way place --cases quick --list |
         timeout 90 python3 "$bundle/tree/bench/peers/peers.py" torch --place "$bundle/place.ptx" \
@@ -149,7 +162,7 @@ stage_place() {
     verdict "place" "$status" "$(wc -l <"$out/place.csv") lines in place.csv; tables in place.txt"
 }
 
-# PEERS and CCCL as in the stage before.
+# The variables PEERS and CCCL mean the same as in the stage before.
 stage_accuracy() {
     local peers=${PEERS:-$bundle/peers} more=(--numpy "$bundle/tree/bench/peers/numpy_sum.py")
     if [ ! -e "$peers/peers.so" ] && command -v nvcc >/dev/null; then
@@ -204,7 +217,7 @@ reduce_all() {
     for variant in $(listed transpose); do
         timeout 60 transpose --device cuda --variant "$variant" --rows 4000 --cols 4000 || status=1
     done
-    # From a cold start, as a user's first run.
+    # The driver compiles the kernels again in this run, as in the first run of a user.
     time CUDA_CACHE_DISABLE=1 timeout 60 reduce --device cuda --variant 6 --n 4194304 || status=1
     return $status
 }
@@ -215,7 +228,7 @@ stage_reduce() {
     verdict "reduce" $? "all variants; the first run ever took $(grep '^real' "$out/reduce.txt" | cut -f2)"
 }
 
-# Seconds of the soak; ten minutes unless SOAK_SECONDS says otherwise.
+# The soak takes ten minutes, or as many seconds as the variable SOAK_SECONDS says.
 stage_soak() {
     local seconds=${SOAK_SECONDS:-600}
     timeout $((seconds + 120)) soak --device cuda --seconds "$seconds" >"$out/soak.txt" 2>&1
@@ -229,9 +242,9 @@ stage_sanitizer() {
     fi
     local commands=$bundle/commands tool variant count
     export WARPFOLD_DEVICE=cuda
-    # The library's tests come first, as they take longest.
+    # The library's tests come first, because they take longest.
     for variant in production_kernels reducer exact device; do
-        # 2^32 elements would take too long.
+        # The skipped tests have 2^32 elements, which would take too long.
         echo "$bundle/tests/warpfold-test-$variant --test-threads 1 --skip more_than_32_bits"
     done >"$commands"
     for variant in $(listed reduce); do echo "reduce --device cuda --variant $variant --n 65537"; done >>"$commands"
@@ -241,11 +254,12 @@ stage_sanitizer() {
     for variant in $(listed access | grep -v -e transfer -e all); do
         echo "access $variant --device cuda --n 65536 --reps 1"
     done >>"$commands"
-    # The library, all operations and types at random: racecheck follows shared memory alone and is the slowest, so that what
-    # it gets through in these seconds is a part.
+    # These commands call the library with random operations and types. racecheck follows shared
+    # memory only and is the slowest tool, so it gets through a part of the calls in this time.
     for variant in 1 2 3 4; do echo "soak --device cuda --quick --threads 1 --seconds 30 --seed $variant"; done >>"$commands"
     count=$(wc -l <"$commands")
-    # The driver is asked for one parameter too many, to learn their number: no error of ours.
+    # API errors are not reported. The library asks the driver for parameters of a kernel until the
+    # driver answers with an error, because it learns their number in this way.
     for tool in memcheck racecheck initcheck synccheck; do
         # shellcheck disable=SC2016
         xargs -P 8 -d '\n' -I{} timeout 400 bash -c '
@@ -274,6 +288,6 @@ step summary
 cat "$out/ladder.txt" "$out/transpose.txt" >>"$summary" 2>/dev/null
 cat "$summary"
 printf '%s failed, %s s\n' "$failures" "$SECONDS" | tee -a "$summary"
-# What is only for looking into a failure.
+# These files serve only to look into a failure, so they go into one archive.
 (cd "$out" && tar -czf logs.tar.gz --remove-files $(ls | grep -E '^(machine|tests|ladder|transpose|reduce|sanitizer|hardware)[.]t|^lab[.]log$|^(reducer|place)[.]build(-newer)?[.]log$|^place[.](torch[.])?(log|jsonl)$'))
 [ "$failures" -eq 0 ]

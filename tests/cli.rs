@@ -126,10 +126,10 @@ fn bad_arguments_are_refused_in_one_sentence() {
     error: --seed 'x': it must be a whole number from 0 to 2^64 - 1, such as 1
     [2]
     $ reduce --variant 6 --n 0 --op min
-    error: n = 0: there is no min of no elements
+    error: n = 0: min needs at least one element
     [2]
     $ reduce --variant 6 --n 0 --op max
-    error: n = 0: there is no max of no elements
+    error: n = 0: max needs at least one element
     [2]
     $ reduce --variant 6 --n 10 --device cuda --block 3
     error: block 3: variant 6 works with blocks of a power of two from 64 to 1024 threads
@@ -154,10 +154,10 @@ fn shapes_that_do_not_fit_are_refused_in_one_sentence() {
     error: grid 7: variant 6 needs exactly 2 blocks of 256 threads for n = 1000
     [2]
     $ reduce --variant 3 --n 1000000 --block 256 --finish single
-    error: finish single: 3907 partial results are left, and one block of 256 threads of variant 3 takes 256
+    error: finish single: 3907 partial results are left, and one block of 256 threads of variant 3 can combine at most 256
     [2]
     $ reduce --variant 0 --n 5 --finish single
-    error: finish single: 3 partial results are left, and one block of 256 threads of variant 0 takes 2
+    error: finish single: 3 partial results are left, and one block of 256 threads of variant 0 can combine at most 2
     [2]
     $ reduce --variant 7 --n 10 --grid 2147483648
     error: a grid of 2147483648 blocks is too large: CUDA allows 2147483647
@@ -218,7 +218,7 @@ fn a_grid_that_cannot_wait_for_itself_is_refused() {
     assert_eq!(run.status, Some(2), "{run}");
     assert_eq!(
         run.stderr,
-        "error: grid 1000000: the blocks of variant 12 wait for each other, and the device holds 128 of 256 threads at once\n"
+        "error: grid 1000000: the blocks of variant 12 wait for each other, and the device can hold only 128 blocks of 256 threads at once\n"
     );
 }
 
@@ -326,7 +326,7 @@ fn bad_input_files_are_refused_in_one_sentence() {
     error: .: input must be a regular file
     [2]
     $ reduce --variant 6 --input empty
-    error: empty: the input is empty, with not one element in it
+    error: empty: the input is empty: it has no elements
     [2]
     $ reduce --variant 6 --input five
     error: five: 5 bytes are not a whole number of i32 elements of 4 bytes
@@ -335,7 +335,7 @@ fn bad_input_files_are_refused_in_one_sentence() {
     error: --n 3: four holds 2 f64 elements
     [2]
     $ reduce --variant 6 --input empty.npy
-    error: empty.npy: the input is empty, with not one element in it
+    error: empty.npy: the input is empty: it has no elements
     [2]
     $ reduce --variant 6 --input short.npy
     error: short.npy: the .npy header announces 16 bytes of elements, and 12 follow
@@ -447,7 +447,7 @@ fn the_list_names_every_rung() {
     11      redux
             A warp reduces by one instruction, redux.sync, which exists for 32-bit integers.
             lecture: NVIDIA, PTX ISA, redux.sync; NVIDIA's sample: none
-            not for everything: redux.sync does sum, min and max of i32 and u32
+            restricted: redux.sync does sum, min and max of i32 and u32
             needs compute capability 8.0
     12      cooperative
             One launch: all blocks meet at a barrier for the whole grid, and the first combines the partial results.
@@ -463,11 +463,11 @@ fn the_list_names_every_rung() {
     atomic  atomic-block
             One launch: each block combines its value with the result by one atomic operation.
             lecture: J. Luitjens, Faster Parallel Reductions on Kepler, NVIDIA, 2014; NVIDIA's sample: none
-            not for everything: atomics in global memory do the sum of every type, and min and max of integers
+            restricted: atomics in global memory do the sum of every type, and min and max of integers
     atomic-warp atomic-warp
             One launch: each warp combines its value with the result by one atomic operation, without shared memory.
             lecture: J. Luitjens, Faster Parallel Reductions on Kepler, NVIDIA, 2014; NVIDIA's sample: none
-            not for everything: atomics in global memory do the sum of every type, and min and max of integers
+            restricted: atomics in global memory do the sum of every type, and min and max of integers
     ");
 }
 

@@ -27,8 +27,8 @@ fn json(run: &Run) -> Json {
 fn bad_arguments_are_refused_in_one_sentence() {
     for (line, message) in [
         ("", "the pattern is missing: it is all, or a name that --list prints"),
-        ("offset --n 0", "--n 0: 1 to 2^30 can be taken"),
-        ("offset --n 2^31", "--n 2147483648: 1 to 2^30 can be taken"),
+        ("offset --n 0", "--n 0: it must be from 1 to 2^30"),
+        ("offset --n 2^31", "--n 2147483648: it must be from 1 to 2^30"),
         (
             "offset --n many",
             "--n 'many': it must be a whole number from 0 to 2^64 - 1, such as 4194304 or 2^22",
@@ -38,10 +38,13 @@ fn bad_arguments_are_refused_in_one_sentence() {
             "offset --range -1..3",
             "--range '-1': it must be a whole number from 0 to 2^64 - 1, such as 0..32",
         ),
-        ("offset --range 0..2000", "--range 0..2000 of offset: 0 to 1024 are possible"),
-        ("stride --range 0..4", "--range 0..4 of stride: 1 to 1024 are possible"),
-        ("constant --range 33", "--range 33..33 of constant: 1 to 32 are possible"),
-        ("math --range 0..1", "--range: math has no range, it is always shown whole"),
+        ("offset --range 0..2000", "--range 0..2000 of offset: the values must be from 0 to 1024"),
+        ("stride --range 0..4", "--range 0..4 of stride: the values must be from 1 to 1024"),
+        ("constant --range 33", "--range 33..33 of constant: the values must be from 1 to 32"),
+        (
+            "math --range 0..1",
+            "--range: math has no range, because it always measures all of its rows",
+        ),
         ("all --range 0..1", "--range with all: each pattern has a range of its own"),
         ("width --reps 0", "--reps 0: 1 to 1000000 runs are made"),
         ("width --seed 2^32", "--seed 4294967296: it must be below 2^32"),
@@ -69,8 +72,8 @@ fn what_needs_a_gpu_says_so() {
     assert_eq!((run.status, run.stdout.as_str()), (Some(1), ""), "{run}");
     assert_eq!(
         run.stderr,
-        "error: transfer needs a GPU: the simulator's memory is the host's, so that nothing is sent and nothing can be \
-         overlapped\n"
+        "error: transfer needs a GPU: the simulator uses the host's memory, so nothing is copied to a device and \
+         nothing can overlap\n"
     );
 }
 
@@ -93,7 +96,9 @@ fn a_table_has_no_times_on_the_simulator() {
     let (head, table) =
         run.stdout.split_once("\n\nShared memory").unwrap_or_else(|| panic!("{run}"));
     assert!(
-        head.ends_with("times   none: the simulator's say nothing about a GPU\nseed    1"),
+        head.ends_with(
+            "times   none, because the simulator's times say nothing about a GPU\nseed    1"
+        ),
         "{run}"
     );
     insta::assert_snapshot!(table, @r"
@@ -106,7 +111,7 @@ fn a_table_has_no_times_on_the_simulator() {
     |             32 |                 31.00 |                  32.00 |
     |             33 |                  0.00 |                   1.00 |
 
-    Counted over 1024 threads. Each thread reads 32 words.
+    Counters are from a launch with 1024 threads. Each thread reads 32 words.
     ");
 }
 

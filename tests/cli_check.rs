@@ -100,6 +100,6 @@ fn a_gpu_cannot_check() {
     assert_eq!((run.status, run.stdout.as_str()), (Some(2), ""), "{run}");
     assert_eq!(
         run.stderr,
-        "error: --check with --device cuda: only the simulator can watch a kernel\n"
+        "error: --check with --device cuda: only the simulator can check a kernel\n"
     );
 }

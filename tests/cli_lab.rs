@@ -122,15 +122,15 @@ fn bad_arguments_are_refused_in_one_sentence() {
     $ reduce sweep --sizes 2^28..2^10
     error: --sizes '2^28..2^10': the range is empty, because 268435456 is more than 1024
     $ reduce sweep --sizes 0..5
-    error: --sizes '0..5': a range begins with 1 at least
+    error: --sizes '0..5': a range must begin with at least 1
     $ reduce sweep --sizes 5,0
-    error: --sizes '5,0': of no elements nothing is launched, so a size is 1 at least
+    error: --sizes '5,0': each size must be at least 1, because 0 elements need no launch
     $ reduce sweep --sizes x..y
     error: --sizes 'x': it must be a whole number from 0 to 2^64 - 1, such as 2^10..2^28 or 1000,5000
     $ reduce sweep --sizes 
     error: --sizes '': it must be a whole number from 0 to 2^64 - 1, such as 2^10..2^28 or 1000,5000
     $ reduce sweep --sizes 1..10 --step 1
-    error: --step 1: each size is at least twice the one before
+    error: --step 1: it must be at least 2
     $ reduce sweep --variants x
     error: unknown variant 'x'
     $ reduce quiz --n 0
@@ -150,7 +150,7 @@ fn bad_arguments_are_refused_in_one_sentence() {
     $ reduce generate man nonsense
     error: unknown subcommand 'nonsense': it is one of ladder, sweep, tune, quiz, profile, compare, explain, generate
     $ reduce generate complete-bash ladder
-    error: subcommand 'ladder': a completion is for all of reduce
+    error: subcommand 'ladder': a completion script always covers the whole of reduce
     ");
 }
 
@@ -415,7 +415,7 @@ fn a_sweep_is_its_ladders() {
     assert_eq!(series.len(), 2, "one for each variant");
     assert_eq!(series[0]["points"].as_array().unwrap().len(), 3);
     let run = sandbox.reduce_line("sweep --variants 7 --device sim --format csv");
-    assert!(run.stderr.contains("note: the simulator takes smaller sizes, 2^10..2^20"), "{run}");
+    assert!(run.stderr.contains("note: on the simulator, the sizes are 2^10..2^20"), "{run}");
     assert_eq!(run.stdout.lines().count(), 1 + 6, "{run}");
 }
 
@@ -503,7 +503,8 @@ fn what_was_tuned_is_used_ignored_and_forgotten() {
     let ladder = json(&sandbox.reduce_line("ladder --n 5000 --variants 4,7 --device sim --json"));
     let notes = ladder["notes"]["ladder"].to_string();
     assert!(
-        notes.contains("Variant 7 is tuned: ") && !notes.contains("Variant 4 is tuned"),
+        notes.contains("Variant 7 has its tuned shape: ")
+            && !notes.contains("Variant 4 has its tuned shape"),
         "{notes}"
     );
     assert_eq!(rows(&ladder, "ladder")[1]["block"], best[1]["block"]);
@@ -665,11 +666,11 @@ mod interrupts {
         let document = parse(&run);
         let done = rows(&document, "sweep").len();
         assert!((1..20).contains(&done), "{run}");
-        let note = format!("Interrupted: {done} of 20 sizes were measured whole.");
+        let note = format!("Interrupted: {done} of 20 sizes were measured completely.");
         assert_eq!(document["notes"]["sweep"][0], json!(note), "{run}");
         assert_eq!(
             run.stderr,
-            format!("interrupted: {done} of 20 sizes were measured whole\n"),
+            format!("interrupted: {done} of 20 sizes were measured completely\n"),
             "{run}"
         );
     }
@@ -681,7 +682,8 @@ mod interrupts {
         let run = interrupted_in_the_middle(&line, |run| run.stdout.lines().count() > 1);
         let rungs = run.stdout.lines().filter(|line| line.ends_with(",ok")).count();
         assert!(
-            run.stderr.contains(&format!("interrupted: {rungs} of 200 rungs were measured whole")),
+            run.stderr
+                .contains(&format!("interrupted: {rungs} of 200 rungs were measured completely")),
             "{run}"
         );
     }

@@ -71,7 +71,7 @@ fn bad_arguments_are_refused_in_one_sentence() {
     $ reduce profile --variant 2 --n 0
     error: n = 0: nothing is launched, so there is nothing to count
     $ reduce profile --variant 2 --n 0 --op min
-    error: n = 0: there is no min of no elements
+    error: n = 0: min needs at least one element
     $ reduce profile --variant 2 --block 100
     error: block 100: variant 2 works with blocks of a power of two from 2 to 1024 threads
     $ reduce profile --variant 2 --op mean
@@ -213,10 +213,10 @@ fn each_rung_wastes_what_its_lecture_says() {
         ("2 --n 65536", "bank_conflicts", "It wastes most on bank conflicts: "),
         ("3 --n 65536", "idle_threads", "It wastes most on idle threads: "),
         ("4 --n 65536", "idle_threads", "It wastes most on idle threads: "),
-        ("5 --n 65536", "", "It wastes nothing much: "),
-        ("6 --n 65536", "", "It wastes nothing much: "),
-        ("7 --n 65536", "", "It wastes nothing much: "),
-        ("7 --n 2^22", "", "It wastes nothing much: "),
+        ("5 --n 65536", "", "It wastes little: "),
+        ("6 --n 65536", "", "It wastes little: "),
+        ("7 --n 65536", "", "It wastes little: "),
+        ("7 --n 2^22", "", "It wastes little: "),
     ] {
         let report = profile(&format!("--variant {line}"));
         let waste = &report["waste"];
@@ -342,7 +342,7 @@ fn compare_is_a_table() {
     let run = Sandbox::new().reduce_line("compare 1 2 --n 512 --registers 20");
     assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""), "{run}");
     insta::assert_snapshot!(run.stdout, @r"
-    sum of 512 i32 elements, seed 1; all launches of each are summed up
+    sum of 512 i32 elements, seed 1; the figures are sums over all launches of a variant
 
     | counter                           | level     | variant 1 | variant 2 | ratio |
     |-----------------------------------|-----------|-----------|-----------|-------|
@@ -369,8 +369,8 @@ fn compare_is_a_table() {
     | active_lane_efficiency            | PTX level |    71.7 % |    94.1 % |  1.31 |
     | warp_instructions_per_32_elements | PTX level |     218.8 |     178.3 |  0.81 |
 
-    Variant 1: It wastes most on divergence: 145 of 861 branches split their warp, and the lanes that sat out would fill 861 warp instructions, 15 % of the cost, and next on idle threads (7 %); besides, each of its 192 integer remainders is one instruction in PTX and some 20 in the machine.
-    Variant 2: It wastes most on bank conflicts: 315 of 450 wavefronts ask a bank of shared memory again, 24 % of the cost, and next on idle threads (24 %).
+    Variant 1: It wastes most on divergence: 145 of 861 branches split their warp, and the lanes that were idle meanwhile add up to 861 warp instructions; this is 15 % of the cost, and the next waste is idle threads (7 %); besides, each of its 192 integer remainders is one PTX instruction but about 20 machine instructions.
+    Variant 2: It wastes most on bank conflicts: 315 of 450 wavefronts of shared memory are needed only because of bank conflicts; this is 24 % of the cost, and the next waste is idle threads (24 %).
     (The cost is an estimate in issue slots: 1 for a warp instruction, 4 for a wavefront of shared memory, 8 for a sector of global memory; instructions and branches are counted at PTX level.)
     ");
 }
@@ -382,7 +382,7 @@ fn profile_shows_the_source() {
     insta::assert_snapshot!(run.stdout, @r"
     kernel     reduce2_sum_i32 (variant 2, interleaved-contiguous)
     input      65536 i32 elements, seed 1
-    launches   256 x 256 with 1024 bytes of shared memory each, then 1 x 256; all are summed up here
+    launches   256 x 256 with 1024 bytes of shared memory each, then 1 x 256; the figures are sums over all launches
     occupancy  h100: 8 blocks and 64 warps on each of 132 SMs, 100 %, limited by warps
     registers  20 for each thread, as given
 
@@ -411,7 +411,7 @@ fn profile_shows_the_source() {
     | active_lane_efficiency            | PTX level |    94.3 % | 100.0 % |
     | warp_instructions_per_32_elements | PTX level |     120.2 |     2.0 |
 
-    Of all instructions (PTX level), divergent branches (PTX level) and bank conflicts, the share of each line with what is inlined into it; and the sectors of each of its requests to global memory:
+    Each source line has its share of all PTX instructions, of all divergent branches in PTX and of all bank conflicts, and the number of sectors for each of its requests to global memory. Code that is inlined into a line counts for that line:
 
      instr.  divergent  conflicts  sect/req  kernels/src/ladder/reduce2.rs
                                               19 pub unsafe fn reduce2<T: Element, O: Op<T>>(input: *const T, output: *mut T, n: usize) {
@@ -457,7 +457,7 @@ fn profile_shows_the_source() {
       1.3 %                                   32                 a.wrapping_add(b)
                                               33             }
 
-    It wastes most on bank conflicts: 26 985 of 38 550 wavefronts ask a bank of shared memory again, 23 % of the cost, and next on idle threads (22 %).
+    It wastes most on bank conflicts: 26 985 of 38 550 wavefronts of shared memory are needed only because of bank conflicts; this is 23 % of the cost, and the next waste is idle threads (22 %).
     (The cost is an estimate in issue slots: 1 for a warp instruction, 4 for a wavefront of shared memory, 8 for a sector of global memory; instructions and branches are counted at PTX level.)
     ");
 }
@@ -522,7 +522,7 @@ fn unknown_registers_are_said_to_be() {
     let text = run("", "");
     assert!(
         text.contains(
-            "\nregisters  unknown, so the occupancy is without them (no ptxas on the PATH: "
+            "\nregisters  unknown, so the occupancy does not consider them (no ptxas on the PATH: "
         ),
         "{text}"
     );

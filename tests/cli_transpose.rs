@@ -205,7 +205,10 @@ fn variants_are_compared_by_their_counters_on_the_simulator() {
     assert_eq!(run.status, Some(0), "{run}");
     let table: Vec<_> = run.stdout.lines().filter(|line| line.starts_with('|')).collect();
     insta::assert_snapshot!("compare", table.join("\n"));
-    assert!(run.stdout.contains("for 544 x 544 elements: the same beyond whole tiles."), "{run}");
+    assert!(
+        run.stdout.contains("with 544 x 544 elements, which leave the same partial tiles"),
+        "{run}"
+    );
 }
 
 #[test]

@@ -601,7 +601,7 @@ fn bad_input_is_refused_in_one_sentence() {
     error: unknown type 'f16': it is one of i32, u32, i64, u64, f32, f64
     [2]
     $ reduce explain (65 values)
-    error: 65 values: a picture has room for at most 64
+    error: 65 values: a picture can show at most 64
     [2]
     ");
 }

@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# Compiles the peers of the reducer with nvcc, for the GPU of this machine or for an architecture:
+# Compiles the peers of the reducer with nvcc, for the GPU of this machine or for the given
+# architecture:
 #
 #   bench/peers/build.sh FOLDER [sm_90]
 #
-# FOLDER gets peers.so (CUB, Thrust and a kernel of one block behind plain C functions) and reduce.cubin (the production
-# kernels in CUDA C++). The variable TYPES names the element types that CUB is compiled for; without it there are all.
-# CUB and Thrust are those of the toolkit, or those in the folder that the variable CCCL names, such as
-# nvidia/cu13/include/cccl of the Python package nvidia-cuda-cccl: CUDA 13.0's lack two of the three determinisms.
+# The script writes two files to FOLDER: peers.so (CUB, Thrust and a kernel of one block, as plain C
+# functions) and reduce.cubin (the production kernels in CUDA C++). The variable TYPES names the
+# element types for which CUB is compiled. Without it, CUB is compiled for all types. CUB and Thrust
+# are taken from the toolkit, or from the folder that the variable CCCL names, such as
+# nvidia/cu13/include/cccl of the Python package nvidia-cuda-cccl. This package is useful because
+# the CUB of CUDA 13.0 lacks two of the three determinisms.
 
 set -euo pipefail
 sources=$(cd "$(dirname "$0")" && pwd)
@@ -17,7 +20,7 @@ compile() { nvcc -std=c++17 -O3 -arch="$arch" ${CCCL:+-I"$CCCL"} "$@"; }
 mkdir -p "$folder"
 objects=()
 jobs=()
-# start OBJECT SOURCE [FLAG...]: as many at once as there are processors.
+# start OBJECT SOURCE [FLAG...]: starts a compilation. As many run at once as there are processors.
 start() {
     local object=$folder/$1.o source=$sources/$2
     shift 2

@@ -1,23 +1,30 @@
-// CUB's DeviceReduce as plain C functions, as a peer to measure warpfold's reducer against.
+// CUB's DeviceReduce as plain C functions. It is a peer with which warpfold's reducer is compared.
 //
-// Compiled once for each element type (see build.sh): nvcc -DTYPE=f32 …, TYPE being i8 u8 i16 u16 i32 u32 i64 u64 i128
-// u128 f16 bf16 f32 f64. Each function is cub_<operation>_<type>, with the protocol of CUB's own: with temp null it writes
-// the bytes that it wants there to *temp_bytes; else it starts the reduction on the stream and returns. It returns a
-// cudaError_t. right is the second input of pairs, and unused elsewhere. Inputs need no more than the element's alignment.
+// build.sh compiles this file once for each element type: nvcc -DTYPE=f32 …, where TYPE is one of
+// i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 f16 bf16 f32 f64. In this file, T is the element type,
+// and the halves are f16 and bf16. Each function is named cub_<operation>_<type> and is called in
+// the way in which CUB's own functions are called. If temp is null, it writes the number of bytes
+// that temp must have to *temp_bytes. Otherwise it starts the reduction on the stream and returns.
+// It returns a cudaError_t. The operations dot and ssd take a second input, right, which the others
+// ignore. Inputs need no more than the alignment of an element.
 //
-// Results, at out:
-//   sum        as DeviceReduce::Sum into the type that C++ gives a sum of two elements: int for 8 and 16 bits, else T
-//   sum_wide   Sum into 64 bits for 8 to 32; float for the halves, double for float
-//   min max    T
-//   argmin     T, and a 64-bit index at byte 16; argmax likewise
-//   minmax     two T
-// of floating-point types also
-//   dot ssd    sum of products, of squared differences: float for the halves and float, double
-//   sumabs sumsq  the same types
-//   maxabs     T
-//   moments    a 64-bit count, the mean and the sum of squared deviations from it, both double
-// and of float and double, where this CUB has them: sum_not_guaranteed, sum_gpu_to_gpu (another determinism than the
-// default, run_to_run).
+// The functions write these results to out:
+//   sum           the sum in the type that C++ gives a sum of two elements: int (or unsigned) for
+//                 integers of 8 and 16 bits, otherwise T
+//   sum_wide      the sum in 64 bits for integers of at most 32 bits, in float for the halves, in
+//                 double for float, otherwise in T
+//   min, max      the least or the greatest element, a T
+//   argmin        the least element, a T, and its 64-bit index at byte 16
+//   argmax        the greatest element in the same way
+//   minmax        the least and the greatest element, two T
+// Floating-point types have these as well:
+//   dot, ssd      the sum of products, or of squared differences: float for the halves, otherwise T
+//   sumabs, sumsq the sum of absolute values, or of squares, in the same types
+//   maxabs        the greatest absolute value, a T
+//   moments       a 64-bit count, the mean, and the sum of squared deviations from the mean; the
+//                 last two are double
+// float and double also have sum_not_guaranteed and sum_gpu_to_gpu if this version of CUB has them.
+// The determinism of these two is in their names. The other sums have the default, run_to_run.
 
 #include <cub/device/device_reduce.cuh>
 #include <cub/version.cuh>
@@ -39,7 +46,8 @@
 #define FLOAT_OF(type) FLOAT_##type
 #define FLOAT(type) FLOAT_OF(type)
 #define IS_FLOAT (FLOAT(TYPE) >= 1)
-// CUB's calls with an environment, which may demand a determinism, and all of the determinisms.
+// Whether this CUB has calls with an environment, in which a program can ask for a determinism, and
+// whether one of the determinisms is not_guaranteed.
 #define HAS_ENVIRONMENT (FLOAT(TYPE) == 2 && CCCL_VERSION >= 3001000)
 #define HAS_NOT_GUARANTEED (FLOAT(TYPE) == 2 && CCCL_VERSION >= 3002000)
 
@@ -101,7 +109,7 @@ struct MinMax {
 };
 
 #if IS_FLOAT
-// What sums of products and of absolute values are kept in.
+// The type in which sums of products and of absolute values are kept.
 using Wide = either<is_half, float, T>;
 
 template <typename To>
@@ -117,8 +125,8 @@ struct Product {
     __host__ __device__ Wide operator()(T a, T b) const { return Wide(a) * Wide(b); }
 };
 
-// Mean and squared deviations, combined by the formulas of Chan, Golub and LeVeque (1979), as
-// Thrust's example summary_statistics does it, and in double.
+// The count, the mean and the sum of squared deviations. They are combined by the formulas of Chan,
+// Golub and LeVeque (1979), as in Thrust's example summary_statistics, but in double.
 struct Moments {
     uint64_t count;
     double mean, squares;
@@ -147,14 +155,15 @@ struct SquaredDifference {
 };
 #endif
 
-// Counts of 32 bits where they suffice: CUB has kernels of their own for them.
+// Passes the count in 32 bits if they suffice, because CUB has separate kernels for such counts.
 template <typename Call>
 cudaError_t with_count(uint64_t n, Call call) {
     return n <= UINT32_MAX ? call(static_cast<uint32_t>(n)) : call(n);
 }
 
 #if HAS_ENVIRONMENT
-// Gives CUB the memory that was made ready. CUB's calls with an environment would allocate it each time.
+// Gives CUB memory that is allocated already. Otherwise CUB's calls with an environment would
+// allocate temporary memory each time.
 struct Prepared {
     static constexpr size_t bytes = 16 << 20;
     void *memory;
@@ -234,7 +243,7 @@ static cudaError_t transform_reduce(void *temp, size_t *temp_bytes, In in, Out *
     });
 }
 
-// Halves and float are not added by CUB: the halves are made floats first.
+// CUB does not add a half to a float. So each half is converted to float before it is added.
 REDUCTION(sum_wide) {
     if constexpr (is_half) {
         return transform_reduce(temp, temp_bytes, in, static_cast<Wider *>(out), n, cuda::std::plus<>{}, Widen<Wider>{},

@@ -1,5 +1,6 @@
-// The reduction that one writes first, as plain C functions with the protocol of cub.cu:
-// naive_sum_<type>. One block of 1024 threads reads packs of 16 bytes.
+// The reduction that a programmer writes first, as plain C functions. They are named
+// naive_sum_<type> and are called as those of cub.cu are. One block of 1024 threads reads packs of
+// 16 bytes.
 
 #include <cuda_fp16.h>
 
@@ -9,7 +10,7 @@ namespace {
 
 constexpr unsigned THREADS = 1024;
 
-// One pack of elements.
+// 16 bytes of elements, which a thread reads at once.
 template <typename T>
 struct alignas(16) Pack {
     T lanes[16 / sizeof(T)];
@@ -19,7 +20,8 @@ template <typename T, typename Acc, typename Out>
 __global__ void __launch_bounds__(THREADS) naive_sum(const T *in, uint64_t n, Out *out) {
     constexpr uint64_t LANES = 16 / sizeof(T);
     __shared__ Acc of_warps[32];
-    // The elements before the first whole pack, and those behind the last one.
+    // The number of elements before the first whole pack, and the index of the first element after
+    // the last whole pack.
     uint64_t head = -reinterpret_cast<uint64_t>(in) % 16 / sizeof(T);
     head = head < n ? head : n;
     uint64_t packs = (n - head) / LANES, tail = head + packs * LANES;
@@ -42,7 +44,8 @@ __global__ void __launch_bounds__(THREADS) naive_sum(const T *in, uint64_t n, Ou
 
 } // namespace
 
-// Results have the types of cub_sum_<type>. A sum of halves is kept in float, and rounded at the end.
+// Results have the types of cub_sum_<type>. A sum of halves is kept in float and is rounded at the
+// end.
 #define SUM(name, T, Acc, Out)                                                                      \
     extern "C" cudaError_t naive_sum_##name(void *temp, size_t *temp_bytes, const T *in, const T *, \
                                             void *out, uint64_t n, cudaStream_t stream) {           \

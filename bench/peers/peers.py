@@ -1,17 +1,21 @@
-"""Times the reductions of PyTorch or CuPy, by the protocol of the `reducer` benchmark: one line of JSON for each way.
+"""Times the reductions of PyTorch or CuPy in the same way as the `reducer` benchmark.
 
     reducer --cases quick --list | python3 bench/peers/peers.py torch > torch.jsonl
 
-Cases come from standard input, by the benchmark's names. Those that the library has no call for are left out. Single calls
-are timed with events on a stream that has nothing else to do, and as graphs of ten calls where the library can capture one;
-with the same input each time, and with others while the cache was emptied by reading 256 MiB. Results of up to 2^20 elements are
-checked against NumPy's.
+The script reads the names of the benchmark's cases from standard input. It leaves out a case if the
+library has no call for it. It prints one line of JSON for each way in which it measures a case.
+There are up to four ways. Single calls are timed with events on a stream that has nothing else to
+do. Graphs of ten calls are timed too, if the library can capture them. Both are measured with the
+same input each time. Both are also measured with another input for each call, after the cache was
+emptied by reading 256 MiB. Results of up to 2^20 elements are compared with NumPy's.
 
     reducer --way place --kernels > place.ptx
-    reducer --way place --cases quick --list | python3 bench/peers/peers.py torch --place place.ptx > torch.jsonl
+    reducer --way place --cases quick --list |
+        python3 bench/peers/peers.py torch --place place.ptx > torch.jsonl
 
-measures what PyTorch's reductions add between the kernels of that file, as `reducer --way place` does it: in the same chains
-of ten links, with the same launches. Their results go to a given tensor (`out=`), so that PyTorch allocates no output.
+This measures the time that PyTorch's reductions add between the kernels of place.ptx. It uses the
+same chains of ten links and the same launches as `reducer --way place`. The results go to a given
+tensor (`out=`), so PyTorch allocates no output.
 """
 
 import ctypes
@@ -34,7 +38,8 @@ TYPES = {
 
 
 class Torch:
-    """PyTorch: its results are made by the caching allocator, in captured graphs from the graph's own memory."""
+    """PyTorch. Its caching allocator allocates the results. In a captured graph, their memory
+    belongs to the graph."""
 
     def __init__(self):
         import torch
@@ -88,7 +93,7 @@ class Torch:
 
 
 class CuPy:
-    """CuPy, which reduces with CUB where it can."""
+    """CuPy. It reduces with CUB if CUB has the reduction."""
 
     def __init__(self):
         import cupy
@@ -142,7 +147,7 @@ class CuPy:
 
 
 def samples(library, work, calls, before):
-    """Times of one call in microseconds."""
+    """Measures the time of one call, in microseconds, several times."""
     start, end = library.event(), library.event()
     times, wanted, done = [], SAMPLES, 0
     while done < WARM_UPS + wanted:
@@ -161,13 +166,15 @@ def samples(library, work, calls, before):
 
 
 def check(library, op, values, result):
-    """Sums of floats may differ by what a thousand roundings of each term make."""
+    """Compares a result with NumPy's. A sum of floats may differ by the error that a thousand
+    roundings of each term make at most."""
     if len(values) > 1 << 20 or op not in ("sum", "min", "max", "argmin", "argmax"):
         return
     host = library.to_numpy(values)
     bound = 0.0
     if op == "sum" and host.dtype.kind == "f":
-        # bfloat16 has become float32, and was summed in it.
+        # `to_numpy` has converted bfloat16 to float32. PyTorch adds in float32 too, so the epsilon
+        # of float32 is right for both.
         bound = 1000 * float(numpy.finfo(host.dtype).eps) * float(abs(host).sum(dtype=numpy.float64))
         host = host.astype(numpy.float64)
     exact = getattr(numpy, op)(host)
@@ -197,7 +204,7 @@ def measure(library, name, case_name, case):
         try:
             replay = library.capture(lambda: [call(*inputs[i % count]) for i in range(CALLS)])
             ways["graph"] = (CALLS, lambda _: replay())
-        except Exception as error:  # Whatever cannot be captured is timed in single calls alone.
+        except Exception as error:  # A call that cannot be captured is timed only in single calls.
             print(f"{name}: no graph of {op} {type_name}: {str(error).splitlines()[0]}", file=sys.stderr)
         for calls, (count_of_calls, work) in ways.items():
             times = samples(library, work, count_of_calls, before)
@@ -209,8 +216,9 @@ def measure(library, name, case_name, case):
             print(json.dumps(line), flush=True)
 
 
-# The numbers of bench/src/bin/reducer/place: bytes of a result, the producers' period in packs of 16 bytes, the shapes of
-# their launches, the chains on a stream between two events, and how the stream is held.
+# These numbers must be the same as in bench/src/bin/reducer/place: the size of a result in bytes,
+# the producers' period in packs of 16 bytes, the shapes of their launches, the number of chains on
+# a stream between two events, and the numbers that decide how long the stream is held.
 RESULT_BYTES = 64
 PERIOD = 100_003
 BLOCK, BLOCKS_EACH, CODE_BLOCK = 256, 8, 1024
@@ -220,7 +228,7 @@ PLACE_SAMPLES = 31
 
 
 class Place:
-    """PyTorch's reductions between the producers and the consumer of `reducer --way place --kernels`."""
+    """PyTorch's reductions between the kernels that `reducer --way place --kernels` prints."""
 
     def __init__(self, library, file):
         self.library, self.torch = library, library.torch
@@ -263,8 +271,9 @@ class Place:
         self.launch(name, grid, block, [*args, ctypes.c_uint32(count), ctypes.c_uint32(count)])
 
     def reduction(self, op, inputs, result):
-        """The call that leaves its result in a tensor of bytes, and the numbers there, each with the terms of the exact
-        sum or with the exact number; None if PyTorch has no such call."""
+        """A call that leaves its result in a tensor of bytes, and a function that lists the numbers
+        of the result. Each number comes with the terms of the exact sum or with the exact number.
+        The result is None if PyTorch has no such call."""
         torch, x = self.torch, inputs[0]
         at = lambda dtype, index=0: result.view(dtype)[index]
         if op == "sum":
@@ -280,7 +289,7 @@ class Place:
             least, most = x.min(), x.max()
             return lambda: torch.aminmax(x, out=(low, high)), lambda: [(low, None, least), (high, None, most)]
         if op == "argmin":
-            # As the value and the index of it, which is what the others leave.
+            # `torch.min` leaves the value and its index, as the other libraries do.
             value, index, least = at(x.dtype), at(torch.int64, 1), x.min()
             return lambda: torch.min(x, dim=0, out=(value, index)), lambda: [(value, None, least)]
         return None
@@ -300,7 +309,7 @@ class Place:
         return float(terms.sum()), 1000 * self.units[name] * float(terms.abs().sum())
 
     def capture(self, work):
-        """A graph. Unlike `torch.cuda.graph`, this collects no garbage before."""
+        """Captures a graph. Unlike `torch.cuda.graph`, this collects no garbage before."""
         graph = self.torch.cuda.CUDAGraph()
         self.torch.cuda.synchronize()
         graph.capture_begin()
@@ -323,7 +332,7 @@ class Place:
         inputs = [memory[offset : offset + n], memory[right : right + n]]
         result = torch.zeros(RESULT_BYTES, dtype=torch.uint8, device="cuda")
         log = torch.zeros(CALLS * RESULT_BYTES, dtype=torch.uint8, device="cuda")
-        # From here on the input has the period.
+        # This makes the input periodic. Later launches of the producer do not change it.
         self.produce("data", packs, memory, other)
         found = self.reduction(op, inputs, result)
         if found is None:
@@ -373,7 +382,8 @@ class Place:
                 print(json.dumps(line), flush=True)
 
     def time(self, work, chains):
-        """Microseconds of a graph, or of chains on a stream that a kernel holds until the host has launched them all."""
+        """Measures a graph, or chains on a stream, in microseconds. A kernel holds the stream until
+        the host has launched all chains."""
         library = self.library
         library.synchronize()
         if chains == 0:
@@ -422,7 +432,8 @@ def main():
         if place:
             try:
                 place.measure(name, line.strip(), (op, type_name, n, int(offset or 0)))
-            except Exception as error:  # Whatever PyTorch cannot do with a given output is left out.
+            except Exception as error:
+                # PyTorch cannot reduce this case to a given output, so the case is left out.
                 print(f"{name}: no {line.strip()} in place: {str(error).splitlines()[0]}", file=sys.stderr)
         else:
             measure(library, name, line.strip(), (op, type_name, n, int(offset or 0)))

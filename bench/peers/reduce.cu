@@ -1,34 +1,42 @@
-// The production reducer in CUDA C++, as a peer to measure the Rust kernels against: five of its kernels, with names,
-// parameters and structure of those in crates/warpfold_device.
+// Five kernels of the production reducer in CUDA C++. They are a peer with which the Rust kernels
+// are compared, and they have the names, parameters and structure of those in
+// crates/warpfold_device.
 //
-// nvcc -arch=sm_90 -O3 -std=c++17 -cubin -o reduce.cubin reduce.cu; then give reduce.cubin to the `reducer` benchmark.
+//     nvcc -arch=sm_90 -O3 -std=c++17 -cubin -o reduce.cubin reduce.cu
+//
+// Then give reduce.cubin to the `reducer` benchmark.
 
 #include <cstddef>
 #include <cstdint>
 
 constexpr unsigned ALL = 0xffffffff;
 constexpr unsigned WARP = 32;
-// Threads of the block that read elements before packs; as many read those behind.
+// The number of threads of a block that may read an element before the first pack. As many others
+// may read an element after the last pack.
 constexpr unsigned EDGE = 16;
-// Upper half of a word that is written.
+// The tag, which is the upper half of a word that has been written.
 constexpr uint64_t TAG = uint64_t(1) << 32;
 
-// Where an element is: the block that takes it, and its index if that has 32 bits, else its number there.
+// The place of an element: the block that reduces it and a number. If indices have 32 bits, the
+// number is the element's index. Otherwise it counts from the start of the block's part.
 struct Position {
     unsigned block, number;
 };
 
-// How the input is divided: elements before the first pack, packs, packs of a block, by how many the first has fewer (so that the
-// others begin with a line), elements of a pack, and whether indices may have more than 32 bits.
+// The division of the input among the blocks: the number of elements before the first pack, the
+// number of packs, the number of packs for each block, the number of packs that the first block has
+// fewer (so that the other blocks begin at a cache line), the number of elements in a pack, and
+// whether indices may have more than 32 bits.
 struct Parts {
     size_t head, packs, span, skew, lanes;
     bool is_long;
 
-    // The block's first pack. It may have none.
+    // The index of the block's first pack. The block may have no packs.
     __device__ size_t begin(unsigned block) const { return min(block * span - min(block * span, skew), packs); }
-    // The index of its first element.
+    // The index of the first element in the block's packs.
     __device__ size_t first(unsigned block) const { return head + begin(block) * lanes; }
-    // There are fewer than EDGE elements before packs: those of packs are numbered from EDGE on.
+    // The elements of the block's packs are numbered from EDGE on, because fewer than EDGE elements
+    // lie before the first pack.
     __device__ Position position(size_t index, unsigned block) const {
         return {block, unsigned(is_long ? index + EDGE - first(block) : index)};
     }
@@ -37,14 +45,15 @@ struct Parts {
     }
 };
 
-// Lines are kept as usual with this probability; the others are the first to be evicted.
+// A policy for L2: a line is kept as usual with this probability. Otherwise it is among the first
+// to be evicted.
 __device__ __forceinline__ uint64_t keep_in_l2(float fraction) {
     uint64_t policy;
     asm volatile("createpolicy.fractional.L2::evict_normal.L2::evict_first.b64 %0, %1;" : "=l"(policy) : "f"(fraction));
     return policy;
 }
 
-// 16 bytes through L2's policy, and past L1.
+// Loads 16 bytes with a policy for L2. They are not allocated in L1.
 __device__ __forceinline__ uint4 load(const uint4 *at, uint64_t policy) {
     uint4 v;
     asm volatile("ld.global.L1::no_allocate.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], %5;"
@@ -53,7 +62,7 @@ __device__ __forceinline__ uint4 load(const uint4 *at, uint64_t policy) {
     return v;
 }
 
-// The same by a predicate and not by a branch; any value if not valid.
+// Loads 16 bytes if `valid`, by a predicate and not by a branch. Otherwise the result is undefined.
 __device__ __forceinline__ uint4 load_if(const uint4 *at, uint64_t policy, bool valid) {
     uint4 v;
     asm volatile("{\n.reg .pred valid;\nsetp.ne.b32 valid, %6, 0;\n"
@@ -78,7 +87,8 @@ __device__ __forceinline__ T lane_of(uint4 pack, int lane) {
     return reinterpret_cast<const T &>(bits);
 }
 
-// Words of a slot, in pairs if their number is even. Each word is read and written at once.
+// Reads the words of a slot, in pairs if their number is even. Each word is read in one access.
+// `write` writes them in the same way.
 template <int N>
 __device__ __forceinline__ void read(const uint64_t *slot, uint64_t (&words)[N]) {
 #pragma unroll
@@ -104,17 +114,18 @@ __device__ __forceinline__ void write(uint64_t *slot, const uint64_t (&words)[N]
             asm volatile("st.relaxed.gpu.global.b64 [%0], %1;" ::"l"(slot + i), "l"(words[i]) : "memory");
 }
 
-// redux.sync knows 32 bits: a sum of 64 takes three of them.
+// redux.sync adds 32 bits, so a sum of 64 bits takes three of these instructions.
 
 __device__ __forceinline__ unsigned warp_sum(unsigned x) { return __reduce_add_sync(ALL, x); }
 
-// The sum of 32 times 16 bits has no carry that is lost, and the upper half may wrap.
+// A sum of 32 numbers of 16 bits fits into 32 bits, so no carry is lost. The upper half may wrap.
 __device__ __forceinline__ int64_t warp_sum(int64_t x) {
     uint64_t lowest = warp_sum(unsigned(x) & 0xffff), middle = warp_sum(unsigned(x) >> 16);
     return lowest + (middle << 16) + (uint64_t(warp_sum(unsigned(x >> 32))) << 32);
 }
 
-// Integers in the order of the numbers, NaN last. Of negative numbers the bits but the sign are turned around.
+// A rank is an integer; ranks have the order of the floats, and NaN comes last. For negative
+// numbers, all bits except the sign are inverted.
 constexpr int LAST_RANK = 0x7fffffff;
 __device__ __forceinline__ float nan() { return __int_as_float(0x7fc00000); }
 __device__ __forceinline__ int turned(int bits) { return bits ^ int(unsigned(bits >> 31) >> 1); }
@@ -124,7 +135,7 @@ __device__ __forceinline__ float of_rank(int rank) {
     return x == x ? x : nan();
 }
 
-// min.f32 drops NaN and has -0 below +0.
+// min.f32 ignores NaN and takes -0 as less than +0.
 __device__ __forceinline__ float least_of(uint4 pack) {
     float4 x = reinterpret_cast<const float4 &>(pack);
     return fminf(fminf(x.x, x.y), fminf(x.z, x.w));
@@ -133,16 +144,19 @@ __device__ __forceinline__ float least_of(uint4 pack) {
 template <typename A>
 constexpr int WORDS = sizeof(A) / 4;
 
-// How many of its first words a block leaves in its slot. The others are the block's number.
+// The number of words of its accumulator that a block leaves in its slot. They are the first ones.
+// The other words are the block's number, which the reader knows.
 template <typename A>
 constexpr int IN_SLOT = WORDS<A>;
 
-// A reduction has the type of elements, what a thread keeps of packs, an accumulator of WORDS 32-bit words, and what it
-// leaves in memory. Its `warp` combines the first lanes of a warp, 8 or 32, by the blocks of their positions or by numbers
-// alone; the others have the identity. What comes out is true in lane 0 only. Its `append` combines where all elements of
-// the first come before those of the second.
+// A reduction has four types: `Item` of the elements, `Kept` of the value that a thread keeps while
+// it reads packs, the accumulator `Acc` of WORDS 32-bit words, and `Raw` of the result in memory.
+// `warp` combines the first 8 or all 32 lanes of a warp. It compares positions by block and number,
+// or by number alone. The other lanes have the identity. Only lane 0 gets the result. `append`
+// combines two accumulators if all elements of the first come before those of the second.
 
-// Threads keep an accumulator from the beginning, and it is written as it is.
+// The base of reductions whose threads keep an accumulator from the beginning and write it as it
+// is.
 template <typename T, typename A>
 struct Fold {
     using Item = T;
@@ -152,7 +166,7 @@ struct Fold {
     static __device__ Acc finish(Kept kept, Position) { return kept; }
     static __device__ Acc item(T x, Position) { return x; }
     static __device__ Raw raw(Acc acc, Parts) { return acc; }
-    // Whether an accumulator combined with itself is the same.
+    // Whether an accumulator that is combined with itself stays the same.
     static constexpr bool IS_IDEMPOTENT = false;
 };
 
@@ -189,7 +203,8 @@ struct SumOfIntegers : Fold<T, Wide> {
 using SumI32 = SumOfIntegers<int, int64_t>;
 using WrappingU32 = SumOfIntegers<unsigned, unsigned>;
 
-// The accumulator is a rank: one comparison orders numbers, zeros and NaNs, and redux.sync does it for a warp.
+// The accumulator is a rank, because one comparison then orders numbers, zeros and NaNs, and
+// redux.sync does it for a whole warp.
 struct MinF32 {
     using Item = float;
     using Kept = float;
@@ -207,7 +222,7 @@ struct MinF32 {
     static __device__ Raw raw(Acc acc, Parts) { return of_rank(acc); }
 };
 
-// The element's bits, with zeros behind them, and its index.
+// The element's bits, extended with zeros, and its index.
 struct Indexed {
     uint64_t value, index;
 };
@@ -221,9 +236,9 @@ struct Best {
 template <>
 constexpr int IN_SLOT<Best> = 2;
 
-// A thread compares whole packs, and keeps the first one of the best. Which of its elements it was is found at the end.
-// Before it has one it claims the block's first pack, with the last rank: if that is the best, all elements have it,
-// and the first one wins.
+// A thread compares whole packs and keeps the first pack that has the best element. At the end it
+// finds which element of the pack that was. At the start it claims the block's first pack, with the
+// last rank. If the last rank is the best, all elements have it, so the first element wins.
 struct ArgMinF32 {
     using Item = float;
     struct Kept {
@@ -239,7 +254,7 @@ struct ArgMinF32 {
     static __device__ Kept pack(Kept kept, uint4 pack, unsigned place) {
         float best = fminf(kept.best, least_of(pack));
         bool taken = !same(best, kept.best);
-        // Field by field: nvcc would move whole structures.
+        // The fields are chosen one by one, because nvcc would move whole structures otherwise.
         return {best,
                 taken ? place : kept.place,
                 {taken ? pack.x : kept.pack.x, taken ? pack.y : kept.pack.y, taken ? pack.z : kept.pack.z,
@@ -247,7 +262,7 @@ struct ArgMinF32 {
     }
     static __device__ Acc finish(Kept kept, Position first) {
         unsigned found = 0;
-        // From the last to the first, which stays.
+        // The loop goes from the last element to the first, so the first match stays.
 #pragma unroll
         for (int lane = 3; lane >= 0; lane--) {
             float x = lane_of<float>(kept.pack, lane);
@@ -272,7 +287,7 @@ struct ArgMinF32 {
         return {rank, __reduce_min_sync(ALL, is_best ? acc.number : ~0u), block};
     }
     static __device__ Raw raw(Acc acc, Parts parts) {
-        // If the best is a NaN, all are.
+        // If the best element is a NaN, all elements are NaN.
         uint64_t index = acc.rank == INT_MAX ? 0 : parts.index({acc.block, acc.number});
         return {__float_as_uint(of_rank(acc.rank)), index};
     }
@@ -286,8 +301,8 @@ union AsWords {
     __device__ AsWords(A acc) : acc(acc) {}
 };
 
-// The accumulators of the block's first warps, all or one, combined; true in thread 0 only. Between two calls for more than
-// one warp there is a barrier.
+// Combines the accumulators of the block's first `warps` warps, which are all or one. Only thread 0
+// gets the result. Between two calls for more than one warp there must be a barrier.
 template <typename R>
 __device__ __forceinline__ typename R::Acc block_reduce(typename R::Acc acc, unsigned warps, bool by_block) {
     using Acc = typename R::Acc;
@@ -306,14 +321,16 @@ __device__ __forceinline__ typename R::Acc block_reduce(typename R::Acc acc, uns
 #pragma unroll
         for (int i = 0; i < WORDS<Acc>; i++) of_warp.words[i] = of_warps[i][tid];
     }
-    // Most blocks are small, and this is what the last of them is waited for.
+    // Most blocks have at most eight warps, and then fewer steps suffice. Everything waits for
+    // these steps of the last block.
     return R::warp(of_warp.acc, warps > 8 ? WARP : 8, by_block);
 }
 
-// A block leaves its accumulator in tagged words. The last block reads those of all others until they have their tags,
-// and sets them back to 0.
+// Each block but the last leaves its accumulator in tagged words. The last block reads the words of
+// all others until they have their tags, and sets them back to 0.
 struct Polled {
-    // The most slots that a thread reads before it looks at the first, and the same if one warp reads all slots.
+    // The number of slots that a thread reads before it looks at the first one. SMALL_GROUP is that
+    // number if one warp reads all slots.
     template <typename A>
     static constexpr unsigned GROUP = IN_SLOT<A> == 1 ? 8 : 6;
     static constexpr unsigned SMALL_GROUP = 5;
@@ -324,7 +341,8 @@ struct Polled {
         using Acc = typename R::Acc;
         unsigned tid = threadIdx.x, warps = blockDim.x / WARP, last = gridDim.x - 1;
         Acc own = R::identity();
-        // Once for the block itself, and in the last one once more for all others: one text for both.
+        // The loop runs once for the block's own accumulator. In the last block it runs once more
+        // for those of all others. As a loop, both share the same code.
 #pragma unroll 1
         for (bool has_polled = false;; has_polled = true) {
             acc = block_reduce<R>(acc, warps, has_polled && parts.is_long);
@@ -339,7 +357,8 @@ struct Polled {
                 return;
             }
             own = acc;
-            // A warp alone spares a barrier, if it can read all slots at once.
+            // If one warp can read all slots at once, it does so alone, because that saves a
+            // barrier.
             if (last <= WARP * SMALL_GROUP) {
                 warps = 1;
                 if (tid >= WARP) return;
@@ -352,7 +371,8 @@ struct Polled {
         if (tid == 0) *output = R::raw(R::append(acc, own), parts);
     }
 
-    // The accumulators of those blocks below the last that are this thread's, one of so many.
+    // Combines the accumulators of every `threads`-th block below the last, from the block whose
+    // number is this thread's.
     template <typename R, unsigned group>
     static __device__ __forceinline__ typename R::Acc poll(uint64_t *slots, unsigned last, unsigned threads) {
         using Acc = typename R::Acc;
@@ -361,7 +381,7 @@ struct Polled {
 #pragma unroll 1
         for (unsigned first = threadIdx.x; first < last; first += group * threads) {
             uint64_t *slot[group], words[group][IN_SLOT<Acc>], tags;
-            // Where there are no more, the first is read again.
+            // If there are no more slots, the thread reads its first one again.
             unsigned other[group];
 #pragma unroll
             for (unsigned i = 0; i < group; i++) {
@@ -400,7 +420,8 @@ struct Polled {
     }
 };
 
-// One 64-bit word: blocks that came below, their sum above. Who comes last has it all.
+// All blocks share one 64-bit word. Its lower half counts the blocks that have come, and its upper
+// half is their sum. The block that comes last gets the whole sum.
 struct Ticket {
     template <typename R>
     static __device__ __forceinline__ void meet(unsigned acc, unsigned *output, uint64_t *slots, Parts) {
@@ -431,13 +452,16 @@ __device__ __forceinline__ void reduce(const typename R::Item *input, size_t n, 
     unsigned count = unsigned(parts.begin(block + 1) - parts.begin(block));
     const uint4 *part = reinterpret_cast<const uint4 *>(input + first);
 
-    // The first threads have an element before packs, the next ones an element behind.
+    // The first threads may have an element before the first pack, the next ones an element after
+    // the last pack.
     size_t edge = tid < EDGE ? tid : head + packs * LANES + tid - EDGE;
     bool has_edge = tid < EDGE ? block == 0 && edge < head : block == gridDim.x - 1 && edge < n;
 
-    // In a branch it is ready before the wait. A constant one takes no time.
+    // Both arms are written out so that ptxas computes the policy before the wait. The second arm
+    // is a constant and costs nothing.
     uint64_t policy = keep < 1 ? keep_in_l2(keep) : keep_in_l2(1);
-    // So that the address is translated by then; what is there may not be written yet.
+    // The prefetch lets the address be translated before the wait ends. The data may not be written
+    // yet.
     if (tid < count) asm volatile("prefetch.global.L2 [%0];" ::"l"(part + tid));
     asm volatile("griddepcontrol.wait;" ::: "memory");
 
@@ -445,7 +469,8 @@ __device__ __forceinline__ void reduce(const typename R::Item *input, size_t n, 
     auto kept = R::start();
     unsigned place = tid;
     uint4 v[LOADS];
-    // Without predicates it is faster, and worth a second text. Warps stay whole.
+    // Loads without predicates are faster, which is worth a second copy of the code. Whole warps
+    // take part in a round or none of their lanes do.
 #pragma unroll 1
     for (; (place | (WARP - 1)) + (LOADS - 1) * threads < count; place += LOADS * threads) {
 #pragma unroll
@@ -453,7 +478,8 @@ __device__ __forceinline__ void reduce(const typename R::Item *input, size_t n, 
 #pragma unroll
         for (int k = 0; k < LOADS; k++) kept = R::pack(kept, v[k], place + k * threads);
     }
-    // Of what is not loaded the arithmetic takes time all the same: fewer at once.
+    // A load that is predicated off still costs its arithmetic, so the last rounds load fewer packs
+    // at once.
     constexpr int REST = 4;
 #pragma unroll 1
     for (; (place & ~(WARP - 1)) < count; place += REST * threads) {

@@ -1,10 +1,12 @@
-// thrust::reduce as plain C functions, with the protocol of cub.cu: thrust_<operation>_<type>.
+// thrust::reduce as plain C functions. They are named thrust_<operation>_<type> and are called as
+// those of cub.cu are.
 //
-// thrust::reduce returns its result: so out is memory of the host, the call waits for the end, and it cannot be captured
-// into a graph. Its temporary memory is taken from temp rather than allocated in each call.
+// thrust::reduce returns its result to the host. So out is memory of the host, the call waits for
+// the end of the reduction, and it cannot be captured into a graph. It takes its temporary memory
+// from temp, because otherwise it would allocate memory in each call.
 //
-// thrust::reduce_into, of CCCL 3.2 and later, leaves its result in memory of the device and does not wait:
-// thrust_into_<operation>_<type>.
+// thrust::reduce_into leaves its result in memory of the device and does not wait. CCCL 3.2 and
+// later versions have it. Its functions are named thrust_into_<operation>_<type>.
 
 #include <thrust/device_ptr.h>
 #include <thrust/execution_policy.h>
@@ -101,7 +103,7 @@ TYPE(i64, int64_t)
 TYPE(f32, float)
 TYPE(f64, double)
 
-// What all of this library was compiled with.
+// The versions of nvcc and of CCCL with which the whole library was compiled.
 extern "C" const char *peer_versions() {
     static const std::string versions =
         "nvcc " + std::to_string(__CUDACC_VER_MAJOR__) + "." + std::to_string(__CUDACC_VER_MINOR__) + "." +

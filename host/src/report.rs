@@ -256,7 +256,7 @@ pub fn write_list(out: &mut impl Write) -> io::Result<()> {
             facts.nvidia.map_or_else(|| "none".to_owned(), |name| format!("{name} of `reduction`"));
         writeln!(out, "        lecture: {}; NVIDIA's sample: {nvidia}", facts.lecture)?;
         if facts.operands != Operands::All {
-            writeln!(out, "        not for everything: {}", facts.operands.reason())?;
+            writeln!(out, "        restricted: {}", facts.operands.reason())?;
         }
         if facts.capability > (7, 5) {
             writeln!(

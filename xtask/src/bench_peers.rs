@@ -16,7 +16,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", default_value = "target/bench-peers")]
     out: PathBuf,
 
-    /// quick, full, or parts of names such as sum_f32,argmin
+    /// The cases to measure: quick, full, or parts of the names of cases, such as sum_f32,argmin
     #[arg(long, default_value = "full")]
     cases: String,
 }

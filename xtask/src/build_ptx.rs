@@ -36,8 +36,8 @@ impl Folder {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The architectures to compile for, separated by commas; a kernel that needs a later one is
-    /// compiled for that
+    /// The architectures to compile for, separated by commas; a kernel that needs a later
+    /// architecture is compiled for the one that it needs
     #[arg(long, value_delimiter = ',', default_value = "sm_75")]
     arch: Vec<NvvmArch>,
 
@@ -54,7 +54,7 @@ pub(crate) struct Args {
     #[arg(long)]
     emit_llvm: bool,
 
-    /// Build only this module, as in reduce3_i32
+    /// Build only this module, such as reduce3_i32
     #[arg(long, value_name = "MODULE")]
     only: Option<String>,
 

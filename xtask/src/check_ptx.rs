@@ -28,11 +28,11 @@ const DISASSEMBLED: [&str; 2] = ["sm_75", "sm_90"];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The folder of ptxas and nvdisasm; without it they are looked for on the PATH
+    /// The folder of ptxas and nvdisasm [default: they are looked for on the PATH]
     #[arg(long, value_name = "DIR")]
     tools: Option<PathBuf>,
 
-    /// The folder of PTX to check; without it, both committed folders
+    /// The folder of PTX to check [default: both committed folders]
     #[arg(long, value_name = "DIR")]
     ptx_dir: Option<PathBuf>,
 }

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// The chores of the warpfold workspace.
+/// Build and check the files of the warpfold workspace that cargo itself does not build.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Cli {
@@ -26,8 +26,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Time the reducer beside CUB, Thrust, PyTorch, CuPy and the same reducer in CUDA C++, as far
-    /// as they are installed.
+    /// Compare the reducer's times with those of CUB, Thrust, PyTorch, CuPy and the same reducer in
+    /// CUDA C++, if they are installed.
     BenchPeers(bench_peers::Args),
     /// Compile the kernels to PTX.
     BuildPtx(build_ptx::Args),

@@ -37,16 +37,16 @@ const MOST_LAUNCHES: u64 = 64;
 /// (half a microsecond) does not matter.
 const SAMPLE_BYTES: u64 = 512 << 20;
 
-/// Times the rungs of the ladder beside those of another compiler
+/// Compares the times of the ladder's rungs with those of the same kernels from another compiler
 #[derive(Parser)]
 #[command(version)]
 struct Args {
-    /// PTX or cubin with kernels of the same names
+    /// A PTX or cubin file from the other compiler, with kernels of the same names
     #[arg(long, value_name = "FILE")]
     peer: Option<PathBuf>,
 
-    /// Rungs, as `reduce --variant` takes them; those without a kernel for a type are left out for
-    /// it
+    /// The rungs, as `reduce --variant` takes them; a rung that has no kernel for a type is left
+    /// out for that type
     #[arg(
         long,
         value_delimiter = ',',
@@ -54,23 +54,23 @@ struct Args {
     )]
     variant: Vec<Variant>,
 
-    /// Numbers of elements
+    /// The numbers of elements
     #[arg(long, value_delimiter = ',', default_values_t = [1 << 22, 1 << 24, 1 << 28])]
     n: Vec<u64>,
 
-    /// Element types: i32, f32
+    /// The element types: i32, f32
     #[arg(long = "type", value_delimiter = ',', default_value = "i32,f32")]
     elements: Vec<ElementType>,
 
-    /// Threads of a block
+    /// Number of threads in a block
     #[arg(long, default_value_t = 256)]
     block: u64,
 
-    /// Measurements of each kernel; the median is reported
+    /// Number of measurements of each kernel; their median is reported
     #[arg(long, default_value_t = 41)]
     samples: usize,
 
-    /// auto, cuda or sim
+    /// The device that runs the kernels: auto, cuda or sim
     #[arg(long, default_value = "cuda")]
     device: DeviceChoice,
 

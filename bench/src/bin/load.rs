@@ -25,11 +25,11 @@ use warpfold::{
 };
 use warpfold_lab::{cli, device::DeviceChoice, ptx::PtxLibrary};
 
-/// Loads each module of PTX and says how long that took
+/// Loads each module of PTX and prints how long that took
 #[derive(Parser)]
 #[command(version)]
 struct Args {
-    /// auto, cuda or sim
+    /// The device that runs the kernels: auto, cuda or sim
     #[arg(long, default_value = "cuda")]
     device: DeviceChoice,
 
@@ -37,15 +37,15 @@ struct Args {
     #[arg(long, value_name = "DIR")]
     ptx_dir: Option<PathBuf>,
 
-    /// Measure what the first call of an operation costs a program instead
+    /// Measure the time of the first call of an operation in a new program instead
     #[arg(long)]
     first_call: bool,
 
-    /// How many programs are measured for each operation
+    /// How many programs are started and measured for each operation
     #[arg(long, default_value_t = 7)]
     repeats: usize,
 
-    /// Be one of these programs
+    /// Run as one of the programs that --first-call measures
     #[arg(long, value_name = "OPERATION", hide = true)]
     program: Option<String>,
 }

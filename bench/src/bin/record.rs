@@ -8,7 +8,7 @@ use bench::hardware::{self, Machine, Recording, Verdicts};
 use bench::plan::Plan;
 use clap::{Parser, Subcommand};
 
-/// Keeps what NVIDIA's tools say of a replayed plan
+/// Turns the output of NVIDIA's tools about a replayed plan into JSON files
 #[derive(Parser)]
 #[command(version)]
 struct Args {
@@ -18,14 +18,14 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Print the metrics to ask ncu for, one a line
+    /// Print the metrics that ncu must measure, one on each line
     Metrics,
-    /// From the table that `ncu --csv --page raw` prints of a run of replay
+    /// Read the table that `ncu --csv --page raw` prints about a run of replay
     Counters {
         /// The plan that was replayed
         #[arg(long)]
         plan: PathBuf,
-        /// The table
+        /// The table to read
         #[arg(long)]
         csv: PathBuf,
         /// The JSON to write
@@ -34,12 +34,12 @@ enum Command {
         #[command(flatten)]
         machine: Machine,
     },
-    /// From what compute-sanitizer printed: LOGS/TOOL/CASE
+    /// Read the output of compute-sanitizer, which is in the files LOGS/TOOL/CASE
     Verdicts {
         /// The plan that was replayed
         #[arg(long)]
         plan: PathBuf,
-        /// The folder of its output
+        /// The folder LOGS
         #[arg(long)]
         logs: PathBuf,
         /// The JSON to write

@@ -41,19 +41,20 @@ const CHECKED_BYTES: u64 = 128 << 20;
 /// written, in GB/s.
 const PUBLIC_GB_PER_S: f64 = 2771.0;
 
-/// Times the transpositions beside those of another compiler and a device-to-device copy
+/// Compares the times of the transpositions with those of the same kernels from another compiler,
+/// and with a device-to-device copy
 #[derive(Parser)]
 #[command(version)]
 struct Args {
-    /// PTX or cubin with kernels of the same names
+    /// A PTX or cubin file from the other compiler, with kernels of the same names
     #[arg(long, value_name = "FILE")]
     peer: Option<PathBuf>,
 
-    /// Variants, as `transpose --variant` takes them [default: all]
+    /// The variants, as `transpose --variant` takes them [default: all]
     #[arg(long, value_delimiter = ',')]
     variant: Vec<Variant>,
 
-    /// Matrices, as TYPE:ROWSxCOLS, such as f32:4096x4096
+    /// The matrices, each as TYPE:ROWSxCOLS, such as f32:4096x4096
     #[arg(
         long,
         value_delimiter = ',',
@@ -62,15 +63,15 @@ struct Args {
     )]
     matrix: Vec<Work>,
 
-    /// Elements on each side of the lecture's tiles
+    /// Number of elements on each side of a tile, for the variants of the lecture
     #[arg(long, default_value_t = 32)]
     tile: u64,
 
-    /// Measurements of each kernel; the median is reported
+    /// Number of measurements of each kernel; their median is reported
     #[arg(long, default_value_t = 21)]
     samples: usize,
 
-    /// auto, cuda or sim
+    /// The device that runs the kernels: auto, cuda or sim
     #[arg(long, default_value = "cuda")]
     device: DeviceChoice,
 

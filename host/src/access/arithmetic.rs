@@ -95,13 +95,14 @@ pub(super) fn divide(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
     )?;
     table.notes.push(lab.sizes_note("threads", sizes.counted, sizes.timed));
     table.notes.push(
-        "Instructions include the next number of a sequence, the sum and a share of the loop. PTX has an instruction for \
-         division; the GPU has none, and runs many in its place: those show in the time alone."
+        "The instructions include those for the next operand and for the sum, and a share of the loop. Division is one \
+         instruction in PTX, but the GPU has no such instruction and runs many others instead. Only the time shows these."
             .into(),
     );
     let speed =
         is_timed.then_some(("operations", "Shifts and masks are many times as fast as divisions."));
-    let instructions = "PTX instructions of each operation, in which a division is one.";
+    let instructions =
+        "The PTX instructions of each operation. A division is a single PTX instruction.";
     let charts =
         work_charts(&table, "Division against shift and mask", "operation", speed, instructions);
     Ok(Section { tables: vec![table], charts })

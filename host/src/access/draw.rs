@@ -143,10 +143,10 @@ impl Lab<'_> {
     pub(super) fn sizes_note(&self, what: &str, counted: u64, timed: u64) -> String {
         if self.is_timed() {
             format!(
-                "Times are medians over {timed} {what}; what a request takes is counted over {counted}."
+                "Times are medians of launches with {timed} {what}. Counters are from a launch with {counted}."
             )
         } else {
-            format!("Counted over {counted} {what}.")
+            format!("Counters are from a launch with {counted} {what}.")
         }
     }
 }

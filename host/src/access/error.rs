@@ -37,14 +37,14 @@ pub enum AccessError {
         why: &'static str,
     },
     /// A number of accesses that is 0, or too large for indices of 32 bits.
-    #[error("--n {n}: 1 to 2^30 can be taken")]
+    #[error("--n {n}: it must be from 1 to 2^30")]
     Size {
         /// The requested value.
         n: u64,
     },
     /// A range beyond the limits of the pattern, or one that ends before it begins.
     #[error(
-        "--range {}..{} of {pattern}: {least} to {most} are possible",
+        "--range {}..{} of {pattern}: the values must be from {least} to {most}",
         .asked.first,
         .asked.last
     )]
@@ -59,7 +59,7 @@ pub enum AccessError {
         most: u32,
     },
     /// A range for a pattern that has no parameter with a range.
-    #[error("--range: {pattern} has no range, it is always shown whole")]
+    #[error("--range: {pattern} has no range, because it always measures all of its rows")]
     NoRange {
         /// The pattern.
         pattern: Pattern,

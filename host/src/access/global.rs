@@ -52,8 +52,7 @@ fn row(parameter: Cell, read: &Ran, copy: &Ran, bytes: u64, is_timed: bool) -> V
     row
 }
 
-const BANDWIDTH_NOTE: &str =
-    "Bandwidth counts the bytes that the threads ask for, not those that are moved for nothing.";
+const BANDWIDTH_NOTE: &str = "The bandwidth counts the bytes that the threads ask for, and not the other bytes of the sectors that move.";
 
 /// A pattern whose parameter is an offset or a stride.
 struct Affine {
@@ -146,7 +145,7 @@ pub(super) fn offset(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
         lab,
         table,
         "offset (words)",
-        "Four sectors where the offset is a multiple of 8 words, else five.",
+        "A request takes four sectors if the offset is a multiple of 8 words, otherwise five.",
     ))
 }
 
@@ -161,8 +160,7 @@ pub(super) fn stride(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
         "Access with a stride",
         Column::new("stride", "stride").in_unit("words"),
     )?;
-    let description =
-        "Sectors grow with the stride, from 4 to 32 at a stride of 8 words, and stay there.";
+    let description = "The sectors grow with the stride, from 4 to 32 at a stride of 8 words. With greater strides they stay at 32.";
     Ok(over_a_line(lab, table, "stride (words)", description))
 }
 
@@ -273,7 +271,7 @@ pub(super) fn permuted(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
         },
     )?;
     table.notes.push(lab.sizes_note("words", sizes.counted, sizes.timed));
-    Ok(over_bars(lab, table, "order", "Four sectors in each order."))
+    Ok(over_bars(lab, table, "order", "A request takes four sectors in each order."))
 }
 
 fn permuted_read(
@@ -355,7 +353,7 @@ pub(super) fn width(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
         },
     )?;
     table.notes.push(lab.sizes_note("words", sizes.counted, sizes.timed));
-    let description = "A warp's request takes 4 sectors of 32 bytes for 4 bytes a thread, 8 for 8 bytes, 16 for 16 bytes.";
+    let description = "A warp's request takes 4 sectors of 32 bytes if each thread takes 4 bytes, 8 sectors for 8 bytes, and 16 for 16 bytes.";
     Ok(over_bars(lab, table, "bytes a thread", description))
 }
 
@@ -434,8 +432,8 @@ pub(super) fn unroll(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
     )?;
     table.notes.push(lab.sizes_note("words", sizes.counted, sizes.timed));
     table.notes.push(
-        "Instructions and branches are those of the PTX, in which the loops stand as written: neither LLVM nor ptxas \
-         unrolls them on its own."
+        "Instructions and branches are those of the PTX. The loops are unrolled exactly as the source says, because neither \
+         LLVM nor ptxas unrolls them on its own."
             .into(),
     );
     let mut charts = Vec::new();
@@ -456,7 +454,7 @@ pub(super) fn unroll(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
     charts.push(chart(
         "unroll-instructions",
         "Instructions per word by unrolling",
-        "Each doubling takes away half of what the loop itself costs.",
+        "Each doubling of the unrolling halves the cost of the loop itself.",
         categories(&table.rows, &[0]),
         axes("instructions per word"),
         vec![bars("instructions", &table.rows, 1), bars("branches", &table.rows, 2)],

@@ -144,10 +144,10 @@ pub(super) fn math(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
         },
     )?;
     table.notes.push(lab.sizes_note("arguments", sizes.counted, sizes.timed));
-    table.notes.push("Sine from -pi to pi, exponential from -10 to 10; errors against f64.".into());
+    table.notes.push("The sine has arguments from -pi to pi, and the exponential from -10 to 10. Errors are differences from results in f64.".into());
     if !is_timed {
         table.notes.push(
-            "The simulator computes sin.approx and ex2.approx in f64: a GPU's fast functions are less precise.".into(),
+            "The simulator computes sin.approx and ex2.approx in f64, so the fast functions of a GPU are less precise than here.".into(),
         );
     }
     let speed = is_timed

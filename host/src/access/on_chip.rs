@@ -115,9 +115,9 @@ pub(super) fn shared(lab: &mut Lab<'_>, pattern: Pattern) -> Result<Section, Acc
         &format!("{title}: bank conflicts"),
         match pattern {
             Pattern::SharedStride => {
-                "No conflicts at odd strides; else as many as the largest power of two in the stride, less one."
+                "Odd strides have no conflicts. Otherwise the conflicts of a request are the largest power of two that divides the stride, less one."
             }
-            _ => "No conflicts anywhere.",
+            _ => "There are no bank conflicts.",
         },
         Kind::Lines,
         axes("conflicts per request"),
@@ -127,7 +127,7 @@ pub(super) fn shared(lab: &mut Lab<'_>, pattern: Pattern) -> Result<Section, Acc
         charts.push(chart(
             &format!("{name}-bandwidth"),
             &format!("{title}: bandwidth"),
-            "What all multiprocessors together read from their shared memory.",
+            "The bandwidth at which all multiprocessors together read their shared memory.",
             Kind::Lines,
             axes("GB/s"),
             vec![line("read", &table.rows, 0, 4)],
@@ -147,7 +147,7 @@ fn rounds_note(lab: &Lab<'_>, counted: u64, timed: u64) -> String {
     let rounds = if lab.is_timed() { TIMED_ROUNDS } else { COUNTED_ROUNDS };
     format!(
         "{sizes} Each thread reads {rounds} words{}.",
-        if lab.is_timed() { " where it is timed" } else { "" }
+        if lab.is_timed() { " in a timed launch" } else { "" }
     )
 }
 
@@ -212,15 +212,15 @@ pub(super) fn constant(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
         table.notes.push(rounds_note(lab, sizes.counted, sizes.timed));
     }
     table.notes.push(
-        "The constant cache serves one word of a warp at a time: words are the different ones that a warp reads at once, from \
-         a trace on the simulator."
+        "The constant cache serves the different words of a warp's request one after another. A trace on the simulator \
+         counted these words."
             .into(),
     );
     let axes = |y| [Axis::linear("addresses in a warp"), Axis::linear(y)];
     let mut charts = vec![chart(
         "constant-words",
         "Constant memory: words per request",
-        "As many words as there are addresses, one after the other.",
+        "A request is served as many words as its warp has different addresses, one after another.",
         Kind::Lines,
         axes("words per request"),
         vec![line("words", &table.rows, 0, 1)],

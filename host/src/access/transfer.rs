@@ -16,8 +16,7 @@ use crate::{
     output::{Axis, Cell, Column, Kind, Table},
 };
 
-const WHY: &str =
-    "the simulator's memory is the host's, so that nothing is sent and nothing can be overlapped";
+const WHY: &str = "the simulator uses the host's memory, so nothing is copied to a device and nothing can overlap";
 
 /// The greatest number of timed runs of a copy. Large copies take long, and their times vary
 /// little.
@@ -154,8 +153,9 @@ fn overlap(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
         },
     )?;
     table.notes.push(format!(
-        "{n} words go to the GPU, through {ROUNDS} steps of computation each, and back; medians of {runs} runs by the \
-         host's clock, bandwidth of both ways together. The first row does one after the other."
+        "{n} words are copied to the GPU, go through {ROUNDS} steps of computation each, and are copied back. Times are medians \
+         of {runs} runs by the host's clock, and the bandwidth is that of both directions together. In the first row, the \
+         copies and the computation run one after another."
     ));
     Ok(Section { tables: vec![table], charts: Vec::new() })
 }

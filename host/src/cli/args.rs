@@ -49,7 +49,7 @@ pub fn reps(text: &str) -> anyhow::Result<u32> {
 /// The argument that says where to run.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct DeviceArgs {
-    /// auto (a GPU if there is one), cuda or sim
+    /// The device: auto (a GPU if there is one), cuda or sim (the built-in simulator)
     #[arg(long, default_value = "auto")]
     pub device: DeviceChoice,
 }
@@ -73,7 +73,7 @@ pub struct RunArgs {
     #[command(flatten)]
     device: DeviceArgs,
 
-    /// Timed runs [default: 20 on a GPU, after 3 to warm up; 1 on the simulator]
+    /// Number of timed runs [default: 20 on a GPU, after 3 runs to warm up; 1 on the simulator]
     #[arg(long, value_name = "R", allow_hyphen_values = true, value_parser = reps)]
     reps: Option<u32>,
 
@@ -101,7 +101,8 @@ impl RunArgs {
 /// The argument that says which kernels to run.
 #[derive(Args, Clone, Debug)]
 pub struct PtxArgs {
-    /// Use the PTX of a folder instead of what is built in (or WARPFOLD_PTX_DIR)
+    /// Use the PTX in this folder instead of the embedded PTX (the environment variable
+    /// WARPFOLD_PTX_DIR does the same)
     #[arg(long, value_name = "DIR")]
     ptx_dir: Option<PathBuf>,
 }
@@ -136,8 +137,8 @@ impl PtxArgs {
 /// The arguments that say how one run is watched and shown.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct CheckArgs {
-    /// Watch the kernel for data races, reads of what nobody wrote, and barriers that threads miss;
-    /// on the simulator, which is taken then
+    /// Check the kernel for data races, reads of memory that nothing wrote, and barriers that some
+    /// threads miss; it then runs on the simulator
     #[arg(long)]
     pub check: bool,
 
@@ -155,7 +156,7 @@ impl CheckArgs {
     pub fn refuse_gpu(self, device: DeviceChoice) -> Result<(), Failure> {
         if self.check && device == DeviceChoice::Cuda {
             return Err(refused(anyhow!(
-                "--check with --device cuda: only the simulator can watch a kernel"
+                "--check with --device cuda: only the simulator can check a kernel"
             )));
         }
         Ok(())

@@ -11,9 +11,9 @@ use super::{
 };
 
 /// The paragraph on the exit status at the end of the help of each tool.
-pub const EXIT_STATUS: &str = "Exit status: 0 all went well, 1 a run failed or a result is wrong, 2 the arguments or the input \
-                               cannot be used, 130 Ctrl-C ended it; what was measured until then is written. A second \
-                               Ctrl-C ends it at once.";
+pub const EXIT_STATUS: &str = "Exit status: 0 if all went well; 1 if a run failed or a result is wrong; 2 if the arguments or the \
+                               input cannot be used; 130 if Ctrl-C ended the command (the measurements until then are written; \
+                               a second Ctrl-C ends it at once).";
 
 /// Ends a tool: writes the error, if there is one, to stderr in one line, and returns the exit
 /// status.

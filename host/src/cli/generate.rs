@@ -12,21 +12,26 @@ use super::failure::{Failure, refused, written};
 /// The arguments of a tool's subcommand `generate`.
 #[derive(Args, Debug)]
 pub struct GenerateArgs {
-    /// What to write to stdout
+    /// The completion script or the page to write to stdout
     #[arg(value_enum, value_name = "KIND")]
     kind: Kind,
 
-    /// For man: the subcommand whose page it is [default: the tool itself]
+    /// Only for man: the subcommand that the page describes [default: the tool itself]
     #[arg(value_name = "SUBCOMMAND")]
     subcommand: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Kind {
+    /// Completions for bash
     CompleteBash,
+    /// Completions for elvish
     CompleteElvish,
+    /// Completions for fish
     CompleteFish,
+    /// Completions for PowerShell
     CompletePowershell,
+    /// Completions for zsh
     CompleteZsh,
     /// A manual page
     Man,
@@ -58,7 +63,7 @@ impl GenerateArgs {
         match (self.kind.shell(), &self.subcommand) {
             (Some(_), Some(subcommand)) => {
                 return Err(refused(anyhow!(
-                    "subcommand '{subcommand}': a completion is for all of {}",
+                    "subcommand '{subcommand}': a completion script always covers the whole of {}",
                     tool.get_name()
                 )));
             }

@@ -10,19 +10,19 @@ use crate::output::{Document, Format, OutputError};
 /// The arguments that choose how results are written.
 #[derive(Args, Clone, Debug)]
 pub struct OutputArgs {
-    /// table, markdown, csv, json, svg or html
+    /// The format of the output: table, markdown, csv, json, svg or html
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     format: Format,
 
-    /// Write one JSON object, as --format json
+    /// The same as --format json: write one JSON object
     #[arg(long, conflicts_with = "format")]
     json: bool,
 
-    /// The table for csv, by its name in json [default: the first]
+    /// The table that --format csv writes, by its id in the JSON output [default: the first]
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
 
-    /// The chart for svg, by its name in json [default: the first]
+    /// The chart that --format svg draws, by its id in the JSON output [default: the first]
     #[arg(long, value_name = "NAME")]
     chart: Option<String>,
 }

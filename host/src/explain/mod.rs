@@ -116,7 +116,9 @@ pub enum ExplainError {
     #[error(transparent)]
     Launch(#[from] simt::LaunchError),
     /// The launch executes more than a trace can hold.
-    #[error("{n} values: the launch does more than can be traced; take fewer")]
+    #[error(
+        "{n} values: the launch executes more steps than a trace can hold, so give fewer values"
+    )]
     TooLong {
         /// Number of values.
         n: usize,

@@ -22,7 +22,7 @@ pub enum InputError {
         path: PathBuf,
     },
     /// The file has no elements.
-    #[error("{}: the input is empty, with not one element in it", .path.display())]
+    #[error("{}: the input is empty: it has no elements", .path.display())]
     Empty {
         /// The file.
         path: PathBuf,

@@ -196,7 +196,7 @@ mod tests {
     fn raw_elements_must_be_whole() {
         assert_eq!(
             read("x", &[], None).unwrap_err(),
-            "FILE: the input is empty, with not one element in it"
+            "FILE: the input is empty: it has no elements"
         );
         assert_eq!(
             read("x", &[0; 12], Some(ElementType::F64)).unwrap_err(),
@@ -237,7 +237,7 @@ mod tests {
         );
         assert_eq!(
             message(&npy_file("<i4", false, "(0, 3)", &[])),
-            "FILE: the input is empty, with not one element in it"
+            "FILE: the input is empty: it has no elements"
         );
         assert_eq!(
             message(&npy_file("<c8", false, "(1,)", &[0; 8])),

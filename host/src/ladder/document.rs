@@ -136,19 +136,19 @@ pub(super) fn figures_notes(figures: Figures) -> Vec<String> {
     let mut notes = Vec::new();
     if figures.times {
         notes.push(
-            "The time is that of all launches; the bandwidth is the bytes of the input, read once, over it. Copies are \
-             not in it."
+            "The time is that of all launches, without copies. The bandwidth is the size of the input divided by this \
+             time."
                 .to_owned(),
         );
     } else {
         notes.push(
-            "The simulator has no times: its clock says nothing about a GPU. It counts instead."
+            "The simulator shows counters instead of times, because its times say nothing about a GPU."
                 .to_owned(),
         );
     }
     if figures.counters {
-        notes.push(format!("Counters are of all launches, by the simulator: sectors of global memory, bank conflicts, divergent branches, \
-             warp instructions for 32 elements. {CURRENCY}"));
+        notes.push(format!("The simulator counted all launches: sectors of global memory, bank conflicts, divergent branches, and \
+             warp instructions for each 32 elements. {CURRENCY}"));
     }
     notes
 }
@@ -163,7 +163,7 @@ pub(super) fn rung_notes(climb: &Climb) -> Vec<String> {
             Ok(measured) if measured.tuned => {
                 let grid = measured.plan.stages.first().map_or(0, |stage| stage.shape.grid.x);
                 notes.push(format!(
-                    "Variant {variant} is tuned: grid {grid}, block {}.",
+                    "Variant {variant} has its tuned shape: grid {grid}, block {}.",
                     measured.plan.block
                 ));
             }
@@ -191,9 +191,10 @@ impl Climb {
         let mut table = self.table(figures, history);
         if self.is_cut_short() {
             let (whole, asked) = (self.whole(), self.asked);
-            table
-                .notes
-                .insert(0, format!("Interrupted: {whole} of {asked} rungs were measured whole."));
+            table.notes.insert(
+                0,
+                format!("Interrupted: {whole} of {asked} rungs were measured completely."),
+            );
         }
         Document {
             title: format!(
@@ -259,8 +260,8 @@ impl Climb {
         table.notes.extend(figures_notes(figures));
         if figures.counters {
             table.notes.push(
-                "The row ideal is the model's: the input read once and one result written, no conflicts, no divergence, a \
-                 load and an operation for each 32 elements."
+                "The row ideal is computed and not measured. It stands for a kernel that reads the input once, writes one result, \
+                 has no bank conflicts and no divergence, and takes one load and one operation for each 32 elements."
                     .into(),
             );
         }

@@ -145,7 +145,7 @@ impl Quiz {
             ]);
         }
         counted.notes.push(
-            "Bytes are what threads ask for; sectors, of 32 bytes, are what moves for it.".into(),
+            "Bytes are those that the threads ask for. Sectors are the units of 32 bytes that the memory moves for them.".into(),
         );
 
         let columns = vec![
@@ -170,7 +170,7 @@ impl Quiz {
         answer.notes = self.derivation();
         Document {
             title: format!(
-                "How many times as much bandwidth does global memory take? {}, for {} elements",
+                "How many times as much memory traffic does a reduction in global memory cause as one in shared memory? {}, for {} elements",
                 self.answer(),
                 problem.n
             ),
@@ -204,12 +204,14 @@ impl Quiz {
             })
             .collect();
         vec![
-            "A block that gets m elements combines m - 1 times. In global memory each time reads two elements and writes one; \
-             then one thread reads the last value and writes the block's result: 3 (m - 1) + 2 = 3 m - 1. In shared memory the \
-             block reads m elements and writes one: m + 1. Full blocks of 1024: 3071 over 1025, which is about 3."
+            "A block that gets m elements combines two values m - 1 times. In global memory, each combination reads two elements and \
+             writes one. Then one thread reads the last value and writes the block's result. This makes 3 (m - 1) + 2 = 3 m - 1 \
+             accesses. With shared memory, the block reads m elements from global memory and writes one, which makes m + 1 \
+             accesses. For a full block of 1024 elements, the ratio is 3071 / 1025, which is about 3."
                 .into(),
             format!(
-                "Here, for n = {n}: {}; so (3 m - blocks) summed over the stages is {} elements, and (m + blocks) is {}.",
+                "Here, n = {n}, and the launches have {}. The sum of 3 m - blocks over the launches is {} elements, and the sum of \
+                 m + blocks is {}.",
                 stages.join(", then "),
                 self.global.bytes() / size,
                 self.shared.bytes() / size

@@ -39,7 +39,7 @@ pub fn sweep_document(climbs: &[Climb], asked: usize) -> Option<Document> {
     }
     if climbs.len() < asked || last.is_cut_short() {
         let done = climbs.iter().filter(|climb| !climb.is_cut_short()).count();
-        table.notes.push(format!("Interrupted: {done} of {asked} sizes were measured whole."));
+        table.notes.push(format!("Interrupted: {done} of {asked} sizes were measured completely."));
     }
     table.notes.extend(figures_notes(figures));
     for note in climbs.iter().flat_map(rung_notes) {

@@ -9,7 +9,7 @@ pub const MAX_GRID: u64 = i32::MAX as u64;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// A minimum or maximum of no elements was asked for.
-    #[error("n = 0: there is no {op} of no elements")]
+    #[error("n = 0: {op} needs at least one element")]
     Nothing {
         /// The operation.
         op: Op,
@@ -36,7 +36,7 @@ pub enum PlanError {
     },
     /// The blocks of the rung wait for each other, and the device cannot hold so many at once.
     #[error(
-        "grid {grid}: the blocks of variant {variant} wait for each other, and the device holds {most} of {block} threads at once"
+        "grid {grid}: the blocks of variant {variant} wait for each other, and the device can hold only {most} blocks of {block} threads at once"
     )]
     Resident {
         /// The number of blocks that was asked for.
@@ -104,7 +104,7 @@ pub enum PlanError {
     },
     /// One block was to combine the partial results, but they are too many for it.
     #[error(
-        "finish single: {partials} partial results are left, and one block of {block} threads of variant {variant} takes {takes}"
+        "finish single: {partials} partial results are left, and one block of {block} threads of variant {variant} can combine at most {takes}"
     )]
     Single {
         /// The number of partial results.

@@ -156,7 +156,7 @@ fn a_cooperative_grid_is_what_is_resident() {
     assert_eq!(grids(&of(Some(396), Some(3)).unwrap()), [396]);
     assert_eq!(
         of(Some(397), Some(3)).unwrap_err().to_string(),
-        "grid 397: the blocks of variant 12 wait for each other, and the device holds 396 of 256 threads at once"
+        "grid 397: the blocks of variant 12 wait for each other, and the device can hold only 396 blocks of 256 threads at once"
     );
     assert_eq!(
         of(Some(133), None).unwrap_err(),
@@ -272,7 +272,7 @@ fn nothing_needs_no_launch() {
             (0, 0, 0, 0)
         );
     }
-    assert_eq!(plan_of(Op::Min).unwrap_err().to_string(), "n = 0: there is no min of no elements");
+    assert_eq!(plan_of(Op::Min).unwrap_err().to_string(), "n = 0: min needs at least one element");
     assert_eq!(plan_of(Op::Max).unwrap_err(), PlanError::Nothing { op: Op::Max });
 }
 
@@ -334,7 +334,7 @@ fn one_block_must_be_enough_to_finish() {
     assert_eq!(grids(&of(Variant::Sequential, 256).unwrap()), [1]);
     assert_eq!(
         of(Variant::Sequential, 256 * 256 + 1).unwrap_err().to_string(),
-        "finish single: 257 partial results are left, and one block of 256 threads of variant 3 takes 256"
+        "finish single: 257 partial results are left, and one block of 256 threads of variant 3 can combine at most 256"
     );
     assert_eq!(grids(&of(Variant::FirstAdd, 512 * 512).unwrap()), [512, 1]);
     assert!(of(Variant::FirstAdd, 512 * 512 + 1).is_err());

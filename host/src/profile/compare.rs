@@ -36,7 +36,7 @@ impl<'a> Comparison<'a> {
         let (n, op, element) = (problem.n, problem.op, problem.element);
         writeln!(
             out,
-            "{op} of {n} {element} elements, {}; all launches of each are summed up\n",
+            "{op} of {n} {element} elements, {}; the figures are sums over all launches of a variant\n",
             self.0[0].input
         )?;
         let mut header = vec!["counter".to_owned(), "level".to_owned()];

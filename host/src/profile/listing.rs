@@ -47,8 +47,9 @@ pub(super) fn write(
     });
     writeln!(
         out,
-        "Of all instructions (PTX level), divergent branches (PTX level) and bank conflicts, the share of each line with \
-         what is inlined into it; and the sectors of each of its requests to global memory:"
+        "Each source line has its share of all PTX instructions, of all divergent branches in PTX and of all bank conflicts, \
+         and the number of sectors for each of its requests to global memory. Code that is inlined into a line counts for \
+         that line:"
     )?;
     for (file, lines, text) in sources {
         writeln!(out, "\n{HEADER}  {file}")?;

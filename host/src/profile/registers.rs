@@ -48,7 +48,9 @@ impl fmt::Display for Registers {
         match self {
             Self::Given(count) => write!(f, "{count} for each thread, as given"),
             Self::Assembled(count) => write!(f, "{count} for each thread, by ptxas"),
-            Self::Unknown(why) => write!(f, "unknown, so the occupancy is without them ({why})"),
+            Self::Unknown(why) => {
+                write!(f, "unknown, so the occupancy does not consider them ({why})")
+            }
         }
     }
 }
@@ -91,9 +93,9 @@ fn assemble(ptxas: &Path, ptx: &str, kernel: &str, arch: &str) -> io::Result<Res
     let log = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
         let why = log.lines().find(|line| !line.trim().is_empty()).unwrap_or("without a word");
-        return Ok(Err(format!("ptxas refused it for {arch}: {why}")));
+        return Ok(Err(format!("ptxas refused the kernel for {arch}: {why}")));
     }
-    Ok(read_log(&log, kernel).ok_or_else(|| format!("ptxas did not tell them for {arch}")))
+    Ok(read_log(&log, kernel).ok_or_else(|| format!("ptxas reported no registers for {arch}")))
 }
 
 /// The number in the line `Used N registers` of a kernel.

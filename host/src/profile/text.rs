@@ -25,7 +25,8 @@ impl Profiled {
         let facts = problem.variant.facts();
         writeln!(out, "kernel     {} (variant {}, {})", self.plan.kernel, facts.label, facts.name)?;
         writeln!(out, "input      {} {} elements, {}", problem.n, problem.element, self.input)?;
-        let summed = if self.launches.len() > 1 { "; all are summed up here" } else { "" };
+        let summed =
+            if self.launches.len() > 1 { "; the figures are sums over all launches" } else { "" };
         writeln!(out, "launches   {}{summed}", describe_launches(&self.plan))?;
         writeln!(out, "occupancy  {}", self.describe_occupancy())?;
         writeln!(out, "registers  {}", self.target.registers)?;

@@ -199,19 +199,19 @@ impl Wastes {
         let figures = match kind {
             _ if share < NOTABLE => {
                 return format!(
-                    "It wastes nothing much: its largest excess, {kind}, is {percent:.1} % of the cost; it runs {:.1} warp \
-                     instructions for each 32 elements, of which a load and an operation are 2{}.",
+                    "It wastes little: the greatest waste, {kind}, is {percent:.1} % of the cost; it runs {:.1} warp \
+                     instructions for each 32 elements, of which a load and an operation alone are 2{}.",
                     self.instructions_per_32_elements,
                     self.describe_divisions()
                 );
             }
             WasteKind::Divergence => format!(
-                "{} of {} branches split their warp, and the lanes that sat out would fill {slots} warp instructions",
+                "{} of {} branches split their warp, and the lanes that were idle meanwhile add up to {slots} warp instructions",
                 grouped(counters.divergent_branches),
                 grouped(counters.branches)
             ),
             WasteKind::BankConflicts => format!(
-                "{} of {} wavefronts ask a bank of shared memory again",
+                "{} of {} wavefronts of shared memory are needed only because of bank conflicts",
                 grouped(counters.bank_conflicts()),
                 grouped(
                     counters.shared.load.wavefronts
@@ -220,12 +220,12 @@ impl Wastes {
                 )
             ),
             WasteKind::IdleThreads => format!(
-                "of the {} times that a warp came to a barrier, it had stored nothing since its last one at least {} times",
+                "warps came to a barrier {} times, and at least {} times the warp had stored nothing since its last barrier",
                 grouped(turns.all),
                 grouped(turns.idle)
             ),
             WasteKind::GlobalTraffic => format!(
-                "{} sectors of global memory move, and {} hold the input and a result",
+                "{} sectors of global memory move, but the input and one result take only {}",
                 grouped(sectors(counters)),
                 grouped(self.ideal_sectors)
             ),
@@ -235,10 +235,10 @@ impl Wastes {
             .get(1)
             .filter(|next| next.share >= NOTABLE)
             .map_or_else(String::new, |next| {
-                format!(", and next on {} ({:.0} %)", next.kind, 100.0 * next.share)
+                format!(", and the next waste is {} ({:.0} %)", next.kind, 100.0 * next.share)
             });
         format!(
-            "It wastes most on {kind}: {figures}, {percent:.0} % of the cost{next}{}.",
+            "It wastes most on {kind}: {figures}; this is {percent:.0} % of the cost{next}{}.",
             self.describe_divisions()
         )
     }
@@ -249,7 +249,7 @@ impl Wastes {
         }
         let count = grouped(self.divisions);
         format!(
-            "; besides, each of its {count} integer remainders is one instruction in PTX and some 20 in the machine"
+            "; besides, each of its {count} integer remainders is one PTX instruction but about 20 machine instructions"
         )
     }
 }

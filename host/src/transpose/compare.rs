@@ -227,19 +227,19 @@ impl Comparison {
         let mut notes = self.notes.clone();
         if self.copy.is_some() {
             notes.push(
-                "The bandwidth is that of the bytes read and the bytes written; a copy is a device-to-device copy of the same \
-                 bytes by the driver, and the speedup is over naive-store."
+                "The bandwidth counts the bytes read and the bytes written. The copy is a device-to-device copy of the same bytes by \
+                 the driver. The speedup is relative to naive-store."
                     .to_owned(),
             );
         } else {
-            notes.push("The simulator has no times: its clock says nothing about a GPU. It counts instead.".to_owned());
+            notes.push("The simulator shows counters instead of times, because its times say nothing about a GPU.".to_owned());
         }
         let (rows, cols) = (counted_extent(self.rows), counted_extent(self.cols));
         if (rows, cols) == (self.rows, self.cols) {
-            notes.push("Counters are of one launch, by the simulator.".to_owned());
+            notes.push("The simulator counted one launch.".to_owned());
         } else {
             notes.push(format!(
-                "Counters are of one launch, by the simulator, for {rows} x {cols} elements: the same beyond whole tiles."
+                "The simulator counted one launch with {rows} x {cols} elements, which leave the same partial tiles as the whole matrix."
             ));
         }
         if history {

@@ -30,7 +30,7 @@ mod method;
 /// The number of measurements before the first one that counts; they warm up the device.
 const WARM_UPS: usize = 3;
 
-/// Compares sums of floats by their errors and their times
+/// Compares several ways to sum floats by their errors and their times
 #[derive(Parser)]
 #[command(version)]
 struct Args {
@@ -42,7 +42,7 @@ struct Args {
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
-    /// Measurements of each sum
+    /// Number of measurements of each sum
     #[arg(long, default_value_t = 31, value_parser = clap::value_parser!(u64).range(1..))]
     samples: u64,
 
@@ -50,11 +50,11 @@ struct Args {
     #[arg(long, value_name = "FILE")]
     peers: Option<PathBuf>,
 
-    /// bench/peers/numpy_sum.py, to be run with python3
+    /// The script bench/peers/numpy_sum.py, which is run with python3
     #[arg(long, value_name = "FILE")]
     numpy: Option<PathBuf>,
 
-    /// auto, cuda or sim
+    /// The device that runs the kernels: auto, cuda or sim
     #[arg(long, default_value = "cuda")]
     device: DeviceChoice,
 

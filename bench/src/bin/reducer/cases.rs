@@ -7,36 +7,45 @@ use std::{fmt, ops::RangeInclusive};
 pub(crate) enum Operation {
     /// `Sum`, compared with `DeviceReduce::Sum` into the type that C++ gives a sum of two elements.
     Sum,
-    /// `Sum` beside `DeviceReduce::Sum` into 64 bits; `float` for the halves.
+    /// `Sum`, compared with `DeviceReduce::Sum` into 64 bits. For the 16-bit floats, CUB sums into
+    /// `float` instead.
     SumWide,
-    /// `WrappingSum` beside `DeviceReduce::Sum`.
+    /// `WrappingSum`, compared with `DeviceReduce::Sum`.
     Wrapping,
-    /// `Sum`, which is deterministic, beside `DeviceReduce::Sum` with `not_guaranteed`.
+    /// `Sum`, which is deterministic, compared with `DeviceReduce::Sum` with the determinism
+    /// `not_guaranteed`.
     AnyOrder,
-    /// `ReproducibleSum` beside `DeviceReduce::Sum` with `gpu_to_gpu`.
+    /// `ReproducibleSum`, compared with `DeviceReduce::Sum` with the determinism `gpu_to_gpu`.
     Exact,
-    /// `Min` beside `DeviceReduce::Min`, and so on.
+    /// `Min`, compared with `DeviceReduce::Min`.
     Min,
+    /// `Max`, compared with `DeviceReduce::Max`.
     Max,
+    /// `ArgMin`, compared with `DeviceReduce::ArgMin`.
     ArgMin,
+    /// `ArgMax`, compared with `DeviceReduce::ArgMax`.
     ArgMax,
-    /// Beside one `TransformReduce` of pairs.
+    /// `MinMax`, compared with one `TransformReduce` that reduces pairs of minimum and maximum.
     MinMax,
-    /// Beside `TransformReduce` of two zipped inputs.
+    /// `Dot`, compared with `TransformReduce` of two zipped inputs.
     Dot,
+    /// `SquaredDistance`, compared with `TransformReduce` of two zipped inputs.
     SquaredDistance,
-    /// Beside `TransformReduce`.
+    /// `SumAbs`, compared with `TransformReduce`.
     SumAbs,
+    /// `SumSquares`, compared with `TransformReduce`.
     SumSquares,
+    /// `MaxAbs`, compared with `TransformReduce`.
     MaxAbs,
-    /// Beside a `TransformReduce` that combines means and squared deviations in `f64`.
+    /// `Moments`, compared with a `TransformReduce` that combines means and squared deviations in
+    /// `f64`.
     Moments,
 }
 
 use Operation as Op;
 
 impl Operation {
-    /// The name of the operation in names of cases.
+    /// The name of the operation as a part of the names of cases.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Op::Sum => "sum",
@@ -58,7 +67,8 @@ impl Operation {
         }
     }
 
-    /// The name of the operation in the peers' functions: `cub_<this>_<type>`.
+    /// The name of the operation as a part of the names of the peers' functions. CUB's function is
+    /// `cub_<this name>_<type>`.
     pub(crate) fn peer_name(self) -> &'static str {
         match self {
             Op::Wrapping => "sum",
@@ -130,7 +140,7 @@ impl Element {
         }
     }
 
-    /// Bytes.
+    /// The number of bytes that one element takes.
     pub(crate) fn size(self) -> u64 {
         match self {
             Self::I8 | Self::U8 => 1,
@@ -142,13 +152,13 @@ impl Element {
     }
 }
 
-/// What is measured.
+/// The two kinds of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Way {
-    /// Reductions alone: single calls, and ten back to back in a graph.
+    /// The time of reductions alone: of single calls, and of ten back to back in a graph
     Calls,
-    /// What a reduction adds between the kernel that writes its input and the kernel that reads its
-    /// result.
+    /// The time that a reduction adds between the kernel that writes its input and the kernel that
+    /// reads its result
     Place,
 }
 
@@ -163,7 +173,7 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// Bytes that any reduction must read.
+    /// The number of bytes that any reduction must read.
     pub(crate) fn bytes(&self) -> u64 {
         self.n * self.element.size() * if self.op.takes_pairs() { 2 } else { 1 }
     }
@@ -181,7 +191,8 @@ impl fmt::Display for Case {
     }
 }
 
-/// Operations, types, exponents of 2, offset.
+/// Rows of operations, element types, exponents of 2 and an offset. A row stands for all
+/// combinations of them.
 type Rows<'a> = &'a [(&'a [Operation], &'a [Element], &'a [u32], u64)];
 
 const LADDER: &[u32] = &[10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30];
@@ -220,8 +231,9 @@ const FULL: Rows<'static> = {
     ]
 };
 
-/// Quarters of octaves at which `full` has sums of `f32` too: 2^22.25 to 2^25. On an H100, inputs
-/// of 33 to 44 MiB lie between those that its L2 cache holds and those that it does not.
+/// Further sizes of sums of `f32` in the cases `full`, as four times the exponent of 2: 2^22.25 to
+/// 2^25. On an H100, inputs of 33 to 44 MiB lie between those that its L2 cache holds and those
+/// that it does not.
 const DIP_QUARTERS: RangeInclusive<u32> = 89..=100;
 
 const QUICK: Rows<'static> = {
@@ -245,8 +257,8 @@ pub(crate) const PLACE_SIZES: [u64; 12] = [
 /// The sizes of the other reductions that are measured in place.
 const FEW_PLACE_SIZES: [u64; 5] = [4096, 30_000, 200_003, 1_000_000, 10_000_019];
 
-/// These reductions, each with the number of elements between an aligned address and the first
-/// element.
+/// The other reductions that are measured in place, each with the number of elements between an
+/// aligned address and the first element.
 const OTHERS_IN_PLACE: [(Operation, Element, u64); 8] = [
     (Op::ArgMin, Element::F32, 0),
     (Op::MinMax, Element::F32, 0),
@@ -258,7 +270,8 @@ const OTHERS_IN_PLACE: [(Operation, Element, u64); 8] = [
     (Op::Sum, Element::F32, 1),
 ];
 
-/// Quarters of octaves at which sums of `f32` are measured in place in the full cases: 2^8 to 2^28.
+/// Further sizes of sums of `f32` that the cases `full` measure in place, as four times the
+/// exponent of 2: 2^8 to 2^28.
 const PLACE_QUARTERS: RangeInclusive<u32> = 32..=112;
 
 /// 2^(quarters / 4), rounded.
@@ -315,13 +328,14 @@ fn expand(rows: Rows) -> Vec<Case> {
     cases
 }
 
-/// The cases of `quick`, of `full`, or those of `full` whose names contain one of the words,
-/// separated by commas, such as `argmin` or `sum_f32_2^2`. Cases of one element type are together,
-/// because they share an input. `way` decides which cases `quick` and `full` are.
+/// The cases that `words` chooses: those of `quick`, those of `full`, or those of `full` whose
+/// names contain one of several words, which are separated by commas, such as `argmin` or
+/// `sum_f32_2^2`. `way` decides which cases `quick` and `full` are. Cases of one element type
+/// follow each other, because they share an input.
 ///
 /// # Errors
 ///
-/// Words that no name contains.
+/// No name contains one of the words.
 pub(crate) fn choose(words: &str, way: Way) -> anyhow::Result<Vec<Case>> {
     let all = || match way {
         Way::Calls => full(),

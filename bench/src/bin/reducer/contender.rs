@@ -1,5 +1,5 @@
-//! The contenders: functions of other libraries, and an empty kernel. The reducer and its twin are
-//! in `ours`.
+//! The contenders that are not warpfold's: functions of other libraries, and an empty kernel. The
+//! reducer and its twin are in `ours`.
 
 use std::cell::Cell;
 
@@ -12,21 +12,21 @@ use crate::{
     data::{Number, number_at},
 };
 
-/// Bytes of an output that holds any result.
+/// The size of an output in bytes. Every result fits into it.
 pub(crate) const RESULT_BYTES: usize = 64;
 
-/// What is reduced.
+/// The arguments of one reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Call {
-    /// Address of the first element.
+    /// The address of the first element.
     pub(crate) input: u64,
-    /// Address of the first element of the second input of pairs.
+    /// The address of the first element of the second input. Only operations on pairs use it.
     pub(crate) right: u64,
-    /// Elements.
+    /// The number of elements in each input.
     pub(crate) n: u64,
 }
 
-/// Something that reduces.
+/// An implementation of reductions that takes part in the comparison.
 pub(crate) trait Contender {
     /// The name of the contender.
     fn name(&self) -> &str;
@@ -34,18 +34,19 @@ pub(crate) trait Contender {
     fn can_be_captured(&self) -> bool {
         true
     }
-    /// Starts a reduction.
+    /// Starts a reduction on a stream.
     fn call(&self, call: Call, stream: &Stream) -> anyhow::Result<()>;
     /// The result of the last call, after it has ended.
     fn result(&self) -> anyhow::Result<Vec<Number>>;
-    /// The device's address of the result, and the places of its numbers; `None` if there is no
-    /// result, or if it goes to the host. There are [`RESULT_BYTES`] bytes at the address.
+    /// The address of the result on the device, and the places of its numbers. It is `None` if
+    /// there is no result or if the result goes to the host. The memory at the address has
+    /// [`RESULT_BYTES`] bytes.
     fn output(&self) -> Option<(u64, &Layout)> {
         None
     }
 }
 
-/// The places of a result's numbers, in bytes from its start.
+/// The place of each number of a result, in bytes from the start of the result, and its type.
 pub(crate) type Layout = Vec<(usize, Element)>;
 
 /// The layout of the results of the functions in `bench/peers`, which the headers of those files
@@ -81,7 +82,7 @@ pub(crate) fn numbers(bytes: &[u8], layout: &Layout) -> Vec<Number> {
     layout.iter().map(|&(at, element)| number_at(bytes, at, element)).collect()
 }
 
-/// A function of another library.
+/// A function of another library, as a contender.
 pub(crate) struct Peer<'a> {
     name: String,
     function: PeerFunction<'a>,
@@ -145,7 +146,8 @@ impl Contender for Peer<'_> {
     }
 }
 
-/// A function of Thrust, which waits and returns its result to the host.
+/// A function of Thrust, as a contender. It waits for the end of the reduction and returns the
+/// result to the host.
 pub(crate) struct Thrust<'a> {
     name: String,
     function: PeerFunction<'a>,
@@ -191,12 +193,12 @@ impl Contender for Thrust<'_> {
     }
 }
 
-/// A kernel that does nothing: the least time of any call.
+/// A contender whose kernel does nothing. Its time is the least that any call can take.
 pub(crate) struct Empty {
     kernel: Kernel,
 }
 
-/// It returns at once.
+/// The PTX of a kernel that returns at once.
 const EMPTY: &str = "\
 .version 7.0
 .target sm_70

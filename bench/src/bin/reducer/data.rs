@@ -9,14 +9,14 @@ use warpfold::device::{Buffer, Device, Pod};
 
 use crate::cases::{Case, Element, Operation as Op};
 
-/// The number of values after which the input repeats. It is odd, so that it fits no grid or
-/// vector.
+/// The number of values after which the input repeats. It is odd, because then it is no multiple of
+/// the size of any grid or vector.
 pub(crate) const PERIOD: usize = 100_003;
 
-/// Half the distance from 1 to the next `f16`.
+/// The unit roundoff of `f16`: half the distance from 1 to the next greater `f16`.
 const F16_ROUNDOFF: f64 = 1.0 / 2048.0;
 
-/// A number of a result; a result of value and index has two numbers.
+/// A number of a result. A result that consists of a value and an index has two numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Number {
     /// An integer modulo 2^bits.
@@ -25,11 +25,11 @@ pub(crate) enum Number {
     Float { value: f64, roundoff: f64 },
 }
 
-/// A Rust type of elements.
+/// A Rust type that is an element type of the benchmark.
 pub(crate) trait Value: Pod {
     const ELEMENT: Element;
-    /// Makes an element of 64 random bits. Integers have the whole range; floats are uniform in
-    /// [-1, 1] with all bits of their significands.
+    /// Makes an element from 64 random bits. Integers cover their whole range. Floats are uniform
+    /// in [-1, 1], and all bits of their significands are used.
     fn from_random(bits: u64) -> Self;
     fn number(self) -> Number;
 }
@@ -72,7 +72,7 @@ macro_rules! float_value {
 
 float_value!(f16: F16, 11, f16::from_f64; bf16: Bf16, 8, bf16::from_f64; f32: F32, 24, |x| x as f32; f64: F64, 53, |x| x);
 
-/// Reads a number of some type from a result's bytes.
+/// Reads the number of type `element` that begins `at` bytes after the start of a result.
 pub(crate) fn number_at(bytes: &[u8], at: usize, element: Element) -> Number {
     fn read<T: Value>(bytes: &[u8]) -> Number {
         bytemuck::pod_read_unaligned::<T>(&bytes[..size_of::<T>()]).number()
@@ -96,12 +96,13 @@ pub(crate) fn number_at(bytes: &[u8], at: usize, element: Element) -> Number {
     }
 }
 
-/// The starts of a part of a case's input, in elements from the start of the memory.
+/// The part of a case's input that one call reduces. Places are in elements from the start of the
+/// memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     /// The first element.
     pub(crate) start: u64,
-    /// The first element of the second input.
+    /// The first element of the second input. Only operations on pairs use it.
     pub(crate) right: u64,
 }
 
@@ -120,7 +121,7 @@ enum Period {
 }
 
 impl Input {
-    /// `len` elements on the device.
+    /// Makes an input of `len` elements on the device.
     pub(crate) fn new<T: Value>(device: &Device, len: u64) -> anyhow::Result<Self> {
         // The high bits of a linear congruential generator (Knuth's MMIX).
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
@@ -152,14 +153,14 @@ impl Input {
         Ok(Self { memory, element: T::ELEMENT, period })
     }
 
-    /// The bytes that the input takes.
+    /// The number of bytes that the input takes.
     pub(crate) fn bytes(&self) -> usize {
         self.memory.len()
     }
 
-    /// A copy of the first [`PERIOD`] packs of 16 bytes, or of all if there are fewer. A pack has a
-    /// whole number of elements, so that packs have the period too: pack `i` of the input equals
-    /// pack `i % PERIOD` of the copy.
+    /// A copy of the first [`PERIOD`] packs of 16 bytes, or of all packs if there are fewer. A pack
+    /// has a whole number of elements, so packs repeat after [`PERIOD`] packs: pack `i` of the
+    /// input equals pack `i % PERIOD` of the copy.
     pub(crate) fn packs(&self, device: &Device) -> anyhow::Result<Buffer<u8>> {
         let bytes = self.bytes().min(16 * PERIOD);
         let mut packs = device.alloc(bytes)?;
@@ -167,7 +168,7 @@ impl Input {
         Ok(packs)
     }
 
-    /// The device's address of an element.
+    /// The address of an element on the device.
     pub(crate) fn address(&self, element: u64) -> u64 {
         self.memory.address() + element * self.element.size()
     }
@@ -181,21 +182,24 @@ impl Input {
     }
 }
 
-/// A result within a bound.
+/// The expected result of a reduction, and how far a correct result may be from it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Expected {
     /// The numbers of the result, exact or rounded to `f64`.
     parts: Vec<Number>,
-    /// The factor between the unit roundoff and the bound: the number of roundings that a value may
-    /// pass, times the sum of all absolute values. It is 0 for results without additions.
+    /// The bound on the error, divided by the unit roundoff. It is the number of roundings that a
+    /// value may go through, times the sum of all absolute values. For results without additions it
+    /// is 0.
     roundings: f64,
 }
 
 impl Expected {
+    /// Checks the numbers of a result.
+    ///
     /// # Errors
     ///
-    /// Results that differ from the expected ones or, after floating-point additions, exceed the
-    /// bound.
+    /// A number differs from the expected one. After floating-point additions, it differs by more
+    /// than the bound.
     pub(crate) fn check(&self, results: &[Number]) -> anyhow::Result<()> {
         let is_right = |(result, part): (&Number, &Number)| match (*result, *part) {
             (Number::Int { value, bits }, Number::Int { value: expected, .. }) => {
@@ -204,7 +208,8 @@ impl Expected {
             }
             (Number::Float { value, roundoff }, Number::Float { value: expected, .. }) => {
                 let bound = self.roundings * roundoff;
-                // CUB adds halves as halves, so partial sums may exceed their range.
+                // CUB keeps sums of 16-bit floats in 16-bit floats. So partial sums may exceed the
+                // range of the type.
                 let may_overflow =
                     roundoff == F16_ROUNDOFF && expected.abs() + bound > f16::MAX.to_f64();
                 (value - expected).abs() <= bound || (may_overflow && value.is_infinite())
@@ -218,8 +223,10 @@ impl Expected {
     }
 }
 
-/// Visits the elements of a part, taken modulo the period. `each` gets an index, a second index for
-/// pairs, and how often they occur.
+/// Calls `each` once for each element of a part, where elements that are equal because the input is
+/// periodic count as one. `each` gets the element's index within the period, the index of the
+/// element of the second input (only operations on pairs use it), and the number of times that
+/// this pair occurs in the part.
 fn for_each(case: &Case, len: usize, part: Part, mut each: impl FnMut(usize, usize, u64)) {
     let (whole, rest) = (case.n / len as u64, case.n % len as u64);
     for k in 0..(len as u64).min(case.n) {
@@ -288,8 +295,8 @@ fn expected_floats(case: &Case, values: &[f64], part: Part) -> Expected {
                 squares.add((values[left] - mean).powi(2) * times as f64);
             });
             let parts = vec![int(case.n), float(mean), float(squares.value())];
-            // No value exceeds 1, so the sum of absolute values exceeds that of the squares, and
-            // far exceeds the mean.
+            // No absolute value exceeds 1. So the sum of the absolute values is at least the sum of
+            // the squares and far greater than the mean, and one bound serves all numbers.
             Expected { parts, roundings: roundings(case, sum.sum_abs) }
         }
         op => {
@@ -311,7 +318,8 @@ fn expected_floats(case: &Case, values: &[f64], part: Part) -> Expected {
     }
 }
 
-/// Neumaier's sum, whose own error is far below the bound that it checks.
+/// A compensated sum by Neumaier's algorithm. Its own error is far below the bound on the errors
+/// that it serves to check.
 #[derive(Clone, Copy, Debug, Default)]
 struct Compensated {
     sum: f64,
@@ -336,16 +344,19 @@ impl Compensated {
     }
 }
 
-/// The bound's factor for a sum with this sum of absolute values. N. J. Higham, Accuracy and
-/// Stability of Numerical Algorithms, 2nd ed., section 4.2: at most depth roundings for each term.
-/// A full GPU has more than 2^16 threads, each adds its terms in turn, and a tree adds theirs; a
-/// term itself, a multiple and the result's type may take four.
+/// The bound on the error of a sum divided by the unit roundoff, from the sum of the absolute
+/// values of its terms. A term goes through at most as many roundings as the tree of additions is
+/// deep (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2). A
+/// full GPU has more than 2^16 threads. Each thread adds its terms one after another, and a tree
+/// adds the sums of the threads. Four more roundings allow for the computation of a term, for its
+/// multiple and for the conversion to the result's type.
 fn roundings(case: &Case, sum_abs: f64) -> f64 {
     let depth = case.n as f64 / 65536.0 + 64.0;
     (depth + 4.0) * sum_abs
 }
 
-/// The index within the part and the value of the first least and of the first greatest element.
+/// The first least element of a part and the first greatest one, each as its index within the part
+/// and its value.
 fn extremes<T: Copy>(
     case: &Case,
     values: &[T],
@@ -370,7 +381,7 @@ fn extremes<T: Copy>(
 mod tests {
     use super::*;
 
-    /// A case over five values that repeat, beginning with the second.
+    /// A case over five values that repeat. Its input begins with the second of them.
     fn case(op: Op, n: u64) -> (Case, Part) {
         (Case { op, element: Element::F64, n, offset: 0 }, Part { start: 1, right: 3 })
     }

@@ -1,4 +1,4 @@
-//! A launch through the driver itself, without warpfold's code around it.
+//! A launch by a direct call of the driver, without warpfold's code around it.
 
 use std::ffi::c_void;
 
@@ -9,7 +9,7 @@ use cust::module::Module;
 /// A kernel with arguments of up to 64 bits, ready to be launched again and again.
 pub(crate) struct BareLaunch {
     driver: &'static Driver,
-    // The module keeps the function loaded.
+    // The function stays loaded only as long as the module lives.
     _module: Module,
     function: CUfunction,
     block: u32,
@@ -18,7 +18,8 @@ pub(crate) struct BareLaunch {
 }
 
 impl BareLaunch {
-    /// A launch of one block of `threads` threads. The context of the stream is current.
+    /// Prepares a launch of one block of `block` threads. The context of the stream must be
+    /// current.
     pub(crate) fn new(
         ptx: &str,
         kernel: &str,
@@ -36,20 +37,20 @@ impl BareLaunch {
         Ok(Self { driver, _module: module, function, block, args, stream: stream.cast() })
     }
 
-    /// Launches it.
+    /// Launches the kernel.
     ///
     /// # Safety
     ///
-    /// The arguments fit the kernel, and the memory behind them lives until the stream has done the
-    /// work.
+    /// The arguments must fit the kernel, and the memory to which they point must live until the
+    /// stream has done the work.
     pub(crate) unsafe fn launch(&mut self) -> anyhow::Result<()> {
         let mut pointers = [std::ptr::null_mut(); 8];
         for (pointer, arg) in pointers.iter_mut().zip(&mut self.args) {
             *pointer = (&raw mut *arg).cast::<c_void>();
         }
         let (pointers, none) = (pointers.as_mut_ptr(), std::ptr::null_mut());
-        // SAFETY: there is a pointer for each argument, which the driver reads before it returns;
-        // the caller promises the rest.
+        // SAFETY: there is a pointer for each argument, and the driver reads the arguments before
+        // it returns. The caller promises the rest.
         let code = unsafe {
             self.driver.cuLaunchKernel(
                 self.function,

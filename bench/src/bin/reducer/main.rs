@@ -1,11 +1,12 @@
-//! Times the reducer beside CUB, Thrust and a twin in CUDA C++: in one process, on one stream, over
-//! the same memory, in turns.
+//! Times the reducer beside CUB, Thrust and a twin, which is the same reducer in CUDA C++. All
+//! contenders run in one process, on one stream and over the same memory, and they take turns.
 //!
 //! Each case is measured in up to four ways: calls one by one and in graphs of ten, with the input
-//! in the L2 cache or not. Every result is checked before the calls are timed. The whole is done
-//! twice.
+//! in the L2 cache or not. Every result is checked before the calls are timed. All measurements are
+//! made twice, unless `--rounds` gives another number.
 //!
-//! With `--way place`, what a reduction adds between two other kernels is measured instead.
+//! With `--way place`, the benchmark measures the time that a reduction adds between two other
+//! kernels instead.
 
 use std::{
     fs,
@@ -49,24 +50,26 @@ mod targets;
 #[derive(Parser)]
 #[command(version)]
 struct Args {
-    /// What to measure: reductions alone, or what one adds between two other kernels
+    /// Measure reductions alone, or measure the time that a reduction adds between two other
+    /// kernels
     #[arg(long, value_enum, default_value = "calls")]
     way: Way,
 
-    /// The library that bench/peers/build.sh makes of CUB and Thrust; given again, one of another
-    /// version, which is named after it
+    /// The library of CUB and Thrust that bench/peers/build.sh makes. Give the option again to
+    /// measure a library of another version too; its results then have the version in their names
     #[arg(long, value_name = "FILE")]
     peers: Vec<PathBuf>,
 
-    /// The production kernels in CUDA C++, which it also makes
+    /// The production kernels in CUDA C++: the file reduce.cubin that bench/peers/build.sh makes
     #[arg(long, value_name = "FILE")]
     twin: Option<PathBuf>,
 
-    /// Lines that bench/peers/peers.py printed, to be shown beside (may be given several times)
+    /// A file with the output of bench/peers/peers.py, which is shown beside our times. The option
+    /// may be given several times
     #[arg(long, value_name = "FILE")]
     outside: Vec<PathBuf>,
 
-    /// quick, full, or parts of names such as sum_f32,argmin
+    /// The cases to measure: quick, full, or parts of the names of cases, such as sum_f32,argmin
     #[arg(long, default_value = "full")]
     cases: String,
 
@@ -74,19 +77,21 @@ struct Args {
     #[arg(long)]
     list: bool,
 
-    /// Print the PTX of the kernels around a reduction in place, for bench/peers/peers.py
+    /// Print the PTX of the kernels between which `--way place` puts a reduction, and measure
+    /// nothing; bench/peers/peers.py takes this PTX
     #[arg(long)]
     kernels: bool,
 
-    /// How often the whole is done
+    /// How many times all cases are measured
     #[arg(long, default_value_t = 2)]
     rounds: usize,
 
-    /// Measurements in each way; those that take over a millisecond are made 31 times at most
+    /// How many measurements are made of each contender in each way. If one measurement takes more
+    /// than a millisecond, there are at most 31
     #[arg(long, default_value_t = 101)]
     samples: usize,
 
-    /// auto, cuda or sim
+    /// The device that runs the kernels: auto, cuda or sim
     #[arg(long, default_value = "cuda")]
     device: DeviceChoice,
 
@@ -94,7 +99,7 @@ struct Args {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// Write what was measured in place to this file, one line for each contender
+    /// Write the measurements of `--way place` to this file, as CSV
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 }
@@ -207,7 +212,8 @@ fn run_place(
         write(file, &report.csv())?;
     }
     write_json(args.json.as_deref(), &report.json())?;
-    // Other contenders may lack something here; ours may not.
+    // Another contender may fail here, for example because its library lacks something. Our own
+    // reductions must not fail.
     let ours: Vec<&String> =
         report.failures.iter().filter(|line| line.contains(&format!(": {OURS}: "))).collect();
     ensure!(ours.is_empty(), "our own reductions failed: {ours:?}");
@@ -225,8 +231,8 @@ fn write(file: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// Loads the libraries of the peers. The first one's CUB is called so; the others have their
-/// versions in their names.
+/// Loads the libraries of the peers. The contenders of the first library have plain names, such as
+/// `cub`. The contenders of the others have the version of CCCL in their names.
 fn peers(files: &[PathBuf]) -> anyhow::Result<Vec<Peers>> {
     let open = |(index, file): (usize, &PathBuf)| {
         let library = PeerLibrary::open(file)?;
@@ -245,11 +251,11 @@ fn load(device: &Device, file: &Path) -> anyhow::Result<Module> {
     Ok(device.load_image(&file.display().to_string(), &image)?)
 }
 
-/// A library of peers.
+/// A library of peers that was built by `bench/peers/build.sh`.
 struct Peers {
     library: PeerLibrary,
     versions: String,
-    /// What is appended to the names of its contenders.
+    /// The text that is appended to the names of the contenders from this library.
     suffix: String,
 }
 
@@ -269,7 +275,7 @@ impl Bench {
             }
             _ => "none".to_owned(),
         };
-        // The file in which the kernel module of the driver gives its version.
+        // The kernel module of the driver gives its version in this file.
         let module = fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
         let module = module
             .lines()
@@ -292,7 +298,8 @@ impl Bench {
         entries.map(|(key, value)| (key.to_owned(), value)).to_vec()
     }
 
-    /// Measures all cases once, those of one element type together.
+    /// Measures all cases once. Cases of one element type are measured together, because they share
+    /// an input.
     fn round(&self, cases: &[Case], round: usize, report: &mut Report) -> anyhow::Result<()> {
         let start = Instant::now();
         let mut measured = Vec::new();
@@ -336,7 +343,7 @@ impl Bench {
         }
     }
 
-    /// The contenders: ours first, then the available peers.
+    /// The contenders of a case: ours first, then the available peers.
     fn contenders<'a>(
         &'a self,
         case: &Case,
@@ -373,7 +380,8 @@ impl Bench {
         Ok(contenders)
     }
 
-    /// Measures all cases in place once, those of one element type together.
+    /// Measures all cases in place once. Cases of one element type are measured together, because
+    /// they share an input.
     fn round_in_place(
         &self,
         place: &Place,
@@ -400,8 +408,8 @@ impl Bench {
         Ok(())
     }
 
-    /// The contenders that are measured in place alone: Thrust's call that leaves its result on the
-    /// device, a kernel of one block, and an empty kernel.
+    /// Adds the contenders that take part in measurements in place only: Thrust's call that leaves
+    /// its result on the device, a kernel of one block, and an empty kernel.
     fn add_those_in_place<'a>(
         &'a self,
         case: &Case,

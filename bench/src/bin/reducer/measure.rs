@@ -1,5 +1,5 @@
-//! Measures one case: calls one by one and in graphs, with the input in the L2 cache or not. The
-//! contenders take turns.
+//! Measures one case in up to four ways: calls one by one and in graphs, with the input in the L2
+//! cache or not. The contenders take turns.
 
 use std::{fmt, time::Duration};
 
@@ -16,29 +16,30 @@ use crate::{
     data::{Input, Part},
 };
 
-/// Calls in a graph.
+/// The number of calls in a graph.
 pub(crate) const GRAPH_CALLS: usize = 10;
 
-/// Bytes that are read between two measurements to empty the L2 cache: five times the cache of an
-/// H100, and four times that of an H200.
+/// The number of bytes that are read between two measurements to empty the L2 cache. They are five
+/// times the cache of an H100, and four times that of an H200.
 const FLUSH_BYTES: u64 = 256 << 20;
 
-/// Inputs larger than this are never in the cache.
+/// The size in bytes of the largest inputs that are measured both in the cache and not in it.
+/// Larger inputs are never in the cache.
 const MOST_CACHED_BYTES: u64 = 512 << 20;
 
-/// The ladder's kernel that reads these bytes. It uses plain loads, so that all bytes pass through
+/// The ladder's kernel that reads [`FLUSH_BYTES`]. It uses plain loads, so all bytes pass through
 /// the cache.
 const FLUSH_KERNEL: &str = "reduce7_sum_i32_b256";
 
-/// Measurements to warm up, which do not count.
+/// The number of measurements that only warm the device up and do not count.
 pub(crate) const WARM_UPS: usize = 3;
 
 /// The way in which the device gets the calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Calls {
-    /// Event, call, event, on a stream that has nothing else to do.
+    /// One call between two events, on a stream that has nothing else to do.
     Single,
-    /// Event, a graph of ten calls, event; a tenth of the time.
+    /// A graph of ten calls between two events. A tenth of the time is the time of one call.
     Graph,
 }
 
@@ -80,7 +81,7 @@ pub(crate) struct Measurement {
     pub(crate) samples: usize,
 }
 
-/// The parts of the input that the calls of a graph reduce; there is at least one.
+/// The parts of the input that the calls of a graph reduce. There is at least one.
 pub(crate) fn parts(case: &Case, cache: Cache) -> Vec<Part> {
     // Without the offset, each part begins at a multiple of 256 elements, and so of 256 bytes.
     let stride = (case.n + case.offset).next_multiple_of(256);
@@ -103,8 +104,8 @@ pub(crate) fn elements(case: &Case) -> u64 {
     last.unwrap_or_default() + case.n
 }
 
-/// The states of the cache to measure. Large inputs have only one, because they are read from
-/// memory anyway.
+/// The states of the cache in which a case is measured. Large inputs are measured in one state
+/// only, because they are read from memory anyway.
 pub(crate) fn caches(case: &Case) -> Vec<Cache> {
     if case.bytes() <= MOST_CACHED_BYTES {
         vec![Cache::Warm, Cache::Cold]
@@ -116,7 +117,8 @@ pub(crate) fn caches(case: &Case) -> Vec<Cache> {
 /// The stream on which everything runs, and the kernel that empties the cache.
 pub(crate) struct Lab {
     pub(crate) stream: Stream,
-    /// The number of short measurements; long ones are made at most [`FEW_SAMPLES`] times.
+    /// The number of measurements. Measurements longer than [`LONG`] are made at most
+    /// [`FEW_SAMPLES`] times.
     pub(crate) samples: usize,
     device: Device,
     flush: Kernel,
@@ -124,7 +126,7 @@ pub(crate) struct Lab {
     flush_output: Buffer<i32>,
 }
 
-/// Blocks of the launch that empties the cache.
+/// The number of blocks of the launch that empties the cache.
 const FLUSH_BLOCKS: u32 = 1024;
 
 impl Lab {
@@ -135,7 +137,7 @@ impl Lab {
     ) -> anyhow::Result<Self> {
         let ptx = library.find(FLUSH_KERNEL, device.info().compute_capability)?;
         let stream = device.stream()?;
-        // The simulator has no cache.
+        // The simulator has no cache that would have to be emptied.
         let flush_bytes = if device.info().kind == DeviceKind::Cuda { FLUSH_BYTES } else { 4 };
         let mut flushed = device.alloc((flush_bytes / 4) as usize)?;
         flushed.fill_bytes(1)?;
@@ -155,7 +157,8 @@ impl Lab {
             Arg::Pointer(self.flush_output.address()),
             Arg::U64(self.flushed.len() as u64),
         ];
-        // SAFETY: the kernel reads as many elements as it is told, and writes one for each block.
+        // SAFETY: the kernel reads as many elements as its argument says, which is the length of
+        // the buffer. It writes one element for each block, and the output has as many.
         let _: () = unsafe {
             self.stream.launch(&self.flush, LaunchShape::linear(FLUSH_BLOCKS, 256, 1024), &args)?
         };
@@ -210,7 +213,7 @@ impl Lab {
         Ok(measurements)
     }
 
-    /// The times of a contender that reads nothing.
+    /// Measures a contender that reads nothing. Its times are the least that any call can take.
     pub(crate) fn measure_floor(
         &self,
         floor: Box<dyn Contender + '_>,
@@ -223,7 +226,8 @@ impl Lab {
         Ok(kinds.into_iter().collect::<anyhow::Result<Vec<_>>>()?.concat())
     }
 
-    /// Captures ten calls, one for each part, or all for the only part.
+    /// Captures a graph of ten calls. If there are ten parts, each call reduces another part. If
+    /// there is one part, all calls reduce it.
     fn capture(&self, contender: &dyn Contender, calls: &[Call]) -> anyhow::Result<Graph> {
         let (graph, ()) = self.device.capture(|stream| {
             calls
@@ -235,8 +239,8 @@ impl Lab {
         Ok(graph)
     }
 
-    /// The times of one call for each contender; `None` for a contender without graphs, if graphs
-    /// are measured.
+    /// Measures the time of one call for each contender. If graphs are measured, contenders without
+    /// a graph are left out.
     fn take_turns(
         &self,
         contenders: &[Box<dyn Contender + '_>],
@@ -287,10 +291,10 @@ impl Lab {
     }
 }
 
-/// Longer measurements are made only [`FEW_SAMPLES`] times.
+/// Measurements that take longer are made at most [`FEW_SAMPLES`] times.
 pub(crate) const LONG: Duration = Duration::from_millis(1);
 
-/// The number of long measurements.
+/// The greatest number of measurements that each take longer than [`LONG`].
 pub(crate) const FEW_SAMPLES: usize = 31;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! warpfold's reducer, as a user calls it, and its twin: the production kernels in CUDA C++, in the
-//! same launch shapes.
+//! The two contenders that are warpfold's own: its reducer as a user calls it, and its twin. The
+//! twin is the production kernels in CUDA C++, launched in the same shapes.
 
 use std::cell::RefCell;
 
@@ -18,8 +18,8 @@ use crate::{
     report::OURS,
 };
 
-/// The reducer and, if there is one, its twin, for the operation and the type of a case; empty if
-/// there is no such reduction.
+/// The reducer for the operation and the type of a case and, if there is one, its twin. The list is
+/// empty if warpfold has no such reduction.
 pub(crate) fn open(
     device: &Device,
     case: &Case,
@@ -96,9 +96,9 @@ where
     Ok(contenders)
 }
 
-/// One slice or two, as the operation takes them.
+/// The input of an operation: one slice, or two for operations on pairs.
 trait Input<T: Item, O: Operation<T>>: DeviceInput<Item = T, Arity = O::Arity> {
-    /// Their addresses.
+    /// The addresses of the slices, as arguments of a kernel.
     fn addresses(&self) -> Vec<Arg>;
 }
 
@@ -114,12 +114,14 @@ impl<T: Item, O: Operation<T, Arity = Pair>> Input<T, O> for (RawSlice<T>, RawSl
     }
 }
 
+/// The reducer or its twin, as a contender.
 struct Ours<T: Item, O: Operation<T>, I> {
     reducer: Reducer<T, O>,
     /// A kernel to launch instead of the reducer's own.
     twin: Option<Kernel>,
     input: fn(Call) -> I,
-    /// The first value is the result. There are as many as fill [`RESULT_BYTES`].
+    /// The output. Its first value is the result. It has as many values as fill [`RESULT_BYTES`],
+    /// because a consumer of results reads so many bytes.
     out: RefCell<Buffer<O::Raw>>,
     layout: Layout,
 }
@@ -162,7 +164,7 @@ impl<T: Item, O: Operation<T>, I: Input<T, O>> Contender for Ours<T, O, I> {
     }
 }
 
-/// The places of the numbers in a raw result.
+/// The places and types of the numbers in a raw result.
 fn layout(op: Op, element: Element) -> Layout {
     use Element::{Bf16, F16, F32, F64, I8, I16, I32, I64, I128, U8, U16, U32, U64, U128};
     let size = element.size() as usize;

@@ -1,5 +1,5 @@
-//! The host's cost of an asynchronous call of the reducer, compared with a bare launch of the same
-//! kernel.
+//! Measures the time that the host spends in an asynchronous call of the reducer, and compares it
+//! with a bare launch of the same kernel.
 
 use std::time::{Duration, Instant};
 
@@ -15,30 +15,31 @@ use crate::{
     measure::{Cache, Lab, parts},
 };
 
-/// Calls before the host waits again. The driver's queue holds far more (1024), so no call waits
-/// for it.
+/// The number of calls that the host makes before it waits for the device. The driver's queue holds
+/// far more (1024), so no call waits because the queue is full.
 const CALLS: u32 = 200;
 
-/// Samples of each, in turns: some 20 000 calls.
+/// The number of samples of each kind of call. The two kinds take turns. There are some 20 000
+/// calls of each kind.
 const SAMPLES: usize = 101;
 
-/// Threads of the bare launch's one block.
+/// The number of threads in the one block of the bare launch.
 const BLOCK: u32 = 256;
 
-/// The host's times of a call.
+/// The times that the host spends in a call of the reducer and in a bare launch.
 #[derive(Clone, Debug)]
 pub(crate) struct Overhead {
     pub(crate) case: Case,
     pub(crate) samples: usize,
     pub(crate) calls: u32,
-    /// Through the library.
+    /// The times of a call of the library.
     pub(crate) call: Times,
-    /// Through the driver.
+    /// The times of a direct launch through the driver.
     pub(crate) launch: Times,
 }
 
-/// Measures the overhead with a case that one block handles, so that the device keeps up with the
-/// host.
+/// Measures the overhead with a case that one block handles. The case is so small that the device
+/// keeps up with the host.
 pub(crate) fn measure(
     device: &Device,
     lab: &Lab,

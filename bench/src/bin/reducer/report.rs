@@ -1,4 +1,4 @@
-//! The report of the measurements, as tables for people and as JSON.
+//! The report of the calls that were measured, as tables for people and as JSON.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -20,15 +20,15 @@ pub(crate) const OURS: &str = "warpfold";
 /// The contender with which all others are compared.
 pub(crate) const REFERENCE: &str = "cub";
 
-/// The largest allowed ratio between the times of a misaligned and an aligned start.
+/// The greatest allowed ratio of the time from a misaligned start to the time from an aligned one.
 const MOST_MISALIGNED: f64 = 1.03;
 
-/// All that a run found.
+/// All results of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
-    /// Names and values: device, versions, command, date.
+    /// Facts about the run as names and values: device, versions, command, date.
     pub(crate) environment: Vec<(String, String)>,
-    /// `None` on the simulator, whose times say nothing of a GPU.
+    /// The kind of GPU. It is `None` on the simulator, because its times say nothing about a GPU.
     pub(crate) gpu: Option<Gpu>,
     /// The measurements of each case, in the order of the cases, once for each round.
     pub(crate) rounds: Vec<Vec<(Case, Vec<Measurement>)>>,
@@ -52,7 +52,7 @@ pub(crate) struct Outside {
     quartiles_us: [f64; 2],
 }
 
-/// Reads such lines.
+/// Reads the lines that `bench/peers/peers.py` printed to a file.
 pub(crate) fn read_outside(file: &Path) -> anyhow::Result<Vec<Outside>> {
     let text =
         fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
@@ -62,14 +62,15 @@ pub(crate) fn read_outside(file: &Path) -> anyhow::Result<Vec<Outside>> {
     lines.collect()
 }
 
-/// One case in one way of calling, with all contenders' times, one for each round.
+/// One case in one way of calling, with the times of all contenders. Each contender has one
+/// measurement for each round.
 struct Row<'a> {
     case: &'a Case,
     times: BTreeMap<&'a str, Vec<&'a Measurement>>,
 }
 
 impl Row<'_> {
-    /// The contender's time over ours, in each round.
+    /// The contender's time divided by ours, in each round.
     fn ratios(&self, contender: &str) -> Vec<f64> {
         let of = |name| self.times.get(name).map(Vec::as_slice).unwrap_or_default();
         let median = |measurement: &Measurement| measurement.times.median.as_secs_f64();
@@ -85,7 +86,7 @@ impl Row<'_> {
     }
 }
 
-/// Whether each round reached a target.
+/// Whether all rounds, some or none reached a target.
 pub(crate) fn verdict(ratios: &[f64], target: f64) -> &'static str {
     match ratios.iter().filter(|&&ratio| ratio >= target).count() {
         0 => "missed",
@@ -233,7 +234,7 @@ impl Report {
         table
     }
 
-    /// Our own times of misaligned starts beside those of aligned ones.
+    /// The table of our own times from misaligned starts, beside those from aligned ones.
     fn alignment(&self) -> Table {
         let columns = ["case", "time over that of an aligned start", "again", "at most", "verdict"];
         let keys = ["case", "ratio", "ratio_again", "target", "verdict"];
@@ -268,7 +269,7 @@ impl Report {
         table
     }
 
-    /// The least cost of a call, and the host's part of it.
+    /// The table of the least time that a call takes, and of the host's part of it.
     fn costs(&self) -> Table {
         let columns = vec![
             Column::new("what", "what"),
@@ -296,7 +297,8 @@ impl Report {
         table
     }
 
-    /// The cases that missed their targets, and how many reached them.
+    /// The table of the cases that did not meet their targets in all rounds, and a table of counts:
+    /// how many cases met their targets in all rounds, in some rounds and in none.
     fn summary(&self) -> [Table; 2] {
         let columns = vec![
             Column::new("way", "way"),
@@ -339,7 +341,7 @@ impl Report {
         [not_met, summary]
     }
 
-    /// Everything.
+    /// The whole report as JSON.
     pub(crate) fn json(&self) -> Json {
         let measurement = |one: &Measurement| {
             json!({

@@ -1,12 +1,12 @@
-//! The targets: the least ratio of CUB's time to ours, and the most that a reduction may add where
-//! it is measured in place.
+//! The targets of the benchmark: the least ratio of CUB's time to ours, and the most time that a
+//! reduction may add when it is measured in place.
 
 use crate::{
     cases::{Case, Element, Operation as Op},
     measure::Calls,
 };
 
-/// The kind of GPU, as far as targets differ.
+/// The kind of GPU. Kinds are distinguished only where targets differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gpu {
     H100,
@@ -15,7 +15,7 @@ pub(crate) enum Gpu {
 }
 
 impl Gpu {
-    /// From the driver's name for it.
+    /// Finds the kind from the name that the driver gives the GPU.
     pub(crate) fn from_name(name: &str) -> Self {
         if name.contains("H100") {
             Self::H100
@@ -27,7 +27,7 @@ impl Gpu {
     }
 }
 
-/// The least ratio, if one was set for this case.
+/// The least ratio of CUB's time to ours, if one was set for this case.
 pub(crate) fn target(case: &Case, calls: Calls, gpu: Gpu) -> Option<f64> {
     use Element::{Bf16, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
     let exponent = case.n.ilog2();
@@ -68,19 +68,19 @@ pub(crate) fn target(case: &Case, calls: Calls, gpu: Gpu) -> Option<f64> {
     }
 }
 
-/// The goal for a reduction in place.
+/// The target for the time that a reduction adds in place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum AddedTarget {
-    /// The most microseconds that it may add.
+    /// The most microseconds that the reduction may add.
     Us(f64),
-    /// The least ratio of what CUB adds to what we add.
+    /// The least ratio of the time that CUB adds to the time that ours adds.
     Ratio(f64),
 }
 
-/// Sums of `f32` between a kernel that writes the input and a kernel that reads the result, in a
-/// graph: the elements, the most microseconds that the sum may add on an H100, and the ratio of
-/// what CUB adds on that H100 to them. The ratio is the target of other GPUs; it is `None` until an
-/// H100 has measured CUB in place.
+/// The targets for sums of `f32` in a graph, between a kernel that writes the input and a kernel
+/// that reads the result. A row has the number of elements, the most microseconds that the sum may
+/// add on an H100, and the ratio of the time that CUB adds on that H100 to these microseconds. The
+/// ratio is the target for the H200. It is `None` until CUB has been measured in place on an H100.
 const ADDED: [(u64, f64, Option<f64>); 12] = [
     (1000, 1.22, None),
     (4096, 1.22, None),
@@ -96,8 +96,8 @@ const ADDED: [(u64, f64, Option<f64>); 12] = [
     (50_000_017, 66.0, None),
 ];
 
-/// The goal for what a reduction adds in place, if one was set for this case. Besides, none may add
-/// more than CUB.
+/// The target for the time that a reduction adds in place, if one was set for this case. Apart from
+/// this target, no reduction may add more time than CUB.
 pub(crate) fn added_target(case: &Case, gpu: Gpu) -> Option<AddedTarget> {
     if (case.op, case.element, case.offset) != (Op::Sum, Element::F32, 0) {
         return None;

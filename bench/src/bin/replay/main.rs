@@ -28,7 +28,7 @@ struct Args {
     #[arg(long)]
     list: bool,
 
-    /// The folder that the plan's PTX files are relative to
+    /// The folder to which the paths of the plan's PTX files are relative
     #[arg(long, value_name = "DIR", default_value = ".")]
     root: PathBuf,
 }

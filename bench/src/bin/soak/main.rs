@@ -32,7 +32,7 @@ use warpfold_lab::{
 use call::{KINDS, Worker};
 use large::Large;
 
-/// Calls the library from several threads at once, at random, and checks every result
+/// Makes random calls of the library from several threads at once, and checks every result
 #[derive(Parser)]
 #[command(version, after_help = cli::EXIT_STATUS)]
 struct Args {
@@ -40,7 +40,7 @@ struct Args {
     #[arg(long, default_value_t = 600)]
     seconds: u64,
 
-    /// Seed of the random calls; it is printed [default: the time]
+    /// Seed of the random calls; the program prints it [default: the current time]
     #[arg(long)]
     seed: Option<u64>,
 
@@ -48,15 +48,15 @@ struct Args {
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=64))]
     threads: u64,
 
-    /// Repeat only this call; the message about a wrong result names the number
+    /// Repeat only the call with this number, which the message about a wrong result gives
     #[arg(long, value_name = "NUMBER")]
     call: Option<u64>,
 
-    /// Small inputs only, for compute-sanitizer
+    /// Use only small inputs, because compute-sanitizer is slow
     #[arg(long)]
     quick: bool,
 
-    /// auto, cuda or sim
+    /// The device that runs the kernels: auto, cuda or sim
     #[arg(long, default_value = "auto")]
     device: DeviceChoice,
 }

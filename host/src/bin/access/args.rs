@@ -8,9 +8,10 @@ use warpfold_lab::{
     experiment::Runs,
 };
 
-/// See how memory wants to be read: each slide of the lecture as a table over what it turns. What a
-/// request takes is counted on the simulator; times are measured on a GPU, if there is one. All
-/// results are checked on the CPU.
+/// Measure how the pattern of memory accesses decides their cost. Each command repeats one
+/// experiment of Jiří Filipovič's lecture: it changes one parameter, such as the stride, and prints
+/// a table with a row for each value. Requests, sectors and bank conflicts are counted on the
+/// simulator; times are measured if there is a GPU. All results are checked on the CPU.
 #[derive(Parser)]
 #[command(
     name = "access",
@@ -22,38 +23,39 @@ pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Written>,
 
-    /// List the patterns with their slides and exit
+    /// List the access patterns with the slides of the lecture that they repeat, and exit
     #[arg(long)]
     list: bool,
 }
 
 #[derive(Subcommand)]
 enum Written {
-    /// Read and copy words that begin 0 to 32 words behind an aligned address
+    /// Read and copy words of global memory that begin 0 to 32 words after an aligned address
     Offset(PatternArgs),
-    /// Read and copy words that lie 1 to 64 words apart
+    /// Read and copy words of global memory that lie 1 to 64 words apart
     Stride(PatternArgs),
-    /// Read and copy words in another order within each warp
+    /// Read and copy words of global memory in several orders of the lanes of a warp
     Permuted(PatternArgs),
-    /// Read and copy 4, 8 and 16 bytes a thread
+    /// Read and copy 4, 8 and 16 bytes of global memory with each access of a thread
     Width(PatternArgs),
-    /// Read shared memory with strides of 1 to 33 words
+    /// Read words of shared memory that lie 1 to 33 words apart
     SharedStride(PatternArgs),
-    /// Read shared memory from 0 to 32 words on
+    /// Read adjacent words of shared memory, beginning at word 0 to 32
     SharedOffset(PatternArgs),
-    /// Read the same word of shared memory with 1 to 256 threads
+    /// Read each word of shared memory with 1 to 256 threads
     Broadcast(PatternArgs),
-    /// Copy between host and GPU, page-locked or not, and beside computation; on a GPU only
+    /// Copy between host and GPU, with pageable and page-locked memory, and during computation;
+    /// needs a GPU
     Transfer(PatternArgs),
-    /// Read constant memory at 1 to 32 addresses in a warp
+    /// Read constant memory at 1 to 32 different addresses in each warp
     Constant(PatternArgs),
-    /// Divide by a power of two, against shift and mask
+    /// Divide by a power of two, and do the same with shifts and masks
     Divide(PatternArgs),
-    /// Compute sine and exponential, fast and precisely
+    /// Compute sine and exponential with fast and with precise functions
     Math(PatternArgs),
-    /// Sum a vector in a loop unrolled by 1, 2, 4 and 8
+    /// Sum a vector in loops that are unrolled by 1, 2, 4 and 8
     Unroll(PatternArgs),
-    /// All of them in one document
+    /// Run all patterns and write one document
     All(PatternArgs),
     /// Write shell completions or a manual page
     Generate(GenerateArgs),
@@ -61,8 +63,8 @@ enum Written {
 
 #[derive(clap::Args)]
 struct PatternArgs {
-    /// Accesses, or threads where each makes many, as in 4194304 or 2^22
-    /// [default: what suits pattern and device]
+    /// Number of accesses, such as 4194304 or 2^22; for a pattern whose threads make many accesses
+    /// each, the number of threads [default: depends on the pattern and the device]
     #[arg(
         long,
         value_name = "N",
@@ -71,19 +73,20 @@ struct PatternArgs {
     )]
     n: Option<u64>,
 
-    /// The parameter's values, from the first to the last, as in 0..32; for offset, stride,
-    /// shared-stride, shared-offset and constant [default: the slide's]
+    /// The first and the last value of the pattern's parameter, such as 0..32; only for offset,
+    /// stride, shared-stride, shared-offset and constant [default: the range of the slide]
     #[arg(long, value_name = "A..B", allow_hyphen_values = true, value_parser = range)]
     range: Option<Sweep>,
 
     #[command(flatten)]
     device: DeviceArgs,
 
-    /// Timed runs on a GPU, after 3 to warm up; the simulator counts one [default: 20]
+    /// Number of timed runs on a GPU, after 3 runs to warm up; the simulator counts a single run
+    /// [default: 20]
     #[arg(long, value_name = "R", allow_hyphen_values = true, value_parser = reps)]
     reps: Option<u32>,
 
-    /// Seed of what the arrays hold, and of the random order, a whole number below 2^32
+    /// Seed of the values in the arrays and of the random order, a whole number below 2^32
     #[arg(long, default_value = "1", allow_hyphen_values = true, value_parser = seed)]
     seed: u32,
 

@@ -38,7 +38,7 @@ fn write_list(out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "{:13}  {}", pattern.name(), pattern.about())?;
         writeln!(out, "{:13}  slide: {}", "", pattern.slide())?;
     }
-    writeln!(out, "{:13}  all of them in one document", "all")
+    writeln!(out, "{:13}  run all patterns and write one document", "all")
 }
 
 fn show(job: Job) -> Result<(), Failure> {
@@ -85,7 +85,7 @@ fn show(job: Job) -> Result<(), Failure> {
     drop(progress);
     output.write(document)?;
     if interrupted {
-        return Err(Failure::Interrupted(anyhow!("the rows that were done are written")));
+        return Err(Failure::Interrupted(anyhow!("only the rows that were finished are written")));
     }
     Ok(())
 }
@@ -99,7 +99,10 @@ fn environment(device: &Device, is_gpu: bool, seed: u32) -> Vec<(String, String)
         environment
             .push(("requests, sectors, conflicts".into(), "counted on the simulator".into()));
     } else {
-        environment.push(("times".into(), "none: the simulator's say nothing about a GPU".into()));
+        environment.push((
+            "times".into(),
+            "none, because the simulator's times say nothing about a GPU".into(),
+        ));
     }
     environment.push(("seed".into(), seed.to_string()));
     environment

@@ -21,17 +21,19 @@ use crate::{
     tune::TuneArgs,
 };
 
-/// Reduce an array on a GPU, or on the built-in simulator, with one rung of the reduction ladder;
-/// check the result against the CPU and time it. Or see all rungs at a glance, and why one is slow,
-/// with one of the commands.
+/// Reduce an array with one rung of the reduction ladder, that is, with one of a series of ever
+/// faster kernels. The kernel runs on a GPU or on the built-in simulator; its result is checked
+/// against the CPU, and its time is printed. The commands compare all rungs, or show why a rung is
+/// slow.
 #[derive(Parser)]
 #[command(
     name = "reduce",
     version,
     args_conflicts_with_subcommands = true,
-    after_help = "Exit status: 0 the result is right, 1 the run failed, the result is wrong or --check found something, 2 the arguments or the \
-                  input cannot be used, 130 Ctrl-C ended it, and what was measured until then is written.\nThe time is that of all launches; copies, and what the host combines, are not \
-                  in it. On the simulator it is the wall clock of the simulation, and says nothing about a GPU."
+    after_help = "Exit status: 0 if the result is right; 1 if the run failed, the result is wrong or --check found something; 2 if the \
+                  arguments or the input cannot be used; 130 if Ctrl-C ended the run (the measurements until then are written).\n\
+                  The time is that of all launches. It does not include copies, nor the work of the host that combines partial \
+                  results. On the simulator it is the wall-clock time of the simulation and says nothing about a GPU."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -41,8 +43,8 @@ pub(crate) struct Args {
     #[arg(long, allow_hyphen_values = true)]
     variant: Option<Variant>,
 
-    /// Number of elements to generate, as in 4194304, 4_194_304 or 2^22; with --input, how many it
-    /// must hold
+    /// Number of elements to generate, such as 4194304, 4_194_304 or 2^22; with --input, the number
+    /// of elements that the file must have
     #[arg(
         long,
         value_name = "N",
@@ -55,22 +57,22 @@ pub(crate) struct Args {
     op: OpArgs,
 
     /// Type of the elements: i32, u32, i64, u64, f32 or f64
-    /// [default: i32, or what a .npy file holds]
+    /// [default: i32, or the type in the .npy file]
     #[arg(long = "type", value_name = "TYPE")]
     element: Option<ElementType>,
 
     #[command(flatten)]
     shape: ShapeArgs,
 
-    /// How partial results become one: relaunch the kernel until one is left, combine them on the
-    /// host, or launch a single block more
+    /// How the partial results of the blocks become one result: relaunch (launch the kernel again
+    /// until one value is left), host (combine them on the host) or single (launch one more block)
     #[arg(long, default_value = "relaunch")]
     finish: Finish,
 
     #[command(flatten)]
     run: RunArgs,
 
-    /// Reduce the elements of a file: .npy, or raw little-endian
+    /// Reduce the elements of this file, which is a .npy file or raw little-endian values
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
 
@@ -88,28 +90,30 @@ pub(crate) struct Args {
     list: bool,
 }
 
-/// The commands beside a single reduction.
+/// The commands that do something else than a single reduction.
 #[derive(Subcommand)]
 pub(crate) enum Subcommands {
-    /// Measure all rungs, in one table
+    /// Measure all rungs and compare them in one table
     #[command(after_help = EXIT_STATUS)]
     Ladder(LadderArgs),
-    /// Measure rungs over size
+    /// Measure rungs with inputs of many sizes
     #[command(after_help = EXIT_STATUS)]
     Sweep(SweepArgs),
-    /// Find the launch shapes that suit this GPU, and keep them
+    /// Find the fastest launch shapes (grid and block) on this GPU, and save them for later runs
     #[command(after_help = EXIT_STATUS)]
     Tune(TuneArgs),
-    /// How many times as much bandwidth does global memory take as shared memory?
+    /// Answer a quiz of a lecture: how many times as much memory traffic does a reduction in global
+    /// memory cause as one in shared memory?
     #[command(after_help = EXIT_STATUS)]
     Quiz(QuizArgs),
-    /// Count what a rung does, show where in its source, and say what it wastes
+    /// Count the instructions and memory accesses of a rung, show which source lines cause them,
+    /// and name the greatest waste
     #[command(after_help = EXIT_STATUS)]
     Profile(ProfileArgs),
-    /// Count what several rungs do, side by side
+    /// Count the instructions and memory accesses of several rungs, side by side
     #[command(after_help = EXIT_STATUS)]
     Compare(CompareArgs),
-    /// Draw what a rung does with a few values, step by step
+    /// Draw step by step how a rung reduces a few values
     #[command(after_help = EXIT_STATUS)]
     Explain(ExplainArgs),
     /// Write shell completions or a manual page

@@ -35,7 +35,8 @@ pub(crate) struct ExplainArgs {
     )]
     values: String,
 
-    /// Threads of a block, a power of two [default: the fewest that let one block take all values]
+    /// Number of threads in a block, a power of two
+    /// [default: the fewest with which one block can take all values]
     #[arg(
         long,
         value_name = "B",
@@ -51,11 +52,11 @@ pub(crate) struct ExplainArgs {
     #[arg(long = "type", value_name = "TYPE", default_value = "i32")]
     element: ElementType,
 
-    /// Show the banks of shared memory, and mark conflicts
+    /// Arrange shared memory by banks, and mark bank conflicts
     #[arg(long)]
     banks: bool,
 
-    /// Draw the picture into a file as well, as SVG
+    /// Also write the picture to this file, as SVG
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 
@@ -73,7 +74,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     let values = parse_values(&args.values, element).map_err(refused)?;
     if values.len() > MAX_VALUES {
         return Err(refused(anyhow!(
-            "{} values: a picture has room for at most {MAX_VALUES}",
+            "{} values: a picture can show at most {MAX_VALUES}",
             values.len()
         )));
     }

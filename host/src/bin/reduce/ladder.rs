@@ -22,7 +22,7 @@ use crate::{
 /// The arguments of `reduce ladder`.
 #[derive(Args)]
 pub(crate) struct LadderArgs {
-    /// Number of elements to generate, as in 4194304, 4_194_304 or 2^22
+    /// Number of elements to generate, such as 4194304, 4_194_304 or 2^22
     #[arg(
         long,
         value_name = "N",
@@ -38,11 +38,11 @@ pub(crate) struct LadderArgs {
     #[command(flatten)]
     block: TunedBlockArgs,
 
-    /// On a GPU, count the same launches on the simulator as well
+    /// If the rungs run on a GPU, also count the same launches on the simulator
     #[arg(long)]
     counters: bool,
 
-    /// Show the lectures' own figures beside today's
+    /// Also show the figures that the lectures measured on older GPUs
     #[arg(long)]
     history: bool,
 
@@ -95,7 +95,7 @@ pub(crate) fn ladder(args: LadderArgs) -> Result<(), Failure> {
     check(climb.wrong())?;
     if climb.is_cut_short() {
         return Err(Failure::Interrupted(anyhow!(
-            "{} of {} rungs were measured whole",
+            "{} of {} rungs were measured completely",
             climb.whole(),
             climb.asked
         )));
@@ -134,7 +134,7 @@ pub(crate) fn quiz_command(args: QuizArgs) -> Result<(), Failure> {
     let quiz = quiz(&device, &library, element, n).map_err(|error| match error {
         LadderError::Nothing | LadderError::Refused(_) | LadderError::Input(_) => refused(error),
         LadderError::Run(RunError::Interrupted) => {
-            Failure::Interrupted(anyhow!("not all was counted"))
+            Failure::Interrupted(anyhow!("the counting was not finished"))
         }
         LadderError::Run(_) => failed(error),
     })?;

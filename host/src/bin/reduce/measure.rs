@@ -23,8 +23,8 @@ use crate::options::{ElementArgs, NoTunedArgs, no_plan};
 /// The arguments of a command that measures several rungs.
 #[derive(Args)]
 pub(crate) struct MeasureArgs {
-    /// The rungs, with commas between them: 1,3,7 or sequential, or 1..7 for all from one to the
-    /// other [default: all]
+    /// The rungs to measure: numbers or names with commas between them, such as 1,3,sequential, or
+    /// the first and the last of a range, such as 1..7 [default: all]
     #[arg(long, value_name = "LIST", value_parser = rungs)]
     variants: Option<Rungs>,
 
@@ -34,7 +34,8 @@ pub(crate) struct MeasureArgs {
     #[command(flatten)]
     device: DeviceArgs,
 
-    /// Timed runs on a GPU, after 3 to warm up; the simulator counts one [default: 20]
+    /// Number of timed runs on a GPU, after 3 runs to warm up; the simulator counts a single run
+    /// [default: 20]
     #[arg(long, value_name = "R", allow_hyphen_values = true, value_parser = reps)]
     reps: Option<u32>,
 
@@ -156,7 +157,7 @@ impl Tuned {
             return Self(Vec::new());
         }
         let entries = Cache::of_user().and_then(|cache| cache.load()).unwrap_or_else(|error| {
-            note(format_args!("{:#}: no shape is tuned", anyhow::Error::from(error)));
+            note(format_args!("{:#}: the tuned shapes are ignored", anyhow::Error::from(error)));
             Vec::new()
         });
         Self(entries)

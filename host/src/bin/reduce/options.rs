@@ -11,7 +11,7 @@ use warpfold_lab::{
 /// The argument that says what is computed.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct OpArgs {
-    /// sum, min, max or prod
+    /// The operation: sum, min, max or prod (the product)
     #[arg(long, default_value = "sum")]
     pub(crate) op: Op,
 }
@@ -30,7 +30,7 @@ pub(crate) struct ElementArgs {
 /// The arguments that give the shape of the first launch.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct ShapeArgs {
-    /// Threads of a block, a power of two [default: 256; 1024 for variant global]
+    /// Number of threads in a block, a power of two [default: 256; 1024 for variant global]
     #[arg(
         long,
         value_name = "B",
@@ -39,8 +39,8 @@ pub(crate) struct ShapeArgs {
     )]
     pub(crate) block: Option<u64>,
 
-    /// Blocks of the first launch; from variant 7 on any number, before it what --n asks for
-    /// [default: chosen]
+    /// Number of blocks in the first launch; any number for variants 7 and later, but the earlier
+    /// ones need exactly the number that follows from --n and --block [default: chosen by the tool]
     #[arg(
         long,
         value_name = "G",
@@ -53,8 +53,8 @@ pub(crate) struct ShapeArgs {
 /// The argument that gives the block of rungs, if tuning may have found a shape for them.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct TunedBlockArgs {
-    /// Threads of a block, a power of two
-    /// [default: what tuning found, or 256; 1024 for variant global]
+    /// Number of threads in a block, a power of two
+    /// [default: what `reduce tune` found, otherwise 256, or 1024 for variant global]
     #[arg(
         long,
         value_name = "B",
@@ -67,7 +67,8 @@ pub(crate) struct TunedBlockArgs {
 /// The argument that says whether the results of tuning are used.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct NoTunedArgs {
-    /// Ignore what `reduce tune` found (or WARPFOLD_NO_TUNE)
+    /// Ignore the launch shapes that `reduce tune` found (the environment variable WARPFOLD_NO_TUNE
+    /// does the same)
     #[arg(long)]
     pub(crate) no_tuned: bool,
 }

@@ -47,7 +47,7 @@ pub(crate) struct CompareArgs {
 /// The arguments that say what the rungs are to do.
 #[derive(Args)]
 struct WorkArgs {
-    /// Number of elements to generate, as in 65536, 65_536 or 2^16
+    /// Number of elements to generate, such as 65536, 65_536 or 2^16
     #[arg(
         long,
         value_name = "N",
@@ -63,20 +63,21 @@ struct WorkArgs {
     #[command(flatten)]
     shape: ShapeArgs,
 
-    /// relaunch, host or single, as for a reduction
+    /// How the partial results of the blocks become one result: relaunch (launch the kernel again
+    /// until one value is left), host (combine them on the host) or single (launch one more block)
     #[arg(long, default_value = "relaunch")]
     finish: Finish,
 
     #[command(flatten)]
     seed: SeedArgs,
 
-    /// The GPU to plan the launches for, and whose occupancy to tell: v100, t4, a100, a10, rtx3090,
-    /// l4, l40s, rtx4090, h100, h200, b200 or rtx5090
+    /// The GPU for which the launches are planned and the occupancy is computed: v100, t4, a100,
+    /// a10, rtx3090, l4, l40s, rtx4090, h100, h200, b200 or rtx5090
     #[arg(long, default_value = "h100")]
     gpu: Gpu,
 
-    /// Registers of a thread, for the occupancy
-    /// [default: what ptxas says, if it is on the PATH or PTXAS names it]
+    /// Number of registers of a thread, from which the occupancy is computed
+    /// [default: asked from ptxas, if it is on the PATH or the environment variable PTXAS names it]
     #[arg(long, value_name = "R", allow_hyphen_values = true, value_parser = registers_of)]
     registers: Option<u32>,
 

@@ -25,12 +25,12 @@ const MAX_SIZES: usize = 1000;
 /// The arguments of `reduce sweep`.
 #[derive(Args)]
 pub(crate) struct SweepArgs {
-    /// Numbers of elements, from the least to the greatest, as in 2^10..2^28, or with commas
-    /// between them [default: 2^10..2^28 on a GPU, 2^10..2^20 on the simulator]
+    /// Numbers of elements: the least and the greatest, such as 2^10..2^28, or a list with commas,
+    /// such as 1000,5000 [default: 2^10..2^28 on a GPU, 2^10..2^20 on the simulator]
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true, value_parser = sizes)]
     sizes: Option<Sizes>,
 
-    /// How many times as large the next size of a range is
+    /// The factor between one size of a range and the next
     /// [default: 2 on a GPU, 4 on the simulator]
     #[arg(long, value_name = "FACTOR", allow_hyphen_values = true, value_parser = step)]
     step: Option<u64>,
@@ -68,7 +68,7 @@ impl Sizes {
             }
         };
         if sizes.len() > MAX_SIZES {
-            bail!("--sizes: {} of them, and at most {MAX_SIZES} are measured", sizes.len());
+            bail!("--sizes: there are {} sizes, and at most {MAX_SIZES} are measured", sizes.len());
         }
         Ok(sizes)
     }
@@ -82,7 +82,7 @@ fn sizes(text: &str) -> Result<Sizes> {
             let sizes = text.split(',').map(size).collect::<Result<Vec<_>>>()?;
             if sizes.contains(&0) {
                 bail!(
-                    "--sizes '{text}': of no elements nothing is launched, so a size is 1 at least"
+                    "--sizes '{text}': each size must be at least 1, because 0 elements need no launch"
                 );
             }
             Ok(Sizes::List(sizes))
@@ -93,7 +93,7 @@ fn sizes(text: &str) -> Result<Sizes> {
                 bail!("--sizes '{text}': the range is empty, because {first} is more than {last}");
             }
             if first == 0 {
-                bail!("--sizes '{text}': a range begins with 1 at least");
+                bail!("--sizes '{text}': a range must begin with at least 1");
             }
             Ok(Sizes::Range(first, last))
         }
@@ -103,7 +103,7 @@ fn sizes(text: &str) -> Result<Sizes> {
 /// Parses `--step`.
 fn step(text: &str) -> Result<u64> {
     match whole("--step", text, "2")? {
-        step @ 0..2 => bail!("--step {step}: each size is at least twice the one before"),
+        step @ 0..2 => bail!("--step {step}: it must be at least 2"),
         step => Ok(step),
     }
 }
@@ -121,7 +121,7 @@ pub(crate) fn sweep(args: SweepArgs) -> Result<(), Failure> {
         (None, DeviceKind::Cuda) => GPU_SIZES.expand(step.unwrap_or(2)).map_err(refused)?,
         (None, DeviceKind::Simulator) => {
             note(
-                "the simulator takes smaller sizes, 2^10..2^20, and counts instead of measuring times",
+                "on the simulator, the sizes are 2^10..2^20 unless --sizes gives others, and counters are shown instead of times",
             );
             SIMULATOR_SIZES.expand(step.unwrap_or(4)).map_err(refused)?
         }
@@ -160,7 +160,7 @@ pub(crate) fn sweep(args: SweepArgs) -> Result<(), Failure> {
     let whole = climbs.iter().filter(|climb| !climb.is_cut_short()).count();
     if whole < sizes.len() {
         return Err(Failure::Interrupted(anyhow!(
-            "{whole} of {} sizes were measured whole",
+            "{whole} of {} sizes were measured completely",
             sizes.len()
         )));
     }

@@ -26,7 +26,7 @@ const QUICK: Runs = Runs { warm_up: 1, timed: 5 };
 /// The arguments of `reduce tune`.
 #[derive(Args)]
 pub(crate) struct TuneArgs {
-    /// Number of elements to tune with, as in 16777216 or 2^24
+    /// Number of elements to tune with, such as 16777216 or 2^24
     #[arg(
         long,
         value_name = "N",
@@ -39,11 +39,12 @@ pub(crate) struct TuneArgs {
     #[command(flatten)]
     measure: MeasureArgs,
 
-    /// Tune on the simulator all the same, to see how it goes: its times say nothing about a GPU
+    /// Tune on the simulator nevertheless, to try the command out; the simulator's times say
+    /// nothing about a GPU
     #[arg(long)]
     even_simulated: bool,
 
-    /// Forget what was found, for all GPUs
+    /// Delete the saved launch shapes of all GPUs, and exit
     #[arg(long)]
     clear: bool,
 
@@ -149,7 +150,7 @@ pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
     if !entries.is_empty() {
         cache.keep(&entries).map_err(failed)?;
         notes.push(format!(
-            "Kept in {}. `reduce` and `reduce ladder` take these shapes on this device where no block and no grid is given.",
+            "The shapes are saved in {}. On this device, `reduce` and `reduce ladder` use them unless --block or --grid is given.",
             cache.path().display()
         ));
     }
@@ -261,7 +262,7 @@ fn document(
     best_columns.push(Column::new("default_time_us", "default").in_unit("us"));
     best_columns.push(Column::new("gain_percent", "gain").in_unit("%"));
     let mut best = Table::new("tuned", "The best shape of each rung", best_columns);
-    let mut tried = Table::new("tried", "All that was tried", columns());
+    let mut tried = Table::new("tried", "All shapes that were tried", columns());
     for (variant, search) in found {
         if let Some(winner) = search.winner() {
             let (time, default) = (search.time(), search.default_time());
@@ -281,7 +282,9 @@ fn document(
     if device.info().kind == DeviceKind::Simulator {
         best.notes.push("These are times of the simulation, and say nothing about a GPU.".into());
     }
-    tried.notes.push("Without a time: not measured, or not taken by the device.".into());
+    tried
+        .notes
+        .push("A shape without a time was not measured, or the device could not run it.".into());
     let environment = [
         ("device", device.info().name.clone()),
         ("input", format!("{n} {element} elements, seed {seed}")),

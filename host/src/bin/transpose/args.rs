@@ -11,25 +11,27 @@ use warpfold_lab::{
 
 use crate::{compare::CompareArgs, profile::ProfileArgs};
 
-/// Transpose a matrix on a GPU, or on the built-in simulator; check the result against the CPU and
-/// time it. Or see why a variant is slow, with one of the commands.
+/// Transpose a matrix on a GPU or on the built-in simulator; the result is checked against the CPU,
+/// and the time is printed. The commands compare all variants, or count what one variant does.
 #[derive(Parser)]
 #[command(
     name = "transpose",
     version,
     args_conflicts_with_subcommands = true,
-    after_help = format!("{EXIT_STATUS}\nThe time is that of the launch; copies are not in it. The bandwidth is that of the bytes \
-                  read and written. On the simulator the time is the wall clock of the simulation, and says nothing about a GPU.")
+    after_help = format!("{EXIT_STATUS}\nThe time is that of the launch, without copies. The bandwidth counts the bytes that are read \
+                  and the bytes that are written. On the simulator the time is the wall-clock time of the simulation and says nothing \
+                  about a GPU.")
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
     lesson: Option<Lesson>,
 
-    /// A name that --list prints, such as padded
+    /// The variant: a name that --list prints, such as padded
     #[arg(long, allow_hyphen_values = true)]
     variant: Option<Variant>,
 
-    /// Rows of the matrix, as in 4000 or 2^12; with --input, how many it must have
+    /// Number of rows of the matrix, such as 4000 or 2^12; with --input, the number of rows that
+    /// the file must have
     #[arg(
         long,
         value_name = "N",
@@ -38,7 +40,8 @@ pub(crate) struct Args {
     )]
     rows: Option<u64>,
 
-    /// Columns of the matrix [default: as many as rows]
+    /// Number of columns of the matrix; with --input, the number of columns that the file must have
+    /// [default: as many as rows]
     #[arg(
         long,
         value_name = "N",
@@ -48,11 +51,12 @@ pub(crate) struct Args {
     cols: Option<u64>,
 
     /// Type of the elements: u8, i8, u16, i16, f16, bf16, u32, i32, f32, u64, i64, f64, c64, u128,
-    /// i128 or c128 [default: f32, or what a .npy file holds]
+    /// i128 or c128 [default: f32, or the type in the .npy file]
     #[arg(long = "type", value_name = "TYPE")]
     element: Option<ElementType>,
 
-    /// Elements on each side of a tile: 16 or 32 [default: 32; of variant best, by the type]
+    /// Number of elements on each side of a tile: 16 or 32
+    /// [default: 32; for variant best, it depends on the type]
     #[arg(
         long,
         value_name = "T",
@@ -61,14 +65,14 @@ pub(crate) struct Args {
     )]
     tile: Option<u64>,
 
-    /// The same as --variant in-place: a square matrix, without a second one
+    /// The same as --variant in-place: transpose a square matrix within its own memory
     #[arg(long)]
     in_place: bool,
 
     #[command(flatten)]
     run: RunArgs,
 
-    /// Transpose the matrix of a .npy file
+    /// Transpose the matrix in this .npy file
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
 
@@ -86,11 +90,11 @@ pub(crate) struct Args {
 /// The commands that show what variants teach.
 #[derive(Subcommand)]
 pub(crate) enum Lesson {
-    /// Time all variants, and count what they do, side by side
+    /// Compare the times of all variants, and their counted memory accesses, side by side
     Compare(CompareArgs),
-    /// Count what a variant does, on the simulator
+    /// Count the instructions and memory accesses of a variant on the simulator
     Profile(ProfileArgs),
-    /// Write a shell's completion, or a page of the manual
+    /// Write shell completions or a manual page
     Generate(GenerateArgs),
 }
 
@@ -139,7 +143,7 @@ impl Args {
             (None | Some(Variant::InPlace), true) => Variant::InPlace,
             (Some(variant), true) => {
                 return Err(refused(anyhow!(
-                    "--in-place with --variant {variant}: it is a variant of its own"
+                    "--in-place with --variant {variant}: --in-place itself chooses the variant in-place"
                 )));
             }
             (None, false) => {

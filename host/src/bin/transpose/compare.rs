@@ -18,11 +18,11 @@ use crate::options::MatrixArgs;
     mut_arg(
         "device",
         |device| device
-            .help("auto (a GPU if there is one), cuda or sim, which has counters and no times")
+            .help("The device: auto (a GPU if there is one), cuda or sim (the simulator, which has counters but no times)")
     )
 )]
 pub(crate) struct CompareArgs {
-    /// Rows of the matrix, as in 4000 or 2^12
+    /// Number of rows of the matrix, such as 4000 or 2^12
     #[arg(
         long,
         value_name = "N",
@@ -35,7 +35,8 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     matrix: MatrixArgs,
 
-    /// Elements on each side of a tile: 16 or 32; variant best has its own [default: 32]
+    /// Number of elements on each side of a tile: 16 or 32; variant best has its own size
+    /// [default: 32]
     #[arg(
         long,
         value_name = "T",
@@ -47,11 +48,11 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     device: DeviceArgs,
 
-    /// Timed runs of each variant on a GPU, after 3 to warm up [default: 20]
+    /// Number of timed runs of each variant on a GPU, after 3 runs to warm up [default: 20]
     #[arg(long, value_name = "R", allow_hyphen_values = true, value_parser = reps)]
     reps: Option<u32>,
 
-    /// Put the lecture's own figures beside, of a GeForce GTX 280
+    /// Also show the figures that the lecture measured on a GeForce GTX 280
     #[arg(long)]
     history: bool,
 

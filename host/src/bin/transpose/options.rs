@@ -6,7 +6,7 @@ use warpfold_lab::{cli::number, transpose::ElementType};
 /// The arguments that say what one of the lessons transposes, beside its rows.
 #[derive(Args)]
 pub(crate) struct MatrixArgs {
-    /// Columns of the matrix [default: as many as rows]
+    /// Number of columns of the matrix [default: as many as rows]
     #[arg(
         long,
         value_name = "N",
@@ -15,7 +15,8 @@ pub(crate) struct MatrixArgs {
     )]
     pub(crate) cols: Option<u64>,
 
-    /// Type of the elements, as for a transposition
+    /// Type of the elements: u8, i8, u16, i16, f16, bf16, u32, i32, f32, u64, i64, f64, c64, u128,
+    /// i128 or c128
     #[arg(long = "type", value_name = "TYPE", default_value = "f32")]
     pub(crate) element: ElementType,
 }

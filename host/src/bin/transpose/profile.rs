@@ -17,11 +17,11 @@ use crate::options::MatrixArgs;
 /// The arguments of `transpose profile`.
 #[derive(Args)]
 pub(crate) struct ProfileArgs {
-    /// A name that --list prints, such as padded
+    /// The variant: a name that `transpose --list` prints, such as padded
     #[arg(long, allow_hyphen_values = true)]
     variant: Variant,
 
-    /// Rows of the matrix, as in 512 or 2^9
+    /// Number of rows of the matrix, such as 512 or 2^9
     #[arg(
         long,
         value_name = "N",
@@ -34,7 +34,8 @@ pub(crate) struct ProfileArgs {
     #[command(flatten)]
     matrix: MatrixArgs,
 
-    /// Elements on each side of a tile: 16 or 32 [default: 32; of variant best, by the type]
+    /// Number of elements on each side of a tile: 16 or 32
+    /// [default: 32; for variant best, it depends on the type]
     #[arg(
         long,
         value_name = "T",

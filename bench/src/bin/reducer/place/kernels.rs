@@ -1,34 +1,38 @@
-//! The kernels around the reduction, as PTX that the driver compiles: three producers, a consumer,
-//! and a kernel that holds the stream. All contenders share these very kernels.
+//! The kernels around the reduction, as PTX that the driver compiles: two kernels for the three
+//! producers, a consumer, and a kernel that holds the stream. All contenders share these kernels.
 
 use std::fmt::Write;
 
 use super::Producer;
 use crate::{contender::RESULT_BYTES, data::PERIOD};
 
-/// Threads in a block of [`Producer::Data`] and [`Producer::Other`].
+/// The number of threads in a block of [`Producer::Data`] and [`Producer::Other`].
 const BLOCK: u32 = 256;
 
-/// The most blocks of these producers for each multiprocessor: as many as can be resident.
+/// The greatest number of blocks of [`Producer::Data`] and [`Producer::Other`] for each
+/// multiprocessor. So many can be resident at once.
 const BLOCKS_EACH: u32 = 8;
 
-/// Threads in a block of [`Producer::Code`], of which each multiprocessor gets one.
+/// The number of threads in a block of [`Producer::Code`]. Each multiprocessor gets one block.
 const CODE_BLOCK: u32 = 1024;
 
-/// The threads of a block that run the straight-line code: one warp for each of the four
-/// schedulers of a multiprocessor, because each scheduler has an instruction cache of its own.
+/// The number of threads of a block that run the straight-line code. They are one warp for each of
+/// the four schedulers of a multiprocessor, because each scheduler has an instruction cache of its
+/// own.
 const CODE_THREADS: u32 = 128;
 
-/// Rows of straight-line code on a GPU. A row has [`ROW_BYTES`], so this is 256 KiB: twice the
-/// 128 KiB of the instruction cache of a multiprocessor (L1.5, as Z. Jia et al. measured it in
-/// *Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking*, 2018).
+/// The number of rows of straight-line code on a GPU. A row takes [`ROW_BYTES`], so all rows take
+/// 256 KiB. This is twice the 128 KiB of the instruction cache of a multiprocessor (the L1.5 cache,
+/// as Z. Jia et al. measured it in *Dissecting the NVIDIA Volta GPU Architecture via
+/// Microbenchmarking*, 2018).
 pub(super) const CODE_ROWS: usize = 2048;
 
-/// Bytes of a row: eight instructions of 16 bytes.
+/// The number of bytes of machine code in a row: eight instructions of 16 bytes.
 #[cfg(test)]
 const ROW_BYTES: usize = 128;
 
-/// Rows between two branches, which keep basic blocks short enough for the driver's compiler.
+/// The number of rows between two branches. The branches keep basic blocks short enough for the
+/// driver's compiler.
 const ROWS_IN_BLOCK: usize = 32;
 
 /// The name of the consumer.
@@ -46,7 +50,8 @@ impl Producer {
         }
     }
 
-    /// Blocks and threads of a launch that writes `packs` packs of 16 bytes.
+    /// The numbers of blocks and of threads in a block, for a launch that writes `packs` packs of
+    /// 16 bytes.
     pub(super) fn shape(self, packs: u32, multiprocessors: u32) -> (u32, u32) {
         match self {
             Self::Data | Self::Other => {
@@ -57,7 +62,7 @@ impl Producer {
     }
 }
 
-/// The module of all these kernels, with so many rows of straight-line code.
+/// The PTX of all these kernels, with `rows` rows of straight-line code in [`Producer::Code`].
 pub(super) fn ptx(rows: usize) -> String {
     let mut ptx = String::from(".version 7.0\n.target sm_70\n.address_size 64\n\n");
     for (producer, rows) in [(Producer::Data, 0), (Producer::Code, rows)] {
@@ -68,11 +73,12 @@ pub(super) fn ptx(rows: usize) -> String {
     ptx
 }
 
-/// A kernel that writes pack `i` of the source, modulo the period, to pack `i` of the target. Each
-/// thread writes one pack in every so many.
+/// The PTX of a kernel that copies packs from the source to the target. Pack `i` of the target
+/// becomes pack `i % PERIOD` of the source. A thread begins with the pack of its index in the grid,
+/// and its step is the number of threads in the grid.
 ///
 /// Before that, the first threads of each block run the rows of straight-line code. They start from
-/// the seed and their number, so that the compiler cannot know what comes out.
+/// the seed and from their index in the block, so the compiler cannot compute the outcome.
 fn produce(name: &str, rows: usize) -> String {
     let code = straight_line(rows);
     format!(
@@ -113,8 +119,10 @@ END:
     )
 }
 
-/// Four chains of a multiplication and an exclusive or, with other factors in each row. A thread
-/// whose values turn out to be a constant that none of them should reach writes nothing.
+/// The PTX of the straight-line code. It has four independent chains, and each row takes each chain
+/// one multiplication and one exclusive or further, with other factors in each row. The outcome
+/// must be used, because the compiler would remove the code otherwise. So a thread ends without
+/// writing if a value equals a certain constant, which is very unlikely.
 fn straight_line(rows: usize) -> String {
     let mut code = String::new();
     if rows == 0 {
@@ -130,7 +138,7 @@ fn straight_line(rows: usize) -> String {
     let mut factor = 0x9e37_79b9u32;
     for row in 0..rows {
         for chain in 0..4 {
-            // The factors are odd, so that no value is lost.
+            // The factors are odd. So a multiplication never maps two values to the same value.
             factor = factor.wrapping_mul(1_664_525).wrapping_add(1_013_904_223) | 1;
             add(&format!("mad.lo.u32 %a{chain}, %a{chain}, {factor}, %b{chain};"));
             add(&format!("xor.b32 %b{chain}, %b{chain}, %a{chain};"));
@@ -148,8 +156,8 @@ fn straight_line(rows: usize) -> String {
     code
 }
 
-/// A kernel of one thread that copies a result to a log. Then it overwrites the result, so that the
-/// next reduction cannot leave out to write it.
+/// The PTX of a kernel of one thread that copies a result to a log. Then it overwrites the result,
+/// because otherwise the check would not notice if the next reduction wrote no result.
 fn consume() -> String {
     let mut body = String::new();
     for at in (0..RESULT_BYTES).step_by(16) {
@@ -185,7 +193,7 @@ fn consume() -> String {
     )
 }
 
-/// A kernel of one thread that waits until so many nanoseconds have passed.
+/// The PTX of a kernel of one thread that waits until the given number of nanoseconds has passed.
 fn hold() -> String {
     format!(
         "\

@@ -1,9 +1,10 @@
-//! The third way to measure: in place. A program reduces what a kernel has just written, and
-//! another kernel reads the result. So a chain of producer, reduction and consumer is timed, and
-//! the same chain without the reduction; the difference is what the reduction adds.
+//! Measures reductions in place, that is, between two other kernels. In most programs, one kernel
+//! writes the input of a reduction and another kernel reads its result. So this module times a
+//! chain of links, each of which is a producer, a reduction and a consumer. It also times the same
+//! chain without the reductions. The difference is the time that the reductions add.
 //!
-//! Producers and consumers are ordinary kernels, without programmatic dependent launch. All
-//! contenders have the same ones. The consumer's copies of the results are checked.
+//! Producers and consumers are ordinary kernels, without programmatic dependent launch. They are
+//! the same for all contenders. The consumer copies each result, and the copies are checked.
 
 use std::{
     cell::Cell,
@@ -28,24 +29,27 @@ pub(crate) mod report;
 /// The name of the one-block kernel among the contenders.
 pub(crate) const NAIVE: &str = "naive";
 
-/// Larger inputs are too much for the one-block kernel: it takes 100 us for this one.
+/// The size in bytes of the largest inputs for the one-block kernel. It takes 100 us for an input
+/// of this size, so larger inputs would take too long.
 pub(crate) const MOST_NAIVE_BYTES: u64 = 4 << 20;
 
-/// Inputs up to this size have several chains on a plain stream between two events.
+/// The size in bytes of the largest inputs for which several chains run on a plain stream between
+/// two events.
 const SEVERAL_CHAINS_BYTES: u64 = 16 << 20;
 
-/// These chains.
+/// The number of chains between two events for inputs of at most [`SEVERAL_CHAINS_BYTES`].
 const STREAM_CHAINS: usize = 2;
 
 /// The kernel before the reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Producer {
-    /// It writes the input of the reduction, the same values each time.
+    /// The producer writes the input of the reduction, with the same values each time.
     Data,
-    /// It writes as many bytes elsewhere.
+    /// The producer writes as many bytes as the input has, but to other memory.
     Other,
-    /// It writes the input, and runs so much code that no instruction cache holds any other. This
-    /// takes long, so there are half as many measurements and one chain at a time.
+    /// The producer writes the input, and it runs so much code that the instruction caches hold no
+    /// other code afterwards. This takes long, so there are half as many measurements and one chain
+    /// at a time.
     Code,
 }
 
@@ -53,13 +57,13 @@ impl Producer {
     pub(crate) const ALL: [Self; 3] = [Self::Data, Self::Other, Self::Code];
 }
 
-/// How the device gets the chain.
+/// The way in which the device gets the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Chain {
-    /// As a graph of ten links, which is launched once between two events.
+    /// The chain is a graph of ten links, which is launched once between two events.
     Graph,
-    /// As launches on a stream. A kernel holds the stream until the host has made all of them, so
-    /// that the device never waits for the host.
+    /// The chain is ten links of plain launches on a stream. A kernel holds the stream until the
+    /// host has made all launches, so the device never waits for the host.
     Stream,
 }
 
@@ -86,7 +90,7 @@ impl fmt::Display for Chain {
     }
 }
 
-/// Order statistics of differences, in microseconds. Noise may make a small one negative.
+/// Order statistics of differences, in microseconds. Noise may make a small difference negative.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) min: f64,
@@ -97,7 +101,8 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// Quantiles by the nearest rank, as [`Times`] has them. There is at least one sample.
+    /// Computes the quantiles by the nearest rank, as [`Times`] does. There must be at least one
+    /// sample.
     fn of(mut samples: Vec<f64>) -> Self {
         samples.sort_unstable_by(f64::total_cmp);
         let last = samples.len() - 1;
@@ -112,7 +117,7 @@ impl Spread {
     }
 }
 
-/// What one contender's reduction adds to a link of a chain.
+/// The time that one contender's reduction adds to a link of a chain.
 #[derive(Clone, Debug)]
 pub(crate) struct Added {
     pub(crate) contender: String,
@@ -130,12 +135,12 @@ pub(crate) struct Measurement {
     pub(crate) added: Vec<Added>,
 }
 
-/// The PTX of the producers and of the consumer, as `peers.py` takes it.
+/// The PTX of the kernels around a reduction, for `peers.py`.
 pub(crate) fn ptx() -> String {
     kernels::ptx(kernels::CODE_ROWS)
 }
 
-/// The number of elements that the input must have for a case: a whole number of packs.
+/// The number of elements that the input must have for a case. They fill a whole number of packs.
 pub(crate) fn elements(case: &Case) -> u64 {
     let part = parts(case, Cache::Warm)[0];
     (part.right + case.n).next_multiple_of(16 / case.element.size())
@@ -149,19 +154,19 @@ pub(crate) struct Place<'a> {
     consumer: Kernel,
     hold: Kernel,
     is_gpu: bool,
-    /// Nanoseconds for which [`Chain::Stream`] holds the stream next. They follow the host's time
-    /// for the launches.
+    /// The number of nanoseconds for which the next measurement of [`Chain::Stream`] holds the
+    /// stream. It is adapted to the time that the host takes for the launches.
     hold_ns: Cell<u64>,
-    /// The result that a consumer reads in a chain without a reduction.
+    /// The memory that the consumers read in a chain without a reduction.
     no_result: Buffer<u8>,
 }
 
 /// The memory of the cases of one element type.
 pub(crate) struct Memory {
     input: Input,
-    /// What the producers read.
+    /// The values that the producers copy.
     packs: Buffer<u8>,
-    /// What [`Producer::Other`] writes.
+    /// The memory that [`Producer::Other`] writes.
     other: Buffer<u8>,
 }
 
@@ -171,7 +176,7 @@ impl Memory {
     }
 }
 
-/// What the links of a chain work on.
+/// The data on which the links of a chain work.
 #[derive(Clone, Copy)]
 struct Links<'a> {
     case: &'a Case,
@@ -180,12 +185,12 @@ struct Links<'a> {
     producer: Producer,
 }
 
-/// A contender's reduction, or none, and its chain.
+/// One chain that is timed: with a contender's reductions or without reductions.
 struct Item<'a> {
     contender: Option<&'a dyn Contender>,
     /// The copies of the results that the consumers make.
     log: Buffer<u8>,
-    /// The chain as a graph; `None` if its launches are made on a stream.
+    /// The chain as a graph. It is `None` if the launches are made on a stream.
     graph: Option<Graph>,
 }
 
@@ -208,8 +213,9 @@ impl<'a> Place<'a> {
         })
     }
 
-    /// Measures the contenders in all chains. A contender that cannot be captured, or whose results
-    /// are wrong, is left out of a chain; `failures` gets a line about it.
+    /// Measures the contenders in all chains. A contender that fails in a chain, or whose results
+    /// are wrong there, is left out of that chain, and `failures` gets a line about it. A contender
+    /// that cannot be captured in a graph is left out of all chains.
     pub(crate) fn measure(
         &self,
         case: &Case,
@@ -286,8 +292,8 @@ impl<'a> Place<'a> {
         let mut turn = 0;
         while turn < warm_ups + wanted {
             let mut times = vec![Duration::ZERO; items.len()];
-            // Each turn begins with another item, and every second one goes backwards, so that no
-            // item always follows the same one.
+            // Each turn begins with another item, and every second turn goes backwards. So no item
+            // always follows the same other item.
             for step in 0..items.len() {
                 let step = if turn % 2 == 0 { step } else { items.len() - step };
                 let index = (turn + step) % items.len();
@@ -347,7 +353,7 @@ impl<'a> Place<'a> {
         Ok(graph)
     }
 
-    /// Gives a stream the launches of one chain.
+    /// Makes the launches of one chain on a stream.
     fn launch(&self, links: Links, item: &Item, stream: &Stream) -> anyhow::Result<()> {
         let output = item.contender.and_then(Contender::output);
         let result = output.map_or(self.no_result.address(), |(address, _)| address);
@@ -358,8 +364,8 @@ impl<'a> Place<'a> {
             }
             let log = item.log.address() + (link * RESULT_BYTES) as u64;
             let args = [Arg::Pointer(result), Arg::Pointer(log)];
-            // SAFETY: there are RESULT_BYTES at both addresses, which the kernel reads and writes.
-            // The buffers behind them live until the stream has done the work.
+            // SAFETY: there are RESULT_BYTES at both addresses, and the kernel accesses no more.
+            // The buffers at these addresses live until the stream has done the work.
             unsafe { stream.launch(&self.consumer, LaunchShape::linear(1, 1, 0), &args)? };
         }
         Ok(())
@@ -386,9 +392,11 @@ impl<'a> Place<'a> {
             Arg::U32(packs),
             Arg::U32(case.n as u32),
         ];
-        // SAFETY: `packs` packs of 16 bytes lie at the target: both buffers have the same length,
-        // of which `bytes` is at most all. The kernel reads the packs up to the period, and `packs`
-        // has as many, or all of the input. It writes to the input the values that are there.
+        // SAFETY: the target has room for `packs` packs of 16 bytes, because both possible targets
+        // have the length of the input and `bytes` is at most that length. The kernel reads source
+        // packs below the period and below `packs`. The source has so many, because it is a copy of
+        // the first packs of the input up to the period. If the kernel writes to the input, it
+        // writes the values that are there already.
         unsafe {
             stream.launch(
                 &self.producers[producer as usize],
@@ -399,7 +407,7 @@ impl<'a> Place<'a> {
         Ok(())
     }
 
-    /// The time of an item's chains.
+    /// Measures the time of `chains` chains of an item.
     fn time(&self, links: Links, item: &Item, chains: usize) -> anyhow::Result<Duration> {
         let stream = &self.lab.stream;
         stream.synchronize()?;
@@ -439,16 +447,18 @@ impl<'a> Place<'a> {
     }
 }
 
-/// How often a chain on a stream is launched until the host was fast enough.
+/// The greatest number of attempts to measure chains on a stream. An attempt fails if the host was
+/// not fast enough.
 const HOLDS: usize = 20;
 
-/// Nanoseconds between the host's last launch and the end of the kernel that holds the stream.
+/// The least number of nanoseconds from the host's last launch to the end of the kernel that holds
+/// the stream.
 const MARGIN_NS: u64 = 20_000;
 
-/// The most nanoseconds for which the stream is held.
+/// The greatest number of nanoseconds for which the stream is held.
 const MOST_HOLD_NS: u64 = 5_000_000;
 
-/// What the logs are filled with before the first results.
+/// The byte with which the logs are filled before the first results.
 const NO_RESULT: u8 = 0xee;
 
 /// Checks the copies of the results that the consumers made.
@@ -489,7 +499,7 @@ mod tests {
         assert_eq!([min, lower_quartile, median, upper_quartile, max], [-1.0, 0.5, 2.0, 3.0, 4.0]);
     }
 
-    /// A contender that says it has a result and leaves none.
+    /// A contender that claims to have a result but writes none.
     struct Idle(Buffer<u8>, Layout);
 
     impl Contender for Idle {

@@ -17,12 +17,12 @@ use crate::{
 /// The least ratio of CUB's added time to ours, for every case.
 const LEAST_RATIO: f64 = 1.0;
 
-/// All that a run found.
+/// All results of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
-    /// Names and values: device, versions, command, date.
+    /// Facts about the run as names and values: device, versions, command, date.
     pub(crate) environment: Vec<(String, String)>,
-    /// `None` on the simulator, whose times say nothing of a GPU.
+    /// The kind of GPU. It is `None` on the simulator, because its times say nothing about a GPU.
     pub(crate) gpu: Option<Gpu>,
     /// The measurements of each case, in the order of the cases, once for each round.
     pub(crate) rounds: Vec<Vec<(Case, Vec<Measurement>)>>,
@@ -46,7 +46,7 @@ pub(crate) struct Outside {
     without_us: f64,
 }
 
-/// Reads such lines.
+/// Reads the lines that `peers.py` printed to a file.
 pub(crate) fn read_outside(file: &Path) -> anyhow::Result<Vec<Outside>> {
     let text =
         fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
@@ -63,7 +63,7 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// What a contender adds, in each round.
+    /// The time that a contender adds, in each round.
     fn added(&self, contender: &str) -> Vec<Spread> {
         let of = |one: &&Measurement| {
             let added = one.added.iter().find(|added| added.contender == contender)?;
@@ -72,8 +72,9 @@ impl Row<'_> {
         self.rounds.iter().filter_map(of).collect()
     }
 
-    /// The ratios of what a contender and what we add, in each round. A ratio needs two positive
-    /// numbers; noise may hide a short reduction behind a long producer.
+    /// The ratio of the time that a contender adds to the time that ours adds, in each round. A
+    /// ratio needs two positive times. A round without them is left out: the noise of a long
+    /// producer can be greater than the time of a short reduction.
     fn ratios(&self, contender: &str) -> Vec<f64> {
         let ratio = |(theirs, ours): (Spread, Spread)| {
             (theirs.median > 0.0 && ours.median > 0.0).then(|| theirs.median / ours.median)
@@ -81,7 +82,7 @@ impl Row<'_> {
         self.added(contender).into_iter().zip(self.added(OURS)).filter_map(ratio).collect()
     }
 
-    /// The ratios of the fastest CUB in each round.
+    /// The ratio of the fastest version of CUB, in each round.
     fn ratios_of_fastest(&self) -> Vec<f64> {
         let mut fastest: Vec<f64> = Vec::new();
         for name in self.contenders().into_iter().filter(|name| name.starts_with(REFERENCE)) {
@@ -117,7 +118,7 @@ fn ratio(ratios: &[f64], index: usize) -> Cell {
     ratios.get(index).map_or(Cell::Missing, |&ratio| Cell::number(ratio, 3))
 }
 
-/// All kinds of chains, the most telling one first.
+/// All kinds of chains. The kind that has targets comes first.
 fn ways() -> impl Iterator<Item = (Chain, Producer)> {
     Chain::ALL.into_iter().flat_map(|chain| Producer::ALL.map(|producer| (chain, producer)))
 }
@@ -143,17 +144,18 @@ impl Report {
             .filter(move |one| (&one.case, &one.chain, &one.producer) == (&key.0, &key.1, &key.2))
     }
 
-    /// The target is meant for the plainest chain.
+    /// The target of a case. Only graphs whose producer writes the input have targets.
     fn target(&self, case: &Case, way: (Chain, Producer)) -> Option<AddedTarget> {
         let is_plain = way == (Chain::Graph, Producer::Data);
         self.gpu.filter(|_| is_plain).and_then(|gpu| added_target(case, gpu))
     }
 
-    /// Whether each round reached the target.
+    /// Whether all rounds, some or none reached the target.
     fn verdict(&self, row: &Row, way: (Chain, Producer)) -> Option<&'static str> {
         let target = self.target(row.case, way)?;
         let (values, least): (Vec<f64>, f64) = match target {
-            // A negative sign, because less is better.
+            // Less is better here, but `verdict` takes greater values as better. So the signs are
+            // turned around.
             AddedTarget::Us(most) => {
                 (row.added(OURS).iter().map(|spread| -spread.median).collect(), -most)
             }
@@ -258,8 +260,8 @@ impl Report {
         table
     }
 
-    /// The geometric means of the ratios, over the sizes and rounds, by operation and kind of
-    /// chain.
+    /// The geometric means of the ratios over all sizes and rounds, for each operation and each
+    /// kind of chain.
     fn geometric_means(&self) -> Vec<(String, Vec<Option<f64>>)> {
         let mut operations: Vec<(Op, Element, u64)> = Vec::new();
         let of = |case: &Case| (case.op, case.element, case.offset);
@@ -308,7 +310,8 @@ impl Report {
         table
     }
 
-    /// The cases that are slower than a CUB, and how many reached their targets.
+    /// The table of the cases that were slower than a version of CUB in some round, and a table of
+    /// counts: how many cases met their targets in all rounds, in some rounds and in none.
     fn summary(&self) -> [Table; 2] {
         let columns = vec![
             Column::new("way", "way"),
@@ -362,7 +365,7 @@ impl Report {
         [slower, summary]
     }
 
-    /// Everything.
+    /// The whole report as JSON.
     pub(crate) fn json(&self) -> Json {
         let spread = |us: &Spread| {
             json!({
@@ -430,7 +433,7 @@ impl Report {
         })
     }
 
-    /// One line for each case, chain, round and contender.
+    /// The measurements as CSV, with one line for each case, chain, round and contender.
     pub(crate) fn csv(&self) -> String {
         let mut csv = String::from(
             "case,op,type,n,offset,chain,producer,round,contender,added_us,lower_us,upper_us,\
@@ -496,7 +499,7 @@ mod tests {
         }
     }
 
-    /// A report of two rounds: in the second one we are slower than the second CUB.
+    /// A report of two rounds. In the second round, ours is slower than the second version of CUB.
     fn report() -> Report {
         let outside = r#"{"peer":"torch","case":"sum_f32_1000","chain":"graph","producer":"data",
             "added_us":6.0,"quartiles_us":[5.0,7.0],"without_us":3.0,"samples":41}"#;

@@ -13,7 +13,7 @@ pub(crate) struct Args {
     #[arg(value_name = "KERNEL.PTX")]
     file: PathBuf,
 
-    /// Print JSON
+    /// Print JSON instead of text
     #[arg(long)]
     json: bool,
 }

@@ -34,7 +34,7 @@ enum Command {
     Run(run::Args),
     /// List the kernels of a file with their parameters
     List(list::Args),
-    /// Check that a file can be parsed and run
+    /// Check that the simulator can parse and run the kernels of a file
     Parse(list::Args),
 }
 

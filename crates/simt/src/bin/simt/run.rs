@@ -25,13 +25,13 @@ const VARIABLES: u64 = 1 << 30;
 const EXAMPLES: &str = "\
 Arguments, one --arg for each parameter of the kernel, in order:
   u32:1024  i8:-1  u64:0xff  f32:1.5      a value (u8 to u64, i8 to i64, f16, bf16, f32, f64)
-  ptr:0                                   an address as it is
+  ptr:0                                   an address, passed as it is
   bytes:00ff10                            a structure, as hexadecimal bytes
-  buffer:f32:1024                         a new buffer of 1024 values that nothing has written
-  buffer:f32:1024=zero                    ... of zeros
-  buffer:f32:1024=iota                    ... of 0, 1, 2, ...
-  buffer:f32:1024=random[:SEED]           ... of random values, floats in [0, 1)
-  buffer:f32:1024=@FILE                   ... of the file's bytes
+  buffer:f32:1024                         a new, uninitialised buffer of 1024 values
+  buffer:f32:1024=zero                    ... filled with zeros
+  buffer:f32:1024=iota                    ... filled with 0, 1, 2, ...
+  buffer:f32:1024=random[:SEED]           ... filled with random values, floats in [0, 1)
+  buffer:f32:1024=@FILE                   ... filled with the bytes of the file
 
 Examples:
   simt run saxpy.ptx --grid 4 --block 256 --dump 1=y.bin \\
@@ -49,64 +49,65 @@ pub(crate) struct Args {
     #[arg(value_name = "KERNEL.PTX")]
     file: PathBuf,
 
-    /// The kernel; may be left out if the file has only one
+    /// The name of the kernel; it is needed only if the file has several kernels
     #[arg(long, value_name = "NAME")]
     entry: Option<String>,
 
-    /// Blocks
+    /// Number of blocks in each dimension of the grid
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = extent)]
     grid: Dim3,
 
-    /// Threads of a block
+    /// Number of threads in each dimension of a block
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = extent)]
     block: Dim3,
 
-    /// An argument of the kernel: see below
+    /// An argument of the kernel, in the form that is explained below
     #[arg(long = "arg", value_name = "ARGUMENT", value_parser = ArgSpec::from_str)]
     specs: Vec<ArgSpec>,
 
-    /// Dynamic shared memory of a block, in bytes
+    /// Size of the dynamic shared memory of each block, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     shared: u32,
 
-    /// Blocks of a thread-block cluster, along x
+    /// Number of blocks in a thread-block cluster, along x
     #[arg(long, value_name = "BLOCKS", default_value_t = 1)]
     cluster: u32,
 
-    /// Launch cooperatively: all blocks are resident at once, so that grid-wide barriers work
+    /// Launch cooperatively: all blocks are resident at once, which grid-wide barriers need
     #[arg(long)]
     cooperative: bool,
 
-    /// Count instructions, memory traffic, bank conflicts
+    /// Count instructions, memory traffic and bank conflicts
     #[arg(long)]
     count: bool,
 
-    /// Look for races, reads of memory that nothing wrote, barriers and collectives that not all
-    /// threads reach
+    /// Look for data races, for reads of memory that nothing wrote, and for barriers and
+    /// collectives that not all threads reach
     #[arg(long)]
     check: bool,
 
-    /// Show what the warps do to memory from one synchronisation to the next (of small launches)
+    /// Show how the warps access memory between one synchronisation and the next; only for small
+    /// launches
     #[arg(long)]
     trace: bool,
 
-    /// Print JSON
+    /// Print JSON instead of text
     #[arg(long)]
     json: bool,
 
-    /// After the run, write the buffer of argument K (from 0) to a file
+    /// After the run, write the buffer of argument K to a file; arguments are numbered from 0
     #[arg(long = "dump", value_name = "K=FILE", value_parser = Dump::from_str)]
     dumps: Vec<Dump>,
 
-    /// Stop after so many warp instructions
+    /// Stop the run after this number of warp instructions
     #[arg(long, value_name = "N")]
     budget: Option<u64>,
 
-    /// Host threads to run on; all cores if left out
+    /// Number of host threads that run the simulation [default: one for each core]
     #[arg(long, value_name = "N")]
     workers: Option<NonZero<usize>>,
 
-    /// Vary the order in which warps advance; each seed stands for one order
+    /// Let the warps advance in another order, which the seed determines
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
 }
@@ -118,7 +119,7 @@ fn extent(text: &str) -> Result<Dim3, String> {
         Some([x]) => Ok((*x).into()),
         Some([x, y]) => Ok((*x, *y).into()),
         Some([x, y, z]) => Ok((*x, *y, *z).into()),
-        _ => Err("it must be one to three whole numbers, parted by commas".to_owned()),
+        _ => Err("it must be one to three whole numbers with commas between them".to_owned()),
     }
 }
 
