@@ -35,7 +35,7 @@ pub unsafe fn block_reduce<R: Reduction>(acc: R::Acc, warps: u32, by_block: bool
         }
         if tid.is_multiple_of(WARP) {
             each(R::Acc::COUNT, |i| {
-                *slots.add(i * WARP as usize + (tid / WARP) as usize) = folded.word(i)
+                *slots.add(i * WARP as usize + (tid / WARP) as usize) = folded.word(i);
             });
         }
         thread::sync_threads();

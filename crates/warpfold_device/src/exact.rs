@@ -188,7 +188,7 @@ unsafe fn chunk_sum<T: Float, const LIMBS: usize, const LOADS: usize>(
             let mut attempt = sum;
             let mut is_exact = true;
             each(loads, |load| {
-                each(T::PER_PACK, |i| is_exact &= attempt.try_add(T::element(batch[load], i)))
+                each(T::PER_PACK, |i| is_exact &= attempt.try_add(T::element(batch[load], i)));
             });
             if is_exact {
                 sum = attempt;

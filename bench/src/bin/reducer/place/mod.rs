@@ -496,7 +496,8 @@ mod tests {
     fn spreads_are_ranked_as_times_are() {
         let spread = Spread::of(vec![2.0, -1.0, 4.0, 3.0, 0.5]);
         let Spread { min, lower_quartile, median, upper_quartile, max } = spread;
-        assert_eq!([min, lower_quartile, median, upper_quartile, max], [-1.0, 0.5, 2.0, 3.0, 4.0]);
+        let found = [min, lower_quartile, median, upper_quartile, max];
+        assert_eq!(found.map(f64::to_bits), [-1.0, 0.5, 2.0, 3.0, 4.0].map(f64::to_bits));
     }
 
     /// A contender that claims to have a result but writes none.
