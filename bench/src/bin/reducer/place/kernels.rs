@@ -21,7 +21,7 @@ const CODE_BLOCK: u32 = 1024;
 /// own.
 const CODE_THREADS: u32 = 128;
 
-/// The number of rows of straight-line code on a GPU. A row takes [`ROW_BYTES`], so all rows take
+/// The number of rows of straight-line code on a GPU. A row takes `ROW_BYTES`, so all rows take
 /// 256 KiB. This is twice the 128 KiB of the instruction cache of a multiprocessor (the L1.5 cache,
 /// as Z. Jia et al. measured it in *Dissecting the NVIDIA Volta GPU Architecture via
 /// Microbenchmarking*, 2018).
