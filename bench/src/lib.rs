@@ -33,16 +33,19 @@ impl Times {
     pub fn of(mut samples: Vec<Duration>) -> Self {
         assert!(!samples.is_empty(), "no samples");
         samples.sort_unstable();
-        let last = samples.len() - 1;
-        let quantile = |quarters: usize| samples[(last * quarters + 2) / 4];
-        Self {
-            min: samples[0],
-            lower_quartile: quantile(1),
-            median: quantile(2),
-            upper_quartile: quantile(3),
-            max: samples[last],
-        }
+        let [min, lower_quartile, median, upper_quartile, max] = quartiles(&samples);
+        Self { min, lower_quartile, median, upper_quartile, max }
     }
+}
+
+/// The least sample, the quartiles and the greatest sample, by the nearest rank.
+///
+/// # Panics
+///
+/// If there are no samples.
+pub fn quartiles<T: Copy>(sorted: &[T]) -> [T; 5] {
+    let last = sorted.len() - 1;
+    [0, 1, 2, 3, 4].map(|quarters| sorted[(last * quarters + 2) / 4])
 }
 
 /// The bandwidth of moving `bytes` in `time`, in GB/s (10⁹ bytes per second).

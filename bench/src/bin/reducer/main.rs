@@ -197,7 +197,7 @@ fn run_place(
         outside: args
             .outside
             .iter()
-            .map(|file| place::report::read_outside(file))
+            .map(|file| report::read_outside(file))
             .collect::<anyhow::Result<Vec<_>>>()?
             .concat(),
         ..Default::default()

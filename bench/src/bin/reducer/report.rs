@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::Context;
 use bench::{Times, gb_per_s};
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value as Json, json};
 use warpfold_lab::output::{Cell, Column, Document, Table};
 
@@ -52,8 +52,8 @@ pub(crate) struct Outside {
     quartiles_us: [f64; 2],
 }
 
-/// Reads the lines that `bench/peers/peers.py` printed to a file.
-pub(crate) fn read_outside(file: &Path) -> anyhow::Result<Vec<Outside>> {
+/// Reads the lines of JSON that `bench/peers/peers.py` printed to a file.
+pub(crate) fn read_outside<T: DeserializeOwned>(file: &Path) -> anyhow::Result<Vec<T>> {
     let text =
         fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let lines = text.lines().map(|line| {

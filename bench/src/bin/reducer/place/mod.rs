@@ -105,15 +105,8 @@ impl Spread {
     /// sample.
     fn of(mut samples: Vec<f64>) -> Self {
         samples.sort_unstable_by(f64::total_cmp);
-        let last = samples.len() - 1;
-        let quantile = |quarters: usize| samples[(last * quarters + 2) / 4];
-        Self {
-            min: samples[0],
-            lower_quartile: quantile(1),
-            median: quantile(2),
-            upper_quartile: quantile(3),
-            max: samples[last],
-        }
+        let [min, lower_quartile, median, upper_quartile, max] = bench::quartiles(&samples);
+        Self { min, lower_quartile, median, upper_quartile, max }
     }
 }
 

@@ -1,8 +1,7 @@
 //! The report of the reductions in place, as tables for people, as JSON and as CSV.
 
-use std::{collections::BTreeMap, fmt::Write, fs, path::Path};
+use std::{collections::BTreeMap, fmt::Write};
 
-use anyhow::Context;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use warpfold_lab::output::{Cell, Column, Document, Table};
@@ -44,16 +43,6 @@ pub(crate) struct Outside {
     added_us: f64,
     quartiles_us: [f64; 2],
     without_us: f64,
-}
-
-/// Reads the lines that `peers.py` printed to a file.
-pub(crate) fn read_outside(file: &Path) -> anyhow::Result<Vec<Outside>> {
-    let text =
-        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let lines = text.lines().map(|line| {
-        serde_json::from_str(line).with_context(|| format!("{}: {line}", file.display()))
-    });
-    lines.collect()
 }
 
 /// One case in one kind of chain, measured once for each round.
