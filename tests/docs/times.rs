@@ -9,8 +9,9 @@
 //! - two such beginnings, such as `reduce3 over reduce2`, which shows their speedup as well;
 //! - a file of the folder and the beginning of a heading in it, such as
 //!   `lab.access.md: Wide access`, which shows the table below that heading;
-//! - `reducer`, which shows the production reducer beside CUB, from the newest such run on each
-//!   device.
+//! - `reducer`, which shows the production reducer beside CUB, call after call, from the newest
+//!   such run on each device;
+//! - `place`, which shows what it adds between two other kernels, beside CUB, in the same way.
 
 use std::{
     collections::BTreeMap,
@@ -97,11 +98,62 @@ fn kept(folder: &Path, file: &str, heading: &str) -> String {
     }
 }
 
-/// The newest run of the production reducer on each device, under the name of the device.
-fn newest_reducers() -> BTreeMap<String, Json> {
+/// The newest run of the production reducer on each device in the files of this name, under the
+/// name of the device.
+fn newest_reducers(file: &str) -> BTreeMap<String, Json> {
     let named =
         |(_, json): (_, Json)| (short_name(&json["environment"]["device"]).to_owned(), json);
-    kept_runs("reducer.json").into_iter().map(named).collect()
+    kept_runs(file).into_iter().map(named).collect()
+}
+
+/// The worst of the ratios of the rounds.
+fn worst_ratio(row: &Json) -> f64 {
+    row["ratios"].as_array().unwrap().iter().map(number).fold(f64::INFINITY, f64::min)
+}
+
+/// A table with the ratios of the times that CUB and we add between a kernel that writes the input
+/// and a kernel that reads the result, in a graph.
+fn places() -> String {
+    const CASES: [(&str, &str); 8] = [
+        ("sum_f32", "sum of f32"),
+        ("sum_f64", "sum of f64"),
+        ("sum_f16", "sum of f16"),
+        ("sum_i8", "sum of i8, in i64"),
+        ("minmax_f32", "minimum and maximum of f32"),
+        ("argmin_f32", "index of the minimum of f32"),
+        ("dot_f32", "dot product of f32"),
+        ("moments_f32", "mean and variance of f32"),
+    ];
+    // Some operations have a size that is not quite round, and the sum of f32 has the round one.
+    const SIZES: [(&str, std::ops::RangeInclusive<u64>); 5] = [
+        ("2^12", 1 << 12..=1 << 12),
+        ("30000", 30_000..=30_000),
+        ("200000", 200_000..=200_003),
+        ("10^6", 1_000_000..=1_000_000),
+        ("10^7", 10_000_000..=10_000_019),
+    ];
+    let mut text = String::new();
+    for (device, json) in newest_reducers("place.json") {
+        let sizes = SIZES.map(|(name, _)| name).join(" | ");
+        writeln!(text, "| {device} | {sizes} |\n|---|---:|---:|---:|---:|---:|").unwrap();
+        for (case, name) in CASES {
+            let ratios = SIZES.map(|(_, n)| {
+                let is_row = |row: &&Json| {
+                    let label = row["case"].as_str().unwrap();
+                    label.starts_with(&format!("{case}_"))
+                        && row["offset"] == 0
+                        && n.contains(&row["n"].as_u64().unwrap())
+                        && row["chain"] == "graph"
+                        && row["producer"] == "data"
+                };
+                let row = json["rows"].as_array().unwrap().iter().find(is_row).unwrap();
+                format!("{:.2}", worst_ratio(row))
+            });
+            writeln!(text, "| {name} | {} |", ratios.join(" | ")).unwrap();
+        }
+        text.push('\n');
+    }
+    text.trim_end().to_owned() + "\n"
 }
 
 /// A table with the ratios of CUB's time to ours, and with our bandwidth at the largest size.
@@ -118,7 +170,7 @@ fn reducers() -> String {
     ];
     const EXPONENTS: [u32; 5] = [12, 16, 20, 24, 28];
     let mut text = String::new();
-    for (device, json) in newest_reducers() {
+    for (device, json) in newest_reducers("reducer.json") {
         let sizes = EXPONENTS.map(|exponent| format!("2^{exponent}")).join(" | ");
         writeln!(
             text,
@@ -135,12 +187,8 @@ fn reducers() -> String {
                     })
                     .unwrap()
             };
-            // Of the ratios of the rounds, this takes the worst.
-            let ratio = |row: &Json| {
-                row["ratios"].as_array().unwrap().iter().map(number).fold(f64::INFINITY, f64::min)
-            };
             let ratios =
-                EXPONENTS.map(|exponent| format!("{:.2}", ratio(row(exponent)))).join(" | ");
+                EXPONENTS.map(|exponent| format!("{:.2}", worst_ratio(row(exponent)))).join(" | ");
             let largest = row(28);
             let gb_per_s = number(&largest["bytes"])
                 / number(&largest["times"]["warpfold"][0]["median_us"])
@@ -224,6 +272,7 @@ fn times_are_those_of_the_results() {
             let shown = match what.split_once(".md: ") {
                 Some((file, heading)) => kept(folder, &format!("{file}.md"), heading),
                 None if what == "reducer" => reducers(),
+                None if what == "place" => places(),
                 None => table(what, &results),
             };
             write!(text, "{BEGIN}{what} -->\n\n{shown}\n{END}{rest}").unwrap();

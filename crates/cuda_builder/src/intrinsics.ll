@@ -314,6 +314,33 @@ end:
   ret void
 }
 
+define internal void @__cuda_std_load_unhinted_pack_if(ptr %out, ptr %source, i1 %valid) alwaysinline nounwind {
+  %global = addrspacecast ptr %source to ptr addrspace(1)
+  %arch = call i32 @__nvvm_reflect(ptr @__cuda_std_arch_name)
+  %known = icmp uge i32 %arch, 900
+  br i1 %known, label %streaming, label %plain
+streaming:
+  %s = call { i32, i32, i32, i32 } asm sideeffect "@$5 ld.global.L1::no_allocate.v4.b32 {$0, $1, $2, $3}, [$4];", "=r,=r,=r,=r,l,b"(ptr addrspace(1) %global, i1 %valid)
+  br label %end
+plain:
+  %p = call { i32, i32, i32, i32 } asm sideeffect "@$5 ld.global.v4.b32 {$0, $1, $2, $3}, [$4];", "=r,=r,=r,=r,l,b"(ptr addrspace(1) %global, i1 %valid)
+  br label %end
+end:
+  %pack = phi { i32, i32, i32, i32 } [ %s, %streaming ], [ %p, %plain ]
+  %word0 = extractvalue { i32, i32, i32, i32 } %pack, 0
+  %word1 = extractvalue { i32, i32, i32, i32 } %pack, 1
+  %word2 = extractvalue { i32, i32, i32, i32 } %pack, 2
+  %word3 = extractvalue { i32, i32, i32, i32 } %pack, 3
+  %out1 = getelementptr i8, ptr %out, i64 4
+  %out2 = getelementptr i8, ptr %out, i64 8
+  %out3 = getelementptr i8, ptr %out, i64 12
+  store i32 %word0, ptr %out, align 4
+  store i32 %word1, ptr %out1, align 4
+  store i32 %word2, ptr %out2, align 4
+  store i32 %word3, ptr %out3, align 4
+  ret void
+}
+
 define internal i8 @__cuda_std_load_u8_if(ptr %source, i1 %valid) alwaysinline nounwind {
   %global = addrspacecast ptr %source to ptr addrspace(1)
   %value = call i16 asm sideeffect "@$2 ld.global.u8 $0, [$1];", "=h,l,b"(ptr addrspace(1) %global, i1 %valid)

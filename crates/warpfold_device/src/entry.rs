@@ -29,12 +29,21 @@ macro_rules! unary {
         /// # Safety
         /// The launch keeps [its contract](warpfold_device#the-launchs-contract).
         #[$crate::cuda_std::kernel]
-        #[allow(improper_ctypes_definitions)]
-        pub unsafe fn $name(input: *const $t, n: usize, chunk: usize, keep: f32, output: *mut $raw, slots: *mut u64) {
+        #[allow(improper_ctypes_definitions, clippy::too_many_arguments)]
+        pub unsafe fn $name(
+            lines: *const $t,
+            chunk: u32,
+            full: u32,
+            rest: u32,
+            edges: u32,
+            keep: f32,
+            output: *mut $raw,
+            slots: *mut u64,
+        ) {
             // SAFETY: the caller's contract is the callee's.
             unsafe {
                 $crate::grid::unary::<$t, $op, $crate::__way!($($way)?), $loads, { $crate::__rest!($($rest)?) }>(
-                    input, n, chunk, keep, output, slots,
+                    lines, $crate::grid::Cut { chunk, full, rest, edges }, keep, output, slots,
                 )
             }
         }
@@ -62,12 +71,14 @@ macro_rules! pairs {
         /// # Safety
         /// The launch keeps [its contract](warpfold_device#the-launchs-contract).
         #[$crate::cuda_std::kernel]
-        #[allow(improper_ctypes_definitions)]
+        #[allow(improper_ctypes_definitions, clippy::too_many_arguments)]
         pub unsafe fn $name(
             left: *const $t,
             right: *const $t,
-            n: usize,
-            chunk: usize,
+            chunk: u32,
+            full: u32,
+            rest: u32,
+            edges: u32,
             keep: f32,
             output: *mut $raw,
             slots: *mut u64,
@@ -75,7 +86,7 @@ macro_rules! pairs {
             // SAFETY: the caller's contract is the callee's.
             unsafe {
                 $crate::grid::pairs::<$t, $op, $crate::grid_reduction::Polled, $loads>(
-                    (left, right), n, chunk, keep, output, slots,
+                    (left, right), $crate::grid::Cut { chunk, full, rest, edges }, keep, output, slots,
                 )
             }
         }
@@ -101,7 +112,7 @@ macro_rules! exact {
         /// # Safety
         /// The launch keeps [its contract](mod@warpfold_device::exact#the-launchs-contract).
         #[$crate::cuda_std::kernel]
-        #[allow(improper_ctypes_definitions)]
+        #[allow(improper_ctypes_definitions, clippy::too_many_arguments)]
         pub unsafe fn $name(
             input: *const $t,
             n: usize,

@@ -16,9 +16,11 @@
 //!
 //! # The launch's contract
 //!
-//! The contract is that of the [other kernels](crate#the-launchs-contract), with three differences:
-//! `n` may be 0, a block takes fewer than 2^30 elements, and `slots` holds 74 words of 64 bits,
-//! whatever the grid is. No block waits for another.
+//! A kernel takes `input`, `n`, `chunk`, `keep`, `output` and `slots`. The contract is that of the
+//! [other kernels](crate#the-launchs-contract), with these differences: `n` may be 0, packs are
+//! counted from the first one, `chunk` may be any number of packs that is not 0 and holds fewer
+//! than 2^30 elements, and `slots` holds 74 words of 64 bits, whatever the grid is. No block waits
+//! for another.
 
 mod accumulator;
 mod cells;

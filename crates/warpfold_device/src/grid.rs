@@ -3,10 +3,11 @@
 //!
 //! *Loads.* A thread asks for `LOADS` packs before it uses the first one; that is a whole round.
 //! After the whole rounds it asks for the packs that are left, `REST` at a time and under
-//! predicates. The elements outside of packs are loaded under predicates as well. So a small input
-//! costs one trip to memory, and a large input keeps memory busy. The loops' conditions are the
-//! same in all lanes of a warp, so that either all loads of a round have predicates or none has.
-//! When only a lane's first load had none, ptxas used it before it asked for the others
+//! predicates. A block whose whole chunk is no more than that takes a path of its own, which is
+//! short, because each instruction counts in a small reduction between two other kernels. So a
+//! small input costs one trip to memory, and a large input keeps memory busy. The loops' conditions
+//! are the same in all lanes of a warp, so that either all loads of a round have predicates or none
+//! has. When only a lane's first load had none, ptxas used it before it asked for the others
 //! (bench/NOTEBOOK.md, attempt 19).
 //!
 //! *Caches.* No line is put into the first-level cache. Only the fraction that the launch asks for
@@ -63,19 +64,18 @@ pub unsafe fn unary<
     const LOADS: usize,
     const REST: usize,
 >(
-    input: *const T,
-    n: usize,
-    chunk: usize,
+    lines: *const T,
+    cut: Cut,
     keep: f32,
     output: *mut R::Raw,
     slots: *mut u64,
 ) {
     grid::launch_dependents();
+    let parts = Parts { cut, per_pack: T::PER_PACK };
     // SAFETY: the caller's contract.
     unsafe {
-        let parts = Parts::new(One(input), n, chunk);
-        let acc = thread_part::<R, _, LOADS, REST>(One(input), n, parts, keep);
-        W::reduce(acc, output, slots, parts.is_long, |position| parts.index(position));
+        let acc = thread_part::<R, _, LOADS, REST>(One(lines), parts, keep);
+        W::reduce(acc, output, slots, parts.is_long(), |position| parts.index(position));
     }
 }
 
@@ -96,89 +96,152 @@ pub unsafe fn pairs<
     const LOADS: usize,
 >(
     (left, right): (*const T, *const T),
-    n: usize,
-    chunk: usize,
+    cut: Cut,
     keep: f32,
     output: *mut R::Raw,
     slots: *mut u64,
 ) {
     grid::launch_dependents();
+    let parts = Parts { cut, per_pack: T::PER_PACK };
     // SAFETY: the caller's contract.
     unsafe {
-        let parts = Parts::new(Two::<T, Even>::new(left, right), n, chunk);
-        let acc = if (left as usize ^ right as usize).is_multiple_of(16) {
-            thread_part::<R, _, LOADS, LOADS>(Two::<T, Even>::new(left, right), n, parts, keep)
+        // The left array's line is aligned.
+        let acc = if (right as usize).is_multiple_of(16) {
+            thread_part::<R, _, LOADS, LOADS>(Two::<T, Even>::new(left, right), parts, keep)
         } else {
-            thread_part::<R, _, 1, 1>(Two::<T, Skewed>::new(left, right), n, parts, keep)
+            thread_part::<R, _, 1, 1>(Two::<T, Skewed>::new(left, right), parts, keep)
         };
-        W::reduce(acc, output, slots, parts.is_long, |position| parts.index(position));
+        W::reduce(acc, output, slots, parts.is_long(), |position| parts.index(position));
     }
 }
 
 /// How the input is divided: elements before the first pack, packs, and elements after the last
-/// one.
+/// one. [The contract](crate#the-launchs-contract) defines the fields.
+///
+/// Packs are counted from the line of the caches in which the first pack begins. The blocks then
+/// begin at a line, because a warp whose packs do not begin at a line reads one line more
+/// (bench/NOTEBOOK.md, attempt 32; H100, f16 of 2^24 + 1: 8.49 us to 7.95). Only the first block
+/// begins later, at the first pack.
+///
+/// The host computes these numbers, because each instruction before the first load makes a small
+/// reduction slower (bench/NOTEBOOK.md, attempt 46).
+#[derive(Clone, Copy)]
+pub struct Cut {
+    /// The number of packs in the chunk of a block.
+    pub chunk: u32,
+    /// The number of blocks with a whole chunk.
+    pub full: u32,
+    /// The number of packs of the block after them.
+    pub rest: u32,
+    /// What is not in the packs.
+    pub edges: u32,
+}
+
+/// A [`Cut`] of elements of which a pack has `per_pack`.
 #[derive(Clone, Copy)]
 struct Parts {
-    /// The number of elements before the first pack.
-    head: usize,
-    packs: usize,
-    /// The number of packs that a block takes.
-    chunk: usize,
-    /// The number of packs that the first block takes less than `chunk`. The other blocks then
-    /// begin at a line of the caches, because a warp whose packs do not begin at a line reads one
-    /// line more (bench/NOTEBOOK.md, attempt 32; H100, f16 of 2^24 + 1: 8.49 us to 7.95).
-    skew: usize,
-    /// The number of elements in a pack.
+    cut: Cut,
     per_pack: usize,
-    /// Whether indices may have more than 32 bits.
-    is_long: bool,
 }
 
 impl Parts {
+    /// The number of packs between the line and the first pack.
     #[inline(always)]
-    fn new<S: Source>(source: S, n: usize, chunk: usize) -> Self {
-        let head = source.to_boundary().min(n);
-        Self {
-            head,
-            packs: (n - head) / S::PER_PACK,
-            chunk,
-            skew: source.packs_in_line(),
-            per_pack: S::PER_PACK,
-            is_long: n > u32::MAX as usize,
+    fn skew(self) -> u32 {
+        self.cut.edges & 0xf
+    }
+
+    /// The number of elements between the first element and the first boundary of 16 bytes.
+    #[inline(always)]
+    fn to_boundary(self) -> u32 {
+        self.cut.edges >> 4 & 0xf
+    }
+
+    /// The number of elements before the first pack.
+    #[inline(always)]
+    fn heads(self) -> u32 {
+        self.cut.edges >> 8 & 0xff
+    }
+
+    /// The number of elements after the last pack.
+    #[inline(always)]
+    fn tails(self) -> u32 {
+        self.cut.edges >> 16 & 0xff
+    }
+
+    /// Whether there are elements outside of packs.
+    #[inline(always)]
+    fn has_edges(self) -> bool {
+        self.cut.edges & 0xff_ff00 != 0
+    }
+
+    /// Whether indices may have more than 32 bits.
+    #[inline(always)]
+    fn is_long(self) -> bool {
+        self.cut.edges >> 24 != 0
+    }
+
+    /// The place of the first element. Places are counted from the line, so that it may be
+    /// negative.
+    #[inline(always)]
+    fn zero(self) -> i32 {
+        (self.skew() * self.per_pack as u32) as i32 - self.to_boundary() as i32
+    }
+
+    /// The first pack of a block and the number of its packs. The block may have no packs.
+    #[inline(always)]
+    fn packs(self, block: u32) -> (usize, u32) {
+        let Cut { chunk, full, rest, .. } = self.cut;
+        let skew = if block == 0 { self.skew() } else { 0 };
+        let last = if block == full { rest } else { 0 };
+        let count = if block < full { chunk } else { last };
+        (block as usize * chunk as usize + skew as usize, count - skew)
+    }
+
+    /// The number that is subtracted from an element's place to get its number in its position.
+    /// That number is the index if all indices have 32 bits. Otherwise numbers count from `EDGE` on
+    /// at the block's first pack, because fewer elements than that lie before the packs.
+    #[inline(always)]
+    fn origin(self, block: u32) -> usize {
+        if self.is_long() {
+            (self.packs(block).0 * self.per_pack).wrapping_sub(EDGE)
+        } else {
+            self.zero() as usize
         }
     }
 
-    /// The number of the block's first pack. The block may have no packs.
+    /// The position of the element at `place`, which is one of the elements of `block`.
     #[inline(always)]
-    fn begin(self, block: u32) -> usize {
-        (block as usize * self.chunk).saturating_sub(self.skew).min(self.packs)
+    fn position(self, place: usize, block: u32) -> Position {
+        Position { block, number: place.wrapping_sub(self.origin(block)) as u32 }
     }
 
-    /// The index of the first element of the block's first pack.
-    #[inline(always)]
-    fn first(self, block: u32) -> usize {
-        self.head + self.begin(block) * self.per_pack
-    }
-
-    /// The position of the element at `index`, which is one of the elements of `block`. Its number
-    /// is its index if all indices have 32 bits. Otherwise numbers count from `EDGE` on at the
-    /// block's first pack, because fewer elements than that lie before the packs.
-    #[inline(always)]
-    fn position(self, index: usize, block: u32) -> Position {
-        let number =
-            if self.is_long { (index + EDGE).wrapping_sub(self.first(block)) } else { index };
-        Position { block, number: number as u32 }
-    }
-
-    /// The inverse of [`position`](Self::position).
+    /// The index of the element at a position.
     #[inline(always)]
     fn index(self, Position { block, number }: Position) -> u64 {
-        let number = u64::from(number);
-        if self.is_long {
-            (self.first(block) as u64 + number).wrapping_sub(EDGE as u64)
+        if self.is_long() {
+            let place = self.origin(block).wrapping_add(number as usize);
+            place.wrapping_sub(self.zero() as usize) as u64
         } else {
-            number
+            u64::from(number)
         }
+    }
+
+    /// The place of the element outside of packs that the thread takes, and whether it takes one.
+    /// The first threads of the first block take one element each before the packs. The next
+    /// threads of the last block take one element each after the packs.
+    #[inline(always)]
+    fn edge(self) -> (usize, bool) {
+        let (tid, block) = (thread::thread_idx_x(), thread::block_idx_x());
+        let is_head = tid < EDGE as u32;
+        let heads = if block == 0 { self.heads() } else { 0 };
+        let is_last = block + 1 == thread::grid_dim_x();
+        let tails = if is_last { EDGE as u32 + self.tails() } else { 0 };
+        let Cut { chunk, full, rest, .. } = self.cut;
+        let end = full as usize * chunk as usize + rest as usize;
+        let tail = (end * self.per_pack).wrapping_sub(EDGE);
+        let first = if is_head { self.zero() as usize } else { tail };
+        (first.wrapping_add(tid as usize), tid < if is_head { heads } else { tails })
     }
 }
 
@@ -188,8 +251,7 @@ impl Parts {
 /// The launch keeps [its contract](crate#the-launchs-contract).
 #[inline(always)]
 unsafe fn thread_part<R, S, const LOADS: usize, const REST: usize>(
-    source: S,
-    n: usize,
+    lines: S,
     parts: Parts,
     keep: f32,
 ) -> R::Acc
@@ -199,69 +261,100 @@ where
 {
     let (tid, threads) = (thread::thread_idx_x(), thread::block_dim_x());
     let block = thread::block_idx_x();
-    let is_last = block + 1 == thread::grid_dim_x();
-
-    let Parts { head, packs, .. } = parts;
-    let count = (parts.begin(block + 1) - parts.begin(block)) as u32;
-    let first = parts.first(block);
-
-    // The first threads of the first block take one element each before the packs. The next threads
-    // of the last block take one element each after the packs.
-    let tail = head + packs * S::PER_PACK;
-    let edge = if (tid as usize) < EDGE { tid as usize } else { tail + tid as usize - EDGE };
-    let has_edge =
-        if (tid as usize) < EDGE { block == 0 && edge < head } else { is_last && edge < n };
-
-    // Both arms are written out so that ptxas computes the policy before the wait. The second arm
-    // is a constant and costs nothing (bench/NOTEBOOK.md, attempt 21; H100, f32 of 2^14: 1.58 us to
-    // 1.52).
-    let policy = if keep < 1.0 { Policy::keep(keep) } else { Policy::keep(1.0) };
-    let mut kept = R::start();
+    let (begin, count) = parts.packs(block);
+    let first = begin * S::PER_PACK;
+    let chunk = parts.cut.chunk;
     // SAFETY: `edge` is an element if `has_edge`, and packs below `count` are the block's.
     unsafe {
-        let part = source.skip(first);
-        part.prefetch_if(tid as usize, tid < count);
-        grid::wait_for_dependencies();
+        let part = lines.skip(first);
+        // All threads take the same branch.
+        let (edge, has_edge) = if parts.has_edges() { parts.edge() } else { (0, false) };
 
-        let item = source.item_if(edge, has_edge);
-        let mut place = tid;
-        let mut packs = [S::Pack::default(); MOST_LOADS];
-        // Loads without predicates are faster and worth a second copy of the code, except for two
-        // arrays (bench/NOTEBOOK.md, attempt 8). In a large block the loads of one round hide the
-        // arithmetic of another. So a single whole round is divided into several if the arithmetic
-        // takes long, that is, if `LOADS` is small.
-        let is_split = REST < LOADS
-            && LOADS < MOST_LOADS
-            && threads > SMALL_BLOCK
-            && count <= LOADS as u32 * threads;
-        let has_whole_rounds = target::arch() >= 900 && S::ARRAYS == 1 && !is_split;
-        while has_whole_rounds && (place | LAST_LANE) + (LOADS as u32 - 1) * threads < count {
-            control::no_unroll();
-            let here = part.skip(place as usize * S::PER_PACK);
-            each(LOADS, |k| packs[k] = here.pack(k * threads as usize, policy));
-            each(LOADS, |k| kept = R::pack(kept, packs[k], place + k as u32 * threads));
-            place += LOADS as u32 * threads;
-        }
-        // A load that is predicated off still costs its arithmetic, so the last round asks for
-        // fewer packs at once. Devices before sm_90 get fewer still, because that keeps their code
-        // short.
-        let loads = if target::arch() >= 900 { REST } else { REST.min(OLD_LOADS) };
-        while place & !LAST_LANE < count {
-            control::no_unroll();
-            each(loads, |k| {
-                let place = place + k as u32 * threads;
-                packs[k] = part.pack_if(place as usize, policy, place < count);
-            });
-            each(loads, |k| {
-                let place = place + k as u32 * threads;
-                if place < count {
-                    kept = R::pack(kept, packs[k], place);
-                }
-            });
-            place += loads as u32 * threads;
+        let has_whole_rounds = target::arch() >= 900 && S::ARRAYS == 1;
+        // Devices before sm_90 get fewer packs at once, because that keeps their code short.
+        let few = if target::arch() >= 900 { REST } else { REST.min(OLD_LOADS) };
+        let mut kept = R::start();
+        let item;
+        if chunk <= few as u32 * threads {
+            // A single round has as few instructions as possible, because all warps of a small
+            // input go through them at the same time.
+            part.prefetch_if(tid as usize, tid < count && thread::grid_dim_x() > 1);
+            grid::wait_for_dependencies();
+            let policy = if has_whole_rounds { None } else { Some(Policy::keep(keep)) };
+            item = lines.item_if(edge, has_edge);
+            batch::<R, S>(&mut kept, part, few, (tid, count), policy);
+        } else {
+            part.prefetch_if(tid as usize, tid < count);
+            grid::wait_for_dependencies();
+            item = lines.item_if(edge, has_edge);
+            let mut place = tid;
+            // Loads without predicates are faster and worth a second copy of the code, except for
+            // two arrays (bench/NOTEBOOK.md, attempt 8). In a large block the loads of one round
+            // hide the arithmetic of another. So a single whole round is divided into several if
+            // the arithmetic takes long, that is, if `LOADS` is small.
+            let is_split = REST < LOADS
+                && LOADS < MOST_LOADS
+                && threads > SMALL_BLOCK
+                && chunk <= LOADS as u32 * threads;
+            // Only an input that is larger than the cache needs a policy, and such an input has
+            // whole rounds. Two arrays have none, so all their loads have the policy. ptxas keeps
+            // the policy in a uniform register because both branches around it depend on arguments
+            // alone; one `Policy::keep(keep)` would be computed behind the next branch, which
+            // depends on the thread.
+            let policy = if keep < 1.0 { Policy::keep(keep) } else { Policy::keep(1.0) };
+            while has_whole_rounds
+                && !is_split
+                && (place | LAST_LANE) + (LOADS as u32 - 1) * threads < count
+            {
+                control::no_unroll();
+                let here = part.skip(place as usize * S::PER_PACK);
+                let mut packs = [S::Pack::default(); MOST_LOADS];
+                each(LOADS, |k| packs[k] = here.pack(k * threads as usize, policy));
+                each(LOADS, |k| kept = R::pack(kept, packs[k], place + k as u32 * threads));
+                place += LOADS as u32 * threads;
+            }
+            while place & !LAST_LANE < count {
+                control::no_unroll();
+                batch::<R, S>(&mut kept, part, few, (place, count), Some(policy));
+                place += few as u32 * threads;
+            }
         }
 
         let acc = R::finish(kept, parts.position(first, block));
         if has_edge { R::combine(acc, R::item(item, parts.position(edge, block))) } else { acc }
     }
+}
+
+/// Asks for `loads` packs from `place` on, and then takes those that are below `count`.
+///
+/// # Safety
+/// The packs of `part` below `count` are there.
+#[inline(always)]
+unsafe fn batch<R, S>(
+    kept: &mut R::Thread,
+    part: S,
+    loads: usize,
+    (place, count): (u32, u32),
+    policy: Option<Policy>,
+) where
+    R: Reduction<Source: Source<Item = S::Item, Pack = S::Pack>>,
+    S: Source,
+{
+    let mut packs = [S::Pack::default(); MOST_LOADS];
+    let place_of = |k: usize| place + k as u32 * thread::block_dim_x();
+    each(loads, |k| {
+        let (place, is_there) = (place_of(k) as usize, place_of(k) < count);
+        // SAFETY: the pack is there if it is below `count`.
+        packs[k] = unsafe {
+            match policy {
+                Some(policy) => part.pack_if(place, policy, is_there),
+                None => part.unhinted_pack_if(place, is_there),
+            }
+        };
+    });
+    each(loads, |k| {
+        if place_of(k) < count {
+            *kept = R::pack(*kept, packs[k], place_of(k));
+        }
+    });
 }

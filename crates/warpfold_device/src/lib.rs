@@ -69,19 +69,28 @@
 //!
 //! # The launch's contract
 //!
-//! A kernel of [`unary!`] takes `input`, `n`, `chunk`, `keep`, `output` and `slots`; a kernel of
-//! [`pairs!`] takes `left` and `right` instead of `input`. A *pack* is 16 bytes of the input; the
-//! first pack begins at the input's first boundary of 16 bytes.
+//! A kernel of [`unary!`] takes `lines`, `chunk`, `full`, `rest`, `edges`, `keep`, `output` and
+//! `slots`; a kernel of [`pairs!`] takes `left` and `right` instead of `lines`. The input holds `n`
+//! elements, at least one, and is aligned to its element. A *pack* is 16 bytes of the input; the
+//! first pack begins at the input's first boundary of 16 bytes. The *line* is the boundary of 128
+//! bytes at or before the first pack, and `skew` is the number of packs from there to the first
+//! pack.
 //!
-//! - `input` holds `n` elements, at least one, and is aligned to its element. `output` has space
-//!   for one raw result.
-//! - The block is one-dimensional and has whole warps. The grid has at least
-//!   `ceil((skew + packs) / chunk)` blocks, where `skew` is the number of packs between the last
-//!   boundary of 128 bytes and the first pack. Block `b` takes `chunk` packs from
-//!   `b * chunk - skew` on; the first and the last block also take the elements outside of packs.
-//!   A block may have no packs.
-//! - `chunk` is less than 2^31 minus 16 times the block size, and holds fewer than 2^32 - 32
-//!   elements.
+//! - `lines` is the address of the line, which may lie before the input. For pairs the line is that
+//!   of the left array, and `right` is as far from the right array as `left` is from the left one.
+//! - Packs are counted from the line. Block `b` takes the packs from `b * chunk` to
+//!   `(b + 1) * chunk` of those that there are; the first and the last block also take the elements
+//!   outside of packs. A block may have no packs. `full` is the number of blocks whose chunks end
+//!   before the last pack does or with it, and `rest` is the number of packs in the next chunk, so
+//!   `full * chunk + rest` is `skew` and the number of packs added up.
+//! - `chunk` is at least 8, is less than 2^31 minus 16 times the block size, and holds fewer than
+//!   2^32 - 32 elements.
+//! - `edges` has, from the lowest bit on: 4 bits for `skew`; 4 bits for the number of elements from
+//!   the input's start to its first boundary of 16 bytes; 8 bits for the number of elements before
+//!   the first pack, which is the same unless `n` is less; 8 bits for the number of elements after
+//!   the last pack; and 8 bits that are 1 if `n` is 2^32 or more, else 0.
+//! - The block is one-dimensional and has whole warps. The grid has at least as many blocks as
+//!   chunks have packs, and at least one. `output` has space for one raw result.
 //! - `keep`, more than 0 and at most 1, is the fraction of the input that the second-level cache is
 //!   to keep.
 //! - `slots` is aligned to 16 bytes and has, for each block, one 64-bit word for each 32-bit word
@@ -90,7 +99,7 @@
 //! - The blocks start in the order of their numbers, or at least two of them are resident at a
 //!   time, because the last block waits for all others ([`grid_reduction`]).
 //!
-//! The same `n`, `chunk`, block size and alignment give the same bits.
+//! The same `n`, `chunk`, block size and alignment to 128 bytes give the same bits.
 //!
 //! The result that a kernel writes is *raw*: a partial result that can be combined with others. The
 //! program that reads it computes roots and quotients.

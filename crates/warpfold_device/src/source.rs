@@ -5,9 +5,6 @@ use crate::unroll::each;
 use core::marker::PhantomData;
 use cuda_std::ext::streaming::{self, Policy};
 
-/// The bytes of a line of the caches.
-const LINE: usize = 128;
-
 /// One or more arrays whose elements are read by packs, or singly.
 pub trait Source: Copy {
     /// An element of each array.
@@ -22,16 +19,10 @@ pub trait Source: Copy {
     /// How many elements lie before the first boundary of 16 bytes.
     fn to_boundary(self) -> usize;
 
-    /// How many packs fit between the last boundary of 128 bytes, a line, and the first boundary of
-    /// 16 bytes.
-    fn packs_in_line(self) -> usize;
-
-    /// The same arrays from an element on.
-    ///
-    /// # Safety
-    /// Each array has at least `elements` elements from here on.
+    /// The same arrays from an element on. The address wraps, because a source may begin before its
+    /// array.
     #[must_use]
-    unsafe fn skip(self, elements: usize) -> Self;
+    fn skip(self, elements: usize) -> Self;
 
     /// The element at `index`, or any value if it is not `valid`.
     ///
@@ -50,6 +41,12 @@ pub trait Source: Copy {
     /// # Safety
     /// If `valid`, there is such a pack, and the source begins at a boundary of 16 bytes.
     unsafe fn pack_if(self, index: usize, policy: Policy, valid: bool) -> Self::Pack;
+
+    /// As [`pack_if`](Self::pack_if), without a policy.
+    ///
+    /// # Safety
+    /// That of [`pack_if`](Self::pack_if).
+    unsafe fn unhinted_pack_if(self, index: usize, valid: bool) -> Self::Pack;
 
     /// Asks for the pack of number `index` to be brought near, if it is `valid`, so that a later
     /// load takes less time.
@@ -74,13 +71,8 @@ impl<T: Item> Source for One<T> {
         (self.0 as usize).wrapping_neg() % size_of::<Pack>() / size_of::<T>()
     }
     #[inline(always)]
-    fn packs_in_line(self) -> usize {
-        (self.0 as usize).div_ceil(size_of::<Pack>()) % (LINE / size_of::<Pack>())
-    }
-    #[inline(always)]
-    unsafe fn skip(self, elements: usize) -> Self {
-        // SAFETY: the caller vouches for the elements.
-        Self(unsafe { self.0.add(elements) })
+    fn skip(self, elements: usize) -> Self {
+        Self(self.0.wrapping_add(elements))
     }
     #[inline(always)]
     unsafe fn item_if(self, index: usize, valid: bool) -> T {
@@ -96,6 +88,13 @@ impl<T: Item> Source for One<T> {
     unsafe fn pack_if(self, index: usize, policy: Policy, valid: bool) -> Pack {
         // SAFETY: the caller vouches for the elements.
         unsafe { streaming::load_pack_if(self.0.cast::<Pack>().wrapping_add(index), policy, valid) }
+    }
+    #[inline(always)]
+    unsafe fn unhinted_pack_if(self, index: usize, valid: bool) -> Pack {
+        // SAFETY: the caller vouches for the elements.
+        unsafe {
+            streaming::load_unhinted_pack_if(self.0.cast::<Pack>().wrapping_add(index), valid)
+        }
     }
     #[inline(always)]
     unsafe fn prefetch_if(self, index: usize, valid: bool) {
@@ -187,13 +186,8 @@ impl<T: Item, R: Reach> Source for Two<T, R> {
         One(self.left).to_boundary()
     }
     #[inline(always)]
-    fn packs_in_line(self) -> usize {
-        One(self.left).packs_in_line()
-    }
-    #[inline(always)]
-    unsafe fn skip(self, elements: usize) -> Self {
-        // SAFETY: the caller vouches for the elements.
-        unsafe { Self::new(self.left.add(elements), self.right.add(elements)) }
+    fn skip(self, elements: usize) -> Self {
+        Self::new(self.left.wrapping_add(elements), self.right.wrapping_add(elements))
     }
     #[inline(always)]
     unsafe fn item_if(self, index: usize, valid: bool) -> [T; 2] {
@@ -217,6 +211,11 @@ impl<T: Item, R: Reach> Source for Two<T, R> {
             let left = One(self.left).pack_if(index, policy, valid);
             [left, R::pack_if(self.right.wrapping_add(index * T::PER_PACK), policy, valid)]
         }
+    }
+    #[inline(always)]
+    unsafe fn unhinted_pack_if(self, index: usize, valid: bool) -> [Pack; 2] {
+        // SAFETY: the caller vouches for the elements.
+        unsafe { self.pack_if(index, Policy::keep(1.0), valid) }
     }
     #[inline(always)]
     unsafe fn prefetch_if(self, index: usize, valid: bool) {

@@ -24,6 +24,7 @@
 //!   (attempt 39; H100, minmax f32 of 2^24: four 18.5, six 17.2). Two are for `minmax` of 64 and
 //!   128 bits, because one round's arithmetic then runs while the other round's loads are under way
 //!   (attempt 30; H100, minmax f64 of 2^20: 3.65 to 3.40).
+//! - Three are for `ssd` of i8, because with four ptxas spills registers for sm_120.
 
 use warpfold_device::exact::{NARROW_LIMBS, Raw, WIDE_LIMBS};
 use warpfold_device::grid_reduction::Ticket;
@@ -152,7 +153,9 @@ kernels! {
     unary: [sumabs sumsq] x [F16 Bf16 f32] => f32, 8;
     unary: [sumabs sumsq] x [f64] => f64, 8;
     unary: [moments] x [i8 u8 i16 u16 i32 u32 i64 u64 i128 u128 F16 Bf16 f32 f64] => CountMeanM2, 4;
-    pairs: [dot ssd] x [i8 i16 i32] => i64, 4;
+    pairs: [dot] x [i8] => i64, 4;
+    pairs: [ssd] x [i8] => i64, 3;
+    pairs: [dot ssd] x [i16 i32] => i64, 4;
     pairs: [dot ssd] x [u8 u16 u32 u64] => u64, 4;
     pairs: [dot ssd] x [u128] => u128, 4;
     pairs: [dot ssd] x [F16 Bf16 f32] => f32, 4;

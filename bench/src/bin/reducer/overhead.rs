@@ -5,7 +5,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use bench::Times;
-use warpfold::{device::Device, testing::kernels};
+use warpfold::{
+    device::Device,
+    testing::{Extent, kernels},
+};
 
 use crate::{
     cases::Case,
@@ -55,14 +58,18 @@ pub(crate) fn measure(
     let part = parts(case, Cache::Warm)[0];
     let call =
         Call { input: input.address(part.start), right: input.address(part.right), n: case.n };
-    let packs = (case.n * case.element.size()).div_ceil(16);
+    let extent = Extent { address: call.input, element_bytes: case.element.size(), n: call.n };
+    let lines = call.input.wrapping_add_signed(extent.bytes_before_lines());
+    let chunk = (extent.skew() + extent.packs()).max(8);
+    let [full, rest, edges] = extent.cut(chunk).map(u64::from);
     let keep = 1.0f32.to_bits().into();
-    let args = vec![call.input, call.n, packs, keep, output.address(), slots.address()];
+    let args = vec![lines, chunk, full, rest, edges, keep, output.address(), slots.address()];
     let stream = lab.stream.raw().context("a bare launch needs a GPU")?;
     let mut bare = BareLaunch::new(&ptx, &kernel, BLOCK, args, stream)?;
     let mut through_library = || ours.call(call, &lab.stream);
-    // SAFETY: the arguments are those of every kernel of the reducer (input, number, chunk, keep,
-    // output and slots), and all their memory outlives the last synchronisation below.
+    // SAFETY: the arguments are those of every kernel of the reducer but the exact ones (lines,
+    // chunk, full, rest, edges, keep, output and slots), and all their memory outlives the last
+    // synchronisation below.
     let mut through_driver = || unsafe { bare.launch() };
     let (mut calls, mut launches) = (Vec::new(), Vec::new());
     for _ in 0..SAMPLES {

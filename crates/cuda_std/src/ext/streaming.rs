@@ -99,6 +99,26 @@ pub unsafe fn load_pack_if(source: *const [u32; 4], policy: Policy, valid: bool)
     pack
 }
 
+/// Loads 128 bits if `valid`, and leaves the second-level cache to its usual policy: PTX
+/// `ld.global.L1::no_allocate.v4.b32` (below sm_90 `ld.global.v4.b32`).
+///
+/// # Safety
+/// If `valid`, that of [`load_pack`].
+///
+/// # Panics
+/// On the host, always.
+#[gpu_only]
+#[inline(always)]
+pub unsafe fn load_unhinted_pack_if(source: *const [u32; 4], valid: bool) -> [u32; 4] {
+    unsafe extern "C" {
+        fn __cuda_std_load_unhinted_pack_if(pack: *mut u32, source: *const u8, valid: bool);
+    }
+    let mut pack = [0; 4];
+    // SAFETY: the caller keeps this function's contract.
+    unsafe { __cuda_std_load_unhinted_pack_if(pack.as_mut_ptr(), source.cast(), valid) };
+    pack
+}
+
 macro_rules! loads {
     ($($(#[$doc:meta])* $name:ident -> $t:ty = $definition:ident;)*) => {$(
         $(#[$doc])*

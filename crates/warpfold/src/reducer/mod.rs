@@ -73,7 +73,7 @@ use crate::device::{Arg, Device, DeviceError, LaunchShape, Pod, Stream, View};
 use engine::{Cache, Engine};
 use input::{Operand, Owner, Place};
 use output::TargetPlace;
-use shapes::{Extent, Machine, Shape};
+use shapes::{Extent, KernelClass, Machine, Shape};
 
 pub use error::Error;
 pub use exact::{Exact, ExactF32, ExactF64, ReproducibleSum};
@@ -312,9 +312,12 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
         self.shape_of(first.address, first.len)
     }
 
+    fn extent(address: u64, n: u64) -> Extent {
+        Extent { address, element_bytes: size_of::<T>() as u64, n }
+    }
+
     fn shape_of(&self, address: u64, n: u64) -> Shape {
-        let extent = Extent { address, element_bytes: size_of::<T>() as u64, n };
-        shapes::shape(extent, O::CLASS, &self.machine)
+        shapes::shape(Self::extent(address, n), O::CLASS, &self.machine)
     }
 
     /// The common length of one or two inputs, which the operation accepts.
@@ -381,27 +384,37 @@ impl<T: Item, O: Operation<T>> Reducer<T, O> {
             first.borrow_for(stream)?,
             second.map_or(Ok(None), |second| second.borrow_for(stream))?,
         ];
-        let shape = self.shape_of(first.address, n);
+        let extent = Self::extent(first.address, n);
+        let shape = shapes::shape(extent, O::CLASS, &self.machine);
         let launch =
             LaunchShape { overlap: true, ..LaunchShape::linear(shape.grid, shape.block, 0) };
-        let kernel = self.engine.kernel();
-        let input = Arg::Pointer(first.address);
-        let [n, chunk, keep] = [Arg::U64(n), Arg::U64(shape.chunk), Arg::F32(shape.keep)];
-        let [out, slots] = [Arg::Pointer(out), Arg::Pointer(stream.workspace())];
+        // Two inputs at most, and seven other arguments.
+        let mut args = [Arg::U32(0); 9];
+        let mut number = 0;
+        let mut push = |arg| {
+            args[number] = arg;
+            number += 1;
+        };
+        if O::CLASS == KernelClass::Exact {
+            push(Arg::Pointer(first.address));
+            push(Arg::U64(n));
+            push(Arg::U64(shape.chunk));
+        } else {
+            for input in [Some(first), second].into_iter().flatten() {
+                push(Arg::Pointer(input.address.wrapping_add_signed(extent.bytes_before_lines())));
+            }
+            push(Arg::U32(shape.chunk as u32));
+            extent.cut(shape.chunk).into_iter().for_each(|number| push(Arg::U32(number)));
+        }
+        push(Arg::F32(shape.keep));
+        push(Arg::Pointer(out));
+        push(Arg::Pointer(stream.workspace()));
         // SAFETY: the kernel reads `n` elements of each input and writes one raw result at `out`;
         // this memory is borrowed, or the caller of the raw slice's `unsafe` constructor has
         // vouched for it. The kernel also writes slots of the stream's workspace, which `shape`
         // keeps within bounds and the stream keeps clean. Dropping memory waits for the work that
         // uses it, lent memory included, and a graph retains the memory that it uses.
-        unsafe {
-            match second {
-                None => stream.launch(kernel, launch, &[input, n, chunk, keep, out, slots])?,
-                Some(second) => {
-                    let second = Arg::Pointer(second.address);
-                    stream.launch(kernel, launch, &[input, second, n, chunk, keep, out, slots])?;
-                }
-            }
-        }
+        unsafe { stream.launch(self.engine.kernel(), launch, &args[..number])? };
         #[cfg(feature = "cudarc")]
         lent.into_iter().flatten().try_for_each(Borrowed::give_back)?;
         Ok(())

@@ -54,6 +54,31 @@ impl Extent {
         self.n.saturating_sub(before) / in_pack
     }
 
+    /// The bytes from the first element to the line in which the first pack begins. The line may
+    /// begin before the input.
+    pub fn bytes_before_lines(&self) -> i64 {
+        let to_boundary = self.address.wrapping_neg() % PACK_BYTES;
+        to_boundary as i64 - (self.skew() * PACK_BYTES) as i64
+    }
+
+    /// How the input is cut into chunks of `chunk` packs, as kernels take it: the number of blocks
+    /// with a whole chunk, the number of packs of the block after them, both counted from the line
+    /// in which the first pack begins, and the edges.
+    ///
+    /// The edges are, from the lowest bit on, the [skew](Self::skew) and the elements before the
+    /// first pack's boundary in 4 bits each, the elements of the input before that pack and those
+    /// after the last pack in 8 bits each, and whether indices may have more than 32 bits.
+    pub fn cut(&self, chunk: u64) -> [u32; 3] {
+        let in_pack = PACK_BYTES / self.element_bytes;
+        let to_boundary = self.address.wrapping_neg() % PACK_BYTES / self.element_bytes;
+        let head = to_boundary.min(self.n);
+        let tail = (self.n - head) % in_pack;
+        let is_long = u64::from(self.n > u64::from(u32::MAX));
+        let edges = self.skew() | to_boundary << 4 | head << 8 | tail << 16 | is_long << 24;
+        let reach = self.skew() + self.packs();
+        [reach / chunk, reach % chunk, edges].map(|number| number as u32)
+    }
+
     /// The number of packs between the last multiple of 128 bytes and the first pack. The first
     /// block takes that many packs fewer than its chunk, so that the other blocks begin at a cache
     /// line.
@@ -143,8 +168,7 @@ enum Cut {
 #[derive(Clone, Copy, Debug)]
 enum Threads {
     Fixed(u32),
-    /// The number with which one block covers the input at four packs for each thread, rounded up
-    /// to a power of two, at least 128 and at most 512.
+    /// The number with which one block covers the input, rounded up to whole warps.
     OneBlock,
     /// The number that gives each multiprocessor at most one block, rounded up to a power of two,
     /// at least 128 and at most 1024.
@@ -165,28 +189,72 @@ const fn one_each(up_to: u64, threads: u32) -> Row {
 // shape took b and the shape before it a. A row without times in the notebook continues its
 // neighbours.
 
-/// Up to 2 MiB, for every class of kernel. One block has nothing to combine with other blocks.
-/// Above that, about as many blocks as there are multiprocessors, or half as many, are best.
-const SMALL: [Row; 5] = [
-    // H100, up to 2^14 i32: one block is best (11). Fewer threads with more packs: sums 0.01 to
-    // 0.04 less, argmin as much more, so not done (23).
+/// Up to 1 MiB, for every class of kernel. In place, each instruction of each warp counts, and so
+/// do the barrier and the trip of a block's result through L2 (46, 47). So a small input is one
+/// block with four packs for each thread, and above that there are few and small blocks.
+const SMALL: [Row; 6] = [
+    // H100, in place, f32: 2^12 elements with 128, 256 and 512 threads 1.35, 1.29, 1.37; 10000 with
+    // 320, 512 and 640 threads 1.79, 1.76, 1.59, before 1.82 (47).
+    row(3 << 10, Threads::OneBlock, 4, false),
+    // H100, in place, 2^14 f32: 1024 threads of 4 packs 1.85, 512 of 8 1.72 (47).
     row(1 << 12, Threads::OneBlock, 8, false),
-    // H100, 2^16 elements, 64 blocks instead of 32: sum f32 2.13 to 1.83, min 1.87 to 1.76 (23).
+    // H100, in place, 30000 f32: blocks of 32, 64 and 128 threads 1.75, 1.86, 1.86, one block 2.2,
+    // before 2.6 (47).
+    row(1 << 13, Threads::Fixed(32), 4, false),
+    // H100, in place, 2^16 f32: 64 blocks of 128 threads 1.79, 128 blocks 1.8 to 1.87 (47).
     row(1 << 14, Threads::Fixed(128), 2, false),
-    // No times in the notebook: 64 blocks as in the row above.
+    // H100, in place, 100000 f32: blocks of 128 threads 1.76, of 256 1.78 (47).
     row(1 << 15, Threads::Fixed(128), 4, false),
-    // H100, 2^18 elements, 128 blocks instead of 64: f32 2.08 to 1.99 (23).
+    // H100, in place, 200000 f32: 49 blocks of 256 threads 1.87, 98 of 128 1.95; before 2.1 (47).
+    row(1 << 16, Threads::Fixed(256), 4, false),
+];
+
+/// The same for pairs. Threads take as many packs of each array, so half as many of each array as
+/// above give as many blocks.
+const SMALL_PAIR: [Row; 5] = [
+    // H100, dot f64 of 2^12, which is 64 KiB in all: 256 threads of 8 packs 1.85, 512 of 4 1.73
+    // (47).
+    row(1 << 12, Threads::OneBlock, 4, false),
+    // H100, in place, 30000 f32: 15 blocks 2.7, 59 blocks 2.17, before 2.48; 200003 f32 2.86 to 2.4
+    // (47).
+    row(1 << 13, Threads::Fixed(32), 2, false),
+    row(1 << 14, Threads::Fixed(128), 1, false),
+    row(1 << 15, Threads::Fixed(128), 2, false),
+    // H100, dot f64 of 2^16: 32 blocks 3.2, 64 blocks 2.27, 128 blocks 2.2 (47).
+    row(1 << 16, Threads::Fixed(256), 2, false),
+];
+
+/// The same for all kernels of 128-bit elements and for both extremes of 64 bits.
+const SMALL_WIDE: [Row; 5] = [
+    SMALL[0],
+    SMALL[1],
+    row(1 << 14, Threads::Fixed(128), 2, false),
+    row(1 << 15, Threads::Fixed(128), 4, false),
+    // H100, sum u128 of 2^16: 64 blocks of 256 threads 2.48, 128 of 128 2.37 (47).
     row(1 << 16, Threads::OneBlockEach, 4, false),
-    // H100, 1 and 2 MiB: 128 blocks of 128 threads are as good as 132 blocks of 512 (38).
+];
+
+/// Up to 2 MiB, if the arithmetic takes no longer than the loads.
+const TWO_MEBIBYTES: [Row; 1] = [
+    // H100, in place, 400000 f32: 132 blocks of 256 threads 1.98, of 512 2.04, 98 of 128 2.06 (47).
+    one_each(1 << 17, 256),
+];
+
+/// The same for all other kernels.
+const TWO_MEBIBYTES_MORE: [Row; 1] = [
+    // H100, sum f16 of 2^20: 132 blocks of 256 threads 2.44, 128 of 128 2.27, because these have
+    // whole rounds, which need no predicates (47).
     row(1 << 17, Threads::OneBlockEach, 8, false),
 ];
 
-/// Up to 32 MiB: one block of 512 threads for each multiprocessor.
+/// Up to 24 MiB: one block for each multiprocessor.
 const MIDDLE: [Row; 1] = [
     // H100, 132 blocks instead of 128 of the best size, at 4, 8 and 16 MiB: sum u64 2.48 to 2.41,
-    // 3.12 to 2.99, 4.21 to 4.16; sum f32 at 4 MiB 2.56 to 2.48, at 8 and 16 MiB no gain, at 32 MiB
-    // 7.86 to 7.58. H200, dot f32 at 8 MiB: 3.01 to 2.91. 126 blocks gain nothing (38).
-    one_each(1 << 21, 512),
+    // 3.12 to 2.99, 4.21 to 4.16; H200, dot f32 at 8 MiB 3.01 to 2.91. 126 blocks gain nothing
+    // (38). With 1024 threads f64 takes 3.5 instead of 3.24 at 8 MiB (47). H100, in place and back
+    // to back, f32: at 19 MiB 132 blocks 5.09 and 4.6, 611 blocks of 256 threads 5.12 and 4.79; at
+    // 27 MiB 132 blocks 7.13 and 6.01, 861 blocks 6.91 and 5.77 (47).
+    one_each(3 << 19, 512),
 ];
 
 /// The same for plain kernels where the memory is faster; it ends at 16 MiB.
@@ -216,7 +284,7 @@ const MIDDLE_DOUBLE_FAST: [Row; 2] = [
 /// arithmetic that they need all warps of a multiprocessor, and their results are so long that the
 /// last block should read no more than 128 of them.
 const MIDDLE_WIDE: [Row; 4] = [
-    // No times in the notebook: 128 blocks as in the row below.
+    // No times in the notebook: 128 blocks as in the rows below.
     row(1 << 18, Threads::OneBlockEach, 8, false),
     // H100, 2^20 f64 with 1024 threads of 4 packs: 3.65 to 3.35 (23). 132 blocks of 512 threads are
     // slower for both extremes of f64: 3.7 instead of 3.49 (38).
@@ -283,18 +351,23 @@ const EXACT: [Row; 5] = [
 ];
 
 /// The tables for a kernel, which are searched one after another.
-const fn tables(class: KernelClass, element_bytes: u64, is_fast: bool) -> [&'static [Row]; 3] {
+const fn tables(class: KernelClass, element_bytes: u64, is_fast: bool) -> [&'static [Row]; 4] {
     let is_wide = element_bytes >= if matches!(class, KernelClass::Extremes) { 8 } else { 16 };
+    let double: &[Row] = if is_fast { &DOUBLE_FAST } else { &DOUBLE };
+    let two_mebibytes: &[Row] =
+        if element_bytes >= 4 { &TWO_MEBIBYTES } else { &TWO_MEBIBYTES_MORE };
     match (class, is_fast) {
-        (KernelClass::Exact, _) => [&[], &[], &EXACT],
-        (_, false) if is_wide => [&SMALL, &MIDDLE_WIDE, &DOUBLE],
-        (_, true) if is_wide => [&SMALL, &MIDDLE_WIDE, &DOUBLE_FAST],
-        (KernelClass::Plain | KernelClass::Pair, false) => [&SMALL, &MIDDLE, &PLAIN],
-        (KernelClass::Plain, true) => [&SMALL, &MIDDLE_PLAIN_FAST, &PLAIN_FAST],
-        (KernelClass::Pair, true) => [&SMALL, &MIDDLE, &PLAIN_FAST],
-        (KernelClass::Indexed | KernelClass::Extremes, false) => [&SMALL, &MIDDLE_DOUBLE, &DOUBLE],
+        (KernelClass::Exact, _) => [&[], &[], &[], &EXACT],
+        _ if is_wide => [&SMALL_WIDE, &TWO_MEBIBYTES_MORE, &MIDDLE_WIDE, double],
+        (KernelClass::Plain, false) => [&SMALL, two_mebibytes, &MIDDLE, &PLAIN],
+        (KernelClass::Plain, true) => [&SMALL, two_mebibytes, &MIDDLE_PLAIN_FAST, &PLAIN_FAST],
+        (KernelClass::Pair, false) => [&SMALL_PAIR, two_mebibytes, &MIDDLE, &PLAIN],
+        (KernelClass::Pair, true) => [&SMALL_PAIR, two_mebibytes, &MIDDLE, &PLAIN_FAST],
+        (KernelClass::Indexed | KernelClass::Extremes, false) => {
+            [&SMALL, &TWO_MEBIBYTES_MORE, &MIDDLE_DOUBLE, double]
+        }
         (KernelClass::Indexed | KernelClass::Extremes, true) => {
-            [&SMALL, &MIDDLE_DOUBLE_FAST, &DOUBLE_FAST]
+            [&SMALL, &TWO_MEBIBYTES_MORE, &MIDDLE_DOUBLE_FAST, double]
         }
     }
 }
@@ -327,7 +400,9 @@ pub fn shape(input: Extent, class: KernelClass, machine: &Machine) -> Shape {
                 |threads: u64, least, most| threads.next_power_of_two().clamp(least, most) as u32;
             let block = match threads {
                 Threads::Fixed(threads) => threads,
-                Threads::OneBlock => above(packs.div_ceil(4), 128, 512),
+                Threads::OneBlock => {
+                    reach.div_ceil(each.into()).next_multiple_of(32).clamp(32, 1024) as u32
+                }
                 Threads::OneBlockEach => {
                     above(packs.div_ceil(u64::from(each) * multiprocessors), 128, 1024)
                 }
@@ -345,22 +420,22 @@ pub fn shape(input: Extent, class: KernelClass, machine: &Machine) -> Shape {
     Shape { grid, block, chunk, keep: keep(all_packs.saturating_mul(PACK_BYTES), machine.l2_bytes) }
 }
 
-/// The fraction of an input of `bytes` bytes that should stay in L2: all of it up to four fifths of
-/// L2, and above that about a third of L2. The kernel marks the rest to be evicted first, because a
-/// large input would otherwise evict its own beginning before the next call reads it. GPUs use
-/// sixteenths and round up, so the fraction is rounded down to sixteenths here, but to one at
-/// least.
+/// The fraction of an input of `bytes` bytes that should stay in L2: all of it up to 55 % of L2,
+/// and above that 43 % of L2. The kernel marks the rest to be evicted first, because a large input
+/// would otherwise evict its own beginning before the next call reads it. GPUs use sixteenths and
+/// round up, so the fraction is rounded down to sixteenths here, but to one at least.
 ///
-/// H100, us: i32 2^24 (64 MiB) 23.1 with normal loads, 21.9 with all loads evict-first, 17.4 with
-/// 0.3 kept; 2^26 86.8 to 81.6 by whole sixteenths. For 2^23 (32 MiB), less than L2, keeping a
-/// fraction is slower, 6.3 to 6.8. H200, 1 GiB: 235; with an eighth kept 248 (bench/NOTEBOOK.md,
-/// 13, 14, 18 and 34).
+/// H100 (50 MiB), us, back to back, f32, with all of it kept, with the best number of sixteenths,
+/// and with the number that this rule gives: 27 MiB 5.77, 5.75 and 5.77; 32 MiB 7.58, 6.53 and
+/// 6.57; 38 MiB 11.5, 8.74 and 8.78; 45 MiB 16.9, 10.84 and 10.84; 54 MiB 19.9, 13.56 and 13.61; 64
+/// MiB 23.2, 17.0 and 17.0. i32 of 64 MiB takes 21.9 with all loads evict-first. H200, 1 GiB: 235;
+/// with an eighth kept 248 (bench/NOTEBOOK.md, 13, 14, 18, 34 and 48).
 fn keep(bytes: u64, l2_bytes: u64) -> f32 {
-    if bytes / 4 <= l2_bytes / 5 {
+    if bytes / 11 <= l2_bytes / 20 {
         return 1.0;
     }
-    let sixteenths = u128::from(l2_bytes / 3) * 16 / u128::from(bytes);
-    sixteenths.max(1) as f32 / 16.0
+    let sixteenths = u128::from(l2_bytes) * 43 * 16 / 100 / u128::from(bytes);
+    sixteenths.clamp(1, 16) as f32 / 16.0
 }
 
 #[cfg(test)]
@@ -457,9 +532,11 @@ mod tests {
 
     #[test]
     fn a_small_input_is_one_block() {
-        for n in [0, 1, 31, 1024, 4096, 16_384] {
-            let shape =
-                shape(Extent { address: 0, element_bytes: 4, n }, KernelClass::Plain, &H100);
+        for (n, address) in
+            [0, 1, 31, 1024, 4096, 12_288, 16_384].map(|n| [(n, 0), (n, 20)]).concat()
+        {
+            let extent = Extent { address, element_bytes: 4, n };
+            let shape = shape(extent, KernelClass::Plain, &H100);
             assert_eq!(shape.grid, 1, "{n}: {shape:?}");
         }
         assert!(
@@ -471,7 +548,7 @@ mod tests {
 
     #[test]
     fn a_middling_input_gives_each_multiprocessor_a_block() {
-        for n in [600_000, 1 << 20, 1_234_567, 1 << 22] {
+        for n in [600_000, 1 << 20, 1_234_567, 3 << 20] {
             for (class, address) in [
                 (KernelClass::Plain, 256),
                 (KernelClass::Indexed, 260),
@@ -487,10 +564,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_larger_than_l2_keeps_a_third_of_it() {
+    fn what_is_larger_than_half_of_l2_keeps_less_than_half_of_it() {
         let sixteenths = |bytes: u64| (keep(bytes, 50 << 20) * 16.0) as u32;
-        assert_eq!([0, 40 << 20].map(sixteenths), [16, 16]);
-        assert_eq!([64 << 20, 128 << 20, 256 << 20].map(sixteenths), [4, 2, 1]);
+        assert_eq!([0, 27 << 20].map(sixteenths), [16, 16]);
+        let mebibytes = [28, 32, 38, 45, 54, 64, 128, 256];
+        assert_eq!(mebibytes.map(|n| sixteenths(n << 20)), [12, 10, 9, 7, 6, 5, 2, 1]);
         // One sixteenth is the least, because the fraction must be more than 0.
         assert_eq!([1 << 30, u64::MAX].map(sixteenths), [1, 1]);
     }

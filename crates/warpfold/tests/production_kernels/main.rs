@@ -32,12 +32,12 @@ struct Case {
     n: usize,
     starts: [usize; 2],
     block: u32,
-    chunk: u64,
+    chunk: u32,
     /// The number of additional blocks, which have no packs.
     spare: u32,
 }
 
-const fn case(n: usize, starts: [usize; 2], block: u32, chunk: u64, spare: u32) -> Case {
+const fn case(n: usize, starts: [usize; 2], block: u32, chunk: u32, spare: u32) -> Case {
     Case { n, starts, block, chunk, spare }
 }
 
@@ -46,20 +46,20 @@ const fn case(n: usize, starts: [usize; 2], block: u32, chunk: u64, spare: u32) 
 /// round, just enough, or one too many. Two arrays are aligned alike or differently.
 const CASES: [Case; 15] = [
     // The first eight cases are small. Some tests run only these with all of their samples.
-    case(1, [0, 0], 32, 1, 0),
+    case(1, [0, 0], 32, 8, 0),
     case(1, [1, 1], 64, 8, 1),
-    case(15, [3, 2], 32, 4, 0),
-    case(31, [0, 1], 32, 2, 0),
-    case(32, [1, 1], 32, 1, 0),
+    case(15, [3, 2], 32, 9, 0),
+    case(31, [0, 1], 32, 8, 0),
+    case(32, [1, 1], 32, 8, 0),
     case(33, [3, 0], 64, 1000, 0),
     case(1023, [0, 0], 128, 64, 2),
     case(1024, [2, 2], 256, 100, 0),
-    case(1025, [1, 1], 32, 3, 0),
+    case(2051, [1, 1], 32, 8, 0),
     case(1025, [5, 1], 1024, 1000, 0),
     case(4096, [0, 0], 32, 256, 0),
     case(4097, [0, 0], 32, 256, 1),
     case(4099, [1, 3], 64, 33, 0),
-    case(5001, [0, 2], 32, 2, 0),
+    case(9001, [0, 2], 32, 8, 0),
     case(9000, [7, 7], 128, 1024, 0),
 ];
 
@@ -129,16 +129,27 @@ impl Bench {
             .zip(case.starts)
             .map(|(buffer, start)| buffer.address() + (start * size) as u64)
             .collect();
-        let head = (addresses[0].wrapping_neg() % 16 / size as u64).min(case.n as u64);
-        let packs = (case.n as u64 - head) / (16 / size as u64);
+        let (n, in_pack) = (case.n as u64, 16 / size as u64);
+        let to_boundary = addresses[0].wrapping_neg() % 16 / size as u64;
+        let head = to_boundary.min(n);
+        let (packs, tail) = ((n - head) / in_pack, (n - head) % in_pack);
         let skew = addresses[0].div_ceil(16) % 8;
-        let grid = (skew + packs).div_ceil(case.chunk).max(1) as u32 + case.spare;
+        let end = skew + packs;
+        let edges = skew + to_boundary * 0x10 + head * 0x100 + tail * 0x1_0000;
+        let grid = end.div_ceil(case.chunk.into()).max(1) as u32 + case.spare;
         let mut slots = self.slots.borrow_mut();
-        let mut args: Vec<Arg> = addresses.into_iter().map(Arg::Pointer).collect();
+        // Kernels take the address of the line in which the first pack begins.
+        let to_lines = (to_boundary * size as u64).wrapping_sub(skew * 16);
+        let mut args: Vec<Arg> = addresses
+            .into_iter()
+            .map(|address| Arg::Pointer(address.wrapping_add(to_lines)))
+            .collect();
         args.extend([
-            Arg::U64(case.n as u64),
-            Arg::U64(case.chunk),
-            Arg::U32(0.5f32.to_bits()),
+            Arg::U32(case.chunk),
+            Arg::U32((end / u64::from(case.chunk)) as u32),
+            Arg::U32((end % u64::from(case.chunk)) as u32),
+            Arg::U32(edges as u32),
+            Arg::F32(0.5),
             Arg::Pointer(self.output.address()),
             Arg::Pointer(slots.address()),
         ]);
