@@ -242,33 +242,48 @@ fn the_production_kernels_are_clean() {
             kernels += 1;
             // There are elements before, in and behind packs. They are reduced by one block, by
             // several blocks, and by more blocks than the last one has threads.
-            for (i, (n, block, span)) in
-                [(1, 32, 1), (300, 64, 16), (600, 32, 1)].into_iter().enumerate()
-            {
+            let cases = [(1, 32, 8), (300, 64, 16), (320 * 16 / size + 3, 32, 8)];
+            for (i, (n, block, chunk)) in cases.into_iter().enumerate() {
                 let memory = Memory::checked(1 << 20);
-                let start = size;
                 let input = || {
                     let input = memory.alloc((n + 1) * size).unwrap();
                     memory.write(input, &vec![1; ((n + 1) * size) as usize]).unwrap();
-                    Arg::Pointer(input + start)
+                    input + size
                 };
-                let is_pair = kernel.params().len() == 7;
-                let mut args = vec![input()];
-                if is_pair {
-                    args.push(input());
+                let first = input();
+                // Exact sums take the input and its length. The others take the line in which the
+                // first pack begins, and how the input is cut.
+                let (is_exact, is_pair) = match kernel.params().len() {
+                    6 => (true, false),
+                    8 => (false, false),
+                    9 => (false, true),
+                    params => panic!("{name} has {params} parameters"),
+                };
+                let to_boundary = first.wrapping_neg() % 16 / size;
+                let head = to_boundary.min(n);
+                let (packs, tail) = ((n - head) * size / 16, (n - head) % (16 / size));
+                let skew = if is_exact { 0 } else { first.div_ceil(16) % 8 };
+                let reach = skew + packs;
+                let mut args = Vec::new();
+                if is_exact {
+                    args.extend([Arg::Pointer(first), Arg::U64(n), Arg::U64(chunk)]);
+                } else {
+                    let line = |input: u64| {
+                        Arg::Pointer((input + to_boundary * size).wrapping_sub(skew * 16))
+                    };
+                    args.push(line(first));
+                    if is_pair {
+                        args.push(line(input()));
+                    }
+                    let edges = skew | to_boundary << 4 | head << 8 | tail << 16;
+                    let cut = [chunk, reach / chunk, reach % chunk, edges];
+                    args.extend(cut.map(|number| Arg::U32(number as u32)));
                 }
                 let (output, slots) = (memory.alloc(1024).unwrap(), memory.alloc(1 << 16).unwrap());
                 memory.write(slots, &vec![0; 1 << 16]).unwrap();
                 let keep = Arg::U32(0.5f32.to_bits());
-                args.extend([
-                    Arg::U64(n),
-                    Arg::U64(span),
-                    keep,
-                    Arg::Pointer(output),
-                    Arg::Pointer(slots),
-                ]);
-                let packs = (n * size).saturating_sub((16 - start) % 16) / 16;
-                let grid = packs.div_ceil(span).max(1) as u32;
+                args.extend([keep, Arg::Pointer(output), Arg::Pointer(slots)]);
+                let grid = reach.div_ceil(chunk).max(1) as u32;
                 let config = LaunchConfig { seed: SEEDS[i], ..LaunchConfig::new(grid, block) };
                 let checked = check(kernel, &config, &args, &memory)
                     .unwrap_or_else(|error| panic!("{name}: {error}"));
