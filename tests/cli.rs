@@ -286,7 +286,6 @@ fn bad_input_files_are_refused_in_one_sentence() {
     sandbox.write("empty", &[]);
     sandbox.write("five", &[0; 5]);
     sandbox.write("four", &[0; 16]);
-    sandbox.write("empty.npy", &npy("'<i4'", "(0,)", &[]));
     sandbox.write("short.npy", &npy("'<i4'", "(4,)", &[0; 12]));
     sandbox.write("long.npy", &npy("'<i4'", "(2, 2)", &[0; 20]));
     sandbox.write("complex.npy", &npy("'<c16'", "(1,)", &[0; 16]));
@@ -304,8 +303,8 @@ fn bad_input_files_are_refused_in_one_sentence() {
             "--variant 6 --input .",
             "--variant 6 --input empty",
             "--variant 6 --input five",
+            "--variant 6 --input five --type i32",
             "--variant 6 --input four --type f64 --n 3",
-            "--variant 6 --input empty.npy",
             "--variant 6 --input short.npy",
             "--variant 6 --input long.npy",
             "--variant 6 --input complex.npy",
@@ -323,19 +322,19 @@ fn bad_input_files_are_refused_in_one_sentence() {
     error: cannot read none: No such file or directory (os error 2)
     [2]
     $ reduce --variant 6 --input .
-    error: .: input must be a regular file
+    error: . is a folder, and not a file with an array
     [2]
     $ reduce --variant 6 --input empty
-    error: empty: the input is empty: it has no elements
+    error: empty is no .npy or .npz file: if its bytes are raw little-endian elements, name their type with --type
     [2]
     $ reduce --variant 6 --input five
+    error: five is no .npy or .npz file: if its bytes are raw little-endian elements, name their type with --type
+    [2]
+    $ reduce --variant 6 --input five --type i32
     error: five: 5 bytes are not a whole number of i32 elements of 4 bytes
     [2]
     $ reduce --variant 6 --input four --type f64 --n 3
     error: --n 3: four holds 2 f64 elements
-    [2]
-    $ reduce --variant 6 --input empty.npy
-    error: empty.npy: the input is empty: it has no elements
     [2]
     $ reduce --variant 6 --input short.npy
     error: short.npy: the .npy header announces 16 bytes of elements, and 12 follow
@@ -344,19 +343,19 @@ fn bad_input_files_are_refused_in_one_sentence() {
     error: long.npy: the .npy header announces 16 bytes of elements, and 20 follow
     [2]
     $ reduce --variant 6 --input complex.npy
-    error: complex.npy: dtype '<c16' cannot be reduced: it must be one of i4, u4, i8, u8, f4, f8
+    error: complex.npy: dtype '<c16' cannot be reduced: it must be a number of 8 to 64 bits or bool
     [2]
     $ reduce --variant 6 --input i64.npy --type i32
-    error: i64.npy: the file holds i64, not i32
+    error: i64.npy holds i64, not i32
     [2]
     $ reduce --variant 6 --input i16.npy
-    error: i16.npy: dtype '<i2' cannot be reduced: it must be one of i4, u4, i8, u8, f4, f8
+    error: i16.npy holds i16, and the ladder reduces i32, u32, i64, u64, f32 and f64: the command warpfold reduces the others
     [2]
     $ reduce --variant 6 --input bool.npy
-    error: bool.npy: dtype '|b1' cannot be reduced: it must be one of i4, u4, i8, u8, f4, f8
+    error: bool.npy holds bool, and the ladder reduces i32, u32, i64, u64, f32 and f64: the command warpfold reduces the others
     [2]
     $ reduce --variant 6 --input fields.npy
-    error: fields.npy: dtype [('a', '<i4'), ('b', '<f4'), ] cannot be reduced: it must be one of i4, u4, i8, u8, f4, f8
+    error: fields.npy: dtype [('a', '<i4'), ('b', '<f4'), ] cannot be reduced: it must be a number of 8 to 64 bits or bool
     [2]
     $ reduce --variant 6 --input vast.npy
     error: vast.npy: not a .npy file that can be read: its shape has 2^64 elements or more
@@ -379,14 +378,19 @@ fn files_are_reduced() {
     sandbox.write("ints", &ints);
     sandbox.write("floats.npy", &npy("'<f8'", "(2, 1, 2)", &floats));
     let device = device_flag();
-    let sum =
-        json(&sandbox.reduce_line(&format!("--variant 3 --input ints --json --device {device}")));
+    let sum = json(
+        &sandbox
+            .reduce_line(&format!("--variant 3 --input ints --type i32 --json --device {device}")),
+    );
     assert_eq!((&sum["result"], &sum["n"]), (&55.into(), &10.into()));
     let max =
         json(&sandbox.reduce_line(&format!(
             "--variant 5 --op max --input floats.npy --json --device {device}"
         )));
     assert_eq!((&max["result"], &max["type"]), (&4.0.into(), &"f64".into()));
+    sandbox.write("empty.npy", &npy("'<i4'", "(3, 0)", &[]));
+    let nothing = json(&sandbox.reduce_line("--variant 6 --input empty.npy --json --device sim"));
+    assert_eq!((&nothing["result"], &nothing["n"]), (&0.into(), &0.into()));
 }
 
 #[test]
@@ -662,7 +666,8 @@ fn a_wrong_result_is_status_1() {
     sandbox.write(&ptx.file, swapped.as_bytes());
     sandbox.write("ints", &[1i32, 2, 3].map(i32::to_le_bytes).concat());
 
-    let line = format!("--variant 3 --input ints --ptx-dir . --device {}", device_flag());
+    let line =
+        format!("--variant 3 --input ints --type i32 --ptx-dir . --device {}", device_flag());
     let run = sandbox.reduce_line(&line);
     assert_eq!(run.status, Some(1), "{run}");
     assert!(

@@ -3,7 +3,6 @@
 mod error;
 mod file;
 mod generate;
-pub(crate) mod npy;
 mod zeroed;
 
 pub use error::InputError;

@@ -30,10 +30,7 @@
 //! underflow). Then no order is wrong: a sum may be infinite or NaN, and of a product only the sign
 //! is checked, so its error bound is infinite.
 
-mod exact_sum;
 mod float;
-mod product;
-mod scale;
 mod verdict;
 
 use self::{

@@ -1,15 +1,13 @@
 //! Arguments that several tools take.
 
-use std::{error::Error as _, path::PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{anyhow, bail};
-use clap::{Args, Parser, error::ErrorKind};
+use clap::Args;
 
-use super::{
-    device::{interruptible, open_device},
-    failure::{Failure, failed, refused},
-    whole::number,
-};
+use warpfold_tools::terminal::{Failure, failed, number, refused};
+
+use super::device::{interruptible, open_device};
 use crate::{
     device::{Device, DeviceChoice, DeviceInfo, Instrument},
     experiment::{RunError, Runs},
@@ -18,20 +16,6 @@ use crate::{
 
 /// The most timed runs that can be asked for.
 pub const MAX_REPS: u64 = 1_000_000;
-
-/// Reads the arguments of a tool. A value that cannot be used is refused in the one sentence of its
-/// parser, because every refusal of these tools is one sentence. For any other mistake, clap writes
-/// its own message and ends the tool.
-///
-/// # Errors
-///
-/// [`Failure::Refused`] for a value that cannot be used.
-pub fn parse<A: Parser>() -> Result<A, Failure> {
-    A::try_parse().map_err(|error| match (error.kind(), error.source()) {
-        (ErrorKind::ValueValidation, Some(sentence)) => refused(anyhow!("{sentence}")),
-        _ => error.exit(),
-    })
-}
 
 /// Parses a number of timed runs.
 ///

@@ -1,10 +1,7 @@
 //! The device that a tool runs on.
 
-use super::{
-    driver::choose_driver,
-    failure::{Failure, failed, note},
-    interrupt::catch_interrupts,
-};
+use warpfold_tools::terminal::{Failure, catch_interrupts, choose_driver, failed, note};
+
 use crate::device::{Device, DeviceChoice};
 
 /// Opens a device that Ctrl-C interrupts. If it is the simulator although a GPU could have been

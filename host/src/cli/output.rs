@@ -3,8 +3,8 @@
 use std::io::{self, Write as _};
 
 use clap::Args;
+use warpfold_tools::terminal::{Failure, refused, written};
 
-use super::failure::{Failure, refused, written};
 use crate::output::{Document, Format, OutputError};
 
 /// The arguments that choose how results are written.

@@ -3,12 +3,9 @@
 use std::io::{self, Write as _};
 
 use anyhow::anyhow;
+use warpfold_tools::terminal::{Failure, failed, written};
 
-use super::{
-    args::CheckArgs,
-    failure::{Failure, failed, written},
-    findings::Findings,
-};
+use super::{args::CheckArgs, findings::Findings};
 use crate::{
     device::{Device, DeviceInfo},
     experiment::{Report, Runs},

@@ -1,11 +1,8 @@
 //! The reference of the sum and of the product of floats.
 
-use super::{
-    exact_sum::ExactSum,
-    product::Product,
-    scale::power_of_two,
-    verdict::{Reference, Rule},
-};
+use warpfold_tools::exact::{ExactSum, LongProduct, power_of_two};
+
+use super::verdict::{Reference, Rule};
 use crate::element::Value;
 
 /// The properties of a floating-point format that the error bounds need.
@@ -102,7 +99,7 @@ pub(super) fn product(values: impl Iterator<Item = f64>, format: &Format) -> Ref
     // The product of the elements above 1 alone, and of those below 1 alone, as powers of 2. Any
     // partial product lies between the two.
     let (mut up, mut down) = (0.0f64, 0.0f64);
-    let mut product = Product::ONE;
+    let mut product = LongProduct::ONE;
     for x in values {
         n += 1;
         negative ^= x.is_sign_negative();

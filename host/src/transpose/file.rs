@@ -6,8 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use warpfold_tools::arrays::{ByteOrder, Header, LONGEST};
+
 use super::{ElementType, Matrix, MatrixError, matrix::zeroed};
-use crate::input::npy::{self, ByteOrder};
 
 /// Why no matrix could be read from a file.
 #[derive(Debug, thiserror::Error)]
@@ -110,8 +111,8 @@ impl MatrixFile {
         }
         let mut file = File::open(path).map_err(failed)?;
         let mut beginning = Vec::new();
-        (&mut file).take(npy::LONGEST).read_to_end(&mut beginning).map_err(failed)?;
-        let header = npy::Header::parse(&beginning)
+        (&mut file).take(LONGEST).read_to_end(&mut beginning).map_err(failed)?;
+        let header = Header::parse(&beginning)
             .map_err(|cause| FileError::Header { path: path_buf(), cause })?;
 
         let known = header

@@ -72,8 +72,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     run: RunArgs,
 
-    /// Reduce the elements of this file, which is a .npy file or raw little-endian values
-    #[arg(long, value_name = "FILE")]
+    /// Reduce the elements of this file: .npy, an array of .npz (FILE.npz:ARRAY), or raw
+    /// little-endian elements of the type that --type names; - is the standard input
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     input: Option<PathBuf>,
 
     #[command(flatten)]

@@ -67,7 +67,7 @@ fn reduce(job: &Job) -> Result<(), Failure> {
             format!("seed {seed}"),
         ),
         Source::File { path, n } => {
-            let file = InputFile::open(path, job.element).map_err(refused)?;
+            let file = InputFile::open(path.as_os_str(), job.element).map_err(refused)?;
             if let Some(n) = n.filter(|&n| n != file.n()) {
                 let (path, holds) = (path.display(), file.n());
                 return Err(refused(anyhow!(

@@ -14,20 +14,35 @@ const DIGITS: usize = 68;
 const ADDITIONS_PER_CARRY: u32 = 1 << 30;
 
 /// The sum of the numbers added so far, without any rounding.
-#[derive(Clone)]
-pub(super) struct ExactSum {
+///
+/// ```
+/// use warpfold_tools::exact::ExactSum;
+///
+/// let mut sum = ExactSum::new();
+/// [1e300, 1.0, -1e300].into_iter().for_each(|x| sum.add(x));
+/// assert_eq!(sum.value(), 1.0);
+/// ```
+#[derive(Clone, Debug)]
+pub struct ExactSum {
     /// The value is the sum of `digits[i] * 2^(32 * i - 1074)`.
     digits: [i64; DIGITS],
     additions: u32,
 }
 
+impl Default for ExactSum {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl ExactSum {
-    pub(super) fn new() -> Self {
+    /// The sum of no numbers.
+    pub fn new() -> Self {
         Self { digits: [0; DIGITS], additions: 0 }
     }
 
     /// Adds a finite number.
-    pub(super) fn add(&mut self, x: f64) {
+    pub fn add(&mut self, x: f64) {
         let bits = x.to_bits();
         let stored_exponent = (bits >> (f64::MANTISSA_DIGITS - 1)) as u32 & 0x7ff;
         let fraction = bits & ((1 << (f64::MANTISSA_DIGITS - 1)) - 1);
@@ -63,13 +78,13 @@ impl ExactSum {
 
     /// The sum, rounded to nearest even. It is infinite if it is too large for an `f64`, and 0 if
     /// no number was added.
-    pub(super) fn value(&self) -> f64 {
+    pub fn value(&self) -> f64 {
         self.scaled(0)
     }
 
     /// The sum times `2^exponent`, rounded to nearest even. If the exponent is negative and the
     /// result is subnormal, it is rounded twice.
-    pub(super) fn scaled(&self, exponent: i64) -> f64 {
+    pub fn scaled(&self, exponent: i64) -> f64 {
         self.clone().into_scaled(exponent)
     }
 

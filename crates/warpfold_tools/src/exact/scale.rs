@@ -13,7 +13,7 @@ pub(super) fn split(x: f64) -> (f64, i64) {
     (f64::from_bits(mantissa), (bits >> MANTISSA_BITS) as i64 - (HALF >> MANTISSA_BITS) as i64)
 }
 
-/// `2^exponent`. The result must be a normal number.
-pub(super) fn power_of_two(exponent: i64) -> f64 {
+/// `2^exponent`. The result must be a normal number, so the exponent is from -1022 to 1023.
+pub fn power_of_two(exponent: i64) -> f64 {
     f64::from_bits(((exponent + i64::from(f64::MAX_EXP) - 1) as u64) << (f64::MANTISSA_DIGITS - 1))
 }

@@ -18,7 +18,7 @@ pub const INTERRUPTED: u8 = 130;
 static FLAG: AtomicBool = AtomicBool::new(false);
 
 /// Listens for Ctrl-C from now on. Returns the flag that the first Ctrl-C sets, which is meant for
-/// [`Device::interrupt_by`](crate::device::Device::interrupt_by). The second Ctrl-C ends the
+/// `Device::interrupt_by` of the library. The second Ctrl-C ends the
 /// process.
 ///
 /// # Errors

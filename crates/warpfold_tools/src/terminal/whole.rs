@@ -6,7 +6,7 @@ use anyhow::Context;
 /// `2^22`. `flag` and `example` are for the message of an error.
 ///
 /// ```
-/// # use warpfold_lab::cli::whole;
+/// # use warpfold_tools::terminal::whole;
 /// assert_eq!(whole("--n", "4_194_304", "2^22").unwrap(), whole("--n", "2^22", "2^22").unwrap());
 /// assert!(whole("--n", "-1", "2^22").is_err());
 /// ```

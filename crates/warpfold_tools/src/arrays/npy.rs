@@ -5,13 +5,13 @@ use std::io;
 
 use npyz::{DType, Endianness, NpyHeader, Order, TypeChar};
 
-use crate::element::ElementType;
+use super::Dtype;
 
 /// The first bytes of every `.npy` file.
-pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
+pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// The header of any array of our element types ends within this many bytes of a file.
-pub(crate) const LONGEST: u64 = 4096;
+/// The header of any array of numbers ends within this many bytes of a file.
+pub const LONGEST: u64 = 4096;
 
 /// The most brackets that may be open at once in a header. An array of numbers needs two, an array
 /// of structures needs four, and each structure within a structure needs two more. There is a limit
@@ -19,28 +19,35 @@ pub(crate) const LONGEST: u64 = 4096;
 /// of them, hours for 30.
 const DEEPEST: usize = 8;
 
-/// The contents of a header.
-pub(crate) struct Header {
+/// The contents of the header of a `.npy` file.
+#[derive(Debug)]
+pub struct Header {
     dtype: DType,
     /// Whether the first index varies fastest.
-    pub(crate) fortran_order: bool,
+    pub fortran_order: bool,
     /// The extents; empty for a single element.
-    pub(crate) shape: Vec<u64>,
+    pub shape: Vec<u64>,
     /// Where the elements begin, in bytes from the start of the file.
-    pub(crate) start: u64,
+    pub start: u64,
 }
 
 /// The order of the bytes of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ByteOrder {
+pub enum ByteOrder {
+    /// The lowest byte comes first.
     Little,
+    /// The highest byte comes first.
     Big,
 }
 
 impl Header {
     /// Reads the header from the first [`LONGEST`] bytes of a file. If it cannot be read, the error
     /// is half a sentence that says what is wrong with it.
-    pub(crate) fn parse(file: &[u8]) -> Result<Self, String> {
+    ///
+    /// # Errors
+    ///
+    /// The header is not as NumPy writes it.
+    pub fn parse(file: &[u8]) -> Result<Self, String> {
         if !file.starts_with(MAGIC) {
             return Err(r"it does not begin with \x93NUMPY".into());
         }
@@ -71,33 +78,35 @@ impl Header {
     }
 
     /// The type of the elements, as the header writes it, such as `'<i4'`.
-    pub(crate) fn descr(&self) -> String {
+    pub fn descr(&self) -> String {
         self.dtype.descr()
     }
 
     /// The kind, the size in bytes and the byte order of the elements. `None` if they are
     /// structures.
-    pub(crate) fn plain(&self) -> Option<(TypeChar, u64, ByteOrder)> {
+    pub fn plain(&self) -> Option<(TypeChar, u64, ByteOrder)> {
         let DType::Plain(plain) = &self.dtype else { return None };
         let order =
             if plain.endianness() == Endianness::Big { ByteOrder::Big } else { ByteOrder::Little };
         Some((plain.type_char(), plain.num_bytes()? as u64, order))
     }
 
-    /// The type and the byte order of the elements. `None` if no kernel reduces them.
-    pub(crate) fn element(&self) -> Option<(ElementType, ByteOrder)> {
-        use TypeChar::{Float, Int, Uint};
+    /// The type and the byte order of the elements. `None` if no [`Dtype`] is theirs. `asked` is
+    /// the type that the elements should have, if that is known.
+    pub fn dtype(&self, asked: Option<Dtype>) -> Option<(Dtype, ByteOrder)> {
         let (kind, bytes, order) = self.plain()?;
-        let element = match (kind, bytes) {
-            (Int, 4) => ElementType::I32,
-            (Uint, 4) => ElementType::U32,
-            (Int, 8) => ElementType::I64,
-            (Uint, 8) => ElementType::U64,
-            (Float, 4) => ElementType::F32,
-            (Float, 8) => ElementType::F64,
-            _ => return None,
-        };
-        Some((element, order))
+        Some((Dtype::of_numpy(kind, bytes, asked)?, order))
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> u64 {
+        // `parse` refuses a shape whose product overflows.
+        self.shape.iter().product()
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 }
 
@@ -180,7 +189,7 @@ mod tests {
             let text = format!("{{'shape':{shape},'fortran_order':True,'descr':'>f8'}}");
             let header = Header::parse(&header(1, &text)).unwrap();
             assert_eq!((&header.shape, header.fortran_order), (&extents, true), "{text}");
-            assert_eq!(header.element(), Some((ElementType::F64, ByteOrder::Big)));
+            assert_eq!(header.dtype(None), Some((Dtype::F64, ByteOrder::Big)));
         }
     }
 
@@ -188,7 +197,7 @@ mod tests {
     fn a_field_may_be_called_like_a_key() {
         let text = "{'descr': [('shape', '<i4'), ('b', '<f4', (2,))], 'fortran_order': False, 'shape': (4,)}";
         let header = Header::parse(&header(1, text)).unwrap();
-        assert_eq!((header.element(), &header.shape), (None, &vec![4]));
+        assert_eq!((header.dtype(None), &header.shape), (None, &vec![4]));
     }
 
     #[test]
@@ -207,7 +216,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_in_half_a_sentence() {
-        let refused = |file: &[u8]| Header::parse(file).err().expect("it is refused");
+        let refused = |file: &[u8]| Header::parse(file).expect_err("it is refused");
         let text = |from: &str, to: &str| header(1, &PLAIN.replace(from, to));
         assert_eq!(refused(b"1 2 3"), r"it does not begin with \x93NUMPY");
         for length in [9, 20] {

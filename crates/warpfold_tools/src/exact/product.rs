@@ -5,17 +5,19 @@ use super::scale::{power_of_two, split};
 /// A product of positive numbers, with twice the precision of `f64` and with an exponent that does
 /// not overflow. The value is `(high + low) * 2^exponent`, and `high` lies in `[0.5, 1]`. The error
 /// of each step is less than 2^-102 of the value.
-pub(super) struct Product {
+#[derive(Clone, Debug)]
+pub struct LongProduct {
     high: f64,
     low: f64,
     exponent: i64,
 }
 
-impl Product {
-    pub(super) const ONE: Self = Self { high: 1.0, low: 0.0, exponent: 0 };
+impl LongProduct {
+    /// The product of no numbers.
+    pub const ONE: Self = Self { high: 1.0, low: 0.0, exponent: 0 };
 
     /// Multiplies by `x`, which must be positive and finite.
-    pub(super) fn multiply(&mut self, x: f64) {
+    pub fn multiply(&mut self, x: f64) {
         let (mantissa, exponent) = split(x);
         // T. J. Dekker's double-length product, with a fused multiply-add for the rounding error.
         let high = self.high * mantissa;
@@ -31,7 +33,7 @@ impl Product {
     }
 
     /// The product, rounded to `f64`.
-    pub(super) fn value(&self) -> f64 {
+    pub fn value(&self) -> f64 {
         // Beyond these exponents the value is infinite or 0. The power of 2 is applied in two
         // halves, because within these exponents each half is a normal `f64`.
         let exponent = self.exponent.clamp(-1200, 1200);
@@ -52,7 +54,7 @@ mod tests {
         for x in [1.0, 0.5, 0.75, 1e300, f64::MIN_POSITIVE, 5e-324, f64::MAX] {
             let (mantissa, exponent) = split(x);
             assert!((0.5..1.0).contains(&mantissa), "{x:e}");
-            assert!(Product { high: mantissa, low: 0.0, exponent }.value() == x, "{x:e}");
+            assert!(LongProduct { high: mantissa, low: 0.0, exponent }.value() == x, "{x:e}");
         }
     }
 }

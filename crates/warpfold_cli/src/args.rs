@@ -1,0 +1,239 @@
+//! The arguments as they are written.
+
+use std::{ffi::OsString, path::PathBuf};
+
+use anyhow::{Context as _, bail};
+use clap::{Args, Command, FromArgMatches as _, ValueHint, builder::PossibleValue};
+use warpfold_tools::{
+    arrays::Dtype,
+    terminal::{EXIT_STATUS, Failure, GenerateArgs, misused, number, whole},
+};
+
+use crate::{device::DeviceChoice, operation::Operation};
+
+/// What the command was called for.
+pub(crate) enum Call {
+    Reduce(Operation, ReduceArgs),
+    Devices(DevicesArgs),
+    Doctor(DoctorArgs),
+    Generate(GenerateArgs),
+    /// Nothing was asked for.
+    Nothing,
+}
+
+/// The arguments of an operation.
+#[derive(Args, Debug)]
+pub(crate) struct ReduceArgs {
+    /// The arrays: .npy files, arrays of .npz files (FILE.npz:ARRAY), raw files with --type, or -
+    /// for the standard input
+    #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<OsString>,
+
+    /// The type of the elements. Raw files and pipes need it, because nothing else says how their
+    /// bytes are to be read; any other file must have it
+    #[arg(long = "type", value_name = "TYPE", value_parser = DtypeParser)]
+    pub(crate) dtype: Option<Dtype>,
+
+    /// What is subtracted from the number of elements in the divisor of var and std: 1 for a sample
+    #[arg(long, value_name = "N", default_value = "0", value_parser = number("--ddof", "1"))]
+    pub(crate) ddof: u64,
+
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
+
+    /// Compute the result on the CPU too, and compare; if they differ, the exit status is 1
+    #[arg(long)]
+    pub(crate) verify: bool,
+
+    /// Measure N runs with the elements in the device's memory, and say the median time and the
+    /// bandwidth
+    #[arg(long, value_name = "N", value_parser = repeats)]
+    pub(crate) repeat: Option<u32>,
+
+    /// Read and reduce in pieces of so many bytes, such as 2^26. Without this, an array is reduced
+    /// whole if it fits into memory, and in pieces of 2^26 bytes otherwise
+    #[arg(long, value_name = "BYTES", value_parser = piece)]
+    pub(crate) piece: Option<u64>,
+
+    /// Print one JSON object with the result, the input, the device and the times
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Save the result as a .npy file too
+    #[arg(long, value_name = "FILE.npy", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Say on stderr what was reduced, where, and how
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+}
+
+/// The argument that says where to run.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct DeviceArgs {
+    /// The device: auto (the first GPU, or the simulator if there is none), cuda (the first GPU),
+    /// cuda:N (the GPU number N), all (all GPUs together) or sim (the simulator)
+    #[arg(long, default_value = "auto", value_parser = DeviceParser)]
+    pub(crate) device: DeviceChoice,
+}
+
+/// The arguments of `devices`.
+#[derive(Args, Debug)]
+pub(crate) struct DevicesArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The arguments of `doctor`.
+#[derive(Args, Debug)]
+pub(crate) struct DoctorArgs {}
+
+fn repeats(text: &str) -> anyhow::Result<u32> {
+    match whole("--repeat", text, "20")? {
+        0 => bail!("--repeat 0: at least one run is needed"),
+        n => u32::try_from(n).context(format!("--repeat {n}: at most {} runs are made", u32::MAX)),
+    }
+}
+
+fn piece(text: &str) -> anyhow::Result<u64> {
+    match whole("--piece", text, "2^26")? {
+        bytes @ 16.. => Ok(bytes),
+        bytes => bail!("--piece {bytes}: a piece has at least 16 bytes"),
+    }
+}
+
+/// Parses a type, and tells completions which there are.
+#[derive(Clone)]
+struct DtypeParser;
+
+impl clap::builder::TypedValueParser for DtypeParser {
+    type Value = Dtype;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<Dtype, clap::Error> {
+        parsed(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Dtype::ALL.into_iter().map(|dtype| PossibleValue::new(dtype.name()))))
+    }
+}
+
+/// Parses a device, and tells completions which there are.
+#[derive(Clone)]
+struct DeviceParser;
+
+impl clap::builder::TypedValueParser for DeviceParser {
+    type Value = DeviceChoice;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<DeviceChoice, clap::Error> {
+        parsed(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let names = ["auto", "cuda", "cuda:0", "cuda:1", "all", "sim"];
+        Some(Box::new(names.into_iter().map(PossibleValue::new)))
+    }
+}
+
+/// Parses a value by its `FromStr`, whose error is one sentence.
+fn parsed<V>(
+    command: &Command,
+    arg: Option<&clap::Arg>,
+    value: &std::ffi::OsStr,
+) -> Result<V, clap::Error>
+where
+    V: std::str::FromStr<Err: std::error::Error + Send + Sync + 'static>
+        + Clone
+        + Send
+        + Sync
+        + 'static,
+{
+    use clap::builder::TypedValueParser as _;
+    let parse = |text: &str| text.parse::<V>();
+    parse.parse_ref(command, arg, value)
+}
+
+/// The definition of all arguments.
+pub(crate) fn command() -> Command {
+    let operations = Operation::ALL.map(|operation| {
+        let (name, about) = operation.described();
+        let usage = if operation.is_pair() {
+            format!("warpfold {name} [OPTIONS] <FILE> <FILE>")
+        } else {
+            format!("warpfold {name} [OPTIONS] <FILE>...")
+        };
+        ReduceArgs::augment_args(Command::new(name).about(about))
+            .override_usage(usage)
+            .after_help(EXIT_STATUS)
+            .mut_arg("files", |files| if operation.is_pair() { files.num_args(2) } else { files })
+            .mut_arg("ddof", |ddof| {
+                ddof.hide(!matches!(operation, Operation::Var | Operation::Std))
+            })
+    });
+    Command::new("warpfold")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about(
+            "Reduce arrays in files to one number, on an NVIDIA GPU or on the built-in simulator",
+        )
+        .after_help(format!("{EXAMPLES}\n\n{EXIT_STATUS}"))
+        .subcommand_value_name("OPERATION")
+        .disable_help_subcommand(true)
+        .subcommands(operations)
+        .subcommand(DevicesArgs::augment_args(
+            Command::new("devices").about("List the devices of this machine"),
+        ))
+        .subcommand(DoctorArgs::augment_args(Command::new("doctor").about(
+            "Say which driver and which devices are found, what would run, and why not on a GPU",
+        )))
+        .subcommand(GenerateArgs::augment_args(
+            Command::new("generate").about("Write shell completions or a manual page"),
+        ))
+}
+
+/// What the command shows if it is called alone.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  warpfold sum data.npy
+  warpfold argmax results.npz:loss --json
+  zcat samples.f32.gz | warpfold mean - --type f32";
+
+/// Reads the arguments of this process.
+pub(crate) fn parse() -> Result<Call, Failure> {
+    let matches = command().try_get_matches().map_err(|error| misused(&error))?;
+    let misread = |error: clap::Error| misused(&error.format(&mut command()));
+    Ok(match matches.subcommand() {
+        None => Call::Nothing,
+        Some(("devices", matches)) => {
+            Call::Devices(DevicesArgs::from_arg_matches(matches).map_err(misread)?)
+        }
+        Some(("doctor", matches)) => {
+            Call::Doctor(DoctorArgs::from_arg_matches(matches).map_err(misread)?)
+        }
+        Some(("generate", matches)) => {
+            Call::Generate(GenerateArgs::from_arg_matches(matches).map_err(misread)?)
+        }
+        Some((name, matches)) => {
+            let operation = Operation::of(name).expect("clap knows no other subcommands");
+            Call::Reduce(operation, ReduceArgs::from_arg_matches(matches).map_err(misread)?)
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_definition_is_sound() {
+        super::command().debug_assert();
+    }
+}

@@ -1,0 +1,99 @@
+//! The command `warpfold`: arrays in files, reduced to one number on a GPU or on the simulator.
+
+mod answer;
+mod args;
+mod device;
+mod doctor;
+mod elements;
+mod operation;
+mod pieces;
+mod reference;
+mod report;
+mod run;
+mod task;
+
+use std::{
+    io::{self, Write as _},
+    process::ExitCode,
+};
+
+use anyhow::anyhow;
+use warpfold_tools::{
+    arrays::Dtype,
+    terminal::{Failure, Progress, exit, failed, interrupted, refused},
+};
+
+use crate::{
+    args::{Call, EXAMPLES, ReduceArgs, command, parse},
+    operation::Operation,
+    report::Report,
+    run::Job,
+};
+
+fn main() -> ExitCode {
+    exit(parse().and_then(|call| match call {
+        Call::Reduce(operation, args) => reduce(operation, &args),
+        Call::Devices(args) => doctor::devices(args.json),
+        Call::Doctor(_) => doctor::doctor(),
+        Call::Generate(args) => args.run(command()),
+        Call::Nothing => {
+            let _ = writeln!(
+                io::stderr(),
+                "{EXAMPLES}\n\n'warpfold --help' lists all operations, and 'warpfold doctor' says what this machine can run."
+            );
+            Err(refused(anyhow!("an operation is missing, such as sum")))
+        }
+    }))
+}
+
+fn reduce(operation: Operation, args: &ReduceArgs) -> Result<(), Failure> {
+    let (first, second) =
+        args.files.split_at(if operation.is_pair() { 1 } else { args.files.len() });
+    let mut arrays = elements::open(&args.files, args.dtype)?;
+    let inputs: Vec<_> = arrays.iter().map(|array| array.name().to_owned()).collect();
+    let dtype = arrays[0].dtype();
+    let task = task::task(operation, dtype, args.ddof).ok_or_else(|| {
+        let types: Vec<_> = Dtype::ALL
+            .into_iter()
+            .filter(|&dtype| task::task(operation, dtype, 0).is_some())
+            .map(Dtype::name)
+            .collect();
+        refused(anyhow!(
+            "{}: there is no {operation} of {dtype} elements: it has {}",
+            inputs[0],
+            types.join(", ")
+        ))
+    })?;
+    let second = (!second.is_empty()).then(|| arrays.split_off(first.len()).remove(0));
+    let devices = args.device.device.open()?;
+    let progress = Progress::new();
+    let outcome = task.run(Job {
+        first: arrays,
+        second,
+        devices: &devices,
+        piece: args.piece,
+        repeat: args.repeat.unwrap_or(0),
+        verify: args.verify,
+        progress: &progress,
+    });
+    drop(progress);
+    let outcome = outcome?;
+    let report = Report { operation, inputs: &inputs, dtype, devices: &devices, outcome: &outcome };
+    if let Some(path) = &args.output {
+        report.save(path)?;
+    }
+    report.print(args.json)?;
+    report.notes(args.verbose);
+    if let Some(verdict) = outcome.verdict.as_ref().filter(|verdict| !verdict.agrees) {
+        return Err(failed(anyhow!(
+            "the result is {}, and the CPU's is {}{}",
+            outcome.answer,
+            verdict.reference,
+            verdict.bound.map_or(String::new(), |bound| format!(", within {bound:.3e}"))
+        )));
+    }
+    if interrupted() && outcome.times.len() < args.repeat.unwrap_or(0) as usize {
+        return Err(Failure::Interrupted(anyhow!("{} runs were measured", outcome.times.len())));
+    }
+    Ok(())
+}

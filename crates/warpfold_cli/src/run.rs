@@ -1,0 +1,273 @@
+//! Runs a task: as one reduction if the elements fit into memory, and otherwise piece by piece.
+
+use std::time::Duration;
+
+use anyhow::anyhow;
+use num_bigint::BigInt;
+use warpfold::{Device, Error, device::DeviceError, reducer::Item};
+use warpfold_tools::{
+    arrays::{Array, Dtype},
+    terminal::{Failure, Progress, failed, interrupted, refused},
+};
+
+use crate::{
+    answer::{Answer, Value},
+    elements::Elements,
+    operation::Operation,
+    pieces,
+    reference::{Facts, Number, Verdict},
+    task::{Operands, Task},
+};
+
+/// What to reduce, where, and how.
+pub(crate) struct Job<'a> {
+    /// The first operand: arrays that are read as one.
+    pub(crate) first: Vec<Array>,
+    /// The second operand of a pair.
+    pub(crate) second: Option<Array>,
+    /// The devices that share the work.
+    pub(crate) devices: &'a [Device],
+    /// The bytes of a piece, if the arrays are to be reduced in pieces.
+    pub(crate) piece: Option<u64>,
+    /// How many runs are timed, with the elements in the device's memory.
+    pub(crate) repeat: u32,
+    pub(crate) verify: bool,
+    pub(crate) progress: &'a Progress,
+}
+
+/// What came of a job.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) answer: Answer,
+    /// The number of elements of an operand.
+    pub(crate) n: u64,
+    /// Whether the exact result does not fit into the type of the answer. `None` if the result of
+    /// the operation never wraps around.
+    pub(crate) wrapped: Option<bool>,
+    /// The comparison with the CPU, if it was asked for.
+    pub(crate) verdict: Option<Verdict>,
+    /// The times of the runs.
+    pub(crate) times: Vec<Duration>,
+    /// The number of pieces that were reduced on their own.
+    pub(crate) pieces: u64,
+}
+
+/// The bytes of a piece if nothing else is asked for.
+pub(crate) const PIECE_BYTES: u64 = 64 << 20;
+
+pub(crate) fn run<T: Item + Number>(task: &dyn Task<T>, job: Job<'_>) -> Result<Outcome, Failure> {
+    let is_ordered = task.operation().is_ordered() || in_different_orders(&job);
+    let mut first = Elements::<T>::new(job.first, is_ordered);
+    let mut second = job.second.map(|second| Elements::<T>::new(vec![second], is_ordered));
+    let n = first.len();
+    if let (Some(first), Some(Some(second))) = (n, second.as_ref().map(Elements::len))
+        && first != second
+    {
+        return Err(refused(Error::Lengths { first, second }));
+    }
+    let mut facts = Facts::wanted(task.operation(), task.dtype(), n, job.verify);
+
+    let is_whole =
+        job.devices.len() == 1 && job.piece.is_none() && n.is_none_or(|n| n <= task.most());
+    let (mut held, mut held_second) = (Vec::new(), Vec::new());
+    if is_whole {
+        job.progress.say("reading");
+        let mut are_all = true;
+        if first.mapped().is_none() {
+            let loaded = first.load()?;
+            held = loaded.0;
+            are_all &= loaded.1;
+        }
+        if let Some(second) = second.as_mut().filter(|second| second.mapped().is_none()) {
+            let loaded = second.load()?;
+            held_second = loaded.0;
+            are_all &= loaded.1;
+        }
+        if are_all && held.len() as u64 <= task.most() {
+            let whole = first.mapped().unwrap_or(&held);
+            let second = second.as_ref().map(|second| second.mapped().unwrap_or(&held_second));
+            let operands = Operands { first: whole, second };
+            let (device, settings) = (&job.devices[0], (job.repeat, job.progress));
+            let done = whole_arrays(task, device, operands, facts.as_mut(), settings)?;
+            return finish(task, done, facts.as_ref());
+        }
+    }
+    if job.repeat > 0 {
+        return Err(refused(anyhow!(
+            "--repeat {}: only one array in the memory of one device is measured, and this one is reduced in pieces",
+            job.repeat
+        )));
+    }
+    let piece = (job.piece.unwrap_or(PIECE_BYTES) / size_of::<T>() as u64).clamp(1, task.most());
+    let operands = (
+        pieces::Operand { head: held, rest: first },
+        second.map(|second| pieces::Operand { head: held_second, rest: second }),
+    );
+    let done =
+        pieces::reduce(task, job.devices, operands, piece as usize, facts.as_mut(), job.progress)?;
+    finish(task, done, facts.as_ref())
+}
+
+/// Whether the elements of the operands of a pair lie in different orders.
+fn in_different_orders(job: &Job<'_>) -> bool {
+    let Some(second) = &job.second else { return false };
+    let is_fortran = |array: &Array| array.is_fortran();
+    let any = job.first.iter().any(is_fortran) || is_fortran(second);
+    let alike = job.first.iter().all(|array| is_fortran(array) && array.shape() == second.shape());
+    any && !(alike && is_fortran(second))
+}
+
+/// What a reduction has found, before it is compared.
+pub(crate) struct Done {
+    pub(crate) answer: Answer,
+    pub(crate) n: u64,
+    /// The number of roundings between an element and the result.
+    pub(crate) depth: u64,
+    pub(crate) times: Vec<Duration>,
+    pub(crate) pieces: u64,
+}
+
+/// Reduces arrays that are in the host's memory, by one call of the library.
+fn whole_arrays<T: Item + Number>(
+    task: &dyn Task<T>,
+    device: &Device,
+    operands: Operands<'_, T>,
+    facts: Option<&mut Facts>,
+    (repeat, progress): (u32, &Progress),
+) -> Result<Done, Failure> {
+    let n = operands.first.len() as u64;
+    progress.say(on(device));
+    let answer = task
+        .reduce(device, operands, &mut |done, all| {
+            progress.say(format!("{}: {done} of {all} elements", on(device)));
+        })
+        .map_err(failure)?;
+    if let Some(facts) = facts {
+        progress.say("computing the same on the CPU");
+        facts.feed(operands.first, operands.second);
+    }
+    let mut times = Vec::new();
+    if repeat > 0 && n > 0 {
+        progress.say("measuring");
+        times = measure(task, device, operands, repeat)?;
+    }
+    let depth = task.depth(device, n).map_err(failure)?;
+    Ok(Done { answer, n, depth, times, pieces: 1 })
+}
+
+/// Times runs with the elements in the device's memory, after three runs to warm a GPU up.
+fn measure<T: Item>(
+    task: &dyn Task<T>,
+    device: &Device,
+    operands: Operands<'_, T>,
+    repeat: u32,
+) -> Result<Vec<Duration>, Failure> {
+    let too_large = |error| match error {
+        Error::Device(error @ DeviceError::OutOfMemory { .. }) => refused(anyhow!(
+            "--repeat {repeat}: {error}, and only an array in the device's memory is measured"
+        )),
+        error => failure(error),
+    };
+    let mut bench = task.bench(device, operands.first.len()).map_err(too_large)?;
+    bench.load(operands).map_err(failure)?;
+    let warm = if device.info().ordinal.is_some() { 3 } else { 0 };
+    let mut times = Vec::new();
+    for k in 0..warm + repeat {
+        if interrupted() {
+            break;
+        }
+        let time = device.time(|| bench.launch()).map_err(failure)?;
+        if k >= warm {
+            times.push(time);
+        }
+    }
+    Ok(times)
+}
+
+/// Where the work is done, for the line of progress.
+pub(crate) fn on(device: &Device) -> String {
+    match device.info().ordinal {
+        Some(_) => format!("on {}", device.info().name),
+        None => "on the simulator, which is thousands of times slower than a GPU".into(),
+    }
+}
+
+/// Compares the answer, and gives it the form that the operation asks for.
+fn finish<T: Item>(
+    task: &dyn Task<T>,
+    done: Done,
+    facts: Option<&Facts>,
+) -> Result<Outcome, Failure> {
+    let Done { mut answer, n, depth, times, pieces } = done;
+    let verdict = facts
+        .as_ref()
+        .filter(|facts| facts.is_verified())
+        .map(|facts| facts.verdict(&answer, depth, task.ddof()));
+    let mut wrapped = facts.and_then(Facts::wrapped);
+    if wrapped.is_none() && may_wrap(task.operation(), task.dtype()) {
+        wrapped = Some(false);
+    }
+    if let Answer::One(Value::Int(exact)) = &answer {
+        let own = cut(exact, task.dtype());
+        match task.operation() {
+            Operation::CheckedSum if own != *exact => {
+                return Err(failed(anyhow!("the sum is {exact}, which no {} holds", task.dtype())));
+            }
+            Operation::WrappingSum => {
+                wrapped = Some(own != *exact);
+                answer = Answer::One(Value::Int(own));
+            }
+            _ => {}
+        }
+    }
+    Ok(Outcome { answer, n, wrapped, verdict, times, pieces })
+}
+
+/// Whether the result of this operation over integers of this type wraps around if it is large.
+pub(crate) fn may_wrap(operation: Operation, dtype: Dtype) -> bool {
+    use Operation as O;
+    let is_wrapping = matches!(
+        operation,
+        O::WrappingSum | O::Product | O::Norm1 | O::SumSquares | O::Dot | O::SquaredDistance
+    );
+    is_wrapping && !dtype.is_float()
+}
+
+/// The lowest bits of an integer, as many as the type has.
+fn cut(exact: &BigInt, dtype: Dtype) -> BigInt {
+    // A sum of truth values is their number, as NumPy has it.
+    let bits = if dtype == Dtype::Bool { 64 } else { dtype.size() * 8 };
+    let modulus = BigInt::from(1) << bits;
+    let is_signed = matches!(dtype, Dtype::I8 | Dtype::I16 | Dtype::I32 | Dtype::I64 | Dtype::I128);
+    let rest = ((exact % &modulus) + &modulus) % &modulus;
+    if is_signed && rest.bit(bits as u64 - 1) { rest - modulus } else { rest }
+}
+
+/// The failure for an error of the library. What the input does not allow is refused.
+pub(crate) fn failure(error: Error) -> Failure {
+    match error {
+        Error::Empty { .. } | Error::Lengths { .. } | Error::TooLong { .. } => refused(error),
+        Error::Device(DeviceError::Interrupted { .. }) => Failure::Interrupted(error.into()),
+        error => failed(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_cut_like_wrapping_sums() {
+        for (exact, dtype, own) in [
+            (128i64, Dtype::I8, -128i64),
+            (-129, Dtype::I8, 127),
+            (256, Dtype::U8, 0),
+            (-1, Dtype::U8, 255),
+            (1 << 31, Dtype::I32, -(1 << 31)),
+            (1 << 31, Dtype::I64, 1 << 31),
+            (300, Dtype::Bool, 300),
+        ] {
+            assert_eq!(cut(&BigInt::from(exact), dtype), BigInt::from(own), "{exact} {dtype}");
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! An operation over one type of elements, as the library has it: which reduction it is, how it is
+//! called, and what its result means.
+
+use half::{bf16, f16};
+use num_bigint::BigInt;
+use warpfold::{
+    All, Any, ArgMax, ArgMaximum, ArgMin, ArgMinimum, BitAnd, BitOr, BitXor, Buffer, CheckedSum,
+    CompensatedSum, CountNonzero, Device, Dot, Error, Max, MaxAbs, Maximum, Min, MinMax, Minimum,
+    Moments, Norm2, Product, Reducer, ReproducibleSum, SquaredDistance, Statistics, Stream, Sum,
+    SumAbs, SumSquares, View, WideSum,
+    reducer::{Item, Operation as Reduction, Pair, Single},
+};
+use warpfold_tools::{arrays::Dtype, terminal::Failure};
+
+use crate::{
+    answer::{Answer, IntoAnswer, IntoValue, Value},
+    operation::Operation,
+    reference::Number,
+    run::{Job, Outcome, run},
+};
+
+/// A reduction of the library over elements of type `T`, whose operation is forgotten, so that the
+/// code that runs it exists once for each type of elements. Raw results are bytes here.
+pub(crate) trait Task<T: Item>: Sync {
+    fn operation(&self) -> Operation;
+    fn dtype(&self) -> Dtype;
+    /// What is subtracted from the number of elements in the divisor of a variance.
+    fn ddof(&self) -> u64;
+    /// The most elements of one launch.
+    fn most(&self) -> u64;
+    /// The number of roundings between an element and the result.
+    fn depth(&self, device: &Device, n: u64) -> Result<u64, Error>;
+    /// Reduces elements of the host.
+    fn reduce(
+        &self,
+        device: &Device,
+        operands: Operands<'_, T>,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Answer, Error>;
+    /// A bench on the device for operands of at most `len` elements.
+    fn bench(&self, device: &Device, len: usize) -> Result<Box<dyn Bench<T>>, Error>;
+    /// Adds the raw result of the elements from number `start` on to that of the elements before,
+    /// if there are any.
+    fn combine(&self, before: Option<&[u8]>, raw: &[u8], start: u64) -> Vec<u8>;
+    /// The answer of a raw result over `n` elements; `None` is that of no elements.
+    fn answer(&self, raw: Option<&[u8]>, n: u64) -> Result<Answer, Error>;
+}
+
+/// One or two operands of the same length.
+#[derive(Clone, Copy)]
+pub(crate) struct Operands<'a, T> {
+    pub(crate) first: &'a [T],
+    pub(crate) second: Option<&'a [T]>,
+}
+
+/// What a device needs to reduce operands one after the other: a loaded kernel, buffers and an
+/// output.
+pub(crate) trait Bench<T> {
+    /// Copies the operands to the device.
+    fn load(&mut self, operands: Operands<'_, T>) -> Result<(), Error>;
+    /// Launches the reduction of what was loaded last, and does not wait.
+    fn launch(&mut self) -> Result<(), Error>;
+    /// The bytes of the raw result of the last launch.
+    fn raw(&mut self) -> Result<Vec<u8>, Error>;
+}
+
+/// A [`Task`] whose operation is known.
+struct Typed<T: Item, O: Reduction<T>> {
+    operation: Operation,
+    dtype: Dtype,
+    ddof: u64,
+    calls: Calls<T, O>,
+    answer: ToAnswer<O::Output>,
+}
+
+/// What the library's result means. The number is that of [`Task::ddof`].
+type ToAnswer<R> = fn(Result<R, Error>, u64) -> Result<Answer, Error>;
+
+/// The two calls that reduce, with one input or with a pair. The second slice or view is there if
+/// the operation takes pairs.
+#[derive(Clone, Copy)]
+struct Calls<T: Item, O: Reduction<T>> {
+    from_host: FromHost<T, O>,
+    on_device: OnDevice<T, O>,
+}
+
+type FromHost<T, O> = fn(
+    &Reducer<T, O>,
+    Operands<'_, T>,
+    &mut dyn FnMut(u64, u64),
+) -> Result<<O as Reduction<T>>::Output, Error>;
+
+type OnDevice<T, O> = fn(
+    &Reducer<T, O>,
+    View<'_, T>,
+    Option<View<'_, T>>,
+    &mut Buffer<<O as Reduction<T>>::Raw>,
+    &Stream,
+) -> Result<(), Error>;
+
+impl<T: Item, O: Reduction<T, Arity = Single>> Calls<T, O> {
+    const fn single() -> Self {
+        Self {
+            from_host: |reducer, operands, progress| {
+                reducer.reduce_with_progress(operands.first, progress)
+            },
+            on_device: |reducer, first, _, output, stream| {
+                reducer.reduce_into(first, output, stream).map(drop)
+            },
+        }
+    }
+}
+
+impl<T: Item, O: Reduction<T, Arity = Pair>> Calls<T, O> {
+    const fn pair() -> Self {
+        Self {
+            from_host: |reducer, operands, progress| {
+                let second = operands.second.expect("a pair has a second input");
+                reducer.reduce_with_progress((operands.first, second), progress)
+            },
+            on_device: |reducer, first, second, output, stream| {
+                let second = second.expect("a pair has a second input");
+                reducer.reduce_into((first, second), output, stream).map(drop)
+            },
+        }
+    }
+}
+
+impl<T: Item, O: Reduction<T>> Task<T> for Typed<T, O> {
+    fn operation(&self) -> Operation {
+        self.operation
+    }
+
+    fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    fn ddof(&self) -> u64 {
+        self.ddof
+    }
+
+    fn most(&self) -> u64 {
+        O::MOST
+    }
+
+    fn depth(&self, device: &Device, n: u64) -> Result<u64, Error> {
+        Ok(device.reducer::<T, O>(O::default())?.depth(n))
+    }
+
+    fn reduce(
+        &self,
+        device: &Device,
+        operands: Operands<'_, T>,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Answer, Error> {
+        let reducer = device.reducer::<T, O>(O::default())?;
+        let result = (self.calls.from_host)(&reducer, operands, progress);
+        (self.answer)(result, self.ddof)
+    }
+
+    fn bench(&self, device: &Device, len: usize) -> Result<Box<dyn Bench<T>>, Error> {
+        Ok(Box::new(TypedBench::<T, O> {
+            reducer: device.reducer(O::default())?,
+            launch: self.calls.on_device,
+            first: device.alloc(len)?,
+            second: if self.operation.is_pair() { Some(device.alloc(len)?) } else { None },
+            loaded: 0,
+            output: device.alloc(1)?,
+            stream: device.own_stream()?,
+        }))
+    }
+
+    fn combine(&self, before: Option<&[u8]>, raw: &[u8], start: u64) -> Vec<u8> {
+        let raw = O::moved(bytemuck::pod_read_unaligned(raw), start);
+        let raw = match before {
+            Some(before) => O::combine(bytemuck::pod_read_unaligned(before), raw),
+            None => raw,
+        };
+        bytemuck::bytes_of(&raw).to_vec()
+    }
+
+    fn answer(&self, raw: Option<&[u8]>, n: u64) -> Result<Answer, Error> {
+        let result = match raw.map(bytemuck::pod_read_unaligned).or_else(O::identity) {
+            Some(raw) => O::finish(raw, n),
+            None => Err(Error::Empty { op: O::NAME }),
+        };
+        (self.answer)(result, self.ddof)
+    }
+}
+
+struct TypedBench<T: Item, O: Reduction<T>> {
+    reducer: Reducer<T, O>,
+    launch: OnDevice<T, O>,
+    first: Buffer<T>,
+    second: Option<Buffer<T>>,
+    /// The number of elements that were loaded.
+    loaded: usize,
+    output: Buffer<O::Raw>,
+    stream: Stream,
+}
+
+impl<T: Item, O: Reduction<T>> Bench<T> for TypedBench<T, O> {
+    fn load(&mut self, Operands { first, second }: Operands<'_, T>) -> Result<(), Error> {
+        self.loaded = first.len();
+        self.first.view_mut(..first.len()).copy_from_host(first)?;
+        if let (Some(buffer), Some(values)) = (&mut self.second, second) {
+            buffer.view_mut(..values.len()).copy_from_host(values)?;
+        }
+        Ok(())
+    }
+
+    fn launch(&mut self) -> Result<(), Error> {
+        let first = self.first.view(..self.loaded);
+        let second = self.second.as_ref().map(|second| second.view(..self.loaded));
+        (self.launch)(&self.reducer, first, second, &mut self.output, &self.stream)
+    }
+
+    fn raw(&mut self) -> Result<Vec<u8>, Error> {
+        let raw = self.output.copy_to_host()?;
+        Ok(bytemuck::cast_slice(&raw).to_vec())
+    }
+}
+
+/// A task whose types are forgotten.
+pub(crate) trait AnyTask {
+    /// Reduces the arrays of the job.
+    fn run(&self, job: Job<'_>) -> Result<Outcome, Failure>;
+}
+
+impl<T: Item + Number, O: Reduction<T>> AnyTask for Typed<T, O> {
+    fn run(&self, job: Job<'_>) -> Result<Outcome, Failure> {
+        run::<T>(self, job)
+    }
+}
+
+/// Chooses the task among the types that an operation has: `choose!(dtype, all, calls, answer)`.
+/// Truth values are reduced as bytes.
+macro_rules! choose {
+    ($at:expr, all, $op:ident, $calls:ident, $answer:expr) => {
+        choose!(@ $at, $op, $calls, $answer, Bool u8, I8 i8, U8 u8, I16 i16, U16 u16, I32 i32, U32 u32, I64 i64,
+            U64 u64, I128 i128, U128 u128, F16 f16, Bf16 bf16, F32 f32, F64 f64)
+    };
+    ($at:expr, integers, $op:ident, $calls:ident, $answer:expr) => {
+        choose!(@ $at, $op, $calls, $answer, Bool u8, I8 i8, U8 u8, I16 i16, U16 u16, I32 i32, U32 u32, I64 i64,
+            U64 u64, I128 i128, U128 u128)
+    };
+    ($at:expr, floats, $op:ident, $calls:ident, $answer:expr) => {
+        choose!(@ $at, $op, $calls, $answer, F16 f16, Bf16 bf16, F32 f32, F64 f64)
+    };
+    ($at:expr, narrow_floats, $op:ident, $calls:ident, $answer:expr) => {
+        choose!(@ $at, $op, $calls, $answer, F16 f16, Bf16 bf16, F32 f32)
+    };
+    ($at:expr, with_root, $op:ident, $calls:ident, $answer:expr) => {
+        choose!(@ $at, $op, $calls, $answer, Bool u8, I8 i8, U8 u8, I16 i16, U16 u16, F16 f16, Bf16 bf16, F32 f32,
+            F64 f64)
+    };
+    (@ $at:expr, $op:ident, $calls:ident, $answer:expr, $($dtype:ident $type:ident),*) => {
+        match $at.1 {
+            $(Dtype::$dtype => Some(Box::new(Typed::<$type, $op> {
+                operation: $at.0,
+                dtype: $at.1,
+                ddof: $at.2,
+                calls: Calls::$calls(),
+                answer: $answer,
+            }) as Box<dyn AnyTask>),)*
+            #[allow(unreachable_patterns, reason = "some operations have all types")]
+            _ => None,
+        }
+    };
+}
+
+/// The task of an operation over a type. `None` if the operation does not have that type.
+pub(crate) fn task(operation: Operation, dtype: Dtype, ddof: u64) -> Option<Box<dyn AnyTask>> {
+    use Operation as O;
+    let at = (operation, dtype, ddof);
+    match operation {
+        O::Sum if dtype.is_float() => choose!(at, floats, Sum, single, plain),
+        O::Sum | O::WrappingSum | O::CheckedSum => {
+            choose!(at, integers, CheckedSum, single, exact_sum)
+        }
+        O::Exact => choose!(at, floats, ReproducibleSum, single, plain),
+        O::Compensated => choose!(at, floats, CompensatedSum, single, plain),
+        O::Wide => choose!(at, narrow_floats, WideSum, single, plain),
+        O::Product => choose!(at, all, Product, single, plain),
+        O::Mean => choose!(at, all, Moments, single, |raw, _| raw.map(|all| mean(&all))),
+        O::Var => {
+            choose!(at, all, Moments, single, |raw, ddof| raw.map(|all| variance(&all, ddof)))
+        }
+        O::Std => choose!(at, all, Moments, single, |raw, ddof| {
+            raw.map(|all| root(variance(&all, ddof)))
+        }),
+        O::Min if dtype == Dtype::Bool => choose!(at, all, Min, single, truth),
+        O::Min => choose!(at, all, Min, single, plain),
+        O::Max if dtype == Dtype::Bool => choose!(at, all, Max, single, truth),
+        O::Max => choose!(at, all, Max, single, plain),
+        O::MinMax if dtype == Dtype::Bool => choose!(at, all, MinMax, single, truth),
+        O::MinMax => choose!(at, all, MinMax, single, plain),
+        O::Minimum if dtype == Dtype::Bool => choose!(at, all, Minimum, single, truth),
+        O::Minimum => choose!(at, all, Minimum, single, plain),
+        O::Maximum if dtype == Dtype::Bool => choose!(at, all, Maximum, single, truth),
+        O::Maximum => choose!(at, all, Maximum, single, plain),
+        O::ArgMin => choose!(at, all, ArgMin, single, plain),
+        O::ArgMax => choose!(at, all, ArgMax, single, plain),
+        O::ArgMinimum => choose!(at, all, ArgMinimum, single, plain),
+        O::ArgMaximum => choose!(at, all, ArgMaximum, single, plain),
+        O::Count => choose!(at, all, CountNonzero, single, plain),
+        O::Any => choose!(at, all, Any, single, plain),
+        O::All => choose!(at, all, All, single, plain),
+        O::Norm1 => choose!(at, all, SumAbs, single, plain),
+        O::Norm2 => choose!(at, with_root, Norm2, single, plain),
+        O::SumSquares => choose!(at, all, SumSquares, single, plain),
+        O::MaxAbs => choose!(at, all, MaxAbs, single, plain),
+        O::Dot => choose!(at, all, Dot, pair, plain),
+        O::Distance => {
+            choose!(at, with_root, SquaredDistance, pair, |raw, _| raw
+                .map(|sum| root(sum.answer())))
+        }
+        O::SquaredDistance => choose!(at, all, SquaredDistance, pair, plain),
+        O::BitAnd if dtype == Dtype::Bool => choose!(at, integers, BitAnd, single, truth),
+        O::BitAnd => choose!(at, integers, BitAnd, single, plain),
+        O::BitOr if dtype == Dtype::Bool => choose!(at, integers, BitOr, single, truth),
+        O::BitOr => choose!(at, integers, BitOr, single, plain),
+        O::BitXor if dtype == Dtype::Bool => choose!(at, integers, BitXor, single, truth),
+        O::BitXor => choose!(at, integers, BitXor, single, plain),
+    }
+}
+
+fn plain<R: IntoAnswer>(result: Result<R, Error>, _ddof: u64) -> Result<Answer, Error> {
+    result.map(IntoAnswer::answer)
+}
+
+/// Bytes of truth values that are truth values again.
+fn truth<R: IntoAnswer>(result: Result<R, Error>, _ddof: u64) -> Result<Answer, Error> {
+    // The bitwise and of no bytes has all bits set.
+    let truth = |value| match value {
+        Value::Int(value) => Value::Bool(value != BigInt::ZERO),
+        other => other,
+    };
+    Ok(match result?.answer() {
+        Answer::One(value) => Answer::One(truth(value)),
+        Answer::Extremes { min, max } => Answer::Extremes { min: truth(min), max: truth(max) },
+        indexed @ Answer::Indexed { .. } => indexed,
+    })
+}
+
+/// A sum of integers, whether the type of the elements holds it or not.
+fn exact_sum<T: IntoValue>(result: Result<T, Error>, _ddof: u64) -> Result<Answer, Error> {
+    match result {
+        Err(Error::Overflow { exact, .. }) => {
+            let exact = exact.to_string().parse().expect("an integer is written in digits");
+            Ok(Answer::One(Value::Int(exact)))
+        }
+        result => result.map(IntoAnswer::answer),
+    }
+}
+
+fn mean(all: &Statistics) -> Answer {
+    Answer::One(all.mean().value())
+}
+
+/// The variance. It is NaN, as NumPy's is, if the divisor is 0, and not a number either if it is
+/// negative.
+fn variance(all: &Statistics, ddof: u64) -> Answer {
+    let divisor = all.count.saturating_sub(ddof);
+    let variance = if divisor == 0 { f64::NAN } else { all.squared_deviations() / divisor as f64 };
+    Answer::One(variance.value())
+}
+
+/// The square root, in the type of a float, and in `f64` for an integer.
+fn root(square: Answer) -> Answer {
+    match square {
+        Answer::One(Value::Float(square, Dtype::F64)) => Answer::One(square.sqrt().value()),
+        Answer::One(Value::Float(square, _)) => Answer::One((square as f32).sqrt().value()),
+        // The library has no distance of integers whose square a 64-bit integer may not hold.
+        Answer::One(Value::Int(square)) => {
+            let square = u64::try_from(square).expect("a sum of squares is not negative");
+            Answer::One((square as f64).sqrt().value())
+        }
+        other => other,
+    }
+}
