@@ -63,7 +63,8 @@ pub fn sweep_document(climbs: &[Climb], asked: usize) -> Option<Document> {
     }
     if figures.counters {
         let cost = |measured: &Measured| {
-            measured.counted.map(|counted| counted.cost as f64 / measured.plan.problem.n as f64)
+            let n = measured.plan.problem.n as f64;
+            measured.comparable().map(|counted| counted.cost as f64 / n)
         };
         charts.push(lines(
             "cost",
@@ -71,7 +72,8 @@ pub fn sweep_document(climbs: &[Climb], asked: usize) -> Option<Document> {
             Axis::linear("issue slots for an element"),
             &cost,
         ));
-        let sectors = |measured: &Measured| measured.counted.map(|counted| counted.sectors as f64);
+        let sectors =
+            |measured: &Measured| measured.comparable().map(|counted| counted.sectors as f64);
         charts.push(lines(
             "sectors",
             "Sectors of global memory over n",
@@ -86,7 +88,7 @@ pub fn sweep_document(climbs: &[Climb], asked: usize) -> Option<Document> {
     };
     Some(Document {
         title: format!("{} of {n} {} elements, over size", first.work.op, first.work.element),
-        environment: environment(&first.device, &first.work, &n, first.runs),
+        environment: environment(first, &n),
         tables: vec![table],
         charts,
         pictures: Vec::new(),

@@ -49,7 +49,14 @@ fn refused(variant: Variant) -> Rung {
 
 /// A climb that looks as if it were measured on a GPU, so that nothing needs to run.
 fn on_gpu(rungs: Vec<Rung>, asked: usize) -> Climb {
-    Climb { device: h100(), work: WORK, runs: Runs { warm_up: 3, timed: 20 }, rungs, asked }
+    Climb {
+        device: h100(),
+        planned_for: None,
+        work: WORK,
+        runs: Runs { warm_up: 3, timed: 20 },
+        rungs,
+        asked,
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     figures::{Figure, empty_table, figures},
-    profiled::Profiled,
+    profiled::{Profiled, describe_gpu},
     waste,
 };
 
@@ -36,8 +36,9 @@ impl<'a> Comparison<'a> {
         let (n, op, element) = (problem.n, problem.op, problem.element);
         writeln!(
             out,
-            "{op} of {n} {element} elements, {}; the figures are sums over all launches of a variant\n",
-            self.0[0].input
+            "{op} of {n} {element} elements, {}, planned for {}; the figures are sums over all launches of a variant\n",
+            self.0[0].input,
+            describe_gpu(&self.0[0].target.gpu)
         )?;
         let mut header = vec!["counter".to_owned(), "level".to_owned()];
         for (index, profiled) in self.0.iter().enumerate() {
@@ -54,46 +55,47 @@ impl<'a> Comparison<'a> {
             }
             let mut cells =
                 vec![first.name.clone(), first.level.to_string(), first.show(first.actual)];
-            for figures in &columns[1..] {
+            for (profiled, figures) in self.0.iter().zip(&columns).skip(1) {
                 let figure = &figures[row];
                 cells.push(figure.show(figure.actual));
-                cells.push(
-                    ratio(figure, first).map(|ratio| format!("{ratio:.2}")).unwrap_or_default(),
-                );
+                let ratio = self.ratio(profiled, figure, first);
+                cells.push(ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default());
             }
             table.add_row(cells);
         }
         writeln!(out, "{table}\n")?;
         for profiled in self.0 {
-            writeln!(
-                out,
-                "Variant {}: {}",
-                profiled.plan.problem.variant,
-                profiled.wastes().sentence()
-            )?;
+            writeln!(out, "Variant {}: {}", profiled.plan.problem.variant, profiled.verdict())?;
         }
         writeln!(out, "({})", waste::CURRENCY)
     }
 
     /// The comparison as one JSON object. `profiles` holds what [`Profiled::to_json`] gives without
     /// lines. `ratios` holds, for each figure, its ratio to the figure of the first profile, one
-    /// for each profile. The ratio is `null` if the first profile's figure is 0.
+    /// for each profile. The ratio is `null` if the first profile's figure is 0, or if one of the
+    /// two figures holds polls.
     pub fn to_json(self) -> Json {
         let columns = self.figures();
         let ratios: Map<_, _> = columns[0]
             .iter()
             .enumerate()
             .map(|(row, first)| {
-                let ratios: Vec<_> =
-                    columns.iter().map(|figures| ratio(&figures[row], first)).collect();
+                let ratios: Vec<_> = self
+                    .0
+                    .iter()
+                    .zip(&columns)
+                    .map(|(profiled, figures)| self.ratio(profiled, &figures[row], first))
+                    .collect();
                 (first.name.clone(), json!(ratios))
             })
             .collect();
         let profiles: Vec<_> = self.0.iter().map(|profiled| profiled.to_json(false)).collect();
-        json!({ "profiles": profiles, "ratios": ratios })
+        json!({ "gpu": self.0[0].target.gpu.name, "profiles": profiles, "ratios": ratios })
     }
-}
 
-fn ratio(figure: &Figure, first: &Figure) -> Option<f64> {
-    (first.actual != 0.0).then(|| figure.actual / first.actual)
+    /// The ratio of a profile's figure to that of the first profile, if there is a sense in it.
+    fn ratio(self, profiled: &Profiled, figure: &Figure, first: &Figure) -> Option<f64> {
+        let polls = profiled.polls() || self.0[0].polls();
+        (first.actual != 0.0 && !polls).then(|| figure.actual / first.actual)
+    }
 }

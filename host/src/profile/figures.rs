@@ -16,6 +16,9 @@ use crate::output::grouped;
 pub enum Level {
     /// The hardware counts this figure too.
     Hardware,
+    /// The simulator's own order of blocks decides this figure; see
+    /// [`Variant::polls`](crate::variant::Variant::polls).
+    Simulator,
     /// The figure describes the PTX as it is written. ptxas may unroll, predicate, merge or remove
     /// what this counts.
     Ptx,
@@ -26,13 +29,17 @@ impl Level {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hardware => "hardware",
+            Self::Simulator => "simulator",
             Self::Ptx => "PTX",
         }
     }
 
     /// The level of a counter. The hardware counts accesses to global and shared memory as the
-    /// simulator does.
-    pub(super) fn of(name: &str) -> Self {
+    /// simulator does, unless the kernel `polls`.
+    pub(super) fn of(name: &str, polls: bool) -> Self {
+        if polls {
+            return Self::Simulator;
+        }
         if name.starts_with("global.") || name.starts_with("shared.") {
             Self::Hardware
         } else {
@@ -45,6 +52,7 @@ impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Hardware => "hardware",
+            Self::Simulator => "simulator",
             Self::Ptx => "PTX level",
         })
     }
@@ -86,16 +94,18 @@ enum Unit {
 /// - `warp_instructions_per_32_elements`: 2, which are a load and an operation.
 pub fn figures(profiled: &Profiled) -> Vec<Figure> {
     let Profiled { plan, counters, instructions, .. } = profiled;
+    let polls = profiled.polls();
     let mut figures: Vec<Figure> = counters
         .entries()
         .into_iter()
         .map(|(name, value)| {
-            let level = Level::of(&name);
+            let level = Level::of(&name, polls);
             let ideal = ideal(&name, counters).map(|ideal| ideal as f64);
             Figure { name, level, actual: value as f64, ideal, unit: Unit::Count }
         })
         .collect();
     let mut derived = |name: &str, level, unit, actual, ideal| {
+        let level = if polls { Level::Simulator } else { level };
         figures.push(Figure { name: name.to_owned(), level, actual, ideal: Some(ideal), unit });
     };
     let element = u64::from(plan.problem.element.size());

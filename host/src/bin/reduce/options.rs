@@ -1,8 +1,11 @@
 //! Options that several subcommands take.
 
+use anyhow::anyhow;
 use clap::Args;
+use simt::occupancy::Gpu;
 use warpfold_lab::{
     cli::{Failure, failed, number, refused},
+    device::{DeviceInfo, DeviceKind},
     element::ElementType,
     launch::PlanError,
     op::Op,
@@ -71,6 +74,36 @@ pub(crate) struct NoTunedArgs {
     /// does the same)
     #[arg(long)]
     pub(crate) no_tuned: bool,
+}
+
+/// The argument that says for which GPU launches are planned.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct GpuArgs {
+    /// The GPU whose multiprocessors and limits the plans assume if they run on the simulator: v100,
+    /// t4, a100, a10, rtx3090, l4, l40s, rtx4090, h100, h200, b200 or rtx5090 [default: h100]
+    #[arg(long, value_name = "GPU")]
+    gpu: Option<Gpu>,
+}
+
+impl GpuArgs {
+    /// The GPU whose launches the simulator runs.
+    pub(crate) fn simulated(self) -> Gpu {
+        self.gpu.unwrap_or_else(|| "h100".parse().expect("the simulator knows this GPU"))
+    }
+
+    /// The GPU for which launches on this device are planned; `None` if that is the device itself.
+    /// A GPU that is there cannot be another one, so it is refused.
+    pub(crate) fn on(self, device: &DeviceInfo) -> Result<Option<Gpu>, Failure> {
+        match (device.kind, self.gpu) {
+            (DeviceKind::Simulator, _) => Ok(Some(self.simulated())),
+            (DeviceKind::Cuda, None) => Ok(None),
+            (DeviceKind::Cuda, Some(gpu)) => Err(refused(anyhow!(
+                "--gpu {}: launches on {} are planned for that GPU itself, and --gpu is for the simulator",
+                gpu.name,
+                device.name
+            ))),
+        }
+    }
 }
 
 /// The failure if there is no plan. The request is refused, unless another device could run it as

@@ -4,7 +4,6 @@ use std::io::{self, Write as _};
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use simt::occupancy::Gpu;
 use warpfold_lab::{
     cli::{
         Failure, Progress, PtxArgs, SeedArgs, failed, interruptible, number, refused, whole,
@@ -13,14 +12,14 @@ use warpfold_lab::{
     device::{Device, Instrument},
     experiment::{Runner, Runs},
     input::generate,
-    launch::{DeviceLimits, Finish, Problem, Request, check, plan},
+    launch::{Finish, Problem, Request, check, plan},
     profile::{Comparison, Profiled, Registers, Target, registers},
     ptx::PtxLibrary,
     reference::Reference,
     variant::Variant,
 };
 
-use crate::options::{ElementArgs, ShapeArgs, no_plan};
+use crate::options::{ElementArgs, GpuArgs, ShapeArgs, no_plan};
 
 /// The arguments of `reduce profile`.
 #[derive(Args)]
@@ -71,10 +70,8 @@ struct WorkArgs {
     #[command(flatten)]
     seed: SeedArgs,
 
-    /// The GPU for which the launches are planned and the occupancy is computed: v100, t4, a100,
-    /// a10, rtx3090, l4, l40s, rtx4090, h100, h200, b200 or rtx5090
-    #[arg(long, default_value = "h100")]
-    gpu: Gpu,
+    #[command(flatten)]
+    gpu: GpuArgs,
 
     /// Number of registers of a thread, from which the occupancy is computed
     /// [default: asked from ptxas, if it is on the PATH or the environment variable PTXAS names it]
@@ -142,7 +139,7 @@ impl WorkArgs {
     /// Runs one rung on a simulator that counts.
     fn run(&self, variant: Variant, library: &PtxLibrary) -> Result<Profiled, Failure> {
         let (problem, request, gpu, seed) =
-            (self.problem(variant), self.request(), self.gpu, self.seed.seed);
+            (self.problem(variant), self.request(), self.gpu.simulated(), self.seed.seed);
         let Problem { op, element, n, .. } = problem;
         check(&problem, &request).map_err(refused)?;
         if n == 0 {
@@ -152,15 +149,8 @@ impl WorkArgs {
         }
         let device = interruptible(Device::simulator_with(Instrument::Count))?;
         let not_run = |error| self.ptx.not_run(error);
-        let mut runner = Runner::new(&device, library);
+        let mut runner = Runner::new(&device, library).planning_for(Some(gpu));
         let limits = runner.limits(&problem, &request).map_err(not_run)?;
-        // If the grid follows from the number of multiprocessors, it must be the grid of the GPU
-        // that was asked for.
-        let limits = DeviceLimits {
-            multiprocessors: gpu.multiprocessors,
-            compute_capability: gpu.compute_capability,
-            ..limits
-        };
         let plan = plan(&problem, &request, &limits).map_err(no_plan)?;
         runner.prepare(&plan).map_err(not_run)?;
 
