@@ -250,6 +250,27 @@ fn the_conflicts_of_large_matrices_are_all_counted() {
     }
 }
 
+/// The guide shows a table of 16384 x 16384 elements from an H100. Its times are measured there,
+/// and its counters are those of the simulator.
+#[test]
+fn the_guides_table_of_an_h100_has_these_counters() {
+    let page =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../guide/src/transposition.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, shown) = page.split_once("<!-- times: lab.transpose.md").unwrap();
+    let (shown, _) = shown.split_once("<!-- end of times -->").unwrap();
+    let counted = run("transpose", "compare --rows 16384 --device sim");
+    let counted: Vec<_> = cells(&counted);
+    let mut compared = 0;
+    for row in cells(shown).iter().skip(2) {
+        let of = counted.iter().find(|of| of[0] == row[0]).unwrap_or_else(|| panic!("{row:?}"));
+        // The first columns are the variant and the tile. Then come the times, if there are any.
+        assert_eq!(row[6..11], of[2..7], "{}", row[0]);
+        compared += 1;
+    }
+    assert_eq!(compared, 11);
+}
+
 /// How often rung 12 polls is the simulator's own order.
 #[test]
 fn polls_are_neither_hardware_nor_judged() {
@@ -260,11 +281,22 @@ fn polls_are_neither_hardware_nor_judged() {
     assert_eq!(profile["waste"]["kinds"], serde_json::json!([]));
     assert!(profile["waste"]["sentence"].as_str().unwrap().contains(sentence), "{profile}");
     let text = run("reduce", "profile --variant 12 --n 2^18");
-    assert!(!text.contains("hardware  ") && text.contains(sentence), "{text}");
+    let level = |name: &str| {
+        let row = cells(&text).into_iter().find(|row| row[0] == name);
+        row.unwrap_or_else(|| panic!("{name}: {text}"))[1].to_owned()
+    };
+    assert_eq!(level("global.load.sectors"), "simulator");
+    assert_eq!(level("warp_instructions"), "simulator");
+    assert_eq!(level("shared.store.wavefronts"), "hardware");
+    assert!(text.contains(sentence), "{text}");
 
     let compare = json("reduce", "compare 7 12 10 --n 2^18");
     let ratios = compare["ratios"].as_object().unwrap();
-    assert!(ratios.values().all(|ratios| ratios[1].is_null()));
+    for polled in ["warp_instructions", "branches", "global.load.sectors", "bytes_moved"] {
+        assert!(ratios[polled][1].is_null(), "{polled}");
+    }
+    // What does not poll is compared: rung 12 has three barriers where rung 10 has two.
+    assert!(ratios["barriers"][1].is_f64() && ratios["shared.store.bytes"][1].is_f64());
     assert!(ratios["warp_instructions"][2].is_f64());
     assert_eq!(compare["profiles"][0]["counters"]["global"]["level"], "hardware");
 

@@ -231,7 +231,8 @@ fn divisions_and_precise_functions_are_dear_without_a_gpu() {
         }
     }
     assert!(
-        instructions("u32", "x / d", "instructions") < instructions("u32", "x >> s", "instructions")
+        instructions("u32", "x / d", "instructions")
+            < instructions("u32", "x >> s", "instructions")
     );
     let notes = divide["notes"]["divide"].to_string();
     for part in [

@@ -2,10 +2,12 @@
 
 mod error;
 mod file;
+mod fill;
 mod generate;
 pub(crate) mod npy;
 mod zeroed;
 
 pub use error::InputError;
 pub use file::InputFile;
+pub use fill::{Fill, UnknownFill};
 pub use generate::generate;

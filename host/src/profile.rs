@@ -28,6 +28,7 @@
 //! ```
 
 mod compare;
+mod document;
 mod figures;
 mod json;
 mod lines;

@@ -22,8 +22,8 @@ const REGISTERS: u32 = 32;
 impl Runner<'_> {
     /// What the device allows, or [the GPU for which this runner plans](Self::planning_for), for
     /// planning this problem. If the blocks of the rung wait for each other, the limits include how
-    /// many of its blocks are resident at once. To find that number on the device itself, this loads
-    /// the kernel.
+    /// many of its blocks are resident at once. To find that number on the device itself, this
+    /// loads the kernel.
     ///
     /// # Errors
     ///

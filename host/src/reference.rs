@@ -35,6 +35,7 @@ mod float;
 mod product;
 mod scale;
 mod verdict;
+mod wrapped;
 
 use self::{
     float::{BINARY32, BINARY64},
@@ -47,6 +48,7 @@ use crate::{
 };
 
 pub use verdict::{Reference, WrongResult};
+pub use wrapped::wraps;
 
 impl Reference {
     /// The reference for `values` reduced by `op` in a tree of the given depth. If there are no

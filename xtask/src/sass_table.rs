@@ -1,10 +1,10 @@
-//! `cargo xtask sass-table`: the machine instructions of the loops in the kernels of `access divide`
-//! and `access math`.
+//! `cargo xtask sass-table`: the machine instructions of the loops in the kernels of `access
+//! divide` and `access math`.
 //!
 //! PTX has one instruction for an integer division, and a GPU has none, so counts of the PTX would
-//! make a division look cheap. This command assembles the committed PTX, disassembles it, and counts
-//! the instructions of the loop in which a kernel repeats its operation. The lab shows these counts
-//! without ptxas, because the table is committed.
+//! make a division look cheap. This command assembles the committed PTX, disassembles it, and
+//! counts the instructions of the loop in which a kernel repeats its operation. The lab shows these
+//! counts without ptxas, because the table is committed.
 
 mod code;
 

@@ -104,9 +104,9 @@ pub(super) fn chart(
 
 /// The charts of a table of work: one of its speed, if there are times, and one of its
 /// instructions. The first two columns of the table name a piece of work, the third counts its
-/// machine instructions, and the last, if there are times, says how many pieces are done in a second.
-/// `what` labels the axis of the pieces. `speed` names what is done and describes the first chart;
-/// `instructions` describes the second.
+/// machine instructions, and the last, if there are times, says how many pieces are done in a
+/// second. `what` labels the axis of the pieces. `speed` names what is done and describes the first
+/// chart; `instructions` describes the second.
 pub(super) fn work_charts(
     table: &Table,
     title: &str,

@@ -154,7 +154,7 @@ pub(super) fn math(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
                 Cell::number(ran.counters.warp_instructions as f64 / done as f64, 2),
                 function.promise.into(),
                 errors.as_ref().map_or(Cell::Missing, |errors| Cell::number(errors.ulps, 2)),
-                errors.map_or(Cell::Missing, |errors| format!("{:.1e}", errors.absolute).into()),
+                errors.map_or(Cell::Missing, |errors| Cell::number(errors.absolute, 10)),
             ];
             if timed {
                 row.extend(work_cells(ran.time, sizes.timed * u64::from(TIMED_ROUNDS)));

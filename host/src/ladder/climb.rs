@@ -10,7 +10,6 @@ use super::{
 use crate::{
     device::DeviceInfo,
     experiment::{RunError, Runs},
-    input::generate,
     launch::Plan,
 };
 
@@ -87,7 +86,7 @@ pub fn climb(
 ) -> Result<Climb, LadderError> {
     let plans = bench.plan_all(&work, contenders)?;
     on(Event::Prepares(&work));
-    let values = generate(work.element, work.op, work.n, work.seed)?;
+    let values = work.values()?;
     let mut references = References::new(&values, work.op);
     let mut climb = Climb {
         device: bench.device().info().clone(),

@@ -115,7 +115,10 @@ pub(super) fn environment(climb: &Climb, n: &str) -> Vec<(String, String)> {
     if let Some(peak) = device.peak_bytes_per_second {
         environment.push(("peak", format!("{:.1} GB/s", peak / 1e9)));
     }
-    environment.push(("input", format!("{n} {} elements, seed {}", work.element, work.seed)));
+    environment.push((
+        "input",
+        format!("{n} {} elements, {}", work.element, work.fill.describe(work.seed)),
+    ));
     environment.push(("operation", work.op.to_string()));
     environment.push((
         "runs",
@@ -207,6 +210,7 @@ impl Climb {
             tables: vec![table],
             charts: self.charts(figures),
             pictures: Vec::new(),
+            interrupted: self.is_cut_short(),
         }
     }
 

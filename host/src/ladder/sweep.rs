@@ -37,7 +37,8 @@ pub fn sweep_document(climbs: &[Climb], asked: usize) -> Option<Document> {
             table.push(row);
         }
     }
-    if climbs.len() < asked || last.is_cut_short() {
+    let interrupted = climbs.len() < asked || last.is_cut_short();
+    if interrupted {
         let done = climbs.iter().filter(|climb| !climb.is_cut_short()).count();
         table.notes.push(format!("Interrupted: {done} of {asked} sizes were measured completely."));
     }
@@ -92,6 +93,7 @@ pub fn sweep_document(climbs: &[Climb], asked: usize) -> Option<Document> {
         tables: vec![table],
         charts,
         pictures: Vec::new(),
+        interrupted,
     })
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     figures::{Figure, empty_table, figures},
+    polls::holds_polls,
     profiled::{Profiled, describe_gpu},
     waste,
 };
@@ -20,8 +21,13 @@ impl<'a> Comparison<'a> {
         (!profiles.is_empty()).then_some(Self(profiles))
     }
 
+    /// The profiles.
+    pub(super) fn profiles(self) -> &'a [Profiled] {
+        self.0
+    }
+
     /// The figures of each profile; all have the same names in the same order.
-    fn figures(self) -> Vec<Vec<Figure>> {
+    pub(super) fn figures(self) -> Vec<Vec<Figure>> {
         self.0.iter().map(figures).collect()
     }
 
@@ -54,7 +60,7 @@ impl<'a> Comparison<'a> {
                 continue;
             }
             let mut cells =
-                vec![first.name.clone(), first.level.to_string(), first.show(first.actual)];
+                vec![first.name.clone(), levels(&columns, row), first.show(first.actual)];
             for (profiled, figures) in self.0.iter().zip(&columns).skip(1) {
                 let figure = &figures[row];
                 cells.push(figure.show(figure.actual));
@@ -94,8 +100,19 @@ impl<'a> Comparison<'a> {
     }
 
     /// The ratio of a profile's figure to that of the first profile, if there is a sense in it.
-    fn ratio(self, profiled: &Profiled, figure: &Figure, first: &Figure) -> Option<f64> {
-        let polls = profiled.polls() || self.0[0].polls();
+    pub(super) fn ratio(self, profiled: &Profiled, figure: &Figure, first: &Figure) -> Option<f64> {
+        let polls = (profiled.polls() || self.0[0].polls()) && holds_polls(&figure.name);
         (first.actual != 0.0 && !polls).then(|| figure.actual / first.actual)
     }
+}
+
+/// The levels of one figure in all profiles, each once.
+pub(super) fn levels(columns: &[Vec<Figure>], row: usize) -> String {
+    let mut levels: Vec<String> = Vec::new();
+    for level in columns.iter().map(|figures| figures[row].level.to_string()) {
+        if !levels.contains(&level) {
+            levels.push(level);
+        }
+    }
+    levels.join(", ")
 }

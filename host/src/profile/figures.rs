@@ -7,6 +7,7 @@ use simt::{Banks, Counters, InstructionCounters, Traffic};
 
 use super::{
     measures::{SECTOR, instructions_per_32_elements, is_predicated, sectors},
+    polls::holds_polls,
     profiled::Profiled,
 };
 use crate::output::grouped;
@@ -37,7 +38,7 @@ impl Level {
     /// The level of a counter. The hardware counts accesses to global and shared memory as the
     /// simulator does, unless the kernel `polls`.
     pub(super) fn of(name: &str, polls: bool) -> Self {
-        if polls {
+        if polls && holds_polls(name) {
             return Self::Simulator;
         }
         if name.starts_with("global.") || name.starts_with("shared.") {
@@ -105,7 +106,7 @@ pub fn figures(profiled: &Profiled) -> Vec<Figure> {
         })
         .collect();
     let mut derived = |name: &str, level, unit, actual, ideal| {
-        let level = if polls { Level::Simulator } else { level };
+        let level = if polls && holds_polls(name) { Level::Simulator } else { level };
         figures.push(Figure { name: name.to_owned(), level, actual, ideal: Some(ideal), unit });
     };
     let element = u64::from(plan.problem.element.size());
@@ -160,6 +161,11 @@ impl Figure {
             Unit::Percent => format!("{:.1} %", 100.0 * value),
             Unit::Ratio => format!("{value:.1}"),
         }
+    }
+
+    /// Whether the figure is a whole number of things.
+    pub(super) fn is_count(&self) -> bool {
+        self.unit == Unit::Count
     }
 
     /// Whether the figure is shown to people. Kinds of access that the kernel does not make are

@@ -77,7 +77,7 @@ impl Profiled {
             .map(|waste| json!({ "kind": waste.kind.name(), "issue_slots": waste.slots, "share": waste.share }))
             .collect();
         json!({
-            "level": Level::of("", self.polls()).name(),
+            "level": Level::of("warp_instructions", self.polls()).name(),
             "sentence": self.verdict(),
             "cost_in_issue_slots": wastes.cost,
             "kinds": kinds,
@@ -113,11 +113,14 @@ fn launch(launch: &Launch, polls: bool) -> Json {
 
 /// All counters, nested by the parts of their names, with the level of each group.
 fn nested(counters: &Counters, polls: bool) -> Json {
-    let mut nested = json!({ "level": Level::of("", polls).name() });
+    let mut nested = json!({ "level": Level::of("warp_instructions", polls).name() });
     for (name, value) in counters.entries() {
         let mut at = &mut nested;
         if let Some((space, _)) = name.split_once('.') {
-            at[space]["level"] = Level::of(&name, polls).name().into();
+            // The loads decide the level of the whole group, because they come first.
+            if at[space]["level"].is_null() {
+                at[space]["level"] = Level::of(&name, polls).name().into();
+            }
         }
         for part in name.split('.') {
             at = &mut at[part];

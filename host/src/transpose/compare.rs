@@ -111,6 +111,14 @@ impl Comparison {
         &self.competitors
     }
 
+    /// Whether less was measured than was asked for.
+    pub fn is_cut_short(&self) -> bool {
+        let asked = self.runs.timed as usize;
+        let is_short =
+            |competitor: &Competitor| competitor.times.is_none_or(|times| times.reps < asked);
+        self.device.kind == DeviceKind::Cuda && self.competitors.iter().any(is_short)
+    }
+
     /// The bandwidth in GB/s: the bytes that are read and written, over the median time.
     fn gb_per_s(&self, times: &Times) -> f64 {
         times.gb_per_s(2.0 * self.rows as f64 * self.cols as f64 * f64::from(self.element.size()))
@@ -153,6 +161,7 @@ impl Comparison {
             tables: vec![self.table(history)],
             charts: self.charts(),
             pictures: Vec::new(),
+            interrupted: self.is_cut_short(),
         }
     }
 

@@ -130,8 +130,8 @@ impl<'a> Code<'a> {
         labels.filter_map(|(label, _)| label.rsplit_once('$')).map(|(_, name)| name).next()
     }
 
-    /// By how much the loop's counter grows in one turn, which is how many operations the turn does.
-    /// The counter is what the condition of the loop's last branch compares.
+    /// By how much the loop's counter grows in one turn, which is how many operations the turn
+    /// does. The counter is what the condition of the loop's last branch compares.
     fn step(&self, first: usize, last: usize) -> anyhow::Result<u32> {
         let condition = self.condition(last).context("a loop without an end")?;
         let body = &self.instructions[first..last];
@@ -169,8 +169,8 @@ struct Turn<'a> {
     function: Option<&'a str>,
 }
 
-/// The loop that does most of a kernel's work, which is its longest one. The names of the kernel and
-/// of the architecture are left empty.
+/// The loop that does most of a kernel's work, which is its longest one. The names of the kernel
+/// and of the architecture are left empty.
 pub(super) fn hot_loop(code: &Code<'_>) -> anyhow::Result<Loop> {
     let mut longest = None;
     for last in (0..code.instructions.len()).filter(|&at| code.is_branch(at)) {

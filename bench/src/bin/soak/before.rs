@@ -46,7 +46,7 @@ impl Before {
 
     /// Drops the device, and checks that all memory is free again: first the number of allocations,
     /// then the free bytes. `open` opens the device again.
-    pub(crate) fn is_back(
+    pub(crate) fn end(
         self,
         device: Device,
         open: impl Fn() -> Result<Device, DeviceError>,
@@ -84,7 +84,7 @@ mod tests {
         let args = Args::parse_from(["soak", "--threads", "1", "--quick"]);
         let before = Before::new(&device, &args)?;
         work(&device);
-        before.is_back(device, || panic!("a simulator is not opened again"))
+        before.end(device, || panic!("a simulator is not opened again"))
     }
 
     #[test]

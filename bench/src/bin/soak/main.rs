@@ -118,7 +118,7 @@ fn run(args: &Args) -> Result<(), Failure> {
     let (calls, bytes) = (soak.calls.load(Relaxed), soak.kept.load(Relaxed));
     drop(soak);
     outcome.map_err(Failure::Failed)?;
-    before.is_back(device, open).map_err(Failure::Failed)?;
+    before.end(device, open).map_err(Failure::Failed)?;
     println!(
         "{calls} calls, all right; {bytes} bytes allocated, kept for a while and found unchanged; no memory is missing"
     );

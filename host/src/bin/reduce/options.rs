@@ -7,6 +7,7 @@ use warpfold_lab::{
     cli::{Failure, failed, number, refused},
     device::{DeviceInfo, DeviceKind},
     element::ElementType,
+    input::Fill,
     launch::PlanError,
     op::Op,
 };
@@ -76,11 +77,20 @@ pub(crate) struct NoTunedArgs {
     pub(crate) no_tuned: bool,
 }
 
+/// The argument that says what the generated elements are.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct FillArgs {
+    /// The generated elements: random (which --seed decides), iota (0, 1, 2 and so on) or ones (1
+    /// everywhere)
+    #[arg(long, default_value = "random")]
+    pub(crate) fill: Fill,
+}
+
 /// The argument that says for which GPU launches are planned.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct GpuArgs {
-    /// The GPU whose multiprocessors and limits the plans assume if they run on the simulator: v100,
-    /// t4, a100, a10, rtx3090, l4, l40s, rtx4090, h100, h200, b200 or rtx5090 [default: h100]
+    /// The GPU whose multiprocessors and limits the plans assume if they run on the simulator:
+    /// v100, t4, a100, a10, rtx3090, l4, l40s, rtx4090, h100, h200, b200 or rtx5090 [default: h100]
     #[arg(long, value_name = "GPU")]
     gpu: Option<Gpu>,
 }

@@ -1,17 +1,14 @@
 //! `reduce profile` and `reduce compare`: what rungs do, counted on the simulator.
 
-use std::io::{self, Write as _};
-
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use warpfold_lab::{
     cli::{
-        Failure, Progress, PtxArgs, SeedArgs, failed, interruptible, number, refused, whole,
-        written,
+        Failure, OutputArgs, Progress, PtxArgs, SeedArgs, failed, interruptible, number, refused,
+        whole,
     },
     device::{Device, Instrument},
     experiment::{Runner, Runs},
-    input::generate,
     launch::{Finish, Problem, Request, check, plan},
     profile::{Comparison, Profiled, Registers, Target, registers},
     ptx::PtxLibrary,
@@ -19,7 +16,7 @@ use warpfold_lab::{
     variant::Variant,
 };
 
-use crate::options::{ElementArgs, GpuArgs, ShapeArgs, no_plan};
+use crate::options::{ElementArgs, FillArgs, GpuArgs, ShapeArgs, no_plan};
 
 /// The arguments of `reduce profile`.
 #[derive(Args)]
@@ -68,6 +65,9 @@ struct WorkArgs {
     finish: Finish,
 
     #[command(flatten)]
+    fill: FillArgs,
+
+    #[command(flatten)]
     seed: SeedArgs,
 
     #[command(flatten)]
@@ -81,9 +81,8 @@ struct WorkArgs {
     #[command(flatten)]
     ptx: PtxArgs,
 
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 fn registers_of(text: &str) -> Result<u32> {
@@ -97,12 +96,11 @@ pub(crate) fn profile(args: &ProfileArgs) -> Result<(), Failure> {
     let &ProfileArgs { variant, ref work } = args;
     let library = work.ptx.open()?;
     let profiled = work.run(variant, &library)?;
-    let mut out = io::stdout().lock();
-    written(if work.json {
-        writeln!(out, "{}", profiled.to_json(true))
-    } else {
-        profiled.write_text(&library, &mut out)
-    })
+    work.output.write_own(
+        profiled.document(),
+        |out| profiled.write_text(&library, out),
+        || profiled.to_json(true),
+    )
 }
 
 /// Runs `reduce compare`.
@@ -119,12 +117,11 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         .collect::<Result<Vec<_>, _>>()?;
     let comparison =
         Comparison::new(&profiles).context("no variant to compare").map_err(refused)?;
-    let mut out = io::stdout().lock();
-    written(if work.json {
-        writeln!(out, "{}", comparison.to_json())
-    } else {
-        comparison.write_text(&mut out)
-    })
+    work.output.write_own(
+        comparison.document(),
+        |out| comparison.write_text(out),
+        || comparison.to_json(),
+    )
 }
 
 impl WorkArgs {
@@ -156,7 +153,7 @@ impl WorkArgs {
 
         let progress = Progress::new();
         progress.say(format!("counting {}", plan.kernel));
-        let values = generate(element, op, n, seed).map_err(refused)?;
+        let values = self.fill.fill.values(element, op, n, seed).map_err(refused)?;
         let outcome = runner.reduce(&plan, &values, Runs::ONCE, |_| ()).map_err(not_run)?;
         Reference::for_plan(&values, &plan).check(&plan.kernel, outcome.result).map_err(failed)?;
 
@@ -169,7 +166,7 @@ impl WorkArgs {
                 .map_or_else(|| registers(library, &plan.kernel, &gpu), Registers::Given),
             static_shared_bytes: kernel.map_or(0, |kernel| kernel.static_shared_bytes),
         };
-        let input = format!("seed {seed}");
+        let input = self.fill.fill.describe(seed);
         let profiled = Profiled::new(plan, input, target, device.take_observations());
         profiled.context("the simulator counted no launch").map_err(failed)
     }

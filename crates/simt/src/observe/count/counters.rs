@@ -231,9 +231,9 @@ impl Counters {
         entries
     }
 
-    /// The sum of counters, each times a weight. If the counters of a launch are a polynomial in the
-    /// size of its grid, such a sum of small launches gives the counters of a large one. `None` if a
-    /// sum is negative, or too large for its counter.
+    /// The sum of counters, each times a weight. If the counters of a launch are a polynomial in
+    /// the size of its grid, such a sum of small launches gives the counters of a large one. `None`
+    /// if a sum is negative, or too large for its counter.
     ///
     /// ```
     /// use simt::Counters;
