@@ -29,7 +29,7 @@ fn column(table: &Table, key: &str) -> Vec<f64> {
         Cell::Integer(value) => value as f64,
         Cell::Number { value, .. } => value,
         Cell::Missing => f64::NAN,
-        ref other => panic!("{}: {key} is {other:?}", table.id),
+        ref other @ Cell::Text(_) => panic!("{}: {key} is {other:?}", table.id),
     };
     table.rows.iter().map(|row| number(&row[index])).collect()
 }

@@ -14,8 +14,8 @@ pub enum Fill {
     /// Random numbers, which a seed decides; see [`generate`].
     #[default]
     Random,
-    /// 0, 1, 2 and so on. In a type that is too narrow for the number of elements, integers wrap and
-    /// floats round.
+    /// 0, 1, 2 and so on. In a type that is too narrow for the number of elements, integers wrap
+    /// and floats round.
     Iota,
     /// 1 everywhere.
     Ones,

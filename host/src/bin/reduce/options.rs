@@ -121,3 +121,26 @@ impl GpuArgs {
 pub(crate) fn no_plan(error: PlanError) -> Failure {
     if error.blames_device() { failed(error) } else { refused(error) }
 }
+
+#[cfg(test)]
+mod tests {
+    use warpfold_lab::device::Device;
+
+    use super::*;
+
+    #[test]
+    fn a_gpu_that_is_there_is_no_other_one() {
+        let simulator = Device::simulator().info().clone();
+        let gpu = DeviceInfo { kind: DeviceKind::Cuda, name: "H100".into(), ..simulator.clone() };
+        let asked = GpuArgs { gpu: "t4".parse().ok() };
+        let open = GpuArgs { gpu: None };
+        let name = |args: GpuArgs| args.on(&simulator).unwrap().map(|gpu| gpu.name);
+        assert_eq!((name(asked), name(open)), (Some("t4"), Some("h100")));
+        assert!(open.on(&gpu).unwrap().is_none());
+        let Err(Failure::Refused(error)) = asked.on(&gpu) else { panic!("it is refused") };
+        assert_eq!(
+            error.to_string(),
+            "--gpu t4: launches on H100 are planned for that GPU itself, and --gpu is for the simulator"
+        );
+    }
+}
