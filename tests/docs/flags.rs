@@ -1,10 +1,10 @@
 //! Tests of the flags that the text of the documentation names: each is one of a command's.
 
-use std::{collections::BTreeMap, path::Path, process::Command};
+use std::{collections::BTreeMap, process::Command};
 
 use pulldown_cmark::Event;
 
-use super::pages;
+use super::{commands::binary, pages};
 
 /// The flags that are those of other programs than `reduce`, `transpose` and `access`.
 const OTHERS: [(&str, &str); 4] = [
@@ -30,9 +30,8 @@ const WITH_TABLES: [&str; 9] = [
 /// The help of a command, such as `reduce ladder`.
 fn help(command: &str) -> String {
     let (tool, subcommand) = command.split_once(' ').unwrap_or((command, ""));
-    let path = Path::new(env!("CARGO_BIN_EXE_reduce")).with_file_name(tool);
     let args = subcommand.split_whitespace().chain(["--help"]);
-    let output = Command::new(path).args(args).output().unwrap();
+    let output = Command::new(binary(tool)).args(args).output().unwrap();
     assert!(output.status.success(), "{command}");
     String::from_utf8(output.stdout).unwrap()
 }
