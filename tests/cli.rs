@@ -31,7 +31,6 @@ fn bad_arguments_are_refused_in_one_sentence() {
     let text = transcript(
         &Sandbox::new(),
         &[
-            "",
             "--variant 6",
             "--variant 15 --n 10",
             "--variant fastest --n 10",
@@ -53,15 +52,15 @@ fn bad_arguments_are_refused_in_one_sentence() {
             "--variant 6 --n 10 --reps 0",
             "--variant 6 --n 10 --reps 1000001",
             "--variant 6 --n 10 --seed x",
+            "--n 10",
+            "--variant 6 --n 10 --fill zeros",
+            "--variant 6 --input none --fill iota",
             "--variant 6 --n 0 --op min",
             "--variant 6 --n 0 --op max",
             "--variant 6 --n 10 --device cuda --block 3",
         ],
     );
     insta::assert_snapshot!(text, @r"
-    $ reduce 
-    error: --variant is missing: it is 0 to 14, global, atomic, atomic-warp, or a name that --list prints
-    [2]
     $ reduce --variant 6
     error: --n is missing: it is the number of elements, such as 4194304 or 2^22
     [2]
@@ -124,6 +123,15 @@ fn bad_arguments_are_refused_in_one_sentence() {
     [2]
     $ reduce --variant 6 --n 10 --seed x
     error: --seed 'x': it must be a whole number from 0 to 2^64 - 1, such as 1
+    [2]
+    $ reduce --n 10
+    error: --variant is missing: it is 0 to 14, global, atomic, atomic-warp, or a name that --list prints
+    [2]
+    $ reduce --variant 6 --n 10 --fill zeros
+    error: unknown fill 'zeros': it is one of iota, ones, random
+    [2]
+    $ reduce --variant 6 --input none --fill iota
+    error: --fill iota with --input: the elements are those of the file
     [2]
     $ reduce --variant 6 --n 0 --op min
     error: n = 0: min needs at least one element
@@ -257,11 +265,15 @@ fn auto_says_why_it_simulates() {
     let run = Sandbox::new().reduce_line("--variant 6 --n 10");
     assert_eq!(run.status, Some(0), "{run}");
     if support::open(DeviceChoice::Cuda).is_err() {
+        // The note is one short line. The whole reason is that of another command.
         assert_eq!(
-            run.stderr.lines().filter(|line| line.starts_with("note: ")).count(),
-            1,
+            run.stderr.lines().next(),
+            Some(
+                "note: using the simulator, because no GPU can be used (`warpfold doctor` says why)"
+            ),
             "{run}"
         );
+        assert_eq!(run.stderr.matches("note: using").count(), 1, "{run}");
         assert!(run.stdout.contains("simulator"), "{run}");
     } else {
         skip::test("there is a GPU");
@@ -713,7 +725,7 @@ fn a_closed_pipe_is_no_error() {
 #[test]
 fn output_that_cannot_be_written_is_status_1() {
     let sandbox = Sandbox::new();
-    for line in ["--list", "--variant 3 --n 10 --device sim"] {
+    for line in ["--list", "--variant 3 --n 10 --op max --device sim"] {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let output = sandbox.command().args(line.split_whitespace()).stdout(full).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);

@@ -208,3 +208,78 @@ fn a_wrong_result_is_a_failure() {
         Some(0)
     );
 }
+
+/// The slides say that divisions and precise functions are slow. The PTX instructions alone would
+/// say the opposite of divisions.
+#[test]
+fn divisions_and_precise_functions_are_dear_without_a_gpu() {
+    let run = |pattern: &str| {
+        let run = Sandbox::new().tool("access", [pattern, "--device", "sim", "--json"]);
+        assert_eq!(run.status, Some(0), "{run}");
+        serde_json::from_str::<serde_json::Value>(&run.stdout).unwrap()
+    };
+    let divide = run("divide");
+    let rows = divide["tables"]["divide"].as_array().unwrap();
+    let instructions = |of_type: &str, operation: &str, key: &str| {
+        let row = rows.iter().find(|row| row["type"] == of_type && row["operation"] == operation);
+        row.unwrap()[key].as_f64().unwrap()
+    };
+    for (of_type, least) in [("u32", 2.5), ("u64", 8.0)] {
+        for (slow, fast) in [("x / d", "x >> s"), ("x % d", "x & m")] {
+            let ratio = |key| instructions(of_type, slow, key) / instructions(of_type, fast, key);
+            assert!(ratio("sass_instructions") > least, "{of_type} {slow}");
+        }
+    }
+    assert!(
+        instructions("u32", "x / d", "instructions")
+            < instructions("u32", "x >> s", "instructions")
+    );
+    let notes = divide["notes"]["divide"].to_string();
+    for part in [
+        "those of sm_90",
+        "ptxas 13",
+        "nvdisasm 13",
+        "A division takes 3.1 times the machine instructions of a shift for u32",
+        "x / d of u64 calls __cuda_sm20_div_u64",
+    ] {
+        assert!(notes.contains(part), "{part}: {notes}");
+    }
+    let chart = &divide["charts"]["divide-instructions"];
+    assert_eq!(chart["y"]["label"], "machine instructions (SASS)");
+    assert_eq!(
+        chart["series"][0]["points"][0][1].as_f64(),
+        Some(instructions("u32", "x / d", "sass_instructions"))
+    );
+
+    let math = run("math");
+    let rows = math["tables"]["math"].as_array().unwrap();
+    for [fast, precise] in [[&rows[0], &rows[1]], [&rows[2], &rows[3]]] {
+        let each = |row: &serde_json::Value| row["sass_instructions"].as_f64().unwrap();
+        assert!(each(precise) > 3.0 * each(fast), "{fast} {precise}");
+        // The simulator's approximations are more exact than those of a GPU.
+        assert!(fast["max_ulp"].is_null() && precise["max_ulp"].is_f64(), "{fast} {precise}");
+        assert!(fast["promised_error"].as_str().unwrap().starts_with("2^-2"), "{fast}");
+    }
+}
+
+/// The table counts the committed PTX, so another folder of PTX has no machine instructions.
+#[test]
+fn other_ptx_has_no_machine_instructions() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.path("ptx");
+    let kernels = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels/ptx");
+    std::fs::create_dir(&folder).unwrap();
+    let mut manifest = std::fs::read_to_string(kernels.join("manifest.json")).unwrap();
+    for file in ["access_divide.sm_75.ptx", "access_math.sm_75.ptx"] {
+        let text = std::fs::read_to_string(kernels.join(file)).unwrap();
+        let other = format!("{text}// another file\n");
+        manifest = manifest.replace(&sha256_hex(text.as_bytes()), &sha256_hex(other.as_bytes()));
+        std::fs::write(folder.join(file), other).unwrap();
+    }
+    std::fs::write(folder.join("manifest.json"), manifest).unwrap();
+    let run = sandbox.tool("access", ["divide", "--device", "sim", "--json", "--ptx-dir", "ptx"]);
+    assert_eq!(run.status, Some(0), "{run}");
+    let document: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let rows = document["tables"]["divide"].as_array().unwrap();
+    assert!(rows.iter().all(|row| row["sass_instructions"].is_null()), "{run}");
+}

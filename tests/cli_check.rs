@@ -30,7 +30,7 @@ fn json(run: &Run) -> Json {
 fn every_rung_is_clean() {
     for variant in Variant::all() {
         let run = Sandbox::new().reduce_line(&format!("--variant {variant} --n 3000 --check"));
-        assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""), "{run}");
+        assert_eq!(run.status, Some(0), "{run}");
         let last = run.stdout.lines().last().unwrap();
         assert!(last.starts_with("checks: nothing found in ") && last.contains(" launch"), "{run}");
         let run =

@@ -342,7 +342,7 @@ fn compare_is_a_table() {
     let run = Sandbox::new().reduce_line("compare 1 2 --n 512 --registers 20");
     assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""), "{run}");
     insta::assert_snapshot!(run.stdout, @r"
-    sum of 512 i32 elements, seed 1; the figures are sums over all launches of a variant
+    sum of 512 i32 elements, seed 1, planned for h100, 132 multiprocessors; the figures are sums over all launches of a variant
 
     | counter                           | level     | variant 1 | variant 2 | ratio |
     |-----------------------------------|-----------|-----------|-----------|-------|
@@ -383,7 +383,8 @@ fn profile_shows_the_source() {
     kernel     reduce2_sum_i32 (variant 2, interleaved-contiguous)
     input      65536 i32 elements, seed 1
     launches   256 x 256 with 1024 bytes of shared memory each, then 1 x 256; the figures are sums over all launches
-    occupancy  h100: 8 blocks and 64 warps on each of 132 SMs, 100 %, limited by warps
+    gpu        h100, 132 multiprocessors
+    occupancy  8 blocks and 64 warps on each multiprocessor, 100 %, limited by warps
     registers  20 for each thread, as given
 
     | counter                           | level     |    actual |   ideal |

@@ -160,6 +160,7 @@ fn document() -> Document {
             .to_picture(id, banks)
     };
     Document {
+        interrupted: false,
         title: "reduce ladder".into(),
         environment: [
             ("device", "NVIDIA H100 80GB HBM3"),

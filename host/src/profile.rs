@@ -28,11 +28,13 @@
 //! ```
 
 mod compare;
+mod document;
 mod figures;
 mod json;
 mod lines;
 mod listing;
 mod measures;
+mod polls;
 mod profiled;
 mod registers;
 mod text;
@@ -43,6 +45,8 @@ pub use figures::{Figure, Level, figures};
 pub use lines::{Line, lines};
 pub use measures::ideal_sectors;
 pub(crate) use measures::{instructions_per_32_elements, sectors};
+pub use polls::POLLS;
+pub(crate) use profiled::describe_gpu;
 pub use profiled::{Launch, Profiled, Target};
 pub use registers::{Registers, registers};
 pub use waste::{CURRENCY, Waste, WasteKind, Wastes, ideal_cost};

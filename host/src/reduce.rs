@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use simt::occupancy::occupancy;
+
 use crate::{
     device::{Arg, Buffer, Device, DeviceError, Kernel},
     element::{Element, Value, Values, with_slice},
@@ -13,10 +15,15 @@ use crate::{
 
 pub use crate::experiment::{Outcome, RunError, Runner, Runs};
 
+/// The number of registers of a thread from which it follows how many blocks are resident on a GPU
+/// that is not there. The simulator assumes the same number for itself.
+const REGISTERS: u32 = 32;
+
 impl Runner<'_> {
-    /// What the device allows, for planning this problem. If the blocks of the rung wait for each
-    /// other, the limits include how many of its blocks are resident at once. To find that number,
-    /// this loads the kernel.
+    /// What the device allows, or [the GPU for which this runner plans](Self::planning_for), for
+    /// planning this problem. If the blocks of the rung wait for each other, the limits include how
+    /// many of its blocks are resident at once. To find that number on the device itself, this
+    /// loads the kernel.
     ///
     /// # Errors
     ///
@@ -29,16 +36,23 @@ impl Runner<'_> {
         let Problem { variant, op, element, .. } = *problem;
         let info = self.device().info();
         let mut limits = DeviceLimits::new(info, self.device().free_memory()?);
+        if let Some(gpu) = self.planned_for() {
+            limits.multiprocessors = gpu.multiprocessors;
+            limits.compute_capability = gpu.compute_capability;
+        }
         let facts = variant.facts();
         // If no block size can be chosen, there is no plan either, and planning says why.
         if facts.together == Together::Grid
-            && info.compute_capability >= facts.capability
+            && limits.compute_capability >= facts.capability
             && let Ok(block) = choose_block(problem, request, &limits)
         {
-            let kernel = self.kernel::<RunError>(&variant.kernel(op, element, block))?;
             let shared_bytes = shared_bytes(variant, element, block);
-            limits.resident_blocks =
-                Some(self.device().resident_blocks(&kernel, block, shared_bytes)?);
+            limits.resident_blocks = Some(if let Some(gpu) = self.planned_for() {
+                occupancy(&gpu, block, shared_bytes, Some(REGISTERS)).blocks_per_sm
+            } else {
+                let kernel = self.kernel::<RunError>(&variant.kernel(op, element, block))?;
+                self.device().resident_blocks(&kernel, block, shared_bytes)?
+            });
         }
         Ok(limits)
     }

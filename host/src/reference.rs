@@ -32,6 +32,7 @@
 
 mod float;
 mod verdict;
+mod wrapped;
 
 use self::{
     float::{BINARY32, BINARY64},
@@ -44,6 +45,7 @@ use crate::{
 };
 
 pub use verdict::{Reference, WrongResult};
+pub use wrapped::wraps;
 
 impl Reference {
     /// The reference for `values` reduced by `op` in a tree of the given depth. If there are no

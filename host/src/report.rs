@@ -32,10 +32,12 @@ pub struct Report<'a> {
     pub times: Option<Times>,
     /// The entry of the tuning that chose the shape; `None` if tuning did not choose it.
     pub tuned: Option<&'a Entry>,
+    /// Whether the exact result does not fit in the type; see [`wraps`](crate::reference::wraps).
+    pub wrapped: bool,
 }
 
 impl<'a> Report<'a> {
-    /// Makes the report of an outcome. It says nothing of tuning.
+    /// Makes the report of an outcome. It says nothing of tuning, and nothing of wrapping.
     pub fn new(
         device: &'a DeviceInfo,
         plan: &'a Plan,
@@ -51,6 +53,7 @@ impl<'a> Report<'a> {
             reference,
             times: Times::new(&outcome.times),
             tuned: None,
+            wrapped: false,
         }
     }
 
@@ -145,6 +148,7 @@ impl experiment::Report for Report<'_> {
             result: json_value(self.result),
             reference: json_value(self.reference.value()),
             agree: self.agrees(),
+            wrapped: self.wrapped,
             error_bound: json_float(self.reference.error_bound()),
             speed: JsonSpeed::new(self.device, self.times, self.bytes()),
         };
@@ -176,6 +180,7 @@ struct JsonReport<'a> {
     result: Json,
     reference: Json,
     agree: bool,
+    wrapped: bool,
     error_bound: Json,
     #[serde(flatten)]
     speed: JsonSpeed,

@@ -27,6 +27,12 @@ impl Variant {
         &TABLE[self as usize]
     }
 
+    /// Whether the blocks wait for each other by reading memory again and again. On the simulator,
+    /// its own order of blocks decides how often they read it.
+    pub const fn polls(self) -> bool {
+        matches!(self.facts().together, Together::Grid)
+    }
+
     /// Whether there is a kernel for the operation and the type.
     pub const fn allows(self, op: Op, element: ElementType) -> bool {
         self.facts().operands.allow(op, element)

@@ -7,6 +7,7 @@
 mod commands;
 #[path = "../support/console.rs"]
 mod console;
+mod flags;
 mod links;
 mod sources;
 mod times;

@@ -2,7 +2,7 @@
 //! it can run on, and checks the result.
 
 mod loads;
-mod sass;
+pub(crate) mod sass;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ use crate::build_ptx::FOLDERS;
 use crate::{kernel_name, root};
 
 /// One architecture of each generation of GPU for which a driver would compile the files.
-const ARCHS: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"];
+pub(crate) const ARCHS: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"];
 
 /// The architectures whose machine code is read as well. Two are enough, because the address space
 /// of an access depends on the PTX and not on the generation; and nvdisasm already takes half of
@@ -90,13 +90,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 /// NVIDIA's assembler and disassembler.
-struct Tools {
-    ptxas: PathBuf,
-    nvdisasm: PathBuf,
+pub(crate) struct Tools {
+    pub(crate) ptxas: PathBuf,
+    pub(crate) nvdisasm: PathBuf,
 }
 
 impl Tools {
-    fn in_folder(folder: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn in_folder(folder: &Path) -> anyhow::Result<Self> {
         let tool = |name: &str| {
             let path = folder.join(name);
             if path.is_file() {
@@ -108,7 +108,7 @@ impl Tools {
         Ok(Self { ptxas: tool("ptxas")?, nvdisasm: tool("nvdisasm")? })
     }
 
-    fn on_path() -> Option<Self> {
+    pub(crate) fn on_path() -> Option<Self> {
         let path = std::env::var_os("PATH")?;
         std::env::split_paths(&path).find_map(|folder| Self::in_folder(&folder).ok())
     }
@@ -231,7 +231,7 @@ fn assemble<'a>(
 }
 
 /// Runs a tool and returns what it wrote on stdout and stderr.
-fn output(mut command: Command) -> anyhow::Result<(String, String)> {
+pub(crate) fn output(mut command: Command) -> anyhow::Result<(String, String)> {
     let output = command
         .output()
         .with_context(|| format!("cannot run {}", command.get_program().display()))?;

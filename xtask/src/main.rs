@@ -10,6 +10,7 @@ mod console;
 mod kernel_name;
 mod pin_compiler;
 mod recipe;
+mod sass_table;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -37,6 +38,9 @@ enum Command {
     /// Assemble the committed PTX with ptxas and check the result: registers, spills, memory
     /// instructions, and whether a round asks for its loads before it uses the first one.
     CheckPtx(check_ptx::Args),
+    /// Count the machine instructions of the loops that `access divide` and `access math` run, and
+    /// keep them as the table that these commands show.
+    SassTable(sass_table::Args),
     /// Pack tests, programs and benchmarks for a GPU machine without Rust.
     Bundle(bundle::Args),
 }
@@ -47,6 +51,7 @@ fn main() -> ExitCode {
         Command::BuildPtx(args) => build_ptx::run(&args),
         Command::PinCompiler(args) => pin_compiler::run(&args),
         Command::CheckPtx(args) => check_ptx::run(&args),
+        Command::SassTable(args) => sass_table::run(&args),
         Command::Bundle(args) => bundle::run(&args),
     };
     match result {

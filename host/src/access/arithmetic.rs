@@ -4,6 +4,7 @@ use super::{
     draw::{Section, work_cells, work_charts},
     error::AccessError,
     lab::Lab,
+    sass::{self, Each},
     site::{Ran, Site, threads},
     words::check,
 };
@@ -67,6 +68,7 @@ pub(super) fn divide(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
     let mut columns = vec![
         Column::new("type", "type"),
         Column::new("operation", "operation"),
+        Column::new("sass_instructions", "SASS instructions each"),
         Column::new("instructions", "PTX instructions each"),
     ];
     if is_timed {
@@ -74,16 +76,20 @@ pub(super) fn divide(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
         columns.push(Column::new("gop_per_s", "operations").in_unit("10^9/s"));
     }
     let mut table = Table::new("divide", "Division by 2^10", columns);
+    let mut machine = Vec::new();
     let rows = [32, 64].into_iter().flat_map(|bits| OPERATIONS.map(|operation| (bits, operation)));
     lab.rows(
         rows,
         |(bits, operation)| format!("u{bits}: {}", operation.names().1),
         |lab, (bits, operation): (u32, Operation)| {
             let ran = lab.measure(sizes, |site, n| divide_run(site, n, bits, operation))?;
+            let each = lab.machine_instructions(&kernel(bits, operation));
+            machine.push((bits, operation, each));
             let done = sizes.counted.div_ceil(32) * u64::from(COUNTED_ROUNDS);
             let mut row = vec![
                 format!("u{bits}").into(),
                 operation.names().1.into(),
+                sass::cell(each.map(Each::with_call)),
                 Cell::number(ran.counters.warp_instructions as f64 / done as f64, 2),
             ];
             if is_timed {
@@ -94,18 +100,72 @@ pub(super) fn divide(lab: &mut Lab<'_>) -> Result<Section, AccessError> {
         },
     )?;
     table.notes.push(lab.sizes_note("threads", sizes.counted, sizes.timed));
+    table.notes.push(lab.machine_note());
     table.notes.push(
-        "The instructions include those for the next operand and for the sum, and a share of the loop. Division is one \
-         instruction in PTX, but the GPU has no such instruction and runs many others instead. Only the time shows these."
+        "All instructions include those for the next operand and for the sum. A division is one instruction in PTX, but the GPU has \
+         no such instruction and runs many others instead, so the PTX instructions say nothing of its cost."
             .into(),
     );
+    table.notes.extend(calls_note(&machine));
+    let lesson = lesson(&machine);
+    table.notes.extend(lesson.clone());
     let speed =
         is_timed.then_some(("operations", "Shifts and masks are many times as fast as divisions."));
-    let instructions =
-        "The PTX instructions of each operation. A division is a single PTX instruction.";
-    let charts =
-        work_charts(&table, "Division against shift and mask", "operation", speed, instructions);
+    let charts = work_charts(
+        &table,
+        "Division against shift and mask",
+        "operation",
+        speed,
+        lesson.as_deref().unwrap_or("The machine instructions of each operation."),
+    );
     Ok(Section { tables: vec![table], charts })
+}
+
+/// The machine instructions of an operation on numbers of so many bits, if they are known.
+type Machine = (u32, Operation, Option<Each>);
+
+/// A sentence on the divisions that are calls.
+fn calls_note(machine: &[Machine]) -> Option<String> {
+    let calls: Vec<_> = machine
+        .iter()
+        .filter_map(|(bits, operation, each)| {
+            let each = (*each)?;
+            let (function, instructions) = each.slow?;
+            let written = operation.names().1;
+            Some(format!(
+                "{written} of u{bits} calls {function} and takes {instructions:.2} instructions, and {:.2} without the call",
+                each.fast
+            ))
+        })
+        .collect();
+    (!calls.is_empty()).then(|| {
+        format!(
+            "A division of 64 bits is a call, unless both numbers are below 2^32, which those of these kernels are not: {}.",
+            calls.join("; ")
+        )
+    })
+}
+
+/// What the slide says, with the numbers of this table.
+fn lesson(machine: &[Machine]) -> Option<String> {
+    let each = |bits: u32, operation: &str| {
+        let of = |machine: &&Machine| machine.0 == bits && machine.1.names().0 == operation;
+        Some(machine.iter().find(of)?.2?.with_call())
+    };
+    let times = |bits, slow, fast| Some(each(bits, slow)? / each(bits, fast)?);
+    Some(format!(
+        "A division takes {:.1} times the machine instructions of a shift for u32, and {:.1} times for u64; a remainder takes {:.1} \
+         and {:.1} times those of a mask.",
+        times(32, "quotient", "shift")?,
+        times(64, "quotient", "shift")?,
+        times(32, "remainder", "mask")?,
+        times(64, "remainder", "mask")?
+    ))
+}
+
+/// The name of the kernel for an operation on numbers of so many bits.
+fn kernel(bits: u32, operation: Operation) -> String {
+    format!("access_divide_{}_u{bits}", operation.names().0)
 }
 
 fn divide_run(
@@ -114,8 +174,8 @@ fn divide_run(
     bits: u32,
     operation: Operation,
 ) -> Result<Ran, AccessError> {
-    let (name, written) = operation.names();
-    let kernel = format!("access_divide_{name}_u{bits}");
+    let written = operation.names().1;
+    let kernel = kernel(bits, operation);
     let rounds = if site.is_timed() { TIMED_ROUNDS } else { COUNTED_ROUNDS };
     let shape = Site::shape_of_threads(n, 0);
     let threads = threads(shape);

@@ -103,10 +103,10 @@ pub(super) fn chart(
 }
 
 /// The charts of a table of work: one of its speed, if there are times, and one of its
-/// instructions. The first two columns of the table name a piece of work, the third counts its PTX
-/// instructions, and the last, if there are times, says how many pieces are done in a second.
-/// `what` labels the axis of the pieces. `speed` names what is done and describes the first chart;
-/// `instructions` describes the second.
+/// instructions. The first two columns of the table name a piece of work, the third counts its
+/// machine instructions, and the last, if there are times, says how many pieces are done in a
+/// second. `what` labels the axis of the pieces. `speed` names what is done and describes the first
+/// chart; `instructions` describes the second.
 pub(super) fn work_charts(
     table: &Table,
     title: &str,
@@ -125,8 +125,8 @@ pub(super) fn work_charts(
     let instructions = draw(
         "instructions",
         instructions,
-        "PTX instructions",
-        bars("instructions", &table.rows, 2),
+        "machine instructions (SASS)",
+        bars("SASS instructions", &table.rows, 2),
     );
     speed.into_iter().chain([instructions]).collect()
 }

@@ -112,6 +112,11 @@ impl<'a> Lab<'a> {
         self.counter.library()
     }
 
+    /// The compute capability of the device that is shown: the GPU, or else the simulator.
+    pub(super) fn compute_capability(&self) -> (u32, u32) {
+        self.gpu.as_ref().unwrap_or(&self.counter).device.info().compute_capability
+    }
+
     /// Whether there is a GPU, so that times are measured.
     pub(super) fn is_timed(&self) -> bool {
         self.gpu.is_some()

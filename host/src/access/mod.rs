@@ -31,6 +31,7 @@ mod lab;
 mod math;
 mod on_chip;
 mod pattern;
+mod sass;
 mod show;
 mod site;
 mod transfer;

@@ -5,8 +5,8 @@ use warpfold_tools::terminal::{Failure, catch_interrupts, choose_driver, failed,
 use crate::device::{Device, DeviceChoice};
 
 /// Opens a device that Ctrl-C interrupts. If it is the simulator although a GPU could have been
-/// chosen, a note says why. The driver's library is [the one that the environment
-/// names](choose_driver).
+/// chosen, a short note says so; another command explains the reason. The driver's library is [the
+/// one that the environment names](choose_driver).
 ///
 /// # Errors
 ///
@@ -14,8 +14,8 @@ use crate::device::{Device, DeviceChoice};
 pub fn open_device(choice: DeviceChoice) -> Result<Device, Failure> {
     choose_driver();
     let device = interruptible(choice.open().map_err(failed)?)?;
-    if let Some(reason) = device.fallback_note() {
-        note(reason);
+    if device.fallback_note().is_some() {
+        note("using the simulator, because no GPU can be used (`warpfold doctor` says why)");
     }
     Ok(device)
 }

@@ -6,6 +6,7 @@ use clap::Args;
 use warpfold_tools::terminal::{Failure, refused, written};
 
 use crate::output::{Document, Format, OutputError};
+use serde_json::Value as Json;
 
 /// The arguments that choose how results are written.
 #[derive(Args, Clone, Debug)]
@@ -33,19 +34,47 @@ impl OutputArgs {
         if self.json { Format::Json } else { self.format }
     }
 
-    /// Writes a document to stdout.
+    /// Writes a document to stdout that has its own form for people and its own JSON object.
     ///
     /// # Errors
     ///
-    /// [`Failure::Refused`] for a table or a chart that the document does not have,
-    /// [`Failure::Failed`] for the errors of stdout.
-    pub fn write(&self, mut document: Document) -> Result<(), Failure> {
+    /// Those of [`write`](Self::write).
+    pub fn write_own(
+        &self,
+        document: Document,
+        text: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
+        json: impl FnOnce() -> Json,
+    ) -> Result<(), Failure> {
+        let mut bytes = Vec::new();
+        match self.format() {
+            Format::Table => written(text(&mut bytes))?,
+            Format::Json => written(writeln!(bytes, "{}", json()))?,
+            _ => return self.write(document),
+        }
+        self.chosen(document)?;
+        let mut out = io::stdout().lock();
+        written(out.write_all(&bytes).and_then(|()| out.flush()))
+    }
+
+    /// The document, with the chosen table and chart first.
+    fn chosen(&self, mut document: Document) -> Result<Document, Failure> {
         if let Some(table) = &self.table {
             document.put_table_first(table).map_err(refused)?;
         }
         if let Some(chart) = &self.chart {
             document.put_chart_first(chart).map_err(refused)?;
         }
+        Ok(document)
+    }
+
+    /// Writes a document to stdout.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Refused`] for a table or a chart that the document does not have,
+    /// [`Failure::Failed`] for the errors of stdout.
+    pub fn write(&self, document: Document) -> Result<(), Failure> {
+        let document = self.chosen(document)?;
         let mut bytes = Vec::new();
         match document.write(self.format(), &mut bytes) {
             Err(OutputError::Io(error)) => written(Err(error)),

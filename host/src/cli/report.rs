@@ -44,9 +44,12 @@ impl<'a> Finished<'a> {
     /// A wrong result, findings, and [`Failure::Interrupted`] if fewer runs were `made` than were
     /// asked for.
     pub fn write(&self, report: &impl Report, made: usize, asked: u32) -> Result<(), Failure> {
+        // If no run was made, nothing was launched, so there was nothing to interrupt.
+        let interrupted = (1..asked as usize).contains(&made);
         let mut out = io::stdout().lock();
         written(if self.json {
             let mut json = report.to_json();
+            json["interrupted"] = interrupted.into();
             if let Some(findings) = &self.findings {
                 findings.add_to(&mut json);
             }
@@ -63,8 +66,7 @@ impl<'a> Finished<'a> {
         if let Some(found) = self.found() {
             return Err(found);
         }
-        // If no run was made, nothing was launched, so there was nothing to interrupt.
-        if (1..asked as usize).contains(&made) {
+        if interrupted {
             return Err(Failure::Interrupted(anyhow!("{made} of {asked} runs were finished")));
         }
         Ok(())

@@ -2,6 +2,8 @@
 
 use std::{collections::HashMap, time::Duration};
 
+use simt::occupancy::Gpu;
+
 use super::Runs;
 use crate::{
     device::{Device, DeviceError, DeviceKind, Kernel, Module},
@@ -67,12 +69,25 @@ pub struct Runner<'a> {
     device: &'a Device,
     library: &'a PtxLibrary,
     modules: HashMap<String, Module>,
+    planned_for: Option<Gpu>,
 }
 
 impl<'a> Runner<'a> {
     /// Makes a runner that has loaded no kernel yet.
     pub fn new(device: &'a Device, library: &'a PtxLibrary) -> Self {
-        Self { device, library, modules: HashMap::new() }
+        Self { device, library, modules: HashMap::new(), planned_for: None }
+    }
+
+    /// Plans launches for this GPU, although they run on another device, such as the simulator. If
+    /// it is `None`, launches are planned for the device itself.
+    #[must_use]
+    pub fn planning_for(self, gpu: Option<Gpu>) -> Self {
+        Self { planned_for: gpu, ..self }
+    }
+
+    /// The GPU for which launches are planned, if it is not the device itself.
+    pub fn planned_for(&self) -> Option<Gpu> {
+        self.planned_for
     }
 
     /// The device on which the runner runs its plans.

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use simt::occupancy::Gpu;
+
 use super::{
     counted::Counted,
     rung::{Measured, Refusal},
@@ -56,6 +58,18 @@ impl<'a> Bench<'a> {
     pub fn new(device: &'a Device, counter: Option<&'a Device>, library: &'a PtxLibrary) -> Self {
         let counter = counter.map(|counter| (counter, Runner::new(counter, library)));
         Self { device, runner: Runner::new(device, library), counter }
+    }
+
+    /// Plans launches for this GPU, although they run on another device; see
+    /// [`Runner::planning_for`].
+    #[must_use]
+    pub fn planning_for(self, gpu: Option<Gpu>) -> Self {
+        Self { runner: self.runner.planning_for(gpu), ..self }
+    }
+
+    /// The GPU for which launches are planned, if it is not the device itself.
+    pub fn planned_for(&self) -> Option<Gpu> {
+        self.runner.planned_for()
     }
 
     /// The device that measures.

@@ -1,5 +1,7 @@
 //! A climb: all rungs at one size, in the order of the ladder.
 
+use simt::occupancy::Gpu;
+
 use super::{
     bench::{Bench, LadderError, References},
     rung::{Measured, Refusal, Rung},
@@ -8,7 +10,6 @@ use super::{
 use crate::{
     device::DeviceInfo,
     experiment::{RunError, Runs},
-    input::generate,
     launch::Plan,
 };
 
@@ -28,6 +29,8 @@ pub enum Event<'a> {
 pub struct Climb {
     /// The device that measured.
     pub device: DeviceInfo,
+    /// The GPU for which the launches were planned, if it is not the device itself.
+    pub planned_for: Option<Gpu>,
     /// The work that each rung did.
     pub work: Work,
     /// The number of runs of each rung.
@@ -83,10 +86,11 @@ pub fn climb(
 ) -> Result<Climb, LadderError> {
     let plans = bench.plan_all(&work, contenders)?;
     on(Event::Prepares(&work));
-    let values = generate(work.element, work.op, work.n, work.seed)?;
+    let values = work.values()?;
     let mut references = References::new(&values, work.op);
     let mut climb = Climb {
         device: bench.device().info().clone(),
+        planned_for: bench.planned_for(),
         work,
         runs,
         rungs: Vec::new(),

@@ -10,9 +10,8 @@ use super::{
 };
 use crate::{
     device::{DeviceInfo, DeviceKind},
-    experiment::Runs,
     output::{Axis, Cell, Chart, Column, Document, Kind, Reference, Series, Table},
-    profile::CURRENCY,
+    profile::{CURRENCY, POLLS, describe_gpu},
     variant::Variant,
 };
 
@@ -107,17 +106,19 @@ pub(super) fn verdict(rung: &Rung) -> Cell {
 }
 
 /// The device, the work and the runs, as pairs of a name and a value.
-pub(super) fn environment(
-    device: &DeviceInfo,
-    work: &Work,
-    n: &str,
-    runs: Runs,
-) -> Vec<(String, String)> {
+pub(super) fn environment(climb: &Climb, n: &str) -> Vec<(String, String)> {
+    let Climb { device, planned_for, work, runs, .. } = climb;
     let mut environment = vec![("device", device.name.clone())];
+    if let Some(gpu) = planned_for {
+        environment.push(("planned for", describe_gpu(gpu)));
+    }
     if let Some(peak) = device.peak_bytes_per_second {
         environment.push(("peak", format!("{:.1} GB/s", peak / 1e9)));
     }
-    environment.push(("input", format!("{n} {} elements, seed {}", work.element, work.seed)));
+    environment.push((
+        "input",
+        format!("{n} {} elements, {}", work.element, work.fill.describe(work.seed)),
+    ));
     environment.push(("operation", work.op.to_string()));
     environment.push((
         "runs",
@@ -169,6 +170,10 @@ pub(super) fn rung_notes(climb: &Climb) -> Vec<String> {
             }
             Ok(_) => {}
         }
+        let counted = rung.measured().is_some_and(|measured| measured.counted.is_some());
+        if counted && variant.polls() {
+            notes.push(format!("Variant {variant}: {POLLS}"));
+        }
         if let Some(refusal) = rung.measured().and_then(|measured| measured.not_counted.as_ref()) {
             notes.push(format!("Variant {variant} was not counted: {refusal}."));
         }
@@ -201,10 +206,11 @@ impl Climb {
                 "The reduction ladder: {} of {} {} elements",
                 self.work.op, self.work.n, self.work.element
             ),
-            environment: environment(&self.device, &self.work, &self.work.n.to_string(), self.runs),
+            environment: environment(self, &self.work.n.to_string()),
             tables: vec![table],
             charts: self.charts(figures),
             pictures: Vec::new(),
+            interrupted: self.is_cut_short(),
         }
     }
 
@@ -245,8 +251,10 @@ impl Climb {
             let counted = measured.and_then(|measured| measured.counted.as_ref());
             row.extend(figures.counter_cells(counted));
             if figures.counters {
+                let compared = measured.filter(|measured| !measured.polls());
+                let counted = compared.and_then(|measured| measured.counted.as_ref());
                 row.extend(by_cost.next(counted.map(|counted| counted.cost as f64)));
-                row.push(of_ideal(measured));
+                row.push(of_ideal(compared));
             }
             if history {
                 row.extend(history_cells(History::of(rung.variant)));
@@ -318,13 +326,13 @@ impl Climb {
             let ideal = |value: f64| vec![Reference { label: "ideal".into(), value }];
             let n = self.work.n as f64;
             let of = |value: fn(&Counted) -> f64| {
-                move |measured: &Measured| measured.counted.as_ref().map(value)
+                move |measured: &Measured| measured.comparable().map(value)
             };
             charts.push(chart(
                 "cost",
                 "Estimated cost of each rung",
                 "issue slots for an element",
-                &|measured| measured.counted.map(|counted| counted.cost as f64 / n),
+                &|measured| measured.comparable().map(|counted| counted.cost as f64 / n),
                 ideal(best.cost as f64 / n),
             ));
             charts.push(chart(

@@ -7,14 +7,15 @@
 //!
 //! ```
 //! use warpfold_lab::{
-//!     device::*, element::ElementType, ladder::*, op::Op, ptx::PtxLibrary, reduce::Runs,
-//!     variant::Variant,
+//!     device::*, element::ElementType, input::Fill, ladder::*, op::Op, ptx::PtxLibrary,
+//!     reduce::Runs, variant::Variant,
 //! };
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let (library, device) = (PtxLibrary::embedded()?, Device::simulator_with(Instrument::Count));
 //! let mut bench = Bench::new(&device, None, &library);
-//! let work = Work { op: Op::Sum, element: ElementType::I32, n: 4096, seed: 1 };
+//! let (op, element, fill) = (Op::Sum, ElementType::I32, Fill::Random);
+//! let work = Work { op, element, n: 4096, fill, seed: 1 };
 //! let variants = [Variant::InterleavedContiguous, Variant::Sequential];
 //! let contenders = variants.map(Contender::new);
 //! let climb = climb(&mut bench, work, &contenders, Runs::ONCE, &mut |_| ())?;

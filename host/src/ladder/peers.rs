@@ -41,12 +41,18 @@ pub fn peers(device: &DeviceInfo, work: &Work) -> impl Iterator<Item = &'static 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{device::Device, element::ElementType, op::Op};
+    use crate::{device::Device, element::ElementType, input::Fill, op::Op};
 
     #[test]
     fn peers_are_those_of_the_same_device_and_work() {
         let simulator = Device::simulator().info().clone();
-        let work = Work { op: Op::Sum, element: ElementType::I32, n: 1 << 28, seed: 1 };
+        let work = Work {
+            op: Op::Sum,
+            element: ElementType::I32,
+            n: 1 << 28,
+            fill: Fill::Random,
+            seed: 1,
+        };
         assert_eq!(peers(&simulator, &work).count(), 0);
         let h100 = DeviceInfo { name: "NVIDIA H100 80GB HBM3".into(), ..simulator };
         assert!(

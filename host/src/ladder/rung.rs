@@ -52,6 +52,16 @@ impl Measured {
         self.reference.agrees(self.result)
     }
 
+    /// Whether the counters hold polls, whose number is the simulator's own.
+    pub fn polls(&self) -> bool {
+        self.plan.problem.variant.polls()
+    }
+
+    /// The counters, if they can be compared with those of other rungs and with an ideal.
+    pub fn comparable(&self) -> Option<&Counted> {
+        self.counted.as_ref().filter(|_| !self.polls())
+    }
+
     /// The median time of the runs, in seconds.
     pub fn seconds(&self) -> Option<f64> {
         self.times.map(|times| times.median.as_secs_f64())

@@ -37,7 +37,8 @@ pub fn sweep_document(climbs: &[Climb], asked: usize) -> Option<Document> {
             table.push(row);
         }
     }
-    if climbs.len() < asked || last.is_cut_short() {
+    let interrupted = climbs.len() < asked || last.is_cut_short();
+    if interrupted {
         let done = climbs.iter().filter(|climb| !climb.is_cut_short()).count();
         table.notes.push(format!("Interrupted: {done} of {asked} sizes were measured completely."));
     }
@@ -63,7 +64,8 @@ pub fn sweep_document(climbs: &[Climb], asked: usize) -> Option<Document> {
     }
     if figures.counters {
         let cost = |measured: &Measured| {
-            measured.counted.map(|counted| counted.cost as f64 / measured.plan.problem.n as f64)
+            let n = measured.plan.problem.n as f64;
+            measured.comparable().map(|counted| counted.cost as f64 / n)
         };
         charts.push(lines(
             "cost",
@@ -71,7 +73,8 @@ pub fn sweep_document(climbs: &[Climb], asked: usize) -> Option<Document> {
             Axis::linear("issue slots for an element"),
             &cost,
         ));
-        let sectors = |measured: &Measured| measured.counted.map(|counted| counted.sectors as f64);
+        let sectors =
+            |measured: &Measured| measured.comparable().map(|counted| counted.sectors as f64);
         charts.push(lines(
             "sectors",
             "Sectors of global memory over n",
@@ -86,10 +89,11 @@ pub fn sweep_document(climbs: &[Climb], asked: usize) -> Option<Document> {
     };
     Some(Document {
         title: format!("{} of {n} {} elements, over size", first.work.op, first.work.element),
-        environment: environment(&first.device, &first.work, &n, first.runs),
+        environment: environment(first, &n),
         tables: vec![table],
         charts,
         pictures: Vec::new(),
+        interrupted,
     })
 }
 

@@ -5,6 +5,7 @@ use crate::{
     device::{Device, DeviceInfo, DeviceKind, Instrument},
     element::{Element, ElementType},
     experiment::{Runs, Times, test_device},
+    input::Fill,
     launch::{DeviceLimits, PlanError, Request, plan},
     op::Op,
     ptx::PtxLibrary,
@@ -21,7 +22,8 @@ fn h100() -> DeviceInfo {
     }
 }
 
-const WORK: Work = Work { op: Op::Sum, element: ElementType::I32, n: 1_000_000, seed: 1 };
+const WORK: Work =
+    Work { op: Op::Sum, element: ElementType::I32, n: 1_000_000, fill: Fill::Random, seed: 1 };
 
 fn measured(variant: Variant, micros: u64, result: i32) -> Rung {
     let contender = Contender::new(variant);
@@ -49,7 +51,14 @@ fn refused(variant: Variant) -> Rung {
 
 /// A climb that looks as if it were measured on a GPU, so that nothing needs to run.
 fn on_gpu(rungs: Vec<Rung>, asked: usize) -> Climb {
-    Climb { device: h100(), work: WORK, runs: Runs { warm_up: 3, timed: 20 }, rungs, asked }
+    Climb {
+        device: h100(),
+        planned_for: None,
+        work: WORK,
+        runs: Runs { warm_up: 3, timed: 20 },
+        rungs,
+        asked,
+    }
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The work that every rung does, and the rungs that are to be measured.
 
 use crate::{
-    element::ElementType,
+    element::{ElementType, Values},
+    input::{Fill, InputError},
     launch::{Problem, Request},
     op::Op,
     variant::Variant,
@@ -16,8 +17,21 @@ pub struct Work {
     pub element: ElementType,
     /// The number of elements.
     pub n: u64,
-    /// The seed of the generator of the elements.
+    /// What the elements are.
+    pub fill: Fill,
+    /// The seed of the generator of random elements.
     pub seed: u64,
+}
+
+impl Work {
+    /// Makes the elements.
+    ///
+    /// # Errors
+    ///
+    /// [`InputError::HostMemory`].
+    pub fn values(&self) -> Result<Values, InputError> {
+        self.fill.values(self.element, self.op, self.n, self.seed)
+    }
 }
 
 /// A rung that is to be measured.

@@ -21,14 +21,14 @@ pub(super) fn write_csv(table: &Table, out: &mut impl Write) -> io::Result<()> {
 }
 
 pub(super) fn write_json(document: &Document, out: &mut impl Write) -> io::Result<()> {
-    let Document { title, environment, tables, charts, pictures: _ } = document;
+    let Document { title, environment, tables, charts, pictures: _, interrupted } = document;
     let environment: Map<_, _> =
         environment.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     let rows: Map<_, _> = tables.iter().map(|table| (table.id.clone(), rows(table))).collect();
     let notes: Map<_, _> =
         tables.iter().map(|table| (table.id.clone(), json!(table.notes))).collect();
     let charts: Map<_, _> = charts.iter().map(|drawn| (drawn.id.clone(), chart(drawn))).collect();
-    let object = json!({ "title": title, "environment": environment, "tables": rows, "notes": notes, "charts": charts });
+    let object = json!({ "title": title, "environment": environment, "interrupted": interrupted, "tables": rows, "notes": notes, "charts": charts });
     writeln!(out, "{object}")
 }
 

@@ -29,6 +29,7 @@
 //!     tables: vec![table],
 //!     charts: vec![chart],
 //!     pictures: vec![],
+//!     interrupted: false,
 //! };
 //!
 //! let mut text = Vec::new();
@@ -85,6 +86,8 @@ pub struct Document {
     pub charts: Vec<Chart>,
     /// Pictures that go step by step.
     pub pictures: Vec<Picture>,
+    /// Whether the command was interrupted, so that results are missing.
+    pub interrupted: bool,
 }
 
 /// A picture that goes step by step, such as a rung at work.
@@ -206,7 +209,8 @@ impl Document {
     /// [`put_table_first`](Self::put_table_first) and [`put_chart_first`](Self::put_chart_first).
     /// [`Format::Json`] writes an object with these members:
     ///
-    /// - `title` is a string, and `environment` is an object of strings.
+    /// - `title` is a string, `environment` is an object of strings, and `interrupted` says whether
+    ///   Ctrl-C ended the command, so that results are missing.
     /// - `tables` holds, under the id of each table, an array of rows. Each row is an object that
     ///   holds a string, a number or, for a missing cell, `null` under each [`Column::key`].
     /// - `notes` holds, under the id of each table, an array of strings.

@@ -6,7 +6,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     figures::{Figure, empty_table, figures},
-    profiled::Profiled,
+    polls::holds_polls,
+    profiled::{Profiled, describe_gpu},
     waste,
 };
 
@@ -20,8 +21,13 @@ impl<'a> Comparison<'a> {
         (!profiles.is_empty()).then_some(Self(profiles))
     }
 
+    /// The profiles.
+    pub(super) fn profiles(self) -> &'a [Profiled] {
+        self.0
+    }
+
     /// The figures of each profile; all have the same names in the same order.
-    fn figures(self) -> Vec<Vec<Figure>> {
+    pub(super) fn figures(self) -> Vec<Vec<Figure>> {
         self.0.iter().map(figures).collect()
     }
 
@@ -36,8 +42,9 @@ impl<'a> Comparison<'a> {
         let (n, op, element) = (problem.n, problem.op, problem.element);
         writeln!(
             out,
-            "{op} of {n} {element} elements, {}; the figures are sums over all launches of a variant\n",
-            self.0[0].input
+            "{op} of {n} {element} elements, {}, planned for {}; the figures are sums over all launches of a variant\n",
+            self.0[0].input,
+            describe_gpu(&self.0[0].target.gpu)
         )?;
         let mut header = vec!["counter".to_owned(), "level".to_owned()];
         for (index, profiled) in self.0.iter().enumerate() {
@@ -53,47 +60,59 @@ impl<'a> Comparison<'a> {
                 continue;
             }
             let mut cells =
-                vec![first.name.clone(), first.level.to_string(), first.show(first.actual)];
-            for figures in &columns[1..] {
+                vec![first.name.clone(), levels(&columns, row), first.show(first.actual)];
+            for (profiled, figures) in self.0.iter().zip(&columns).skip(1) {
                 let figure = &figures[row];
                 cells.push(figure.show(figure.actual));
-                cells.push(
-                    ratio(figure, first).map(|ratio| format!("{ratio:.2}")).unwrap_or_default(),
-                );
+                let ratio = self.ratio(profiled, figure, first);
+                cells.push(ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default());
             }
             table.add_row(cells);
         }
         writeln!(out, "{table}\n")?;
         for profiled in self.0 {
-            writeln!(
-                out,
-                "Variant {}: {}",
-                profiled.plan.problem.variant,
-                profiled.wastes().sentence()
-            )?;
+            writeln!(out, "Variant {}: {}", profiled.plan.problem.variant, profiled.verdict())?;
         }
         writeln!(out, "({})", waste::CURRENCY)
     }
 
     /// The comparison as one JSON object. `profiles` holds what [`Profiled::to_json`] gives without
     /// lines. `ratios` holds, for each figure, its ratio to the figure of the first profile, one
-    /// for each profile. The ratio is `null` if the first profile's figure is 0.
+    /// for each profile. The ratio is `null` if the first profile's figure is 0, or if one of the
+    /// two figures holds polls.
     pub fn to_json(self) -> Json {
         let columns = self.figures();
         let ratios: Map<_, _> = columns[0]
             .iter()
             .enumerate()
             .map(|(row, first)| {
-                let ratios: Vec<_> =
-                    columns.iter().map(|figures| ratio(&figures[row], first)).collect();
+                let ratios: Vec<_> = self
+                    .0
+                    .iter()
+                    .zip(&columns)
+                    .map(|(profiled, figures)| self.ratio(profiled, &figures[row], first))
+                    .collect();
                 (first.name.clone(), json!(ratios))
             })
             .collect();
         let profiles: Vec<_> = self.0.iter().map(|profiled| profiled.to_json(false)).collect();
-        json!({ "profiles": profiles, "ratios": ratios })
+        json!({ "gpu": self.0[0].target.gpu.name, "profiles": profiles, "ratios": ratios })
+    }
+
+    /// The ratio of a profile's figure to that of the first profile, if there is a sense in it.
+    pub(super) fn ratio(self, profiled: &Profiled, figure: &Figure, first: &Figure) -> Option<f64> {
+        let polls = (profiled.polls() || self.0[0].polls()) && holds_polls(&figure.name);
+        (first.actual != 0.0 && !polls).then(|| figure.actual / first.actual)
     }
 }
 
-fn ratio(figure: &Figure, first: &Figure) -> Option<f64> {
-    (first.actual != 0.0).then(|| figure.actual / first.actual)
+/// The levels of one figure in all profiles, each once.
+pub(super) fn levels(columns: &[Vec<Figure>], row: usize) -> String {
+    let mut levels: Vec<String> = Vec::new();
+    for level in columns.iter().map(|figures| figures[row].level.to_string()) {
+        if !levels.contains(&level) {
+            levels.push(level);
+        }
+    }
+    levels.join(", ")
 }

@@ -7,6 +7,7 @@ use simt::{Banks, Counters, InstructionCounters, Traffic};
 
 use super::{
     measures::{SECTOR, instructions_per_32_elements, is_predicated, sectors},
+    polls::holds_polls,
     profiled::Profiled,
 };
 use crate::output::grouped;
@@ -16,6 +17,9 @@ use crate::output::grouped;
 pub enum Level {
     /// The hardware counts this figure too.
     Hardware,
+    /// The simulator's own order of blocks decides this figure; see
+    /// [`Variant::polls`](crate::variant::Variant::polls).
+    Simulator,
     /// The figure describes the PTX as it is written. ptxas may unroll, predicate, merge or remove
     /// what this counts.
     Ptx,
@@ -26,13 +30,17 @@ impl Level {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hardware => "hardware",
+            Self::Simulator => "simulator",
             Self::Ptx => "PTX",
         }
     }
 
     /// The level of a counter. The hardware counts accesses to global and shared memory as the
-    /// simulator does.
-    pub(super) fn of(name: &str) -> Self {
+    /// simulator does, unless the kernel `polls`.
+    pub(super) fn of(name: &str, polls: bool) -> Self {
+        if polls && holds_polls(name) {
+            return Self::Simulator;
+        }
         if name.starts_with("global.") || name.starts_with("shared.") {
             Self::Hardware
         } else {
@@ -45,6 +53,7 @@ impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Hardware => "hardware",
+            Self::Simulator => "simulator",
             Self::Ptx => "PTX level",
         })
     }
@@ -86,16 +95,18 @@ enum Unit {
 /// - `warp_instructions_per_32_elements`: 2, which are a load and an operation.
 pub fn figures(profiled: &Profiled) -> Vec<Figure> {
     let Profiled { plan, counters, instructions, .. } = profiled;
+    let polls = profiled.polls();
     let mut figures: Vec<Figure> = counters
         .entries()
         .into_iter()
         .map(|(name, value)| {
-            let level = Level::of(&name);
+            let level = Level::of(&name, polls);
             let ideal = ideal(&name, counters).map(|ideal| ideal as f64);
             Figure { name, level, actual: value as f64, ideal, unit: Unit::Count }
         })
         .collect();
     let mut derived = |name: &str, level, unit, actual, ideal| {
+        let level = if polls && holds_polls(name) { Level::Simulator } else { level };
         figures.push(Figure { name: name.to_owned(), level, actual, ideal: Some(ideal), unit });
     };
     let element = u64::from(plan.problem.element.size());
@@ -150,6 +161,11 @@ impl Figure {
             Unit::Percent => format!("{:.1} %", 100.0 * value),
             Unit::Ratio => format!("{value:.1}"),
         }
+    }
+
+    /// Whether the figure is a whole number of things.
+    pub(super) fn is_count(&self) -> bool {
+        self.unit == Unit::Count
     }
 
     /// Whether the figure is shown to people. Kinds of access that the kernel does not make are

@@ -15,7 +15,8 @@ impl Profiled {
     ///
     /// `counters` are sums over all `launches`. They are nested, as in
     /// `counters.global.load.sectors`, and each group has its `level`: `"hardware"` if the hardware
-    /// counts these too, or `"PTX"` if they describe the PTX. `ideal` holds the ideal of each
+    /// counts these too, `"PTX"` if they describe the PTX, or `"simulator"` if the simulator's own
+    /// order of blocks decides them. `ideal` holds the ideal of each
     /// figure that has one, and `derived` holds the figures that are computed from counters; see
     /// [`figures`]. `lines` is empty if the PTX names none.
     pub fn to_json(&self, with_lines: bool) -> Json {
@@ -37,14 +38,15 @@ impl Profiled {
             "finish": self.plan.finish.name(),
             "input": self.input,
             "device": "simulator",
-            "counters": nested(&self.counters),
+            "gpu": self.target.gpu.name,
+            "counters": nested(&self.counters, self.polls()),
             "derived": derived
                 .map(|figure| (figure.name.clone(), json!({ "level": figure.level.name(), "value": number(figure.actual) })))
                 .collect::<Map<_, _>>(),
             "ideal": ideals.collect::<Map<_, _>>(),
             "occupancy": self.occupancy_json(),
             "waste": self.waste_json(),
-            "launches": self.launches.iter().map(launch).collect::<Vec<_>>(),
+            "launches": self.launches.iter().map(|of| launch(of, self.polls())).collect::<Vec<_>>(),
         });
         if with_lines {
             object["lines"] = self.lines_json();
@@ -68,14 +70,15 @@ impl Profiled {
 
     fn waste_json(&self) -> Json {
         let wastes = self.wastes();
-        let kinds: Vec<_> = wastes
-            .wastes
+        // Shares of a cost that holds polls would be a verdict.
+        let judged = if self.polls() { &[] } else { &*wastes.wastes };
+        let kinds: Vec<_> = judged
             .iter()
             .map(|waste| json!({ "kind": waste.kind.name(), "issue_slots": waste.slots, "share": waste.share }))
             .collect();
         json!({
-            "level": Level::Ptx.name(),
-            "sentence": wastes.sentence(),
+            "level": Level::of("warp_instructions", self.polls()).name(),
+            "sentence": self.verdict(),
             "cost_in_issue_slots": wastes.cost,
             "kinds": kinds,
             "integer_divisions": wastes.divisions,
@@ -92,29 +95,32 @@ impl Profiled {
                     "line": line.line,
                     "share_of_instructions": line.counters.warp_instructions as f64 / whole,
                     "sectors_per_request": sectors_per_request(&line.counters),
-                    "counters": nested(&line.counters),
+                    "counters": nested(&line.counters, self.polls()),
                 })
             })
             .collect()
     }
 }
 
-fn launch(launch: &Launch) -> Json {
+fn launch(launch: &Launch, polls: bool) -> Json {
     json!({
         "grid": launch.shape.grid.x,
         "block": launch.shape.block.x,
         "shared_bytes": launch.shape.shared_bytes,
-        "counters": nested(&launch.profile.counters),
+        "counters": nested(&launch.profile.counters, polls),
     })
 }
 
 /// All counters, nested by the parts of their names, with the level of each group.
-fn nested(counters: &Counters) -> Json {
-    let mut nested = json!({ "level": Level::Ptx.name() });
+fn nested(counters: &Counters, polls: bool) -> Json {
+    let mut nested = json!({ "level": Level::of("warp_instructions", polls).name() });
     for (name, value) in counters.entries() {
         let mut at = &mut nested;
         if let Some((space, _)) = name.split_once('.') {
-            at[space]["level"] = Level::of(&name).name().into();
+            // The loads decide the level of the whole group, because they come first.
+            if at[space]["level"].is_null() {
+                at[space]["level"] = Level::of(&name, polls).name().into();
+            }
         }
         for part in name.split('.') {
             at = &mut at[part];

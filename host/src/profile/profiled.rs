@@ -5,7 +5,7 @@ use simt::{
     occupancy::{Gpu, Occupancy, occupancy},
 };
 
-use super::{registers::Registers, waste::Wastes};
+use super::{polls::POLLS, registers::Registers, waste::Wastes};
 use crate::{
     device::{LaunchShape, Observation, Seen},
     launch::Plan,
@@ -48,6 +48,11 @@ pub struct Profiled {
     pub instructions: Vec<InstructionCounters>,
 }
 
+/// A GPU for which launches are planned, such as `h100, 132 multiprocessors`.
+pub(crate) fn describe_gpu(gpu: &Gpu) -> String {
+    format!("{}, {} multiprocessors", gpu.name, gpu.multiprocessors)
+}
+
 impl Profiled {
     /// Makes a profile of what [`Instrument::Count`](crate::device::Instrument::Count) saw of a
     /// plan. `None` if it saw no launch.
@@ -82,6 +87,16 @@ impl Profiled {
         let Target { gpu, registers, static_shared_bytes } = &self.target;
         let LaunchShape { block, shared_bytes, .. } = self.launches[0].shape;
         occupancy(gpu, block.count() as u32, static_shared_bytes + shared_bytes, registers.count())
+    }
+
+    /// Whether the counters hold polls, whose number is the simulator's own.
+    pub fn polls(&self) -> bool {
+        self.plan.problem.variant.polls()
+    }
+
+    /// A sentence on the waste, or on why there is no verdict.
+    pub fn verdict(&self) -> String {
+        if self.polls() { POLLS.to_owned() } else { self.wastes().sentence() }
     }
 
     /// The waste of the reduction.

@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
-use simt::occupancy::{Gpu, Occupancy};
+use simt::occupancy::Occupancy;
 
 use super::{
     figures::{self, figures},
     listing,
-    profiled::Profiled,
+    profiled::{Profiled, describe_gpu},
     waste,
 };
 use crate::{ptx::PtxLibrary, report::describe_launches};
@@ -28,21 +28,19 @@ impl Profiled {
         let summed =
             if self.launches.len() > 1 { "; the figures are sums over all launches" } else { "" };
         writeln!(out, "launches   {}{summed}", describe_launches(&self.plan))?;
+        writeln!(out, "gpu        {}", describe_gpu(&self.target.gpu))?;
         writeln!(out, "occupancy  {}", self.describe_occupancy())?;
         writeln!(out, "registers  {}", self.target.registers)?;
         writeln!(out, "\n{}\n", figures::table(&figures(self)))?;
         listing::write(self, library, out)?;
-        let wastes = self.wastes();
-        writeln!(out, "\n{}\n({})", wastes.sentence(), waste::CURRENCY)
+        writeln!(out, "\n{}\n({})", self.verdict(), waste::CURRENCY)
     }
 
-    /// A line such as `h100: 8 blocks and 64 warps on each of 132 SMs, 100 %, limited by warps`.
+    /// A line such as `8 blocks and 64 warps on each multiprocessor, 100 %, limited by warps`.
     fn describe_occupancy(&self) -> String {
         let Occupancy { blocks_per_sm, warps_per_sm, percent, limited_by } = self.occupancy();
-        let Gpu { name, multiprocessors, .. } = self.target.gpu;
         format!(
-            "{name}: {blocks_per_sm} blocks and {warps_per_sm} warps on each of {multiprocessors} SMs, {percent:.0} %, \
-             limited by {limited_by}"
+            "{blocks_per_sm} blocks and {warps_per_sm} warps on each multiprocessor, {percent:.0} %, limited by {limited_by}"
         )
     }
 }

@@ -5,36 +5,17 @@ use std::time::Duration;
 use simt::{Banks, Counters, Traffic};
 
 use super::{
-    ElementType, Matrix, Plan, PlanError, Problem, Variant, check, plan,
+    ElementType, Matrix, Plan, PlanError, Problem, Variant, check,
+    counted::{Counted, count_all},
+    plan,
     run::{Buffers, Transposition},
 };
 use crate::{
-    device::{Device, DeviceInfo, DeviceKind, Instrument},
-    experiment::{Experiment, RunError, Runner, Runs, Times, counters},
+    device::{Device, DeviceInfo, DeviceKind},
+    experiment::{Experiment, RunError, Runner, Runs, Times},
     output::{Axis, Cell, Chart, Column, Document, Kind, Reference, Series, Table},
     ptx::PtxLibrary,
 };
-
-/// The largest number of rows or columns that is counted in full.
-const COUNTED_WHOLE: u64 = 1024;
-
-/// The number of rows or columns that replaces the whole tiles of a larger matrix.
-const COUNTED_LARGE: u64 = 512;
-
-/// A multiple of the side of every tile.
-const TILES: u64 = 128;
-
-/// The number of rows, or columns, of the matrix that is counted in place of a matrix with this
-/// many. Both matrices have the same number of them beyond whole tiles, so that the accesses of a
-/// warp are equally long and equally aligned.
-///
-/// ```
-/// use warpfold_lab::transpose::counted_extent;
-/// assert_eq!([1, 1024, 4000, 4096, 4097].map(counted_extent), [1, 1024, 544, 512, 513]);
-/// ```
-pub fn counted_extent(extent: u64) -> u64 {
-    if extent <= COUNTED_WHOLE { extent } else { COUNTED_LARGE + extent % TILES }
-}
 
 /// A variant and its measurements.
 #[derive(Clone, Debug)]
@@ -43,8 +24,8 @@ pub struct Competitor {
     pub plan: Plan,
     /// The times of the runs; `None` on the simulator.
     pub times: Option<Times>,
-    /// The counters of the variant on the smaller matrix of [`counted_extent`].
-    pub counters: Counters,
+    /// The counters of the variant.
+    pub counted: Counted,
 }
 
 /// All variants at the same work.
@@ -65,8 +46,8 @@ pub struct Comparison {
 impl Comparison {
     /// Runs all variants that can do the work, and checks each result. On a GPU the variants take
     /// turns, with a copy from device to device among them, and the median of the times of each one
-    /// counts. The counters come from a simulator, which runs a matrix with [`counted_extent`] rows
-    /// and columns. `before` is called before each step with a description of the step.
+    /// counts. The counters come from a simulator; see [`Counted`]. `before` is called before each
+    /// step with a description of the step.
     ///
     /// A variant that has no tile of the requested size takes its own.
     ///
@@ -105,15 +86,14 @@ impl Comparison {
             }
         }
 
-        let counters = count(library, element, rows, cols, &plans, before)?;
+        let counted = count_all(library, &plans, before)?;
         let (copy, times) = match device.info().kind {
             DeviceKind::Simulator => (None, vec![None; plans.len()]),
             DeviceKind::Cuda => take_turns(device, library, &plans, runs, before)?,
         };
-        let measured = plans.into_iter().zip(counters).zip(times);
-        let competitors = measured
-            .map(|((plan, counters), times)| Competitor { plan, times, counters })
-            .collect();
+        let measured = plans.into_iter().zip(counted).zip(times);
+        let competitors =
+            measured.map(|((plan, counted), times)| Competitor { plan, times, counted }).collect();
         Ok(Self {
             device: device.info().clone(),
             element,
@@ -129,6 +109,14 @@ impl Comparison {
     /// The variants and their measurements, in the order of the lecture.
     pub fn competitors(&self) -> &[Competitor] {
         &self.competitors
+    }
+
+    /// Whether less was measured than was asked for.
+    pub fn is_cut_short(&self) -> bool {
+        let asked = self.runs.timed as usize;
+        let is_short =
+            |competitor: &Competitor| competitor.times.is_none_or(|times| times.reps < asked);
+        self.device.kind == DeviceKind::Cuda && self.competitors.iter().any(is_short)
     }
 
     /// The bandwidth in GB/s: the bytes that are read and written, over the median time.
@@ -154,6 +142,16 @@ impl Comparison {
                 format!("median of {timed}, after {warm_up} to warm up"),
             ));
         }
+        let scaled = self.competitors.iter().any(|competitor| competitor.counted.scaled);
+        environment.push((
+            "counters".to_owned(),
+            if scaled {
+                "scaled exactly from smaller matrices"
+            } else {
+                "counted on the whole matrix"
+            }
+            .to_owned(),
+        ));
         Document {
             title: format!(
                 "Transposition of {} x {} {} elements",
@@ -163,6 +161,7 @@ impl Comparison {
             tables: vec![self.table(history)],
             charts: self.charts(),
             pictures: Vec::new(),
+            interrupted: self.is_cut_short(),
         }
     }
 
@@ -190,7 +189,7 @@ impl Comparison {
             .find(|competitor| competitor.plan.problem.variant == Variant::NaiveStore);
         let naive_times = naive.and_then(|naive| naive.times);
         let naive_gtx280 = Variant::NaiveStore.facts().gtx280_gb_per_s;
-        for Competitor { plan, times, counters } in &self.competitors {
+        for Competitor { plan, times, counted: Counted { counters, .. } } in &self.competitors {
             let variant = plan.problem.variant;
             let mut row: Vec<Cell> = vec![variant.facts().name.into(), u64::from(plan.tile).into()];
             if let Some(copy) = &self.copy {
@@ -234,14 +233,7 @@ impl Comparison {
         } else {
             notes.push("The simulator shows counters instead of times, because its times say nothing about a GPU.".to_owned());
         }
-        let (rows, cols) = (counted_extent(self.rows), counted_extent(self.cols));
-        if (rows, cols) == (self.rows, self.cols) {
-            notes.push("The simulator counted one launch.".to_owned());
-        } else {
-            notes.push(format!(
-                "The simulator counted one launch with {rows} x {cols} elements, which leave the same partial tiles as the whole matrix."
-            ));
-        }
+        notes.push(self.counters_note());
         if history {
             notes.push(
                 "GTX 280: the lecture's own figures, for 4000 x 4000 floats (J. Filipovič, Optimalizace pro GPU hardware)."
@@ -249,6 +241,30 @@ impl Comparison {
             );
         }
         notes
+    }
+
+    /// A sentence on how the counters were found.
+    fn counters_note(&self) -> String {
+        let whole: Vec<_> = self
+            .competitors
+            .iter()
+            .filter(|competitor| !competitor.counted.scaled)
+            .map(|competitor| competitor.plan.problem.variant.to_string())
+            .collect();
+        if whole.len() == self.competitors.len() {
+            return "The simulator counted one launch of each variant, over the whole matrix."
+                .into();
+        }
+        let rest = if whole.is_empty() {
+            String::new()
+        } else {
+            format!(" Of {} it counted a launch over the whole matrix.", whole.join(", "))
+        };
+        format!(
+            "The counters are those of one launch over {} x {} elements. The simulator counted smaller matrices with the same \
+             partial tiles and scaled the counts, which is exact, because each whole tile that is added costs the same.{rest}",
+            self.rows, self.cols
+        )
     }
 
     fn charts(&self) -> Vec<Chart> {
@@ -294,7 +310,7 @@ impl Comparison {
         let bars = |of: &dyn Fn(&Counters) -> Option<f64>| -> Vec<f64> {
             self.competitors
                 .iter()
-                .map(|competitor| of(&competitor.counters).unwrap_or(f64::NAN))
+                .map(|competitor| of(&competitor.counted.counters).unwrap_or(f64::NAN))
                 .collect()
         };
         let loads = bars(&|counters| sectors_per_request(counters.global.load));
@@ -389,7 +405,7 @@ fn wavefronts_per_request(banks: Banks) -> Option<f64> {
 }
 
 /// Compares an output with the right one.
-fn verify(
+pub(super) fn verify(
     device: &DeviceInfo,
     plan: &Plan,
     matrix: &Matrix,
@@ -403,34 +419,6 @@ fn verify(
             difference,
         }),
     }
-}
-
-/// The counters of each plan on the smaller matrix.
-fn count(
-    library: &PtxLibrary,
-    element: ElementType,
-    rows: u64,
-    cols: u64,
-    plans: &[Plan],
-    before: &mut dyn FnMut(String),
-) -> Result<Vec<Counters>, CompareError> {
-    let (rows, cols) = (counted_extent(rows), counted_extent(cols));
-    let device = Device::simulator_with(Instrument::Count);
-    let memory = device.free_memory().map_err(RunError::from)?;
-    let matrix = Matrix::generate(element, rows, cols, 1)?;
-    let mut runner = Runner::new(&device, library);
-    let mut counted = Vec::new();
-    for of in plans {
-        before(format!("counting {}", of.kernel));
-        let plan = plan(&Problem { rows, cols, ..of.problem }, Some(of.tile.into()), memory)?;
-        let outcome = runner.transpose(&plan, &matrix, Runs::ONCE, |_| ())?;
-        let Some(counters) = counters(&device) else {
-            return Err(CompareError::Nothing { rows, cols });
-        };
-        verify(device.info(), &plan, &matrix, &outcome.result)?;
-        counted.push(counters);
-    }
-    Ok(counted)
 }
 
 type AllTimes = (Option<Times>, Vec<Option<Times>>);
@@ -485,18 +473,7 @@ fn take_turns(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transpose::Moves;
-
-    #[test]
-    fn what_is_counted_has_the_same_beyond_whole_tiles() {
-        for extent in [0, 1, 31, 1024, 1025, 4000, 4096, 16_384, 1_000_003] {
-            let counted = counted_extent(extent);
-            assert!(
-                counted <= COUNTED_WHOLE && counted % TILES == extent % TILES,
-                "{extent}: {counted}"
-            );
-        }
-    }
+    use crate::{device::Instrument, transpose::Moves};
 
     #[test]
     fn squares_alone_are_transposed_in_place() {

@@ -29,6 +29,7 @@
 //! ```
 
 mod compare;
+mod counted;
 mod element;
 mod file;
 mod matrix;
@@ -37,7 +38,8 @@ mod report;
 mod run;
 mod variant;
 
-pub use compare::{CompareError, Comparison, Competitor, counted_extent};
+pub use compare::{CompareError, Comparison, Competitor};
+pub use counted::Counted;
 pub use element::{ElementType, UnknownType};
 pub use file::{FileError, MatrixFile};
 pub use matrix::{Difference, Matrix, MatrixError};

@@ -3,8 +3,9 @@
 //! host, and allocations that come and go. Every result is checked.
 //!
 //! The program ends at the first wrong result and says how to repeat the call. At the end as much
-//! memory must be free as at the start.
+//! memory of the device must be free as at the start.
 
+mod before;
 mod call;
 mod expect;
 mod large;
@@ -29,6 +30,7 @@ use warpfold_lab::{
     device::DeviceChoice,
 };
 
+use before::Before;
 use call::{KINDS, Worker};
 use large::Large;
 
@@ -92,8 +94,8 @@ fn run(args: &Args) -> Result<(), Failure> {
         // SAFETY: a user who names a folder of kernels is responsible for what they do.
         unsafe { warpfold::testing::use_kernels_of(&folder) };
     }
-    let open = || args.device.open().map_err(failed);
-    let device = open()?;
+    let open = || args.device.open();
+    let device = open().map_err(failed)?;
     if let Some(note) = device.fallback_note() {
         eprintln!("note: {note}");
     }
@@ -110,13 +112,13 @@ fn run(args: &Args) -> Result<(), Failure> {
         args.seconds
     );
 
-    let before = (device.free_memory().map_err(failed)?, device.live_allocations());
+    let before = Before::new(&device, args).map_err(Failure::Failed)?;
     let soak = Soak::new(&device, sizes, args, seed).map_err(Failure::Failed)?;
     let outcome = soak.run();
     let (calls, bytes) = (soak.calls.load(Relaxed), soak.kept.load(Relaxed));
     drop(soak);
     outcome.map_err(Failure::Failed)?;
-    memory_is_back(device, open, before, args).map_err(Failure::Failed)?;
+    before.end(device, open).map_err(Failure::Failed)?;
     println!(
         "{calls} calls, all right; {bytes} bytes allocated, kept for a while and found unchanged; no memory is missing"
     );
@@ -140,39 +142,6 @@ fn one_call(worker: &Worker<'_>, large: &Large, number: u64) -> anyhow::Result<(
     }
     let kind = KINDS.choose(&mut rng).expect("there are operations");
     (kind.call)(worker, &mut rng).with_context(|| format!("{} of {}", kind.op, kind.item))
-}
-
-/// Checks that all memory is free again after everything was dropped: first the number of
-/// allocations, then, with the device opened again, the free bytes. A quick run compares no bytes,
-/// because other programs may use the device at the same time.
-fn memory_is_back(
-    device: Device,
-    open: impl Fn() -> Result<Device, Failure>,
-    (free, live): (u64, u64),
-    args: &Args,
-) -> anyhow::Result<()> {
-    // Each kernel keeps one output for each thread that has called it at the same time as other
-    // threads, and two page-locked areas.
-    let most = KINDS.len() as u64 * (args.threads + 2);
-    let left = device.live_allocations() - live;
-    ensure!(
-        left <= most,
-        "{left} allocations are left, and {most} at most are kept for later calls"
-    );
-    drop(device);
-    if args.quick {
-        return Ok(());
-    }
-    let device = open().map_err(|failure| match failure {
-        Failure::Refused(error) | Failure::Failed(error) | Failure::Interrupted(error) => error,
-    })?;
-    let now = device.free_memory()?;
-    ensure!(
-        now >= free,
-        "{} bytes are missing: {free} were free before, {now} are now",
-        free - now
-    );
-    Ok(())
 }
 
 /// The state of a soak that runs, shared by its threads.

@@ -81,6 +81,7 @@ fn show(job: Job) -> Result<(), Failure> {
         }
     }
     let interrupted = lab.is_interrupted();
+    document.interrupted = interrupted;
     drop(lab);
     drop(progress);
     output.write(document)?;

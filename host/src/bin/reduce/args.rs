@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 use warpfold_lab::{
     cli::{CheckArgs, EXIT_STATUS, Failure, GenerateArgs, PtxArgs, RunArgs, number, refused},
     element::ElementType,
+    input::Fill,
     launch::{Finish, Request},
     op::Op,
     variant::Variant,
@@ -15,7 +16,7 @@ use warpfold_lab::{
 use crate::{
     explain::ExplainArgs,
     ladder::{LadderArgs, QuizArgs},
-    options::{NoTunedArgs, OpArgs, ShapeArgs},
+    options::{FillArgs, NoTunedArgs, OpArgs, ShapeArgs},
     profile::{CompareArgs, ProfileArgs},
     sweep::SweepArgs,
     tune::TuneArgs,
@@ -72,6 +73,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     run: RunArgs,
 
+    #[command(flatten)]
+    fill: FillArgs,
+
     /// Reduce the elements of this file: .npy, an array of .npz (FILE.npz:ARRAY), or raw
     /// little-endian elements of the type that --type names; - is the standard input
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
@@ -90,6 +94,17 @@ pub(crate) struct Args {
     #[arg(long)]
     list: bool,
 }
+
+/// What `reduce` writes without any argument.
+pub(crate) const USAGE: &str = "\
+reduce: run one rung of the reduction ladder, or show all of them. For example:
+
+  reduce ladder                   compares all rungs in one table
+  reduce --variant 6 --n 2^22     reduces 2^22 integers with rung 6 and checks the result
+  reduce explain --variant 3      draws step by step what rung 3 does
+
+`reduce --help` lists all commands and arguments.
+";
 
 /// The commands that do something else than a single reduction.
 #[derive(Subcommand)]
@@ -148,7 +163,7 @@ pub(crate) struct Job {
 /// Where the elements come from.
 pub(crate) enum Source {
     /// The elements are generated.
-    Seed { n: u64, seed: u64 },
+    Fill { n: u64, fill: Fill, seed: u64 },
     /// The elements are in a file, which must hold `n` of them if that is given.
     File { path: PathBuf, n: Option<u64> },
 }
@@ -167,8 +182,14 @@ impl Args {
             missing("--variant is missing: it is 0 to 14, global, atomic, atomic-warp, or a name that --list prints")
         })?;
         let source = match (self.input, self.n) {
+            (Some(_), _) if self.fill.fill != Fill::Random => {
+                return Err(refused(anyhow!(
+                    "--fill {} with --input: the elements are those of the file",
+                    self.fill.fill
+                )));
+            }
             (Some(path), n) => Source::File { path, n },
-            (None, Some(n)) => Source::Seed { n, seed: self.run.seed() },
+            (None, Some(n)) => Source::Fill { n, fill: self.fill.fill, seed: self.run.seed() },
             (None, None) => {
                 return Err(missing(
                     "--n is missing: it is the number of elements, such as 4194304 or 2^22",

@@ -15,7 +15,7 @@ use warpfold_lab::{
 
 use crate::{
     measure::{MeasureArgs, Tuned, check, counter, describe},
-    options::{NoTunedArgs, TunedBlockArgs},
+    options::{GpuArgs, NoTunedArgs, TunedBlockArgs},
     pictures,
 };
 
@@ -47,6 +47,9 @@ pub(crate) struct LadderArgs {
     history: bool,
 
     #[command(flatten)]
+    gpu: GpuArgs,
+
+    #[command(flatten)]
     no_tuned: NoTunedArgs,
 
     #[command(flatten)]
@@ -61,6 +64,7 @@ pub(crate) fn ladder(args: LadderArgs) -> Result<(), Failure> {
         block: TunedBlockArgs { block },
         counters,
         history,
+        gpu,
         no_tuned,
         output,
     } = args;
@@ -69,7 +73,8 @@ pub(crate) fn ladder(args: LadderArgs) -> Result<(), Failure> {
     let beside = (counters && device.info().kind == DeviceKind::Cuda).then(counter).transpose()?;
     let work = measure.work(n);
     let request = Request { block, ..Request::default() };
-    let mut bench = Bench::new(&device, beside.as_ref(), &library);
+    let mut bench =
+        Bench::new(&device, beside.as_ref(), &library).planning_for(gpu.on(device.info())?);
     let contenders =
         Tuned::load(no_tuned).contenders(&mut bench, &work, &measure.variants(), request);
 

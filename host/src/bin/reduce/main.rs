@@ -11,27 +11,37 @@ mod profile;
 mod sweep;
 mod tune;
 
-use std::{io, process::ExitCode};
+use std::{
+    env,
+    io::{self, Write as _},
+    process::ExitCode,
+};
 
 use anyhow::anyhow;
 use clap::CommandFactory as _;
 use warpfold_lab::{
-    cli::{Failure, Finished, Progress, describe_run, exit, parse, refused, written},
+    cli::{Failure, Finished, Progress, describe_run, exit, note, parse, refused, written},
     element::{ElementType, Values},
     experiment::Runner,
-    input::{InputFile, generate},
+    input::{Fill, InputFile},
     launch::{Problem, check, plan},
-    reference::Reference,
+    op::Op,
+    reference::{Reference, wraps},
     report::{Report, write_list},
 };
 
 use crate::{
-    args::{Args, Command, Job, Source, Subcommands},
+    args::{Args, Command, Job, Source, Subcommands, USAGE},
     measure::Tuned,
     options::no_plan,
 };
 
 fn main() -> ExitCode {
+    if env::args_os().len() <= 1 {
+        // A closed stderr is no reason to panic.
+        let _ = io::stderr().write_all(USAGE.as_bytes());
+        return ExitCode::from(2);
+    }
     exit(parse().and_then(Args::resolve).and_then(|command| match command {
         Command::Subcommand(subcommand) => run(*subcommand),
         Command::List => written(write_list(&mut io::stdout().lock())),
@@ -54,17 +64,17 @@ fn run(subcommand: Subcommands) -> Result<(), Failure> {
 
 /// The origin of the elements, before any memory is taken for them.
 enum Pending {
-    Seed(u64),
+    Fill(Fill, u64),
     File(InputFile),
 }
 
 fn reduce(job: &Job) -> Result<(), Failure> {
     let (element, n, pending, input) = match &job.source {
-        Source::Seed { n, seed } => (
+        &Source::Fill { n, fill, seed } => (
             job.element.unwrap_or(ElementType::I32),
-            *n,
-            Pending::Seed(*seed),
-            format!("seed {seed}"),
+            n,
+            Pending::Fill(fill, seed),
+            fill.describe(seed),
         ),
         Source::File { path, n } => {
             let file = InputFile::open(path.as_os_str(), job.element).map_err(refused)?;
@@ -97,7 +107,7 @@ fn reduce(job: &Job) -> Result<(), Failure> {
     let progress = Progress::new();
     progress.say("preparing the input");
     let values: Values = match pending {
-        Pending::Seed(seed) => generate(element, job.op, n, seed),
+        Pending::Fill(fill, seed) => fill.values(element, job.op, n, seed),
         Pending::File(file) => file.read(),
     }
     .map_err(refused)?;
@@ -115,9 +125,18 @@ fn reduce(job: &Job) -> Result<(), Failure> {
     };
     progress.say("checking the result on the CPU");
     let reference = Reference::for_plan(&values, &plan);
+    let wrapped = wraps(&values, job.op);
     drop(progress);
 
     let mut report = Report::new(device.info(), &plan, input, &outcome, reference);
     report.tuned = tuned.map(|(entry, _)| entry);
+    report.wrapped = wrapped;
+    if wrapped {
+        note(format_args!(
+            "the exact {} does not fit in {element}, so the result wrapped: it is exact modulo 2^{}",
+            if job.op == Op::Sum { "sum" } else { "product" },
+            8 * element.size()
+        ));
+    }
     finished.write(&report, outcome.times.len(), runs.timed)
 }

@@ -18,13 +18,13 @@ use warpfold_lab::{
     variant::Variant,
 };
 
-use crate::options::{ElementArgs, NoTunedArgs, no_plan};
+use crate::options::{ElementArgs, FillArgs, NoTunedArgs, no_plan};
 
 /// The arguments of a command that measures several rungs.
 #[derive(Args)]
 pub(crate) struct MeasureArgs {
-    /// The rungs to measure: numbers or names with commas between them, such as 1,3,sequential, or
-    /// the first and the last of a range, such as 1..7 [default: all]
+    /// The rungs to measure: numbers or names with commas between them, such as 1,3,sequential, the
+    /// first and the last of a range, such as 1..7, or all [default: all]
     #[arg(long, value_name = "LIST", value_parser = rungs)]
     variants: Option<Rungs>,
 
@@ -38,6 +38,9 @@ pub(crate) struct MeasureArgs {
     /// [default: 20]
     #[arg(long, value_name = "R", allow_hyphen_values = true, value_parser = reps)]
     reps: Option<u32>,
+
+    #[command(flatten)]
+    fill: FillArgs,
 
     #[command(flatten)]
     seed: SeedArgs,
@@ -68,7 +71,8 @@ impl MeasureArgs {
     }
 
     pub(crate) fn work(&self, n: u64) -> Work {
-        Work { op: self.op(), element: self.element(), n, seed: self.seed.seed }
+        let (fill, seed) = (self.fill.fill, self.seed.seed);
+        Work { op: self.op(), element: self.element(), n, fill, seed }
     }
 
     pub(crate) fn device(&self) -> DeviceArgs {
@@ -100,8 +104,11 @@ pub(crate) fn counter() -> Result<Device, Failure> {
     interruptible(Device::simulator_with(Instrument::Count))
 }
 
-/// Parses rungs with commas between them, or ranges such as `1..7`.
+/// Parses rungs with commas between them, ranges such as `1..7`, or `all`.
 fn rungs(text: &str) -> Result<Rungs> {
+    if text.trim() == "all" {
+        return Ok(Rungs(Variant::all().collect()));
+    }
     let mut variants = Vec::new();
     for part in text.split(',') {
         match part.split_once("..") {
@@ -222,6 +229,7 @@ mod tests {
         assert_eq!(labels("1, sequential,7").unwrap(), "1 3 7");
         assert_eq!(labels("0..3").unwrap(), "0 global 1 2 3");
         assert_eq!(labels("7..7,1").unwrap(), "7 1");
+        assert_eq!(labels("all").unwrap().split(' ').count(), Variant::all().len());
         assert_eq!(
             labels("7..1").unwrap_err().to_string(),
             "--variants '7..1': 1 does not come after 7 in the ladder"

@@ -1,26 +1,22 @@
 //! `reduce profile` and `reduce compare`: what rungs do, counted on the simulator.
 
-use std::io::{self, Write as _};
-
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use simt::occupancy::Gpu;
 use warpfold_lab::{
     cli::{
-        Failure, Progress, PtxArgs, SeedArgs, failed, interruptible, number, refused, whole,
-        written,
+        Failure, OutputArgs, Progress, PtxArgs, SeedArgs, failed, interruptible, number, refused,
+        whole,
     },
     device::{Device, Instrument},
     experiment::{Runner, Runs},
-    input::generate,
-    launch::{DeviceLimits, Finish, Problem, Request, check, plan},
+    launch::{Finish, Problem, Request, check, plan},
     profile::{Comparison, Profiled, Registers, Target, registers},
     ptx::PtxLibrary,
     reference::Reference,
     variant::Variant,
 };
 
-use crate::options::{ElementArgs, ShapeArgs, no_plan};
+use crate::options::{ElementArgs, FillArgs, GpuArgs, ShapeArgs, no_plan};
 
 /// The arguments of `reduce profile`.
 #[derive(Args)]
@@ -69,12 +65,13 @@ struct WorkArgs {
     finish: Finish,
 
     #[command(flatten)]
+    fill: FillArgs,
+
+    #[command(flatten)]
     seed: SeedArgs,
 
-    /// The GPU for which the launches are planned and the occupancy is computed: v100, t4, a100,
-    /// a10, rtx3090, l4, l40s, rtx4090, h100, h200, b200 or rtx5090
-    #[arg(long, default_value = "h100")]
-    gpu: Gpu,
+    #[command(flatten)]
+    gpu: GpuArgs,
 
     /// Number of registers of a thread, from which the occupancy is computed
     /// [default: asked from ptxas, if it is on the PATH or the environment variable PTXAS names it]
@@ -84,9 +81,8 @@ struct WorkArgs {
     #[command(flatten)]
     ptx: PtxArgs,
 
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 fn registers_of(text: &str) -> Result<u32> {
@@ -100,12 +96,11 @@ pub(crate) fn profile(args: &ProfileArgs) -> Result<(), Failure> {
     let &ProfileArgs { variant, ref work } = args;
     let library = work.ptx.open()?;
     let profiled = work.run(variant, &library)?;
-    let mut out = io::stdout().lock();
-    written(if work.json {
-        writeln!(out, "{}", profiled.to_json(true))
-    } else {
-        profiled.write_text(&library, &mut out)
-    })
+    work.output.write_own(
+        profiled.document(),
+        |out| profiled.write_text(&library, out),
+        || profiled.to_json(true),
+    )
 }
 
 /// Runs `reduce compare`.
@@ -122,12 +117,11 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         .collect::<Result<Vec<_>, _>>()?;
     let comparison =
         Comparison::new(&profiles).context("no variant to compare").map_err(refused)?;
-    let mut out = io::stdout().lock();
-    written(if work.json {
-        writeln!(out, "{}", comparison.to_json())
-    } else {
-        comparison.write_text(&mut out)
-    })
+    work.output.write_own(
+        comparison.document(),
+        |out| comparison.write_text(out),
+        || comparison.to_json(),
+    )
 }
 
 impl WorkArgs {
@@ -142,7 +136,7 @@ impl WorkArgs {
     /// Runs one rung on a simulator that counts.
     fn run(&self, variant: Variant, library: &PtxLibrary) -> Result<Profiled, Failure> {
         let (problem, request, gpu, seed) =
-            (self.problem(variant), self.request(), self.gpu, self.seed.seed);
+            (self.problem(variant), self.request(), self.gpu.simulated(), self.seed.seed);
         let Problem { op, element, n, .. } = problem;
         check(&problem, &request).map_err(refused)?;
         if n == 0 {
@@ -152,21 +146,14 @@ impl WorkArgs {
         }
         let device = interruptible(Device::simulator_with(Instrument::Count))?;
         let not_run = |error| self.ptx.not_run(error);
-        let mut runner = Runner::new(&device, library);
+        let mut runner = Runner::new(&device, library).planning_for(Some(gpu));
         let limits = runner.limits(&problem, &request).map_err(not_run)?;
-        // If the grid follows from the number of multiprocessors, it must be the grid of the GPU
-        // that was asked for.
-        let limits = DeviceLimits {
-            multiprocessors: gpu.multiprocessors,
-            compute_capability: gpu.compute_capability,
-            ..limits
-        };
         let plan = plan(&problem, &request, &limits).map_err(no_plan)?;
         runner.prepare(&plan).map_err(not_run)?;
 
         let progress = Progress::new();
         progress.say(format!("counting {}", plan.kernel));
-        let values = generate(element, op, n, seed).map_err(refused)?;
+        let values = self.fill.fill.values(element, op, n, seed).map_err(refused)?;
         let outcome = runner.reduce(&plan, &values, Runs::ONCE, |_| ()).map_err(not_run)?;
         Reference::for_plan(&values, &plan).check(&plan.kernel, outcome.result).map_err(failed)?;
 
@@ -179,7 +166,7 @@ impl WorkArgs {
                 .map_or_else(|| registers(library, &plan.kernel, &gpu), Registers::Given),
             static_shared_bytes: kernel.map_or(0, |kernel| kernel.static_shared_bytes),
         };
-        let input = format!("seed {seed}");
+        let input = self.fill.fill.describe(seed);
         let profiled = Profiled::new(plan, input, target, device.take_observations());
         profiled.context("the simulator counted no launch").map_err(failed)
     }

@@ -11,7 +11,7 @@ use warpfold_lab::{
 
 use crate::{
     measure::{MeasureArgs, Tuned, check, describe},
-    options::{NoTunedArgs, TunedBlockArgs},
+    options::{GpuArgs, NoTunedArgs, TunedBlockArgs},
 };
 
 /// The default sizes on a GPU.
@@ -40,6 +40,9 @@ pub(crate) struct SweepArgs {
 
     #[command(flatten)]
     block: TunedBlockArgs,
+
+    #[command(flatten)]
+    gpu: GpuArgs,
 
     #[command(flatten)]
     no_tuned: NoTunedArgs,
@@ -110,7 +113,7 @@ fn step(text: &str) -> Result<u64> {
 
 /// Runs `reduce sweep`.
 pub(crate) fn sweep(args: SweepArgs) -> Result<(), Failure> {
-    let SweepArgs { sizes, step, measure, block: TunedBlockArgs { block }, no_tuned, output } =
+    let SweepArgs { sizes, step, measure, block: TunedBlockArgs { block }, gpu, no_tuned, output } =
         args;
     // A list that is too long is refused before any device is opened.
     let asked = sizes.map(|sizes| sizes.expand(step.unwrap_or(2))).transpose().map_err(refused)?;
@@ -129,7 +132,7 @@ pub(crate) fn sweep(args: SweepArgs) -> Result<(), Failure> {
 
     let tuned = Tuned::load(no_tuned);
     let request = Request { block, ..Request::default() };
-    let mut bench = Bench::new(&device, None, &library);
+    let mut bench = Bench::new(&device, None, &library).planning_for(gpu.on(device.info())?);
     let (variants, failure) = (measure.variants(), |error: LadderError| measure.failure(error));
     // All sizes are planned before the first one runs.
     let mut work = Vec::new();

@@ -9,7 +9,6 @@ use warpfold_lab::{
     device::{Device, DeviceChoice, DeviceKind},
     element::Values,
     experiment::{RunError, Runner, Runs, Times, gb_per_s},
-    input::generate,
     ladder::{LadderError, References, Refusal, Work},
     launch::{Plan, Problem, Request},
     output::{Cell, Column, Document, Table},
@@ -98,7 +97,7 @@ pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
 
     let progress = Progress::of(rungs.iter().map(|(_, candidates)| candidates.len() as u64).sum());
     progress.say("preparing the input");
-    let values = generate(element, op, n, measure.work(n).seed).map_err(refused)?;
+    let values = measure.work(n).values().map_err(refused)?;
     let mut trials = Trials {
         device: &device,
         runner,
@@ -159,7 +158,7 @@ pub(crate) fn tune(args: TuneArgs) -> Result<(), Failure> {
     if interrupted {
         notes.insert(0, format!("Interrupted: {done} of {asked} rungs were tuned."));
     }
-    output.write(document(&device, &measure, n, &found, notes))?;
+    output.write(Document { interrupted, ..document(&device, &measure, n, &found, notes) })?;
     if interrupted {
         return Err(Failure::Interrupted(anyhow!("{done} of {asked} rungs were tuned")));
     }
@@ -232,7 +231,7 @@ fn document(
     found: &[(Variant, Search<'_>)],
     notes: Vec<String>,
 ) -> Document {
-    let Work { op, element, seed, .. } = measure.work(n);
+    let Work { op, element, fill, seed, .. } = measure.work(n);
     let bytes = n as f64 * f64::from(element.size());
     let columns = || {
         vec![
@@ -287,7 +286,7 @@ fn document(
         .push("A shape without a time was not measured, or the device could not run it.".into());
     let environment = [
         ("device", device.info().name.clone()),
-        ("input", format!("{n} {element} elements, seed {seed}")),
+        ("input", format!("{n} {element} elements, {}", fill.describe(seed))),
         ("operation", op.to_string()),
     ];
     Document {

@@ -1,5 +1,6 @@
 //! `transpose compare`: all variants side by side.
 
+use anyhow::anyhow;
 use clap::Args;
 use warpfold_lab::{
     cli::{
@@ -86,5 +87,9 @@ pub(crate) fn compare(args: CompareArgs) -> Result<(), Failure> {
         CompareError::Run(error) => ptx.not_run(error),
         error @ CompareError::Wrong { .. } => failed(error),
     })?;
-    args.output.write(comparison.document(args.history))
+    args.output.write(comparison.document(args.history))?;
+    if comparison.is_cut_short() {
+        return Err(Failure::Interrupted(anyhow!("not all runs were made")));
+    }
+    Ok(())
 }

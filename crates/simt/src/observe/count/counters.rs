@@ -18,6 +18,17 @@ macro_rules! counters {
             }
         }
 
+        impl Weighted for $name {
+            fn weighted(terms: &[(i128, Self)]) -> Option<Self> {
+                Some(Self {
+                    $($field: {
+                        let of = |&(weight, counters): &(i128, Self)| (weight, counters.$field);
+                        Weighted::weighted(&terms.iter().map(of).collect::<Vec<_>>())?
+                    },)+
+                })
+            }
+        }
+
         impl Entries for $name {
             fn push(&self, name: &str, entries: &mut Vec<(String, u64)>) {
                 $(self.$field.push(&join(name, stringify!($field)), entries);)+
@@ -34,6 +45,20 @@ trait Entries {
 impl Entries for u64 {
     fn push(&self, name: &str, entries: &mut Vec<(String, u64)>) {
         entries.push((name.to_owned(), *self));
+    }
+}
+
+/// A nested group of counters, or a counter, of which weighted sums can be made.
+trait Weighted: Sized {
+    fn weighted(terms: &[(i128, Self)]) -> Option<Self>;
+}
+
+impl Weighted for u64 {
+    fn weighted(terms: &[(i128, Self)]) -> Option<Self> {
+        let sum = terms.iter().try_fold(0_i128, |sum, &(weight, value)| {
+            sum.checked_add(weight.checked_mul(value.into())?)
+        });
+        sum?.try_into().ok()
     }
 }
 
@@ -204,6 +229,22 @@ impl Counters {
         let mut entries = Vec::new();
         self.push("", &mut entries);
         entries
+    }
+
+    /// The sum of counters, each times a weight. If the counters of a launch are a polynomial in
+    /// the size of its grid, such a sum of small launches gives the counters of a large one. `None`
+    /// if a sum is negative, or too large for its counter.
+    ///
+    /// ```
+    /// use simt::Counters;
+    ///
+    /// let [one, two] = [100, 160].map(|branches| Counters { branches, ..Counters::default() });
+    /// let ten = Counters::weighted(&[(-8, one), (9, two)]);
+    /// assert_eq!(ten.map(|counters| counters.branches), Some(640));
+    /// assert_eq!(Counters::weighted(&[(-1, one)]), None);
+    /// ```
+    pub fn weighted(terms: &[(i128, Self)]) -> Option<Self> {
+        Weighted::weighted(terms)
     }
 
     /// The share of lanes that took part in instructions, from 0 to 1; `None` if nothing ran.
