@@ -9,7 +9,9 @@
 //!
 //! The `.approx` and `.full` forms, and `ex2 lg2 sin cos tanh rsqrt`, are computed in `f64` and
 //! rounded. Their results are closer to the true value than hardware's, and not bit-equal to them.
+//! `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64` are in `gross`.
 
+use crate::alu::gross;
 use crate::ptx::ast::{
     FloatBinaryOp, FloatTest, FloatUnaryOp, MinMaxMode, Precision, Rounding, Type,
 };
@@ -336,7 +338,9 @@ pub(crate) fn unary(op: FloatUnaryOp, ty: Type, ftz: bool) -> Option<AluFn> {
         (Type::F64, Abs) => alu!(|a: f64| -> f64 { a.abs() }),
         (Type::F64, Neg) => alu!(|a: f64| -> f64 { -a }),
         (Type::F64, Sqrt(NEAREST)) => f64_op!(false, |a| a.sqrt()),
-        (Type::F64, Rcp(NEAREST | Precision::Approx)) => f64_op!(false, |a| a.recip()),
+        (Type::F64, Rcp(NEAREST)) => f64_op!(false, |a| a.recip()),
+        (Type::F64, Rcp(Precision::Approx)) => gross::reciprocal(),
+        (Type::F64, Rsqrt) if ftz => gross::reciprocal_root(),
         (Type::F64, Rsqrt) => f64_op!(false, |a| 1.0 / a.sqrt()),
         _ => return None,
     })

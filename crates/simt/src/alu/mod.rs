@@ -11,6 +11,7 @@ pub(crate) mod bits;
 pub(crate) mod compare;
 pub(crate) mod cvt;
 pub(crate) mod float;
+mod gross;
 pub(crate) mod half;
 pub(crate) mod int;
 mod relation;

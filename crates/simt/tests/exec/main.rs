@@ -12,6 +12,7 @@
 
 mod faults;
 mod floats;
+mod gross;
 mod halves;
 mod integers;
 #[path = "../foreign/nearest.rs"]

@@ -22,7 +22,7 @@ compile() {
     ' "$scratch" > "$1.$3.$2.ptx"
 }
 
-for name in vector transpose scan histogram matmul reduce groups bitonic mandelbrot nbody half; do
+for name in vector transpose scan histogram matmul reduce groups bitonic mandelbrot nbody half math; do
     compile "$name" sm_75 O3
     compile "$name" sm_75 G
 done
@@ -44,3 +44,5 @@ for name in groups half bfloat; do
     compile "$name" sm_90 O3
     compile "$name" sm_90 G
 done
+# The values with which the tests compare those of math.cu are in math.csv (math_values.py).
+compile math sm_100 O3

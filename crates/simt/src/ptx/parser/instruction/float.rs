@@ -138,8 +138,6 @@ impl Parser<'_> {
         let (op, single) = match opcode {
             "sqrt" | "rcp" => {
                 let precision = Self::precision(m, false)?;
-                // PTX has `rcp.approx.ftz.f64`, as a seed for iterations. It is not supported,
-                // because no compiler emits it for the kernels here.
                 let single = precision == Precision::Approx;
                 (
                     if opcode == "sqrt" {
@@ -181,6 +179,7 @@ impl Parser<'_> {
         let ty = match op {
             // Some forms exist only with `.ftz`, and others only without.
             FloatUnaryOp::Rsqrt => m.ty(&FLOATS)?,
+            FloatUnaryOp::Rcp(Precision::Approx) if ftz => m.ty(&FLOATS)?,
             FloatUnaryOp::Ex2 if ftz => m.ty(&[Type::F32, Type::Bf16, Type::Bf16x2])?,
             _ => Limits { single, ftz_or_sat: ftz, half: false }.ty(m, types)?,
         };
