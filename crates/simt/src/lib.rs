@@ -1,8 +1,8 @@
 //! A simulator of PTX. It parses, validates and runs the kernels that compilers emit for NVIDIA
 //! GPUs, on a machine without a GPU.
 //!
-//! [`Module::from_ptx`] loads a module. It refuses everything that it does not know, and names the
-//! line and the instruction. [`Memory`] is the device's memory. [`launch()`] runs a kernel; it
+//! [`Module::from_ptx`] loads a module. A kernel with an instruction that is not known cannot be
+//! launched, and the error names the line and the instruction. [`Memory`] is the device's memory. [`launch()`] runs a kernel; it
 //! returns a fault as a [`Fault`] with block, thread, line and address. [`count()`] also counts the
 //! kernel's instructions and accesses. [`check()`] finds races, reads of bytes that nothing has
 //! written, divergent barriers and wrong masks; each is a [`Report`] that reads like a compiler's
@@ -92,7 +92,7 @@ pub use exec::memory::{Memory, MemoryError};
 pub use fault::{Access, Fault, FaultKind, Nearest, Space, Waiting};
 pub use ir::param::Param;
 pub use limits::{MAX_BLOCK, MAX_CLUSTER, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK};
-pub use lower::LoadError;
+pub use lower::{LoadError, Refusal};
 pub use module::{Kernel, Module};
 pub use observe::check::{Checked, MemoryAccess, Party, Report, ReportKind, check};
 pub use observe::count::{

@@ -108,6 +108,7 @@ impl<'a> Lowering<'a> {
                 self.emit(Op::Store(Box::new(store)));
                 Ok(())
             }
+            A::Unknown(ref unknown) => self.refuse(&unknown.message),
             // A launch begins only when the launches before it have ended, so `griddepcontrol` has
             // nothing to wait for.
             A::CacheControl { .. }

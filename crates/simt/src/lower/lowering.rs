@@ -1,8 +1,9 @@
 //! The state of lowering, and the instructions that it emits.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use super::error::LoadError;
+use super::Lowered;
+use super::error::Refusal;
 use crate::ir::{Guard, Init, Inst, Op, Place, Program};
 use crate::ptx::ast::{self, Function, FunctionId, LocationId};
 use crate::registers::{AluFn, Operands};
@@ -10,10 +11,16 @@ use crate::registers::{AluFn, Operands};
 /// The offset of dynamic shared memory is a multiple of this many bytes.
 const DYNAMIC_SHARED_ALIGN: u64 = 16;
 
-pub(super) type Result<T> = std::result::Result<T, LoadError>;
+pub(super) type Result<T> = std::result::Result<T, Box<Refusal>>;
 
 pub(super) struct Lowering<'a> {
     pub(super) module: &'a ast::Module,
+    kernel: &'a Function,
+    pub(super) refusals: Vec<Refusal>,
+    /// The lines and columns of the refusals.
+    refused: HashSet<(u32, u32)>,
+    /// Whether nothing more is lowered, because a limit is exceeded.
+    pub(super) is_full: bool,
     pub(super) code: Vec<Inst>,
     pub(super) places: Vec<Place>,
     pub(super) words: u32,
@@ -58,6 +65,10 @@ impl<'a> Lowering<'a> {
     pub(super) fn new(module: &'a ast::Module, kernel: &'a Function) -> Lowering<'a> {
         Lowering {
             module,
+            kernel,
+            refusals: Vec::new(),
+            refused: HashSet::new(),
+            is_full: false,
             code: Vec::new(),
             places: Vec::new(),
             words: 0,
@@ -85,15 +96,26 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// Refuses the instruction or declaration that is being lowered.
     pub(super) fn refuse<T>(&self, reason: impl Into<String>) -> Result<T> {
         let text = self.module.text(self.span);
-        Err(LoadError::Unsupported {
-            module: self.module.name.clone(),
+        let words = text.split_whitespace().collect::<Vec<_>>();
+        let function =
+            self.stack.last().map_or(self.kernel, |id| &self.module.functions[id.index()]);
+        Err(Box::new(Refusal {
+            function: function.name.clone(),
             line: self.span.line,
             column: self.module.column(self.span),
-            instruction: text.lines().next().unwrap_or_default().trim().to_owned(),
+            instruction: words.join(" "),
             reason: reason.into(),
-        })
+        }))
+    }
+
+    /// Keeps a refusal. A function that is inlined several times refuses once.
+    pub(super) fn note(&mut self, refusal: Refusal) {
+        if self.refused.insert((refusal.line, refusal.column)) {
+            self.refusals.push(refusal);
+        }
     }
 
     pub(super) fn emit(&mut self, op: Op) {
@@ -114,7 +136,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    pub(super) fn finish(mut self, param_bytes: u64, kernel: &Function) -> Result<(Program, bool)> {
+    pub(super) fn finish(mut self, param_bytes: u64) -> Lowered {
         let uses_dynamic = !self.dynamic.is_empty();
         let static_shared = self.shared_end;
         let dynamic_base = if uses_dynamic {
@@ -126,10 +148,6 @@ impl<'a> Lowering<'a> {
             let init = Init::Const(dynamic_base.wrapping_add_signed(addend));
             if wide { &mut self.double_values } else { &mut self.word_values }
                 .push((register, init));
-        }
-        self.span = kernel.span;
-        if self.code.is_empty() {
-            return self.refuse("a kernel without instructions");
         }
         let program = Program {
             code: self.code,
@@ -147,6 +165,6 @@ impl<'a> Lowering<'a> {
             local: self.local_end as u32,
             params: param_bytes as u32,
         };
-        Ok((program, uses_dynamic))
+        Lowered { program, uses_dynamic_shared: uses_dynamic, refusals: self.refusals }
     }
 }

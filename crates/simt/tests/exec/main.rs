@@ -17,6 +17,7 @@ mod halves;
 mod integers;
 #[path = "../foreign/nearest.rs"]
 mod nearest;
+mod refusals;
 mod scheduling;
 mod warp;
 

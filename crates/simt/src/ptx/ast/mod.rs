@@ -17,6 +17,7 @@ mod op;
 mod operand;
 mod special;
 mod types;
+mod unknown;
 mod variable;
 
 pub use function::{
@@ -31,4 +32,5 @@ pub use op::Op;
 pub use operand::{Address, AddressBase, Imm, PredicateOperand, Value};
 pub use special::{Axis, SpecialReg};
 pub use types::{Space, Type};
+pub use unknown::Unknown;
 pub use variable::{Initializer, Linkage, Relocation, VarRef, Variable};

@@ -5,7 +5,7 @@ use super::{
     CarryOp, CmpOp, Combine, CvtRounding, CvtaDirection, DotPart, FenceSem, FloatBinaryOp,
     FloatTest, FloatUnaryOp, FunctionId, IntBinaryOp, IntUnaryOp, LogicOp, MatchMode, MulPart,
     Ordering, PredicateOperand, PrmtMode, ReduxOp, RegId, Rounding, Scope, ShfMode, ShflMode,
-    ShiftOp, Space, Target, Type, Value, VoteMode,
+    ShiftOp, Space, Target, Type, Unknown, Value, VoteMode,
 };
 
 /// The operation of an instruction, with typed modifiers and operands.
@@ -328,4 +328,8 @@ pub enum Op {
     Pmevent { mask: Value },
     /// `griddepcontrol.wait`, `griddepcontrol.launch_dependents`
     GridDependency,
+
+    /// An instruction that is not known. Only [`parse_with_unknown`](crate::ptx::parse_with_unknown)
+    /// returns it.
+    Unknown(Box<Unknown>),
 }

@@ -2,7 +2,7 @@
 
 use super::super::ast::{
     Function, FunctionKind, Instruction, Label, Limits, Linkage, Op, PredicateOperand, Span,
-    Target, VarRef,
+    Target, Unknown, VarRef,
 };
 use super::super::diagnostic::{Error, Result};
 use super::names::{Scope, Symbol};
@@ -148,14 +148,57 @@ impl Parser<'_> {
             let negated = self.eat(b'!');
             guard = Some(PredicateOperand { reg: self.register()?, negated });
         }
-        let op = self.op()?;
-        let end = self.peek().span.end;
-        if !self.eat(b';') {
-            return Err(self.unexpected("`;` after the operands"));
-        }
+        let opcode = self.at;
+        let op = match self.op().and_then(|op| self.at_end_of_operands().map(|()| op)) {
+            Err(error) if error.unknown && self.keeps_unknown => {
+                self.at = opcode;
+                self.skip_operands()?;
+                let Error { span, message, help, .. } = error;
+                Op::Unknown(Box::new(Unknown { span, message, help }))
+            }
+            read => read?,
+        };
+        let end = self.expect(b';')?.end;
         let span = Span { start: start.start, end, line: start.line };
         self.push(Instruction { guard, op, span, location: self.location });
         Ok(())
+    }
+}
+
+impl Parser<'_> {
+    fn at_end_of_operands(&self) -> Result<()> {
+        if self.at_punct(b';') {
+            return Ok(());
+        }
+        let error = self.unexpected("`;` after the operands");
+        // A form of the instruction with more operands may exist.
+        Err(if self.at_punct(b',') { Error { unknown: true, ..error } } else { error })
+    }
+
+    /// Skips an instruction that is not known, up to its semicolon.
+    fn skip_operands(&mut self) -> Result<()> {
+        let mut open = Vec::new();
+        loop {
+            match self.peek().kind {
+                TokenKind::Punct(b';') if open.is_empty() => return Ok(()),
+                TokenKind::Punct(opening @ (b'{' | b'[' | b'(')) => open.push(opening),
+                TokenKind::Punct(closing @ (b'}' | b']' | b')'))
+                    if open.pop() == Some(opening_of(closing)) => {}
+                TokenKind::Punct(b'}' | b']' | b')' | b';') | TokenKind::End => {
+                    return Err(self.unexpected("`;` after the operands"));
+                }
+                _ => {}
+            }
+            self.at += 1;
+        }
+    }
+}
+
+const fn opening_of(closing: u8) -> u8 {
+    match closing {
+        b'}' => b'{',
+        b']' => b'[',
+        _ => b'(',
     }
 }
 

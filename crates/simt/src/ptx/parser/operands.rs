@@ -111,6 +111,10 @@ impl Parser<'_> {
                     Ok(Value::Special(make(axis)))
                 }
                 None if name == "_" => Err(Error::new(token.span, "`_` cannot be read")),
+                None if is_unsupported_special(name) => Err(Error::unknown(
+                    token.span,
+                    format!("the special register `{name}` is not supported"),
+                )),
                 None => Err(Error::new(token.span, format!("`{name}` is not declared"))),
             },
         }
@@ -173,6 +177,13 @@ impl Parser<'_> {
         self.at += 1;
         Some(var)
     }
+}
+
+/// Whether this is a special register of PTX that is not supported.
+fn is_unsupported_special(name: &str) -> bool {
+    let number = |rest: &str| rest.parse().is_ok_and(|number: u32| number < 8);
+    let counter = name.strip_prefix("%pm").map(|rest| rest.strip_suffix("_64").unwrap_or(rest));
+    counter.is_some_and(number) || matches!(name, "%current_graph_exec" | "%aggr_smem_size")
 }
 
 enum Special {

@@ -56,7 +56,8 @@ impl Checker<'_> {
             | Op::ClusterWait { .. }
             | Op::CommitGroup { .. }
             | Op::WaitGroup { .. }
-            | Op::GridDependency => Ok(()),
+            | Op::GridDependency
+            | Op::Unknown(_) => Ok(()),
             Op::Nanosleep { duration } => self.value(*duration, Type::U32),
             Op::Pmevent { mask } => match mask {
                 Value::Imm(Imm::Int(_)) => Ok(()),
@@ -380,7 +381,7 @@ impl Checker<'_> {
             return self.fail(format!("`{name}` is a kernel and cannot be called"));
         }
         if !callee.defined && !callee.is_assert_fail() {
-            return self.fail(format!("function `{name}` has no body in this module"));
+            return self.unknown(format!("function `{name}` has no body in this module"));
         }
         let arity = |what: &str, found: usize, wanted: usize| {
             if found == wanted {

@@ -206,7 +206,7 @@ impl Parser<'_> {
         let dst_ty = m.ty(&CONVERTED)?;
         let src_ty = m.ty(&CONVERTED)?;
         m.finish()?;
-        let fail = |message: &str| Err(Error::new(m.span, format!("`{}` {message}", m.text)));
+        let fail = |message: &str| Err(Error::unknown(m.span, format!("`{}` {message}", m.text)));
         if let Err(message) = check_rounding(rounding, dst_ty, src_ty) {
             return fail(message);
         }
@@ -245,7 +245,7 @@ impl Parser<'_> {
         let Some(CvtRounding::Float(rounding @ (Rounding::NearestEven | Rounding::Zero))) =
             rounding
         else {
-            return Err(Error::new(m.span, format!("`{}` needs one of .rn .rz", m.text)));
+            return Err(Error::unknown(m.span, format!("`{}` needs one of .rn .rz", m.text)));
         };
         Ok(Op::CvtPack {
             dst_ty,

@@ -160,7 +160,7 @@ impl Parser<'_> {
             "activemask" => self.activemask(&mut m),
             "redux" => self.redux(&mut m),
             "elect" => self.elect(&mut m),
-            _ => Err(Error::new(m.span, format!("unknown instruction `{}`", m.text))),
+            _ => Err(Error::unknown(m.span, format!("unknown instruction `{}`", m.text))),
         }
     }
 }
