@@ -55,7 +55,8 @@
 //! - Asynchronous copies end as late as PTX allows, and `mbarrier.try_wait` waits without a time
 //!   limit.
 //! - Clocks count the warp's instructions; there is one multiprocessor.
-//! - Calls are inlined; recursion and indirect calls are refused.
+//! - Recursion is refused, and the message names the cycle. If it happens through addresses, it is a
+//!   fault ([`FaultKind::Recursion`]).
 //!
 //! The result of a launch does not depend on the number of host threads that run it, unless the
 //! kernel itself depends on the order of its blocks.

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::exec::memory::{Memory, MemoryError};
+use crate::ir::layout::function_address;
 use crate::module::Kernel;
-use crate::ptx::ast;
+use crate::ptx::ast::{self, RelocationTarget};
 
 /// The device addresses of the variables of a kernel's module. They are placed when the module
 /// first runs on `memory`.
@@ -36,8 +37,11 @@ pub(crate) fn place(kernel: &Kernel, memory: &Memory) -> Result<Arc<[u64]>, Memo
             };
             let mut bytes = init.bytes.clone();
             for relocation in &init.relocations {
-                let value =
-                    addresses[relocation.variable as usize].wrapping_add_signed(relocation.addend);
+                let base = match relocation.target {
+                    RelocationTarget::Variable(index) => addresses[index as usize],
+                    RelocationTarget::Function(id) => function_address(id.0),
+                };
+                let value = base.wrapping_add_signed(relocation.addend);
                 let at = relocation.offset as usize;
                 bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
             }

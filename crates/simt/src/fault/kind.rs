@@ -96,6 +96,28 @@ pub enum FaultKind {
         /// How many targets there are.
         targets: usize,
     },
+    /// A call through an address that is not the address of a function with the call's prototype.
+    #[error(
+        "call through the address {address:#x}, which is not that of a function with the parameters and results of this call"
+    )]
+    CallTarget {
+        /// The address.
+        address: u64,
+    },
+    /// A call, through an address, of a function that the thread has not left yet.
+    #[error("`{function}` calls itself{}, and recursion is not simulated", through_names(through))]
+    Recursion {
+        /// The function.
+        function: String,
+        /// The functions that were called through an address between the two calls, in order.
+        through: Vec<String>,
+    },
+    /// An instruction that is not simulated, in a function that was called through an address.
+    #[error("{reason}")]
+    Unsupported {
+        /// The reason.
+        reason: String,
+    },
     /// A barrier operand that PTX does not allow.
     #[error("{what} {value}: {allowed}")]
     BarrierOperand {
@@ -245,6 +267,9 @@ impl FaultKind {
             FaultKind::Trap => "trap",
             FaultKind::Assertion => "assertion",
             FaultKind::BranchIndex { .. } => "branch-index",
+            FaultKind::CallTarget { .. } => "call-target",
+            FaultKind::Recursion { .. } => "recursion",
+            FaultKind::Unsupported { .. } => "unsupported",
             FaultKind::BarrierOperand { .. } => "barrier-operand",
             FaultKind::NotInMask { .. } => "not-in-mask",
             FaultKind::Barrier { .. } => "divergent-barrier",
@@ -305,6 +330,12 @@ impl FaultKind {
             _ => None,
         }
     }
+}
+
+/// The functions between two calls, as a part of a sentence.
+fn through_names(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    if names.is_empty() { String::new() } else { " through ".to_owned() + &names.join(", ") }
 }
 
 fn describe(nearest: Option<Nearest>, space: Space) -> String {

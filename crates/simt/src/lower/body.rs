@@ -34,8 +34,16 @@ impl<'a> Lowering<'a> {
                 None => Guard::ALWAYS,
             };
             let (pending, depth, top) = (self.pending.len(), self.stack.len(), self.local_top);
+            let guard = self.guard;
             if let Err(refusal) = self.instruction(frame, &instruction.op) {
-                self.note(*refusal);
+                if self.is_outlining && !self.is_full {
+                    // It is not known that the kernel calls this function, so the refusal becomes
+                    // the fault of a thread that comes here.
+                    self.guard = guard;
+                    self.emit(Op::Trap { kind: FaultKind::Unsupported { reason: refusal.reason } });
+                } else {
+                    self.note(*refusal);
+                }
                 // A call may have been left half-way.
                 self.pending.truncate(pending);
                 self.stack.truncate(depth);

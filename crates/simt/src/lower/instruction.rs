@@ -363,6 +363,9 @@ impl<'a> Lowering<'a> {
             A::Call { callee, ref returns, ref args, .. } => {
                 self.call(frame, callee, returns, args)
             }
+            A::CallIndirect { target, ref callees, ref returns, ref args, .. } => {
+                self.call_indirect(frame, target, callees, returns, args)
+            }
 
             A::Barrier { op, aligned, id, threads } => {
                 self.barrier(frame, BarrierKind::Plain(op), aligned, id, threads)

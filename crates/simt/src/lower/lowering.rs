@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::Lowered;
 use super::error::Refusal;
-use crate::ir::{Guard, Init, Inst, Op, Place, Program};
+use crate::ir::{Guard, Init, Inst, Op, Outlined, Place, Program};
 use crate::ptx::ast::{self, Function, FunctionId, LocationId};
 use crate::registers::{AluFn, Operands};
 
@@ -52,6 +52,18 @@ pub(super) struct Lowering<'a> {
     pub(super) pending: Vec<usize>,
     /// The functions that are being inlined, the outermost first.
     pub(super) stack: Vec<FunctionId>,
+    /// The functions that the kernel may call through an address, and their numbers.
+    pub(super) outlined: Vec<Outlined>,
+    pub(super) outlined_numbers: HashMap<FunctionId, u32>,
+    /// Whether such a function is being lowered.
+    pub(super) is_outlining: bool,
+    /// Where such functions find their arguments in local memory, and where they leave results.
+    pub(super) arguments: u64,
+    pub(super) results: u64,
+    /// How many possible callees all indirect calls have together.
+    pub(super) callees: usize,
+    /// The index of the kernel's first instruction.
+    entry: u32,
     /// The place of the instruction that is being lowered, and the source line from which it was
     /// compiled.
     pub(super) span: ast::Span,
@@ -89,11 +101,24 @@ impl<'a> Lowering<'a> {
             carry: None,
             pending: Vec::new(),
             stack: Vec::new(),
+            outlined: Vec::new(),
+            outlined_numbers: HashMap::new(),
+            is_outlining: false,
+            arguments: 0,
+            results: 0,
+            callees: 0,
+            entry: 0,
             span: kernel.span,
             location: None,
             fresh: true,
             guard: Guard::ALWAYS,
         }
+    }
+
+    /// Says that the kernel itself is lowered from here on.
+    pub(super) fn begin_kernel(&mut self) {
+        self.entry = self.code.len() as u32;
+        (self.span, self.location, self.guard) = (self.kernel.span, None, Guard::ALWAYS);
     }
 
     /// Refuses the instruction or declaration that is being lowered.
@@ -151,6 +176,8 @@ impl<'a> Lowering<'a> {
         }
         let program = Program {
             code: self.code,
+            entry: self.entry,
+            outlined: self.outlined,
             places: self.places,
             words: self.words as usize,
             doubles: self.doubles as usize,

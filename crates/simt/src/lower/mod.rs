@@ -1,5 +1,5 @@
-//! Lowering: from the syntax tree of a kernel to a [`Program`]. Calls are inlined, so that a warp
-//! needs no call stack. Recursion is refused. Parameters and results of inlined functions are in
+//! Lowering: from the syntax tree of a kernel to a [`Program`]. Direct calls are inlined, so that a
+//! warp needs no call stack; `indirect` lowers the others. Recursion is refused. Parameters and results of inlined functions are in
 //! local memory.
 //!
 //! An instruction that cannot be lowered is noted, and the others are lowered nevertheless, so that
@@ -9,6 +9,7 @@ mod asynchronous;
 mod body;
 mod error;
 mod frame;
+mod indirect;
 mod instruction;
 mod lowering;
 mod steps;
@@ -37,6 +38,10 @@ pub(crate) fn lower(module: &ast::Module, kernel: &Function) -> Lowered {
     let (params, param_bytes) = lay_out(&kernel.params);
     let mut lowering = Lowering::new(module, kernel);
     let params = params.iter().map(|param: &Param| (Space::Param, param.offset)).collect();
+    if let Err(refusal) = lowering.outline(kernel) {
+        lowering.note(*refusal);
+    }
+    lowering.begin_kernel();
     let lowered =
         lowering.frame(kernel, params, Vec::new()).and_then(|mut frame| lowering.body(&mut frame));
     if let Err(refusal) = lowered {

@@ -3,6 +3,7 @@
 use super::frame::{Frame, Register, index, slot, storage, target, unsigned};
 use super::lowering::{Lowering, Result};
 use crate::alu::bits;
+use crate::ir::layout::function_address;
 use crate::ir::{Init, Op, Slot};
 use crate::ptx::ast::{self, RegId, SpecialReg, Type, Value, VarRef};
 use crate::registers::{AluFn, Operands};
@@ -114,6 +115,7 @@ impl<'a> Lowering<'a> {
             Value::Imm(imm) => return Ok(self.constant(imm.bits(ty), ty)),
             Value::Special(special) => (self.special(special), special.ty()),
             Value::Address(var, offset) => return self.address_of(frame, var, offset, wide),
+            Value::Function(id) => return Ok(self.constant(function_address(id.0), ty)),
         };
         if matches!(found, Slot::Double(_)) == wide {
             return Ok(found);

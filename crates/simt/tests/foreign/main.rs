@@ -5,6 +5,7 @@
 
 #![allow(clippy::float_cmp, reason = "a single rounding has one right result")]
 
+mod calls;
 mod elementwise;
 mod halves;
 mod mathematics;

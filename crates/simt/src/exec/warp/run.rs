@@ -137,6 +137,24 @@ impl Warp {
                     pc = target;
                     break Stop::Paused;
                 }
+                Op::CallIndirect(call) => {
+                    let (same, to) = self.call(call, program, active, pc).map_err(faulted)?;
+                    for (to, lanes) in [(pc + 1, mask & !active), (pc, active & !same)] {
+                        if lanes != 0 {
+                            self.push(to, lanes, State::Ready);
+                        }
+                    }
+                    (mask, pc) = (same, to);
+                    break Stop::Paused;
+                }
+                Op::Return { link } => {
+                    let (same, to) = self.leave(*link, active);
+                    if active != same {
+                        self.push(pc, active & !same, State::Ready);
+                    }
+                    (mask, pc) = (same, to);
+                    break Stop::Paused;
+                }
                 Op::Exit => {
                     env.live -= active.count_ones();
                     env.cluster.live -= active.count_ones();

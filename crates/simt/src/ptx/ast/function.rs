@@ -1,6 +1,6 @@
 //! Functions: kernels and device functions, their parameters and instructions.
 
-use super::id::{LocationId, RegId, Span, Target};
+use super::id::{FunctionId, LocationId, RegId, Span, Target};
 use super::op::Op;
 use super::operand::PredicateOperand;
 use super::types::{Space, Type};
@@ -79,8 +79,26 @@ impl Function {
     }
 }
 
+/// The functions that an indirect call may call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Callees {
+    /// `.callprototype`: all functions with these parameters and results.
+    Prototype(Prototype),
+    /// `.calltargets`: these functions.
+    Targets(Vec<FunctionId>),
+}
+
+/// The parameters and the results of functions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prototype {
+    /// The parameters, in order.
+    pub params: Vec<Param>,
+    /// The return parameters; at most one.
+    pub returns: Vec<Param>,
+}
+
 /// A parameter of a function: storage in the `.param` space.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Param {
     /// The name, as written.
     pub name: String,

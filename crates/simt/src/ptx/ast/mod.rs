@@ -21,7 +21,8 @@ mod unknown;
 mod variable;
 
 pub use function::{
-    Function, FunctionKind, Instruction, Label, Limits, Param, PointerInfo, Register,
+    Callees, Function, FunctionKind, Instruction, Label, Limits, Param, PointerInfo, Prototype,
+    Register,
 };
 pub use id::{FunctionId, LocationId, RegId, Span, Target};
 pub(crate) use location::frames;
@@ -33,4 +34,4 @@ pub use operand::{Address, AddressBase, Imm, PredicateOperand, Value};
 pub use special::{Axis, SpecialReg};
 pub use types::{Space, Type};
 pub use unknown::Unknown;
-pub use variable::{Initializer, Linkage, Relocation, VarRef, Variable};
+pub use variable::{Initializer, Linkage, Relocation, RelocationTarget, VarRef, Variable};

@@ -2,7 +2,7 @@
 
 use super::{
     Address, AtomOp, BarrierOp, BarrierRedOp, CacheControlOp, CacheHints, CallArg, CallReturn,
-    CarryOp, CmpOp, Combine, CvtRounding, CvtaDirection, DotPart, FenceSem, FloatBinaryOp,
+    Callees, CarryOp, CmpOp, Combine, CvtRounding, CvtaDirection, DotPart, FenceSem, FloatBinaryOp,
     FloatTest, FloatUnaryOp, FunctionId, IntBinaryOp, IntUnaryOp, LogicOp, MatchMode, MulPart,
     Ordering, PredicateOperand, PrmtMode, ReduxOp, RegId, Rounding, Scope, ShfMode, ShflMode,
     ShiftOp, Space, Target, Type, Unknown, Value, VoteMode,
@@ -200,6 +200,14 @@ pub enum Op {
     Brkpt,
     /// A direct `call`.
     Call { uniform: bool, callee: FunctionId, returns: Vec<CallReturn>, args: Vec<CallArg> },
+    /// A `call` of the function whose address is in `target`.
+    CallIndirect {
+        uniform: bool,
+        target: RegId,
+        returns: Vec<CallReturn>,
+        args: Vec<CallArg>,
+        callees: Box<Callees>,
+    },
 
     /// `bar.*` and `barrier.*` of the block.
     Barrier { op: BarrierOp, aligned: bool, id: Value, threads: Option<Value> },

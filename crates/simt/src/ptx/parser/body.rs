@@ -1,8 +1,8 @@
 //! The statements of a function body.
 
 use super::super::ast::{
-    Function, FunctionKind, Instruction, Label, Limits, Linkage, Op, PredicateOperand, Span,
-    Target, Unknown, VarRef,
+    Callees, Function, FunctionId, FunctionKind, Instruction, Label, Limits, Linkage, Op,
+    PredicateOperand, Prototype, Span, Target, Unknown, VarRef,
 };
 use super::super::diagnostic::{Error, Result};
 use super::names::{Scope, Symbol};
@@ -117,7 +117,38 @@ impl Parser<'_> {
         self.expect(b';').map(drop)
     }
 
-    /// Reads `name:`, which may be followed by a table of branch targets.
+    /// Reads `(results) _ (parameters);` after `.callprototype`.
+    fn prototype(&mut self) -> Result<Prototype> {
+        let returns = if self.at_punct(b'(') { self.params(None)? } else { Vec::new() };
+        self.ident("`_`")?;
+        let params = if self.at_punct(b'(') { self.params(None)? } else { Vec::new() };
+        self.eat_dot("noreturn");
+        self.expect(b';')?;
+        Ok(Prototype { params, returns })
+    }
+
+    /// Reads `f, g, ..;` after `.calltargets`.
+    fn call_targets(&mut self) -> Result<Vec<FunctionId>> {
+        let mut targets = Vec::new();
+        loop {
+            let (name, span) = self.ident("a function's name")?;
+            let Some(Symbol::Function(function)) = self.lookup(name) else {
+                return Err(Error::new(
+                    span,
+                    format!("there is no function `{name}` before this line"),
+                ));
+            };
+            targets.push(function);
+            if !self.eat(b',') {
+                break;
+            }
+        }
+        self.expect(b';')?;
+        Ok(targets)
+    }
+
+    /// Reads `name:`, which may be followed by a table of branch targets, or by the functions that
+    /// a call may call.
     fn label(&mut self) -> Result<()> {
         let (name, span) = self.ident("a label")?;
         self.expect(b':')?;
@@ -131,6 +162,16 @@ impl Parser<'_> {
             }
             self.expect(b';')?;
             self.scope().tables.insert(name, targets);
+            return Ok(());
+        }
+        if self.eat_dot("callprototype") {
+            let prototype = self.prototype()?;
+            self.scope().callees.insert(name, Callees::Prototype(prototype));
+            return Ok(());
+        }
+        if self.eat_dot("calltargets") {
+            let targets = self.call_targets()?;
+            self.scope().callees.insert(name, Callees::Targets(targets));
             return Ok(());
         }
         let target = Target(self.function.body.len() as u32);

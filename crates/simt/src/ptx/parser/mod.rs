@@ -12,10 +12,10 @@ mod names;
 mod operands;
 mod variables;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::ast::{Function, Imm, Instruction, Location, LocationId, Module, Span};
+use super::ast::{Function, FunctionId, Imm, Instruction, Location, LocationId, Module, Span};
 use super::diagnostic::{Diagnostic, Error, Result};
 use super::lexer::{Token, TokenKind, lex};
 use names::{Scope, Symbol};
@@ -54,6 +54,8 @@ struct Parser<'a> {
     at: usize,
     module: Module,
     globals: HashMap<&'a str, Symbol>,
+    /// The functions in [`Module::address_taken`].
+    taken: HashSet<FunctionId>,
     /// The function that is being read, and its scopes, with the outermost first.
     function: Function,
     scopes: Vec<Scope<'a>>,
@@ -86,6 +88,7 @@ impl<'a> Parser<'a> {
             address_size: 64,
             variables: Vec::new(),
             functions: Vec::new(),
+            address_taken: Vec::new(),
             files: Vec::new(),
             locations: Vec::new(),
         };
@@ -95,6 +98,7 @@ impl<'a> Parser<'a> {
             at: 0,
             module,
             globals: HashMap::new(),
+            taken: HashSet::new(),
             function: body::empty_function(),
             scopes: Vec::new(),
             location: None,

@@ -89,10 +89,10 @@ impl Parser<'_> {
         match self.lookup(name) {
             Some(Symbol::Reg(reg)) => Ok(Value::Reg(reg)),
             Some(Symbol::Var(var)) => Ok(Value::Address(var, self.offset()?)),
-            Some(Symbol::Function(_)) => Err(Error::new(
-                token.span,
-                format!("the address of function `{name}` is not supported"),
-            )),
+            Some(Symbol::Function(function)) => {
+                self.take_address(function);
+                Ok(Value::Function(function))
+            }
             None if name == "WARP_SZ" => Ok(Value::Imm(Imm::Int(32))),
             None => match special(name) {
                 Some(Special::Scalar(special)) => Ok(Value::Special(special)),

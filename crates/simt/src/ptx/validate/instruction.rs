@@ -1,8 +1,8 @@
 //! The rules for whole instructions.
 
 use super::super::ast::{
-    BarrierOp, BarrierRedOp, CallArg, CallReturn, Imm, IntBinaryOp, IntUnaryOp, MulPart, Op,
-    Ordering, Param, Space, Target, Type, Value, VarRef, VoteMode,
+    BarrierOp, BarrierRedOp, CallArg, CallReturn, Callees, Imm, IntBinaryOp, IntUnaryOp, MulPart,
+    Op, Ordering, Param, Space, Target, Type, Value, VarRef, VoteMode,
 };
 use super::super::diagnostic::Result;
 use super::Checker;
@@ -28,6 +28,7 @@ impl Checker<'_> {
             Op::Bra { .. }
             | Op::BrxIdx { .. }
             | Op::Call { .. }
+            | Op::CallIndirect { .. }
             | Op::Barrier { .. }
             | Op::BarrierRed { .. } => self.control(),
             Op::WarpSync { .. }
@@ -343,6 +344,21 @@ impl Checker<'_> {
                 self.predicate(*pred)
             }
             Op::Call { callee, returns, args, .. } => self.call(callee.index(), returns, args),
+            Op::CallIndirect { target, returns, args, callees, .. } => {
+                self.reg(*target, Type::B64)?;
+                match &**callees {
+                    Callees::Prototype(prototype) => self.signature(
+                        "the prototype",
+                        &prototype.params,
+                        &prototype.returns,
+                        returns,
+                        args,
+                    ),
+                    Callees::Targets(targets) => targets
+                        .iter()
+                        .try_for_each(|target| self.call(target.index(), returns, args)),
+                }
+            }
             _ => Ok(()),
         }
     }
@@ -383,15 +399,27 @@ impl Checker<'_> {
         if !callee.defined && !callee.is_assert_fail() {
             return self.unknown(format!("function `{name}` has no body in this module"));
         }
+        self.signature(&format!("`{name}`"), &callee.params, &callee.returns, returns, args)
+    }
+
+    /// Checks the arguments and the results of a call against those of a function.
+    fn signature(
+        &self,
+        callee: &str,
+        params: &[Param],
+        results: &[Param],
+        returns: &[CallReturn],
+        args: &[CallArg],
+    ) -> Result<()> {
         let arity = |what: &str, found: usize, wanted: usize| {
             if found == wanted {
                 return Ok(());
             }
-            self.fail(format!("`{name}` has {wanted} {what}(s), but the call has {found}"))
+            self.fail(format!("{callee} has {wanted} {what}(s), but the call has {found}"))
         };
-        arity("parameter", args.len(), callee.params.len())?;
-        arity("result", returns.len(), callee.returns.len())?;
-        for (arg, param) in args.iter().zip(&callee.params) {
+        arity("parameter", args.len(), params.len())?;
+        arity("result", returns.len(), results.len())?;
+        for (arg, param) in args.iter().zip(params) {
             match *arg {
                 CallArg::Param(var) => self.passed(var, param)?,
                 CallArg::Value(value) if param.count.is_none() => self.value(value, param.ty)?,
@@ -400,7 +428,7 @@ impl Checker<'_> {
                 }
             }
         }
-        for (result, param) in returns.iter().zip(&callee.returns) {
+        for (result, param) in returns.iter().zip(results) {
             match *result {
                 CallReturn::Param(var) => self.passed(var, param)?,
                 CallReturn::Reg(reg) if param.count.is_none() => self.reg(reg, param.ty)?,

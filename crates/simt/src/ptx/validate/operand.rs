@@ -82,6 +82,18 @@ impl Checker<'_> {
                 self.fail("a special register can only be read by `mov` and `cvt`")
             }
             Value::Address(var, _) => self.symbol(var, ty),
+            Value::Function(function) => {
+                let function = &self.module.functions[function.index()];
+                let name = &function.name;
+                if function.is_entry() {
+                    return self
+                        .unknown(format!("`{name}` is a kernel, whose address cannot be used"));
+                }
+                if ty.bits() == 64 && !ty.is_float() {
+                    return Ok(());
+                }
+                self.fail(format!("the address of function `{name}` does not fit {ty}"))
+            }
             Value::Reg(_) | Value::Imm(_) => Ok(()),
         }
     }

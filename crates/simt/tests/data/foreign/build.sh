@@ -22,7 +22,7 @@ compile() {
     ' "$scratch" > "$1.$3.$2.ptx"
 }
 
-for name in vector transpose scan histogram matmul reduce groups bitonic mandelbrot nbody half math; do
+for name in vector transpose scan histogram matmul reduce groups bitonic mandelbrot nbody half math calls; do
     compile "$name" sm_75 O3
     compile "$name" sm_75 G
 done
