@@ -2,12 +2,12 @@
 //! GPUs, on a machine without a GPU.
 //!
 //! [`Module::from_ptx`] loads a module. A kernel with an instruction that is not known cannot be
-//! launched, and the error names the line and the instruction. [`Memory`] is the device's memory. [`launch()`] runs a kernel; it
-//! returns a fault as a [`Fault`] with block, thread, line and address. [`count()`] also counts the
-//! kernel's instructions and accesses. [`check()`] finds races, reads of bytes that nothing has
-//! written, divergent barriers and wrong masks; each is a [`Report`] that reads like a compiler's
-//! error. [`trace()`] records each access of a small launch. [`ptx`] is the parser alone. The crate
-//! does not know the purpose of the kernels.
+//! launched, and the error names the line and the instruction. [`Memory`] is the device's memory.
+//! [`launch()`] runs a kernel; it returns a fault as a [`Fault`] with block, thread, line and
+//! address. [`count()`] also counts the kernel's instructions and accesses. [`check()`] finds
+//! races, reads of bytes that nothing has written, divergent barriers and wrong masks; each is a
+//! [`Report`] that reads like a compiler's error. [`trace()`] records each access of a small
+//! launch. [`ptx`] is the parser alone. The crate does not know the purpose of the kernels.
 //!
 //! ```
 //! use simt::{Arg, LaunchConfig, Memory, Module, launch};
@@ -55,8 +55,8 @@
 //! - Asynchronous copies end as late as PTX allows, and `mbarrier.try_wait` waits without a time
 //!   limit.
 //! - Clocks count the warp's instructions; there is one multiprocessor.
-//! - Recursion is refused, and the message names the cycle. If it happens through addresses, it is a
-//!   fault ([`FaultKind::Recursion`]).
+//! - Recursion is refused, and the message names the cycle. If it happens through addresses, it is
+//!   a fault ([`FaultKind::Recursion`]).
 //!
 //! The result of a launch does not depend on the number of host threads that run it, unless the
 //! kernel itself depends on the order of its blocks.

@@ -34,9 +34,9 @@ impl Module {
     /// Parses, validates and lowers a PTX text. `name` is the module's name in messages, usually
     /// the file's name.
     ///
-    /// A kernel that contains an instruction that the parser or the simulator does not know, or that
-    /// calls a function with such an instruction, is loaded too. A launch of it is refused (see
-    /// [`Kernel::refusals`]).
+    /// A kernel that contains an instruction that the parser or the simulator does not know, or
+    /// that calls a function with such an instruction, is loaded too. A launch of it is refused
+    /// (see [`Kernel::refusals`]).
     ///
     /// # Errors
     /// [`LoadError`], with the place, for a text that is not PTX.

@@ -8,8 +8,8 @@
 //! shared part, and returns through its link register. Two calls of one function can therefore not
 //! be active at once in a thread, and recursion is a fault.
 //!
-//! A warp prefers the lanes with the lowest program counter, so functions have lower ones than their
-//! callers: the lanes that call run first, and meet the others after the call.
+//! A warp prefers the lanes with the lowest program counter, so functions have lower ones than
+//! their callers: the lanes that call run first, and meet the others after the call.
 
 use std::collections::HashSet;
 
@@ -186,7 +186,7 @@ impl<'a> Lowering<'a> {
             let from = self.results + at;
             match result {
                 CallReturn::Param(var) => {
-                    self.copy_local(from, storage(frame, *var).1, param.size())
+                    self.copy_local(from, storage(frame, *var).1, param.size());
                 }
                 CallReturn::Reg(reg) => self.local_load(frame, *reg, param.ty, from),
             }
@@ -200,7 +200,7 @@ impl<'a> Lowering<'a> {
         while done < bytes {
             let width = [8, 4, 2, 1]
                 .into_iter()
-                .find(|width| (from | to | done) % width == 0 && bytes - done >= *width);
+                .find(|width| (from | to | done).is_multiple_of(*width) && bytes - done >= *width);
             let width = width.unwrap_or(1);
             let slot = self.temporary(Type::B64);
             let (ordering, written) = (Ordering::Weak, ast::Space::Param);

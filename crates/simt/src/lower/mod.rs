@@ -1,6 +1,6 @@
 //! Lowering: from the syntax tree of a kernel to a [`Program`]. Direct calls are inlined, so that a
-//! warp needs no call stack; `indirect` lowers the others. Recursion is refused. Parameters and results of inlined functions are in
-//! local memory.
+//! warp needs no call stack; `indirect` lowers the others. Recursion is refused. Parameters and
+//! results of inlined functions are in local memory.
 //!
 //! An instruction that cannot be lowered is noted, and the others are lowered nevertheless, so that
 //! all reasons for which a kernel cannot be run are known.

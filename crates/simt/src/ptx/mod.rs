@@ -63,8 +63,8 @@ pub fn parse(name: &str, text: &str) -> Result<ast::Module, Diagnostic> {
     Ok(module)
 }
 
-/// Parses and validates a PTX file, as [`parse`] does, but keeps instructions that are not known, as
-/// [`ast::Op::Unknown`].
+/// Parses and validates a PTX file, as [`parse`] does, but keeps instructions that are not known,
+/// as [`ast::Op::Unknown`].
 ///
 /// ```
 /// use simt::ptx::ast::Op;
@@ -85,8 +85,8 @@ pub fn parse(name: &str, text: &str) -> Result<ast::Module, Diagnostic> {
 /// ```
 ///
 /// # Errors
-/// A [`Diagnostic`] for the first part of the text that is not an instruction, or that breaks a rule
-/// of the PTX ISA.
+/// A [`Diagnostic`] for the first part of the text that is not an instruction, or that
+/// breaks a rule of the PTX ISA.
 pub fn parse_with_unknown(name: &str, text: &str) -> Result<ast::Module, Diagnostic> {
     let mut module = parser::parse_with_unknown(name, text)?;
     validate::validate_with_unknown(&mut module)?;

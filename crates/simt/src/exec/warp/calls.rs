@@ -41,8 +41,8 @@ impl Warp {
         Ok((same, start))
     }
 
-    /// The return through `link` in the lanes of `active`. Returns the lanes that return to the same
-    /// place as the first of them, and the place.
+    /// The return through `link` in the lanes of `active`. Returns the lanes that return to the
+    /// same place as the first of them, and the place.
     #[inline(never)]
     pub(super) fn leave(&mut self, link: u32, active: u32) -> (u32, u32) {
         let links = self.registers.words[link as usize];

@@ -337,7 +337,7 @@ pub enum Op {
     /// `griddepcontrol.wait`, `griddepcontrol.launch_dependents`
     GridDependency,
 
-    /// An instruction that is not known. Only [`parse_with_unknown`](crate::ptx::parse_with_unknown)
-    /// returns it.
+    /// An instruction that is not known. Only
+    /// [`parse_with_unknown`](crate::ptx::parse_with_unknown) returns it.
     Unknown(Box<Unknown>),
 }

@@ -22,8 +22,8 @@ pub fn validate(module: &Module) -> std::result::Result<(), Diagnostic> {
     check(module, |_, _, error| Err(error))
 }
 
-/// Checks a parsed module as [`validate`] does. Instructions that are right but cannot be run become
-/// [`Op::Unknown`].
+/// Checks a parsed module as [`validate`] does. Instructions that are right but cannot be run
+/// become [`Op::Unknown`].
 pub(super) fn validate_with_unknown(module: &mut Module) -> std::result::Result<(), Diagnostic> {
     let mut found = Vec::new();
     check(module, |function, index, error| {
@@ -40,8 +40,8 @@ pub(super) fn validate_with_unknown(module: &mut Module) -> std::result::Result<
     Ok(())
 }
 
-/// Checks a module. `refused` gets the error of an instruction, with the indices of the function and
-/// of the instruction.
+/// Checks a module. `refused` gets the error of an instruction, with the indices of the function
+/// and of the instruction.
 fn check(
     module: &Module,
     mut refused: impl FnMut(usize, usize, Error) -> Result<()>,

@@ -23,8 +23,8 @@ struct Pair : Shape {
     __device__ int sides() const override { return first->sides() + second->sides(); }
 };
 
-// Thread i has a square, a circle or a pair of both. With nested pairs, threads with i % 4 == 3 have
-// a pair of pairs.
+// Thread i has a square, a circle or a pair of both. With nested pairs, threads with i % 4 == 3
+// have a pair of pairs.
 extern "C" __global__ void areas(const float *x, float *area, int *sides, int nested) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     Square square(x[i]);
