@@ -523,6 +523,35 @@ fn kernels_with_unknown_instructions_are_named() {
 }
 
 #[test]
+fn what_a_kernel_prints_comes_first() {
+    let sandbox = Sandbox::new();
+    sandbox.write("print.ptx", include_bytes!("data/foreign/print.O3.sm_75.ptx"));
+    sandbox.write("x.bin", &[1, 0, 0, 0, 20, 0, 0, 0]);
+    let run = "run print.ptx --entry check --grid 1 --block 2 --arg buffer:i32:2=@x.bin";
+    assert_eq!(
+        sandbox
+            .stdout(&format!("{run} --arg i32:30 --check --count"))
+            .lines()
+            .take(3)
+            .collect::<Vec<_>>(),
+        ["checking 1", "checking 20", "check ran to its end: grid (1,1,1), block (2,1,1)"]
+    );
+    let json = sandbox.json(&format!("{run} --arg i32:30 --check --count --json"), 0);
+    assert_eq!(json["printed"], "checking 1\nchecking 20\n");
+
+    let failed = sandbox.run(&format!("{run} --arg i32:10"));
+    assert_eq!(failed.status, Some(1), "{failed}");
+    assert!(failed.stdout.starts_with("checking 1\nchecking 20\ncheck faulted"), "{failed}");
+    assert!(
+        failed.stderr.starts_with(
+            "error[assertion]: thread (1,0,0) of block (0,0,0): \
+             assertion `x[threadIdx.x] < limit && \"too large\"` failed at print.cu:33 in `void check(const int *, int)`\n"
+        ),
+        "{failed}"
+    );
+}
+
+#[test]
 fn what_cannot_be_launched_is_refused_in_one_sentence() {
     let sandbox = Sandbox::new();
     let shape = "--grid 1 --block 32";

@@ -30,6 +30,7 @@ mod grid;
 mod job;
 mod livelock;
 mod mapped;
+mod print;
 mod raised;
 mod random;
 mod split;

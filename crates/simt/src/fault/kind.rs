@@ -85,9 +85,19 @@ pub enum FaultKind {
     /// The instruction `trap` or `brkpt`.
     #[error("trap")]
     Trap,
-    /// A call of `__assertfail`, which CUDA's `assert` makes when it fails.
-    #[error("assertion failed")]
-    Assertion,
+    /// A call of `__assertfail`, which CUDA's `assert` makes when it fails. A text that could not
+    /// be read is empty.
+    #[error("{}", assertion(condition, file, *line, function))]
+    Assertion {
+        /// The condition as written.
+        condition: String,
+        /// The source file, as the compiler wrote it.
+        file: String,
+        /// The line in the source file.
+        line: u32,
+        /// The function, as the compiler wrote it.
+        function: String,
+    },
     /// `brx.idx` with an index outside its table.
     #[error("branch index {index} is outside the table of {targets} targets")]
     BranchIndex {
@@ -265,7 +275,7 @@ impl FaultKind {
             FaultKind::ReadOnly { .. } => "read-only",
             FaultKind::DivisionByZero => "division-by-zero",
             FaultKind::Trap => "trap",
-            FaultKind::Assertion => "assertion",
+            FaultKind::Assertion { .. } => "assertion",
             FaultKind::BranchIndex { .. } => "branch-index",
             FaultKind::CallTarget { .. } => "call-target",
             FaultKind::Recursion { .. } => "recursion",
@@ -330,6 +340,13 @@ impl FaultKind {
             _ => None,
         }
     }
+}
+
+fn assertion(condition: &str, file: &str, line: u32, function: &str) -> String {
+    let condition = if condition.is_empty() { String::new() } else { format!(" `{condition}`") };
+    let file = if file.is_empty() { String::new() } else { format!(" at {file}:{line}") };
+    let function = if function.is_empty() { String::new() } else { format!(" in `{function}`") };
+    format!("assertion{condition} failed{file}{function}")
 }
 
 /// The functions between two calls, as a part of a sentence.

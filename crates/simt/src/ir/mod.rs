@@ -181,6 +181,24 @@ pub(crate) struct Atomic {
     pub(crate) b: Option<Slot>,
 }
 
+/// `vprintf`. The format and the arguments are addresses, in registers of the doubles file. The
+/// result goes to a word.
+#[derive(Debug)]
+pub(crate) struct Print {
+    pub(crate) format: u32,
+    pub(crate) arguments: u32,
+    pub(crate) target: Slot,
+}
+
+/// `__assertfail`. The texts are addresses, in registers of the doubles file; the line is a word.
+#[derive(Debug)]
+pub(crate) struct Assertion {
+    pub(crate) message: u32,
+    pub(crate) file: u32,
+    pub(crate) line: u32,
+    pub(crate) function: u32,
+}
+
 /// A call through an address.
 #[derive(Debug)]
 pub(crate) struct IndirectCall {
@@ -374,6 +392,8 @@ pub(crate) enum Op {
     Trap {
         kind: FaultKind,
     },
+    Print(Box<Print>),
+    Assert(Box<Assertion>),
     Load(Box<Load>),
     Store(Box<Store>),
     Atomic(Box<Atomic>),

@@ -92,9 +92,8 @@ impl<'a> Lowering<'a> {
         args: &[CallArg],
     ) -> Result<()> {
         let function = &self.module.functions[callee.index()];
-        if function.is_assert_fail() {
-            self.emit(Op::Trap { kind: FaultKind::Assertion });
-            return Ok(());
+        if let Some(system) = function.system() {
+            return self.call_system(frame, system, function, returns, args);
         }
         if !function.defined {
             return self

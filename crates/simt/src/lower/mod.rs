@@ -14,6 +14,7 @@ mod instruction;
 mod lowering;
 mod steps;
 mod storage;
+mod system;
 mod values;
 
 pub use error::{LoadError, Refusal};

@@ -11,6 +11,7 @@ mod halves;
 mod mathematics;
 mod nearest;
 mod physics;
+mod printing;
 mod reductions;
 mod tiles;
 mod together;

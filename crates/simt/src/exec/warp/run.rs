@@ -9,7 +9,7 @@ use crate::exec::env::Env;
 use crate::exec::observer::{At, Observer};
 use crate::exec::raised::{LaneFault, Raised};
 use crate::exec::split::{Split, State};
-use crate::exec::{access, address, asynchronous, collective, mapped};
+use crate::exec::{access, address, asynchronous, collective, mapped, print};
 use crate::fault::FaultKind;
 use crate::ir::{ClusterStep, Guard, Inst, Op, Slot};
 use crate::ptx::ast::FenceSem;
@@ -175,6 +175,16 @@ impl Warp {
                         lane: active.trailing_zeros(),
                         kind: kind.clone(),
                     }));
+                }
+                Op::Print(print) => {
+                    print::print(print, env, &mut self.registers, self.index, active)
+                        .map_err(faulted)?;
+                }
+                Op::Assert(assertion) => {
+                    let lane = active.trailing_zeros();
+                    let (registers, warp) = (&self.registers, self.index);
+                    let kind = print::assertion(assertion, env, registers, warp, lane as usize);
+                    return Err(Box::new(Raised { pc, lane, kind }));
                 }
                 Op::CheckDivisor { divisor, bits } => {
                     let zeros = zero_lanes(&self.registers, *divisor, *bits) & active;

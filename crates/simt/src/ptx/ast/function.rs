@@ -15,6 +15,15 @@ pub enum FunctionKind {
     Func,
 }
 
+/// A function that the system provides to kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SystemFunction {
+    /// `__assertfail`: a failed `assert`.
+    AssertFail,
+    /// `vprintf`: behind `printf`.
+    Vprintf,
+}
+
 /// A kernel or a device function.
 #[derive(Debug, Clone)]
 pub struct Function {
@@ -72,10 +81,17 @@ impl Function {
         self.kind == FunctionKind::Entry
     }
 
-    /// Whether this is the system's `__assertfail`, which has no body and can be called
-    /// nevertheless.
-    pub fn is_assert_fail(&self) -> bool {
-        !self.defined && self.name == "__assertfail"
+    /// The function of the system that this is, which has no body and can be called nevertheless;
+    /// `None` if it is none.
+    pub fn system(&self) -> Option<SystemFunction> {
+        let sizes = |params: &[Param]| params.iter().map(Param::size).collect::<Vec<_>>();
+        let (params, returns) = (sizes(&self.params), sizes(&self.returns));
+        match (self.name.as_str(), &params[..], &returns[..]) {
+            _ if self.defined => None,
+            ("__assertfail", [8, 8, 4, 8, 8], []) => Some(SystemFunction::AssertFail),
+            ("vprintf", [8, 8], [4]) => Some(SystemFunction::Vprintf),
+            _ => None,
+        }
     }
 }
 

@@ -22,7 +22,7 @@ mod variable;
 
 pub use function::{
     Callees, Function, FunctionKind, Instruction, Label, Limits, Param, PointerInfo, Prototype,
-    Register,
+    Register, SystemFunction,
 };
 pub use id::{FunctionId, LocationId, RegId, Span, Target};
 pub(crate) use location::frames;

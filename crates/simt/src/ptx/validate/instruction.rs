@@ -396,7 +396,7 @@ impl Checker<'_> {
         if callee.is_entry() {
             return self.fail(format!("`{name}` is a kernel and cannot be called"));
         }
-        if !callee.defined && !callee.is_assert_fail() {
+        if !callee.defined && callee.system().is_none() {
             return self.unknown(format!("function `{name}` has no body in this module"));
         }
         self.signature(&format!("`{name}`"), &callee.params, &callee.returns, returns, args)
