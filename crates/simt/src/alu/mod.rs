@@ -10,6 +10,7 @@
 pub(crate) mod bits;
 pub(crate) mod compare;
 pub(crate) mod cvt;
+mod exact;
 pub(crate) mod float;
 mod gross;
 pub(crate) mod half;

@@ -11,6 +11,7 @@
 #![allow(clippy::needless_range_loop, reason = "a lane number indexes several arrays at once")]
 
 mod calls;
+mod directed;
 mod faults;
 mod floats;
 mod gross;
