@@ -16,3 +16,4 @@ mod gross;
 pub(crate) mod half;
 pub(crate) mod int;
 mod relation;
+pub(crate) mod video;

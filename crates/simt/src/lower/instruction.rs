@@ -4,7 +4,7 @@ use super::frame::{Frame, Register, index, predicate, target, unsigned};
 use super::lowering::{Lowering, Result};
 use super::steps::element;
 use crate::alu::half::Flavour;
-use crate::alu::{bits, compare, cvt, float, half, int};
+use crate::alu::{bits, compare, cvt, float, half, int, video};
 use crate::fault::FaultKind;
 use crate::ir::layout::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::ir::{self, Barrier, BarrierKind, Collective, Op, Space};
@@ -289,6 +289,25 @@ impl<'a> Lowering<'a> {
             A::FloatUnary { op, ty, ftz, dst, a } => {
                 let f = if ty.is_half() { half::unary(op, ty) } else { float::unary(op, ty, ftz) };
                 self.alu(frame, f, (dst, ty), &[(a, ty)], Flavour::new(ftz, false, false).number())
+            }
+            A::CvtTf32 { rounding, relu, dst, src } => {
+                let f = video::to_tf32(rounding);
+                self.alu(frame, Some(f), (dst, Type::B32), &[(src, Type::F32)], relu.into())
+            }
+            A::IntPairs { op, signed, relu, dst, a, b } => {
+                let (f, ty) = (video::packed(op, signed), Type::B32);
+                self.alu(frame, f, (dst, ty), &[(a, ty), (b, ty)], relu.into())
+            }
+            A::Fns { dst, mask, base, offset } => {
+                let ty = Type::B32;
+                let sources = [(mask, ty), (base, ty), (offset, ty)];
+                self.alu(frame, Some(video::nth_set()), (dst, ty), &sources, 0)
+            }
+            A::Video { op, bytes, video: modifiers, dst, a, b, c } => {
+                let ty = Type::B32;
+                let sources = [(a, ty), (b, ty), (c, ty)];
+                let f = video::simd(op, bytes);
+                self.alu(frame, Some(f), (dst, ty), &sources, modifiers.to_bits())
             }
             A::Testp { test, ty, dst, a } => {
                 let a = index(self.value(frame, a, ty)?);

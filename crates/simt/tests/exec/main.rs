@@ -21,6 +21,7 @@ mod integers;
 mod nearest;
 mod refusals;
 mod scheduling;
+mod simd;
 mod warp;
 
 use simt::{Arg, LaunchConfig, LaunchError, Memory, Module, launch_named};

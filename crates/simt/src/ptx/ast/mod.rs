@@ -19,6 +19,7 @@ mod special;
 mod types;
 mod unknown;
 mod variable;
+mod video;
 
 pub use function::{
     Callees, Function, FunctionKind, Instruction, Label, Limits, Param, PointerInfo, Prototype,
@@ -35,3 +36,4 @@ pub use special::{Axis, SpecialReg};
 pub use types::{Space, Type};
 pub use unknown::Unknown;
 pub use variable::{Initializer, Linkage, Relocation, RelocationTarget, VarRef, Variable};
+pub use video::{Video, VideoOp, VideoResult};

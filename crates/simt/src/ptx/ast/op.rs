@@ -5,7 +5,7 @@ use super::{
     Callees, CarryOp, CmpOp, Combine, CvtRounding, CvtaDirection, DotPart, FenceSem, FloatBinaryOp,
     FloatTest, FloatUnaryOp, FunctionId, IntBinaryOp, IntUnaryOp, LogicOp, MatchMode, MulPart,
     Ordering, PredicateOperand, PrmtMode, ReduxOp, RegId, Rounding, Scope, ShfMode, ShflMode,
-    ShiftOp, Space, Target, Type, Unknown, Value, VoteMode,
+    ShiftOp, Space, Target, Tf32Rounding, Type, Unknown, Value, Video, VideoOp, VoteMode,
 };
 
 /// The operation of an instruction, with typed modifiers and operands.
@@ -185,6 +185,15 @@ pub enum Op {
     },
     /// `cvt` of two `.f32` to a packed type: `high` goes to the high half, `low` to the low one.
     CvtPack { dst_ty: Type, rounding: Rounding, relu: bool, dst: RegId, high: Value, low: Value },
+
+    /// `cvt` from `.f32` to `.tf32`, which is held in 32 bits.
+    CvtTf32 { rounding: Tf32Rounding, relu: bool, dst: RegId, src: Value },
+    /// `add min max` on the two halves of 32 bits (`.u16x2`, `.s16x2`).
+    IntPairs { op: IntBinaryOp, signed: bool, relu: bool, dst: RegId, a: Value, b: Value },
+    /// `fns`: the position of a one in `mask`, counted from bit `base` on.
+    Fns { dst: RegId, mask: Value, base: Value, offset: Value },
+    /// `vadd2`, `vabsdiff4` and similar instructions, on the bytes (`bytes`) or halves of 32 bits.
+    Video { op: VideoOp, bytes: bool, video: Video, dst: RegId, a: Value, b: Value, c: Value },
 
     /// `bra`. `uniform` stands for `.uni`, a promise that all active threads go the same way.
     Bra { uniform: bool, target: Target },

@@ -276,6 +276,22 @@ impl Checker<'_> {
                 self.reg(dst, dst_ty)?;
                 self.values([high, low], Type::F32)
             }
+            Op::CvtTf32 { dst, src, .. } => {
+                self.reg(dst, Type::B32)?;
+                self.value(src, Type::F32)
+            }
+            Op::IntPairs { dst, a, b, .. } => {
+                self.reg(dst, Type::B32)?;
+                self.values([a, b], Type::B32)
+            }
+            Op::Fns { dst, mask, base, offset } => {
+                self.reg(dst, Type::B32)?;
+                self.values([mask, base, offset], Type::B32)
+            }
+            Op::Video { dst, a, b, c, .. } => {
+                self.reg(dst, Type::B32)?;
+                self.values([a, b, c], Type::B32)
+            }
             Op::Cvt { dst_ty, src_ty, dst, src, .. } => {
                 self.reg_relaxed(dst, dst_ty)?;
                 match src {

@@ -1,7 +1,8 @@
 //! Float arithmetic and conversions (PTX ISA 9.7.3 and 9.7.9.22).
 
 use super::super::super::ast::{
-    CvtRounding, FloatBinaryOp, FloatTest, FloatUnaryOp, MinMaxMode, Op, Precision, Rounding, Type,
+    CvtRounding, FloatBinaryOp, FloatTest, FloatUnaryOp, MinMaxMode, Op, Precision, Rounding,
+    Tf32Rounding, Type,
 };
 use super::super::super::diagnostic::{Error, Result};
 use super::super::Parser;
@@ -21,6 +22,11 @@ const CONVERTED: [Type; 12] = {
     let [a, b, c, d, e, f, g, h] = INTEGERS;
     [a, b, c, d, e, f, g, h, Type::F16, Type::Bf16, Type::F32, Type::F64]
 };
+const TF32_ROUNDINGS: &Table<Tf32Rounding> = &[
+    ("rna", Tf32Rounding::NearestAway),
+    ("rn", Tf32Rounding::NearestEven),
+    ("rz", Tf32Rounding::Zero),
+];
 const TESTS: &Table<FloatTest> = &[
     ("finite", FloatTest::Finite),
     ("infinite", FloatTest::Infinite),
@@ -195,6 +201,9 @@ impl Parser<'_> {
     }
 
     pub(super) fn cvt(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
+        if m.take("tf32") {
+            return self.cvt_tf32(m);
+        }
         let integral = m.choose(INTEGRAL).map(CvtRounding::Integer);
         let rounding = integral.or_else(|| m.choose(ROUNDINGS).map(CvtRounding::Float));
         if m.peek_ty().is_some_and(Type::is_packed) {
@@ -234,6 +243,15 @@ impl Parser<'_> {
             dst: self.dst()?,
             src: self.src()?,
         })
+    }
+
+    /// Reads `cvt` to `.tf32`, which has been taken.
+    fn cvt_tf32(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
+        let rounding = m.require(TF32_ROUNDINGS)?;
+        let relu = rounding != Tf32Rounding::NearestAway && m.take("relu");
+        m.ty(&SINGLE)?;
+        m.finish()?;
+        Ok(Op::CvtTf32 { rounding, relu, dst: self.dst()?, src: self.src()? })
     }
 
     /// Reads `cvt` of two `.f32` to a packed type.
