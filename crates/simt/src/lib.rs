@@ -94,7 +94,7 @@ pub use fault::{Access, Fault, FaultKind, Nearest, Space, Waiting};
 pub use ir::param::Param;
 pub use limits::{MAX_BLOCK, MAX_CLUSTER, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK};
 pub use lower::{LoadError, Refusal};
-pub use module::{Kernel, Module};
+pub use module::{Kernel, Module, ModuleVariable};
 pub use observe::check::{Checked, MemoryAccess, Party, Report, ReportKind, check};
 pub use observe::count::{
     Banks, Cluster, Copies, Counters, Global, InstructionCounters, Local, Mbarriers, Profile,

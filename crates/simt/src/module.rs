@@ -5,6 +5,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::dim::Dim3;
+use crate::exec::memory::{Memory, MemoryError};
+use crate::exec::variables::{self, in_memory};
 use crate::ir::param::{Param, lay_out};
 use crate::ir::{Place, Program};
 use crate::lower::{self, LoadError, Lowered, Refusal};
@@ -99,10 +101,60 @@ impl Module {
         &self.kernels
     }
 
+    /// The `.global` or `.const` variable of this name on `memory`; `None` if the module has no
+    /// such variable. This is what `cuModuleGetGlobal` does. A variable is at the same address in
+    /// all launches on one memory, and keeps what launches and the host write. The variables of a
+    /// module are placed, with their initial values, when one of its kernels first runs on the
+    /// memory or when this function is first called.
+    ///
+    /// ```
+    /// use simt::{LaunchConfig, Memory, Module, launch_named};
+    ///
+    /// let module = Module::from_ptx(
+    ///     "counter.ptx",
+    ///     ".version 7.0
+    ///      .target sm_75
+    ///      .address_size 64
+    ///      .global .align 4 .u32 counter = 5;
+    ///      .visible .entry increase() { red.global.add.u32 [counter], 1; ret; }",
+    /// )?;
+    /// let memory = Memory::new(1 << 20);
+    /// let counter = module.variable("counter", &memory)?.ok_or("no such variable")?;
+    /// memory.write(counter.address, &100u32.to_le_bytes())?;
+    /// launch_named(&module, "increase", &LaunchConfig::new(1, 32), &[], &memory)?;
+    /// let mut bytes = [0; 4];
+    /// memory.read(counter.address, &mut bytes)?;
+    /// assert_eq!((u32::from_le_bytes(bytes), counter.bytes), (132, 4));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`MemoryError`] if the memory has no room for the module's variables.
+    pub fn variable(
+        &self,
+        name: &str,
+        memory: &Memory,
+    ) -> Result<Option<ModuleVariable>, MemoryError> {
+        let named = |variable: &ast::Variable| variable.name == name && in_memory(variable);
+        let Some(index) = self.shared.variables.iter().position(named) else { return Ok(None) };
+        let addresses = variables::place(&self.shared, memory)?;
+        let bytes = self.shared.variables[index].size();
+        Ok(Some(ModuleVariable { address: addresses[index], bytes }))
+    }
+
     /// The kernel of this name; `None` if the module has no such kernel.
     pub fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.kernels.iter().find(|kernel| kernel.name() == name)
     }
+}
+
+/// A variable of a [`Module`] in device memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ModuleVariable {
+    /// The device address of its first byte.
+    pub address: u64,
+    /// Its size in bytes.
+    pub bytes: u64,
 }
 
 #[derive(Debug)]

@@ -1,4 +1,5 @@
-//! `add mul fma div sqrt` of doubles with a directed rounding: the exact result in integers, rounded once.
+//! `add mul fma div sqrt` of doubles with a directed rounding: the exact result in integers,
+//! rounded once.
 //!
 //! An exact result is an integer times a power of two, and perhaps something below one unit of that
 //! integer, of which only the existence is known. Operands that are zero, infinite or NaN need no
@@ -72,8 +73,8 @@ impl Number {
         if great.negative == small.negative {
             return Some(Number { integer: integer + moved, exponent, more, ..great });
         }
-        // The small term was cut, so that it is by up to one unit greater than `moved`. If the terms
-        // have the same magnitude, it was not cut.
+        // The small term was cut, so that it is by up to one unit greater than `moved`. If the
+        // terms have the same magnitude, it was not cut.
         if integer == moved {
             return None;
         }

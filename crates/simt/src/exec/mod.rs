@@ -35,6 +35,6 @@ mod raised;
 mod random;
 mod split;
 mod stillness;
-mod variables;
+pub(crate) mod variables;
 mod warp;
 mod workspace;

@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use crate::exec::memory::{Memory, MemoryError};
 use crate::ir::layout::function_address;
-use crate::module::Kernel;
+use crate::module::Shared;
 use crate::ptx::ast::{self, RelocationTarget};
 
-/// The device addresses of the variables of a kernel's module. They are placed when the module
-/// first runs on `memory`.
-pub(crate) fn place(kernel: &Kernel, memory: &Memory) -> Result<Arc<[u64]>, MemoryError> {
-    let module = kernel.module();
+/// Whether a variable is in device memory.
+pub(crate) fn in_memory(variable: &ast::Variable) -> bool {
+    matches!(variable.space, ast::Space::Global | ast::Space::Const) && variable.size() > 0
+}
+
+/// The device addresses of the variables of a module. They are placed when the module first runs on
+/// `memory`, or when somebody first asks for an address.
+pub(crate) fn place(module: &Shared, memory: &Memory) -> Result<Arc<[u64]>, MemoryError> {
     memory.module_variables(module.id, || {
-        let in_memory = |variable: &ast::Variable| {
-            matches!(variable.space, ast::Space::Global | ast::Space::Const) && variable.size() > 0
-        };
         let mut addresses = Vec::with_capacity(module.variables.len());
         for variable in &module.variables {
             let placed = if in_memory(variable) { memory.alloc(variable.size()) } else { Ok(0) };

@@ -189,6 +189,12 @@ pub enum FaultKind {
         /// The address.
         address: u64,
     },
+    /// A generic address that must name global memory, and does not.
+    #[error("the address {address:#x} is not one of global memory")]
+    NotGlobal {
+        /// The address, or the offset in its own space.
+        address: u64,
+    },
     /// An arrival at the cluster's barrier without a wait since the last one, or a wait without an
     /// arrival.
     #[error("{}", if *arrives {
@@ -288,6 +294,7 @@ impl FaultKind {
             FaultKind::Mbarrier { .. } => "mbarrier",
             FaultKind::NoMbarrier { .. } => "no-mbarrier",
             FaultKind::NotShared { .. } => "not-shared",
+            FaultKind::NotGlobal { .. } => "not-global",
             FaultKind::ClusterBarrier { .. } => "cluster-barrier",
             FaultKind::ClusterRank { .. } => "cluster-rank",
             FaultKind::ExitedBlock { .. } => "exited-block",

@@ -179,6 +179,15 @@ pub(crate) struct Atomic {
     pub(crate) target: Option<Slot>,
     pub(crate) a: Slot,
     pub(crate) b: Option<Slot>,
+    /// The targets and the sources of the other elements of a vector.
+    pub(crate) more: Vec<(Option<Slot>, Slot)>,
+}
+
+impl Atomic {
+    /// How many bytes all elements have together.
+    pub(crate) fn bytes(&self) -> u32 {
+        self.ty.size() * (1 + self.more.len() as u32)
+    }
 }
 
 /// `vprintf`. The format and the arguments are addresses, in registers of the doubles file. The

@@ -483,7 +483,25 @@ impl<'a> Lowering<'a> {
                 // ptxas also treats an atomic whose result nothing reads as one without a result.
                 let read = |dst: &RegId| frame.function.registers[dst.index()].mentions > 1;
                 let target = dst.filter(read).map(|dst| target(frame, dst));
-                let atomic = ir::Atomic { space, address, op, ty, ordering, target, a, b };
+                let more = Vec::new();
+                let atomic = ir::Atomic { space, address, op, ty, ordering, target, a, b, more };
+                self.emit(Op::Atomic(Box::new(atomic)));
+                Ok(())
+            }
+            A::AtomVector { op, ordering, space, ty, ref dst, addr, ref src } => {
+                let (space, address) = self.address(frame, space, addr)?;
+                let mut elements = Vec::new();
+                for (i, value) in src.iter().enumerate() {
+                    let target = dst.get(i).copied().flatten().map(|dst| target(frame, dst));
+                    elements.push((target, self.value(frame, *value, ty)?));
+                }
+                let (target, a) = elements.remove(0);
+                // An instruction that returns anything is one with a result.
+                let returned = || elements.iter().find_map(|(target, _)| *target);
+                let sink = target.is_none() && returned().is_some();
+                let target = if sink { Some(self.temporary(ty)) } else { target };
+                let (b, more) = (None, elements);
+                let atomic = ir::Atomic { space, address, op, ty, ordering, target, a, b, more };
                 self.emit(Op::Atomic(Box::new(atomic)));
                 Ok(())
             }

@@ -22,6 +22,7 @@ mod nearest;
 mod refusals;
 mod scheduling;
 mod simd;
+mod vectors;
 mod warp;
 
 use simt::{Arg, LaunchConfig, LaunchError, Memory, Module, launch_named};

@@ -116,7 +116,8 @@ proptest! {
         });
     }
 
-    /// In units of the last place of the result, a `tf32` is an integer. Doubles compute it exactly.
+    /// In units of the last place of the result, a `tf32` is an integer. Doubles compute it
+    /// exactly.
     #[test]
     fn tf32(a in words()) {
         let v = [&a, &[0; 32], &[0; 32]];

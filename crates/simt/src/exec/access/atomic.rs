@@ -10,7 +10,7 @@ use crate::exec::env::Env;
 use crate::exec::memory;
 use crate::exec::observer::{At, Observer};
 use crate::exec::raised::LaneFault;
-use crate::fault::Access;
+use crate::fault::{Access, FaultKind};
 use crate::ir::{Atomic, Slot, Space};
 use crate::registers::{LANES, Lane, Registers};
 
@@ -29,10 +29,15 @@ pub(crate) fn atomic<O: Observer>(
         fence(Ordering::SeqCst);
     }
     let width = atomic.ty.size();
-    let total = u64::from(width);
+    let total = u64::from(atomic.bytes());
     let request =
         Request::new(Access::Atomic, atomic.space, registers, atomic.address, mask, total);
     by_space(request, env.rank, |request| {
+        if !atomic.more.is_empty() {
+            changed |= vector(atomic, request, env, registers)?;
+            observer.access(env, at, request);
+            return Ok(());
+        }
         let mut old = [0; LANES];
         let global = matches!(request.space, Space::Global | Space::Generic);
         let change = |registers: &Registers, lane: usize| {
@@ -63,13 +68,7 @@ pub(crate) fn atomic<O: Observer>(
                 }
             }
         }
-        match atomic.target {
-            Some(Slot::Word(target)) => {
-                <u32 as Lane>::put(registers, target, request.mask, old.map(|value| value as u32));
-            }
-            Some(Slot::Double(target)) => <u64 as Lane>::put(registers, target, request.mask, old),
-            None => {}
-        }
+        put(registers, atomic.target, request.mask, old);
         observer.access(env, at, request);
         Ok(())
     })?;
@@ -77,5 +76,52 @@ pub(crate) fn atomic<O: Observer>(
         fence(Ordering::SeqCst);
     }
     env.acted |= changed;
+    Ok(changed)
+}
+
+/// Writes the old values to the target.
+#[inline(always)]
+fn put(registers: &mut Registers, target: Option<Slot>, mask: u32, old: [u64; LANES]) {
+    match target {
+        Some(Slot::Word(target)) => {
+            <u32 as Lane>::put(registers, target, mask, old.map(|value| value as u32));
+        }
+        Some(Slot::Double(target)) => <u64 as Lane>::put(registers, target, mask, old),
+        None => {}
+    }
+}
+
+/// Changes the elements of a vector in global memory, each on its own. Returns whether any changed.
+#[cold]
+fn vector(
+    atomic: &Atomic,
+    request: &Request,
+    env: &mut Env<'_>,
+    registers: &mut Registers,
+) -> Result<bool, LaneFault> {
+    if !matches!(request.space, Space::Global | Space::Generic) {
+        let lane = request.mask.trailing_zeros();
+        let address = request.addresses[lane as usize];
+        return Err(Box::new((lane, FaultKind::NotGlobal { address })));
+    }
+    let mut changed = false;
+    let width = atomic.ty.size();
+    let mut results = Vec::new();
+    let first = (atomic.target, atomic.a);
+    for (element, (target, a)) in std::iter::once(&first).chain(&atomic.more).enumerate() {
+        let mut old = [0; LANES];
+        request.global(env, |lane, found, offset| {
+            let a = source(registers, *a, lane);
+            let change = |old| atomic::apply(atomic.op, atomic.ty, true, old, a, 0);
+            let at = offset + element * width as usize;
+            old[lane] = memory::update(&found.words, at, width, change);
+            changed |= change(old[lane]) != old[lane];
+        })?;
+        results.push((*target, old));
+    }
+    // A target may also be the source of another element.
+    for (target, old) in results {
+        put(registers, target, request.mask, old);
+    }
     Ok(changed)
 }

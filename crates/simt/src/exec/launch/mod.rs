@@ -86,7 +86,7 @@ pub(crate) fn run<O: Observer + Send>(
     let params = check(kernel, config, args)?;
     let no_room =
         |source| LaunchError::Variables { module: kernel.module_name().to_owned(), source };
-    let variables = variables::place(kernel, memory).map_err(no_room)?;
+    let variables = variables::place(kernel.module(), memory).map_err(no_room)?;
     if !O::NOTES_WRITES {
         memory.assume_written();
     }

@@ -281,6 +281,18 @@ pub enum Op {
         b: Option<Value>,
     },
 
+    /// `atom` and `red` on vectors of floats (`.v2` to `.v8`). Each element is changed atomically
+    /// on its own. `dst` is empty for `red`.
+    AtomVector {
+        op: AtomOp,
+        ordering: Ordering,
+        space: Space,
+        ty: Type,
+        dst: Vec<Option<RegId>>,
+        addr: Address,
+        src: Vec<Value>,
+    },
+
     /// `mbarrier.init`: initialises an mbarrier that waits for `count` arrivals.
     MbarrierInit { space: Space, addr: Address, count: Value },
     /// `mbarrier.inval`

@@ -22,9 +22,11 @@ impl Checker<'_> {
             | Op::Unpack { .. }
             | Op::Cvta { .. }
             | Op::Isspacep { .. } => self.moves(),
-            Op::Ld { .. } | Op::St { .. } | Op::CacheControl { .. } | Op::Atom { .. } => {
-                self.memory()
-            }
+            Op::Ld { .. }
+            | Op::St { .. }
+            | Op::CacheControl { .. }
+            | Op::Atom { .. }
+            | Op::AtomVector { .. } => self.memory(),
             Op::Bra { .. }
             | Op::BrxIdx { .. }
             | Op::Call { .. }
@@ -138,6 +140,11 @@ impl Checker<'_> {
                 src.iter().try_for_each(|&value| self.value_relaxed(value, *ty))
             }
             Op::CacheControl { space, addr, .. } => self.address(*addr, *space, 1, false),
+            Op::AtomVector { space, ty, dst, addr, src, .. } => {
+                dst.iter().try_for_each(|&reg| self.maybe_reg(reg, *ty))?;
+                self.address(*addr, *space, u64::from(ty.size()) * src.len() as u64, true)?;
+                src.iter().try_for_each(|&value| self.value(value, *ty))
+            }
             Op::Atom { space, ty, dst, addr, a, b, .. } => {
                 self.maybe_reg(*dst, *ty)?;
                 self.address(*addr, *space, u64::from(ty.size()), true)?;

@@ -264,6 +264,12 @@ impl Parser<'_> {
             Some(op) => op,
             None => m.require(ATOM_OPS)?,
         };
+        if matches!(op, AtomOp::Add | AtomOp::Min | AtomOp::Max)
+            && let Some(length) = m.choose(VECTORS)
+        {
+            return self.atom_vector((op, ordering, space, length), m, returns);
+        }
+        let hinted = m.take("L2::cache_hint");
         let noftz = op == AtomOp::Add && m.take("noftz");
         let ty = m.ty(match op {
             AtomOp::Add if noftz => &HALVES,
@@ -283,7 +289,44 @@ impl Parser<'_> {
         let addr = self.address()?;
         let a = self.src()?;
         let b: Option<Value> = if op == AtomOp::Cas { Some(self.src()?) } else { None };
+        if hinted {
+            self.src()?;
+        }
         Ok(Op::Atom { op, ordering, space, ty, dst, addr, a, b })
+    }
+
+    /// Reads `atom` or `red` on a vector.
+    fn atom_vector(
+        &mut self,
+        (op, ordering, space, length): (AtomOp, Ordering, Space, usize),
+        m: &mut Modifiers<'_>,
+        returns: bool,
+    ) -> Result<Op> {
+        let hinted = m.take("L2::cache_hint");
+        let noftz = m.take("noftz");
+        let ty = m.ty(match (noftz, length) {
+            (true, 8) => &[Type::F16, Type::Bf16],
+            (true, _) => &HALVES,
+            (false, 8) => &[],
+            (false, _) if op == AtomOp::Add => &[Type::F32],
+            (false, _) => &[],
+        })?;
+        m.finish()?;
+        if !matches!(space, Space::Global | Space::Generic) {
+            return Err(Error::unknown(m.span, format!("`{}` works in the global space", m.text)));
+        }
+        let start = self.peek().span;
+        let dst = if returns { self.vector(Self::register_or_sink)? } else { Vec::new() };
+        let addr = self.address()?;
+        let src = self.vector(Self::value)?;
+        if returns {
+            check_length(dst.len(), length, start, m)?;
+        }
+        check_length(src.len(), length, start, m)?;
+        if hinted {
+            self.src()?;
+        }
+        Ok(Op::AtomVector { op, ordering, space, ty, dst, addr, src })
     }
 }
 
