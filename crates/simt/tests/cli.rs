@@ -500,7 +500,7 @@ fn kernels_with_unknown_instructions_are_named() {
         json["refused"][0]["instructions"][1],
         json!({
             "function": "helper", "line": 5, "column": 5, "instruction": "frobnicate.sync.aligned;",
-            "reason": "unknown instruction `frobnicate.sync.aligned`",
+            "reason": "unknown instruction `frobnicate.sync.aligned`", "frames": [],
         })
     );
 

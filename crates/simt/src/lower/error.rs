@@ -5,6 +5,7 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::ptx;
+use crate::ptx::ast::Frame;
 
 /// The reason for which a PTX text was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -30,11 +31,15 @@ pub struct Refusal {
     pub instruction: String,
     /// The reason, without a full stop.
     pub reason: String,
+    /// The source lines from which the instruction was compiled, innermost first; empty if the PTX
+    /// does not contain them.
+    pub frames: Vec<Frame>,
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Refusal { line, column, instruction, reason, .. } = self;
-        write!(f, "{line}:{column}: {reason}: `{instruction}`")
+        let Refusal { line, column, instruction, reason, frames, .. } = self;
+        write!(f, "{line}:{column}: {reason}: `{instruction}`")?;
+        frames.first().map_or(Ok(()), |frame| write!(f, ", compiled from {frame}"))
     }
 }

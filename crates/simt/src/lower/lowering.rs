@@ -133,6 +133,7 @@ impl<'a> Lowering<'a> {
             column: self.module.column(self.span),
             instruction: words.join(" "),
             reason: reason.into(),
+            frames: self.location.map_or_else(Vec::new, |location| self.module.frames(location)),
         }))
     }
 

@@ -59,6 +59,14 @@ fn all_unknown_instructions_are_listed_once() {
 }
 
 #[test]
+fn the_line_of_the_source_is_named() {
+    assert_snapshot!(
+        refused(".file 1 \"kernel.cu\"", ".loc 1 7 3\nfrobnicate.b32 %r1;"),
+        @"7:1: unknown instruction `frobnicate.b32`: `frobnicate.b32 %r1;`, compiled from kernel.cu:7:3"
+    );
+}
+
+#[test]
 fn recursion_names_the_cycle() {
     assert_snapshot!(refused(".func f() { call f; ret; }", "call f;"), @"4:13: `f` calls itself, and recursion is not simulated: `call f;`");
     let circle = ".func f(); .func g() { call f; ret; } .func h() { call g; ret; } .func f() { call h; ret; }";

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value as Json, json};
 use simt::{Kernel, Param, Refusal};
 
-use crate::{Failure, load, print, tables};
+use crate::{Failure, json, load, print, tables};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -84,10 +84,13 @@ pub(crate) fn parse(args: &Args) -> Result<(), Failure> {
         for kernel in &refused {
             let _ = writeln!(text, "kernel `{}`", kernel.name());
             for refusal in kernel.refusals() {
-                let Refusal { function, line, instruction, reason, .. } = refusal;
+                let Refusal { function, line, instruction, reason, frames, .. } = refusal;
                 let _ = write!(text, "  line {line}");
                 if function != kernel.name() {
                     let _ = write!(text, ", in function `{function}`");
+                }
+                if let Some(frame) = frames.first() {
+                    let _ = write!(text, ", compiled from {frame}");
                 }
                 let _ = writeln!(text, ": {reason}: `{instruction}`");
             }
@@ -103,8 +106,15 @@ fn refused_json(kernel: &Kernel) -> Json {
 
 fn refusals_json(kernel: &Kernel) -> Vec<Json> {
     let one = |refusal: &Refusal| {
-        let Refusal { function, line, column, instruction, reason, .. } = refusal;
-        json!({ "function": function, "line": line, "column": column, "instruction": instruction, "reason": reason })
+        let Refusal { function, line, column, instruction, reason, frames, .. } = refusal;
+        json!({
+            "function": function,
+            "line": line,
+            "column": column,
+            "instruction": instruction,
+            "reason": reason,
+            "frames": json::frames(frames),
+        })
     };
     kernel.refusals().iter().map(one).collect()
 }
