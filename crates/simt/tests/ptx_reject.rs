@@ -57,6 +57,22 @@ fn each_rule_refuses() {
         ("l: l: ret;", "label `l` is defined twice"),
         ("{ inner: ret; } bra inner;", "there is no label `inner` in this function"),
         ("call missing;", "function `missing` is not declared before this call"),
+        (
+            ".reg .b128 %q<2>; mov.b128 %q1, 5;",
+            "`mov.b128`: a number stands where a register with .b128 is needed",
+        ),
+        (
+            ".reg .b128 %q<2>; ld.global.u32 %q1, [%rd1];",
+            "`ld.global.u32`: register `%q1` is .b128 where .u32 is needed",
+        ),
+        (
+            ".reg .b128 %q<2>; ld.global.v2.b128 {%q0, %q1}, [%rd1];",
+            "`ld.global.v2.b128`: an access of 32 bytes is wider than 16",
+        ),
+        (
+            ".reg .b128 %q<2>; ld.global.u32 %r1, [%q1];",
+            "`ld.global.u32`: register `%q1` of type .b128 cannot address the global space",
+        ),
         ("call %rd1;", "expected `,` and the name of a `.callprototype`, found `;`"),
         ("call %rd1, p;", "there is no `.callprototype` or `.calltargets` `p` before this line"),
         ("call tile;", "`tile` is not a function"),

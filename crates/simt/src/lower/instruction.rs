@@ -3,6 +3,7 @@
 use super::frame::{Frame, Register, index, predicate, target, unsigned};
 use super::lowering::{Lowering, Result};
 use super::steps::element;
+use super::wide::is_wide;
 use crate::alu::half::Flavour;
 use crate::alu::{bits, compare, cvt, float, half, int, video};
 use crate::fault::FaultKind;
@@ -18,6 +19,7 @@ impl<'a> Lowering<'a> {
     pub(super) fn instruction(&mut self, frame: &Frame<'a>, op: &'a ast::Op) -> Result<()> {
         use ast::Op as A;
         match *op {
+            ref wide if is_wide(wide) => self.wide(frame, wide),
             A::Mov { ty: Type::Pred, dst, src } => {
                 let a = self.predicate_value(frame, src)?;
                 self.combine_predicates(LogicOp::Or, predicate(frame, dst), (a, false), (a, false));
@@ -393,6 +395,7 @@ impl<'a> Lowering<'a> {
                 let target = match frame.registers[dst.index()] {
                     Register::Predicate(target) => target,
                     Register::Value(slot) => index(slot),
+                    Register::Pair(_) => unreachable!("the validator has compared the types"),
                 };
                 let source = predicate(frame, pred.reg);
                 let kind = BarrierKind::Reduce { op, source, negated: pred.negated, target };

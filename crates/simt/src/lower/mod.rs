@@ -16,6 +16,7 @@ mod steps;
 mod storage;
 mod system;
 mod values;
+mod wide;
 
 pub use error::{LoadError, Refusal};
 

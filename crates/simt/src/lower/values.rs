@@ -108,8 +108,8 @@ impl<'a> Lowering<'a> {
         let (found, found_ty) = match value {
             Value::Reg(reg) => match frame.registers[reg.index()] {
                 Register::Value(found) => (found, frame.function.reg_type(reg)),
-                Register::Predicate(_) => {
-                    return self.refuse("a predicate where a value is needed");
+                Register::Pair(_) | Register::Predicate(_) => {
+                    return self.refuse("a predicate or 128 bits where a value is needed");
                 }
             },
             Value::Imm(imm) => return Ok(self.constant(imm.bits(ty), ty)),

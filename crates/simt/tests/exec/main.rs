@@ -24,6 +24,7 @@ mod scheduling;
 mod simd;
 mod vectors;
 mod warp;
+mod wide;
 
 use simt::{Arg, LaunchConfig, LaunchError, Memory, Module, launch_named};
 

@@ -55,7 +55,7 @@ impl Imm {
             (Self::F64(bits), Type::F32) => u64::from((f64::from_bits(bits) as f32).to_bits()),
             (Self::F64(bits), _) => bits,
         };
-        if ty.bits() == 64 { raw } else { raw & ((1 << ty.bits()) - 1) }
+        if ty.bits() >= 64 { raw } else { raw & ((1 << ty.bits()) - 1) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::ast::{
     Callees, Function, FunctionId, FunctionKind, Instruction, Label, Limits, Linkage, Op,
-    PredicateOperand, Prototype, Span, Target, Unknown, VarRef,
+    PredicateOperand, Prototype, Span, Target, Type, Unknown, VarRef,
 };
 use super::super::diagnostic::{Error, Result};
 use super::names::{Scope, Symbol};
@@ -101,7 +101,8 @@ impl Parser<'_> {
     /// Reads `.reg .type %a, %b<n>;`.
     fn registers(&mut self) -> Result<()> {
         self.at += 1;
-        let ty = self.ty()?;
+        // Variables and parameters of this type are not supported.
+        let ty = if self.eat_dot("b128") { Type::B128 } else { self.ty()? };
         loop {
             let (name, span) = self.ident("a register's name")?;
             let mut count = None;

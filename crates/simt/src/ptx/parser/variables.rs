@@ -41,7 +41,8 @@ pub(super) fn type_named(word: &str) -> Option<Type> {
 
 /// A type that an instruction may name.
 pub(super) fn operand_type_named(word: &str) -> Option<Type> {
-    type_named(word).or_else(|| [Type::Bf16, Type::Bf16x2].into_iter().find(|ty| ty.name() == word))
+    type_named(word)
+        .or_else(|| [Type::Bf16, Type::Bf16x2, Type::B128].into_iter().find(|ty| ty.name() == word))
 }
 
 impl<'a> Parser<'a> {

@@ -120,6 +120,7 @@ impl Checker<'_> {
     /// The type of one of `count` equal parts of `ty`.
     fn part(&self, ty: Type, count: usize) -> Result<Type> {
         match (ty, count) {
+            (Type::B128, 2) => Ok(Type::B64),
             (Type::B64, 2) => Ok(Type::B32),
             (Type::B64, 4) | (Type::B32, 2) => Ok(Type::B16),
             (Type::B32, 4) | (Type::B16, 2) => Ok(Type::B8),
@@ -164,7 +165,7 @@ impl Checker<'_> {
             return self.fail(format!("the {} space knows no ordering", space.name()));
         }
         let size = u64::from(ty.size()) * count as u64;
-        let limit = if space == Space::Global { 32 } else { 16 };
+        let limit = if space == Space::Global && ty != Type::B128 { 32 } else { 16 };
         if size > limit {
             return self.fail(format!("an access of {size} bytes is wider than {limit}"));
         }

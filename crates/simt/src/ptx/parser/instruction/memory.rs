@@ -10,7 +10,7 @@ use super::super::modifiers::{Modifiers, Table};
 use super::{HALVES, NUMBERS, SCOPES, SPACES};
 
 /// The types that `ld` and `st` move: integers, bits, `.f32` and `.f64`.
-const STORED: [Type; 14] = [
+const STORED: [Type; 15] = [
     Type::B8,
     Type::B16,
     Type::B32,
@@ -25,6 +25,7 @@ const STORED: [Type; 14] = [
     Type::S64,
     Type::F32,
     Type::F64,
+    Type::B128,
 ];
 const ADDRESSES: [Type; 1] = [Type::U64];
 const LOAD_CACHES: &Table<CacheOp> = &[
@@ -112,7 +113,7 @@ fn ordering(sem: Sem, scope: Scope) -> Ordering {
 impl Parser<'_> {
     pub(super) fn mov(&mut self, m: &mut Modifiers<'_>) -> Result<Op> {
         let mut types = NUMBERS.to_vec();
-        types.push(Type::Pred);
+        types.extend([Type::Pred, Type::B128]);
         let ty = m.ty(&types)?;
         m.finish()?;
         if self.at_punct(b'{') {
@@ -277,12 +278,26 @@ impl Parser<'_> {
             AtomOp::Min | AtomOp::Max => &[Type::U32, Type::S32, Type::U64, Type::S64],
             AtomOp::And | AtomOp::Or | AtomOp::Xor => &[Type::B32, Type::B64],
             AtomOp::Inc | AtomOp::Dec => &[Type::U32],
-            AtomOp::Exch => {
-                &[Type::B32, Type::B64, Type::U32, Type::S32, Type::U64, Type::S64, Type::F32]
-            }
-            AtomOp::Cas => {
-                &[Type::B16, Type::B32, Type::B64, Type::U32, Type::S32, Type::U64, Type::S64]
-            }
+            AtomOp::Exch => &[
+                Type::B32,
+                Type::B64,
+                Type::B128,
+                Type::U32,
+                Type::S32,
+                Type::U64,
+                Type::S64,
+                Type::F32,
+            ],
+            AtomOp::Cas => &[
+                Type::B16,
+                Type::B32,
+                Type::B64,
+                Type::B128,
+                Type::U32,
+                Type::S32,
+                Type::U64,
+                Type::S64,
+            ],
         })?;
         m.finish()?;
         let dst = if returns { self.dst_or_sink()? } else { None };
