@@ -89,7 +89,7 @@ impl Sites {
                 Op::Store(store) => {
                     (Access::Write, store.width * store.sources.len() as u32, store.ordering, false)
                 }
-                Op::Atomic(atomic) => (Access::Atomic, atomic.ty.size(), atomic.ordering, false),
+                Op::Atomic(atomic) => (Access::Atomic, atomic.bytes(), atomic.ordering, false),
                 // The acquiring part of a wait is handled separately, because a wait learns
                 // releases only from a complete phase.
                 Op::TryWait(wait) => (Access::Read, MBARRIER_BYTES, relaxed(wait.ordering), false),
