@@ -22,7 +22,7 @@ pub use exit::{EXIT_STATUS, exit};
 pub use failure::{Failure, failed, note, refused, written};
 pub use generate::GenerateArgs;
 pub use interrupt::{INTERRUPTED, catch_interrupts, interrupted};
-pub use output::OutputArgs;
+pub use output::{OutputArgs, width};
 pub use progress::Progress;
 pub use report::{Finished, describe_run};
 pub use whole::{number, whole};

@@ -7,7 +7,7 @@ use clap::Args;
 use simt::occupancy::Gpu;
 use warpfold_lab::{
     cli::{
-        Failure, Progress, PtxArgs, SeedArgs, failed, interruptible, number, refused, whole,
+        Failure, Progress, PtxArgs, SeedArgs, failed, interruptible, number, refused, whole, width,
         written,
     },
     device::{Device, Instrument},
@@ -104,7 +104,7 @@ pub(crate) fn profile(args: &ProfileArgs) -> Result<(), Failure> {
     written(if work.json {
         writeln!(out, "{}", profiled.to_json(true))
     } else {
-        profiled.write_text(&library, &mut out)
+        profiled.write_text(&library, width(), &mut out)
     })
 }
 
@@ -126,7 +126,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     written(if work.json {
         writeln!(out, "{}", comparison.to_json())
     } else {
-        comparison.write_text(&mut out)
+        comparison.write_text(width(), &mut out)
     })
 }
 
