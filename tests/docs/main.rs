@@ -8,6 +8,8 @@ mod commands;
 #[path = "../support/console.rs"]
 mod console;
 mod links;
+mod numbers;
+mod pictures;
 mod sources;
 mod times;
 
