@@ -733,3 +733,58 @@ mod interrupts {
         assert!(!sandbox.path("cache/warpfold").join(FILE_NAME).exists());
     }
 }
+
+/// The variable COLUMNS stands for the width of a terminal here. Nothing that these commands write
+/// for people is wider, and a choice of columns is never cut off.
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    let sandbox = Sandbox::new();
+    let commands = [
+        ("reduce", "ladder --n 70000 --device sim"),
+        ("reduce", "ladder --n 70000 --device sim --columns all --history"),
+        ("reduce", "sweep --sizes 1000,70000 --device sim"),
+        ("reduce", "profile --variant 2 --n 70000"),
+        ("reduce", "compare 1 2 3 --n 70000"),
+        ("transpose", "compare --rows 100 --device sim --history"),
+        ("transpose", "profile --variant padded --rows 100"),
+        ("access", "width --device sim"),
+        ("access", "stride --device sim"),
+    ];
+    for (tool, line) in commands {
+        for width in [40, 60, 80, 100, 132] {
+            let mut command = sandbox.command_of(tool);
+            command.args(line.split(' ')).env("COLUMNS", width.to_string());
+            let output = command.output().unwrap();
+            let text = String::from_utf8(output.stdout).unwrap();
+            assert!(output.status.success() && text.lines().count() > 5, "{tool} {line}: {text}");
+            for shown in text.lines() {
+                assert!(
+                    shown.chars().count() <= width,
+                    "{tool} {line} at {width}:\n{shown}\n{text}"
+                );
+            }
+        }
+    }
+    // All columns of a ladder are there in a narrow terminal too, below each other.
+    let mut command = sandbox.command_of("reduce");
+    command.args("ladder --n 1000 --device sim --columns all".split(' ')).env("COLUMNS", "60");
+    let text = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    assert!(text.contains("cumulative") && !text.contains("Not shown"), "{text}");
+}
+
+#[test]
+fn columns_are_chosen_by_their_names() {
+    let sandbox = Sandbox::new();
+    let line = "ladder --n 1000 --variants 2,3 --device sim --columns";
+    let run = sandbox.reduce_line(&format!("{line} cost_in_issue_slots,variant"));
+    assert!(run.stdout.contains("\n| cost (slots) | variant |\n"), "{run}");
+    let run = sandbox.reduce_line(&format!("{line} costs"));
+    let error = "error: unknown column 'costs': there is variant, name, grid, block, sectors,";
+    assert!(run.status == Some(2) && run.stderr.contains(error), "{run}");
+    // Programs get all columns, whatever people see.
+    let all = sandbox.reduce_line(&format!("{line} variant --format csv"));
+    assert!(all.stdout.starts_with("variant,name,grid,block,sectors,"), "{all}");
+    let run = sandbox.reduce_line("sweep --sizes 1000 --variants 2,3 --device sim --highlight 4");
+    let error = "error: unknown line '4': there is variant 2, variant 3, ideal";
+    assert!(run.status == Some(2) && run.stderr.contains(error), "{run}");
+}

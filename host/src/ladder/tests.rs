@@ -90,7 +90,7 @@ fn a_gpus_ladder_reads_as_the_lectures() {
     Variant 4 is refused: n = 0: max needs at least one element.
     Variant 7 has its tuned shape: grid 1056, block 256.
     Variant 7 is WRONG: it gave 6, and the reference is 7.
-    Not shown: grid, block (--columns all shows every column).
+    Not shown: grid, block (shown with --columns all).
     ");
     assert_eq!(climb.wrong().unwrap().plan.problem.variant, Variant::MultipleElements);
 }

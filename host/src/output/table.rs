@@ -235,7 +235,7 @@ impl<T: Into<Cell>> From<Option<T>> for Cell {
 pub(super) fn not_shown(table: &Table, shown: &[usize]) -> Option<String> {
     let others = (0..table.columns.len()).filter(|column| !shown.contains(column));
     let keys: Vec<&str> = others.map(|column| table.columns[column].key.as_str()).collect();
-    let more = format!("Not shown: {} (--columns all shows every column).", keys.join(", "));
+    let more = format!("Not shown: {} (shown with --columns all).", keys.join(", "));
     (!keys.is_empty()).then_some(more)
 }
 

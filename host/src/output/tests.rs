@@ -272,10 +272,7 @@ fn columns_are_shown_if_there_is_room_or_on_request() {
     assert_eq!(heads(&document, Width::File), "| rung | time (us) | step |");
     assert_eq!(heads(&document, Width::Terminal(20)), "| rung | time (us) |");
     let text = written(&document, Format::Table);
-    assert!(
-        text.ends_with("\nNot shown: launches (--columns all shows every column).\n"),
-        "{text}"
-    );
+    assert!(text.ends_with("\nNot shown: launches (shown with --columns all).\n"), "{text}");
     assert!(!written(&document, Format::Markdown).contains("12\u{202f}345"));
     assert!(!written(&document, Format::Html).contains("12\u{202f}345"));
     // Programs get all columns.
