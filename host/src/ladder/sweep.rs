@@ -1,5 +1,7 @@
 //! A sweep: several climbs at growing sizes.
 
+use std::fmt::Write as _;
+
 use super::{
     climb::Climb,
     counted::Counted,
@@ -111,6 +113,9 @@ struct Quantity {
     best: Best,
 }
 
+/// The value of the ideal for a number of elements.
+type OfIdeal = dyn Fn(&Counted, u64) -> f64;
+
 /// Which value of a quantity is the best.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Best {
@@ -126,12 +131,12 @@ impl Quantity {
         climbs: &[Climb],
         y: Axis,
         value: &dyn Fn(&Measured) -> Option<f64>,
-        ideal: Option<&dyn Fn(&Counted, u64) -> f64>,
+        ideal: Option<&OfIdeal>,
     ) -> Chart {
         let mut series = lines(climbs, value);
         let at = climbs.last().map_or(0, |climb| climb.work.n);
         let ends = series.iter_mut().filter_map(|series| {
-            let end = series.points.last().filter(|(n, _)| *n == at as f64)?.1;
+            let end = series.points.last().filter(|(n, _)| *n as u64 == at)?.1;
             Some((series, end))
         });
         let mut ends: Vec<_> = ends.collect();
@@ -149,7 +154,8 @@ impl Quantity {
         );
         if let [(best, first), .., (worst, last)] = &mut ends[..] {
             best.role = Role::Highlighted;
-            told += &format!(
+            let _ = write!(
+                told,
                 " With {} elements, {} is the best with {} {}, and {} the worst with {}.",
                 grouped(at),
                 best.name,

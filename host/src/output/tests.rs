@@ -310,8 +310,7 @@ fn lines_of_charts_can_be_highlighted() {
     document.highlight(&["3".into(), "tiled".into()]).unwrap();
     let roles: Vec<Role> =
         document.charts.iter().flat_map(|chart| &chart.series).map(|line| line.role).collect();
-    use Role::{Highlighted, Plain};
-    assert_eq!(roles, [Highlighted, Plain, Highlighted, Highlighted]);
+    assert_eq!(roles, [Role::Highlighted, Role::Plain, Role::Highlighted, Role::Highlighted]);
     let error = document.highlight(&["33".into()]).unwrap_err();
     assert_eq!(error.to_string(), "unknown line '33': there is variant 3, variant 13, tiled");
     let error = Document::default().highlight(&["3".into()]).unwrap_err();

@@ -20,16 +20,16 @@ const BESIDE: i32 = 4;
 
 impl Chart {
     /// The series that have a bar in a category, by their indices.
-    fn bars_of(&self, category: f64) -> impl Iterator<Item = usize> + '_ {
+    fn bars_of(&self, category: usize) -> impl Iterator<Item = usize> + '_ {
         let has_bar = move |series: &Series| {
-            series.points.iter().any(|point| point.0 == category && self.shows(*point))
+            series.points.iter().any(|point| self.shows(*point) && point.0 as usize == category)
         };
         (0..self.series.len()).filter(move |&index| has_bar(&self.series[index]))
     }
 
     /// The greatest number of bars that one category has.
     pub(super) fn most_bars(&self, categories: usize) -> usize {
-        (0..categories).map(|category| self.bars_of(category as f64).count()).max().unwrap_or(0)
+        (0..categories).map(|category| self.bars_of(category).count()).max().unwrap_or(0)
     }
 }
 
@@ -61,7 +61,7 @@ impl Layout<'_> {
             );
             for (&(category, value), ends) in shown.iter().zip(points.chunks_exact(2)) {
                 let ((from, y), (to, _)) = (ends[0], ends[1]);
-                let beside: Vec<usize> = self.chart.bars_of(category).collect();
+                let beside: Vec<usize> = self.chart.bars_of(category as usize).collect();
                 let rank = beside.iter().take_while(|other| **other != index).count() as i32;
                 let top = y - BAR * beside.len() as i32 / 2 + BAR * rank;
                 let (x, wide, high) = (from.min(to), (to - from).abs(), BAR - 1);

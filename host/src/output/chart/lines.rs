@@ -143,7 +143,8 @@ impl Layout<'_> {
     }
 }
 
-/// Joins the names of grey lines that end at the same place. They are in the order of their heights.
+/// Joins the names of grey lines that end at the same place. The names are in the order of their
+/// heights.
 fn joined(placards: Vec<Placard>, looks: &[Look]) -> Vec<Placard> {
     let is_grey =
         |placard: &Placard| placard.series.is_some_and(|index| looks[index].is_of_crowd());
@@ -167,7 +168,7 @@ fn joined(placards: Vec<Placard>, looks: &[Look]) -> Vec<Placard> {
         let (first, last) = (&group[0], &group[group.len() - 1]);
         all.push(Placard {
             name: wrap(&names.join(", "), WRAP),
-            end: (first.end.0, (first.end.1 + last.end.1) / 2),
+            end: (first.end.0, i32::midpoint(first.end.1, last.end.1)),
             middle: first.middle,
             series: first.series.filter(|_| group.len() == 1),
             class: "label crowd".into(),

@@ -96,7 +96,8 @@ impl Chart {
                 }
                 _ => {
                     let index = next(&mut greys);
-                    let fill = if index / SHAPES % 2 == 0 { "crowd hollow" } else { "crowd" };
+                    let fill =
+                        if (index / SHAPES).is_multiple_of(2) { "crowd hollow" } else { "crowd" };
                     let line = match index / (2 * SHAPES) % DASHES {
                         0 => "line".to_owned(),
                         dash => format!("line dash-{dash}"),

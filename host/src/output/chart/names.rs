@@ -70,8 +70,8 @@ pub(super) fn baselines(name: &[String], middle: i32) -> impl Iterator<Item = i3
 
 /// Moves names apart. Each name has the height of the middle that it wants and its own height, in
 /// the order from the top down. The result are the heights of the middles. No two names overlap,
-/// all are between the ends, and the sum of the squared distances to the wanted heights is the least
-/// one.
+/// all are between the ends, and the sum of the squared distances to the wanted heights is the
+/// least one.
 pub(super) fn apart(wanted: &[(i32, i32)], (top, bottom): (i32, i32)) -> Vec<i32> {
     // If all names touched, this would be the distance of each from the first one. Without these
     // distances the names have to be in order, and may be at the same height.
