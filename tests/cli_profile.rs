@@ -369,9 +369,14 @@ fn compare_is_a_table() {
     | active_lane_efficiency            | PTX level |    71.7 % |    94.1 % |  1.31 |
     | warp_instructions_per_32_elements | PTX level |     218.8 |     178.3 |  0.81 |
 
-    Variant 1: It wastes most on divergence: 145 of 861 branches split their warp, and the lanes that were idle meanwhile add up to 861 warp instructions; this is 15 % of the cost, and the next waste is idle threads (7 %); besides, each of its 192 integer remainders is one PTX instruction but about 20 machine instructions.
-    Variant 2: It wastes most on bank conflicts: 315 of 450 wavefronts of shared memory are needed only because of bank conflicts; this is 24 % of the cost, and the next waste is idle threads (24 %).
-    (The cost is an estimate in issue slots: 1 for a warp instruction, 4 for a wavefront of shared memory, 8 for a sector of global memory; instructions and branches are counted at PTX level.)
+    Variant 1: It wastes most on divergence: 145 of 861 branches split their warp, and the lanes that
+    were idle meanwhile add up to 861 warp instructions; this is 15 % of the cost, and the next waste is
+    idle threads (7 %); besides, each of its 192 integer remainders is one PTX instruction but about 20
+    machine instructions.
+    Variant 2: It wastes most on bank conflicts: 315 of 450 wavefronts of shared memory are needed only
+    because of bank conflicts; this is 24 % of the cost, and the next waste is idle threads (24 %).
+    (The cost is an estimate in issue slots: 1 for a warp instruction, 4 for a wavefront of shared
+    memory, 8 for a sector of global memory; instructions and branches are counted at PTX level.)
     ");
 }
 
@@ -382,7 +387,8 @@ fn profile_shows_the_source() {
     insta::assert_snapshot!(run.stdout, @r"
     kernel     reduce2_sum_i32 (variant 2, interleaved-contiguous)
     input      65536 i32 elements, seed 1
-    launches   256 x 256 with 1024 bytes of shared memory each, then 1 x 256; the figures are sums over all launches
+    launches   256 x 256 with 1024 bytes of shared memory each, then 1 x 256; the figures are sums over
+               all launches
     gpu        h100, 132 multiprocessors
     occupancy  8 blocks and 64 warps on each multiprocessor, 100 %, limited by warps
     registers  20 for each thread, as given
@@ -412,7 +418,9 @@ fn profile_shows_the_source() {
     | active_lane_efficiency            | PTX level |    94.3 % | 100.0 % |
     | warp_instructions_per_32_elements | PTX level |     120.2 |     2.0 |
 
-    Each source line has its share of all PTX instructions, of all divergent branches in PTX and of all bank conflicts, and the number of sectors for each of its requests to global memory. Code that is inlined into a line counts for that line:
+    Each source line has its share of all PTX instructions, of all divergent branches in PTX and of all
+    bank conflicts, and the number of sectors for each of its requests to global memory. Code that is
+    inlined into a line counts for that line:
 
      instr.  divergent  conflicts  sect/req  kernels/src/ladder/reduce2.rs
                                               19 pub unsafe fn reduce2<T: Element, O: Op<T>>(input: *const T, output: *mut T, n: usize) {
@@ -458,8 +466,10 @@ fn profile_shows_the_source() {
       1.3 %                                   32                 a.wrapping_add(b)
                                               33             }
 
-    It wastes most on bank conflicts: 26 985 of 38 550 wavefronts of shared memory are needed only because of bank conflicts; this is 23 % of the cost, and the next waste is idle threads (22 %).
-    (The cost is an estimate in issue slots: 1 for a warp instruction, 4 for a wavefront of shared memory, 8 for a sector of global memory; instructions and branches are counted at PTX level.)
+    It wastes most on bank conflicts: 26 985 of 38 550 wavefronts of shared memory are needed only
+    because of bank conflicts; this is 23 % of the cost, and the next waste is idle threads (22 %).
+    (The cost is an estimate in issue slots: 1 for a warp instruction, 4 for a wavefront of shared
+    memory, 8 for a sector of global memory; instructions and branches are counted at PTX level.)
     ");
 }
 
@@ -535,6 +545,7 @@ fn unknown_registers_are_said_to_be() {
     let text = run("none", "");
     assert!(text.contains("(cannot run none: "), "{text}");
     let text = run("", "--gpu v100");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("module reduce3_i32 is built for sm_75; the device is sm_70"), "{text}");
 }
 

@@ -231,6 +231,27 @@ fn shown(browser: &mut Chromium) -> (Vec<u64>, String) {
     (steps, shown[1].as_str().unwrap().to_owned())
 }
 
+/// Each picture shows this step and no other one.
+fn one_step_is_visible(browser: &mut Chromium, step: u64) {
+    let visible = "[...document.querySelectorAll('.picture')].map((picture) => \
+        [...picture.querySelectorAll('.steps > li')].flatMap((step, index) => step.getClientRects().length ? [index + 1] : []))";
+    let visible = browser.evaluate(visible);
+    let pictures = visible.as_array().unwrap();
+    assert!(
+        pictures.len() > 1 && pictures.iter().all(|steps| *steps == json!([step])),
+        "{visible}"
+    );
+}
+
+/// No number of a table is on two lines.
+fn numbers_are_whole(browser: &mut Chromium) {
+    let broken = "[...document.querySelectorAll('td, th, p, figcaption')].filter((element) => /\\d \\d{3}(?!\\d)/.test(element.textContent)).length";
+    assert_eq!(browser.evaluate(broken), 0);
+    let high = "[...document.querySelectorAll('td.number')].filter((cell) => { const range = document.createRange(); \
+        range.selectNodeContents(cell); return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1; }).length";
+    assert_eq!(browser.evaluate(high), 0);
+}
+
 fn is_quiet(browser: &Chromium, path: &Path) {
     let said =
         browser.told(&["Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"]);
@@ -270,19 +291,20 @@ fn the_page_works_in_a_browser() {
     scheme_is_followed(&mut browser);
     is_quiet(&browser, &path);
 
-    for (name, size, dark) in [
-        ("light.png", (1280, 900), false),
-        ("dark.png", (1280, 900), true),
-        ("phone.png", (360, 740), false),
-        ("phone-dark.png", (360, 740), true),
-    ] {
-        browser.look(size, dark);
-        browser.open(&path);
-        screenshot(&mut browser, name);
-        browser.evaluate("document.querySelectorAll('.controls button:last-child').forEach((next) => { next.click(); next.click(); next.click(); })");
-        screenshot(&mut browser, &format!("step-{name}"));
-        let widths = browser.evaluate("[document.documentElement.scrollWidth, innerWidth]");
-        assert_eq!(widths[0], widths[1], "{name}: the page is wider than its window");
+    for (name, size) in [("phone", (390, 844)), ("light", (1280, 900)), ("wide", (1920, 1080))] {
+        for dark in [false, true] {
+            let name = if dark { format!("{name}-dark.png") } else { format!("{name}.png") };
+            browser.look(size, dark);
+            browser.open(&path);
+            screenshot(&mut browser, &name);
+            one_step_is_visible(&mut browser, 1);
+            browser.evaluate("document.querySelectorAll('.controls button:last-child').forEach((next) => { next.click(); next.click(); next.click(); })");
+            one_step_is_visible(&mut browser, 4);
+            screenshot(&mut browser, &format!("step-{name}"));
+            let widths = browser.evaluate("[document.documentElement.scrollWidth, innerWidth]");
+            assert_eq!(widths[0], widths[1], "{name}: the page is wider than its window");
+            numbers_are_whole(&mut browser);
+        }
     }
     for dark in [false, true] {
         // The window is large enough for the whole page, so that each text has a place in it.
@@ -337,7 +359,16 @@ fn has_all_parts(browser: &mut Chromium, document: &Document) {
     let cells = browser.evaluate(cells);
     assert_eq!(
         cells,
-        json!(["1", "interleaved, divergent", "4 194 304", "43.02", "390.0", "–", "1.00", "11.6"])
+        json!([
+            "1",
+            "interleaved, divergent",
+            "4\u{202f}194\u{202f}304",
+            "43.02",
+            "390.0",
+            "–",
+            "1.00",
+            "11.6"
+        ])
     );
     let note = browser.evaluate("document.querySelectorAll('.table p')[1].textContent");
     assert_eq!(note, document.tables[0].notes[1].as_str());
@@ -391,6 +422,12 @@ fn steps_advance(browser: &mut Chromium, count: u64) {
     browser.evaluate("document.querySelector('.controls input').focus()");
     browser.press("ArrowRight");
     assert_eq!(shown(browser).0, [2]);
+    // If nothing has the focus, the arrows are for the picture in the middle of the window.
+    browser.evaluate("document.activeElement.blur(); document.querySelector('.picture').scrollIntoView({ block: 'center' })");
+    browser.press("ArrowRight");
+    assert_eq!(shown(browser).0, [3]);
+    browser.press("Home");
+    assert_eq!(shown(browser).0, [3]);
     // A click on the middle of the slider shows the step in the middle.
     browser.click(".controls input");
     assert_eq!(shown(browser).0, [count.div_ceil(2)]);

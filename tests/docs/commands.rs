@@ -36,8 +36,8 @@ const ELSEWHERE: [(&str, &str); 15] = [
     ("python3 bench/", "it measures, and needs Python's packages"),
 ];
 
-/// Pictures that no command of this test makes. One shows a measurement on a GPU; the others are
-/// drawn by hand, because no trace of memory shows their subject.
+/// Pictures that no command of this test makes. The module `pictures` makes one from measurements
+/// on a GPU. The others are drawn by hand, because no trace of memory shows their subject.
 const DRAWN: [&str; 9] = [
     "ladder-h100.svg",
     "rung-8.svg",

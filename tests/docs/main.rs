@@ -9,6 +9,8 @@ mod commands;
 mod console;
 mod flags;
 mod links;
+mod numbers;
+mod pictures;
 mod sources;
 mod times;
 

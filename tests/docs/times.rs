@@ -22,13 +22,13 @@ use std::{
 
 use serde_json::Value as Json;
 
-use super::{assert_file, pages, root};
+use super::{assert_file, numbers::joined, pages, root};
 
 const BEGIN: &str = "<!-- times: ";
 const END: &str = "<!-- end of times -->";
 
 /// The files of this name in the results, each with its contents. The newest is the last.
-fn kept_runs(name: &str) -> Vec<(PathBuf, Json)> {
+pub(super) fn kept_runs(name: &str) -> Vec<(PathBuf, Json)> {
     let folders =
         fs::read_dir(root().join("bench/results")).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> =
@@ -47,7 +47,7 @@ fn newest() -> (PathBuf, Json) {
 }
 
 /// The driver's name for a device, without the name of the maker.
-fn short_name(device: &Json) -> &str {
+pub(super) fn short_name(device: &Json) -> &str {
     device.as_str().unwrap().trim_start_matches("NVIDIA ")
 }
 
@@ -72,7 +72,7 @@ fn rows(results: &Json, n: u64) -> Vec<&Json> {
     results["rows"].as_array().unwrap().iter().filter(is_one).collect()
 }
 
-fn number(json: &Json) -> f64 {
+pub(super) fn number(json: &Json) -> f64 {
     json.as_f64().unwrap_or_else(|| panic!("{json} is no number"))
 }
 
@@ -81,7 +81,7 @@ fn median(row: &Json) -> f64 {
 }
 
 /// The table below a heading of a file in the results.
-fn kept(folder: &Path, file: &str, heading: &str) -> String {
+pub(super) fn kept(folder: &Path, file: &str, heading: &str) -> String {
     let text = fs::read_to_string(folder.join(file)).unwrap_or_default();
     let mut below =
         text.lines().skip_while(|line| !line.trim_start_matches(['#', ' ']).starts_with(heading));
@@ -270,7 +270,7 @@ fn times_are_those_of_the_results() {
                 .split_once(END)
                 .unwrap_or_else(|| panic!("{}: times without an end", page.name));
             let shown = match what.split_once(".md: ") {
-                Some((file, heading)) => kept(folder, &format!("{file}.md"), heading),
+                Some((file, heading)) => joined(&kept(folder, &format!("{file}.md"), heading)),
                 None if what == "reducer" => reducers(),
                 None if what == "place" => places(),
                 None => table(what, &results),

@@ -103,6 +103,8 @@ impl Sandbox {
         command.current_dir(self.folder.path()).stdin(Stdio::null());
         // The user's own tuning results on this machine must not matter here.
         command.env("XDG_CACHE_HOME", self.path("cache")).env_remove("WARPFOLD_NO_TUNE");
+        // The width of the developer's terminal is not that of the tests.
+        command.env_remove("COLUMNS");
         // The path of a folder of PTX under test may be relative to the current folder of the
         // tests.
         if let Some(folder) = ptx::folder(None) {

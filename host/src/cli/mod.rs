@@ -15,5 +15,5 @@ pub use warpfold_tools::terminal::{
 
 pub use args::{CheckArgs, DeviceArgs, MAX_REPS, PtxArgs, RunArgs, SeedArgs, reps};
 pub use device::{interruptible, open_device};
-pub use output::OutputArgs;
+pub use output::{OutputArgs, width};
 pub use report::{Finished, describe_run};

@@ -24,8 +24,8 @@ const THREAD_CHAR: f64 = 7.4;
 const TEXT_CHAR: f64 = 7.6;
 /// The width of a character of bold text.
 const STRONG_CHAR: f64 = 8.4;
-/// The greatest number of characters in a line of text.
-const WRAP: usize = 100;
+/// The least number of characters in a full line of text. In a wide drawing, lines are longer.
+const WRAP: f64 = 60.0;
 
 const STYLE: &str = include_str!("../output/picture.css");
 
@@ -161,19 +161,16 @@ impl Picture {
             labels.map(|(_, label)| label.chars().count()).max().unwrap_or(0) as f64 * TEXT_CHAR;
         let left = MARGIN + label.max(LABELS);
         let right = left + cell * cells as f64 + MARGIN;
+        let bytes = u64::from(self.plan.problem.element.size());
+        let banks = banks.then_some(bytes);
         Drawing { id, body: String::new(), y: MARGIN, left, right, cell, radius, banks }
     }
 
-    /// The numbers of the cells, and of their banks.
+    /// The numbers of the cells.
     fn numbers(&self, drawing: &mut Drawing) {
         let rows = self.steps.iter().map(|step| &step.after).chain([&self.input]);
         let cells = rows.map(|row| row.values.len()).max().unwrap_or(0);
         drawing.numbers(cells, "cell", |index| index as u64);
-        if drawing.banks {
-            let size = u64::from(self.plan.problem.element.size());
-            drawing
-                .numbers(self.shared_shown as usize, "bank", |index| index as u64 * size / 4 % 32);
-        }
     }
 
     /// An explanation of the word "beyond", if a label contains it.
@@ -221,7 +218,8 @@ struct Drawing {
     cell: f64,
     /// The radius of a thread's circle.
     radius: f64,
-    banks: bool,
+    /// The number of bytes of an element, if the banks of shared memory are shown.
+    banks: Option<u64>,
 }
 
 impl Drawing {
@@ -255,10 +253,11 @@ impl Drawing {
         self.push(format_args!("<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>"));
     }
 
-    /// Writes text over the whole width, and makes the drawing wider if a line needs it.
+    /// Writes text over the whole width, and makes the drawing wider if a long word needs it.
     fn lines(&mut self, text: &str, class: &str) {
         let char_width = if class == "strong" { STRONG_CHAR } else { TEXT_CHAR };
-        for line in wrap(text, WRAP) {
+        let room = (self.right - 2.0 * MARGIN) / char_width;
+        for line in wrap(text, room.max(WRAP) as usize) {
             self.right = self.right.max(2.0 * MARGIN + line.chars().count() as f64 * char_width);
             self.y += LEADING;
             self.text(MARGIN, self.y - 4.0, class, &line);
@@ -288,7 +287,7 @@ impl Drawing {
         );
         for (index, value) in (0..).zip(&row.values) {
             let new = if written.contains(&index) { " new" } else { "" };
-            let clashes = self.banks
+            let clashes = self.banks.is_some()
                 && row.array == Array::Shared
                 && step.is_some_and(|step| step.clashes(index));
             let clash = if clashes { " clash" } else { "" };
@@ -300,6 +299,10 @@ impl Drawing {
         }
         self.push(format_args!("</g>"));
         self.y += CELL_HEIGHT;
+        // Only shared memory has banks, so their numbers stand below its cells.
+        if let Some(bytes) = self.banks.filter(|_| row.array == Array::Shared) {
+            self.numbers(row.values.len(), "bank", |index| index as u64 * bytes / 4 % 32);
+        }
     }
 
     fn step(&mut self, step: &Step, labels: &[(&str, String)]) {

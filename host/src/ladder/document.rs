@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     device::{DeviceInfo, DeviceKind},
-    output::{Axis, Cell, Chart, Column, Document, Kind, Reference, Series, Table},
+    output::{Axis, Cell, Chart, Column, Document, Kind, Reference, Series, Table, grouped},
     profile::{CURRENCY, POLLS, describe_gpu},
     variant::Variant,
 };
@@ -62,10 +62,10 @@ impl Figures {
             return Vec::new();
         }
         vec![
-            Column::new("sectors", "sectors"),
+            Column::new("sectors", "sectors").if_room(),
             Column::new("bank_conflicts", "conflicts"),
             Column::new("divergent_branches", "divergent"),
-            Column::new("instructions_per_32_elements", "instructions").in_unit("per 32"),
+            Column::new("instructions_per_32_elements", "instr.").in_unit("per 32"),
             Column::new("cost_in_issue_slots", "cost").in_unit("slots"),
         ]
     }
@@ -215,8 +215,9 @@ impl Climb {
     }
 
     fn table(&self, figures: Figures, history: bool) -> Table {
-        let mut columns = ["variant", "name"].map(|key| Column::new(key, key)).to_vec();
-        columns.extend(["grid", "block"].map(|key| Column::new(key, key)));
+        let mut columns = vec![Column::new("variant", "variant")];
+        columns.push(Column::new("name", "name").if_room());
+        columns.extend(["grid", "block"].map(|key| Column::new(key, key).on_request()));
         columns.extend(figures.time_columns());
         if figures.times {
             columns.push(Column::new("step_speedup", "step").in_unit("x"));
@@ -224,8 +225,10 @@ impl Climb {
         }
         columns.extend(figures.counter_columns());
         if figures.counters {
-            columns.push(Column::new("step_by_cost", "step by cost").in_unit("x"));
-            columns.push(Column::new("cumulative_by_cost", "cumulative by cost").in_unit("x"));
+            columns.push(Column::new("step_by_cost", "step by cost").in_unit("x").if_room());
+            columns.push(
+                Column::new("cumulative_by_cost", "cumulative by cost").in_unit("x").on_request(),
+            );
             columns.push(Column::new("percent_of_ideal", "of ideal").in_unit("%"));
         }
         if history {
@@ -296,7 +299,13 @@ impl Climb {
             Chart {
                 id: id.into(),
                 title: title.into(),
-                description: describe(&values, unit),
+                description: format!(
+                    "The {} of {} {} elements. {}",
+                    self.work.op,
+                    grouped(self.work.n),
+                    self.work.element,
+                    describe(&values, unit)
+                ),
                 kind,
                 x: Axis::linear("variant"),
                 y: Axis::linear(unit),
@@ -367,14 +376,14 @@ pub(super) fn bandwidth_references(device: &DeviceInfo, work: &Work) -> Vec<Refe
         .peak_bytes_per_second
         .map(|peak| Reference { label: "peak of the memory".into(), value: peak / 1e9 });
     let peers = peers(device, work).map(|peer| Reference {
-        label: format!("{}, n = {}", peer.library, peer.n),
+        label: format!("{}, n = {}", peer.library, grouped(peer.n)),
         value: peer.gb_per_s,
     });
     peak.into_iter().chain(peers).collect()
 }
 
-/// A sentence on the extremes, such as `Least with variant 7, 1.2 issue slots for an element; most
-/// with variant 1, 8.0.`
+/// A sentence on the extremes, such as `The least is 1.2 issue slots for an element with variant 7,
+/// and the most 8.0 with variant 1.`
 fn describe(values: &[(Variant, Option<f64>)], unit: &str) -> String {
     let show = |value: f64| Cell::number(value, u8::from(value < 100.0)).show();
     let mut known: Vec<_> =
@@ -383,12 +392,12 @@ fn describe(values: &[(Variant, Option<f64>)], unit: &str) -> String {
     match (known.first(), known.last()) {
         (Some((least, low)), Some((most, high))) if low < high => {
             format!(
-                "Least with variant {least}, {} {unit}; most with variant {most}, {}.",
+                "The least is {} {unit} with variant {least}, and the most {} with variant {most}.",
                 show(*low),
                 show(*high)
             )
         }
-        (Some((_, value)), _) => format!("{} {unit} with each.", show(*value)),
+        (Some((_, value)), _) => format!("It is {} {unit} with each variant.", show(*value)),
         _ => "Nothing was measured.".into(),
     }
 }

@@ -85,18 +85,21 @@ fn a_gpus_ladder_reads_as_the_lectures() {
 
     The ladder
 
-    | variant | name              |  grid | block | time (us) | bandwidth (GB/s) | of peak (%) | step (x) | cumulative (x) | check   |
-    |---------|-------------------|-------|-------|-----------|------------------|-------------|----------|----------------|---------|
-    | 3       | sequential        | 3 907 |   256 |     40.00 |            100.0 |         3.3 |          |                | ok      |
-    | 4       | first-add         |       |       |           |                  |             |          |                | refused |
-    | 5       | warp-unrolled     | 1 954 |   256 |     20.00 |            200.0 |         6.7 |     2.00 |           2.00 | ok      |
-    | 7       | multiple-elements | 1 056 |   256 |      8.00 |            500.0 |        16.7 |     2.50 |           5.00 | WRONG   |
+    | variant | name              |  time | bandwidth | of peak | step | cumulative | check   |
+    |         |                   |  (us) |    (GB/s) |     (%) |  (x) |        (x) |         |
+    |---------|-------------------|-------|-----------|---------|------|------------|---------|
+    | 3       | sequential        | 40.00 |     100.0 |     3.3 |      |            | ok      |
+    | 4       | first-add         |       |           |         |      |            | refused |
+    | 5       | warp-unrolled     | 20.00 |     200.0 |     6.7 | 2.00 |       2.00 | ok      |
+    | 7       | multiple-elements |  8.00 |     500.0 |    16.7 | 2.50 |       5.00 | WRONG   |
 
     Interrupted: 4 of 5 rungs were measured completely.
-    The time is that of all launches, without copies. The bandwidth is the size of the input divided by this time.
+    The time is that of all launches, without copies. The bandwidth is the size of the input divided by
+    this time.
     Variant 4 is refused: n = 0: max needs at least one element.
     Variant 7 has its tuned shape: grid 1056, block 256.
     Variant 7 is WRONG: it gave 6, and the reference is 7.
+    Not shown: grid, block (shown with --columns all).
     ");
     assert_eq!(climb.wrong().unwrap().plan.problem.variant, Variant::MultipleElements);
 }
@@ -109,10 +112,16 @@ fn a_gpus_charts_have_the_peak_and_its_peers() {
     let [chart] = &document.charts[..] else { panic!("{:?}", document.charts) };
     let references: Vec<_> =
         chart.references.iter().map(|reference| (&*reference.label, reference.value)).collect();
-    assert_eq!(references, [("peak of the memory", 3000.0), ("CUB 3.0, n = 1073741824", 3101.0)]);
+    assert_eq!(
+        references,
+        [("peak of the memory", 3000.0), ("CUB 3.0, n = 1 073 741 824", 3101.0)]
+    );
     let [(_, gb_per_s)] = chart.series[0].points[..] else { panic!("{chart:?}") };
     assert!((gb_per_s - 100.0).abs() < 1e-9);
-    assert_eq!(chart.description, "100.0 GB/s with each.");
+    assert_eq!(
+        chart.description,
+        "The sum of 1 000 000 i32 elements. It is 100.0 GB/s with each variant."
+    );
 
     let sweep = [1, 2].map(|_| on_gpu(vec![measured(Variant::Sequential, 40, 7)], 1));
     let document = sweep_document(&sweep, 3).unwrap();

@@ -2,7 +2,14 @@
 
 use std::fmt::Write as _;
 
-use super::{Cell, Chart, Document, Picture, Table, chart::Home, escape, theme};
+use super::{
+    Cell, Chart, Document, Picture, Table, chart::Home, no_break, table::not_shown, theme,
+};
+
+/// A text with the escapes that it needs. The browser does not break its numbers.
+fn escape(text: &str) -> String {
+    super::escape(&no_break(text))
+}
 
 pub(super) fn page(document: &Document) -> String {
     let title = escape(&document.title);
@@ -69,6 +76,7 @@ fn chart(main: &mut String, chart: &Chart) {
 
 fn table(main: &mut String, table: &Table) {
     let numeric = table.numeric();
+    let columns = table.columns_with_room();
     let id = escape(&table.id);
     let _ = write!(
         main,
@@ -76,8 +84,8 @@ fn table(main: &mut String, table: &Table) {
          <table>\n<caption id=\"table-{id}\">{}</caption>\n<thead><tr>",
         escape(&table.title)
     );
-    for (column, numeric) in table.columns.iter().zip(&numeric) {
-        let class = if *numeric { " class=\"number\"" } else { "" };
+    for (column, numeric) in columns.iter().map(|&index| (&table.columns[index], numeric[index])) {
+        let class = if numeric { " class=\"number\"" } else { "" };
         let unit = column
             .unit
             .as_deref()
@@ -92,11 +100,14 @@ fn table(main: &mut String, table: &Table) {
     main.push_str("</tr></thead>\n<tbody>\n");
     for row in &table.rows {
         main.push_str("<tr>");
-        for (index, ((_, cell), numeric)) in table.cells(row).zip(&numeric).enumerate() {
+        let cells: Vec<&Cell> = table.cells(row).map(|(_, cell)| cell).collect();
+        for (index, (cell, numeric)) in
+            columns.iter().map(|&index| (cells[index], numeric[index])).enumerate()
+        {
             let (tag, scope) = if index == 0 { ("th", " scope=\"row\"") } else { ("td", "") };
             let shown = cell.show();
             let missing = shown.is_empty() && !matches!(cell, Cell::Text(_));
-            let classes = [(*numeric, "number"), (missing, "missing")];
+            let classes = [(numeric, "number"), (missing, "missing")];
             let classes: Vec<&str> =
                 classes.iter().filter(|(holds, _)| *holds).map(|(_, class)| *class).collect();
             let class = if classes.is_empty() {
@@ -110,7 +121,7 @@ fn table(main: &mut String, table: &Table) {
         main.push_str("</tr>\n");
     }
     main.push_str("</tbody>\n</table>\n</div>\n");
-    for note in &table.notes {
+    for note in table.notes.iter().chain(&not_shown(table, &columns)) {
         let _ = writeln!(main, "<p>{}</p>", escape(note));
     }
     main.push_str("</div>\n");

@@ -57,6 +57,7 @@
 
 mod chart;
 mod data;
+mod grid;
 mod html;
 mod table;
 mod text;
@@ -68,9 +69,11 @@ use std::{
     str::FromStr,
 };
 
-pub use chart::{Axis, Chart, Kind, Reference, Scale, Series};
+pub use chart::{Axis, Chart, Kind, Reference, Role, Scale, Series};
+pub(crate) use grid::Grid;
 pub(crate) use table::grouped;
-pub use table::{Cell, Column, Table};
+pub use table::{Cell, Column, Shown, Table};
+pub use text::Width;
 
 /// The results of a command, ready to be written in any [`Format`].
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -196,6 +199,22 @@ pub enum OutputError {
         /// The ids of the charts, with commas between them.
         known: String,
     },
+    /// No table has the requested column.
+    #[error("unknown column '{key}': there is {known}")]
+    UnknownColumn {
+        /// The requested key.
+        key: String,
+        /// The keys of all columns, with commas between them.
+        known: String,
+    },
+    /// No chart has the requested line.
+    #[error("unknown line '{name}': there is {known}")]
+    UnknownLine {
+        /// The requested name.
+        name: String,
+        /// The names of the lines of all charts, with commas between them.
+        known: String,
+    },
     /// The writer failed.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -219,15 +238,30 @@ impl Document {
     ///   `scale`), `series` (each with `name`, and with `points` as pairs of numbers), and
     ///   `references` (each with `label` and `value`).
     ///
-    /// In JSON and in CSV, numbers are not rounded to the decimals that are shown to people. A
-    /// number that is not finite is written as missing.
+    /// In JSON and in CSV, numbers are not rounded to the decimals that are shown to people, and
+    /// all columns are there. A number that is not finite is written as missing.
     ///
     /// # Errors
     ///
     /// [`OutputError::NoTable`], [`OutputError::NoChart`], and the errors of the writer.
     pub fn write(&self, format: Format, out: &mut impl Write) -> Result<(), OutputError> {
+        self.write_within(format, Width::File, out)
+    }
+
+    /// Writes the document as [`write`](Self::write) does, with [`Format::Table`] no wider than
+    /// `width`.
+    ///
+    /// # Errors
+    ///
+    /// As [`write`](Self::write).
+    pub fn write_within(
+        &self,
+        format: Format,
+        width: Width,
+        out: &mut impl Write,
+    ) -> Result<(), OutputError> {
         match format {
-            Format::Table => text::write_table(self, out)?,
+            Format::Table => text::write_table(self, width, out)?,
             Format::Markdown => text::write_markdown(self, out)?,
             Format::Csv => data::write_csv(self.tables.first().ok_or(OutputError::NoTable)?, out)?,
             Format::Json => data::write_json(self, out)?,
@@ -266,12 +300,70 @@ impl Document {
         self.charts[..=index].rotate_right(1);
         Ok(())
     }
+
+    /// Shows all columns of all tables to people.
+    pub fn show_all_columns(&mut self) {
+        for column in self.tables.iter_mut().flat_map(|table| &mut table.columns) {
+            column.shown = Shown::Always;
+        }
+    }
+
+    /// Leaves only the columns with these keys, in their order. A table that has none of them is
+    /// left as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`OutputError::UnknownColumn`] for a key that no table has.
+    pub fn choose_columns(&mut self, keys: &[String]) -> Result<(), OutputError> {
+        let columns = self.tables.iter().flat_map(|table| &table.columns);
+        let is_known = |key: &&String| columns.clone().any(|column| column.key == **key);
+        if let Some(key) = keys.iter().find(|key| !is_known(key)) {
+            let known = listed(columns.map(|column| column.key.as_str()));
+            return Err(OutputError::UnknownColumn { key: key.clone(), known });
+        }
+        self.tables.iter_mut().for_each(|table| table.choose(keys));
+        Ok(())
+    }
+
+    /// Highlights the lines with these names in all charts. The first word of a name may be left
+    /// out if the name has more words.
+    ///
+    /// # Errors
+    ///
+    /// [`OutputError::UnknownLine`] for a name that no chart of lines has.
+    pub fn highlight(&mut self, names: &[String]) -> Result<(), OutputError> {
+        let charts = || self.charts.iter().filter(|chart| chart.kind == Kind::Lines);
+        for name in names {
+            let mut lines = charts().flat_map(|chart| &chart.series);
+            if !lines.any(|line| line.is_called(name)) {
+                let all = charts().flat_map(|chart| &chart.series);
+                let known = listed(all.map(|line| line.name.as_str()));
+                return Err(OutputError::UnknownLine { name: name.clone(), known });
+            }
+        }
+        for line in self.charts.iter_mut().flat_map(|chart| &mut chart.series) {
+            if line.role == Role::Plain && names.iter().any(|name| line.is_called(name)) {
+                line.role = Role::Highlighted;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Texts with commas between them, without those that came before; `none` if there are none.
+fn listed<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    let mut listed: Vec<&str> = Vec::new();
+    for text in texts {
+        if !listed.contains(&text) {
+            listed.push(text);
+        }
+    }
+    if listed.is_empty() { "none".to_owned() } else { listed.join(", ") }
 }
 
 /// The position of an id, or a list of the ids that there are.
 fn position(ids: &[&str], id: &str) -> Result<usize, String> {
-    let known = || if ids.is_empty() { "none".to_owned() } else { ids.join(", ") };
-    ids.iter().position(|known| *known == id).ok_or_else(known)
+    ids.iter().position(|known| *known == id).ok_or_else(|| listed(ids.iter().copied()))
 }
 
 /// A text with the escapes that it needs in XML and HTML, in attributes too.
@@ -294,11 +386,24 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
+/// A text in which a narrow no-break space stands between the groups of digits of each number, so
+/// that no reader sees a number on two lines.
+pub(crate) fn no_break(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let is_between = |index: usize| {
+        let before = chars[..index].iter().rev().take_while(|c| c.is_ascii_digit()).count();
+        let after = chars[index + 1..].iter().take_while(|c| c.is_ascii_digit()).count();
+        chars[index] == ' ' && (1..=3).contains(&before) && after == 3
+    };
+    let join = |(index, &c): (usize, &char)| if is_between(index) { '\u{202f}' } else { c };
+    chars.iter().enumerate().map(join).collect()
+}
+
 /// The words of a text in lines of at most `columns` characters. A line with a single longer word
-/// exceeds that.
+/// exceeds that. A number with groups of digits is one word; [`no_break`] joins it.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
+    for word in no_break(text).split_ascii_whitespace() {
         match lines.last_mut().filter(|line| line.chars().count() + word.chars().count() < columns)
         {
             Some(line) => {
@@ -309,6 +414,16 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// The words of a text in lines of at most `columns` characters, at least 1. Longer words are
+/// broken.
+pub(crate) fn wrap_hard(text: &str, columns: usize) -> Vec<String> {
+    let broken = |line: String| {
+        let chars: Vec<char> = line.chars().collect();
+        chars.chunks(columns.max(1)).map(|part| part.iter().collect()).collect::<Vec<String>>()
+    };
+    wrap(text, columns).into_iter().flat_map(broken).collect()
 }
 
 #[cfg(test)]

@@ -12,6 +12,9 @@
   name();
 }
 
+// The step players, each with the function that shows one of its steps.
+const players = [];
+
 for (const picture of document.querySelectorAll(".picture")) {
   const steps = [...picture.querySelectorAll(".steps > li")];
   if (steps.length === 0) continue;
@@ -34,17 +37,37 @@ for (const picture of document.querySelectorAll(".picture")) {
   previous.addEventListener("click", () => show(current - 1));
   next.addEventListener("click", () => show(current + 1));
   slider.addEventListener("input", () => show(Number(slider.value) - 1));
-  picture.addEventListener("keydown", (event) => {
-    const wanted = { ArrowLeft: current - 1, ArrowRight: current + 1, Home: 0, End: steps.length - 1 }[event.key];
-    // In a wide picture these keys scroll.
-    const scrolls = event.target.classList.contains("scroll");
-    if (wanted === undefined || scrolls || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    show(wanted);
-  });
+  players.push({ picture, go: (key) => {
+    const wanted = { ArrowLeft: current - 1, ArrowRight: current + 1, Home: 0, End: steps.length - 1 }[key];
+    if (wanted !== undefined) show(wanted);
+    return wanted !== undefined;
+  } });
 
   for (const step of steps) step.querySelector("figcaption").hidden = true;
   picture.querySelector(".controls").hidden = false;
   now.hidden = false;
   show(0);
 }
+
+// The keys are for the picture that has the focus. If nothing has it, the arrows are for the picture
+// that is nearest to the middle of the window.
+document.addEventListener("keydown", (event) => {
+  if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  const distance = ({ picture }) => {
+    const box = picture.getBoundingClientRect();
+    return Math.max(box.top - innerHeight / 2, innerHeight / 2 - box.bottom, 0);
+  };
+  let player;
+  if (event.target === document.body) {
+    const visible = players.filter(({ picture }) => {
+      const box = picture.getBoundingClientRect();
+      return box.bottom > 0 && box.top < innerHeight;
+    });
+    const isArrow = event.key === "ArrowLeft" || event.key === "ArrowRight";
+    if (isArrow && visible.length > 0) player = visible.reduce((a, b) => distance(b) < distance(a) ? b : a);
+  } else if (!event.target.classList.contains("scroll") || event.target.scrollWidth <= event.target.clientWidth) {
+    // In a picture that is wider than its place these keys scroll.
+    player = players.find(({ picture }) => picture.contains(event.target));
+  }
+  if (player?.go(event.key)) event.preventDefault();
+});

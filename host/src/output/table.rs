@@ -2,6 +2,8 @@
 
 use std::iter;
 
+use super::text::grid;
+
 /// Figures in rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
@@ -27,6 +29,20 @@ pub struct Column {
     pub heading: String,
     /// The unit of its numbers.
     pub unit: Option<String>,
+    /// When people see it. Programs always get it.
+    pub shown: Shown,
+}
+
+/// When a column is shown to people.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shown {
+    /// Always.
+    #[default]
+    Always,
+    /// If there is room. In a terminal, columns that are further to the right have it first.
+    IfRoom,
+    /// If it is asked for by [`Document::choose_columns`](super::Document::choose_columns).
+    OnRequest,
 }
 
 /// One entry of a table.
@@ -74,6 +90,44 @@ impl Table {
         self.columns.iter().zip(row.iter().chain(iter::repeat(&Cell::Missing)))
     }
 
+    /// The columns that people see where lines may have any length, by their indices.
+    pub(super) fn columns_with_room(&self) -> Vec<usize> {
+        let all = 0..self.columns.len();
+        all.filter(|&column| self.columns[column].shown != Shown::OnRequest).collect()
+    }
+
+    /// The columns that people see where lines have at most `width` characters, by their indices.
+    pub(super) fn columns_within(&self, width: usize) -> Vec<usize> {
+        let all: Vec<usize> = (0..self.columns.len()).collect();
+        let grid = grid(self, &all, str::to_owned);
+        let is = |shown: Shown| move |column: &usize| self.columns[*column].shown == shown;
+        let mut columns: Vec<usize> = all.iter().copied().filter(is(Shown::Always)).collect();
+        for column in all.iter().copied().rev().filter(is(Shown::IfRoom)) {
+            let at = columns.partition_point(|other| *other < column);
+            columns.insert(at, column);
+            if !grid.fits(&columns, width) {
+                columns.remove(at);
+            }
+        }
+        columns
+    }
+
+    /// Leaves only the columns with these keys, in their order, and shows them always.
+    pub(super) fn choose(&mut self, keys: &[String]) {
+        let position = |key: &String| self.columns.iter().position(|column| column.key == *key);
+        let chosen: Vec<usize> = keys.iter().filter_map(position).collect();
+        if chosen.is_empty() {
+            return;
+        }
+        let column =
+            |&index: &usize| Column { shown: Shown::Always, ..self.columns[index].clone() };
+        let cells = |row: &Vec<Cell>| {
+            chosen.iter().map(|&index| row.get(index).cloned().unwrap_or_default()).collect()
+        };
+        self.rows = self.rows.iter().map(cells).collect();
+        self.columns = chosen.iter().map(column).collect();
+    }
+
     /// For each column, whether it holds numbers and no text.
     pub(super) fn numeric(&self) -> Vec<bool> {
         let column = |index| self.rows.iter().filter_map(move |row| row.get(index));
@@ -93,13 +147,25 @@ impl Column {
     /// assert_eq!(Column::new("time_us", "median").in_unit("us").head(), "median (us)");
     /// ```
     pub fn new(key: impl Into<String>, heading: impl Into<String>) -> Self {
-        Self { key: key.into(), heading: heading.into(), unit: None }
+        Self { key: key.into(), heading: heading.into(), unit: None, shown: Shown::Always }
     }
 
     /// The same column with a unit.
     #[must_use]
     pub fn in_unit(self, unit: impl Into<String>) -> Self {
         Self { unit: Some(unit.into()), ..self }
+    }
+
+    /// The same column, shown to people if there is room.
+    #[must_use]
+    pub fn if_room(self) -> Self {
+        Self { shown: Shown::IfRoom, ..self }
+    }
+
+    /// The same column, shown to people if they ask for it.
+    #[must_use]
+    pub fn on_request(self) -> Self {
+        Self { shown: Shown::OnRequest, ..self }
     }
 
     /// Its heading with its unit.
@@ -163,6 +229,14 @@ impl<T: Into<Cell>> From<Option<T>> for Cell {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Missing, Into::into)
     }
+}
+
+/// A note on the columns that are not among those that are shown.
+pub(super) fn not_shown(table: &Table, shown: &[usize]) -> Option<String> {
+    let others = (0..table.columns.len()).filter(|column| !shown.contains(column));
+    let keys: Vec<&str> = others.map(|column| table.columns[column].key.as_str()).collect();
+    let more = format!("Not shown: {} (shown with --columns all).", keys.join(", "));
+    (!keys.is_empty()).then_some(more)
 }
 
 /// A whole number with its digits in groups of three.

@@ -108,7 +108,7 @@ fn markdown_is_escaped() {
 
     | rung | launches | time (us) | step |
     |------|---------:|----------:|-----:|
-    | 1    |   12 345 |      43.0 |      |
+    | 1    |   12 345 |      43.0 |      |
     | 2    |        3 |      28.1 | 1.53 |
 
     Median of 41 runs.
@@ -255,6 +255,87 @@ fn a_page_is_escaped_and_empty_ones_are_whole() {
         assert_eq!(page.matches("<section").count(), page.matches("</section>").count());
         assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
     }
+}
+
+#[test]
+fn columns_are_shown_if_there_is_room_or_on_request() {
+    let mut document = document();
+    document.tables[0].columns[1].shown = Shown::OnRequest;
+    document.tables[0].columns[3].shown = Shown::IfRoom;
+    let heads = |document: &Document, width| {
+        let mut bytes = Vec::new();
+        document.write_within(Format::Table, width, &mut bytes).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(text.lines().all(|line| line.chars().count() <= width.columns()), "{text}");
+        text.lines().find(|line| line.starts_with("| rung")).unwrap().to_owned()
+    };
+    assert_eq!(heads(&document, Width::File), "| rung | time (us) | step |");
+    assert_eq!(heads(&document, Width::Terminal(20)), "| rung | time (us) |");
+    let text = written(&document, Format::Table);
+    assert!(text.ends_with("\nNot shown: launches (shown with --columns all).\n"), "{text}");
+    assert!(!written(&document, Format::Markdown).contains("12\u{202f}345"));
+    assert!(!written(&document, Format::Html).contains("12\u{202f}345"));
+    // Programs get all columns.
+    assert!(written(&document, Format::Csv).starts_with("rung,launches,time_us,speedup\n"));
+    assert!(written(&document, Format::Json).contains("\"launches\":12345"));
+
+    let mut all = document.clone();
+    all.show_all_columns();
+    assert_eq!(heads(&all, Width::File), "| rung | launches | time (us) | step |");
+    let mut few = document.clone();
+    few.choose_columns(&["speedup".into(), "rung".into()]).unwrap();
+    assert!(written(&few, Format::Table).contains("\n| step | rung |\n"));
+    assert!(!written(&few, Format::Table).contains("Not shown"));
+    let error = document.choose_columns(&["time".into()]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "unknown column 'time': there is rung, launches, time_us, speedup"
+    );
+}
+
+#[test]
+fn lines_of_charts_can_be_highlighted() {
+    let chart = |names: &[&str]| Chart {
+        id: "c".into(),
+        title: "C".into(),
+        description: "C.".into(),
+        kind: Kind::Lines,
+        x: Axis::linear("x"),
+        y: Axis::linear("y"),
+        series: names.iter().map(|name| Series::new(*name, vec![])).collect(),
+        references: vec![],
+    };
+    let charts = vec![chart(&["variant 3", "variant 13"]), chart(&["variant 3", "tiled"])];
+    let mut document = Document { charts, ..Document::default() };
+    document.highlight(&["3".into(), "tiled".into()]).unwrap();
+    let roles: Vec<Role> =
+        document.charts.iter().flat_map(|chart| &chart.series).map(|line| line.role).collect();
+    assert_eq!(roles, [Role::Highlighted, Role::Plain, Role::Highlighted, Role::Highlighted]);
+    let error = document.highlight(&["33".into()]).unwrap_err();
+    assert_eq!(error.to_string(), "unknown line '33': there is variant 3, variant 13, tiled");
+    let error = Document::default().highlight(&["3".into()]).unwrap_err();
+    assert_eq!(error.to_string(), "unknown line '3': there is none");
+}
+
+#[test]
+fn numbers_are_not_broken() {
+    for (text, joined) in [
+        ("1 234 567 of 89", "1\u{202f}234\u{202f}567 of 89"),
+        ("26 985.", "26\u{202f}985."),
+        ("4194304 256", "4194304 256"),
+        ("step 1, 256 1", "step 1, 256 1"),
+        ("1 2345", "1 2345"),
+    ] {
+        assert_eq!(no_break(text), joined);
+    }
+    assert_eq!(
+        wrap("as many as 26 985 of 38 550", 12),
+        ["as many as", "26\u{202f}985 of", "38\u{202f}550"]
+    );
+    assert_eq!(wrap_hard("abcdefgh ij", 5), ["abcde", "fgh", "ij"]);
+    let mut text = Vec::new();
+    Width::Terminal(20).write("in all there are 26 985", &mut text).unwrap();
+    assert_eq!(String::from_utf8(text).unwrap(), "in all there are\n26 985\n");
 }
 
 #[test]

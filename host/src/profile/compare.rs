@@ -5,11 +5,12 @@ use std::io::{self, Write};
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    figures::{Figure, empty_table, figures},
+    figures::{Figure, empty_grid, figures},
     polls::holds_polls,
     profiled::{Profiled, describe_gpu},
     waste,
 };
+use crate::output::Width;
 
 /// Profiles of one or more rungs that do the same work.
 #[derive(Clone, Copy, Debug)]
@@ -31,21 +32,21 @@ impl<'a> Comparison<'a> {
         self.0.iter().map(figures).collect()
     }
 
-    /// Writes the comparison for people: a column for each profile, with its ratio to the first
-    /// one, and a sentence on what each profile wastes.
+    /// Writes the comparison for people, no wider than `width`: a column for each profile, with its
+    /// ratio to the first one, and a sentence on what each profile wastes.
     ///
     /// # Errors
     ///
     /// The errors of the writer.
-    pub fn write_text(self, out: &mut impl Write) -> io::Result<()> {
+    pub fn write_text(self, width: Width, out: &mut impl Write) -> io::Result<()> {
         let problem = &self.0[0].plan.problem;
         let (n, op, element) = (problem.n, problem.op, problem.element);
-        writeln!(
-            out,
-            "{op} of {n} {element} elements, {}, planned for {}; the figures are sums over all launches of a variant\n",
+        let work = format!(
+            "{op} of {n} {element} elements, {}, planned for {}; the figures are sums over all launches of a variant",
             self.0[0].input,
             describe_gpu(&self.0[0].target.gpu)
-        )?;
+        );
+        width.write(&work, out)?;
         let mut header = vec!["counter".to_owned(), "level".to_owned()];
         for (index, profiled) in self.0.iter().enumerate() {
             header.push(format!("variant {}", profiled.plan.problem.variant));
@@ -53,7 +54,7 @@ impl<'a> Comparison<'a> {
                 header.push("ratio".to_owned());
             }
         }
-        let mut table = empty_table(header);
+        let mut grid = empty_grid(header);
         let columns = self.figures();
         for (row, first) in columns[0].iter().enumerate() {
             if !columns.iter().any(|figures| figures[row].is_used(figures)) {
@@ -67,13 +68,14 @@ impl<'a> Comparison<'a> {
                 let ratio = self.ratio(profiled, figure, first);
                 cells.push(ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default());
             }
-            table.add_row(cells);
+            grid.rows.push(cells);
         }
-        writeln!(out, "{table}\n")?;
+        writeln!(out, "\n{}\n", grid.within(width.columns()))?;
         for profiled in self.0 {
-            writeln!(out, "Variant {}: {}", profiled.plan.problem.variant, profiled.verdict())?;
+            let (variant, verdict) = (profiled.plan.problem.variant, profiled.verdict());
+            width.write(&format!("Variant {variant}: {verdict}"), out)?;
         }
-        writeln!(out, "({})", waste::CURRENCY)
+        width.write(&format!("({})", waste::CURRENCY), out)
     }
 
     /// The comparison as one JSON object. `profiles` holds what [`Profiled::to_json`] gives without

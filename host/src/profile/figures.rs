@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use comfy_table::{CellAlignment, Table, presets};
 use simt::{Banks, Counters, InstructionCounters, Traffic};
 
 use super::{
@@ -10,7 +9,7 @@ use super::{
     polls::holds_polls,
     profiled::Profiled,
 };
-use crate::output::grouped;
+use crate::output::{Grid, grouped};
 
 /// How near to the hardware a figure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,26 +181,22 @@ impl Figure {
     }
 }
 
-/// An empty table with two columns of text, and columns of numbers after them.
-pub(super) fn empty_table(header: Vec<String>) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::ASCII_MARKDOWN).set_header(header);
-    for column in table.column_iter_mut().skip(2) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
+/// An empty grid with two columns of text, and columns of numbers after them.
+pub(super) fn empty_grid(head: Vec<String>) -> Grid {
+    let numeric = (0..head.len()).map(|column| column >= 2).collect();
+    Grid { head, rows: Vec::new(), numeric }
 }
 
-pub(super) fn table(figures: &[Figure]) -> Table {
-    let mut table = empty_table(["counter", "level", "actual", "ideal"].map(str::to_owned).into());
+pub(super) fn grid(figures: &[Figure]) -> Grid {
+    let mut grid = empty_grid(["counter", "level", "actual", "ideal"].map(str::to_owned).into());
     for figure in figures.iter().filter(|figure| figure.is_used(figures)) {
         let ideal = figure.ideal.map(|ideal| figure.show(ideal)).unwrap_or_default();
-        table.add_row([
+        grid.rows.push(vec![
             figure.name.clone(),
             figure.level.to_string(),
             figure.show(figure.actual),
             ideal,
         ]);
     }
-    table
+    grid
 }

@@ -9,7 +9,10 @@ use std::{
 use simt::Counters;
 
 use super::{lines::lines, measures::sectors, profiled::Profiled};
-use crate::ptx::PtxLibrary;
+use crate::{
+    output::{Width, wrap_hard},
+    ptx::PtxLibrary,
+};
 
 /// The folder of the sources that are shown. Other inlined code belongs to the device API and to
 /// `core`.
@@ -20,12 +23,86 @@ const TABLES: &str = "kernels/src/exports/";
 
 /// The header of the counters: columns of 7, 10, 10 and 9 characters.
 const HEADER: &str = " instr.  divergent  conflicts  sect/req";
+/// The number of characters of the first of these columns.
+const FIRST: usize = 7;
+/// The characters of a line's number, with the blanks around it.
+const NUMBER: usize = 6;
+/// The least room for source code beside all counters. In a narrower terminal, each line has only
+/// the first counter.
+const CODE: usize = 30;
+/// The indentation of the rest of a line that is too long for the terminal.
+const REST: usize = 4;
+
+/// The room for a listing.
+#[derive(Clone, Copy)]
+struct Room {
+    /// The characters of the counters of a line.
+    counters: usize,
+    /// The characters of its code; `None` if no line is too long.
+    code: Option<usize>,
+}
+
+impl Room {
+    fn new(width: Width) -> Self {
+        let beside = |counters: usize| {
+            width.of_code().map(|columns| columns.saturating_sub(counters + NUMBER))
+        };
+        match beside(HEADER.len()) {
+            Some(room) if room < CODE => Self { counters: FIRST, code: beside(FIRST) },
+            room => Self { counters: HEADER.len(), code: room },
+        }
+    }
+
+    fn write_header(self, of: &str, out: &mut impl Write) -> io::Result<()> {
+        let counters = &HEADER[..self.counters];
+        match self.code {
+            // In a narrow terminal, the name has a line of its own.
+            Some(room) if of.len() > room + NUMBER - 2 => {
+                for line in wrap_hard(of, self.counters + NUMBER + room) {
+                    writeln!(out, "{line}")?;
+                }
+                writeln!(out, "{counters}")
+            }
+            _ => writeln!(out, "{counters}  {of}"),
+        }
+    }
+
+    /// Writes a line with its counters and its number. If the line is too long, its rest follows
+    /// below, indented.
+    fn write(
+        self,
+        counters: &str,
+        number: &str,
+        text: &str,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let counters = &counters[..self.counters];
+        let begin = text.len() - text.trim_start().len();
+        let is_short = |room: &usize| text.chars().count() <= *room;
+        let Some(room) = self.code.filter(|room| !is_short(room)) else {
+            let line = format!("{counters} {number:>4} {text}");
+            return writeln!(out, "{}", line.trim_end());
+        };
+        let indent = begin.min(room / 2);
+        let rest = (indent + REST).min(room / 2);
+        let lines = wrap_hard(text, room - rest);
+        for (index, line) in lines.iter().enumerate() {
+            let (counters, number, indent) =
+                if index == 0 { (counters, number, indent) } else { ("", "", rest) };
+            let wide = self.counters;
+            writeln!(out, "{counters:wide$} {number:>4} {:indent$}{line}", "")?;
+        }
+        Ok(())
+    }
+}
 
 pub(super) fn write(
     profiled: &Profiled,
     library: &PtxLibrary,
+    width: Width,
     out: &mut impl Write,
 ) -> io::Result<()> {
+    let room = Room::new(width);
     let whole = &profiled.counters;
     let mut files: BTreeMap<String, BTreeMap<u32, Counters>> = BTreeMap::new();
     for line in lines(&profiled.instructions) {
@@ -38,22 +115,23 @@ pub(super) fn write(
         .filter_map(|(file, lines)| library.source(&file).map(|text| (file, lines, text)))
         .collect();
     if sources.is_empty() {
-        return write_ptx(profiled, out);
+        return write_ptx(profiled, width, room, out);
     }
     // The file of the rung itself comes first, because the functions that it calls from other files
     // have only a part of its instructions.
     sources.sort_by_key(|(_, lines, _)| {
         std::cmp::Reverse(lines.values().map(|counters| counters.warp_instructions).max())
     });
-    writeln!(
-        out,
+    width.write(
         "Each source line has its share of all PTX instructions, of all divergent branches in PTX and of all bank conflicts, \
          and the number of sectors for each of its requests to global memory. Code that is inlined into a line counts for \
-         that line:"
+         that line:",
+        out,
     )?;
     for (file, lines, text) in sources {
-        writeln!(out, "\n{HEADER}  {file}")?;
-        write_source(whole, &lines, &text, out)?;
+        writeln!(out)?;
+        room.write_header(&file, out)?;
+        write_source(whole, &lines, &text, room, out)?;
     }
     Ok(())
 }
@@ -62,6 +140,7 @@ fn write_source(
     whole: &Counters,
     lines: &BTreeMap<u32, Counters>,
     text: &str,
+    room: Room,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let source: Vec<&str> = text.lines().collect();
@@ -81,8 +160,7 @@ fn write_source(
         let shares = lines
             .get(&number)
             .map_or_else(|| " ".repeat(HEADER.len()), |counters| shares(whole, counters));
-        let line = format!("{shares} {number:>4} {text}");
-        writeln!(out, "{}", line.trim_end())?;
+        room.write(&shares, &number.to_string(), text, out)?;
     }
     Ok(())
 }
@@ -110,15 +188,21 @@ fn functions(source: &[&str]) -> Vec<RangeInclusive<u32>> {
     (0..source.len()).filter(|&line| begins(source[line])).map(of).collect()
 }
 
-fn write_ptx(profiled: &Profiled, out: &mut impl Write) -> io::Result<()> {
-    writeln!(
+fn write_ptx(
+    profiled: &Profiled,
+    width: Width,
+    room: Room,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    width.write(
+        "There is no source for this PTX, so here is the PTX itself, with the share of each instruction:",
         out,
-        "There is no source for this PTX, so here is the PTX itself, with the share of each instruction:\n"
     )?;
-    writeln!(out, "{HEADER}  PTX")?;
+    writeln!(out)?;
+    room.write_header("PTX", out)?;
     for instruction in &profiled.instructions {
         let shares = shares(&profiled.counters, &instruction.counters);
-        writeln!(out, "{shares} {:>4} {}", instruction.line, instruction.text)?;
+        room.write(&shares, &instruction.line.to_string(), &instruction.text, out)?;
     }
     Ok(())
 }

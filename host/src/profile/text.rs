@@ -10,30 +10,44 @@ use super::{
     profiled::{Profiled, describe_gpu},
     waste,
 };
-use crate::{ptx::PtxLibrary, report::describe_launches};
+use crate::{output::Width, ptx::PtxLibrary, report::describe_launches};
+
+/// The columns of the names above the figures.
+const NAMES: usize = 9;
 
 impl Profiled {
-    /// Writes the profile for people: the figures, the source with the counters of each line, and a
-    /// sentence on the waste. If `library` has no source for the PTX, the PTX stands in place of
-    /// the source.
+    /// Writes the profile for people, no wider than `width`: the figures, the source with the
+    /// counters of each line, and a sentence on the waste. If `library` has no source for the PTX,
+    /// the PTX stands in place of the source.
     ///
     /// # Errors
     ///
     /// The errors of the writer.
-    pub fn write_text(&self, library: &PtxLibrary, out: &mut impl Write) -> io::Result<()> {
+    pub fn write_text(
+        &self,
+        library: &PtxLibrary,
+        width: Width,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
         let problem = &self.plan.problem;
         let facts = problem.variant.facts();
-        writeln!(out, "kernel     {} (variant {}, {})", self.plan.kernel, facts.label, facts.name)?;
-        writeln!(out, "input      {} {} elements, {}", problem.n, problem.element, self.input)?;
         let summed =
             if self.launches.len() > 1 { "; the figures are sums over all launches" } else { "" };
-        writeln!(out, "launches   {}{summed}", describe_launches(&self.plan))?;
-        writeln!(out, "gpu        {}", describe_gpu(&self.target.gpu))?;
-        writeln!(out, "occupancy  {}", self.describe_occupancy())?;
-        writeln!(out, "registers  {}", self.target.registers)?;
-        writeln!(out, "\n{}\n", figures::table(&figures(self)))?;
-        listing::write(self, library, out)?;
-        writeln!(out, "\n{}\n({})", self.verdict(), waste::CURRENCY)
+        for (name, value) in [
+            ("kernel", format!("{} (variant {}, {})", self.plan.kernel, facts.label, facts.name)),
+            ("input", format!("{} {} elements, {}", problem.n, problem.element, self.input)),
+            ("launches", format!("{}{summed}", describe_launches(&self.plan))),
+            ("gpu", describe_gpu(&self.target.gpu)),
+            ("occupancy", self.describe_occupancy()),
+            ("registers", self.target.registers.to_string()),
+        ] {
+            width.write_named(name, NAMES, &value, out)?;
+        }
+        writeln!(out, "\n{}\n", figures::grid(&figures(self)).within(width.columns()))?;
+        listing::write(self, library, width, out)?;
+        writeln!(out)?;
+        width.write(&self.verdict(), out)?;
+        width.write(&format!("({})", waste::CURRENCY), out)
     }
 
     /// A line such as `8 blocks and 64 warps on each multiprocessor, 100 %, limited by warps`.

@@ -5,7 +5,7 @@ use clap::Args;
 use warpfold_lab::{
     cli::{
         Failure, OutputArgs, Progress, PtxArgs, SeedArgs, failed, interruptible, number, refused,
-        whole,
+        whole, width,
     },
     device::{Device, Instrument},
     experiment::{Runner, Runs},
@@ -98,7 +98,7 @@ pub(crate) fn profile(args: &ProfileArgs) -> Result<(), Failure> {
     let profiled = work.run(variant, &library)?;
     work.output.write_own(
         profiled.document(),
-        |out| profiled.write_text(&library, out),
+        |out| profiled.write_text(&library, width(), out),
         || profiled.to_json(true),
     )
 }
@@ -119,7 +119,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         Comparison::new(&profiles).context("no variant to compare").map_err(refused)?;
     work.output.write_own(
         comparison.document(),
-        |out| comparison.write_text(out),
+        |out| comparison.write_text(width(), out),
         || comparison.to_json(),
     )
 }

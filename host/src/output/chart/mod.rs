@@ -1,7 +1,11 @@
 //! Charts. The module `draw` draws them.
 
 mod axis;
+mod bars;
 mod draw;
+mod lines;
+mod look;
+mod names;
 mod paper;
 #[cfg(test)]
 mod tests;
@@ -18,7 +22,8 @@ pub struct Chart {
     pub id: String,
     /// Its heading.
     pub title: String,
-    /// A description for readers who cannot see the chart.
+    /// What is shown and what it says, in words. It stands below the heading, and describes the
+    /// chart to readers who cannot see it.
     pub description: String,
     /// Bars or lines.
     pub kind: Kind,
@@ -61,12 +66,38 @@ pub struct Series {
     pub name: String,
     /// The points, in the units of the axes.
     pub points: Vec<(f64, f64)>,
+    /// What a line is to the reader. Bars do not depend on it.
+    pub role: Role,
+}
+
+/// What a line of a chart is to the reader. It matters if there are more lines than colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// One of many. It is grey if there are more lines than colours.
+    #[default]
+    Plain,
+    /// A line that a reader looks for, such as the best one. It has a colour, as do five lines at
+    /// most if there are more lines than colours.
+    Highlighted,
+    /// A bound that is computed and not measured.
+    Ideal,
 }
 
 impl Series {
     /// A series of any points.
     pub fn new(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
-        Self { name: name.into(), points }
+        Self { name: name.into(), points, role: Role::Plain }
+    }
+
+    /// The same series with another role.
+    #[must_use]
+    pub fn in_role(self, role: Role) -> Self {
+        Self { role, ..self }
+    }
+
+    /// Whether a text names the series, with or without the first word of its name.
+    pub(super) fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.name.split_once(' ').is_some_and(|(_, rest)| rest == name)
     }
 
     /// A series of bars, with one height for each category. A height that is not finite has no bar.

@@ -169,7 +169,9 @@ fn lines_go_through_their_points() {
         let places: Vec<_> = marks[..3].iter().map(place).collect();
         assert!((places[0][0] + places[2][0] - 2.0 * places[1][0]).abs() <= 1.0, "{places:?}");
         assert!(places[0][1] > places[1][1] && places[1][1] > places[2][1], "{places:?}");
-        assert_eq!(texts(root, "label"), ["peak", "rung 7", "rung 1"]);
+        assert_eq!(texts(root, "label"), ["rung 1", "rung 7", "peak"]);
+        // The titles of the lines are for a pointer on them.
+        assert_eq!(content(classed(root, "series")[1].first_element_child().unwrap()), "rung 7");
         assert!(texts(root, "tick").contains(&"210".to_owned()));
     });
 }
@@ -259,20 +261,53 @@ fn names_stand_apart_where_lines_meet() {
     ];
     checked(&chart, |root| assert_eq!(texts(root, "label").len(), 8));
 
-    // If there are more series than colours, or if a name is long, the chart has a legend. Lines
-    // that use a colour again are dashed.
-    let mut chart = lines((0..9).map(together).collect());
-    chart.series[0].name =
-        "a name that would take more than all of the room beside the line".into();
+    // A crowd of lines is grey, but for those that are highlighted. All have their names, with the
+    // word that all share above them, and long names have several lines.
+    let mut chart = lines((0..18).map(together).collect());
+    chart.series[0].name = "series with a name that would take more than the room beside".into();
+    chart.series[7].role = Role::Highlighted;
+    let points = vec![(1.0, 1.0), (64.0, 29.0)];
+    chart.series.push(Series::new("ideal", points).in_role(Role::Ideal));
     checked(&chart, |root| {
-        assert_eq!((classed(root, "legend").len(), classed(root, "again").len()), (9, 6));
-        assert_eq!(
-            classed(root, "series-1")
-                .iter()
-                .filter(|node| node.has_attribute("data-series"))
-                .count(),
-            2
-        );
+        assert_eq!(classed(root, "legend").len(), 0);
+        assert_eq!(texts(root, "series-1"), ["7"]);
+        assert_eq!(texts(root, "ideal"), ["ideal"]);
+        // Grey lines that end within a pixel of the one before share a name.
+        let names = texts(root, "crowd").join(" ").replace(',', "");
+        let mut names: Vec<&str> = names.split(' ').collect();
+        names.retain(|name| name.parse::<u32>().is_ok());
+        assert_eq!(names.len(), 16, "{names:?}");
+        assert!(texts(root, "crowd").len() < 16);
+        assert!(texts(root, "axis-label").contains(&"series".to_owned()));
+        // Each series has a title, a line, and marks that look like those of no other series.
+        let mut looks: Vec<String> = Vec::new();
+        for series in classed(root, "series") {
+            let mark = classed(series, "mark")[0].attribute("d").unwrap();
+            let shape = mark.split_once(|c: char| c.is_ascii_lowercase()).unwrap().1;
+            let line = classed(series, "line")[0].attribute("class").unwrap();
+            looks.push(format!("{} {line} {shape}", series.attribute("class").unwrap()));
+        }
+        looks.sort();
+        looks.dedup();
+        assert_eq!(looks.len(), 19, "{looks:?}");
+    });
+}
+
+#[test]
+fn few_bars_of_many_series_need_no_legend() {
+    let only = |category: usize, value: f64| {
+        Series::new(format!("bar {category}"), vec![(category as f64, value)])
+    };
+    let mut chart = bars(&["a", "b", "c"], vec![only(0, 3.0), only(1, 2.0), only(2, 100.0)]);
+    chart.references = vec![Reference { label: "peak".into(), value: 105.0 }];
+    checked(&chart, |root| {
+        assert_eq!((classed(root, "legend").len(), classed(root, "mark").len()), (0, 3));
+        let heights: Vec<f64> =
+            classed(root, "mark").iter().map(|mark| number(*mark, "y")).collect();
+        let steps = [heights[1] - heights[0], heights[2] - heights[1]];
+        assert!((steps[0] - steps[1]).abs() <= 1.0 && steps[0] < 25.0, "{heights:?}");
+        // The line at the peak would strike the last value through, so the value is in its bar.
+        assert_eq!(texts(root, "inside"), ["100"]);
     });
 }
 
