@@ -185,7 +185,7 @@ fn the_ladder_has_every_rung_and_its_speedups_add_up() {
         (&ideal["sectors"], &ideal["bank_conflicts"]),
         (&json!((65536 * 4) / 32 + 1), &json!(0))
     );
-    assert_eq!(ideal["cost_in_issue_slots"], json!(8 * (65536 * 4 / 32 + 1) + 2 * 65536 / 32));
+    assert_eq!(ideal["cost_in_issue_slots"], json!(14 * (65536 * 4 / 32 + 1) + 2 * 65536 / 32));
 
     let on_gpu = device_flag() == "cuda";
     let pairs = [

@@ -28,21 +28,25 @@
 //! ```
 
 mod compare;
+mod cost;
 mod figures;
 mod json;
 mod lines;
 mod listing;
 mod measures;
+mod next;
 mod profiled;
 mod registers;
 mod text;
 mod waste;
 
 pub use compare::Comparison;
+pub use cost::{CURRENCY, REMAINDER, SECTOR, WAVEFRONT, ideal_cost};
 pub use figures::{Figure, Level, figures};
 pub use lines::{Line, lines};
 pub use measures::ideal_sectors;
 pub(crate) use measures::{instructions_per_32_elements, sectors};
+pub use next::Burden;
 pub use profiled::{Launch, Profiled, Target};
 pub use registers::{Registers, registers};
-pub use waste::{CURRENCY, Waste, WasteKind, Wastes, ideal_cost};
+pub use waste::{Waste, WasteKind, Wastes};

@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use serde_json::{Map, Value as Json, json};
 
 use super::{
+    cost::CURRENCY,
     figures::{Figure, empty_table, figures},
     profiled::Profiled,
-    waste,
 };
 
 /// Profiles of one or more rungs that do the same work.
@@ -67,12 +67,13 @@ impl<'a> Comparison<'a> {
         for profiled in self.0 {
             writeln!(
                 out,
-                "Variant {}: {}",
+                "Variant {}: {} {}",
                 profiled.plan.problem.variant,
-                profiled.wastes().sentence()
+                profiled.wastes().sentence(),
+                profiled.next_sentence()
             )?;
         }
-        writeln!(out, "({})", waste::CURRENCY)
+        writeln!(out, "({CURRENCY})")
     }
 
     /// The comparison as one JSON object. `profiles` holds what [`Profiled::to_json`] gives without

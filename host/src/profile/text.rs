@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use simt::occupancy::{Gpu, Occupancy};
 
 use super::{
+    cost::CURRENCY,
     figures::{self, figures},
     listing,
     profiled::Profiled,
-    waste,
 };
 use crate::{ptx::PtxLibrary, report::describe_launches};
 
@@ -32,8 +32,8 @@ impl Profiled {
         writeln!(out, "registers  {}", self.target.registers)?;
         writeln!(out, "\n{}\n", figures::table(&figures(self)))?;
         listing::write(self, library, out)?;
-        let wastes = self.wastes();
-        writeln!(out, "\n{}\n({})", wastes.sentence(), waste::CURRENCY)
+        let (waste, next) = (self.wastes().sentence(), self.next_sentence());
+        writeln!(out, "\n{waste}\n{next}\n({CURRENCY})")
     }
 
     /// A line such as `h100: 8 blocks and 64 warps on each of 132 SMs, 100 %, limited by warps`.
