@@ -112,7 +112,7 @@ fn link(from: &Path, to: &Path) {
     std::os::windows::fs::symlink_dir(from, to).unwrap();
 }
 
-fn binary(name: &str) -> PathBuf {
+pub(crate) fn binary(name: &str) -> PathBuf {
     let folder = match env::var_os("WARPFOLD_BIN_DIR") {
         Some(folder) => folder.into(),
         None => Path::new(env!("CARGO_BIN_EXE_reduce")).parent().unwrap().to_owned(),

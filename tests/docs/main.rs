@@ -8,6 +8,7 @@ mod commands;
 #[path = "../support/console.rs"]
 mod console;
 mod links;
+mod slides;
 mod sources;
 mod times;
 
