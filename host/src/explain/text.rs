@@ -8,6 +8,7 @@ use std::{
 use simt::PhaseEnd;
 
 use super::{Array, BlockEvent, Cell, Deed, Picture, Row, Step, Work};
+use crate::variant::Variant;
 
 /// The number of columns before the first cell, which hold the label of the line.
 const LABEL: usize = 14;
@@ -67,7 +68,11 @@ impl Picture {
 
     /// An introduction to the deeds of the blocks.
     pub(super) fn blocks_note(&self) -> &'static str {
-        "The lanes of a block work as in rung 9. Here is what the blocks do for each other, in the order of time."
+        if self.plan.problem.variant == Variant::Bulk {
+            "The threads of a block add up what copies bring. Here are the copies and results of the blocks, in the order of time."
+        } else {
+            "The lanes of a block work as in rung 9. Here is what the blocks do for each other, in the order of time."
+        }
     }
 
     /// A line that says which kernel ran, on how many values, blocks and threads.
