@@ -157,7 +157,8 @@ fn the_weights_of_the_cost_fit_an_h100() {
     // The weights that follow from peak rates alone are off by more.
     let (_, peak) = fit(&rows, [1.0, 0.0, 4.0, 8.0]);
     assert_eq!(format!("{:.0} %", 100.0 * peak), "20 %");
-    // No other weights are better by more than a percent: all up to twice as large are tried, in sixteen steps.
+    // No other weights are better by more than a percent. All up to twice as large are tried, in
+    // sixteen steps.
     let steps = |most: f64| (0..=16).map(move |step| most * f64::from(step) / 16.0);
     let mut best = error;
     for remainder in steps(40.0) {

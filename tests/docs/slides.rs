@@ -43,7 +43,8 @@ fn slides() -> Vec<Slide> {
     .collect()
 }
 
-/// A text with single spaces and without the lines of tables, so that only words and numbers matter.
+/// A text with single spaces and without the lines of tables, so that only words and numbers
+/// matter.
 fn single_spaced(text: &str) -> String {
     text.replace('|', " ").split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,5 +1,5 @@
-//! What blocks do for each other, from a trace of all of them: how they leave partial results, count,
-//! wait, read each other's memory and take turns with copies.
+//! What blocks do for each other, from a trace of all of them: how they leave partial results,
+//! count, wait, read each other's memory and take turns with copies.
 
 use std::{collections::BTreeMap, fmt, ops::Range};
 

@@ -52,11 +52,11 @@ pub fn max_values(variant: Variant) -> usize {
 /// The sixteen values of the lecture (Hui Liu, Reduction #3: Sequential Accesses), whose sum is 41.
 pub const LECTURE_VALUES: &str = "10 1 8 -1 0 -2 3 5 -2 -3 2 7 0 11 0 2";
 
-/// The values that a picture of a rung begins with if nobody gives others: the lecture's sixteen, or
-/// several times these where sixteen would not show what the rung is about. A warp of rung 2
-/// conflicts with itself from 64 values on. A thread of rung 7 takes several elements if there are
-/// more than the 128 for which a block of 64 threads has room. And a picture of several blocks needs
-/// elements for each of them.
+/// The values that a picture of a rung begins with if nobody gives others: the lecture's
+/// sixteen, or several times these where sixteen would not show what the rung is about. A warp
+/// of rung 2 conflicts with itself from 64 values on. A thread of rung 7 takes several elements
+/// if there are more than the 128 for which a block of 64 threads has room. And a picture of
+/// several blocks needs elements for each of them.
 ///
 /// ```
 /// use warpfold_lab::{element::ElementType, explain::default_values, variant::Variant};
